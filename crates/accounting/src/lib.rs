@@ -1,0 +1,9 @@
+//! A run of DP-SGD is looked at through lenses; each lens turns the run into a *pair* of
+//! distributions that dominate what an attacker sees with and without the record, and the
+//! pair into claims.
+
+mod error;
+pub mod pairs;
+
+pub use error::AccountingError;
+pub use pairs::{OneWay, Pair};

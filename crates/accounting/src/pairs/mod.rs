@@ -1,0 +1,42 @@
+//! A pair: two distributions, P (with the record) and Q (without it), that dominate what the
+//! attacker sees. A pair gives delta(epsilon), the trade-off curve and total variation; every
+//! lens is a way to a pair.
+
+use crate::AccountingError;
+use vocabulary::{Direction, Interval};
+
+/// One order of the pair. `Remove` is H(P || Q): the record is there and is taken away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OneWay {
+    Remove,
+    Add,
+}
+
+/// What every pair can answer, with certified ends. All functions are about one order; the
+/// maximum over both orders and the symmetrised curve are built from these, once, for all pairs.
+pub trait Pair: Send + Sync {
+    /// The hockey-stick divergence at e^epsilon; any real epsilon is allowed.
+    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError>;
+
+    /// 1 - delta(epsilon), computed without cancellation (Bayes security at epsilon 0).
+    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError>;
+
+    /// The smallest epsilon >= 0 with delta(epsilon) <= delta.
+    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError>;
+
+    /// The largest power (true positive rate) of a test of size `fpr`: null = second
+    /// distribution of the order, alternative = first. So `Remove` tests P against Q.
+    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError>;
+
+    /// 1 - tpr(fpr), computed without cancellation: the trade-off function f(fpr).
+    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError>;
+}
+
+/// The orders a direction stands for.
+pub fn ways(direction: Direction) -> &'static [OneWay] {
+    match direction {
+        Direction::Both => &[OneWay::Remove, OneWay::Add],
+        Direction::Add => &[OneWay::Add],
+        Direction::Remove => &[OneWay::Remove],
+    }
+}

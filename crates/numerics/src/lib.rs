@@ -1,0 +1,1 @@
+//! Special functions, contour inversion, lattices and roots that return the safe side. Knows no privacy.

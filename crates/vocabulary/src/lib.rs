@@ -1,0 +1,17 @@
+//! What Dosimeter talks about, and nothing else: no mathematics, no files.
+//!
+//! A [`Run`] is DP-SGD as data. It is looked at through lenses ([`LensName`]);
+//! each lens makes [`Claim`]s. A claim is a [`Quantity`] about a [`Release`] and a
+//! [`Secret`], a value with its certified ends, and a [`Standing`]: is it proven,
+//! heuristic, an estimate, or measured? Every claim names the [`Side`] that a person
+//! may quote, and every printed figure is rounded towards that side.
+
+mod claim;
+mod interval;
+mod run;
+
+pub use claim::{
+    Account, At, Claim, Direction, LensName, Quantity, Release, Secret, Side, Standing, Unsupported,
+};
+pub use interval::Interval;
+pub use run::{Adjacency, Phase, Run, RunBuilder, RunError, Sampling};

@@ -1,0 +1,226 @@
+//! DP-SGD as data. The meaning of a serialised run never changes; new behaviour is a new
+//! variant, and a lens says whether it supports a run before it computes.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How the records of a batch are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sampling {
+    /// Each record is in each batch independently with probability `sample_rate`.
+    #[default]
+    Poisson,
+    /// Every record is in every batch.
+    Full,
+    /// The data set is shuffled once an epoch and cut into batches.
+    Shuffle,
+    /// Each batch is a uniform subset of fixed size.
+    FixedSize,
+}
+
+/// Which data sets count as neighbours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Adjacency {
+    /// One record is added or removed.
+    #[default]
+    AddRemove,
+    /// One record is replaced by another.
+    Substitute,
+}
+
+/// A stretch of training with constant noise and sampling rate.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Phase {
+    /// Standard deviation of the noise on the summed gradient, in units of the clip norm.
+    pub noise_multiplier: f64,
+    /// Probability that a record is in a batch.
+    pub sample_rate: f64,
+    /// Number of noisy updates.
+    pub steps: u64,
+}
+
+/// A checked DP-SGD run. Build it with [`Run::builder`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    phases: Vec<Phase>,
+    sampling: Sampling,
+    adjacency: Adjacency,
+    clip_norm: f64,
+    dataset_size: Option<u64>,
+    group_size: u32,
+}
+
+/// What is wrong with a run's description. The message names the value and the fix.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum RunError {
+    #[error("noise multiplier {0} is not a finite number above 0; give sigma, the noise's standard deviation in units of the clip norm")]
+    NoiseMultiplier(f64),
+    #[error("sample rate {0} is outside (0, 1]; give the probability that a record is in a batch")]
+    SampleRate(f64),
+    #[error("steps {0} is not at least 1; give the number of noisy updates")]
+    Steps(u64),
+    #[error("clip norm {0} is not a finite number above 0")]
+    ClipNorm(f64),
+    #[error("group size {0} is outside 1..=1000")]
+    GroupSize(u32),
+    #[error("data set size {0} is not at least 1")]
+    DatasetSize(u64),
+    #[error("full batches mean sample rate 1, but sample rate {0} was given; drop it or choose another sampling")]
+    FullBatchRate(f64),
+    #[error("a run needs at least one phase: give noise multiplier, sample rate and steps")]
+    NoPhase,
+}
+
+impl Run {
+    /// Starts the description of a run; `build` checks it.
+    ///
+    /// ```
+    /// use vocabulary::Run;
+    /// let run = Run::builder().phase(1.0, 0.01, 1000).build()?;
+    /// assert_eq!(run.steps(), 1000);
+    /// let refused = Run::builder().phase(1.0, 1.3, 1000).build().unwrap_err();
+    /// assert!(refused.to_string().starts_with("sample rate 1.3 is outside (0, 1]"));
+    /// # Ok::<(), vocabulary::RunError>(())
+    /// ```
+    pub fn builder() -> RunBuilder {
+        RunBuilder::default()
+    }
+
+    /// The phases in order; never empty. Full-batch runs have sample rate 1.
+    pub fn phases(&self) -> &[Phase] {
+        &self.phases
+    }
+
+    pub fn sampling(&self) -> Sampling {
+        self.sampling
+    }
+
+    pub fn adjacency(&self) -> Adjacency {
+        self.adjacency
+    }
+
+    pub fn clip_norm(&self) -> f64 {
+        self.clip_norm
+    }
+
+    pub fn dataset_size(&self) -> Option<u64> {
+        self.dataset_size
+    }
+
+    /// How many records the claims are about (1: one record).
+    pub fn group_size(&self) -> u32 {
+        self.group_size
+    }
+
+    /// Updates over all phases.
+    pub fn steps(&self) -> u64 {
+        self.phases.iter().map(|phase| phase.steps).sum()
+    }
+
+    /// A copy of this run with other phases; everything else stays.
+    pub fn with_phases(&self, phases: Vec<Phase>) -> Result<Self, RunError> {
+        RunBuilder {
+            phases,
+            sampling: self.sampling,
+            adjacency: self.adjacency,
+            clip_norm: Some(self.clip_norm),
+            dataset_size: self.dataset_size,
+            group_size: Some(self.group_size),
+        }
+        .build()
+    }
+}
+
+/// Collects the parts of a [`Run`].
+#[derive(Clone, Debug, Default)]
+pub struct RunBuilder {
+    phases: Vec<Phase>,
+    sampling: Sampling,
+    adjacency: Adjacency,
+    clip_norm: Option<f64>,
+    dataset_size: Option<u64>,
+    group_size: Option<u32>,
+}
+
+impl RunBuilder {
+    pub fn phase(mut self, noise_multiplier: f64, sample_rate: f64, steps: u64) -> Self {
+        self.phases.push(Phase { noise_multiplier, sample_rate, steps });
+        self
+    }
+
+    pub fn phases(mut self, phases: impl IntoIterator<Item = Phase>) -> Self {
+        self.phases.extend(phases);
+        self
+    }
+
+    pub fn sampling(mut self, sampling: Sampling) -> Self {
+        self.sampling = sampling;
+        self
+    }
+
+    pub fn adjacency(mut self, adjacency: Adjacency) -> Self {
+        self.adjacency = adjacency;
+        self
+    }
+
+    pub fn clip_norm(mut self, clip_norm: f64) -> Self {
+        self.clip_norm = Some(clip_norm);
+        self
+    }
+
+    pub fn dataset_size(mut self, size: u64) -> Self {
+        self.dataset_size = Some(size);
+        self
+    }
+
+    pub fn group_size(mut self, size: u32) -> Self {
+        self.group_size = Some(size);
+        self
+    }
+
+    /// Checks every part.
+    ///
+    /// # Errors
+    /// The first part that is out of range, by name and value.
+    pub fn build(self) -> Result<Run, RunError> {
+        if self.phases.is_empty() {
+            return Err(RunError::NoPhase);
+        }
+        for phase in &self.phases {
+            if !(phase.noise_multiplier > 0.0 && phase.noise_multiplier.is_finite()) {
+                return Err(RunError::NoiseMultiplier(phase.noise_multiplier));
+            }
+            if !(phase.sample_rate > 0.0 && phase.sample_rate <= 1.0) {
+                return Err(RunError::SampleRate(phase.sample_rate));
+            }
+            if phase.steps == 0 {
+                return Err(RunError::Steps(phase.steps));
+            }
+            if self.sampling == Sampling::Full && phase.sample_rate != 1.0 {
+                return Err(RunError::FullBatchRate(phase.sample_rate));
+            }
+        }
+        let clip_norm = self.clip_norm.unwrap_or(1.0);
+        if !(clip_norm > 0.0 && clip_norm.is_finite()) {
+            return Err(RunError::ClipNorm(clip_norm));
+        }
+        let group_size = self.group_size.unwrap_or(1);
+        if !(1..=1000).contains(&group_size) {
+            return Err(RunError::GroupSize(group_size));
+        }
+        if self.dataset_size == Some(0) {
+            return Err(RunError::DatasetSize(0));
+        }
+        Ok(Run {
+            phases: self.phases,
+            sampling: self.sampling,
+            adjacency: self.adjacency,
+            clip_norm,
+            dataset_size: self.dataset_size,
+            group_size,
+        })
+    }
+}
