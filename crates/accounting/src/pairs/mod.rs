@@ -2,6 +2,10 @@
 //! attacker sees. A pair gives delta(epsilon), the trade-off curve and total variation; every
 //! lens is a way to a pair.
 
+mod composed;
+
+pub use composed::Composed;
+
 use crate::AccountingError;
 use vocabulary::{Direction, Interval};
 
