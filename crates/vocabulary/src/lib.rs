@@ -7,11 +7,13 @@
 //! may quote, and every printed figure is rounded towards that side.
 
 mod claim;
+pub mod figure;
 mod interval;
 mod run;
 
 pub use claim::{
     Account, At, Claim, Direction, LensName, Quantity, Release, Secret, Side, Standing, Unsupported,
 };
+pub use figure::Figure;
 pub use interval::Interval;
 pub use run::{Adjacency, Phase, Run, RunBuilder, RunError, Sampling};
