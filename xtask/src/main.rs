@@ -1,1 +1,34 @@
-fn main() {}
+//! Project commands. `cargo xtask test` is the gate, `cargo xtask bench` measures Dosimeter
+//! beside its peers, `cargo xtask fuzz` runs the coverage-guided fuzzers.
+
+mod bench;
+mod fuzz;
+mod gate;
+mod process;
+
+use anyhow::{Result, bail};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask test                   format, lints, walls, build, tests, doctests
+cargo xtask bench [--quick]        measure beside the peers and write docs/benchmarks.md
+cargo xtask fuzz [--seconds N] [TARGET …]
+                                   coverage-guided fuzzing (default 60 s a target)";
+
+fn main() -> Result<ExitCode> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = match arguments.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("--help", &[][..]),
+    };
+    match command {
+        "test" => gate::run(),
+        "bench" => bench::run(rest),
+        "fuzz" => fuzz::run(rest),
+        "--help" | "-h" | "help" => {
+            println!("{USAGE}");
+            Ok(ExitCode::SUCCESS)
+        }
+        other => bail!("unknown command `{other}`\n{USAGE}"),
+    }
+}

@@ -1,0 +1,9 @@
+//! The bodies of the fuzz targets. Each takes any bytes and panics when a law is broken: the
+//! coverage-guided fuzzers in `fuzz/` call them, and so do ordinary tests with a few thousand
+//! pseudo-random inputs, so that every test run fuzzes a little.
+
+mod bytes;
+mod numerics;
+
+pub use bytes::{Bytes, Pseudorandom};
+pub use numerics::numerics;

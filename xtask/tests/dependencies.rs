@@ -1,0 +1,171 @@
+//! The walls between the crates, and what may come in from outside, held over `cargo metadata`.
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+/// Which workspace crates a crate may use directly (normal and build dependencies). A crate
+/// that is missing here fails the test: a new crate states its place first.
+const WALLS: &[(&str, &[&str])] = &[
+    ("vocabulary", &[]),
+    ("numerics", &["vocabulary"]),
+    ("accounting", &["vocabulary", "numerics"]),
+    ("figures", &["vocabulary"]),
+    ("fuzzing", &["vocabulary", "numerics", "accounting"]),
+    ("dosimeter", &["vocabulary", "accounting", "figures"]),
+    ("xtask", &[]),
+];
+
+/// Crates of the outside world that only these workspace crates may use.
+const RESERVED: &[(&str, &[&str])] = &[
+    ("clap", &["dosimeter"]),
+    ("clap_complete", &["dosimeter"]),
+    ("anyhow", &["dosimeter", "xtask"]),
+    ("tokio", &["server"]),
+    ("axum", &["server"]),
+];
+
+struct Package {
+    license: Option<String>,
+    license_file: bool,
+    source: Option<String>,
+    /// Names of direct dependencies, development ones left out.
+    uses: BTreeSet<String>,
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+fn packages() -> BTreeMap<String, Vec<Package>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--locked"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut packages: BTreeMap<String, Vec<Package>> = BTreeMap::new();
+    for package in metadata["packages"].as_array().unwrap() {
+        let text = |key: &str| package[key].as_str().map(str::to_owned);
+        let uses = package["dependencies"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|dependency| dependency["kind"] != "dev")
+            .map(|dependency| dependency["name"].as_str().unwrap().to_owned())
+            .collect();
+        packages.entry(text("name").unwrap()).or_default().push(Package {
+            license: text("license"),
+            license_file: text("license_file").is_some(),
+            source: text("source"),
+            uses,
+        });
+    }
+    packages
+}
+
+fn ours(packages: &BTreeMap<String, Vec<Package>>) -> BTreeMap<&str, &Package> {
+    packages
+        .iter()
+        .flat_map(|(name, versions)| versions.iter().map(move |package| (name.as_str(), package)))
+        .filter(|(_, package)| package.source.is_none())
+        .collect()
+}
+
+#[test]
+fn crates_keep_to_their_walls() {
+    let packages = packages();
+    let ours = ours(&packages);
+    assert!(ours.len() >= 5, "cargo metadata lists only {:?}", ours.keys());
+    let walls: BTreeMap<_, _> = WALLS.iter().copied().collect();
+    let mut breaches = Vec::new();
+    for (name, package) in &ours {
+        let Some(allowed) = walls.get(name) else {
+            breaches.push(format!("`{name}` has no entry in WALLS"));
+            continue;
+        };
+        for used in package.uses.iter().filter(|used| ours.contains_key(used.as_str())) {
+            if !allowed.contains(&used.as_str()) {
+                breaches.push(format!("`{name}` must not use `{used}`"));
+            }
+        }
+    }
+    assert!(breaches.is_empty(), "{}", breaches.join("\n"));
+}
+
+#[test]
+fn reserved_crates_stay_where_they_belong() {
+    let packages = packages();
+    let mut breaches = Vec::new();
+    for (name, package) in ours(&packages) {
+        for (reserved, owners) in RESERVED {
+            if package.uses.contains(*reserved) && !owners.contains(&name) {
+                breaches.push(format!("`{name}` must not use `{reserved}`"));
+            }
+        }
+    }
+    assert!(breaches.is_empty(), "{}", breaches.join("\n"));
+}
+
+#[test]
+fn outside_crates_come_from_the_registry_under_an_allowed_licence() {
+    let deny: toml::Value = std::fs::read_to_string(root().join("deny.toml"))
+        .unwrap()
+        .parse::<toml::Table>()
+        .unwrap()
+        .into();
+    let allowed: BTreeSet<&str> = deny["licenses"]["allow"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|name| name.as_str().unwrap())
+        .collect();
+    let mut breaches = Vec::new();
+    for (name, versions) in &packages() {
+        for package in versions {
+            let Some(source) = &package.source else { continue };
+            if !source.starts_with("registry+") {
+                breaches.push(format!("`{name}` comes from {source}"));
+            }
+            match &package.license {
+                Some(expression) if permitted(expression, &allowed) => {}
+                None if package.license_file => {
+                    breaches.push(format!("`{name}` names no licence expression"))
+                }
+                other => breaches.push(format!("`{name}` has licence {other:?}")),
+            }
+        }
+    }
+    assert!(breaches.is_empty(), "{}", breaches.join("\n"));
+}
+
+/// An SPDX expression holds if one of its `OR` branches has only allowed `AND` terms.
+/// Parentheses are flattened into the stricter reading: every branch inside must then hold.
+fn permitted(expression: &str, allowed: &BTreeSet<&str>) -> bool {
+    let all = |text: &str| text.split(" AND ").all(|term| allowed.contains(term.trim()));
+    if let (Some(open), Some(close)) = (expression.find('('), expression.rfind(')')) {
+        let inside = permitted(&expression[open + 1..close], allowed);
+        let rest: Vec<&str> = [&expression[..open], &expression[close + 1..]]
+            .into_iter()
+            .flat_map(|part| part.split(" AND "))
+            .map(str::trim)
+            .filter(|term| !term.is_empty())
+            .collect();
+        return inside && rest.iter().all(|term| allowed.contains(term));
+    }
+    expression.replace('/', " OR ").split(" OR ").any(all)
+}
+
+#[test]
+fn licence_expressions_are_read() {
+    let allowed = BTreeSet::from(["MIT", "Apache-2.0", "Unicode-3.0"]);
+    assert!(permitted("MIT OR Apache-2.0", &allowed));
+    assert!(permitted("MIT/Apache-2.0", &allowed));
+    assert!(permitted("GPL-3.0 OR MIT", &allowed));
+    assert!(permitted("(MIT OR Apache-2.0) AND Unicode-3.0", &allowed));
+    assert!(!permitted("(MIT OR Apache-2.0) AND NCSA", &allowed));
+    assert!(!permitted("MIT AND GPL-3.0", &allowed));
+    assert!(!permitted("GPL-3.0", &allowed));
+}
