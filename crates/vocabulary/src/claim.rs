@@ -20,12 +20,63 @@ pub enum LensName {
     ClosedFormCertified,
 }
 
+impl LensName {
+    /// Every lens, in the order in which they are shown.
+    pub const ALL: [Self; 10] = [
+        Self::Composition,
+        Self::LastIterate,
+        Self::LastIterateMax,
+        Self::FullBatch,
+        Self::Renyi,
+        Self::GaussianClt,
+        Self::AdvancedComposition,
+        Self::ClosedForm,
+        Self::ClosedFormClt,
+        Self::ClosedFormCertified,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Composition => "composition",
+            Self::LastIterate => "last-iterate",
+            Self::LastIterateMax => "last-iterate-max",
+            Self::FullBatch => "full-batch",
+            Self::Renyi => "renyi",
+            Self::GaussianClt => "gaussian-clt",
+            Self::AdvancedComposition => "advanced-composition",
+            Self::ClosedForm => "closed-form",
+            Self::ClosedFormClt => "closed-form-clt",
+            Self::ClosedFormCertified => "closed-form-certified",
+        }
+    }
+
+    /// The lens of a name, if there is one.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|lens| lens.as_str() == name)
+    }
+}
+
+impl std::fmt::Display for LensName {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.pad(self.as_str())
+    }
+}
+
 /// What the attacker sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Release {
     AllIterates,
     LastIterate,
+}
+
+impl Release {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AllIterates => "all-iterates",
+            Self::LastIterate => "last-iterate",
+        }
+    }
 }
 
 /// What the attacker wants to know.
@@ -46,6 +97,16 @@ pub enum Direction {
     Remove,
 }
 
+impl Direction {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Both => "both",
+            Self::Add => "add",
+            Self::Remove => "remove",
+        }
+    }
+}
+
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -57,6 +118,25 @@ pub enum Quantity {
     Advantage,
     BayesSecurity,
     Reconstruction,
+}
+
+impl Quantity {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Epsilon => "epsilon",
+            Self::Delta => "delta",
+            Self::Mu => "mu",
+            Self::Tpr => "tpr",
+            Self::Advantage => "advantage",
+            Self::BayesSecurity => "bayes-security",
+            Self::Reconstruction => "reconstruction",
+        }
+    }
+
+    /// Whether a smaller number is the more private one (all but Bayes security).
+    pub fn is_leakage(self) -> bool {
+        self != Self::BayesSecurity
+    }
 }
 
 /// Where the quantity is taken.
@@ -87,6 +167,17 @@ pub enum Standing {
     Measured,
 }
 
+impl Standing {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Proven => "proven",
+            Self::Heuristic => "heuristic",
+            Self::Estimate => "estimate",
+            Self::Measured => "measured",
+        }
+    }
+}
+
 /// The end of the interval that a person may quote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -97,7 +188,11 @@ pub enum Side {
 }
 
 /// One statement about a run.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// In documents the interval is flat (`value`, `lower`, `upper`) and an infinite number is
+/// `null`, with a `reason` beside it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "ClaimDocument", into = "ClaimDocument")]
 pub struct Claim {
     pub lens: LensName,
     pub release: Release,
@@ -122,11 +217,135 @@ pub struct Unsupported {
     pub reason: String,
 }
 
+/// A number that is not a claim about the run as described, shown beside the claims so that a
+/// reader sees what a mismatch would cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Aside {
+    /// What it is, e.g. `shuffle-lower-bound` or `if-poisson`.
+    pub name: String,
+    pub quantity: Quantity,
+    pub at: At,
+    pub standing: Standing,
+    pub side: Side,
+    #[serde(flatten)]
+    pub ends: Ends,
+    pub note: String,
+}
+
+/// The three numbers of an interval as documents spell them; infinity is `null`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ends {
+    pub value: Option<f64>,
+    pub lower: Option<f64>,
+    pub upper: Option<f64>,
+}
+
+impl From<Interval> for Ends {
+    fn from(interval: Interval) -> Self {
+        let finite = |number: f64| number.is_finite().then_some(number);
+        Self {
+            value: finite(interval.value),
+            lower: finite(interval.lower),
+            upper: finite(interval.upper),
+        }
+    }
+}
+
+impl From<Ends> for Interval {
+    fn from(ends: Ends) -> Self {
+        Self {
+            lower: ends.lower.unwrap_or(f64::INFINITY),
+            value: ends.value.unwrap_or(f64::INFINITY),
+            upper: ends.upper.unwrap_or(f64::INFINITY),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Claim")]
+struct ClaimDocument {
+    lens: LensName,
+    release: Release,
+    secret: Secret,
+    direction: Direction,
+    quantity: Quantity,
+    at: At,
+    standing: Standing,
+    side: Side,
+    #[serde(flatten)]
+    ends: Ends,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    confidence: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    assumptions: Vec<String>,
+}
+
+impl From<Claim> for ClaimDocument {
+    fn from(claim: Claim) -> Self {
+        let infinite = !(claim.interval.value.is_finite() && claim.interval.upper.is_finite());
+        Self {
+            lens: claim.lens,
+            release: claim.release,
+            secret: claim.secret,
+            direction: claim.direction,
+            quantity: claim.quantity,
+            at: claim.at,
+            standing: claim.standing,
+            side: claim.side,
+            ends: claim.interval.into(),
+            confidence: claim.confidence,
+            reason: claim
+                .reason
+                .or_else(|| infinite.then(|| "the number is infinite: no bound is known".into())),
+            assumptions: claim.assumptions,
+        }
+    }
+}
+
+impl From<ClaimDocument> for Claim {
+    fn from(document: ClaimDocument) -> Self {
+        Self {
+            lens: document.lens,
+            release: document.release,
+            secret: document.secret,
+            direction: document.direction,
+            quantity: document.quantity,
+            at: document.at,
+            standing: document.standing,
+            side: document.side,
+            interval: document.ends.into(),
+            confidence: document.confidence,
+            reason: document.reason,
+            assumptions: document.assumptions,
+        }
+    }
+}
+
+impl JsonSchema for Claim {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        ClaimDocument::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        ClaimDocument::json_schema(generator)
+    }
+}
+
 /// Everything `account` has to say about a run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Account {
+    /// `dosimeter.account/1`.
+    pub schema: String,
     pub run: crate::Run,
     pub claims: Vec<Claim>,
     pub unsupported: Vec<Unsupported>,
+    /// Numbers about other runs than this one, each labelled; empty for most runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asides: Vec<Aside>,
     pub warnings: Vec<String>,
+}
+
+impl Account {
+    pub const SCHEMA: &'static str = "dosimeter.account/1";
 }

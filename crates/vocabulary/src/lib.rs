@@ -7,13 +7,20 @@
 //! may quote, and every printed figure is rounded towards that side.
 
 mod claim;
+mod description;
 pub mod figure;
 mod interval;
+mod node;
+mod policy;
 mod run;
 
 pub use claim::{
-    Account, At, Claim, Direction, LensName, Quantity, Release, Secret, Side, Standing, Unsupported,
+    Account, Aside, At, Claim, Direction, Ends, LensName, Quantity, Release, Secret, Side, Standing,
+    Unsupported,
 };
+pub use description::{Document, PhaseDescription, Resolved, RunDescription};
 pub use figure::Figure;
 pub use interval::Interval;
+pub use node::nearest;
+pub use policy::Policy;
 pub use run::{Adjacency, Phase, Run, RunBuilder, RunError, Sampling};

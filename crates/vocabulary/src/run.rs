@@ -19,6 +19,25 @@ pub enum Sampling {
     FixedSize,
 }
 
+impl Sampling {
+    /// The names users write.
+    pub const ALL: &'static [(&'static str, Self)] = &[
+        ("poisson", Self::Poisson),
+        ("full", Self::Full),
+        ("shuffle", Self::Shuffle),
+        ("fixed-size", Self::FixedSize),
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Poisson => "poisson",
+            Self::Full => "full",
+            Self::Shuffle => "shuffle",
+            Self::FixedSize => "fixed-size",
+        }
+    }
+}
+
 /// Which data sets count as neighbours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -28,6 +47,19 @@ pub enum Adjacency {
     AddRemove,
     /// One record is replaced by another.
     Substitute,
+}
+
+impl Adjacency {
+    /// The names users write.
+    pub const ALL: &'static [(&'static str, Self)] =
+        &[("add-remove", Self::AddRemove), ("substitute", Self::Substitute)];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AddRemove => "add-remove",
+            Self::Substitute => "substitute",
+        }
+    }
 }
 
 /// A stretch of training with constant noise and sampling rate.
@@ -56,7 +88,9 @@ pub struct Run {
 /// What is wrong with a run's description. The message names the value and the fix.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RunError {
-    #[error("noise multiplier {0} is not a finite number above 0; give sigma, the noise's standard deviation in units of the clip norm")]
+    #[error(
+        "noise multiplier {0} is not a finite number above 0; give sigma, the noise's standard deviation in units of the clip norm"
+    )]
     NoiseMultiplier(f64),
     #[error("sample rate {0} is outside (0, 1]; give the probability that a record is in a batch")]
     SampleRate(f64),
@@ -68,8 +102,36 @@ pub enum RunError {
     GroupSize(u32),
     #[error("data set size {0} is not at least 1")]
     DatasetSize(u64),
-    #[error("full batches mean sample rate 1, but sample rate {0} was given; drop it or choose another sampling")]
+    #[error(
+        "full batches mean sample rate 1, but sample rate {0} was given; drop it or choose another sampling"
+    )]
     FullBatchRate(f64),
+    #[error("the steps of all phases add up to more than 2^53; give the number of noisy updates")]
+    TotalSteps,
+    #[error("batch size {0} is not at least 1")]
+    BatchSize(u64),
+    #[error("epochs {0} is not a usable number above 0; give the passes over the data, or --steps")]
+    Epochs(f64),
+    #[error("{0} is missing; give {1}")]
+    Missing(&'static str, &'static str),
+    #[error("{0}")]
+    Contradiction(String),
+    #[error("`{key}` must be {expected}, but is {found}")]
+    WrongType { key: String, expected: &'static str, found: String },
+    #[error("`{key}` is `{value}`, which is none of: {allowed}")]
+    Choice { key: String, value: String, allowed: String },
+    #[error("unknown key `{key}` in {place}; {hint}")]
+    UnknownKey { key: String, place: String, hint: String },
+    #[error("`{0}` stands outside of the [run] table; put it below a line `[run]`")]
+    Misplaced(String),
+    #[error("the file has no [run] table; describe the run below a line `[run]`")]
+    NoRunTable,
+    #[error(
+        "schema `{0}` is not one that describes a run; give a dosimeter.run/1, dosimeter.ledger/1 or dosimeter.account/1 document"
+    )]
+    Schema(String),
+    #[error("line {line} is not valid {format}: {message}")]
+    Syntax { format: &'static str, line: usize, message: String },
     #[error("a run needs at least one phase: give noise multiplier, sample rate and steps")]
     NoPhase,
 }
@@ -203,6 +265,11 @@ impl RunBuilder {
                 return Err(RunError::FullBatchRate(phase.sample_rate));
             }
         }
+        // Beyond 2^53 a count of steps is no longer exact as a number.
+        let total = self.phases.iter().try_fold(0_u64, |sum, phase| sum.checked_add(phase.steps));
+        if !total.is_some_and(|sum| sum <= 1 << 53) {
+            return Err(RunError::TotalSteps);
+        }
         let clip_norm = self.clip_norm.unwrap_or(1.0);
         if !(clip_norm > 0.0 && clip_norm.is_finite()) {
             return Err(RunError::ClipNorm(clip_norm));
@@ -222,5 +289,72 @@ impl RunBuilder {
             dataset_size: self.dataset_size,
             group_size,
         })
+    }
+}
+
+/// A run as documents spell it: one phase is flat, several are a list.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Run")]
+struct RunDocument {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    noise_multiplier: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sample_rate: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    phases: Vec<Phase>,
+    sampling: Sampling,
+    adjacency: Adjacency,
+    clip_norm: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dataset_size: Option<u64>,
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    group_size: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(size: &u32) -> bool {
+    *size == 1
+}
+
+impl Serialize for Run {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let single = match self.phases.as_slice() {
+            [phase] => Some(*phase),
+            _ => None,
+        };
+        RunDocument {
+            noise_multiplier: single.map(|phase| phase.noise_multiplier),
+            sample_rate: single.map(|phase| phase.sample_rate),
+            steps: single.map(|phase| phase.steps),
+            phases: if single.is_some() { Vec::new() } else { self.phases.clone() },
+            sampling: self.sampling,
+            adjacency: self.adjacency,
+            clip_norm: self.clip_norm,
+            dataset_size: self.dataset_size,
+            group_size: self.group_size,
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Run {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        Run::from_json(&value.to_string()).map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Run {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        RunDocument::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        RunDocument::json_schema(generator)
     }
 }

@@ -1,0 +1,409 @@
+//! A run as a person writes it: incomplete, in a file or in flags, with alternatives (sample
+//! rate, or data set and batch size; steps, or epochs). [`RunDescription::resolve`] checks it,
+//! fills the defaults and says which ones it used.
+
+use crate::node::{Node, unknown_key};
+use crate::{Adjacency, LensName, Phase, Policy, Run, RunError, Sampling};
+
+/// One phase as written; what is missing is taken from the run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PhaseDescription {
+    pub noise_multiplier: Option<f64>,
+    pub sample_rate: Option<f64>,
+    pub batch_size: Option<u64>,
+    pub steps: Option<u64>,
+    pub epochs: Option<f64>,
+}
+
+/// A run as written. Field names are the keys of the file and, in kebab-case, the flags.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunDescription {
+    pub whole: PhaseDescription,
+    pub dataset_size: Option<u64>,
+    pub clip_norm: Option<f64>,
+    pub sampling: Option<Sampling>,
+    pub adjacency: Option<Adjacency>,
+    pub group_size: Option<u32>,
+    pub phases: Vec<PhaseDescription>,
+}
+
+/// A file: the run, and the policy it may carry.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Document {
+    pub run: RunDescription,
+    pub policy: Option<Policy>,
+}
+
+/// A checked run together with what was assumed on the way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resolved {
+    pub run: Run,
+    /// Defaults used and values derived, in words.
+    pub notes: Vec<String>,
+}
+
+const RUN_KEYS: &[&str] = &[
+    "noise_multiplier",
+    "sample_rate",
+    "dataset_size",
+    "batch_size",
+    "steps",
+    "epochs",
+    "clip_norm",
+    "sampling",
+    "adjacency",
+    "group_size",
+    "phase",
+    "seed",
+];
+const PHASE_KEYS: &[&str] = &["noise_multiplier", "sample_rate", "batch_size", "steps", "epochs"];
+/// Tables of a file that other commands read.
+const FILE_KEYS: &[&str] = &["run", "policy", "data", "model", "optimizer", "schema"];
+
+impl Document {
+    /// Reads a TOML file with a `[run]` table (and perhaps a `[policy]`).
+    ///
+    /// # Errors
+    /// Syntax errors with their line; unknown keys with the nearest known one.
+    pub fn from_toml_str(text: &str) -> Result<Self, RunError> {
+        Self::from_tables(Node::from_toml(text)?.table("the file")?, true)
+    }
+
+    /// Reads JSON: a run, a document with a `run` in it, or a `dosimeter.ledger/1`.
+    ///
+    /// # Errors
+    /// As [`Document::from_toml_str`].
+    pub fn from_json_str(text: &str) -> Result<Self, RunError> {
+        let entries = Node::from_json(text)?.table("the file")?;
+        let schema = entries.iter().find(|(key, _)| key == "schema");
+        let ours = match schema {
+            Some((_, node)) => {
+                let name = node.text("schema")?;
+                if !["dosimeter.ledger/1", "dosimeter.run/1", "dosimeter.account/1"].contains(&name)
+                {
+                    return Err(RunError::Schema(name.chars().take(60).collect()));
+                }
+                true
+            }
+            None => false,
+        };
+        if entries.iter().any(|(key, _)| key == "run") {
+            // A ledger carries much that is not the run; only its run is read here.
+            Self::from_tables(entries, !ours)
+        } else {
+            Ok(Self { run: RunDescription::from_entries(entries)?, policy: None })
+        }
+    }
+
+    fn from_tables(entries: Vec<(String, Node)>, strict: bool) -> Result<Self, RunError> {
+        let mut document = Self::default();
+        let mut found = false;
+        for (key, node) in entries {
+            match key.as_str() {
+                "run" => {
+                    document.run = RunDescription::from_entries(node.table("run")?)?;
+                    found = true;
+                }
+                "policy" if strict => document.policy = Some(policy(node.table("policy")?)?),
+                other if strict && RUN_KEYS.contains(&other) => {
+                    return Err(RunError::Misplaced(key));
+                }
+                other if strict && !FILE_KEYS.contains(&other) => {
+                    return Err(unknown_key(other, "the file", FILE_KEYS));
+                }
+                _ => {}
+            }
+        }
+        if found { Ok(document) } else { Err(RunError::NoRunTable) }
+    }
+}
+
+fn policy(entries: Vec<(String, Node)>) -> Result<Policy, RunError> {
+    let mut policy = Policy::default();
+    for (key, node) in entries {
+        match key.as_str() {
+            "max_epsilon" => policy.max_epsilon = Some(node.number(&key)?),
+            "delta" => policy.delta = Some(node.number(&key)?),
+            "max_mu" => policy.max_mu = Some(node.number(&key)?),
+            "max_advantage" => policy.max_advantage = Some(node.number(&key)?),
+            "min_bayes_security" => policy.min_bayes_security = Some(node.number(&key)?),
+            "max_tpr" => policy.max_tpr = Some(node.number(&key)?),
+            "fpr" => policy.fpr = Some(node.number(&key)?),
+            "lens" => {
+                let text = node.text(&key)?;
+                policy.lens = Some(LensName::parse(text).ok_or_else(|| RunError::Choice {
+                    key: key.clone(),
+                    value: text.chars().take(60).collect(),
+                    allowed: LensName::ALL.map(LensName::as_str).join(", "),
+                })?);
+            }
+            _ => return Err(unknown_key(&key, "[policy]", Policy::KEYS)),
+        }
+    }
+    Ok(policy)
+}
+
+impl RunDescription {
+    fn from_entries(entries: Vec<(String, Node)>) -> Result<Self, RunError> {
+        let mut run = Self::default();
+        for (key, node) in entries {
+            if run.whole.take(&key, &node)? {
+                continue;
+            }
+            match key.as_str() {
+                "dataset_size" => run.dataset_size = Some(node.integer(&key)?),
+                "clip_norm" => run.clip_norm = Some(node.number(&key)?),
+                "sampling" => run.sampling = Some(choice(&key, &node, Sampling::ALL)?),
+                "adjacency" => run.adjacency = Some(choice(&key, &node, Adjacency::ALL)?),
+                "group_size" => {
+                    let size = node.integer(&key)?;
+                    run.group_size = Some(u32::try_from(size).unwrap_or(u32::MAX));
+                }
+                // Of interest to training only.
+                "seed" => {}
+                "phase" | "phases" => {
+                    for item in node.list("phase")? {
+                        run.phases.push(PhaseDescription::from_entries(item.table("phase")?)?);
+                    }
+                }
+                _ => return Err(unknown_key(&key, "[run]", RUN_KEYS)),
+            }
+        }
+        Ok(run)
+    }
+
+    /// The same description with `flags` laid over it: what a flag says replaces what the file
+    /// says, including its alternative (a sample rate replaces a batch size).
+    ///
+    /// # Errors
+    /// [`RunError::Contradiction`] when flags would change single values of a run with phases.
+    pub fn overridden_by(mut self, flags: &Self) -> Result<Self, RunError> {
+        let over = &flags.whole;
+        if !self.phases.is_empty() && *over != PhaseDescription::default() {
+            return Err(RunError::Contradiction(
+                "the file describes several phases, so noise, rate and steps cannot be overridden \
+                 by flags; edit its [[run.phase]] tables"
+                    .into(),
+            ));
+        }
+        let whole = &mut self.whole;
+        if over.noise_multiplier.is_some() {
+            whole.noise_multiplier = over.noise_multiplier;
+        }
+        if over.sample_rate.is_some() || over.batch_size.is_some() {
+            (whole.sample_rate, whole.batch_size) = (over.sample_rate, over.batch_size);
+        }
+        if over.steps.is_some() || over.epochs.is_some() {
+            (whole.steps, whole.epochs) = (over.steps, over.epochs);
+        }
+        self.dataset_size = flags.dataset_size.or(self.dataset_size);
+        self.clip_norm = flags.clip_norm.or(self.clip_norm);
+        self.sampling = flags.sampling.or(self.sampling);
+        self.adjacency = flags.adjacency.or(self.adjacency);
+        self.group_size = flags.group_size.or(self.group_size);
+        Ok(self)
+    }
+
+    /// Checks the description and fills the defaults.
+    ///
+    /// ```
+    /// use vocabulary::RunDescription;
+    /// let mut written = RunDescription::default();
+    /// written.whole.noise_multiplier = Some(1.0);
+    /// written.whole.batch_size = Some(256);
+    /// written.dataset_size = Some(51_200);
+    /// written.whole.epochs = Some(2.0);
+    /// let run = written.resolve()?.run;
+    /// assert_eq!((run.phases()[0].sample_rate, run.steps()), (0.005, 400));
+    /// # Ok::<(), vocabulary::RunError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What is missing, contradictory or out of range, by name and value.
+    pub fn resolve(&self) -> Result<Resolved, RunError> {
+        let mut notes = Vec::new();
+        let sampling = self.sampling.unwrap_or_else(|| {
+            notes.push("sampling poisson (default)".into());
+            Sampling::Poisson
+        });
+        let adjacency = self.adjacency.unwrap_or_else(|| {
+            notes.push("adjacency add-remove (default)".into());
+            Adjacency::AddRemove
+        });
+        let clip_norm = self.clip_norm.unwrap_or_else(|| {
+            notes.push("clip norm 1 (default; epsilon does not depend on it)".into());
+            1.0
+        });
+        let mut builder = Run::builder()
+            .sampling(sampling)
+            .adjacency(adjacency)
+            .clip_norm(clip_norm)
+            .group_size(self.group_size.unwrap_or(1));
+        if let Some(size) = self.dataset_size {
+            builder = builder.dataset_size(size);
+        }
+        if self.phases.is_empty() {
+            builder =
+                builder.phases([self.whole.resolve(self.dataset_size, sampling, &mut notes)?]);
+        } else {
+            for phase in &self.phases {
+                let filled = phase.filled_from(&self.whole);
+                builder =
+                    builder.phases([filled.resolve(self.dataset_size, sampling, &mut notes)?]);
+            }
+        }
+        Ok(Resolved { run: builder.build()?, notes })
+    }
+}
+
+impl PhaseDescription {
+    fn from_entries(entries: Vec<(String, Node)>) -> Result<Self, RunError> {
+        let mut phase = Self::default();
+        for (key, node) in entries {
+            if !phase.take(&key, &node)? {
+                return Err(unknown_key(&key, "[[run.phase]]", PHASE_KEYS));
+            }
+        }
+        Ok(phase)
+    }
+
+    fn take(&mut self, key: &str, node: &Node) -> Result<bool, RunError> {
+        match key {
+            "noise_multiplier" => self.noise_multiplier = Some(node.number(key)?),
+            "sample_rate" => self.sample_rate = Some(node.number(key)?),
+            "batch_size" => self.batch_size = Some(node.integer(key)?),
+            "steps" => self.steps = Some(node.integer(key)?),
+            "epochs" => self.epochs = Some(node.number(key)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn filled_from(&self, whole: &Self) -> Self {
+        let mut filled = self.clone();
+        filled.noise_multiplier = filled.noise_multiplier.or(whole.noise_multiplier);
+        if filled.sample_rate.is_none() && filled.batch_size.is_none() {
+            (filled.sample_rate, filled.batch_size) = (whole.sample_rate, whole.batch_size);
+        }
+        if filled.steps.is_none() && filled.epochs.is_none() {
+            (filled.steps, filled.epochs) = (whole.steps, whole.epochs);
+        }
+        filled
+    }
+
+    fn resolve(
+        &self,
+        dataset_size: Option<u64>,
+        sampling: Sampling,
+        notes: &mut Vec<String>,
+    ) -> Result<Phase, RunError> {
+        let noise_multiplier = self
+            .noise_multiplier
+            .ok_or(RunError::Missing("the noise multiplier", "--noise-multiplier"))?;
+        let sample_rate = self.rate(dataset_size, sampling, notes)?;
+        let steps = self.count(sample_rate, notes)?;
+        Ok(Phase { noise_multiplier, sample_rate, steps })
+    }
+
+    fn rate(
+        &self,
+        dataset_size: Option<u64>,
+        sampling: Sampling,
+        notes: &mut Vec<String>,
+    ) -> Result<f64, RunError> {
+        match (self.sample_rate, self.batch_size, dataset_size) {
+            (Some(rate), Some(batch), _) => Err(RunError::Contradiction(format!(
+                "sample rate {rate} and batch size {batch} were both given; drop one of them"
+            ))),
+            (Some(rate), None, _) => Ok(rate),
+            (None, Some(batch), None) => Err(RunError::Contradiction(format!(
+                "batch size {batch} was given without the data set's size; add --dataset-size, or \
+                 give --sample-rate instead"
+            ))),
+            (None, Some(0), Some(_)) => Err(RunError::BatchSize(0)),
+            (None, Some(batch), Some(size)) if batch > size => {
+                Err(RunError::Contradiction(format!(
+                    "batch size {batch} is larger than the data set's {size} records; exchange or \
+                     correct them"
+                )))
+            }
+            (None, Some(batch), Some(size)) => {
+                let rate = batch as f64 / size as f64;
+                notes.push(format!("sample rate {rate} = {batch} / {size}"));
+                Ok(rate)
+            }
+            (None, None, _) if sampling == Sampling::Full => Ok(1.0),
+            (None, None, Some(_)) => {
+                Err(RunError::Missing("the batch size", "--batch-size (or --sample-rate)"))
+            }
+            (None, None, None) => Err(RunError::Missing(
+                "the sample rate",
+                "--sample-rate (or --dataset-size with --batch-size)",
+            )),
+        }
+    }
+
+    /// Steps; epochs are rounded up to whole steps, the safe side.
+    fn count(&self, sample_rate: f64, notes: &mut Vec<String>) -> Result<u64, RunError> {
+        match (self.steps, self.epochs) {
+            (Some(steps), Some(epochs)) => Err(RunError::Contradiction(format!(
+                "steps {steps} and epochs {epochs} were both given; drop one of them"
+            ))),
+            (Some(steps), None) => Ok(steps),
+            (None, Some(epochs)) => {
+                if !(epochs > 0.0 && epochs.is_finite()) {
+                    return Err(RunError::Epochs(epochs));
+                }
+                if !(sample_rate > 0.0 && sample_rate <= 1.0) {
+                    return Err(RunError::SampleRate(sample_rate));
+                }
+                let exact = epochs / sample_rate;
+                // 60 / 0.1 must be 600 although 0.1 is not exact.
+                let near = exact.round();
+                let steps = if (exact - near).abs() <= 1e-9 * near { near } else { exact.ceil() };
+                if steps > 9_007_199_254_740_992.0 {
+                    return Err(RunError::Epochs(epochs));
+                }
+                notes.push(format!("steps {steps} = {epochs} epochs / sample rate, rounded up"));
+                Ok(steps as u64)
+            }
+            (None, None) => Err(RunError::Missing("the number of steps", "--steps (or --epochs)")),
+        }
+    }
+}
+
+fn choice<T: Copy>(key: &str, node: &Node, all: &[(&str, T)]) -> Result<T, RunError> {
+    let text = node.text(key)?;
+    all.iter().find(|(name, _)| *name == text).map(|(_, value)| *value).ok_or_else(|| {
+        RunError::Choice {
+            key: key.to_owned(),
+            value: text.chars().take(60).collect(),
+            allowed: all.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "),
+        }
+    })
+}
+
+impl Run {
+    /// Reads a run from TOML; see [`Document::from_toml_str`].
+    ///
+    /// ```
+    /// let run = vocabulary::Run::from_toml_str(
+    ///     "[run]\nnoise_multiplier = 1.0\nsample_rate = 0.01\nsteps = 1e3\n")?;
+    /// assert_eq!(run.steps(), 1000);
+    /// # Ok::<(), vocabulary::RunError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Everything that is wrong with the text or the run.
+    pub fn from_toml_str(text: &str) -> Result<Self, RunError> {
+        Ok(Document::from_toml_str(text)?.run.resolve()?.run)
+    }
+
+    /// Reads a run or a ledger from JSON; see [`Document::from_json_str`].
+    ///
+    /// # Errors
+    /// Everything that is wrong with the text or the run.
+    pub fn from_json(text: &str) -> Result<Self, RunError> {
+        Ok(Document::from_json_str(text)?.run.resolve()?.run)
+    }
+}
