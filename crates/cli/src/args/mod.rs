@@ -1,0 +1,9 @@
+//! Flags that several commands share, and the numbers in them.
+
+mod numbers;
+mod output;
+mod run;
+
+pub use numbers::{integer, lens, nonnegative_integer, real};
+pub use output::{Format, OutputArgs};
+pub use run::{Loaded, RunArgs, compose, load_file};

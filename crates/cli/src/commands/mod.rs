@@ -1,0 +1,54 @@
+//! The dispatch table: one variant and one file per command.
+
+mod completions;
+
+use crate::console::Console;
+use crate::failure::Failure;
+use clap::{Parser, Subcommand};
+
+/// Measures what a DP-SGD training run really leaks: what is proven, what is expected, what an
+/// attack measured, each number with its standing and on its safe side.
+#[derive(Debug, Parser)]
+#[command(
+    name = "dosimeter",
+    version,
+    before_help = EXAMPLES,
+    after_help = EXIT_CODES,
+    arg_required_else_help = false,
+    disable_help_subcommand = true
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  dosimeter account --noise-multiplier 1 --sample-rate 0.01 --steps 1000 --delta 1e-5
+  dosimeter calibrate --solve noise-multiplier --target-epsilon 2 --delta 1e-5 \\
+      --sample-rate 0.01 --steps 1000
+  dosimeter check run.toml --max-epsilon 8 --delta 1e-5
+";
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 answered, 1 bug, 2 bad input, 3 a check failed, 4 incomplete (run again),
+5 refused (outside of the domain or cannot be certified), 130 interrupted";
+
+/// What can be asked.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Completions for a shell
+    Completions(completions::CompletionsArgs),
+}
+
+impl Command {
+    /// Runs the command; the number is the exit code.
+    ///
+    /// # Errors
+    /// With the exit code, the sentence and the hint to print.
+    pub fn run(&self, console: &mut Console) -> Result<u8, Failure> {
+        match self {
+            Self::Completions(args) => completions::run(args, console),
+        }
+    }
+}

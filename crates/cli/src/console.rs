@@ -1,0 +1,76 @@
+//! Where a command writes: the answer to stdout, the narration to stderr.
+
+use crate::failure::Failure;
+use std::io::{IsTerminal, Write};
+
+/// The two streams, and whether a person is looking at them.
+pub struct Console {
+    stdout: Box<dyn Write + Send>,
+    stderr: Box<dyn Write + Send>,
+    colour: bool,
+    progress: bool,
+}
+
+impl Console {
+    /// The process's own streams. No colour when stdout is not a terminal or `NO_COLOR` is set.
+    pub fn standard() -> Self {
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Self {
+            colour: !plain && std::io::stdout().is_terminal(),
+            progress: std::io::stderr().is_terminal(),
+            stdout: Box::new(std::io::stdout()),
+            stderr: Box::new(std::io::stderr()),
+        }
+    }
+
+    /// Streams of the caller's choice, without colour (for tests and for embedding).
+    pub fn to(stdout: Box<dyn Write + Send>, stderr: Box<dyn Write + Send>) -> Self {
+        Self { stdout, stderr, colour: false, progress: false }
+    }
+
+    /// Whether the answer may be coloured.
+    pub fn colour(&self) -> bool {
+        self.colour
+    }
+
+    /// Whether a progress bar may be drawn on stderr.
+    pub fn interactive(&self) -> bool {
+        self.progress
+    }
+
+    /// Writes (a part of) the answer.
+    ///
+    /// # Errors
+    /// A closed pipe becomes a silent failure, so that `dosimeter … | head` ends quietly.
+    pub fn answer(&mut self, text: &str) -> Result<(), Failure> {
+        self.stdout.write_all(text.as_bytes())?;
+        if !text.ends_with('\n') {
+            self.stdout.write_all(b"\n")?;
+        }
+        Ok(self.stdout.flush()?)
+    }
+
+    /// Prints a document as pretty JSON.
+    ///
+    /// # Errors
+    /// As [`Console::answer`].
+    pub fn json(&mut self, document: &impl serde::Serialize) -> Result<(), Failure> {
+        let text = serde_json::to_string_pretty(document)
+            .map_err(|error| Failure::new(crate::exit::BUG, error.to_string()))?;
+        self.answer(&text)
+    }
+
+    /// A line of narration.
+    pub fn note(&mut self, text: &str) {
+        // Narration that nobody can read is no reason to fail.
+        let _ = writeln!(self.stderr, "{text}");
+    }
+
+    pub fn warn(&mut self, text: &str) {
+        self.note(&format!("warning: {text}"));
+    }
+
+    pub fn hint(&mut self, text: &str) {
+        self.note(&format!("hint: {text}"));
+    }
+}

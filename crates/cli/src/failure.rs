@@ -1,0 +1,70 @@
+//! Why a command did not answer: an exit code, a sentence, and what to do about it.
+
+use crate::exit;
+use accounting::AccountingError;
+use vocabulary::RunError;
+
+/// A command's failure. `Display` is the sentence after `error: `.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    pub code: u8,
+    pub message: String,
+    pub hint: Option<String>,
+    /// The reader of our output went away: say nothing.
+    pub(crate) silent: bool,
+}
+
+impl Failure {
+    pub fn new(code: u8, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hint: None, silent: false }
+    }
+
+    /// Exit 2: the input or the configuration is wrong.
+    pub fn bad_input(message: impl Into<String>) -> Self {
+        Self::new(exit::BAD_INPUT, message)
+    }
+
+    /// Exit 5: outside of the domain, or beyond what can be certified.
+    pub fn refused(message: impl Into<String>) -> Self {
+        Self::new(exit::REFUSED, message)
+    }
+
+    /// Adds an action the user can take.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Puts the place where it happened in front of the sentence.
+    #[must_use]
+    pub fn at(mut self, place: impl std::fmt::Display) -> Self {
+        self.message = format!("{place}: {}", self.message);
+        self
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        Self::bad_input(error.to_string())
+    }
+}
+
+impl From<AccountingError> for Failure {
+    fn from(error: AccountingError) -> Self {
+        let code = match &error {
+            AccountingError::OutsideDomain(_) | AccountingError::NotCertified(_) => exit::REFUSED,
+            AccountingError::Unsupported(_) | AccountingError::InvalidInput(_) => exit::BAD_INPUT,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        let silent = error.kind() == std::io::ErrorKind::BrokenPipe;
+        let code = if silent { exit::ANSWERED } else { exit::BUG };
+        Self { code, message: format!("cannot write the answer: {error}"), hint: None, silent }
+    }
+}

@@ -1,0 +1,131 @@
+//! Aligned columns, and lines of CSV.
+
+/// Which end of a column its cells share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    Left,
+    Right,
+}
+
+/// A table with a head; `render` aligns it with two spaces between columns.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    head: Vec<(String, Option<Align>)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these columns.
+    pub fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Align)>) -> Self {
+        Self {
+            head: columns.into_iter().map(|(name, align)| (name.into(), Some(align))).collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row; missing cells stay empty.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) -> &mut Self {
+        self.rows.push(cells.into_iter().collect());
+        self
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The table as text, each line indented by `indent` spaces.
+    pub fn render(&self, indent: usize) -> String {
+        let head: Vec<String> = self.head.iter().map(|(name, _)| name.clone()).collect();
+        let width = |column: usize| {
+            self.rows
+                .iter()
+                .chain([&head])
+                .filter_map(|row| row.get(column))
+                .map(|cell| cell.chars().count())
+                .max()
+                .unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..head.len()).map(width).collect();
+        let mut text = String::new();
+        for row in [&head].into_iter().chain(&self.rows) {
+            let mut line = " ".repeat(indent);
+            for (column, width) in widths.iter().enumerate() {
+                let cell = row.get(column).map_or("", String::as_str);
+                let padding = " ".repeat(width - cell.chars().count());
+                if column > 0 {
+                    line.push_str("  ");
+                }
+                match self.head[column].1 {
+                    Some(Align::Right) => line.extend([padding.as_str(), cell]),
+                    _ => line.extend([cell, padding.as_str()]),
+                }
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// One line of CSV, quoted where needed.
+pub fn csv_line<S: AsRef<str>>(cells: impl IntoIterator<Item = S>) -> String {
+    let quoted: Vec<String> = cells
+        .into_iter()
+        .map(|cell| {
+            let cell = cell.as_ref();
+            if cell.contains([',', '"', '\n', '\r']) {
+                format!("\"{}\"", cell.replace('"', "\"\""))
+            } else {
+                cell.to_owned()
+            }
+        })
+        .collect();
+    quoted.join(",") + "\n"
+}
+
+/// Text broken at spaces to lines of at most `width` characters, with a hanging indent.
+pub fn wrap(text: &str, first: &str, indent: usize, width: usize) -> String {
+    let mut lines = String::from(first);
+    let mut column = first.chars().count();
+    for (index, word) in text.split_whitespace().enumerate() {
+        let length = word.chars().count();
+        if index > 0 && column + 1 + length > width {
+            lines.push('\n');
+            lines.push_str(&" ".repeat(indent));
+            column = indent;
+        } else if index > 0 {
+            lines.push(' ');
+            column += 1;
+        }
+        lines.push_str(word);
+        column += length;
+    }
+    lines.push('\n');
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_align() {
+        let mut table = Table::new([("lens", Align::Left), ("epsilon", Align::Right)]);
+        table.row(["composition".into(), "1.829".into()]);
+        table.row(["renyi".into(), "12.1".into()]);
+        assert_eq!(
+            table.render(2),
+            "  lens         epsilon\n  composition    1.829\n  renyi           12.1\n"
+        );
+    }
+
+    #[test]
+    fn csv_quotes_what_needs_it() {
+        assert_eq!(csv_line(["a", "b,c", "d\"e"]), "a,\"b,c\",\"d\"\"e\"\n");
+    }
+
+    #[test]
+    fn wrapped_lines_hang() {
+        assert_eq!(wrap("aa bb cc", "- ", 2, 7), "- aa bb\n  cc\n");
+    }
+}
