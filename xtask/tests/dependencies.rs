@@ -10,10 +10,11 @@ use std::process::Command;
 const WALLS: &[(&str, &[&str])] = &[
     ("vocabulary", &[]),
     ("numerics", &["vocabulary"]),
-    ("accounting", &["vocabulary", "numerics"]),
+    ("random", &["vocabulary"]),
     ("figures", &["vocabulary"]),
+    ("accounting", &["vocabulary", "numerics"]),
     ("fuzzing", &["vocabulary", "numerics", "accounting"]),
-    ("dosimeter", &["vocabulary", "accounting", "figures"]),
+    ("dosimeter", &["vocabulary", "numerics", "random", "figures", "accounting"]),
     ("xtask", &[]),
 ];
 

@@ -1,8 +1,31 @@
-//! `cargo xtask bench`.
+//! `cargo xtask bench`: Dosimeter and its peers side by side, in one run on one machine, and
+//! the page `docs/benchmarks.md` written from what was measured. Peers come from PyPI into a
+//! virtual environment under `target/`. A peer that cannot be installed, fails or runs too
+//! long costs its own row and nothing else.
 
-use anyhow::{Result, bail};
+mod bars;
+mod format;
+mod measure;
+mod page;
+mod sections;
+
+use anyhow::Result;
 use std::process::ExitCode;
 
-pub fn run(_arguments: &[String]) -> Result<ExitCode> {
-    bail!("not there yet")
+pub fn run(arguments: &[String]) -> Result<ExitCode> {
+    if let Some(unknown) = arguments.first() {
+        anyhow::bail!("unknown argument `{unknown}`: bench takes none");
+    }
+    let bench = measure::Bench::prepare()?;
+    let mut page = page::Page::new(&bench);
+    sections::epsilon(&bench, &mut page);
+    sections::growth(&bench, &mut page);
+    sections::calibration(&bench, &mut page);
+    sections::sweep(&bench, &mut page);
+    sections::power(&bench, &mut page);
+    sections::heuristic(&bench, &mut page);
+    sections::processes(&bench, &mut page);
+    let missed = page.write()?;
+    println!("wrote docs/benchmarks.md; {missed} bars missed or not measured");
+    Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
