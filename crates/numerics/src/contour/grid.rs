@@ -1,0 +1,172 @@
+//! The trapezoid rule for A(s) = E_Q[(P/Q)^s] on the real line, with its error.
+//!
+//! The integrand is analytic in the strip |Im x| < pi s^2 / reach, so the rule with step h errs by
+//! at most 2 M / (e^{2 pi d/h} - 1), M the integral of its modulus on the lines Im x = +-d
+//! (Trefethen and Weideman 2014, theorem 5.1). On those lines the modulus of P is at most
+//! e^{d^2/(2 s^2)} P(x), and at least cos(theta/2) of that, theta = d reach / s^2, because all
+//! components lie in a cone of angle theta.
+//!
+//! What is summed is W^s - 1 - s (W - 1) (both subtracted terms integrate to zero exactly), so
+//! that a transform that is nearly 1 keeps its relative accuracy and may be raised to the power 1e9.
+
+use crate::mixture::MixtureRatio;
+
+/// Points, weights and log ratios of one mixture pair.
+#[derive(Clone, Debug)]
+pub(crate) struct Grid {
+    pub(crate) x: Vec<f64>,
+    /// step * Q(x), and its logarithm (which does not underflow)
+    pub(crate) weight: Vec<f64>,
+    pub(crate) log_weight: Vec<f64>,
+    /// log W
+    pub(crate) log_ratio: Vec<f64>,
+    /// weight * (W - 1)
+    lifted: Vec<f64>,
+    /// Error of the rule for A(c + iu), |u| <= the design's, and any c within the design's tilts,
+    /// divided by 1 + |s| + A(c).
+    pub(crate) relative_error: f64,
+}
+
+/// What a grid must be able to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Design {
+    /// Largest real exponent s (at least 1) and smallest (at most 0).
+    pub(crate) highest: f64,
+    pub(crate) lowest: f64,
+    /// Largest |Im s|.
+    pub(crate) frequency: f64,
+    /// -log of the permitted error.
+    pub(crate) digits: f64,
+}
+
+/// Too many points would be needed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct TooFine;
+
+const MOST_POINTS: f64 = 400_000.0;
+
+impl Grid {
+    pub(crate) fn new(pair: &MixtureRatio, design: &Design) -> Result<Self, TooFine> {
+        let (step, relative_error) = step(pair, design);
+        let (low, high) = range(pair, design);
+        let count = ((high - low) / step).ceil() + 1.0;
+        if !(count <= MOST_POINTS) {
+            return Err(TooFine);
+        }
+        let count = count as usize;
+        let scale = pair.scale();
+        let log_norm = (step / (scale * (2.0 * std::f64::consts::PI).sqrt())).ln();
+        let mut grid = Self {
+            x: Vec::with_capacity(count),
+            weight: Vec::with_capacity(count),
+            log_weight: Vec::with_capacity(count),
+            log_ratio: Vec::with_capacity(count),
+            lifted: Vec::with_capacity(count),
+            // Two ends cut where the integrand is below e^-digits, and the rule itself.
+            relative_error: relative_error + 8.0 * (-design.digits).exp(),
+        };
+        // Nodes at multiples of the step keep x exact and the grid symmetric about zero.
+        let first = (low / step).floor();
+        for index in 0..=count {
+            let x = (first + index as f64) * step;
+            let z = x / scale;
+            let denominator = pair.log_denominator(x);
+            let log_ratio = pair.log_numerator(x) - denominator;
+            grid.x.push(x);
+            let log_weight = log_norm + denominator - 0.5 * z * z;
+            grid.log_weight.push(log_weight);
+            grid.log_ratio.push(log_ratio);
+            // Two forms, because W may overflow where the weight underflows.
+            let weight = log_weight.exp();
+            grid.weight.push(weight);
+            grid.lifted.push(if log_ratio < 1.0 {
+                weight * log_ratio.exp_m1()
+            } else {
+                (log_weight + log_ratio).exp() - weight
+            });
+        }
+        Ok(grid)
+    }
+
+    pub(crate) fn lifted(&self, j: usize) -> f64 {
+        self.lifted[j]
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.x.len()
+    }
+}
+
+/// The step that reaches the design's digits, and the error it has.
+fn step(pair: &MixtureRatio, design: &Design) -> (f64, f64) {
+    let scale = pair.scale();
+    let reach = pair.reach();
+    // Negative powers of P or Q pay for the cone: -log cos(theta/2) each.
+    let negative = if pair.one_sided() {
+        (-design.lowest).max(0.0)
+    } else {
+        (-design.lowest).max(design.highest - 1.0).max(0.0)
+    };
+    let turns = if pair.one_sided() { 1.0 } else { 2.0 };
+    let strip = std::f64::consts::PI * scale * scale / reach;
+    let exponent = |d: f64| {
+        let theta = d * reach / (scale * scale);
+        d * d / (2.0 * scale * scale) + design.frequency * turns * theta
+            - (negative + 1.0) * (0.5 * theta).cos().ln()
+    };
+    let target = design.digits + 2.0;
+    let mut best = 0.0;
+    for fraction in [0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9] {
+        for free in [0.3, 0.6, 1.0, 1.5] {
+            let d = (fraction * strip).min(free * scale * (2.0 * target).sqrt());
+            let step = 2.0 * std::f64::consts::PI * d / (target + exponent(d));
+            if step > best {
+                best = step;
+            }
+        }
+    }
+    // By construction 2 e^{exponent} / (e^{2 pi d/h} - 1) <= 2 e^{-target} / (1 - e^{-target}).
+    (best, 2.5 * (-target).exp())
+}
+
+/// Where the integrand of some tilt in the design exceeds e^-digits of its integral.
+fn range(pair: &MixtureRatio, design: &Design) -> (f64, f64) {
+    let scale = pair.scale();
+    let depth = design.digits + 2.0;
+    let span = scale * (2.0 * depth).sqrt();
+    let log_integrand = |x: f64, power: f64| {
+        let z = x / scale;
+        pair.log_denominator(x) + power * pair.log_ratio(x) - 0.5 * z * z
+    };
+    // Right: W <= 2 max(1, jump), and beyond the jump's mode at tilt * reach the logarithm of the
+    // integrand falls at least like -(x - mode)^2 / (2 s^2).
+    let tilt = design.highest.max(1.0);
+    let mode = tilt * pair.reach();
+    let height = log_integrand(mode, tilt) + tilt * std::f64::consts::LN_2;
+    let mut high = span;
+    if height > -depth {
+        high = high.max(mode + scale * (2.0 * depth.min(depth + height)).sqrt());
+    }
+    while high < mode + span && log_integrand(high, tilt) > -depth {
+        high += 0.5 * scale;
+    }
+    let low = if pair.one_sided() {
+        // The ratio is bounded below, so a negative power only multiplies by (inf W)^power.
+        let most = (design.lowest * pair.infimum()).max(0.0);
+        -scale * (2.0 * (depth + most)).sqrt()
+    } else {
+        // Mirror image: P^s Q^{1-s} with negative s leans on Q's components.
+        let power = 1.0 - design.lowest.min(0.0);
+        let mode = -power * pair.reach();
+        let height = log_integrand(mode, 1.0 - power) + power * std::f64::consts::LN_2;
+        let mut low = -span;
+        if height > -depth {
+            low = low.min(mode - scale * (2.0 * depth.min(depth + height)).sqrt());
+        }
+        while low > mode - span && log_integrand(low, 1.0 - power) > -depth {
+            low -= 0.5 * scale;
+        }
+        low
+    };
+    (low, high)
+}

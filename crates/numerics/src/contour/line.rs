@@ -1,0 +1,287 @@
+//! The inversion integral on one vertical line, certified.
+//!
+//! With W the likelihood ratio, Y the sum of log W over all steps and A(s)^T = E_Q e^{sY},
+//!   E_Q f(Y - t) = 1/(2 pi i) * integral over Re s = c of A(s)^T e^{-st} k(s) ds,
+//! where k(s) = +-1/(s(s-1)) and
+//!   c > 1      f(y) = (e^y - 1)_+
+//!   0 < c < 1  f(y) = min(e^y, 1)
+//!   c < 0      f(y) = (1 - e^y)_+ .
+//! The trapezoid sum with spacing eta is, by Poisson summation, the sum over all integers m of
+//! e^{c m L} E f(Y - t - m L), L = 2 pi/eta: every alias is positive and has a Chernoff bound.
+//! What is added to it: nodes beyond the last (module `tail`), round-off and the quadrature of A.
+
+use super::Part;
+use super::grid::{Design, Grid};
+use super::tail::Path;
+use super::transform;
+use crate::complex::Complex;
+use std::f64::consts::PI;
+
+/// Which function of Y - t is averaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Zone {
+    /// E_Q (e^{Y-t} - 1)_+ ; times e^t it is the divergence of P from Q at e^t.
+    Above,
+    /// E_Q min(e^{Y-t}, 1).
+    Between,
+    /// E_Q (1 - e^{Y-t})_+ : the divergence of Q from P at e^{-t}.
+    Below,
+}
+
+impl Zone {
+    /// Real parts of s allowed for this function.
+    pub(crate) fn ends(self) -> (f64, f64) {
+        match self {
+            Zone::Above => (1.0, f64::INFINITY),
+            Zone::Between => (0.0, 1.0),
+            Zone::Below => (f64::NEG_INFINITY, 0.0),
+        }
+    }
+
+    /// log of sup_y f(y) e^{-cy}.
+    pub(crate) fn log_chernoff(self, c: f64) -> f64 {
+        let xlogx = |x: f64| if x <= 0.0 { 0.0 } else { x * x.ln() };
+        match self {
+            Zone::Above => xlogx(c - 1.0) - xlogx(c),
+            Zone::Between => 0.0,
+            Zone::Below => xlogx(-c) - xlogx(1.0 - c),
+        }
+    }
+}
+
+/// A positive number as mantissa * e^log_scale, with the absolute errors of the mantissa.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Value {
+    pub(crate) log_scale: f64,
+    pub(crate) mantissa: f64,
+    /// The truth may be smaller by this much ...
+    pub(crate) below: f64,
+    /// ... or larger by this much.
+    pub(crate) above: f64,
+    /// Derivative of the mantissa (times e^log_scale) with respect to t.
+    pub(crate) slope: f64,
+}
+
+/// The nodes of one line, good for any threshold near the one it was made for.
+pub(crate) struct Line {
+    zone: Zone,
+    c: f64,
+    spacing: f64,
+    log: Vec<Complex>,
+    error: Vec<f64>,
+    /// T log A(c), the common factor.
+    level: f64,
+    /// Bound on what the nodes beyond the last add to the mantissa.
+    truncation: f64,
+    left: Alias,
+    right: Alias,
+}
+
+/// A second tilt for the Chernoff bound of the aliases on one side.
+#[derive(Clone, Copy, Debug)]
+struct Alias {
+    tilt: f64,
+    /// T log A(tilt) + log sup f e^{-tilt y}
+    log_bound: f64,
+}
+
+/// Why a line could not be built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// The transform does not decay within the permitted number of nodes.
+    SlowDecay,
+    /// The quadrature of the transform would need too many points.
+    TooFine,
+}
+
+/// Relative size to which aliases and truncation are pushed.
+const LOG_TOLERANCE: f64 = 32.0;
+const MOST_WORK: f64 = 3e7;
+
+impl Line {
+    /// Builds the line Re s = c for thresholds near t. `coarse` holds a grid per part that covers
+    /// the tilts in question; `variance` is T K''(c).
+    pub(crate) fn new(
+        parts: &[Part],
+        coarse: &[Grid],
+        zone: Zone,
+        c: f64,
+        t: f64,
+        variance: f64,
+    ) -> Result<Self, Obstacle> {
+        let level_at = |tilt: f64| -> f64 {
+            if tilt == 0.0 || tilt == 1.0 {
+                return 0.0;
+            }
+            parts.iter().zip(coarse).map(|(part, grid)| part.times * transform::cumulant(grid, tilt).0).sum()
+        };
+        let level = level_at(c);
+        let kernel = 1.0 / (c * (c - 1.0)).abs();
+        let spread = (variance + 1.0 / (c * c) + 1.0 / ((c - 1.0) * (c - 1.0))).sqrt();
+        let log_size = (kernel / (spread * (2.0 * PI).sqrt())).ln();
+
+        let (low, high) = zone.ends();
+        let (right, right_length) =
+            alias(zone, c, t, level, log_size, high, spread, 1.0, &level_at);
+        let (left, left_length) =
+            alias(zone, c, t, level, log_size, low, spread, -1.0, &level_at);
+        let length = right_length.max(left_length);
+        let spacing = 2.0 * PI / length;
+
+        let (height, decay) = height(parts, coarse, c, variance, log_size, spacing)?;
+        let count = (height / spacing).ceil() as usize + 1;
+
+        let mut log = vec![Complex::new(0.0, 0.0); count];
+        let mut error = vec![0.0; count];
+        for part in parts {
+            let top = spacing * count as f64;
+            let design = Design {
+                highest: c.max(1.0),
+                lowest: c.min(0.0),
+                frequency: top,
+                digits: LOG_TOLERANCE + (part.times * (2.0 + top + c.abs())).ln().max(0.0),
+            };
+            let grid = Grid::new(&part.pair, &design).map_err(|_| Obstacle::TooFine)?;
+            if grid.len() as f64 * count as f64 > MOST_WORK {
+                return Err(Obstacle::SlowDecay);
+            }
+            let transform = transform::along(&grid, c, spacing, count);
+            for k in 0..count {
+                log[k] = log[k] + transform.log[k].scale(part.times);
+                error[k] += part.times * transform.error[k];
+            }
+        }
+        let level = log[0].re;
+        let truncation = decay.exp() / (PI * spacing * (count - 1) as f64);
+        Ok(Self { zone, c, spacing, log, error, level, truncation, left, right })
+    }
+
+    /// E f(Y - t) as a mantissa and a scale.
+    pub(crate) fn value(&self, t: f64) -> Value {
+        let c = self.c;
+        let sign = if self.zone == Zone::Between { -1.0 } else { 1.0 };
+        let (mut sum, mut slope, mut round) = (0.0, 0.0, 0.0);
+        for (k, log) in self.log.iter().enumerate() {
+            let u = self.spacing * k as f64;
+            let phase = log.im - u * t;
+            let size = (log.re - self.level).exp();
+            let (sin, cos) = phase.sin_cos();
+            // k(s) = 1/(s(s-1)) with s = c + iu
+            let (a, b) = (c * (c - 1.0) - u * u, u * (2.0 * c - 1.0));
+            let norm = 1.0 / (a * a + b * b);
+            let (re, im) = (a * norm, -b * norm);
+            let term_re = size * (cos * re - sin * im);
+            let term_im = size * (cos * im + sin * re);
+            let factor = if k == 0 { 0.5 } else { 1.0 };
+            sum += factor * term_re;
+            slope -= factor * (c * term_re - u * term_im);
+            let unit = f64::EPSILON * (8.0 + u * t.abs() + log.im.abs() + (log.re - self.level).abs());
+            let err = self.error[k] + unit;
+            let grown = if err < 0.5 { 1.5 * err } else { f64::INFINITY };
+            round += factor * size * norm.sqrt() * grown;
+        }
+        let scale = self.spacing / PI;
+        let mantissa = sign * scale * sum;
+        let terms = self.log.len() as f64;
+        let round = scale * round + terms * f64::EPSILON * mantissa.abs() + self.truncation;
+        let log_scale = self.level - c * t;
+        let alias = self.alias_bound(&self.left, t, log_scale) + self.alias_bound(&self.right, t, log_scale);
+        Value { log_scale, mantissa, below: round + alias, above: round, slope: sign * scale * slope }
+    }
+
+    fn alias_bound(&self, alias: &Alias, t: f64, log_scale: f64) -> f64 {
+        let length = 2.0 * PI / self.spacing;
+        let ratio = (-(alias.tilt - self.c).abs() * length).exp();
+        if ratio >= 0.5 {
+            return f64::INFINITY;
+        }
+        (alias.log_bound - alias.tilt * t - log_scale).exp() * ratio / (1.0 - ratio)
+    }
+
+    pub(crate) fn c(&self) -> f64 {
+        self.c
+    }
+}
+
+/// Chooses the tilt for the aliases on one side and the period they need.
+#[allow(clippy::too_many_arguments)]
+fn alias(
+    zone: Zone,
+    c: f64,
+    t: f64,
+    level: f64,
+    log_size: f64,
+    end: f64,
+    spread: f64,
+    sign: f64,
+    level_at: &impl Fn(f64) -> f64,
+) -> (Alias, f64) {
+    let mut best = (Alias { tilt: c, log_bound: f64::INFINITY }, f64::INFINITY);
+    let consider = |tilt: f64, best: &mut (Alias, f64)| {
+        let distance = (tilt - c).abs();
+        if distance <= 0.0 {
+            return f64::INFINITY;
+        }
+        let log_bound = level_at(tilt) + zone.log_chernoff(tilt);
+        let excess = log_bound - tilt * t - (level - c * t) - log_size + LOG_TOLERANCE;
+        let length = (excess / distance).max(1.0 / distance);
+        if !excess.is_finite() {
+            return f64::INFINITY;
+        }
+        if length < best.1 {
+            *best = (Alias { tilt, log_bound }, length);
+        }
+        length
+    };
+    if end.is_finite() {
+        consider(end, &mut best);
+    }
+    // The period needed is quasi-convex in the tilt: walk outwards until it grows.
+    let mut step = 0.4;
+    let mut last = f64::INFINITY;
+    while step < 17.0 {
+        let tilt = c + sign * step / spread;
+        if (end - tilt) * sign <= 0.0 {
+            break;
+        }
+        let length = consider(tilt, &mut best);
+        if length > last {
+            break;
+        }
+        last = length;
+        step *= 1.5;
+    }
+    best
+}
+
+/// The height beyond which nodes are left out, and the log of the decay reached there.
+fn height(
+    parts: &[Part],
+    coarse: &[Grid],
+    c: f64,
+    variance: f64,
+    log_size: f64,
+    spacing: f64,
+) -> Result<(f64, f64), Obstacle> {
+    let mut u = (2.0 * LOG_TOLERANCE / variance).sqrt().max(2.0 * spacing);
+    loop {
+        let decay: f64 = parts
+            .iter()
+            .zip(coarse)
+            .map(|(part, grid)| part.times * Path::best(&part.pair, grid, c, u).log_ratio(u))
+            .sum();
+        if decay - (PI * u).ln() < log_size - LOG_TOLERANCE {
+            return Ok((u, decay));
+        }
+        u *= 1.3;
+        if u / spacing > MOST_WORK / 200.0 {
+            return Err(Obstacle::SlowDecay);
+        }
+    }
+}
+
+impl Line {
+    pub(crate) fn debug(&self) -> String {
+        format!("c={} spacing={} count={} trunc={:e} last={:?} first={:?}", self.c, self.spacing, self.log.len(), self.truncation, self.log.last().map(|l| l.re - self.level), self.level)
+    }
+}

@@ -1,0 +1,226 @@
+//! log A(s) along a vertical line Re s = c at equally spaced heights.
+//!
+//! Points with |s log W| <= 1/2 for every s on the line enter through their moments (a short
+//! Taylor polynomial in s); the others through e^{iu log W}, advanced from node to node by one
+//! complex product. So a node costs a few hundred multiply-adds and no transcendental function,
+//! and nothing is lost to cancellation when W is close to 1 almost everywhere.
+
+use super::grid::Grid;
+use crate::complex::Complex;
+
+const TERMS: usize = 18;
+/// Nodes between fresh sines and cosines: bounds the drift of the recurrence.
+const REFRESH: usize = 64;
+const UNIT: f64 = f64::EPSILON;
+
+/// e^x - 1 - x without cancellation.
+pub(crate) fn second_remainder(x: f64) -> f64 {
+    if x.abs() > 0.35 {
+        return x.exp_m1() - x;
+    }
+    // x^2/2 (1 + x/3 (1 + x/4 (1 + ...)))
+    let mut sum = 1.0;
+    let mut k = 15.0;
+    while k > 2.0 {
+        sum = 1.0 + x / k * sum;
+        k -= 1.0;
+    }
+    0.5 * x * x * sum
+}
+
+/// Real cumulant of one grid at tilt c: (log A, first and second derivative).
+pub(crate) fn cumulant(grid: &Grid, c: f64) -> (f64, f64, f64) {
+    let mut top = 0.0f64;
+    for (lw, l) in grid.log_weight.iter().zip(&grid.log_ratio) {
+        top = top.max(lw + c * l);
+    }
+    if top > 30.0 {
+        let (mut a0, mut a1, mut a2) = (0.0, 0.0, 0.0);
+        for (lw, l) in grid.log_weight.iter().zip(&grid.log_ratio) {
+            let w = (lw + c * l - top).exp();
+            a0 += w;
+            a1 += w * l;
+            a2 += w * l * l;
+        }
+        let mean = a1 / a0;
+        return (top + a0.ln(), mean, a2 / a0 - mean * mean);
+    }
+    let (mut a0, mut a1, mut a2) = (0.0, 0.0, 0.0);
+    for (j, (&w, &l)) in grid.weight.iter().zip(&grid.log_ratio).enumerate() {
+        let cl = c * l;
+        if cl.abs() < 0.35 && l.abs() < 0.35 {
+            let grown = cl.exp_m1();
+            a0 += w * (second_remainder(cl) - c * second_remainder(l));
+            // l e^{cl} - (e^l - 1), which also integrates to K'A
+            a1 += w * (l * grown - second_remainder(l));
+            a2 += w * l * l * (1.0 + grown);
+        } else {
+            // Through the logarithm of the weight: far out the weight underflows and W overflows.
+            let grown = (grid.log_weight[j] + cl).exp();
+            let lifted = grid.lifted(j);
+            a0 += grown - w - c * lifted;
+            a1 += l * grown - lifted;
+            a2 += l * l * grown;
+        }
+    }
+    let a = 1.0 + a0;
+    let mean = a1 / a;
+    (a0.ln_1p(), mean, a2 / a - mean * mean)
+}
+
+/// Values of log A on the line, with an absolute error for each.
+pub(crate) struct Transform {
+    pub(crate) log: Vec<Complex>,
+    pub(crate) error: Vec<f64>,
+}
+
+/// Evaluates log A(c + i k spacing) for k = 0..count.
+pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transform {
+    let highest = (c * c + (spacing * count as f64).powi(2)).sqrt().max(1.0);
+    let cut = 0.5 / highest;
+    let tilted_top = grid
+        .log_weight
+        .iter()
+        .zip(&grid.log_ratio)
+        .map(|(lw, l)| lw + c * l)
+        .fold(0.0f64, f64::max);
+    let shift = if tilted_top > 30.0 { tilted_top } else { 0.0 };
+    let unit = (-shift).exp();
+
+    let mut moments = [0.0f64; TERMS + 1];
+    let mut linear = 0.0;
+    let mut direct = Direct::default();
+    // Sums that bound the round-off, all relative to e^shift.
+    let (mut small_square, mut mass, mut slope) = (0.0, 0.0, 0.0);
+    let (mut abs_slope, mut tilted_mass, mut tilted_length) = (0.0, 0.0, 0.0);
+    for j in 0..grid.len() {
+        let (w, l) = (grid.weight[j], grid.log_ratio[j]);
+        if l.abs() <= cut {
+            let mut power = w * unit * l;
+            for (m, moment) in moments.iter_mut().enumerate().skip(2) {
+                power *= l / m as f64;
+                *moment += power;
+            }
+            linear += w * unit * second_remainder(l);
+            small_square += w * unit * l * l;
+        } else {
+            let tilted = (grid.log_weight[j] + c * l - shift).exp();
+            direct.push(tilted, l);
+            let lift = grid.lifted(j) * unit;
+            mass += w * unit;
+            slope += lift;
+            abs_slope += lift.abs();
+            tilted_mass += tilted;
+            tilted_length += tilted * l.abs();
+        }
+    }
+    moments[0] = 0.0;
+    moments[1] = -linear;
+
+    let lanes = (direct.len() / 4 + 4) as f64;
+    let mut out = Transform { log: Vec::with_capacity(count), error: Vec::with_capacity(count) };
+    direct.begin(spacing);
+    let discretisation = grid.relative_error;
+    for k in 0..count {
+        let u = spacing * k as f64;
+        let s = Complex::new(c, u);
+        let mut polynomial = Complex::new(moments[TERMS], 0.0);
+        for m in (1..TERMS).rev() {
+            polynomial = polynomial * s + Complex::new(moments[m], 0.0);
+        }
+        polynomial = polynomial * s;
+        let sum = direct.sum(k, u, spacing);
+        let excess = Complex::new(
+            polynomial.re + (sum.re - mass - c * slope),
+            polynomial.im + (sum.im - u * slope),
+        );
+        let size = s.modulus();
+        let whole = Complex::new(unit + excess.re, excess.im);
+        let modulus = whole.modulus();
+        let absolute = UNIT
+            * (24.0 * size * size * small_square
+                + (lanes + 2.0 * (k % REFRESH) as f64 + 80.0) * tilted_mass
+                + 6.0 * size * tilted_length
+                + (lanes + 60.0) * (mass + size * abs_slope))
+            + discretisation * (unit * (1.0 + size) + (if shift > 0.0 { 1.0 } else { 1.0 + tilted_mass }));
+        let log = if shift > 0.0 {
+            whole.ln() + Complex::new(shift, 0.0)
+        } else {
+            Complex::new(
+                0.5 * (excess.re * (2.0 + excess.re) + excess.im * excess.im).ln_1p(),
+                excess.im.atan2(1.0 + excess.re),
+            )
+        };
+        out.log.push(log);
+        // |log(1 + e/A)| <= 1.5 |e/A| while |e/A| <= 1/4; beyond that the node is useless.
+        let relative = absolute / modulus;
+        out.error.push(if relative <= 0.25 { 1.5 * relative + 2.0 * UNIT * log.modulus() } else { f64::INFINITY });
+    }
+    out
+}
+
+/// The points that are summed one by one, as four parallel arrays.
+#[derive(Default)]
+struct Direct {
+    length: Vec<f64>,
+    weight: Vec<f64>,
+    re: Vec<f64>,
+    im: Vec<f64>,
+    turn_re: Vec<f64>,
+    turn_im: Vec<f64>,
+}
+
+impl Direct {
+    fn push(&mut self, weight: f64, length: f64) {
+        self.weight.push(weight);
+        self.length.push(length);
+    }
+
+    fn len(&self) -> usize {
+        self.weight.len()
+    }
+
+    fn begin(&mut self, spacing: f64) {
+        for &l in &self.length {
+            let (sin, cos) = (spacing * l).sin_cos();
+            self.turn_re.push(cos);
+            self.turn_im.push(sin);
+        }
+        self.re = vec![0.0; self.len()];
+        self.im = vec![0.0; self.len()];
+    }
+
+    /// Sum of weight e^{iu length} at node k, and the turn to the next node.
+    fn sum(&mut self, k: usize, u: f64, _spacing: f64) -> Complex {
+        if k.is_multiple_of(REFRESH) {
+            for j in 0..self.len() {
+                let (sin, cos) = (u * self.length[j]).sin_cos();
+                self.re[j] = self.weight[j] * cos;
+                self.im[j] = self.weight[j] * sin;
+            }
+        }
+        let mut re = [0.0f64; 4];
+        let mut im = [0.0f64; 4];
+        let n = self.len();
+        let whole = n - n % 4;
+        let (turn_re, turn_im) = (&self.turn_re[..n], &self.turn_im[..n]);
+        let (a, b) = (&mut self.re[..n], &mut self.im[..n]);
+        for j in (0..whole).step_by(4) {
+            for lane in 0..4 {
+                let (x, y) = (a[j + lane], b[j + lane]);
+                re[lane] += x;
+                im[lane] += y;
+                a[j + lane] = x * turn_re[j + lane] - y * turn_im[j + lane];
+                b[j + lane] = x * turn_im[j + lane] + y * turn_re[j + lane];
+            }
+        }
+        for j in whole..n {
+            let (x, y) = (a[j], b[j]);
+            re[0] += x;
+            im[0] += y;
+            a[j] = x * turn_re[j] - y * turn_im[j];
+            b[j] = x * turn_im[j] + y * turn_re[j];
+        }
+        Complex::new((re[0] + re[1]) + (re[2] + re[3]), (im[0] + im[1]) + (im[2] + im[3]))
+    }
+}

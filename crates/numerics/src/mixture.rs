@@ -1,0 +1,230 @@
+//! The likelihood ratio of two Gaussian mixtures on the line with one common variance.
+//!
+//! P = sum_j a_j N(m_j, s^2) and Q = sum_j b_j N(n_j, s^2), written relative to the reference
+//! N(0, s^2): `P/N(0)` = 1 + sum_j a_j expm1((2 m_j x - m_j^2) / (2 s^2)). The form with `expm1`
+//! keeps the relative accuracy of log(P/Q) where the two hardly differ (tiny weights).
+//!
+//! Both mixtures are required to have a monotone ratio: m_j >= 0 >= n_j.
+
+/// One component: its weight and its centre.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Component {
+    pub weight: f64,
+    pub centre: f64,
+}
+
+/// Two mixtures with increasing likelihood ratio. Weights sum to one; components centred at
+/// zero are implied by the remainder.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MixtureRatio {
+    scale: f64,
+    numerator: Vec<Component>,
+    denominator: Vec<Component>,
+    reach: f64,
+}
+
+/// log P/N(0) and log Q/N(0) at a complex point, as (log modulus, argument) each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ComplexLogs {
+    pub(crate) numerator: (f64, f64),
+    pub(crate) denominator: (f64, f64),
+}
+
+impl MixtureRatio {
+    /// `numerator` and `denominator` list the components away from zero.
+    ///
+    /// # Panics
+    /// If a weight is outside (0, 1], a centre has the wrong sign, or the scale is not positive:
+    /// callers check their input first.
+    pub fn new(scale: f64, numerator: Vec<Component>, denominator: Vec<Component>) -> Self {
+        assert!(scale > 0.0 && scale.is_finite(), "scale {scale} is not positive");
+        assert!(numerator.iter().all(|c| c.weight > 0.0 && c.weight <= 1.0 && c.centre > 0.0));
+        assert!(denominator.iter().all(|c| c.weight > 0.0 && c.weight <= 1.0 && c.centre < 0.0));
+        let reach = numerator.iter().chain(&denominator).map(|c| c.centre.abs()).fold(0.0, f64::max);
+        Self { scale, numerator, denominator, reach }
+    }
+
+    /// The subsampled Gaussian: (1-q) N(0, s^2) + q N(1, s^2) against N(0, s^2).
+    pub fn subsampled(scale: f64, rate: f64) -> Self {
+        Self::new(scale, vec![Component { weight: rate, centre: 1.0 }], Vec::new())
+    }
+
+    /// Standard deviation of every component.
+    pub fn scale(&self) -> f64 {
+        self.scale
+    }
+
+    /// The largest distance of a centre from zero.
+    pub fn reach(&self) -> f64 {
+        self.reach
+    }
+
+    /// Whether Q is the reference N(0, s^2) itself.
+    pub fn one_sided(&self) -> bool {
+        self.denominator.is_empty()
+    }
+
+    /// log P/N(0) at x.
+    pub fn log_numerator(&self, x: f64) -> f64 {
+        log_relative(&self.numerator, x, self.scale)
+    }
+
+    /// log Q/N(0) at x.
+    pub fn log_denominator(&self, x: f64) -> f64 {
+        log_relative(&self.denominator, x, self.scale)
+    }
+
+    /// log P/Q at x, increasing in x.
+    pub fn log_ratio(&self, x: f64) -> f64 {
+        self.log_numerator(x) - self.log_denominator(x)
+    }
+
+    /// inf over x of log P/Q.
+    pub fn infimum(&self) -> f64 {
+        // As x -> -inf the most negative centres dominate.
+        if self.denominator.is_empty() {
+            log_remainder(&self.numerator)
+        } else {
+            f64::NEG_INFINITY
+        }
+    }
+
+    /// Posterior mean centre of P minus that of Q at x (the slope of log P/Q is this over s^2),
+    /// and the slope of that difference.
+    pub(crate) fn posterior_shift(&self, x: f64) -> (f64, f64) {
+        let (p, p_slope) = posterior_mean(&self.numerator, x, self.scale);
+        let (q, q_slope) = posterior_mean(&self.denominator, x, self.scale);
+        (p - q, p_slope - q_slope)
+    }
+
+    /// Logarithms at x + iy relative to N(0) at the same complex point. Needs
+    /// |y| reach / s^2 < pi, so that no argument wraps.
+    pub(crate) fn complex_logs(&self, x: f64, y: f64) -> ComplexLogs {
+        ComplexLogs {
+            numerator: complex_log_relative(&self.numerator, x, y, self.scale),
+            denominator: complex_log_relative(&self.denominator, x, y, self.scale),
+        }
+    }
+}
+
+/// Exponent of a component relative to the reference.
+fn exponent(component: &Component, x: f64, scale: f64) -> f64 {
+    component.centre * (2.0 * x - component.centre) / (2.0 * scale * scale)
+}
+
+fn remainder(components: &[Component]) -> f64 {
+    (1.0 - components.iter().map(|c| c.weight).sum::<f64>()).max(0.0)
+}
+
+fn log_remainder(components: &[Component]) -> f64 {
+    match components {
+        [] => 0.0,
+        [one] => (-one.weight).ln_1p(),
+        many => remainder(many).ln(),
+    }
+}
+
+fn log_relative(components: &[Component], x: f64, scale: f64) -> f64 {
+    if let [one] = components {
+        let e = exponent(one, x, scale);
+        return if e < 30.0 {
+            (one.weight * e.exp_m1()).ln_1p()
+        } else {
+            e + one.weight.ln() + ((1.0 - one.weight) / one.weight * (-e).exp()).ln_1p()
+        };
+    }
+    let top = components.iter().map(|c| exponent(c, x, scale)).fold(f64::NEG_INFINITY, f64::max);
+    if top < 30.0 {
+        components.iter().map(|c| c.weight * exponent(c, x, scale).exp_m1()).sum::<f64>().ln_1p()
+    } else {
+        let sum: f64 = components.iter().map(|c| c.weight * (exponent(c, x, scale) - top).exp()).sum();
+        top + (sum + remainder(components) * (-top).exp()).ln()
+    }
+}
+
+/// Posterior mean of the centre and its derivative, the posterior variance over s^2.
+fn posterior_mean(components: &[Component], x: f64, scale: f64) -> (f64, f64) {
+    if components.is_empty() {
+        return (0.0, 0.0);
+    }
+    let log_total = log_relative(components, x, scale);
+    let (mut mean, mut square) = (0.0, 0.0);
+    for c in components {
+        let share = c.centre * c.weight * (exponent(c, x, scale) - log_total).exp();
+        mean += share;
+        square += c.centre * share;
+    }
+    (mean, (square - mean * mean) / (scale * scale))
+}
+
+fn complex_log_relative(components: &[Component], x: f64, y: f64, scale: f64) -> (f64, f64) {
+    if components.is_empty() {
+        return (0.0, 0.0);
+    }
+    let top = components.iter().map(|c| exponent(c, x, scale)).fold(0.0, f64::max);
+    let base = (-top).exp();
+    let (mut re, mut im) = (0.0, 0.0);
+    // Relative to the reference: sum_j a_j (e^{E_j} e^{i theta_j} - 1) + 1, scaled by e^{-top}.
+    for c in components {
+        let e = exponent(c, x, scale);
+        let theta = c.centre * y / (scale * scale);
+        let size = c.weight * (e - top).exp();
+        let half = (0.5 * theta).sin();
+        re += if e < 30.0 && top == 0.0 { c.weight * e.exp_m1() } else { size - c.weight * base };
+        re -= 2.0 * size * half * half;
+        im += size * theta.sin();
+    }
+    // re now holds (real part - base); the modulus through ln_1p keeps small differences.
+    if top == 0.0 {
+        let modulus = 0.5 * (re * (2.0 + re) + im * im).ln_1p();
+        (modulus, im.atan2(1.0 + re))
+    } else {
+        let real = base + re;
+        (top + 0.5 * (real * real + im * im).ln(), im.atan2(real))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratio_matches_direct_densities() {
+        let pair = MixtureRatio::new(
+            0.7,
+            vec![Component { weight: 0.3, centre: 1.0 }, Component { weight: 0.1, centre: 2.0 }],
+            vec![Component { weight: 0.2, centre: -1.0 }],
+        );
+        let normal = |x: f64, m: f64| (-(x - m) * (x - m) / (2.0 * 0.49)).exp();
+        for x in [-3.0, -0.4, 0.0, 0.9, 2.5] {
+            let p = 0.6 * normal(x, 0.0) + 0.3 * normal(x, 1.0) + 0.1 * normal(x, 2.0);
+            let q = 0.8 * normal(x, 0.0) + 0.2 * normal(x, -1.0);
+            assert!((pair.log_ratio(x) - (p / q).ln()).abs() < 1e-13);
+            let h = 1e-5;
+            let slope = (pair.log_ratio(x + h) - pair.log_ratio(x - h)) / (2.0 * h);
+            assert!((pair.posterior_shift(x).0 / 0.49 - slope).abs() < 1e-8);
+        }
+    }
+
+    #[test]
+    fn complex_logs_agree_on_the_real_axis_and_are_conjugate() {
+        let pair = MixtureRatio::subsampled(0.4, 1e-3);
+        for x in [-2.0, 0.5, 1.0, 6.0, 20.0] {
+            let real = pair.complex_logs(x, 0.0);
+            assert!((real.numerator.0 - pair.log_numerator(x)).abs() <= 1e-13 * (1.0 + x.abs()));
+            let up = pair.complex_logs(x, 0.1);
+            let down = pair.complex_logs(x, -0.1);
+            assert!((up.numerator.1 + down.numerator.1).abs() < 1e-15);
+            assert!(up.numerator.0 <= real.numerator.0 + 1e-13 * (1.0 + x.abs()));
+        }
+    }
+
+    #[test]
+    fn far_in_the_tail_the_logarithm_does_not_overflow() {
+        let pair = MixtureRatio::subsampled(0.2, 1e-7);
+        let x = 1e4;
+        let expected = (2.0 * x - 1.0) / 0.08 + 1e-7f64.ln();
+        assert!((pair.log_ratio(x) / expected - 1.0).abs() < 1e-14);
+        assert!((pair.infimum() + 1e-7).abs() < 1e-13);
+    }
+}
