@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use std::process::{Command, ExitCode};
 
 /// Every target, with the longest input worth trying.
-const TARGETS: &[(&str, u32)] = &[("numerics", 128)];
+const TARGETS: &[(&str, u32)] = &[("numerics", 128), ("run_description", 1024)];
 
 /// Edge counters, a table of program counters and traced comparisons: what libFuzzer steers by.
 const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
@@ -63,6 +63,10 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
             // Ten seconds for one input would be a hang; fifty megabytes are the promise, the
             // fuzzer's own tables come on top.
             .args(["-timeout=10", "-rss_limit_mb=1024", "-print_final_stats=1"]);
+        let dictionary = root().join("fuzz").join(format!("{target}.dict"));
+        if dictionary.exists() {
+            fuzzer.arg(format!("-dict={}", dictionary.display()));
+        }
         println!("\n== {target}: {seconds} s");
         let watched = watch(fuzzer)?;
         let executions = watched

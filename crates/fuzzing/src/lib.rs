@@ -3,7 +3,9 @@
 //! pseudo-random inputs, so that every test run fuzzes a little.
 
 mod bytes;
+mod description;
 mod numerics;
 
 pub use bytes::{Bytes, Pseudorandom};
+pub use description::{run_description, some_description};
 pub use numerics::numerics;

@@ -14,3 +14,30 @@ fn numerics_hold_their_laws_on_random_runs() {
     // Half of the cases lie in the domain; a solver that refuses everything must not pass.
     assert!(answered as u64 > CASES, "only {answered} answers in {CASES} cases");
 }
+
+#[test]
+fn run_descriptions_are_read_or_refused_in_a_sentence() {
+    let mut words = Pseudorandom::new(2);
+    let mut read = 0;
+    for _ in 0..4 * CASES {
+        read += fuzzing::run_description(&fuzzing::some_description(&mut words));
+    }
+    // About a fifth of the descriptions are right.
+    assert!(read as u64 > CASES / 2, "only {read} runs were read");
+}
+
+#[test]
+fn arbitrary_bytes_are_never_a_run_by_accident() {
+    let mut words = Pseudorandom::new(3);
+    for length in 0..CASES {
+        let noise = words.bytes((length % 200) as usize);
+        assert_eq!(fuzzing::run_description(&noise), 0, "{noise:?}");
+    }
+}
+
+/// What the long fuzzing once found.
+#[test]
+fn a_message_quotes_foreign_text_without_its_control_characters() {
+    fuzzing::run_description(br#""FF6nn\nnnF\u001b[2J""#);
+    fuzzing::run_description(b"[run]\nsampling = \"a\\nb\"\n");
+}

@@ -2,7 +2,7 @@
 //! rate, or data set and batch size; steps, or epochs). [`RunDescription::resolve`] checks it,
 //! fills the defaults and says which ones it used.
 
-use crate::node::{Node, unknown_key};
+use crate::node::{Node, shortened, unknown_key};
 use crate::{Adjacency, LensName, Phase, Policy, Run, RunError, Sampling};
 
 /// One phase as written; what is missing is taken from the run.
@@ -81,7 +81,7 @@ impl Document {
                 let name = node.text("schema")?;
                 if !["dosimeter.ledger/1", "dosimeter.run/1", "dosimeter.account/1"].contains(&name)
                 {
-                    return Err(RunError::Schema(name.chars().take(60).collect()));
+                    return Err(RunError::Schema(shortened(name)));
                 }
                 true
             }
@@ -133,7 +133,7 @@ fn policy(entries: Vec<(String, Node)>) -> Result<Policy, RunError> {
                 let text = node.text(&key)?;
                 policy.lens = Some(LensName::parse(text).ok_or_else(|| RunError::Choice {
                     key: key.clone(),
-                    value: text.chars().take(60).collect(),
+                    value: shortened(text),
                     allowed: LensName::ALL.map(LensName::as_str).join(", "),
                 })?);
             }
@@ -377,7 +377,7 @@ fn choice<T: Copy>(key: &str, node: &Node, all: &[(&str, T)]) -> Result<T, RunEr
     all.iter().find(|(name, _)| *name == text).map(|(_, value)| *value).ok_or_else(|| {
         RunError::Choice {
             key: key.to_owned(),
-            value: text.chars().take(60).collect(),
+            value: shortened(text),
             allowed: all.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "),
         }
     })

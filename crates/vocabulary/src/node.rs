@@ -167,16 +167,23 @@ fn edit_distance(left: &str, right: &str) -> usize {
     row[right.len()]
 }
 
-fn shortened(text: &str) -> String {
-    if text.chars().count() <= 60 {
-        return text.to_owned();
+/// Foreign text as it may stand in a message: short, on one line, without control characters
+/// (a file must not be able to move the reader's cursor).
+pub(crate) fn shortened(text: &str) -> String {
+    let mut shown: String = text
+        .chars()
+        .take(60)
+        .map(|letter| if letter.is_control() { '·' } else { letter })
+        .collect();
+    if text.chars().count() > 60 {
+        shown.push('…');
     }
-    text.chars().take(60).chain(['…']).collect()
+    shown
 }
 
 fn one_line(message: &str) -> String {
     message
-        .split('\n')
+        .split(char::is_control)
         .map(str::trim)
         .filter(|line| !line.is_empty())
         .collect::<Vec<_>>()
