@@ -5,24 +5,39 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// Which workspace crates a crate may use directly (normal and build dependencies). A crate
-/// that is missing here fails the test: a new crate states its place first.
+/// Which workspace crates a crate may use directly (development dependencies left out). A
+/// crate that is missing here fails the test: a new crate states its place first.
 const WALLS: &[(&str, &[&str])] = &[
+    // Words, and nothing else.
     ("vocabulary", &[]),
+    // Mathematics that knows no privacy, and streams of random words.
     ("numerics", &["vocabulary"]),
     ("random", &["vocabulary"]),
     ("figures", &["vocabulary"]),
+    // The engine takes plans; it never names who made them.
+    ("experiments", &["vocabulary"]),
     ("accounting", &["vocabulary", "numerics"]),
+    ("audit", &["vocabulary", "numerics", "accounting"]),
+    ("games", &["vocabulary", "numerics", "random", "accounting", "experiments"]),
+    ("training", &["vocabulary", "numerics", "random"]),
+    ("attacks", &["vocabulary", "numerics", "random", "experiments", "training"]),
+    ("language", &["vocabulary", "numerics", "random", "experiments", "training"]),
+    ("tuning", &["vocabulary", "numerics"]),
+    // Claims and figures only.
+    ("report", &["vocabulary", "figures"]),
     ("fuzzing", &["vocabulary", "numerics", "accounting"]),
-    ("dosimeter", &["vocabulary", "numerics", "random", "figures", "accounting"]),
     ("xtask", &[]),
 ];
+
+/// These stand on top and may use everything below, but not one another's glue.
+const ON_TOP: &[&str] = &["papers", "server", "dosimeter", "python"];
 
 /// Crates of the outside world that only these workspace crates may use.
 const RESERVED: &[(&str, &[&str])] = &[
     ("clap", &["dosimeter"]),
     ("clap_complete", &["dosimeter"]),
     ("anyhow", &["dosimeter", "xtask"]),
+    ("indicatif", &["dosimeter"]),
     ("tokio", &["server"]),
     ("axum", &["server"]),
 ];
@@ -83,12 +98,16 @@ fn crates_keep_to_their_walls() {
     let walls: BTreeMap<_, _> = WALLS.iter().copied().collect();
     let mut breaches = Vec::new();
     for (name, package) in &ours {
-        let Some(allowed) = walls.get(name) else {
+        let on_top = ON_TOP.contains(name);
+        if !on_top && !walls.contains_key(name) {
             breaches.push(format!("`{name}` has no entry in WALLS"));
-            continue;
-        };
+        }
         for used in package.uses.iter().filter(|used| ours.contains_key(used.as_str())) {
-            if !allowed.contains(&used.as_str()) {
+            let allowed = match walls.get(name) {
+                Some(allowed) => allowed.contains(&used.as_str()),
+                None => on_top && !["fuzzing", "xtask", "python"].contains(&used.as_str()),
+            };
+            if !allowed {
                 breaches.push(format!("`{name}` must not use `{used}`"));
             }
         }
