@@ -59,6 +59,16 @@ impl MixtureRatio {
         self.reach
     }
 
+    /// Components of P away from zero.
+    pub fn numerator(&self) -> &[Component] {
+        &self.numerator
+    }
+
+    /// Components of Q away from zero.
+    pub fn denominator(&self) -> &[Component] {
+        &self.denominator
+    }
+
     /// Whether Q is the reference N(0, s^2) itself.
     pub fn one_sided(&self) -> bool {
         self.denominator.is_empty()
@@ -127,7 +137,9 @@ fn log_remainder(components: &[Component]) -> f64 {
 fn log_relative(components: &[Component], x: f64, scale: f64) -> f64 {
     if let [one] = components {
         let e = exponent(one, x, scale);
-        return if e < 30.0 {
+        return if one.weight == 1.0 {
+            e
+        } else if e < 30.0 {
             (one.weight * e.exp_m1()).ln_1p()
         } else {
             e + one.weight.ln() + ((1.0 - one.weight) / one.weight * (-e).exp()).ln_1p()
@@ -160,6 +172,11 @@ fn posterior_mean(components: &[Component], x: f64, scale: f64) -> (f64, f64) {
 fn complex_log_relative(components: &[Component], x: f64, y: f64, scale: f64) -> (f64, f64) {
     if components.is_empty() {
         return (0.0, 0.0);
+    }
+    if let [one] = components
+        && one.weight == 1.0
+    {
+        return (exponent(one, x, scale), one.centre * y / (scale * scale));
     }
     let top = components.iter().map(|c| exponent(c, x, scale)).fold(0.0, f64::max);
     let base = (-top).exp();

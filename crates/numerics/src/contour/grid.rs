@@ -150,7 +150,7 @@ fn range(pair: &MixtureRatio, design: &Design) -> (f64, f64) {
     while high < mode + span && log_integrand(high, tilt) > -depth {
         high += 0.5 * scale;
     }
-    let low = if pair.one_sided() {
+    let low = if pair.infimum().is_finite() {
         // The ratio is bounded below, so a negative power only multiplies by (inf W)^power.
         let most = (design.lowest * pair.infimum()).max(0.0);
         -scale * (2.0 * (depth + most)).sqrt()

@@ -63,6 +63,7 @@ pub(crate) struct Value {
 }
 
 /// The nodes of one line, good for any threshold near the one it was made for.
+#[derive(Debug)]
 pub(crate) struct Line {
     zone: Zone,
     c: f64,
@@ -75,6 +76,9 @@ pub(crate) struct Line {
     truncation: f64,
     left: Alias,
     right: Alias,
+    /// The threshold it was made for, and how far from it the line is worth trying.
+    home: f64,
+    range: f64,
 }
 
 /// A second tilt for the Chernoff bound of the aliases on one side.
@@ -153,7 +157,7 @@ impl Line {
         }
         let level = log[0].re;
         let truncation = decay.exp() / (PI * spacing * (count - 1) as f64);
-        Ok(Self { zone, c, spacing, log, error, level, truncation, left, right })
+        Ok(Self { zone, c, spacing, log, error, level, truncation, left, right, home: t, range: 6.0 * spread })
     }
 
     /// E f(Y - t) as a mantissa and a scale.
@@ -198,8 +202,13 @@ impl Line {
         (alias.log_bound - alias.tilt * t - log_scale).exp() * ratio / (1.0 - ratio)
     }
 
-    pub(crate) fn c(&self) -> f64 {
-        self.c
+    pub(crate) fn zone(&self) -> Zone {
+        self.zone
+    }
+
+    /// Whether t is close enough to the line's own threshold for an accurate answer to be likely.
+    pub(crate) fn near(&self, t: f64) -> bool {
+        (t - self.home).abs() <= self.range
     }
 }
 
@@ -277,11 +286,5 @@ fn height(
         if u / spacing > MOST_WORK / 200.0 {
             return Err(Obstacle::SlowDecay);
         }
-    }
-}
-
-impl Line {
-    pub(crate) fn debug(&self) -> String {
-        format!("c={} spacing={} count={} trunc={:e} last={:?} first={:?}", self.c, self.spacing, self.log.len(), self.truncation, self.log.last().map(|l| l.re - self.level), self.level)
     }
 }

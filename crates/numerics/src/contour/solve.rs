@@ -4,6 +4,7 @@ use super::grid::TooFine;
 use super::line::{Line, Obstacle, Value, Zone};
 use super::saddle::{Coarse, Saddle};
 use super::Part;
+use std::sync::{Arc, Mutex};
 
 /// A number with certified ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,10 +15,24 @@ pub struct Ends {
 }
 
 /// The sum of log ratios over all steps of all parts.
-#[derive(Clone, Debug)]
+///
+/// Lines are kept: a later question near an earlier one costs only the sum over its nodes.
+#[derive(Debug)]
 pub struct SumOfLogRatios {
     parts: Vec<Part>,
+    lines: Mutex<Vec<Arc<Line>>>,
 }
+
+impl Clone for SumOfLogRatios {
+    fn clone(&self) -> Self {
+        Self::new(self.parts.clone())
+    }
+}
+
+/// Kept lines; more would only be searched in vain.
+const MOST_LINES: usize = 12;
+/// A kept line answers if its error is below this part of the value.
+const GOOD_ENOUGH: f64 = 3e-11;
 
 impl From<TooFine> for Obstacle {
     fn from(_: TooFine) -> Self {
@@ -27,15 +42,39 @@ impl From<TooFine> for Obstacle {
 
 impl SumOfLogRatios {
     pub fn new(parts: Vec<Part>) -> Self {
-        Self { parts }
+        Self { parts, lines: Mutex::new(Vec::new()) }
+    }
+
+    fn keep(&self, line: Line) -> Arc<Line> {
+        let line = Arc::new(line);
+        if let Ok(mut lines) = self.lines.lock() {
+            if lines.len() >= MOST_LINES {
+                lines.remove(0);
+            }
+            lines.push(Arc::clone(&line));
+        }
+        line
+    }
+
+    /// The value at t from a kept line, if one is accurate there.
+    fn kept(&self, zone: Zone, t: f64) -> Option<Value> {
+        let lines: Vec<Arc<Line>> = self.lines.lock().ok()?.iter().rev().cloned().collect();
+        lines.iter().filter(|line| line.zone() == zone && line.near(t)).find_map(|line| {
+            let value = line.value(t);
+            (value.mantissa > 0.0 && value.below + value.above <= GOOD_ENOUGH * value.mantissa).then_some(value)
+        })
     }
 
     /// e^{growth t} E f(Y - t), f by zone, with certified ends.
     pub fn average(&self, zone: Zone, growth: f64, t: f64) -> Result<Ends, Obstacle> {
-        let mut coarse = Coarse::new(&self.parts)?;
-        let saddle = coarse.at_threshold(zone, t)?;
-        let line = self.line(&mut coarse, zone, &saddle, t)?;
-        let value = line.value(t);
+        let value = match self.kept(zone, t) {
+            Some(value) => value,
+            None => {
+                let mut coarse = Coarse::new(&self.parts)?;
+                let saddle = coarse.at_threshold(zone, t)?;
+                self.line(&mut coarse, zone, &saddle, t)?.value(t)
+            }
+        };
         accurate(&value)?;
         let scale = (value.log_scale + growth * t).exp();
         Ok(Ends {
@@ -45,13 +84,13 @@ impl SumOfLogRatios {
         })
     }
 
-    fn line(&self, coarse: &mut Coarse, zone: Zone, saddle: &Saddle, t: f64) -> Result<Line, Obstacle> {
+    fn line(&self, coarse: &mut Coarse, zone: Zone, saddle: &Saddle, t: f64) -> Result<Arc<Line>, Obstacle> {
         let c = saddle.c;
         let spread = (saddle.variance + 1.0 / (c * c) + 1.0 / ((c - 1.0) * (c - 1.0))).sqrt();
         let (low, high) = zone.ends();
         coarse.cover((c + 17.0 / spread).min(high))?;
         coarse.cover((c - 17.0 / spread).max(low))?;
-        Line::new(&self.parts, coarse.grids(), zone, c, t, saddle.variance)
+        Ok(self.keep(Line::new(&self.parts, coarse.grids(), zone, c, t, saddle.variance)?))
     }
 
     /// The threshold t at which e^{growth t} E f(Y - t) = target, with certified ends.
@@ -63,7 +102,6 @@ impl SumOfLogRatios {
         let mut t = saddle.t;
         for _ in 0..4 {
             let line = self.line(&mut coarse, zone, &saddle, t)?;
-            if std::env::var("DBG").is_ok() { println!("{}", line.debug()); }
             let start = t;
             let (mut value, mut slope) = (line.value(t), 0.0);
             for _ in 0..40 {

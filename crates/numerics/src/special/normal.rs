@@ -10,8 +10,8 @@ use super::mills_table::MILLS_CELLS;
 use std::f64::consts::{LN_2, SQRT_2};
 
 /// Bound on the relative error of [`mills_ratio`] for x >= 0, and of the tails made from it
-/// (largest seen over 200,000 arguments against 40 digits: 5e-16).
-pub const MILLS_ERROR: f64 = 1.5e-15;
+/// (largest seen over 60,000 arguments against 30 digits: 8e-16).
+pub const MILLS_ERROR: f64 = 2e-15;
 
 const SQRT_TWO_PI: f64 = 2.506_628_274_631_000_5;
 const INV_SQRT_TWO_PI: f64 = 0.398_942_280_401_432_7;
@@ -84,7 +84,7 @@ pub fn normal_cdf(x: f64) -> f64 {
     normal_sf(-x)
 }
 
-/// ln P(N > x), within 1.5e-15 times the larger of 1 and its magnitude; where it is above -1
+/// ln P(N > x), within 2e-15 times the larger of 1 and its magnitude; where it is above -1
 /// (x below about -0.3) the error is relative to the number itself.
 pub fn log_normal_sf(x: f64) -> f64 {
     if x >= 0.0 {
