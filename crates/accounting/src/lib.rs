@@ -2,6 +2,7 @@
 //! distributions that dominate what an attacker sees with and without the record, and the
 //! pair into claims.
 
+pub mod directions;
 mod error;
 pub mod pairs;
 

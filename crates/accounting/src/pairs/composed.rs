@@ -1,13 +1,43 @@
-//! T-fold composition of subsampled Gaussians.
+//! All iterates of a run: the composition of its steps.
+//!
+//! One step is a pair of Gaussian mixtures (scaled so that the clip norm is 1):
+//! - Poisson, add/remove: (1-q) N(0, s^2) + q N(1, s^2) against N(0, s^2). Dominates every step
+//!   with clipped gradients, and its T-fold composition dominates T adaptive steps (Zhu, Dong,
+//!   Wang 2022, Theorem 11 and Proposition 30).
+//! - a group of k records: the shift is the number of them in the batch, Binomial(k, q).
+//! - substitution: (1-q) N(0) + q N(1) against (1-q) N(0) + q N(-1). That this pair dominates its
+//!   own T-fold composition is not proven (Lebeda et al. 2024): claims say "this pair".
+//!
+//! Routes, each with certified ends: the Gaussian closed form when every record is in every
+//! batch; the closed form of a single step; contour inversion ([`numerics::contour`]) otherwise.
 
-use super::{OneWay, Pair};
+use super::one_step::OneStep;
+use super::{Gaussian, OneWay, Pair};
 use crate::AccountingError;
-use vocabulary::{Interval, Run};
+use crate::directions::convex;
+use numerics::contour::{Ends, Obstacle, Part, SumOfLogRatios, Zone};
+use numerics::mixture::{Component, MixtureRatio};
+use vocabulary::{Adjacency, Interval, Phase, Run, Sampling};
 
-/// All iterates of a run: the composition of its steps.
+/// Parameters for which composition is certified and tested.
+pub(crate) const NOISE_MULTIPLIERS: (f64, f64) = (0.2, 100.0);
+pub(crate) const SAMPLE_RATES: (f64, f64) = (1e-7, 1.0);
+pub(crate) const MOST_STEPS: u64 = 1_000_000_000;
+pub(crate) const DELTAS: (f64, f64) = (1e-100, 0.5);
+
+/// The composed pair of a run.
 #[derive(Clone, Debug)]
 pub struct Composed {
-    run: Run,
+    route: Route,
+    /// No loss of the `Add` order exceeds this.
+    add_supremum: f64,
+}
+
+#[derive(Clone, Debug)]
+enum Route {
+    Closed(Gaussian),
+    Single(OneStep),
+    Contour(SumOfLogRatios),
 }
 
 impl Composed {
@@ -17,28 +47,243 @@ impl Composed {
     /// # Errors
     /// `Unsupported` for other sampling schemes, `OutsideDomain` for parameters beyond the domain.
     pub fn for_run(run: &Run) -> Result<Self, AccountingError> {
-        Ok(Self { run: run.clone() })
+        match run.sampling() {
+            Sampling::Poisson | Sampling::Full => {}
+            Sampling::Shuffle => {
+                return Err(AccountingError::Unsupported(
+                    "batches cut from a shuffled data set are not Poisson samples, and no tight analysis of them is known".into(),
+                ));
+            }
+            Sampling::FixedSize => {
+                return Err(AccountingError::Unsupported(
+                    "batches of fixed size are not Poisson samples, and this composition does not cover them".into(),
+                ));
+            }
+        }
+        check_domain(run)?;
+        let phases = merged(run.phases());
+        if phases.iter().all(|phase| phase.sample_rate == 1.0) {
+            // k records always present shift by k; a substitution by twice that.
+            let shift = f64::from(run.group_size())
+                * if run.adjacency() == Adjacency::Substitute { 2.0 } else { 1.0 };
+            let square: f64 = phases
+                .iter()
+                .map(|phase| phase.steps as f64 * (shift / phase.noise_multiplier).powi(2))
+                .sum();
+            let pair = Gaussian::new(square.sqrt())?;
+            return Ok(Self { route: Route::Closed(pair), add_supremum: f64::INFINITY });
+        }
+        let parts: Vec<Part> = phases
+            .iter()
+            .map(|phase| Part { pair: step(phase, run), times: phase.steps as f64 })
+            .collect();
+        let add_supremum = parts
+            .iter()
+            .map(|part| -part.pair.infimum() * part.times)
+            .sum::<f64>()
+            * (1.0 + 1e-14);
+        let route = match parts.as_slice() {
+            [part] if part.times == 1.0 => Route::Single(OneStep::new(part.pair.clone())),
+            _ => Route::Contour(SumOfLogRatios::new(parts)),
+        };
+        Ok(Self { route, add_supremum })
     }
 
-    fn nothing(&self) -> Result<Interval, AccountingError> {
-        Err(AccountingError::NotCertified(format!("not available yet for {} steps", self.run.steps())))
+    fn average(&self, sum: &SumOfLogRatios, epsilon: f64, way: OneWay, rest: bool) -> Result<Interval, AccountingError> {
+        let (t, growth) = match way {
+            OneWay::Remove => (epsilon, 1.0),
+            OneWay::Add => (-epsilon, 0.0),
+        };
+        let zone = match (way, rest) {
+            (_, true) => Zone::Between,
+            (OneWay::Remove, false) => Zone::Above,
+            (OneWay::Add, false) => Zone::Below,
+        };
+        let ends = sum.average(zone, growth, t).map_err(|obstacle| refusal(obstacle, "delta"))?;
+        Ok(interval(ends).clamp(0.0, 1.0))
     }
 }
 
 impl Pair for Composed {
-    fn delta(&self, _epsilon: f64, _way: OneWay) -> Result<Interval, AccountingError> {
-        self.nothing()
+    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        check_epsilon(epsilon)?;
+        match &self.route {
+            Route::Closed(pair) => pair.delta(epsilon, way),
+            Route::Single(pair) => pair.delta(epsilon, way),
+            Route::Contour(_) if way == OneWay::Add && epsilon >= self.add_supremum => Ok(Interval::exact(0.0)),
+            Route::Contour(sum) => self.average(sum, epsilon, way, false),
+        }
     }
-    fn one_minus_delta(&self, _epsilon: f64, _way: OneWay) -> Result<Interval, AccountingError> {
-        self.nothing()
+
+    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        check_epsilon(epsilon)?;
+        match &self.route {
+            Route::Closed(pair) => pair.one_minus_delta(epsilon, way),
+            Route::Single(pair) => pair.one_minus_delta(epsilon, way),
+            Route::Contour(_) if way == OneWay::Add && epsilon >= self.add_supremum => Ok(Interval::exact(1.0)),
+            Route::Contour(sum) => self.average(sum, epsilon, way, true),
+        }
     }
-    fn epsilon(&self, _delta: f64, _way: OneWay) -> Result<Interval, AccountingError> {
-        self.nothing()
+
+    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        check_delta(delta)?;
+        let sum = match &self.route {
+            Route::Closed(pair) => return pair.epsilon(delta, way),
+            Route::Single(pair) => return pair.epsilon(delta, way),
+            Route::Contour(sum) => sum,
+        };
+        let solved = match way {
+            OneWay::Remove => sum.threshold(Zone::Above, 1.0, delta).map(interval),
+            OneWay::Add => sum
+                .threshold(Zone::Below, 0.0, delta)
+                .map(|ends| Interval { lower: -ends.upper, value: -ends.value, upper: -ends.lower }),
+        };
+        let solved = solved.map_err(|obstacle| refusal(obstacle, "epsilon"))?;
+        Ok(solved.map_increasing(|x| x.max(0.0).min(if way == OneWay::Add { self.add_supremum } else { f64::INFINITY })))
     }
-    fn tpr(&self, _fpr: f64, _way: OneWay) -> Result<Interval, AccountingError> {
-        self.nothing()
+
+    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        match &self.route {
+            Route::Closed(pair) => return pair.tpr(fpr, way),
+            Route::Single(pair) => return pair.tpr(fpr, way),
+            Route::Contour(_) => {}
+        }
+        if fpr <= 0.0 || fpr >= 1.0 {
+            // Every set that has probability zero under one distribution has it under the other.
+            return Ok(Interval::exact(if fpr <= 0.0 { 0.0 } else { 1.0 }));
+        }
+        let (low, high) = self.slopes(fpr, way)?;
+        let (_, tpr) = convex::minimise(
+            |slope| Ok(self.delta(slope.ln(), way)?.map_increasing(|delta| delta + slope * fpr)),
+            low,
+            high,
+        )?;
+        Ok(tpr.clamp(fpr, 1.0))
     }
-    fn fnr(&self, _fpr: f64, _way: OneWay) -> Result<Interval, AccountingError> {
-        self.nothing()
+
+    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        match &self.route {
+            Route::Closed(pair) => return pair.fnr(fpr, way),
+            Route::Single(pair) => return pair.fnr(fpr, way),
+            Route::Contour(_) => {}
+        }
+        if fpr <= 0.0 || fpr >= 1.0 {
+            return Ok(Interval::exact(if fpr <= 0.0 { 1.0 } else { 0.0 }));
+        }
+        let (low, high) = self.slopes(fpr, way)?;
+        let (_, negative) = convex::minimise(
+            |slope| Ok(self.one_minus_delta(slope.ln(), way)?.map_decreasing(|rest| slope * fpr - rest)),
+            low,
+            high,
+        )?;
+        Ok(negative.map_decreasing(|x| -x).clamp(0.0, 1.0 - fpr))
     }
+}
+
+impl Composed {
+    /// Slopes e^epsilon between which the supporting line at `fpr` has its slope: steeper lines
+    /// than (delta(0) + fpr)/fpr and flatter ones than its mirror are worse than slope 1.
+    fn slopes(&self, fpr: f64, way: OneWay) -> Result<(f64, f64), AccountingError> {
+        let advantage = self.delta(0.0, way)?.upper;
+        let rest = self.one_minus_delta(0.0, way)?.lower;
+        let steepest = (advantage + fpr) / fpr * 1.001;
+        let flattest = ((rest - fpr) / (1.0 - fpr)).max(1e-6) * 0.999;
+        Ok((flattest, steepest))
+    }
+}
+
+fn interval(ends: Ends) -> Interval {
+    Interval { lower: ends.lower, value: ends.value, upper: ends.upper }
+}
+
+/// Phases with the same noise and rate are one; order does not matter to composition.
+fn merged(phases: &[Phase]) -> Vec<Phase> {
+    let mut out: Vec<Phase> = Vec::new();
+    for phase in phases {
+        match out.iter_mut().find(|known| {
+            known.noise_multiplier == phase.noise_multiplier && known.sample_rate == phase.sample_rate
+        }) {
+            Some(known) => known.steps += phase.steps,
+            None => out.push(*phase),
+        }
+    }
+    out
+}
+
+fn step(phase: &Phase, run: &Run) -> MixtureRatio {
+    let shifts = |sign: f64| -> Vec<Component> {
+        let records = u64::from(run.group_size());
+        if phase.sample_rate == 1.0 {
+            return vec![Component { weight: 1.0, centre: sign * records as f64 }];
+        }
+        if records == 1 {
+            return vec![Component { weight: phase.sample_rate, centre: sign }];
+        }
+        (1..=records)
+            .map(|j| Component {
+                weight: numerics::beta::binomial_log_pmf(j, records, phase.sample_rate).exp(),
+                centre: sign * j as f64,
+            })
+            // A component this light changes delta by less than its weight.
+            .filter(|component| component.weight > 1e-280)
+            .collect()
+    };
+    let denominator = match run.adjacency() {
+        Adjacency::AddRemove => Vec::new(),
+        Adjacency::Substitute => shifts(-1.0),
+    };
+    MixtureRatio::new(phase.noise_multiplier, shifts(1.0), denominator)
+}
+
+fn check_domain(run: &Run) -> Result<(), AccountingError> {
+    for phase in run.phases() {
+        let sigma = phase.noise_multiplier;
+        if !(NOISE_MULTIPLIERS.0..=NOISE_MULTIPLIERS.1).contains(&sigma) {
+            return Err(AccountingError::OutsideDomain(format!(
+                "noise multiplier {sigma} is outside [{}, {}], the range for which composition is certified",
+                NOISE_MULTIPLIERS.0, NOISE_MULTIPLIERS.1
+            )));
+        }
+        if phase.sample_rate < SAMPLE_RATES.0 {
+            return Err(AccountingError::OutsideDomain(format!(
+                "sample rate {} is below {}, the smallest for which composition is certified",
+                phase.sample_rate, SAMPLE_RATES.0
+            )));
+        }
+    }
+    if run.steps() > MOST_STEPS {
+        return Err(AccountingError::OutsideDomain(format!(
+            "{} steps are more than {MOST_STEPS}, the most for which composition is certified",
+            run.steps()
+        )));
+    }
+    Ok(())
+}
+
+fn check_epsilon(epsilon: f64) -> Result<(), AccountingError> {
+    if epsilon.is_finite() {
+        return Ok(());
+    }
+    Err(AccountingError::InvalidInput(format!("epsilon {epsilon} is not a finite number")))
+}
+
+fn check_delta(delta: f64) -> Result<(), AccountingError> {
+    if !(delta > 0.0 && delta < 1.0) {
+        return Err(AccountingError::InvalidInput(format!("delta {delta} is outside (0, 1)")));
+    }
+    if !(DELTAS.0..=DELTAS.1).contains(&delta) {
+        return Err(AccountingError::OutsideDomain(format!(
+            "delta {delta} is outside [{:e}, {}], the range for which epsilon is certified",
+            DELTAS.0, DELTAS.1
+        )));
+    }
+    Ok(())
+}
+
+fn refusal(obstacle: Obstacle, what: &str) -> AccountingError {
+    let reason = match obstacle {
+        Obstacle::SlowDecay => "the privacy loss is too close to a lattice of atoms for the contour to converge",
+        Obstacle::TooFine => "the likelihood ratio would need too fine a quadrature",
+    };
+    AccountingError::NotCertified(format!("{what} could not be certified: {reason}"))
 }

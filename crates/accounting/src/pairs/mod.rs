@@ -3,8 +3,12 @@
 //! lens is a way to a pair.
 
 mod composed;
+mod ends;
+mod gaussian;
+mod one_step;
 
 pub use composed::Composed;
+pub use gaussian::Gaussian;
 
 use crate::AccountingError;
 use vocabulary::{Direction, Interval};

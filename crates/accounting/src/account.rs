@@ -1,0 +1,214 @@
+//! What a run leaks, under every lens that holds for it: the claims of the `account` document.
+
+use crate::lenses::{self, Lens, View};
+use crate::{AccountingError, domain};
+use vocabulary::{
+    Account, At, Claim, Direction, Interval, LensName, Quantity, Release, Run, Secret, Side,
+    Standing, Unsupported,
+};
+
+type Result<T> = std::result::Result<T, AccountingError>;
+
+/// What is asked about a run. The quantities that need no argument are always answered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Questions {
+    /// Epsilon and mu at each.
+    pub deltas: Vec<f64>,
+    /// Delta at each.
+    pub epsilons: Vec<f64>,
+    /// True positive rate at each; 0.001 and 0.01 when empty.
+    pub fprs: Vec<f64>,
+    /// Reconstruction success at each prior.
+    pub priors: Vec<f64>,
+    /// Epsilon, delta and TPR of the single directions, too.
+    pub directions: bool,
+    /// Only these lenses; all when empty.
+    pub lenses: Vec<LensName>,
+    /// Defaults and derived values behind the run, added to every claim's assumptions.
+    pub notes: Vec<String>,
+}
+
+/// False positive rates answered without being asked for.
+pub const DEFAULT_FPRS: [f64; 2] = [0.001, 0.01];
+
+impl Questions {
+    /// # Errors
+    /// The first number that makes no sense or lies outside of the domain.
+    pub fn check(&self) -> Result<()> {
+        self.deltas.iter().try_for_each(|delta| domain::check_delta(*delta))?;
+        self.epsilons.iter().try_for_each(|epsilon| domain::check_epsilon(*epsilon))?;
+        for fpr in &self.fprs {
+            domain::check_probability("false positive rate", *fpr)?;
+        }
+        self.priors.iter().try_for_each(|prior| domain::check_probability("prior", *prior))
+    }
+}
+
+/// Answers all questions about a run.
+///
+/// A lens asked for by name must hold for the run; otherwise lenses that do not are listed. The
+/// composition lens must be able to certify its numbers; another lens that cannot is listed.
+///
+/// # Errors
+/// `Unsupported` for a named lens that does not hold, `OutsideDomain` and `NotCertified` where
+/// no number can be given.
+pub fn account(run: &Run, questions: &Questions) -> Result<Account> {
+    questions.check()?;
+    let mut account = Account {
+        schema: Account::SCHEMA.into(),
+        run: run.clone(),
+        claims: Vec::new(),
+        unsupported: Vec::new(),
+        asides: Vec::new(),
+        warnings: warnings(run, questions),
+    };
+    let named = !questions.lenses.is_empty();
+    let chosen: Vec<&Lens> = if named {
+        questions.lenses.iter().map(|name| Lens::named(*name)).collect::<Result<_>>()?
+    } else {
+        lenses::ALL.iter().collect()
+    };
+    for lens in chosen {
+        let answered = lens
+            .look(run)
+            .and_then(|view| claims(lens, &view, run, questions, &mut account.warnings));
+        match answered {
+            Ok(claims) => account.claims.extend(claims),
+            Err(AccountingError::Unsupported(reason)) if named => {
+                return Err(AccountingError::Unsupported(format!(
+                    "the lens `{}` does not hold for this run: {reason}",
+                    lens.name
+                )));
+            }
+            Err(AccountingError::Unsupported(reason)) => {
+                account.unsupported.push(Unsupported { lens: lens.name, reason });
+            }
+            Err(error) if named || lens.name == LensName::Composition => return Err(error),
+            Err(error) => account
+                .unsupported
+                .push(Unsupported { lens: lens.name, reason: format!("refused: {error}") }),
+        }
+    }
+    crate::mismatch::add(run, questions, &mut account);
+    Ok(account)
+}
+
+fn warnings(run: &Run, questions: &Questions) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some(size) = run.dataset_size() {
+        for delta in &questions.deltas {
+            if *delta > 1.0 / size as f64 {
+                warnings.push(format!(
+                    "delta {delta:e} is above 1/n = {:.2e} (n = {size}): a mechanism that \
+                     publishes one random record would pass; use a delta well below 1/n",
+                    1.0 / size as f64
+                ));
+            }
+        }
+    }
+    warnings
+}
+
+fn claims(
+    lens: &Lens,
+    view: &View,
+    run: &Run,
+    questions: &Questions,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Claim>> {
+    let maker = ClaimMaker::new(lens, run, &questions.notes);
+    let mut claims = Vec::new();
+    // What leads a person astray least comes first; within a quantity both, then the ways.
+    for direction in directions(view, questions) {
+        for delta in &questions.deltas {
+            let at = At { delta: Some(*delta), ..At::default() };
+            claims.push(maker.claim(Quantity::Epsilon, at, direction, view.epsilon(*delta, direction)?));
+        }
+        for epsilon in &questions.epsilons {
+            let at = At { epsilon: Some(*epsilon), ..At::default() };
+            claims.push(maker.claim(Quantity::Delta, at, direction, view.delta(*epsilon, direction)?));
+        }
+    }
+    let both = Direction::Both;
+    claims.push(maker.claim(Quantity::Advantage, At::default(), both, view.advantage()?));
+    claims.push(maker.claim(Quantity::BayesSecurity, At::default(), both, view.bayes_security()?));
+    let mut optional = |quantity: Quantity, at: At, direction, answer: Result<Interval>| match answer {
+        Ok(interval) => claims.push(maker.claim(quantity, at, direction, interval)),
+        Err(AccountingError::Unsupported(_)) => {}
+        Err(error) => {
+            warnings.push(format!("{} of {} is left out: {error}", quantity.as_str(), lens.name));
+        }
+    };
+    for delta in &questions.deltas {
+        let at = At { delta: Some(*delta), ..At::default() };
+        optional(Quantity::Mu, at, both, view.mu(*delta, both));
+    }
+    let fprs = if questions.fprs.is_empty() { &DEFAULT_FPRS[..] } else { &questions.fprs };
+    for direction in directions(view, questions) {
+        for fpr in fprs {
+            let at = At { fpr: Some(*fpr), ..At::default() };
+            optional(Quantity::Tpr, at, direction, view.tpr(*fpr, direction));
+        }
+    }
+    for prior in &questions.priors {
+        let at = At { prior: Some(*prior), ..At::default() };
+        optional(Quantity::Reconstruction, at, both, view.tpr(*prior, both));
+    }
+    Ok(claims)
+}
+
+fn directions(view: &View, questions: &Questions) -> Vec<Direction> {
+    if questions.directions && view.has_directions() {
+        vec![Direction::Both, Direction::Add, Direction::Remove]
+    } else {
+        vec![Direction::Both]
+    }
+}
+
+/// Makes claims of one lens about one run.
+pub(crate) struct ClaimMaker {
+    lens: LensName,
+    release: Release,
+    standing: Standing,
+    assumptions: Vec<String>,
+}
+
+impl ClaimMaker {
+    pub(crate) fn new(lens: &Lens, run: &Run, notes: &[String]) -> Self {
+        let mut assumptions = lens.assumptions(run);
+        assumptions.extend_from_slice(notes);
+        Self { lens: lens.name, release: lens.release, standing: lens.standing(run), assumptions }
+    }
+
+    pub(crate) fn claim(
+        &self,
+        quantity: Quantity,
+        at: At,
+        direction: Direction,
+        interval: Interval,
+    ) -> Claim {
+        Claim {
+            lens: self.lens,
+            release: self.release,
+            secret: if quantity == Quantity::Reconstruction {
+                Secret::Reconstruction
+            } else {
+                Secret::Membership
+            },
+            direction,
+            quantity,
+            at,
+            standing: self.standing,
+            side: match (self.standing, quantity.is_leakage()) {
+                (Standing::Estimate, _) => Side::Neither,
+                (_, true) => Side::Upper,
+                (_, false) => Side::Lower,
+            },
+            interval,
+            confidence: None,
+            reason: (!interval.upper.is_finite())
+                .then(|| "the number is too large to be represented".into()),
+            assumptions: self.assumptions.clone(),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! From one order of a pair to statements about both: the maximum of epsilon and delta over the
+//! orders, the symmetrised trade-off curve, and what follows from them. Everything works on
+//! `&dyn Pair` alone, so all lenses share it, and every number keeps certified ends.
+//!
+//! - epsilon, delta: the larger of the two orders.
+//! - advantage = total variation = delta(0); Bayes security = 1 - delta(0). Total variation is
+//!   symmetric, so one order is enough.
+//! - accuracy of the best attacker with prior `p <= 1/2` on one of two secrets:
+//!   (1 - p) + p delta(ln((1 - p)/p)), since max over tests of TPR - x FPR is delta(ln x).
+//! - [`symmetrised`]: the trade-off curve of "either order".
+//! - [`mu`]: the smallest Gaussian curve that covers the run down to a stated delta.
+
+pub(crate) mod convex;
+pub mod mu;
+pub mod symmetrised;
+
+use crate::pairs::ways;
+use crate::{AccountingError, OneWay, Pair};
+use vocabulary::{Direction, Interval};
+
+type Result<T> = std::result::Result<T, AccountingError>;
+
+/// The smallest epsilon >= 0 with delta(epsilon) <= `delta`.
+///
+/// # Errors
+/// Those of the pair.
+pub fn epsilon(pair: &dyn Pair, delta: f64, direction: Direction) -> Result<Interval> {
+    if direction != Direction::Both {
+        return pair.epsilon(delta, ways(direction)[0]);
+    }
+    let remove = pair.epsilon(delta, OneWay::Remove)?;
+    // Removal leaks more for almost every run; then one evaluation of the other order at the
+    // lower end shows that its epsilon is not larger, and no second solve is needed.
+    if remove.lower.is_finite() && pair.delta(remove.lower, OneWay::Add)?.upper <= delta {
+        return Ok(remove);
+    }
+    Ok(remove.max(pair.epsilon(delta, OneWay::Add)?))
+}
+
+/// The hockey-stick divergence at e^epsilon.
+///
+/// # Errors
+/// Those of the pair.
+pub fn delta(pair: &dyn Pair, epsilon: f64, direction: Direction) -> Result<Interval> {
+    if epsilon == 0.0 {
+        return advantage(pair);
+    }
+    let mut ways = ways(direction).iter();
+    let first = pair.delta(epsilon, *ways.next().unwrap_or(&OneWay::Remove))?;
+    ways.try_fold(first, |largest, way| Ok(largest.max(pair.delta(epsilon, *way)?)))
+        .map(|delta| delta.clamp(0.0, 1.0))
+}
+
+/// 1 - delta(epsilon), without cancellation.
+///
+/// # Errors
+/// Those of the pair.
+pub fn one_minus_delta(pair: &dyn Pair, epsilon: f64, direction: Direction) -> Result<Interval> {
+    if epsilon == 0.0 {
+        return bayes_security(pair);
+    }
+    let mut ways = ways(direction).iter();
+    let first = pair.one_minus_delta(epsilon, *ways.next().unwrap_or(&OneWay::Remove))?;
+    ways.try_fold(first, |smallest, way| Ok(smallest.min(pair.one_minus_delta(epsilon, *way)?)))
+        .map(|rest| rest.clamp(0.0, 1.0))
+}
+
+/// The largest TPR - FPR of any test: the total variation distance.
+///
+/// # Errors
+/// Those of the pair.
+pub fn advantage(pair: &dyn Pair) -> Result<Interval> {
+    Ok(pair.delta(0.0, OneWay::Remove)?.clamp(0.0, 1.0))
+}
+
+/// 1 - advantage.
+///
+/// # Errors
+/// Those of the pair.
+pub fn bayes_security(pair: &dyn Pair) -> Result<Interval> {
+    Ok(pair.one_minus_delta(0.0, OneWay::Remove)?.clamp(0.0, 1.0))
+}
+
+/// The true positive rate at a false positive rate; symmetrised for [`Direction::Both`].
+///
+/// # Errors
+/// `InvalidInput` for a rate outside [0, 1], and those of the pair.
+pub fn tpr(pair: &dyn Pair, fpr: f64, direction: Direction) -> Result<Interval> {
+    check_rate(fpr)?;
+    match direction {
+        Direction::Both => symmetrised::tpr(pair, fpr),
+        one => Ok(pair.tpr(fpr, ways(one)[0])?.clamp(fpr, 1.0)),
+    }
+}
+
+/// The false negative rate at a false positive rate: the trade-off curve.
+///
+/// # Errors
+/// As [`tpr`].
+pub fn fnr(pair: &dyn Pair, fpr: f64, direction: Direction) -> Result<Interval> {
+    check_rate(fpr)?;
+    match direction {
+        Direction::Both => symmetrised::fnr(pair, fpr),
+        one => Ok(pair.fnr(fpr, ways(one)[0])?.clamp(0.0, 1.0 - fpr)),
+    }
+}
+
+/// The accuracy of the best attacker who must tell two secrets apart, one of which has the
+/// given prior probability.
+///
+/// # Errors
+/// `InvalidInput` for a prior outside (0, 1), and those of the pair.
+pub fn accuracy(pair: &dyn Pair, prior: f64, direction: Direction) -> Result<Interval> {
+    let (threshold, smaller) = accuracy_threshold(prior)?;
+    let delta = delta(pair, threshold, direction)?;
+    Ok(delta.map_increasing(|delta| (1.0 - smaller) + smaller * delta).clamp(0.5, 1.0))
+}
+
+/// The epsilon at which delta decides the accuracy at this prior, and the smaller prior.
+pub(crate) fn accuracy_threshold(prior: f64) -> Result<(f64, f64)> {
+    if !(prior > 0.0 && prior < 1.0) {
+        return Err(AccountingError::InvalidInput(format!(
+            "prior {prior} is outside (0, 1); give the probability of one of the two secrets"
+        )));
+    }
+    let smaller = prior.min(1.0 - prior);
+    Ok((((1.0 - smaller) / smaller).ln(), smaller))
+}
+
+fn check_rate(fpr: f64) -> Result<()> {
+    if (0.0..=1.0).contains(&fpr) {
+        return Ok(());
+    }
+    Err(AccountingError::InvalidInput(format!(
+        "false positive rate {fpr} is outside [0, 1]; give a probability"
+    )))
+}
+
+/// The profile of both orders at one epsilon >= 0, as the modules below use it.
+fn worst_delta(pair: &dyn Pair, epsilon: f64) -> Result<Interval> {
+    delta(pair, epsilon, Direction::Both)
+}

@@ -1,0 +1,132 @@
+//! Lenses: ways of looking at a run. Each has a name, says what the attacker is assumed to see
+//! (`release`), how far its numbers can be trusted (`standing`) and under which assumptions,
+//! whether it holds for a run at all, and turns the run into a [`View`] that answers.
+//!
+//! A lens never computes another sampling scheme silently: shuffled and fixed-size batches are
+//! refused by every lens, with the reason.
+
+mod advanced_composition;
+mod composition;
+mod full_batch;
+mod gaussian_clt;
+mod last_iterate;
+mod renyi;
+mod view;
+
+pub use view::View;
+
+use crate::{AccountingError, domain};
+use vocabulary::{Adjacency, LensName, Release, Run, Sampling, Standing};
+
+/// One way of looking at a run.
+pub struct Lens {
+    pub name: LensName,
+    pub release: Release,
+    standing: fn(&Run) -> Standing,
+    assumptions: fn(&Run) -> Vec<String>,
+    look: fn(&Run) -> Result<View, AccountingError>,
+}
+
+/// Every lens, in the order in which they are shown.
+pub const ALL: &[Lens] = &[
+    composition::LENS,
+    last_iterate::LENS,
+    last_iterate::MAX_LENS,
+    full_batch::LENS,
+    renyi::LENS,
+    gaussian_clt::LENS,
+    advanced_composition::LENS,
+];
+
+impl Lens {
+    /// The lens of a name.
+    ///
+    /// # Errors
+    /// `Unsupported` for names that have no lens yet.
+    pub fn named(name: LensName) -> Result<&'static Self, AccountingError> {
+        ALL.iter().find(|lens| lens.name == name).ok_or_else(|| {
+            let known: Vec<&str> = ALL.iter().map(|lens| lens.name.as_str()).collect();
+            AccountingError::Unsupported(format!(
+                "the lens `{name}` is not available; choose one of {}",
+                known.join(", ")
+            ))
+        })
+    }
+
+    /// How far this lens's numbers about `run` can be trusted.
+    pub fn standing(&self, run: &Run) -> Standing {
+        (self.standing)(run)
+    }
+
+    /// What must hold for its numbers to be true, in words.
+    pub fn assumptions(&self, run: &Run) -> Vec<String> {
+        let mut all = (self.assumptions)(run);
+        all.push(neighbours(run));
+        all.push(
+            "each record's gradient is clipped, and the noise's standard deviation is the noise \
+             multiplier times the clip norm, on the sum"
+                .into(),
+        );
+        all
+    }
+
+    /// Whether the lens holds for a run.
+    ///
+    /// # Errors
+    /// The reason why not.
+    pub fn supports(&self, run: &Run) -> Result<(), String> {
+        match self.look(run) {
+            Err(AccountingError::Unsupported(reason)) => Err(reason),
+            _ => Ok(()),
+        }
+    }
+
+    /// The run through this lens.
+    ///
+    /// # Errors
+    /// `Unsupported` where the lens does not hold, `OutsideDomain` beyond the domain.
+    pub fn look(&self, run: &Run) -> Result<View, AccountingError> {
+        match run.sampling() {
+            Sampling::Poisson | Sampling::Full => {}
+            Sampling::Shuffle => {
+                return Err(AccountingError::Unsupported(
+                    "it holds for Poisson and full batches; no tight analysis of shuffled batches \
+                     is known, and the Poisson number can be far too small for them"
+                        .into(),
+                ));
+            }
+            Sampling::FixedSize => {
+                return Err(AccountingError::Unsupported(
+                    "it holds for Poisson and full batches; batches of a fixed size are another \
+                     mechanism, which this lens does not analyse"
+                        .into(),
+                ));
+            }
+        }
+        domain::check_run(run)?;
+        (self.look)(run)
+    }
+}
+
+fn neighbours(run: &Run) -> String {
+    let records = match run.group_size() {
+        1 => "one record".to_owned(),
+        size => format!("{size} records"),
+    };
+    match run.adjacency() {
+        Adjacency::AddRemove => {
+            format!("neighbouring data sets differ by adding or removing {records}")
+        }
+        Adjacency::Substitute => {
+            format!("neighbouring data sets differ by replacing {records}")
+        }
+    }
+}
+
+fn batches(run: &Run) -> String {
+    if run.sampling() == Sampling::Full {
+        "every record is in every batch".into()
+    } else {
+        "Poisson batches: every record joins every batch independently with the sample rate".into()
+    }
+}

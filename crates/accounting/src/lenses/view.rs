@@ -1,0 +1,167 @@
+//! A run seen through a lens: what it answers. Most views are a pair, which answers everything
+//! with certified ends; the Rényi and textbook bounds know a profile only, from which the
+//! attack terms follow as upper bounds.
+
+use crate::directions::{self, mu};
+use crate::{AccountingError, Pair};
+use vocabulary::{Direction, Interval};
+
+type Result<T> = std::result::Result<T, AccountingError>;
+
+/// An upper bound on the profile, without a pair behind it.
+pub trait ProfileBound: Send + Sync {
+    /// An epsilon that holds at `delta`.
+    ///
+    /// # Errors
+    /// Where no bound is known.
+    fn epsilon(&self, delta: f64) -> Result<f64>;
+
+    /// A delta that holds at `epsilon`; 1 where nothing is known.
+    ///
+    /// # Errors
+    /// Where no bound is known.
+    fn delta(&self, epsilon: f64) -> Result<f64>;
+}
+
+/// What a lens made of a run.
+pub enum View {
+    Pair(Box<dyn Pair>),
+    Bound(Box<dyn ProfileBound>),
+}
+
+impl View {
+    pub fn pair(pair: impl Pair + 'static) -> Self {
+        Self::Pair(Box::new(pair))
+    }
+
+    pub fn bound(bound: impl ProfileBound + 'static) -> Self {
+        Self::Bound(Box::new(bound))
+    }
+
+    /// Whether single directions can be asked for.
+    pub fn has_directions(&self) -> bool {
+        matches!(self, Self::Pair(_))
+    }
+
+    /// # Errors
+    /// Those of the pair or bound.
+    pub fn epsilon(&self, delta: f64, direction: Direction) -> Result<Interval> {
+        match self {
+            Self::Pair(pair) => directions::epsilon(pair.as_ref(), delta, direction),
+            Self::Bound(bound) => Ok(at_most(bound.epsilon(delta)?, 0.0)),
+        }
+    }
+
+    /// # Errors
+    /// Those of the pair or bound.
+    pub fn delta(&self, epsilon: f64, direction: Direction) -> Result<Interval> {
+        match self {
+            Self::Pair(pair) => directions::delta(pair.as_ref(), epsilon, direction),
+            Self::Bound(bound) => Ok(at_most(bound.delta(epsilon)?.min(1.0), 0.0)),
+        }
+    }
+
+    /// # Errors
+    /// Those of the pair or bound.
+    pub fn one_minus_delta(&self, epsilon: f64, direction: Direction) -> Result<Interval> {
+        match self {
+            Self::Pair(pair) => directions::one_minus_delta(pair.as_ref(), epsilon, direction),
+            Self::Bound(bound) => {
+                let rest = 1.0 - bound.delta(epsilon)?.min(1.0);
+                Ok(Interval::new(rest, rest, 1.0))
+            }
+        }
+    }
+
+    /// # Errors
+    /// Those of the pair or bound.
+    pub fn tpr(&self, fpr: f64, direction: Direction) -> Result<Interval> {
+        match self {
+            Self::Pair(pair) => directions::tpr(pair.as_ref(), fpr, direction),
+            Self::Bound(bound) => {
+                let least = least_power(bound.as_ref(), fpr)?;
+                Ok(at_most(least, fpr))
+            }
+        }
+    }
+
+    /// # Errors
+    /// Those of the pair or bound.
+    pub fn fnr(&self, fpr: f64, direction: Direction) -> Result<Interval> {
+        match self {
+            Self::Pair(pair) => directions::fnr(pair.as_ref(), fpr, direction),
+            Self::Bound(bound) => {
+                let rest = 1.0 - least_power(bound.as_ref(), fpr)?;
+                Ok(Interval::new(rest, rest, 1.0 - fpr))
+            }
+        }
+    }
+
+    /// # Errors
+    /// Those of the pair or bound.
+    pub fn advantage(&self) -> Result<Interval> {
+        self.delta(0.0, Direction::Both)
+    }
+
+    /// # Errors
+    /// Those of the pair or bound.
+    pub fn bayes_security(&self) -> Result<Interval> {
+        self.one_minus_delta(0.0, Direction::Both)
+    }
+
+    /// The mu that covers the profile down to `delta`; see [`mu::covering`].
+    ///
+    /// # Errors
+    /// Those of the pair; `Unsupported` for bounds, whose profile is not that of a pair.
+    pub fn mu(&self, delta: f64, direction: Direction) -> Result<Interval> {
+        match self {
+            Self::Pair(pair) => {
+                let end = directions::epsilon(pair.as_ref(), delta, direction)?;
+                mu::covering(
+                    &|epsilon| directions::delta(pair.as_ref(), epsilon, direction),
+                    end,
+                    delta,
+                )
+            }
+            Self::Bound(_) => Err(AccountingError::Unsupported(
+                "it bounds single points of the profile; no Gaussian curve follows from them".into(),
+            )),
+        }
+    }
+}
+
+/// A bound from above on a number that is at least `least`.
+fn at_most(bound: f64, least: f64) -> Interval {
+    let bound = bound.max(least);
+    Interval { lower: least, value: bound, upper: bound }
+}
+
+/// The smallest power that any epsilon allows at a false positive rate: every epsilon gives a
+/// valid bound, delta + e^epsilon fpr, and a scan with refinement finds a good one.
+fn least_power(bound: &dyn ProfileBound, fpr: f64) -> Result<f64> {
+    let allowed = |epsilon: f64| -> Result<f64> {
+        let delta = bound.delta(epsilon)?.min(1.0);
+        let direct = delta + epsilon.exp() * fpr;
+        let mirrored = 1.0 - (-epsilon).exp() * (1.0 - delta - fpr);
+        Ok(direct.min(mirrored).min(1.0))
+    };
+    let farthest = (1.0 / fpr.max(1e-300)).ln().min(700.0);
+    let (mut best, mut least, mut step) = (0.0, allowed(0.0)?, farthest / 32.0);
+    for part in 1..=32 {
+        let epsilon = farthest * f64::from(part) / 32.0;
+        let power = allowed(epsilon)?;
+        if power < least {
+            (best, least) = (epsilon, power);
+        }
+    }
+    for _ in 0..20 {
+        step *= 0.5;
+        for epsilon in [best - step, best + step] {
+            let power = if epsilon >= 0.0 { allowed(epsilon)? } else { 1.0 };
+            if power < least {
+                (best, least) = (epsilon, power);
+            }
+        }
+    }
+    Ok(least)
+}

@@ -1,0 +1,548 @@
+//! The windowed sums behind the last-iterate pair, each with a bound on its error.
+//!
+//! Write x_k = (y-k)/s, h_k = k/s, a = y/s, w_k = b_k density(x_k) and R for the Mills ratio.
+//! The log-likelihood ratio is f(y) = ln sum_k w_k - ln density(a), increasing and convex, and
+//!
+//!   H(P, Q) at epsilon = f(y):   sum_{k>=1} w_k [R(a - h_k) - R(a)]
+//!   H(Q, P) at epsilon = -f(y):  density(a) sum_{k>=1} w_k [R(-a) - R(h_k - a)] / sum_k w_k
+//!
+//! (substitute e^f into P(X > y) - e^f Q(X > y), and likewise for the other order; the term k = 0
+//! vanishes identically). All terms are positive, so nothing cancels, however small q or the
+//! signal; parametrised by y, no inner root search is needed. Weights are carried by their
+//! ratios from an anchor at their largest term, whose logarithm is Loader's; b, w and
+//! b_k P(N > x_k) are log-concave in k, so the walk stops where a geometric tail is below 1e-18.
+
+use super::super::gaussian::SERIES_REACH;
+use super::law::CountLaw;
+use numerics::special::{
+    HALF_LN_TWO_PI, MILLS_ERROR, ROUND, gaussian_kernel, log_normal_sf, mills_moments, mills_ratio, normal_density,
+    normal_sf,
+};
+
+const SQRT_TWO_PI: f64 = 2.506_628_274_631_000_5;
+/// Tails below this share of the sum are left out (and added to the error).
+const NEGLIGIBLE: f64 = 1e-18;
+/// Relative error of a difference of Mills ratios taken by its series.
+const SERIES_ERROR: f64 = 1.5e-14;
+
+/// A number known by its logarithm.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Log {
+    pub value: f64,
+    pub error: f64,
+}
+
+/// One order of the pair at the threshold y.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Point {
+    /// ln delta.
+    pub delta: Log,
+    /// |d ln delta / dy|.
+    pub delta_slope: f64,
+    /// f(y), by the logarithm of the sum (absolute error).
+    pub loss: Log,
+    /// f'(y).
+    pub loss_slope: f64,
+}
+
+/// Neumaier's sum of positive terms: two roundings whatever the count.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    total: f64,
+    rest: f64,
+}
+
+impl Sum {
+    #[inline]
+    fn add(&mut self, term: f64) {
+        let next = self.total + term;
+        self.rest += if self.total.abs() >= term.abs() {
+            (self.total - next) + term
+        } else {
+            (term - next) + self.total
+        };
+        self.total = next;
+    }
+
+    fn get(self) -> f64 {
+        self.total + self.rest
+    }
+}
+
+/// The pair's law and noise.
+#[derive(Clone, Debug)]
+pub(super) struct Sums {
+    pub law: CountLaw,
+    /// Variance of the noise.
+    pub variance: f64,
+    /// Its root.
+    pub scale: f64,
+}
+
+/// The visited weights on one side of the anchor.
+struct Step {
+    k: f64,
+    /// Weight relative to the anchor's.
+    w: f64,
+    /// This weight over the previous one; the next ratio is no larger.
+    ratio: f64,
+    /// Bound on the relative error of `w`.
+    drift: f64,
+}
+
+impl Sums {
+    /// Walks away from the anchor, excluding it, until `visit` says stop or the support ends.
+    #[inline]
+    fn walk(&self, y: f64, anchor: f64, up: bool, mut visit: impl FnMut(Step) -> bool) {
+        let inverse = 1.0 / self.variance;
+        let (mut k, mut w, mut drift) = (anchor, 1.0, 0.0);
+        let last = if up { self.law.largest() } else { 0.0 };
+        while k != last {
+            let low = if up { k } else { k - 1.0 };
+            let tilt = (y - low - 0.5) * inverse;
+            let forward = self.law.ratio(low) * tilt.exp();
+            let ratio = if up { forward } else { 1.0 / forward };
+            k += if up { 1.0 } else { -1.0 };
+            w *= ratio;
+            drift += ROUND * (12.0 + 8.0 * tilt.abs()) + self.law.ratio_error();
+            if !visit(Step { k, w, ratio, drift }) {
+                break;
+            }
+        }
+    }
+
+    /// The k with the largest w_k: the ratio of neighbours falls through 1 there.
+    fn mode(&self, y: f64) -> f64 {
+        let rises = |k: f64| self.law.log_ratio(k) + (y - k - 0.5) / self.variance > 0.0;
+        let (mut low, mut high) = (0.0, self.law.largest());
+        // The normal approximation narrows the search to a few halvings.
+        let precision = 1.0 / self.law.variance() + 1.0 / self.variance;
+        let guess = (self.law.mean() / self.law.variance() + y / self.variance) / precision;
+        let mut width = 2.0 + 2.0 * precision.recip().sqrt();
+        let guess = guess.clamp(low, high).floor();
+        if rises(guess) {
+            low = (guess + 1.0).min(high);
+            while low + width < high && rises(low + width) {
+                low += width.floor();
+                width *= 4.0;
+            }
+            high = (low + width.ceil()).min(high);
+        } else {
+            high = guess;
+            while high - width > low && !rises(high - width) {
+                high -= width.floor();
+                width *= 4.0;
+            }
+            low = (high - width.ceil()).max(low);
+        }
+        // Smallest k that does not rise.
+        while low < high {
+            let middle = ((low + high) * 0.5).floor();
+            if rises(middle) {
+                low = middle + 1.0;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// ln w at the anchor, with w's Gaussian written relative to density(a) if asked.
+    fn loss_from(&self, y: f64, anchor: f64, weights: f64, weights_error: f64) -> Log {
+        let (log_pmf, error) = self.law.log_pmf(anchor);
+        let exponent = anchor * (y - 0.5 * anchor) / self.variance;
+        Log {
+            value: log_pmf + exponent + weights.ln(),
+            error: error + ROUND * (8.0 * exponent.abs() + 4.0 * weights.ln().abs() + 4.0) + weights_error / weights,
+        }
+    }
+
+    /// H(P, Q) at threshold y > 0, epsilon = f(y).
+    pub(super) fn remove(&self, y: f64) -> Point {
+        let (s, a) = (self.scale, y / self.scale);
+        let anchor = self.mode(y);
+        let x0 = (y - anchor) / s;
+        let far = mills_ratio(a);
+        let series = mills_moments::<26>(a);
+        let mut weights = Sum { total: 1.0, rest: 0.0 };
+        let (mut weights_error, mut lever) = (0.0, 0.0);
+        let mut sum = Sum::default();
+        let mut error = 0.0;
+        // b_k, relative to w at the anchor; carried on its own only where x < 0.
+        let mut mass = if x0 < 0.0 { SQRT_TWO_PI / gaussian_kernel(x0) } else { 0.0 };
+        let mut inside = x0 < 0.0;
+
+        // (term, its error without drift, bound b_k P(N > x_k))
+        let term = |k: f64, w: f64, mass: f64| -> (f64, f64, f64) {
+            let h = k / s;
+            if h <= SERIES_REACH {
+                let u = w * series_difference(&series, h);
+                return (u, SERIES_ERROR * u, u + w * far);
+            }
+            let x = (y - k) / s;
+            if x >= 0.0 {
+                let near = mills_ratio(x);
+                (w * (near - far), (MILLS_ERROR + 4.0 * ROUND) * w * (near + far), w * near)
+            } else {
+                let tail = mass * normal_sf(x);
+                (tail - w * far, (MILLS_ERROR + 4.0 * ROUND) * (tail + w * far), tail)
+            }
+        };
+        let mut bound = {
+            let (u, e, t) = term(anchor, 1.0, mass);
+            if anchor >= 1.0 {
+                sum.add(u);
+                error += e;
+            }
+            t
+        };
+        let start_mass = mass;
+        let mut missing = 0.0;
+        let mut missing_weights = 0.0;
+        self.walk(y, anchor, true, |Step { k, w, ratio, drift }| {
+            if inside {
+                mass *= self.law.ratio(k - 1.0);
+            } else if k > y {
+                inside = true;
+                mass = w * SQRT_TWO_PI / gaussian_kernel((y - k) / s);
+            }
+            let (u, e, t) = term(k, w, mass);
+            weights.add(w);
+            weights_error += w * drift;
+            lever += w * (k - anchor);
+            sum.add(u);
+            error += e + u * drift;
+            let fall = t / bound;
+            bound = t;
+            // Past its mode, the ratio of neighbours of t (and of w) only falls.
+            if fall < 1.0 && ratio < 1.0 {
+                missing = t * fall / (1.0 - fall);
+                missing_weights = w * ratio / (1.0 - ratio);
+                if missing <= NEGLIGIBLE * sum.total && missing_weights <= NEGLIGIBLE * weights.total {
+                    return false;
+                }
+            }
+            missing = 0.0;
+            missing_weights = 0.0;
+            true
+        });
+        error += missing;
+        weights_error += missing_weights;
+        let (mut missing, mut missing_weights) = (0.0, 0.0);
+        let mut mass = start_mass;
+        self.walk(y, anchor, false, |Step { k, w, ratio, drift }| {
+            if mass > 0.0 {
+                mass /= self.law.ratio(k);
+            }
+            weights.add(w);
+            weights_error += w * drift;
+            lever += w * (k - anchor);
+            let mut u = 0.0;
+            if k >= 1.0 {
+                let (value, e, _) = term(k, w, mass);
+                u = value;
+                sum.add(u);
+                error += e + u * drift;
+            }
+            missing = 0.0;
+            missing_weights = 0.0;
+            if ratio < 1.0 {
+                // The bracket falls with k, so u falls at least as fast as w.
+                let tail = ratio / (1.0 - ratio);
+                missing = u * tail;
+                missing_weights = w * tail;
+                return !(missing <= NEGLIGIBLE * sum.total && missing_weights <= NEGLIGIBLE * weights.total);
+            }
+            true
+        });
+        error += missing;
+        weights_error += missing_weights;
+
+        let (weights, sum) = (weights.get(), sum.get());
+        let (log_pmf, pmf_error) = self.law.log_pmf(anchor);
+        let loss_slope = (anchor + lever / weights) / self.variance;
+        Point {
+            delta: Log {
+                value: log_pmf - 0.5 * x0 * x0 - HALF_LN_TWO_PI + sum.ln(),
+                error: pmf_error + ROUND * (6.0 * x0 * x0 + 3.0 * sum.ln().abs() + 6.0) + error / sum,
+            },
+            delta_slope: weights * loss_slope * far / sum,
+            loss: self.loss_from(y, anchor, weights, weights_error),
+            loss_slope,
+        }
+    }
+
+    /// H(Q, P) at threshold y, epsilon = -f(y).
+    pub(super) fn add(&self, y: f64) -> Point {
+        let s = self.scale;
+        let base = -y / s;
+        let anchor = self.mode(y);
+        let bracket = Bracket::new(base);
+        let mut weights = Sum { total: 1.0, rest: 0.0 };
+        let (mut weights_error, mut lever) = (0.0, 0.0);
+        let mut sum = Sum::default();
+        let mut error = 0.0;
+        if anchor >= 1.0 {
+            let (d, e) = bracket.at(anchor / s);
+            sum.add(d);
+            error += e;
+        }
+        for up in [true, false] {
+            let (mut missing, mut missing_weights) = (0.0, 0.0);
+            self.walk(y, anchor, up, |Step { k, w, ratio, drift }| {
+                weights.add(w);
+                weights_error += w * drift;
+                lever += w * (k - anchor);
+                let mut u = 0.0;
+                if k >= 1.0 {
+                    let (d, e) = bracket.at(k / s);
+                    u = w * d;
+                    sum.add(u);
+                    error += w * e + u * drift;
+                }
+                missing = 0.0;
+                missing_weights = 0.0;
+                if ratio < 1.0 {
+                    let tail = ratio / (1.0 - ratio);
+                    // Upwards the bracket is at most its limit; downwards it falls with k.
+                    missing = tail * if up { w * bracket.limit } else { u };
+                    missing_weights = w * tail;
+                    return !(missing <= NEGLIGIBLE * sum.total && missing_weights <= NEGLIGIBLE * weights.total);
+                }
+                true
+            });
+            error += missing;
+            weights_error += missing_weights;
+        }
+        let (weights, sum) = (weights.get(), sum.get());
+        let loss_slope = (anchor + lever / weights) / self.variance;
+        let value = bracket.log_factor + sum.ln() - weights.ln();
+        let whole = log_normal_sf(base);
+        Point {
+            delta: Log {
+                value,
+                error: error / sum
+                    + weights_error / weights
+                    + ROUND * (3.0 * bracket.log_factor.abs() + 6.0 * base * base + 3.0 * sum.ln().abs() + 8.0),
+            },
+            delta_slope: loss_slope * (whole - value).exp_m1().max(0.0),
+            loss: self.loss_from(y, anchor, weights, weights_error),
+            loss_slope,
+        }
+    }
+
+    /// f(y) by the logarithm of the sum; see [`Sums::small_loss`] for values near 0.
+    pub(super) fn loss(&self, y: f64) -> (Log, f64) {
+        let anchor = self.mode(y);
+        let mut weights = Sum { total: 1.0, rest: 0.0 };
+        let (mut weights_error, mut lever) = (0.0, 0.0);
+        for up in [true, false] {
+            let mut missing = 0.0;
+            self.walk(y, anchor, up, |Step { k, w, ratio, drift }| {
+                weights.add(w);
+                weights_error += w * drift;
+                lever += w * (k - anchor);
+                missing = if ratio < 1.0 { w * ratio / (1.0 - ratio) } else { 0.0 };
+                ratio >= 1.0 || missing > NEGLIGIBLE * weights.total
+            });
+            weights_error += missing;
+        }
+        let weights = weights.get();
+        let log = self.loss_from(y, anchor, weights, weights_error);
+        let slope = (anchor + lever / weights) / self.variance;
+        if log.value.abs() < 0.5 { (self.small_loss(y).unwrap_or(log), slope) } else { (log, slope) }
+    }
+
+    /// f(y) = ln(1 + sum_{k>=1} b_k (e^{k(2y-k)/(2v)} - 1)): relative accuracy where f is small.
+    pub(super) fn small_loss(&self, y: f64) -> Option<Log> {
+        let anchor = self.law.mean().floor().clamp(1.0, self.law.largest());
+        let (log_pmf, pmf_error) = self.law.log_pmf(anchor);
+        if log_pmf < -600.0 {
+            return None;
+        }
+        let exponent = |k: f64| k * (y - 0.5 * k) / self.variance;
+        let (mut sum, mut error, mut size) = (Sum::default(), 0.0, 0.0);
+        let mut take = |k: f64, b: f64, drift: f64| {
+            let e = exponent(k);
+            let term = b * e.exp_m1();
+            sum.add(term);
+            size += term.abs();
+            error += term.abs() * (drift + ROUND * (4.0 + 8.0 * (1.0 + e.abs())));
+            (b * e.exp().max(1.0), size)
+        };
+        let (mut envelope, _) = take(anchor, 1.0, 0.0);
+        let mut left_out = 0.0;
+        for up in [true, false] {
+            let (mut k, mut b, mut drift, mut before) = (anchor, 1.0, 0.0, envelope);
+            let last = if up { self.law.largest() } else { 1.0 };
+            while k != last {
+                let ratio = if up { self.law.ratio(k) } else { 1.0 / self.law.ratio(k - 1.0) };
+                k += if up { 1.0 } else { -1.0 };
+                b *= ratio;
+                drift += ROUND * 10.0 + self.law.ratio_error();
+                let (here, size) = take(k, b, drift);
+                // b and b e^exponent are both log-concave, and the envelope is at most their sum.
+                let tilted = ratio * (exponent(k) - exponent(if up { k - 1.0 } else { k + 1.0 })).exp();
+                let fall = ratio.max(tilted);
+                if fall < 1.0 && here * fall / (1.0 - fall) <= 0.5 * NEGLIGIBLE * size {
+                    left_out += 2.0 * here * fall / (1.0 - fall);
+                    break;
+                }
+                before = here;
+            }
+            envelope = envelope.max(before);
+        }
+        let scale = log_pmf.exp();
+        let value = sum.get() * scale;
+        let error = (error + left_out + (pmf_error + 4.0 * ROUND) * size) * scale;
+        if !(value.is_finite() && error.is_finite() && value > -0.9) {
+            return None;
+        }
+        let log = value.ln_1p();
+        Some(Log { value: log, error: error / (1.0 + value - error).max(0.05) + 4.0 * ROUND * log.abs() })
+    }
+
+    /// ln P(X > y) (`above`) or ln P(X < y), X drawn from P; and the derivative's magnitude.
+    pub(super) fn tail(&self, y: f64, above: bool) -> (Log, f64) {
+        let s = self.scale;
+        let sign = if above { 1.0 } else { -1.0 };
+        let anchor = self.tail_mode(y, sign);
+        let x0 = sign * (y - anchor) / s;
+        // Relative to b_anchor P(N > x0): w is relative to w_anchor and needs the factor below.
+        let outside_factor = if x0 >= 0.0 { 1.0 / mills_ratio(x0) } else { normal_density(x0) / normal_sf(x0) };
+        let inside_factor = 1.0 / normal_sf(x0);
+        let mut sum = Sum { total: 1.0, rest: 0.0 };
+        let (mut error, mut hazard) = (0.0, outside_factor);
+        for up in [true, false] {
+            let (mut missing, mut before) = (0.0, 1.0);
+            // b relative to the anchor; valid while inside (x < 0).
+            let mut inside = x0 < 0.0;
+            let mut mass = 1.0;
+            let mut mass_factor = inside_factor;
+            self.walk(y, anchor, up, |Step { k, w, drift, .. }| {
+                let x = sign * (y - k) / s;
+                let (t, slack) = if x >= 0.0 {
+                    inside = false;
+                    (w * outside_factor * mills_ratio(x), MILLS_ERROR)
+                } else {
+                    if inside {
+                        mass *= if up { self.law.ratio(k - 1.0) } else { 1.0 / self.law.ratio(k) };
+                    } else {
+                        inside = true;
+                        mass = w;
+                        mass_factor = outside_factor * SQRT_TWO_PI / gaussian_kernel(x);
+                    }
+                    (mass * mass_factor * normal_sf(x), MILLS_ERROR + 4.0 * ROUND)
+                };
+                sum.add(t);
+                error += t * (drift + slack + 6.0 * ROUND);
+                hazard += w * outside_factor;
+                let fall = t / before;
+                before = t;
+                missing = if fall < 1.0 { t * fall / (1.0 - fall) } else { 0.0 };
+                fall >= 1.0 || missing > NEGLIGIBLE * sum.total
+            });
+            error += missing;
+        }
+        let sum = sum.get();
+        let (log_pmf, pmf_error) = self.law.log_pmf(anchor);
+        let log = Log {
+            value: log_pmf + log_normal_sf(x0) + sum.ln(),
+            error: pmf_error
+                + ROUND * (6.0 * x0.max(0.0).powi(2) + 3.0 * sum.ln().abs() + 6.0)
+                + 2.0 * MILLS_ERROR
+                + error / sum,
+        };
+        (log, hazard / (s * sum))
+    }
+
+    fn tail_mode(&self, y: f64, sign: f64) -> f64 {
+        let log_sf = |k: f64| log_normal_sf(sign * (y - k) / self.scale);
+        let rises = |k: f64| self.law.log_ratio(k) + log_sf(k + 1.0) - log_sf(k) > 0.0;
+        let (mut low, mut high) = (0.0, self.law.largest());
+        while low < high {
+            let middle = ((low + high) * 0.5).floor();
+            if rises(middle) {
+                low = middle + 1.0;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+}
+
+/// sum_{n>=1} c_n h^n for h <= 1/2, to 1e-17 relative; as many terms as h needs (the ratios
+/// c_n/c_1 are largest at a = 0, where they are known).
+#[inline]
+fn series_difference(c: &[f64; 26], h: f64) -> f64 {
+    let last = if h < 0.05 {
+        10
+    } else if h < 0.2 {
+        15
+    } else {
+        24
+    };
+    c[1..=last].iter().rev().fold(0.0, |sum, value| (sum + value) * h)
+}
+
+/// R(A) - R(A + h) times e^-log_factor times density(A): the bracket of the other order.
+struct Bracket {
+    base: f64,
+    log_factor: f64,
+    /// Its limit for large h.
+    limit: f64,
+    /// -(-1)^n c_n, times density(A) if A < 0.
+    series: [f64; 26],
+    density: f64,
+}
+
+impl Bracket {
+    fn new(base: f64) -> Self {
+        let mut series = [0.0; 26];
+        let right = base >= 0.0;
+        let density = if right { 1.0 } else { normal_density(base) };
+        if base > -9.0 {
+            series = mills_moments::<26>(base);
+            for (n, value) in series.iter_mut().enumerate() {
+                *value *= if n % 2 == 1 { density } else { -density };
+            }
+        }
+        Self {
+            base,
+            log_factor: if right { -0.5 * base * base - HALF_LN_TWO_PI } else { 0.0 },
+            limit: if right { mills_ratio(base) } else { normal_sf(base) },
+            series,
+            density,
+        }
+    }
+
+    /// The bracket and a bound on its absolute error.
+    #[inline]
+    fn at(&self, h: f64) -> (f64, f64) {
+        let base = self.base;
+        if base <= -9.0 && h <= SERIES_REACH {
+            // P(N > A) and P(N > A + h) are 1 to within 1e-17 of their difference.
+            let value = -(h * (base + 0.5 * h)).exp_m1();
+            return (value, 1e-15 * value * (1.0 + h * base.abs()));
+        }
+        if h * base.abs().max(1.0) <= SERIES_REACH || (base >= 0.0 && h <= SERIES_REACH) {
+            let value = if h < 0.05 && base >= 0.0 {
+                self.series[1..=10].iter().rev().fold(0.0, |sum, c| (sum + c) * h)
+            } else {
+                self.series[1..].iter().rev().fold(0.0, |sum, c| (sum + c) * h)
+            };
+            return (value, 2.0 * SERIES_ERROR * value);
+        }
+        let lost = if base >= 0.0 {
+            mills_ratio(base + h)
+        } else if base + h >= 0.0 {
+            self.density * mills_ratio(base + h)
+        } else {
+            (h * (base + 0.5 * h)).exp() * normal_sf(base + h)
+        };
+        let exponent = if base < 0.0 { h * (base.abs() + h) } else { 0.0 };
+        let error = (MILLS_ERROR + 6.0 * ROUND) * (self.limit + lost) + ROUND * lost * 6.0 * exponent;
+        (self.limit - lost, error)
+    }
+}

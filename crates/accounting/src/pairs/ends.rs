@@ -1,0 +1,82 @@
+//! Small tools the closed-form pairs share: intervals from logarithms, checks of questions, and
+//! the identity that carries negative epsilon to the other order.
+
+use super::{OneWay, Pair};
+use crate::AccountingError;
+use numerics::special::ROUND;
+use vocabulary::Interval;
+
+/// Below this, numbers are reported as "between 0 and `TINY`".
+pub(super) const TINY: f64 = 1e-299;
+
+/// e^log with `error` a bound on the error of `log`; in [0, 1].
+pub(super) fn probability_from_log(log: f64, error: f64) -> Interval {
+    if log.is_nan() || error.is_nan() {
+        return Interval { lower: 0.0, value: 0.5, upper: 1.0 };
+    }
+    if log + error < TINY.ln() {
+        return Interval { lower: 0.0, value: log.exp(), upper: TINY };
+    }
+    let slack = 4.0 * ROUND;
+    let lower = ((log - error).exp() * (1.0 - slack)).min(1.0);
+    let upper = ((log + error).exp() * (1.0 + slack)).min(1.0);
+    Interval::new(lower, log.exp(), upper)
+}
+
+impl OneWay {
+    /// The same pair, its distributions exchanged.
+    pub fn reversed(self) -> Self {
+        match self {
+            OneWay::Remove => OneWay::Add,
+            OneWay::Add => OneWay::Remove,
+        }
+    }
+}
+
+/// delta(epsilon) for epsilon < 0: (p - e^eps q)_+ = p - e^eps q + (e^eps q - p)_+ gives
+/// 1 - e^eps + e^eps delta'(-eps), delta' belonging to the other order; a sum of positive terms.
+pub(super) fn delta_at_negative(
+    pair: &impl Pair,
+    epsilon: f64,
+    way: OneWay,
+) -> Result<Interval, AccountingError> {
+    let other = pair.delta(-epsilon, way.reversed())?;
+    let (sure, weight) = (-epsilon.exp_m1(), epsilon.exp());
+    let slack = 8.0 * ROUND;
+    let upper = ((sure + weight * other.upper) * (1.0 + slack)).min(1.0);
+    let lower = ((sure + weight * other.lower) * (1.0 - slack)).min(upper);
+    Ok(Interval::new(lower, sure + weight * other.value, upper))
+}
+
+/// 1 - delta(epsilon) for epsilon < 0: e^eps (1 - delta'(-eps)).
+pub(super) fn one_minus_delta_at_negative(
+    pair: &impl Pair,
+    epsilon: f64,
+    way: OneWay,
+) -> Result<Interval, AccountingError> {
+    let other = pair.one_minus_delta(-epsilon, way.reversed())?;
+    let (weight, slack) = (epsilon.exp(), 8.0 * ROUND);
+    Ok(Interval::new(
+        weight * other.lower * (1.0 - slack),
+        weight * other.value,
+        (weight * other.upper * (1.0 + slack)).max(f64::MIN_POSITIVE).min(1.0),
+    ))
+}
+
+pub(super) fn check_epsilon(epsilon: f64) -> Result<(), AccountingError> {
+    if epsilon.is_nan() {
+        return Err(AccountingError::InvalidInput(format!("epsilon {epsilon} is not a number")));
+    }
+    Ok(())
+}
+
+pub(super) fn check_probability(name: &str, value: f64) -> Result<(), AccountingError> {
+    if (0.0..=1.0).contains(&value) {
+        return Ok(());
+    }
+    Err(AccountingError::InvalidInput(format!("{name} {value} is outside [0, 1]")))
+}
+
+pub(super) fn not_certified(what: &str) -> AccountingError {
+    AccountingError::NotCertified(format!("{what}: no point could be certified on both sides of the answer"))
+}

@@ -1,0 +1,315 @@
+//! One step on a lattice of losses: an upper pair that dominates it and a lower pair that it
+//! dominates. See the proof in the parent module. All weights are tilted, weight(k) e^{c y_k - K},
+//! because that is what keeps relative accuracy for tiny delta.
+
+use super::step::{Step, UNIT};
+use numerics::lattice::gauss::{REACH, rule_for};
+
+/// Losses anchor + k * spacing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grid {
+    pub anchor: f64,
+    pub spacing: f64,
+}
+
+impl Grid {
+    fn at(&self, k: i64) -> f64 {
+        self.anchor + k as f64 * self.spacing
+    }
+}
+
+/// The tilt: weights are multiplied by exp(slope * loss - norm).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tilt {
+    pub slope: f64,
+    pub norm: f64,
+}
+
+/// Tilted weights on consecutive lattice points.
+#[derive(Clone, Debug)]
+pub(super) struct Atoms {
+    pub grid: Grid,
+    pub first: i64,
+    pub weights: Vec<f64>,
+    /// Bound on the tilted mass outside the edges (upper pair only; the lower pair drops it).
+    pub dropped: f64,
+}
+
+/// Integrals over a stretch of x inside one cell [y_k, y_{k+1}], tilted with e^{c y_k - K}.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cell {
+    /// Mass that connect-the-dots puts on y_k, and a bound on its error.
+    low: f64,
+    low_error: f64,
+    /// Mass that connect-the-dots puts on y_{k+1}, and a bound on its error.
+    high: f64,
+    high_error: f64,
+    /// Bound on the largest gap between chord and profile in the cell.
+    gap: f64,
+}
+
+impl Cell {
+    fn add(&mut self, other: Cell) {
+        self.low += other.low;
+        self.low_error += other.low_error;
+        self.high += other.high;
+        self.high_error += other.high_error;
+    }
+}
+
+/// Cuts [from, to] into pieces short enough for the quadrature and hands out nodes:
+/// (x, weight, relative remainder of the piece).
+fn nodes(step: &Step, from: f64, to: f64, wanted: f64, mut visit: impl FnMut(f64, f64, f64)) {
+    let mut left = from;
+    while left < to {
+        let distance = step.distance(left).max(step.distance(to.min(left + step.sigma)));
+        let widest = 2.0 * REACH * step.sigma / (1.0 + distance);
+        let right = if to - left <= widest { to } else { (left + widest).min(0.5 * (left + to)).max(left + 0.5 * widest) };
+        let half = 0.5 * (right - left);
+        let middle = 0.5 * (left + right);
+        let reach = (half / step.sigma * (1.0 + distance)).min(REACH);
+        let (rule, remainder) = rule_for(reach, wanted);
+        for (node, weight) in rule.nodes.iter().zip(&rule.weights) {
+            visit(middle + half * node, weight * half, remainder);
+        }
+        left = right;
+    }
+}
+
+/// Connect-the-dots integrals over [from, to], a part of cell k.
+fn integrate(step: &Step, grid: Grid, k: i64, tilt: Tilt, from: f64, to: f64) -> Cell {
+    let h = grid.spacing;
+    let bottom = grid.at(k);
+    let shift = tilt.slope * bottom - tilt.norm;
+    let shift_error = 3.0 * UNIT * ((tilt.slope * bottom).abs() + tilt.norm.abs() + 1.0);
+    let (grow, shrink) = (h.exp_m1(), -(-h).exp_m1());
+    let mut cell = Cell::default();
+    nodes(step, from, to, 1e-17 * h.min(1.0), |x, weight, remainder| {
+        let density = step.log_density(x);
+        let loss = step.loss(x);
+        let above = (loss.value - bottom).clamp(0.0, h);
+        let mass = weight * (density.value + shift).exp();
+        let split_error = mass * 1.3 * ((loss.error + 4.0 * UNIT * bottom.abs()) / h.min(1.0) + 3.0 * remainder / h.min(1.0));
+        let relative = density.error + shift_error + 16.0 * UNIT;
+        let high = mass * -(-above).exp_m1() / shrink;
+        let low = mass * (h - above).exp_m1() / grow;
+        cell.high += high;
+        cell.high_error += high * relative + split_error;
+        cell.low += low;
+        cell.low_error += low * relative + split_error;
+    });
+    cell
+}
+
+/// Mass of [from, to] and its excess over losses of `base`, tilted at `base`.
+fn excess(step: &Step, base: f64, tilt: Tilt, from: f64, to: f64) -> (f64, f64) {
+    let shift = tilt.slope * base - tilt.norm;
+    let (mut total, mut over) = (0.0, 0.0);
+    nodes(step, from, to, 1e-18, |x, weight, _| {
+        let mass = weight * (step.log_density(x).value + shift).exp();
+        total += mass;
+        over += mass * -(base - step.loss(x).value).exp_m1();
+    });
+    (total, over)
+}
+
+/// The range of cells that [low edge, high edge] touches.
+fn cells(step: &Step, grid: Grid, edges: (f64, f64)) -> (i64, i64) {
+    let index = |x: f64| ((step.loss(x).value - grid.anchor) / grid.spacing).floor() as i64;
+    (index(edges.0), index(edges.1))
+}
+
+/// Positions of lattice points first+1 ..= last, with the two edges around them.
+fn boundaries(step: &Step, grid: Grid, edges: (f64, f64), first: i64, last: i64, below: bool) -> Vec<f64> {
+    let mut cuts = Vec::with_capacity((last - first + 2) as usize);
+    cuts.push(edges.0);
+    let mut x = edges.0;
+    for k in first + 1..=last {
+        x = step.position(grid.at(k), x, below).clamp(x, edges.1);
+        cuts.push(x);
+    }
+    cuts.push(edges.1);
+    cuts
+}
+
+/// The dominating pair (connect the dots), cut to the edges; what is cut off is bounded.
+pub(super) fn upper(step: &Step, grid: Grid, tilt: Tilt, edges: (f64, f64)) -> Atoms {
+    let (first, last) = cells(step, grid, edges);
+    let cuts = boundaries(step, grid, edges, first, last, true);
+    let mut weights = vec![0.0; (last - first + 2) as usize];
+    let lift = (tilt.slope * grid.spacing).exp();
+    for (i, pair) in cuts.windows(2).enumerate() {
+        let cell = integrate(step, grid, first + i as i64, tilt, pair[0], pair[1]);
+        weights[i] += (cell.low + cell.low_error) * (1.0 + 8.0 * UNIT);
+        weights[i + 1] += (cell.high + cell.high_error) * lift * (1.0 + 12.0 * UNIT);
+    }
+    let tail = |edge, right| (step.log_tail(tilt.slope, edge, right) - tilt.norm).exp() * (1.0 + 1e-9);
+    Atoms { grid, first, weights, dropped: tail(edges.0, false) + tail(edges.1, true) }
+}
+
+/// A bin at one end of the losses that is merged into a single atom.
+struct EndBin {
+    /// Where the bin ends.
+    cut: f64,
+    /// Its loss: not above the logarithm of its masses' ratio.
+    loss: f64,
+    mass: f64,
+}
+
+fn end_bin(step: &Step, spacing: f64, tilt: Tilt, edges: (f64, f64)) -> Option<EndBin> {
+    let (limit, at_bottom) = match (step.infimum, step.supremum) {
+        (Some(low), _) => (low, true),
+        (None, Some(high)) => (high, false),
+        (None, None) => return None,
+    };
+    let inside = if at_bottom { limit + 0.5 * spacing } else { limit - 0.5 * spacing };
+    let start = if at_bottom { edges.0 } else { edges.1 };
+    let cut = step.position(inside, start, true);
+    let (from, to) = if at_bottom { (edges.0, cut) } else { (cut, edges.1) };
+    if !(from < to && from >= edges.0 && to <= edges.1) {
+        return None;
+    }
+    let (mass, over) = excess(step, limit, tilt, from, to);
+    let offset = -(-over / mass).ln_1p();
+    let error = step.loss(cut).error + 8.0 * UNIT * limit.abs() + 1e-12 * offset.abs();
+    Some(EndBin { cut, loss: limit + offset - error, mass })
+}
+
+/// What a cell gives to the lattice points at its two ends: mass and imbalance.
+#[derive(Clone, Copy, Debug, Default)]
+struct Share {
+    /// To the lower end: mass, and its excess over that end's loss.
+    left: f64,
+    over: f64,
+    /// To the upper end: mass, and what it lacks to that end's loss.
+    right: f64,
+    under: f64,
+    error: f64,
+}
+
+/// The dominated pair: every cell's mass goes to its two ends so that each lattice point keeps
+/// its likelihood ratio exactly (a post-processing of the step), rounding down where it cannot.
+pub(super) fn lower(step: &Step, spacing: f64, anchor: f64, tilt: Tilt, edges: (f64, f64)) -> Atoms {
+    let bin = end_bin(step, spacing, tilt, edges);
+    let at_bottom = step.infimum.is_some();
+    let grid = Grid { anchor: bin.as_ref().map_or(anchor, |bin| bin.loss), spacing };
+    let edges = match &bin {
+        Some(bin) if at_bottom => (bin.cut, edges.1),
+        Some(bin) => (edges.0, bin.cut),
+        None => edges,
+    };
+    let (first, last) = cells(step, grid, edges);
+    let cuts = boundaries(step, grid, edges, first, last, false);
+    let h = spacing;
+    let (grow, shrink) = (h.exp_m1(), -(-h).exp_m1());
+    let lift = (tilt.slope * h).exp();
+    let count = (last - first + 1) as usize;
+    let mut parts = Vec::with_capacity(count);
+    for (i, pair) in cuts.windows(2).enumerate() {
+        let k = first + i as i64;
+        let (from, to) = (pair[0], pair[1]);
+        let mut cell = Cell::default();
+        if from < to {
+            // The chord is highest over the profile near the middle; the gap is concave in
+            // e^epsilon, so its tangent there bounds it over the whole cell.
+            let middle = 0.5 * (from + to);
+            let bottom = grid.at(k);
+            let half_loss = (step.loss(middle).value - bottom).clamp(0.0, h);
+            let upper_half = integrate(step, grid, k, tilt, middle, to);
+            cell = integrate(step, grid, k, tilt, from, middle);
+            cell.add(upper_half);
+            // P and Q mass above the middle, Q in units where P = Q at y_k.
+            let p_above = upper_half.low + upper_half.high;
+            let q_above = upper_half.low + upper_half.high * (-h).exp();
+            let chord = cell.high * -(half_loss - h).exp_m1();
+            let payoff = upper_half.high * -(half_loss - h).exp_m1() - upper_half.low * half_loss.exp_m1();
+            let slope = (q_above - cell.high * (-h).exp()).abs();
+            let width = (h.exp() - half_loss.exp()).max(half_loss.exp_m1());
+            let rounding = 1e-9 * chord + 16.0 * (cell.high_error + cell.low_error) * h.min(1.0);
+            cell.gap = (chord - payoff).max(0.0) * (1.0 + 1e-6) + slope * width + rounding;
+            let _ = p_above;
+        }
+        parts.push(cell);
+    }
+    let shares = balance(&parts, grow, shrink, lift, bin.is_some().then_some(at_bottom));
+    let mut weights = vec![0.0; count + 1];
+    for k in 0..=count {
+        let below = if k > 0 { shares[k - 1] } else { Share::default() };
+        let here = if k < count { shares[k] } else { Share::default() };
+        let (right, under, right_error) = (below.right * lift, below.under * lift, below.error * lift);
+        let kept = if here.over >= under {
+            here.left + right - (here.over - under)
+        } else {
+            here.left + right * (here.over / under)
+        };
+        let rounding = 32.0 * UNIT * (here.left + right);
+        weights[k] = (kept - here.error - right_error - rounding).max(0.0);
+    }
+    if let Some(bin) = &bin {
+        // The bin is exactly at lattice point 0; 1e-12 covers the rounding of its mass.
+        let shift = (tilt.slope * (bin.loss - if at_bottom { step.infimum } else { step.supremum }.unwrap_or(bin.loss))).exp();
+        let scale = step.log_density(bin.cut).error + 2.0 * UNIT * (tilt.slope * bin.loss).abs().max(tilt.norm.abs());
+        let at = -first;
+        if at >= 0 && at < weights.len() as i64 {
+            weights[at as usize] += bin.mass * shift * (1.0 - 4.0 * scale - 64.0 * UNIT).max(0.0);
+        }
+    }
+    Atoms { grid, first, weights, dropped: 0.0 }
+}
+
+/// Chooses each cell's shares. `end` says at which end a merged bin cuts the first or last cell.
+fn balance(parts: &[Cell], grow: f64, shrink: f64, lift: f64, end: Option<bool>) -> Vec<Share> {
+    let count = parts.len();
+    let over_all = |cell: &Cell| cell.high * shrink;
+    let under_all = |cell: &Cell| cell.low * grow;
+    // Imbalance wanted at the lower end of cell k, in that cell's scale.
+    let mut wanted = vec![0.0_f64; count + 1];
+    for k in 0..=count {
+        let mut want = 0.0_f64;
+        if k < count {
+            let forced = end == Some(false) && k + 1 == count;
+            want = want.max(if forced { over_all(&parts[k]) } else { parts[k].gap });
+        }
+        if k > 0 {
+            let forced = end == Some(true) && k == 1;
+            let below = &parts[k - 1];
+            want = want.max(lift * if forced { under_all(below) } else { below.gap });
+        }
+        wanted[k] = want;
+    }
+    let mut shares = Vec::with_capacity(count);
+    for (k, cell) in parts.iter().enumerate() {
+        let (most_over, most_under) = (over_all(cell), under_all(cell));
+        let all_left = Share { left: cell.low + cell.high, over: most_over, ..Share::default() };
+        let all_right = Share { right: cell.low + cell.high, under: most_under, ..Share::default() };
+        let feasible = |over: f64, under: f64| {
+            over >= cell.gap
+                && under >= cell.gap
+                && most_over > 0.0
+                && most_under > 0.0
+                && over / most_over + under / most_under <= 1.0 - 1e-9
+        };
+        let split = |over: f64, under: f64| {
+            let moved = (over * (1.0 + grow) - under) / grow;
+            Share { left: cell.low + moved, over, right: cell.high - moved, under, error: 0.0 }
+        };
+        let (over, under) = (wanted[k], wanted[k + 1] / lift);
+        let mut share = if end == Some(true) && k == 0 {
+            all_right
+        } else if end == Some(false) && k + 1 == count {
+            all_left
+        } else if feasible(over, under) {
+            split(over, under)
+        } else if feasible(cell.gap, cell.gap) {
+            split(cell.gap, cell.gap)
+        } else {
+            all_left
+        };
+        share.error = cell.low_error + cell.high_error + 8.0 * UNIT * (share.over + share.under) * (1.0 + 1.0 / grow);
+        if share.left < 0.0 || share.right < 0.0 {
+            share = Share { error: share.error, ..all_left };
+        }
+        shares.push(share);
+    }
+    shares
+}

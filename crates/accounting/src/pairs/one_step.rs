@@ -1,0 +1,248 @@
+//! A single step, in closed form: the likelihood ratio is monotone, so the best test is a
+//! threshold on x.
+//!
+//! With x = L^{-1}(t), delta_PQ(t) = P(X > x) - e^t Q(X > x) and delta_QP(-t) =
+//! Q(X < x) - e^{-t} P(X < x); the threshold is found by bisection to the last bit, and because
+//! both are maxima over x, an error in x is of second order (and never makes delta too large by
+//! more than round-off).
+
+use super::{OneWay, Pair};
+use crate::AccountingError;
+use numerics::mixture::{Component, MixtureRatio};
+use numerics::special::{inverse_normal_sf, normal_cdf, normal_sf};
+use vocabulary::Interval;
+
+/// One step of a mixture pair.
+#[derive(Clone, Debug)]
+pub(crate) struct OneStep {
+    pair: MixtureRatio,
+}
+
+/// Relative error of a tail probability and of the arithmetic around it.
+const UNIT: f64 = 40.0 * f64::EPSILON;
+
+impl OneStep {
+    pub(crate) fn new(pair: MixtureRatio) -> Self {
+        Self { pair }
+    }
+
+    /// x with L(x) = t; infinite if t lies outside the range of L.
+    fn threshold(&self, t: f64) -> f64 {
+        if t <= self.pair.infimum() {
+            return f64::NEG_INFINITY;
+        }
+        let scale = self.pair.scale();
+        let (mut low, mut high) = (-scale, scale);
+        for _ in 0..2000 {
+            if self.pair.log_ratio(low) < t {
+                break;
+            }
+            low *= 2.0;
+        }
+        for _ in 0..2000 {
+            if self.pair.log_ratio(high) > t {
+                break;
+            }
+            high *= 2.0;
+        }
+        for _ in 0..200 {
+            let middle = 0.5 * (low + high);
+            if middle <= low || middle >= high {
+                break;
+            }
+            if self.pair.log_ratio(middle) < t {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        0.5 * (low + high)
+    }
+
+    fn mass(&self, components: &[Component], x: f64, above: bool) -> f64 {
+        let scale = self.pair.scale();
+        let tail = |centre: f64| {
+            let z = (x - centre) / scale;
+            if above { normal_sf(z) } else { normal_cdf(z) }
+        };
+        let listed: f64 = components.iter().map(|c| c.weight * tail(c.centre)).sum();
+        let rest = match components {
+            [] => 1.0,
+            [one] => 1.0 - one.weight,
+            many => (1.0 - many.iter().map(|c| c.weight).sum::<f64>()).max(0.0),
+        };
+        listed + rest * tail(0.0)
+    }
+
+    /// P or Q mass of {X > x} or {X < x}.
+    fn p(&self, x: f64, above: bool) -> f64 {
+        self.mass(self.pair.numerator(), x, above)
+    }
+
+    fn q(&self, x: f64, above: bool) -> f64 {
+        self.mass(self.pair.denominator(), x, above)
+    }
+
+    /// First minus factor times second at the best threshold, with the order's distributions.
+    fn hockey(&self, epsilon: f64, way: OneWay) -> Interval {
+        let t = if way == OneWay::Remove { epsilon } else { -epsilon };
+        let x = self.threshold(t);
+        if x == f64::NEG_INFINITY {
+            return match way {
+                OneWay::Remove => Interval::new(0.0, -epsilon.exp_m1(), 1.0).clamp(-epsilon.exp_m1() * (1.0 - UNIT), (-epsilon.exp_m1() * (1.0 + UNIT)).max(0.0)),
+                OneWay::Add => Interval::exact(0.0),
+            };
+        }
+        let above = way == OneWay::Remove;
+        let (first, second) = match way {
+            OneWay::Remove => (self.p(x, above), self.q(x, above)),
+            OneWay::Add => (self.q(x, above), self.p(x, above)),
+        };
+        let factor = epsilon.exp();
+        let plain = first - factor * second;
+        let error = UNIT * (first + factor * second) * (1.0 + 4.0 * epsilon.abs() * f64::EPSILON);
+        let interval = Interval::around(plain, error);
+        // The same with the component at zero cancelled by hand, where the plain form loses digits.
+        match self.reduced(epsilon, x, way) {
+            Some(reduced) if reduced.width() < interval.width() => reduced,
+            _ => interval,
+        }
+        .clamp(0.0, 1.0)
+    }
+
+    /// One-sided pairs: sum_j a_j (Phi(x/s) - Phi((x - m_j)/s)) - expm1(eps) tail, in which the
+    /// component at zero has dropped out.
+    fn reduced(&self, epsilon: f64, x: f64, way: OneWay) -> Option<Interval> {
+        if !self.pair.one_sided() {
+            return None;
+        }
+        let scale = self.pair.scale();
+        let gained: f64 = self
+            .pair
+            .numerator()
+            .iter()
+            .map(|c| c.weight * between((x - c.centre) / scale, x / scale))
+            .sum();
+        let (first, second) = match way {
+            OneWay::Remove => (gained, epsilon.exp_m1() * normal_sf(x / scale)),
+            OneWay::Add => (epsilon.exp() * gained, epsilon.exp_m1() * normal_cdf(x / scale)),
+        };
+        let error = UNIT * (first.abs() + second.abs()) + self.rounding(x) * first.abs();
+        Some(Interval::around(first - second, error))
+    }
+
+    /// Relative error of a difference of tails that comes from rounding its end points.
+    fn rounding(&self, x: f64) -> f64 {
+        let z = x.abs() / self.pair.scale() + self.pair.reach() / self.pair.scale();
+        4.0 * f64::EPSILON * z * z
+    }
+}
+
+/// Phi(b) - Phi(a) for a <= b, on the side where the tails are small.
+fn between(a: f64, b: f64) -> f64 {
+    if a > 0.0 { normal_sf(a) - normal_sf(b) } else { normal_cdf(b) - normal_cdf(a) }
+}
+
+impl Pair for OneStep {
+    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        Ok(self.hockey(epsilon, way))
+    }
+
+    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        let t = if way == OneWay::Remove { epsilon } else { -epsilon };
+        let x = self.threshold(t);
+        let factor = epsilon.exp();
+        if x == f64::NEG_INFINITY {
+            return Ok(match way {
+                OneWay::Remove => Interval::around(factor, UNIT * factor).clamp(0.0, 1.0),
+                OneWay::Add => Interval::exact(1.0),
+            });
+        }
+        let above = way == OneWay::Remove;
+        let rest = match way {
+            OneWay::Remove => self.p(x, !above) + factor * self.q(x, above),
+            OneWay::Add => self.q(x, !above) + factor * self.p(x, above),
+        };
+        Ok(Interval::around(rest, UNIT * rest).clamp(0.0, 1.0))
+    }
+
+    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        let at_zero = self.hockey(0.0, way);
+        if at_zero.upper <= delta {
+            return Ok(Interval::exact(0.0));
+        }
+        let supremum = match way {
+            OneWay::Remove => f64::INFINITY,
+            OneWay::Add => -self.pair.infimum(),
+        };
+        let mut high = 1.0f64;
+        while self.hockey(high.min(supremum), way).upper > delta && high < supremum {
+            high *= 2.0;
+            if high > 1e9 {
+                return Err(AccountingError::NotCertified(format!("no epsilon below 1e9 reaches delta {delta}")));
+            }
+        }
+        let high = high.min(supremum);
+        let upper = bisect(0.0, high, |x| self.hockey(x, way).upper <= delta);
+        let lower = bisect(0.0, high, |x| self.hockey(x, way).lower <= delta);
+        let value = bisect(0.0, high, |x| self.hockey(x, way).value <= delta);
+        // `bisect` returns the first point at which the condition was seen to hold.
+        let lower = (lower - 2.0 * f64::EPSILON * lower.abs()).max(0.0);
+        Ok(Interval::new(lower.min(upper), value, upper))
+    }
+
+    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        Ok(self.power(fpr, way, false))
+    }
+
+    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        Ok(self.power(fpr, way, true))
+    }
+}
+
+impl OneStep {
+    /// Power (or one minus it) of the threshold test of size `fpr`.
+    fn power(&self, fpr: f64, way: OneWay, missed: bool) -> Interval {
+        if fpr <= 0.0 || fpr >= 1.0 {
+            return Interval::exact(if (fpr >= 1.0) == missed { 0.0 } else { 1.0 });
+        }
+        let above = way == OneWay::Remove;
+        let null = |x: f64| if way == OneWay::Remove { self.q(x, true) } else { self.p(x, false) };
+        let alternative = |x: f64| match (way, missed) {
+            (OneWay::Remove, _) => self.p(x, above != missed),
+            (OneWay::Add, _) => self.q(x, above != missed),
+        };
+        // The size is monotone in x: bracket from the quantile of the reference.
+        let scale = self.pair.scale();
+        let guess = scale * inverse_normal_sf(if above { fpr } else { 1.0 - fpr });
+        let far = scale * 60.0 + 2.0 * self.pair.reach() + guess.abs();
+        let small = |x: f64, slack: f64| null(x) <= fpr * (1.0 + slack);
+        let find = |slack: f64| {
+            if above {
+                bisect(-far, far, |x| small(x, slack))
+            } else {
+                -bisect(-far, far, |x| small(-x, slack))
+            }
+        };
+        let (one, two) = (alternative(find(UNIT)), alternative(find(-UNIT)));
+        let (low, high) = if one < two { (one, two) } else { (two, one) };
+        let slack = UNIT + 8.0 * f64::EPSILON * (far / scale).powi(2).min(1e4);
+        Interval::new(low * (1.0 - slack), 0.5 * (low + high), (high * (1.0 + slack)).min(1.0))
+    }
+}
+
+/// The smallest point of [low, high] at which the monotone condition holds, to the last bit.
+fn bisect(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    for _ in 0..1100 {
+        let middle = 0.5 * (low + high);
+        if middle <= low || middle >= high {
+            break;
+        }
+        if holds(middle) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    high
+}
