@@ -1,0 +1,160 @@
+//! Heat maps: cells of equal colour in a row are one rectangle; contours and numbers on
+//! top; a colour bar beside.
+
+use super::Canvas;
+use super::contour::contour;
+use crate::frame::{Place, Rect};
+use crate::geometry::path;
+use crate::label;
+use crate::layout::{TICK, bar_ticks, first_heat};
+use crate::ramp::{Colouring, hex, is_dark};
+use crate::svg::{Anchor, number};
+use crate::text::escape;
+use vocabulary::figure::Heat;
+
+impl Canvas<'_> {
+    pub(super) fn draw_heat(&mut self, heat: &Heat) {
+        let frame = &self.layout.frame;
+        let colouring = Colouring::of(heat);
+        let area = frame.area;
+        let x: Vec<Option<f64>> = heat.x_edges.iter().map(|edge| frame.x_far(*edge)).collect();
+        let y: Vec<Option<f64>> = heat.y_edges.iter().map(|edge| frame.y_far(*edge)).collect();
+        // More cells than pixels cannot be seen.
+        let sparse = |edges: usize, pixels: f64| (edges as f64 / pixels).ceil().max(1.0) as usize;
+        let down = sparse(y.len(), area.height());
+        let along = sparse(x.len(), area.width());
+
+        self.svg.raw(r#"<g shape-rendering="crispEdges">"#);
+        for (row, values) in heat.values.iter().enumerate().step_by(down) {
+            let (Some(top), Some(bottom)) = (edge(&y, row), edge(&y, row + down)) else { continue };
+            let mut run: Option<(u32, f64, f64)> = None;
+            let columns = values.iter().enumerate().step_by(along);
+            let mut rectangles = Vec::new();
+            for (column, value) in columns {
+                let step = value.and_then(|value| colouring.step(value));
+                let span = edge(&x, column).zip(edge(&x, column + along));
+                let cell = step.zip(span).map(|(step, (from, to))| (step, from, to));
+                run = match (run, cell) {
+                    (Some((step, from, _)), Some((same, _, to))) if step == same => {
+                        Some((step, from, to))
+                    }
+                    (before, cell) => {
+                        rectangles.extend(before);
+                        cell
+                    }
+                };
+            }
+            rectangles.extend(run);
+            for (step, from, to) in rectangles {
+                let fill = format!(r#"fill="{}""#, hex(colouring.colour(step)));
+                let held = |x: f64| x.clamp(area.left - 2.0, area.right + 2.0);
+                let level = |y: f64| y.clamp(area.top - 2.0, area.bottom + 2.0);
+                let corners = ((held(from), level(top)), (held(to), level(bottom)));
+                self.svg.rectangle(&fill, corners.0, corners.1);
+            }
+        }
+        self.svg.raw("</g>");
+        if heat.print_values {
+            self.draw_values(heat, &colouring, &x, &y);
+        }
+        for &level in &heat.contours {
+            self.draw_contour(heat, level, &x, &y);
+        }
+    }
+
+    fn draw_values(
+        &mut self,
+        heat: &Heat,
+        colouring: &Colouring,
+        x: &[Option<f64>],
+        y: &[Option<f64>],
+    ) {
+        for (row, values) in heat.values.iter().enumerate() {
+            for (column, value) in values.iter().enumerate() {
+                let (Some(value), Some(left), Some(right), Some(a), Some(b)) =
+                    (value, edge(x, column), edge(x, column + 1), edge(y, row), edge(y, row + 1))
+                else {
+                    continue;
+                };
+                let Some(step) = colouring.step(*value) else { continue };
+                let label = label::short(*value);
+                if (right - left).abs() < label.width(TICK) + 4.0 || (b - a).abs() < 14.0 {
+                    continue;
+                }
+                let class = if is_dark(colouring.colour(step)) {
+                    "value on-dark"
+                } else {
+                    "value on-light"
+                };
+                let at = (0.5 * (left + right), 0.5 * (a + b) + 3.9);
+                self.svg.text_markup(class, at, Anchor::Middle, &label.markup());
+            }
+        }
+    }
+
+    fn draw_contour(&mut self, heat: &Heat, level: f64, x: &[Option<f64>], y: &[Option<f64>]) {
+        let curves = contour(heat, level, x, y);
+        let data: String = curves.iter().map(|curve| path(curve)).collect();
+        self.svg.path("contour-halo", &data);
+        self.svg.path("contour", &data);
+        // The number stands on the longest curve, where it covers no other number.
+        let Some(longest) = curves.iter().max_by_key(|curve| curve.len()) else { return };
+        let label = label::short(level);
+        let half = 0.5 * label.width(TICK) + 3.0;
+        let box_at =
+            |(x, y): Place| Rect { left: x - half, right: x + half, top: y - 7.0, bottom: y + 7.0 };
+        let order = [5, 4, 6, 3, 7, 2, 8];
+        let places: Vec<Place> =
+            order.iter().map(|tenth| longest[(longest.len() - 1) * tenth / 10]).collect();
+        let boxes: Vec<Rect> = places.iter().map(|place| box_at(*place)).collect();
+        let best = self.clutter.best(&boxes, &self.layout.frame.area);
+        self.clutter.add_box(boxes[best]);
+        let area = boxes[best];
+        self.svg.rectangle(
+            r##"rx="3" fill="#fff" fill-opacity=".82""##,
+            (area.left, area.top),
+            (area.right, area.bottom),
+        );
+        let at = (places[best].0, places[best].1 + 3.9);
+        self.svg.text_markup("value on-light", at, Anchor::Middle, &label.markup());
+    }
+
+    pub(super) fn draw_colour_bar(&mut self) {
+        let (Some(left), Some(heat)) = (self.layout.colour_bar, first_heat(self.figure)) else {
+            return;
+        };
+        let area = self.layout.frame.area;
+        let colouring = Colouring::of(heat);
+        let steps = colouring.bar(64);
+        let cell = area.height() / steps.len().max(1) as f64;
+        self.svg.raw(r#"<g shape-rendering="crispEdges">"#);
+        for (index, step) in steps.iter().enumerate() {
+            let bottom = area.bottom - index as f64 * cell;
+            let fill = format!(r#"fill="{}""#, hex(colouring.colour(*step)));
+            self.svg.rectangle(&fill, (left, bottom - cell), (left + 12.0, bottom));
+        }
+        self.svg.raw("</g>");
+        let axis = colouring.axis();
+        for tick in bar_ticks(heat) {
+            if let (Some(unit), Some(label)) = (axis.unit(tick.at), &tick.label) {
+                let y = area.bottom - unit * area.height();
+                self.svg.line("axis", (left + 12.0, y), (left + 16.0, y));
+                let at = (left + 19.0, y + 3.8);
+                self.svg.text_markup("tick quiet", at, Anchor::Start, &label.markup());
+            }
+        }
+        if !heat.colours.label.is_empty() {
+            let x = number(self.layout.width - 8.0);
+            let y = number(0.5 * (area.top + area.bottom));
+            self.svg.raw(&format!(
+                r#"<text class="label" transform="translate({x} {y}) rotate(-90)" text-anchor="middle">{}</text>"#,
+                escape(&heat.colours.label)
+            ));
+        }
+    }
+}
+
+/// The edge, or the last one where thinning steps past it.
+fn edge(edges: &[Option<f64>], index: usize) -> Option<f64> {
+    edges.get(index).or(edges.last()).copied().flatten()
+}
