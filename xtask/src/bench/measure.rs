@@ -55,7 +55,7 @@ impl Bench {
     /// Builds our side and installs theirs.
     pub fn prepare() -> Result<Self> {
         let build = ["build", "--release", "-p", "dosimeter"];
-        let example = ["build", "--release", "-p", "accounting", "--example", "probe"];
+        let example = ["build", "--release", "-p", "accounting", "--example", "bench_probe"];
         for arguments in [&build[..], &example[..]] {
             if !watch(cargo(arguments))?.success {
                 bail!("`cargo {}` failed", arguments.join(" "));
@@ -71,7 +71,7 @@ impl Bench {
         let release = root().join("target/release");
         Ok(Self {
             python,
-            probe: release.join("examples/probe"),
+            probe: release.join("examples/bench_probe"),
             dosimeter: release.join("dosimeter"),
         })
     }

@@ -1,4 +1,4 @@
-//! One measurement in one process, for `cargo xtask bench`: `probe WHAT [NUMBERS]`.
+//! One measurement in one process, for `cargo xtask bench`: `bench_probe WHAT [NUMBERS]`.
 //!
 //! Prints one JSON object: the answer with its ends, the median CPU seconds of a call, and the
 //! peak memory of this process. Everything runs on one thread.
