@@ -101,6 +101,8 @@ pub enum Obstacle {
 /// Relative size to which aliases and truncation are pushed.
 const LOG_TOLERANCE: f64 = 32.0;
 const MOST_WORK: f64 = 3e7;
+/// Nodes of a line, each of 48 bytes while it is built: no line takes more than 24 MB.
+const MOST_NODES: f64 = 5e5;
 
 impl Line {
     /// Builds the line Re s = c for thresholds near t. `coarse` holds a grid per part that covers
@@ -133,7 +135,11 @@ impl Line {
         let spacing = 2.0 * PI / length;
 
         let (height, decay) = height(parts, coarse, c, variance, log_size, spacing)?;
-        let count = (height / spacing).ceil() as usize + 1;
+        let nodes = (height / spacing).ceil() + 1.0;
+        if nodes.is_nan() || nodes > MOST_NODES {
+            return Err(Obstacle::SlowDecay);
+        }
+        let count = nodes as usize;
 
         let mut log = vec![Complex::new(0.0, 0.0); count];
         let mut error = vec![0.0; count];
