@@ -7,8 +7,8 @@
 //! epsilon(delta) is one root search in z. Both orders are the same. Cost: a microsecond.
 
 use super::ends::{
-    TINY, check_epsilon, check_probability, delta_at_negative, not_certified,
-    one_minus_delta_at_negative, probability_from_log,
+    TINY, check_epsilon, check_probability, delta_at_negative, not_certified, one_minus_delta_at_negative,
+    probability_from_log,
 };
 use super::{OneWay, Pair};
 use crate::AccountingError;
@@ -106,7 +106,11 @@ impl Gaussian {
         }
         // z < 0: sf(z) is of order one.
         let sure = normal_sf(z);
-        let lost = if a >= 0.0 { normal_density(z) * mills_ratio(a) } else { (mu * (z + 0.5 * mu)).exp() * normal_sf(a) };
+        let lost = if a >= 0.0 {
+            normal_density(z) * mills_ratio(a)
+        } else {
+            (mu * (z + 0.5 * mu)).exp() * normal_sf(a)
+        };
         let delta = sure - lost;
         let error = (MILLS_ERROR + 4.0 * ROUND) * (sure + lost * (1.0 + a.abs()));
         Threshold { log_delta: delta.ln(), error: error / delta + ROUND, slope: mu * lost / delta }
@@ -152,8 +156,9 @@ impl Gaussian {
             Ok::<_, AccountingError>(point)
         };
         let root = enclose(function, target, guess, 1.0)?;
-        let Enclosure { below, middle, above } =
-            root.ok_or_else(|| not_certified(&format!("epsilon of the Gaussian pair mu = {mu} at delta {delta}")))?;
+        let Enclosure { below, middle, above } = root.ok_or_else(|| {
+            not_certified(&format!("epsilon of the Gaussian pair mu = {mu} at delta {delta}"))
+        })?;
         let epsilon = |z: f64| mu * (z + 0.5 * mu);
         let (low, high) = (epsilon(below), epsilon(above));
         let slack = |z: f64| ROUND * mu * (2.0 * z.abs() + 3.0 * (z + 0.5 * mu).abs());
@@ -250,7 +255,9 @@ impl Pair for Gaussian {
 
     fn fnr(&self, fpr: f64, _way: OneWay) -> Result<Interval, AccountingError> {
         check_probability("false positive rate", fpr)?;
-        self.over_mu(|pair| pair.power(fpr, |z| (log_normal_cdf(z), 2.0 * MILLS_ERROR * (1.0 + z * z)), false))
+        self.over_mu(|pair| {
+            pair.power(fpr, |z| (log_normal_cdf(z), 2.0 * MILLS_ERROR * (1.0 + z * z)), false)
+        })
     }
 }
 

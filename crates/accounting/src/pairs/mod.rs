@@ -2,12 +2,17 @@
 //! attacker sees. A pair gives delta(epsilon), the trade-off curve and total variation; every
 //! lens is a way to a pair.
 
+mod binomial_gaussian;
 mod composed;
+mod lattice;
 mod ends;
+mod baselines;
 mod gaussian;
 mod one_step;
 
+pub use binomial_gaussian::{BinomialGaussian, supports_last_iterate};
 pub use composed::Composed;
+pub use lattice::{LatticeBracket, LatticeOptions};
 pub use gaussian::Gaussian;
 
 use crate::AccountingError;

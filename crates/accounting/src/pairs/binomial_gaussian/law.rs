@@ -1,5 +1,6 @@
 //! How often the record is in a batch: a binomial, or a sum of binomials of several phases.
 
+use crate::AccountingError;
 use numerics::special::Binomial;
 
 /// A log-concave law on 0..=largest.
@@ -9,6 +10,19 @@ pub(super) enum CountLaw {
 }
 
 impl CountLaw {
+    /// `certain` sure uses plus the binomials (rate, draws); at least one binomial.
+    ///
+    /// # Errors
+    /// `OutsideDomain` where a sum of several laws would be too large a table.
+    pub(super) fn new(certain: u64, parts: &[(f64, u64)]) -> Result<Self, AccountingError> {
+        if let (0, [(rate, draws)]) = (certain, parts)
+            && let Some(law) = Binomial::new(*draws, *rate)
+        {
+            return Ok(CountLaw::One(law));
+        }
+        Err(AccountingError::OutsideDomain("phases with different sample rates".to_owned()))
+    }
+
     pub(super) fn largest(&self) -> f64 {
         match self {
             CountLaw::One(law) => law.trials(),
@@ -41,9 +55,9 @@ impl CountLaw {
         self.ratio(k).ln()
     }
 
-    /// Relative error of `ratio` beyond twelve roundings.
+    /// Relative error of P(k)/P(j) beyond what the rounding of the ratios between them explains.
     #[inline]
-    pub(super) fn ratio_error(&self) -> f64 {
+    pub(super) fn entry_error(&self) -> f64 {
         match self {
             CountLaw::One(_) => 0.0,
         }

@@ -15,8 +15,8 @@
 use super::super::gaussian::SERIES_REACH;
 use super::law::CountLaw;
 use numerics::special::{
-    HALF_LN_TWO_PI, MILLS_ERROR, ROUND, gaussian_kernel, log_normal_sf, mills_moments, mills_ratio, normal_density,
-    normal_sf,
+    HALF_LN_TWO_PI, MILLS_ERROR, ROUND, gaussian_kernel, log_normal_sf, mills_moments, mills_ratio,
+    normal_density, normal_sf,
 };
 
 const SQRT_TWO_PI: f64 = 2.506_628_274_631_000_5;
@@ -41,8 +41,6 @@ pub(super) struct Point {
     pub delta_slope: f64,
     /// f(y), by the logarithm of the sum (absolute error).
     pub loss: Log,
-    /// f'(y).
-    pub loss_slope: f64,
 }
 
 /// Neumaier's sum of positive terms: two roundings whatever the count.
@@ -91,11 +89,12 @@ struct Step {
 }
 
 impl Sums {
-    /// Walks away from the anchor, excluding it, until `visit` says stop or the support ends.
+    /// Walks away from the anchor, excluding it, until `visit` says stop (true: terms are left
+    /// out) or the support ends (false).
     #[inline]
-    fn walk(&self, y: f64, anchor: f64, up: bool, mut visit: impl FnMut(Step) -> bool) {
+    fn walk(&self, y: f64, anchor: f64, up: bool, mut visit: impl FnMut(Step) -> bool) -> bool {
         let inverse = 1.0 / self.variance;
-        let (mut k, mut w, mut drift) = (anchor, 1.0, 0.0);
+        let (mut k, mut w, mut drift) = (anchor, 1.0, self.law.entry_error());
         let last = if up { self.law.largest() } else { 0.0 };
         while k != last {
             let low = if up { k } else { k - 1.0 };
@@ -104,11 +103,12 @@ impl Sums {
             let ratio = if up { forward } else { 1.0 / forward };
             k += if up { 1.0 } else { -1.0 };
             w *= ratio;
-            drift += ROUND * (12.0 + 8.0 * tilt.abs()) + self.law.ratio_error();
+            drift += ROUND * (12.0 + 8.0 * tilt.abs());
             if !visit(Step { k, w, ratio, drift }) {
-                break;
+                return k != last;
             }
         }
+        false
     }
 
     /// The k with the largest w_k: the ratio of neighbours falls through 1 there.
@@ -118,22 +118,22 @@ impl Sums {
         // The normal approximation narrows the search to a few halvings.
         let precision = 1.0 / self.law.variance() + 1.0 / self.variance;
         let guess = (self.law.mean() / self.law.variance() + y / self.variance) / precision;
-        let mut width = 2.0 + 2.0 * precision.recip().sqrt();
+        let mut width = (2.0 + 2.0 * precision.recip().sqrt()).floor();
         let guess = guess.clamp(low, high).floor();
         if rises(guess) {
             low = (guess + 1.0).min(high);
             while low + width < high && rises(low + width) {
-                low += width.floor();
+                low += width;
                 width *= 4.0;
             }
-            high = (low + width.ceil()).min(high);
+            high = (low + width).min(high);
         } else {
             high = guess;
             while high - width > low && !rises(high - width) {
-                high -= width.floor();
+                high -= width;
                 width *= 4.0;
             }
-            low = (high - width.ceil()).max(low);
+            low = (high - width).max(low);
         }
         // Smallest k that does not rise.
         while low < high {
@@ -153,7 +153,9 @@ impl Sums {
         let exponent = anchor * (y - 0.5 * anchor) / self.variance;
         Log {
             value: log_pmf + exponent + weights.ln(),
-            error: error + ROUND * (8.0 * exponent.abs() + 4.0 * weights.ln().abs() + 4.0) + weights_error / weights,
+            error: error
+                + ROUND * (8.0 * exponent.abs() + 4.0 * weights.ln().abs() + 4.0)
+                + weights_error / weights,
         }
     }
 
@@ -162,6 +164,9 @@ impl Sums {
         let (s, a) = (self.scale, y / self.scale);
         let anchor = self.mode(y);
         let x0 = (y - anchor) / s;
+        if x0 < -30.0 {
+            return self.remove_by_complement(y);
+        }
         let far = mills_ratio(a);
         let series = mills_moments::<26>(a);
         let mut weights = Sum { total: 1.0, rest: 0.0 };
@@ -199,7 +204,7 @@ impl Sums {
         let start_mass = mass;
         let mut missing = 0.0;
         let mut missing_weights = 0.0;
-        self.walk(y, anchor, true, |Step { k, w, ratio, drift }| {
+        let cut = self.walk(y, anchor, true, |Step { k, w, ratio, drift }| {
             if inside {
                 mass *= self.law.ratio(k - 1.0);
             } else if k > y {
@@ -222,15 +227,15 @@ impl Sums {
                     return false;
                 }
             }
-            missing = 0.0;
-            missing_weights = 0.0;
             true
         });
-        error += missing;
-        weights_error += missing_weights;
+        if cut {
+            error += missing;
+            weights_error += missing_weights;
+        }
         let (mut missing, mut missing_weights) = (0.0, 0.0);
         let mut mass = start_mass;
-        self.walk(y, anchor, false, |Step { k, w, ratio, drift }| {
+        let cut = self.walk(y, anchor, false, |Step { k, w, ratio, drift }| {
             if mass > 0.0 {
                 mass /= self.law.ratio(k);
             }
@@ -244,8 +249,6 @@ impl Sums {
                 sum.add(u);
                 error += e + u * drift;
             }
-            missing = 0.0;
-            missing_weights = 0.0;
             if ratio < 1.0 {
                 // The bracket falls with k, so u falls at least as fast as w.
                 let tail = ratio / (1.0 - ratio);
@@ -255,8 +258,10 @@ impl Sums {
             }
             true
         });
-        error += missing;
-        weights_error += missing_weights;
+        if cut {
+            error += missing;
+            weights_error += missing_weights;
+        }
 
         let (weights, sum) = (weights.get(), sum.get());
         let (log_pmf, pmf_error) = self.law.log_pmf(anchor);
@@ -268,7 +273,38 @@ impl Sums {
             },
             delta_slope: weights * loss_slope * far / sum,
             loss: self.loss_from(y, anchor, weights, weights_error),
-            loss_slope,
+        }
+    }
+
+    /// 1 - H(P, Q) = P(X < y) + e^f Q(X > y) at epsilon = f(y), by its logarithm, and d/dy of it.
+    pub(super) fn remove_complement(&self, y: f64) -> (Log, f64) {
+        let (loss, slope) = self.loss(y);
+        let (missed, _) = self.tail(y, false);
+        let alarm = shifted_tail(y / self.scale, loss);
+        let value = add_logs(missed, alarm);
+        (value, slope * (alarm.value - value.value).exp())
+    }
+
+    /// 1 - H(Q, P) = Q(X > y) + e^-f P(X < y) at epsilon = -f(y), by its logarithm, and |d/dy|.
+    pub(super) fn add_complement(&self, y: f64) -> (Log, f64) {
+        let (loss, slope) = self.loss(y);
+        let (lower, _) = self.tail(y, false);
+        let missed = shifted_tail(y / self.scale, Log { value: 0.0, error: 0.0 });
+        let alarm = Log { value: lower.value - loss.value, error: lower.error + loss.error };
+        let value = add_logs(missed, alarm);
+        (value, slope * (alarm.value - value.value).exp())
+    }
+
+    /// `remove` far to the left, where delta is 1 but for less than e^-400.
+    fn remove_by_complement(&self, y: f64) -> Point {
+        let (loss, _) = self.loss(y);
+        let (rest, rest_slope) = self.remove_complement(y);
+        let rest_value = rest.value.exp();
+        let error = rest_value * rest.error.min(700.0).exp_m1() + ROUND;
+        Point {
+            delta: Log { value: (-rest_value).ln_1p(), error },
+            delta_slope: rest_slope * rest_value,
+            loss,
         }
     }
 
@@ -289,7 +325,7 @@ impl Sums {
         }
         for up in [true, false] {
             let (mut missing, mut missing_weights) = (0.0, 0.0);
-            self.walk(y, anchor, up, |Step { k, w, ratio, drift }| {
+            let cut = self.walk(y, anchor, up, |Step { k, w, ratio, drift }| {
                 weights.add(w);
                 weights_error += w * drift;
                 lever += w * (k - anchor);
@@ -300,19 +336,20 @@ impl Sums {
                     sum.add(u);
                     error += w * e + u * drift;
                 }
-                missing = 0.0;
-                missing_weights = 0.0;
                 if ratio < 1.0 {
                     let tail = ratio / (1.0 - ratio);
                     // Upwards the bracket is at most its limit; downwards it falls with k.
                     missing = tail * if up { w * bracket.limit } else { u };
                     missing_weights = w * tail;
-                    return !(missing <= NEGLIGIBLE * sum.total && missing_weights <= NEGLIGIBLE * weights.total);
+                    return !(missing <= NEGLIGIBLE * sum.total
+                        && missing_weights <= NEGLIGIBLE * weights.total);
                 }
                 true
             });
-            error += missing;
-            weights_error += missing_weights;
+            if cut {
+                error += missing;
+                weights_error += missing_weights;
+            }
         }
         let (weights, sum) = (weights.get(), sum.get());
         let loss_slope = (anchor + lever / weights) / self.variance;
@@ -323,11 +360,11 @@ impl Sums {
                 value,
                 error: error / sum
                     + weights_error / weights
-                    + ROUND * (3.0 * bracket.log_factor.abs() + 6.0 * base * base + 3.0 * sum.ln().abs() + 8.0),
+                    + ROUND
+                        * (3.0 * bracket.log_factor.abs() + 6.0 * base * base + 3.0 * sum.ln().abs() + 8.0),
             },
             delta_slope: loss_slope * (whole - value).exp_m1().max(0.0),
             loss: self.loss_from(y, anchor, weights, weights_error),
-            loss_slope,
         }
     }
 
@@ -338,14 +375,16 @@ impl Sums {
         let (mut weights_error, mut lever) = (0.0, 0.0);
         for up in [true, false] {
             let mut missing = 0.0;
-            self.walk(y, anchor, up, |Step { k, w, ratio, drift }| {
+            let cut = self.walk(y, anchor, up, |Step { k, w, ratio, drift }| {
                 weights.add(w);
                 weights_error += w * drift;
                 lever += w * (k - anchor);
                 missing = if ratio < 1.0 { w * ratio / (1.0 - ratio) } else { 0.0 };
                 ratio >= 1.0 || missing > NEGLIGIBLE * weights.total
             });
-            weights_error += missing;
+            if cut {
+                weights_error += missing;
+            }
         }
         let weights = weights.get();
         let log = self.loss_from(y, anchor, weights, weights_error);
@@ -370,16 +409,16 @@ impl Sums {
             error += term.abs() * (drift + ROUND * (4.0 + 8.0 * (1.0 + e.abs())));
             (b * e.exp().max(1.0), size)
         };
-        let (mut envelope, _) = take(anchor, 1.0, 0.0);
+        take(anchor, 1.0, 0.0);
         let mut left_out = 0.0;
         for up in [true, false] {
-            let (mut k, mut b, mut drift, mut before) = (anchor, 1.0, 0.0, envelope);
+            let (mut k, mut b, mut drift) = (anchor, 1.0, self.law.entry_error());
             let last = if up { self.law.largest() } else { 1.0 };
             while k != last {
                 let ratio = if up { self.law.ratio(k) } else { 1.0 / self.law.ratio(k - 1.0) };
                 k += if up { 1.0 } else { -1.0 };
                 b *= ratio;
-                drift += ROUND * 10.0 + self.law.ratio_error();
+                drift += ROUND * 10.0;
                 let (here, size) = take(k, b, drift);
                 // b and b e^exponent are both log-concave, and the envelope is at most their sum.
                 let tilted = ratio * (exponent(k) - exponent(if up { k - 1.0 } else { k + 1.0 })).exp();
@@ -388,9 +427,7 @@ impl Sums {
                     left_out += 2.0 * here * fall / (1.0 - fall);
                     break;
                 }
-                before = here;
             }
-            envelope = envelope.max(before);
         }
         let scale = log_pmf.exp();
         let value = sum.get() * scale;
@@ -409,20 +446,20 @@ impl Sums {
         let anchor = self.tail_mode(y, sign);
         let x0 = sign * (y - anchor) / s;
         // Relative to b_anchor P(N > x0): w is relative to w_anchor and needs the factor below.
-        let outside_factor = if x0 >= 0.0 { 1.0 / mills_ratio(x0) } else { normal_density(x0) / normal_sf(x0) };
+        let outside_factor =
+            if x0 >= 0.0 { 1.0 / mills_ratio(x0) } else { normal_density(x0) / normal_sf(x0) };
         let inside_factor = 1.0 / normal_sf(x0);
         let mut sum = Sum { total: 1.0, rest: 0.0 };
         let (mut error, mut hazard) = (0.0, outside_factor);
         for up in [true, false] {
             let (mut missing, mut before) = (0.0, 1.0);
-            // b relative to the anchor; valid while inside (x < 0).
+            // b relative to the anchor, used from the first k inside (x < 0) on; w might overflow there.
             let mut inside = x0 < 0.0;
             let mut mass = 1.0;
             let mut mass_factor = inside_factor;
-            self.walk(y, anchor, up, |Step { k, w, drift, .. }| {
+            let cut = self.walk(y, anchor, up, |Step { k, w, drift, .. }| {
                 let x = sign * (y - k) / s;
-                let (t, slack) = if x >= 0.0 {
-                    inside = false;
+                let (t, slack) = if x >= 0.0 && !inside {
                     (w * outside_factor * mills_ratio(x), MILLS_ERROR)
                 } else {
                     if inside {
@@ -436,13 +473,17 @@ impl Sums {
                 };
                 sum.add(t);
                 error += t * (drift + slack + 6.0 * ROUND);
-                hazard += w * outside_factor;
+                if w.is_finite() {
+                    hazard += w * outside_factor;
+                }
                 let fall = t / before;
                 before = t;
                 missing = if fall < 1.0 { t * fall / (1.0 - fall) } else { 0.0 };
                 fall >= 1.0 || missing > NEGLIGIBLE * sum.total
             });
-            error += missing;
+            if cut {
+                error += missing;
+            }
         }
         let sum = sum.get();
         let (log_pmf, pmf_error) = self.law.log_pmf(anchor);
@@ -470,6 +511,24 @@ impl Sums {
         }
         low
     }
+}
+
+/// ln(e^shift P(N > a)).
+fn shifted_tail(a: f64, shift: Log) -> Log {
+    let tail = log_normal_sf(a);
+    let scale = tail.abs() + a.abs().min(1.0) + a.max(0.0).powi(2);
+    Log {
+        value: shift.value + tail,
+        error: shift.error + 2.0 * MILLS_ERROR * scale + ROUND * shift.value.abs(),
+    }
+}
+
+/// ln(e^a + e^b): the errors enter with the shares of the terms, which the larger error bounds;
+/// a term that is certain to be negligible is left out of that.
+fn add_logs(a: Log, b: Log) -> Log {
+    let value = numerics::special::log_add_exp(a.value, b.value);
+    let share = |term: Log| (term.value - value).exp() * term.error.min(700.0).exp_m1();
+    Log { value, error: share(a) + share(b) + 4.0 * ROUND * (1.0 + value.abs().min(1.0)) }
 }
 
 /// sum_{n>=1} c_n h^n for h <= 1/2, to 1e-17 relative; as many terms as h needs (the ratios

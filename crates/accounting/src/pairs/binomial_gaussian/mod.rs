@@ -1,0 +1,384 @@
+//! The last-iterate pair of Steinke et al. ("The Last Iterate Advantage", Theorem 1): for linear
+//! losses the final model is the sum of the noise and of the record's contributions, so that
+//! P = Bin(T, q) + N(0, T sigma^2) and Q = N(0, T sigma^2). Heuristic for other losses.
+//!
+//! k records (a group) that all push in one direction make Bin(kT, q). Several phases add their
+//! counts and their variances; that assumes one learning rate on the clipped sum. The
+//! likelihood ratio increases in x, so all optimal tests are thresholds; everything is
+//! parametrised by the threshold y (see `sums`). Ends are certified: values are sums of positive
+//! terms with running error bounds, and roots are enclosed between points of certain side.
+//! Cost: O(sqrt(Tq)) per evaluation, about eight evaluations per answer.
+
+mod law;
+mod sums;
+
+use self::law::CountLaw;
+use self::sums::{Log, Sums};
+use super::ends::{
+    TINY, check_epsilon, check_probability, delta_at_negative, not_certified, one_minus_delta_at_negative,
+    probability_from_log,
+};
+use super::{Gaussian, OneWay, Pair};
+use crate::AccountingError;
+use numerics::roots::{Enclosure, Noisy, enclose};
+use numerics::special::{ROUND, inverse_normal_sf, normal_sf};
+use vocabulary::{Adjacency, Interval, Run, Sampling};
+
+/// Counts with a larger variance are refused: a single sum would take seconds.
+const LARGEST_VARIANCE: f64 = 1e11;
+
+/// Bin(T, q) + N(0, T sigma^2) against N(0, T sigma^2).
+///
+/// ```
+/// use accounting::{OneWay, Pair, pairs::BinomialGaussian};
+/// use vocabulary::Run;
+/// let run = Run::builder().phase(1.0, 0.1, 3).build().unwrap();
+/// let epsilon = BinomialGaussian::for_run(&run)?.epsilon(1e-6, OneWay::Remove)?;
+/// assert!((epsilon.value - 2.222410709182349786).abs() < 1e-13);
+/// # Ok::<(), accounting::AccountingError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct BinomialGaussian {
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    /// Every record in every batch: the count is certain.
+    Certain(Gaussian),
+    Sampled(Box<Sums>),
+}
+
+impl BinomialGaussian {
+    /// The last-iterate pair of a run.
+    ///
+    /// # Errors
+    /// `Unsupported` for substitution and for sampling other than Poisson and full batches;
+    /// `OutsideDomain` where the count's variance is above 1e11.
+    pub fn for_run(run: &Run) -> Result<Self, AccountingError> {
+        supports_last_iterate(run)?;
+        let group = u64::from(run.group_size());
+        let variance: f64 =
+            run.phases().iter().map(|p| p.steps as f64 * p.noise_multiplier * p.noise_multiplier).sum();
+        if !(variance.is_finite() && variance > 1e-12) {
+            return Err(AccountingError::OutsideDomain(format!(
+                "the noise of the whole run has variance {variance}, which is beyond what can be computed"
+            )));
+        }
+        let mut certain = 0u64;
+        let mut parts: Vec<(f64, u64)> = Vec::new();
+        for phase in run.phases() {
+            let draws = phase.steps.checked_mul(group).filter(|n| *n <= 1 << 50).ok_or_else(|| {
+                AccountingError::OutsideDomain(format!("{} steps are more than can be counted", phase.steps))
+            })?;
+            if phase.sample_rate == 1.0 {
+                certain += draws;
+            } else if let Some(part) = parts.iter_mut().find(|part| part.0 == phase.sample_rate) {
+                part.1 += draws;
+            } else {
+                parts.push((phase.sample_rate, draws));
+            }
+        }
+        let scale = variance.sqrt();
+        if parts.is_empty() {
+            // mu = kT / (sigma sqrt T); variance carries three roundings a phase.
+            let error = ROUND * (4.0 + run.phases().len() as f64);
+            return Ok(Self { kind: Kind::Certain(Gaussian::computed(certain as f64 / scale, error)?) });
+        }
+        let law = CountLaw::new(certain, &parts)?;
+        if law.variance() > LARGEST_VARIANCE {
+            return Err(AccountingError::OutsideDomain(format!(
+                "the number of times the record is used has variance {:e}, above {LARGEST_VARIANCE:e}; \
+                 sums over it would take too long",
+                law.variance()
+            )));
+        }
+        Ok(Self { kind: Kind::Sampled(Box::new(Sums { law, variance, scale })) })
+    }
+}
+
+/// Whether the last-iterate theorem speaks about this run.
+///
+/// # Errors
+/// `Unsupported` with the reason.
+pub fn supports_last_iterate(run: &Run) -> Result<(), AccountingError> {
+    let reason = match (run.sampling(), run.adjacency()) {
+        (Sampling::Shuffle, _) => {
+            "the last-iterate theorem needs each step's batch drawn independently; with shuffling the record \
+             is used exactly once an epoch"
+        }
+        (Sampling::FixedSize, _) => {
+            "the last-iterate theorem is proven for Poisson and full batches; with batches of fixed size \
+             records compete for places"
+        }
+        (_, Adjacency::Substitute) => {
+            "the last-iterate theorem compares a run with and without the record; for a replaced record both \
+             distributions are mixtures and no dominating pair is proven"
+        }
+        (Sampling::Poisson | Sampling::Full, Adjacency::AddRemove) => return Ok(()),
+    };
+    Err(AccountingError::Unsupported(reason.to_owned()))
+}
+
+impl Sums {
+    /// f(y) with relative accuracy near 0.
+    fn accurate_loss(&self, y: f64, loss: Log) -> Log {
+        if loss.value.abs() < 0.5 { self.small_loss(y).unwrap_or(loss) } else { loss }
+    }
+
+    /// z with delta_mu(z) about `delta` for the Gaussian pair; a starting point only.
+    fn gaussian_threshold(mu: f64, delta: f64) -> f64 {
+        let mu = mu.clamp(1e-12, 1e7);
+        match Gaussian::new(mu).and_then(|pair| pair.epsilon(delta, OneWay::Remove)) {
+            Ok(epsilon) => epsilon.value / mu - 0.5 * mu,
+            Err(_) => 0.0,
+        }
+    }
+
+    /// Solves delta(y) = delta and returns epsilon = |f(y)| there.
+    fn solve_epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        let small = delta <= 0.5;
+        let target = if small { delta.ln() } else { (1.0 - delta).ln() };
+        let rounding = 2.0 * ROUND * target.abs();
+        // Orientation: an increasing function of y.
+        let sign = if small == (way == OneWay::Add) { 1.0 } else { -1.0 };
+        let mut seen: Vec<(f64, Log)> = Vec::with_capacity(16);
+        let point = |y: f64| -> (Log, f64, Option<Log>) {
+            match (way, small) {
+                (OneWay::Remove, true) => {
+                    let p = self.remove(y);
+                    (p.delta, p.delta_slope, Some(p.loss))
+                }
+                (OneWay::Add, true) => {
+                    let p = self.add(y);
+                    (p.delta, p.delta_slope, Some(p.loss))
+                }
+                (OneWay::Remove, false) => {
+                    let (value, slope) = self.remove_complement(y);
+                    (value, slope, None)
+                }
+                (OneWay::Add, false) => {
+                    let (value, slope) = self.add_complement(y);
+                    (value, slope, None)
+                }
+            }
+        };
+        let function = |y: f64| {
+            // With the record first, f(y) <= 0 for y <= 1/2: there epsilon is 0 and only the
+            // side matters, so the function is continued by its tangent.
+            let at = if way == OneWay::Remove { y.max(0.5) } else { y };
+            let (log, slope, loss) = point(at);
+            if let Some(loss) = loss {
+                seen.push((y, loss));
+            }
+            let value = sign * log.value + slope * (y - at);
+            Ok::<_, AccountingError>(Noisy { value, error: log.error + rounding, slope })
+        };
+        let spread = (self.variance + self.law.variance()).sqrt();
+        let guess = match way {
+            OneWay::Remove => {
+                self.law.mean() + spread * Self::gaussian_threshold(self.law.mean() / spread, delta)
+            }
+            OneWay::Add => -self.scale * Self::gaussian_threshold(self.law.mean() / self.scale, delta),
+        };
+        let Enclosure { below, middle, above } = enclose(function, sign * target, guess, self.scale)?
+            .ok_or_else(|| not_certified(&format!("last-iterate epsilon at delta {delta}")))?;
+        let loss_at = |y: f64| {
+            if way == OneWay::Remove && y <= 0.5 {
+                return Log { value: 0.0, error: 0.0 };
+            }
+            match seen.iter().rev().find(|entry| entry.0 == y) {
+                Some(entry) => self.accurate_loss(y, entry.1),
+                None => self.loss(y).0,
+            }
+        };
+        let (low, mid, high) = (loss_at(below), loss_at(middle), loss_at(above));
+        Ok(match way {
+            OneWay::Remove => Interval::new(
+                (low.value - low.error).max(0.0),
+                mid.value.max(0.0),
+                (high.value + high.error).max(0.0),
+            ),
+            OneWay::Add => Interval::new(
+                (-high.value - high.error).max(0.0),
+                (-mid.value).max(0.0),
+                (-low.value + low.error).max(0.0),
+            ),
+        })
+    }
+
+    /// The thresholds around f(y) = epsilon (or -epsilon); `None` if f does not go so low.
+    fn threshold(&self, epsilon: f64, way: OneWay) -> Result<Option<Enclosure>, AccountingError> {
+        let target = if way == OneWay::Remove { epsilon } else { -epsilon };
+        let mean = self.law.mean();
+        let guess =
+            0.5 * mean.max(1.0) + target.abs().min(700.0) * target.signum() * self.variance / mean.max(1.0);
+        enclose(
+            |y| {
+                let (loss, slope) = self.loss(y);
+                Ok(Noisy { value: loss.value, error: loss.error, slope })
+            },
+            target,
+            guess,
+            self.scale,
+        )
+    }
+
+    /// The least log-likelihood ratio, ln P(count = 0) (or that of the smallest count).
+    fn floor(&self) -> (f64, f64) {
+        self.law.log_pmf(0.0)
+    }
+
+    fn delta_ends(&self, epsilon: f64, way: OneWay, complement: bool) -> Result<Interval, AccountingError> {
+        let nothing = Interval::exact(if complement { 1.0 } else { 0.0 });
+        if epsilon == f64::INFINITY {
+            return Ok(nothing);
+        }
+        if way == OneWay::Add {
+            let (floor, error) = self.floor();
+            if epsilon > -floor + error {
+                return Ok(nothing);
+            }
+        }
+        let Some(root) = self.threshold(epsilon, way)? else {
+            return self.beyond(epsilon, way, complement);
+        };
+        let at = |y: f64| -> Interval {
+            let (rest, _) = match way {
+                OneWay::Remove if y <= 0.5 => self.remove_complement(0.5_f64.max(y)),
+                OneWay::Remove => self.remove_complement(y),
+                OneWay::Add => self.add_complement(y),
+            };
+            if complement {
+                return probability_from_log(rest.value, rest.error);
+            }
+            if rest.value < -0.7 {
+                let rest = probability_from_log(rest.value, rest.error);
+                let lower = (1.0 - rest.upper - ROUND).max(0.0);
+                return Interval::new(lower, 1.0 - rest.value, (1.0 - rest.lower + ROUND).min(1.0));
+            }
+            let point = if way == OneWay::Remove { self.remove(y.max(0.5)) } else { self.add(y) };
+            probability_from_log(point.delta.value, point.delta.error)
+        };
+        let (one, middle, two) = (at(root.below), at(root.middle), at(root.above));
+        Ok(Interval::new(one.lower.min(two.lower), middle.value, one.upper.max(two.upper)))
+    }
+
+    /// Add order with epsilon at the very end of its range: delta is at most its value at a
+    /// threshold 45 standard deviations out.
+    fn beyond(&self, epsilon: f64, way: OneWay, complement: bool) -> Result<Interval, AccountingError> {
+        let y = -45.0 * self.scale;
+        let (loss, _) = self.loss(y);
+        if way == OneWay::Add && -loss.value + loss.error <= epsilon {
+            return Ok(if complement {
+                Interval::new(1.0 - ROUND, 1.0, 1.0)
+            } else {
+                Interval::new(0.0, 0.0, TINY)
+            });
+        }
+        Err(not_certified(&format!("last-iterate delta at epsilon {epsilon}")))
+    }
+
+    /// The power of the test of size `fpr`, or the miss rate.
+    fn power(&self, fpr: f64, way: OneWay, miss: bool) -> Result<Interval, AccountingError> {
+        if fpr == 0.0 || fpr == 1.0 {
+            return Ok(Interval::exact(if (fpr == 1.0) != miss { 1.0 } else { 0.0 }));
+        }
+        let ends: [Interval; 3] = match way {
+            // Null Q: the threshold is a quantile of the noise.
+            OneWay::Remove => {
+                let y = self.scale * inverse_normal_sf(fpr);
+                let slip = 4e-15 * y.abs() + f64::MIN_POSITIVE;
+                [y - slip, y, y + slip].map(|y| {
+                    let (log, _) = self.tail(y, !miss);
+                    probability_from_log(log.value, log.error)
+                })
+            }
+            // Null P: the threshold is a quantile of the mixture.
+            OneWay::Add => {
+                let lower = fpr <= 0.5;
+                let target = if lower { fpr.ln() } else { -(1.0 - fpr).ln() };
+                let root = enclose(
+                    |y| {
+                        let (log, slope) = self.tail(y, !lower);
+                        let value = if lower { log.value } else { -log.value };
+                        Ok::<_, AccountingError>(Noisy {
+                            value,
+                            error: log.error + 2.0 * ROUND * target.abs(),
+                            slope,
+                        })
+                    },
+                    target,
+                    self.law.mean() - inverse_normal_sf(fpr) * (self.variance + self.law.variance()).sqrt(),
+                    self.scale,
+                )?
+                .ok_or_else(|| not_certified(&format!("threshold of the test of size {fpr}")))?;
+                [root.below, root.middle, root.above].map(|y| {
+                    let a = if miss { y / self.scale } else { -y / self.scale };
+                    let error = 4.0 * numerics::special::MILLS_ERROR * (1.0 + a.max(0.0).powi(2));
+                    let value = normal_sf(a);
+                    if value < TINY {
+                        Interval::new(0.0, value, TINY)
+                    } else {
+                        Interval::new(value * (1.0 - error), value, (value * (1.0 + error)).min(1.0))
+                    }
+                })
+            }
+        };
+        let lower = ends[0].lower.min(ends[2].lower);
+        let upper = ends[0].upper.max(ends[2].upper);
+        Ok(Interval::new(lower, ends[1].value, upper))
+    }
+}
+
+impl Pair for BinomialGaussian {
+    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        check_epsilon(epsilon)?;
+        match &self.kind {
+            Kind::Certain(pair) => pair.delta(epsilon, way),
+            Kind::Sampled(_) if epsilon < 0.0 => delta_at_negative(self, epsilon, way),
+            Kind::Sampled(sums) => sums.delta_ends(epsilon, way, false),
+        }
+    }
+
+    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        check_epsilon(epsilon)?;
+        match &self.kind {
+            Kind::Certain(pair) => pair.one_minus_delta(epsilon, way),
+            Kind::Sampled(_) if epsilon < 0.0 => one_minus_delta_at_negative(self, epsilon, way),
+            Kind::Sampled(sums) => sums.delta_ends(epsilon, way, true),
+        }
+    }
+
+    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        check_probability("delta", delta)?;
+        match &self.kind {
+            Kind::Certain(pair) => pair.epsilon(delta, way),
+            Kind::Sampled(_) if delta >= 1.0 => Ok(Interval::exact(0.0)),
+            Kind::Sampled(sums) if delta == 0.0 => Ok(match way {
+                OneWay::Remove => Interval::exact(f64::INFINITY),
+                OneWay::Add => {
+                    let (floor, error) = sums.floor();
+                    Interval::new(-floor - error, -floor, -floor + error)
+                }
+            }),
+            Kind::Sampled(sums) => sums.solve_epsilon(delta, way),
+        }
+    }
+
+    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        check_probability("false positive rate", fpr)?;
+        match &self.kind {
+            Kind::Certain(pair) => pair.tpr(fpr, way),
+            Kind::Sampled(sums) => sums.power(fpr, way, false),
+        }
+    }
+
+    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        check_probability("false positive rate", fpr)?;
+        match &self.kind {
+            Kind::Certain(pair) => pair.fnr(fpr, way),
+            Kind::Sampled(sums) => sums.power(fpr, way, true),
+        }
+    }
+}
