@@ -99,6 +99,32 @@ impl MixtureRatio {
         }
     }
 
+    /// x with log P/Q = level, to the last bit; infinite if the level is never reached.
+    pub fn inverse(&self, level: f64) -> f64 {
+        if level <= self.infimum() {
+            return f64::NEG_INFINITY;
+        }
+        let (mut low, mut high) = (-self.scale, self.scale);
+        while self.log_ratio(low) >= level && low > -1e200 {
+            low *= 2.0;
+        }
+        while self.log_ratio(high) <= level && high < 1e200 {
+            high *= 2.0;
+        }
+        for _ in 0..200 {
+            let middle = 0.5 * (low + high);
+            if middle <= low || middle >= high {
+                break;
+            }
+            if self.log_ratio(middle) < level {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        0.5 * (low + high)
+    }
+
     /// Posterior mean centre of P minus that of Q at x (the slope of log P/Q is this over s^2),
     /// and the slope of that difference.
     pub(crate) fn posterior_shift(&self, x: f64) -> (f64, f64) {

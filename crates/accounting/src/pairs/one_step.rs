@@ -26,39 +26,6 @@ impl OneStep {
         Self { pair }
     }
 
-    /// x with L(x) = t; infinite if t lies outside the range of L.
-    fn threshold(&self, t: f64) -> f64 {
-        if t <= self.pair.infimum() {
-            return f64::NEG_INFINITY;
-        }
-        let scale = self.pair.scale();
-        let (mut low, mut high) = (-scale, scale);
-        for _ in 0..2000 {
-            if self.pair.log_ratio(low) < t {
-                break;
-            }
-            low *= 2.0;
-        }
-        for _ in 0..2000 {
-            if self.pair.log_ratio(high) > t {
-                break;
-            }
-            high *= 2.0;
-        }
-        for _ in 0..200 {
-            let middle = 0.5 * (low + high);
-            if middle <= low || middle >= high {
-                break;
-            }
-            if self.pair.log_ratio(middle) < t {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        0.5 * (low + high)
-    }
-
     fn mass(&self, components: &[Component], x: f64, above: bool) -> f64 {
         let scale = self.pair.scale();
         let tail = |centre: f64| {
@@ -86,7 +53,7 @@ impl OneStep {
     /// First minus factor times second at the best threshold, with the order's distributions.
     fn hockey(&self, epsilon: f64, way: OneWay) -> Interval {
         let t = if way == OneWay::Remove { epsilon } else { -epsilon };
-        let x = self.threshold(t);
+        let x = self.pair.inverse(t);
         if x == f64::NEG_INFINITY {
             return match way {
                 OneWay::Remove => Interval::new(0.0, -epsilon.exp_m1(), 1.0).clamp(-epsilon.exp_m1() * (1.0 - UNIT), (-epsilon.exp_m1() * (1.0 + UNIT)).max(0.0)),
@@ -150,7 +117,7 @@ impl Pair for OneStep {
 
     fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
         let t = if way == OneWay::Remove { epsilon } else { -epsilon };
-        let x = self.threshold(t);
+        let x = self.pair.inverse(t);
         let factor = epsilon.exp();
         if x == f64::NEG_INFINITY {
             return Ok(match way {

@@ -25,6 +25,9 @@ pub(crate) struct Grid {
     /// Error of the rule for A(c + iu), |u| <= the design's, and any c within the design's tilts,
     /// divided by 1 + |s| + A(c).
     pub(crate) relative_error: f64,
+    /// A masked grid sums keep (W^s - 1 - s (W - 1)); what the mask takes from 1 + s (W - 1) is
+    /// deficit.0 + s deficit.1.
+    pub(crate) deficit: (f64, f64),
 }
 
 /// What a grid must be able to do.
@@ -43,7 +46,7 @@ pub(crate) struct Design {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TooFine;
 
-const MOST_POINTS: f64 = 400_000.0;
+pub(crate) const MOST_POINTS: f64 = 200_000.0;
 
 impl Grid {
     pub(crate) fn new(pair: &MixtureRatio, design: &Design) -> Result<Self, TooFine> {
@@ -53,7 +56,14 @@ impl Grid {
         if !(count <= MOST_POINTS) {
             return Err(TooFine);
         }
-        let count = count as usize;
+        let mut grid = Self::between(pair, low, step, count as usize);
+        // Two ends cut where the integrand is below e^-digits, and the rule itself.
+        grid.relative_error = relative_error + 8.0 * (-design.digits).exp();
+        Ok(grid)
+    }
+
+    /// `count` steps from `low` (rounded to a multiple of the step).
+    pub(crate) fn between(pair: &MixtureRatio, low: f64, step: f64, count: usize) -> Self {
         let scale = pair.scale();
         let log_norm = (step / (scale * (2.0 * std::f64::consts::PI).sqrt())).ln();
         let mut grid = Self {
@@ -62,8 +72,8 @@ impl Grid {
             log_weight: Vec::with_capacity(count),
             log_ratio: Vec::with_capacity(count),
             lifted: Vec::with_capacity(count),
-            // Two ends cut where the integrand is below e^-digits, and the rule itself.
-            relative_error: relative_error + 8.0 * (-design.digits).exp(),
+            relative_error: 0.0,
+            deficit: (0.0, 0.0),
         };
         // Nodes at multiples of the step keep x exact and the grid symmetric about zero.
         let first = (low / step).floor();
@@ -85,7 +95,20 @@ impl Grid {
                 (log_weight + log_ratio).exp() - weight
             });
         }
-        Ok(grid)
+        grid
+    }
+
+    /// Multiplies every weight by a factor in [0, 1], given as a function of x.
+    pub(crate) fn masked(&self, factor: impl Fn(f64) -> f64, deficit: (f64, f64)) -> Self {
+        let mut grid = self.clone();
+        grid.deficit = deficit;
+        for j in 0..self.len() {
+            let keep = factor(self.x[j]);
+            grid.weight[j] *= keep;
+            grid.log_weight[j] += keep.ln();
+            grid.lifted[j] *= keep;
+        }
+        grid
     }
 
     pub(crate) fn lifted(&self, j: usize) -> f64 {

@@ -83,10 +83,10 @@ pub(crate) struct Line {
 
 /// A second tilt for the Chernoff bound of the aliases on one side.
 #[derive(Clone, Copy, Debug)]
-struct Alias {
-    tilt: f64,
+pub(crate) struct Alias {
+    pub(crate) tilt: f64,
     /// T log A(tilt) + log sup f e^{-tilt y}
-    log_bound: f64,
+    pub(crate) log_bound: f64,
 }
 
 /// Why a line could not be built.
@@ -99,10 +99,10 @@ pub enum Obstacle {
 }
 
 /// Relative size to which aliases and truncation are pushed.
-const LOG_TOLERANCE: f64 = 32.0;
-const MOST_WORK: f64 = 3e7;
-/// Nodes of a line, each of 48 bytes while it is built: no line takes more than 24 MB.
-const MOST_NODES: f64 = 5e5;
+pub(crate) const LOG_TOLERANCE: f64 = 32.0;
+pub(crate) const MOST_WORK: f64 = 3e7;
+/// Nodes of a line, each of 48 bytes while it is built.
+pub(crate) const MOST_NODES: f64 = 100_000.0;
 
 impl Line {
     /// Builds the line Re s = c for thresholds near t. `coarse` holds a grid per part that covers
@@ -220,7 +220,7 @@ impl Line {
 
 /// Chooses the tilt for the aliases on one side and the period they need.
 #[allow(clippy::too_many_arguments)]
-fn alias(
+pub(crate) fn alias(
     zone: Zone,
     c: f64,
     t: f64,
@@ -289,7 +289,7 @@ fn height(
             return Ok((u, decay));
         }
         u *= 1.3;
-        if u / spacing > MOST_WORK / 200.0 {
+        if u / spacing > MOST_NODES {
             return Err(Obstacle::SlowDecay);
         }
     }

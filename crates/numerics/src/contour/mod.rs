@@ -5,7 +5,9 @@
 //! relative accuracy at any size, and a cost that does not grow with T_i.
 
 mod grid;
+mod hard;
 mod line;
+mod masked;
 mod saddle;
 mod solve;
 mod tail;

@@ -3,7 +3,7 @@
 use super::grid::TooFine;
 use super::line::{Line, Obstacle, Value, Zone};
 use super::saddle::{Coarse, Saddle};
-use super::Part;
+use super::{Part, hard};
 use std::sync::{Arc, Mutex};
 
 /// A number with certified ends.
@@ -12,6 +12,38 @@ pub struct Ends {
     pub lower: f64,
     pub value: f64,
     pub upper: f64,
+}
+
+impl Ends {
+    /// Both enclosures hold, so their intersection does.
+    fn meet(self, other: Self) -> Self {
+        let (lower, upper) = (self.lower.max(other.lower), self.upper.min(other.upper));
+        let best = if other.upper - other.lower < self.upper - self.lower { other.value } else { self.value };
+        Self { lower, value: best.clamp(lower, upper), upper }
+    }
+
+    fn plus(self, x: f64) -> Self {
+        let slack = |y: f64| 2.0 * f64::EPSILON * (y.abs() + x.abs());
+        Self {
+            lower: self.lower + x - slack(self.lower),
+            value: self.value + x,
+            upper: self.upper + x + slack(self.upper),
+        }
+    }
+
+    fn times(self, x: f64) -> Self {
+        let (a, b) = (self.lower * x, self.upper * x);
+        let (a, b) = if a <= b { (a, b) } else { (b, a) };
+        Self {
+            lower: a - 2.0 * f64::EPSILON * a.abs(),
+            value: self.value * x,
+            upper: b + 2.0 * f64::EPSILON * b.abs(),
+        }
+    }
+
+    fn at_least(self, x: f64) -> Self {
+        Self { lower: self.lower.max(x), value: self.value.max(x), upper: self.upper.max(x) }
+    }
 }
 
 /// The sum of log ratios over all steps of all parts.
@@ -65,8 +97,39 @@ impl SumOfLogRatios {
         })
     }
 
-    /// e^{growth t} E f(Y - t), f by zone, with certified ends.
+    /// e^{growth t} E f(Y - t), f by zone, with certified ends. Growth is 0 or 1.
     pub fn average(&self, zone: Zone, growth: f64, t: f64) -> Result<Ends, Obstacle> {
+        match self.plain_average(zone, growth, t) {
+            Ok(ends) if ends.upper - ends.lower <= 1e-9 * ends.value => Ok(ends),
+            plain => match (self.masked_average(zone, growth, t), plain) {
+                (Ok(masked), Ok(plain)) => Ok(plain.meet(masked)),
+                (Ok(masked), Err(_)) => Ok(masked),
+                (Err(_), plain) => plain,
+            },
+        }
+    }
+
+    /// By masks: the average above, from which the other two follow by E (e^{Y-t} - 1) = e^{-t} - 1.
+    fn masked_average(&self, zone: Zone, growth: f64, t: f64) -> Result<Ends, Obstacle> {
+        let value = hard::line(&self.parts, t)?.value(t);
+        let scale = value.log_scale.exp();
+        // In units of e^t E f, that is, growth 1.
+        let above = Ends {
+            lower: ((value.mantissa - value.below) * scale).max(0.0) * (1.0 - 4.0 * f64::EPSILON),
+            value: value.mantissa * scale,
+            upper: (value.mantissa + value.above) * scale * (1.0 + 4.0 * f64::EPSILON),
+        };
+        let whole = match zone {
+            Zone::Above => above,
+            // min(e^y, 1) = e^y - (e^y - 1)_+
+            Zone::Between => above.times(-1.0).plus(1.0),
+            // (1 - e^y)_+ = (e^y - 1)_+ + 1 - e^y
+            Zone::Below => above.plus(t.exp_m1()),
+        };
+        Ok(if growth == 1.0 { whole } else { whole.times((-t).exp()) }.at_least(0.0))
+    }
+
+    fn plain_average(&self, zone: Zone, growth: f64, t: f64) -> Result<Ends, Obstacle> {
         let value = match self.kept(zone, t) {
             Some(value) => value,
             None => {
@@ -96,6 +159,86 @@ impl SumOfLogRatios {
     /// The threshold t at which e^{growth t} E f(Y - t) = target, with certified ends.
     /// The average must fall as t rises (`Above` with growth 1) or rise with t (`Below`, growth 0).
     pub fn threshold(&self, zone: Zone, growth: f64, target: f64) -> Result<Ends, Obstacle> {
+        match self.plain_threshold(zone, growth, target) {
+            Ok(ends) if ends.upper - ends.lower <= 1e-9 * ends.value.abs() => Ok(ends),
+            plain => {
+                let masked = match zone {
+                    Zone::Above => self.masked_threshold(target, plain.as_ref().ok()),
+                    _ => self.bisected_threshold(zone, growth, target),
+                };
+                match (masked, plain) {
+                    (Ok(masked), Ok(plain)) => Ok(plain.meet(masked)),
+                    (Ok(masked), Err(_)) => Ok(masked),
+                    (Err(_), plain) => plain,
+                }
+            }
+        }
+    }
+
+    /// Newton on log delta with a fresh masked line at each step.
+    fn masked_threshold(&self, target: f64, start: Option<&Ends>) -> Result<Ends, Obstacle> {
+        let log_target = target.ln();
+        let mut t = match start {
+            Some(ends) => ends.value,
+            None => Coarse::new(&self.parts)?.at_value(Zone::Above, 1.0, log_target)?.t,
+        };
+        if !(t.is_finite() && t > 0.0) {
+            t = 1e-3;
+        }
+        for _ in 0..40 {
+            let line = hard::line(&self.parts, t)?;
+            let value = line.value(t);
+            let slope = value.slope / value.mantissa;
+            let miss = value.mantissa.ln() + value.log_scale - log_target;
+            let next = t - miss / slope;
+            if (next - t).abs() < 0.02 * t {
+                // Close: finish on this line.
+                let mut t = next;
+                for _ in 0..20 {
+                    let value = line.value(t);
+                    let step = (value.mantissa.ln() + value.log_scale - log_target) / (value.slope / value.mantissa);
+                    t -= step;
+                    if !(step.abs() > 1e-15 * t.abs()) {
+                        break;
+                    }
+                }
+                let value = line.value(t);
+                if (value.below + value.above) <= 1e-4 * value.mantissa {
+                    let slope = value.slope / value.mantissa;
+                    return Ok(ends(&|t| line.value(t), 0.0, log_target, t, &value, slope));
+                }
+                return Err(Obstacle::SlowDecay);
+            }
+            // Losses live on a logarithmic scale here: never move by more than a factor.
+            t = if next.is_finite() { next.clamp(t / 3.0, 3.0 * t) } else { t / 3.0 };
+        }
+        Err(Obstacle::SlowDecay)
+    }
+
+    /// Bisection on certified averages (rising with t), for the order that seldom matters.
+    fn bisected_threshold(&self, zone: Zone, growth: f64, target: f64) -> Result<Ends, Obstacle> {
+        let bottom: f64 = self.parts.iter().map(|part| part.times * part.pair.infimum()).sum();
+        if !bottom.is_finite() {
+            return Err(Obstacle::SlowDecay);
+        }
+        let find = |side: &dyn Fn(&Ends) -> f64| -> Result<(f64, f64), Obstacle> {
+            let (mut low, mut high) = (bottom, 0.0);
+            for _ in 0..44 {
+                let middle = 0.5 * (low + high);
+                if side(&self.average(zone, growth, middle)?) <= target {
+                    low = middle;
+                } else {
+                    high = middle;
+                }
+            }
+            Ok((low, high))
+        };
+        let (lower, value) = find(&|ends| ends.upper)?;
+        let (_, upper) = find(&|ends| ends.lower)?;
+        Ok(Ends { lower, value: 0.5 * (value + upper).clamp(lower, upper), upper })
+    }
+
+    fn plain_threshold(&self, zone: Zone, growth: f64, target: f64) -> Result<Ends, Obstacle> {
         let log_target = target.ln();
         let mut coarse = Coarse::new(&self.parts)?;
         let mut saddle = coarse.at_value(zone, growth, log_target)?;
@@ -120,46 +263,46 @@ impl SumOfLogRatios {
             }
             let spread = (saddle.variance + 1.0 / (saddle.c * saddle.c)).sqrt();
             if (t - start).abs() < 0.5 * spread && accurate(&value).is_ok() {
-                return Ok(self.ends(&line, growth, log_target, t, &value, slope));
+                return Ok(ends(&|t| line.value(t), growth, log_target, t, &value, slope));
             }
             saddle = coarse.at_threshold(zone, t)?;
         }
         Err(Obstacle::SlowDecay)
     }
 
-    /// Steps away from t until the certified average is on the right side of the target.
-    fn ends(&self, line: &Line, growth: f64, log_target: f64, t: f64, value: &Value, slope: f64) -> Ends {
-        let high_side = |t: f64| {
-            let v = line.value(t);
-            (v.mantissa + v.above).ln() + v.log_scale + growth * t + 8.0 * f64::EPSILON * (1.0 + v.log_scale.abs())
-        };
-        let low_side = |t: f64| {
-            let v = line.value(t);
-            (v.mantissa - v.below).ln() + v.log_scale + growth * t - 8.0 * f64::EPSILON * (1.0 + v.log_scale.abs())
-        };
-        let relative = (value.above + value.below) / value.mantissa;
-        let first = 1.2 * relative / slope.abs() + 4.0 * f64::EPSILON * t.abs() + f64::MIN_POSITIVE;
-        let walk = |direction: f64, done: &dyn Fn(f64) -> bool| {
-            let mut step = first;
-            for _ in 0..60 {
-                let candidate = t + direction * step;
-                if done(candidate) {
-                    return candidate;
-                }
-                step *= 2.0;
-            }
-            direction * f64::INFINITY
-        };
-        // Falling average: above t it is certainly below the target. Rising: mirror image.
-        let down = if slope < 0.0 { 1.0 } else { -1.0 };
-        let under = walk(down, &|x| high_side(x) <= log_target);
-        let over = walk(-down, &|x| low_side(x) >= log_target);
-        Ends { lower: under.min(over), value: t, upper: under.max(over) }
-    }
-
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
+}
+
+/// Steps away from t until the certified average is on the right side of the target.
+fn ends(at: &dyn Fn(f64) -> Value, growth: f64, log_target: f64, t: f64, value: &Value, slope: f64) -> Ends {
+    let high_side = |t: f64| {
+        let v = at(t);
+        (v.mantissa + v.above).ln() + v.log_scale + growth * t + 8.0 * f64::EPSILON * (1.0 + v.log_scale.abs())
+    };
+    let low_side = |t: f64| {
+        let v = at(t);
+        (v.mantissa - v.below).ln() + v.log_scale + growth * t - 8.0 * f64::EPSILON * (1.0 + v.log_scale.abs())
+    };
+    let relative = (value.above + value.below) / value.mantissa;
+    let first = 1.2 * relative / slope.abs() + 4.0 * f64::EPSILON * t.abs() + f64::MIN_POSITIVE;
+    let walk = |direction: f64, done: &dyn Fn(f64) -> bool| {
+        let mut step = first;
+        for _ in 0..60 {
+            let candidate = t + direction * step;
+            if done(candidate) {
+                return candidate;
+            }
+            step *= 2.0;
+        }
+        direction * f64::INFINITY
+    };
+    // Falling average: above t it is certainly below the target. Rising: mirror image.
+    let down = if slope < 0.0 { 1.0 } else { -1.0 };
+    let under = walk(down, &|x| high_side(x) <= log_target);
+    let over = walk(-down, &|x| low_side(x) >= log_target);
+    Ends { lower: under.min(over), value: t, upper: under.max(over) }
 }
 
 /// A value is of use when its error is a small part of it.

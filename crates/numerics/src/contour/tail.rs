@@ -20,6 +20,9 @@ pub(crate) struct Path {
     angle: Vec<f64>,
 }
 
+/// Points lighter than this part of the whole are left out.
+const FLOOR: f64 = 1e-40;
+
 impl Path {
     /// The better of two families of paths at height `u`: constant, or following the posterior
     /// (which leaves the bulk on the real axis where it contributes nothing).
@@ -40,7 +43,7 @@ impl Path {
         // Second-order gain and cost of y = d (constant) and y = d r(x), r in [0, 1].
         let (mut gain0, mut cost0, mut gain1, mut cost1) = (0.0, 1.0 / scale2, 0.0, 0.0);
         let mut shifts = Vec::with_capacity(grid.len());
-        let floor = 1e-30 * total;
+        let floor = FLOOR * total;
         for (j, &w) in tilted.iter().enumerate() {
             if w <= floor {
                 shifts.push((0.0, 0.0));
@@ -64,6 +67,26 @@ impl Path {
         if straight.log_ratio(u) < curved.log_ratio(u) { straight } else { curved }
     }
 
+    /// A given path (x to y and its slope) on a masked grid; `mask` bounds the growth of the mask.
+    pub(crate) fn masked(
+        pair: &MixtureRatio,
+        grid: &Grid,
+        c: f64,
+        path: impl Fn(f64) -> (f64, f64),
+        mask: impl Fn(f64, f64) -> f64,
+    ) -> Self {
+        let top = tilted_top(grid, c);
+        let tilted: Vec<f64> =
+            (0..grid.len()).map(|j| (grid.log_weight[j] + c * grid.log_ratio[j] - top).exp()).collect();
+        let total = tilted.iter().sum();
+        let mut out = Self::along(pair, grid, c, &tilted, total, |j| path(grid.x[j]));
+        let kept = (0..grid.len()).filter(|&j| tilted[j] > FLOOR * total);
+        for (growth, j) in out.growth.iter_mut().zip(kept) {
+            *growth += mask(grid.x[j], path(grid.x[j]).0);
+        }
+        out
+    }
+
     fn along(
         pair: &MixtureRatio,
         grid: &Grid,
@@ -76,7 +99,7 @@ impl Path {
         let mut out = Self { share: Vec::new(), growth: Vec::new(), angle: Vec::new() };
         for (j, &w) in tilted.iter().enumerate() {
             // Dropped points can only carry e^{growth} of their share; growth is bounded by the cap.
-            if w <= 1e-30 * total {
+            if w <= FLOOR * total {
                 continue;
             }
             let (y, slope) = path(j);

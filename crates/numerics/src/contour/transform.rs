@@ -63,6 +63,8 @@ pub(crate) fn cumulant(grid: &Grid, c: f64) -> (f64, f64, f64) {
             a2 += l * l * grown;
         }
     }
+    a0 -= grid.deficit.0 + c * grid.deficit.1;
+    a1 -= grid.deficit.1;
     let a = 1.0 + a0;
     let mean = a1 / a;
     (a0.ln_1p(), mean, a2 / a - mean * mean)
@@ -129,10 +131,11 @@ pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transfor
             polynomial = polynomial * s + Complex::new(moments[m], 0.0);
         }
         polynomial = polynomial * s;
-        let sum = direct.sum(k, u, spacing);
+        let sum = direct.sum(k, u);
+        let (lost, lost_slope) = (grid.deficit.0 * unit, grid.deficit.1 * unit);
         let excess = Complex::new(
-            polynomial.re + (sum.re - mass - c * slope),
-            polynomial.im + (sum.im - u * slope),
+            polynomial.re + (sum.re - mass - c * slope) - lost - c * lost_slope,
+            polynomial.im + (sum.im - u * slope) - u * lost_slope,
         );
         let size = s.modulus();
         let whole = Complex::new(unit + excess.re, excess.im);
@@ -141,7 +144,8 @@ pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transfor
             * (24.0 * size * size * small_square
                 + (lanes + 2.0 * (k % REFRESH) as f64 + 80.0) * tilted_mass
                 + 6.0 * size * tilted_length
-                + (lanes + 60.0) * (mass + size * abs_slope))
+                + (lanes + 60.0) * (mass + size * abs_slope)
+                + 40.0 * (lost + size * lost_slope.abs()))
             + discretisation * (unit * (1.0 + size) + (if shift > 0.0 { 1.0 } else { 1.0 + tilted_mass }));
         let log = if shift > 0.0 {
             whole.ln() + Complex::new(shift, 0.0)
@@ -157,6 +161,39 @@ pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transfor
         out.error.push(if relative <= 0.25 { 1.5 * relative + 2.0 * UNIT * log.modulus() } else { f64::INFINITY });
     }
     out
+}
+
+/// Plain sums of weight e^{(c + iu) log W}: (values, absolute errors), both divided by e^scale.
+pub(crate) fn plain(grid: &Grid, c: f64, spacing: f64, count: usize) -> (f64, Vec<Complex>, Vec<f64>) {
+    let scale = grid
+        .log_weight
+        .iter()
+        .zip(&grid.log_ratio)
+        .map(|(lw, l)| lw + c * l)
+        .fold(f64::NEG_INFINITY, f64::max);
+    let mut direct = Direct::default();
+    let (mut total, mut length) = (0.0, 0.0);
+    for j in 0..grid.len() {
+        let l = grid.log_ratio[j];
+        let tilted = (grid.log_weight[j] + c * l - scale).exp();
+        if tilted > 1e-40 {
+            direct.push(tilted, l);
+            total += tilted;
+            length += tilted * l.abs();
+        }
+    }
+    let lanes = (direct.len() / 4 + 4) as f64;
+    direct.begin(spacing);
+    let (mut values, mut errors) = (Vec::with_capacity(count), Vec::with_capacity(count));
+    for k in 0..count {
+        let u = spacing * k as f64;
+        values.push(direct.sum(k, u));
+        errors.push(
+            f64::EPSILON * ((lanes + 2.0 * (k % REFRESH) as f64 + 80.0) * total + 6.0 * (u + c.abs()) * length)
+                + grid.relative_error * total,
+        );
+    }
+    (scale, values, errors)
 }
 
 /// The points that are summed one by one, as four parallel arrays.
@@ -191,7 +228,7 @@ impl Direct {
     }
 
     /// Sum of weight e^{iu length} at node k, and the turn to the next node.
-    fn sum(&mut self, k: usize, u: f64, _spacing: f64) -> Complex {
+    fn sum(&mut self, k: usize, u: f64) -> Complex {
         if k.is_multiple_of(REFRESH) {
             for j in 0..self.len() {
                 let (sin, cos) = (u * self.length[j]).sin_cos();

@@ -1,0 +1,95 @@
+//! Choosing masks: a short list from cheap to expensive, the first that certifies is taken.
+
+use super::line::{Obstacle, Value};
+use super::masked::{Edge, MaskedLine, Masks};
+use super::Part;
+use crate::mixture::MixtureRatio;
+
+/// A value this accurate ends the search.
+const ACCURATE: f64 = 1e-10;
+/// A value less accurate than this is no answer.
+const USEFUL: f64 = 1e-4;
+
+/// The best masked line for a threshold.
+pub(crate) fn line(parts: &[Part], t: f64) -> Result<MaskedLine, Obstacle> {
+    let floors: Vec<f64> = parts.iter().map(|part| floor(&part.pair)).collect();
+    let bottom: f64 = parts.iter().zip(&floors).map(|(part, floor)| part.times * floor).sum();
+    let steps: f64 = parts.iter().map(|part| part.times).sum();
+    let room = t - bottom;
+    if !(room > 0.0) {
+        return Err(Obstacle::SlowDecay);
+    }
+    let bulk = bulk_spread(parts, t.abs().max(room));
+    let mut best: Option<(f64, MaskedLine)> = None;
+    // How many class-0 steps of full size would be needed to reach the threshold.
+    let mut shares = vec![0.0];
+    let mut share = 2.0;
+    while share < 1.4 * steps {
+        shares.push(share);
+        share *= 2.5;
+    }
+    shares.push(1.4 * steps);
+    for share in shares.into_iter().take(9) {
+        for softness in [0.06, 0.03, 0.11] {
+            let masks: Vec<Masks> = parts
+                .iter()
+                .zip(&floors)
+                .map(|(part, &floor)| {
+                    let reach = (t.max(0.0) + 7.0 * bulk + (-bottom).max(0.0).min(7.0 * bulk)) - floor;
+                    let upper = edge(&part.pair, floor, reach.max(room) / (1.0 - 7.0 * softness), softness);
+                    let lower = (share > 0.0).then(|| edge(&part.pair, floor, room / share, softness));
+                    Masks { upper: Some(upper), lower }
+                })
+                .collect();
+            let Ok(line) = MaskedLine::new(parts, &masks, t) else { continue };
+            let value = line.value(t);
+            let error = relative(&value);
+            if error <= ACCURATE {
+                return Ok(line);
+            }
+            if best.as_ref().is_none_or(|(known, _)| error < *known) {
+                best = Some((error, line));
+            }
+        }
+    }
+    match best {
+        Some((error, line)) if error <= USEFUL => Ok(line),
+        _ => Err(Obstacle::SlowDecay),
+    }
+}
+
+fn relative(value: &Value) -> f64 {
+    if value.mantissa > 0.0 { (value.below + value.above) / value.mantissa } else { f64::INFINITY }
+}
+
+/// The level from which sizes of losses are measured: the infimum, or 0 where there is none.
+fn floor(pair: &MixtureRatio) -> f64 {
+    let infimum = pair.infimum();
+    if infimum.is_finite() { infimum } else { 0.0 }
+}
+
+/// An edge at loss floor + size, with a width of about `softness` of that size.
+fn edge(pair: &MixtureRatio, floor: f64, size: f64, softness: f64) -> Edge {
+    let centre = pair.inverse(floor + size);
+    let slope = pair.posterior_shift(centre).0 / (pair.scale() * pair.scale());
+    Edge { centre, width: (softness * size / slope.max(1e-300)).min(pair.scale()) }
+}
+
+/// Standard deviation of the sum of losses cut at `cap`.
+fn bulk_spread(parts: &[Part], cap: f64) -> f64 {
+    parts
+        .iter()
+        .map(|part| {
+            let scale = part.pair.scale();
+            let step = 0.1 * scale;
+            let mut sum = 0.0;
+            for index in -100..=100 {
+                let x = step * f64::from(index);
+                let density = (part.pair.log_denominator(x) - 0.5 * (x / scale).powi(2)).exp() * 0.1 / (2.0 * std::f64::consts::PI).sqrt();
+                sum += density * part.pair.log_ratio(x).abs().min(cap).powi(2);
+            }
+            part.times * sum
+        })
+        .sum::<f64>()
+        .sqrt()
+}

@@ -1,0 +1,500 @@
+//! The hard region: few steps, rare or large jumps, where the loss is close to an atom plus a
+//! heavy continuum and the plain contour does not converge or cancels.
+//!
+//! Smooth masks split each step by x into class 0 (low), 1 (middle) and 2 (high):
+//! keep(x) = Phi((upper - x)/width) excludes class 2, and rise(x) = Phi((x - lower)/width) within
+//! `keep` is class 1. With b = transform of `keep`, a1 of class 1, a0 = b - a1, the measure of Y
+//! under Q splits exactly into
+//!   H  at least one step of class 2:   A^T - b^T
+//!   M  none of class 2, one of class 1: b^T - a0^T
+//!   L  all of class 0:                  a0^T
+//! - H: (e^y - 1)_+ = (e^y - 1) + (1 - e^y)_+, and the first part needs only b at s = 0 and 1,
+//!   which are normal probabilities; the second has a Chernoff bound (a high step puts Y above t).
+//! - M: a contour of its own. The far jumps are gone, so the tilt can be chosen for the threshold;
+//!   the near-atom is gone, so the transform decays as fast as the masks are smooth.
+//! - L: below the threshold; a Chernoff bound.
+//! All three are positive, so nothing cancels between them.
+
+use super::grid::{Grid, MOST_POINTS};
+use super::line::{Alias, LOG_TOLERANCE, MOST_NODES, MOST_WORK, Obstacle, Value, Zone, alias};
+use super::tail::Path;
+use super::{Part, transform};
+use crate::complex::Complex;
+use crate::mixture::MixtureRatio;
+use crate::special::normal_cdf;
+use std::f64::consts::PI;
+
+/// A smooth step Phi((x - centre)/width).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Edge {
+    pub(crate) centre: f64,
+    pub(crate) width: f64,
+}
+
+/// The masks of one part.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Masks {
+    pub(crate) upper: Option<Edge>,
+    pub(crate) lower: Option<Edge>,
+}
+
+impl Masks {
+    pub(crate) fn keep(&self, x: f64) -> f64 {
+        self.upper.map_or(1.0, |edge| normal_cdf((edge.centre - x) / edge.width))
+    }
+
+    pub(crate) fn rise(&self, x: f64) -> f64 {
+        self.lower.map_or(1.0, |edge| normal_cdf((x - edge.centre) / edge.width))
+    }
+
+    /// log of a bound on |mask(x + iy)| / mask(x): |Phi(z)| <= e^{Im z^2 / 2} Phi(Re z), and
+    /// <= 1 + e^{Im z^2/2} Phi(-Re z) where that is smaller.
+    pub(crate) fn keep_growth(&self, x: f64, y: f64) -> f64 {
+        self.upper.map_or(0.0, |edge| growth((edge.centre - x) / edge.width, y / edge.width))
+    }
+
+    pub(crate) fn rise_growth(&self, x: f64, y: f64) -> f64 {
+        self.lower.map_or(0.0, |edge| growth((x - edge.centre) / edge.width, y / edge.width))
+    }
+}
+
+fn growth(re: f64, im: f64) -> f64 {
+    let whole = 0.5 * im * im;
+    if re <= 0.0 {
+        return whole;
+    }
+    let outside = whole + crate::special::log_normal_cdf(-re);
+    let bound = if outside > 30.0 { outside } else { outside.exp().ln_1p() };
+    (bound - crate::special::log_normal_cdf(re)).min(whole)
+}
+
+/// One part with its masks and what is computed once for them.
+struct Masked<'a> {
+    part: &'a Part,
+    masks: Masks,
+    /// b, class 1, class 2, on a grid fine enough for real tilts.
+    keep: Grid,
+    middle: Grid,
+    high: Grid,
+    paths: Vec<(f64, Path, Path)>,
+}
+
+/// A contour for M and the bounds for H and L, good for thresholds near the one it was made for.
+#[derive(Debug)]
+pub(crate) struct MaskedLine {
+    c: f64,
+    spacing: f64,
+    /// log of (b^T - a0^T) along the line, and its error.
+    log: Vec<Complex>,
+    error: Vec<f64>,
+    level: f64,
+    truncation: f64,
+    left: Alias,
+    right: Alias,
+    /// P and Q probability that some step is of class 2.
+    high: (f64, f64),
+    /// (tilt, log of the Chernoff factor) for H's remainder (tilt < 0) and for L (tilt > 1).
+    high_rest: Vec<(f64, f64)>,
+    low: Vec<(f64, f64)>,
+}
+
+impl MaskedLine {
+    /// Builds the line for thresholds near t.
+    pub(crate) fn new(parts: &[Part], masks: &[Masks], t: f64) -> Result<Self, Obstacle> {
+        let masked: Vec<Masked> = parts
+            .iter()
+            .zip(masks)
+            .map(|(part, masks)| Masked::new(part, *masks))
+            .collect::<Result<_, _>>()?;
+        let has_low = masks.iter().any(|m| m.lower.is_some());
+        let level_at = |c: f64| middle_level(&masked, has_low, c);
+
+        // The tilt: minimum of a convex function of c, by golden section on log(c - 1).
+        let objective = |v: f64| {
+            let c = 1.0 + v.exp();
+            level_at(c) - c * t - (c * (c - 1.0)).ln()
+        };
+        let v = golden(objective, -12.0, 16.0);
+        let c = 1.0 + v.exp();
+        let level = level_at(c);
+        if !level.is_finite() {
+            return Err(Obstacle::SlowDecay);
+        }
+        let step = 0.02 * (c - 1.0);
+        let curvature = (level_at(c + step) - 2.0 * level + level_at(c - step)) / (step * step);
+        let variance = curvature.max(0.0);
+        let spread = (variance + 1.0 / (c * c) + 1.0 / ((c - 1.0) * (c - 1.0))).sqrt();
+        let log_size = -(c * (c - 1.0)).ln() - (spread * (2.0 * PI).sqrt()).ln();
+        let (right, right_length) = alias(Zone::Above, c, t, level, log_size, f64::INFINITY, spread, 1.0, &level_at);
+        let (left, left_length) = alias(Zone::Above, c, t, level, log_size, 1.0, spread, -1.0, &level_at);
+        let length = right_length.max(left_length);
+        if !(length.is_finite() && length > 0.0) {
+            return Err(Obstacle::SlowDecay);
+        }
+        let spacing = 2.0 * PI / length;
+
+        let masked: Vec<Masked> = masked.into_iter().map(|m| m.with_paths(c)).collect();
+        let (height, decay) = height(&masked, has_low, c, level, log_size, spacing)?;
+        let count = (height / spacing).ceil() as usize + 1;
+
+        let mut log = vec![Complex::new(0.0, 0.0); count];
+        let mut error = vec![0.0; count];
+        let mut absent = vec![Complex::new(0.0, 0.0); count];
+        let mut absent_error = vec![0.0; count];
+        for m in &masked {
+            let (keep, middle) = m.fine(c, spacing * count as f64)?;
+            if keep.len() as f64 * count as f64 > MOST_WORK {
+                return Err(Obstacle::SlowDecay);
+            }
+            let times = m.part.times;
+            let b = transform::along(&keep, c, spacing, count);
+            for k in 0..count {
+                log[k] = log[k] + b.log[k].scale(times);
+                error[k] += times * b.error[k];
+            }
+            if m.masks.lower.is_some() {
+                let (scale, a1, a1_error) = transform::plain(&middle, c, spacing, count);
+                for k in 0..count {
+                    // T log(1 - a1/b)
+                    let shrink = (scale - b.log[k].re).exp();
+                    let (sin, cos) = (-b.log[k].im).sin_cos();
+                    let ratio = a1[k] * Complex::new(cos * shrink, sin * shrink);
+                    let rest = ln_1p(ratio.scale(-1.0));
+                    absent[k] = absent[k] + rest.scale(times);
+                    let relative = a1_error[k] * shrink + ratio.modulus() * (b.error[k] + 4.0 * f64::EPSILON);
+                    let distance = Complex::new(1.0 - ratio.re, ratio.im).modulus().max(1e-300);
+                    absent_error[k] += times * (1.5 * relative / distance);
+                }
+            }
+        }
+        if has_low {
+            for k in 0..count {
+                // log(1 - e^z), z = T log(1 - a1/b)
+                let present = exp_m1(absent[k]).scale(-1.0);
+                let size = present.modulus();
+                let slip = absent_error[k] * (absent[k].re).exp().min(1e300).max(f64::MIN_POSITIVE);
+                log[k] = log[k] + present.ln();
+                let relative = slip / size;
+                error[k] += if relative < 0.25 { 1.5 * relative } else { f64::INFINITY };
+            }
+        }
+        let level = log[0].re;
+        let truncation = decay.exp() / (PI * spacing * (count - 1) as f64);
+        let high = (high_mass(&masked, true), high_mass(&masked, false));
+        let high_rest = chernoff_high(&masked, spread);
+        let low = if has_low { chernoff_low(&masked, c) } else { Vec::new() };
+        Ok(Self { c, spacing, log, error, level, truncation, left, right, high, high_rest, low })
+    }
+
+    /// e^t E (e^{Y-t} - 1)_+ : mantissa and errors relative to e^log_scale, all three parts.
+    pub(crate) fn value(&self, t: f64) -> Value {
+        let c = self.c;
+        let (mut sum, mut slope, mut round) = (0.0, 0.0, 0.0);
+        for (k, log) in self.log.iter().enumerate() {
+            let u = self.spacing * k as f64;
+            let phase = log.im - u * t;
+            let size = (log.re - self.level).exp();
+            let (sin, cos) = phase.sin_cos();
+            let (a, b) = (c * (c - 1.0) - u * u, u * (2.0 * c - 1.0));
+            let norm = 1.0 / (a * a + b * b);
+            let (re, im) = (a * norm, -b * norm);
+            let term_re = size * (cos * re - sin * im);
+            let term_im = size * (cos * im + sin * re);
+            let factor = if k == 0 { 0.5 } else { 1.0 };
+            sum += factor * term_re;
+            slope -= factor * ((c - 1.0) * term_re - u * term_im);
+            let unit = f64::EPSILON * (8.0 + u * t.abs() + log.im.abs() + (log.re - self.level).abs());
+            let err = self.error[k] + unit;
+            round += factor * size * norm.sqrt() * if err < 0.5 { 1.5 * err } else { f64::INFINITY };
+        }
+        let weight = self.spacing / PI;
+        // Everything in units of e^{level - (c-1) t}.
+        let log_scale = self.level - (c - 1.0) * t;
+        let alias = |alias: &Alias| {
+            let ratio = (-(alias.tilt - c).abs() * 2.0 * PI / self.spacing).exp();
+            if ratio >= 0.5 {
+                return f64::INFINITY;
+            }
+            (alias.log_bound - (alias.tilt - 1.0) * t - log_scale).exp() * ratio / (1.0 - ratio)
+        };
+        let chernoff = |list: &[(f64, f64)]| {
+            let best = list.iter().map(|(tilt, bound)| bound - (tilt - 1.0) * t).fold(f64::INFINITY, f64::min);
+            (best - log_scale).exp()
+        };
+        let unscale = (-log_scale).exp();
+        let (with, without) = (self.high.0 * unscale, self.high.1 * (t - log_scale).exp());
+        let terms = self.log.len() as f64;
+        let mantissa = weight * sum;
+        let round = weight * round
+            + terms * f64::EPSILON * mantissa.abs()
+            + self.truncation
+            + 60.0 * f64::EPSILON * (with + without);
+        let high_rest = if self.high.0 > 0.0 { chernoff(&self.high_rest) } else { 0.0 };
+        let low = if self.low.is_empty() { 0.0 } else { chernoff(&self.low) };
+        Value {
+            log_scale,
+            mantissa: mantissa + with - without,
+            below: round + alias(&self.left) + alias(&self.right),
+            above: round + high_rest + low,
+            slope: weight * slope - without,
+        }
+    }
+}
+
+impl<'a> Masked<'a> {
+    fn new(part: &'a Part, masks: Masks) -> Result<Self, Obstacle> {
+        let pair = &part.pair;
+        let scale = pair.scale();
+        let span = scale * (2.0 * (45.0 + part.times.ln())).sqrt();
+        let mut step = (0.25 * scale).min(0.2 * scale * scale / pair.reach());
+        for edge in masks.upper.iter().chain(&masks.lower) {
+            step = step.min(0.3 * edge.width);
+        }
+        let low = if pair.infimum().is_finite() { -span } else { -span - 2.0 * pair.reach() };
+        let top = masks.upper.map_or(span + 60.0 * pair.reach(), |edge| (edge.centre + 14.0 * edge.width).max(span));
+        let count = ((top.max(span + pair.reach()) - low) / step).ceil();
+        if count > MOST_POINTS / 4.0 {
+            return Err(Obstacle::TooFine);
+        }
+        let whole = Grid::between(pair, low, step, count as usize);
+        let keep = whole.masked(|x| masks.keep(x), deficit(pair, &masks));
+        let middle = whole.masked(|x| masks.keep(x) * masks.rise(x), (0.0, 0.0));
+        let high = whole.masked(|x| 1.0 - masks.keep(x), (0.0, 0.0));
+        Ok(Self { part, masks, keep, middle, high, paths: Vec::new() })
+    }
+
+    /// Candidate paths at tilt c: (distance, for b, for class 1).
+    fn with_paths(mut self, c: f64) -> Self {
+        let pair = &self.part.pair;
+        let cap = 0.8 * PI * pair.scale() * pair.scale() / pair.reach();
+        let sides = if pair.one_sided() { 1.0 } else { 2.0 };
+        let masks = self.masks;
+        for index in 0..12 {
+            let distance = cap * 0.6f64.powi(index);
+            for bent in [false, true] {
+                let path = |x: f64| {
+                    if !bent {
+                        return (distance, 0.0);
+                    }
+                    let (shift, slope) = pair.posterior_shift(x);
+                    let full = sides * pair.reach();
+                    (distance * shift / full, distance * slope / full)
+                };
+                let keep = Path::masked(pair, &self.keep, c, path, |x, y| masks.keep_growth(x, y));
+                let middle = Path::masked(pair, &self.middle, c, path, |x, y| {
+                    masks.keep_growth(x, y) + masks.rise_growth(x, y)
+                });
+                self.paths.push((if bent { 0.0 } else { distance }, keep, middle));
+            }
+        }
+        self
+    }
+
+    /// Grids for the nodes: fine enough for frequencies up to `top`.
+    fn fine(&self, c: f64, top: f64) -> Result<(Grid, Grid), Obstacle> {
+        let pair = &self.part.pair;
+        let digits = LOG_TOLERANCE + 4.0 + (self.part.times * (3.0 + top + c)).ln();
+        let scale2 = pair.scale() * pair.scale();
+        // Straight paths tell the integral of the modulus on either edge of the strip.
+        let mut step = 0.0f64;
+        for (distance, keep, middle) in self.paths.iter().filter(|path| path.0 > 0.0) {
+            let size = keep.log_ratio(-top).max(middle.log_ratio(-top)).max(distance * distance / (2.0 * scale2)) + 1.0;
+            step = step.max(2.0 * PI * distance / (digits + size));
+        }
+        // Ends: where every tilted integrand has fallen below e^-digits of its top.
+        let (first, last) = support(&self.keep, c, digits);
+        let count = ((last - first) / step).ceil();
+        if !(count <= MOST_POINTS) {
+            return Err(Obstacle::TooFine);
+        }
+        let mut whole = Grid::between(pair, first, step, count as usize);
+        whole.relative_error = 8.0 * (-digits).exp();
+        let masks = self.masks;
+        let keep = whole.masked(|x| masks.keep(x), deficit(pair, &masks));
+        let middle = whole.masked(|x| masks.keep(x) * masks.rise(x), (0.0, 0.0));
+        Ok((keep, middle))
+    }
+}
+
+/// Q mass of class 2, and P mass minus it: normal probabilities, since both mask and mixture are.
+fn deficit(pair: &MixtureRatio, masks: &Masks) -> (f64, f64) {
+    let Some(edge) = masks.upper else { return (0.0, 0.0) };
+    let (p, q) = high_step(pair, &edge);
+    (q, p - q)
+}
+
+/// P and Q probability of class 2 in one step.
+fn high_step(pair: &MixtureRatio, edge: &Edge) -> (f64, f64) {
+    let spread = pair.scale().hypot(edge.width);
+    let mass = |components: &[crate::mixture::Component]| {
+        let rest = 1.0 - components.iter().map(|c| c.weight).sum::<f64>();
+        components.iter().map(|c| c.weight * normal_cdf((c.centre - edge.centre) / spread)).sum::<f64>()
+            + rest.max(0.0) * normal_cdf(-edge.centre / spread)
+    };
+    (mass(pair.numerator()), mass(pair.denominator()))
+}
+
+/// Probability under P (or Q) that some step is of class 2.
+fn high_mass(masked: &[Masked], under_p: bool) -> f64 {
+    let log_none: f64 = masked
+        .iter()
+        .map(|m| {
+            m.masks.upper.map_or(0.0, |edge| {
+                let (p, q) = high_step(&m.part.pair, &edge);
+                m.part.times * (-(if under_p { p } else { q })).ln_1p()
+            })
+        })
+        .sum();
+    -log_none.exp_m1()
+}
+
+/// log of the M transform at a real tilt.
+fn middle_level(masked: &[Masked], has_low: bool, c: f64) -> f64 {
+    let mut level = 0.0;
+    let mut absent = 0.0;
+    for m in masked {
+        let b = transform::cumulant(&m.keep, c).0;
+        level += m.part.times * b;
+        if m.masks.lower.is_some() {
+            let ratio = (log_total(&m.middle, c) - b).exp().min(1.0);
+            absent += m.part.times * (-ratio).ln_1p();
+        }
+    }
+    if has_low { level + crate::special::log1mexp(-absent) } else { level }
+}
+
+fn log_total(grid: &Grid, c: f64) -> f64 {
+    let terms = || grid.log_weight.iter().zip(&grid.log_ratio).map(|(lw, l)| lw + c * l);
+    let top = terms().fold(f64::NEG_INFINITY, f64::max);
+    if top == f64::NEG_INFINITY {
+        return top;
+    }
+    top + terms().map(|x| (x - top).exp()).sum::<f64>().ln()
+}
+
+/// Chernoff factors of H's remainder E_H (1 - e^{Y-t})_+ for some negative tilts.
+fn chernoff_high(masked: &[Masked], spread: f64) -> Vec<(f64, f64)> {
+    let mut out = Vec::new();
+    for step in 0..14 {
+        let tilt = -0.5 * 2f64.powi(step) / spread.max(1e-12);
+        let mut level = 0.0;
+        let mut share = 0.0;
+        for m in masked {
+            // All of A: keep plus high.
+            let all = crate::special::log_add_exp(log_total(&m.keep, tilt), log_total(&m.high, tilt));
+            level += m.part.times * all;
+            share += m.part.times * (log_total(&m.high, tilt) - all).exp();
+        }
+        out.push((tilt, level + share.ln() + Zone::Below.log_chernoff(tilt) + 0.01));
+    }
+    out
+}
+
+/// Chernoff factors of L for some tilts around and beyond c.
+fn chernoff_low(masked: &[Masked], c: f64) -> Vec<(f64, f64)> {
+    let mut out = Vec::new();
+    for step in -2..16 {
+        let tilt = 1.0 + (c - 1.0) * 1.6f64.powi(step);
+        let mut level = 0.0;
+        for m in masked {
+            let b = transform::cumulant(&m.keep, tilt).0;
+            let ratio = if m.masks.lower.is_some() { (log_total(&m.middle, tilt) - b).exp().min(1.0) } else { 0.0 };
+            level += m.part.times * (b + (-ratio).ln_1p());
+        }
+        if !level.is_nan() {
+            out.push((tilt, level + Zone::Above.log_chernoff(tilt) + 0.01));
+        }
+    }
+    out
+}
+
+fn height(
+    masked: &[Masked],
+    has_low: bool,
+    c: f64,
+    level: f64,
+    log_size: f64,
+    spacing: f64,
+) -> Result<(f64, f64), Obstacle> {
+    let mut u = 2.0 * spacing;
+    loop {
+        let best = |m: &Masked, middle: bool| {
+            m.paths
+                .iter()
+                .map(|(_, keep, mid)| if middle { mid.log_ratio(u) } else { keep.log_ratio(u) })
+                .fold(0.0f64, f64::min)
+        };
+        let decay = if has_low {
+            // |b^T - a0^T| <= sum_i T_i |a1_i| prod b(c)^T / b_i(c)
+            let mut sum = 0.0;
+            let mut whole = 0.0;
+            for m in masked {
+                let b = transform::cumulant(&m.keep, c).0;
+                whole += m.part.times * b;
+                sum += m.part.times * (log_total(&m.middle, c) - b + best(m, true)).exp();
+            }
+            sum.ln() + whole - level
+        } else {
+            masked.iter().map(|m| m.part.times * best(m, false)).sum()
+        };
+        if decay - (PI * u).ln() < log_size - LOG_TOLERANCE {
+            return Ok((u, decay));
+        }
+        u *= 1.25;
+        if u / spacing > MOST_NODES || !decay.is_finite() {
+            return Err(Obstacle::SlowDecay);
+        }
+    }
+}
+
+/// First and last x at which some tilt between 0 and c still counts.
+fn support(grid: &Grid, c: f64, digits: f64) -> (f64, f64) {
+    let (mut first, mut last) = (f64::INFINITY, f64::NEG_INFINITY);
+    for tilt in [0.0, 1.0, c] {
+        let at = |j: usize| grid.log_weight[j] + tilt * grid.log_ratio[j];
+        let top = (0..grid.len()).map(at).fold(f64::NEG_INFINITY, f64::max);
+        for j in 0..grid.len() {
+            if at(j) > top - digits - 6.0 {
+                first = first.min(grid.x[j]);
+                last = last.max(grid.x[j]);
+            }
+        }
+    }
+    (first, last)
+}
+
+/// Minimum of a unimodal function by golden section.
+fn golden(f: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
+    let ratio = 0.5 * (5f64.sqrt() - 1.0);
+    let safe = |v: f64| {
+        let y = f(v);
+        if y.is_nan() { f64::INFINITY } else { y }
+    };
+    let (mut a, mut b) = (high - ratio * (high - low), low + ratio * (high - low));
+    let (mut fa, mut fb) = (safe(a), safe(b));
+    while high - low > 1e-3 {
+        // Both infinite: the far side overflowed; the minimum is on the near side.
+        if fa < fb || (fa.is_infinite() && fb.is_infinite()) {
+            high = b;
+            (b, fb) = (a, fa);
+            a = high - ratio * (high - low);
+            fa = safe(a);
+        } else {
+            low = a;
+            (a, fa) = (b, fb);
+            b = low + ratio * (high - low);
+            fb = safe(b);
+        }
+    }
+    0.5 * (low + high)
+}
+
+fn ln_1p(z: Complex) -> Complex {
+    Complex::new(0.5 * (z.re * (2.0 + z.re) + z.im * z.im).ln_1p(), z.im.atan2(1.0 + z.re))
+}
+
+fn exp_m1(z: Complex) -> Complex {
+    let half = (0.5 * z.im).sin();
+    let grown = z.re.exp();
+    Complex::new(z.re.exp_m1() - 2.0 * grown * half * half, grown * z.im.sin())
+}
