@@ -16,6 +16,11 @@ impl Grid {
     fn at(&self, k: i64) -> f64 {
         self.anchor + k as f64 * self.spacing
     }
+
+    /// Bound on the rounding of `at`.
+    fn error(&self, k: i64) -> f64 {
+        2.0 * UNIT * (self.anchor.abs() + (k as f64 * self.spacing).abs())
+    }
 }
 
 /// The tilt: weights are multiplied by exp(slope * loss - norm).
@@ -64,7 +69,11 @@ fn nodes(step: &Step, from: f64, to: f64, wanted: f64, mut visit: impl FnMut(f64
     while left < to {
         let distance = step.distance(left).max(step.distance(to.min(left + step.sigma)));
         let widest = 2.0 * REACH * step.sigma / (1.0 + distance);
-        let right = if to - left <= widest { to } else { (left + widest).min(0.5 * (left + to)).max(left + 0.5 * widest) };
+        let right = if to - left <= widest {
+            to
+        } else {
+            (left + widest).min(0.5 * (left + to)).max(left + 0.5 * widest)
+        };
         let half = 0.5 * (right - left);
         let middle = 0.5 * (left + right);
         let reach = (half / step.sigma * (1.0 + distance)).min(REACH);
@@ -81,7 +90,9 @@ fn integrate(step: &Step, grid: Grid, k: i64, tilt: Tilt, from: f64, to: f64) ->
     let h = grid.spacing;
     let bottom = grid.at(k);
     let shift = tilt.slope * bottom - tilt.norm;
-    let shift_error = 3.0 * UNIT * ((tilt.slope * bottom).abs() + tilt.norm.abs() + 1.0);
+    let bottom_error = grid.error(k);
+    let shift_error = tilt.slope.abs() * bottom_error
+        + 2.0 * UNIT * ((tilt.slope * bottom).abs() + tilt.norm.abs() + 1.0);
     let (grow, shrink) = (h.exp_m1(), -(-h).exp_m1());
     let mut cell = Cell::default();
     nodes(step, from, to, 1e-17 * h.min(1.0), |x, weight, remainder| {
@@ -89,7 +100,7 @@ fn integrate(step: &Step, grid: Grid, k: i64, tilt: Tilt, from: f64, to: f64) ->
         let loss = step.loss(x);
         let above = (loss.value - bottom).clamp(0.0, h);
         let mass = weight * (density.value + shift).exp();
-        let split_error = mass * 1.3 * ((loss.error + 4.0 * UNIT * bottom.abs()) / h.min(1.0) + 3.0 * remainder / h.min(1.0));
+        let split_error = mass * 1.3 * (loss.error + bottom_error + 3.0 * remainder) / h.min(1.0);
         let relative = density.error + shift_error + 16.0 * UNIT;
         let high = mass * -(-above).exp_m1() / shrink;
         let low = mass * (h - above).exp_m1() / grow;
@@ -101,16 +112,19 @@ fn integrate(step: &Step, grid: Grid, k: i64, tilt: Tilt, from: f64, to: f64) ->
     cell
 }
 
-/// Mass of [from, to] and its excess over losses of `base`, tilted at `base`.
-fn excess(step: &Step, base: f64, tilt: Tilt, from: f64, to: f64) -> (f64, f64) {
+/// Mass of [from, to], a bound on its error, and its excess over losses of `base`, tilted there.
+fn excess(step: &Step, base: f64, tilt: Tilt, from: f64, to: f64) -> (f64, f64, f64) {
     let shift = tilt.slope * base - tilt.norm;
-    let (mut total, mut over) = (0.0, 0.0);
-    nodes(step, from, to, 1e-18, |x, weight, _| {
-        let mass = weight * (step.log_density(x).value + shift).exp();
+    let shift_error = 4.0 * UNIT * ((tilt.slope * base).abs() + tilt.norm.abs() + 1.0);
+    let (mut total, mut error, mut over) = (0.0, 0.0, 0.0);
+    nodes(step, from, to, 1e-18, |x, weight, remainder| {
+        let density = step.log_density(x);
+        let mass = weight * (density.value + shift).exp();
         total += mass;
+        error += mass * (density.error + shift_error + 3.0 * remainder + 16.0 * UNIT);
         over += mass * -(base - step.loss(x).value).exp_m1();
     });
-    (total, over)
+    (total, error, over)
 }
 
 /// The range of cells that [low edge, high edge] touches.
@@ -120,12 +134,19 @@ fn cells(step: &Step, grid: Grid, edges: (f64, f64)) -> (i64, i64) {
 }
 
 /// Positions of lattice points first+1 ..= last, with the two edges around them.
-fn boundaries(step: &Step, grid: Grid, edges: (f64, f64), first: i64, last: i64, below: bool) -> Vec<f64> {
+fn boundaries(
+    step: &Step,
+    grid: Grid,
+    edges: (f64, f64),
+    first: i64,
+    last: i64,
+    below: bool,
+) -> Vec<f64> {
     let mut cuts = Vec::with_capacity((last - first + 2) as usize);
     cuts.push(edges.0);
     let mut x = edges.0;
     for k in first + 1..=last {
-        x = step.position(grid.at(k), x, below).clamp(x, edges.1);
+        x = step.position(grid.at(k), grid.error(k), x, below).clamp(x, edges.1);
         cuts.push(x);
     }
     cuts.push(edges.1);
@@ -137,13 +158,15 @@ pub(super) fn upper(step: &Step, grid: Grid, tilt: Tilt, edges: (f64, f64)) -> A
     let (first, last) = cells(step, grid, edges);
     let cuts = boundaries(step, grid, edges, first, last, true);
     let mut weights = vec![0.0; (last - first + 2) as usize];
-    let lift = (tilt.slope * grid.spacing).exp();
+    let raise = tilt.slope * grid.spacing;
+    let lift_above = raise.exp() * (1.0 + (12.0 + 4.0 * raise.abs()) * UNIT);
     for (i, pair) in cuts.windows(2).enumerate() {
         let cell = integrate(step, grid, first + i as i64, tilt, pair[0], pair[1]);
         weights[i] += (cell.low + cell.low_error) * (1.0 + 8.0 * UNIT);
-        weights[i + 1] += (cell.high + cell.high_error) * lift * (1.0 + 12.0 * UNIT);
+        weights[i + 1] += (cell.high + cell.high_error) * lift_above;
     }
-    let tail = |edge, right| (step.log_tail(tilt.slope, edge, right) - tilt.norm).exp() * (1.0 + 1e-9);
+    let tail =
+        |edge, right| (step.log_tail(tilt.slope, edge, right) - tilt.norm).exp() * (1.0 + 1e-9);
     Atoms { grid, first, weights, dropped: tail(edges.0, false) + tail(edges.1, true) }
 }
 
@@ -162,17 +185,33 @@ fn end_bin(step: &Step, spacing: f64, tilt: Tilt, edges: (f64, f64)) -> Option<E
         (None, Some(high)) => (high, false),
         (None, None) => return None,
     };
-    let inside = if at_bottom { limit + 0.5 * spacing } else { limit - 0.5 * spacing };
     let start = if at_bottom { edges.0 } else { edges.1 };
-    let cut = step.position(inside, start, true);
-    let (from, to) = if at_bottom { (edges.0, cut) } else { (cut, edges.1) };
-    if !(from < to && from >= edges.0 && to <= edges.1) {
-        return None;
+    let sign = if at_bottom { 1.0 } else { -1.0 };
+    // The bin should end half a cell from its own loss, so that the cell it cuts can be balanced.
+    let (mut near, mut far) = (0.5, 3.0);
+    let mut found = None;
+    for _ in 0..8 {
+        let reach = if found.is_none() { near } else { 0.5 * (near + far) };
+        let cut = step.position(limit + sign * reach * spacing, 0.0, start, true);
+        let (from, to) = if at_bottom { (edges.0, cut) } else { (cut, edges.1) };
+        if !(from < to && from >= edges.0 && to <= edges.1) {
+            break;
+        }
+        let (mass, mass_error, over) = excess(step, limit, tilt, from, to);
+        let offset = -(-over / mass).ln_1p();
+        found = Some((cut, from, to, mass, mass_error, offset));
+        if sign * (step.loss(cut).value - limit - offset) < 0.5 * spacing {
+            near = reach
+        } else {
+            far = reach
+        }
     }
-    let (mass, over) = excess(step, limit, tilt, from, to);
-    let offset = -(-over / mass).ln_1p();
-    let error = step.loss(cut).error + 8.0 * UNIT * limit.abs() + 1e-12 * offset.abs();
-    Some(EndBin { cut, loss: limit + offset - error, mass })
+    let (cut, from, to, mass, mass_error, offset) = found?;
+    let loss_error = 2.0 * step.loss(from).error.max(step.loss(to).error);
+    let error = loss_error + 8.0 * UNIT * limit.abs() + 1e-11 * offset.abs();
+    let loss = limit + offset - error;
+    let retilt = (tilt.slope * (loss - limit)).exp() * (1.0 - 16.0 * UNIT);
+    Some(EndBin { cut, loss, mass: (mass - mass_error) * retilt })
 }
 
 /// What a cell gives to the lattice points at its two ends: mass and imbalance.
@@ -189,7 +228,13 @@ struct Share {
 
 /// The dominated pair: every cell's mass goes to its two ends so that each lattice point keeps
 /// its likelihood ratio exactly (a post-processing of the step), rounding down where it cannot.
-pub(super) fn lower(step: &Step, spacing: f64, anchor: f64, tilt: Tilt, edges: (f64, f64)) -> Atoms {
+pub(super) fn lower(
+    step: &Step,
+    spacing: f64,
+    anchor: f64,
+    tilt: Tilt,
+    edges: (f64, f64),
+) -> Atoms {
     let bin = end_bin(step, spacing, tilt, edges);
     let at_bottom = step.infimum.is_some();
     let grid = Grid { anchor: bin.as_ref().map_or(anchor, |bin| bin.loss), spacing };
@@ -218,40 +263,39 @@ pub(super) fn lower(step: &Step, spacing: f64, anchor: f64, tilt: Tilt, edges: (
             let upper_half = integrate(step, grid, k, tilt, middle, to);
             cell = integrate(step, grid, k, tilt, from, middle);
             cell.add(upper_half);
-            // P and Q mass above the middle, Q in units where P = Q at y_k.
-            let p_above = upper_half.low + upper_half.high;
+            // Q mass above the middle, in units where P = Q at y_k.
             let q_above = upper_half.low + upper_half.high * (-h).exp();
             let chord = cell.high * -(half_loss - h).exp_m1();
-            let payoff = upper_half.high * -(half_loss - h).exp_m1() - upper_half.low * half_loss.exp_m1();
+            let payoff =
+                upper_half.high * -(half_loss - h).exp_m1() - upper_half.low * half_loss.exp_m1();
             let slope = (q_above - cell.high * (-h).exp()).abs();
             let width = (h.exp() - half_loss.exp()).max(half_loss.exp_m1());
             let rounding = 1e-9 * chord + 16.0 * (cell.high_error + cell.low_error) * h.min(1.0);
             cell.gap = (chord - payoff).max(0.0) * (1.0 + 1e-6) + slope * width + rounding;
-            let _ = p_above;
         }
         parts.push(cell);
     }
-    let shares = balance(&parts, grow, shrink, lift, bin.is_some().then_some(at_bottom));
+    let cut_at = if at_bottom { first == 0 } else { last == -1 };
+    let end = (bin.is_some() && cut_at).then_some(at_bottom);
+    let shares = balance(&parts, grow, shrink, lift, end);
     let mut weights = vec![0.0; count + 1];
     for k in 0..=count {
         let below = if k > 0 { shares[k - 1] } else { Share::default() };
         let here = if k < count { shares[k] } else { Share::default() };
-        let (right, under, right_error) = (below.right * lift, below.under * lift, below.error * lift);
+        let (right, under, right_error) =
+            (below.right * lift, below.under * lift, below.error * lift);
         let kept = if here.over >= under {
             here.left + right - (here.over - under)
         } else {
             here.left + right * (here.over / under)
         };
-        let rounding = 32.0 * UNIT * (here.left + right);
+        let rounding = (32.0 + 8.0 * (tilt.slope * h).abs()) * UNIT * (here.left + right);
         weights[k] = (kept - here.error - right_error - rounding).max(0.0);
     }
     if let Some(bin) = &bin {
-        // The bin is exactly at lattice point 0; 1e-12 covers the rounding of its mass.
-        let shift = (tilt.slope * (bin.loss - if at_bottom { step.infimum } else { step.supremum }.unwrap_or(bin.loss))).exp();
-        let scale = step.log_density(bin.cut).error + 2.0 * UNIT * (tilt.slope * bin.loss).abs().max(tilt.norm.abs());
-        let at = -first;
-        if at >= 0 && at < weights.len() as i64 {
-            weights[at as usize] += bin.mass * shift * (1.0 - 4.0 * scale - 64.0 * UNIT).max(0.0);
+        // The bin's own lattice point is the anchor.
+        if let Some(weight) = usize::try_from(-first).ok().and_then(|at| weights.get_mut(at)) {
+            *weight += bin.mass.max(0.0) * (1.0 - UNIT);
         }
     }
     Atoms { grid, first, weights, dropped: 0.0 }
@@ -281,7 +325,8 @@ fn balance(parts: &[Cell], grow: f64, shrink: f64, lift: f64, end: Option<bool>)
     for (k, cell) in parts.iter().enumerate() {
         let (most_over, most_under) = (over_all(cell), under_all(cell));
         let all_left = Share { left: cell.low + cell.high, over: most_over, ..Share::default() };
-        let all_right = Share { right: cell.low + cell.high, under: most_under, ..Share::default() };
+        let all_right =
+            Share { right: cell.low + cell.high, under: most_under, ..Share::default() };
         let feasible = |over: f64, under: f64| {
             over >= cell.gap
                 && under >= cell.gap
@@ -305,7 +350,13 @@ fn balance(parts: &[Cell], grow: f64, shrink: f64, lift: f64, end: Option<bool>)
         } else {
             all_left
         };
-        share.error = cell.low_error + cell.high_error + 8.0 * UNIT * (share.over + share.under) * (1.0 + 1.0 / grow);
+        share.error = cell.low_error
+            + cell.high_error
+            + 8.0 * UNIT * (share.over + share.under) * (1.0 + 1.0 / grow);
+        if share.left == 0.0 && cell.low > 0.0 {
+            // Scaling a share by over / under carries the relative error of `under` with it.
+            share.error *= 2.0 + cell.high / cell.low;
+        }
         if share.left < 0.0 || share.right < 0.0 {
             share = Share { error: share.error, ..all_left };
         }

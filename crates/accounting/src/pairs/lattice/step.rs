@@ -122,12 +122,16 @@ impl Step {
                 let a = exponent(c);
                 let excess = a.exp_m1();
                 sum += c.weight * excess;
-                error += c.weight * (excess.abs() * (self.weight_error + 4.0 * UNIT)
-                    + (excess + 1.0) * a.abs() * 6.0 * UNIT);
+                error += c.weight
+                    * (excess.abs() * (self.weight_error + 4.0 * UNIT)
+                        + (excess + 1.0) * a.abs() * 6.0 * UNIT);
             }
             if sum > -0.5 {
                 let value = sum.ln_1p();
-                return Known { value, error: 1.01 * error / (1.0 + sum) + 3.0 * UNIT * value.abs() };
+                return Known {
+                    value,
+                    error: 1.01 * error / (1.0 + sum) + 3.0 * UNIT * value.abs(),
+                };
             }
         }
         let (mut scaled, mut reach) = (0.0, 0.0_f64);
@@ -177,20 +181,29 @@ impl Step {
         (mean(&self.first) - mean(&self.second)) / variance
     }
 
-    /// An x whose loss is at most y for certain (`below`), or at least y for certain.
-    pub fn position(&self, y: f64, guess: f64, below: bool) -> f64 {
+    /// An x whose loss is at most y for certain (`below`), or at least y for certain, when y
+    /// itself is known to `y_error`.
+    pub fn position(&self, y: f64, y_error: f64, guess: f64, below: bool) -> f64 {
         let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
         let mut x = guess;
         for _ in 0..200 {
             let loss = self.loss(x);
             let off = loss.value - y;
-            if off < 0.0 { low = x } else { high = x }
+            if off < 0.0 {
+                low = x
+            } else {
+                high = x
+            }
             let step = -off / self.loss_slope(x);
             if off.abs() <= loss.error || step.abs() <= 4.0 * UNIT * (x.abs() + self.sigma) {
                 break;
             }
             let limit = 4.0 * (self.sigma + x.abs());
-            let next = x + if step.is_finite() { step.clamp(-limit, limit) } else { -off.signum() * limit };
+            let next = x + if step.is_finite() {
+                step.clamp(-limit, limit)
+            } else {
+                -off.signum() * limit
+            };
             x = if next > low && next < high {
                 next
             } else if low.is_finite() && high.is_finite() {
@@ -202,7 +215,7 @@ impl Step {
         let mut nudge = 4.0 * UNIT * (x.abs() + 1e-3 * self.sigma);
         for _ in 0..80 {
             let loss = self.loss(x);
-            let spare = loss.error + 4.0 * UNIT * y.abs();
+            let spare = loss.error + y_error + 2.0 * UNIT * y.abs();
             if below && loss.value + spare <= y || !below && loss.value - spare >= y {
                 return x;
             }
@@ -256,7 +269,11 @@ impl Step {
             let tail = if z > 0.0 { -0.5 * z * z - std::f64::consts::LN_2 } else { 0.0 };
             let log = component.weight.ln() - rate * away + 0.5 * rate * shift + tail;
             let (large, small) = (f64::max(total, log), f64::min(total, log));
-            total = if large == f64::NEG_INFINITY { large } else { large + (small - large).exp().ln_1p() };
+            total = if large == f64::NEG_INFINITY {
+                large
+            } else {
+                large + (small - large).exp().ln_1p()
+            };
         }
         total + c * loss.value + c.abs() * loss.error + 1e-9 * (1.0 + total.abs())
     }
