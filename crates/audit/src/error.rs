@@ -1,0 +1,28 @@
+use std::path::PathBuf;
+
+/// Why no bound is given. Every message names the place and what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum AuditError {
+    /// A file cannot be read, or does not hold scores.
+    #[error("{}: {problem}", place(file, *row))]
+    File { file: PathBuf, row: Option<u64>, problem: String },
+    /// The scores do not allow the question (one class only, too few for the rule).
+    #[error("{0}")]
+    Scores(String),
+    /// The question itself is malformed.
+    #[error("{0}")]
+    InvalidInput(String),
+    /// The method does not hold for the design of these data.
+    #[error("{0}")]
+    NotValid(String),
+    /// The accounting behind a family bound could not answer.
+    #[error(transparent)]
+    Accounting(#[from] accounting::AccountingError),
+}
+
+fn place(file: &std::path::Path, row: Option<u64>) -> String {
+    match row {
+        Some(row) => format!("{}, row {row}", file.display()),
+        None => file.display().to_string(),
+    }
+}

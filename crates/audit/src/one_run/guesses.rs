@@ -1,0 +1,241 @@
+//! Which canaries are guessed, and how the threshold rules of the many-run design carry over.
+
+use super::{one_run_epsilon, one_run_gaussian_mu};
+use crate::scores::at_least;
+use crate::split::deal;
+use crate::{AuditError, FOLDS, Scores, ThresholdRule};
+
+/// Guesses made about canaries, and how many were right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guesses {
+    /// Canaries that count (those that chose the strategy do not).
+    pub canaries: u64,
+    /// Guessed "in" (score at or above a threshold).
+    pub guessed_in: u64,
+    /// Guessed "out" (score below a threshold).
+    pub guessed_out: u64,
+    /// Right guesses of both kinds.
+    pub right: u64,
+}
+
+impl Guesses {
+    /// All guesses.
+    pub fn total(&self) -> u64 {
+        self.guessed_in + self.guessed_out
+    }
+}
+
+/// What a one-run audit bounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum OneRunStatistic {
+    /// Epsilon at a delta, for any mechanism.
+    Epsilon { delta: f64 },
+    /// The Gaussian mu.
+    GaussianMu,
+}
+
+impl OneRunStatistic {
+    fn bound(&self, guesses: &Guesses, level: f64) -> f64 {
+        let (canaries, total, right) = (guesses.canaries, guesses.total(), guesses.right);
+        match *self {
+            Self::Epsilon { delta } => one_run_epsilon(canaries, total, right, level, delta),
+            Self::GaussianMu => one_run_gaussian_mu(canaries, total, right, level),
+        }
+    }
+}
+
+/// A one-run bound with the guesses it stands on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OneRunBound {
+    pub value: f64,
+    pub guesses: Guesses,
+    /// The error left to these guesses after the rule's correction.
+    pub level: f64,
+    /// Strategies tried.
+    pub strategies: usize,
+}
+
+/// The bound under a threshold rule.
+///
+/// # Errors
+/// Too few canaries to split; `dkw`, which has no meaning for canaries of one run.
+pub fn one_run_bound(
+    scores: &Scores,
+    rule: &ThresholdRule,
+    statistic: &OneRunStatistic,
+    level: f64,
+    seed: u64,
+) -> Result<OneRunBound, AuditError> {
+    match *rule {
+        ThresholdRule::Fixed(threshold) => {
+            let guesses = at_threshold(scores, threshold);
+            Ok(single(statistic, guesses, level, 1))
+        }
+        ThresholdRule::Union => {
+            let strategies = strategies(size(scores));
+            Ok(best_of(scores, &strategies, statistic, level / strategies.len() as f64))
+        }
+        ThresholdRule::Holdout => {
+            if size(scores) < 8 {
+                return Err(too_few("holdout"));
+            }
+            let parts = deal(scores, 2, 0.5, seed);
+            Ok(chosen_elsewhere(&parts[0], &parts[1], statistic, level))
+        }
+        ThresholdRule::KFold => {
+            // A fifth chooses, the rest counts, once per fold; the largest of five bounds at a
+            // fifth of the error each (the guesses of the folds are about the same canaries, so
+            // their p-values cannot be multiplied).
+            if size(scores) < 4 * FOLDS as u64 {
+                return Err(too_few("k-fold"));
+            }
+            let each = level / FOLDS as f64;
+            let best = (0..FOLDS as u64)
+                .map(|fold| {
+                    let parts = deal(scores, 2, 1.0 / FOLDS as f64, seed.wrapping_add(fold));
+                    chosen_elsewhere(&parts[0], &parts[1], statistic, each)
+                })
+                .reduce(|best, next| if next.value > best.value { next } else { best });
+            best.map(|best| OneRunBound { strategies: FOLDS, ..best }).ok_or_else(|| too_few("k-fold"))
+        }
+        ThresholdRule::Dkw => Err(AuditError::NotValid(
+            "the dkw rule needs independent runs; for one run use union, holdout, k-fold or fixed:V"
+                .to_owned(),
+        )),
+    }
+}
+
+fn too_few(rule: &str) -> AuditError {
+    AuditError::Scores(format!("too few canaries for the {rule} rule; use --threshold union"))
+}
+
+fn size(scores: &Scores) -> u64 {
+    (scores.members().len() + scores.nonmembers().len()) as u64
+}
+
+/// Numbers of guesses (in, out) to try: half, quarter, eighth … of the canaries on both sides,
+/// and the same on the "in" side alone.
+fn strategies(canaries: u64) -> Vec<(u64, u64)> {
+    let mut list = Vec::new();
+    let mut guesses = canaries / 2;
+    // Fewer than five guesses show nothing at 95 %: 2^-5 < 0.05.
+    while guesses >= 5 && list.len() < 20 {
+        list.push((guesses, guesses));
+        list.push((guesses, 0));
+        guesses /= 2;
+    }
+    if list.is_empty() {
+        list.push((canaries / 2, canaries - canaries / 2));
+    }
+    list
+}
+
+fn chosen_elsewhere(
+    chooser: &Scores,
+    counter: &Scores,
+    statistic: &OneRunStatistic,
+    level: f64,
+) -> OneRunBound {
+    let list = strategies(size(chooser));
+    let mut chosen = (list[0], 0.0);
+    for &(inside, outside) in &list {
+        let guesses = guess(chooser, inside, outside);
+        // The delta term scales with the canaries that count, so the choice is made for those.
+        let scaled = Guesses { canaries: size(counter), ..guesses };
+        let value = statistic.bound(&scaled, level);
+        if value > chosen.1 {
+            chosen = ((inside, outside), value);
+        }
+    }
+    let scale = |part: u64| (part as f64 * size(counter) as f64 / size(chooser) as f64) as u64;
+    let guesses = guess(counter, scale(chosen.0.0), scale(chosen.0.1));
+    single(statistic, guesses, level, 1)
+}
+
+fn single(
+    statistic: &OneRunStatistic,
+    guesses: Guesses,
+    level: f64,
+    strategies: usize,
+) -> OneRunBound {
+    OneRunBound { value: statistic.bound(&guesses, level), guesses, level, strategies }
+}
+
+fn best_of(
+    scores: &Scores,
+    list: &[(u64, u64)],
+    statistic: &OneRunStatistic,
+    level: f64,
+) -> OneRunBound {
+    let mut best: Option<OneRunBound> = None;
+    for &(inside, outside) in list {
+        let next = single(statistic, guess(scores, inside, outside), level, list.len());
+        if best.is_none_or(|best| next.value > best.value) {
+            best = Some(next);
+        }
+    }
+    best.unwrap_or_else(|| single(statistic, guess(scores, 0, 0), level, 1))
+}
+
+/// Guesses at most `inside` canaries in (the highest scores) and at most `outside` out (the
+/// lowest). Ties at an edge are passed over whole: who of them was in must not decide.
+fn guess(scores: &Scores, inside: u64, outside: u64) -> Guesses {
+    let all = size(scores);
+    let (members, nonmembers) = (scores.members(), scores.nonmembers());
+    let above = |side: &[f64], edge: Option<f64>| match edge {
+        None => side.len() as u64,
+        Some(edge) => (side.len() - side.partition_point(|&score| score <= edge)) as u64,
+    };
+    let below = |side: &[f64], edge: Option<f64>| match edge {
+        None => side.len() as u64,
+        Some(edge) => side.partition_point(|&score| score < edge) as u64,
+    };
+    // Strictly above the (inside+1)-th largest there are at most `inside`; the mirror below.
+    let upper = kth_largest(scores, inside);
+    let lower = if outside >= all { None } else { kth_largest(scores, all - 1 - outside) };
+    let (right_in, wrong_in) = (above(members, upper), above(nonmembers, upper));
+    let (wrong_out, right_out) = (below(members, lower), below(nonmembers, lower));
+    Guesses {
+        canaries: all,
+        guessed_in: right_in + wrong_in,
+        guessed_out: right_out + wrong_out,
+        right: right_in + right_out,
+    }
+}
+
+/// Guesses "in" at or above a threshold and passes over the rest.
+fn at_threshold(scores: &Scores, threshold: f64) -> Guesses {
+    let right = at_least(scores.members(), threshold);
+    let wrong = at_least(scores.nonmembers(), threshold);
+    Guesses { canaries: size(scores), guessed_in: right + wrong, guessed_out: 0, right }
+}
+
+/// The (rank+1)-th largest of all scores together, `None` when there are not that many.
+fn kth_largest(scores: &Scores, rank: u64) -> Option<f64> {
+    let (members, nonmembers) = (scores.members(), scores.nonmembers());
+    let all = members.len() + nonmembers.len();
+    let rank = usize::try_from(rank).ok()?;
+    if rank >= all {
+        return None;
+    }
+    // Bisect the number taken from the members' upper end.
+    let (mut low, mut high) = (rank.saturating_sub(nonmembers.len()), rank.min(members.len()));
+    while low < high {
+        let taken = (low + high) / 2;
+        let others = rank - taken;
+        // Taking `taken` members is too few when the next member beats the last other taken.
+        let next_member = members[members.len() - 1 - taken];
+        if others > 0 && next_member > nonmembers[nonmembers.len() - others] {
+            low = taken + 1;
+        } else {
+            high = taken;
+        }
+    }
+    let others = rank - low;
+    let member = members.len().checked_sub(low + 1).map(|place| members[place]);
+    let other = nonmembers.len().checked_sub(others + 1).map(|place| nonmembers[place]);
+    match (member, other) {
+        (Some(member), Some(other)) => Some(member.max(other)),
+        (member, other) => member.or(other),
+    }
+}

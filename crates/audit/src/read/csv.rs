@@ -1,0 +1,175 @@
+//! CSV with a header that names `score` and `member`, in any order and among other columns.
+//!
+//! Comment lines start with `#`; `# design: one-run` states the design. Quoted fields are
+//! understood in columns that are not read, as long as they hold no line break.
+
+use super::{Design, Table, lines, refuse};
+use crate::AuditError;
+use std::io::Read;
+use std::path::Path;
+
+struct Columns {
+    score: usize,
+    member: usize,
+}
+
+pub(super) fn read(table: &mut Table, source: impl Read, path: &Path) -> Result<(), AuditError> {
+    let mut columns: Option<Columns> = None;
+    let mut rows = 0_u64;
+    lines::for_each(source, path, |line, number| {
+        if let Some(comment) = line.strip_prefix(b"#") {
+            if let Some(design) = stated_design(comment) {
+                let design = design
+                    .parse::<Design>()
+                    .map_err(|error| refuse(path, Some(number), &error.to_string()))?;
+                table.note_design(design, path)?;
+            }
+            return Ok(());
+        }
+        let Some(columns) = &columns else {
+            if line.trim_ascii().is_empty() {
+                return Ok(());
+            }
+            columns = Some(header(line, number, path)?);
+            return Ok(());
+        };
+        if line.is_empty() {
+            return Ok(());
+        }
+        let (score, member) = fields(line, columns)
+            .ok_or_else(|| refuse(path, Some(number), "has fewer columns than the header"))?;
+        let score = number_of(score, number, path)?;
+        rows += 1;
+        match member {
+            b"1" | b"true" | b"True" => table.members.push(score),
+            b"0" | b"false" | b"False" => table.nonmembers.push(score),
+            other => {
+                let text = shown(other);
+                let problem = format!("member `{text}` is not 1 or 0");
+                return Err(refuse(path, Some(number), &problem));
+            }
+        }
+        Ok(())
+    })?;
+    if columns.is_none() {
+        return Err(refuse(path, None, "is empty; a header `score,member` is needed"));
+    }
+    if rows == 0 {
+        return Err(refuse(path, None, "has a header but no rows"));
+    }
+    Ok(())
+}
+
+/// One score a line, with or without a header `score`.
+pub(super) fn read_column(
+    values: &mut Vec<f64>,
+    source: impl Read,
+    path: &Path,
+) -> Result<(), AuditError> {
+    let before = values.len();
+    let mut first = true;
+    lines::for_each(source, path, |line, number| {
+        let field = line.trim_ascii();
+        if field.is_empty() || field.starts_with(b"#") {
+            return Ok(());
+        }
+        let is_header = std::mem::take(&mut first) && field.eq_ignore_ascii_case(b"score");
+        if !is_header {
+            values.push(number_of(field, number, path)?);
+        }
+        Ok(())
+    })?;
+    if values.len() == before {
+        return Err(refuse(path, None, "holds no score"));
+    }
+    Ok(())
+}
+
+fn stated_design(comment: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(comment).ok()?.trim();
+    let rest = text.strip_prefix("design")?.trim_start();
+    Some(rest.strip_prefix([':', '='])?.trim())
+}
+
+fn header(line: &[u8], number: u64, path: &Path) -> Result<Columns, AuditError> {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    let (mut score, mut member) = (None, None);
+    for (place, field) in line.split(|&byte| byte == b',').enumerate() {
+        let name = field.trim_ascii();
+        let name = name.strip_prefix(b"\"").and_then(|n| n.strip_suffix(b"\"")).unwrap_or(name);
+        let slot = match name {
+            b"score" => &mut score,
+            b"member" => &mut member,
+            _ => continue,
+        };
+        if slot.replace(place).is_some() {
+            let problem = format!("the header names `{}` twice", shown(name));
+            return Err(refuse(path, Some(number), &problem));
+        }
+    }
+    match (score, member) {
+        (Some(score), Some(member)) => Ok(Columns { score, member }),
+        _ => {
+            let problem = format!(
+                "the header `{}` does not name `score` and `member`; the first line must",
+                shown(line)
+            );
+            Err(refuse(path, Some(number), &problem))
+        }
+    }
+}
+
+/// The two fields of a row; the common case of two plain columns is one search for a comma.
+fn fields<'a>(line: &'a [u8], columns: &Columns) -> Option<(&'a [u8], &'a [u8])> {
+    let (mut score, mut member) = (None, None);
+    let (mut place, mut rest) = (0, line);
+    let last = columns.score.max(columns.member);
+    loop {
+        let (field, next) = if rest.first() == Some(&b'"') {
+            let close = 1 + memchr::memchr(b'"', &rest[1..])?;
+            let after = &rest[close + 1..];
+            let next = if after.is_empty() { None } else { Some(after.strip_prefix(b",")?) };
+            (&rest[1..close], next)
+        } else {
+            match memchr::memchr(b',', rest) {
+                Some(comma) => (&rest[..comma], Some(&rest[comma + 1..])),
+                None => (rest, None),
+            }
+        };
+        if place == columns.score {
+            score = Some(field);
+        }
+        if place == columns.member {
+            member = Some(field.trim_ascii());
+        }
+        if place == last {
+            return Some((score?, member?));
+        }
+        rest = next?;
+        place += 1;
+    }
+}
+
+/// A score from text; NaN and text that is no number are refused by row.
+pub(super) fn number_of(field: &[u8], row: u64, path: &Path) -> Result<f64, AuditError> {
+    let value = match fast_float2::parse::<f64, _>(field) {
+        Ok(value) => value,
+        Err(_) => fast_float2::parse::<f64, _>(field.trim_ascii()).map_err(|_| {
+            refuse(path, Some(row), &format!("score `{}` is not a number", shown(field)))
+        })?,
+    };
+    if value.is_nan() {
+        return Err(refuse(path, Some(row), "the score is NaN; an audit needs ordered scores"));
+    }
+    Ok(value)
+}
+
+/// The start of a field for a message, with anything unprintable replaced.
+fn shown(field: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&field[..field.len().min(60)]);
+    let mut shown: String = text.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    if field.len() > 60 {
+        shown.push('…');
+    }
+    shown
+}

@@ -1,0 +1,71 @@
+//! One JSON object a line with `score` and `member`; a string "inf" or "-inf" is an infinite
+//! score. A line may state the design: {"design": "one-run"} alone.
+
+use super::{Design, Table, lines, refuse};
+use crate::AuditError;
+use serde::Deserialize;
+use serde_json::Value;
+use std::io::Read;
+use std::path::Path;
+
+#[derive(Deserialize)]
+struct Row {
+    score: Option<Value>,
+    member: Option<Value>,
+    design: Option<String>,
+}
+
+pub(super) fn read(table: &mut Table, source: impl Read, path: &Path) -> Result<(), AuditError> {
+    let mut rows = 0_u64;
+    lines::for_each(source, path, |line, number| {
+        if line.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        let refuse = |problem: &str| refuse(path, Some(number), problem);
+        let row: Row = serde_json::from_slice(line).map_err(|error| refuse(&error.to_string()))?;
+        if let Some(design) = row.design {
+            let design: Design =
+                design.parse().map_err(|error: AuditError| refuse(&error.to_string()))?;
+            table.note_design(design, path)?;
+            if row.score.is_none() && row.member.is_none() {
+                return Ok(());
+            }
+        }
+        let score = match row.score {
+            Some(Value::Number(number)) => number.as_f64(),
+            Some(Value::String(text)) => match text.as_str() {
+                "inf" | "Infinity" | "+inf" => Some(f64::INFINITY),
+                "-inf" | "-Infinity" => Some(f64::NEG_INFINITY),
+                _ => None,
+            },
+            Some(Value::Null) => {
+                return Err(refuse("the score is null; an audit needs ordered scores"));
+            }
+            Some(_) => None,
+            None => return Err(refuse("there is no `score`")),
+        }
+        .ok_or_else(|| refuse("the score is not a number"))?;
+        let member = match row.member {
+            Some(Value::Bool(member)) => Some(member),
+            Some(Value::Number(number)) => match number.as_f64() {
+                Some(1.0) => Some(true),
+                Some(0.0) => Some(false),
+                _ => None,
+            },
+            Some(_) => None,
+            None => return Err(refuse("there is no `member`")),
+        }
+        .ok_or_else(|| refuse("member is not 1 or 0"))?;
+        rows += 1;
+        if member {
+            table.members.push(score)
+        } else {
+            table.nonmembers.push(score)
+        }
+        Ok(())
+    })?;
+    if rows == 0 {
+        return Err(refuse(path, None, "holds no row with `score` and `member`"));
+    }
+    Ok(())
+}

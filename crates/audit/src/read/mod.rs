@@ -1,0 +1,188 @@
+//! Score files: CSV, JSONL, NumPy and (feature `parquet`) Parquet.
+//!
+//! A file is streamed: memory is what the scores take, eight bytes each, whatever the file's
+//! size. Every refusal names the file and the row.
+
+mod csv;
+mod jsonl;
+mod lines;
+mod npy;
+#[cfg(feature = "parquet")]
+mod parquet;
+
+use crate::{AuditError, Scores};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// How the rows came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Design {
+    /// Each row is a training of its own.
+    Runs,
+    /// Rows are canaries of one training, each in with probability 1/2, independently.
+    OneRun,
+}
+
+impl std::str::FromStr for Design {
+    type Err = AuditError;
+
+    fn from_str(text: &str) -> Result<Self, AuditError> {
+        match text {
+            "runs" => Ok(Self::Runs),
+            "one-run" => Ok(Self::OneRun),
+            _ => {
+                Err(AuditError::InvalidInput(format!("design `{text}` is not `runs` or `one-run`")))
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Design {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Runs => "runs",
+            Self::OneRun => "one-run",
+        })
+    }
+}
+
+/// Scores as they stand in files, before sorting.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    pub members: Vec<f64>,
+    pub nonmembers: Vec<f64>,
+    /// The design that a file states about itself.
+    pub design: Option<Design>,
+}
+
+impl Table {
+    /// Adds the rows of a file with `score` and `member`; the format is told by the extension,
+    /// CSV when it is none of the others.
+    ///
+    /// # Errors
+    /// What is wrong with the file, with its row where there is one.
+    pub fn add_file(&mut self, path: &Path) -> Result<(), AuditError> {
+        let file = open(path)?;
+        match extension(path).as_str() {
+            "jsonl" | "ndjson" => self.add_jsonl(file, path),
+            "npy" => Err(refuse(
+                path,
+                None,
+                "a .npy file has no member column; use --members A.npy --nonmembers B.npy",
+            )),
+            "parquet" => self.add_parquet(path),
+            _ => self.add_csv(file, path),
+        }
+    }
+
+    /// Adds rows of CSV text from any source; `path` is only for messages.
+    ///
+    /// # Errors
+    /// As [`Table::add_file`].
+    pub fn add_csv(&mut self, source: impl Read, path: &Path) -> Result<(), AuditError> {
+        csv::read(self, source, path)
+    }
+
+    /// Adds rows of JSON lines from any source.
+    ///
+    /// # Errors
+    /// As [`Table::add_file`].
+    pub fn add_jsonl(&mut self, source: impl Read, path: &Path) -> Result<(), AuditError> {
+        jsonl::read(self, source, path)
+    }
+
+    #[cfg(feature = "parquet")]
+    fn add_parquet(&mut self, path: &Path) -> Result<(), AuditError> {
+        parquet::read(self, path)
+    }
+
+    #[cfg(not(feature = "parquet"))]
+    fn add_parquet(&mut self, path: &Path) -> Result<(), AuditError> {
+        Err(refuse(
+            path,
+            None,
+            "this build reads no Parquet; build with the feature `parquet`, or convert to CSV",
+        ))
+    }
+
+    /// Adds a file of member scores alone (.npy, or text with one score a line).
+    ///
+    /// # Errors
+    /// As [`Table::add_file`].
+    pub fn add_members(&mut self, path: &Path) -> Result<(), AuditError> {
+        read_side(&mut self.members, path)
+    }
+
+    /// Adds a file of non-member scores alone.
+    ///
+    /// # Errors
+    /// As [`Table::add_file`].
+    pub fn add_nonmembers(&mut self, path: &Path) -> Result<(), AuditError> {
+        read_side(&mut self.nonmembers, path)
+    }
+
+    /// Sorts what was read.
+    ///
+    /// # Errors
+    /// A side without scores.
+    pub fn into_scores(self) -> Result<Scores, AuditError> {
+        Scores::new(self.members, self.nonmembers)
+    }
+
+    fn note_design(&mut self, design: Design, path: &Path) -> Result<(), AuditError> {
+        match self.design {
+            Some(known) if known != design => Err(refuse(
+                path,
+                None,
+                &format!("this file says design {design}, an earlier one says {known}"),
+            )),
+            _ => {
+                self.design = Some(design);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Reads the values of one side from .npy bytes of any source; `length` is the source's size
+/// where it is known, and must then match the header.
+///
+/// # Errors
+/// What is wrong with the header or the data.
+pub fn read_npy(
+    source: impl Read,
+    length: Option<u64>,
+    path: &Path,
+) -> Result<Vec<f64>, AuditError> {
+    let mut values = Vec::new();
+    npy::read(&mut values, source, length, path)?;
+    Ok(values)
+}
+
+fn read_side(values: &mut Vec<f64>, path: &Path) -> Result<(), AuditError> {
+    let file = open(path)?;
+    if extension(path) == "npy" {
+        let length = file.metadata().ok().filter(|data| data.is_file()).map(|data| data.len());
+        npy::read(values, file, length, path)
+    } else {
+        csv::read_column(values, file, path)
+    }
+}
+
+fn extension(path: &Path) -> String {
+    path.extension().and_then(|text| text.to_str()).unwrap_or_default().to_ascii_lowercase()
+}
+
+fn open(path: &Path) -> Result<File, AuditError> {
+    let file = File::open(path).map_err(|error| refuse(path, None, &error.to_string()))?;
+    if file.metadata().is_ok_and(|data| data.is_dir()) {
+        return Err(refuse(path, None, "is a directory; give the score file itself"));
+    }
+    Ok(file)
+}
+
+pub(crate) fn refuse(path: &Path, row: Option<u64>, problem: &str) -> AuditError {
+    AuditError::File { file: PathBuf::from(path), row, problem: problem.to_owned() }
+}

@@ -1,0 +1,285 @@
+//! Threshold rules: how a threshold is chosen without spoiling the confidence.
+//!
+//! | rule | chooses on | pays with |
+//! |---|---|---|
+//! | `fixed:V` | nothing | nothing |
+//! | `holdout` | a random half | the other half measures alone |
+//! | `k-fold` | each fifth in turn | a factor 2 on the average of five p-values |
+//! | `dkw` | all scores | a band of constant width at all thresholds |
+//! | `union` | all scores | a likelihood-ratio band at all thresholds ([`crate::band`]) |
+//!
+//! Each rule gives a statement that holds with probability at least 1 - level, half of the level
+//! on each error rate. An uncorrected maximum over thresholds is not offered.
+//!
+//! **k-fold.** Fold j chooses a threshold, the other folds measure at it: given fold j, the counts
+//! on the rest are binomial at a threshold that does not depend on them, so the smallest level
+//! p_j(v) at which Clopper-Pearson shows more than v is a valid p-value for "the statistic is at
+//! most v". The p_j are dependent; twice their average is a p-value all the same (Rueschendorf
+//! 1982; Vovk and Wang 2020, Theorem 1). The bound is the largest v with 2 mean_j p_j(v) <= level.
+
+use crate::search::{Best, best_threshold};
+use crate::split::deal;
+use crate::{AuditError, Errors, RateBounds, Scores, Simultaneous, Statistic, rates};
+use numerics::beta::{binomial_log_at_least, binomial_log_tails};
+use std::str::FromStr;
+
+/// How the threshold is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum ThresholdRule {
+    /// All thresholds at once, by the likelihood-ratio band.
+    #[default]
+    Union,
+    /// A random half chooses, the other half measures.
+    Holdout,
+    /// Each of five folds chooses for the other four; p-values averaged.
+    KFold,
+    /// All thresholds at once, by the Dvoretzky-Kiefer-Wolfowitz band.
+    Dkw,
+    /// Fixed before the scores were seen.
+    Fixed(f64),
+}
+
+/// Folds of the `k-fold` rule.
+pub const FOLDS: usize = 5;
+
+impl FromStr for ThresholdRule {
+    type Err = AuditError;
+
+    fn from_str(text: &str) -> Result<Self, AuditError> {
+        match text {
+            "union" => Ok(Self::Union),
+            "holdout" => Ok(Self::Holdout),
+            "k-fold" => Ok(Self::KFold),
+            "dkw" => Ok(Self::Dkw),
+            _ => match text.strip_prefix("fixed:").map(str::parse::<f64>) {
+                Some(Ok(value)) if !value.is_nan() => Ok(Self::Fixed(value)),
+                _ => Err(AuditError::InvalidInput(format!(
+                    "threshold rule `{text}` is not one of union, holdout, k-fold, dkw, fixed:V"
+                ))),
+            },
+        }
+    }
+}
+
+impl std::fmt::Display for ThresholdRule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Union => f.write_str("union"),
+            Self::Holdout => f.write_str("holdout"),
+            Self::KFold => f.write_str("k-fold"),
+            Self::Dkw => f.write_str("dkw"),
+            Self::Fixed(value) => write!(f, "fixed:{value}"),
+        }
+    }
+}
+
+/// A threshold and the counts that measure at it; rates are bounded by `bounds`.
+#[derive(Clone, Debug)]
+pub struct Measurement {
+    /// The threshold, +infinity when nothing was shown anywhere.
+    pub threshold: f64,
+    /// The errors of the scores that measure.
+    pub errors: Errors,
+    /// Upper ends of both error rates; together they hold with the stated confidence.
+    pub rates: RateBounds,
+    /// Lower ends of both error rates at the same confidence (another statement).
+    pub opposite: RateBounds,
+}
+
+/// What a rule says about a statistic.
+#[derive(Clone, Debug)]
+pub struct RuleBound {
+    /// The statistic is at least this, with probability 1 - level.
+    pub value: f64,
+    /// One measurement, or one per fold for `k-fold`.
+    pub measurements: Vec<Measurement>,
+}
+
+impl ThresholdRule {
+    /// The lower bound of a statistic at total error `level`; `seed` deals the parts of
+    /// `holdout` and `k-fold`.
+    ///
+    /// # Errors
+    /// Too few scores to deal into parts.
+    pub fn lower_bound(
+        &self,
+        scores: &Scores,
+        statistic: &Statistic,
+        level: f64,
+        seed: u64,
+    ) -> Result<RuleBound, AuditError> {
+        let measurements = self.measure(scores, statistic, level, seed)?;
+        let value = match self {
+            Self::KFold => k_fold_value(&measurements, statistic, level),
+            _ => statistic.value(&measurements[0].rates),
+        };
+        Ok(RuleBound { value, measurements })
+    }
+
+    /// Chooses and measures. For `k-fold` every fold's rates hold at `level` each on its own,
+    /// not together.
+    ///
+    /// # Errors
+    /// Too few scores to deal into parts.
+    pub fn measure(
+        &self,
+        scores: &Scores,
+        statistic: &Statistic,
+        level: f64,
+        seed: u64,
+    ) -> Result<Vec<Measurement>, AuditError> {
+        let (nonmembers, members) =
+            (scores.nonmembers().len() as u64, scores.members().len() as u64);
+        match *self {
+            Self::Fixed(threshold) => Ok(vec![measure_at(scores, threshold, level)]),
+            Self::Union => {
+                let band = Simultaneous::martingale(nonmembers, members, level);
+                Ok(vec![best_in_band(scores, statistic, &band)])
+            }
+            Self::Dkw => {
+                let band = Simultaneous::dkw(nonmembers, members, level);
+                Ok(vec![best_in_band(scores, statistic, &band)])
+            }
+            Self::Holdout => {
+                enough(scores, 2, "holdout")?;
+                let parts = deal(scores, 2, 0.5, seed);
+                let threshold = choose(&parts[0], statistic).threshold;
+                Ok(vec![measure_at(&parts[1], threshold, level)])
+            }
+            Self::KFold => {
+                enough(scores, FOLDS, "k-fold")?;
+                let folds = deal(scores, FOLDS, 1.0 / FOLDS as f64, seed);
+                Ok((0..FOLDS)
+                    .map(|chooser| {
+                        let threshold = choose(&folds[chooser], statistic).threshold;
+                        let rest = folds.iter().enumerate().filter(|(fold, _)| *fold != chooser);
+                        let errors = rest
+                            .map(|(_, fold)| fold.errors_at(threshold))
+                            .reduce(add)
+                            .unwrap_or_else(|| folds[chooser].errors_at(threshold));
+                        measurement(threshold, errors, level)
+                    })
+                    .collect())
+            }
+        }
+    }
+}
+
+fn add(a: Errors, b: Errors) -> Errors {
+    Errors {
+        false_positives: a.false_positives + b.false_positives,
+        nonmembers: a.nonmembers + b.nonmembers,
+        false_negatives: a.false_negatives + b.false_negatives,
+        members: a.members + b.members,
+    }
+}
+
+fn enough(scores: &Scores, parts: usize, rule: &str) -> Result<(), AuditError> {
+    let smaller = scores.members().len().min(scores.nonmembers().len());
+    if smaller < parts {
+        return Err(AuditError::Scores(format!(
+            "the {rule} rule needs at least {parts} scores a side, there are {smaller}; use --threshold union"
+        )));
+    }
+    Ok(())
+}
+
+/// The threshold that looks best; only for scores that will not measure.
+fn choose(scores: &Scores, statistic: &Statistic) -> Best {
+    best_threshold(scores, statistic, &|errors| RateBounds::wilson(errors, 1.96))
+}
+
+fn measure_at(scores: &Scores, threshold: f64, level: f64) -> Measurement {
+    measurement(threshold, scores.errors_at(threshold), level)
+}
+
+fn measurement(threshold: f64, errors: Errors, level: f64) -> Measurement {
+    Measurement {
+        threshold,
+        errors,
+        rates: rates::clopper_pearson(&errors, level),
+        opposite: rates::clopper_pearson_opposite(&errors, level),
+    }
+}
+
+fn best_in_band(scores: &Scores, statistic: &Statistic, band: &Simultaneous) -> Measurement {
+    let best = best_threshold(scores, statistic, &|errors| band.at(errors));
+    Measurement {
+        threshold: best.threshold,
+        errors: best.errors,
+        rates: band.at(&best.errors),
+        opposite: band.opposite(&best.errors),
+    }
+}
+
+/// The largest v with 2 mean_j p_j(v) <= level, from below.
+fn k_fold_value(measurements: &[Measurement], statistic: &Statistic, level: f64) -> f64 {
+    let average = |value: f64| {
+        let sum: f64 = measurements.iter().map(|m| p_value(&m.errors, statistic, value)).sum();
+        2.0 * sum / measurements.len() as f64
+    };
+    if !(average(0.0) <= level) {
+        return 0.0;
+    }
+    let (mut shown, mut beyond) = (0.0, 1.0);
+    while average(beyond) <= level {
+        shown = beyond;
+        beyond *= 2.0;
+        if beyond > 1e6 {
+            return shown;
+        }
+    }
+    while beyond - shown > 1e-10 * beyond {
+        let middle = 0.5 * (shown + beyond);
+        if average(middle) <= level {
+            shown = middle;
+        } else {
+            beyond = middle;
+        }
+    }
+    shown
+}
+
+/// The smallest total level at which Clopper-Pearson at these counts shows more than `value`.
+///
+/// At level 2 a the ends are u with P(Bin(n0, u) <= FP) = a and l with P(Bin(n1, l) >= TP) = a.
+/// The bound equals `value` when l lies on the statistic's contour over u, so a is where the two
+/// tails agree along the contour: one falls in u, the other rises.
+pub(crate) fn p_value(errors: &Errors, statistic: &Statistic, value: f64) -> f64 {
+    statistic
+        .critical_true_positive_rates(value)
+        .iter()
+        .map(|contour| {
+            let tails = |rate: f64| {
+                let positives =
+                    binomial_log_tails(errors.false_positives, errors.nonmembers, rate).lower;
+                let critical = contour(rate).clamp(0.0, 1.0);
+                let negatives =
+                    binomial_log_at_least(errors.true_positives(), errors.members, critical);
+                (positives, negatives)
+            };
+            let observed = errors.false_positives as f64 / errors.nonmembers as f64;
+            let (mut low, mut high) = (observed, 1.0);
+            // The levels are at most 1/2 each only beyond the observed rate; at it the first
+            // tail is above 1/2, and a level of 1 shows nothing.
+            let mut ends = (tails(low), tails(high));
+            if ends.0.1 >= ends.0.0 {
+                return 1.0;
+            }
+            for _ in 0..60 {
+                let middle = 0.5 * (low + high);
+                let here = tails(middle);
+                if here.1 < here.0 {
+                    (low, ends.0) = (middle, here);
+                } else {
+                    (high, ends.1) = (middle, here);
+                }
+                // The common value lies between; the larger is the safe one.
+                if ends.0.0 - ends.1.0 < 1e-9 || high - low < 1e-15 * high {
+                    break;
+                }
+            }
+            (2.0 * ends.0.0.exp()).min(1.0)
+        })
+        .fold(1.0, f64::min)
+}

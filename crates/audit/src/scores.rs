@@ -1,0 +1,105 @@
+//! Scores of members and of non-members, sorted once; everything downstream counts in them.
+
+use crate::AuditError;
+
+/// Two sorted samples: what an attack gave to members and to non-members.
+///
+/// Larger means more likely a member. The test at a threshold says "member" when
+/// score >= threshold. Infinite scores are ordered like any other; NaN is refused.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scores {
+    members: Vec<f64>,
+    nonmembers: Vec<f64>,
+}
+
+/// The errors a test made: counts on both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Errors {
+    /// Non-members that were called members.
+    pub false_positives: u64,
+    /// All non-members.
+    pub nonmembers: u64,
+    /// Members that were called non-members.
+    pub false_negatives: u64,
+    /// All members.
+    pub members: u64,
+}
+
+impl Errors {
+    /// Members that were called members.
+    pub fn true_positives(&self) -> u64 {
+        self.members - self.false_negatives
+    }
+
+    /// Non-members that were called non-members.
+    pub fn true_negatives(&self) -> u64 {
+        self.nonmembers - self.false_positives
+    }
+}
+
+impl Scores {
+    /// Sorts both samples.
+    ///
+    /// # Errors
+    /// A side without scores, or a score that is not a number (named by its position).
+    ///
+    /// ```
+    /// let scores = audit::Scores::new(vec![2.0, 0.5], vec![0.0, 1.0, f64::NEG_INFINITY])?;
+    /// let errors = scores.errors_at(1.0);
+    /// assert_eq!((errors.false_positives, errors.false_negatives), (1, 1));
+    /// assert!(audit::Scores::new(vec![f64::NAN], vec![0.0]).is_err());
+    /// # Ok::<(), audit::AuditError>(())
+    /// ```
+    pub fn new(mut members: Vec<f64>, mut nonmembers: Vec<f64>) -> Result<Self, AuditError> {
+        for (side, values) in [("member", &members), ("non-member", &nonmembers)] {
+            if values.is_empty() {
+                return Err(AuditError::Scores(format!(
+                    "there is no {side} score; an audit compares members with non-members"
+                )));
+            }
+            if let Some(place) = values.iter().position(|score| score.is_nan()) {
+                return Err(AuditError::Scores(format!(
+                    "{side} score {} is not a number; remove it or give the attack a rule for it",
+                    place + 1
+                )));
+            }
+        }
+        // Minus zero equals zero in every comparison below; total_cmp would order them.
+        for score in members.iter_mut().chain(nonmembers.iter_mut()) {
+            *score += 0.0;
+        }
+        members.sort_unstable_by(f64::total_cmp);
+        nonmembers.sort_unstable_by(f64::total_cmp);
+        Ok(Self { members, nonmembers })
+    }
+
+    /// Both sides already sorted and free of NaN (a part of sorted scores is sorted).
+    pub(crate) fn from_sorted(members: Vec<f64>, nonmembers: Vec<f64>) -> Self {
+        Self { members, nonmembers }
+    }
+
+    /// Member scores in ascending order.
+    pub fn members(&self) -> &[f64] {
+        &self.members
+    }
+
+    /// Non-member scores in ascending order.
+    pub fn nonmembers(&self) -> &[f64] {
+        &self.nonmembers
+    }
+
+    /// The errors of the test score >= `threshold`.
+    pub fn errors_at(&self, threshold: f64) -> Errors {
+        Errors {
+            false_positives: at_least(&self.nonmembers, threshold),
+            nonmembers: self.nonmembers.len() as u64,
+            false_negatives: self.members.len() as u64 - at_least(&self.members, threshold),
+            members: self.members.len() as u64,
+        }
+    }
+}
+
+/// How many of the sorted values are >= threshold.
+pub(crate) fn at_least(sorted: &[f64], threshold: f64) -> u64 {
+    (sorted.len() - sorted.partition_point(|&value| value < threshold)) as u64
+}
