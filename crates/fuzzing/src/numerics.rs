@@ -22,7 +22,7 @@ pub fn numerics(data: &[u8]) -> usize {
     let false_positive_rate = bytes.parameter(1e-12, 1.0);
     let mut answered = 0;
     if let Ok(pair) = Composed::for_run(&run) {
-        answered += laws(&pair, delta, epsilon, false_positive_rate);
+        answered += laws(&pair, &run, delta, epsilon, false_positive_rate);
     }
     answered
 }
@@ -53,15 +53,17 @@ fn signed(bytes: &mut Bytes, low: f64, high: f64) -> f64 {
 }
 
 /// Holds the laws for one pair in both directions; returns how many quantities were answered.
-fn laws(pair: &dyn Pair, delta: f64, epsilon: f64, false_positive_rate: f64) -> usize {
+fn laws(pair: &dyn Pair, run: &Run, delta: f64, epsilon: f64, fpr: f64) -> usize {
     [OneWay::Remove, OneWay::Add]
         .into_iter()
-        .map(|way| one_way(pair, way, delta, epsilon, false_positive_rate))
+        .map(|way| {
+            let at = format!("{way:?}, {run:?}, delta {delta:e}, epsilon {epsilon:e}, fpr {fpr:e}");
+            one_way(pair, way, delta, epsilon, fpr, &at)
+        })
         .sum()
 }
 
-fn one_way(pair: &dyn Pair, way: OneWay, delta: f64, epsilon: f64, fpr: f64) -> usize {
-    let at = format!("{way:?}, delta {delta:e}, epsilon {epsilon:e}, fpr {fpr:e}");
+fn one_way(pair: &dyn Pair, way: OneWay, delta: f64, epsilon: f64, fpr: f64, at: &str) -> usize {
     let mut answered = 0;
     let mut keep = |answer: Result<Interval, AccountingError>, low: f64, high: f64, name: &str| {
         let interval = answer.ok()?;
@@ -80,7 +82,8 @@ fn one_way(pair: &dyn Pair, way: OneWay, delta: f64, epsilon: f64, fpr: f64) -> 
         );
     }
 
-    if let Some(bound) = keep(pair.epsilon(delta, way), 0.0, f64::INFINITY, "epsilon") {
+    let bound = keep(pair.epsilon(delta, way), 0.0, f64::INFINITY, "epsilon");
+    if let Some(bound) = bound.filter(|_| delta > 0.0 && delta < 1.0) {
         // delta(epsilon) falls: at the upper end it is at most the target, at the lower end
         // at least.
         if bound.upper.is_finite()
@@ -103,7 +106,8 @@ fn one_way(pair: &dyn Pair, way: OneWay, delta: f64, epsilon: f64, fpr: f64) -> 
 
     let power = keep(pair.tpr(fpr, way), 0.0, 1.0, "tpr");
     let missed = keep(pair.fnr(fpr, way), 0.0, 1.0, "fnr");
-    if let Some(power) = power {
+    // What is not a rate may be refused or answered, but it obeys no law.
+    if let Some(power) = power.filter(|_| (0.0..=1.0).contains(&fpr)) {
         assert!(power.upper >= fpr * (1.0 - SLACK), "tpr {power:?} is below a coin's ({at})");
         if let Some(profile) = profile {
             let most = epsilon.exp() * fpr + profile.upper;

@@ -1,0 +1,28 @@
+//! Runs the numerics target on many pseudo-random inputs without stopping at the first broken
+//! law: `survey [CASES] [SEED]` prints what broke and what was slow.
+#![allow(clippy::print_stdout)]
+
+use fuzzing::Pseudorandom;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+fn main() {
+    let mut numbers = std::env::args().skip(1).map(|word| word.parse::<u64>().expect("a number"));
+    let cases = numbers.next().unwrap_or(1000);
+    let mut words = Pseudorandom::new(numbers.next().unwrap_or(1));
+    let (mut broken, mut answered, mut times) = (0, 0, Vec::new());
+    for case in 0..cases {
+        let input = words.bytes(96);
+        let start = Instant::now();
+        match catch_unwind(AssertUnwindSafe(|| fuzzing::numerics(&input))) {
+            Ok(count) => answered += count,
+            Err(_) => broken += 1,
+        }
+        times.push((start.elapsed().as_secs_f64(), case));
+    }
+    times.sort_by(|one, other| other.0.total_cmp(&one.0));
+    println!("{cases} cases, {answered} answers, {broken} broken");
+    for (seconds, case) in times.iter().take(5) {
+        println!("case {case}: {seconds:.3} s");
+    }
+}
