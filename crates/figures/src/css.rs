@@ -30,8 +30,9 @@ pub(crate) const DARK: Tones = Tones {
     grid: "#2b3138",
 };
 
-const FONTS: &str = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,\
-                     'Liberation Sans',sans-serif";
+/// Faces with the widths of Helvetica first, because the layout counts on them.
+const FONTS: &str = "'Helvetica Neue',Helvetica,Arial,'Liberation Sans',Roboto,'Segoe UI',\
+                     system-ui,sans-serif";
 
 /// The rules for one figure.
 pub(crate) fn style(id: &str, theme: Theme, looks: &[Look]) -> String {
@@ -70,8 +71,9 @@ fn structure(id: &str) -> String {
         (".span", "fill-opacity:.10;stroke:none"),
         (".contour", "fill:none;stroke:#14181d;stroke-width:1.3px"),
         (".contour-halo", "fill:none;stroke:#fff;stroke-opacity:.55;stroke-width:3.2px"),
-        (".on-light", "fill:#14181d"),
-        (".on-dark", "fill:#fff"),
+        (".plate", "fill:#fff;fill-opacity:.85"),
+        (".pin-on-heat", "fill:#14181d;stroke:#fff;stroke-width:1.5px"),
+        (".leader-on-heat", "stroke:#14181d"),
         (".long-dash", "stroke-dasharray:10 4;stroke-linecap:butt"),
         (".dashed", "stroke-dasharray:5 3.5;stroke-linecap:butt"),
         (".dash-dot", "stroke-dasharray:8 3 1.5 3;stroke-linecap:butt"),
@@ -92,7 +94,8 @@ fn colouring(id: &str, tones: &Tones, looks: &[Look], dark: bool) -> String {
          #{id} .halo{{stroke:{background}}}\n\
          #{id} .grid{{stroke:{grid}}}\n\
          #{id} .axis,#{id} .minor{{stroke:{axis}}}\n\
-         #{id} .marker{{stroke:{background}}}\n"
+         #{id} .marker{{stroke:{background}}}\n\
+         #{id} .on-light{{fill:#14181d}}#{id} .on-dark{{fill:#fff}}\n"
     );
     let mut hues: Vec<_> = looks.iter().map(|look| look.hue).collect();
     hues.sort_by_key(|hue| name(*hue));

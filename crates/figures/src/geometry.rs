@@ -6,13 +6,13 @@ use crate::svg::number;
 /// Curves with more points than this are thinned.
 const DENSE: usize = 600;
 
-/// Keeps, of each run of points within half a pixel of width, the first, the last, the
+/// Keeps, of each run of points within a pixel of width, the first, the last, the
 /// highest and the lowest: the drawing looks the same and loses no extreme.
 pub(crate) fn thinned(points: &[Place]) -> Vec<Place> {
     if points.len() <= DENSE {
         return points.to_vec();
     }
-    let column = |place: &Place| (2.0 * place.0).floor();
+    let column = |place: &Place| place.0.floor();
     let mut kept = Vec::new();
     for run in points.chunk_by(|a, b| column(a) == column(b)) {
         let by_height = |a: &usize, b: &usize| run[*a].1.total_cmp(&run[*b].1);
@@ -163,7 +163,7 @@ mod tests {
         points[54_321].1 = 9.0;
         points[12_345].1 = -9.0;
         let kept = thinned(&points);
-        assert!(kept.len() <= 4 * 1001, "{}", kept.len());
+        assert!(kept.len() <= 4 * 501, "{}", kept.len());
         assert!(kept.contains(&points[54_321]) && kept.contains(&points[12_345]));
         assert_eq!((kept[0], kept[kept.len() - 1]), (points[0], points[99_999]));
         assert!(kept.windows(2).all(|pair| pair[0].0 <= pair[1].0));

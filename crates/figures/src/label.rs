@@ -64,8 +64,17 @@ pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     grouped
 }
 
-/// A number with up to three significant digits, for values written inside the plot.
+/// A number with up to three significant digits, without zeros at its end.
 pub(crate) fn short(value: f64) -> Label {
+    let label = three_digits(value);
+    if label.exponent.is_some() || !label.base.contains('.') {
+        return label;
+    }
+    Label::plain(label.base.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// A number with three significant digits, for values written beside each other.
+pub(crate) fn three_digits(value: f64) -> Label {
     let size = value.abs();
     if size == 0.0 {
         return Label::plain("0");
@@ -73,13 +82,7 @@ pub(crate) fn short(value: f64) -> Label {
     if (1e-3..1e6).contains(&size) {
         let exponent = size.log10().floor() as i32;
         let decimals = (2 - exponent).max(0) as usize;
-        let text = fixed(value, decimals);
-        let trimmed = if text.contains('.') {
-            text.trim_end_matches('0').trim_end_matches('.')
-        } else {
-            &text
-        };
-        return Label::plain(trimmed);
+        return Label::plain(fixed(value, decimals));
     }
     let exponent = size.log10().floor() as i32;
     let mantissa = value / 10f64.powi(exponent);

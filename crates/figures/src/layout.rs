@@ -95,7 +95,10 @@ fn attempt(figure: &Figure, options: &Options, at_ends: bool) -> Layout {
     let lines = |shown: bool, words: &str, size: f64| {
         if shown { text::wrap(words, size, inner) } else { Vec::new() }
     };
-    let title = lines(options.heading, &figure.title, TITLE.0 * BOLD);
+    let title = match options.heading {
+        true => text::wrap_evenly(&figure.title, TITLE.0 * BOLD, inner),
+        false => Vec::new(),
+    };
     let subtitle = lines(options.heading, figure.subtitle.as_deref().unwrap_or(""), BODY.0);
     let caption = lines(options.caption, &figure.caption, CAPTION.0);
     let footnotes: Vec<String> =
@@ -114,7 +117,7 @@ fn attempt(figure: &Figure, options: &Options, at_ends: bool) -> Layout {
     let x_label = text::wrap(&axis_title(&figure.x), BODY.0, 0.8 * inner);
     let mut below = 22.0 + x_label.len() as f64 * BODY.1 + MARGIN - 6.0;
     if !caption.is_empty() {
-        below += 6.0 + caption.len() as f64 * CAPTION.1;
+        below += 8.0 + caption.len() as f64 * CAPTION.1;
     }
     below += footnotes.len() as f64 * FOOT.1;
     let rows = match &figure.y.scale {
@@ -128,7 +131,7 @@ fn attempt(figure: &Figure, options: &Options, at_ends: bool) -> Layout {
     let y = axis_scale(figure, Which::Y);
     let y_ticks = match &figure.y.scale {
         Scale::Category(names) => named_ticks(names, 0.36 * width),
-        _ => ticks(&y, ((bottom - top) / 44.0) as usize, figure.y.format),
+        _ => ticks(&y, ((bottom - top) / 36.0) as usize, figure.y.format),
     };
     let y_label = text::shorten(&axis_title(&figure.y), BODY.0, bottom - top + 40.0);
     let mut left = MARGIN + widest(&y_ticks) + 8.0;

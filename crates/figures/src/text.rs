@@ -29,7 +29,7 @@ const HELVETICA: [u16; 95] = [
     556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
 ];
 
-/// System fonts are up to this much wider than Helvetica.
+/// Common faces are up to this much wider than Helvetica.
 const ALLOWANCE: f64 = 1.07;
 
 /// About how wide a text is; rather too wide than too narrow.
@@ -48,11 +48,32 @@ fn character_width(character: char) -> u16 {
     }
 }
 
+/// The parts between which a line may end: not at a no-break space, and not beside a sign
+/// of relation, so that "ε = 8" stays together.
+fn words(text: &str) -> Vec<String> {
+    const SIGNS: [&str; 9] =
+        ["=", "<", ">", "\u{2264}", "\u{2265}", "\u{2248}", "\u{d7}", "/", "\u{b1}"];
+    let mut words: Vec<String> = Vec::new();
+    let mut after_sign = false;
+    for part in text.split(|c: char| c.is_whitespace() && c != '\u{a0}').filter(|p| !p.is_empty()) {
+        let sign = SIGNS.contains(&part);
+        match words.last_mut() {
+            Some(word) if sign || after_sign => {
+                word.push(' ');
+                word.push_str(part);
+            }
+            _ => words.push(part.to_string()),
+        }
+        after_sign = sign;
+    }
+    words
+}
+
 /// Breaks a text into lines at spaces; a word wider than a line is broken anywhere.
 pub(crate) fn wrap(text: &str, size: f64, limit: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
-    for word in text.split_whitespace() {
+    for word in words(text) {
         let longer = if line.is_empty() { word.to_string() } else { format!("{line} {word}") };
         if width(&longer, size) <= limit {
             line = longer;
@@ -74,6 +95,22 @@ pub(crate) fn wrap(text: &str, size: f64, limit: f64) -> Vec<String> {
         lines.push(line);
     }
     lines
+}
+
+/// Like `wrap`, with lines of about the same length.
+pub(crate) fn wrap_evenly(text: &str, size: f64, limit: f64) -> Vec<String> {
+    let mut best = wrap(text, size, limit);
+    // Few lines are worth it, and a long text need not be wrapped again and again.
+    if (2..=6).contains(&best.len()) {
+        for part in (55..100).step_by(3).rev() {
+            let lines = wrap(text, size, limit * f64::from(part) / 100.0);
+            if lines.len() > best.len() {
+                break;
+            }
+            best = lines;
+        }
+    }
+    best
 }
 
 /// The text, or as much of its beginning as fits before an ellipsis.
@@ -108,6 +145,8 @@ mod tests {
         assert!(lines.len() > 2);
         assert!(lines.iter().all(|line| width(line, 12.0) <= 90.0));
         assert_eq!(lines.join(" "), text);
+        let lines = wrap("the claim: \u{3b5} = 4", 12.0, 70.0);
+        assert_eq!(lines, ["the claim:", "\u{3b5} = 4"]);
         let broken = wrap("incomprehensibilities", 12.0, 40.0);
         assert!(broken.len() > 2);
         assert_eq!(broken.concat(), "incomprehensibilities");

@@ -124,7 +124,8 @@ fn quantiles(scale: &AxisScale, room: usize, format: TickFormat) -> Vec<Tick> {
     let in_sight =
         |value: f64| scale.unit(value).is_some_and(|unit| (-1e-9..=1.0 + 1e-9).contains(&unit));
     let powers = (1..=15).filter(|k| in_sight(10f64.powi(-k)) || in_sight(1.0 - 10f64.powi(-k)));
-    let stride = (2 * powers.count() + 1).div_ceil(room).max(1) as i32;
+    // Quantiles leave more room between the tails than even spacing would.
+    let stride = (2 * powers.count() + 1).div_ceil(room + room / 3).max(1) as i32;
     let mut ticks = Vec::new();
     for k in 1..=15 {
         let tail = 10f64.powi(-k);

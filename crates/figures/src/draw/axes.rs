@@ -5,13 +5,12 @@ use crate::layout::BODY;
 use crate::svg::{Anchor, number};
 use crate::text::escape;
 use crate::ticks::Tick;
-use vocabulary::figure::{Mark, Scale};
+use vocabulary::figure::Scale;
 
 impl Canvas<'_> {
     /// Lines at the labelled ticks; a heat map covers them, so it has none.
     pub(super) fn draw_grid(&mut self) {
-        let heat = |series: &vocabulary::figure::Series| matches!(series.mark, Mark::Heat(_));
-        if self.figure.series.iter().any(heat) {
+        if self.has_heat() {
             return;
         }
         let frame = &self.layout.frame;

@@ -1,6 +1,6 @@
 //! Contour lines of a grid by marching squares, joined into curves.
 //!
-//! Values stand at the centres of cells; a rim with the same values is added at the outer
+//! Values stand at the centres of cells; a rim of extrapolated values is added at the outer
 //! edges, so that contours reach the frame.
 
 use crate::frame::Place;
@@ -14,12 +14,20 @@ pub(super) fn contour(
     y: &[Option<f64>],
 ) -> Vec<Vec<Place>> {
     let (Some(x), Some(y)) = (centres(x), centres(y)) else { return Vec::new() };
-    let value = |row: usize, column: usize| {
-        let row = row.saturating_sub(1).min(y.len().saturating_sub(3));
-        let column = column.saturating_sub(1).min(x.len().saturating_sub(3));
-        let value = *heat.values.get(row)?.get(column)?;
-        value.filter(|value| value.is_finite())
-    };
+    let columns = x.len() - 2;
+    let rows = heat.values.iter().take(y.len() - 2);
+    let rows: Vec<Vec<Option<f64>>> = rows
+        .map(|row| {
+            let cells = (0..columns).map(|column| row.get(column).copied().flatten());
+            let cells: Vec<_> = cells.map(|cell| cell.filter(|v| v.is_finite())).collect();
+            with_rim(&cells, |a, b| Some(extrapolated((*a)?, *b)))
+        })
+        .collect();
+    let grid = with_rim(&rows, |a, b| {
+        let pairs = a.iter().zip(b);
+        pairs.map(|(a, b)| Some(extrapolated((*a)?, *b))).collect()
+    });
+    let value = |row: usize, column: usize| *grid.get(row)?.get(column)?;
     let mut segments = Vec::new();
     for row in 0..y.len() - 1 {
         for column in 0..x.len() - 1 {
@@ -33,6 +41,22 @@ pub(super) fn contour(
         }
     }
     joined(segments)
+}
+
+/// A list with an item more at each end, made from the two nearest.
+fn with_rim<T: Clone>(items: &[T], outside: impl Fn(&T, &T) -> T) -> Vec<T> {
+    let Some((first, last)) = items.first().zip(items.last()) else { return Vec::new() };
+    let second = items.get(1).unwrap_or(first);
+    let before_last = items.len().checked_sub(2).map_or(last, |index| &items[index]);
+    let mut rimmed = vec![outside(first, second)];
+    rimmed.extend_from_slice(items);
+    rimmed.push(outside(last, before_last));
+    rimmed
+}
+
+/// The value half a cell beyond a centre, on the line through the next one.
+fn extrapolated(here: f64, next: Option<f64>) -> f64 {
+    next.map_or(here, |next| here + 0.5 * (here - next))
 }
 
 /// Where the level crosses the sides of one square: two places, or four at a saddle, which

@@ -1,15 +1,16 @@
-//! Heat maps: cells of equal colour in a row are one rectangle; contours and numbers on
+//! Heat maps: cells of equal colour are one path, and one rectangle in a row; contours and numbers on
 //! top; a colour bar beside.
 
 use super::Canvas;
 use super::contour::contour;
 use crate::frame::{Place, Rect};
-use crate::geometry::path;
+use crate::geometry::{clipped, path};
 use crate::label;
 use crate::layout::{TICK, bar_ticks, first_heat};
 use crate::ramp::{Colouring, hex, is_dark};
 use crate::svg::{Anchor, number};
 use crate::text::escape;
+use std::collections::BTreeMap;
 use vocabulary::figure::Heat;
 
 impl Canvas<'_> {
@@ -24,7 +25,7 @@ impl Canvas<'_> {
         let down = sparse(y.len(), area.height());
         let along = sparse(x.len(), area.width());
 
-        self.svg.raw(r#"<g shape-rendering="crispEdges">"#);
+        let mut paths: BTreeMap<u32, String> = BTreeMap::new();
         for (row, values) in heat.values.iter().enumerate().step_by(down) {
             let (Some(top), Some(bottom)) = (edge(&y, row), edge(&y, row + down)) else { continue };
             let mut run: Option<(u32, f64, f64)> = None;
@@ -46,12 +47,19 @@ impl Canvas<'_> {
             }
             rectangles.extend(run);
             for (step, from, to) in rectangles {
-                let fill = format!(r#"fill="{}""#, hex(colouring.colour(step)));
-                let held = |x: f64| x.clamp(area.left - 2.0, area.right + 2.0);
-                let level = |y: f64| y.clamp(area.top - 2.0, area.bottom + 2.0);
-                let corners = ((held(from), level(top)), (held(to), level(bottom)));
-                self.svg.rectangle(&fill, corners.0, corners.1);
+                // Whole pixels, so that neighbours meet without a seam.
+                let held = |x: f64| x.clamp(area.left - 2.0, area.right + 2.0).round();
+                let level = |y: f64| y.clamp(area.top - 2.0, area.bottom + 2.0).round();
+                let (from, to, top, bottom) = (held(from), held(to), level(top), level(bottom));
+                let (wide, high) = (number(to - from), number(bottom - top));
+                let data = paths.entry(step).or_default();
+                *data += &format!("M{from} {top}h{wide}v{high}H{from}z");
             }
+        }
+        self.svg.raw(r#"<g shape-rendering="crispEdges">"#);
+        for (step, data) in paths {
+            let fill = hex(colouring.colour(step));
+            self.svg.raw(&format!(r#"<path fill="{fill}" d="{data}"/>"#));
         }
         self.svg.raw("</g>");
         if heat.print_values {
@@ -77,7 +85,7 @@ impl Canvas<'_> {
                     continue;
                 };
                 let Some(step) = colouring.step(*value) else { continue };
-                let label = label::short(*value);
+                let label = label::three_digits(*value);
                 if (right - left).abs() < label.width(TICK) + 4.0 || (b - a).abs() < 14.0 {
                     continue;
                 }
@@ -87,13 +95,18 @@ impl Canvas<'_> {
                     "value on-light"
                 };
                 let at = (0.5 * (left + right), 0.5 * (a + b) + 3.9);
+                if !self.layout.frame.area.contains(at) {
+                    continue;
+                }
                 self.svg.text_markup(class, at, Anchor::Middle, &label.markup());
             }
         }
     }
 
     fn draw_contour(&mut self, heat: &Heat, level: f64, x: &[Option<f64>], y: &[Option<f64>]) {
+        let near = self.layout.frame.area.grown(2.0);
         let curves = contour(heat, level, x, y);
+        let curves: Vec<_> = curves.iter().flat_map(|curve| clipped(curve, &near)).collect();
         let data: String = curves.iter().map(|curve| path(curve)).collect();
         self.svg.path("contour-halo", &data);
         self.svg.path("contour", &data);
@@ -110,13 +123,15 @@ impl Canvas<'_> {
         let best = self.clutter.best(&boxes, &self.layout.frame.area);
         self.clutter.add_box(boxes[best]);
         let area = boxes[best];
-        self.svg.rectangle(
-            r##"rx="3" fill="#fff" fill-opacity=".82""##,
-            (area.left, area.top),
-            (area.right, area.bottom),
-        );
+        self.draw_plate(&area);
         let at = (places[best].0, places[best].1 + 3.9);
         self.svg.text_markup("value on-light", at, Anchor::Middle, &label.markup());
+    }
+
+    /// A pale ground for words on coloured cells.
+    pub(super) fn draw_plate(&mut self, area: &Rect) {
+        let corners = ((area.left, area.top), (area.right, area.bottom));
+        self.svg.rectangle(r#"class="plate" rx="3""#, corners.0, corners.1);
     }
 
     pub(super) fn draw_colour_bar(&mut self) {

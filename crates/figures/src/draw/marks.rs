@@ -8,7 +8,7 @@ use crate::layout::TICK;
 use crate::palette::{Look, Shape, name};
 use crate::svg::{Anchor, number};
 use crate::text::{self, escape};
-use vocabulary::figure::{Bar, Mark, Measurement, Orientation, Point, Range, Rung};
+use vocabulary::figure::{Bar, Hue, Mark, Measurement, Orientation, Point, Range, Rung};
 
 /// The length of the arrow of a one-sided interval.
 const ARROW: f64 = 26.0;
@@ -94,7 +94,11 @@ impl Canvas<'_> {
 
     /// A marker with a rim in the colour of the background, so that neighbours stay apart.
     pub(super) fn draw_marker(&mut self, (x, y): Place, look: &Look) {
-        let class = format!("marker fill-{}", name(look.hue));
+        let class = if self.has_heat() && look.hue == Hue::Ink {
+            "pin-on-heat".to_string()
+        } else {
+            format!("marker fill-{}", name(look.hue))
+        };
         let polygon = |corners: [Place; 4]| {
             let corners = corners.map(|(dx, dy)| (x + dx, y + dy));
             path(&corners) + "Z"
@@ -214,11 +218,11 @@ impl Canvas<'_> {
                     }
                     outline += &format!("V{}H{}", number(to.1), number(to.0));
                     end = Some((to.0, from.1));
-                    self.clutter.add_curve(&[(from.0, to.1), to]);
+                    self.clutter.add_curve(&[from, (from.0, to.1), to]);
                 }
                 Orientation::Horizontal => {
                     outline += &path(&[from, (to.0, from.1), to, (from.0, to.1)]);
-                    self.clutter.add_curve(&[(to.0, from.1), to]);
+                    self.clutter.add_curve(&[from, (to.0, from.1), to, (from.0, to.1)]);
                 }
             }
         }
@@ -297,7 +301,8 @@ fn whisker((x, y): Place, from: f64, to: f64, area: &Rect, orientation: Orientat
     let (near, far) = (from.min(to), from.max(to));
     match orientation {
         Orientation::Vertical => {
-            let (top, bottom) = (near.max(area.top), far.min(area.bottom));
+            let (top, bottom) =
+                (near.clamp(area.top, area.bottom), far.clamp(area.top, area.bottom));
             let mut data = path(&[(x, top), (x, bottom)]);
             for end in [near, far] {
                 if (area.top..=area.bottom).contains(&end) {
@@ -307,7 +312,8 @@ fn whisker((x, y): Place, from: f64, to: f64, area: &Rect, orientation: Orientat
             data
         }
         Orientation::Horizontal => {
-            let (left, right) = (near.max(area.left), far.min(area.right));
+            let (left, right) =
+                (near.clamp(area.left, area.right), far.clamp(area.left, area.right));
             let mut data = path(&[(left, y), (right, y)]);
             for end in [near, far] {
                 if (area.left..=area.right).contains(&end) {

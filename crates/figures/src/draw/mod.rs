@@ -30,6 +30,13 @@ pub(crate) struct Canvas<'a> {
     clip: String,
 }
 
+impl Canvas<'_> {
+    /// Cells have the same colours in light and dark, so that words on them do too.
+    fn has_heat(&self) -> bool {
+        crate::layout::first_heat(self.figure).is_some()
+    }
+}
+
 /// Draws a figure as a self-contained SVG document. The same input gives the same bytes.
 ///
 /// ```

@@ -2,20 +2,22 @@
 //! a few places.
 
 use super::Canvas;
-use crate::frame::{Place, Rect};
+use crate::frame::{Frame, Place, Rect};
 use crate::geometry::path;
 use crate::layout::BODY;
 use crate::palette::name;
 use crate::svg::Anchor;
 use crate::text;
-use vocabulary::figure::{Mark, Orientation, Point};
+use vocabulary::figure::{Mark, Orientation, Point, Series};
 
 const LINE: f64 = 15.0;
-/// Longer notes at pins are broken.
-const LONGEST: f64 = 190.0;
+/// Longer notes are broken, at the first width or, where that is less crowded, at the second.
+const LONGEST: [f64; 2] = [190.0, 105.0];
 
 /// A block of lines that stands somewhere.
+#[derive(Clone)]
 struct Block {
+    lines: Vec<String>,
     anchor: Anchor,
     /// Baseline of the first line.
     at: Place,
@@ -27,51 +29,26 @@ impl Canvas<'_> {
         self.draw_colour_bar();
         let area = self.layout.frame.area;
         for (index, series) in self.figure.series.iter().enumerate() {
-            if series.label.trim().is_empty() {
-                continue;
-            }
-            let frame = &self.layout.frame;
-            let lines = text::wrap(&series.label, BODY.0, LONGEST.min(area.width() - 16.0));
-            let candidates = match &series.mark {
-                Mark::Rule { orientation, at } => rule_places(
-                    &lines,
-                    *orientation,
-                    match orientation {
-                        Orientation::Horizontal => frame.y(*at),
-                        Orientation::Vertical => frame.x(*at),
-                    },
-                    &area,
-                ),
-                Mark::Span { orientation, from, to } => match orientation {
-                    Orientation::Horizontal => {
-                        let top = frame.y_far(*from).zip(frame.y_far(*to)).map(|(a, b)| a.min(b));
-                        rule_places(
-                            &lines,
-                            *orientation,
-                            top.map(|y| y.max(area.top) + 18.0),
-                            &area,
-                        )
-                    }
-                    Orientation::Vertical => {
-                        let left = frame.x_far(*from).zip(frame.x_far(*to)).map(|(a, b)| a.min(b));
-                        rule_places(&lines, *orientation, left.map(|x| x.max(area.left)), &area)
-                    }
-                },
-                Mark::Pin(point) => pin_places(&lines, frame.place(point), &area),
-                _ => continue,
-            };
+            let candidates = candidates(series, &self.layout.frame);
             if candidates.is_empty() {
                 continue;
             }
-            let boxes: Vec<Rect> = candidates.iter().map(|block| block.area).collect();
+            let boxes: Vec<Rect> = candidates.iter().map(|block| block.area.grown(3.0)).collect();
             let block = &candidates[self.clutter.best(&boxes, &area)];
             self.clutter.add_box(block.area);
             let hue = name(self.looks[index].hue);
+            let heat = self.has_heat();
             if let Mark::Pin(point) = &series.mark {
-                self.draw_leader(point, &block.area, hue);
+                let colour = if heat { "leader-on-heat".into() } else { format!("stroke-{hue}") };
+                self.draw_leader(point, &block.area, &format!("leader {colour}"));
             }
-            let class = format!("halo text-{hue}");
-            for (row, line) in lines.iter().enumerate() {
+            let class = if heat {
+                self.draw_plate(&block.area.grown(2.5));
+                "on-light".to_string()
+            } else {
+                format!("halo text-{hue}")
+            };
+            for (row, line) in block.lines.iter().enumerate() {
                 let at = (block.at.0, block.at.1 + row as f64 * LINE);
                 self.svg.text(&class, at, block.anchor, line);
             }
@@ -79,15 +56,61 @@ impl Canvas<'_> {
     }
 
     /// A hairline from a pin to words that stand apart from it.
-    fn draw_leader(&mut self, point: &Point, area: &Rect, hue: &str) {
+    fn draw_leader(&mut self, point: &Point, area: &Rect, class: &str) {
         let Some((x, y)) = self.layout.frame.place(point) else { return };
         let near = (x.clamp(area.left, area.right), y.clamp(area.top, area.bottom));
         let (dx, dy) = (near.0 - x, near.1 - y);
         let distance = dx.hypot(dy);
         if distance > 14.0 {
             let start = (x + 5.5 * dx / distance, y + 5.5 * dy / distance);
-            self.svg.path(&format!("leader stroke-{hue}"), &path(&[start, near]));
+            self.svg.path(class, &path(&[start, near]));
         }
+    }
+}
+
+/// Where the name of a series may stand inside the plot; nowhere for most.
+fn candidates(series: &Series, frame: &Frame) -> Vec<Block> {
+    let area = &frame.area;
+    let breakings = LONGEST
+        .map(|longest| text::wrap_evenly(&series.label, BODY.0, longest.min(area.width() - 16.0)));
+    let lines = &breakings[0];
+    if lines.is_empty() {
+        return Vec::new();
+    }
+    let inside =
+        |from: f64, to: f64, place: &dyn Fn(f64) -> Option<f64>| Some(place(from)?.min(place(to)?));
+    match &series.mark {
+        Mark::Rule { orientation, at } => {
+            let place = match orientation {
+                Orientation::Horizontal => frame.y(*at),
+                Orientation::Vertical => frame.x(*at),
+            };
+            rule_places(lines, *orientation, place, area)
+        }
+        Mark::Span { orientation, from, to } => {
+            let place = match orientation {
+                Orientation::Horizontal => inside(*from, *to, &|value| frame.y_far(value))
+                    .map(|top| top.max(area.top) + 18.0),
+                Orientation::Vertical => {
+                    inside(*from, *to, &|value| frame.x_far(value)).map(|left| left.max(area.left))
+                }
+            };
+            // After the edge, that is: inside of the span.
+            rule_places(lines, *orientation, place, area)
+                .into_iter()
+                .filter(|block| match orientation {
+                    Orientation::Horizontal => true,
+                    Orientation::Vertical => block.anchor == Anchor::Start,
+                })
+                .collect()
+        }
+        Mark::Pin(point) => {
+            let place = frame.place(point);
+            let broken = (breakings[1] != breakings[0]).then(|| &breakings[1]);
+            let ways = std::iter::once(lines).chain(broken);
+            ways.flat_map(|lines| pin_places(lines, place, area)).collect()
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -105,7 +128,7 @@ fn block(lines: &[String], anchor: Anchor, at: Place) -> Block {
         top: at.1 - 10.0,
         bottom: at.1 + 3.0 + (lines.len() - 1) as f64 * LINE,
     };
-    Block { anchor, at, area }
+    Block { lines: lines.to_vec(), anchor, at, area }
 }
 
 /// Beside a rule, at both ends and in between.

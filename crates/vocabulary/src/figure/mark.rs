@@ -1,7 +1,17 @@
 //! What a series can be.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// A number; `null`, as which JSON holds what is not finite, is NaN.
+fn or_gap<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
+}
+
+fn or_gaps<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
+    let numbers = Vec::<Option<f64>>::deserialize(deserializer)?;
+    Ok(numbers.into_iter().map(|number| number.unwrap_or(f64::NAN)).collect())
+}
 
 /// The geometry of a series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -16,10 +26,23 @@ pub enum Mark {
     /// The area between two curves, each with its own points.
     Band { lower: Vec<Point>, upper: Vec<Point> },
     /// A line across the whole figure.
-    Rule { orientation: Orientation, at: f64 },
+    Rule {
+        orientation: Orientation,
+        #[serde(deserialize_with = "or_gap")]
+        #[schemars(with = "Option<f64>")]
+        at: f64,
+    },
     /// A shaded stretch across the whole figure. A vertical span covers an interval of the
     /// horizontal axis, as a vertical rule is a point of it.
-    Span { orientation: Orientation, from: f64, to: f64 },
+    Span {
+        orientation: Orientation,
+        #[serde(deserialize_with = "or_gap")]
+        #[schemars(with = "Option<f64>")]
+        from: f64,
+        #[serde(deserialize_with = "or_gap")]
+        #[schemars(with = "Option<f64>")]
+        to: f64,
+    },
     /// A point that the label speaks about.
     Pin(Point),
     /// A histogram or bars. Vertical bars stand on the horizontal axis.
@@ -72,7 +95,11 @@ impl From<(f64, f64)> for Point {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Range {
+    #[serde(deserialize_with = "or_gap")]
+    #[schemars(with = "Option<f64>")]
     pub lower: f64,
+    #[serde(deserialize_with = "or_gap")]
+    #[schemars(with = "Option<f64>")]
     pub upper: f64,
 }
 
@@ -107,10 +134,17 @@ impl Measurement {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bar {
+    #[serde(deserialize_with = "or_gap")]
+    #[schemars(with = "Option<f64>")]
     pub from: f64,
+    #[serde(deserialize_with = "or_gap")]
+    #[schemars(with = "Option<f64>")]
     pub to: f64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_gap")]
+    #[schemars(with = "Option<f64>")]
     pub base: f64,
+    #[serde(deserialize_with = "or_gap")]
+    #[schemars(with = "Option<f64>")]
     pub value: f64,
 }
 
@@ -166,13 +200,18 @@ impl Rung {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Heat {
+    #[serde(deserialize_with = "or_gaps")]
+    #[schemars(with = "Vec<Option<f64>>")]
     pub x_edges: Vec<f64>,
+    #[serde(deserialize_with = "or_gaps")]
+    #[schemars(with = "Vec<Option<f64>>")]
     pub y_edges: Vec<f64>,
     pub values: Vec<Vec<Option<f64>>>,
     #[serde(default)]
     pub colours: ColourScale,
     /// Values at which a contour line is drawn.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "or_gaps")]
+    #[schemars(with = "Vec<Option<f64>>")]
     pub contours: Vec<f64>,
     /// Whether the value is written in its cell where there is room.
     #[serde(default)]
@@ -203,5 +242,9 @@ pub enum Ramp {
     #[default]
     Sequential,
     /// Two colours that meet in white at a value that means "no difference".
-    Diverging { centre: f64 },
+    Diverging {
+        #[serde(deserialize_with = "or_gap")]
+        #[schemars(with = "Option<f64>")]
+        centre: f64,
+    },
 }
