@@ -4,12 +4,12 @@
 //! peak memory of this process. Everything runs on one thread.
 #![allow(clippy::print_stdout)]
 
-use accounting::pairs::Composed;
-use accounting::{AccountingError, OneWay, Pair};
+use accounting::pairs::{BinomialGaussian, Composed};
+use accounting::{AccountingError, OneWay, Pair, Solution, Target, Unknown, calibrate};
 use std::fs::read_to_string;
 use std::hint::black_box;
 use std::time::Instant;
-use vocabulary::{Interval, Run};
+use vocabulary::{Interval, LensName, Run};
 
 type Answer = Result<Interval, AccountingError>;
 
@@ -21,6 +21,12 @@ fn main() {
     match (what, numbers.as_slice()) {
         ("epsilon", &[sigma, rate, steps, delta]) => {
             report(|| epsilon(black_box(sigma), rate, steps, delta));
+        }
+        ("calibrate", &[target, delta, rate, steps]) => {
+            report(|| noise(black_box(target), delta, rate, steps));
+        }
+        ("heuristic", &[sigma, rate, steps, delta]) => {
+            report(|| heuristic(black_box(sigma), rate, steps, delta));
         }
         ("sweep", &[steps, delta]) => report(|| sweep(black_box(steps), delta)),
         ("tpr", &[sigma, rate, steps, fpr]) => {
@@ -46,6 +52,23 @@ fn epsilon(sigma: f64, rate: f64, steps: f64, delta: f64) -> Answer {
 fn power(sigma: f64, rate: f64, steps: f64, fpr: f64) -> Answer {
     let pair = Composed::for_run(&run(sigma, rate, steps))?;
     both(|way| pair.tpr(fpr, way))
+}
+
+/// The last iterate's epsilon under the linear heuristic.
+fn heuristic(sigma: f64, rate: f64, steps: f64, delta: f64) -> Answer {
+    let pair = BinomialGaussian::for_run(&run(sigma, rate, steps))?;
+    both(|way| pair.epsilon(delta, way))
+}
+
+/// The noise multiplier for an epsilon; the safe side is the solution itself.
+fn noise(epsilon: f64, delta: f64, rate: f64, steps: f64) -> Answer {
+    let target = Target::Epsilon { epsilon, delta };
+    let unknown = Unknown::NoiseMultiplier;
+    let answer = calibrate(&run(1.0, rate, steps), unknown, &target, LensName::Composition, &[])?;
+    match answer.solution {
+        Solution::NoiseMultiplier(sigma) => Ok(Interval::exact(sigma)),
+        other => unreachable!("asked for noise, answered {other:?}"),
+    }
 }
 
 /// The grid of the sweep: 20 noise multipliers from 0.6 to 5, 20 sample rates from 1e-3 to 0.1.
