@@ -122,23 +122,38 @@ fn claims(
     for direction in directions(view, questions) {
         for delta in &questions.deltas {
             let at = At { delta: Some(*delta), ..At::default() };
-            claims.push(maker.claim(Quantity::Epsilon, at, direction, view.epsilon(*delta, direction)?));
+            claims.push(maker.claim(
+                Quantity::Epsilon,
+                at,
+                direction,
+                view.epsilon(*delta, direction)?,
+            ));
         }
         for epsilon in &questions.epsilons {
             let at = At { epsilon: Some(*epsilon), ..At::default() };
-            claims.push(maker.claim(Quantity::Delta, at, direction, view.delta(*epsilon, direction)?));
+            claims.push(maker.claim(
+                Quantity::Delta,
+                at,
+                direction,
+                view.delta(*epsilon, direction)?,
+            ));
         }
     }
     let both = Direction::Both;
     claims.push(maker.claim(Quantity::Advantage, At::default(), both, view.advantage()?));
     claims.push(maker.claim(Quantity::BayesSecurity, At::default(), both, view.bayes_security()?));
-    let mut optional = |quantity: Quantity, at: At, direction, answer: Result<Interval>| match answer {
-        Ok(interval) => claims.push(maker.claim(quantity, at, direction, interval)),
-        Err(AccountingError::Unsupported(_)) => {}
-        Err(error) => {
-            warnings.push(format!("{} of {} is left out: {error}", quantity.as_str(), lens.name));
-        }
-    };
+    let mut optional =
+        |quantity: Quantity, at: At, direction, answer: Result<Interval>| match answer {
+            Ok(interval) => claims.push(maker.claim(quantity, at, direction, interval)),
+            Err(AccountingError::Unsupported(_)) => {}
+            Err(error) => {
+                warnings.push(format!(
+                    "{} of {} is left out: {error}",
+                    quantity.as_str(),
+                    lens.name
+                ));
+            }
+        };
     for delta in &questions.deltas {
         let at = At { delta: Some(*delta), ..At::default() };
         optional(Quantity::Mu, at, both, view.mu(*delta, both));

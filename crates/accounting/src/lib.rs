@@ -1,10 +1,21 @@
 //! A run of DP-SGD is looked at through lenses; each lens turns the run into a *pair* of
 //! distributions that dominate what an attacker sees with and without the record, and the
 //! pair into claims.
+//!
+//! ```text
+//! Run -> lenses -> pairs -> directions -> account, calibrate, curve, compare
+//! ```
 
+mod account;
+mod calibrate;
 pub mod directions;
+pub mod domain;
 mod error;
+pub mod lenses;
+mod mismatch;
 pub mod pairs;
 
+pub use account::{DEFAULT_FPRS, Questions, account};
+pub use calibrate::{Calibration, Solution, Target, Unknown, calibrate};
 pub use error::AccountingError;
 pub use pairs::{OneWay, Pair};

@@ -118,6 +118,8 @@ pub enum Quantity {
     Advantage,
     BayesSecurity,
     Reconstruction,
+    /// Of the best attacker who tells two secrets apart, one of which has the stated prior.
+    AttackAccuracy,
 }
 
 impl Quantity {
@@ -130,6 +132,7 @@ impl Quantity {
             Self::Advantage => "advantage",
             Self::BayesSecurity => "bayes-security",
             Self::Reconstruction => "reconstruction",
+            Self::AttackAccuracy => "attack-accuracy",
         }
     }
 

@@ -17,85 +17,134 @@ pub(crate) struct Sample {
     pub(crate) y: Interval,
 }
 
-/// Minimises a convex function over `[low, high]`, `low < high`, to about `tolerance` relative,
-/// in a dozen evaluations: golden section and parabolas on the logarithm of x, then two close
-/// neighbours of the minimum to certify it.
+/// Minimises a convex function over `[low, high]`, `0 < low < high`: Brent's golden section with
+/// parabolas on the logarithm of x, then neighbours of the minimum at several distances, from
+/// which convexity certifies it. Some forty evaluations.
+///
+/// Gives the best x and the enclosure of the minimum.
 pub(crate) fn minimise(
-    mut function: impl FnMut(f64) -> Result<Interval>,
+    function: impl FnMut(f64) -> Result<Interval>,
     low: f64,
     high: f64,
 ) -> Result<(f64, Interval)> {
-    let mut samples = Vec::with_capacity(24);
+    minimise_from(function, low, high, f64::NAN)
+}
+
+/// As [`minimise`], beginning at a guess (which decides nothing but the speed).
+pub(crate) fn minimise_from(
+    mut function: impl FnMut(f64) -> Result<Interval>,
+    low: f64,
+    high: f64,
+    guess: f64,
+) -> Result<(f64, Interval)> {
+    let mut samples: Vec<Sample> = Vec::with_capacity(64);
     let mut at = |x: f64, samples: &mut Vec<Sample>| -> Result<f64> {
         let y = function(x)?;
-        let index = samples.partition_point(|sample: &Sample| sample.x < x);
-        samples.insert(index, Sample { x, y });
+        let index = samples.partition_point(|sample| sample.x < x);
+        if samples.get(index).is_none_or(|sample| sample.x != x) {
+            samples.insert(index, Sample { x, y });
+        }
         Ok(y.value)
     };
     at(low, &mut samples)?;
     at(high, &mut samples)?;
-    let (bottom, top) = (low.ln(), high.ln());
-    at((0.5 * (bottom + top)).exp(), &mut samples)?;
-    let scale = (top - bottom).max(1e-300);
-    for _ in 0..40 {
-        let best = best_index(&samples);
-        let left = samples[best.saturating_sub(1)].x.ln();
-        let right = samples[(best + 1).min(samples.len() - 1)].x.ln();
-        let centre = samples[best].x.ln();
-        // Closer than this the parabola is flat to the last digits of the function.
-        if right - left < 2e-6 * scale.min(1.0) {
+    const GOLDEN: f64 = 0.381_966_011_250_105;
+    let (mut left, mut right) = (low.ln(), high.ln());
+    let mut best =
+        if guess > low && guess < high { guess.ln() } else { left + GOLDEN * (right - left) };
+    let mut best_value = at(best.exp(), &mut samples)?;
+    let (mut second, mut third) = ((best, best_value), (best, best_value));
+    let (mut step, mut before) = (0.0_f64, 0.0_f64);
+    if guess > low && guess < high {
+        // Two points around a good guess make the first parabola; Brent alone would first cut
+        // the range by golden sections.
+        for side in [-0.2, 0.2] {
+            let next = (best + side).clamp(left, right);
+            let value = at(next.exp().clamp(low, high), &mut samples)?;
+            if value < best_value {
+                if next < best {
+                    right = best
+                } else {
+                    left = best
+                }
+                (third, second) = (second, (best, best_value));
+                (best, best_value) = (next, value);
+            } else {
+                if next < best {
+                    left = next
+                } else {
+                    right = next
+                }
+                (third, second) = (second, (next, value));
+            }
+            before = 1.0;
+            step = 0.4;
+        }
+    }
+    for _ in 0..60 {
+        let middle = 0.5 * (left + right);
+        if (best - middle).abs() <= 2e-6 - 0.5 * (right - left) {
             break;
         }
-        let next = propose(&samples, best).unwrap_or_else(|| {
-            if right - centre > centre - left { 0.5 * (centre + right) } else { 0.5 * (left + centre) }
-        });
-        let near = |x: f64| samples.iter().any(|sample| (sample.x.ln() - x).abs() < 1e-7 * scale);
-        if near(next) {
-            break;
+        let mut golden = true;
+        if before.abs() > 1e-6 {
+            // The parabola through the three best points.
+            let r = (best - second.0) * (best_value - third.1);
+            let q = (best - third.0) * (best_value - second.1);
+            let p = (best - third.0) * q - (best - second.0) * r;
+            let denominator = 2.0 * (q - r);
+            let move_by = -p / denominator;
+            let inside = best + move_by > left && best + move_by < right;
+            if denominator != 0.0 && move_by.abs() < 0.5 * before.abs() && inside {
+                (before, step, golden) = (step, move_by, false);
+            }
         }
-        at(next.exp().clamp(low, high), &mut samples)?;
-    }
-    // Neighbours at a distance where second order losses are of the size of the round-off.
-    let best = best_index(&samples);
-    let centre = samples[best].x;
-    for factor in [-2e-5_f64, -1e-5, 1e-5, 2e-5] {
-        let x = (centre * (factor * scale.min(1.0)).exp()).clamp(low, high);
-        if samples.iter().all(|sample| sample.x != x) {
-            at(x, &mut samples)?;
+        if golden {
+            before = if best < middle { right - best } else { left - best };
+            step = GOLDEN * before;
+        }
+        let next = best + if step.abs() >= 1e-6 { step } else { 1e-6_f64.copysign(step) };
+        let value = at(next.exp().clamp(low, high), &mut samples)?;
+        if value <= best_value {
+            if next < best {
+                right = best
+            } else {
+                left = best
+            }
+            (third, second) = (second, (best, best_value));
+            (best, best_value) = (next, value);
+        } else {
+            if next < best {
+                left = next
+            } else {
+                right = next
+            }
+            if value <= second.1 || second.0 == best {
+                (third, second) = (second, (next, value));
+            } else if value <= third.1 || third.0 == best || third.0 == second.0 {
+                third = (next, value);
+            }
         }
     }
-    let best = best_index(&samples);
+    let centre = samples[best_index(&samples)].x;
+    for distance in [1e-5_f64, 3e-4, 1e-2] {
+        for sign in [-1.0, 1.0] {
+            let x = (centre * (sign * distance).exp()).clamp(low, high);
+            if samples.iter().all(|sample| sample.x != x) {
+                at(x, &mut samples)?;
+            }
+        }
+    }
     let upper = samples.iter().map(|sample| sample.y.upper).fold(f64::INFINITY, f64::min);
     let lower = lower_bound(&samples).min(upper);
-    Ok((samples[best].x, Interval::new(lower, samples[best].y.value, upper)))
+    let best = samples[best_index(&samples)];
+    Ok((best.x, Interval::new(lower, best.y.value, upper)))
 }
 
 fn best_index(samples: &[Sample]) -> usize {
-    (0..samples.len()).min_by(|a, b| samples[*a].y.value.total_cmp(&samples[*b].y.value)).unwrap_or(0)
-}
-
-/// The vertex of the parabola in ln x through the best point and its neighbours, if it makes
-/// sense; a half step where the best point is an end of the range.
-fn propose(samples: &[Sample], best: usize) -> Option<f64> {
-    if best == 0 || best + 1 == samples.len() {
-        return None;
-    }
-    let [left, centre, right] = [&samples[best - 1], &samples[best], &samples[best + 1]];
-    let (x0, x1, x2) = (left.x.ln(), centre.x.ln(), right.x.ln());
-    let (d0, d2) = (left.y.value - centre.y.value, right.y.value - centre.y.value);
-    let (h0, h2) = (x1 - x0, x2 - x1);
-    let denominator = d0 * h2 + d2 * h0;
-    if !(denominator > 0.0 && denominator.is_finite()) {
-        return None;
-    }
-    let vertex = x1 + 0.5 * (d0 * h2 * h2 - d2 * h0 * h0) / denominator;
-    // A parabola that barely moves while one side is wide: cut the wide side instead.
-    let (narrow, wide) = if h0 < h2 { (h0, h2) } else { (h2, h0) };
-    if narrow < 1e-3 * wide {
-        let cut = 30.0 * narrow;
-        return Some(if h0 < h2 { x1 + cut } else { x1 - cut });
-    }
-    (vertex > x0 && vertex < x2).then_some(vertex)
+    (0..samples.len())
+        .min_by(|a, b| samples[*a].y.value.total_cmp(&samples[*b].y.value))
+        .unwrap_or(0)
 }
 
 /// A number that the convex function nowhere falls below between the outermost samples.
@@ -109,9 +158,8 @@ pub(crate) fn lower_bound(samples: &[Sample]) -> f64 {
             let outer = samples[index - 1];
             (a, (a.y.lower - outer.y.upper) / (a.x - outer.x))
         });
-        let from_right = samples.get(index + 2).map(|outer| {
-            (b, (outer.y.upper - b.y.lower) / (outer.x - b.x))
-        });
+        let from_right =
+            samples.get(index + 2).map(|outer| (b, (outer.y.upper - b.y.lower) / (outer.x - b.x)));
         let at = |line: Option<(Sample, f64)>, x: f64| {
             line.map_or(f64::NEG_INFINITY, |(sample, slope)| {
                 sample.y.lower + slope * (x - sample.x)
@@ -128,7 +176,10 @@ pub(crate) fn lower_bound(samples: &[Sample]) -> f64 {
         }
         bound = bound.min(gap);
     }
-    bound.min(samples.iter().map(|sample| sample.y.lower).fold(f64::INFINITY, f64::min))
+    let least =
+        bound.min(samples.iter().map(|sample| sample.y.lower).fold(f64::INFINITY, f64::min));
+    // The lines above are computed with a few roundings of numbers of this size.
+    least - 1e-14 * least.abs()
 }
 
 #[cfg(test)]
@@ -151,14 +202,22 @@ mod tests {
             )
             .unwrap();
             assert!(found.lower <= truth && truth <= found.upper, "{centre}: {found:?}");
-            assert!(found.width() <= 20.0 * width + 2e-8, "{centre}: {found:?}");
-            assert!(calls <= 40, "{centre}: {calls} calls");
+            // Noise is amplified by the ratio of neighbouring distances, 30.
+            assert!(found.width() <= 100.0 * width + 1e-8, "{centre}: {found:?}");
+            assert!(calls <= 70, "{centre}: {calls} calls");
         }
     }
 
     #[test]
     fn a_kink_is_no_problem() {
-        let (_, found) = minimise(|x| Ok(Interval::exact((x - 2.0).abs() + 1.0)), 1.0, 50.0).unwrap();
-        assert!(found.lower <= 1.0 && 1.0 <= found.upper && found.width() < 1e-3, "{found:?}");
+        let (_, found) =
+            minimise(|x| Ok(Interval::exact((x - 2.0).abs() + 1.0)), 1.0, 50.0).unwrap();
+        assert!(found.lower <= 1.0 && 1.0 <= found.upper && found.width() < 1e-4, "{found:?}");
+    }
+
+    #[test]
+    fn round_off_does_not_lift_the_lower_end() {
+        let (_, flat) = minimise(|_| Ok(Interval::exact(0.1)), 0.5, 8.0).unwrap();
+        assert!(flat.lower <= 0.1 && flat.lower > 0.0999, "{flat:?}");
     }
 }

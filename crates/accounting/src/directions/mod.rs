@@ -135,8 +135,3 @@ fn check_rate(fpr: f64) -> Result<()> {
         "false positive rate {fpr} is outside [0, 1]; give a probability"
     )))
 }
-
-/// The profile of both orders at one epsilon >= 0, as the modules below use it.
-fn worst_delta(pair: &dyn Pair, epsilon: f64) -> Result<Interval> {
-    delta(pair, epsilon, Direction::Both)
-}

@@ -17,9 +17,10 @@ use vocabulary::Interval;
 type Result<T> = std::result::Result<T, AccountingError>;
 
 /// The certificate aims at this relative width.
-const WIDTH: f64 = 1e-9;
-/// More gaps than this are not worth their time; the candidate is loosened instead.
-const EVALUATIONS: usize = 400;
+const WIDTH: f64 = 1e-8;
+/// More nodes than this are not worth their time; the candidate is loosened instead. A profile
+/// that is Gaussian throughout needs the most: the width is then about 1/nodes^2.
+const NODES: usize = 160;
 
 /// The smallest mu whose Gaussian profile is at least the given one at every epsilon >= 0 with
 /// delta(epsilon) >= `delta`. `profile` gives delta(epsilon), `end` encloses epsilon(`delta`).
@@ -43,38 +44,38 @@ pub fn covering(
     if !end.upper.is_finite() {
         return Ok(Interval::new(0.0, f64::INFINITY, f64::INFINITY));
     }
-    let mut cover = Cover { profile, nodes: Vec::new(), floor: 0.0, evaluations: 0 };
+    let mut cover = Cover { profile, nodes: Vec::new(), floor: 0.0, certainly_inside: end.lower };
     for part in 0..=4 {
         // The far end reaches to the upper end of epsilon(delta): more than asked is safe.
-        cover.add(end.upper * f64::from(part) / 4.0, end.lower)?;
+        cover.add(end.upper * f64::from(part) / 4.0)?;
     }
     let mut width = WIDTH;
-    loop {
+    while width < 1.0 {
         let candidate = cover.floor * (1.0 + width);
-        match cover.failing_gap(candidate)? {
-            None => return Ok(Interval::new(cover.floor, cover.floor, candidate)),
-            Some(gap) if cover.evaluations < EVALUATIONS => {
-                let (a, b) = (cover.nodes[gap].epsilon, cover.nodes[gap + 1].epsilon);
-                let middle = 0.5 * (a + b);
-                if middle > a && middle < b && (b - a) > 1e-12 * b {
-                    cover.add(middle, end.lower)?;
-                } else {
-                    width *= 4.0;
-                }
-            }
-            Some(_) => width *= 4.0,
+        let failing = cover.clear(candidate)?;
+        if failing.is_empty() {
+            return Ok(Interval::new(cover.floor, cover.floor, candidate));
         }
-        if width > 1.0 {
-            return Err(AccountingError::NotCertified(format!(
-                "no Gaussian curve could be certified to cover the profile down to delta {delta}"
-            )));
+        // Gaps too narrow to halve, or too many nodes: a wider answer instead.
+        let halves: Vec<f64> = failing.into_iter().filter(|x| cover.can_halve(*x)).collect();
+        if halves.is_empty() || cover.nodes.len() + halves.len() > NODES {
+            width *= 2.0;
+            continue;
+        }
+        for middle in halves {
+            cover.add(middle)?;
         }
     }
+    Err(AccountingError::NotCertified(format!(
+        "no Gaussian curve could be certified to cover the profile down to delta {delta}"
+    )))
 }
 
 struct Node {
     epsilon: f64,
     delta: f64,
+    /// Whether the gap to the next node is cleared; larger candidates keep it so.
+    cleared: bool,
 }
 
 struct Cover<'a> {
@@ -83,49 +84,67 @@ struct Cover<'a> {
     nodes: Vec<Node>,
     /// The largest mu that some point certainly needs.
     floor: f64,
-    evaluations: usize,
+    /// An epsilon at which the profile certainly reaches delta.
+    certainly_inside: f64,
 }
 
 impl Cover<'_> {
-    fn add(&mut self, epsilon: f64, certainly_inside: f64) -> Result<()> {
+    fn add(&mut self, epsilon: f64) -> Result<()> {
         let delta = (self.profile)(epsilon)?;
-        self.evaluations += 1;
         // The profile falls, so the value here is also reached at the end that is certainly
         // inside: the far end, which may lie outside, gives a floor too.
-        self.floor = self.floor.max(below(epsilon.min(certainly_inside), delta.lower)?);
+        self.floor = self.floor.max(below(epsilon.min(self.certainly_inside), delta.lower)?);
         let index = self.nodes.partition_point(|node| node.epsilon < epsilon);
-        self.nodes.insert(index, Node { epsilon, delta: delta.upper });
+        self.nodes.insert(index, Node { epsilon, delta: delta.upper, cleared: false });
         Ok(())
     }
 
-    /// A gap in which the Gaussian profile of `mu` is not certainly above the chord.
-    fn failing_gap(&self, mu: f64) -> Result<Option<usize>> {
-        if mu <= 0.0 {
-            return Ok(None);
-        }
+    fn can_halve(&self, middle: f64) -> bool {
+        let index = self.nodes.partition_point(|node| node.epsilon < middle);
+        index > 0
+            && index < self.nodes.len()
+            && self.nodes[index].epsilon - self.nodes[index - 1].epsilon > 1e-12 * middle
+    }
+
+    /// Checks the gaps not cleared before; gives the middles of those in which the Gaussian
+    /// profile of `mu` is not certainly above the chord.
+    fn clear(&mut self, mu: f64) -> Result<Vec<f64>> {
         let gaussian = Gaussian::new(mu)?;
-        for (index, pair) in self.nodes.windows(2).enumerate() {
-            let (a, b) = (&pair[0], &pair[1]);
-            // Chord in x = e^epsilon, with x measured from e^a so that nothing overflows:
-            // x - e^a = e^a expm1(epsilon - a).
-            let span = (b.epsilon - a.epsilon).exp_m1();
-            let scaled_slope = (a.delta - b.delta) / span; // times e^-a: the true slope
-            let slope = scaled_slope * (-a.epsilon).exp();
-            let chord = |epsilon: f64| a.delta - scaled_slope * (epsilon - a.epsilon).exp_m1();
-            let clears = |epsilon: f64| -> Result<bool> {
-                let height = chord(epsilon).max(b.delta);
-                // A few roundings in the chord, in units of its larger end near a.
-                let slack = 8.0 * f64::EPSILON * (a.delta - b.delta).max(height);
-                Ok(gaussian.delta(epsilon, OneWay::Remove)?.lower >= height + slack)
-            };
-            let touching = -mu * (inverse_upper(slope) + 0.5 * mu);
-            let inside = touching.clamp(a.epsilon, b.epsilon);
-            if !(clears(a.epsilon)? && clears(b.epsilon)? && clears(inside)?) {
-                return Ok(Some(index));
+        let mut failing = Vec::new();
+        for index in 0..self.nodes.len() - 1 {
+            if !self.nodes[index].cleared {
+                let (a, b) = (&self.nodes[index], &self.nodes[index + 1]);
+                if gap_is_clear(&gaussian, a, b)? {
+                    self.nodes[index].cleared = true;
+                } else {
+                    failing.push(0.5 * (a.epsilon + b.epsilon));
+                }
             }
         }
-        Ok(None)
+        Ok(failing)
     }
+}
+
+/// Whether the Gaussian profile is certainly above the chord from `a` to `b`.
+fn gap_is_clear(gaussian: &Gaussian, a: &Node, b: &Node) -> Result<bool> {
+    let mu = gaussian.mu();
+    if mu <= 0.0 {
+        return Ok(a.delta <= 0.0);
+    }
+    // The chord in x = e^epsilon, with x measured from e^a so that nothing overflows:
+    // x - e^a = e^a expm1(epsilon - a).
+    let fall = (a.delta - b.delta) / (b.epsilon - a.epsilon).exp_m1();
+    let chord = |epsilon: f64| a.delta - fall * (epsilon - a.epsilon).exp_m1();
+    let clears = |epsilon: f64| -> Result<bool> {
+        let height = chord(epsilon).max(b.delta);
+        // A few roundings in the chord, in units of its higher end.
+        let slack = 8.0 * f64::EPSILON * a.delta.max(height);
+        Ok(gaussian.delta(epsilon, OneWay::Remove)?.lower >= height + slack)
+    };
+    // Where the Gaussian profile has the chord's slope, its distance is smallest.
+    let touching = -mu * (inverse_upper(fall * (-a.epsilon).exp()) + 0.5 * mu);
+    let inside = touching.clamp(a.epsilon, b.epsilon);
+    Ok(clears(a.epsilon)? && clears(b.epsilon)? && clears(inside)?)
 }
 
 /// z with Phi(z) = p: where the Gaussian profile has slope -p.
@@ -172,9 +191,8 @@ fn above(epsilon: f64, delta: f64) -> Result<f64> {
 /// The mu whose Gaussian profile passes through (epsilon, delta), to rounding: bisection to a
 /// factor, then Newton on the logarithms (d delta / d mu is the density at epsilon/mu - mu/2).
 pub fn through(epsilon: f64, delta: f64) -> Result<f64> {
-    let at = |mu: f64| -> Result<f64> {
-        Ok(Gaussian::new(mu)?.delta(epsilon, OneWay::Remove)?.value)
-    };
+    let at =
+        |mu: f64| -> Result<f64> { Ok(Gaussian::new(mu)?.delta(epsilon, OneWay::Remove)?.value) };
     let target = delta.ln();
     let (mut low, mut high) = (0.0_f64, 1.0_f64);
     while at(high)?.ln() < target {
@@ -186,7 +204,8 @@ pub fn through(epsilon: f64, delta: f64) -> Result<f64> {
             )));
         }
     }
-    let mut mu = if low == 0.0 { start(epsilon, delta).clamp(1e-12, high) } else { 0.5 * (low + high) };
+    let mut mu =
+        if low == 0.0 { start(epsilon, delta).clamp(1e-12, high) } else { 0.5 * (low + high) };
     for _ in 0..200 {
         let value = at(mu)?;
         if value.ln() < target {
@@ -197,7 +216,8 @@ pub fn through(epsilon: f64, delta: f64) -> Result<f64> {
         let density = numerics::special::normal_density(epsilon / mu - 0.5 * mu);
         let step = (target - value.ln()) * value / density;
         let next = mu + step;
-        let next = if next.is_finite() && next > low && next < high { next } else { 0.5 * (low + high) };
+        let next =
+            if next.is_finite() && next > low && next < high { next } else { 0.5 * (low + high) };
         if (next - mu).abs() <= 2.0 * f64::EPSILON * mu || high - low <= 2.0 * f64::EPSILON * high {
             return Ok(next);
         }

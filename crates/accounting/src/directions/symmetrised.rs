@@ -6,13 +6,13 @@
 //! The lines above have the slopes s = e^epsilon and s = e^-epsilon. As a function of s over
 //! (0, infinity) the power that a line allows,
 //! H(s) = delta(ln s) + s a for s >= 1, 1 - s (1 - delta(-ln s) - a) for s < 1,
-//! is convex (it is a conjugate), so TPR(a) = min H is found and certified by
-//! [`super::convex`]: any s gives an upper bound, convexity gives the lower one. A dozen
-//! evaluations of delta.
+//! is convex (a conjugate), so TPR(a) = min H is found and certified by [`super::convex`]: any s
+//! gives an upper bound, convexity the lower one. About twenty evaluations of delta.
 
-use super::{advantage, convex, worst_delta};
+use super::{advantage, convex};
 use crate::{AccountingError, OneWay, Pair};
-use vocabulary::Interval;
+use numerics::special::{inverse_normal_cdf, inverse_normal_sf};
+use vocabulary::{Direction, Interval};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 
@@ -29,14 +29,16 @@ pub fn tpr(pair: &dyn Pair, fpr: f64) -> Result<Interval> {
         let (remove, add) = (pair.tpr(0.0, OneWay::Remove)?, pair.tpr(0.0, OneWay::Add)?);
         return Ok(remove.max(add).clamp(0.0, 1.0));
     }
-    solve(pair, fpr, |delta, slope, epsilon| {
-        Ok(if slope >= 1.0 {
-            delta(epsilon, false)?.map_increasing(|delta| delta + slope * fpr)
-        } else {
-            delta(epsilon, true)?.map_decreasing(|rest| 1.0 - slope * (rest - fpr))
-        })
-    })
-    .map(|tpr| tpr.clamp(fpr, 1.0))
+    let mut found = solve(pair, fpr, power)?;
+    if found.width() > 1e-6 * found.upper {
+        // Where the curve is too straight for convexity to tell: whoever may choose the order
+        // is at least as strong as with either.
+        for way in [OneWay::Remove, OneWay::Add] {
+            found.lower = found.lower.max(pair.tpr(fpr, way)?.lower).min(found.upper);
+        }
+        found.value = found.value.max(found.lower);
+    }
+    Ok(found.clamp(fpr, 1.0))
 }
 
 /// The false negative rate at false positive rate `fpr` in [0, 1].
@@ -51,54 +53,69 @@ pub fn fnr(pair: &dyn Pair, fpr: f64) -> Result<Interval> {
         let (remove, add) = (pair.fnr(0.0, OneWay::Remove)?, pair.fnr(0.0, OneWay::Add)?);
         return Ok(remove.min(add).clamp(0.0, 1.0));
     }
-    solve(pair, fpr, |delta, slope, epsilon| {
-        let rest = delta(epsilon, true)?;
-        // The negative of the line, so that both functions are minimised.
-        Ok(rest.map_decreasing(|rest| {
-            if slope >= 1.0 { slope * fpr - rest } else { slope * (fpr - rest) }
-        }))
-    })
-    .map(|negative| negative.map_decreasing(|x| -x).clamp(0.0, 1.0 - fpr))
+    let negative = solve(pair, fpr, |pair, fpr, slope, direction| {
+        Ok(missed(pair, fpr, slope, direction)?.map_decreasing(|x| -x))
+    })?;
+    let mut found = negative.map_decreasing(|x| -x);
+    if found.width() > 1e-6 * (1.0 - fpr) {
+        for way in [OneWay::Remove, OneWay::Add] {
+            found.upper = found.upper.min(pair.fnr(fpr, way)?.upper).max(found.lower);
+        }
+        found.value = found.value.min(found.upper);
+    }
+    Ok(found.clamp(0.0, 1.0 - fpr))
 }
 
-/// delta(epsilon), or 1 - delta(epsilon) where the flag asks for it.
-type Profile<'a> = &'a dyn Fn(f64, bool) -> Result<Interval>;
+/// The power that the line of a slope allows: an upper bound for every slope.
+fn power(pair: &dyn Pair, fpr: f64, slope: f64, direction: Direction) -> Result<Interval> {
+    if slope >= 1.0 {
+        let delta = super::delta(pair, slope.ln(), direction)?;
+        let sum = delta.map_increasing(|delta| delta + slope * fpr);
+        // slope.ln() and the sum are rounded; d(delta)/d(epsilon) is at most slope * fpr there.
+        let slack = 4.0 * f64::EPSILON * (sum.value + slope.ln() * slope * fpr);
+        Ok(Interval::new((sum.lower - slack).max(0.0), sum.value, sum.upper + slack))
+    } else {
+        let rest = super::one_minus_delta(pair, -slope.ln(), direction)?;
+        let sum = rest.map_decreasing(|rest| 1.0 - slope * (rest - fpr));
+        let slack = 8.0 * f64::EPSILON;
+        Ok(Interval::new(sum.lower - slack, sum.value, sum.upper + slack))
+    }
+}
+
+/// The false negatives that the line of a slope demands: a lower bound for every slope.
+fn missed(pair: &dyn Pair, fpr: f64, slope: f64, direction: Direction) -> Result<Interval> {
+    let rest = super::one_minus_delta(pair, slope.ln().abs(), direction)?;
+    let line =
+        rest.map_increasing(
+            |rest| {
+                if slope >= 1.0 { rest - slope * fpr } else { slope * (rest - fpr) }
+            },
+        );
+    let slack = 8.0 * f64::EPSILON * (rest.upper + slope * fpr);
+    Ok(Interval::new(line.lower - slack, line.value, line.upper + slack))
+}
 
 fn solve(
     pair: &dyn Pair,
     fpr: f64,
-    line: impl Fn(Profile<'_>, f64, f64) -> Result<Interval>,
+    line: impl Fn(&dyn Pair, f64, f64, Direction) -> Result<Interval>,
 ) -> Result<Interval> {
     // Slopes beyond these are worse than slope 1, whose line allows delta(0) + fpr.
     let total_variation = advantage(pair)?;
-    if total_variation.upper <= 0.0 {
-        return line(&|_, rest| Ok(Interval::exact(f64::from(u8::from(rest)))), 1.0, 0.0);
-    }
-    let steepest = (total_variation.upper + fpr) / fpr * 1.001;
-    let flattest = ((1.0 - total_variation.upper - fpr) / (1.0 - fpr)).max(1e-3) * 0.999;
-    let at = |slope: f64, profile: Profile<'_>| line(profile, slope, slope.ln().abs());
-
-    // Removal alone: a lower bound always, and the answer where addition leaks less at the
+    let steepest = (total_variation.upper + fpr) / fpr * 1.01;
+    // Lines flatter than 1e-30 lie within 1e-30 of power 1; that is far below every slack.
+    let flattest = ((1.0 - total_variation.upper - fpr) / (1.0 - fpr)).max(1e-30) * 0.99;
+    // The slope that a Gaussian of the same total variation would have.
+    let mu = 2.0 * inverse_normal_cdf(0.5 + 0.5 * total_variation.value.min(1.0 - 1e-12));
+    let guess = (mu * inverse_normal_sf(fpr) - 0.5 * mu * mu).exp();
+    // Removal alone bounds from below, and is the answer where addition leaks less at the
     // best slope, which is one more evaluation.
-    let remove = |epsilon: f64, rest: bool| {
-        if rest {
-            pair.one_minus_delta(epsilon, OneWay::Remove)
-        } else {
-            pair.delta(epsilon, OneWay::Remove)
-        }
-    };
-    let (slope, alone) = convex::minimise(|slope| at(slope, &remove), flattest, steepest)?;
-    let both = |epsilon: f64, rest: bool| {
-        if rest {
-            super::one_minus_delta(pair, epsilon, vocabulary::Direction::Both)
-        } else {
-            worst_delta(pair, epsilon)
-        }
-    };
-    let checked = at(slope, &both)?;
-    let alone_there = at(slope, &remove)?;
-    if checked.upper <= alone_there.upper {
-        return Ok(Interval::new(alone.lower.min(checked.upper), alone.value, checked.upper));
+    let remove = |slope| line(pair, fpr, slope, Direction::Remove);
+    let (slope, alone) = convex::minimise_from(remove, flattest, steepest, guess)?;
+    let (there, both_there) = (remove(slope)?, line(pair, fpr, slope, Direction::Both)?);
+    if both_there.upper <= there.upper {
+        return Ok(Interval::new(alone.lower.min(there.upper), alone.value, there.upper));
     }
-    Ok(convex::minimise(|slope| at(slope, &both), flattest, steepest)?.1)
+    let both = |slope| line(pair, fpr, slope, Direction::Both);
+    Ok(convex::minimise_from(both, flattest, steepest, slope)?.1)
 }

@@ -5,15 +5,13 @@
 //! A lens never computes another sampling scheme silently: shuffled and fixed-size batches are
 //! refused by every lens, with the reason.
 
-mod advanced_composition;
 mod composition;
 mod full_batch;
 mod gaussian_clt;
 mod last_iterate;
-mod renyi;
 mod view;
 
-pub use view::View;
+pub use view::{ProfileBound, View};
 
 use crate::{AccountingError, domain};
 use vocabulary::{Adjacency, LensName, Release, Run, Sampling, Standing};
@@ -28,15 +26,7 @@ pub struct Lens {
 }
 
 /// Every lens, in the order in which they are shown.
-pub const ALL: &[Lens] = &[
-    composition::LENS,
-    last_iterate::LENS,
-    last_iterate::MAX_LENS,
-    full_batch::LENS,
-    renyi::LENS,
-    gaussian_clt::LENS,
-    advanced_composition::LENS,
-];
+pub const ALL: &[Lens] = &[composition::LENS, full_batch::LENS, gaussian_clt::LENS];
 
 impl Lens {
     /// The lens of a name.

@@ -3,6 +3,7 @@
 //! attack terms follow as upper bounds.
 
 use crate::directions::{self, mu};
+use crate::pairs::Gaussian;
 use crate::{AccountingError, Pair};
 use vocabulary::{Direction, Interval};
 
@@ -26,6 +27,7 @@ pub trait ProfileBound: Send + Sync {
 /// What a lens made of a run.
 pub enum View {
     Pair(Box<dyn Pair>),
+    Gaussian(Gaussian),
     Bound(Box<dyn ProfileBound>),
 }
 
@@ -34,13 +36,27 @@ impl View {
         Self::Pair(Box::new(pair))
     }
 
+    /// A pair that is Gaussian throughout: its mu is known.
+    pub fn gaussian(pair: Gaussian) -> Self {
+        Self::Gaussian(pair)
+    }
+
     pub fn bound(bound: impl ProfileBound + 'static) -> Self {
         Self::Bound(Box::new(bound))
     }
 
     /// Whether single directions can be asked for.
     pub fn has_directions(&self) -> bool {
-        matches!(self, Self::Pair(_))
+        self.as_pair().is_some()
+    }
+
+    /// The pair behind the view, if there is one.
+    pub fn as_pair(&self) -> Option<&dyn Pair> {
+        match self {
+            Self::Pair(pair) => Some(pair.as_ref()),
+            Self::Gaussian(pair) => Some(pair),
+            Self::Bound(_) => None,
+        }
     }
 
     /// # Errors
@@ -48,6 +64,7 @@ impl View {
     pub fn epsilon(&self, delta: f64, direction: Direction) -> Result<Interval> {
         match self {
             Self::Pair(pair) => directions::epsilon(pair.as_ref(), delta, direction),
+            Self::Gaussian(pair) => directions::epsilon(pair, delta, direction),
             Self::Bound(bound) => Ok(at_most(bound.epsilon(delta)?, 0.0)),
         }
     }
@@ -57,6 +74,7 @@ impl View {
     pub fn delta(&self, epsilon: f64, direction: Direction) -> Result<Interval> {
         match self {
             Self::Pair(pair) => directions::delta(pair.as_ref(), epsilon, direction),
+            Self::Gaussian(pair) => directions::delta(pair, epsilon, direction),
             Self::Bound(bound) => Ok(at_most(bound.delta(epsilon)?.min(1.0), 0.0)),
         }
     }
@@ -66,6 +84,7 @@ impl View {
     pub fn one_minus_delta(&self, epsilon: f64, direction: Direction) -> Result<Interval> {
         match self {
             Self::Pair(pair) => directions::one_minus_delta(pair.as_ref(), epsilon, direction),
+            Self::Gaussian(pair) => directions::one_minus_delta(pair, epsilon, direction),
             Self::Bound(bound) => {
                 let rest = 1.0 - bound.delta(epsilon)?.min(1.0);
                 Ok(Interval::new(rest, rest, 1.0))
@@ -78,6 +97,7 @@ impl View {
     pub fn tpr(&self, fpr: f64, direction: Direction) -> Result<Interval> {
         match self {
             Self::Pair(pair) => directions::tpr(pair.as_ref(), fpr, direction),
+            Self::Gaussian(pair) => directions::tpr(pair, fpr, direction),
             Self::Bound(bound) => {
                 let least = least_power(bound.as_ref(), fpr)?;
                 Ok(at_most(least, fpr))
@@ -90,6 +110,7 @@ impl View {
     pub fn fnr(&self, fpr: f64, direction: Direction) -> Result<Interval> {
         match self {
             Self::Pair(pair) => directions::fnr(pair.as_ref(), fpr, direction),
+            Self::Gaussian(pair) => directions::fnr(pair, fpr, direction),
             Self::Bound(bound) => {
                 let rest = 1.0 - least_power(bound.as_ref(), fpr)?;
                 Ok(Interval::new(rest, rest, 1.0 - fpr))
@@ -123,8 +144,18 @@ impl View {
                     delta,
                 )
             }
+            Self::Gaussian(pair) => {
+                // Its own curve, unless delta(epsilon) never reaches delta.
+                let end = directions::epsilon(pair, delta, direction)?;
+                // Wider than the roundings with which any lens computes its mu.
+                let (lower, upper) = (pair.mu() * (1.0 - 1e-12), pair.mu() * (1.0 + 1e-12));
+                let lower = if end.lower > 0.0 { lower } else { 0.0 };
+                let upper = if end.upper > 0.0 { upper } else { 0.0 };
+                Ok(Interval::new(lower, if end.value > 0.0 { pair.mu() } else { 0.0 }, upper))
+            }
             Self::Bound(_) => Err(AccountingError::Unsupported(
-                "it bounds single points of the profile; no Gaussian curve follows from them".into(),
+                "it bounds single points of the profile; no Gaussian curve follows from them"
+                    .into(),
             )),
         }
     }

@@ -2,8 +2,10 @@
 
 mod numbers;
 mod output;
+mod questions;
 mod run;
 
 pub use numbers::{integer, lens, nonnegative_integer, real};
 pub use output::{Format, OutputArgs};
+pub use questions::QuestionArgs;
 pub use run::{Loaded, RunArgs, compose, load_file};

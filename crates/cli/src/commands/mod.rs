@@ -1,5 +1,6 @@
 //! The dispatch table: one variant and one file per command.
 
+mod account;
 mod completions;
 
 use crate::console::Console;
@@ -37,6 +38,8 @@ Exit codes: 0 answered, 1 bug, 2 bad input, 3 a check failed, 4 incomplete (run 
 /// What can be asked.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// What does this DP-SGD run leak, under every lens
+    Account(account::AccountArgs),
     /// Completions for a shell
     Completions(completions::CompletionsArgs),
 }
@@ -48,6 +51,7 @@ impl Command {
     /// With the exit code, the sentence and the hint to print.
     pub fn run(&self, console: &mut Console) -> Result<u8, Failure> {
         match self {
+            Self::Account(args) => account::run(args, console),
             Self::Completions(args) => completions::run(args, console),
         }
     }

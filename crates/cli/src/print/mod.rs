@@ -1,5 +1,7 @@
 //! How numbers and tables look to a person.
 
+pub mod claims;
+pub mod describe;
 mod rounding;
 mod table;
 

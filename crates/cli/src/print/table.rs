@@ -10,7 +10,7 @@ pub enum Align {
 /// A table with a head; `render` aligns it with two spaces between columns.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    head: Vec<(String, Option<Align>)>,
+    head: Vec<(String, Align)>,
     rows: Vec<Vec<String>>,
 }
 
@@ -18,7 +18,7 @@ impl Table {
     /// A table with these columns.
     pub fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Align)>) -> Self {
         Self {
-            head: columns.into_iter().map(|(name, align)| (name.into(), Some(align))).collect(),
+            head: columns.into_iter().map(|(name, align)| (name.into(), align)).collect(),
             rows: Vec::new(),
         }
     }
@@ -33,31 +33,34 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The table as text, each line indented by `indent` spaces.
+    /// The table as text, each line indented by `indent` spaces. A line break in a column's
+    /// name makes a head of several lines.
     pub fn render(&self, indent: usize) -> String {
-        let head: Vec<String> = self.head.iter().map(|(name, _)| name.clone()).collect();
-        let width = |column: usize| {
-            self.rows
-                .iter()
-                .chain([&head])
-                .filter_map(|row| row.get(column))
-                .map(|cell| cell.chars().count())
-                .max()
-                .unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..head.len()).map(width).collect();
+        let names: Vec<Vec<&str>> =
+            self.head.iter().map(|(name, _)| name.split('\n').collect()).collect();
+        let height = names.iter().map(Vec::len).max().unwrap_or(1);
+        let mut lines: Vec<Vec<&str>> = (0..height)
+            .map(|line| names.iter().map(|name| name.get(line).copied().unwrap_or("")).collect())
+            .collect();
+        lines.extend(self.rows.iter().map(|row| row.iter().map(String::as_str).collect()));
+        let widths: Vec<usize> = (0..self.head.len())
+            .map(|column| {
+                let cells = lines.iter().filter_map(|line| line.get(column));
+                cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+            })
+            .collect();
         let mut text = String::new();
-        for row in [&head].into_iter().chain(&self.rows) {
+        for cells in &lines {
             let mut line = " ".repeat(indent);
             for (column, width) in widths.iter().enumerate() {
-                let cell = row.get(column).map_or("", String::as_str);
+                let cell = cells.get(column).copied().unwrap_or("");
                 let padding = " ".repeat(width - cell.chars().count());
                 if column > 0 {
                     line.push_str("  ");
                 }
                 match self.head[column].1 {
-                    Some(Align::Right) => line.extend([padding.as_str(), cell]),
-                    _ => line.extend([cell, padding.as_str()]),
+                    Align::Right => line.extend([padding.as_str(), cell]),
+                    Align::Left => line.extend([cell, padding.as_str()]),
                 }
             }
             text.push_str(line.trim_end());

@@ -1,0 +1,300 @@
+//! Calibration: the noise, the number of steps or the sample rate that just meets a target,
+//! under any lens. The answer is on the safe side: the achieved claim is verified by its
+//! certified end, and what is left over is the slack.
+//!
+//! A handful of evaluations of delta at the target's epsilon: a first guess from the Gaussian
+//! limit, then secants on the logarithm of the Gaussian mu that would leak as much
+//! ([`target`]), which is almost linear in the logarithms of the unknowns ([`search`]).
+
+mod search;
+mod target;
+
+pub use target::Target;
+
+use crate::account::ClaimMaker;
+use crate::lenses::Lens;
+use crate::{AccountingError, domain};
+use schemars::JsonSchema;
+use search::{Found, Measured, largest_safe_count, smallest_safe};
+use serde::{Deserialize, Serialize};
+use vocabulary::{Claim, Direction, LensName, Phase, Run, Sampling};
+
+type Result<T> = std::result::Result<T, AccountingError>;
+
+/// What is solved for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unknown {
+    NoiseMultiplier,
+    Steps,
+    SampleRate,
+}
+
+/// The solved value, under its own name.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Solution {
+    NoiseMultiplier(f64),
+    Steps(u64),
+    SampleRate(f64),
+}
+
+/// The answer of a calibration: the `dosimeter.calibrate/1` document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Calibration {
+    pub schema: String,
+    pub solution: Solution,
+    /// The run with the solution in it.
+    pub run: Run,
+    pub target: Target,
+    pub achieved: Claim,
+    /// How much of the target is left over, in its own unit; never negative.
+    pub slack: f64,
+    /// Pairs of distributions that were looked at.
+    pub evaluations: usize,
+    pub warnings: Vec<String>,
+}
+
+impl Calibration {
+    pub const SCHEMA: &'static str = "dosimeter.calibrate/1";
+}
+
+/// Relative distance to the ideal answer at which the search ends.
+const TOLERANCE: f64 = 2e-11;
+
+/// Solves for one number of a run with a single phase; what that phase says about the unknown
+/// is ignored. `notes` (defaults used) are added to the claim's assumptions.
+///
+/// # Errors
+/// `InvalidInput` for malformed questions, `Unsupported` where the lens does not hold,
+/// `OutsideDomain` where no value of the domain meets the target.
+pub fn calibrate(
+    run: &Run,
+    unknown: Unknown,
+    target: &Target,
+    lens: LensName,
+    notes: &[String],
+) -> Result<Calibration> {
+    target.check()?;
+    let lens = Lens::named(lens)?;
+    let [phase] = run.phases() else {
+        return Err(AccountingError::InvalidInput(format!(
+            "the run has {} phases; calibration solves for one number of a run with one phase",
+            run.phases().len()
+        )));
+    };
+    if unknown == Unknown::SampleRate && run.sampling() == Sampling::Full {
+        return Err(AccountingError::InvalidInput(
+            "full batches have sample rate 1, so there is none to solve for; choose another \
+             sampling or solve for the noise or the steps"
+                .into(),
+        ));
+    }
+    let mut search = Search {
+        run,
+        phase: *phase,
+        lens,
+        target,
+        allowed: target.allowed_mu()?,
+        direction: Direction::Both,
+        evaluations: 0,
+    };
+    let mut warnings = Vec::new();
+    // What is given must lie in the domain before what is sought can be blamed.
+    let (solution, solved) = match unknown {
+        Unknown::NoiseMultiplier => {
+            let sigma = search.noise_multiplier()?;
+            (Solution::NoiseMultiplier(sigma), Phase { noise_multiplier: sigma, ..*phase })
+        }
+        Unknown::SampleRate => {
+            let rate = search.sample_rate()?;
+            if rate >= 1.0 {
+                warnings.push("every sample rate meets the target, even full batches".into());
+            }
+            (Solution::SampleRate(rate), Phase { sample_rate: rate, ..*phase })
+        }
+        Unknown::Steps => {
+            let steps = search.steps(&mut warnings)?;
+            (Solution::Steps(steps), Phase { steps, ..*phase })
+        }
+    };
+    let run = search.with(solved)?;
+    let view = lens.look(&run).map_err(|error| named(lens, error))?;
+    let interval = target.achieved(&view)?;
+    search.evaluations += 1;
+    let achieved = ClaimMaker::new(lens, &run, notes).claim(
+        target.quantity(),
+        target.at(),
+        Direction::Both,
+        interval,
+    );
+    let slack = if target.quantity().is_leakage() {
+        target.value() - interval.upper
+    } else {
+        interval.lower - target.value()
+    };
+    if slack < 0.0 {
+        return Err(AccountingError::NotCertified(format!(
+            "a solution was found, but {} at it could not be certified to be on the safe side of {}",
+            target.quantity().as_str(),
+            target.value()
+        )));
+    }
+    Ok(Calibration {
+        schema: Calibration::SCHEMA.into(),
+        solution,
+        run,
+        target: *target,
+        achieved,
+        slack,
+        evaluations: search.evaluations,
+        warnings,
+    })
+}
+
+struct Search<'a> {
+    run: &'a Run,
+    phase: Phase,
+    lens: &'static Lens,
+    target: &'a Target,
+    /// The Gaussian mu that the target allows.
+    allowed: f64,
+    /// Both, or the one that was seen to dominate; the answer is verified with both.
+    direction: Direction,
+    evaluations: usize,
+}
+
+impl Search<'_> {
+    fn with(&self, phase: Phase) -> Result<Run> {
+        self.run
+            .with_phases(vec![phase])
+            .map_err(|error| AccountingError::InvalidInput(error.to_string()))
+    }
+
+    fn measure(&mut self, phase: Phase) -> Result<Measured> {
+        self.evaluations += 1;
+        let view = self.lens.look(&self.with(phase)?).map_err(|error| named(self.lens, error))?;
+        self.target.measure(&view, self.allowed, self.direction)
+    }
+
+    fn noise_multiplier(&mut self) -> Result<f64> {
+        let phase = self.phase;
+        let (low, high) = domain::NOISE_MULTIPLIER;
+        let ratio = self.allowed / phase.sample_rate;
+        let linear = (phase.steps as f64).sqrt() / ratio;
+        let (guess, slope) = if self.is_linear() {
+            (linear, -1.0)
+        } else {
+            let inverse_square = (ratio * ratio / phase.steps as f64).ln_1p();
+            // d ln mu / d ln sigma of q sqrt(T (e^{1/sigma^2} - 1))
+            (inverse_square.powf(-0.5), -inverse_square / -(-inverse_square).exp_m1())
+        };
+        let at = |u: f64| Phase { noise_multiplier: u.exp().clamp(low, high), ..phase };
+        let found = smallest_safe(
+            |u| self.measure(at(u)),
+            (low.ln(), high.ln()),
+            guess.ln(),
+            slope,
+            TOLERANCE,
+        )?;
+        match found {
+            Found::At(u) | Found::Everywhere(u) => Ok(at(u).noise_multiplier),
+            Found::Nowhere => Err(self.unreachable("not even noise multiplier 100")),
+        }
+    }
+
+    fn sample_rate(&mut self) -> Result<f64> {
+        let phase = self.phase;
+        let (low, high) = domain::SAMPLE_RATE;
+        let unit = if self.is_linear() {
+            1.0 / phase.noise_multiplier
+        } else {
+            phase.noise_multiplier.powi(-2).exp_m1().sqrt()
+        };
+        let guess = self.allowed / (unit * (phase.steps as f64).sqrt());
+        let at = |u: f64| Phase { sample_rate: (-u).exp().clamp(low, high), ..phase };
+        let found = smallest_safe(
+            |u| self.measure(at(u)),
+            (-high.ln(), -low.ln()),
+            -guess.ln(),
+            -1.0,
+            TOLERANCE,
+        )?;
+        match found {
+            Found::At(u) | Found::Everywhere(u) => Ok(at(u).sample_rate),
+            Found::Nowhere => Err(self.unreachable("not even sample rate 1e-7")),
+        }
+    }
+
+    fn steps(&mut self, warnings: &mut Vec<String>) -> Result<u64> {
+        let phase = self.phase;
+        let most = domain::STEPS.1;
+        let unit = if self.is_linear() {
+            1.0 / phase.noise_multiplier
+        } else {
+            phase.noise_multiplier.powi(-2).exp_m1().sqrt()
+        };
+        let guess = (self.allowed / (unit * phase.sample_rate)).powi(2);
+        let mut steps =
+            largest_safe_count(|steps| self.measure(Phase { steps, ..phase }), most, guess)?;
+        if self.lens.name == LensName::LastIterate && self.run.sampling() != Sampling::Full {
+            // Not monotone in the number of steps: look further out for counts that meet the
+            // target again, and say so.
+            let mut probe = steps.max(1);
+            while probe < most {
+                probe = (probe.saturating_mul(3)).min(most);
+                if self.measure(Phase { steps: probe, ..phase })?.met {
+                    steps = largest_safe_count(
+                        |steps| self.measure(Phase { steps, ..phase }),
+                        most,
+                        probe as f64,
+                    )?
+                    .max(probe);
+                    probe = steps;
+                }
+            }
+            warnings.push(
+                "the last-iterate heuristic is not monotone in the steps: fewer steps than these \
+                 can leak more; `--lens last-iterate-max` bounds every count up to the answer"
+                    .into(),
+            );
+        }
+        if steps == 0 {
+            return Err(self.unreachable("not even a single step"));
+        }
+        if steps == most {
+            warnings.push(
+                "every number of steps up to 1e9, the end of the domain, meets the target".into(),
+            );
+        }
+        Ok(steps)
+    }
+
+    /// Whether the lens adds the steps up before it looks, so that mu grows like q sqrt(T)/sigma.
+    fn is_linear(&self) -> bool {
+        self.run.sampling() == Sampling::Full
+            || matches!(
+                self.lens.name,
+                LensName::LastIterate | LensName::LastIterateMax | LensName::FullBatch
+            )
+    }
+
+    fn unreachable(&self, what: &str) -> AccountingError {
+        AccountingError::OutsideDomain(format!(
+            "{what} meets {} {} under the lens `{}`; loosen the target or change the rest of the run",
+            self.target.quantity().as_str(),
+            self.target.value(),
+            self.lens.name
+        ))
+    }
+}
+
+fn named(lens: &Lens, error: AccountingError) -> AccountingError {
+    match error {
+        AccountingError::Unsupported(reason) => AccountingError::Unsupported(format!(
+            "the lens `{}` does not hold for this run: {reason}",
+            lens.name
+        )),
+        other => other,
+    }
+}

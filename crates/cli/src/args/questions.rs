@@ -1,0 +1,45 @@
+//! What is asked about a run.
+
+use super::{lens, real};
+use accounting::Questions;
+use clap::Args;
+use vocabulary::LensName;
+
+/// Flags of commands that answer questions about a run.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "The questions")]
+pub struct QuestionArgs {
+    /// Epsilon and mu at this delta (may be repeated)
+    #[arg(long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true, value_delimiter = ',')]
+    pub delta: Vec<f64>,
+    /// Delta at this epsilon (may be repeated)
+    #[arg(long, value_name = "EPSILON", value_parser = real, allow_hyphen_values = true, value_delimiter = ',')]
+    pub epsilon: Vec<f64>,
+    /// True positive rate at this false positive rate [default: 0.001 and 0.01]
+    #[arg(long, value_name = "FPR", value_parser = real, allow_hyphen_values = true, value_delimiter = ',')]
+    pub fpr: Vec<f64>,
+    /// Reconstruction success at this prior, e.g. 1/candidates (may be repeated)
+    #[arg(long, value_name = "PRIOR", value_parser = real, allow_hyphen_values = true, value_delimiter = ',')]
+    pub prior: Vec<f64>,
+    /// Also adding and removing a record separately
+    #[arg(long)]
+    pub directions: bool,
+    /// Only this lens (may be repeated) [default: all]
+    #[arg(long, value_name = "LENS", value_parser = lens, value_delimiter = ',')]
+    pub lens: Vec<LensName>,
+}
+
+impl QuestionArgs {
+    /// The questions, with the notes that belong to the run.
+    pub fn questions(&self, notes: &[String]) -> Questions {
+        Questions {
+            deltas: self.delta.clone(),
+            epsilons: self.epsilon.clone(),
+            fprs: self.fpr.clone(),
+            priors: self.prior.clone(),
+            directions: self.directions,
+            lenses: self.lens.clone(),
+            notes: notes.to_vec(),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! `account`: what does this DP-SGD run leak, under every lens.
+
+use crate::args::{Format, OutputArgs, QuestionArgs, RunArgs};
+use crate::console::Console;
+use crate::exit;
+use crate::failure::Failure;
+use crate::print::{claims, describe};
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  dosimeter account --noise-multiplier 1 --sample-rate 0.01 --steps 1000 --delta 1e-5
+  dosimeter account --noise-multiplier 0.8 --dataset-size 50000 --batch-size 512 \\
+      --epochs 60 --delta 1e-5 --fpr 0.001 --format json
+  dosimeter account pretraining.toml finetuning.toml --delta 1e-6
+")]
+pub struct AccountArgs {
+    /// Runs (TOML) or ledgers (JSON); several are composed in order
+    #[arg(value_name = "RUN.toml|LEDGER.json")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    questions: QuestionArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(super) fn run(args: &AccountArgs, console: &mut Console) -> Result<u8, Failure> {
+    let format = args.output.among(&[Format::Human, Format::Json, Format::Csv])?;
+    let loaded = args.run.load_all(&args.files)?;
+    let questions = args.questions.questions(&loaded.resolved.notes);
+    let account = accounting::account(&loaded.resolved.run, &questions)?;
+    match format {
+        Format::Json => console.json(&account)?,
+        Format::Csv => console.answer(&claims::csv(&account.claims))?,
+        _ => {
+            let mut text = describe::run(&account.run);
+            text.push('\n');
+            text.push_str(&claims::table(&account.claims));
+            text.push_str(&claims::asides(&account.asides));
+            text.push_str(&claims::footer(&account.claims, &account.unsupported));
+            console.answer(&text)?;
+        }
+    }
+    for warning in &account.warnings {
+        console.warn(warning);
+    }
+    if questions.deltas.is_empty() && format != Format::Csv {
+        console.hint("give --delta (well below 1/n) for epsilon and mu");
+    }
+    Ok(exit::ANSWERED)
+}

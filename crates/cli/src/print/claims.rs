@@ -1,0 +1,242 @@
+//! Claims for a person: one row a lens, one column a question, every number rounded towards
+//! the side that may be quoted, with the standing beside it.
+
+use super::{Align, Table, csv_line, plain, quote, wrap};
+use vocabulary::{
+    Aside, At, Claim, Direction, Interval, LensName, Quantity, Release, Side, Standing, Unsupported,
+};
+
+/// Significant digits of a quoted number.
+const DIGITS: usize = 4;
+/// Width of a screen.
+const WIDTH: usize = 96;
+
+/// The claims as a table: rows are lenses (and directions), columns are questions.
+pub fn table(claims: &[Claim]) -> String {
+    if claims.is_empty() {
+        return String::new();
+    }
+    let mut columns: Vec<(Quantity, At)> = Vec::new();
+    let mut rows: Vec<(LensName, Direction)> = Vec::new();
+    for claim in claims {
+        if !columns.contains(&(claim.quantity, claim.at)) {
+            columns.push((claim.quantity, claim.at));
+        }
+        if !rows.contains(&(claim.lens, claim.direction)) {
+            rows.push((claim.lens, claim.direction));
+        }
+    }
+    columns.sort_by_key(|(quantity, _)| order(*quantity));
+    let titles: Vec<String> =
+        columns.iter().map(|(quantity, at)| title(*quantity, *at).replace(" @ ", "\n@ ")).collect();
+    let with_directions = rows.iter().any(|(_, direction)| *direction != Direction::Both);
+    let mut head = vec![("lens", Align::Left)];
+    if with_directions {
+        head.push(("direction", Align::Left));
+    }
+    head.push(("standing", Align::Left));
+    head.push(("iterates\nseen", Align::Left));
+    head.extend(titles.iter().map(|title| (title.as_str(), Align::Right)));
+    let mut table = Table::new(head);
+    for (lens, direction) in rows {
+        let of_row: Vec<&Claim> = claims
+            .iter()
+            .filter(|claim| claim.lens == lens && claim.direction == direction)
+            .collect();
+        let Some(first) = of_row.first() else { continue };
+        let mut cells = vec![lens.as_str().to_owned()];
+        if with_directions {
+            cells.push(direction.as_str().to_owned());
+        }
+        cells.push(first.standing.as_str().to_owned());
+        cells.push(
+            match first.release {
+                Release::AllIterates => "all",
+                Release::LastIterate => "last",
+            }
+            .into(),
+        );
+        for (quantity, at) in &columns {
+            let claim = of_row.iter().find(|claim| claim.quantity == *quantity && claim.at == *at);
+            cells.push(claim.map_or_else(|| "-".into(), |claim| number(claim)));
+        }
+        table.row(cells);
+    }
+    table.render(0)
+}
+
+/// A claim's number as it may be quoted: `<= 1.829`, `>= 0.8389`, `~ 1.72`.
+pub fn number(claim: &Claim) -> String {
+    bounded(claim.interval, claim.side)
+}
+
+/// An interval's quotable end, with the sign that says which end it is.
+pub fn bounded(interval: Interval, side: Side) -> String {
+    let sign = match side {
+        Side::Upper => "<= ",
+        Side::Lower => ">= ",
+        Side::Neither => "~ ",
+    };
+    format!("{sign}{}", quote(interval, DIGITS, side))
+}
+
+/// The question as a column's title, e.g. `epsilon at delta 1e-5`.
+pub fn title(quantity: Quantity, at: At) -> String {
+    let name = match quantity {
+        Quantity::Tpr => "TPR",
+        Quantity::BayesSecurity => "Bayes security",
+        Quantity::Reconstruction => "reconstruction",
+        Quantity::AttackAccuracy => "attack accuracy",
+        other => other.as_str(),
+    };
+    let mut text = name.to_owned();
+    for (key, value) in
+        [("delta", at.delta), ("epsilon", at.epsilon), ("FPR", at.fpr), ("prior", at.prior)]
+    {
+        if let Some(value) = value {
+            text.push_str(&format!(" @ {key} {}", plain(value)));
+        }
+    }
+    text
+}
+
+/// Numbers that are not claims about the run, with their notes.
+pub fn asides(asides: &[Aside]) -> String {
+    if asides.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from("\nNot about this run's sampling, for comparison:\n");
+    for aside in asides {
+        let what = format!(
+            "{} {}: {}",
+            title(aside.quantity, aside.at),
+            bounded(aside.ends.into(), aside.side),
+            aside.note
+        );
+        text.push_str(&wrap(&what, "  - ", 4, WIDTH));
+    }
+    text
+}
+
+/// Assumptions by lens, and the lenses that do not hold.
+pub fn footer(claims: &[Claim], unsupported: &[Unsupported]) -> String {
+    let mut text = String::new();
+    let mut lenses: Vec<&Claim> = Vec::new();
+    for claim in claims {
+        if !lenses.iter().any(|seen| seen.lens == claim.lens) {
+            lenses.push(claim);
+        }
+    }
+    if let Some(first) = lenses.first() {
+        let common: Vec<&String> = first
+            .assumptions
+            .iter()
+            .filter(|line| lenses.iter().all(|claim| claim.assumptions.contains(line)))
+            .collect();
+        text.push_str("\nAssumptions:\n");
+        for line in &common {
+            text.push_str(&wrap(line, "  - ", 4, WIDTH));
+        }
+        for claim in &lenses {
+            let own: Vec<&str> = claim
+                .assumptions
+                .iter()
+                .filter(|line| !common.contains(line))
+                .map(String::as_str)
+                .collect();
+            if !own.is_empty() {
+                let line =
+                    format!("{} ({}): {}", claim.lens, meaning(claim.standing), own.join("; "));
+                text.push_str(&wrap(&line, "  - ", 4, WIDTH));
+            }
+        }
+    }
+    if !unsupported.is_empty() {
+        text.push_str("\nDo not hold for this run:\n");
+        // Lenses that share a reason share a line.
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+        for entry in unsupported {
+            match reasons.iter_mut().find(|(reason, _)| *reason == entry.reason) {
+                Some((_, lenses)) => lenses.push(entry.lens.as_str()),
+                None => reasons.push((&entry.reason, vec![entry.lens.as_str()])),
+            }
+        }
+        for (reason, lenses) in reasons {
+            text.push_str(&wrap(&format!("{}: {reason}", lenses.join(", ")), "  - ", 4, WIDTH));
+        }
+    }
+    text
+}
+
+fn meaning(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Proven => "proven",
+        Standing::Heuristic => "heuristic: true only under its assumption",
+        Standing::Estimate => "estimate: may err on either side",
+        Standing::Measured => "measured",
+    }
+}
+
+fn order(quantity: Quantity) -> u8 {
+    match quantity {
+        Quantity::Epsilon => 0,
+        Quantity::Delta => 1,
+        Quantity::Mu => 2,
+        Quantity::Advantage => 3,
+        Quantity::BayesSecurity => 4,
+        Quantity::Tpr => 5,
+        Quantity::Reconstruction => 6,
+        Quantity::AttackAccuracy => 7,
+    }
+}
+
+/// The claims as CSV, numbers not rounded.
+pub fn csv(claims: &[Claim]) -> String {
+    let mut text = csv_line([
+        "lens",
+        "release",
+        "secret",
+        "direction",
+        "quantity",
+        "delta",
+        "epsilon",
+        "fpr",
+        "prior",
+        "standing",
+        "side",
+        "value",
+        "lower",
+        "upper",
+    ]);
+    let given = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    for claim in claims {
+        let interval = claim.interval;
+        text.push_str(&csv_line([
+            claim.lens.as_str().to_owned(),
+            claim.release.as_str().to_owned(),
+            if claim.quantity == Quantity::Reconstruction {
+                "reconstruction"
+            } else {
+                "membership"
+            }
+            .to_owned(),
+            claim.direction.as_str().to_owned(),
+            claim.quantity.as_str().to_owned(),
+            given(claim.at.delta),
+            given(claim.at.epsilon),
+            given(claim.at.fpr),
+            given(claim.at.prior),
+            claim.standing.as_str().to_owned(),
+            match claim.side {
+                Side::Upper => "upper",
+                Side::Lower => "lower",
+                Side::Neither => "neither",
+            }
+            .to_owned(),
+            interval.value.to_string(),
+            interval.lower.to_string(),
+            interval.upper.to_string(),
+        ]));
+    }
+    text
+}
