@@ -75,7 +75,8 @@ fn clipped_segment(a: Place, b: Place, area: &Rect) -> Option<(Place, Place, boo
 
 /// A closed polygon cut to a rectangle (Sutherland and Hodgman, 1974).
 pub(crate) fn clipped_polygon(points: &[Place], area: &Rect) -> Vec<Place> {
-    let sides: [(fn(Place) -> f64, f64, f64); 4] = [
+    type Side = (fn(Place) -> f64, f64, f64);
+    let sides: [Side; 4] = [
         (|p| p.0, area.left, 1.0),
         (|p| p.0, area.right, -1.0),
         (|p| p.1, area.top, 1.0),

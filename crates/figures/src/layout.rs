@@ -159,15 +159,13 @@ fn attempt(figure: &Figure, options: &Options, at_ends: bool) -> Layout {
     right = right.max(MARGIN + 10.0);
 
     let area = Rect { left, top, right: (width - right).max(left + 40.0), bottom };
+    // A name of a column gives way to its neighbour rather than being cut short.
     let x_ticks = match &figure.x.scale {
-        Scale::Category(names) => {
-            named_ticks(names, area.width() / names.len().max(1) as f64 - 6.0)
-        }
-        _ => {
-            let ticks = ticks(&x, (area.width() / 64.0) as usize, figure.x.format);
-            without_overlaps(ticks, |value| x.unit(value).map_or(0.0, |unit| unit * area.width()))
-        }
+        Scale::Category(names) => named_ticks(names, 0.33 * area.width()),
+        _ => ticks(&x, (area.width() / 64.0) as usize, figure.x.format),
     };
+    let x_ticks =
+        without_overlaps(x_ticks, |value| x.unit(value).map_or(0.0, |unit| unit * area.width()));
     let frame = Frame { area, x, y };
     let end_labels = end_labels(figure, &frame, &named);
     Layout {
@@ -283,8 +281,8 @@ fn end_labels(figure: &Figure, frame: &Frame, named: &[usize]) -> Vec<EndLabel> 
                 Mark::Line(points) | Mark::Step(points) => points,
                 _ => &[],
             };
-            let places = points.iter().filter_map(|point| frame.place(point));
-            let last = places.filter(|place| near.contains(*place)).last()?;
+            let mut places = points.iter().filter_map(|point| frame.place(point));
+            let last = places.rfind(|place| near.contains(*place))?;
             Some((index, last))
         })
         .collect();

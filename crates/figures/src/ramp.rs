@@ -122,9 +122,15 @@ pub(crate) fn hex([red, green, blue]: [u8; 3]) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// Whether white text reads better on a colour than black text.
-pub(crate) fn is_dark([red, green, blue]: [u8; 3]) -> bool {
-    0.299 * f64::from(red) + 0.587 * f64::from(green) + 0.114 * f64::from(blue) < 140.0
+/// Whether white text has more contrast on a colour than black text (WCAG 2 luminance).
+pub(crate) fn is_dark(colour: [u8; 3]) -> bool {
+    let linear = colour.map(|channel| {
+        let value = f64::from(channel) / 255.0;
+        if value <= 0.03928 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+    });
+    let luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+    // The luminance at which both contrasts are equal, for ink of luminance 0.009.
+    luminance + 0.05 < (1.05f64 * 0.059).sqrt()
 }
 
 #[cfg(test)]

@@ -70,6 +70,7 @@ impl Canvas<'_> {
         }
     }
 
+    /// The numbers in the cells: all of them, or none where one would not fit.
     fn draw_values(
         &mut self,
         heat: &Heat,
@@ -77,29 +78,29 @@ impl Canvas<'_> {
         x: &[Option<f64>],
         y: &[Option<f64>],
     ) {
+        let mut labels = Vec::new();
         for (row, values) in heat.values.iter().enumerate() {
+            let Some((a, b)) = edge(y, row).zip(edge(y, row + 1)) else { continue };
             for (column, value) in values.iter().enumerate() {
-                let (Some(value), Some(left), Some(right), Some(a), Some(b)) =
-                    (value, edge(x, column), edge(x, column + 1), edge(y, row), edge(y, row + 1))
-                else {
+                let span = edge(x, column).zip(edge(x, column + 1));
+                let step = value.and_then(|value| colouring.step(value));
+                let (Some(value), Some(step), Some((left, right))) = (value, step, span) else {
                     continue;
-                };
-                let Some(step) = colouring.step(*value) else { continue };
-                let label = label::three_digits(*value);
-                if (right - left).abs() < label.width(TICK) + 4.0 || (b - a).abs() < 14.0 {
-                    continue;
-                }
-                let class = if is_dark(colouring.colour(step)) {
-                    "value on-dark"
-                } else {
-                    "value on-light"
                 };
                 let at = (0.5 * (left + right), 0.5 * (a + b) + 3.9);
                 if !self.layout.frame.area.contains(at) {
                     continue;
                 }
-                self.svg.text_markup(class, at, Anchor::Middle, &label.markup());
+                let label = label::three_digits(*value);
+                if (right - left).abs() < label.width(TICK) + 4.0 || (b - a).abs() < 14.0 {
+                    return;
+                }
+                let dark = is_dark(colouring.colour(step));
+                labels.push((at, label, if dark { "value on-dark" } else { "value on-light" }));
             }
+        }
+        for (at, label, class) in labels {
+            self.svg.text_markup(class, at, Anchor::Middle, &label.markup());
         }
     }
 

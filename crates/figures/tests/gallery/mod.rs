@@ -250,7 +250,7 @@ pub(crate) fn calibration() -> Figure {
             values,
             colours: ColourScale {
                 label: "ε at δ = 10⁻⁵".into(),
-                ramp: vocabulary::figure::Ramp::Diverging { centre: 2.0 },
+                ramp: vocabulary::figure::Ramp::Diverging { centre: 8.0 },
                 log: true,
                 domain: None,
             },
