@@ -10,7 +10,7 @@ const MAGIC: &str = "# dosimeter.chunk/1";
 
 /// The bytes of a chunk file.
 pub(crate) fn encode(plan: &Plan, index: u64, rows: &str) -> String {
-    let table = format!("{}\n{rows}", plan.columns);
+    let table = format!("{}\n{rows}", plan.header);
     format!("{}{table}", first_line(plan, index, &table))
 }
 
@@ -84,7 +84,10 @@ pub(crate) fn decode(
             Err(foreign("it holds other trials"))
         };
     }
-    let header = table.find('\n').map_or(table.len(), |at| at + 1);
-    text.drain(..end + 1 + header);
+    let head = plan.header.len() + 1;
+    if table.get(..head).is_none_or(|found| found != format!("{}\n", plan.header)) {
+        return Err(foreign("its table has other columns"));
+    }
+    text.drain(..end + 1 + head);
     Ok(Content::Whole(text))
 }

@@ -93,7 +93,7 @@ pub(crate) fn check_output(
                 metadata.kind,
                 metadata.parameters,
                 metadata.seed,
-                plan.columns.clone(),
+                plan.header.clone(),
                 plan.chunk_trials,
                 plan.trials,
             );
@@ -171,7 +171,7 @@ fn write_table(
         digest.update(bytes);
         writer.write_all(bytes).map_err(ExperimentError::io("write", output))
     };
-    put(&format!("{}\n", plan.columns))?;
+    put(&format!("{}\n", plan.header))?;
     for index in 0..plan.chunks() {
         let rows = folder.chunk(plan, index)?.ok_or_else(|| ExperimentError::ChunkFailed {
             index,

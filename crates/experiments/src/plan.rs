@@ -18,8 +18,8 @@ pub struct Plan {
     /// Its parameters, complete: defaults are written out.
     pub parameters: Value,
     pub seed: u64,
-    /// The first line of the table.
-    pub columns: String,
+    /// What the table begins with: comment lines, if any, and the names of the columns.
+    pub header: String,
     /// Trials of one chunk; fixed by the kind and the parameters, never by machine or threads.
     pub chunk_trials: u64,
     pub trials: u64,
@@ -31,7 +31,7 @@ impl Plan {
         kind: impl Into<String>,
         parameters: Value,
         seed: u64,
-        columns: impl Into<String>,
+        header: impl Into<String>,
         chunk_trials: u64,
         trials: u64,
     ) -> Self {
@@ -40,7 +40,7 @@ impl Plan {
             kind: kind.into(),
             parameters,
             seed,
-            columns: columns.into(),
+            header: header.into(),
             chunk_trials: chunk_trials.max(1),
             trials,
         }
@@ -49,7 +49,7 @@ impl Plan {
     /// The name of the plan: SHA-256 of its canonical form without the number of trials.
     pub fn digest(&self) -> String {
         let mut text = String::new();
-        for part in [&self.schema, &self.kind, &self.columns] {
+        for part in [&self.schema, &self.kind, &self.header] {
             canonical(&Value::String(part.clone()), &mut text);
             text.push('\n');
         }

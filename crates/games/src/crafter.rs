@@ -1,0 +1,36 @@
+/// A group of identical records beside the canary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    pub records: u64,
+    /// In every batch; otherwise each record is sampled like the canary.
+    pub always: bool,
+}
+
+/// Chooses what DP-SGD is run on: the gradients of the canary and of the other records, and a
+/// regulariser. Gradients are functions of the step and of the model; nothing else is asked of
+/// them, not even that a loss exists. They are clipped by the trainer.
+pub trait Crafter: Sync {
+    /// Number of parameters of the model.
+    fn dimension(&self) -> usize;
+
+    /// The canary's gradient; `gradient` arrives as zeros.
+    fn canary(&self, step: u64, model: &[f64], gradient: &mut [f64]);
+
+    /// The other records.
+    fn groups(&self) -> &[Group] {
+        &[]
+    }
+
+    /// The gradient of each record of a group; `gradient` arrives as zeros.
+    fn group(&self, _group: usize, _step: u64, _model: &[f64], _gradient: &mut [f64]) {}
+
+    /// Moves the model along the regulariser's gradient, `model - rate * gradient`. The
+    /// regulariser does not depend on data: no clipping, no noise, no privacy cost.
+    fn regularise(&self, _step: u64, _learning_rate: f64, _model: &mut [f64]) {}
+
+    /// Factors by which the stored model's coordinates differ from the mathematical ones, for
+    /// games whose numbers would overflow. Gradients are given unscaled.
+    fn scale(&self) -> Option<&[f64]> {
+        None
+    }
+}

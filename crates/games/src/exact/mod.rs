@@ -1,0 +1,9 @@
+//! What the games give without being played.
+
+mod mixture;
+mod quadratic;
+mod repeaters;
+
+pub use mixture::ShiftedGaussians;
+pub use quadratic::QuadraticPair;
+pub use repeaters::{BitCeiling, best_bit_threshold, bit_ceiling};

@@ -1,0 +1,187 @@
+//! DP-SGD (P4, Algorithm 1): each step samples a batch by independent coins, clips each gradient,
+//! adds Gaussian noise to the sum, and moves the model; the regulariser is added without noise.
+//!
+//! ```text
+//! m <- m - rate * (sum over the batch of clip(g_i(m)) + sigma C xi + grad r(m))
+//! ```
+//!
+//! The learning rate multiplies the sum (the expected batch size is absorbed in it). Records that
+//! are identical are counted, not listed: a batch of 10^9 zeros is one binomial number.
+//! Cost: one Gaussian per step and coordinate, a gradient per group and step, one per canary hit.
+
+use crate::{Crafter, StepView};
+use random::{Bernoulli, Binomial, Purpose, Stream};
+
+/// The randomness of one training.
+#[derive(Clone, Copy, Debug)]
+pub struct Randomness {
+    noise: Stream,
+    sampling: Stream,
+    batch_size: Stream,
+}
+
+impl Randomness {
+    /// Of a replica of the experiment with this seed.
+    pub fn new(seed: u64, replica: u64) -> Self {
+        Self {
+            noise: Stream::new(seed, Purpose::NOISE, replica),
+            sampling: Stream::new(seed, Purpose::SAMPLING, replica),
+            batch_size: Stream::new(seed, Purpose::BATCH_SIZE, replica),
+        }
+    }
+}
+
+/// What a training leaves behind; reused from one to the next.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// The last iterate.
+    pub model: Vec<f64>,
+    /// What an attacker who sees every iterate makes of each step; empty unless asked for.
+    pub steps: Vec<StepView>,
+    noise: Vec<f64>,
+    hits: Vec<bool>,
+    sum: Vec<f64>,
+    gradient: Vec<f64>,
+}
+
+/// Trains a model on what a crafter chose.
+pub trait Trainer: Sync {
+    /// Trains once, with or without the canary. `watch` asks for [`Record::steps`].
+    fn train<C: Crafter>(
+        &self,
+        crafter: &C,
+        canary: bool,
+        watch: bool,
+        randomness: &Randomness,
+        record: &mut Record,
+    );
+}
+
+/// DP-SGD with Poisson sampling.
+#[derive(Clone, Debug)]
+pub struct DpSgd {
+    pub noise_multiplier: f64,
+    pub sample_rate: f64,
+    pub steps: u64,
+    pub clip_norm: f64,
+    pub learning_rate: f64,
+}
+
+impl DpSgd {
+    /// Clip norm and learning rate 1.
+    pub fn new(noise_multiplier: f64, sample_rate: f64, steps: u64) -> Self {
+        Self { noise_multiplier, sample_rate, steps, clip_norm: 1.0, learning_rate: 1.0 }
+    }
+
+    fn clip(&self, gradient: &mut [f64]) {
+        let norm = gradient.iter().map(|x| x * x).sum::<f64>().sqrt();
+        if norm > self.clip_norm {
+            let factor = self.clip_norm / norm;
+            gradient.iter_mut().for_each(|x| *x *= factor);
+        }
+    }
+
+    /// The canary's clipped gradient at this model.
+    fn canary_gradient<C: Crafter>(&self, crafter: &C, step: u64, model: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+        crafter.canary(step, model, out);
+        self.clip(out);
+    }
+}
+
+/// Gaussians made at a time.
+const BUFFER: usize = 4096;
+
+impl Trainer for DpSgd {
+    fn train<C: Crafter>(
+        &self,
+        crafter: &C,
+        canary: bool,
+        watch: bool,
+        randomness: &Randomness,
+        record: &mut Record,
+    ) {
+        let dimension = crafter.dimension();
+        let coin = Bernoulli::new(self.sample_rate);
+        let batches: Vec<Option<Binomial>> = crafter
+            .groups()
+            .iter()
+            .map(|group| (!group.always).then(|| Binomial::new(group.records, self.sample_rate)))
+            .collect();
+        let noise_scale = self.noise_multiplier * self.clip_norm;
+        let Record { model, steps, noise, hits, sum, gradient } = record;
+        model.clear();
+        model.resize(dimension, 0.0);
+        sum.resize(dimension, 0.0);
+        gradient.resize(dimension, 0.0);
+        steps.clear();
+        hits.resize(self.steps as usize, false);
+        if canary {
+            coin.fill(&randomness.sampling, 0, 0, hits);
+        }
+        let steps_per_fill = (BUFFER / dimension).max(1) as u64;
+        let mut first = 0;
+        while first < self.steps {
+            let last = (first + steps_per_fill).min(self.steps);
+            noise.resize((last - first) as usize * dimension, 0.0);
+            randomness.noise.fill_gaussians(0, first * dimension as u64, noise);
+            for (step, noise) in (first..last).zip(noise.chunks_exact(dimension)) {
+                let hit = canary && hits[step as usize];
+                let model = model.as_mut_slice();
+                for (total, xi) in sum.iter_mut().zip(noise) {
+                    *total = noise_scale * xi;
+                }
+                if hit {
+                    self.canary_gradient(crafter, step, model, gradient);
+                    sum.iter_mut().zip(gradient.iter()).for_each(|(total, g)| *total += g);
+                }
+                let mut expected_others = 0.0;
+                for (index, group) in crafter.groups().iter().enumerate() {
+                    gradient.fill(0.0);
+                    crafter.group(index, step, model, gradient);
+                    self.clip(gradient);
+                    let count = match &batches[index] {
+                        None => group.records as f64,
+                        Some(size) => {
+                            let row = step * batches.len() as u64 + index as u64;
+                            size.draw(&randomness.batch_size, row) as f64
+                        }
+                    };
+                    sum.iter_mut().zip(gradient.iter()).for_each(|(total, g)| *total += count * g);
+                    if watch {
+                        let share = if group.always { 1.0 } else { self.sample_rate };
+                        let others = share * group.records as f64;
+                        let mut mine = vec![0.0; dimension];
+                        self.canary_gradient(crafter, step, model, &mut mine);
+                        expected_others += others * dot(&mine, gradient);
+                    }
+                }
+                if watch {
+                    self.canary_gradient(crafter, step, model, gradient);
+                    steps.push(StepView {
+                        projection: dot(sum, gradient) - expected_others,
+                        squared_norm: dot(gradient, gradient),
+                    });
+                }
+                crafter.regularise(step, self.learning_rate, model);
+                match crafter.scale() {
+                    None => {
+                        for (m, total) in model.iter_mut().zip(sum.iter()) {
+                            *m -= self.learning_rate * total;
+                        }
+                    }
+                    Some(scale) => {
+                        for ((m, total), factor) in model.iter_mut().zip(sum.iter()).zip(scale) {
+                            *m -= self.learning_rate * (total * factor);
+                        }
+                    }
+                }
+            }
+            first = last;
+        }
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
