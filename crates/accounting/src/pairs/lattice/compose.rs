@@ -1,10 +1,14 @@
 //! The composed loss on the lattice at one tilt, and what it says about delta.
+//!
+//! A lattice of n points that holds the loss of T steps has a spacing of about
+//! 20 sqrt(T)/n standard deviations of one step: too coarse for one step when T is large. So
+//! steps are composed in blocks of 1024, 1024^2, ... on lattices that grow coarser with the
+//! blocks; the relative error then does not grow with T.
 
-use super::discretise::{Atoms, Grid, Tilt, lower, upper};
-use super::plan::Plan;
+use super::block::{Block, Product};
+use super::plan::{self, Plan};
 use super::step::{Step, UNIT};
 use crate::AccountingError;
-use numerics::lattice::power::{Factor, circular_product};
 
 /// Which side of the truth a composition stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +16,9 @@ pub(super) enum End {
     Upper,
     Lower,
 }
+
+/// Steps in a block, and blocks in a longer block.
+const BLOCK: u64 = 1024;
 
 /// Tilted weights of the total loss on a window of lattice points, with all error terms.
 #[derive(Clone, Debug)]
@@ -22,112 +29,106 @@ pub(super) struct Composition {
     base: f64,
     spacing: f64,
     loss_error: f64,
-    weights: Vec<f64>,
-    /// Every weight is at most this far off.
-    entry_error: f64,
-    /// Tilted mass that may be missing or wrapped around.
-    stray: f64,
-    /// log of the factor that undoes tilt and normalisation at loss 0, and its error.
-    log_scale: f64,
-    log_scale_error: f64,
+    product: Product,
 }
 
-fn accurate_sum(values: impl Iterator<Item = f64>) -> f64 {
-    let (mut sum, mut carry) = (0.0_f64, 0.0_f64);
-    for value in values {
-        let next = sum + value;
-        carry += if sum.abs() >= value.abs() { (sum - next) + value } else { (value - next) + sum };
-        sum = next;
+/// One phase: the long block with its power, and the remainder.
+struct Phase {
+    block: Block,
+    power: u64,
+    rest: Option<Block>,
+}
+
+fn width(plan: &Plan, points: usize) -> f64 {
+    (plan.high - plan.low) / (0.96 * points as f64)
+}
+
+impl Phase {
+    fn new(
+        step: &Step,
+        tilt: f64,
+        spacing: f64,
+        end: End,
+        all_repeats: f64,
+        points: usize,
+    ) -> Result<Self, AccountingError> {
+        let repeated = |repeats: u64| [step.repeated(repeats)];
+        // Lengths of the blocks, and by how much each lattice is coarser than the one before.
+        let mut lengths = vec![1_u64];
+        while lengths.last().is_some_and(|length| step.repeats / length > BLOCK) {
+            lengths.push(lengths[lengths.len() - 1] * BLOCK);
+        }
+        let levels = lengths.len() - 1;
+        let mut factors = vec![1_i64; levels];
+        let mut fine = spacing;
+        for level in (0..levels).rev() {
+            let needed = width(&plan::window(&repeated(lengths[level + 1]), tilt), points);
+            factors[level] = ((fine / needed).floor().min(1e6) as i64).max(1);
+            fine /= factors[level] as f64;
+        }
+        let mut block = Block::of_step(step, tilt, fine, end, all_repeats, points)?;
+        let mut rest: Option<Block> = None;
+        for level in 0..levels {
+            let digit = step.repeats / lengths[level] % BLOCK;
+            let below = step.repeats % lengths[level + 1];
+            if below > 0 {
+                let plan = plan::window(&repeated(below), tilt);
+                let mut parts: Vec<(&Block, u64)> = Vec::new();
+                if digit > 0 {
+                    parts.push((&block, digit));
+                }
+                parts.extend(rest.as_ref().map(|rest| (rest, 1)));
+                rest = Some(Product::new(&parts, &plan, points).coarsened(
+                    factors[level],
+                    tilt,
+                    end,
+                )?);
+            }
+            let plan = plan::window(&repeated(lengths[level + 1]), tilt);
+            block = Product::new(&[(&block, BLOCK)], &plan, points).coarsened(
+                factors[level],
+                tilt,
+                end,
+            )?;
+        }
+        Ok(Self { block, power: step.repeats / lengths[levels], rest })
     }
-    sum + carry
 }
 
 impl Composition {
     /// Composes the steps on `points` lattice points.
-    pub fn new(
+    pub(super) fn new(
         steps: &[Step],
         plan: &Plan,
         points: usize,
         end: End,
     ) -> Result<Self, AccountingError> {
-        let spacing = (plan.high - plan.low) / (0.96 * points as f64);
+        let spacing = width(plan, points);
         if !(spacing.is_finite() && spacing > 0.0) {
             return Err(AccountingError::NotCertified("the losses do not fit on a lattice".into()));
         }
-        let repeats_total: f64 = steps.iter().map(|step| step.repeats as f64).sum();
-        let mut parts: Vec<Atoms> = Vec::with_capacity(steps.len());
-        let (mut log_scale, mut log_scale_error) = (0.0, 0.0);
-        let (mut base, mut size, mut stray_log) = (0.0, 0.0, 0.0);
-        let mut centres = Vec::with_capacity(steps.len());
-        for step in steps {
-            let repeats = step.repeats as f64;
-            let edges = step.edges(plan.tilt, -48.0 - repeats_total.ln());
-            let range = step.loss(edges.1).value - step.loss(edges.0).value;
-            if !(range / spacing < 8.0 * points as f64) {
-                return Err(AccountingError::NotCertified(format!(
-                    "one step spreads over {:.0} lattice points, more than fit",
-                    range / spacing
-                )));
-            }
-            let tilt = Tilt { slope: plan.tilt, norm: step.cumulant(plan.tilt).value };
-            let anchor = step.infimum.or(step.supremum).unwrap_or(0.0);
-            let mut atoms = match end {
-                End::Upper => upper(step, Grid { anchor, spacing }, tilt, edges),
-                End::Lower => lower(step, spacing, anchor, tilt, edges),
-            };
-            let mass = accurate_sum(atoms.weights.iter().copied());
-            if !(mass > 0.5 && mass < 2.0) {
-                return Err(AccountingError::NotCertified(format!(
-                    "one step keeps {mass:.3} of its mass on the lattice"
-                )));
-            }
-            let mean: f64 =
-                atoms.weights.iter().enumerate().map(|(i, w)| i as f64 * w).sum::<f64>() / mass;
-            atoms.weights.iter_mut().for_each(|w| *w /= mass);
-            stray_log += repeats * (atoms.dropped / mass).ln_1p();
-            log_scale += repeats * (mass.ln() + tilt.norm);
-            log_scale_error += repeats * UNIT * (8.0 + 4.0 * tilt.norm.abs());
-            base += repeats * atoms.grid.anchor;
-            size += (repeats * atoms.grid.anchor).abs();
-            centres.push(atoms.first + mean.round() as i64);
-            parts.push(atoms);
-        }
-        let factors: Vec<Factor> = parts
+        let repeats: f64 = steps.iter().map(|step| step.repeats as f64).sum();
+        let phases = steps
             .iter()
-            .zip(steps)
-            .zip(&centres)
-            .map(|((atoms, step), centre)| Factor {
-                weights: &atoms.weights,
-                first: atoms.first - centre,
-                power: step.repeats,
-                error: 4.0 * UNIT,
-            })
-            .collect();
-        let product = circular_product(points, &factors);
-        let centre: i128 =
-            steps.iter().zip(&centres).map(|(s, c)| i128::from(s.repeats) * i128::from(*c)).sum();
-        // Window in lattice points, counted from the centre.
-        let middle = 0.5 * (plan.low + plan.high);
-        let first = ((middle - base) / spacing).round() as i128 - (points / 2) as i128 - centre;
-        let weights: Vec<f64> = (0..points as i128)
-            .map(|i| product.values[(first + i).rem_euclid(points as i128) as usize])
-            .collect();
-        let wrapped = outside(steps, &parts, &centres, plan, spacing, first as f64, points);
-        drop(parts);
-        let start = (centre + first) as f64 * spacing;
-        let loss_error = 8.0 * UNIT * (size + start.abs() + points as f64 * spacing);
-        let stray = wrapped + if end == End::Upper { stray_log.exp_m1() } else { 0.0 };
+            .map(|step| Phase::new(step, plan.tilt, spacing, end, repeats, points))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut blocks: Vec<(&Block, u64)> = Vec::new();
+        for phase in &phases {
+            blocks.push((&phase.block, phase.power));
+            blocks.extend(phase.rest.as_ref().map(|rest| (rest, 1)));
+        }
+        let size: f64 =
+            blocks.iter().map(|(block, power)| (block.base * *power as f64).abs()).sum();
+        let product = Product::new(&blocks, plan, points);
+        let start = product.first as f64 * product.spacing;
+        let loss_error = 16.0 * UNIT * (size + start.abs() + points as f64 * spacing);
         Ok(Self {
             end,
             tilt: plan.tilt,
-            base: base + start,
-            spacing,
+            base: product.base + start,
+            spacing: product.spacing,
             loss_error,
-            weights,
-            entry_error: product.error,
-            stray: stray * (1.0 + 1e-6),
-            log_scale,
-            log_scale_error: log_scale_error + 1e-15,
+            product,
         })
     }
 
@@ -138,74 +139,74 @@ impl Composition {
     }
 
     /// A bound on delta(epsilon) on this composition's side, as a logarithm.
-    pub fn log_delta(&self, epsilon: f64) -> f64 {
+    pub(super) fn log_delta(&self, epsilon: f64) -> f64 {
         let c = self.tilt;
         let shift = self.loss_error + 2.0 * UNIT * epsilon.abs();
-        let (sign, entry) = match self.end {
-            End::Upper => (1.0, self.entry_error),
-            End::Lower => (-1.0, -self.entry_error),
+        let entry_error = self.product.entry_error;
+        let (sign, floor) = match self.end {
+            End::Upper => (1.0, entry_error),
+            End::Lower => (-1.0, 0.0),
         };
+        let weights = &self.product.weights;
         let start = (((epsilon - self.base) / self.spacing).floor() - 1.0).max(0.0);
         let mut sum = 0.0;
-        if start < self.weights.len() as f64 {
-            let start = start as usize;
-            for (i, weight) in self.weights.iter().enumerate().skip(start) {
-                let over = self.base + i as f64 * self.spacing - epsilon;
-                let payoff = -(-(over + sign * shift)).exp_m1();
-                if payoff > 0.0 {
-                    sum += (weight + entry).max(if entry > 0.0 { entry } else { 0.0 })
-                        * payoff
-                        * (-c * over).exp();
-                }
+        for (i, weight) in weights.iter().enumerate().skip(start.min(1e9) as usize) {
+            let over = self.base + i as f64 * self.spacing - epsilon;
+            let payoff = -(-(over + sign * shift)).exp_m1();
+            if payoff > 0.0 {
+                sum += (weight + sign * entry_error).max(floor) * payoff * (-c * over).exp();
             }
         }
-        let points = self.weights.len() as f64;
-        let relative = self.log_scale_error
-            + c * shift * 1.01
-            + 4.0
-                * UNIT
-                * (points + c * epsilon.abs() + c * (self.base.abs() + points * self.spacing));
-        let log_factor = self.log_scale - c * epsilon;
-        let log_error = relative + 4.0 * UNIT * (self.log_scale.abs() + (c * epsilon).abs());
-        let sum = sum + sign * self.stray * self.largest_payoff();
-        if sum <= 0.0 { f64::NEG_INFINITY } else { sum.ln() + log_factor + sign * log_error }
-    }
-}
-
-/// Chernoff bound on the tilted mass outside the window.
-fn outside(
-    steps: &[Step],
-    parts: &[Atoms],
-    centres: &[i64],
-    plan: &Plan,
-    spacing: f64,
-    first: f64,
-    points: usize,
-) -> f64 {
-    let beyond = |rate: f64, edge: f64| {
-        let mut log = -rate * spacing * edge;
-        for ((step, atoms), centre) in steps.iter().zip(parts).zip(centres) {
-            let offset = (atoms.first - centre) as f64;
-            // log of a mean of exponentials, around its largest term.
-            let exponent = |i: usize| rate * spacing * (offset + i as f64);
-            let top = atoms
-                .weights
-                .iter()
-                .enumerate()
-                .filter(|(_, w)| **w > 0.0)
-                .map(|(i, w)| exponent(i) + w.ln())
-                .fold(f64::NEG_INFINITY, f64::max);
-            let sum: f64 = atoms
-                .weights
-                .iter()
-                .enumerate()
-                .map(|(i, w)| if *w > 0.0 { (exponent(i) + w.ln() - top).exp() } else { 0.0 })
-                .sum();
-            let size = top.abs() + sum.ln().abs() + rate * spacing * offset.abs();
-            let count = atoms.weights.len() as f64;
-            log += step.repeats as f64 * (top + sum.ln() + UNIT * (8.0 + count + 8.0 * size));
+        let sum = sum + sign * self.product.stray * self.largest_payoff();
+        let points = weights.len() as f64;
+        let reach = self.base.abs() + points * self.spacing + epsilon.abs();
+        let log_error = self.product.log_scale_error
+            + 1.01 * c * shift
+            + 4.0 * UNIT * (points + c * reach + self.product.log_scale.abs());
+        if sum <= 0.0 {
+            f64::NEG_INFINITY
+        } else {
+            sum.ln() + self.product.log_scale - c * epsilon + sign * log_error
         }
-        (log + 1e-12 * log.abs()).exp()
-    };
-    beyond(plan.high_rate, first + points as f64) + beyond(-plan.low_rate, first - 1.0)
+    }
+
+    /// Length of the window of losses.
+    pub(super) fn window(&self) -> f64 {
+        self.spacing * self.product.weights.len() as f64
+    }
+
+    /// For the lower pair: a bound on the supremum of 1 - delta(epsilon) - e^epsilon fpr, and
+    /// where it is. Deltas at all lattice points by a recursion of positive terms, from the top.
+    pub(super) fn largest_miss(&self, fpr: f64) -> (f64, f64) {
+        debug_assert_eq!(self.end, End::Lower);
+        let (c, h) = (self.tilt, self.spacing);
+        let (fall, step) = ((-c * h).exp(), -(-h).exp_m1());
+        let weights = &self.product.weights;
+        let count = weights.len() as f64;
+        let stray = self.product.stray * self.largest_payoff();
+        let reach = self.base.abs() + count * h;
+        let relative = self.product.log_scale_error
+            + UNIT * (16.0 * count + 4.0 * c * reach + 4.0 * self.product.log_scale.abs())
+            + 1.01 * c * self.loss_error;
+        let (mut mass, mut excess) = (0.0, 0.0);
+        // Beyond the last lattice point delta is at least 0.
+        let top = self.base + (count - 1.0) * h - self.loss_error;
+        let mut best = (1.0 - top.exp() * fpr, top);
+        for i in (0..weights.len()).rev() {
+            let loss = self.base + i as f64 * h;
+            let low_loss = (loss - self.loss_error).exp();
+            let log = self.product.log_scale - c * loss - relative;
+            let delta = ((excess - stray).max(0.0).ln() + log).exp().max(1.0 - low_loss).max(0.0);
+            let miss = 1.0 - delta - low_loss * fpr * (1.0 - 1e-15);
+            if miss > best.0 {
+                best = (miss, loss);
+            }
+            mass += (weights[i] - self.product.entry_error).max(0.0);
+            excess = fall * (mass * step + (1.0 - step) * excess);
+            mass *= fall;
+        }
+        // Below the first one delta is at least 1 - e^epsilon.
+        let bottom = (self.base - h).exp() * (1.0 + 1e-12);
+        if bottom > best.0 { (bottom, self.base) } else { best }
+    }
 }

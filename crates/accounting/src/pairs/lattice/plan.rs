@@ -64,6 +64,19 @@ pub(super) fn tilt_for_delta(steps: &[Step], delta: f64) -> (f64, f64) {
     (log_c.exp(), at(log_c.exp()).0)
 }
 
+/// Tilt at which the saddle-point estimate of Q(Y > epsilon) meets a test's size.
+pub(super) fn tilt_for_size(steps: &[Step], size: f64) -> f64 {
+    bisect(LOG_TILTS.0, LOG_TILTS.1, 30, |log_c| {
+        let c = log_c.exp();
+        let k = total(steps, c);
+        let epsilon = k.slope - 1.0 / (1.0 + c);
+        let curvature = k.curvature + 1.0 / ((1.0 + c) * (1.0 + c));
+        let scale = 0.5 * (std::f64::consts::TAU * curvature).ln();
+        k.value - (1.0 + c) * epsilon - c.ln_1p() - scale > size.ln()
+    })
+    .exp()
+}
+
 /// The window for a tilt: both ends by Chernoff's bound under the tilted law.
 pub(super) fn window(steps: &[Step], tilt: f64) -> Plan {
     let here = total(steps, tilt);

@@ -51,7 +51,7 @@ pub(super) struct Step {
 
 impl Step {
     /// The steps of a run, one for each phase.
-    pub fn of_run(run: &Run, way: OneWay) -> Result<Vec<Self>, AccountingError> {
+    pub(super) fn of_run(run: &Run, way: OneWay) -> Result<Vec<Self>, AccountingError> {
         if !matches!(run.sampling(), Sampling::Poisson | Sampling::Full) {
             return Err(AccountingError::Unsupported(
                 "the lattice holds for Poisson sampling and full batches only".into(),
@@ -90,11 +90,16 @@ impl Step {
         }
     }
 
-    pub fn largest_mean(&self) -> f64 {
+    /// The same step, repeated so many times.
+    pub(super) fn repeated(&self, repeats: u64) -> Self {
+        Self { repeats, ..self.clone() }
+    }
+
+    pub(super) fn largest_mean(&self) -> f64 {
         self.first.last().map_or(0.0, |c| c.mean)
     }
 
-    pub fn smallest_mean(&self) -> f64 {
+    pub(super) fn smallest_mean(&self) -> f64 {
         self.second.last().map_or(0.0, |c| c.mean)
     }
 
@@ -103,7 +108,7 @@ impl Step {
     }
 
     /// Largest distance of x to a mean, in standard deviations.
-    pub fn distance(&self, x: f64) -> f64 {
+    pub(super) fn distance(&self, x: f64) -> f64 {
         (x - self.smallest_mean()).abs().max((x - self.largest_mean()).abs()) / self.sigma
     }
 
@@ -149,14 +154,14 @@ impl Step {
     }
 
     /// The privacy loss at x.
-    pub fn loss(&self, x: f64) -> Known {
+    pub(super) fn loss(&self, x: f64) -> Known {
         let (p, q) = (self.log_ratio(&self.first, x), self.log_ratio(&self.second, x));
         let value = p.value - q.value;
         Known { value, error: p.error + q.error + UNIT * value.abs() }
     }
 
     /// log of the density of P at x.
-    pub fn log_density(&self, x: f64) -> Known {
+    pub(super) fn log_density(&self, x: f64) -> Known {
         let ratio = self.log_ratio(&self.first, x);
         let z = x / self.sigma;
         let value = ratio.value - 0.5 * z * z - self.sigma.ln() - LOG_ROOT_TWO_PI;
@@ -183,7 +188,7 @@ impl Step {
 
     /// An x whose loss is at most y for certain (`below`), or at least y for certain, when y
     /// itself is known to `y_error`.
-    pub fn position(&self, y: f64, y_error: f64, guess: f64, below: bool) -> f64 {
+    pub(super) fn position(&self, y: f64, y_error: f64, guess: f64, below: bool) -> f64 {
         let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
         let mut x = guess;
         for _ in 0..200 {
@@ -226,7 +231,7 @@ impl Step {
     }
 
     /// K(c) = log E_P e^{c l} with derivatives, by the trapezoid rule.
-    pub fn cumulant(&self, c: f64) -> Cumulant {
+    pub(super) fn cumulant(&self, c: f64) -> Cumulant {
         let pull = c * self.steepest() * self.sigma * self.sigma;
         let low = self.smallest_mean() - 11.0 * self.sigma + pull.min(0.0);
         let high = self.largest_mean() + 11.0 * self.sigma + pull.max(0.0);
@@ -257,7 +262,7 @@ impl Step {
     /// Beyond the edge the loss moves away from its value there by at most the steepest slope
     /// times the distance, and only in one direction; what is left are Gaussian integrals, and
     /// the tail of a Gaussian at z > 0 is at most exp(-z^2/2)/2.
-    pub fn log_tail(&self, c: f64, edge: f64, right: bool) -> f64 {
+    pub(super) fn log_tail(&self, c: f64, edge: f64, right: bool) -> f64 {
         let loss = self.loss(edge);
         let growing = (c > 0.0) == right;
         let rate = if growing { c.abs() * self.steepest() } else { 0.0 };
@@ -279,7 +284,7 @@ impl Step {
     }
 
     /// Edges beyond which the tilted mass is below exp(log_small) of the whole.
-    pub fn edges(&self, c: f64, log_small: f64) -> (f64, f64) {
+    pub(super) fn edges(&self, c: f64, log_small: f64) -> (f64, f64) {
         let whole = self.cumulant(c).value;
         let find = |right: bool| {
             let sign = if right { 1.0 } else { -1.0 };
