@@ -57,6 +57,16 @@ fn binomial(steps: u64, rate: f64) -> Vec<f64> {
 }
 
 impl BitCeiling {
+    /// Probabilities of 0..=T bits with the canary.
+    pub fn with_canary(&self) -> &[f64] {
+        &self.with_canary
+    }
+
+    /// Probabilities of 0..=T bits without the canary.
+    pub fn without_canary(&self) -> &[f64] {
+        &self.without_canary
+    }
+
     fn laws(&self, way: OneWay) -> (&[f64], &[f64]) {
         match way {
             OneWay::Remove => (&self.with_canary, &self.without_canary),
