@@ -264,17 +264,23 @@ impl Sums {
         Ok(Interval::new(one.lower.min(two.lower), middle.value, one.upper.max(two.upper)))
     }
 
-    /// Add order with epsilon at the very end of its range: delta is at most its value at a
-    /// threshold 45 standard deviations out.
+    /// Add order with epsilon so near the end of its range that no threshold is certainly beyond
+    /// it: delta is between 0 and its value at a threshold certainly before it.
     fn beyond(&self, epsilon: f64, way: OneWay, complement: bool) -> Result<Interval, AccountingError> {
-        let y = -45.0 * self.scale;
-        let (loss, _) = self.loss(y);
-        if way == OneWay::Add && -loss.value + loss.error <= epsilon {
-            return Ok(if complement {
-                Interval::new(1.0 - ROUND, 1.0, 1.0)
-            } else {
-                Interval::new(0.0, 0.0, TINY)
-            });
+        if way == OneWay::Add {
+            for step in (-90..=90).map(f64::from) {
+                let y = 0.5 * step * self.scale;
+                let (loss, _) = self.loss(y);
+                if -loss.value + loss.error <= epsilon {
+                    let point = self.add(y);
+                    let upper = probability_from_log(point.delta.value, point.delta.error).upper;
+                    return Ok(if complement {
+                        Interval::new((1.0 - upper - ROUND).max(0.0), 1.0, 1.0)
+                    } else {
+                        Interval::new(0.0, 0.0, upper.max(TINY))
+                    });
+                }
+            }
         }
         Err(not_certified(&format!("last-iterate delta at epsilon {epsilon}")))
     }

@@ -396,10 +396,13 @@ impl Sums {
     pub(super) fn small_loss(&self, y: f64) -> Option<Log> {
         let anchor = self.law.mean().floor().clamp(1.0, self.law.largest());
         let (log_pmf, pmf_error) = self.law.log_pmf(anchor);
-        if log_pmf < -600.0 {
+        let exponent = |k: f64| k * (y - 0.5 * k) / self.variance;
+        // Where P and Q lie far apart, f passes through 0 between large numbers: nothing is small
+        // there and the two windows may be far from each other.
+        let peak = self.mode(y);
+        if exponent(anchor) < -40.0 || self.law.log_pmf(peak).0 < log_pmf.min(0.0) - 40.0 || log_pmf < -600.0 {
             return None;
         }
-        let exponent = |k: f64| k * (y - 0.5 * k) / self.variance;
         let (mut sum, mut error, mut size) = (Sum::default(), 0.0, 0.0);
         let mut take = |k: f64, b: f64, drift: f64| {
             let e = exponent(k);
