@@ -58,16 +58,25 @@ impl Band {
         // Rounding of (n - k) ln(...) is below 1e-15 n; the margin makes the band wider by it.
         let target = (1.0 / level).ln() + 1e-12 + 1e-15 * n;
         let spans = ((n * n).ln() / RATIO.ln()).ceil().max(1.0);
-        let count = spans + 2.0;
-        let each = target + count.ln();
-        let ln_weight = -count.ln();
-        let mut tangents =
-            vec![Tangent { ln_weight, rho: 0.0, ln_rho: f64::NEG_INFINITY, one_minus_rho: 1.0 }];
-        for step in 0..=spans as u64 {
-            // Odds from 1/n to n.
-            let log_odds = (2.0 * step as f64 / spans - 1.0) * n.ln();
-            let (rate, complement) = logistic(log_odds);
-            tangents.push(Tangent::at(rate, complement, each / n, ln_weight));
+        // Odds from 1/n to n.
+        let log_odds = |step: f64| (2.0 * step / spans - 1.0) * n.ln();
+        // Somewhat more weight on rates near one half, where bounded mechanisms show their
+        // epsilon; less in the tails, where the logarithm of a weight costs least.
+        let weight = |log_odds: f64| 1.0 / (2.0 + log_odds.abs());
+        let steps = spans as u64;
+        let total: f64 =
+            weight(n.ln()) + (0..=steps).map(|step| weight(log_odds(step as f64))).sum::<f64>();
+        let mut tangents = vec![Tangent {
+            ln_weight: (weight(n.ln()) / total).ln(),
+            rho: 0.0,
+            ln_rho: f64::NEG_INFINITY,
+            one_minus_rho: 1.0,
+        }];
+        for step in 0..=steps {
+            let place = log_odds(step as f64);
+            let ln_weight = (weight(place) / total).ln();
+            let (rate, complement) = logistic(place);
+            tangents.push(Tangent::at(rate, complement, (target - ln_weight) / n, ln_weight));
         }
         Self { size, target, tangents }
     }

@@ -1,8 +1,11 @@
 //! Membership scores in, bounds that are really bounds out.
 pub mod band;
+pub mod bayes;
 mod error;
 mod family;
+pub mod grid;
 pub mod one_run;
+pub mod quality;
 pub mod rates;
 pub mod read;
 mod rule;

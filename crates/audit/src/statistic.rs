@@ -25,6 +25,8 @@ pub enum Statistic {
     Epsilon { delta: f64, direction: AttackDirection },
     /// The smallest mu whose Gaussian trade-off curve allows such rates.
     GaussianMu,
+    /// 1 - FPR - FNR, the advantage at a threshold.
+    Advantage,
 }
 
 impl Statistic {
@@ -49,6 +51,7 @@ impl Statistic {
                 // Both quantiles infinite with opposite signs: nothing is shown.
                 if mu > 0.0 { mu } else { 0.0 }
             }
+            Self::Advantage => (rates.true_positive_lower - rates.false_positive_upper).max(0.0),
         }
     }
 
@@ -74,6 +77,7 @@ impl Statistic {
             Self::GaussianMu => {
                 vec![Box::new(move |rate| normal_cdf(inverse_normal_cdf(rate) + value))]
             }
+            Self::Advantage => vec![Box::new(move |rate| rate + value)],
         }
     }
 }
