@@ -1,10 +1,40 @@
 //! Membership scores in, bounds that are really bounds out.
+//!
+//! [`Scores`] are two sorted samples: what an attack gave to members and to non-members. A
+//! [`Plan`] says, before they are looked at, what will be computed: the [`Design`] of the data
+//! (trainings of their own, or canaries of one training), the [`Method`]s, the [`ThresholdRule`],
+//! the confidence, and which bound is the headline. [`analyse`] carries it out and gives an
+//! [`Analysis`]: bounds on epsilon, each labelled with what it holds for, the quality of the
+//! attack with intervals, and a verdict against a claim.
+//!
+//! Three layers, each usable alone:
+//! - counts to rates: [`rates`] (Clopper-Pearson, DKW) and [`band`] (all thresholds at once);
+//! - rates to leakage: [`Statistic`] (any mechanism, or the Gaussian family) and [`Family`]
+//!   (DP-SGD families of pairs);
+//! - choice of the threshold: [`ThresholdRule`], with the proof of each rule in its module.
+//!
+//! ```
+//! use audit::{Design, Plan, Scores, analyse};
+//!
+//! let members: Vec<f64> = (0..500).map(|i| f64::from(i) + 300.0).collect();
+//! let nonmembers: Vec<f64> = (0..500).map(f64::from).collect();
+//! let scores = Scores::new(members, nonmembers)?;
+//! let analysis = analyse(&scores, &Plan::new(Design::Runs), None)?;
+//! let bound = analysis.primary().unwrap();
+//! assert!(bound.epsilon > 3.0 && bound.valid_for == "any mechanism");
+//! # Ok::<(), audit::AuditError>(())
+//! ```
+
+mod analysis;
 pub mod band;
 pub mod bayes;
 mod error;
 mod family;
 pub mod grid;
+pub mod hash;
+mod method;
 pub mod one_run;
+mod plan;
 pub mod quality;
 pub mod rates;
 pub mod read;
@@ -13,9 +43,13 @@ mod scores;
 mod search;
 mod split;
 mod statistic;
+pub mod verdict;
 
+pub use analysis::{Analysis, Bound, Claims, Counts, Hashes, NotValid, PowerAt, TestAt, analyse};
 pub use error::AuditError;
 pub use family::{Family, gaussian_epsilon};
+pub use method::Method;
+pub use plan::{Plan, PlanDocument};
 pub use rates::{RateBounds, Simultaneous};
 pub use read::{Design, Table};
 pub use rule::{FOLDS, Measurement, RuleBound, ThresholdRule};

@@ -283,3 +283,40 @@ pub(crate) fn p_value(errors: &Errors, statistic: &Statistic, value: f64) -> f64
         })
         .fold(1.0, f64::min)
 }
+
+/// Rates that hold together at `level`, at thresholds where a family might be violated: for the
+/// bands the best ones by mu and by epsilon and some along the curve, for the others what they
+/// measure (`k-fold` with a share of the level for each fold).
+pub(crate) fn candidates(
+    rule: &ThresholdRule,
+    scores: &Scores,
+    level: f64,
+    seed: u64,
+) -> Result<Vec<Measurement>, AuditError> {
+    let (nonmembers, members) = (scores.nonmembers().len() as u64, scores.members().len() as u64);
+    let band = match rule {
+        ThresholdRule::Union => Simultaneous::martingale(nonmembers, members, level),
+        ThresholdRule::Dkw => Simultaneous::dkw(nonmembers, members, level),
+        ThresholdRule::KFold => {
+            return rule.measure(scores, &Statistic::GaussianMu, level / FOLDS as f64, seed);
+        }
+        _ => return rule.measure(scores, &Statistic::GaussianMu, level, seed),
+    };
+    let pure = Statistic::Epsilon { delta: 0.0, direction: crate::AttackDirection::Both };
+    let mut found = vec![
+        best_in_band(scores, &Statistic::GaussianMu, &band),
+        best_in_band(scores, &pure, &band),
+    ];
+    for share in [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.6] {
+        let place = ((1.0 - share) * nonmembers as f64) as usize;
+        let threshold = scores.nonmembers()[place.min(scores.nonmembers().len() - 1)];
+        let errors = scores.errors_at(threshold);
+        found.push(Measurement {
+            threshold,
+            errors,
+            rates: band.at(&errors),
+            opposite: band.opposite(&errors),
+        });
+    }
+    Ok(found)
+}

@@ -18,6 +18,31 @@ pub enum AttackDirection {
     Both,
 }
 
+impl AttackDirection {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Mirror => "mirror",
+            Self::Both => "both",
+        }
+    }
+}
+
+impl std::str::FromStr for AttackDirection {
+    type Err = crate::AuditError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        [Self::Forward, Self::Mirror, Self::Both]
+            .into_iter()
+            .find(|direction| direction.name() == text)
+            .ok_or_else(|| {
+                crate::AuditError::InvalidInput(format!(
+                    "direction `{text}` is not forward, mirror or both"
+                ))
+            })
+    }
+}
+
 /// A number that grows with the leakage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statistic {

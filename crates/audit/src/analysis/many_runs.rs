@@ -1,0 +1,248 @@
+//! Bounds from rows that are trainings of their own.
+
+use super::{ANY_MECHANISM, Bound, NotValid, TestAt};
+use crate::bayes::credible_epsilon;
+use crate::grid::grid_estimate;
+use crate::rule::candidates;
+use crate::{
+    AuditError, Errors, Measurement, Method, Plan, RateBounds, Scores, Simultaneous, Statistic,
+    ThresholdRule, gaussian_epsilon, rates,
+};
+
+pub(super) fn bounds(
+    scores: &Scores,
+    plan: &Plan,
+    methods: &[Method],
+    not_valid: &mut Vec<NotValid>,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Bound>, AuditError> {
+    let mut all = Vec::new();
+    for &method in methods {
+        let found = match method {
+            Method::ClopperPearson => clopper_pearson(scores, plan),
+            Method::Gdp => gdp(scores, plan),
+            Method::Composition | Method::LastIterate => family(scores, plan, method),
+            Method::Bayes => bayes(scores, plan),
+            Method::Grid => grid(scores, plan, not_valid),
+            Method::OneRun | Method::OneRunGdp => Ok(Vec::new()),
+        };
+        match found {
+            Ok(found) => all.extend(found),
+            // A method that was not asked for by name may be missing; the primary may not.
+            Err(AuditError::Accounting(error)) if plan.all_methods && method != plan.primary => {
+                not_valid.push(NotValid { method, reason: error.to_string() });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if methods.contains(&Method::Bayes) && band_rule(&plan.threshold) {
+        warnings.push(
+            "bayes has no band over all thresholds: its threshold was chosen on half of the scores (holdout)"
+                .to_owned(),
+        );
+    }
+    let mut primary_seen = false;
+    for bound in &mut all {
+        bound.primary =
+            !primary_seen && bound.method == plan.primary && bound.delta == plan.deltas[0];
+        primary_seen |= bound.primary;
+    }
+    Ok(all)
+}
+
+fn band_rule(rule: &ThresholdRule) -> bool {
+    matches!(rule, ThresholdRule::Union | ThresholdRule::Dkw)
+}
+
+fn test_at(measurement: &Measurement) -> TestAt {
+    TestAt::Threshold { threshold: measurement.threshold, errors: measurement.errors }
+}
+
+fn blank(plan: &Plan, method: Method, delta: f64) -> Bound {
+    Bound {
+        method,
+        threshold_rule: Some(plan.threshold),
+        delta,
+        epsilon: 0.0,
+        reason: None,
+        epsilon_upper: None,
+        confidence: 1.0 - plan.level(),
+        valid_for: ANY_MECHANISM.to_owned(),
+        primary: false,
+        mu_lower: None,
+        noise_multiplier_upper: None,
+        tests: Vec::new(),
+    }
+}
+
+fn clopper_pearson(scores: &Scores, plan: &Plan) -> Result<Vec<Bound>, AuditError> {
+    plan.deltas
+        .iter()
+        .map(|&delta| {
+            let statistic = Statistic::Epsilon { delta, direction: plan.direction };
+            let found = plan.threshold.lower_bound(scores, &statistic, plan.level(), plan.seed)?;
+            let upper = match found.measurements.as_slice() {
+                [one] => Some(statistic.value(&one.opposite)),
+                _ => None,
+            };
+            Ok(Bound {
+                epsilon: found.value,
+                epsilon_upper: upper,
+                tests: found.measurements.iter().map(test_at).collect(),
+                ..blank(plan, Method::ClopperPearson, delta)
+            })
+        })
+        .collect()
+}
+
+const INFINITE_AT_ZERO: &str =
+    "at delta 0 every mechanism of this family with any leakage has infinite epsilon";
+
+fn gdp(scores: &Scores, plan: &Plan) -> Result<Vec<Bound>, AuditError> {
+    let statistic = Statistic::GaussianMu;
+    let found = plan.threshold.lower_bound(scores, &statistic, plan.level(), plan.seed)?;
+    let mu = found.value;
+    let upper = match found.measurements.as_slice() {
+        [one] => Some(statistic.value(&one.opposite)),
+        _ => None,
+    };
+    Ok(plan
+        .deltas
+        .iter()
+        .map(|&delta| {
+            let epsilon = gaussian_epsilon(mu, delta);
+            Bound {
+                epsilon,
+                reason: (epsilon == f64::INFINITY).then(|| INFINITE_AT_ZERO.to_owned()),
+                epsilon_upper: upper.map(|mu| gaussian_epsilon(mu, delta)),
+                mu_lower: Some(mu),
+                valid_for: "mechanisms with a Gaussian trade-off curve".to_owned(),
+                tests: found.measurements.iter().map(test_at).collect(),
+                ..blank(plan, Method::Gdp, delta)
+            }
+        })
+        .collect())
+}
+
+fn family(scores: &Scores, plan: &Plan, method: Method) -> Result<Vec<Bound>, AuditError> {
+    let Some(family) = plan.family(method) else { return Ok(Vec::new()) };
+    let measured = candidates(&plan.threshold, scores, plan.level(), plan.seed)?;
+    let points: Vec<RateBounds> = measured.iter().map(|one| one.rates).collect();
+    let noise = family.least_violated_noise(&points)?;
+    plan.deltas
+        .iter()
+        .map(|&delta| {
+            let epsilon = noise.map_or(Ok(0.0), |noise| family.epsilon(noise, delta))?;
+            let reason = if noise.is_none() {
+                Some("no noise of the family is ruled out by these rates".to_owned())
+            } else {
+                (epsilon == f64::INFINITY).then(|| INFINITE_AT_ZERO.to_owned())
+            };
+            Ok(Bound {
+                epsilon,
+                reason,
+                noise_multiplier_upper: noise,
+                valid_for: family.describe(),
+                tests: measured.iter().take(1).map(test_at).collect(),
+                ..blank(plan, method, delta)
+            })
+        })
+        .collect()
+}
+
+fn bayes(scores: &Scores, plan: &Plan) -> Result<Vec<Bound>, AuditError> {
+    let rule = if band_rule(&plan.threshold) || plan.threshold == ThresholdRule::KFold {
+        ThresholdRule::Holdout
+    } else {
+        plan.threshold
+    };
+    plan.deltas
+        .iter()
+        .map(|&delta| {
+            let statistic = Statistic::Epsilon { delta, direction: plan.direction };
+            let measured = rule.measure(scores, &statistic, 1.0 - plan.confidence, plan.seed)?;
+            let one = &measured[0];
+            let credible = credible_epsilon(&one.errors, delta, plan.confidence, plan.direction);
+            Ok(Bound {
+                threshold_rule: Some(rule),
+                epsilon: credible.lower,
+                epsilon_upper: Some(credible.upper),
+                confidence: plan.confidence,
+                valid_for: "any mechanism, under Jeffreys' prior (credible, not confidence)".to_owned(),
+                tests: vec![test_at(one)],
+                ..blank(plan, Method::Bayes, delta)
+            })
+        })
+        .collect()
+}
+
+fn grid(
+    scores: &Scores,
+    plan: &Plan,
+    not_valid: &mut Vec<NotValid>,
+) -> Result<Vec<Bound>, AuditError> {
+    let Some(family) = plan.family(Method::Grid) else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for &delta in &plan.deltas {
+        match grid_estimate(scores, &family, delta, plan.min_count) {
+            Ok(estimate) => found.push(Bound {
+                threshold_rule: None,
+                epsilon: estimate.epsilon,
+                reason: estimate.beyond_grid.then(|| "beyond the grid, which ends at 20".to_owned()),
+                valid_for: format!("an estimate without confidence, within {}", family.describe()),
+                ..blank(plan, Method::Grid, delta)
+            }),
+            Err(AuditError::NotValid(reason)) => {
+                not_valid.push(NotValid { method: Method::Grid, reason });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+/// The bound that separated scores of these sizes would have given under the plan's rule.
+pub(super) fn reach(
+    plan: &Plan,
+    method: Method,
+    members: u64,
+    nonmembers: u64,
+    delta: f64,
+) -> Result<f64, AuditError> {
+    let level = plan.level();
+    let perfect = |members: u64, nonmembers: u64| Errors {
+        false_positives: 0,
+        nonmembers,
+        false_negatives: 0,
+        members,
+    };
+    let rates = match plan.threshold {
+        ThresholdRule::Union => {
+            Simultaneous::martingale(nonmembers, members, level).at(&perfect(members, nonmembers))
+        }
+        ThresholdRule::Dkw => {
+            Simultaneous::dkw(nonmembers, members, level).at(&perfect(members, nonmembers))
+        }
+        ThresholdRule::Fixed(_) => rates::clopper_pearson(&perfect(members, nonmembers), level),
+        ThresholdRule::Holdout => {
+            let half = |all: u64| (all / 2).max(1);
+            rates::clopper_pearson(&perfect(half(members), half(nonmembers)), level)
+        }
+        // Five equal p-values: twice their average is the level at half of it.
+        ThresholdRule::KFold => {
+            let rest = |all: u64| (all - all / 5).max(1);
+            rates::clopper_pearson(&perfect(rest(members), rest(nonmembers)), level / 2.0)
+        }
+    };
+    match method {
+        Method::Gdp => Ok(gaussian_epsilon(Statistic::GaussianMu.value(&rates), delta)),
+        Method::Composition | Method::LastIterate => match plan.family(method) {
+            Some(family) => match family.violated_noise(&rates)? {
+                Some(noise) => family.epsilon(noise, delta),
+                None => Ok(0.0),
+            },
+            None => Ok(0.0),
+        },
+        _ => Ok(Statistic::Epsilon { delta, direction: plan.direction }.value(&rates)),
+    }
+}

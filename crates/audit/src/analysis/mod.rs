@@ -1,0 +1,105 @@
+//! Carries out a [`Plan`] on scores: bounds, attack quality, verdict.
+
+mod document;
+mod many_runs;
+mod one_run;
+
+pub use document::{Analysis, Bound, Counts, Hashes, NotValid, PowerAt, TestAt};
+
+use crate::verdict::{ClaimedEpsilon, verdict};
+use crate::{AuditError, Design, Plan, Scores, hash, one_run as canaries, quality};
+
+/// A claim to compare with: the proven epsilon at each delta it was evaluated at.
+pub type Claims<'a> = &'a dyn Fn(f64) -> Result<ClaimedEpsilon, AuditError>;
+
+/// Analyses scores as planned; `claim` gives the proven epsilon at a delta.
+///
+/// # Errors
+/// What makes the question unanswerable: unfair canaries for a one-run audit that was asked for
+/// by name, too few scores for a rule, accounting that cannot answer.
+pub fn analyse(
+    scores: &Scores,
+    plan: &Plan,
+    claim: Option<Claims<'_>>,
+) -> Result<Analysis, AuditError> {
+    let plan = plan.clone().check()?;
+    let mut not_valid = Vec::new();
+    let mut methods = Vec::new();
+    for method in plan.methods.iter().copied() {
+        match plan.objection(method) {
+            Some(reason) => not_valid.push(NotValid { method, reason }),
+            None => methods.push(method),
+        }
+    }
+    let mut warnings = Vec::new();
+    let (m, n) = (scores.members().len() as u64, scores.nonmembers().len() as u64);
+    let bounds = match plan.design {
+        Design::Runs => many_runs::bounds(scores, &plan, &methods, &mut not_valid, &mut warnings)?,
+        Design::OneRun => {
+            let p_value = canaries::fair_bits(m, n);
+            if p_value < canaries::FAIRNESS_LEVEL {
+                return Err(AuditError::NotValid(format!(
+                    "{m} of {} canaries are members: fair coins give such a count with probability {p_value:.1e}, and a one-run audit is only valid when each canary was included with probability 1/2 (include them by independent fair coins)",
+                    m + n
+                )));
+            }
+            one_run::bounds(scores, &plan, &methods, &mut warnings)?
+        }
+    };
+    let auroc = quality::auroc(scores, plan.confidence);
+    if auroc.upper < 0.5 {
+        warnings.push(format!(
+            "AUROC is {:.3}, below one half: the sign of the scores looks reversed (larger must mean more likely a member)",
+            auroc.value
+        ));
+    }
+    if plan.design == Design::OneRun {
+        warnings.push(
+            "intervals of AUROC, TPR and advantage treat the canaries as independent; the bounds do not need that"
+                .to_owned(),
+        );
+    }
+    let tpr = plan
+        .fprs
+        .iter()
+        .map(|&fpr| PowerAt { fpr, measured: quality::tpr_at(scores, fpr, plan.confidence) })
+        .collect();
+    let bootstrap = (plan.bootstrap > 0).then(|| {
+        quality::bootstrap(scores, &plan.fprs, plan.confidence, plan.bootstrap, plan.seed)
+    });
+    let primary = bounds.iter().find(|bound| bound.primary);
+    let verdict = match (claim, primary) {
+        (Some(claim), Some(primary)) => {
+            let reach = match plan.design {
+                Design::Runs => many_runs::reach(&plan, primary.method, m, n, primary.delta)?,
+                Design::OneRun => one_run::reach(&plan, primary.method, m + n, primary.delta),
+            };
+            let family = (primary.valid_for != ANY_MECHANISM).then_some(primary.valid_for.as_str());
+            Some(verdict(
+                primary.epsilon,
+                plan.confidence,
+                primary.delta,
+                claim(primary.delta)?,
+                reach,
+                family,
+            ))
+        }
+        _ => None,
+    };
+    Ok(Analysis {
+        design: plan.design,
+        counts: Counts { members: m, nonmembers: n },
+        bounds,
+        not_valid,
+        auroc,
+        advantage: quality::advantage(scores, plan.confidence),
+        tpr,
+        bootstrap,
+        verdict,
+        warnings,
+        hashes: Hashes { scores: hash::scores(scores), plan: hash::plan(&plan)? },
+        plan,
+    })
+}
+
+pub(crate) const ANY_MECHANISM: &str = "any mechanism";

@@ -1,0 +1,208 @@
+//! An analysis plan: everything that is decided before the scores are seen. Its hash in the
+//! answer lets an auditor show that it was.
+
+use crate::{AttackDirection, AuditError, Design, Family, Method, ThresholdRule, grid};
+use serde::Serialize;
+
+/// What will be computed, at which confidence, and which bound is the headline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    pub design: Design,
+    /// In order; checked by [`Plan::check`].
+    pub methods: Vec<Method>,
+    /// With `--method all` a method that cannot be used is listed, not refused.
+    pub all_methods: bool,
+    pub deltas: Vec<f64>,
+    pub confidence: f64,
+    pub threshold: ThresholdRule,
+    pub direction: AttackDirection,
+    pub primary: Method,
+    /// One statement about all bounds together.
+    pub joint: bool,
+    pub seed: u64,
+    /// Sampling rate and steps of the training, for the DP-SGD families.
+    pub training: Option<(f64, u64)>,
+    /// Errors of either kind below which `grid` does not look at a threshold.
+    pub min_count: u64,
+    /// False positive rates at which the attack's power is reported.
+    pub fprs: Vec<f64>,
+    /// Bootstrap rounds; 0 for none.
+    pub bootstrap: usize,
+}
+
+impl Plan {
+    /// The default plan for a design: its distribution-free bound under the union rule at 95 %.
+    pub fn new(design: Design) -> Self {
+        let method = Method::distribution_free(design);
+        Self {
+            design,
+            methods: vec![method],
+            all_methods: false,
+            deltas: vec![0.0],
+            confidence: 0.95,
+            threshold: ThresholdRule::Union,
+            direction: AttackDirection::Both,
+            primary: method,
+            joint: false,
+            seed: 0,
+            training: None,
+            min_count: grid::MIN_COUNT,
+            fprs: vec![0.001, 0.01],
+            bootstrap: 0,
+        }
+    }
+
+    /// Checks the plan and puts the distribution-free bound beside any other.
+    ///
+    /// # Errors
+    /// The part that is out of range or contradicts another, by name.
+    pub fn check(mut self) -> Result<Self, AuditError> {
+        let wrong = |text: String| Err(AuditError::InvalidInput(text));
+        if !(self.confidence > 0.0 && self.confidence < 1.0) {
+            return wrong(format!("confidence {} is outside (0, 1)", self.confidence));
+        }
+        if self.deltas.is_empty() {
+            self.deltas.push(0.0);
+        }
+        for delta in &self.deltas {
+            if !(0.0..1.0).contains(delta) {
+                return wrong(format!("delta {delta} is outside [0, 1)"));
+            }
+        }
+        for fpr in &self.fprs {
+            if !(*fpr > 0.0 && *fpr < 1.0) {
+                return wrong(format!("false positive rate {fpr} is outside (0, 1)"));
+            }
+        }
+        if let Some((sample_rate, steps)) = self.training {
+            if !(sample_rate > 0.0 && sample_rate <= 1.0) {
+                return wrong(format!("sample rate {sample_rate} is outside (0, 1]"));
+            }
+            if steps == 0 {
+                return wrong("steps 0 is not at least 1".to_owned());
+            }
+        }
+        if self.all_methods {
+            self.methods = Method::ALL.to_vec();
+        }
+        let plain = Method::distribution_free(self.design);
+        if !self.methods.contains(&plain) {
+            self.methods.insert(0, plain);
+        }
+        let mut seen = Vec::new();
+        self.methods.retain(|method| {
+            let fresh = !seen.contains(method);
+            seen.push(*method);
+            fresh
+        });
+        if !self.primary.is_confidence_bound() {
+            return wrong(format!(
+                "{} is not a confidence bound and cannot be primary; choose clopper-pearson, gdp, composition, last-iterate, one-run or one-run-gdp",
+                self.primary
+            ));
+        }
+        if !self.methods.contains(&self.primary) {
+            self.methods.push(self.primary);
+        }
+        for method in self.methods.iter().copied() {
+            if self.all_methods && method != self.primary {
+                continue;
+            }
+            if let Some(objection) = self.objection(method) {
+                return Err(AuditError::NotValid(format!("method {method} {objection}")));
+            }
+        }
+        Ok(self)
+    }
+
+    /// Why a method cannot be used with this plan.
+    pub fn objection(&self, method: Method) -> Option<String> {
+        if let Some(objection) = method.objection(self.design) {
+            return Some(objection.to_owned());
+        }
+        if method.needs_training() && self.training.is_none() {
+            return Some("needs --sample-rate and --steps of the training".to_owned());
+        }
+        None
+    }
+
+    /// The DP-SGD family of a method.
+    pub fn family(&self, method: Method) -> Option<Family> {
+        let (sample_rate, steps) = self.training?;
+        match method {
+            Method::Composition | Method::Grid => Some(Family::Composition { sample_rate, steps }),
+            Method::LastIterate => Some(Family::LastIterate { sample_rate, steps }),
+            _ => None,
+        }
+    }
+
+    /// How many separate statements the plan makes, for `joint`. All bounds that read the same
+    /// two rate bounds (every delta and family under `union`, `dkw` and `fixed`) are one.
+    pub fn statements(&self) -> usize {
+        let usable: Vec<Method> = self
+            .methods
+            .iter()
+            .copied()
+            .filter(|method| method.is_confidence_bound() && self.objection(*method).is_none())
+            .collect();
+        let shared = matches!(
+            self.threshold,
+            ThresholdRule::Union | ThresholdRule::Dkw | ThresholdRule::Fixed(_)
+        );
+        let statements = match self.design {
+            Design::Runs if shared => 1,
+            Design::Runs => usable
+                .iter()
+                .map(|method| if *method == Method::ClopperPearson { self.deltas.len() } else { 1 })
+                .sum(),
+            Design::OneRun => usable
+                .iter()
+                .map(|method| if *method == Method::OneRun { self.deltas.len() } else { 1 })
+                .sum(),
+        };
+        statements.max(1)
+    }
+
+    /// The error of each statement.
+    pub fn level(&self) -> f64 {
+        let error = 1.0 - self.confidence;
+        if self.joint { error / self.statements() as f64 } else { error }
+    }
+
+    /// The plan as a document whose hash is the plan's.
+    pub fn document(&self) -> PlanDocument {
+        PlanDocument {
+            schema: "dosimeter.audit-plan/1",
+            design: self.design,
+            methods: self.methods.clone(),
+            deltas: self.deltas.clone(),
+            confidence: self.confidence,
+            threshold_rule: self.threshold.to_string(),
+            direction: self.direction.name(),
+            primary: self.primary,
+            joint: self.joint,
+            seed: self.seed,
+            sample_rate: self.training.map(|training| training.0),
+            steps: self.training.map(|training| training.1),
+            min_count: self.min_count,
+        }
+    }
+}
+
+/// The plan, serialised.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlanDocument {
+    pub schema: &'static str,
+    pub design: Design,
+    pub methods: Vec<Method>,
+    pub deltas: Vec<f64>,
+    pub confidence: f64,
+    pub threshold_rule: String,
+    pub direction: &'static str,
+    pub primary: Method,
+    pub joint: bool,
+    pub seed: u64,
+    pub sample_rate: Option<f64>,
+    pub steps: Option<u64>,
+    pub min_count: u64,
+}

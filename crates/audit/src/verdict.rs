@@ -1,0 +1,107 @@
+//! What the primary bound says about a claimed epsilon.
+
+use serde::Serialize;
+
+/// The outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// The bound is below the claim, and the scores could have shown otherwise.
+    Consistent,
+    /// The bound exceeds the proven claim.
+    Contradiction,
+    /// These scores could not have decided.
+    Inconclusive,
+}
+
+/// An outcome with its reason in words.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    pub status: Status,
+    pub reason: String,
+}
+
+/// What a claim says at the primary bound's delta: certified ends of the proven epsilon.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClaimedEpsilon {
+    pub lower: f64,
+    pub upper: f64,
+}
+
+/// Compares a bound with a claim. `reach` is the largest bound that scores of these sizes could
+/// have given under the same rule, with every member above every non-member.
+pub fn verdict(
+    bound: f64,
+    confidence: f64,
+    delta: f64,
+    claim: ClaimedEpsilon,
+    reach: f64,
+    family: Option<&str>,
+) -> Verdict {
+    let percent = (confidence * 1000.0).floor() / 10.0;
+    let within = family.map_or_else(String::new, |family| format!(", if the training is {family}"));
+    if bound > claim.upper {
+        return Verdict {
+            status: Status::Contradiction,
+            reason: format!(
+                "the scores show epsilon at least {} at delta {delta:e} with {percent} % confidence{within}, but at most {} is claimed as proven: the training, its noise or the accounting is not what was stated",
+                down(bound),
+                up(claim.upper)
+            ),
+        };
+    }
+    let inconclusive = |reason: String| Verdict { status: Status::Inconclusive, reason };
+    if claim.upper == f64::INFINITY {
+        return inconclusive(format!(
+            "the claim bounds nothing at delta {delta:e} (its epsilon is infinite there); ask at a delta above 0"
+        ));
+    }
+    if reach <= claim.upper {
+        return inconclusive(format!(
+            "with this many scores even a perfect attack could only have shown {}, which is below the claimed {}; more scores are needed to test the claim",
+            down(reach),
+            up(claim.upper)
+        ));
+    }
+    if bound > claim.lower {
+        return inconclusive(format!(
+            "the bound {} lies between the certified ends {} and {} of the claim",
+            down(bound),
+            down(claim.lower),
+            up(claim.upper)
+        ));
+    }
+    if bound <= 0.0 {
+        return inconclusive(
+            "the attack shows no leakage; a stronger attack might, so this neither supports nor contradicts the claim"
+                .to_owned(),
+        );
+    }
+    Verdict {
+        status: Status::Consistent,
+        reason: format!(
+            "the scores show epsilon at least {} at delta {delta:e}{within}, below the claimed {}",
+            down(bound),
+            up(claim.upper)
+        ),
+    }
+}
+
+/// Four significant digits, rounded down.
+fn down(value: f64) -> String {
+    rounded(value, f64::floor)
+}
+
+/// Four significant digits, rounded up.
+fn up(value: f64) -> String {
+    rounded(value, f64::ceil)
+}
+
+fn rounded(value: f64, direction: impl Fn(f64) -> f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let places = 3 - value.abs().log10().floor() as i32;
+    let scale = 10f64.powi(places.clamp(-300, 300));
+    format!("{}", direction(value * scale) / scale)
+}
