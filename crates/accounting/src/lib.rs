@@ -8,6 +8,8 @@
 
 mod account;
 mod calibrate;
+pub mod compare;
+pub mod curve;
 pub mod directions;
 pub mod domain;
 mod error;

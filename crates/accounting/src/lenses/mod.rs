@@ -26,7 +26,13 @@ pub struct Lens {
 }
 
 /// Every lens, in the order in which they are shown.
-pub const ALL: &[Lens] = &[composition::LENS, full_batch::LENS, gaussian_clt::LENS];
+#[rustfmt::skip]
+pub const ALL: &[Lens] = &[
+    composition::LENS,
+    last_iterate::LENS,
+    full_batch::LENS,
+    gaussian_clt::LENS,
+];
 
 impl Lens {
     /// The lens of a name.

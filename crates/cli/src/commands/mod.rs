@@ -1,7 +1,12 @@
 //! The dispatch table: one variant and one file per command.
 
 mod account;
+mod calibrate;
+mod check;
+mod compare;
 mod completions;
+mod curve;
+mod schema;
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -40,8 +45,18 @@ Exit codes: 0 answered, 1 bug, 2 bad input, 3 a check failed, 4 incomplete (run 
 pub enum Command {
     /// What does this DP-SGD run leak, under every lens
     Account(account::AccountArgs),
+    /// Which noise, steps or rate meets a target
+    Calibrate(calibrate::CalibrateArgs),
+    /// The curves behind the numbers
+    Curve(curve::CurveArgs),
+    /// Several runs, or all lenses of one, side by side
+    Compare(compare::CompareArgs),
+    /// Gate for continuous integration: exit 3 when the run breaks the policy
+    Check(check::CheckArgs),
     /// Completions for a shell
     Completions(completions::CompletionsArgs),
+    /// JSON schemas of the documents
+    Schema(schema::SchemaArgs),
 }
 
 impl Command {
@@ -52,7 +67,12 @@ impl Command {
     pub fn run(&self, console: &mut Console) -> Result<u8, Failure> {
         match self {
             Self::Account(args) => account::run(args, console),
+            Self::Calibrate(args) => calibrate::run(args, console),
+            Self::Curve(args) => curve::run(args, console),
+            Self::Compare(args) => compare::run(args, console),
+            Self::Check(args) => check::run(args, console),
             Self::Completions(args) => completions::run(args, console),
+            Self::Schema(args) => schema::run(args, console),
         }
     }
 }

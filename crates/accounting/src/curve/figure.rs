@@ -1,0 +1,103 @@
+//! Curves as figures: the title says what is seen, solid lines are proven, dashed ones
+//! heuristic, dotted ones estimates.
+
+use super::{Curve, CurveKind, Point};
+use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
+use vocabulary::{Run, Sampling, Standing};
+
+/// The figure of a curve.
+pub fn figure(curve: &Curve) -> Figure {
+    let figure = match curve.kind {
+        CurveKind::Tradeoff => tradeoff(curve),
+        CurveKind::Profile => profile(curve),
+        CurveKind::Steps => steps(curve),
+    };
+    figure.subtitle(describe(&curve.run))
+}
+
+fn stroke(standing: Standing) -> Stroke {
+    match standing {
+        Standing::Proven | Standing::Measured => Stroke::Solid,
+        Standing::Heuristic => Stroke::Dashed,
+        Standing::Estimate => Stroke::Dotted,
+    }
+}
+
+fn tradeoff(curve: &Curve) -> Figure {
+    let mut figure = Figure::new(
+        "What an attacker can gain at each false positive rate",
+        "An attack on a curve's run stays below the curve; the diagonal is guessing.",
+    )
+    .x(Axis::log("false positive rate").domain(1e-5, 1.0))
+    .y(Axis::log("true positive rate").domain(1e-5, 1.0))
+    .with(
+        Series::line("guessing", [(1e-5, 1e-5), (1.0, 1.0)]).hue(Hue::Muted).stroke(Stroke::Dotted),
+    );
+    for line in curve.lines() {
+        let points = line.points.iter().filter_map(|point| match *point {
+            // The safe side of the power is one minus the lower end of the misses.
+            Point::Tradeoff { fpr, lower, .. } if fpr >= 1e-5 && fpr < 1.0 => {
+                Some((fpr, 1.0 - lower))
+            }
+            _ => None,
+        });
+        figure =
+            figure.with(Series::line(line.lens.as_str(), points).stroke(stroke(line.standing)));
+    }
+    figure
+}
+
+fn profile(curve: &Curve) -> Figure {
+    let mut figure = Figure::new(
+        "The privacy profile: every (epsilon, delta) at once",
+        "The run is (epsilon, delta)-private for every point on or above its curve.",
+    )
+    .x(Axis::linear("epsilon"))
+    .y(Axis::log("delta"));
+    for line in curve.lines() {
+        let points = line.points.iter().filter_map(|point| match *point {
+            Point::Profile { epsilon, upper, .. } => Some((epsilon, upper)),
+            _ => None,
+        });
+        figure =
+            figure.with(Series::line(line.lens.as_str(), points).stroke(stroke(line.standing)));
+    }
+    figure
+}
+
+fn steps(curve: &Curve) -> Figure {
+    let delta = curve.delta.unwrap_or(f64::NAN);
+    let mut figure = Figure::new(
+        "Epsilon against the number of steps",
+        format!("Each point is epsilon at delta {delta:e} if training stopped there."),
+    )
+    .x(Axis::log("steps"))
+    .y(Axis::log("epsilon"));
+    for line in curve.lines() {
+        let points = line.points.iter().filter_map(|point| match *point {
+            Point::Steps { steps, upper, .. } => {
+                Some((steps as f64, upper.unwrap_or(f64::INFINITY)))
+            }
+            _ => None,
+        });
+        figure =
+            figure.with(Series::line(line.lens.as_str(), points).stroke(stroke(line.standing)));
+    }
+    figure
+}
+
+/// The run in a few words.
+pub(crate) fn describe(run: &Run) -> String {
+    let phases: Vec<String> = run
+        .phases()
+        .iter()
+        .map(|phase| {
+            let rate = match run.sampling() {
+                Sampling::Full => String::new(),
+                _ => format!("sample rate {}, ", phase.sample_rate),
+            };
+            format!("noise multiplier {}, {rate}{} steps", phase.noise_multiplier, phase.steps)
+        })
+        .collect();
+    phases.join("; then ")
+}

@@ -1,0 +1,246 @@
+//! The curves behind the numbers: the trade-off curve, the privacy profile, and epsilon
+//! against the number of steps. Each point has certified ends where the lens has them.
+
+mod figure;
+
+pub use figure::figure;
+
+use crate::lenses::Lens;
+use crate::{AccountingError, domain};
+use numerics::special::normal_cdf;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use vocabulary::{Direction, Ends, Interval, LensName, Phase, Run, Standing};
+
+type Result<T> = std::result::Result<T, AccountingError>;
+
+/// Which curve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CurveKind {
+    Tradeoff,
+    Profile,
+    Steps,
+}
+
+/// The `dosimeter.curve/1` document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Curve {
+    pub schema: String,
+    pub kind: CurveKind,
+    pub run: Run,
+    /// Where epsilon is taken; for `steps`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delta: Option<f64>,
+    /// The first lens's line, so that the usual document is flat.
+    #[serde(flatten)]
+    pub line: Line,
+    /// The lines of further lenses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<Line>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+impl Curve {
+    pub const SCHEMA: &'static str = "dosimeter.curve/1";
+
+    /// All lines.
+    pub fn lines(&self) -> impl Iterator<Item = &Line> {
+        std::iter::once(&self.line).chain(&self.others)
+    }
+}
+
+/// One lens's curve.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Line {
+    pub lens: LensName,
+    pub standing: Standing,
+    pub direction: Direction,
+    pub points: Vec<Point>,
+}
+
+/// A point, with its ends.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Point {
+    Tradeoff { fpr: f64, fnr: f64, lower: f64, upper: f64 },
+    Profile { epsilon: f64, delta: f64, lower: f64, upper: f64 },
+    Steps { steps: u64, epsilon: Option<f64>, lower: Option<f64>, upper: Option<f64> },
+}
+
+impl Point {
+    /// The point as coordinates; infinity where a number is.
+    pub fn coordinates(&self) -> (f64, f64) {
+        match *self {
+            Self::Tradeoff { fpr, fnr, .. } => (fpr, fnr),
+            Self::Profile { epsilon, delta, .. } => (epsilon, delta),
+            Self::Steps { steps, epsilon, .. } => (steps as f64, epsilon.unwrap_or(f64::INFINITY)),
+        }
+    }
+}
+
+/// What to draw.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CurveRequest {
+    pub kind: CurveKind,
+    pub lenses: Vec<LensName>,
+    pub direction: Direction,
+    /// For `steps`.
+    pub delta: Option<f64>,
+    /// Abscissae (rates, epsilons or steps); chosen by `points` where empty.
+    pub at: Vec<f64>,
+    pub points: usize,
+}
+
+/// Computes a curve for every lens asked for.
+///
+/// # Errors
+/// `InvalidInput` for malformed requests, `Unsupported` for a lens that does not hold, and
+/// those of the pairs.
+pub fn curve(run: &Run, request: &CurveRequest) -> Result<Curve> {
+    if !(2..=100_000).contains(&request.points) {
+        return Err(AccountingError::InvalidInput(format!(
+            "{} points are outside of 2 to 100000; give --points in that range",
+            request.points
+        )));
+    }
+    let mut lines = Vec::new();
+    let mut warnings = Vec::new();
+    for name in &request.lenses {
+        let lens = Lens::named(*name)?;
+        let line = match request.kind {
+            CurveKind::Tradeoff => tradeoff(lens, run, request),
+            CurveKind::Profile => profile(lens, run, request),
+            CurveKind::Steps => steps(lens, run, request, &mut warnings),
+        };
+        lines.push(line.map_err(|error| match error {
+            AccountingError::Unsupported(reason) => AccountingError::Unsupported(format!(
+                "the lens `{name}` does not hold for this run: {reason}"
+            )),
+            other => other,
+        })?);
+    }
+    let mut lines = lines.into_iter();
+    let line = lines.next().ok_or_else(|| {
+        AccountingError::InvalidInput("no lens was asked for; give --lens".into())
+    })?;
+    Ok(Curve {
+        schema: Curve::SCHEMA.into(),
+        kind: request.kind,
+        run: run.clone(),
+        delta: request.delta,
+        line,
+        others: lines.collect(),
+        warnings,
+    })
+}
+
+fn line(lens: &Lens, run: &Run, direction: Direction, points: Vec<Point>) -> Line {
+    Line { lens: lens.name, standing: lens.standing(run), direction, points }
+}
+
+fn tradeoff(lens: &Lens, run: &Run, request: &CurveRequest) -> Result<Line> {
+    let view = lens.look(run)?;
+    let rates: Vec<f64> = if request.at.is_empty() {
+        // Even steps of the normal quantile: dense at both ends, where attacks are read off.
+        let last = (request.points - 1) as f64;
+        (0..request.points).map(|i| normal_cdf(-4.75 + 9.5 * i as f64 / last)).collect()
+    } else {
+        request.at.clone()
+    };
+    let mut points = Vec::with_capacity(rates.len());
+    for fpr in rates {
+        let fnr = view.fnr(fpr, request.direction)?;
+        points.push(Point::Tradeoff { fpr, fnr: fnr.value, lower: fnr.lower, upper: fnr.upper });
+    }
+    Ok(line(lens, run, request.direction, points))
+}
+
+fn profile(lens: &Lens, run: &Run, request: &CurveRequest) -> Result<Line> {
+    let view = lens.look(run)?;
+    let epsilons: Vec<f64> = if request.at.is_empty() {
+        let farthest = view.epsilon(1e-10, request.direction)?.value;
+        let last = (request.points - 1) as f64;
+        (0..request.points).map(|i| farthest * i as f64 / last).collect()
+    } else {
+        request.at.clone()
+    };
+    let mut points = Vec::with_capacity(epsilons.len());
+    for epsilon in epsilons {
+        domain::check_epsilon(epsilon)?;
+        let delta = view.delta(epsilon, request.direction)?;
+        let (lower, upper) = (delta.lower, delta.upper);
+        points.push(Point::Profile { epsilon, delta: delta.value, lower, upper });
+    }
+    Ok(line(lens, run, request.direction, points))
+}
+
+fn steps(
+    lens: &Lens,
+    run: &Run,
+    request: &CurveRequest,
+    warnings: &mut Vec<String>,
+) -> Result<Line> {
+    let delta = request.delta.ok_or_else(|| {
+        AccountingError::InvalidInput("epsilon needs a delta; give --delta, e.g. 1e-5".into())
+    })?;
+    domain::check_delta(delta)?;
+    let mut points = Vec::new();
+    for steps in step_counts(run, request)? {
+        let shortened = first_steps(run, steps)?;
+        match lens.look(&shortened).and_then(|view| view.epsilon(delta, request.direction)) {
+            Ok(epsilon) => points.push(step_point(steps, epsilon)),
+            Err(AccountingError::NotCertified(reason)) => {
+                warnings.push(format!("{} at {steps} steps is left out: {reason}", lens.name));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(line(lens, run, request.direction, points))
+}
+
+fn step_point(steps: u64, epsilon: Interval) -> Point {
+    let ends = Ends::from(epsilon);
+    Point::Steps { steps, epsilon: ends.value, lower: ends.lower, upper: ends.upper }
+}
+
+fn step_counts(run: &Run, request: &CurveRequest) -> Result<Vec<u64>> {
+    let total = run.steps();
+    if request.at.is_empty() {
+        let last = (request.points - 1) as f64;
+        let mut counts: Vec<u64> = (0..request.points)
+            .map(|i| ((total as f64).ln() * i as f64 / last).exp().round() as u64)
+            .map(|count| count.clamp(1, total))
+            .collect();
+        counts.dedup();
+        return Ok(counts);
+    }
+    request
+        .at
+        .iter()
+        .map(|count| {
+            if *count >= 1.0 && count.fract() == 0.0 && *count <= total as f64 {
+                Ok(*count as u64)
+            } else {
+                Err(AccountingError::InvalidInput(format!(
+                    "step count {count} is not a whole number from 1 to the run's {total} steps"
+                )))
+            }
+        })
+        .collect()
+}
+
+/// The run, stopped after some of its steps.
+pub(crate) fn first_steps(run: &Run, steps: u64) -> Result<Run> {
+    let mut left = steps;
+    let mut phases: Vec<Phase> = Vec::new();
+    for phase in run.phases() {
+        let taken = phase.steps.min(left);
+        if taken > 0 {
+            phases.push(Phase { steps: taken, ..*phase });
+        }
+        left -= taken;
+    }
+    run.with_phases(phases).map_err(|error| AccountingError::InvalidInput(error.to_string()))
+}

@@ -1,0 +1,421 @@
+//! `compare`: several runs side by side, all lenses of one, a map of the heuristic over
+//! (sample rate, steps), or one heuristic epsilon for several batch sizes.
+
+use crate::args::{Format, OutputArgs, QuestionArgs, RunArgs, integer, real};
+use crate::console::Console;
+use crate::exit;
+use crate::failure::Failure;
+use crate::print::{Align, Table, claims, csv_line, describe, plain, rounded};
+use accounting::compare::{BatchSizes, Map, MapNoise, MapRequest};
+use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::PathBuf;
+use vocabulary::{Account, LensName, Side};
+
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  dosimeter compare small-batches.toml large-batches.toml --delta 1e-5
+  dosimeter compare --noise-multiplier 1 --sample-rate 0.01 --steps 1000 --delta 1e-5
+  dosimeter compare --map --noise-multiplier 1 --delta 1e-5 --format svg > map.svg
+  dosimeter compare --batch-sizes 256,512,4096 --dataset-size 50000 --epochs 60 \\
+      --heuristic-epsilon 6 --delta 1e-5
+")]
+pub struct CompareArgs {
+    /// Runs (TOML) or ledgers (JSON) to put side by side
+    #[arg(value_name = "RUN.toml|LEDGER.json")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    questions: QuestionArgs,
+    /// Heuristic/standard and heuristic/full-batch over a grid of sample rates and steps
+    #[arg(long, help_heading = "The map")]
+    map: bool,
+    /// Sample rates of the map [default: 1e-4 to 1]
+    #[arg(long, value_name = "Q,...", value_parser = real, allow_hyphen_values = true, value_delimiter = ',', help_heading = "The map")]
+    sample_rates: Vec<f64>,
+    /// Step counts of the map [default: 10 to 1e5]
+    #[arg(long, value_name = "T,...", value_parser = integer, allow_hyphen_values = true, value_delimiter = ',', help_heading = "The map")]
+    steps_list: Vec<u64>,
+    /// Noise of each cell such that composition has this epsilon, in place of --noise-multiplier
+    #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true, help_heading = "The map")]
+    standard_epsilon: Option<f64>,
+    /// Batch sizes for which --heuristic-epsilon is met: what is proven there?
+    #[arg(long, value_name = "B,...", value_parser = integer, allow_hyphen_values = true, value_delimiter = ',', help_heading = "Batch sizes")]
+    batch_sizes: Vec<u64>,
+    /// The last-iterate epsilon that every batch size gets
+    #[arg(long, value_name = "X", value_parser = real, allow_hyphen_values = true, help_heading = "Batch sizes")]
+    heuristic_epsilon: Option<f64>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// The `dosimeter.compare/1` document.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(super) struct Comparison {
+    pub schema: String,
+    pub runs: Vec<Named>,
+}
+
+/// A run with its name and its account.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(super) struct Named {
+    pub name: String,
+    pub account: Account,
+}
+
+impl Comparison {
+    pub(super) const SCHEMA: &'static str = "dosimeter.compare/1";
+}
+
+pub(super) fn run(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure> {
+    match (args.map, !args.batch_sizes.is_empty()) {
+        (true, true) => Err(Failure::bad_input(
+            "--map and --batch-sizes ask different questions; keep one of them",
+        )),
+        (true, false) => map(args, console),
+        (false, true) => batch_sizes(args, console),
+        (false, false) => side_by_side(args, console),
+    }
+}
+
+fn one_delta(args: &CompareArgs) -> Result<f64, Failure> {
+    match args.questions.delta.as_slice() {
+        [delta] => Ok(*delta),
+        [] => Err(Failure::bad_input("this comparison needs a delta; add --delta, e.g. 1e-5")),
+        _ => Err(Failure::bad_input("this comparison takes one --delta; drop the others")),
+    }
+}
+
+fn side_by_side(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure> {
+    let format = args.output.among(&[Format::Human, Format::Json, Format::Csv])?;
+    for (flag, given) in [
+        ("--sample-rates", !args.sample_rates.is_empty()),
+        ("--steps-list", !args.steps_list.is_empty()),
+        ("--standard-epsilon", args.standard_epsilon.is_some()),
+    ] {
+        if given {
+            return Err(Failure::bad_input(format!(
+                "{flag} belongs to --map; add that or drop it"
+            )));
+        }
+    }
+    if args.heuristic_epsilon.is_some() {
+        return Err(Failure::bad_input("--heuristic-epsilon belongs to --batch-sizes; add that"));
+    }
+    let mut runs = Vec::new();
+    let mut add = |name: String, loaded: crate::args::Loaded| -> Result<(), Failure> {
+        let questions = args.questions.questions(&loaded.resolved.notes);
+        let account = accounting::account(&loaded.resolved.run, &questions)
+            .map_err(|error| Failure::from(error).at(&name))?;
+        runs.push(Named { name, account });
+        Ok(())
+    };
+    if args.files.is_empty() {
+        add("run".into(), args.run.load(None)?)?;
+    }
+    for path in &args.files {
+        add(path.display().to_string(), args.run.load(Some(path))?)?;
+    }
+    let comparison = Comparison { schema: Comparison::SCHEMA.into(), runs };
+    match format {
+        Format::Json => console.json(&comparison)?,
+        Format::Csv => console.answer(&csv(&comparison))?,
+        _ => console.answer(&human(&comparison))?,
+    }
+    for named in &comparison.runs {
+        for warning in &named.account.warnings {
+            console.warn(&format!("{}: {warning}", named.name));
+        }
+    }
+    if args.questions.delta.is_empty() && format == Format::Human {
+        console.hint("give --delta (well below 1/n) for epsilon and mu");
+    }
+    Ok(exit::ANSWERED)
+}
+
+fn human(comparison: &Comparison) -> String {
+    let mut text = String::new();
+    if let [only] = comparison.runs.as_slice() {
+        text.push_str(&describe::run(&only.account.run));
+        text.push('\n');
+        text.push_str(&claims::table(&only.account.claims));
+        text.push_str(&claims::footer(&only.account.claims, &only.account.unsupported));
+        return text;
+    }
+    for (index, named) in comparison.runs.iter().enumerate() {
+        text.push_str(&format!(
+            "[{}] {}: {}",
+            index + 1,
+            named.name,
+            describe::run(&named.account.run)
+        ));
+    }
+    text.push('\n');
+    // One row a question and lens, one column a run.
+    let titles: Vec<String> =
+        (1..=comparison.runs.len()).map(|index| format!("[{index}]")).collect();
+    let columns = [("question", Align::Left), ("lens", Align::Left), ("standing", Align::Left)]
+        .into_iter()
+        .chain(titles.iter().map(|title| (title.as_str(), Align::Right)));
+    let mut table = Table::new(columns);
+    let mut seen: Vec<(String, LensName, vocabulary::Direction)> = Vec::new();
+    for claim in comparison.runs.iter().flat_map(|named| &named.account.claims) {
+        let key = (claims::title(claim.quantity, claim.at), claim.lens, claim.direction);
+        if !seen.contains(&key) {
+            seen.push(key);
+        }
+    }
+    let mut order: Vec<String> = Vec::new();
+    for (title, _, _) in &seen {
+        if !order.contains(title) {
+            order.push(title.clone());
+        }
+    }
+    seen.sort_by_key(|(title, _, _)| order.iter().position(|known| known == title));
+    for (title, lens, direction) in seen {
+        let find = |account: &Account| {
+            account
+                .claims
+                .iter()
+                .find(|claim| {
+                    claim.lens == lens
+                        && claim.direction == direction
+                        && claims::title(claim.quantity, claim.at) == title
+                })
+                .cloned()
+        };
+        let found: Vec<_> = comparison.runs.iter().map(|named| find(&named.account)).collect();
+        let standing = found.iter().flatten().next().map_or("", |claim| claim.standing.as_str());
+        let name = if direction == vocabulary::Direction::Both {
+            lens.as_str().to_owned()
+        } else {
+            format!("{lens} ({})", direction.as_str())
+        };
+        let mut cells = vec![title, name, standing.to_owned()];
+        cells.extend(
+            found.iter().map(|claim| claim.as_ref().map_or_else(|| "-".into(), claims::number)),
+        );
+        table.row(cells);
+    }
+    text.push_str(&table.render(0));
+    text
+}
+
+fn csv(comparison: &Comparison) -> String {
+    let mut text = String::new();
+    for named in &comparison.runs {
+        let table = claims::csv(&named.account.claims);
+        for (index, line) in table.lines().enumerate() {
+            if index == 0 {
+                if text.is_empty() {
+                    text.push_str(&format!("run,{line}\n"));
+                }
+            } else {
+                let name = csv_line([&named.name]);
+                text.push_str(&format!("{},{line}\n", name.trim_end()));
+            }
+        }
+    }
+    text
+}
+
+fn map(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure> {
+    if !args.files.is_empty() {
+        return Err(Failure::bad_input(
+            "--map looks at a grid of runs, not at files; drop them and give --noise-multiplier",
+        ));
+    }
+    let noise = match (args.run.noise_multiplier, args.standard_epsilon) {
+        (Some(noise), None) => MapNoise::NoiseMultiplier(noise),
+        (None, Some(epsilon)) => MapNoise::StandardEpsilon(epsilon),
+        (Some(_), Some(_)) => {
+            return Err(Failure::bad_input(
+                "--noise-multiplier and --standard-epsilon both fix the noise; drop one of them",
+            ));
+        }
+        (None, None) => {
+            return Err(Failure::bad_input(
+                "--map needs the noise; give --noise-multiplier 1, or --standard-epsilon 8",
+            ));
+        }
+    };
+    let defaults = [1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0];
+    let counts = [10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000];
+    let request = MapRequest {
+        noise,
+        delta: one_delta(args)?,
+        sample_rates: if args.sample_rates.is_empty() {
+            defaults.to_vec()
+        } else {
+            args.sample_rates.clone()
+        },
+        steps: if args.steps_list.is_empty() { counts.to_vec() } else { args.steps_list.clone() },
+    };
+    let map = accounting::compare::map(&request)?;
+    match args.output.format {
+        Format::Json => console.json(&map)?,
+        Format::Csv => console.answer(&map_csv(&map))?,
+        Format::Svg => {
+            let figure = accounting::compare::map_figure(&map);
+            console.answer(&figures::to_svg(&figure, &figures::Options::default()))?;
+        }
+        Format::Human => console.answer(&map_human(&map, &request))?,
+    }
+    let missing = map.cells.iter().filter(|cell| cell.reason.is_some()).count();
+    if missing > 0 {
+        let reason = map.cells.iter().find_map(|cell| cell.reason.clone()).unwrap_or_default();
+        console.warn(&format!("{missing} cells are empty; the first because {reason}"));
+    }
+    Ok(exit::ANSWERED)
+}
+
+fn map_human(map: &Map, request: &MapRequest) -> String {
+    let mut text = match map.noise {
+        MapNoise::NoiseMultiplier(noise) => format!("noise multiplier {}", plain(noise)),
+        MapNoise::StandardEpsilon(epsilon) => {
+            format!("noise such that composition has epsilon {}", plain(epsilon))
+        }
+    };
+    text.push_str(&format!(", delta {}; rows: sample rate, columns: steps\n", plain(map.delta)));
+    for (title, pick) in [
+        ("last-iterate / composition (heuristic / proven)", 0),
+        ("last-iterate / full-batch (both heuristic)", 1),
+    ] {
+        text.push_str(&format!("\n{title}\n"));
+        let steps: Vec<String> = request.steps.iter().map(|steps| plain(*steps as f64)).collect();
+        let columns = std::iter::once(("", Align::Right))
+            .chain(steps.iter().map(|steps| (steps.as_str(), Align::Right)));
+        let mut table = Table::new(columns);
+        for rate in &request.sample_rates {
+            let mut cells = vec![plain(*rate)];
+            for steps in &request.steps {
+                let cell = map.cells.iter().find(|c| c.sample_rate == *rate && c.steps == *steps);
+                let ratio = cell.and_then(|cell| {
+                    if pick == 0 {
+                        cell.heuristic_over_standard
+                    } else {
+                        cell.heuristic_over_full_batch
+                    }
+                });
+                cells.push(ratio.map_or_else(|| "-".into(), |r| rounded(r, 3, Side::Neither)));
+            }
+            table.row(cells);
+        }
+        text.push_str(&table.render(0));
+    }
+    text
+}
+
+fn map_csv(map: &Map) -> String {
+    let mut text = csv_line([
+        "sample_rate",
+        "steps",
+        "noise_multiplier",
+        "standard",
+        "heuristic",
+        "full_batch",
+        "heuristic_over_standard",
+        "heuristic_over_full_batch",
+    ]);
+    let shown = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    for cell in &map.cells {
+        text.push_str(&csv_line([
+            cell.sample_rate.to_string(),
+            cell.steps.to_string(),
+            shown(cell.noise_multiplier),
+            shown(cell.standard),
+            shown(cell.heuristic),
+            shown(cell.full_batch),
+            shown(cell.heuristic_over_standard),
+            shown(cell.heuristic_over_full_batch),
+        ]));
+    }
+    text
+}
+
+fn batch_sizes(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure> {
+    let format = args.output.among(&[Format::Human, Format::Json, Format::Csv])?;
+    let needed = |flag: &str| Failure::bad_input(format!("--batch-sizes needs {flag}; add it"));
+    let answer = accounting::compare::batch_sizes(
+        &args.batch_sizes,
+        args.run.dataset_size.ok_or_else(|| needed("--dataset-size"))?,
+        args.run.epochs.ok_or_else(|| needed("--epochs"))?,
+        args.heuristic_epsilon.ok_or_else(|| needed("--heuristic-epsilon"))?,
+        one_delta(args)?,
+    )?;
+    match format {
+        Format::Json => console.json(&answer)?,
+        Format::Csv => console.answer(&batch_csv(&answer))?,
+        _ => console.answer(&batch_human(&answer))?,
+    }
+    for row in &answer.rows {
+        if let Some(reason) = &row.reason {
+            console.warn(&format!("batch size {}: {reason}", row.batch_size));
+        }
+    }
+    Ok(exit::ANSWERED)
+}
+
+fn batch_human(answer: &BatchSizes) -> String {
+    let mut text = format!(
+        "The noise that gives last-iterate epsilon {} at delta {}, {} epochs of {} records, and what \
+         is proven at it\n\n",
+        plain(answer.heuristic_epsilon),
+        plain(answer.delta),
+        plain(answer.epochs),
+        answer.dataset_size
+    );
+    let mut table = Table::new([
+        ("batch size", Align::Right),
+        ("sample rate", Align::Right),
+        ("steps", Align::Right),
+        ("noise\nmultiplier", Align::Right),
+        ("heuristic\nepsilon", Align::Right),
+        ("proven\nepsilon", Align::Right),
+        ("full-batch\nepsilon", Align::Right),
+    ]);
+    let shown = |value: Option<f64>| {
+        value.map_or_else(|| "-".into(), |value| format!("<= {}", rounded(value, 4, Side::Upper)))
+    };
+    for row in &answer.rows {
+        table.row([
+            row.batch_size.to_string(),
+            rounded(row.sample_rate, 4, Side::Neither),
+            row.steps.to_string(),
+            row.noise_multiplier.map_or_else(|| "-".into(), |noise| rounded(noise, 5, Side::Upper)),
+            shown(row.heuristic_epsilon),
+            shown(row.standard_epsilon),
+            shown(row.full_batch_epsilon),
+        ]);
+    }
+    text.push_str(&table.render(0));
+    text
+}
+
+fn batch_csv(answer: &BatchSizes) -> String {
+    let mut text = csv_line([
+        "batch_size",
+        "sample_rate",
+        "steps",
+        "noise_multiplier",
+        "heuristic_epsilon",
+        "standard_epsilon",
+        "full_batch_epsilon",
+    ]);
+    let shown = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    for row in &answer.rows {
+        text.push_str(&csv_line([
+            row.batch_size.to_string(),
+            row.sample_rate.to_string(),
+            row.steps.to_string(),
+            shown(row.noise_multiplier),
+            shown(row.heuristic_epsilon),
+            shown(row.standard_epsilon),
+            shown(row.full_batch_epsilon),
+        ]));
+    }
+    text
+}

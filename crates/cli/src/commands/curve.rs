@@ -1,0 +1,216 @@
+//! `curve`: the curves behind the numbers.
+
+use crate::args::{Format, OutputArgs, RunArgs, lens, nonnegative_integer, real};
+use crate::console::Console;
+use crate::exit;
+use crate::failure::Failure;
+use crate::print::{Align, Table, csv_line, describe, plain, rounded};
+use accounting::curve::{Curve, CurveKind, CurveRequest, Point};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use vocabulary::{Direction, LensName, Side};
+
+/// Which curve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// False negative rate against false positive rate
+    Tradeoff,
+    /// Delta against epsilon
+    Profile,
+    /// Epsilon against the number of steps
+    Steps,
+}
+
+/// Which order of the pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Way {
+    Both,
+    Add,
+    Remove,
+}
+
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  dosimeter curve tradeoff --noise-multiplier 1 --sample-rate 0.01 --steps 1000 \\
+      --lens composition,last-iterate --format svg > tradeoff.svg
+  dosimeter curve profile run.toml --format csv
+  dosimeter curve steps run.toml --delta 1e-6 --lens composition,last-iterate,full-batch
+")]
+pub struct CurveArgs {
+    /// Which curve
+    #[arg(value_enum)]
+    kind: Kind,
+    /// Runs (TOML) or ledgers (JSON); several are composed in order
+    #[arg(value_name = "RUN.toml|LEDGER.json")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    run: RunArgs,
+    /// The lenses (may be repeated) [default: composition]
+    #[arg(long, value_name = "LENS", value_parser = lens, value_delimiter = ',')]
+    lens: Vec<LensName>,
+    /// Both orders (the symmetrised curve, the larger number) or one of them
+    #[arg(long, value_enum, default_value = "both", value_name = "WAY")]
+    direction: Way,
+    /// How many points
+    #[arg(long, value_name = "N", value_parser = nonnegative_integer, default_value = "65")]
+    points: u64,
+    /// False positive rates of `tradeoff`, in place of --points
+    #[arg(long, value_name = "FPR", value_parser = real, allow_hyphen_values = true, value_delimiter = ',')]
+    fpr: Vec<f64>,
+    /// Epsilons of `profile`, in place of --points
+    #[arg(long, value_name = "EPSILON", value_parser = real, allow_hyphen_values = true, value_delimiter = ',')]
+    epsilon: Vec<f64>,
+    /// Delta of `steps`
+    #[arg(long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true)]
+    delta: Option<f64>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(super) fn run(args: &CurveArgs, console: &mut Console) -> Result<u8, Failure> {
+    let format = args.output.format;
+    let run = args.run.load_all(&args.files)?.resolved.run;
+    let kind = match args.kind {
+        Kind::Tradeoff => CurveKind::Tradeoff,
+        Kind::Profile => CurveKind::Profile,
+        Kind::Steps => CurveKind::Steps,
+    };
+    refuse_foreign_flags(args)?;
+    let request = CurveRequest {
+        kind,
+        lenses: if args.lens.is_empty() { vec![LensName::Composition] } else { args.lens.clone() },
+        direction: match args.direction {
+            Way::Both => Direction::Both,
+            Way::Add => Direction::Add,
+            Way::Remove => Direction::Remove,
+        },
+        delta: args.delta,
+        at: match kind {
+            CurveKind::Tradeoff => args.fpr.clone(),
+            CurveKind::Profile => args.epsilon.clone(),
+            CurveKind::Steps => Vec::new(),
+        },
+        points: usize::try_from(args.points).unwrap_or(usize::MAX),
+    };
+    let curve = accounting::curve::curve(&run, &request)?;
+    match format {
+        Format::Json => console.json(&curve)?,
+        Format::Csv => console.answer(&csv(&curve))?,
+        Format::Svg => {
+            let figure = accounting::curve::figure(&curve);
+            console.answer(&figures::to_svg(&figure, &figures::Options::default()))?;
+        }
+        Format::Human => console.answer(&human(&curve))?,
+    }
+    for warning in &curve.warnings {
+        console.warn(warning);
+    }
+    Ok(exit::ANSWERED)
+}
+
+fn refuse_foreign_flags(args: &CurveArgs) -> Result<(), Failure> {
+    let foreign = [
+        ("--fpr", !args.fpr.is_empty() && args.kind != Kind::Tradeoff, "tradeoff"),
+        ("--epsilon", !args.epsilon.is_empty() && args.kind != Kind::Profile, "profile"),
+        ("--delta", args.delta.is_some() && args.kind != Kind::Steps, "steps"),
+    ];
+    for (flag, given, owner) in foreign {
+        if given {
+            return Err(Failure::bad_input(format!("{flag} belongs to `curve {owner}`; drop it")));
+        }
+    }
+    Ok(())
+}
+
+fn names(kind: CurveKind) -> (&'static str, &'static str) {
+    match kind {
+        CurveKind::Tradeoff => ("fpr", "fnr"),
+        CurveKind::Profile => ("epsilon", "delta"),
+        CurveKind::Steps => ("steps", "epsilon"),
+    }
+}
+
+fn ends(point: &Point) -> (f64, f64) {
+    match *point {
+        Point::Tradeoff { lower, upper, .. } | Point::Profile { lower, upper, .. } => {
+            (lower, upper)
+        }
+        Point::Steps { lower, upper, .. } => {
+            (lower.unwrap_or(f64::INFINITY), upper.unwrap_or(f64::INFINITY))
+        }
+    }
+}
+
+fn csv(curve: &Curve) -> String {
+    let (x, y) = names(curve.kind);
+    let mut text = csv_line(["lens", "direction", x, y, "lower", "upper"]);
+    for line in curve.lines() {
+        for point in &line.points {
+            let ((at, value), (lower, upper)) = (point.coordinates(), ends(point));
+            text.push_str(&csv_line([
+                line.lens.as_str().to_owned(),
+                line.direction.as_str().to_owned(),
+                at.to_string(),
+                value.to_string(),
+                lower.to_string(),
+                upper.to_string(),
+            ]));
+        }
+    }
+    text
+}
+
+/// About twenty rows for a person; the safe end of each number.
+fn human(curve: &Curve) -> String {
+    let (x, y) = names(curve.kind);
+    // The misses are quoted from below, leakage from above.
+    let side = if curve.kind == CurveKind::Tradeoff { Side::Lower } else { Side::Upper };
+    let mut text = describe::run(&curve.run);
+    if let Some(delta) = curve.delta {
+        text.push_str(&format!("epsilon at delta {}\n", plain(delta)));
+    }
+    text.push('\n');
+    let sign = if side == Side::Lower { ">=" } else { "<=" };
+    let titles: Vec<String> = curve
+        .lines()
+        .map(|line| format!("{y} {sign}\n{} ({})", line.lens, line.standing.as_str()))
+        .collect();
+    let columns = std::iter::once((x, Align::Right))
+        .chain(titles.iter().map(|title| (title.as_str(), Align::Right)));
+    let mut table = Table::new(columns);
+    let mut places: Vec<f64> = Vec::new();
+    for line in curve.lines() {
+        for point in &line.points {
+            let at = point.coordinates().0;
+            if !places.contains(&at) {
+                places.push(at);
+            }
+        }
+    }
+    places.sort_by(f64::total_cmp);
+    let every = places.len().div_ceil(22).max(1);
+    for (index, place) in places.iter().enumerate() {
+        if index % every != 0 && index + 1 != places.len() {
+            continue;
+        }
+        let mut cells = vec![if curve.kind == CurveKind::Steps {
+            place.to_string()
+        } else {
+            rounded(*place, 4, Side::Neither)
+        }];
+        for line in curve.lines() {
+            let point = line.points.iter().find(|point| point.coordinates().0 == *place);
+            cells.push(point.map_or_else(
+                || "-".into(),
+                |point| {
+                    let (lower, upper) = ends(point);
+                    rounded(if side == Side::Lower { lower } else { upper }, 5, side)
+                },
+            ));
+        }
+        table.row(cells);
+    }
+    text.push_str(&table.render(0));
+    text
+}

@@ -1,0 +1,63 @@
+//! `schema`: the JSON schemas of the documents that commands print and read.
+
+use super::check::CheckReport;
+use super::compare::Comparison;
+use crate::console::Console;
+use crate::exit;
+use crate::failure::Failure;
+use accounting::Calibration;
+use accounting::compare::{BatchSizes, Map};
+use accounting::curve::Curve;
+use clap::Args;
+use schemars::{Schema, schema_for};
+use vocabulary::{Account, Figure, Policy, Run};
+
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  dosimeter schema                        # the names
+  dosimeter schema dosimeter.account/1
+")]
+pub struct SchemaArgs {
+    /// The document's schema number, e.g. dosimeter.account/1
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+}
+
+/// Every document and its schema.
+const DOCUMENTS: &[(&str, fn() -> Schema)] = &[
+    (Account::SCHEMA, || schema_for!(Account)),
+    (Calibration::SCHEMA, || schema_for!(Calibration)),
+    (Curve::SCHEMA, || schema_for!(Curve)),
+    (Comparison::SCHEMA, || schema_for!(Comparison)),
+    (Map::SCHEMA, || schema_for!(Map)),
+    (BatchSizes::SCHEMA, || schema_for!(BatchSizes)),
+    (CheckReport::SCHEMA, || schema_for!(CheckReport)),
+    ("dosimeter.run/1", || schema_for!(Run)),
+    ("dosimeter.policy/1", || schema_for!(Policy)),
+    ("dosimeter.figure/1", || schema_for!(Figure)),
+];
+
+pub(super) fn run(args: &SchemaArgs, console: &mut Console) -> Result<u8, Failure> {
+    let Some(name) = &args.name else {
+        let names: Vec<&str> = DOCUMENTS.iter().map(|(name, _)| *name).collect();
+        console.answer(&names.join("\n"))?;
+        return Ok(exit::ANSWERED);
+    };
+    // `account` is enough for `dosimeter.account/1`.
+    let full = |known: &str| {
+        known == name
+            || known
+                .strip_prefix("dosimeter.")
+                .is_some_and(|rest| rest.split('/').next() == Some(name))
+    };
+    let (_, schema) = DOCUMENTS.iter().find(|(known, _)| full(known)).ok_or_else(|| {
+        let names: Vec<&str> = DOCUMENTS.iter().map(|(name, _)| *name).collect();
+        Failure::bad_input(format!(
+            "there is no document `{name}`; the documents are {}",
+            names.join(", ")
+        ))
+    })?;
+    console.json(&schema())?;
+    Ok(exit::ANSWERED)
+}
