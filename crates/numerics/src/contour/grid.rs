@@ -9,6 +9,7 @@
 //! What is summed is W^s - 1 - s (W - 1) (both subtracted terms integrate to zero exactly), so
 //! that a transform that is nearly 1 keeps its relative accuracy and may be raised to the power 1e9.
 
+use super::tail::Path;
 use crate::mixture::MixtureRatio;
 
 /// Points, weights and log ratios of one mixture pair.
@@ -49,8 +50,43 @@ pub(crate) struct TooFine;
 pub(crate) const MOST_POINTS: f64 = 200_000.0;
 
 impl Grid {
-    pub(crate) fn new(pair: &MixtureRatio, design: &Design) -> Result<Self, TooFine> {
-        let (step, relative_error) = step(pair, design);
+    /// A grid for real tilts only: bounds and saddles. Its step is a fixed part of the two scales
+    /// of the integrand (the Gaussian's, and the width of the strip), for e^-digits on the real axis.
+    pub(crate) fn coarse(pair: &MixtureRatio, design: &Design) -> Result<Self, TooFine> {
+        let scale = pair.scale();
+        let gaussian = 5.6 * scale / (2.0 * design.digits).sqrt();
+        let strip = 17.7 * scale * scale / (pair.reach() * design.digits);
+        Self::with_step(pair, design, gaussian.min(strip), (-design.digits).exp())
+    }
+
+    /// A grid whose step follows from the general bound on the strip; where that would need many points, `coarse` is used to find the integral
+    /// of the modulus on the edges of narrower strips, which for rare jumps is far smaller than
+    /// the general bound.
+    pub(crate) fn economical(pair: &MixtureRatio, design: &Design, c: f64, coarse: &Self) -> Result<Self, TooFine> {
+        let (mut best, mut relative_error) = step(pair, design);
+        let (low, high) = range(pair, design);
+        if (high - low) / best > 600.0 {
+            let target = design.digits + 2.0;
+            let strip = 0.9 * std::f64::consts::PI * pair.scale() * pair.scale() / pair.reach();
+            let widest = strip.min(1.5 * pair.scale() * (2.0 * target).sqrt());
+            for index in 0..10 {
+                let d = widest * 0.6f64.powi(index);
+                // The three terms W^s, 1 and s W.
+                let size = Path::straight(pair, coarse, c, d)
+                    .log_ratio(-design.frequency)
+                    .max(Path::straight(pair, coarse, 0.0, d).log_ratio(0.0))
+                    .max(Path::straight(pair, coarse, 1.0, d).log_ratio(0.0));
+                let step = 2.0 * std::f64::consts::PI * d / (target + size.max(0.0) + 0.1);
+                if step > best {
+                    best = step;
+                    relative_error = 2.5 * (-target).exp();
+                }
+            }
+        }
+        Self::with_step(pair, design, best, relative_error)
+    }
+
+    fn with_step(pair: &MixtureRatio, design: &Design, step: f64, relative_error: f64) -> Result<Self, TooFine> {
         let (low, high) = range(pair, design);
         let count = ((high - low) / step).ceil() + 1.0;
         if !(count <= MOST_POINTS) {

@@ -35,15 +35,19 @@ pub(crate) fn line(parts: &[Part], t: f64) -> Result<MaskedLine, Obstacle> {
                 .iter()
                 .zip(&floors)
                 .map(|(part, &floor)| {
-                    let reach = (t.max(0.0) + 7.0 * bulk + (-bottom).max(0.0).min(7.0 * bulk)) - floor;
-                    let upper = edge(&part.pair, floor, reach.max(room) / (1.0 - 7.0 * softness), softness);
+                    // A jump of this size puts the sum above t whatever the other steps do, or
+                    // but for a deviation of seven standard deviations of the rest.
+                    let reach = room.min(t.max(0.0) + 7.0 * bulk) - floor;
+                    let upper = edge(&part.pair, floor, reach / (1.0 - 7.0 * softness), softness);
                     let lower = (share > 0.0).then(|| edge(&part.pair, floor, room / share, softness));
                     Masks { upper: Some(upper), lower }
                 })
                 .collect();
-            let Ok(line) = MaskedLine::new(parts, &masks, t) else { continue };
+            let started = std::time::Instant::now();
+            let line = match MaskedLine::new(parts, &masks, t) { Ok(l) => l, Err(e) => { if std::env::var("DBG").is_ok() { eprintln!("DBG t={t} share={share} soft={softness} {masks:?} {e:?} {:?}", started.elapsed()); } continue } };
             let value = line.value(t);
             let error = relative(&value);
+            if std::env::var("DBG").is_ok() { eprintln!("DBG t={t} share={share} soft={softness} err={error:e} below={:e} above={:e} v={:e} {} {:?}", value.below/value.mantissa, value.above/value.mantissa, value.mantissa*value.log_scale.exp(), line.debug(t), started.elapsed()); }
             if error <= ACCURATE {
                 return Ok(line);
             }
@@ -56,6 +60,53 @@ pub(crate) fn line(parts: &[Part], t: f64) -> Result<MaskedLine, Obstacle> {
         Some((error, line)) if error <= USEFUL => Ok(line),
         _ => Err(Obstacle::SlowDecay),
     }
+}
+
+/// A threshold near the one whose delta is e^log_target: the larger of what one large jump and
+/// what a Gaussian bulk would give.
+pub(crate) fn guess(parts: &[Part], log_target: f64) -> f64 {
+    let jump = |t: f64| -> f64 {
+        parts
+            .iter()
+            .map(|part| {
+                let x = part.pair.inverse(t);
+                let (p, q) = above(&part.pair, x);
+                part.times * (p - t.exp() * q).max(0.0)
+            })
+            .sum::<f64>()
+            .ln()
+    };
+    let bulk = |t: f64| -> f64 {
+        let spread = bulk_spread(parts, t);
+        let (a, b) = (t / spread - 0.5 * spread, t / spread + 0.5 * spread);
+        crate::special::log_sub_exp(
+            crate::special::log_normal_cdf(-a),
+            (t + crate::special::log_normal_cdf(-b)).min(crate::special::log_normal_cdf(-a)),
+        )
+    };
+    let solve = |f: &dyn Fn(f64) -> f64| {
+        let (mut low, mut high) = (-40.0f64, 12.0f64);
+        for _ in 0..40 {
+            let middle = 0.5 * (low + high);
+            if f(middle.exp()) > log_target {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        low.exp()
+    };
+    solve(&jump).max(solve(&bulk))
+}
+
+/// P and Q mass above x.
+fn above(pair: &MixtureRatio, x: f64) -> (f64, f64) {
+    let tail = |components: &[crate::mixture::Component]| {
+        let rest = (1.0 - components.iter().map(|c| c.weight).sum::<f64>()).max(0.0);
+        let sf = |centre: f64| crate::special::normal_sf((x - centre) / pair.scale());
+        components.iter().map(|c| c.weight * sf(c.centre)).sum::<f64>() + rest * sf(0.0)
+    };
+    (tail(pair.numerator()), tail(pair.denominator()))
 }
 
 fn relative(value: &Value) -> f64 {

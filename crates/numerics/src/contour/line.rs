@@ -13,7 +13,7 @@
 use super::Part;
 use super::grid::{Design, Grid};
 use super::tail::Path;
-use super::transform;
+use super::transform::{self, Transform};
 use crate::complex::Complex;
 use std::f64::consts::PI;
 
@@ -68,8 +68,7 @@ pub(crate) struct Line {
     zone: Zone,
     c: f64,
     spacing: f64,
-    log: Vec<Complex>,
-    error: Vec<f64>,
+    nodes: Nodes,
     /// T log A(c), the common factor.
     level: f64,
     /// Bound on what the nodes beyond the last add to the mantissa.
@@ -79,6 +78,62 @@ pub(crate) struct Line {
     /// The threshold it was made for, and how far from it the line is worth trying.
     home: f64,
     range: f64,
+}
+
+/// The transform at the nodes of a line: logarithm, its error, and a bound on its modulus.
+#[derive(Debug)]
+pub(crate) struct Nodes {
+    pub(crate) log: Vec<Complex>,
+    pub(crate) error: Vec<f64>,
+    pub(crate) upper: Vec<f64>,
+}
+
+/// Half-line sums of the integrand, of its derivative in t, and of its error.
+pub(crate) struct Sums {
+    pub(crate) sum: f64,
+    pub(crate) slope: f64,
+    pub(crate) round: f64,
+}
+
+impl Nodes {
+    pub(crate) fn new(count: usize) -> Self {
+        Self { log: vec![Complex::new(0.0, 0.0); count], error: vec![0.0; count], upper: vec![0.0; count] }
+    }
+
+    /// Multiplies by the T-th power of a transform.
+    pub(crate) fn multiply(&mut self, transform: &Transform, times: f64) {
+        for k in 0..self.log.len() {
+            self.log[k] = self.log[k] + transform.log[k].scale(times);
+            self.error[k] += times * transform.error[k];
+            self.upper[k] += times * transform.upper[k];
+        }
+    }
+
+    /// Sums of e^{log - level - iut} k(s); the slope is that of e^{-(s - offset) t}.
+    pub(crate) fn sums(&self, c: f64, spacing: f64, level: f64, t: f64, offset: f64) -> Sums {
+        let mut out = Sums { sum: 0.0, slope: 0.0, round: 0.0 };
+        for (k, log) in self.log.iter().enumerate() {
+            let u = spacing * k as f64;
+            let phase = log.im - u * t;
+            let size = (log.re - level).exp();
+            let (sin, cos) = phase.sin_cos();
+            // k(s) = 1/(s(s-1)) with s = c + iu
+            let (a, b) = (c * (c - 1.0) - u * u, u * (2.0 * c - 1.0));
+            let norm = 1.0 / (a * a + b * b);
+            let (re, im) = (a * norm, -b * norm);
+            let term_re = size * (cos * re - sin * im);
+            let term_im = size * (cos * im + sin * re);
+            let factor = if k == 0 { 0.5 } else { 1.0 };
+            out.sum += factor * term_re;
+            out.slope -= factor * ((c - offset) * term_re - u * term_im);
+            let unit = f64::EPSILON * (8.0 + u * t.abs() + log.im.abs() + (log.re - level).abs());
+            let err = self.error[k] + unit;
+            // Where the relative error is large the node itself is small: bound it by its size.
+            let slip = if err < 0.5 { 1.5 * err * size } else { size + (self.upper[k] - level).exp() };
+            out.round += factor * slip * norm.sqrt();
+        }
+        out
+    }
 }
 
 /// A second tilt for the Chernoff bound of the aliases on one side.
@@ -134,6 +189,7 @@ impl Line {
         let length = right_length.max(left_length);
         let spacing = 2.0 * PI / length;
 
+        if std::env::var("DBG2").is_ok() { eprintln!("line c={c} spacing {spacing} lengths {right_length} {left_length} spread {spread}"); }
         let (height, decay) = height(parts, coarse, c, variance, log_size, spacing)?;
         let nodes = (height / spacing).ceil() + 1.0;
         if nodes.is_nan() || nodes > MOST_NODES {
@@ -141,9 +197,9 @@ impl Line {
         }
         let count = nodes as usize;
 
-        let mut log = vec![Complex::new(0.0, 0.0); count];
-        let mut error = vec![0.0; count];
-        for part in parts {
+        if std::env::var("DBG2").is_ok() { eprintln!("height {height} decay {decay} count {count}"); }
+        let mut nodes = Nodes::new(count);
+        for (part, coarse) in parts.iter().zip(coarse) {
             let top = spacing * count as f64;
             let design = Design {
                 highest: c.max(1.0),
@@ -151,48 +207,25 @@ impl Line {
                 frequency: top,
                 digits: LOG_TOLERANCE + (part.times * (2.0 + top + c.abs())).ln().max(0.0),
             };
-            let grid = Grid::new(&part.pair, &design).map_err(|_| Obstacle::TooFine)?;
+            let grid = Grid::economical(&part.pair, &design, c, coarse).map_err(|_| Obstacle::TooFine)?;
             if grid.len() as f64 * count as f64 > MOST_WORK {
                 return Err(Obstacle::SlowDecay);
             }
-            let transform = transform::along(&grid, c, spacing, count);
-            for k in 0..count {
-                log[k] = log[k] + transform.log[k].scale(part.times);
-                error[k] += part.times * transform.error[k];
-            }
+            nodes.multiply(&transform::along(&grid, c, spacing, count), part.times);
         }
-        let level = log[0].re;
+        let level = nodes.log[0].re;
         let truncation = decay.exp() / (PI * spacing * (count - 1) as f64);
-        Ok(Self { zone, c, spacing, log, error, level, truncation, left, right, home: t, range: 6.0 * spread })
+        Ok(Self { zone, c, spacing, nodes, level, truncation, left, right, home: t, range: 6.0 * spread })
     }
 
     /// E f(Y - t) as a mantissa and a scale.
     pub(crate) fn value(&self, t: f64) -> Value {
         let c = self.c;
         let sign = if self.zone == Zone::Between { -1.0 } else { 1.0 };
-        let (mut sum, mut slope, mut round) = (0.0, 0.0, 0.0);
-        for (k, log) in self.log.iter().enumerate() {
-            let u = self.spacing * k as f64;
-            let phase = log.im - u * t;
-            let size = (log.re - self.level).exp();
-            let (sin, cos) = phase.sin_cos();
-            // k(s) = 1/(s(s-1)) with s = c + iu
-            let (a, b) = (c * (c - 1.0) - u * u, u * (2.0 * c - 1.0));
-            let norm = 1.0 / (a * a + b * b);
-            let (re, im) = (a * norm, -b * norm);
-            let term_re = size * (cos * re - sin * im);
-            let term_im = size * (cos * im + sin * re);
-            let factor = if k == 0 { 0.5 } else { 1.0 };
-            sum += factor * term_re;
-            slope -= factor * (c * term_re - u * term_im);
-            let unit = f64::EPSILON * (8.0 + u * t.abs() + log.im.abs() + (log.re - self.level).abs());
-            let err = self.error[k] + unit;
-            let grown = if err < 0.5 { 1.5 * err } else { f64::INFINITY };
-            round += factor * size * norm.sqrt() * grown;
-        }
+        let Sums { sum, slope, round } = self.nodes.sums(c, self.spacing, self.level, t, 0.0);
         let scale = self.spacing / PI;
         let mantissa = sign * scale * sum;
-        let terms = self.log.len() as f64;
+        let terms = self.nodes.log.len() as f64;
         let round = scale * round + terms * f64::EPSILON * mantissa.abs() + self.truncation;
         let log_scale = self.level - c * t;
         let alias = self.alias_bound(&self.left, t, log_scale) + self.alias_bound(&self.right, t, log_scale);
@@ -208,6 +241,7 @@ impl Line {
         (alias.log_bound - alias.tilt * t - log_scale).exp() * ratio / (1.0 - ratio)
     }
 
+    pub(crate) fn count(&self) -> usize { self.nodes.log.len() }
     pub(crate) fn zone(&self) -> Zone {
         self.zone
     }

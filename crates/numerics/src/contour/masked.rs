@@ -16,9 +16,10 @@
 //! All three are positive, so nothing cancels between them.
 
 use super::grid::{Grid, MOST_POINTS};
-use super::line::{Alias, LOG_TOLERANCE, MOST_NODES, MOST_WORK, Obstacle, Value, Zone, alias};
+use super::line::{Alias, LOG_TOLERANCE, MOST_NODES, MOST_WORK, Nodes, Obstacle, Sums, Value, Zone, alias};
 use super::tail::Path;
-use super::{Part, transform};
+use super::Part;
+use super::transform::{self, Transform};
 use crate::complex::Complex;
 use crate::mixture::MixtureRatio;
 use crate::special::normal_cdf;
@@ -47,6 +48,15 @@ impl Masks {
         self.lower.map_or(1.0, |edge| normal_cdf((x - edge.centre) / edge.width))
     }
 
+    /// 1 - rise and 1 - keep, without cancellation.
+    fn fall(&self, x: f64) -> f64 {
+        self.lower.map_or(0.0, |edge| normal_cdf((edge.centre - x) / edge.width))
+    }
+
+    fn high(&self, x: f64) -> f64 {
+        self.upper.map_or(0.0, |edge| normal_cdf((x - edge.centre) / edge.width))
+    }
+
     /// log of a bound on |mask(x + iy)| / mask(x): |Phi(z)| <= e^{Im z^2 / 2} Phi(Re z), and
     /// <= 1 + e^{Im z^2/2} Phi(-Re z) where that is smaller.
     pub(crate) fn keep_growth(&self, x: f64, y: f64) -> f64 {
@@ -72,8 +82,9 @@ fn growth(re: f64, im: f64) -> f64 {
 struct Masked<'a> {
     part: &'a Part,
     masks: Masks,
-    /// b, class 1, class 2, on a grid fine enough for real tilts.
+    /// b and the three classes, on a grid fine enough for real tilts.
     keep: Grid,
+    low: Grid,
     middle: Grid,
     high: Grid,
     paths: Vec<(f64, Path, Path)>,
@@ -84,9 +95,8 @@ struct Masked<'a> {
 pub(crate) struct MaskedLine {
     c: f64,
     spacing: f64,
-    /// log of (b^T - a0^T) along the line, and its error.
-    log: Vec<Complex>,
-    error: Vec<f64>,
+    /// b^T - a0^T along the line.
+    nodes: Nodes,
     level: f64,
     truncation: f64,
     left: Alias,
@@ -120,11 +130,17 @@ impl MaskedLine {
         if !level.is_finite() {
             return Err(Obstacle::SlowDecay);
         }
+        let low = if has_low { chernoff_low(&masked, c) } else { Vec::new() };
         let step = 0.02 * (c - 1.0);
         let curvature = (level_at(c + step) - 2.0 * level + level_at(c - step)) / (step * step);
         let variance = curvature.max(0.0);
         let spread = (variance + 1.0 / (c * c) + 1.0 / ((c - 1.0) * (c - 1.0))).sqrt();
         let log_size = -(c * (c - 1.0)).ln() - (spread * (2.0 * PI).sqrt()).ln();
+        // The all-low part must be negligible beside what the saddle promises; H may be all there is.
+        let promised = (level - (c - 1.0) * t + log_size).max(high_value(&masked, t).ln());
+        if has_low && chernoff(&low, t) > promised - 20.0 {
+            return Err(Obstacle::SlowDecay);
+        }
         let (right, right_length) = alias(Zone::Above, c, t, level, log_size, f64::INFINITY, spread, 1.0, &level_at);
         let (left, left_length) = alias(Zone::Above, c, t, level, log_size, 1.0, spread, -1.0, &level_at);
         let length = right_length.max(left_length);
@@ -137,10 +153,8 @@ impl MaskedLine {
         let (height, decay) = height(&masked, has_low, c, level, log_size, spacing)?;
         let count = (height / spacing).ceil() as usize + 1;
 
-        let mut log = vec![Complex::new(0.0, 0.0); count];
-        let mut error = vec![0.0; count];
-        let mut absent = vec![Complex::new(0.0, 0.0); count];
-        let mut absent_error = vec![0.0; count];
+        let mut nodes = Nodes::new(count);
+        let mut absent = Nodes::new(count);
         for m in &masked {
             let (keep, middle) = m.fine(c, spacing * count as f64)?;
             if keep.len() as f64 * count as f64 > MOST_WORK {
@@ -148,65 +162,40 @@ impl MaskedLine {
             }
             let times = m.part.times;
             let b = transform::along(&keep, c, spacing, count);
-            for k in 0..count {
-                log[k] = log[k] + b.log[k].scale(times);
-                error[k] += times * b.error[k];
-            }
+            nodes.multiply(&b, times);
             if m.masks.lower.is_some() {
-                let (scale, a1, a1_error) = transform::plain(&middle, c, spacing, count);
-                for k in 0..count {
-                    // T log(1 - a1/b)
-                    let shrink = (scale - b.log[k].re).exp();
-                    let (sin, cos) = (-b.log[k].im).sin_cos();
-                    let ratio = a1[k] * Complex::new(cos * shrink, sin * shrink);
-                    let rest = ln_1p(ratio.scale(-1.0));
-                    absent[k] = absent[k] + rest.scale(times);
-                    let relative = a1_error[k] * shrink + ratio.modulus() * (b.error[k] + 4.0 * f64::EPSILON);
-                    let distance = Complex::new(1.0 - ratio.re, ratio.im).modulus().max(1e-300);
-                    absent_error[k] += times * (1.5 * relative / distance);
-                }
+                absent.multiply(&without_middle(&b, &middle, c, spacing), times);
             }
         }
         if has_low {
             for k in 0..count {
-                // log(1 - e^z), z = T log(1 - a1/b)
-                let present = exp_m1(absent[k]).scale(-1.0);
+                // b^T - a0^T = b^T (1 - e^z), z = T log(1 - a1/b)
+                let z = absent.log[k];
+                let present = exp_m1(z).scale(-1.0);
                 let size = present.modulus();
-                let slip = absent_error[k] * (absent[k].re).exp().min(1e300).max(f64::MIN_POSITIVE);
-                log[k] = log[k] + present.ln();
+                let slip = if absent.error[k] < 0.5 {
+                    1.5 * absent.error[k] * z.re.exp()
+                } else {
+                    z.re.exp() + absent.upper[k].exp()
+                };
+                nodes.log[k] = nodes.log[k] + present.ln();
+                nodes.upper[k] += (size + slip).ln();
                 let relative = slip / size;
-                error[k] += if relative < 0.25 { 1.5 * relative } else { f64::INFINITY };
+                nodes.error[k] += if relative < 0.25 { 1.5 * relative } else { f64::INFINITY };
             }
         }
-        let level = log[0].re;
+        let level = nodes.log[0].re;
         let truncation = decay.exp() / (PI * spacing * (count - 1) as f64);
         let high = (high_mass(&masked, true), high_mass(&masked, false));
         let high_rest = chernoff_high(&masked, spread);
-        let low = if has_low { chernoff_low(&masked, c) } else { Vec::new() };
-        Ok(Self { c, spacing, log, error, level, truncation, left, right, high, high_rest, low })
+        Ok(Self { c, spacing, nodes, level, truncation, left, right, high, high_rest, low })
     }
 
+    pub(crate) fn debug(&self, _t: f64) -> String { format!("c={} n={} spacing={} trunc={:e} high={:?}", self.c, self.nodes.log.len(), self.spacing, self.truncation, self.high) }
     /// e^t E (e^{Y-t} - 1)_+ : mantissa and errors relative to e^log_scale, all three parts.
     pub(crate) fn value(&self, t: f64) -> Value {
         let c = self.c;
-        let (mut sum, mut slope, mut round) = (0.0, 0.0, 0.0);
-        for (k, log) in self.log.iter().enumerate() {
-            let u = self.spacing * k as f64;
-            let phase = log.im - u * t;
-            let size = (log.re - self.level).exp();
-            let (sin, cos) = phase.sin_cos();
-            let (a, b) = (c * (c - 1.0) - u * u, u * (2.0 * c - 1.0));
-            let norm = 1.0 / (a * a + b * b);
-            let (re, im) = (a * norm, -b * norm);
-            let term_re = size * (cos * re - sin * im);
-            let term_im = size * (cos * im + sin * re);
-            let factor = if k == 0 { 0.5 } else { 1.0 };
-            sum += factor * term_re;
-            slope -= factor * ((c - 1.0) * term_re - u * term_im);
-            let unit = f64::EPSILON * (8.0 + u * t.abs() + log.im.abs() + (log.re - self.level).abs());
-            let err = self.error[k] + unit;
-            round += factor * size * norm.sqrt() * if err < 0.5 { 1.5 * err } else { f64::INFINITY };
-        }
+        let Sums { sum, slope, round } = self.nodes.sums(c, self.spacing, self.level, t, 1.0);
         let weight = self.spacing / PI;
         // Everything in units of e^{level - (c-1) t}.
         let log_scale = self.level - (c - 1.0) * t;
@@ -217,13 +206,10 @@ impl MaskedLine {
             }
             (alias.log_bound - (alias.tilt - 1.0) * t - log_scale).exp() * ratio / (1.0 - ratio)
         };
-        let chernoff = |list: &[(f64, f64)]| {
-            let best = list.iter().map(|(tilt, bound)| bound - (tilt - 1.0) * t).fold(f64::INFINITY, f64::min);
-            (best - log_scale).exp()
-        };
+        let chernoff = |list: &[(f64, f64)]| (chernoff(list, t) - log_scale).exp();
         let unscale = (-log_scale).exp();
         let (with, without) = (self.high.0 * unscale, self.high.1 * (t - log_scale).exp());
-        let terms = self.log.len() as f64;
+        let terms = self.nodes.log.len() as f64;
         let mantissa = weight * sum;
         let round = weight * round
             + terms * f64::EPSILON * mantissa.abs()
@@ -259,8 +245,9 @@ impl<'a> Masked<'a> {
         let whole = Grid::between(pair, low, step, count as usize);
         let keep = whole.masked(|x| masks.keep(x), deficit(pair, &masks));
         let middle = whole.masked(|x| masks.keep(x) * masks.rise(x), (0.0, 0.0));
-        let high = whole.masked(|x| 1.0 - masks.keep(x), (0.0, 0.0));
-        Ok(Self { part, masks, keep, middle, high, paths: Vec::new() })
+        let low = whole.masked(|x| masks.keep(x) * masks.fall(x), (0.0, 0.0));
+        let high = whole.masked(|x| masks.high(x), (0.0, 0.0));
+        Ok(Self { part, masks, keep, low, middle, high, paths: Vec::new() })
     }
 
     /// Candidate paths at tilt c: (distance, for b, for class 1).
@@ -269,8 +256,8 @@ impl<'a> Masked<'a> {
         let cap = 0.8 * PI * pair.scale() * pair.scale() / pair.reach();
         let sides = if pair.one_sided() { 1.0 } else { 2.0 };
         let masks = self.masks;
-        for index in 0..12 {
-            let distance = cap * 0.6f64.powi(index);
+        for index in 0..8 {
+            let distance = cap * 0.45f64.powi(index);
             for bent in [false, true] {
                 let path = |x: f64| {
                     if !bent {
@@ -334,6 +321,16 @@ fn high_step(pair: &MixtureRatio, edge: &Edge) -> (f64, f64) {
     (mass(pair.numerator()), mass(pair.denominator()))
 }
 
+/// Main part of H at threshold t.
+fn high_value(masked: &[Masked], t: f64) -> f64 {
+    (high_mass(masked, true) - t.exp() * high_mass(masked, false)).max(0.0)
+}
+
+/// log of the best of several Chernoff bounds at threshold t.
+fn chernoff(list: &[(f64, f64)], t: f64) -> f64 {
+    list.iter().map(|(tilt, bound)| bound - (tilt - 1.0) * t).fold(f64::INFINITY, f64::min)
+}
+
 /// Probability under P (or Q) that some step is of class 2.
 fn high_mass(masked: &[Masked], under_p: bool) -> f64 {
     let log_none: f64 = masked
@@ -360,7 +357,7 @@ fn middle_level(masked: &[Masked], has_low: bool, c: f64) -> f64 {
             absent += m.part.times * (-ratio).ln_1p();
         }
     }
-    if has_low { level + crate::special::log1mexp(-absent) } else { level }
+    if has_low { level + crate::special::log1mexp(absent) } else { level }
 }
 
 fn log_total(grid: &Grid, c: f64) -> f64 {
@@ -374,6 +371,7 @@ fn log_total(grid: &Grid, c: f64) -> f64 {
 
 /// Chernoff factors of H's remainder E_H (1 - e^{Y-t})_+ for some negative tilts.
 fn chernoff_high(masked: &[Masked], spread: f64) -> Vec<(f64, f64)> {
+    let steps: f64 = masked.iter().map(|m| m.part.times).sum();
     let mut out = Vec::new();
     for step in 0..14 {
         let tilt = -0.5 * 2f64.powi(step) / spread.max(1e-12);
@@ -385,24 +383,24 @@ fn chernoff_high(masked: &[Masked], spread: f64) -> Vec<(f64, f64)> {
             level += m.part.times * all;
             share += m.part.times * (log_total(&m.high, tilt) - all).exp();
         }
-        out.push((tilt, level + share.ln() + Zone::Below.log_chernoff(tilt) + 0.01));
+        out.push((tilt, level + share.ln() + Zone::Below.log_chernoff(tilt) + 0.01 + 1e-13 * steps));
     }
     out
 }
 
 /// Chernoff factors of L for some tilts around and beyond c.
+/// The sums are plain, so their logarithm times T is only as good as T round-offs: added.
 fn chernoff_low(masked: &[Masked], c: f64) -> Vec<(f64, f64)> {
+    let steps: f64 = masked.iter().map(|m| m.part.times).sum();
     let mut out = Vec::new();
     for step in -2..16 {
         let tilt = 1.0 + (c - 1.0) * 1.6f64.powi(step);
         let mut level = 0.0;
         for m in masked {
-            let b = transform::cumulant(&m.keep, tilt).0;
-            let ratio = if m.masks.lower.is_some() { (log_total(&m.middle, tilt) - b).exp().min(1.0) } else { 0.0 };
-            level += m.part.times * (b + (-ratio).ln_1p());
+            level += m.part.times * log_total(&m.low, tilt);
         }
         if !level.is_nan() {
-            out.push((tilt, level + Zone::Above.log_chernoff(tilt) + 0.01));
+            out.push((tilt, level + Zone::Above.log_chernoff(tilt) + 0.01 + 1e-13 * steps));
         }
     }
     out
@@ -487,6 +485,25 @@ fn golden(f: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
         }
     }
     0.5 * (low + high)
+}
+
+/// log(1 - a1/b) along the line.
+fn without_middle(b: &Transform, middle: &Grid, c: f64, spacing: f64) -> Transform {
+    let count = b.log.len();
+    let (scale, a1, a1_error) = transform::plain(middle, c, spacing, count);
+    let mut out = Transform { log: Vec::new(), error: Vec::new(), upper: Vec::new() };
+    for k in 0..count {
+        let shrink = (scale - b.log[k].re).exp();
+        let (sin, cos) = (-b.log[k].im).sin_cos();
+        let ratio = a1[k] * Complex::new(cos * shrink, sin * shrink);
+        let absolute = a1_error[k] * shrink + ratio.modulus() * (b.error[k].min(1e9) + 4.0 * f64::EPSILON);
+        let distance = Complex::new(1.0 - ratio.re, ratio.im).modulus();
+        out.log.push(ln_1p(ratio.scale(-1.0)));
+        out.upper.push((distance + absolute).ln());
+        let relative = absolute / distance;
+        out.error.push(if relative < 0.25 { 1.5 * relative } else { f64::INFINITY });
+    }
+    out
 }
 
 fn ln_1p(z: Complex) -> Complex {

@@ -28,7 +28,10 @@ pub(crate) struct Saddle {
 
 impl<'a> Coarse<'a> {
     pub(crate) fn new(parts: &'a [Part]) -> Result<Self, TooFine> {
-        let mut coarse = Self { parts, grids: Vec::new(), lowest: -2.0, highest: 12.0 };
+        // Tilts of this order are met at ordinary deltas.
+        let scale = parts.iter().map(|part| part.pair.scale() / part.pair.reach()).fold(0.0, f64::max);
+        let highest = (2.0 + 8.0 * scale * scale).min(200.0);
+        let mut coarse = Self { parts, grids: Vec::new(), lowest: -highest, highest };
         coarse.build()?;
         Ok(coarse)
     }
@@ -39,7 +42,7 @@ impl<'a> Coarse<'a> {
             .iter()
             .map(|part| {
                 let digits = 24.0 + part.times.ln();
-                Grid::new(&part.pair, &Design { highest: self.highest, lowest: self.lowest, frequency: 0.0, digits })
+                Grid::coarse(&part.pair, &Design { highest: self.highest, lowest: self.lowest, frequency: 0.0, digits })
             })
             .collect::<Result<_, _>>()?;
         Ok(())

@@ -180,11 +180,8 @@ impl SumOfLogRatios {
         let log_target = target.ln();
         let mut t = match start {
             Some(ends) => ends.value,
-            None => Coarse::new(&self.parts)?.at_value(Zone::Above, 1.0, log_target)?.t,
+            None => hard::guess(&self.parts, log_target),
         };
-        if !(t.is_finite() && t > 0.0) {
-            t = 1e-3;
-        }
         for _ in 0..40 {
             let line = hard::line(&self.parts, t)?;
             let value = line.value(t);
@@ -223,28 +220,36 @@ impl SumOfLogRatios {
         }
         let find = |side: &dyn Fn(&Ends) -> f64| -> Result<(f64, f64), Obstacle> {
             let (mut low, mut high) = (bottom, 0.0);
+            let mut failures = 0;
             for _ in 0..44 {
                 let middle = 0.5 * (low + high);
-                if side(&self.average(zone, growth, middle)?) <= target {
-                    low = middle;
-                } else {
-                    high = middle;
+                // Close to the bottom nothing can be certified: that end stays where it is.
+                match self.average(zone, growth, middle) {
+                    Ok(ends) if side(&ends) > target => high = middle,
+                    Ok(_) => low = middle,
+                    Err(_) if failures < 2 => {
+                        failures += 1;
+                        low = middle;
+                    }
+                    Err(_) => break,
                 }
             }
-            Ok((low, high))
+            Ok((if failures > 0 { bottom } else { low }, high))
         };
         let (lower, value) = find(&|ends| ends.upper)?;
         let (_, upper) = find(&|ends| ends.lower)?;
-        Ok(Ends { lower, value: 0.5 * (value + upper).clamp(lower, upper), upper })
+        Ok(Ends { lower, value: (0.5 * (value + upper)).clamp(lower, upper), upper })
     }
 
-    fn plain_threshold(&self, zone: Zone, growth: f64, target: f64) -> Result<Ends, Obstacle> {
+    pub fn plain_threshold(&self, zone: Zone, growth: f64, target: f64) -> Result<Ends, Obstacle> {
         let log_target = target.ln();
         let mut coarse = Coarse::new(&self.parts)?;
         let mut saddle = coarse.at_value(zone, growth, log_target)?;
         let mut t = saddle.t;
         for _ in 0..4 {
+            if std::env::var("DBG2").is_ok() { eprintln!("saddle {saddle:?} t={t}"); }
             let line = self.line(&mut coarse, zone, &saddle, t)?;
+            if std::env::var("DBG2").is_ok() { let v = line.value(t); eprintln!("value {v:?} n {}", line.count()); }
             let start = t;
             let (mut value, mut slope) = (line.value(t), 0.0);
             for _ in 0..40 {

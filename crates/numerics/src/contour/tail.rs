@@ -67,6 +67,11 @@ impl Path {
         if straight.log_ratio(u) < curved.log_ratio(u) { straight } else { curved }
     }
 
+    /// The constant path y = d; at u < 0 the bound is that on the opposite side of the strip.
+    pub(crate) fn straight(pair: &MixtureRatio, grid: &Grid, c: f64, d: f64) -> Self {
+        Self::masked(pair, grid, c, |_| (d, 0.0), |_, _| 0.0)
+    }
+
     /// A given path (x to y and its slope) on a masked grid; `mask` bounds the growth of the mask.
     pub(crate) fn masked(
         pair: &MixtureRatio,

@@ -74,6 +74,8 @@ pub(crate) fn cumulant(grid: &Grid, c: f64) -> (f64, f64, f64) {
 pub(crate) struct Transform {
     pub(crate) log: Vec<Complex>,
     pub(crate) error: Vec<f64>,
+    /// log of an upper bound on |A|, which still says something where the error is infinite.
+    pub(crate) upper: Vec<f64>,
 }
 
 /// Evaluates log A(c + i k spacing) for k = 0..count.
@@ -120,7 +122,11 @@ pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transfor
     moments[1] = -linear;
 
     let lanes = (direct.len() / 4 + 4) as f64;
-    let mut out = Transform { log: Vec::with_capacity(count), error: Vec::with_capacity(count) };
+    let mut out = Transform {
+        log: Vec::with_capacity(count),
+        error: Vec::with_capacity(count),
+        upper: Vec::with_capacity(count),
+    };
     direct.begin(spacing);
     let discretisation = grid.relative_error;
     for k in 0..count {
@@ -156,6 +162,7 @@ pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transfor
             )
         };
         out.log.push(log);
+        out.upper.push((modulus + absolute).ln() + shift);
         // |log(1 + e/A)| <= 1.5 |e/A| while |e/A| <= 1/4; beyond that the node is useless.
         let relative = absolute / modulus;
         out.error.push(if relative <= 0.25 { 1.5 * relative + 2.0 * UNIT * log.modulus() } else { f64::INFINITY });
