@@ -1,7 +1,9 @@
 //! Numbers of P4 section 4.2, Figure 5 and section 4.4, and the laws behind them.
 
+use accounting::pairs::Composed;
 use accounting::{OneWay, Pair};
 use games::exact::{QuadraticPair, best_bit_threshold, bit_ceiling};
+use vocabulary::Run;
 
 fn epsilon(alpha: f64, sigma: f64, q: f64, steps: u64) -> vocabulary::Interval {
     let pair = QuadraticPair::new(alpha, sigma, q, steps).unwrap();
@@ -100,4 +102,46 @@ fn one_bit_a_step_has_a_ceiling() {
         assert!((found - best).abs() < 0.06, "{steps} {q} {sigma}: {found} at {threshold}");
         assert!((threshold - at).abs() < 0.16, "{steps} {q} {sigma}: {found} at {threshold}");
     }
+}
+
+/// P4 4.1 and the heuristic's dip: with q = .01 and one step at (1, 1e-6), epsilon falls and rises
+/// with T for linear losses, and stays at 1 when the regulariser wipes the past.
+#[test]
+fn the_heuristic_is_not_monotone_and_zeroing_shows_it() {
+    use games::{DpSgd, Game, Observe, exact::known};
+    for (steps, expected) in
+        [(1, 1.000), (2, 0.573), (5, 0.397), (20, 0.417), (100, 0.691), (1000, 1.978)]
+    {
+        let trainer = DpSgd::new(0.7764, 0.01, steps);
+        let linear = known(&Game::Linear, &trainer, Observe::Last, 1e-6).unwrap();
+        let zeroing = known(&Game::Zeroing, &trainer, Observe::Last, 1e-6).unwrap();
+        assert_eq!(linear[0].name, "release");
+        assert!((linear[0].epsilon.value - expected).abs() < 5.1e-4, "{steps}: {:?}", linear[0]);
+        assert!((zeroing[0].epsilon.value - 1.0).abs() < 5e-4, "{steps}: {:?}", zeroing[0]);
+        assert!(linear[0].epsilon.lower <= linear[1].epsilon.upper);
+    }
+}
+
+/// The last iterate of the shift register approaches all iterates as the spread grows.
+#[test]
+fn the_shift_register_approaches_the_composition() {
+    use games::{DpSgd, Game, Observe, exact::known};
+    let trainer = DpSgd::new(0.8, 0.1, 50);
+    let at = |spread: f64| {
+        let all = known(&Game::ShiftRegister { spread }, &trainer, Observe::Last, 1e-5).unwrap();
+        (all[0].epsilon, all[1].epsilon, all[2].epsilon)
+    };
+    let (narrow, composition, heuristic) = at(2.0);
+    let (wide, _, _) = at(10.0);
+    assert!((composition.value - 8.06).abs() < 0.006, "{composition:?}");
+    assert!((heuristic.value - 5.40).abs() < 0.006, "{heuristic:?}");
+    assert!(heuristic.upper < narrow.lower && narrow.upper < wide.lower);
+    // Variance 1/(1 - 1/100) = 1.0101 times larger at most.
+    let noisier = Composed::for_run(
+        &Run::builder().phase(0.8 * (1.0f64 / 0.99).sqrt(), 0.1, 50).build().unwrap(),
+    )
+    .unwrap()
+    .epsilon(1e-5, OneWay::Remove)
+    .unwrap();
+    assert!(noisier.lower <= wide.upper && wide.upper < composition.lower);
 }
