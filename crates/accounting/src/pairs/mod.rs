@@ -4,6 +4,7 @@
 
 mod binomial_gaussian;
 mod composed;
+mod last_iterate_max;
 mod lattice;
 mod ends;
 mod baselines;
@@ -11,6 +12,7 @@ mod gaussian;
 mod one_step;
 
 pub use binomial_gaussian::{BinomialGaussian, supports_last_iterate};
+pub use last_iterate_max::LastIterateMax;
 pub use composed::Composed;
 pub use lattice::{LatticeBracket, LatticeOptions};
 pub use gaussian::Gaussian;

@@ -9,6 +9,7 @@
 //! terms with running error bounds, and roots are enclosed between points of certain side.
 //! Cost: O(sqrt(Tq)) per evaluation, about eight evaluations per answer.
 
+mod coarse;
 mod law;
 mod sums;
 
@@ -58,32 +59,48 @@ impl BinomialGaussian {
     pub fn for_run(run: &Run) -> Result<Self, AccountingError> {
         supports_last_iterate(run)?;
         let group = u64::from(run.group_size());
-        let variance: f64 =
-            run.phases().iter().map(|p| p.steps as f64 * p.noise_multiplier * p.noise_multiplier).sum();
+        let stretches = run.phases().iter().map(|p| Stretch {
+            sample_rate: p.sample_rate,
+            noise_multiplier: p.noise_multiplier,
+            counted_steps: p.steps,
+            noisy_steps: p.steps,
+        });
+        Self::of_stretches(stretches, group)
+    }
+
+    /// The pair whose count has `counted_steps` of each stretch and whose noise has `noisy_steps`.
+    pub(super) fn of_stretches(
+        stretches: impl IntoIterator<Item = Stretch>,
+        group: u64,
+    ) -> Result<Self, AccountingError> {
+        let (mut variance, mut roundings) = (0.0, 4.0);
+        let mut certain = 0u64;
+        let mut parts: Vec<(f64, u64)> = Vec::new();
+        for stretch in stretches {
+            variance += stretch.noisy_steps as f64 * stretch.noise_multiplier * stretch.noise_multiplier;
+            roundings += 1.0;
+            let steps = stretch.counted_steps;
+            let draws = steps.checked_mul(group).filter(|n| *n <= 1 << 50).ok_or_else(|| {
+                AccountingError::OutsideDomain(format!("{steps} steps are more than can be counted"))
+            })?;
+            if stretch.sample_rate == 1.0 {
+                certain += draws;
+            } else if let Some(part) = parts.iter_mut().find(|part| part.0 == stretch.sample_rate) {
+                part.1 += draws;
+            } else {
+                parts.push((stretch.sample_rate, draws));
+            }
+        }
         if !(variance.is_finite() && variance > 1e-12) {
             return Err(AccountingError::OutsideDomain(format!(
                 "the noise of the whole run has variance {variance}, which is beyond what can be computed"
             )));
         }
-        let mut certain = 0u64;
-        let mut parts: Vec<(f64, u64)> = Vec::new();
-        for phase in run.phases() {
-            let draws = phase.steps.checked_mul(group).filter(|n| *n <= 1 << 50).ok_or_else(|| {
-                AccountingError::OutsideDomain(format!("{} steps are more than can be counted", phase.steps))
-            })?;
-            if phase.sample_rate == 1.0 {
-                certain += draws;
-            } else if let Some(part) = parts.iter_mut().find(|part| part.0 == phase.sample_rate) {
-                part.1 += draws;
-            } else {
-                parts.push((phase.sample_rate, draws));
-            }
-        }
         let scale = variance.sqrt();
         if parts.is_empty() {
-            // mu = kT / (sigma sqrt T); variance carries three roundings a phase.
-            let error = ROUND * (4.0 + run.phases().len() as f64);
-            return Ok(Self { kind: Kind::Certain(Gaussian::computed(certain as f64 / scale, error)?) });
+            // mu = kT / (sigma sqrt T)
+            let mu = certain as f64 / scale;
+            return Ok(Self { kind: Kind::Certain(Gaussian::computed(mu, ROUND * roundings)?) });
         }
         let law = CountLaw::new(certain, &parts)?;
         if law.variance() > LARGEST_VARIANCE {
@@ -95,6 +112,15 @@ impl BinomialGaussian {
         }
         Ok(Self { kind: Kind::Sampled(Box::new(Sums { law, variance, scale })) })
     }
+}
+
+/// Steps of one rate and noise, counted apart for the record's uses and for the noise.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stretch {
+    pub sample_rate: f64,
+    pub noise_multiplier: f64,
+    pub counted_steps: u64,
+    pub noisy_steps: u64,
 }
 
 /// Whether the last-iterate theorem speaks about this run.
@@ -181,6 +207,7 @@ impl Sums {
             }
             OneWay::Add => -self.scale * Self::gaussian_threshold(self.law.mean() / self.scale, delta),
         };
+        let guess = if small { self.coarse_threshold(guess, target, way) } else { guess };
         let Enclosure { below, middle, above } = enclose(function, sign * target, guess, self.scale)?
             .ok_or_else(|| not_certified(&format!("last-iterate epsilon at delta {delta}")))?;
         let loss_at = |y: f64| {
@@ -224,9 +251,9 @@ impl Sums {
         )
     }
 
-    /// The least log-likelihood ratio, ln P(count = 0) (or that of the smallest count).
+    /// The least log-likelihood ratio, ln P(count = 0).
     fn floor(&self) -> (f64, f64) {
-        self.law.log_pmf(0.0)
+        self.law.log_none()
     }
 
     fn delta_ends(&self, epsilon: f64, way: OneWay, complement: bool) -> Result<Interval, AccountingError> {

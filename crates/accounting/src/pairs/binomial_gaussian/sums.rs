@@ -95,7 +95,7 @@ impl Sums {
     fn walk(&self, y: f64, anchor: f64, up: bool, mut visit: impl FnMut(Step) -> bool) -> bool {
         let inverse = 1.0 / self.variance;
         let (mut k, mut w, mut drift) = (anchor, 1.0, self.law.entry_error());
-        let last = if up { self.law.largest() } else { 0.0 };
+        let last = if up { self.law.largest() } else { self.law.smallest() };
         while k != last {
             let low = if up { k } else { k - 1.0 };
             let tilt = (y - low - 0.5) * inverse;
@@ -112,9 +112,9 @@ impl Sums {
     }
 
     /// The k with the largest w_k: the ratio of neighbours falls through 1 there.
-    fn mode(&self, y: f64) -> f64 {
+    pub(super) fn mode(&self, y: f64) -> f64 {
         let rises = |k: f64| self.law.log_ratio(k) + (y - k - 0.5) / self.variance > 0.0;
-        let (mut low, mut high) = (0.0, self.law.largest());
+        let (mut low, mut high) = (self.law.smallest(), self.law.largest());
         // The normal approximation narrows the search to a few halvings.
         let precision = 1.0 / self.law.variance() + 1.0 / self.variance;
         let guess = (self.law.mean() / self.law.variance() + y / self.variance) / precision;
@@ -145,6 +145,13 @@ impl Sums {
             }
         }
         low
+    }
+
+    /// What the law leaves outside its window, relative to w at the anchor: b density(x) is at
+    /// most b density(0).
+    fn outside(&self, y: f64, anchor: f64) -> f64 {
+        let x = (y - anchor) / self.scale;
+        (self.law.outside() - self.law.log_pmf(anchor).0 + 0.5 * x * x).exp()
     }
 
     /// ln w at the anchor, with w's Gaussian written relative to density(a) if asked.
@@ -263,6 +270,10 @@ impl Sums {
             weights_error += missing_weights;
         }
 
+        let outside = self.outside(y, anchor);
+        weights_error += outside;
+        error += outside * SQRT_TWO_PI;
+
         let (weights, sum) = (weights.get(), sum.get());
         let (log_pmf, pmf_error) = self.law.log_pmf(anchor);
         let loss_slope = (anchor + lever / weights) / self.variance;
@@ -351,6 +362,9 @@ impl Sums {
                 weights_error += missing_weights;
             }
         }
+        let outside = self.outside(y, anchor);
+        weights_error += outside;
+        error += outside * bracket.limit;
         let (weights, sum) = (weights.get(), sum.get());
         let loss_slope = (anchor + lever / weights) / self.variance;
         let value = bracket.log_factor + sum.ln() - weights.ln();
@@ -386,6 +400,7 @@ impl Sums {
                 weights_error += missing;
             }
         }
+        weights_error += self.outside(y, anchor);
         let weights = weights.get();
         let log = self.loss_from(y, anchor, weights, weights_error);
         let slope = (anchor + lever / weights) / self.variance;
@@ -394,13 +409,15 @@ impl Sums {
 
     /// f(y) = ln(1 + sum_{k>=1} b_k (e^{k(2y-k)/(2v)} - 1)): relative accuracy where f is small.
     pub(super) fn small_loss(&self, y: f64) -> Option<Log> {
-        let anchor = self.law.mean().floor().clamp(1.0, self.law.largest());
+        let least = self.law.smallest().max(1.0);
+        let anchor = self.law.mean().floor().max(least).min(self.law.largest());
         let (log_pmf, pmf_error) = self.law.log_pmf(anchor);
         let exponent = |k: f64| k * (y - 0.5 * k) / self.variance;
         // Where P and Q lie far apart, f passes through 0 between large numbers: nothing is small
         // there and the two windows may be far from each other.
         let peak = self.mode(y);
-        if exponent(anchor) < -40.0 || self.law.log_pmf(peak).0 < log_pmf.min(0.0) - 40.0 || log_pmf < -600.0 {
+        if exponent(anchor) < -40.0 || self.law.log_pmf(peak).0 < log_pmf.min(0.0) - 40.0 || log_pmf < -600.0
+        {
             return None;
         }
         let (mut sum, mut error, mut size) = (Sum::default(), 0.0, 0.0);
@@ -416,7 +433,7 @@ impl Sums {
         let mut left_out = 0.0;
         for up in [true, false] {
             let (mut k, mut b, mut drift) = (anchor, 1.0, self.law.entry_error());
-            let last = if up { self.law.largest() } else { 1.0 };
+            let last = if up { self.law.largest() } else { least };
             while k != last {
                 let ratio = if up { self.law.ratio(k) } else { 1.0 / self.law.ratio(k - 1.0) };
                 k += if up { 1.0 } else { -1.0 };
@@ -434,7 +451,8 @@ impl Sums {
         }
         let scale = log_pmf.exp();
         let value = sum.get() * scale;
-        let error = (error + left_out + (pmf_error + 4.0 * ROUND) * size) * scale;
+        let outside = self.law.outside().exp() * (1.0 + (0.5 * y * y / self.variance).exp());
+        let error = (error + left_out + (pmf_error + 4.0 * ROUND) * size) * scale + outside;
         if !(value.is_finite() && error.is_finite() && value > -0.9) {
             return None;
         }
@@ -495,7 +513,8 @@ impl Sums {
             error: pmf_error
                 + ROUND * (6.0 * x0.max(0.0).powi(2) + 3.0 * sum.ln().abs() + 6.0)
                 + 2.0 * MILLS_ERROR
-                + error / sum,
+                + error / sum
+                + (self.law.outside() - log_pmf - log_normal_sf(x0) - sum.ln()).exp(),
         };
         (log, hazard / (s * sum))
     }
@@ -503,7 +522,7 @@ impl Sums {
     fn tail_mode(&self, y: f64, sign: f64) -> f64 {
         let log_sf = |k: f64| log_normal_sf(sign * (y - k) / self.scale);
         let rises = |k: f64| self.law.log_ratio(k) + log_sf(k + 1.0) - log_sf(k) > 0.0;
-        let (mut low, mut high) = (0.0, self.law.largest());
+        let (mut low, mut high) = (self.law.smallest(), self.law.largest());
         while low < high {
             let middle = ((low + high) * 0.5).floor();
             if rises(middle) {
