@@ -48,6 +48,20 @@ fn the_examples_print_what_the_readme_says() {
     assert!(real == page, "the README is not what is printed; the real page is:\n{real}");
 }
 
+#[test]
+fn the_commands_of_the_readme_exist() {
+    let page = include_str!("../../../README.md");
+    let help = output("--help");
+    let named: Vec<&str> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `dosimeter ")?.split('`').next())
+        .collect();
+    assert!(named.len() >= 5, "{named:?}");
+    for command in named {
+        assert!(help.contains(&format!("\n  {command} ")), "`{command}` is not in the help");
+    }
+}
+
 fn output(command: &str) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_dosimeter"))
         .args(command.split_whitespace())

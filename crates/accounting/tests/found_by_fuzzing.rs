@@ -1,0 +1,53 @@
+//! Runs on which the fuzzed laws once broke.
+
+use accounting::pairs::Composed;
+use accounting::{OneWay, Pair};
+use vocabulary::{Adjacency, Interval, Run};
+
+fn composed(noise_multiplier: f64, sample_rate: f64, steps: u64, adjacency: Adjacency) -> Composed {
+    let run = Run::builder()
+        .phase(noise_multiplier, sample_rate, steps)
+        .adjacency(adjacency)
+        .build()
+        .unwrap();
+    Composed::for_run(&run).unwrap()
+}
+
+/// Two numbers whose sum is 1, each certified.
+fn add_up(one: Interval, other: Interval) {
+    let low = one.lower + other.lower;
+    let high = one.upper + other.upper;
+    assert!(low <= 1.0 + 1e-14 && high >= 1.0 - 1e-14, "{one:?} and {other:?}");
+}
+
+/// delta was 0.0325 and its complement 0.9604.
+#[test]
+fn delta_and_its_complement_add_up_for_a_nearly_atomic_substitution() {
+    let pair =
+        composed(0.404_102_059_468_228, 7.859_681_549_832_328e-5, 8267, Adjacency::Substitute);
+    for way in [OneWay::Remove, OneWay::Add] {
+        let epsilon = 0.043_284_217_242_482_236;
+        let (delta, rest) = (pair.delta(epsilon, way), pair.one_minus_delta(epsilon, way));
+        if let (Ok(delta), Ok(rest)) = (delta, rest) {
+            add_up(delta, rest);
+        }
+    }
+}
+
+/// The value was half of the upper end, and below the lower one.
+#[test]
+fn the_best_estimate_lies_between_its_ends() {
+    let cases = [
+        (0.495_408_686_810_744_7, 3.967_215_853_993_709e-7, 91, 6.556_283_558_726_191e-11),
+        (1.728_976_077_519_068_3, 2.863_766_058_293_075_4e-6, 22, 2.226_708_035_730_163e-41),
+        (1.994_855_579_025_476, 6.366_258_021_614_698e-5, 3, 2.085_742_152_838_148e-44),
+    ];
+    for (noise_multiplier, sample_rate, steps, delta) in cases {
+        let pair = composed(noise_multiplier, sample_rate, steps, Adjacency::AddRemove);
+        for way in [OneWay::Remove, OneWay::Add] {
+            if let Ok(Interval { lower, value, upper }) = pair.epsilon(delta, way) {
+                assert!(lower <= value && value <= upper, "{lower} {value} {upper}");
+            }
+        }
+    }
+}
