@@ -9,7 +9,9 @@ mod commands;
 mod console;
 pub mod exit;
 mod failure;
+mod interrupt;
 pub mod print;
+mod progress;
 
 pub use commands::{Cli, Command};
 pub use console::Console;

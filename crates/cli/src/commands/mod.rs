@@ -1,12 +1,14 @@
 //! The dispatch table: one variant and one file per command.
 
 mod account;
+mod attack;
 mod calibrate;
 mod check;
 mod compare;
 mod completions;
 mod curve;
 mod schema;
+mod status;
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -53,6 +55,10 @@ pub enum Command {
     Compare(compare::CompareArgs),
     /// Gate for continuous integration: exit 3 when the run breaks the policy
     Check(check::CheckArgs),
+    /// Play a game and write its scores
+    Attack(attack::AttackArgs),
+    /// An experiment folder: done, missing, failed, time left
+    Status(status::StatusArgs),
     /// Completions for a shell
     Completions(completions::CompletionsArgs),
     /// JSON schemas of the documents
@@ -71,6 +77,8 @@ impl Command {
             Self::Curve(args) => curve::run(args, console),
             Self::Compare(args) => compare::run(args, console),
             Self::Check(args) => check::run(args, console),
+            Self::Attack(args) => attack::run(args, console),
+            Self::Status(args) => status::run(args, console),
             Self::Completions(args) => completions::run(args, console),
             Self::Schema(args) => schema::run(args, console),
         }

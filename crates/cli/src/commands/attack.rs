@@ -1,0 +1,411 @@
+//! `attack`: play a game and write its scores.
+
+use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real};
+use crate::console::Console;
+use crate::exit;
+use crate::failure::Failure;
+use crate::interrupt::stop_flag;
+use crate::print::rounded;
+use crate::progress::Progress;
+use clap::{Args, Subcommand, ValueEnum};
+use experiments::{Experiment, ExperimentError, Outcome, Settings, Shard};
+use games::exact::{Known, known};
+use games::{Attack, DpSgd, Encoding, Game, GameError, Observe, RepeaterVariant};
+use serde_json::{Value, json};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use vocabulary::{Adjacency, Direction, Sampling, Side};
+
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  dosimeter attack linear --noise-multiplier 1 --sample-rate 0.01 --steps 1000 \\
+      --trials 1e5 --out scores.csv
+  dosimeter attack our-loss --noise-multiplier 0.5 --sample-rate 0.01 --steps 1024 \\
+      --trials 5000 --out encoded.csv
+  dosimeter attack quadratic --alpha 0.5 --noise-multiplier 1 --sample-rate 0.1 --steps 3 \\
+      --delta 1e-6
+  dosimeter audit scores.csv --delta 1e-5
+
+The same command again resumes or extends; --shard K/N plays a part of it.
+")]
+pub struct AttackArgs {
+    #[command(subcommand)]
+    game: GameArgs,
+}
+
+/// The games.
+#[derive(Debug, Subcommand)]
+enum GameArgs {
+    /// Constant canary gradient, all others zero: the heuristic's own world
+    Linear(PlayArgs),
+    /// Linear, with a regulariser that wipes the model at each step
+    Zeroing(PlayArgs),
+    /// Linear, with a quadratic regulariser
+    Quadratic {
+        /// Share of the model that a step forgets, 0 (linear) to 1 (zeroing)
+        #[arg(long, value_name = "A", value_parser = real, allow_hyphen_values = true)]
+        alpha: f64,
+        #[command(flatten)]
+        play: PlayArgs,
+    },
+    /// A regulariser that shifts every step's value to a place of its own
+    ShiftRegister {
+        /// By how much a value grows at each shift
+        #[arg(long, value_name = "V", value_parser = real, allow_hyphen_values = true, default_value = "4")]
+        spread: f64,
+        #[command(flatten)]
+        play: PlayArgs,
+    },
+    /// A malicious data set whose records rewrite the model
+    Repeaters {
+        /// One bit a step as printed, or the value itself
+        #[arg(long, value_enum, default_value_t = Variant::Analog)]
+        variant: Variant,
+        /// Where the printed variant cuts [default: the one with the largest epsilon at delta 1e-5]
+        #[arg(long, value_name = "T", value_parser = real, allow_hyphen_values = true)]
+        threshold: Option<f64>,
+        #[command(flatten)]
+        play: PlayArgs,
+    },
+    /// The loss that encodes the likelihood ratio into the model (--dataset-size: its records)
+    OurLoss {
+        /// Distance between encoded values [default: chosen so that nothing is misread]
+        #[arg(long, value_name = "S", value_parser = real, allow_hyphen_values = true)]
+        spacing: Option<f64>,
+        /// Unit of the encoded log-likelihood ratio [default: chosen from the step's evidence]
+        #[arg(long, value_name = "R", value_parser = real, allow_hyphen_values = true)]
+        resolution: Option<f64>,
+        /// Play even where the encoding must fail
+        #[arg(long)]
+        anyway: bool,
+        #[command(flatten)]
+        play: PlayArgs,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Variant {
+    Printed,
+    Analog,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ObserveArg {
+    Last,
+    All,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DirectionArg {
+    Add,
+    Remove,
+}
+
+/// Flags of every simulated game.
+#[derive(Clone, Debug, Args)]
+struct PlayArgs {
+    #[command(flatten)]
+    run: RunArgs,
+    /// What the attacker sees
+    #[arg(long, value_enum, default_value_t = ObserveArg::Last, help_heading = "The game")]
+    observe: ObserveArg,
+    /// Which of the two worlds is to be detected: with the canary (remove) or without it (add)
+    #[arg(long, value_enum, default_value_t = DirectionArg::Remove, help_heading = "The game")]
+    direction: DirectionArg,
+    /// Games with the canary, and as many without it
+    #[arg(long, value_name = "N", value_parser = integer, default_value = "10000", help_heading = "The game")]
+    trials: u64,
+    /// Root of all randomness
+    #[arg(long, value_name = "SEED", value_parser = nonnegative_integer, default_value = "0", help_heading = "The game")]
+    seed: u64,
+    /// Also what is known exactly, at this delta; without --out nothing is played
+    #[arg(long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true, help_heading = "The game")]
+    delta: Option<f64>,
+    #[command(flatten)]
+    work: WorkArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Flags of commands that run an experiment.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "The work")]
+pub struct WorkArgs {
+    /// Where the scores go; work is kept beside it in F.work
+    #[arg(long, value_name = "F")]
+    pub out: Option<PathBuf>,
+    /// Threads [default: all cores]; the result does not depend on it
+    #[arg(long, value_name = "N", value_parser = integer)]
+    pub threads: Option<u64>,
+    /// Only part K of N, for job arrays
+    #[arg(long, value_name = "K/N")]
+    pub shard: Option<String>,
+    /// Replace what another experiment left under this name
+    #[arg(long)]
+    pub force: bool,
+}
+
+pub(super) fn run(args: &AttackArgs, console: &mut Console) -> Result<u8, Failure> {
+    match &args.game {
+        GameArgs::Linear(play) => simulate(play, console, |_| Ok(Game::Linear)),
+        GameArgs::Zeroing(play) => simulate(play, console, |_| Ok(Game::Zeroing)),
+        GameArgs::Quadratic { alpha, play } => {
+            simulate(play, console, |_| Ok(Game::Quadratic { alpha: *alpha }))
+        }
+        GameArgs::ShiftRegister { spread, play } => {
+            simulate(play, console, |_| Ok(Game::ShiftRegister { spread: *spread }))
+        }
+        GameArgs::Repeaters { variant, threshold, play } => simulate(play, console, |place| {
+            let variant = match variant {
+                Variant::Analog => RepeaterVariant::Analog,
+                Variant::Printed => RepeaterVariant::Printed {
+                    threshold: threshold.unwrap_or_else(|| place.best_threshold()),
+                },
+            };
+            Ok(Game::Repeaters { variant })
+        }),
+        GameArgs::OurLoss { spacing, resolution, anyway, play } => {
+            simulate(play, console, |place| place.our_loss(*spacing, *resolution, *anyway))
+        }
+    }
+}
+
+/// What a game's own parameters may depend on.
+struct Place<'a> {
+    trainer: &'a DpSgd,
+    dataset_size: Option<u64>,
+    warnings: Vec<String>,
+}
+
+impl Place<'_> {
+    fn best_threshold(&self) -> f64 {
+        let DpSgd { noise_multiplier, sample_rate, steps, .. } = *self.trainer;
+        games::exact::best_bit_threshold(noise_multiplier, sample_rate, steps, 1e-5).0
+    }
+
+    fn our_loss(
+        &mut self,
+        spacing: Option<f64>,
+        resolution: Option<f64>,
+        anyway: bool,
+    ) -> Result<Game, Failure> {
+        let DpSgd { noise_multiplier, sample_rate, steps, .. } = *self.trainer;
+        let chosen = Encoding::choose(noise_multiplier, sample_rate, steps);
+        let encoding = Encoding {
+            spacing: spacing.unwrap_or(chosen.spacing),
+            resolution: resolution.unwrap_or(chosen.resolution),
+            dataset_size: self.dataset_size.unwrap_or(chosen.dataset_size),
+        };
+        let suitability = encoding.check(noise_multiplier, sample_rate, steps);
+        self.warnings.extend(suitability.warnings);
+        if anyway {
+            self.warnings.extend(suitability.refusals);
+        } else if let Some(refusal) = suitability.refusals.first() {
+            return Err(Failure::refused(format!("the encoding must fail: {refusal}")).hint(format!(
+                "the rules choose --spacing {} --resolution {} --dataset-size {:e}; --anyway plays it as it is",
+                chosen.spacing, chosen.resolution, chosen.dataset_size as f64
+            )));
+        }
+        Ok(Game::OurLoss { encoding })
+    }
+}
+
+fn simulate(
+    args: &PlayArgs,
+    console: &mut Console,
+    choose: impl FnOnce(&mut Place<'_>) -> Result<Game, Failure>,
+) -> Result<u8, Failure> {
+    let format = args.output.among(&[Format::Human, Format::Json])?;
+    let (trainer, dataset_size) = trainer(&args.run)?;
+    let mut place = Place { trainer: &trainer, dataset_size, warnings: Vec::new() };
+    let game = choose(&mut place)?;
+    for warning in &place.warnings {
+        console.warn(warning);
+    }
+    let warnings = place.warnings.clone();
+    let observe = match args.observe {
+        ObserveArg::Last => Observe::Last,
+        ObserveArg::All => Observe::All,
+    };
+    let direction = match args.direction {
+        DirectionArg::Add => Direction::Add,
+        DirectionArg::Remove => Direction::Remove,
+    };
+    let attack = Attack::new(game, trainer.clone(), observe, direction, args.seed, args.trials)
+        .map_err(|error: GameError| Failure::bad_input(error.to_string()))?;
+    let facts = match args.delta {
+        Some(delta) => known(&game, &trainer, observe, delta)?,
+        None => Vec::new(),
+    };
+    let (code, outcome) = match &args.work.out {
+        Some(out) => {
+            let outcome = carry_out(&attack, out, &args.work, console)?;
+            (exit_code(&outcome), Some((out, outcome)))
+        }
+        None if args.delta.is_some() => (exit::ANSWERED, None),
+        None => {
+            return Err(Failure::bad_input("nothing to do: neither --out nor --delta was given")
+                .hint("--out scores.csv plays the game; --delta 1e-5 says what is known exactly"));
+        }
+    };
+    if format == Format::Json {
+        console.json(&document(&attack, args.delta, &facts, outcome, &warnings))?;
+    } else {
+        let mut text = String::new();
+        if let (Some(delta), false) = (args.delta, facts.is_empty()) {
+            text.push_str(&human_facts(delta, &facts));
+        }
+        if let Some((out, Outcome::Complete { .. })) = outcome {
+            text.push_str(&format!(
+                "{} trials with the canary and {} without: {}\n",
+                args.trials,
+                args.trials,
+                out.display()
+            ));
+        }
+        if !text.is_empty() {
+            console.answer(&text)?;
+        }
+    }
+    if let Some((out, outcome)) = outcome {
+        narrate(&outcome, out, console);
+    }
+    Ok(code)
+}
+
+/// A game is one phase of Poisson-sampled DP-SGD about one record, in units of the clip norm.
+fn trainer(args: &RunArgs) -> Result<(DpSgd, Option<u64>), Failure> {
+    let run = args.load(None)?.resolved.run;
+    let refuse = |what: &str| Err(Failure::bad_input(format!("a simulated game {what}")));
+    if run.clip_norm() != 1.0 {
+        return refuse("is in units of the clip norm; leave --clip-norm out");
+    }
+    if !matches!(run.sampling(), Sampling::Poisson | Sampling::Full) {
+        return refuse("samples batches by independent coins; use --sampling poisson");
+    }
+    if run.adjacency() != Adjacency::AddRemove || run.group_size() != 1 {
+        return refuse("is about one record that is there or not; use --adjacency add-remove");
+    }
+    let [phase] = run.phases() else { return refuse("has one phase") };
+    let trainer = DpSgd::new(phase.noise_multiplier, phase.sample_rate, phase.steps);
+    Ok((trainer, run.dataset_size()))
+}
+
+/// Runs an experiment with progress and Ctrl-C.
+pub(super) fn carry_out(
+    experiment: &dyn Experiment,
+    out: &Path,
+    work: &WorkArgs,
+    console: &mut Console,
+) -> Result<Outcome, Failure> {
+    let shard = match &work.shard {
+        Some(text) => text.parse::<Shard>().map_err(failure)?,
+        None => Shard::ALL,
+    };
+    let threads = match work.threads {
+        Some(threads) => usize::try_from(threads).unwrap_or(usize::MAX),
+        None => std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    let stop = stop_flag();
+    let reporter = Progress::new(console);
+    let settings = Settings { threads, shard, force: work.force, reporter: &reporter, stop: &stop };
+    experiments::run(experiment, out, &settings).map_err(failure)
+}
+
+pub(super) fn exit_code(outcome: &Outcome) -> u8 {
+    match outcome {
+        Outcome::Complete { .. } => exit::ANSWERED,
+        Outcome::Incomplete { .. } => exit::INCOMPLETE,
+        Outcome::Interrupted { .. } => exit::INTERRUPTED,
+    }
+}
+
+fn narrate(outcome: &Outcome, out: &Path, console: &mut Console) {
+    match outcome {
+        Outcome::Complete { computed: 0 } => {
+            console.note(&format!("{} was finished already", out.display()));
+        }
+        Outcome::Complete { computed } => console.note(&format!("{computed} chunks computed")),
+        Outcome::Incomplete { computed, missing } => {
+            console.note(&format!("{computed} chunks computed, {missing} are missing"));
+            console.hint("run the other shards, then any of them again to write the scores");
+        }
+        Outcome::Interrupted { computed, missing } => {
+            console
+                .note(&format!("interrupted: {computed} chunks computed, {missing} are missing"));
+            console.hint("run the same command again to resume");
+        }
+    }
+}
+
+/// Files that are in the way are the user's to decide about; a full disk is work left to do.
+pub(super) fn failure(error: ExperimentError) -> Failure {
+    let code = match &error {
+        ExperimentError::Io { source, .. } => match source.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+                exit::INCOMPLETE
+            }
+            _ => exit::BAD_INPUT,
+        },
+        ExperimentError::ChunkFailed { .. } => exit::BUG,
+        _ => exit::BAD_INPUT,
+    };
+    Failure::new(code, error.to_string())
+}
+
+fn human_facts(delta: f64, facts: &[Known]) -> String {
+    let mut text = format!("epsilon at delta {delta:e}, certified\n");
+    for fact in facts {
+        text.push_str(&format!(
+            "  {:<15} {:>8} .. {:<8}  {}\n",
+            fact.name,
+            rounded(fact.epsilon.lower, 6, Side::Lower),
+            rounded(fact.epsilon.upper, 6, Side::Upper),
+            fact.note
+        ));
+    }
+    text
+}
+
+fn document(
+    attack: &Attack,
+    delta: Option<f64>,
+    facts: &[Known],
+    outcome: Option<(&PathBuf, Outcome)>,
+    warnings: &[String],
+) -> Value {
+    let plan = attack.plan();
+    let facts: Vec<Value> = facts
+        .iter()
+        .map(|fact| {
+            json!({
+                "name": fact.name,
+                "quantity": "epsilon",
+                "at": {"delta": delta},
+                "value": fact.epsilon.value,
+                "lower": fact.epsilon.lower,
+                "upper": fact.epsilon.upper,
+                "note": fact.note,
+            })
+        })
+        .collect();
+    let (scores, state) = match outcome {
+        None => (None, "not played"),
+        Some((out, Outcome::Complete { .. })) => (Some(out.display().to_string()), "complete"),
+        Some((_, Outcome::Incomplete { .. })) => (None, "incomplete"),
+        Some((_, Outcome::Interrupted { .. })) => (None, "interrupted"),
+    };
+    json!({
+        "schema": "dosimeter.attack/1",
+        "game": attack.game.name(),
+        "parameters": plan.parameters,
+        "seed": plan.seed,
+        "trials": plan.trials,
+        "plan": plan.digest(),
+        "state": state,
+        "scores": scores,
+        "exact": facts,
+        "warnings": warnings,
+    })
+}

@@ -1,0 +1,106 @@
+//! Progress of an experiment: a bar with rate and time left on a terminal, now and then a plain
+//! line elsewhere.
+
+use crate::console::Console;
+use experiments::{Event, Reporter};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Draws the events of one experiment on stderr.
+pub struct Progress<'a> {
+    state: Mutex<State<'a>>,
+}
+
+struct State<'a> {
+    console: &'a mut Console,
+    bar: Option<ProgressBar>,
+    start: Instant,
+    last_line: Instant,
+    chunks: u64,
+    done: u64,
+    found: u64,
+    trials: u64,
+}
+
+/// Between plain lines.
+const QUIET: Duration = Duration::from_secs(5);
+
+impl<'a> Progress<'a> {
+    pub fn new(console: &'a mut Console) -> Self {
+        let now = Instant::now();
+        let state = State {
+            console,
+            bar: None,
+            start: now,
+            last_line: now,
+            chunks: 0,
+            done: 0,
+            found: 0,
+            trials: 0,
+        };
+        Self { state: Mutex::new(state) }
+    }
+}
+
+impl Reporter for Progress<'_> {
+    fn event(&self, event: &Event) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::Planned { chunks, done, .. } => state.begin(*chunks, *done),
+            Event::ChunkDone { trials, .. } => state.advance(*trials),
+            Event::Merging => {
+                if let Some(bar) = state.bar.take() {
+                    bar.finish_and_clear();
+                }
+            }
+        }
+    }
+}
+
+impl State<'_> {
+    fn begin(&mut self, chunks: u64, done: u64) {
+        (self.chunks, self.done, self.found) = (chunks, done, done);
+        self.start = Instant::now();
+        if done > 0 {
+            self.console.note(&format!("{done} of {chunks} chunks found, {} to do", chunks - done));
+        }
+        if self.console.interactive() {
+            let style =
+                ProgressStyle::with_template("{bar:30} {pos}/{len} chunks, {msg}, {eta} left");
+            let bar = ProgressBar::new(chunks).with_position(done);
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar.reset_eta();
+            self.bar = Some(bar);
+        }
+    }
+
+    fn advance(&mut self, trials: u64) {
+        self.done += 1;
+        self.trials += trials;
+        let elapsed = self.start.elapsed();
+        let rate = self.trials as f64 / elapsed.as_secs_f64().max(1e-9);
+        let message = format!("{rate:.0} trials a second");
+        if let Some(bar) = &self.bar {
+            bar.set_message(message);
+            bar.inc(1);
+        } else if self.last_line.elapsed() >= QUIET {
+            self.last_line = Instant::now();
+            let computed = (self.done - self.found).max(1) as f64;
+            let left = elapsed.as_secs_f64() / computed * (self.chunks - self.done) as f64;
+            self.console.note(&format!(
+                "{} of {} chunks, {message}, about {left:.0} s left",
+                self.done, self.chunks
+            ));
+        }
+    }
+}
+
+impl Drop for Progress<'_> {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bar) = state.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
