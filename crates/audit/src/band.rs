@@ -107,7 +107,7 @@ impl Band {
         for _ in 0..50 {
             let (value, slope) = self.ln_mixture(k, rest, y);
             let step = (value - self.target) / slope;
-            if !(step > 1e-12 * y) {
+            if step.is_nan() || step <= 1e-12 * y {
                 break;
             }
             y -= step;

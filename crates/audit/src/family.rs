@@ -23,7 +23,7 @@ use vocabulary::{Direction, Run};
 /// assert_eq!(audit::gaussian_epsilon(0.0, 1e-5), 0.0);
 /// ```
 pub fn gaussian_epsilon(mu: f64, delta: f64) -> f64 {
-    if !(mu > 0.0) {
+    if mu.is_nan() || mu <= 0.0 {
         return 0.0;
     }
     if delta <= 0.0 || mu == f64::INFINITY {
@@ -86,6 +86,14 @@ impl Family {
         Ok(directions::epsilon(pair.as_ref(), delta, Direction::Both)?.lower.max(0.0))
     }
 
+    /// The noise multipliers between which the search stays: where the accounting certifies.
+    fn domain(&self) -> (f64, f64) {
+        match self {
+            Self::Composition { .. } => (0.2, 100.0),
+            Self::LastIterate { .. } => (0.02, 1e5),
+        }
+    }
+
     /// A noise at which the curve is near a Gaussian one of this mu: where the search starts.
     fn start(&self, mu: f64) -> f64 {
         match *self {
@@ -113,7 +121,8 @@ impl Family {
             Ok((curve.max(1e-300) / fnr.max(1e-299)).ln())
         };
         let mu = crate::Statistic::GaussianMu.value(rates).clamp(1e-6, 1e6);
-        let mut noise = self.start(mu).clamp(0.05, 1e4);
+        let (least, most) = self.domain();
+        let mut noise = self.start(mu).clamp(least, most);
         let mut here = excess(noise)?;
         // Widen from the start until the sign changes.
         let (mut kept, mut violated);
@@ -121,28 +130,30 @@ impl Family {
         if here > 0.0 {
             loop {
                 violated = (noise, here);
-                noise /= factor;
+                // Violated down to the end of the domain: its end is still an upper bound.
+                if noise <= least {
+                    return Ok(Some(violated.0));
+                }
+                noise = (noise / factor).max(least);
                 here = excess(noise)?;
                 if here <= 0.0 {
                     kept = (noise, here);
                     break;
-                }
-                if noise < 1e-2 {
-                    return Ok(Some(violated.0));
                 }
                 factor *= factor.min(2.0);
             }
         } else {
             loop {
                 kept = (noise, here);
-                noise *= factor;
+                // Not violated up to the end of the domain: nothing is claimed.
+                if noise >= most {
+                    return Ok(None);
+                }
+                noise = (noise * factor).min(most);
                 here = excess(noise)?;
                 if here > 0.0 {
                     violated = (noise, here);
                     break;
-                }
-                if noise > 1e6 {
-                    return Ok(None);
                 }
                 factor *= factor.min(2.0);
             }
@@ -184,10 +195,14 @@ impl Family {
         let mut least: Option<f64> = None;
         for rates in points {
             if let Some(noise) = least {
+                // At the end of the domain nothing smaller can be found.
+                if noise <= self.domain().0 {
+                    break;
+                }
                 if rates.false_positive_upper + rates.false_negative_upper >= 1.0 {
                     continue;
                 }
-                let pair = self.pair(noise * (1.0 - 1e-6))?;
+                let pair = self.pair((noise * (1.0 - 1e-6)).max(self.domain().0))?;
                 let curve = curve_below(pair.as_ref(), rates.false_positive_upper)?;
                 if curve <= rates.false_negative_upper {
                     continue;
@@ -202,7 +217,7 @@ impl Family {
 }
 
 /// The lower of the two orders' trade-off curves, at its certified lower end.
-fn curve_below(pair: &dyn Pair, fpr: f64) -> Result<f64, AuditError> {
+pub(crate) fn curve_below(pair: &dyn Pair, fpr: f64) -> Result<f64, AuditError> {
     let remove = pair.fnr(fpr, OneWay::Remove)?.lower;
     let add = pair.fnr(fpr, OneWay::Add)?.lower;
     Ok(remove.min(add))

@@ -218,7 +218,7 @@ fn k_fold_value(measurements: &[Measurement], statistic: &Statistic, level: f64)
         let sum: f64 = measurements.iter().map(|m| p_value(&m.errors, statistic, value)).sum();
         2.0 * sum / measurements.len() as f64
     };
-    if !(average(0.0) <= level) {
+    if average(0.0) > level {
         return 0.0;
     }
     let (mut shown, mut beyond) = (0.0, 1.0);
@@ -282,6 +282,19 @@ pub(crate) fn p_value(errors: &Errors, statistic: &Statistic, value: f64) -> f64
             (2.0 * ends.0.0.exp()).min(1.0)
         })
         .fold(1.0, f64::min)
+}
+
+/// Rate bounds that hold together at `level`, for [`crate::Family::least_violated_noise`].
+///
+/// # Errors
+/// Too few scores to deal into parts.
+pub fn family_points(
+    rule: &ThresholdRule,
+    scores: &Scores,
+    level: f64,
+    seed: u64,
+) -> Result<Vec<RateBounds>, AuditError> {
+    Ok(candidates(rule, scores, level, seed)?.iter().map(|one| one.rates).collect())
 }
 
 /// Rates that hold together at `level`, at thresholds where a family might be violated: for the

@@ -165,7 +165,7 @@ impl Bound {
         }
         fields.insert("valid_for".to_owned(), json!(self.valid_for));
         fields.insert("primary".to_owned(), json!(self.primary));
-        let tests: Vec<Value> = self.tests.iter().map(TestAt::to_json).collect();
+        let tests: Vec<Value> = self.tests.iter().copied().map(TestAt::to_json).collect();
         if !tests.is_empty() {
             fields.insert("tests".to_owned(), Value::Array(tests));
         }
@@ -174,10 +174,10 @@ impl Bound {
 }
 
 impl TestAt {
-    fn to_json(&self) -> Value {
+    fn to_json(self) -> Value {
         match self {
             Self::Threshold { threshold, errors } => json!({
-                "threshold": finite_or_text(*threshold),
+                "threshold": finite_or_text(threshold),
                 "false_positives": errors.false_positives,
                 "nonmembers": errors.nonmembers,
                 "false_negatives": errors.false_negatives,

@@ -27,7 +27,7 @@ pub fn auroc(scores: &Scores, confidence: f64) -> Measured {
     let value = wins.mean;
     let variance = wins.variance / m + losses.variance / n;
     let tail = 0.5 * (1.0 - confidence);
-    if !(variance > 0.0) || value <= 0.0 || value >= 1.0 {
+    if variance <= 0.0 || value <= 0.0 || value >= 1.0 {
         let pairs = members.len().min(nonmembers.len()) as u64;
         let ordered = (value * pairs as f64).round() as u64;
         return Measured {
