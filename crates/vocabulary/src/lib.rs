@@ -12,6 +12,7 @@ pub mod figure;
 mod interval;
 mod node;
 mod policy;
+pub mod rounding;
 mod run;
 
 pub use claim::{

@@ -1,12 +1,12 @@
 //! Rounding for display, always towards the side that a person may quote: upper ends are
 //! rounded up, lower ends down. A printed number is therefore as true as the number itself.
 
-use vocabulary::{Interval, Side};
+use crate::{Interval, Side};
 
 /// `number` with `digits` significant digits, rounded towards `side`.
 ///
 /// ```
-/// use dosimeter_cli::print::rounded;
+/// use vocabulary::rounding::rounded;
 /// use vocabulary::Side;
 /// assert_eq!(rounded(1.82823, 4, Side::Upper), "1.829");
 /// assert_eq!(rounded(1.82823, 4, Side::Lower), "1.828");
