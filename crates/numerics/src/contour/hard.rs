@@ -30,7 +30,7 @@ pub(crate) fn line(parts: &[Part], t: f64) -> Result<MaskedLine, Obstacle> {
     }
     shares.push(1.4 * steps);
     for share in shares.into_iter().take(9) {
-        for softness in [0.06, 0.03, 0.11] {
+        for softness in [0.06, 0.03] {
             let masks: Vec<Masks> = parts
                 .iter()
                 .zip(&floors)
@@ -43,11 +43,8 @@ pub(crate) fn line(parts: &[Part], t: f64) -> Result<MaskedLine, Obstacle> {
                     Masks { upper: Some(upper), lower }
                 })
                 .collect();
-            let started = std::time::Instant::now();
-            let line = match MaskedLine::new(parts, &masks, t) { Ok(l) => l, Err(e) => { if std::env::var("DBG").is_ok() { eprintln!("DBG t={t} share={share} soft={softness} {masks:?} {e:?} {:?}", started.elapsed()); } continue } };
-            let value = line.value(t);
-            let error = relative(&value);
-            if std::env::var("DBG").is_ok() { eprintln!("DBG t={t} share={share} soft={softness} err={error:e} below={:e} above={:e} v={:e} {} {:?}", value.below/value.mantissa, value.above/value.mantissa, value.mantissa*value.log_scale.exp(), line.debug(t), started.elapsed()); }
+            let Ok(line) = MaskedLine::new(parts, &masks, t) else { continue };
+            let error = relative(&line.value(t));
             if error <= ACCURATE {
                 return Ok(line);
             }

@@ -189,7 +189,6 @@ impl Line {
         let length = right_length.max(left_length);
         let spacing = 2.0 * PI / length;
 
-        if std::env::var("DBG2").is_ok() { eprintln!("line c={c} spacing {spacing} lengths {right_length} {left_length} spread {spread}"); }
         let (height, decay) = height(parts, coarse, c, variance, log_size, spacing)?;
         let nodes = (height / spacing).ceil() + 1.0;
         if nodes.is_nan() || nodes > MOST_NODES {
@@ -197,7 +196,6 @@ impl Line {
         }
         let count = nodes as usize;
 
-        if std::env::var("DBG2").is_ok() { eprintln!("height {height} decay {decay} count {count}"); }
         let mut nodes = Nodes::new(count);
         for (part, coarse) in parts.iter().zip(coarse) {
             let top = spacing * count as f64;
@@ -241,7 +239,6 @@ impl Line {
         (alias.log_bound - alias.tilt * t - log_scale).exp() * ratio / (1.0 - ratio)
     }
 
-    pub(crate) fn count(&self) -> usize { self.nodes.log.len() }
     pub(crate) fn zone(&self) -> Zone {
         self.zone
     }

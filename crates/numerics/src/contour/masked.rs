@@ -124,7 +124,7 @@ impl MaskedLine {
             let c = 1.0 + v.exp();
             level_at(c) - c * t - (c * (c - 1.0)).ln()
         };
-        let v = golden(objective, -12.0, 16.0);
+        let v = golden(objective, -12.0, 40.0);
         let c = 1.0 + v.exp();
         let level = level_at(c);
         if !level.is_finite() {
@@ -191,7 +191,6 @@ impl MaskedLine {
         Ok(Self { c, spacing, nodes, level, truncation, left, right, high, high_rest, low })
     }
 
-    pub(crate) fn debug(&self, _t: f64) -> String { format!("c={} n={} spacing={} trunc={:e} high={:?}", self.c, self.nodes.log.len(), self.spacing, self.truncation, self.high) }
     /// e^t E (e^{Y-t} - 1)_+ : mantissa and errors relative to e^log_scale, all three parts.
     pub(crate) fn value(&self, t: f64) -> Value {
         let c = self.c;

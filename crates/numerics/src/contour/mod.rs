@@ -13,6 +13,9 @@ mod solve;
 mod tail;
 mod transform;
 
+#[cfg(test)]
+mod tests;
+
 pub use line::{Obstacle, Zone};
 pub use solve::{Ends, SumOfLogRatios};
 

@@ -110,7 +110,7 @@ impl SumOfLogRatios {
     }
 
     /// By masks: the average above, from which the other two follow by E (e^{Y-t} - 1) = e^{-t} - 1.
-    fn masked_average(&self, zone: Zone, growth: f64, t: f64) -> Result<Ends, Obstacle> {
+    pub(super) fn masked_average(&self, zone: Zone, growth: f64, t: f64) -> Result<Ends, Obstacle> {
         let value = hard::line(&self.parts, t)?.value(t);
         let scale = value.log_scale.exp();
         // In units of e^t E f, that is, growth 1.
@@ -129,7 +129,7 @@ impl SumOfLogRatios {
         Ok(if growth == 1.0 { whole } else { whole.times((-t).exp()) }.at_least(0.0))
     }
 
-    fn plain_average(&self, zone: Zone, growth: f64, t: f64) -> Result<Ends, Obstacle> {
+    pub(super) fn plain_average(&self, zone: Zone, growth: f64, t: f64) -> Result<Ends, Obstacle> {
         let value = match self.kept(zone, t) {
             Some(value) => value,
             None => {
@@ -164,7 +164,7 @@ impl SumOfLogRatios {
             plain => {
                 let masked = match zone {
                     Zone::Above => self.masked_threshold(target, plain.as_ref().ok()),
-                    _ => self.bisected_threshold(zone, growth, target),
+                    _ => self.stepped_threshold(zone, growth, target),
                 };
                 match (masked, plain) {
                     (Ok(masked), Ok(plain)) => Ok(plain.meet(masked)),
@@ -182,7 +182,14 @@ impl SumOfLogRatios {
             Some(ends) => ends.value,
             None => hard::guess(&self.parts, log_target),
         };
-        for _ in 0..40 {
+        // Nothing above zero is wanted where delta(0) is already small enough.
+        if let Ok(line) = hard::line(&self.parts, 0.0) {
+            let value = line.value(0.0);
+            if (value.mantissa + value.above).ln() + value.log_scale < log_target {
+                return Ok(Ends { lower: 0.0, value: 0.0, upper: 0.0 });
+            }
+        }
+        for _ in 0..16 {
             let line = hard::line(&self.parts, t)?;
             let value = line.value(t);
             let slope = value.slope / value.mantissa;
@@ -212,44 +219,75 @@ impl SumOfLogRatios {
         Err(Obstacle::SlowDecay)
     }
 
-    /// Bisection on certified averages (rising with t), for the order that seldom matters.
-    fn bisected_threshold(&self, zone: Zone, growth: f64, target: f64) -> Result<Ends, Obstacle> {
+    /// False position on certified averages (rising with t), for the order that seldom matters.
+    fn stepped_threshold(&self, zone: Zone, growth: f64, target: f64) -> Result<Ends, Obstacle> {
         let bottom: f64 = self.parts.iter().map(|part| part.times * part.pair.infimum()).sum();
         if !bottom.is_finite() {
             return Err(Obstacle::SlowDecay);
         }
-        let find = |side: &dyn Fn(&Ends) -> f64| -> Result<(f64, f64), Obstacle> {
-            let (mut low, mut high) = (bottom, 0.0);
-            let mut failures = 0;
-            for _ in 0..44 {
-                let middle = 0.5 * (low + high);
-                // Close to the bottom nothing can be certified: that end stays where it is.
-                match self.average(zone, growth, middle) {
-                    Ok(ends) if side(&ends) > target => high = middle,
-                    Ok(_) => low = middle,
-                    Err(_) if failures < 2 => {
-                        failures += 1;
-                        low = middle;
-                    }
-                    Err(_) => break,
-                }
+        // The answer lies in (bottom, 0]; each evaluation moves a certified end inwards.
+        let mut ends = Ends { lower: bottom, value: bottom, upper: 0.0 };
+        let at_zero = self.average(zone, growth, 0.0)?;
+        if at_zero.upper <= target {
+            return Ok(Ends { lower: 0.0, value: 0.0, upper: 0.0 });
+        }
+        let (mut low, mut high) = ((bottom, -target), (0.0, at_zero.value - target));
+        let mut side = 0;
+        for _ in 0..24 {
+            if high.0 - low.0 <= 1e-13 * bottom.abs() {
+                break;
             }
-            Ok((if failures > 0 { bottom } else { low }, high))
-        };
-        let (lower, value) = find(&|ends| ends.upper)?;
-        let (_, upper) = find(&|ends| ends.lower)?;
-        Ok(Ends { lower, value: (0.5 * (value + upper)).clamp(lower, upper), upper })
+            let t = ((low.0 * high.1 - high.0 * low.1) / (high.1 - low.1)).clamp(low.0, high.0);
+            let Ok(here) = self.average(zone, growth, t) else { break };
+            if here.upper <= target {
+                ends.lower = ends.lower.max(t);
+            }
+            if here.lower >= target {
+                ends.upper = ends.upper.min(t);
+            }
+            ends.value = t;
+            let miss = here.value - target;
+            let scatter = here.upper - here.lower;
+            if miss.abs() <= 4.0 * scatter {
+                // As good as it gets: step to either side until the ends are certain.
+                let slope = ((high.1 - low.1) / (high.0 - low.0)).max(f64::MIN_POSITIVE);
+                let mut step = (8.0 * scatter / slope).max(1e-14 * bottom.abs());
+                for _ in 0..12 {
+                    let (left, right) = ((t - step).max(bottom), (t + step).min(0.0));
+                    if ends.lower < left && self.average(zone, growth, left).is_ok_and(|e| e.upper <= target) {
+                        ends.lower = left;
+                    }
+                    if ends.upper > right && self.average(zone, growth, right).is_ok_and(|e| e.lower >= target) {
+                        ends.upper = right;
+                    }
+                    if ends.lower >= left && ends.upper <= right {
+                        break;
+                    }
+                    step *= 4.0;
+                }
+                break;
+            }
+            if miss > 0.0 {
+                high = (t, miss);
+                low.1 *= if side == 1 { 0.5 } else { 1.0 };
+                side = 1;
+            } else {
+                low = (t, miss);
+                high.1 *= if side == -1 { 0.5 } else { 1.0 };
+                side = -1;
+            }
+        }
+        ends.value = ends.value.clamp(ends.lower, ends.upper);
+        Ok(ends)
     }
 
-    pub fn plain_threshold(&self, zone: Zone, growth: f64, target: f64) -> Result<Ends, Obstacle> {
+    fn plain_threshold(&self, zone: Zone, growth: f64, target: f64) -> Result<Ends, Obstacle> {
         let log_target = target.ln();
         let mut coarse = Coarse::new(&self.parts)?;
         let mut saddle = coarse.at_value(zone, growth, log_target)?;
         let mut t = saddle.t;
         for _ in 0..4 {
-            if std::env::var("DBG2").is_ok() { eprintln!("saddle {saddle:?} t={t}"); }
             let line = self.line(&mut coarse, zone, &saddle, t)?;
-            if std::env::var("DBG2").is_ok() { let v = line.value(t); eprintln!("value {v:?} n {}", line.count()); }
             let start = t;
             let (mut value, mut slope) = (line.value(t), 0.0);
             for _ in 0..40 {
