@@ -57,19 +57,19 @@ impl Scores {
                     "there is no {side} score; an audit compares members with non-members"
                 )));
             }
-            if let Some(place) = values.iter().position(|score| score.is_nan()) {
-                return Err(AuditError::Scores(format!(
-                    "{side} score {} is not a number; remove it or give the attack a rule for it",
-                    place + 1
-                )));
-            }
         }
-        // Minus zero equals zero in every comparison below; total_cmp would order them.
-        for score in members.iter_mut().chain(nonmembers.iter_mut()) {
-            *score += 0.0;
+        let misplaced = std::thread::scope(|scope| {
+            let other = scope.spawn(|| crate::sort::sort(&mut nonmembers));
+            let here = crate::sort::sort(&mut members);
+            let there = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            here.map(|place| ("member", place)).or(there.map(|place| ("non-member", place)))
+        });
+        if let Some((side, place)) = misplaced {
+            return Err(AuditError::Scores(format!(
+                "{side} score {} is not a number; remove it or give the attack a rule for it",
+                place + 1
+            )));
         }
-        members.sort_unstable_by(f64::total_cmp);
-        nonmembers.sort_unstable_by(f64::total_cmp);
         Ok(Self { members, nonmembers })
     }
 

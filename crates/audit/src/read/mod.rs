@@ -123,6 +123,26 @@ impl Table {
         read_side(&mut self.nonmembers, path)
     }
 
+    /// Adds files of each side, the two sides at the same time.
+    ///
+    /// # Errors
+    /// As [`Table::add_file`].
+    pub fn add_sides(
+        &mut self,
+        members: &[PathBuf],
+        nonmembers: &[PathBuf],
+    ) -> Result<(), AuditError> {
+        let add = |values: &mut Vec<f64>, files: &[PathBuf]| {
+            files.iter().try_for_each(|path| read_side(values, path))
+        };
+        let (left, right) = (&mut self.members, &mut self.nonmembers);
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| add(right, nonmembers));
+            add(left, members)?;
+            other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
     /// Sorts what was read.
     ///
     /// # Errors

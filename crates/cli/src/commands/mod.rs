@@ -2,11 +2,14 @@
 
 mod account;
 mod attack;
+mod audit;
 mod calibrate;
 mod check;
 mod compare;
 mod completions;
 mod curve;
+mod plan;
+mod reproduce;
 mod schema;
 mod status;
 
@@ -55,10 +58,16 @@ pub enum Command {
     Compare(compare::CompareArgs),
     /// Gate for continuous integration: exit 3 when the run breaks the policy
     Check(check::CheckArgs),
+    /// Membership scores in, valid lower bounds out
+    Audit(audit::AuditArgs),
+    /// How many runs or canaries an audit needs
+    Plan(plan::PlanArgs),
     /// Play a game and write its scores
     Attack(attack::AttackArgs),
     /// An experiment folder: done, missing, failed, time left
     Status(status::StatusArgs),
+    /// A figure or table of the papers, with its data
+    Reproduce(reproduce::ReproduceArgs),
     /// Completions for a shell
     Completions(completions::CompletionsArgs),
     /// JSON schemas of the documents
@@ -77,8 +86,11 @@ impl Command {
             Self::Curve(args) => curve::run(args, console),
             Self::Compare(args) => compare::run(args, console),
             Self::Check(args) => check::run(args, console),
+            Self::Audit(args) => audit::run(args, console),
+            Self::Plan(args) => plan::run(args, console),
             Self::Attack(args) => attack::run(args, console),
             Self::Status(args) => status::run(args, console),
+            Self::Reproduce(args) => reproduce::run(args, console),
             Self::Completions(args) => completions::run(args, console),
             Self::Schema(args) => schema::run(args, console),
         }

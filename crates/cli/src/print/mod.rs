@@ -5,5 +5,5 @@ pub mod claims;
 pub mod describe;
 mod table;
 
-pub use vocabulary::rounding::{plain, quote, quoted_end, rounded};
 pub use table::{Align, Table, csv_line, wrap};
+pub use vocabulary::rounding::{plain, quote, quoted_end, rounded};

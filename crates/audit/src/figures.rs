@@ -1,0 +1,153 @@
+//! An audit as figures: the ROC on logarithmic axes with its band, the two histograms with the
+//! threshold, and the ladder of bounds against the claim.
+
+use crate::{Analysis, AuditError, Method, Scores, Simultaneous, TestAt, ThresholdRule};
+use accounting::{OneWay, Pair};
+use vocabulary::figure::{Axis, Figure, Hue, Rung, Series, Stroke};
+
+/// The ROC with a simultaneous band, and the curve of a claimed run where there is one.
+///
+/// # Errors
+/// Those of the accounting behind the claimed run's curve.
+pub fn roc(
+    scores: &Scores,
+    analysis: &Analysis,
+    claimed: Option<&dyn Pair>,
+) -> Result<Figure, AuditError> {
+    let (m, n) = (scores.members().len() as u64, scores.nonmembers().len() as u64);
+    let least = 0.5 / n.max(m) as f64;
+    let rates = grid(least.max(1e-6));
+    let band = match analysis.plan.threshold {
+        ThresholdRule::Dkw => Simultaneous::dkw(n, m, 1.0 - analysis.plan.confidence),
+        _ => Simultaneous::martingale(n, m, 1.0 - analysis.plan.confidence),
+    };
+    let (mut observed, mut shaded) = (Vec::new(), Vec::new());
+    for &rate in &rates {
+        let place = ((1.0 - rate) * n as f64).ceil().min(n as f64 - 1.0) as usize;
+        let errors = scores.errors_at(scores.nonmembers()[place]);
+        let power = errors.true_positives() as f64 / m as f64;
+        observed.push((rate, power.max(least)));
+        let (upper, lower) = (band.at(&errors), band.opposite(&errors));
+        shaded.push((rate, upper.true_positive_lower.max(least), lower.true_positive_lower.max(least)));
+    }
+    let bound = analysis.primary();
+    let title = match bound {
+        Some(bound) if bound.epsilon > 0.0 && bound.epsilon.is_finite() => format!(
+            "The attack shows epsilon of at least {:.2} at delta {}",
+            (bound.epsilon * 100.0).floor() / 100.0,
+            bound.delta
+        ),
+        _ => "The attack shows no leakage".to_owned(),
+    };
+    let percent = analysis.plan.confidence * 100.0;
+    let mut figure = Figure::new(
+        title,
+        "Further up and to the left is a better attack; on the diagonal it is guessing.",
+    )
+    .subtitle(format!("{m} members, {n} non-members, AUROC {:.3}", analysis.auroc.value))
+    .x(Axis::log("false positive rate").domain(least.max(1e-6), 1.0))
+    .y(Axis::log("true positive rate").domain(least.max(1e-6), 1.0))
+    .with(Series::band(format!("{percent} % band, all thresholds"), shaded).hue(Hue::Sky))
+    .with(
+        Series::line("guessing", rates.iter().map(|&rate| (rate, rate)))
+            .hue(Hue::Muted)
+            .stroke(Stroke::Dotted),
+    );
+    if let Some(pair) = claimed {
+        let mut curve = Vec::new();
+        for &rate in rates.iter().step_by(4) {
+            curve.push((rate, pair.tpr(rate, OneWay::Remove)?.upper.min(1.0)));
+        }
+        figure = figure.with(
+            Series::line("most that the claimed run allows", curve).hue(Hue::Vermilion).stroke(Stroke::Solid),
+        );
+    }
+    Ok(figure.with(Series::line("attack", observed).hue(Hue::Blue).stroke(Stroke::Solid)))
+}
+
+/// Both samples as histograms over the same bins, with the primary bound's threshold.
+pub fn histogram(scores: &Scores, analysis: &Analysis) -> Figure {
+    let finite = |side: &[f64]| side.iter().copied().filter(|x| x.is_finite()).collect::<Vec<f64>>();
+    let (members, nonmembers) = (finite(scores.members()), finite(scores.nonmembers()));
+    let ends = [members.first(), nonmembers.first(), members.last(), nonmembers.last()];
+    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+    for &end in ends.into_iter().flatten() {
+        low = low.min(end);
+        high = high.max(end);
+    }
+    if low >= high {
+        let middle = if low.is_finite() { low } else { 0.0 };
+        (low, high) = (middle - 0.5, middle + 0.5);
+    }
+    let bins = (2.0 * ((members.len() + nonmembers.len()) as f64).cbrt()).clamp(8.0, 120.0) as usize;
+    let width = (high - low) / bins as f64;
+    let bars = |side: &[f64]| {
+        let mut counts = vec![0_u64; bins];
+        for value in side {
+            counts[(((value - low) / width) as usize).min(bins - 1)] += 1;
+        }
+        let all = side.len().max(1) as f64;
+        counts
+            .into_iter()
+            .enumerate()
+            .map(move |(bin, count)| {
+                let from = low + width * bin as f64;
+                (from, from + width, count as f64 / all)
+            })
+            .collect::<Vec<_>>()
+    };
+    let mut figure = Figure::new(
+        format!("Members and non-members overlap: AUROC {:.3}", analysis.auroc.value),
+        "The further the two histograms lie apart, the more the scores tell; the test says member at or above the line.",
+    )
+    .subtitle(format!("{} members, {} non-members", scores.members().len(), scores.nonmembers().len()))
+    .x(Axis::linear("score"))
+    .y(Axis::linear("share of the side").percent())
+    .with(Series::histogram("non-members", bars(&nonmembers)).hue(Hue::Muted))
+    .with(Series::histogram("members", bars(&members)).hue(Hue::Blue));
+    let threshold = analysis.primary().and_then(|bound| match bound.tests.first() {
+        Some(TestAt::Threshold { threshold, .. }) if threshold.is_finite() => Some(*threshold),
+        _ => None,
+    });
+    if let Some(threshold) = threshold {
+        figure = figure.with(Series::vertical_rule("threshold", threshold).hue(Hue::Vermilion));
+    }
+    figure
+}
+
+/// All bounds as rungs, with the claim as a line.
+pub fn ladder(analysis: &Analysis, claimed: Option<f64>) -> Figure {
+    let shown: Vec<_> = analysis.bounds.iter().filter(|bound| bound.epsilon.is_finite()).collect();
+    let names = shown.iter().map(|bound| format!("{} at {:e}", bound.method, bound.delta));
+    let mut measured = Vec::new();
+    let mut other = Vec::new();
+    for (place, bound) in shown.iter().enumerate() {
+        let rung = match bound.method {
+            Method::Grid => Rung::exactly(place, bound.epsilon),
+            _ => Rung::at_least(place, bound.epsilon),
+        };
+        if matches!(bound.method, Method::ClopperPearson | Method::OneRun) {
+            measured.push(rung);
+        } else {
+            other.push(rung);
+        }
+    }
+    let mut figure = Figure::new(
+        "What each method shows",
+        "A dot with an arrow is a lower bound: the truth is there or to the right; a dot alone is an estimate.",
+    )
+    .x(Axis::linear("epsilon"))
+    .y(Axis::category("", names))
+    .with(Series::ladder("holds for any mechanism", measured).hue(Hue::Blue))
+    .with(Series::ladder("holds within a family, or an estimate", other).hue(Hue::Orange));
+    if let Some(claimed) = claimed.filter(|claimed| claimed.is_finite()) {
+        figure = figure.with(Series::vertical_rule("claimed", claimed).hue(Hue::Vermilion));
+    }
+    figure
+}
+
+/// Rates from `least` to 1, evenly in the logarithm.
+fn grid(least: f64) -> Vec<f64> {
+    const POINTS: usize = 160;
+    (0..=POINTS).map(|step| least.powf(1.0 - step as f64 / POINTS as f64)).collect()
+}

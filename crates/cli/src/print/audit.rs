@@ -1,0 +1,192 @@
+//! An audit for a person.
+
+use super::{Align, Table, csv_line, plain, rounded, wrap};
+use audit::verdict::Status;
+use audit::{Analysis, Bound, Design, Method, TestAt};
+use vocabulary::Side;
+
+const WIDTH: usize = 96;
+
+/// One screen: the headline, all bounds, the attack, the verdict.
+pub(crate) fn human(analysis: &Analysis) -> String {
+    let (m, n) = (analysis.counts.members, analysis.counts.nonmembers);
+    let mut text = match analysis.design {
+        Design::Runs => format!("{m} members and {n} non-members, each a training of its own\n\n"),
+        Design::OneRun => format!("{} canaries of one training, {m} in and {n} out\n\n", m + n),
+    };
+    if let Some(primary) = analysis.primary() {
+        text.push_str(&headline(primary, analysis.plan.joint));
+    }
+    if let Some(verdict) = &analysis.verdict {
+        let word = match verdict.status {
+            Status::Consistent => "consistent",
+            Status::Contradiction => "CONTRADICTION",
+            Status::Inconclusive => "inconclusive",
+        };
+        text.push('\n');
+        text.push_str(&wrap(&format!("{word}: {}", verdict.reason), "Verdict: ", 9, WIDTH));
+    }
+    if analysis.bounds.len() > 1 {
+        let together = if analysis.plan.joint { "all of them together" } else { "each on its own" };
+        text.push_str(&format!("\nBounds ({together})\n"));
+        text.push_str(&table(&analysis.bounds));
+    }
+    text.push_str(&attack(analysis));
+    if !analysis.not_valid.is_empty() {
+        text.push_str("\nNot valid for these scores\n");
+        for entry in &analysis.not_valid {
+            text.push_str(&wrap(&entry.reason, &format!("  {}: ", entry.method), 4, WIDTH));
+        }
+    }
+    text.push_str(&format!(
+        "\nscores {}\nplan   {}\n",
+        analysis.hashes.scores, analysis.hashes.plan
+    ));
+    text
+}
+
+fn headline(bound: &Bound, joint: bool) -> String {
+    let at = format!("at delta {}", plain(bound.delta));
+    let confidence = percent(bound.confidence, Side::Lower);
+    let joint = if joint { " (its share of the joint statement)" } else { "" };
+    let mut text = if bound.epsilon == f64::INFINITY {
+        format!("epsilon is infinite {at}, with {confidence} confidence{joint}\n")
+    } else if bound.epsilon > 0.0 {
+        let epsilon = rounded(bound.epsilon, 4, Side::Lower);
+        format!("epsilon >= {epsilon} {at}, with {confidence} confidence{joint}\n")
+    } else {
+        format!("no leakage is shown {at} (epsilon >= 0), with {confidence} confidence{joint}\n")
+    };
+    let rule = bound.threshold_rule.map_or_else(String::new, |rule| format!(", threshold {rule}"));
+    let mut how = format!("{}{rule}; holds for {}", bound.method, bound.valid_for);
+    match bound.tests.as_slice() {
+        [TestAt::Threshold { threshold, errors }] if bound.epsilon > 0.0 => how.push_str(&format!(
+            "; at score >= {}: {} of {} members and {} of {} non-members are called members",
+            rounded(*threshold, 4, Side::Neither),
+            errors.true_positives(),
+            errors.members,
+            errors.false_positives,
+            errors.nonmembers
+        )),
+        [TestAt::Guesses { guessed_in, guessed_out, right, .. }] => how.push_str(&format!(
+            "; {} guesses ({guessed_in} in, {guessed_out} out), {right} right",
+            guessed_in + guessed_out
+        )),
+        _ => {}
+    }
+    text.push_str(&wrap(&how, "  ", 2, WIDTH));
+    if let Some(upper) = bound.epsilon_upper.filter(|upper| upper.is_finite()) {
+        let upper = rounded(upper, 4, Side::Upper);
+        let line = format!(
+            "this test could at most have shown {upper} ({confidence} confidence); a better attack may show more"
+        );
+        text.push_str(&wrap(&line, "  ", 2, WIDTH));
+    }
+    if let Some(reason) = &bound.reason {
+        text.push_str(&wrap(reason, "  ", 2, WIDTH));
+    }
+    text
+}
+
+fn table(bounds: &[Bound]) -> String {
+    let mut table = Table::new([
+        ("method", Align::Left),
+        ("threshold", Align::Left),
+        ("delta", Align::Right),
+        ("epsilon", Align::Right),
+        ("", Align::Left),
+        ("holds for", Align::Left),
+    ]);
+    for bound in bounds {
+        table.row([
+            bound.method.to_string(),
+            bound.threshold_rule.map_or_else(String::new, |rule| rule.to_string()),
+            plain(bound.delta),
+            epsilon(bound),
+            standing(bound),
+            bound.valid_for.clone(),
+        ]);
+    }
+    table.render(2)
+}
+
+fn epsilon(bound: &Bound) -> String {
+    if bound.epsilon == f64::INFINITY {
+        return "infinite".to_owned();
+    }
+    match bound.method {
+        Method::Grid => format!("~ {}", rounded(bound.epsilon, 4, Side::Neither)),
+        _ => format!(">= {}", rounded(bound.epsilon, 4, Side::Lower)),
+    }
+}
+
+fn standing(bound: &Bound) -> String {
+    match bound.method {
+        Method::Grid => "estimate".to_owned(),
+        Method::Bayes => format!("{} credible", percent(bound.confidence, Side::Lower)),
+        _ => format!("{} confidence", percent(bound.confidence, Side::Lower)),
+    }
+}
+
+fn attack(analysis: &Analysis) -> String {
+    let mut table = Table::new([
+        ("", Align::Left),
+        ("value", Align::Right),
+        ("from", Align::Right),
+        ("to", Align::Right),
+    ]);
+    let mut row = |name: String, measured: &audit::quality::Measured| {
+        table.row([
+            name,
+            rounded(measured.value, 3, Side::Neither),
+            rounded(measured.lower, 3, Side::Lower),
+            rounded(measured.upper, 3, Side::Upper),
+        ]);
+    };
+    row("AUROC".to_owned(), &analysis.auroc);
+    row("advantage (max TPR - FPR)".to_owned(), &analysis.advantage);
+    for power in &analysis.tpr {
+        row(format!("TPR at FPR {}", plain(power.fpr)), &power.measured);
+    }
+    if let Some(bootstrap) = &analysis.bootstrap {
+        row("AUROC, bootstrap".to_owned(), &bootstrap.auroc);
+        for (fpr, measured) in &bootstrap.tpr {
+            row(format!("TPR at FPR {}, bootstrap", plain(*fpr)), measured);
+        }
+    }
+    let confidence = percent(analysis.plan.confidence, Side::Lower);
+    format!("\nThe attack ({confidence} intervals)\n{}", table.render(2))
+}
+
+/// One line a bound.
+pub(crate) fn csv(analysis: &Analysis) -> String {
+    let mut text = csv_line([
+        "method",
+        "threshold_rule",
+        "delta",
+        "quantity",
+        "epsilon",
+        "confidence",
+        "valid_for",
+        "primary",
+    ]);
+    for bound in &analysis.bounds {
+        let confidence =
+            if bound.method == Method::Grid { String::new() } else { plain(bound.confidence) };
+        text.push_str(&csv_line([
+            bound.method.to_string(),
+            bound.threshold_rule.map_or_else(String::new, |rule| rule.to_string()),
+            plain(bound.delta),
+            bound.quantity().to_owned(),
+            if bound.epsilon.is_finite() { plain(bound.epsilon) } else { "inf".to_owned() },
+            confidence,
+            bound.valid_for.clone(),
+            bound.primary.to_string(),
+        ]));
+    }
+    text
+}
+
+fn percent(share: f64, side: Side) -> String {
+    format!("{} %", rounded(share * 100.0, 3, side).trim_end_matches('0').trim_end_matches('.'))
+}
