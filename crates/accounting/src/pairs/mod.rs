@@ -2,6 +2,7 @@
 //! attacker sees. A pair gives delta(epsilon), the trade-off curve and total variation; every
 //! lens is a way to a pair.
 
+mod advanced_composition;
 mod binomial_gaussian;
 mod composed;
 mod last_iterate_max;
@@ -9,13 +10,18 @@ mod lattice;
 mod ends;
 mod baselines;
 mod gaussian;
+mod renyi;
+mod shuffle;
 mod one_step;
 
+pub use advanced_composition::AdvancedComposition;
 pub use binomial_gaussian::{BinomialGaussian, supports_last_iterate};
 pub use last_iterate_max::LastIterateMax;
 pub use composed::Composed;
 pub use lattice::{LatticeBracket, LatticeOptions};
 pub use gaussian::Gaussian;
+pub use renyi::RenyiBound;
+pub use shuffle::{ShuffleLowerBound, shuffle_lower_bound};
 
 use crate::AccountingError;
 use vocabulary::{Direction, Interval};
