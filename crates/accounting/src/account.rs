@@ -122,12 +122,10 @@ fn claims(
     for direction in directions(view, questions) {
         for delta in &questions.deltas {
             let at = At { delta: Some(*delta), ..At::default() };
-            claims.push(maker.claim(
-                Quantity::Epsilon,
-                at,
-                direction,
-                view.epsilon(*delta, direction)?,
-            ));
+            let epsilon = view.epsilon(*delta, direction)?;
+            let mut claim = maker.claim(Quantity::Epsilon, at, direction, epsilon);
+            claim.reason = view.silence(*delta).or(claim.reason);
+            claims.push(claim);
         }
         for epsilon in &questions.epsilons {
             let at = At { epsilon: Some(*epsilon), ..At::default() };
@@ -140,8 +138,6 @@ fn claims(
         }
     }
     let both = Direction::Both;
-    claims.push(maker.claim(Quantity::Advantage, At::default(), both, view.advantage()?));
-    claims.push(maker.claim(Quantity::BayesSecurity, At::default(), both, view.bayes_security()?));
     let mut optional =
         |quantity: Quantity, at: At, direction, answer: Result<Interval>| match answer {
             Ok(interval) => claims.push(maker.claim(quantity, at, direction, interval)),
@@ -154,6 +150,8 @@ fn claims(
                 ));
             }
         };
+    optional(Quantity::Advantage, At::default(), both, view.advantage());
+    optional(Quantity::BayesSecurity, At::default(), both, view.bayes_security());
     for delta in &questions.deltas {
         let at = At { delta: Some(*delta), ..At::default() };
         optional(Quantity::Mu, at, both, view.mu(*delta, both));
@@ -222,7 +220,7 @@ impl ClaimMaker {
             interval,
             confidence: None,
             reason: (!interval.upper.is_finite())
-                .then(|| "the number is too large to be represented".into()),
+                .then(|| "the lens gives no finite number here".into()),
             assumptions: self.assumptions.clone(),
         }
     }

@@ -1,16 +1,98 @@
 //! What it costs to account for Poisson batches and train with others: numbers beside the
-//! claims, each labelled, for runs whose sampling no lens covers.
+//! claims, each labelled, for runs whose sampling no lens covers. For shuffled batches the
+//! published lower bound (Chua et al. 2024) is put beside what the Poisson analysis would say;
+//! where it is larger, the usual mismatch understates the leakage.
 
 use crate::account::Questions;
-use vocabulary::{Account, Run, Sampling};
+use crate::lenses::Lens;
+use crate::pairs::shuffle_lower_bound;
+use crate::{AccountingError, pairs::ShuffleLowerBound};
+use vocabulary::{
+    Account, Aside, At, Direction, Interval, LensName, Quantity, Run, Sampling, Side, Standing,
+};
 
 /// Adds the asides and the warning for shuffled and fixed-size batches.
-pub(crate) fn add(run: &Run, _questions: &Questions, account: &mut Account) {
+pub(crate) fn add(run: &Run, questions: &Questions, account: &mut Account) {
     if matches!(run.sampling(), Sampling::Poisson | Sampling::Full) {
         return;
     }
+    let scheme = match run.sampling() {
+        Sampling::Shuffle => "shuffled",
+        _ => "fixed-size",
+    };
     account.warnings.push(format!(
-        "no lens covers {} batches, so nothing is claimed about this run",
-        run.sampling().as_str()
+        "no lens covers {scheme} batches, so nothing is claimed about this run; train with Poisson \
+         batches (and say --sampling poisson) for a proven number"
     ));
+    let lower = if run.sampling() == Sampling::Shuffle { shuffled(run) } else { None };
+    let poisson = run
+        .with_sampling(Sampling::Poisson)
+        .map_err(|error| AccountingError::InvalidInput(error.to_string()))
+        .and_then(|run| Lens::named(LensName::Composition)?.look(&run));
+    for delta in &questions.deltas {
+        let at = At { delta: Some(*delta), ..At::default() };
+        let mut known = None;
+        if let Some((bound, epochs)) = &lower
+            && let Ok(epsilon) = bound.epsilon(*delta)
+        {
+            known = Some(epsilon.lower);
+            let interval =
+                Interval { lower: epsilon.lower, value: epsilon.lower, upper: f64::INFINITY };
+            account.asides.push(aside("shuffle-lower-bound", at, Side::Lower, interval, format!(
+                "published lower bound for {epochs} epoch(s) of shuffled batches, for a record that \
+                 is zeroed out; the truth is at least this"
+            )));
+        }
+        let Ok(view) = &poisson else { continue };
+        match view.epsilon(*delta, Direction::Both) {
+            Ok(epsilon) => {
+                account.asides.push(aside(
+                    "if-poisson",
+                    at,
+                    Side::Upper,
+                    epsilon,
+                    "what composition would prove if the batches had been Poisson; not a bound for \
+                     this run"
+                        .into(),
+                ));
+                if let Some(known) = known.filter(|known| *known > epsilon.upper) {
+                    account.warnings.push(format!(
+                        "at delta {delta:e} shuffled batches leak at least epsilon {known:.3}, above \
+                         the {:.3} that a Poisson analysis would report",
+                        epsilon.upper
+                    ));
+                }
+            }
+            Err(error) => {
+                account.warnings.push(format!("no Poisson number for comparison: {error}"))
+            }
+        }
+    }
+}
+
+fn aside(name: &str, at: At, side: Side, interval: Interval, note: String) -> Aside {
+    Aside {
+        name: name.into(),
+        quantity: Quantity::Epsilon,
+        at,
+        standing: Standing::Proven,
+        side,
+        ends: interval.into(),
+        note,
+    }
+}
+
+/// The lower bound for the complete epochs of a run with one phase, one record and add/remove.
+fn shuffled(run: &Run) -> Option<(ShuffleLowerBound, u64)> {
+    let [phase] = run.phases() else { return None };
+    if run.group_size() != 1 {
+        return None;
+    }
+    // More steps in an epoch hide the record better: rounding up keeps it a lower bound.
+    let steps_per_epoch = (1.0 / phase.sample_rate - 1e-9).ceil() as u64;
+    let epochs = phase.steps / steps_per_epoch;
+    if epochs == 0 {
+        return None;
+    }
+    Some((shuffle_lower_bound(phase.noise_multiplier, steps_per_epoch, epochs).ok()?, epochs))
 }

@@ -84,11 +84,11 @@ fn the_worse_order_decides() {
 
 #[test]
 fn mu_of_a_gaussian_profile_is_found_from_the_profile_alone() {
-    for m in [0.05, 0.4, 1.0, 4.0] {
+    for m in [0.05, 0.4, 1.0, 4.0, 40.0, 300.0] {
         let pair = Gaussian::new(m).unwrap();
         for delta in [1e-3, 1e-5, 1e-12] {
             let end = pair.epsilon(delta, OneWay::Remove).unwrap();
-            let profile = |epsilon| pair.delta(epsilon, OneWay::Remove);
+            let profile = |epsilon| mu::Level::of(&pair, epsilon, Direction::Both);
             let found = mu::covering(&profile, end, delta).unwrap();
             assert!(found.lower <= m * (1.0 + 1e-12) && m <= found.upper, "{m} {delta}: {found:?}");
             assert!(found.relative_width() < 3e-3, "{m} {delta}: {found:?}");
@@ -100,13 +100,14 @@ fn mu_of_a_gaussian_profile_is_found_from_the_profile_alone() {
 fn mu_covers_the_larger_of_two_profiles() {
     // Larger mu at small epsilon, smaller at large epsilon: the hull needs the larger one.
     let (broad, narrow) = (Gaussian::new(0.8).unwrap(), Gaussian::new(0.5).unwrap());
-    let profile = |epsilon: f64| {
+    let profile = |epsilon: f64| -> Result<Interval, AccountingError> {
         let scaled = broad.delta(epsilon, OneWay::Remove)?.map_increasing(|delta| 0.3 * delta);
         Ok(scaled.max(narrow.delta(epsilon, OneWay::Remove)?))
     };
     let end = Interval::new(3.4, 3.4, 3.4);
     let delta = profile(3.4).unwrap().lower;
-    let found = mu::covering(&profile, end, delta).unwrap();
+    let level = |epsilon: f64| Ok(mu::Level::from_delta(profile(epsilon)?));
+    let found = mu::covering(&level, end, delta).unwrap();
     let needed = (0..=3400)
         .map(|i| f64::from(i) * 1e-3)
         .map(|epsilon| mu::through(epsilon, profile(epsilon).unwrap().value).unwrap())
@@ -119,7 +120,8 @@ fn mu_covers_the_larger_of_two_profiles() {
 fn a_profile_that_never_reaches_delta_needs_no_mu() {
     let pair = Gaussian::new(0.1).unwrap();
     let end = pair.epsilon(0.3, OneWay::Remove).unwrap();
-    let found = mu::covering(&|e| pair.delta(e, OneWay::Remove), end, 0.3).unwrap();
+    let profile = |epsilon| mu::Level::of(&pair, epsilon, Direction::Both);
+    let found = mu::covering(&profile, end, 0.3).unwrap();
     assert_eq!(found, Interval::exact(0.0));
 }
 

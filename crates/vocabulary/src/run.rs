@@ -182,6 +182,16 @@ impl Run {
         self.phases.iter().map(|phase| phase.steps).sum()
     }
 
+    /// A copy of this run with another sampling scheme; everything else stays.
+    ///
+    /// # Errors
+    /// [`RunError::FullBatchRate`] for full batches with a sample rate other than 1.
+    pub fn with_sampling(&self, sampling: Sampling) -> Result<Self, RunError> {
+        let mut changed = self.clone();
+        changed.sampling = sampling;
+        changed.with_phases(self.phases.clone())
+    }
+
     /// A copy of this run with other phases; everything else stays.
     pub fn with_phases(&self, phases: Vec<Phase>) -> Result<Self, RunError> {
         RunBuilder {

@@ -98,12 +98,18 @@ pub fn calibrate(
         allowed: target.allowed_mu()?,
         direction: Direction::Both,
         evaluations: 0,
+        uncertified: None,
     };
     let mut warnings = Vec::new();
     // What is given must lie in the domain before what is sought can be blamed.
     let (solution, solved) = match unknown {
         Unknown::NoiseMultiplier => {
             let sigma = search.noise_multiplier()?;
+            if sigma <= domain::NOISE_MULTIPLIER.0 {
+                warnings.push(
+                    "even noise multiplier 0.2, the end of the domain, meets the target".into(),
+                );
+            }
             (Solution::NoiseMultiplier(sigma), Phase { noise_multiplier: sigma, ..*phase })
         }
         Unknown::SampleRate => {
@@ -162,6 +168,8 @@ struct Search<'a> {
     /// Both, or the one that was seen to dominate; the answer is verified with both.
     direction: Direction,
     evaluations: usize,
+    /// Why a candidate could not be measured, if one could not.
+    uncertified: Option<String>,
 }
 
 impl Search<'_> {
@@ -174,7 +182,14 @@ impl Search<'_> {
     fn measure(&mut self, phase: Phase) -> Result<Measured> {
         self.evaluations += 1;
         let view = self.lens.look(&self.with(phase)?).map_err(|error| named(self.lens, error))?;
-        self.target.measure(&view, self.allowed, self.direction)
+        match self.target.measure(&view, self.allowed, self.direction) {
+            // Far from the target a number may be beyond certification; then it is not met.
+            Err(AccountingError::NotCertified(reason)) => {
+                self.uncertified = Some(reason);
+                Ok(Measured { residual: 30.0, met: false })
+            }
+            measured => measured,
+        }
     }
 
     fn noise_multiplier(&mut self) -> Result<f64> {
@@ -280,6 +295,9 @@ impl Search<'_> {
     }
 
     fn unreachable(&self, what: &str) -> AccountingError {
+        if let Some(reason) = &self.uncertified {
+            return AccountingError::NotCertified(reason.clone());
+        }
         AccountingError::OutsideDomain(format!(
             "{what} meets {} {} under the lens `{}`; loosen the target or change the rest of the run",
             self.target.quantity().as_str(),

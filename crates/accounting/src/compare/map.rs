@@ -160,7 +160,8 @@ pub fn map_figure(map: &Map) -> Figure {
             log: false,
             domain: None,
         },
-        contours: vec![0.25, 0.5, 0.75],
+        // Lines would run through the printed values.
+        contours: if map.cells.len() <= 100 { Vec::new() } else { vec![0.25, 0.5, 0.75] },
         print_values: map.cells.len() <= 100,
     };
     let noise = match map.noise {

@@ -25,7 +25,7 @@ fn stroke(standing: Standing) -> Stroke {
 
 fn tradeoff(curve: &Curve) -> Figure {
     let mut figure = Figure::new(
-        "What an attacker can gain at each false positive rate",
+        tradeoff_title(curve),
         "An attack on a curve's run stays below the curve; the diagonal is guessing.",
     )
     .x(Axis::log("false positive rate").domain(1e-5, 1.0))
@@ -45,6 +45,32 @@ fn tradeoff(curve: &Curve) -> Figure {
             figure.with(Series::line(line.lens.as_str(), points).stroke(stroke(line.standing)));
     }
     figure
+}
+
+/// The finding: what the first lens allows near the false positive rate 0.001.
+fn tradeoff_title(curve: &Curve) -> String {
+    let distance = |fpr: f64| (fpr.ln() - 1e-3_f64.ln()).abs();
+    let nearest = curve
+        .line
+        .points
+        .iter()
+        .filter_map(|point| match *point {
+            Point::Tradeoff { fpr, lower, .. } if fpr > 0.0 => Some((fpr, 1.0 - lower)),
+            _ => None,
+        })
+        .min_by(|a, b| distance(a.0).total_cmp(&distance(b.0)));
+    match nearest {
+        Some((fpr, tpr)) if distance(fpr) < 1.0 => {
+            // Rounded up to two digits.
+            let unit = 10_f64.powf(tpr.log10().floor() - 1.0);
+            format!(
+                "At a false positive rate of {fpr:.1e}, {} allows a true positive rate of {:.1e}",
+                curve.line.lens,
+                (tpr / unit).ceil() * unit
+            )
+        }
+        _ => "What an attacker can gain at each false positive rate".into(),
+    }
 }
 
 fn profile(curve: &Curve) -> Figure {

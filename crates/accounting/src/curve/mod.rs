@@ -14,6 +14,9 @@ use vocabulary::{Direction, Ends, Interval, LensName, Phase, Run, Standing};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 
+/// Quantile of the outermost rates of a trade-off curve: 1e-5 and 1 - 1e-5.
+const REACH: f64 = 4.264_890_793_922_825;
+
 /// Which curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -145,7 +148,7 @@ fn tradeoff(lens: &Lens, run: &Run, request: &CurveRequest) -> Result<Line> {
     let rates: Vec<f64> = if request.at.is_empty() {
         // Even steps of the normal quantile: dense at both ends, where attacks are read off.
         let last = (request.points - 1) as f64;
-        (0..request.points).map(|i| normal_cdf(-4.75 + 9.5 * i as f64 / last)).collect()
+        (0..request.points).map(|i| normal_cdf(REACH * (2.0 * i as f64 / last - 1.0))).collect()
     } else {
         request.at.clone()
     };

@@ -12,7 +12,7 @@
 use crate::pairs::Gaussian;
 use crate::{AccountingError, OneWay, Pair};
 use numerics::special::inverse_normal_sf;
-use vocabulary::Interval;
+use vocabulary::{Direction, Interval};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 
@@ -22,23 +22,50 @@ const WIDTH: f64 = 1e-8;
 /// that is Gaussian throughout needs the most: the width is then about 1/nodes^2.
 const NODES: usize = 160;
 
+/// A value of a profile, with its complement: near 1 the complement has the digits.
+#[derive(Clone, Copy, Debug)]
+pub struct Level {
+    pub delta: Interval,
+    pub one_minus_delta: Interval,
+}
+
+impl Level {
+    /// Both from delta alone, which is enough below 1/2.
+    pub fn from_delta(delta: Interval) -> Self {
+        Self { delta, one_minus_delta: delta.map_decreasing(|delta| 1.0 - delta) }
+    }
+
+    /// The value of a pair's profile at epsilon.
+    ///
+    /// # Errors
+    /// Those of the pair.
+    pub fn of(pair: &dyn Pair, epsilon: f64, direction: Direction) -> Result<Self> {
+        let delta = super::delta(pair, epsilon, direction)?;
+        if delta.value <= 0.5 {
+            return Ok(Self::from_delta(delta));
+        }
+        let one_minus_delta = super::one_minus_delta(pair, epsilon, direction)?;
+        Ok(Self { delta, one_minus_delta })
+    }
+}
+
 /// The smallest mu whose Gaussian profile is at least the given one at every epsilon >= 0 with
 /// delta(epsilon) >= `delta`. `profile` gives delta(epsilon), `end` encloses epsilon(`delta`).
 ///
 /// # Errors
 /// Those of the profile.
 pub fn covering(
-    profile: &dyn Fn(f64) -> Result<Interval>,
+    profile: &dyn Fn(f64) -> Result<Level>,
     end: Interval,
     delta: f64,
 ) -> Result<Interval> {
     if end.upper <= 0.0 {
         // Only epsilon = 0 can reach delta, and only with equality.
         let at_zero = profile(0.0)?;
-        return Ok(if at_zero.upper < delta {
+        return Ok(if at_zero.delta.upper < delta {
             Interval::exact(0.0)
         } else {
-            Interval::new(0.0, 0.0, above(0.0, at_zero.upper)?)
+            Interval::new(0.0, 0.0, above(0.0, &Point::upper(&at_zero))?)
         });
     }
     if !end.upper.is_finite() {
@@ -71,16 +98,38 @@ pub fn covering(
     )))
 }
 
+/// One end of a [`Level`].
+#[derive(Clone, Copy)]
+struct Point {
+    delta: f64,
+    rest: f64,
+}
+
+impl Point {
+    fn upper(level: &Level) -> Self {
+        Self { delta: level.delta.upper, rest: level.one_minus_delta.lower }
+    }
+
+    fn lower(level: &Level) -> Self {
+        Self { delta: level.delta.lower, rest: level.one_minus_delta.upper }
+    }
+
+    fn is_high(&self) -> bool {
+        self.rest < 0.5
+    }
+}
+
 struct Node {
     epsilon: f64,
-    delta: f64,
+    /// Upper end of the profile.
+    top: Point,
     /// Whether the gap to the next node is cleared; larger candidates keep it so.
     cleared: bool,
 }
 
 struct Cover<'a> {
-    profile: &'a dyn Fn(f64) -> Result<Interval>,
-    /// Upper ends of the profile, ordered by epsilon.
+    profile: &'a dyn Fn(f64) -> Result<Level>,
+    /// Ordered by epsilon.
     nodes: Vec<Node>,
     /// The largest mu that some point certainly needs.
     floor: f64,
@@ -90,12 +139,13 @@ struct Cover<'a> {
 
 impl Cover<'_> {
     fn add(&mut self, epsilon: f64) -> Result<()> {
-        let delta = (self.profile)(epsilon)?;
+        let level = (self.profile)(epsilon)?;
         // The profile falls, so the value here is also reached at the end that is certainly
         // inside: the far end, which may lie outside, gives a floor too.
-        self.floor = self.floor.max(below(epsilon.min(self.certainly_inside), delta.lower)?);
+        let inside = epsilon.min(self.certainly_inside);
+        self.floor = self.floor.max(below(inside, &Point::lower(&level))?);
         let index = self.nodes.partition_point(|node| node.epsilon < epsilon);
-        self.nodes.insert(index, Node { epsilon, delta: delta.upper, cleared: false });
+        self.nodes.insert(index, Node { epsilon, top: Point::upper(&level), cleared: false });
         Ok(())
     }
 
@@ -129,17 +179,23 @@ impl Cover<'_> {
 fn gap_is_clear(gaussian: &Gaussian, a: &Node, b: &Node) -> Result<bool> {
     let mu = gaussian.mu();
     if mu <= 0.0 {
-        return Ok(a.delta <= 0.0);
+        return Ok(a.top.delta <= 0.0);
     }
     // The chord in x = e^epsilon, with x measured from e^a so that nothing overflows:
     // x - e^a = e^a expm1(epsilon - a).
-    let fall = (a.delta - b.delta) / (b.epsilon - a.epsilon).exp_m1();
-    let chord = |epsilon: f64| a.delta - fall * (epsilon - a.epsilon).exp_m1();
+    let drop = if a.top.is_high() { b.top.rest - a.top.rest } else { a.top.delta - b.top.delta };
+    let fall = drop / (b.epsilon - a.epsilon).exp_m1();
     let clears = |epsilon: f64| -> Result<bool> {
-        let height = chord(epsilon).max(b.delta);
-        // A few roundings in the chord, in units of its higher end.
-        let slack = 8.0 * f64::EPSILON * a.delta.max(height);
-        Ok(gaussian.delta(epsilon, OneWay::Remove)?.lower >= height + slack)
+        let fallen = fall * (epsilon - a.epsilon).exp_m1();
+        // A few roundings in the chord, in units of its ends.
+        let slack = 8.0 * f64::EPSILON;
+        let rest = (a.top.rest + fallen).min(b.top.rest);
+        if rest < 0.5 {
+            let lowest = rest * (1.0 - slack) - slack * fallen;
+            return Ok(gaussian.one_minus_delta(epsilon, OneWay::Remove)?.upper <= lowest);
+        }
+        let height = (a.top.delta - fallen).max(b.top.delta) + slack * a.top.delta;
+        Ok(gaussian.delta(epsilon, OneWay::Remove)?.lower >= height)
     };
     // Where the Gaussian profile has the chord's slope, its distance is smallest.
     let touching = -mu * (inverse_upper(fall * (-a.epsilon).exp()) + 0.5 * mu);
@@ -149,73 +205,113 @@ fn gap_is_clear(gaussian: &Gaussian, a: &Node, b: &Node) -> Result<bool> {
 
 /// z with Phi(z) = p: where the Gaussian profile has slope -p.
 fn inverse_upper(p: f64) -> f64 {
-    if p <= 0.0 { f64::NEG_INFINITY } else { -inverse_normal_sf(p.min(0.5)) }
+    if p <= 0.0 { f64::NEG_INFINITY } else { -inverse_normal_sf(p.min(1.0)) }
 }
 
-/// A mu whose Gaussian profile is certainly not above `delta` at `epsilon`.
-fn below(epsilon: f64, delta: f64) -> Result<f64> {
-    if delta <= 0.0 {
+/// A mu whose Gaussian profile is certainly not above the point at `epsilon`.
+fn below(epsilon: f64, point: &Point) -> Result<f64> {
+    if point.delta <= 0.0 {
         return Ok(0.0);
     }
-    let mut mu = through(epsilon, delta)?;
+    let mut mu = solve(epsilon, point)?;
     let mut step = 1e-14;
-    while mu > 0.0 && Gaussian::new(mu)?.delta(epsilon, OneWay::Remove)?.upper > delta {
+    while mu > 0.0 {
+        let gaussian = Gaussian::new(mu)?;
+        let fits = if point.is_high() {
+            gaussian.one_minus_delta(epsilon, OneWay::Remove)?.lower >= point.rest
+        } else {
+            gaussian.delta(epsilon, OneWay::Remove)?.upper <= point.delta
+        };
+        if fits {
+            return Ok(mu);
+        }
         mu *= 1.0 - step;
         step *= 2.0;
         if step > 0.5 {
-            return Ok(0.0);
+            break;
         }
     }
-    Ok(mu)
+    Ok(0.0)
 }
 
-/// A mu whose Gaussian profile is certainly not below `delta` at `epsilon`.
-fn above(epsilon: f64, delta: f64) -> Result<f64> {
-    if delta <= 0.0 {
+/// A mu whose Gaussian profile is certainly not below the point at `epsilon`.
+fn above(epsilon: f64, point: &Point) -> Result<f64> {
+    if point.delta <= 0.0 {
         return Ok(0.0);
     }
-    let mut mu = through(epsilon, delta)?.max(f64::MIN_POSITIVE);
+    let mut mu = solve(epsilon, point)?.max(f64::MIN_POSITIVE);
     let mut step = 1e-14;
-    while Gaussian::new(mu)?.delta(epsilon, OneWay::Remove)?.lower < delta {
+    for _ in 0..60 {
+        let gaussian = Gaussian::new(mu)?;
+        let covers = if point.is_high() {
+            gaussian.one_minus_delta(epsilon, OneWay::Remove)?.upper <= point.rest
+        } else {
+            gaussian.delta(epsilon, OneWay::Remove)?.lower >= point.delta
+        };
+        if covers {
+            return Ok(mu);
+        }
         mu *= 1.0 + step;
         step *= 2.0;
-        if mu > 1e6 {
-            return Err(AccountingError::NotCertified(format!(
-                "no Gaussian curve reaches delta {delta} at epsilon {epsilon}"
-            )));
-        }
     }
-    Ok(mu)
+    Err(unreached(epsilon, point))
 }
 
-/// The mu whose Gaussian profile passes through (epsilon, delta), to rounding: bisection to a
-/// factor, then Newton on the logarithms (d delta / d mu is the density at epsilon/mu - mu/2).
+fn unreached(epsilon: f64, point: &Point) -> AccountingError {
+    AccountingError::NotCertified(format!(
+        "no Gaussian curve reaches delta {} at epsilon {epsilon}",
+        point.delta
+    ))
+}
+
+/// The mu whose Gaussian profile passes through (epsilon, delta), to rounding.
+///
+/// # Errors
+/// `NotCertified` where no mu up to 1e7 reaches it.
 pub fn through(epsilon: f64, delta: f64) -> Result<f64> {
-    let at =
-        |mu: f64| -> Result<f64> { Ok(Gaussian::new(mu)?.delta(epsilon, OneWay::Remove)?.value) };
-    let target = delta.ln();
+    solve(epsilon, &Point { delta, rest: 1.0 - delta })
+}
+
+/// Newton on the logarithm of delta, or of its complement where that is smaller, inside a
+/// bracket (d delta / d mu is the normal density at epsilon/mu - mu/2).
+fn solve(epsilon: f64, point: &Point) -> Result<f64> {
+    let high_level = point.is_high();
+    let target = if high_level { -point.rest.ln() } else { point.delta.ln() };
+    if target == f64::INFINITY {
+        return Err(unreached(epsilon, point));
+    }
+    // Increasing in mu, with its derivative.
+    let at = |mu: f64| -> Result<(f64, f64)> {
+        let gaussian = Gaussian::new(mu)?;
+        let density = numerics::special::normal_density(epsilon / mu - 0.5 * mu);
+        if high_level {
+            let rest = gaussian.one_minus_delta(epsilon, OneWay::Remove)?.value;
+            return Ok((-rest.ln(), density / rest));
+        }
+        let delta = gaussian.delta(epsilon, OneWay::Remove)?.value;
+        Ok((delta.ln(), density / delta))
+    };
     let (mut low, mut high) = (0.0_f64, 1.0_f64);
-    while at(high)?.ln() < target {
+    while at(high)?.0 < target {
         low = high;
         high *= 2.0;
-        if high > 1e9 {
-            return Err(AccountingError::NotCertified(format!(
-                "no Gaussian curve reaches delta {delta} at epsilon {epsilon}"
-            )));
+        if high > 1e7 {
+            return Err(unreached(epsilon, point));
         }
     }
-    let mut mu =
-        if low == 0.0 { start(epsilon, delta).clamp(1e-12, high) } else { 0.5 * (low + high) };
+    let mut mu = if low == 0.0 {
+        start(epsilon, point.delta).clamp(1e-12, high)
+    } else {
+        0.5 * (low + high)
+    };
     for _ in 0..200 {
-        let value = at(mu)?;
-        if value.ln() < target {
+        let (value, slope) = at(mu)?;
+        if value < target {
             low = mu;
         } else {
             high = mu;
         }
-        let density = numerics::special::normal_density(epsilon / mu - 0.5 * mu);
-        let step = (target - value.ln()) * value / density;
-        let next = mu + step;
+        let next = mu + (target - value) / slope;
         let next =
             if next.is_finite() && next > low && next < high { next } else { 0.5 * (low + high) };
         if (next - mu).abs() <= 2.0 * f64::EPSILON * mu || high - low <= 2.0 * f64::EPSILON * high {

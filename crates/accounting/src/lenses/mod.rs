@@ -5,10 +5,12 @@
 //! A lens never computes another sampling scheme silently: shuffled and fixed-size batches are
 //! refused by every lens, with the reason.
 
+mod advanced_composition;
 mod composition;
 mod full_batch;
 mod gaussian_clt;
 mod last_iterate;
+mod renyi;
 mod view;
 
 pub use view::{ProfileBound, View};
@@ -30,8 +32,11 @@ pub struct Lens {
 pub const ALL: &[Lens] = &[
     composition::LENS,
     last_iterate::LENS,
+    last_iterate::MAX_LENS,
     full_batch::LENS,
+    renyi::LENS,
     gaussian_clt::LENS,
+    advanced_composition::LENS,
 ];
 
 impl Lens {

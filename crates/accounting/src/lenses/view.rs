@@ -22,6 +22,17 @@ pub trait ProfileBound: Send + Sync {
     /// # Errors
     /// Where no bound is known.
     fn delta(&self, epsilon: f64) -> Result<f64>;
+
+    /// Why attack terms are not worth deriving from it, if they are not.
+    fn no_attack_terms(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Why there is no finite epsilon at `delta`, where there is none.
+    fn silence(&self, delta: f64) -> Option<String> {
+        let _ = delta;
+        None
+    }
 }
 
 /// What a lens made of a run.
@@ -43,6 +54,14 @@ impl View {
 
     pub fn bound(bound: impl ProfileBound + 'static) -> Self {
         Self::Bound(Box::new(bound))
+    }
+
+    /// Why there is no finite epsilon at `delta`, where the lens knows.
+    pub fn silence(&self, delta: f64) -> Option<String> {
+        match self {
+            Self::Bound(bound) => bound.silence(delta),
+            Self::Pair(_) | Self::Gaussian(_) => None,
+        }
     }
 
     /// Whether single directions can be asked for.
@@ -86,6 +105,7 @@ impl View {
             Self::Pair(pair) => directions::one_minus_delta(pair.as_ref(), epsilon, direction),
             Self::Gaussian(pair) => directions::one_minus_delta(pair, epsilon, direction),
             Self::Bound(bound) => {
+                with_attack_terms(bound.as_ref())?;
                 let rest = 1.0 - bound.delta(epsilon)?.min(1.0);
                 Ok(Interval::new(rest, rest, 1.0))
             }
@@ -99,6 +119,7 @@ impl View {
             Self::Pair(pair) => directions::tpr(pair.as_ref(), fpr, direction),
             Self::Gaussian(pair) => directions::tpr(pair, fpr, direction),
             Self::Bound(bound) => {
+                with_attack_terms(bound.as_ref())?;
                 let least = least_power(bound.as_ref(), fpr)?;
                 Ok(at_most(least, fpr))
             }
@@ -112,6 +133,7 @@ impl View {
             Self::Pair(pair) => directions::fnr(pair.as_ref(), fpr, direction),
             Self::Gaussian(pair) => directions::fnr(pair, fpr, direction),
             Self::Bound(bound) => {
+                with_attack_terms(bound.as_ref())?;
                 let rest = 1.0 - least_power(bound.as_ref(), fpr)?;
                 Ok(Interval::new(rest, rest, 1.0 - fpr))
             }
@@ -121,6 +143,9 @@ impl View {
     /// # Errors
     /// Those of the pair or bound.
     pub fn advantage(&self) -> Result<Interval> {
+        if let Self::Bound(bound) = self {
+            with_attack_terms(bound.as_ref())?;
+        }
         self.delta(0.0, Direction::Both)
     }
 
@@ -138,11 +163,8 @@ impl View {
         match self {
             Self::Pair(pair) => {
                 let end = directions::epsilon(pair.as_ref(), delta, direction)?;
-                mu::covering(
-                    &|epsilon| directions::delta(pair.as_ref(), epsilon, direction),
-                    end,
-                    delta,
-                )
+                let profile = |epsilon| mu::Level::of(pair.as_ref(), epsilon, direction);
+                mu::covering(&profile, end, delta)
             }
             Self::Gaussian(pair) => {
                 // Its own curve, unless delta(epsilon) never reaches delta.
@@ -158,6 +180,13 @@ impl View {
                     .into(),
             )),
         }
+    }
+}
+
+fn with_attack_terms(bound: &dyn ProfileBound) -> Result<()> {
+    match bound.no_attack_terms() {
+        Some(reason) => Err(AccountingError::Unsupported(reason.into())),
+        None => Ok(()),
     }
 }
 

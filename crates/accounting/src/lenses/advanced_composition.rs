@@ -1,0 +1,36 @@
+//! `advanced-composition`: the textbook (Dwork, Rothblum, Vadhan 2010) on the classical Gaussian
+//! mechanism with amplification by sampling. Proven and very loose: for comparison only. Where
+//! the classical theorem needs a step's epsilon below 1 and there is too little noise for that,
+//! it says nothing, and its epsilon is infinite.
+
+use super::view::ProfileBound;
+use super::{Lens, View, batches};
+use crate::AccountingError;
+use crate::pairs::AdvancedComposition;
+use vocabulary::{LensName, Release, Standing};
+
+pub(super) const LENS: Lens = Lens {
+    name: LensName::AdvancedComposition,
+    release: Release::AllIterates,
+    standing: |_| Standing::Proven,
+    assumptions: |run| vec!["the attacker sees every iterate".into(), batches(run)],
+    look: |run| Ok(View::bound(AdvancedComposition::for_run(run)?)),
+};
+
+impl ProfileBound for AdvancedComposition {
+    fn epsilon(&self, delta: f64) -> Result<f64, AccountingError> {
+        Ok(AdvancedComposition::epsilon(self, delta)?.upper)
+    }
+
+    fn delta(&self, epsilon: f64) -> Result<f64, AccountingError> {
+        Ok(AdvancedComposition::delta(self, epsilon)?.upper)
+    }
+
+    fn no_attack_terms(&self) -> Option<&'static str> {
+        Some("the textbook speaks of epsilon and delta only")
+    }
+
+    fn silence(&self, delta: f64) -> Option<String> {
+        AdvancedComposition::silence(self, delta)
+    }
+}
