@@ -166,7 +166,7 @@ def tpr(tool, sigma, rate, steps, fpr, repetitions="3"):
 
 
 class AppendixProcedure:
-    """The procedure of Steinke et al. (2024), Appendix A, written anew from its description.
+    """The procedure of Steinke et al. (2025), Appendix A, written anew from its description.
 
     The pair is Binomial(T, q) + N(0, T sigma^2) against N(0, T sigma^2). Every evaluation of
     the log-likelihood ratio is a sum over all T + 1 terms in log space; the threshold y with

@@ -13,6 +13,9 @@ pub fn seconds(value: f64) -> String {
 
 /// How many times faster, with a thousands separator.
 pub fn ratio(value: f64) -> String {
+    if value < 0.1 {
+        return format!("{value:.1e}×");
+    }
     if value < 100.0 {
         return format!("{}×", three_digits(value));
     }

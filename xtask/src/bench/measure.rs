@@ -3,6 +3,7 @@
 use crate::process::{cargo, root, watch};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -17,7 +18,9 @@ const LIMIT: Duration = Duration::from_secs(300);
 pub struct Bench {
     python: Option<PathBuf>,
     probe: PathBuf,
-    pub dosimeter: PathBuf,
+    dosimeter: PathBuf,
+    /// The most memory any of our processes held, in megabytes.
+    peak: Cell<Option<f64>>,
 }
 
 /// An answer with its cost, or why there is none.
@@ -73,6 +76,7 @@ impl Bench {
             python,
             probe: release.join("examples/bench_probe"),
             dosimeter: release.join("dosimeter"),
+            peak: Cell::new(None),
         })
     }
 
@@ -91,7 +95,18 @@ impl Bench {
     pub fn ours(&self, what: &str, numbers: &[f64]) -> Measured {
         let mut command = Command::new(&self.probe);
         command.arg(what).args(numbers.iter().map(f64::to_string));
-        take(command, &format!("dosimeter {what} {numbers:?}"))
+        self.remember(take(command, &format!("dosimeter {what} {numbers:?}")))
+    }
+
+    pub fn peak_megabytes(&self) -> Option<f64> {
+        self.peak.get()
+    }
+
+    fn remember(&self, measured: Measured) -> Measured {
+        if let Some(megabytes) = measured.number("peak_mb") {
+            self.peak.set(Some(megabytes.max(self.peak.get().unwrap_or(0.0))));
+        }
+        measured
     }
 
     /// CPU, wall time and memory of the whole command-line process.
@@ -99,7 +114,7 @@ impl Bench {
         let mut command = Command::new("python3");
         command.args(["-S", "-E"]).arg(root().join("xtask/bench/launch.py")).arg("5");
         command.arg(&self.dosimeter).args(arguments);
-        match take(command, &format!("dosimeter {}", arguments.join(" "))) {
+        match self.remember(take(command, &format!("dosimeter {}", arguments.join(" ")))) {
             Measured::Answer(object) if object["code"] != 0 => {
                 Measured::Nothing(format!("exit code {}", object["code"]))
             }
