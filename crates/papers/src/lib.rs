@@ -1,0 +1,64 @@
+//! The papers' figures and tables, computed again from nothing but their parameters.
+//!
+//! An [`Entry`] is one figure or table: it knows what the paper shows, computes its own
+//! [`Reproduction`] (tables, figures, what we get, why it differs), and [`write`] puts it into a
+//! folder. Entries that play games keep the scores as resumable experiments in that folder.
+//! One folder of this crate per paper.
+
+mod context;
+mod error;
+mod index;
+mod last_iterate;
+mod our_loss;
+mod reproduction;
+mod tools;
+
+pub use context::Context;
+pub use error::PaperError;
+pub use index::write_index;
+pub use reproduction::{Reproduction, Table, write};
+
+/// One figure or table of a paper.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// What `reproduce` calls it.
+    pub id: &'static str,
+    pub paper: &'static str,
+    pub title: &'static str,
+    /// What the paper shows, in our words.
+    pub shows: &'static str,
+    /// About how long it takes on two cores.
+    pub seconds: u32,
+    compute: fn(&Context<'_>) -> Result<Reproduction, PaperError>,
+}
+
+impl Entry {
+    /// Computes it.
+    ///
+    /// # Errors
+    /// Those of the accounting, the audit and the files; `Interrupted` when asked to stop.
+    pub fn reproduce(&self, context: &Context<'_>) -> Result<Reproduction, PaperError> {
+        (self.compute)(context)
+    }
+}
+
+/// Everything that can be reproduced, in the order of the papers.
+///
+/// ```
+/// assert!(papers::entries().iter().any(|entry| entry.id == "p4-section-4.2"));
+/// ```
+pub fn entries() -> Vec<Entry> {
+    [our_loss::ENTRIES, last_iterate::ENTRIES].concat()
+}
+
+/// The entry of this name.
+///
+/// # Errors
+/// `Unknown`, with all names.
+pub fn entry(id: &str) -> Result<Entry, PaperError> {
+    let all = entries();
+    all.iter().find(|entry| entry.id == id).copied().ok_or_else(|| PaperError::Unknown {
+        id: id.to_owned(),
+        known: all.iter().map(|entry| entry.id).collect::<Vec<_>>().join(", "),
+    })
+}
