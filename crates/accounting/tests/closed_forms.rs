@@ -144,3 +144,45 @@ fn epsilon_falls_and_rises_with_steps() {
         assert!((got - want).abs() < 1e-3, "{steps}: {got}");
     }
 }
+
+/// Corners of the domain: T q << 1, T <= 10, little and much noise, delta down to 1e-100. Values:
+/// mpmath with 60 digits or more, summed and root-found directly from the definition (rates and deltas
+/// being the f64 written). The certified ends contain them.
+#[test]
+fn corners_in_high_precision() {
+    use OneWay::{Add, Remove};
+    for (sigma, q, steps, delta, way, want) in [
+        (100.0, 1e-07, 1, 1e-12, Remove, 2.7593252311353542945e-9),
+        (100.0, 1e-07, 1, 1e-12, Add, 2.6771814467908175916e-9),
+        (0.2, 1e-07, 1, 1e-09, Remove, 7.1978125306640654842),
+        (0.2, 1e-07, 1, 1e-09, Add, 9.8906385497528691538e-8),
+        (0.3, 1e-05, 2, 1e-100, Remove, 82.753726972898114862),
+        (0.3, 1e-05, 2, 1e-100, Add, 0.000020000100000666673303),
+        (0.2, 0.9, 5, 1e-50, Remove, 227.90451816250529195),
+        (0.2, 0.9, 5, 1e-50, Add, 11.512925464968956062),
+        (0.2, 1e-07, 10, 1e-100, Remove, 145.04956530025180219),
+        (0.2, 1e-07, 10, 1e-100, Add, 1.0000000499999738009e-6),
+        (100.0, 0.3, 7, 0.001, Remove, 0.0061620690827988702411),
+        (100.0, 0.3, 7, 0.001, Add, 0.0061400814104627717197),
+        (0.5, 0.0001, 100, 1e-30, Remove, 0.076519172128759976709),
+        (0.5, 0.0001, 100, 1e-30, Add, 0.008799028166336389459),
+        (0.2, 0.02, 300, 1e-08, Remove, 24.611468091634859958),
+        (0.2, 0.02, 300, 1e-08, Add, 4.780984906228638101),
+        (50.0, 1e-06, 1000, 1e-10, Remove, 2.0530020265938019154e-6),
+        (50.0, 1e-06, 1000, 1e-10, Add, 2.0484504275590360714e-6),
+        (100.0, 1e-07, 1000000000, 1e-12, Remove, 0.00016118517594465990004),
+        (100.0, 1e-07, 1000000000, 1e-12, Add, 0.00016118490679069467705),
+        (0.2, 1e-05, 1000000, 1e-20, Remove, 0.44557423780776004904),
+        (0.2, 1e-05, 1000000, 1e-20, Add, 0.42628430773009192327),
+        (3.0, 0.7, 400, 1e-100, Remove, 115.87517369531702181),
+        (3.0, 0.7, 400, 1e-100, Add, 101.77194146385007167),
+    ] {
+        let got = BinomialGaussian::for_run(&run(sigma, q, steps)).unwrap().epsilon(delta, way).unwrap();
+        let parsing = 2.3e-16 * want;
+        assert!(
+            got.lower <= want + parsing && want - parsing <= got.upper,
+            "{sigma} {q} {steps} {delta:e} {way:?}: {got:?} misses {want}"
+        );
+        assert!(got.relative_width() < 1e-12, "{sigma} {q} {steps} {delta:e} {way:?}: {got:?}");
+    }
+}
