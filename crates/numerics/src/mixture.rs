@@ -40,7 +40,8 @@ impl MixtureRatio {
         assert!(scale > 0.0 && scale.is_finite(), "scale {scale} is not positive");
         assert!(numerator.iter().all(|c| c.weight > 0.0 && c.weight <= 1.0 && c.centre > 0.0));
         assert!(denominator.iter().all(|c| c.weight > 0.0 && c.weight <= 1.0 && c.centre < 0.0));
-        let reach = numerator.iter().chain(&denominator).map(|c| c.centre.abs()).fold(0.0, f64::max);
+        let reach =
+            numerator.iter().chain(&denominator).map(|c| c.centre.abs()).fold(0.0, f64::max);
         Self { scale, numerator, denominator, reach }
     }
 
@@ -92,11 +93,7 @@ impl MixtureRatio {
     /// inf over x of log P/Q.
     pub fn infimum(&self) -> f64 {
         // As x -> -inf the most negative centres dominate.
-        if self.denominator.is_empty() {
-            log_remainder(&self.numerator)
-        } else {
-            f64::NEG_INFINITY
-        }
+        if self.denominator.is_empty() { log_remainder(&self.numerator) } else { f64::NEG_INFINITY }
     }
 
     /// x with log P/Q = level, to the last bit; infinite if the level is never reached.
@@ -175,7 +172,8 @@ fn log_relative(components: &[Component], x: f64, scale: f64) -> f64 {
     if top < 30.0 {
         components.iter().map(|c| c.weight * exponent(c, x, scale).exp_m1()).sum::<f64>().ln_1p()
     } else {
-        let sum: f64 = components.iter().map(|c| c.weight * (exponent(c, x, scale) - top).exp()).sum();
+        let sum: f64 =
+            components.iter().map(|c| c.weight * (exponent(c, x, scale) - top).exp()).sum();
         top + (sum + remainder(components) * (-top).exp()).ln()
     }
 }

@@ -77,11 +77,8 @@ impl Composed {
             .iter()
             .map(|phase| Part { pair: step(phase, run), times: phase.steps as f64 })
             .collect();
-        let add_supremum = parts
-            .iter()
-            .map(|part| -part.pair.infimum() * part.times)
-            .sum::<f64>()
-            * (1.0 + 1e-14);
+        let add_supremum =
+            parts.iter().map(|part| -part.pair.infimum() * part.times).sum::<f64>() * (1.0 + 1e-14);
         let route = match parts.as_slice() {
             [part] if part.times == 1.0 => Route::Single(OneStep::new(part.pair.clone())),
             _ => Route::Contour(SumOfLogRatios::new(parts)),
@@ -89,7 +86,13 @@ impl Composed {
         Ok(Self { route, add_supremum })
     }
 
-    fn average(&self, sum: &SumOfLogRatios, epsilon: f64, way: OneWay, rest: bool) -> Result<Interval, AccountingError> {
+    fn average(
+        &self,
+        sum: &SumOfLogRatios,
+        epsilon: f64,
+        way: OneWay,
+        rest: bool,
+    ) -> Result<Interval, AccountingError> {
         let (t, growth) = match way {
             OneWay::Remove => (epsilon, 1.0),
             OneWay::Add => (-epsilon, 0.0),
@@ -110,7 +113,9 @@ impl Pair for Composed {
         match &self.route {
             Route::Closed(pair) => pair.delta(epsilon, way),
             Route::Single(pair) => pair.delta(epsilon, way),
-            Route::Contour(_) if way == OneWay::Add && epsilon >= self.add_supremum => Ok(Interval::exact(0.0)),
+            Route::Contour(_) if way == OneWay::Add && epsilon >= self.add_supremum => {
+                Ok(Interval::exact(0.0))
+            }
             Route::Contour(sum) => self.average(sum, epsilon, way, false),
         }
     }
@@ -120,7 +125,9 @@ impl Pair for Composed {
         match &self.route {
             Route::Closed(pair) => pair.one_minus_delta(epsilon, way),
             Route::Single(pair) => pair.one_minus_delta(epsilon, way),
-            Route::Contour(_) if way == OneWay::Add && epsilon >= self.add_supremum => Ok(Interval::exact(1.0)),
+            Route::Contour(_) if way == OneWay::Add && epsilon >= self.add_supremum => {
+                Ok(Interval::exact(1.0))
+            }
             Route::Contour(sum) => self.average(sum, epsilon, way, true),
         }
     }
@@ -137,12 +144,16 @@ impl Pair for Composed {
         }
         let solved = match way {
             OneWay::Remove => sum.threshold(Zone::Above, 1.0, delta).map(interval),
-            OneWay::Add => sum
-                .threshold(Zone::Below, 0.0, delta)
-                .map(|ends| Interval { lower: -ends.upper, value: -ends.value, upper: -ends.lower }),
+            OneWay::Add => sum.threshold(Zone::Below, 0.0, delta).map(|ends| Interval {
+                lower: -ends.upper,
+                value: -ends.value,
+                upper: -ends.lower,
+            }),
         };
         let solved = solved.map_err(|obstacle| refusal(obstacle, "epsilon"))?;
-        Ok(solved.map_increasing(|x| x.max(0.0).min(if way == OneWay::Add { self.add_supremum } else { f64::INFINITY })))
+        Ok(solved.map_increasing(|x| {
+            x.max(0.0).min(if way == OneWay::Add { self.add_supremum } else { f64::INFINITY })
+        }))
     }
 
     fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
@@ -175,7 +186,9 @@ impl Pair for Composed {
         }
         let (low, high) = self.slopes(fpr, way)?;
         let (_, negative) = convex::minimise(
-            |slope| Ok(self.one_minus_delta(slope.ln(), way)?.map_decreasing(|rest| slope * fpr - rest)),
+            |slope| {
+                Ok(self.one_minus_delta(slope.ln(), way)?.map_decreasing(|rest| slope * fpr - rest))
+            },
             low,
             high,
         )?;
@@ -204,7 +217,8 @@ fn merged(phases: &[Phase]) -> Vec<Phase> {
     let mut out: Vec<Phase> = Vec::new();
     for phase in phases {
         match out.iter_mut().find(|known| {
-            known.noise_multiplier == phase.noise_multiplier && known.sample_rate == phase.sample_rate
+            known.noise_multiplier == phase.noise_multiplier
+                && known.sample_rate == phase.sample_rate
         }) {
             Some(known) => known.steps += phase.steps,
             None => out.push(*phase),
@@ -302,12 +316,22 @@ fn total_variation_bound(parts: &[Part]) -> f64 {
             part.times * chi.ln_1p()
         })
         .sum();
-    0.5 * log_square.exp_m1().sqrt() * (1.0 + 1e-12)
+    let chi_square = 0.5 * log_square.exp_m1().sqrt();
+    // Nor can it exceed the probability that the record is ever used.
+    let log_unused: f64 = parts
+        .iter()
+        .map(|part| {
+            part.times * if part.pair.one_sided() { part.pair.infimum() } else { f64::NEG_INFINITY }
+        })
+        .sum();
+    chi_square.min(-log_unused.exp_m1()) * (1.0 + 1e-12)
 }
 
 fn refusal(obstacle: Obstacle, what: &str) -> AccountingError {
     let reason = match obstacle {
-        Obstacle::SlowDecay => "the privacy loss is too close to a lattice of atoms for the contour to converge",
+        Obstacle::SlowDecay => {
+            "the privacy loss is too close to a lattice of atoms for the contour to converge"
+        }
         Obstacle::TooFine => "the likelihood ratio would need too fine a quadrature",
     };
     AccountingError::NotCertified(format!("{what} could not be certified: {reason}"))

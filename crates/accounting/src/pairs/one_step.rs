@@ -56,7 +56,10 @@ impl OneStep {
         let x = self.pair.inverse(t);
         if x == f64::NEG_INFINITY {
             return match way {
-                OneWay::Remove => Interval::new(0.0, -epsilon.exp_m1(), 1.0).clamp(-epsilon.exp_m1() * (1.0 - UNIT), (-epsilon.exp_m1() * (1.0 + UNIT)).max(0.0)),
+                OneWay::Remove => Interval::new(0.0, -epsilon.exp_m1(), 1.0).clamp(
+                    -epsilon.exp_m1() * (1.0 - UNIT),
+                    (-epsilon.exp_m1() * (1.0 + UNIT)).max(0.0),
+                ),
                 OneWay::Add => Interval::exact(0.0),
             };
         }
@@ -146,7 +149,9 @@ impl Pair for OneStep {
         while self.hockey(high.min(supremum), way).upper > delta && high < supremum {
             high *= 2.0;
             if high > 1e9 {
-                return Err(AccountingError::NotCertified(format!("no epsilon below 1e9 reaches delta {delta}")));
+                return Err(AccountingError::NotCertified(format!(
+                    "no epsilon below 1e9 reaches delta {delta}"
+                )));
             }
         }
         let high = high.min(supremum);

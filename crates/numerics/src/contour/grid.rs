@@ -62,7 +62,12 @@ impl Grid {
     /// A grid whose step follows from the general bound on the strip; where that would need many points, `coarse` is used to find the integral
     /// of the modulus on the edges of narrower strips, which for rare jumps is far smaller than
     /// the general bound.
-    pub(crate) fn economical(pair: &MixtureRatio, design: &Design, c: f64, coarse: &Self) -> Result<Self, TooFine> {
+    pub(crate) fn economical(
+        pair: &MixtureRatio,
+        design: &Design,
+        c: f64,
+        coarse: &Self,
+    ) -> Result<Self, TooFine> {
         let (mut best, mut relative_error) = step(pair, design);
         let (low, high) = range(pair, design);
         if (high - low) / best > 600.0 {
@@ -86,7 +91,12 @@ impl Grid {
         Self::with_step(pair, design, best, relative_error)
     }
 
-    fn with_step(pair: &MixtureRatio, design: &Design, step: f64, relative_error: f64) -> Result<Self, TooFine> {
+    fn with_step(
+        pair: &MixtureRatio,
+        design: &Design,
+        step: f64,
+        relative_error: f64,
+    ) -> Result<Self, TooFine> {
         let (low, high) = range(pair, design);
         let count = ((high - low) / step).ceil() + 1.0;
         if !(count <= MOST_POINTS) {

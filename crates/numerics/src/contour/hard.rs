@@ -1,9 +1,17 @@
 //! Choosing masks: a short list from cheap to expensive, the first that certifies is taken.
 
+use super::Part;
 use super::line::{Obstacle, Value};
 use super::masked::{Edge, MaskedLine, Masks};
-use super::Part;
 use crate::mixture::MixtureRatio;
+
+/// How the masks are placed: the lower edge at the threshold's room divided by `share` (none for
+/// 0), and edges as soft as this part of the losses they stand at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choice {
+    share: f64,
+    softness: f64,
+}
 
 /// A value this accurate ends the search.
 const ACCURATE: f64 = 1e-10;
@@ -11,7 +19,14 @@ const ACCURATE: f64 = 1e-10;
 const USEFUL: f64 = 1e-4;
 
 /// The best masked line for a threshold.
-pub(crate) fn line(parts: &[Part], t: f64) -> Result<MaskedLine, Obstacle> {
+///
+/// `hint` holds what worked last time, which is tried first: neighbouring thresholds want the
+/// same masks.
+pub(crate) fn line(
+    parts: &[Part],
+    t: f64,
+    hint: &mut Option<Choice>,
+) -> Result<MaskedLine, Obstacle> {
     let floors: Vec<f64> = parts.iter().map(|part| floor(&part.pair)).collect();
     let bottom: f64 = parts.iter().zip(&floors).map(|(part, floor)| part.times * floor).sum();
     let steps: f64 = parts.iter().map(|part| part.times).sum();
@@ -29,8 +44,11 @@ pub(crate) fn line(parts: &[Part], t: f64) -> Result<MaskedLine, Obstacle> {
         share *= 2.5;
     }
     shares.push(1.4 * steps);
-    for share in shares.into_iter().take(9) {
-        for softness in [0.06, 0.03] {
+    shares.truncate(9);
+    let choices =
+        shares.iter().flat_map(|&share| [0.06, 0.03].map(|softness| Choice { share, softness }));
+    for Choice { share, softness } in hint.iter().copied().chain(choices).collect::<Vec<_>>() {
+        {
             let masks: Vec<Masks> = parts
                 .iter()
                 .zip(&floors)
@@ -39,13 +57,15 @@ pub(crate) fn line(parts: &[Part], t: f64) -> Result<MaskedLine, Obstacle> {
                     // but for a deviation of seven standard deviations of the rest.
                     let reach = room.min(t.max(0.0) + 7.0 * bulk) - floor;
                     let upper = edge(&part.pair, floor, reach / (1.0 - 7.0 * softness), softness);
-                    let lower = (share > 0.0).then(|| edge(&part.pair, floor, room / share, softness));
+                    let lower =
+                        (share > 0.0).then(|| edge(&part.pair, floor, room / share, softness));
                     Masks { upper: Some(upper), lower }
                 })
                 .collect();
             let Ok(line) = MaskedLine::new(parts, &masks, t) else { continue };
             let error = relative(&line.value(t));
             if error <= ACCURATE {
+                *hint = Some(Choice { share, softness });
                 return Ok(line);
             }
             if best.as_ref().is_none_or(|(known, _)| error < *known) {
@@ -96,6 +116,15 @@ pub(crate) fn guess(parts: &[Part], log_target: f64) -> f64 {
     solve(&jump).max(solve(&bulk))
 }
 
+/// Whether many steps share the loss, so that the saddle of the whole is a better guess.
+pub(crate) fn many_jumps(parts: &[Part]) -> bool {
+    let jumps: f64 = parts
+        .iter()
+        .map(|part| part.times * part.pair.numerator().iter().map(|c| c.weight).sum::<f64>())
+        .sum();
+    jumps >= 1.0 && parts.iter().all(|part| part.pair.scale() < 0.6 * part.pair.reach())
+}
+
 /// P and Q mass above x.
 fn above(pair: &MixtureRatio, x: f64) -> (f64, f64) {
     let tail = |components: &[crate::mixture::Component]| {
@@ -133,7 +162,9 @@ fn bulk_spread(parts: &[Part], cap: f64) -> f64 {
             let mut sum = 0.0;
             for index in -100..=100 {
                 let x = step * f64::from(index);
-                let density = (part.pair.log_denominator(x) - 0.5 * (x / scale).powi(2)).exp() * 0.1 / (2.0 * std::f64::consts::PI).sqrt();
+                let density = (part.pair.log_denominator(x) - 0.5 * (x / scale).powi(2)).exp()
+                    * 0.1
+                    / (2.0 * std::f64::consts::PI).sqrt();
                 sum += density * part.pair.log_ratio(x).abs().min(cap).powi(2);
             }
             part.times * sum

@@ -97,7 +97,11 @@ pub(crate) struct Sums {
 
 impl Nodes {
     pub(crate) fn new(count: usize) -> Self {
-        Self { log: vec![Complex::new(0.0, 0.0); count], error: vec![0.0; count], upper: vec![0.0; count] }
+        Self {
+            log: vec![Complex::new(0.0, 0.0); count],
+            error: vec![0.0; count],
+            upper: vec![0.0; count],
+        }
     }
 
     /// Multiplies by the T-th power of a transform.
@@ -129,7 +133,8 @@ impl Nodes {
             let unit = f64::EPSILON * (8.0 + u * t.abs() + log.im.abs() + (log.re - level).abs());
             let err = self.error[k] + unit;
             // Where the relative error is large the node itself is small: bound it by its size.
-            let slip = if err < 0.5 { 1.5 * err * size } else { size + (self.upper[k] - level).exp() };
+            let slip =
+                if err < 0.5 { 1.5 * err * size } else { size + (self.upper[k] - level).exp() };
             out.round += factor * slip * norm.sqrt();
         }
         out
@@ -174,7 +179,11 @@ impl Line {
             if tilt == 0.0 || tilt == 1.0 {
                 return 0.0;
             }
-            parts.iter().zip(coarse).map(|(part, grid)| part.times * transform::cumulant(grid, tilt).0).sum()
+            parts
+                .iter()
+                .zip(coarse)
+                .map(|(part, grid)| part.times * transform::cumulant(grid, tilt).0)
+                .sum()
         };
         let level = level_at(c);
         let kernel = 1.0 / (c * (c - 1.0)).abs();
@@ -184,8 +193,7 @@ impl Line {
         let (low, high) = zone.ends();
         let (right, right_length) =
             alias(zone, c, t, level, log_size, high, spread, 1.0, &level_at);
-        let (left, left_length) =
-            alias(zone, c, t, level, log_size, low, spread, -1.0, &level_at);
+        let (left, left_length) = alias(zone, c, t, level, log_size, low, spread, -1.0, &level_at);
         let length = right_length.max(left_length);
         let spacing = 2.0 * PI / length;
 
@@ -205,7 +213,8 @@ impl Line {
                 frequency: top,
                 digits: LOG_TOLERANCE + (part.times * (2.0 + top + c.abs())).ln().max(0.0),
             };
-            let grid = Grid::economical(&part.pair, &design, c, coarse).map_err(|_| Obstacle::TooFine)?;
+            let grid =
+                Grid::economical(&part.pair, &design, c, coarse).map_err(|_| Obstacle::TooFine)?;
             if grid.len() as f64 * count as f64 > MOST_WORK {
                 return Err(Obstacle::SlowDecay);
             }
@@ -213,7 +222,18 @@ impl Line {
         }
         let level = nodes.log[0].re;
         let truncation = decay.exp() / (PI * spacing * (count - 1) as f64);
-        Ok(Self { zone, c, spacing, nodes, level, truncation, left, right, home: t, range: 6.0 * spread })
+        Ok(Self {
+            zone,
+            c,
+            spacing,
+            nodes,
+            level,
+            truncation,
+            left,
+            right,
+            home: t,
+            range: 6.0 * spread,
+        })
     }
 
     /// E f(Y - t) as a mantissa and a scale.
@@ -226,8 +246,15 @@ impl Line {
         let terms = self.nodes.log.len() as f64;
         let round = scale * round + terms * f64::EPSILON * mantissa.abs() + self.truncation;
         let log_scale = self.level - c * t;
-        let alias = self.alias_bound(&self.left, t, log_scale) + self.alias_bound(&self.right, t, log_scale);
-        Value { log_scale, mantissa, below: round + alias, above: round, slope: sign * scale * slope }
+        let alias = self.alias_bound(&self.left, t, log_scale)
+            + self.alias_bound(&self.right, t, log_scale);
+        Value {
+            log_scale,
+            mantissa,
+            below: round + alias,
+            above: round,
+            slope: sign * scale * slope,
+        }
     }
 
     fn alias_bound(&self, alias: &Alias, t: f64, log_scale: f64) -> f64 {

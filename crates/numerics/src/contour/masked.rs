@@ -15,10 +15,12 @@
 //! - L: below the threshold; a Chernoff bound.
 //! All three are positive, so nothing cancels between them.
 
-use super::grid::{Grid, MOST_POINTS};
-use super::line::{Alias, LOG_TOLERANCE, MOST_NODES, MOST_WORK, Nodes, Obstacle, Sums, Value, Zone, alias};
-use super::tail::Path;
 use super::Part;
+use super::grid::{Grid, MOST_POINTS};
+use super::line::{
+    Alias, LOG_TOLERANCE, MOST_NODES, MOST_WORK, Nodes, Obstacle, Sums, Value, Zone, alias,
+};
+use super::tail::Path;
 use super::transform::{self, Transform};
 use crate::complex::Complex;
 use crate::mixture::MixtureRatio;
@@ -141,8 +143,10 @@ impl MaskedLine {
         if has_low && chernoff(&low, t) > promised - 20.0 {
             return Err(Obstacle::SlowDecay);
         }
-        let (right, right_length) = alias(Zone::Above, c, t, level, log_size, f64::INFINITY, spread, 1.0, &level_at);
-        let (left, left_length) = alias(Zone::Above, c, t, level, log_size, 1.0, spread, -1.0, &level_at);
+        let (right, right_length) =
+            alias(Zone::Above, c, t, level, log_size, f64::INFINITY, spread, 1.0, &level_at);
+        let (left, left_length) =
+            alias(Zone::Above, c, t, level, log_size, 1.0, spread, -1.0, &level_at);
         let length = right_length.max(left_length);
         if !(length.is_finite() && length > 0.0) {
             return Err(Obstacle::SlowDecay);
@@ -236,7 +240,9 @@ impl<'a> Masked<'a> {
             step = step.min(0.3 * edge.width);
         }
         let low = if pair.infimum().is_finite() { -span } else { -span - 2.0 * pair.reach() };
-        let top = masks.upper.map_or(span + 60.0 * pair.reach(), |edge| (edge.centre + 14.0 * edge.width).max(span));
+        let top = masks
+            .upper
+            .map_or(span + 60.0 * pair.reach(), |edge| (edge.centre + 14.0 * edge.width).max(span));
         let count = ((top.max(span + pair.reach()) - low) / step).ceil();
         if count > MOST_POINTS / 4.0 {
             return Err(Obstacle::TooFine);
@@ -284,7 +290,11 @@ impl<'a> Masked<'a> {
         // Straight paths tell the integral of the modulus on either edge of the strip.
         let mut step = 0.0f64;
         for (distance, keep, middle) in self.paths.iter().filter(|path| path.0 > 0.0) {
-            let size = keep.log_ratio(-top).max(middle.log_ratio(-top)).max(distance * distance / (2.0 * scale2)) + 1.0;
+            let size = keep
+                .log_ratio(-top)
+                .max(middle.log_ratio(-top))
+                .max(distance * distance / (2.0 * scale2))
+                + 1.0;
             step = step.max(2.0 * PI * distance / (digits + size));
         }
         // Ends: where every tilted integrand has fallen below e^-digits of its top.
@@ -314,7 +324,10 @@ fn high_step(pair: &MixtureRatio, edge: &Edge) -> (f64, f64) {
     let spread = pair.scale().hypot(edge.width);
     let mass = |components: &[crate::mixture::Component]| {
         let rest = 1.0 - components.iter().map(|c| c.weight).sum::<f64>();
-        components.iter().map(|c| c.weight * normal_cdf((c.centre - edge.centre) / spread)).sum::<f64>()
+        components
+            .iter()
+            .map(|c| c.weight * normal_cdf((c.centre - edge.centre) / spread))
+            .sum::<f64>()
             + rest.max(0.0) * normal_cdf(-edge.centre / spread)
     };
     (mass(pair.numerator()), mass(pair.denominator()))
@@ -378,11 +391,15 @@ fn chernoff_high(masked: &[Masked], spread: f64) -> Vec<(f64, f64)> {
         let mut share = 0.0;
         for m in masked {
             // All of A: keep plus high.
-            let all = crate::special::log_add_exp(log_total(&m.keep, tilt), log_total(&m.high, tilt));
+            let all =
+                crate::special::log_add_exp(log_total(&m.keep, tilt), log_total(&m.high, tilt));
             level += m.part.times * all;
             share += m.part.times * (log_total(&m.high, tilt) - all).exp();
         }
-        out.push((tilt, level + share.ln() + Zone::Below.log_chernoff(tilt) + 0.01 + 1e-13 * steps));
+        out.push((
+            tilt,
+            level + share.ln() + Zone::Below.log_chernoff(tilt) + 0.01 + 1e-13 * steps,
+        ));
     }
     out
 }
@@ -495,7 +512,8 @@ fn without_middle(b: &Transform, middle: &Grid, c: f64, spacing: f64) -> Transfo
         let shrink = (scale - b.log[k].re).exp();
         let (sin, cos) = (-b.log[k].im).sin_cos();
         let ratio = a1[k] * Complex::new(cos * shrink, sin * shrink);
-        let absolute = a1_error[k] * shrink + ratio.modulus() * (b.error[k].min(1e9) + 4.0 * f64::EPSILON);
+        let absolute =
+            a1_error[k] * shrink + ratio.modulus() * (b.error[k].min(1e9) + 4.0 * f64::EPSILON);
         let distance = Complex::new(1.0 - ratio.re, ratio.im).modulus();
         out.log.push(ln_1p(ratio.scale(-1.0)));
         out.upper.push((distance + absolute).ln());

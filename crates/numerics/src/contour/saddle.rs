@@ -29,7 +29,8 @@ pub(crate) struct Saddle {
 impl<'a> Coarse<'a> {
     pub(crate) fn new(parts: &'a [Part]) -> Result<Self, TooFine> {
         // Tilts of this order are met at ordinary deltas.
-        let scale = parts.iter().map(|part| part.pair.scale() / part.pair.reach()).fold(0.0, f64::max);
+        let scale =
+            parts.iter().map(|part| part.pair.scale() / part.pair.reach()).fold(0.0, f64::max);
         let highest = (2.0 + 8.0 * scale * scale).min(200.0);
         let mut coarse = Self { parts, grids: Vec::new(), lowest: -highest, highest };
         coarse.build()?;
@@ -42,7 +43,10 @@ impl<'a> Coarse<'a> {
             .iter()
             .map(|part| {
                 let digits = 24.0 + part.times.ln();
-                Grid::coarse(&part.pair, &Design { highest: self.highest, lowest: self.lowest, frequency: 0.0, digits })
+                Grid::coarse(
+                    &part.pair,
+                    &Design { highest: self.highest, lowest: self.lowest, frequency: 0.0, digits },
+                )
             })
             .collect::<Result<_, _>>()?;
         Ok(())
@@ -84,7 +88,8 @@ impl<'a> Coarse<'a> {
         let variance = variance.max(0.0);
         let t = slope - 1.0 / c - 1.0 / (c - 1.0);
         let curvature = variance + 1.0 / (c * c) + 1.0 / ((c - 1.0) * (c - 1.0));
-        let log_value = level - c * t
+        let log_value = level
+            - c * t
             - (c * (c - 1.0)).abs().ln()
             - 0.5 * (2.0 * std::f64::consts::PI * curvature).ln();
         Ok(Saddle { c, t, variance, log_value })
@@ -98,12 +103,22 @@ impl<'a> Coarse<'a> {
     }
 
     /// The saddle at which the average, times e^{growth t}, is about e^log_target.
-    pub(crate) fn at_value(&mut self, zone: Zone, growth: f64, log_target: f64) -> Result<Saddle, TooFine> {
+    pub(crate) fn at_value(
+        &mut self,
+        zone: Zone,
+        growth: f64,
+        log_target: f64,
+    ) -> Result<Saddle, TooFine> {
         self.search(zone, |saddle| log_target - (saddle.log_value + growth * saddle.t), 5e-2)
     }
 
     /// Root of a function that increases with v, to a rough tolerance in v or in value.
-    fn search(&mut self, zone: Zone, f: impl Fn(&Saddle) -> f64, tolerance: f64) -> Result<Saddle, TooFine> {
+    fn search(
+        &mut self,
+        zone: Zone,
+        f: impl Fn(&Saddle) -> f64,
+        tolerance: f64,
+    ) -> Result<Saddle, TooFine> {
         let (mut low, mut high) = (0.0, 0.0);
         let mut at = self.saddle(zone, 0.0)?;
         let start = f(&at);

@@ -18,7 +18,11 @@ impl Ends {
     /// Both enclosures hold, so their intersection does.
     fn meet(self, other: Self) -> Self {
         let (lower, upper) = (self.lower.max(other.lower), self.upper.min(other.upper));
-        let best = if other.upper - other.lower < self.upper - self.lower { other.value } else { self.value };
+        let best = if other.upper - other.lower < self.upper - self.lower {
+            other.value
+        } else {
+            self.value
+        };
         Self { lower, value: best.clamp(lower, upper), upper }
     }
 
@@ -93,7 +97,8 @@ impl SumOfLogRatios {
         let lines: Vec<Arc<Line>> = self.lines.lock().ok()?.iter().rev().cloned().collect();
         lines.iter().filter(|line| line.zone() == zone && line.near(t)).find_map(|line| {
             let value = line.value(t);
-            (value.mantissa > 0.0 && value.below + value.above <= GOOD_ENOUGH * value.mantissa).then_some(value)
+            (value.mantissa > 0.0 && value.below + value.above <= GOOD_ENOUGH * value.mantissa)
+                .then_some(value)
         })
     }
 
@@ -111,7 +116,7 @@ impl SumOfLogRatios {
 
     /// By masks: the average above, from which the other two follow by E (e^{Y-t} - 1) = e^{-t} - 1.
     pub(super) fn masked_average(&self, zone: Zone, growth: f64, t: f64) -> Result<Ends, Obstacle> {
-        let value = hard::line(&self.parts, t)?.value(t);
+        let value = hard::line(&self.parts, t, &mut None)?.value(t);
         let scale = value.log_scale.exp();
         // In units of e^t E f, that is, growth 1.
         let above = Ends {
@@ -147,7 +152,13 @@ impl SumOfLogRatios {
         })
     }
 
-    fn line(&self, coarse: &mut Coarse, zone: Zone, saddle: &Saddle, t: f64) -> Result<Arc<Line>, Obstacle> {
+    fn line(
+        &self,
+        coarse: &mut Coarse,
+        zone: Zone,
+        saddle: &Saddle,
+        t: f64,
+    ) -> Result<Arc<Line>, Obstacle> {
         let c = saddle.c;
         let spread = (saddle.variance + 1.0 / (c * c) + 1.0 / ((c - 1.0) * (c - 1.0))).sqrt();
         let (low, high) = zone.ends();
@@ -180,17 +191,17 @@ impl SumOfLogRatios {
         let log_target = target.ln();
         let mut t = match start {
             Some(ends) => ends.value,
+            None if hard::many_jumps(&self.parts) => {
+                Coarse::new(&self.parts)?.at_value(Zone::Above, 1.0, log_target)?.t
+            }
             None => hard::guess(&self.parts, log_target),
         };
-        // Nothing above zero is wanted where delta(0) is already small enough.
-        if let Ok(line) = hard::line(&self.parts, 0.0) {
-            let value = line.value(0.0);
-            if (value.mantissa + value.above).ln() + value.log_scale < log_target {
-                return Ok(Ends { lower: 0.0, value: 0.0, upper: 0.0 });
-            }
+        if !(t.is_finite() && t > 0.0) {
+            t = hard::guess(&self.parts, log_target);
         }
+        let mut hint = None;
         for _ in 0..16 {
-            let line = hard::line(&self.parts, t)?;
+            let line = hard::line(&self.parts, t, &mut hint)?;
             let value = line.value(t);
             let slope = value.slope / value.mantissa;
             let miss = value.mantissa.ln() + value.log_scale - log_target;
@@ -200,7 +211,8 @@ impl SumOfLogRatios {
                 let mut t = next;
                 for _ in 0..20 {
                     let value = line.value(t);
-                    let step = (value.mantissa.ln() + value.log_scale - log_target) / (value.slope / value.mantissa);
+                    let step = (value.mantissa.ln() + value.log_scale - log_target)
+                        / (value.slope / value.mantissa);
                     t -= step;
                     if !(step.abs() > 1e-15 * t.abs()) {
                         break;
@@ -212,6 +224,12 @@ impl SumOfLogRatios {
                     return Ok(ends(&|t| line.value(t), 0.0, log_target, t, &value, slope));
                 }
                 return Err(Obstacle::SlowDecay);
+            }
+            // Nothing above zero is wanted where delta(0) is already small enough.
+            if next < 1e-3 * t
+                && self.masked_average(Zone::Above, 1.0, 0.0).is_ok_and(|e| e.upper <= target)
+            {
+                return Ok(Ends { lower: 0.0, value: 0.0, upper: 0.0 });
             }
             // Losses live on a logarithmic scale here: never move by more than a factor.
             t = if next.is_finite() { next.clamp(t / 3.0, 3.0 * t) } else { t / 3.0 };
@@ -227,7 +245,7 @@ impl SumOfLogRatios {
         }
         // The answer lies in (bottom, 0]; each evaluation moves a certified end inwards.
         let mut ends = Ends { lower: bottom, value: bottom, upper: 0.0 };
-        let at_zero = self.average(zone, growth, 0.0)?;
+        let Ok(at_zero) = self.average(zone, growth, 0.0) else { return Ok(ends) };
         if at_zero.upper <= target {
             return Ok(Ends { lower: 0.0, value: 0.0, upper: 0.0 });
         }
@@ -254,10 +272,14 @@ impl SumOfLogRatios {
                 let mut step = (8.0 * scatter / slope).max(1e-14 * bottom.abs());
                 for _ in 0..12 {
                     let (left, right) = ((t - step).max(bottom), (t + step).min(0.0));
-                    if ends.lower < left && self.average(zone, growth, left).is_ok_and(|e| e.upper <= target) {
+                    if ends.lower < left
+                        && self.average(zone, growth, left).is_ok_and(|e| e.upper <= target)
+                    {
                         ends.lower = left;
                     }
-                    if ends.upper > right && self.average(zone, growth, right).is_ok_and(|e| e.lower >= target) {
+                    if ends.upper > right
+                        && self.average(zone, growth, right).is_ok_and(|e| e.lower >= target)
+                    {
                         ends.upper = right;
                     }
                     if ends.lower >= left && ends.upper <= right {
@@ -319,14 +341,25 @@ impl SumOfLogRatios {
 }
 
 /// Steps away from t until the certified average is on the right side of the target.
-fn ends(at: &dyn Fn(f64) -> Value, growth: f64, log_target: f64, t: f64, value: &Value, slope: f64) -> Ends {
+fn ends(
+    at: &dyn Fn(f64) -> Value,
+    growth: f64,
+    log_target: f64,
+    t: f64,
+    value: &Value,
+    slope: f64,
+) -> Ends {
     let high_side = |t: f64| {
         let v = at(t);
-        (v.mantissa + v.above).ln() + v.log_scale + growth * t + 8.0 * f64::EPSILON * (1.0 + v.log_scale.abs())
+        (v.mantissa + v.above).ln()
+            + v.log_scale
+            + growth * t
+            + 8.0 * f64::EPSILON * (1.0 + v.log_scale.abs())
     };
     let low_side = |t: f64| {
         let v = at(t);
-        (v.mantissa - v.below).ln() + v.log_scale + growth * t - 8.0 * f64::EPSILON * (1.0 + v.log_scale.abs())
+        (v.mantissa - v.below).ln() + v.log_scale + growth * t
+            - 8.0 * f64::EPSILON * (1.0 + v.log_scale.abs())
     };
     let relative = (value.above + value.below) / value.mantissa;
     let first = 1.2 * relative / slope.abs() + 4.0 * f64::EPSILON * t.abs() + f64::MIN_POSITIVE;

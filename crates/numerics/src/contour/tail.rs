@@ -63,7 +63,9 @@ impl Path {
         let constant = (u * gain0 / cost0).min(cap);
         let bent = if cost1 > 0.0 { (u * gain1 / cost1).min(cap) } else { 0.0 };
         let straight = Self::along(pair, grid, c, &tilted, total, |_| (constant, 0.0));
-        let curved = Self::along(pair, grid, c, &tilted, total, |j| (bent * shifts[j].0, bent * shifts[j].1));
+        let curved = Self::along(pair, grid, c, &tilted, total, |j| {
+            (bent * shifts[j].0, bent * shifts[j].1)
+        });
         if straight.log_ratio(u) < curved.log_ratio(u) { straight } else { curved }
     }
 
@@ -81,8 +83,9 @@ impl Path {
         mask: impl Fn(f64, f64) -> f64,
     ) -> Self {
         let top = tilted_top(grid, c);
-        let tilted: Vec<f64> =
-            (0..grid.len()).map(|j| (grid.log_weight[j] + c * grid.log_ratio[j] - top).exp()).collect();
+        let tilted: Vec<f64> = (0..grid.len())
+            .map(|j| (grid.log_weight[j] + c * grid.log_ratio[j] - top).exp())
+            .collect();
         let total = tilted.iter().sum();
         let mut out = Self::along(pair, grid, c, &tilted, total, |j| path(grid.x[j]));
         let kept = (0..grid.len()).filter(|&j| tilted[j] > FLOOR * total);
@@ -135,5 +138,9 @@ impl Path {
 }
 
 fn tilted_top(grid: &Grid, c: f64) -> f64 {
-    grid.log_weight.iter().zip(&grid.log_ratio).map(|(lw, l)| lw + c * l).fold(f64::NEG_INFINITY, f64::max)
+    grid.log_weight
+        .iter()
+        .zip(&grid.log_ratio)
+        .map(|(lw, l)| lw + c * l)
+        .fold(f64::NEG_INFINITY, f64::max)
 }

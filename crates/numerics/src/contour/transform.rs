@@ -152,7 +152,8 @@ pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transfor
                 + 6.0 * size * tilted_length
                 + (lanes + 60.0) * (mass + size * abs_slope)
                 + 40.0 * (lost + size * lost_slope.abs()))
-            + discretisation * (unit * (1.0 + size) + (if shift > 0.0 { 1.0 } else { 1.0 + tilted_mass }));
+            + discretisation
+                * (unit * (1.0 + size) + (if shift > 0.0 { 1.0 } else { 1.0 + tilted_mass }));
         let log = if shift > 0.0 {
             whole.ln() + Complex::new(shift, 0.0)
         } else {
@@ -165,13 +166,22 @@ pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transfor
         out.upper.push((modulus + absolute).ln() + shift);
         // |log(1 + e/A)| <= 1.5 |e/A| while |e/A| <= 1/4; beyond that the node is useless.
         let relative = absolute / modulus;
-        out.error.push(if relative <= 0.25 { 1.5 * relative + 2.0 * UNIT * log.modulus() } else { f64::INFINITY });
+        out.error.push(if relative <= 0.25 {
+            1.5 * relative + 2.0 * UNIT * log.modulus()
+        } else {
+            f64::INFINITY
+        });
     }
     out
 }
 
 /// Plain sums of weight e^{(c + iu) log W}: (values, absolute errors), both divided by e^scale.
-pub(crate) fn plain(grid: &Grid, c: f64, spacing: f64, count: usize) -> (f64, Vec<Complex>, Vec<f64>) {
+pub(crate) fn plain(
+    grid: &Grid,
+    c: f64,
+    spacing: f64,
+    count: usize,
+) -> (f64, Vec<Complex>, Vec<f64>) {
     let scale = grid
         .log_weight
         .iter()
@@ -196,7 +206,9 @@ pub(crate) fn plain(grid: &Grid, c: f64, spacing: f64, count: usize) -> (f64, Ve
         let u = spacing * k as f64;
         values.push(direct.sum(k, u));
         errors.push(
-            f64::EPSILON * ((lanes + 2.0 * (k % REFRESH) as f64 + 80.0) * total + 6.0 * (u + c.abs()) * length)
+            f64::EPSILON
+                * ((lanes + 2.0 * (k % REFRESH) as f64 + 80.0) * total
+                    + 6.0 * (u + c.abs()) * length)
                 + grid.relative_error * total,
         );
     }
