@@ -423,10 +423,11 @@ impl Sums {
         let (mut sum, mut error, mut size) = (Sum::default(), 0.0, 0.0);
         let mut take = |k: f64, b: f64, drift: f64| {
             let e = exponent(k);
+            // The exponent is known to 8 roundings; e^e - 1 forgives them where e < 0.
             let term = b * e.exp_m1();
             sum.add(term);
             size += term.abs();
-            error += term.abs() * (drift + ROUND * (4.0 + 8.0 * (1.0 + e.abs())));
+            error += term.abs() * (drift + ROUND * (4.0 + 8.0 * (1.0 + e.max(0.0))));
             (b * e.exp().max(1.0), size)
         };
         take(anchor, 1.0, 0.0);
