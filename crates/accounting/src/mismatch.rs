@@ -56,10 +56,12 @@ pub(crate) fn add(run: &Run, questions: &Questions, account: &mut Account) {
                         .into(),
                 ));
                 if let Some(known) = known.filter(|known| *known > epsilon.upper) {
+                    // Rounded towards each other's side: the warning is true as printed.
                     account.warnings.push(format!(
-                        "at delta {delta:e} shuffled batches leak at least epsilon {known:.3}, above \
-                         the {:.3} that a Poisson analysis would report",
-                        epsilon.upper
+                        "at delta {delta:e} shuffled batches leak at least epsilon {:.3}, above the \
+                         {:.3} that a Poisson analysis would report",
+                        (known * 1e3).floor() / 1e3,
+                        (epsilon.upper * 1e3).ceil() / 1e3
                     ));
                 }
             }

@@ -55,7 +55,7 @@ fn account_json_is_the_contract() {
 fn without_a_delta_there_is_a_hint() {
     let (code, stdout, stderr) = Bench::new().run(&format!("account {RUN} --lens full-batch"));
     assert_eq!(code, 0);
-    assert!(!stdout.contains("epsilon"), "{stdout}");
+    assert!(!stdout.contains("@ delta"), "{stdout}");
     assert!(stderr.contains("hint: give --delta"), "{stderr}");
 }
 

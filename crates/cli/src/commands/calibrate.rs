@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::print::{claims, describe, plain, rounded};
 use accounting::{Calibration, Solution, Target, Unknown};
 use clap::{Args, ValueEnum};
-use vocabulary::{LensName, Sampling, Side};
+use vocabulary::{LensName, Run, Sampling, Side};
 
 /// What can be solved for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -162,8 +162,7 @@ pub(super) fn run(args: &CalibrateArgs, console: &mut Console) -> Result<u8, Fai
     let (description, unknown) = blanked(args)?;
     let resolved = description.resolve()?;
     let run = resolved.run;
-    // What is a placeholder is no assumption.
-    let notes: Vec<String> = resolved.notes;
+    let notes = resolved.notes;
     let answer = accounting::calibrate(&run, unknown, &target, args.lens, &notes)?;
     match format {
         Format::Json => console.json(&answer)?,
@@ -221,6 +220,24 @@ fn blanked(args: &CalibrateArgs) -> Result<(vocabulary::RunDescription, Unknown)
     Ok((described, unknown))
 }
 
+/// The run with the solution as it is printed, i.e. rounded to the safe side.
+fn as_printed(answer: &Calibration) -> Run {
+    let mut phases = answer.run.phases().to_vec();
+    let read = |text: String, exact: f64| text.parse().unwrap_or(exact);
+    for phase in &mut phases {
+        match answer.solution {
+            Solution::NoiseMultiplier(noise) => {
+                phase.noise_multiplier = read(rounded(noise, 6, Side::Upper), noise);
+            }
+            Solution::SampleRate(rate) => {
+                phase.sample_rate = read(rounded(rate, 6, Side::Lower), rate);
+            }
+            Solution::Steps(_) => {}
+        }
+    }
+    answer.run.with_phases(phases).unwrap_or_else(|_| answer.run.clone())
+}
+
 fn human(answer: &Calibration) -> String {
     // Noise is rounded up, steps are whole, rates are rounded down: still safe as printed.
     let solution = match answer.solution {
@@ -248,14 +265,19 @@ fn human(answer: &Calibration) -> String {
     );
     let mut text = format!("{solution}\n\n");
     text.push_str(&format!("meets     {wanted}\n"));
+    // The last digits of a tiny slack are rounding, not information.
+    let slack = if answer.slack <= 1e-9 * answer.target.value() {
+        "slack below 1e-9 of it".to_owned()
+    } else {
+        format!("slack {}", rounded(answer.slack, 2, Side::Lower))
+    };
     text.push_str(&format!(
-        "achieved  {} ({}, lens {}), slack {}\n",
+        "achieved  {} ({}, lens {}), {slack}\n",
         claims::number(claim),
         claim.standing.as_str(),
         claim.lens,
-        rounded(answer.slack, 2, Side::Lower)
     ));
-    text.push_str(&format!("run       {}", describe::run(&answer.run)));
+    text.push_str(&format!("run       {}", describe::run(&as_printed(answer))));
     text.push_str(&claims::footer(std::slice::from_ref(claim), &[]));
     text
 }

@@ -127,27 +127,30 @@ pub fn footer(claims: &[Claim], unsupported: &[Unsupported]) -> String {
             lenses.push(claim);
         }
     }
-    if let Some(first) = lenses.first() {
-        let common: Vec<&String> = first
-            .assumptions
-            .iter()
-            .filter(|line| lenses.iter().all(|claim| claim.assumptions.contains(line)))
-            .collect();
+    if !lenses.is_empty() {
         text.push_str("\nAssumptions:\n");
-        for line in &common {
-            text.push_str(&wrap(line, "  - ", 4, WIDTH));
-        }
+        // Each once, with the lenses that make it where not all do.
+        let mut lines: Vec<(&str, Vec<&str>)> = Vec::new();
         for claim in &lenses {
-            let own: Vec<&str> = claim
-                .assumptions
-                .iter()
-                .filter(|line| !common.contains(line))
-                .map(String::as_str)
-                .collect();
-            if !own.is_empty() {
-                let line =
-                    format!("{} ({}): {}", claim.lens, meaning(claim.standing), own.join("; "));
-                text.push_str(&wrap(&line, "  - ", 4, WIDTH));
+            for line in &claim.assumptions {
+                match lines.iter_mut().find(|(known, _)| known == line) {
+                    Some((_, makers)) => makers.push(claim.lens.as_str()),
+                    None => lines.push((line, vec![claim.lens.as_str()])),
+                }
+            }
+        }
+        lines.sort_by_key(|(_, makers)| makers.len() < lenses.len());
+        for (line, makers) in lines {
+            let whose = if makers.len() == lenses.len() {
+                String::new()
+            } else {
+                format!(" [{}]", makers.join(", "))
+            };
+            text.push_str(&wrap(&format!("{line}{whose}"), "  - ", 4, WIDTH));
+        }
+        for standing in [Standing::Heuristic, Standing::Estimate] {
+            if lenses.iter().any(|claim| claim.standing == standing) {
+                text.push_str(&format!("  {}\n", meaning(standing)));
             }
         }
     }
@@ -170,10 +173,12 @@ pub fn footer(claims: &[Claim], unsupported: &[Unsupported]) -> String {
 
 fn meaning(standing: Standing) -> &'static str {
     match standing {
-        Standing::Proven => "proven",
-        Standing::Heuristic => "heuristic: true only under its assumption",
+        Standing::Proven => "proven: a theorem covers it",
+        Standing::Heuristic => {
+            "heuristic: true only under an assumption that training does not satisfy"
+        }
         Standing::Estimate => "estimate: may err on either side",
-        Standing::Measured => "measured",
+        Standing::Measured => "measured: observed, with a confidence",
     }
 }
 
