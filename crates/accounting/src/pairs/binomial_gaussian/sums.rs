@@ -416,8 +416,7 @@ impl Sums {
         // Where P and Q lie far apart, f passes through 0 between large numbers: nothing is small
         // there and the two windows may be far from each other.
         let peak = self.mode(y);
-        if exponent(anchor) < -40.0 || self.law.log_pmf(peak).0 < log_pmf.min(0.0) - 40.0 || log_pmf < -600.0
-        {
+        if self.law.log_pmf(peak).0 < log_pmf - 40.0 || log_pmf < -600.0 {
             return None;
         }
         let (mut sum, mut error, mut size) = (Sum::default(), 0.0, 0.0);
