@@ -117,7 +117,7 @@ impl Family {
         }
         // ln f - ln FNR_upper: positive when violated; at FNR 0 any positive curve is violated.
         let excess = |noise: f64| -> Result<f64, AuditError> {
-            let curve = curve_below(self.pair(noise)?.as_ref(), fpr)?;
+            let curve = curve_below(self.pair(noise)?.as_ref(), fpr, fnr)?;
             Ok((curve.max(1e-300) / fnr.max(1e-299)).ln())
         };
         let mu = crate::Statistic::GaussianMu.value(rates).clamp(1e-6, 1e6);
@@ -203,8 +203,8 @@ impl Family {
                     continue;
                 }
                 let pair = self.pair((noise * (1.0 - 1e-6)).max(self.domain().0))?;
-                let curve = curve_below(pair.as_ref(), rates.false_positive_upper)?;
-                if curve <= rates.false_negative_upper {
+                let fnr = rates.false_negative_upper;
+                if curve_below(pair.as_ref(), rates.false_positive_upper, fnr)? <= fnr {
                     continue;
                 }
             }
@@ -216,9 +216,12 @@ impl Family {
     }
 }
 
-/// The lower of the two orders' trade-off curves, at its certified lower end.
-pub(crate) fn curve_below(pair: &dyn Pair, fpr: f64) -> Result<f64, AuditError> {
+/// The lower of the two orders' trade-off curves, at its certified lower end; where the first
+/// order alone is already at or below `fnr`, that order.
+fn curve_below(pair: &dyn Pair, fpr: f64, fnr: f64) -> Result<f64, AuditError> {
     let remove = pair.fnr(fpr, OneWay::Remove)?.lower;
-    let add = pair.fnr(fpr, OneWay::Add)?.lower;
-    Ok(remove.min(add))
+    if remove <= fnr {
+        return Ok(remove);
+    }
+    Ok(remove.min(pair.fnr(fpr, OneWay::Add)?.lower))
 }

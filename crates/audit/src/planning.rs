@@ -16,6 +16,7 @@ use crate::{
 use accounting::{OneWay, Pair};
 use numerics::beta::{binomial_log_at_least, binomial_log_tails};
 use numerics::special::{inverse_normal_cdf, normal_cdf};
+use vocabulary::Direction;
 
 /// The attack that is expected.
 pub enum Attack<'a> {
@@ -30,7 +31,9 @@ pub enum Attack<'a> {
 impl Attack<'_> {
     /// Thresholds to consider, as (false positive rate, true positive rate).
     fn points(&self) -> Result<Vec<(f64, f64)>, AuditError> {
-        let grid = [1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98];
+        // Three a decade from both ends: forward bounds live at small rates, mirrored ones near 1.
+        let small = (0..24).map(|step| 0.5 * 10f64.powf(-f64::from(step) / 3.0));
+        let grid: Vec<f64> = small.clone().chain(small.skip(1).map(|rate| 1.0 - rate)).collect();
         match *self {
             Self::Rates { fpr, tpr } => Ok(vec![(fpr, tpr)]),
             Self::Gaussian { mu } => Ok(grid
@@ -68,17 +71,23 @@ pub struct Needed {
     pub tpr: f64,
 }
 
-/// The largest epsilon that the attack's true rates show: beyond it no number of rows helps.
+/// The largest epsilon that the attack's true rates show: beyond it no number of rows helps. For
+/// a curve that is its epsilon at delta, sup over thresholds of ln((TPR - delta)/FPR).
 ///
 /// # Errors
 /// Those of the accounting.
 pub fn largest_epsilon(attack: &Attack<'_>, target: &Target) -> Result<f64, AuditError> {
-    let statistic = Statistic::Epsilon { delta: target.delta, direction: target.direction };
-    Ok(attack
-        .points()?
-        .into_iter()
-        .map(|(fpr, tpr)| statistic.value(&exact(fpr, tpr)))
-        .fold(0.0, f64::max))
+    match *attack {
+        Attack::Gaussian { mu } => Ok(crate::gaussian_epsilon(mu, target.delta)),
+        Attack::Pair(_) if target.delta <= 0.0 => Ok(f64::INFINITY),
+        Attack::Pair(pair) => {
+            Ok(accounting::directions::epsilon(pair, target.delta, Direction::Both)?.lower)
+        }
+        Attack::Rates { fpr, tpr } => {
+            let statistic = Statistic::Epsilon { delta: target.delta, direction: target.direction };
+            Ok(statistic.value(&exact(fpr, tpr)))
+        }
+    }
 }
 
 fn exact(fpr: f64, tpr: f64) -> RateBounds {
@@ -218,7 +227,7 @@ fn refuse_unreachable(attack: &Attack<'_>, target: &Target) -> Result<(), AuditE
 
 fn unreachable(target: &Target, largest: f64) -> AuditError {
     AuditError::InvalidInput(format!(
-        "epsilon {} at delta {:e} cannot be shown by this attack with any number of scores: its true rates show at most {:.4}; lower the target or assume a stronger attack",
+        "epsilon {} at delta {} cannot be shown by this attack with any number of scores: its true rates show at most {:.4}; lower the target or assume a stronger attack",
         target.epsilon, target.delta, largest
     ))
 }

@@ -44,7 +44,7 @@ pub fn verdict(
         return Verdict {
             status: Status::Contradiction,
             reason: format!(
-                "the scores show epsilon at least {} at delta {delta:e} with {percent} % confidence{within}, but at most {} is claimed as proven: the training, its noise or the accounting is not what was stated",
+                "the scores show epsilon at least {} at delta {delta} with {percent} % confidence{within}, but at most {} is claimed as proven: the training, its noise or the accounting is not what was stated",
                 down(bound),
                 up(claim.upper)
             ),
@@ -53,7 +53,7 @@ pub fn verdict(
     let inconclusive = |reason: String| Verdict { status: Status::Inconclusive, reason };
     if claim.upper == f64::INFINITY {
         return inconclusive(format!(
-            "the claim bounds nothing at delta {delta:e} (its epsilon is infinite there); ask at a delta above 0"
+            "the claim bounds nothing at delta {delta} (its epsilon is infinite there); ask at a delta above 0"
         ));
     }
     if reach <= claim.upper {
@@ -80,7 +80,7 @@ pub fn verdict(
     Verdict {
         status: Status::Consistent,
         reason: format!(
-            "the scores show epsilon at least {} at delta {delta:e}{within}, below the claimed {}",
+            "the scores show epsilon at least {} at delta {delta}{within}, below the claimed {}",
             down(bound),
             up(claim.upper)
         ),

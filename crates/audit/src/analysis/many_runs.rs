@@ -58,6 +58,14 @@ fn test_at(measurement: &Measurement) -> TestAt {
     TestAt::Threshold { threshold: measurement.threshold, errors: measurement.errors }
 }
 
+/// What the one test that measured could at most have shown; nothing when no test was found.
+fn upper_limit(measurements: &[Measurement], statistic: &Statistic) -> Option<f64> {
+    match measurements {
+        [one] if one.threshold != f64::INFINITY => Some(statistic.value(&one.opposite)),
+        _ => None,
+    }
+}
+
 fn blank(plan: &Plan, method: Method, delta: f64) -> Bound {
     Bound {
         method,
@@ -81,10 +89,7 @@ fn clopper_pearson(scores: &Scores, plan: &Plan) -> Result<Vec<Bound>, AuditErro
         .map(|&delta| {
             let statistic = Statistic::Epsilon { delta, direction: plan.direction };
             let found = plan.threshold.lower_bound(scores, &statistic, plan.level(), plan.seed)?;
-            let upper = match found.measurements.as_slice() {
-                [one] => Some(statistic.value(&one.opposite)),
-                _ => None,
-            };
+            let upper = upper_limit(&found.measurements, &statistic);
             Ok(Bound {
                 epsilon: found.value,
                 epsilon_upper: upper,
@@ -102,10 +107,7 @@ fn gdp(scores: &Scores, plan: &Plan) -> Result<Vec<Bound>, AuditError> {
     let statistic = Statistic::GaussianMu;
     let found = plan.threshold.lower_bound(scores, &statistic, plan.level(), plan.seed)?;
     let mu = found.value;
-    let upper = match found.measurements.as_slice() {
-        [one] => Some(statistic.value(&one.opposite)),
-        _ => None,
-    };
+    let upper = upper_limit(&found.measurements, &statistic);
     Ok(plan
         .deltas
         .iter()

@@ -36,14 +36,14 @@ pub fn analyse(
     let bounds = match plan.design {
         Design::Runs => many_runs::bounds(scores, &plan, &methods, &mut not_valid, &mut warnings)?,
         Design::OneRun => {
-            let p_value = canaries::fair_bits(m, n);
-            if p_value < canaries::FAIRNESS_LEVEL {
-                return Err(AuditError::NotValid(format!(
-                    "{m} of {} canaries are members: fair coins give such a count with probability {p_value:.1e}, and a one-run audit is only valid when each canary was included with probability 1/2 (include them by independent fair coins)",
-                    m + n
-                )));
+            match unfair(m, n) {
+                Some(reason) if plan.all_methods => {
+                    not_valid.extend(methods.iter().map(|&method| NotValid { method, reason: reason.clone() }));
+                    Vec::new()
+                }
+                Some(reason) => return Err(AuditError::NotValid(reason)),
+                None => one_run::bounds(scores, &plan, &methods, &mut warnings)?,
             }
-            one_run::bounds(scores, &plan, &methods, &mut warnings)?
         }
     };
     let auroc = quality::auroc(scores, plan.confidence);
@@ -99,6 +99,18 @@ pub fn analyse(
         warnings,
         hashes: Hashes { scores: hash::scores(scores), plan: hash::plan(&plan)? },
         plan,
+    })
+}
+
+/// Why these canaries cannot have been included by fair coins, when they cannot.
+fn unfair(members: u64, nonmembers: u64) -> Option<String> {
+    let p_value = canaries::fair_bits(members, nonmembers);
+    (p_value < canaries::FAIRNESS_LEVEL).then(|| {
+        let shown = if p_value < 1e-300 { "below 1e-300".to_owned() } else { format!("{p_value:.1e}") };
+        format!(
+            "{members} of {} canaries are members: fair coins give a count this far from half with probability {shown}, and a one-run audit is only valid when each canary was included with probability 1/2, independently",
+            members + nonmembers
+        )
     })
 }
 

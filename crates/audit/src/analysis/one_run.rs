@@ -22,7 +22,7 @@ pub(super) fn bounds(
                     let found = one_run_bound(scores, &plan.threshold, &statistic, level, plan.seed)?;
                     let reason = why_zero(&found, delta);
                     if let Some(reason) = &reason {
-                        warnings.push(format!("the one-run bound at delta {delta:e} is 0: {reason}"));
+                        warnings.push(format!("the one-run bound at delta {delta} is 0: {reason}"));
                     }
                     all.push(Bound {
                         epsilon: found.value,

@@ -42,7 +42,7 @@ pub(super) fn read(table: &mut Table, source: impl Read, path: &Path) -> Result<
                 return Err(refuse("the score is null; an audit needs ordered scores"));
             }
             Some(_) => None,
-            None => return Err(refuse("there is no `score`")),
+            None => return Err(refuse("there is no `score`, or it is null")),
         }
         .ok_or_else(|| refuse("the score is not a number"))?;
         let member = match row.member {
@@ -53,7 +53,7 @@ pub(super) fn read(table: &mut Table, source: impl Read, path: &Path) -> Result<
                 _ => None,
             },
             Some(_) => None,
-            None => return Err(refuse("there is no `member`")),
+            None => return Err(refuse("there is no `member`, or it is null")),
         }
         .ok_or_else(|| refuse("member is not 1 or 0"))?;
         rows += 1;

@@ -1,0 +1,188 @@
+//! `audit` and `plan` through the binary: exit codes, the JSON of the interface, refusals.
+
+use assert_cmd::Command;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+fn dosimeter(arguments: &[&str]) -> (i32, String, String) {
+    let output = Command::cargo_bin("dosimeter").unwrap().args(arguments).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+/// Scores i/n for non-members, shifted for members: no randomness, known errors.
+fn write_scores(folder: &TempDir, name: &str, n: u32, shift: u32, head: &str) -> String {
+    let mut text = format!("{head}score,member\n");
+    for i in 0..n {
+        writeln!(text, "{i},0\n{},1", i + shift).unwrap();
+    }
+    let path: PathBuf = folder.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn json(arguments: &[&str]) -> (i32, Value) {
+    let (code, stdout, stderr) = dosimeter(&[arguments, &["--format", "json"]].concat());
+    let value = serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{stdout}{stderr}"));
+    (code, value)
+}
+
+#[test]
+fn the_document_of_the_interface() {
+    let folder = TempDir::new().unwrap();
+    let scores = write_scores(&folder, "s.csv", 1000, 600, "");
+    let (code, document) = json(&["audit", &scores, "--delta", "1e-5"]);
+    assert_eq!(code, 0);
+    assert_eq!(document["schema"], "dosimeter.audit/1");
+    assert_eq!(document["design"], "runs");
+    let bound = &document["bounds"][0];
+    assert_eq!(bound["method"], "clopper-pearson");
+    assert_eq!(bound["threshold_rule"], "union");
+    assert_eq!(bound["delta"], 1e-5);
+    assert_eq!(bound["confidence"], 0.95);
+    assert_eq!(bound["valid_for"], "any mechanism");
+    assert_eq!(bound["primary"], true);
+    // 600 of 1000 members above all non-members: TPR at least about 0.54 at FPR at most 0.007.
+    let epsilon = bound["epsilon_lower"].as_f64().unwrap();
+    assert!(epsilon > 4.0 && epsilon < 5.0, "{epsilon}");
+    for key in ["value", "lower", "upper"] {
+        assert!(document["auroc"][key].is_number(), "{key}");
+        assert!(document["tpr"][0][key].is_number(), "{key}");
+    }
+    assert_eq!(document["tpr"][0]["fpr"], 0.001);
+    assert!(document["hashes"]["scores"].as_str().unwrap().starts_with("sha256:"));
+    assert!(document["warnings"].as_array().unwrap().is_empty());
+    // The same scores from another format have the same hash; another plan has another one.
+    let (_, again) = json(&["audit", &scores, "--delta", "1e-5", "--confidence", "0.99"]);
+    assert_eq!(again["hashes"]["scores"], document["hashes"]["scores"]);
+    assert_ne!(again["hashes"]["plan"], document["hashes"]["plan"]);
+}
+
+#[test]
+fn every_method_is_labelled() {
+    let folder = TempDir::new().unwrap();
+    let scores = write_scores(&folder, "s.csv", 300, 150, "");
+    let (code, document) = json(&[
+        "audit", &scores, "--delta", "1e-5", "--method", "all", "--sample-rate", "0.2", "--steps", "10",
+    ]);
+    assert_eq!(code, 0);
+    let bounds = document["bounds"].as_array().unwrap();
+    let find = |name: &str| bounds.iter().find(|bound| bound["method"] == name).unwrap();
+    assert!(find("bayes")["credibility"].is_number() && find("bayes")["confidence"].is_null());
+    assert!(find("grid")["epsilon_estimate"].is_number() && find("grid")["epsilon_lower"].is_null());
+    assert!(find("gdp")["valid_for"].as_str().unwrap().contains("Gaussian"));
+    assert!(find("composition")["noise_multiplier_upper"].as_f64().unwrap() > 0.2);
+    assert_eq!(bounds.iter().filter(|bound| bound["primary"] == true).count(), 1);
+    let not_valid: Vec<&str> =
+        document["not_valid"].as_array().unwrap().iter().map(|e| e["method"].as_str().unwrap()).collect();
+    assert_eq!(not_valid, ["one-run", "one-run-gdp"]);
+}
+
+#[test]
+fn a_claim_is_judged() {
+    let folder = TempDir::new().unwrap();
+    let run = folder.path().join("run.toml");
+    std::fs::write(&run, "[run]\nnoise_multiplier = 4.0\nsample_rate = 0.01\nsteps = 100\n").unwrap();
+    let run = run.to_str().unwrap();
+    let judged = |scores: &str| json(&["audit", scores, "--delta", "1e-5", "--claim", run]);
+    let (code, document) = judged(&write_scores(&folder, "leaks.csv", 1000, 900, ""));
+    assert_eq!((code, &document["verdict"]["status"]), (3, &Value::from("contradiction")));
+    let (code, document) = judged(&write_scores(&folder, "nothing.csv", 1000, 0, ""));
+    assert_eq!((code, &document["verdict"]["status"]), (0, &Value::from("inconclusive")));
+    let (code, document) = judged(&write_scores(&folder, "few.csv", 5, 5, ""));
+    assert_eq!((code, &document["verdict"]["status"]), (0, &Value::from("inconclusive")));
+    assert!(document["verdict"]["reason"].as_str().unwrap().contains("even a perfect attack"));
+    std::fs::write(run, "[run]\nnoise_multiplier = 1.0\nsample_rate = 0.1\nsteps = 100\n").unwrap();
+    // Epsilon about 6.3; 4000 rows a side could show 6.4, and show about 3.
+    let (code, document) = judged(&write_scores(&folder, "some.csv", 20_000, 3_000, ""));
+    assert_eq!((code, &document["verdict"]["status"]), (0, &Value::from("consistent")), "{document}");
+}
+
+#[test]
+fn one_run_needs_fair_coins() {
+    let folder = TempDir::new().unwrap();
+    let fair = write_scores(&folder, "fair.csv", 200, 120, "# design: one-run\n");
+    let (code, document) = json(&["audit", &fair, "--delta", "0", "--method", "all"]);
+    assert_eq!((code, &document["design"]), (0, &Value::from("one-run")));
+    assert_eq!(document["bounds"][0]["method"], "one-run");
+    assert!(document["bounds"][0]["epsilon_lower"].as_f64().unwrap() > 1.0);
+    let mut text = String::from("score,member\n");
+    for i in 0..2200 {
+        writeln!(text, "{i},{}", u8::from(i % 11 != 0)).unwrap();
+    }
+    let unfair = folder.path().join("unfair.csv");
+    std::fs::write(&unfair, text).unwrap();
+    let unfair = unfair.to_str().unwrap();
+    let (code, _, stderr) = dosimeter(&["audit", unfair, "--design", "one-run", "--method", "one-run"]);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("2000 of 2200 canaries are members"), "{stderr}");
+    let (code, document) = json(&["audit", unfair, "--design", "one-run", "--method", "all"]);
+    assert_eq!(code, 0);
+    assert!(document["bounds"].as_array().unwrap().is_empty());
+    assert_eq!(document["not_valid"].as_array().unwrap().len(), 8);
+}
+
+#[test]
+fn refusals_name_the_place() {
+    let folder = TempDir::new().unwrap();
+    let good = write_scores(&folder, "good.csv", 10, 2, "");
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let nan = file("nan.csv", "score,member\n1,1\nNaN,0\n");
+    let one_class = file("one.csv", "score,member\n1,1\n2,1\n");
+    let headless = file("headless.csv", "1,1\n2,0\n");
+    for (arguments, expected) in [
+        (vec!["audit"], "there are no scores"),
+        (vec!["audit", "/no/such/file.csv"], "/no/such/file.csv"),
+        (vec!["audit", &nan], "nan.csv, row 3: the score is NaN"),
+        (vec!["audit", &one_class], "there is no non-member score"),
+        (vec!["audit", &headless], "row 1: the header `1,1` does not name"),
+        (vec!["audit", &good, "--method", "one-run"], "method one-run needs canaries of one training"),
+        (vec!["audit", &good, "--method", "composition"], "needs --sample-rate and --steps"),
+        (vec!["audit", &good, "--method", "magic"], "method `magic` is not one of"),
+        (vec!["audit", &good, "--threshold", "best"], "threshold rule `best`"),
+        (vec!["audit", &good, "--primary", "grid"], "cannot be primary"),
+        (vec!["audit", &good, "--delta", "-1"], "delta -1 is outside [0, 1)"),
+        (vec!["audit", &good, "--confidence", "95"], "confidence 95 is outside (0, 1)"),
+        (vec!["plan"], "nothing to plan for"),
+        (vec!["plan", "--target-epsilon", "1"], "no attack is assumed"),
+        (vec!["plan", "--target-epsilon", "9", "--delta", "1e-5", "--mu", "1"], "cannot be shown"),
+    ] {
+        let (code, stdout, stderr) = dosimeter(&arguments);
+        assert_eq!(code, 2, "{arguments:?}: {stderr}");
+        assert!(stdout.is_empty() && stderr.contains(expected), "{arguments:?}: {stderr}");
+    }
+}
+
+#[test]
+fn figures_are_svg() {
+    let folder = TempDir::new().unwrap();
+    let scores = write_scores(&folder, "s.csv", 200, 100, "");
+    for figure in ["roc", "histogram", "ladder"] {
+        let (code, stdout, stderr) =
+            dosimeter(&["audit", &scores, "--figure", figure, "--format", "svg"]);
+        assert_eq!(code, 0, "{stderr}");
+        assert!(stdout.starts_with("<svg") || stdout.starts_with("<?xml"), "{figure}");
+    }
+}
+
+/// The planned number of runs suffices, and far fewer do not.
+#[test]
+fn a_plan_is_enough_and_not_far_too_much() {
+    let (code, document) = json(&["plan", "--target-epsilon", "1", "--mu", "1", "--power", "0.8"]);
+    assert_eq!(code, 0);
+    assert_eq!(document["schema"], "dosimeter.plan/1");
+    let runs = document["needed"]["runs_per_side"].as_u64().unwrap();
+    assert!((600..2500).contains(&runs), "{runs}");
+    assert!(document["achieved_power"].as_f64().unwrap() >= 0.8);
+    let (_, fixed) = json(&["plan", "--target-epsilon", "1", "--mu", "1", "--threshold", "fixed"]);
+    assert!(fixed["needed"]["runs_per_side"].as_u64().unwrap() < runs);
+    let (_, canaries) =
+        json(&["plan", "--target-epsilon", "1", "--mu", "1.5", "--design", "one-run"]);
+    assert!((30..200).contains(&canaries["needed"]["canaries"].as_u64().unwrap()));
+}
