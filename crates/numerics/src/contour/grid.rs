@@ -10,6 +10,7 @@
 //! that a transform that is nearly 1 keeps its relative accuracy and may be raised to the power 1e9.
 
 use super::tail::Path;
+use super::transform::second_remainder;
 use crate::mixture::MixtureRatio;
 
 /// Points, weights and log ratios of one mixture pair.
@@ -23,6 +24,8 @@ pub(crate) struct Grid {
     pub(crate) log_ratio: Vec<f64>,
     /// weight * (W - 1)
     lifted: Vec<f64>,
+    /// weight * (W - 1 - log W), where W is near 1
+    curved: Vec<f64>,
     /// Error of the rule for A(c + iu), |u| <= the design's, and any c within the design's tilts,
     /// divided by 1 + |s| + A(c).
     pub(crate) relative_error: f64,
@@ -118,6 +121,7 @@ impl Grid {
             log_weight: Vec::with_capacity(count),
             log_ratio: Vec::with_capacity(count),
             lifted: Vec::with_capacity(count),
+            curved: Vec::with_capacity(count),
             relative_error: 0.0,
             deficit: (0.0, 0.0),
         };
@@ -135,6 +139,7 @@ impl Grid {
             // Two forms, because W may overflow where the weight underflows.
             let weight = log_weight.exp();
             grid.weight.push(weight);
+            grid.curved.push(weight * second_remainder(log_ratio.clamp(-0.5, 0.5)));
             grid.lifted.push(if log_ratio < 1.0 {
                 weight * log_ratio.exp_m1()
             } else {
@@ -153,12 +158,18 @@ impl Grid {
             grid.weight[j] *= keep;
             grid.log_weight[j] += keep.ln();
             grid.lifted[j] *= keep;
+            grid.curved[j] *= keep;
         }
         grid
     }
 
     pub(crate) fn lifted(&self, j: usize) -> f64 {
         self.lifted[j]
+    }
+
+    /// Meaningful for |log W| <= 1/2 only.
+    pub(crate) fn curved(&self, j: usize) -> f64 {
+        self.curved[j]
     }
 
     pub(crate) fn len(&self) -> usize {

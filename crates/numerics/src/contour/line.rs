@@ -290,7 +290,7 @@ pub(crate) fn alias(
     level_at: &impl Fn(f64) -> f64,
 ) -> (Alias, f64) {
     let mut best = (Alias { tilt: c, log_bound: f64::INFINITY }, f64::INFINITY);
-    let consider = |tilt: f64, best: &mut (Alias, f64)| {
+    let consider = |tilt: f64, best: &mut (Alias, f64)| -> f64 {
         let distance = (tilt - c).abs();
         if distance <= 0.0 {
             return f64::INFINITY;
@@ -309,20 +309,26 @@ pub(crate) fn alias(
     if end.is_finite() {
         consider(end, &mut best);
     }
-    // The period needed is quasi-convex in the tilt: walk outwards until it grows.
-    let mut step = 0.4;
-    let mut last = f64::INFINITY;
-    while step < 17.0 {
+    // The period needed is quasi-convex in the tilt: walk from a usual place while it shrinks.
+    let try_step = |step: f64, best: &mut (Alias, f64)| {
         let tilt = c + sign * step / spread;
-        if (end - tilt) * sign <= 0.0 {
+        if (end - tilt) * sign <= 0.0 { f64::INFINITY } else { consider(tilt, best) }
+    };
+    let start = 4.0;
+    let first = try_step(start, &mut best);
+    for factor in [2.0, 0.5] {
+        let (mut step, mut last) = (start * factor, first);
+        while (0.1..17.0).contains(&step) {
+            let length = try_step(step, &mut best);
+            if length >= last {
+                break;
+            }
+            last = length;
+            step *= factor;
+        }
+        if last < first {
             break;
         }
-        let length = consider(tilt, &mut best);
-        if length > last {
-            break;
-        }
-        last = length;
-        step *= 1.5;
     }
     best
 }
@@ -336,18 +342,20 @@ fn height(
     log_size: f64,
     spacing: f64,
 ) -> Result<(f64, f64), Obstacle> {
-    let mut u = (2.0 * LOG_TOLERANCE / variance).sqrt().max(2.0 * spacing);
+    let mut u = (2.2 * LOG_TOLERANCE / variance).sqrt().max(2.0 * spacing);
     loop {
         let decay: f64 = parts
             .iter()
             .zip(coarse)
             .map(|(part, grid)| part.times * Path::best(&part.pair, grid, c, u).log_ratio(u))
             .sum();
-        if decay - (PI * u).ln() < log_size - LOG_TOLERANCE {
+        let wanted = log_size - LOG_TOLERANCE + (PI * u).ln();
+        if decay < wanted {
             return Ok((u, decay));
         }
-        u *= 1.3;
-        if u / spacing > MOST_NODES {
+        // The exponent grows at most like u^2.
+        u *= if decay < 0.0 { (wanted / decay).sqrt().clamp(1.08, 2.0) * 1.04 } else { 2.0 };
+        if !(u / spacing <= MOST_NODES) {
             return Err(Obstacle::SlowDecay);
         }
     }

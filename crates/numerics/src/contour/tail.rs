@@ -62,6 +62,18 @@ impl Path {
         }
         let constant = (u * gain0 / cost0).min(cap);
         let bent = if cost1 > 0.0 { (u * gain1 / cost1).min(cap) } else { 0.0 };
+        let capped = constant >= cap || bent >= cap;
+        // Second order tells which is better while neither is cut short.
+        let (flat, following) =
+            (gain0 * gain0 / cost0, gain1 * gain1 / cost1.max(f64::MIN_POSITIVE));
+        if !capped && flat > 1.2 * following {
+            return Self::along(pair, grid, c, &tilted, total, |_| (constant, 0.0));
+        }
+        if !capped && following > 1.2 * flat {
+            return Self::along(pair, grid, c, &tilted, total, |j| {
+                (bent * shifts[j].0, bent * shifts[j].1)
+            });
+        }
         let straight = Self::along(pair, grid, c, &tilted, total, |_| (constant, 0.0));
         let curved = Self::along(pair, grid, c, &tilted, total, |j| {
             (bent * shifts[j].0, bent * shifts[j].1)

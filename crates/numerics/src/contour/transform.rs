@@ -15,17 +15,25 @@ const UNIT: f64 = f64::EPSILON;
 
 /// e^x - 1 - x without cancellation.
 pub(crate) fn second_remainder(x: f64) -> f64 {
-    if x.abs() > 0.35 {
-        return x.exp_m1() - x;
-    }
-    // x^2/2 (1 + x/3 (1 + x/4 (1 + ...)))
-    let mut sum = 1.0;
-    let mut k = 15.0;
-    while k > 2.0 {
-        sum = 1.0 + x / k * sum;
-        k -= 1.0;
-    }
-    0.5 * x * x * sum
+    if x.abs() > 0.35 { x.exp_m1() - x } else { second_remainder_small(x) }
+}
+
+/// The same for |x| <= 0.35: the first neglected term is below 1e-17 of the sum.
+fn second_remainder_small(x: f64) -> f64 {
+    // 1/2!, 1/3!, ..., 1/14!
+    const INVERSE_FACTORIALS: [f64; 13] = {
+        let mut out = [0.0; 13];
+        let mut factorial = 1.0;
+        let mut n = 2;
+        while n <= 14 {
+            factorial *= n as f64;
+            out[n - 2] = 1.0 / factorial;
+            n += 1;
+        }
+        out
+    };
+    let sum = INVERSE_FACTORIALS.iter().rev().fold(0.0, |sum, c| sum * x + c);
+    x * x * sum
 }
 
 /// Real cumulant of one grid at tilt c: (log A, first and second derivative).
@@ -34,25 +42,29 @@ pub(crate) fn cumulant(grid: &Grid, c: f64) -> (f64, f64, f64) {
     for (lw, l) in grid.log_weight.iter().zip(&grid.log_ratio) {
         top = top.max(lw + c * l);
     }
+    let (mut a0, mut a1, mut a2) = (0.0, 0.0, 0.0);
     if top > 30.0 {
-        let (mut a0, mut a1, mut a2) = (0.0, 0.0, 0.0);
         for (lw, l) in grid.log_weight.iter().zip(&grid.log_ratio) {
-            let w = (lw + c * l - top).exp();
-            a0 += w;
-            a1 += w * l;
-            a2 += w * l * l;
+            let x = lw + c * l - top;
+            if x > -45.0 {
+                let w = x.exp();
+                a0 += w;
+                a1 += w * l;
+                a2 += w * l * l;
+            }
         }
         let mean = a1 / a0;
         return (top + a0.ln(), mean, a2 / a0 - mean * mean);
     }
-    let (mut a0, mut a1, mut a2) = (0.0, 0.0, 0.0);
     for (j, (&w, &l)) in grid.weight.iter().zip(&grid.log_ratio).enumerate() {
         let cl = c * l;
         if cl.abs() < 0.35 && l.abs() < 0.35 {
-            let grown = cl.exp_m1();
-            a0 += w * (second_remainder(cl) - c * second_remainder(l));
+            let curved = second_remainder_small(cl);
+            let grown = cl + curved;
+            let base = grid.curved(j);
+            a0 += w * curved - c * base;
             // l e^{cl} - (e^l - 1), which also integrates to K'A
-            a1 += w * (l * grown - second_remainder(l));
+            a1 += w * l * grown - base;
             a2 += w * l * l * (1.0 + grown);
         } else {
             // Through the logarithm of the weight: far out the weight underflows and W overflows.
@@ -105,7 +117,7 @@ pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transfor
                 power *= l / m as f64;
                 *moment += power;
             }
-            linear += w * unit * second_remainder(l);
+            linear += unit * grid.curved(j);
             small_square += w * unit * l * l;
         } else {
             let tilted = (grid.log_weight[j] + c * l - shift).exp();
