@@ -121,23 +121,37 @@ impl LatticeBracket {
         }
     }
 
-    fn both(
-        &self,
-        steps: &[Step],
-        tilt: f64,
-    ) -> Result<(Composition, Composition), AccountingError> {
-        let plan = plan::window(steps, tilt);
-        Ok((
-            Composition::new(steps, &plan, self.points, End::Lower)?,
-            Composition::new(steps, &plan, self.points, End::Upper)?,
-        ))
+    /// Both ends, each as far as it can be certified; an error only if neither can.
+    fn both(&self, plan: &plan::Plan) -> Result<Ends, AccountingError> {
+        if plan.steps.iter().any(|step| step.kept.is_none()) {
+            return Err(AccountingError::NotCertified("no tilt fits the losses".into()));
+        }
+        let low = Composition::new(plan, self.points, End::Lower);
+        let high = Composition::new(plan, self.points, End::Upper);
+        match (low, high) {
+            (Err(error), Err(_)) => Err(error),
+            (low, high) => {
+                Ok(Ends { low: low.ok(), high: high.ok(), window: plan.high - plan.low })
+            }
+        }
     }
+}
+
+/// The two compositions of a plan, and the length of its window.
+struct Ends {
+    low: Option<Composition>,
+    high: Option<Composition>,
+    window: f64,
 }
 
 /// An interval whose ends come from two computations that must not contradict each other.
 fn bracket(lower: f64, upper: f64) -> Result<Interval, AccountingError> {
     if lower <= upper {
-        Ok(Interval::new(lower, 0.5 * (lower + upper), upper))
+        Ok(Interval::new(
+            lower,
+            if upper.is_finite() { 0.5 * (lower + upper) } else { lower },
+            upper,
+        ))
     } else {
         Err(AccountingError::NotCertified(format!("the ends {lower} and {upper} are inverted")))
     }
@@ -155,11 +169,12 @@ impl Pair for LatticeBracket {
         if epsilon >= largest_loss(steps) {
             return Ok(Interval::exact(0.0));
         }
-        let (low, high) = self.both(steps, plan::tilt_for_epsilon(steps, epsilon))?;
+        let (tilt, log_delta) = plan::tilt_for_epsilon(steps, epsilon);
+        let ends = self.both(&plan::best(steps, tilt, epsilon, log_delta, self.points))?;
         // delta >= 1 - e^epsilon always.
         let floor = (-epsilon.exp_m1()).max(0.0) * (1.0 - 1e-15);
-        let lower = low.log_delta(epsilon).exp().max(floor).min(1.0);
-        bracket(lower, high.log_delta(epsilon).exp().min(1.0).max(floor))
+        let at = |end: &Composition| end.log_delta(epsilon).exp().max(floor).min(1.0);
+        bracket(ends.low.as_ref().map_or(floor, at), ends.high.as_ref().map_or(1.0, at))
     }
 
     /// The complement of `delta`: absolute, not relative, accuracy.
@@ -179,11 +194,14 @@ impl Pair for LatticeBracket {
         let steps = self.steps(way);
         let (tilt, guess) = plan::tilt_for_delta(steps, delta);
         let largest = largest_loss(steps);
+        let plan = plan::best(steps, tilt, guess, delta.ln(), self.points);
         let guess = guess.clamp(0.0, largest.min(1e300));
-        let (low, high) = self.both(steps, tilt)?;
-        let spread = low.window() / 20.0;
-        let (lower, _) = solve::crossing(|e| low.log_delta(e), delta.ln(), guess, spread);
-        let (_, upper) = solve::crossing(|e| high.log_delta(e), delta.ln(), guess, spread);
+        let ends = self.both(&plan)?;
+        let cross = |end: &Composition| {
+            solve::crossing(|e| end.log_delta(e), delta.ln(), guess, ends.window / 20.0)
+        };
+        let lower = ends.low.as_ref().map_or(0.0, |low| cross(low).0);
+        let upper = ends.high.as_ref().map_or(f64::INFINITY, |high| cross(high).1);
         bracket(lower.min(largest), upper.min(largest))
     }
 
@@ -203,14 +221,17 @@ impl Pair for LatticeBracket {
             return Err(AccountingError::InvalidInput(format!("fpr {fpr} is outside (0, 1)")));
         }
         let steps = self.steps(way);
-        let (low, high) = self.both(steps, plan::tilt_for_size(steps, fpr))?;
-        let (upper, at) = low.largest_miss(fpr);
-        let spread = low.window() / 20.0;
-        let lower = solve::largest(
-            |e| 1.0 - high.log_delta(e).exp().min(1.0) - e.exp() * fpr * (1.0 + 1e-15),
-            at,
-            spread,
-        );
+        let (tilt, epsilon) = plan::tilt_for_size(steps, fpr);
+        let ends = self.both(&plan::best(steps, tilt, epsilon, -5.0, self.points))?;
+        let trivial = (1.0 - fpr, epsilon);
+        let (upper, at) = ends.low.as_ref().map_or(trivial, |low| low.largest_miss(fpr));
+        let miss = |high: &Composition, e: f64| {
+            1.0 - high.log_delta(e).exp().min(1.0) - e.exp() * fpr * (1.0 + 1e-15)
+        };
+        let lower = ends
+            .high
+            .as_ref()
+            .map_or(0.0, |high| solve::largest(|e| miss(high, e), at, ends.window / 20.0));
         bracket((lower - 1e-15).max(0.0), (upper + 1e-15).min(1.0 - fpr).max(0.0))
     }
 }

@@ -47,16 +47,16 @@ fn accurate_sum(values: &[f64]) -> f64 {
 }
 
 impl Block {
-    /// One step. `repeats` is the number of all steps it will be composed with.
+    /// One step.
     pub(super) fn of_step(
         step: &Step,
         slope: f64,
         spacing: f64,
         end: End,
-        repeats: f64,
         points: usize,
     ) -> Result<Self, AccountingError> {
-        let edges = step.edges(slope, -48.0 - repeats.ln());
+        let kept = step.kept.expect("the plan truncates every step");
+        let edges = (kept.low, kept.high);
         let range = (step.loss(edges.1).value - step.loss(edges.0).value) / spacing;
         if !(range < 8.0 * points as f64) {
             return Err(AccountingError::NotCertified(format!(
@@ -66,7 +66,7 @@ impl Block {
         let tilt = Tilt { slope, norm: step.cumulant(slope).value };
         let anchor = step.infimum.or(step.supremum).unwrap_or(0.0);
         let atoms = match end {
-            End::Upper => upper(step, Grid { anchor, spacing }, tilt, edges),
+            End::Upper => upper(step, Grid { anchor, spacing }, tilt, kept),
             End::Lower => lower(step, spacing, anchor, tilt, edges),
         };
         Self {
@@ -160,9 +160,20 @@ impl Product {
         tilt: f64,
         end: End,
     ) -> Result<Block, AccountingError> {
-        let shift = if end == End::Upper { self.entry_error } else { -self.entry_error };
-        let floor = if end == End::Upper { self.entry_error } else { 0.0 };
-        self.weights.iter_mut().for_each(|w| *w = (*w + shift).max(floor));
+        // The lower side takes the error off every weight. The upper side counts it as stray mass,
+        // and weights that are hardly more than error with it: spread over the window they would
+        // spoil the bound on what lies outside the next one.
+        let error = self.entry_error;
+        for weight in &mut self.weights {
+            match end {
+                End::Lower => *weight = (*weight - error).max(0.0),
+                End::Upper if *weight > 4.0 * error => self.stray += error,
+                End::Upper => {
+                    self.stray += weight.max(0.0) + error;
+                    *weight = 0.0;
+                }
+            }
+        }
         let (first, weights) = if factor == 1 {
             (self.first, self.weights)
         } else {

@@ -49,7 +49,7 @@ impl Phase {
         tilt: f64,
         spacing: f64,
         end: End,
-        all_repeats: f64,
+        outside: f64,
         points: usize,
     ) -> Result<Self, AccountingError> {
         let repeated = |repeats: u64| [step.repeated(repeats)];
@@ -62,17 +62,17 @@ impl Phase {
         let mut factors = vec![1_i64; levels];
         let mut fine = spacing;
         for level in (0..levels).rev() {
-            let needed = width(&plan::window(&repeated(lengths[level + 1]), tilt), points);
+            let needed = width(&plan::window(&repeated(lengths[level + 1]), tilt, outside), points);
             factors[level] = ((fine / needed).floor().min(1e6) as i64).max(1);
             fine /= factors[level] as f64;
         }
-        let mut block = Block::of_step(step, tilt, fine, end, all_repeats, points)?;
+        let mut block = Block::of_step(step, tilt, fine, end, points)?;
         let mut rest: Option<Block> = None;
         for level in 0..levels {
             let digit = step.repeats / lengths[level] % BLOCK;
             let below = step.repeats % lengths[level + 1];
             if below > 0 {
-                let plan = plan::window(&repeated(below), tilt);
+                let plan = plan::window(&repeated(below), tilt, outside);
                 let mut parts: Vec<(&Block, u64)> = Vec::new();
                 if digit > 0 {
                     parts.push((&block, digit));
@@ -84,7 +84,7 @@ impl Phase {
                     end,
                 )?);
             }
-            let plan = plan::window(&repeated(lengths[level + 1]), tilt);
+            let plan = plan::window(&repeated(lengths[level + 1]), tilt, outside);
             block = Product::new(&[(&block, BLOCK)], &plan, points).coarsened(
                 factors[level],
                 tilt,
@@ -97,20 +97,18 @@ impl Phase {
 
 impl Composition {
     /// Composes the steps on `points` lattice points.
-    pub(super) fn new(
-        steps: &[Step],
-        plan: &Plan,
-        points: usize,
-        end: End,
-    ) -> Result<Self, AccountingError> {
+    pub(super) fn new(plan: &Plan, points: usize, end: End) -> Result<Self, AccountingError> {
         let spacing = width(plan, points);
         if !(spacing.is_finite() && spacing > 0.0) {
             return Err(AccountingError::NotCertified("the losses do not fit on a lattice".into()));
         }
-        let repeats: f64 = steps.iter().map(|step| step.repeats as f64).sum();
-        let phases = steps
+        // A block's stray mass counts once for every block of its kind.
+        let repeats: f64 = plan.steps.iter().map(|step| step.repeats as f64).sum();
+        let outside = plan.outside - (repeats / BLOCK as f64).max(1.0).ln();
+        let phases = plan
+            .steps
             .iter()
-            .map(|step| Phase::new(step, plan.tilt, spacing, end, repeats, points))
+            .map(|step| Phase::new(step, plan.tilt, spacing, end, outside, points))
             .collect::<Result<Vec<_>, _>>()?;
         let mut blocks: Vec<(&Block, u64)> = Vec::new();
         for phase in &phases {
@@ -168,11 +166,6 @@ impl Composition {
         } else {
             sum.ln() + self.product.log_scale - c * epsilon + sign * log_error
         }
-    }
-
-    /// Length of the window of losses.
-    pub(super) fn window(&self) -> f64 {
-        self.spacing * self.product.weights.len() as f64
     }
 
     /// For the lower pair: a bound on the supremum of 1 - delta(epsilon) - e^epsilon fpr, and

@@ -3,7 +3,7 @@
 //! because that is what keeps relative accuracy for tiny delta.
 
 use super::balance::{Cell, Cut, dominated};
-use super::step::{Step, UNIT};
+use super::step::{Kept, Step, UNIT};
 use numerics::lattice::gauss::{REACH, rule_for};
 
 /// Losses anchor + k * spacing.
@@ -133,7 +133,8 @@ fn boundaries(
 }
 
 /// The dominating pair (connect the dots), cut to the edges; what is cut off is bounded.
-pub(super) fn upper(step: &Step, grid: Grid, tilt: Tilt, edges: (f64, f64)) -> Atoms {
+pub(super) fn upper(step: &Step, grid: Grid, tilt: Tilt, kept: Kept) -> Atoms {
+    let edges = (kept.low, kept.high);
     let (first, last) = cells(step, grid, edges);
     let cuts = boundaries(step, grid, edges, first, last, true);
     let mut weights = vec![0.0; (last - first + 2) as usize];
@@ -144,9 +145,8 @@ pub(super) fn upper(step: &Step, grid: Grid, tilt: Tilt, edges: (f64, f64)) -> A
         weights[i] += (cell.low + cell.low_error) * (1.0 + 8.0 * UNIT);
         weights[i + 1] += (cell.high + cell.high_error) * lift_above;
     }
-    let tail =
-        |edge, right| (step.log_tail(tilt.slope, edge, right) - tilt.norm).exp() * (1.0 + 1e-9);
-    Atoms { grid, first, weights, dropped: tail(edges.0, false) + tail(edges.1, true) }
+    let tail = |log: f64| (log - tilt.norm).exp() * (1.0 + 1e-9);
+    Atoms { grid, first, weights, dropped: tail(kept.log_left) + tail(kept.log_right) }
 }
 
 /// A bin at one end of the losses that is merged into a single atom.

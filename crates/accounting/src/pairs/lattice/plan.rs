@@ -3,12 +3,13 @@
 
 use super::step::{Cumulant, Step};
 
-/// log of the tilted mass that may lie beyond each end of the window.
-const LOG_OUTSIDE: f64 = -46.0;
-
 /// Tilt, window of total losses and the exponents that show it is wide enough.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Plan {
+    /// The steps, cut to the x that matter under the tilt.
+    pub steps: Vec<Step>,
+    /// log of the tilted mass that may lie beyond each end of the window.
+    pub outside: f64,
     pub tilt: f64,
     pub low: f64,
     pub high: f64,
@@ -28,7 +29,7 @@ pub(super) fn total(steps: &[Step], c: f64) -> Cumulant {
     })
 }
 
-const LOG_TILTS: (f64, f64) = (-16.0, 8.0);
+const LOG_TILTS: (f64, f64) = (-16.0, 11.0);
 
 fn bisect(mut low: f64, mut high: f64, rounds: usize, mut too_low: impl FnMut(f64) -> bool) -> f64 {
     for _ in 0..rounds {
@@ -38,58 +39,93 @@ fn bisect(mut low: f64, mut high: f64, rounds: usize, mut too_low: impl FnMut(f6
     0.5 * (low + high)
 }
 
-/// The saddle c of K(c) - c epsilon - log c - log(1 + c).
-pub(super) fn tilt_for_epsilon(steps: &[Step], epsilon: f64) -> f64 {
-    bisect(LOG_TILTS.0, LOG_TILTS.1, 30, |log_c| {
+/// Saddle-point estimate of log delta at the epsilon whose saddle is c, and that epsilon.
+fn estimate(steps: &[Step], c: f64) -> (f64, f64) {
+    let k = total(steps, c);
+    let epsilon = k.slope - 1.0 / c - 1.0 / (1.0 + c);
+    let curvature = k.curvature + 1.0 / (c * c) + 1.0 / ((1.0 + c) * (1.0 + c));
+    let scale = 0.5 * (std::f64::consts::TAU * curvature).ln();
+    (epsilon, k.value - c * epsilon - c.ln() - c.ln_1p() - scale)
+}
+
+/// The saddle c of K(c) - c epsilon - log c - log(1 + c), and an estimate of log delta there.
+pub(super) fn tilt_for_epsilon(steps: &[Step], epsilon: f64) -> (f64, f64) {
+    let c = bisect(LOG_TILTS.0, LOG_TILTS.1, 30, |log_c| {
         let c = log_c.exp();
         total(steps, c).slope - epsilon - 1.0 / c - 1.0 / (1.0 + c) < 0.0
     })
-    .exp()
+    .exp();
+    (c, estimate(steps, c).1)
 }
 
 /// Tilt and epsilon at which the saddle-point estimate of delta meets a target.
 pub(super) fn tilt_for_delta(steps: &[Step], delta: f64) -> (f64, f64) {
-    let at = |c: f64| {
-        let k = total(steps, c);
-        let epsilon = k.slope - 1.0 / c - 1.0 / (1.0 + c);
-        let curvature = k.curvature + 1.0 / (c * c) + 1.0 / ((1.0 + c) * (1.0 + c));
-        let log_delta = k.value
-            - c * epsilon
-            - c.ln()
-            - c.ln_1p()
-            - 0.5 * (std::f64::consts::TAU * curvature).ln();
-        (epsilon, log_delta)
-    };
-    let log_c = bisect(LOG_TILTS.0, LOG_TILTS.1, 34, |log_c| at(log_c.exp()).1 > delta.ln());
-    (log_c.exp(), at(log_c.exp()).0)
+    let too_low = |log_c: f64| estimate(steps, log_c.exp()).1 > delta.ln();
+    let c = bisect(LOG_TILTS.0, LOG_TILTS.1, 34, too_low).exp();
+    (c, estimate(steps, c).0)
 }
 
-/// Tilt at which the saddle-point estimate of Q(Y > epsilon) meets a test's size.
-pub(super) fn tilt_for_size(steps: &[Step], size: f64) -> f64 {
-    bisect(LOG_TILTS.0, LOG_TILTS.1, 30, |log_c| {
-        let c = log_c.exp();
+/// Tilt and epsilon at which the saddle-point estimate of Q(Y > epsilon) meets a test's size.
+pub(super) fn tilt_for_size(steps: &[Step], size: f64) -> (f64, f64) {
+    let at = |c: f64| {
         let k = total(steps, c);
         let epsilon = k.slope - 1.0 / (1.0 + c);
         let curvature = k.curvature + 1.0 / ((1.0 + c) * (1.0 + c));
         let scale = 0.5 * (std::f64::consts::TAU * curvature).ln();
-        k.value - (1.0 + c) * epsilon - c.ln_1p() - scale > size.ln()
-    })
-    .exp()
+        (epsilon, k.value - (1.0 + c) * epsilon - c.ln_1p() - scale)
+    };
+    let too_low = |log_c: f64| at(log_c.exp()).1 > size.ln();
+    let c = bisect(LOG_TILTS.0, LOG_TILTS.1, 30, too_low).exp();
+    (c, at(c).0)
+}
+
+/// How much of delta a stray mass may be, as a logarithm.
+const LOG_SLACK: f64 = -21.0;
+
+/// The best plan for an answer of about exp(log_delta) at epsilon, given the saddle.
+///
+/// The saddle is the best tilt for round-off, but where it sits at the edge of a hump of large
+/// jumps the window becomes very wide; a smaller tilt loses digits and gains a finer lattice.
+pub(super) fn best(
+    steps: &[Step],
+    saddle: f64,
+    epsilon: f64,
+    log_delta: f64,
+    points: usize,
+) -> Plan {
+    let repeats: f64 = steps.iter().map(|step| step.repeats as f64).sum();
+    let mut best: Option<(f64, Plan)> = None;
+    for fraction in [1.0, 0.85, 0.7, 0.5, 0.3, 0.1] {
+        let tilt = saddle * fraction;
+        let whole = total(steps, tilt);
+        let cost = (whole.value - tilt * epsilon - log_delta).max(0.0);
+        let outside = LOG_SLACK - cost;
+        let cut: Vec<Step> =
+            steps.iter().map(|step| step.truncated(tilt, outside - repeats.ln())).collect();
+        let plan = window(&cut, tilt, outside);
+        let deviation = total(&cut, tilt).curvature.sqrt();
+        let spacing = (plan.high - plan.low) / points as f64 / deviation;
+        let error = 0.2 * repeats.min(1024.0) * spacing * spacing + repeats * 3e-14 * cost.exp();
+        if error.is_finite() && best.as_ref().is_none_or(|(least, _)| error < 0.7 * least) {
+            best = Some((error, plan));
+        }
+    }
+    best.map_or_else(|| window(steps, saddle, LOG_SLACK), |(_, plan)| plan)
 }
 
 /// The window for a tilt: both ends by Chernoff's bound under the tilted law.
-pub(super) fn window(steps: &[Step], tilt: f64) -> Plan {
+pub(super) fn window(steps: &[Step], tilt: f64, outside: f64) -> Plan {
     let here = total(steps, tilt);
     let deviation = here.curvature.sqrt().max(1e-300);
     let end = |sign: f64| {
         let bound = |log_rate: f64| {
             let rate = log_rate.exp();
             let moved = total(steps, tilt + sign * rate).value - here.value;
-            (moved - LOG_OUTSIDE) / rate
+            (moved - outside) / rate
         };
         // The bound is quasi-convex in the rate; golden section around the normal law's optimum.
-        let centre = (9.6 / deviation).ln();
-        let (mut a, mut b) = (centre - 7.0, (centre + 2.0).min(9.0));
+        let centre = ((-2.0 * outside).sqrt() / deviation).ln();
+        let (mut a, mut b) = (centre - 7.0, (centre + 2.0).min(12.0));
         if a > b - 1.0 {
             a = b - 6.0;
         }
@@ -111,5 +147,5 @@ pub(super) fn window(steps: &[Step], tilt: f64) -> Plan {
         (sign * best, at.exp())
     };
     let ((high, high_rate), (low, low_rate)) = (end(1.0), end(-1.0));
-    Plan { tilt, low, high, low_rate, high_rate }
+    Plan { steps: steps.to_vec(), outside, tilt, low, high, low_rate, high_rate }
 }

@@ -35,6 +35,15 @@ pub(super) struct Cumulant {
     pub curvature: f64,
 }
 
+/// A stretch of x and what lies outside it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kept {
+    pub low: f64,
+    pub high: f64,
+    pub log_left: f64,
+    pub log_right: f64,
+}
+
 /// The pair of one step, and how often it is repeated.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
@@ -43,6 +52,9 @@ pub(super) struct Step {
     first: Vec<Component>,
     second: Vec<Component>,
     weight_error: f64,
+    /// The x that are kept, and logarithms of bounds on the tilted mass E[e^{c l}] left and right
+    /// of them, once a tilt has been chosen.
+    pub kept: Option<Kept>,
     /// Limit of the loss for x to minus infinity, where it is finite.
     pub infimum: Option<f64>,
     /// Limit of the loss for x to plus infinity, where it is finite.
@@ -85,6 +97,7 @@ impl Step {
             first,
             second,
             weight_error: 8.0 * UNIT * (f64::from(group) + 1.0),
+            kept: None,
             infimum: limit(OneWay::Remove),
             supremum: limit(OneWay::Add),
         }
@@ -235,22 +248,37 @@ impl Step {
         let pull = c * self.steepest() * self.sigma * self.sigma;
         let low = self.smallest_mean() - 11.0 * self.sigma + pull.min(0.0);
         let high = self.largest_mean() + 11.0 * self.sigma + pull.max(0.0);
-        let count = ((high - low) / (0.25 * self.sigma)).ceil().clamp(40.0, 200_000.0);
-        let width = (high - low) / count;
-        let (mut top, mut sums) = (f64::NEG_INFINITY, [0.0_f64; 3]);
-        for i in 0..=count as usize {
-            let x = low + width * i as f64;
+        let (low, high) =
+            self.kept.map_or((low, high), |kept| (low.max(kept.low), high.min(kept.high)));
+        // A coarse scan finds the stretches that matter: between points 2 s apart the logarithm
+        // rises at most 1/2 above its chord.
+        const FINE: usize = 8;
+        let stretches = ((high - low) / (2.0 * self.sigma)).ceil().clamp(4.0, 40_000.0);
+        let stretch = (high - low) / stretches;
+        let log_at = |x: f64| {
             let loss = self.loss(x).value;
-            let log = self.log_density(x).value + c * loss;
-            if log > top {
-                let shrink = (top - log).exp();
-                sums.iter_mut().for_each(|s| *s *= shrink);
-                top = log;
-            }
+            (self.log_density(x).value + c * loss, loss)
+        };
+        let coarse: Vec<(f64, f64)> =
+            (0..=stretches as usize).map(|i| log_at(low + stretch * i as f64)).collect();
+        let top = coarse.iter().map(|(log, _)| *log).fold(f64::NEG_INFINITY, f64::max);
+        let width = stretch / FINE as f64;
+        let mut sums = [0.0_f64; 3];
+        let mut add = |log: f64, loss: f64| {
             let weight = (log - top).exp();
             sums[0] += weight;
             sums[1] += weight * loss;
             sums[2] += weight * loss * loss;
+        };
+        for (i, (log, loss)) in coarse.iter().enumerate() {
+            add(*log, *loss);
+            let next = coarse.get(i + 1).map_or(f64::NEG_INFINITY, |(log, _)| *log);
+            if log.max(next) > top - 50.0 && i + 1 < coarse.len() {
+                for k in 1..FINE {
+                    let (log, loss) = log_at(low + stretch * i as f64 + width * k as f64);
+                    add(log, loss);
+                }
+            }
         }
         let slope = sums[1] / sums[0];
         let curvature = (sums[2] / sums[0] - slope * slope).max(0.0);
@@ -265,30 +293,56 @@ impl Step {
     pub(super) fn log_tail(&self, c: f64, edge: f64, right: bool) -> f64 {
         let loss = self.loss(edge);
         let growing = (c > 0.0) == right;
-        let rate = if growing { c.abs() * self.steepest() } else { 0.0 };
-        let mut total = f64::NEG_INFINITY;
-        for component in &self.first {
-            let away = if right { edge - component.mean } else { component.mean - edge };
-            let shift = rate * self.sigma * self.sigma;
-            let z = (away - shift) / self.sigma;
-            let tail = if z > 0.0 { -0.5 * z * z - std::f64::consts::LN_2 } else { 0.0 };
-            let log = component.weight.ln() - rate * away + 0.5 * rate * shift + tail;
-            let (large, small) = (f64::max(total, log), f64::min(total, log));
-            total = if large == f64::NEG_INFINITY {
-                large
-            } else {
-                large + (small - large).exp().ln_1p()
-            };
+        let steep = c.abs() * self.steepest();
+        let gaussian = |rate: f64| {
+            let mut total = f64::NEG_INFINITY;
+            for component in &self.first {
+                let away = if right { edge - component.mean } else { component.mean - edge };
+                let shift = rate * self.sigma * self.sigma;
+                let z = (away - shift) / self.sigma;
+                let tail = if z > 0.0 { -0.5 * z * z - std::f64::consts::LN_2 } else { 0.0 };
+                let log = component.weight.ln() - rate * away + 0.5 * rate * shift + tail;
+                let (large, small) = (f64::max(total, log), f64::min(total, log));
+                total = large;
+                if large > f64::NEG_INFINITY {
+                    total += (small - large).exp().ln_1p();
+                }
+            }
+            total + 1e-9 * (1.0 + total.abs())
+        };
+        let at_edge = c * loss.value + c.abs() * loss.error;
+        if !growing {
+            return gaussian(0.0) + at_edge;
         }
-        total + c * loss.value + c.abs() * loss.error + 1e-9 * (1.0 + total.abs())
+        let by_slope = gaussian(steep) + at_edge;
+        // A bounded loss is never above its limit.
+        let limit = if right { self.supremum } else { self.infimum };
+        limit.map_or(by_slope, |limit| by_slope.min(gaussian(0.0) + c * limit + 1e-12))
     }
 
-    /// Edges beyond which the tilted mass is below exp(log_small) of the whole.
-    pub(super) fn edges(&self, c: f64, log_small: f64) -> (f64, f64) {
+    /// log of a bound on P(from < x < to), both on the right of the bulk or not.
+    fn log_mass(&self, from: f64, to: f64) -> f64 {
+        let mut total = 0.0;
+        for component in &self.first {
+            let nearest = component.mean.clamp(from, to);
+            let z = (nearest - component.mean) / self.sigma;
+            total += component.weight * (-0.5 * z * z).exp();
+        }
+        (total * (to - from) / self.sigma * 0.4).ln() + 1e-9
+    }
+
+    /// The step with only those x kept beyond which the tilted mass is below exp(log_small) of
+    /// the whole.
+    ///
+    /// On the right the tilted law can have a second hump of large jumps, which the steepest slope
+    /// alone bounds badly; so the bound is added up in short pieces, from far out inwards, each
+    /// with the largest loss and the largest density in it.
+    pub(super) fn truncated(&self, c: f64, log_small: f64) -> Self {
         let whole = self.cumulant(c).value;
-        let find = |right: bool| {
+        let limit = log_small + whole;
+        let find = |right: bool, limit: f64| {
             let sign = if right { 1.0 } else { -1.0 };
-            let far_enough = |x: f64| self.log_tail(c, x, right) - whole <= log_small;
+            let far_enough = |x: f64| self.log_tail(c, x, right) <= limit;
             let mut x = if right { self.largest_mean() } else { self.smallest_mean() };
             let mut stride = self.sigma;
             while !far_enough(x) && stride < 1e12 {
@@ -302,7 +356,23 @@ impl Step {
             }
             x
         };
-        (find(false), find(true))
+        let low = find(false, limit - 1.0);
+        let far = find(true, limit - 2.0);
+        let floor = low.max(self.smallest_mean());
+        let piece = (0.1 * self.sigma).max((far - floor) / 4000.0);
+        let (mut high, mut log_right) = (far, self.log_tail(c, far, true));
+        while high - piece > floor {
+            let loss = self.loss(high);
+            let log = self.log_mass(high - piece, high) + c * (loss.value + loss.error);
+            let (large, small) = (log_right.max(log), log_right.min(log));
+            let sum = large + (small - large).exp().ln_1p() + 1e-12;
+            if !(sum <= limit - 1.0) {
+                break;
+            }
+            (high, log_right) = (high - piece, sum);
+        }
+        let kept = Kept { low, high, log_left: self.log_tail(c, low, false), log_right };
+        Self { kept: Some(kept), ..self.clone() }
     }
 }
 
