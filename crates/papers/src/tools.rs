@@ -2,7 +2,7 @@
 
 use crate::PaperError;
 use accounting::pairs::{BinomialGaussian, Composed};
-use accounting::{Pair, Solution, Target, Unknown, calibrate, directions};
+use accounting::{AccountingError, OneWay, Pair, Solution, Target, Unknown, calibrate, directions};
 use audit::{Family, Scores, ThresholdRule, family_points};
 use games::DpSgd;
 use vocabulary::{Direction, LensName, Run};
@@ -37,7 +37,7 @@ pub(crate) fn noise_for(
     let found = calibrate(&run, Unknown::NoiseMultiplier, &target, LensName::Composition, &[])?;
     match found.solution {
         Solution::NoiseMultiplier(sigma) => Ok(sigma),
-        other => Err(accounting::AccountingError::NotCertified(format!(
+        other => Err(AccountingError::NotCertified(format!(
             "calibration answered {other:?} instead of a noise multiplier"
         ))
         .into()),
@@ -68,9 +68,22 @@ pub(crate) fn miss_rate(scores: &Scores, false_positive_rate: f64) -> f64 {
     errors.false_negatives as f64 / errors.members as f64
 }
 
+/// The exact miss rate of an order; not a number (a gap in a figure, null in a table) where the
+/// accounting cannot certify one.
+pub(crate) fn exact_miss_rate(
+    pair: &dyn Pair,
+    false_positive_rate: f64,
+) -> Result<f64, PaperError> {
+    match pair.fnr(false_positive_rate, OneWay::Remove) {
+        Ok(found) => Ok(found.value),
+        Err(AccountingError::NotCertified(_) | AccountingError::OutsideDomain(_)) => Ok(f64::NAN),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// False alarm rates at which curves are drawn.
 pub(crate) fn rates(from: f64) -> Vec<f64> {
-    let points = 60;
+    let points = 24;
     (0..=points)
         .map(|i| {
             let share = f64::from(i) / f64::from(points);

@@ -1,9 +1,8 @@
 //! Figure 1: the trade-off curve of the encoding loss.
 
 use super::PAPER;
-use crate::tools::{composition, last_iterate, miss_rate, rates};
+use crate::tools::{composition, exact_miss_rate, last_iterate, miss_rate, rates};
 use crate::{Context, Entry, PaperError, Reproduction, Table};
-use accounting::{OneWay, Pair};
 use games::{DpSgd, Encoding, Game, Observe};
 use serde_json::json;
 use vocabulary::figure::{Axis, Figure, Series, Stroke};
@@ -61,11 +60,8 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
         let printed = play("printed", AS_PRINTED)?;
         let mut curves = vec![Vec::new(); 3];
         for fpr in rates(5e-3) {
-            let row = [
-                all.fnr(fpr, OneWay::Remove)?.value,
-                last.fnr(fpr, OneWay::Remove)?.value,
-                miss_rate(&ruled, fpr),
-            ];
+            let row =
+                [exact_miss_rate(&all, fpr)?, exact_miss_rate(&last, fpr)?, miss_rate(&ruled, fpr)];
             for (curve, value) in curves.iter_mut().zip(row) {
                 curve.push((fpr, value));
             }
@@ -83,7 +79,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
         words.push(format!(
             "sigma {sigma}, q {q}, T {steps} at FPR .05: {:.3} with the constants of the rules (spacing {}, resolution {}, {:e} records), {:.3} with the printed ones, {:.3} for all iterates, {:.3} for linear losses",
             miss_rate(&ruled, 0.05), encoding.spacing, encoding.resolution, encoding.dataset_size as f64,
-            miss_rate(&printed, 0.05), all.fnr(0.05, OneWay::Remove)?.value, last.fnr(0.05, OneWay::Remove)?.value
+            miss_rate(&printed, 0.05), exact_miss_rate(&all, 0.05)?, exact_miss_rate(&last, 0.05)?
         ));
         let mut curves = curves.into_iter();
         let mut next = || curves.next().unwrap_or_default();
