@@ -116,7 +116,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
         .y(Axis::probit("false negative rate").domain(1e-3, 0.999))
         .with(Series::line("all iterates (composition)", next()).stroke(Stroke::Solid))
         .with(Series::line("heuristic", next()).stroke(Stroke::Dashed))
-        .with(Series::step("analog repeaters, played", next()).stroke(Stroke::LongDash))
+        .with(Series::line("analog repeaters, played", next()).stroke(Stroke::LongDash))
         .with(Series::line("one bit a step, exact", next()).stroke(Stroke::Dotted));
         figures.push((name, figure));
     }

@@ -4,7 +4,9 @@ mod figure_1;
 mod figure_3;
 mod figure_5;
 mod figure_6;
+mod section_4_1;
 mod section_4_2;
+mod section_4_3;
 mod table_2;
 
 use crate::Entry;
@@ -15,8 +17,10 @@ pub(crate) const PAPER: &str =
 pub(crate) const ENTRIES: &[Entry] = &[
     figure_1::ENTRY,
     figure_3::ENTRY,
+    section_4_1::ENTRY,
     section_4_2::ENTRY,
     figure_5::ENTRY,
+    section_4_3::ENTRY,
     figure_6::ENTRY,
     table_2::ENTRY,
 ];

@@ -92,7 +92,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
         .y(Axis::probit("false negative rate").domain(5e-3, 0.999))
         .with(Series::line("all iterates (composition)", next()).stroke(Stroke::Solid))
         .with(Series::line("last iterate, linear losses", next()).stroke(Stroke::Dashed))
-        .with(Series::step("last iterate, encoding loss, played", next()).stroke(Stroke::LongDash));
+        .with(Series::line("last iterate, encoding loss, played", next()).stroke(Stroke::LongDash));
         figures.push((name, figure));
     }
     Ok(Reproduction {
