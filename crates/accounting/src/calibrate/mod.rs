@@ -254,10 +254,14 @@ impl Search<'_> {
             largest_safe_count(|steps| self.measure(Phase { steps, ..phase }), most, guess)?;
         if self.lens.name == LensName::LastIterate && self.run.sampling() != Sampling::Full {
             // Not monotone in the number of steps: look further out for counts that meet the
-            // target again, and say so.
+            // target again, and say so. For many steps the sum is normal with
+            // mu = q sqrt(T) / sqrt(sigma^2 + q(1-q)); three times what is allowed ends it.
+            let noise = phase.noise_multiplier.hypot(0.5);
+            let limit = (3.0 * self.allowed * noise / phase.sample_rate).powi(2);
+            let farthest = limit.clamp(1.0, most as f64) as u64;
             let mut probe = steps.max(1);
-            while probe < most {
-                probe = (probe.saturating_mul(3)).min(most);
+            while probe < farthest {
+                probe = (probe.saturating_mul(3)).min(farthest);
                 if self.measure(Phase { steps: probe, ..phase })?.met {
                     steps = largest_safe_count(
                         |steps| self.measure(Phase { steps, ..phase }),
