@@ -18,7 +18,11 @@ fn main() {
             Ok(count) => answered += count,
             Err(_) => broken += 1,
         }
-        times.push((start.elapsed().as_secs_f64(), case));
+        let seconds = start.elapsed().as_secs_f64();
+        if seconds > 1.0 {
+            println!("case {case}: {}", fuzzing::numerics_times(&input));
+        }
+        times.push((seconds, case));
     }
     times.sort_by(|one, other| other.0.total_cmp(&one.0));
     println!("{cases} cases, {answered} answers, {broken} broken");

@@ -8,4 +8,4 @@ mod numerics;
 
 pub use bytes::{Bytes, Pseudorandom};
 pub use description::{run_description, some_description};
-pub use numerics::numerics;
+pub use numerics::{numerics, numerics_times};

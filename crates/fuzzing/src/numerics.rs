@@ -6,25 +6,67 @@
 //! formed here, which `SLACK` covers).
 
 use crate::Bytes;
-use accounting::pairs::Composed;
+use accounting::pairs::{BinomialGaussian, Composed};
 use accounting::{AccountingError, OneWay, Pair};
+use std::time::Instant;
 use vocabulary::{Adjacency, Interval, Run, Sampling};
 
 /// Rounding of the few operations done in this file, relative to 1.
 const SLACK: f64 = 1e-14;
 
+/// One question about one run.
+struct Case {
+    run: Run,
+    delta: f64,
+    epsilon: f64,
+    false_positive_rate: f64,
+}
+
+impl Case {
+    /// `None` where the bytes describe no run.
+    fn read(data: &[u8]) -> Option<Self> {
+        let mut bytes = Bytes::new(data);
+        Some(Self {
+            run: run(&mut bytes)?,
+            delta: bytes.parameter(1e-100, 0.5),
+            epsilon: signed(&mut bytes, 1e-6, 1e3),
+            false_positive_rate: bytes.parameter(1e-12, 1.0),
+        })
+    }
+}
+
 /// The body of the `numerics` target. Returns how many quantities were answered.
 pub fn numerics(data: &[u8]) -> usize {
-    let mut bytes = Bytes::new(data);
-    let Some(run) = run(&mut bytes) else { return 0 };
-    let delta = bytes.parameter(1e-100, 0.5);
-    let epsilon = signed(&mut bytes, 1e-6, 1e3);
-    let false_positive_rate = bytes.parameter(1e-12, 1.0);
-    let mut answered = 0;
-    if let Ok(pair) = Composed::for_run(&run) {
-        answered += laws(&pair, &run, delta, epsilon, false_positive_rate);
+    let Some(case) = Case::read(data) else { return 0 };
+    let pairs: [Option<Box<dyn Pair>>; 2] = [
+        Composed::for_run(&case.run).ok().map(|pair| Box::new(pair) as Box<dyn Pair>),
+        BinomialGaussian::for_run(&case.run).ok().map(|pair| Box::new(pair) as Box<dyn Pair>),
+    ];
+    pairs.iter().flatten().map(|pair| laws(pair.as_ref(), &case)).sum()
+}
+
+/// How long each quantity of a case takes, in words.
+pub fn numerics_times(data: &[u8]) -> String {
+    let Some(case) = Case::read(data) else { return "no run".to_owned() };
+    let Ok(pair) = Composed::for_run(&case.run) else { return "refused".to_owned() };
+    let timed = |call: &dyn Fn() -> Result<Interval, AccountingError>| {
+        let start = Instant::now();
+        let answer = call();
+        format!("{:.3} s {answer:?}", start.elapsed().as_secs_f64())
+    };
+    let mut text = format!("{:?}", case.run);
+    for way in [OneWay::Remove, OneWay::Add] {
+        text += &format!(
+            "\n  {way:?} delta({:e}): {}\n  epsilon({:e}): {}\n  tpr({:e}): {}",
+            case.epsilon,
+            timed(&|| pair.delta(case.epsilon, way)),
+            case.delta,
+            timed(&|| pair.epsilon(case.delta, way)),
+            case.false_positive_rate,
+            timed(&|| pair.tpr(case.false_positive_rate, way)),
+        );
     }
-    answered
+    text
 }
 
 fn run(bytes: &mut Bytes) -> Option<Run> {
@@ -53,12 +95,13 @@ fn signed(bytes: &mut Bytes, low: f64, high: f64) -> f64 {
 }
 
 /// Holds the laws for one pair in both directions; returns how many quantities were answered.
-fn laws(pair: &dyn Pair, run: &Run, delta: f64, epsilon: f64, fpr: f64) -> usize {
+fn laws(pair: &dyn Pair, case: &Case) -> usize {
+    let Case { run, delta, epsilon, false_positive_rate: fpr } = case;
     [OneWay::Remove, OneWay::Add]
         .into_iter()
         .map(|way| {
             let at = format!("{way:?}, {run:?}, delta {delta:e}, epsilon {epsilon:e}, fpr {fpr:e}");
-            one_way(pair, way, delta, epsilon, fpr, &at)
+            one_way(pair, way, *delta, *epsilon, *fpr, &at)
         })
         .sum()
 }

@@ -1,18 +1,23 @@
 //! A short deterministic fuzz of every target, in every test run.
 
 use fuzzing::Pseudorandom;
+use std::time::{Duration, Instant};
 
 const CASES: u64 = 3000;
 
+/// The cheapest cases take microseconds and the hardest seconds, so the test ends with its time
+/// or its cases, whichever comes first; the order of the cases is always the same.
 #[test]
 fn numerics_hold_their_laws_on_random_runs() {
     let mut words = Pseudorandom::new(1);
-    let mut answered = 0;
-    for _ in 0..CASES {
+    let start = Instant::now();
+    let (mut answered, mut cases) = (0, 0);
+    while cases < CASES && start.elapsed() < Duration::from_secs(40) {
         answered += fuzzing::numerics(&words.bytes(96));
+        cases += 1;
     }
-    // Half of the cases lie in the domain; a solver that refuses everything must not pass.
-    assert!(answered as u64 > CASES, "only {answered} answers in {CASES} cases");
+    // Most cases lie in the domain; a solver that refuses everything must not pass.
+    assert!(cases >= 10 && answered as u64 > 4 * cases, "{answered} answers in {cases} cases");
 }
 
 #[test]
