@@ -9,6 +9,7 @@ mod compare;
 mod completions;
 mod curve;
 mod plan;
+mod report;
 mod reproduce;
 mod schema;
 mod status;
@@ -64,6 +65,8 @@ pub enum Command {
     Plan(plan::PlanArgs),
     /// Play a game and write its scores
     Attack(attack::AttackArgs),
+    /// One self-contained page; without arguments the built-in example, from training to verdict
+    Report(report::ReportArgs),
     /// An experiment folder: done, missing, failed, time left
     Status(status::StatusArgs),
     /// A figure or table of the papers, with its data
@@ -89,6 +92,7 @@ impl Command {
             Self::Audit(args) => audit::run(args, console),
             Self::Plan(args) => plan::run(args, console),
             Self::Attack(args) => attack::run(args, console),
+            Self::Report(args) => report::run(args, console),
             Self::Status(args) => status::run(args, console),
             Self::Reproduce(args) => reproduce::run(args, console),
             Self::Completions(args) => completions::run(args, console),

@@ -1,0 +1,340 @@
+//! `report`: one self-contained page; without arguments the built-in example.
+
+use super::attack::{WorkArgs, carry_out, exit_code};
+use crate::args::{RunArgs, load_file, real};
+use crate::console::Console;
+use crate::exit;
+use crate::failure::Failure;
+use crate::print::plain;
+use crate::reporting::{Subject, assemble, example};
+use audit::{Design, Scores, Table};
+use clap::{Args, ValueEnum};
+use experiments::{Experiment, Outcome};
+use report::{Input, Origin, Provenance, Report, Seed, Status};
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+use vocabulary::{Resolved, RunDescription};
+
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  dosimeter report
+  dosimeter report run.toml --delta 1e-6 --out report.html
+  dosimeter report run.toml scores.csv --delta 1e-5
+  dosimeter report ledger.json --delta 1e-5 --public --format md --out card.md
+  dosimeter report --noise-multiplier 1 --sample-rate 0.01 --steps 1000 --delta 1e-5
+
+Without a run and without scores it plays the built-in example, audits it and reports.
+")]
+pub struct ReportArgs {
+    /// Runs (TOML), ledgers (JSON; several are composed in order) and scores (CSV, JSONL, Parquet)
+    #[arg(value_name = "RUN.toml|LEDGER.json|SCORES.csv")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    run: RunArgs,
+    /// The delta of every epsilon; well below 1/n [default of the example: 1e-5]
+    #[arg(long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true)]
+    delta: Option<f64>,
+    /// Confidence of what is measured
+    #[arg(long, value_name = "C", value_parser = real, allow_hyphen_values = true, default_value = "0.95")]
+    confidence: f64,
+    /// How the scores came about: `runs` or `one-run` [default: what the file says, else runs]
+    #[arg(long, value_name = "DESIGN")]
+    design: Option<Design>,
+    /// Leave out what is computed from records without privacy
+    #[arg(long)]
+    public: bool,
+    /// A page, or Markdown for a model card
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
+    format: ReportFormat,
+    /// Where it goes; `-` is stdout [default: dosimeter-report.html, or .md]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum ReportFormat {
+    #[default]
+    Html,
+    Md,
+}
+
+/// Where the example keeps its work.
+const WORK: &str = ".dosimeter";
+
+pub(super) fn run(args: &ReportArgs, console: &mut Console) -> Result<u8, Failure> {
+    let out = args.out.clone().unwrap_or_else(|| match args.format {
+        ReportFormat::Html => "dosimeter-report.html".into(),
+        ReportFormat::Md => "dosimeter-report.md".into(),
+    });
+    let subject = if args.files.is_empty() && args.run.is_empty() {
+        match built_in(args, console)? {
+            Ok(subject) => subject,
+            Err(code) => return Ok(code),
+        }
+    } else {
+        given(args, &out)?
+    };
+    let report = assemble(subject)?;
+    let text = match args.format {
+        ReportFormat::Html => report::html(&report),
+        ReportFormat::Md => report::markdown(&report),
+    };
+    if out.as_os_str() == "-" {
+        console.answer(&text)?;
+    } else {
+        write(&out, &text)?;
+        console.answer(&ending(&report, &out))?;
+    }
+    Ok(match report.verdict.status {
+        Status::Contradiction => exit::CHECK_FAILED,
+        _ => exit::ANSWERED,
+    })
+}
+
+/// The verdict in words and the path, last.
+fn ending(report: &Report, out: &Path) -> String {
+    let verdict = &report.verdict;
+    format!(
+        "{}. {}.\n{}\nreport: {}\n",
+        verdict.status.badge(),
+        verdict.headline,
+        crate::print::wrap(&verdict.reason, "", 0, 96),
+        out.display()
+    )
+}
+
+/// Plays the example (or finds it played) and takes its scores; an exit code where it is not
+/// finished.
+fn built_in(args: &ReportArgs, console: &mut Console) -> Result<Result<Subject, u8>, Failure> {
+    let attack = example::attack().map_err(|error| Failure::bad_input(error.to_string()))?;
+    // The folder carries the plan's name, so that another version's example is not in the way.
+    let folder = Path::new(WORK).join(format!("example-{}", &attack.plan().digest()[..12]));
+    std::fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
+    let path = folder.join("scores.csv");
+    console.note(&format!(
+        "playing the built-in example: {} trainings with a canary and as many without",
+        example::TRIALS
+    ));
+    let work = WorkArgs { out: None, threads: None, shard: None, force: false };
+    let outcome = carry_out(&attack, &path, &work, console)?;
+    if !matches!(outcome, Outcome::Complete { .. }) {
+        console.hint("run the same command again to resume");
+        return Ok(Err(exit_code(&outcome)));
+    }
+    let mut table = Table::default();
+    table.add_file(&path)?;
+    let scores = scores(table, args.design)?;
+    let provenance = Provenance {
+        commands: vec![command(args)],
+        inputs: vec![Input {
+            name: "scores.csv".into(),
+            role: "scores".into(),
+            sha256: sha256(&path)?,
+        }],
+        seeds: vec![Seed { purpose: "the simulated game".into(), seed: example::SEED }],
+        notes: vec![
+            format!("The scores are those of: {}", example::attack_command()),
+            "The game is simulated: a constant canary gradient against zeros, scored by the final \
+             model alone. It is the world in which the last-iterate heuristic is exact."
+                .into(),
+        ],
+    };
+    Ok(Ok(subject(
+        args,
+        Some(example::run()?),
+        Some(scores),
+        args.delta.unwrap_or(example::DELTA),
+        provenance,
+    )))
+}
+
+/// What files and flags describe.
+fn given(args: &ReportArgs, out: &Path) -> Result<Subject, Failure> {
+    let mut inputs = Vec::new();
+    let (mut runs, mut table) = (Vec::new(), None::<Table>);
+    let mut ledgers = 0;
+    for path in &args.files {
+        if same_file(path, out) {
+            return Err(Failure::bad_input(format!(
+                "{} is an input and would be overwritten; choose another --out",
+                path.display()
+            )));
+        }
+        let role = role(path)?;
+        match role {
+            "scores" => table.get_or_insert_default().add_file(path)?,
+            _ => runs.push(path.clone()),
+        }
+        ledgers += usize::from(role == "ledger");
+        if role != "scores" || !args.public {
+            let name = path.display().to_string();
+            inputs.push(Input { name, role: role.into(), sha256: sha256(path)? });
+        }
+    }
+    let described = !runs.is_empty() || !args.run.is_empty();
+    let run = if described { Some(resolve(args, &runs, ledgers)?) } else { None };
+    let scores = table.map(|table| scores(table, args.design)).transpose()?;
+    if args.public && run.is_none() {
+        return Err(Failure::bad_input(
+            "a public report leaves out what is computed from scores, so nothing would be left",
+        )
+        .hint("describe the run as well: RUN.toml, LEDGER.json, or flags"));
+    }
+    let Some(delta) = args.delta else {
+        return Err(Failure::bad_input("a report needs a delta")
+            .hint("give --delta, well below one over the number of records, e.g. 1e-6"));
+    };
+    let provenance = Provenance { commands: vec![command(args)], inputs, ..Provenance::default() };
+    Ok(subject(args, run, scores, delta, provenance))
+}
+
+fn subject(
+    args: &ReportArgs,
+    run: Option<(Resolved, Origin)>,
+    scores: Option<(Scores, Design)>,
+    delta: f64,
+    mut provenance: Provenance,
+) -> Subject {
+    if args.public {
+        provenance.inputs.retain(|input| input.role != "scores");
+        provenance.seeds.clear();
+        provenance.notes.clear();
+    }
+    Subject { run, scores, delta, confidence: args.confidence, public: args.public, provenance }
+}
+
+fn scores(table: Table, asked: Option<Design>) -> Result<(Scores, Design), Failure> {
+    if let (Some(asked), Some(stated)) = (asked, table.design)
+        && asked != stated
+    {
+        return Err(Failure::bad_input(format!(
+            "--design {asked} was asked for, but the scores say `design: {stated}`"
+        ))
+        .hint("leave --design out, or correct the file if it is wrong"));
+    }
+    let design = asked.or(table.design).unwrap_or(Design::Runs);
+    Ok((table.into_scores()?, design))
+}
+
+/// The run and who says what about it.
+fn resolve(
+    args: &ReportArgs,
+    files: &[PathBuf],
+    ledgers: usize,
+) -> Result<(Resolved, Origin), Failure> {
+    let loaded = args.run.load_all(files)?;
+    let mut written: Vec<RunDescription> = vec![args.run.description()];
+    for path in files {
+        written.push(load_file(path)?.run);
+    }
+    let stated = |told: fn(&RunDescription) -> bool| written.iter().any(told);
+    let origin = Origin {
+        ledger: ledgers > 0 && ledgers == files.len() && args.run.is_empty(),
+        sampling_stated: stated(|run| run.sampling.is_some()),
+        clip_stated: stated(|run| run.clip_norm.is_some()),
+        adjacency_stated: stated(|run| run.adjacency.is_some()),
+    };
+    Ok((loaded.resolved, origin))
+}
+
+/// What a file is, by its name; a JSON file by its schema.
+fn role(path: &Path) -> Result<&'static str, Failure> {
+    let extension = path.extension().and_then(|text| text.to_str()).unwrap_or_default();
+    match extension.to_ascii_lowercase().as_str() {
+        "toml" => Ok("run"),
+        "csv" | "jsonl" | "ndjson" | "parquet" => Ok("scores"),
+        "json" => {
+            let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+            let document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+            let ledger = document.get("schema").and_then(serde_json::Value::as_str)
+                == Some("dosimeter.ledger/1");
+            Ok(if ledger { "ledger" } else { "run" })
+        }
+        _ => Err(Failure::bad_input(format!(
+            "{} is neither a run (.toml, .json) nor scores (.csv, .jsonl, .parquet)",
+            path.display()
+        ))
+        .hint("rename it, or convert scores to CSV with the header `score,member`")),
+    }
+}
+
+fn sha256(path: &Path) -> Result<String, Failure> {
+    let mut file = std::fs::File::open(path).map_err(|error| unreadable(path, &error))?;
+    let mut hasher = Sha256::new();
+    std::io::copy(&mut file, &mut hasher).map_err(|error| unreadable(path, &error))?;
+    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Whole or not at all: a reader of the old report never sees half of the new one.
+fn write(out: &Path, text: &str) -> Result<(), Failure> {
+    let mut name = out.file_name().map(std::ffi::OsStr::to_os_string).ok_or_else(|| {
+        Failure::bad_input(format!("{} is not the name of a file", out.display()))
+    })?;
+    name.push(".partial");
+    let partial = out.with_file_name(name);
+    std::fs::write(&partial, text)
+        .and_then(|()| std::fs::rename(&partial, out))
+        .inspect_err(|_| drop(std::fs::remove_file(&partial)))
+        .map_err(|error| unwritable(out, &error))
+}
+
+fn same_file(a: &Path, b: &Path) -> bool {
+    match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    }
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::bad_input(format!("cannot read {}: {error}", path.display()))
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::bad_input(format!("cannot write {}: {error}", path.display()))
+        .hint("choose another place with --out, or run in a folder you may write to")
+}
+
+/// The command line that makes the same report.
+fn command(args: &ReportArgs) -> String {
+    let mut words: Vec<String> = vec!["dosimeter".into(), "report".into()];
+    for path in &args.files {
+        words.push(quoted(&path.display().to_string()));
+    }
+    let mut flag = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            words.push(format!("--{name}"));
+            words.push(quoted(&value));
+        }
+    };
+    let run = &args.run;
+    flag("noise-multiplier", run.noise_multiplier.map(plain));
+    flag("sample-rate", run.sample_rate.map(plain));
+    flag("dataset-size", run.dataset_size.map(|size| size.to_string()));
+    flag("batch-size", run.batch_size.map(|size| size.to_string()));
+    flag("steps", run.steps.map(|steps| steps.to_string()));
+    flag("epochs", run.epochs.map(plain));
+    flag("clip-norm", run.clip_norm.map(plain));
+    flag("sampling", run.sampling.map(|scheme| scheme.as_str().into()));
+    flag("adjacency", run.adjacency.map(|relation| relation.as_str().into()));
+    flag("group-size", run.group_size.map(|size| size.to_string()));
+    flag("delta", args.delta.map(plain));
+    flag("confidence", (args.confidence != 0.95).then(|| plain(args.confidence)));
+    flag("design", args.design.map(|design| design.to_string()));
+    flag("format", (args.format == ReportFormat::Md).then(|| "md".into()));
+    flag("out", args.out.as_ref().map(|path| path.display().to_string()));
+    if args.public {
+        words.push("--public".into());
+    }
+    words.join(" ")
+}
+
+/// A word for a POSIX shell.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}

@@ -1,0 +1,81 @@
+//! Accuracy of the best attacker who knows how likely membership is beforehand.
+
+use super::curves::{look, stroke};
+use super::{epsilon, label};
+use crate::print::rounded;
+use accounting::AccountingError;
+use accounting::directions;
+use accounting::lenses::Lens;
+use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
+use vocabulary::{Account, At, Claim, Direction, LensName, Quantity, Run, Secret, Side};
+
+const LENSES: [LensName; 2] = [LensName::Composition, LensName::LastIterate];
+
+/// Priors of the table.
+const PRIORS: [f64; 4] = [0.5, 0.25, 0.1, 0.01];
+
+/// One claim for each lens and prior; a lens that cannot answer is absent.
+pub(super) fn claims(run: &Run, account: &Account) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    for lens in LENSES {
+        let Some(model) = epsilon(account, lens) else { continue };
+        let view = Lens::named(lens).and_then(|lens| lens.look(run));
+        let Ok(view) = view else { continue };
+        let Some(pair) = view.as_pair() else { continue };
+        for prior in PRIORS {
+            if let Ok(interval) = directions::accuracy(pair, prior, Direction::Both) {
+                claims.push(Claim {
+                    quantity: Quantity::AttackAccuracy,
+                    secret: Secret::Membership,
+                    at: At { prior: Some(prior), ..At::default() },
+                    interval,
+                    reason: None,
+                    ..model.clone()
+                });
+            }
+        }
+    }
+    claims
+}
+
+/// Accuracy against the prior.
+pub(super) fn figure(run: &Run, claims: &[Claim]) -> Result<Option<Figure>, AccountingError> {
+    let Some(even) = claims
+        .iter()
+        .find(|claim| claim.lens == LensName::Composition && claim.at.prior == Some(0.5))
+    else {
+        return Ok(None);
+    };
+    let priors: Vec<f64> = (1..=50).map(|part| f64::from(part) / 100.0).collect();
+    let mut figure = Figure::new(
+        format!(
+            "At even odds the best attacker is right at most {} % of the time, instead of 50 %",
+            rounded(even.interval.upper * 100.0, 3, Side::Upper)
+        ),
+        "The gap between a curve and guessing is what the training gives away; it closes where \
+         membership is unlikely to begin with.",
+    )
+    .x(Axis::linear("prior probability of membership").percent().domain(0.0, 0.5))
+    .y(Axis::linear("share of right answers").percent().domain(0.5, 1.0))
+    .with(
+        Series::line("guessing", [(0.0, 1.0), (0.5, 0.5)]).hue(Hue::Muted).stroke(Stroke::Dotted),
+    );
+    for lens in LENSES {
+        let Some(standing) =
+            claims.iter().find(|claim| claim.lens == lens).map(|claim| claim.standing)
+        else {
+            continue;
+        };
+        let view = Lens::named(lens)?.look(run)?;
+        let Some(pair) = view.as_pair() else { continue };
+        let mut points = Vec::new();
+        for prior in priors.iter().step_by(2) {
+            points.push((*prior, directions::accuracy(pair, *prior, Direction::Both)?.upper));
+        }
+        points.push((0.5, directions::accuracy(pair, 0.5, Direction::Both)?.upper));
+        figure = figure.with(
+            Series::line(label(lens, standing), points).hue(look(lens)).stroke(stroke(standing)),
+        );
+    }
+    Ok(Some(figure))
+}

@@ -1,0 +1,268 @@
+//! What would change the answer: the claimed epsilon with one thing different at a time.
+
+use super::epsilon;
+use crate::print::{plain, rounded};
+use accounting::{AccountingError, Questions};
+use report::Change;
+use vocabulary::figure::{Axis, Bar, Figure, Hue, Labels, Mark, Orientation, Series, Stroke};
+use vocabulary::{
+    Account, Adjacency, Claim, Ends, LensName, Phase, Quantity, Run, RunBuilder, Sampling, Side,
+    Standing,
+};
+
+/// Every change that makes sense for the run, in the order of the table.
+pub(super) fn changes(account: &Account, delta: f64) -> Vec<Change> {
+    let run = &account.run;
+    let Some(claim) = epsilon(account, LensName::Composition) else { return Vec::new() };
+    let base = claim.interval.upper;
+    let mut all = Vec::new();
+    let mut ask = |name: String, note: String, run: Option<Run>, at: f64, lens: LensName| {
+        let Some(run) = run else { return };
+        all.push(change(name, note, &run, at, lens, base));
+    };
+    let composition = LensName::Composition;
+    if run.adjacency() == Adjacency::AddRemove {
+        ask(
+            "a record is replaced".into(),
+            "neighbours differ by replacing a record instead of adding or removing one".into(),
+            with(run, |builder| builder.adjacency(Adjacency::Substitute)),
+            delta,
+            composition,
+        );
+    } else {
+        ask(
+            "a record is added or removed".into(),
+            "neighbours differ by adding or removing a record instead of replacing one".into(),
+            with(run, |builder| builder.adjacency(Adjacency::AddRemove)),
+            delta,
+            composition,
+        );
+    }
+    ask(
+        format!("a group of {}", 2 * run.group_size()),
+        "people with twice as many records each".into(),
+        with(run, |builder| builder.group_size(2 * run.group_size())),
+        delta,
+        composition,
+    );
+    if run.sampling() == Sampling::Poisson {
+        ask(
+            "shuffled batches".into(),
+            "the loader shuffles instead of drawing each record by a coin".into(),
+            with(run, |builder| builder.sampling(Sampling::Shuffle)),
+            delta,
+            composition,
+        );
+    }
+    ask(
+        "twice the steps".into(),
+        "twice as many epochs".into(),
+        scaled(run, 1.0, 2.0),
+        delta,
+        composition,
+    );
+    ask(
+        "half the noise".into(),
+        "noise multiplier halved".into(),
+        scaled(run, 0.5, 1.0),
+        delta,
+        composition,
+    );
+    ask(
+        "twice the noise".into(),
+        "noise multiplier doubled".into(),
+        scaled(run, 2.0, 1.0),
+        delta,
+        composition,
+    );
+    for factor in [0.1, 10.0] {
+        // Shortest decimal of the product, so that 1e-5 becomes 1e-4 and not its neighbour.
+        let at: f64 = format!("{:.12e}", delta * factor).parse().unwrap_or(delta * factor);
+        if at < 1.0 {
+            ask(
+                format!("delta {}", plain(at)),
+                format!("asked at another delta than {}", plain(delta)),
+                Some(run.clone()),
+                at,
+                composition,
+            );
+        }
+    }
+    ask(
+        "only the final model".into(),
+        "the last-iterate heuristic, which assumes a linear loss".into(),
+        Some(run.clone()),
+        delta,
+        LensName::LastIterate,
+    );
+    all
+}
+
+fn change(name: String, note: String, run: &Run, delta: f64, lens: LensName, base: f64) -> Change {
+    let mut change = Change {
+        name,
+        note,
+        standing: None,
+        side: Side::Upper,
+        epsilon: None,
+        delta,
+        factor: None,
+        reason: None,
+    };
+    match asked(run, delta, lens) {
+        Ok((claim, _)) if claim.is_some() => {
+            if let Some(claim) = claim {
+                change.standing = Some(claim.standing);
+                change.factor = ratio(claim.interval.upper, base);
+                change.epsilon = Some(Ends::from(claim.interval));
+            }
+        }
+        Ok((_, Some(aside))) => {
+            change.standing = Some(aside.0);
+            change.side = aside.1;
+            change.factor =
+                aside.2.lower.filter(|_| aside.1 == Side::Lower).and_then(|end| ratio(end, base));
+            change.epsilon = Some(aside.2);
+            change.note = aside.3;
+        }
+        Ok((_, None)) => {
+            change.reason = Some("no lens covers that run, so nothing could be claimed".into());
+        }
+        Err(error) => change.reason = Some(error.to_string()),
+    }
+    change
+}
+
+type AsideParts = (Standing, Side, Ends, String);
+
+/// The claim about a changed run or, where no lens covers it, the bound that speaks about it.
+fn asked(
+    run: &Run,
+    delta: f64,
+    lens: LensName,
+) -> Result<(Option<Claim>, Option<AsideParts>), AccountingError> {
+    let questions = Questions { deltas: vec![delta], ..Questions::default() };
+    let only = Questions { lenses: vec![lens], ..questions.clone() };
+    match accounting::account(run, &only) {
+        Ok(account) => Ok((epsilon(&account, lens).cloned(), None)),
+        Err(AccountingError::Unsupported(reason)) => {
+            let account = accounting::account(run, &questions)?;
+            let aside = account
+                .asides
+                .iter()
+                .find(|aside| aside.quantity == Quantity::Epsilon && aside.side == Side::Lower)
+                .map(|aside| (aside.standing, aside.side, aside.ends, aside.note.clone()));
+            if aside.is_none() {
+                return Err(AccountingError::Unsupported(reason));
+            }
+            Ok((None, aside))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn ratio(value: f64, base: f64) -> Option<f64> {
+    let ratio = value / base;
+    (ratio.is_finite() && base > 0.0).then_some(ratio)
+}
+
+/// The run with another definition around the same phases.
+fn with(run: &Run, change: impl FnOnce(RunBuilder) -> RunBuilder) -> Option<Run> {
+    let mut builder = Run::builder()
+        .phases(run.phases().iter().copied())
+        .sampling(run.sampling())
+        .adjacency(run.adjacency())
+        .clip_norm(run.clip_norm())
+        .group_size(run.group_size());
+    if let Some(size) = run.dataset_size() {
+        builder = builder.dataset_size(size);
+    }
+    change(builder).build().ok()
+}
+
+/// The run with its noise and steps multiplied in every phase.
+pub(super) fn scaled(run: &Run, noise: f64, steps: f64) -> Option<Run> {
+    let phases = run
+        .phases()
+        .iter()
+        .map(|phase| Phase {
+            noise_multiplier: phase.noise_multiplier * noise,
+            steps: (phase.steps as f64 * steps).round().max(1.0) as u64,
+            ..*phase
+        })
+        .collect();
+    run.with_phases(phases).ok()
+}
+
+/// The changes with a number as bars from the claim, largest first.
+pub(super) fn figure(account: &Account, changes: &[Change], delta: f64) -> Option<Figure> {
+    let base = epsilon(account, LensName::Composition)?.interval.upper;
+    let mut rows: Vec<(&Change, f64)> = changes
+        .iter()
+        .filter_map(|change| {
+            let ends = change.epsilon?;
+            let end = if change.side == Side::Lower { ends.lower } else { ends.upper };
+            Some((change, end?))
+        })
+        .collect();
+    if rows.is_empty() || !base.is_finite() {
+        return None;
+    }
+    rows.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let name = |change: &Change| match (change.standing, change.side) {
+        (_, Side::Lower) => format!("{} (at least)", change.name),
+        (Some(Standing::Heuristic), _) => format!("{} (heuristic)", change.name),
+        _ => change.name.clone(),
+    };
+    let bars = |more: bool| {
+        let bars = rows.iter().enumerate().filter(|(_, (_, value))| (*value > base) == more);
+        let bars = bars.map(|(row, (_, value))| Bar {
+            from: row as f64 - 0.32,
+            to: row as f64 + 0.32,
+            base,
+            value: *value,
+        });
+        Mark::Bars { orientation: Orientation::Horizontal, bars: bars.collect() }
+    };
+    let (worst, value) = rows[0];
+    let title = if value > base {
+        format!(
+            "If {}, epsilon would be {} instead of {}",
+            phrase(&worst.name),
+            rounded(value, 3, worst.side),
+            rounded(base, 3, Side::Upper)
+        )
+    } else {
+        "No change of the list would raise epsilon".into()
+    };
+    let most = rows.iter().map(|(_, value)| *value).fold(base, f64::max);
+    let figure = Figure::new(
+        title,
+        "Each bar goes from the claimed epsilon to what it would be with one thing different.",
+    )
+    .labels(Labels::Legend)
+    .x(Axis::linear(format!("epsilon at delta {}, or as named", plain(delta)))
+        .domain(0.0, 1.05 * most))
+    .y(Axis::category("", rows.iter().map(|(change, _)| name(change))));
+    Some(
+        figure
+            .with(Series::new("leaks more", bars(true)).hue(Hue::Vermilion))
+            .with(Series::new("leaks less", bars(false)).hue(Hue::Blue))
+            .with(
+                Series::vertical_rule(format!("claimed: {}", rounded(base, 3, Side::Upper)), base)
+                    .hue(Hue::Ink)
+                    .stroke(Stroke::Solid),
+            ),
+    )
+}
+
+/// A row's name inside a sentence that begins with "If".
+fn phrase(name: &str) -> String {
+    match name {
+        name if name.starts_with("a group") => format!("the claim were about {name} records"),
+        name if name.starts_with("a record") => format!("{name}, neighbours"),
+        name if name.starts_with("delta") => format!("asked at {name}"),
+        "shuffled batches" => "batches were shuffled".into(),
+        name => format!("there were {name}"),
+    }
+}

@@ -1,0 +1,245 @@
+//! The curves of a run as figures whose titles say what is seen: trade-off, profile, steps.
+
+use super::{epsilon, find, label};
+use crate::print::{plain, rounded};
+use accounting::AccountingError;
+use accounting::curve::{Curve, CurveKind, CurveRequest, Point, curve};
+use audit::quality::tpr_at;
+use audit::{Analysis, Scores};
+use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
+use vocabulary::{Account, Direction, LensName, Quantity, Run, Side, Standing};
+
+type Result<T> = std::result::Result<T, AccountingError>;
+
+/// Eight places a decade, written with few digits.
+const MANTISSAS: [&str; 8] = ["1", "1.33", "1.78", "2.37", "3.16", "4.22", "5.62", "7.5"];
+
+pub(super) fn rates() -> Vec<f64> {
+    let decade = |exponent: i32| {
+        MANTISSAS.iter().filter_map(move |digits| format!("{digits}e{exponent}").parse().ok())
+    };
+    (-5..0).flat_map(decade).collect()
+}
+
+/// One lens's line; none where the lens does not hold or cannot be certified.
+fn line(run: &Run, lens: LensName, kind: CurveKind, at: &[f64], delta: f64) -> Option<Curve> {
+    let request = CurveRequest {
+        kind,
+        lenses: vec![lens],
+        direction: Direction::Both,
+        delta: (kind == CurveKind::Steps).then_some(delta),
+        at: at.to_vec(),
+        points: at.len().max(2),
+    };
+    curve(run, &request).ok()
+}
+
+pub(super) fn look(lens: LensName) -> Hue {
+    match lens {
+        LensName::Composition => Hue::Blue,
+        LensName::LastIterate => Hue::Vermilion,
+        LensName::LastIterateMax => Hue::Purple,
+        LensName::FullBatch => Hue::Orange,
+        LensName::Renyi => Hue::Sky,
+        LensName::AdvancedComposition => Hue::Ink,
+        _ => Hue::Muted,
+    }
+}
+
+pub(super) fn stroke(standing: Standing) -> Stroke {
+    match standing {
+        Standing::Proven | Standing::Measured => Stroke::Solid,
+        Standing::Heuristic => Stroke::Dashed,
+        Standing::Estimate => Stroke::Dotted,
+    }
+}
+
+fn series(curve: &Curve, points: impl Fn(&Point) -> Option<(f64, f64)>) -> Series {
+    let line = &curve.line;
+    let end = (curve.kind == CurveKind::Tradeoff).then_some((1.0, 1.0));
+    let points = line.points.iter().filter_map(points).chain(end);
+    Series::line(label(line.lens, line.standing), points)
+        .hue(look(line.lens))
+        .stroke(stroke(line.standing))
+}
+
+/// True against false positive rates: what is proven, what is expected, what was measured.
+pub(super) fn tradeoff(
+    account: Option<&Account>,
+    evidence: Option<(&Scores, &Analysis)>,
+) -> Result<Option<Figure>> {
+    let rates = rates();
+    let mut curves = Vec::new();
+    if let Some(account) = account {
+        for lens in [LensName::Composition, LensName::LastIterate] {
+            if epsilon(account, lens).is_some() {
+                curves.extend(line(&account.run, lens, CurveKind::Tradeoff, &rates, 0.0));
+            }
+        }
+    }
+    if curves.is_empty() && evidence.is_none() {
+        return Ok(None);
+    }
+    let mut figure = Figure::new(
+        tradeoff_title(account, evidence),
+        if curves.is_empty() {
+            "Further up and to the left is a better attack; the diagonal is guessing."
+        } else {
+            "No attack on the training gets above the proven curve; the diagonal is guessing. An \
+             attack above it would refute the claim."
+        },
+    )
+    .x(Axis::log("false positive rate").domain(1e-5, 1.0))
+    .y(Axis::log("true positive rate").domain(1e-5, 1.0))
+    .with(
+        Series::line("guessing", [(1e-5, 1e-5), (1.0, 1.0)]).hue(Hue::Muted).stroke(Stroke::Dotted),
+    );
+    if let Some((scores, analysis)) = evidence {
+        let percent = plain((analysis.plan.confidence * 1000.0).round() / 10.0);
+        let (m, n) = (scores.members().len(), scores.nonmembers().len());
+        figure = figure.subtitle(format!("measured on {m} members and {n} non-members"));
+        let least = 10.0 / n as f64;
+        let power: Vec<_> = rates
+            .iter()
+            .filter(|rate| **rate >= least)
+            .map(|rate| (*rate, tpr_at(scores, *rate, analysis.plan.confidence)))
+            .collect();
+        let band = power.iter().map(|(rate, tpr)| (*rate, tpr.lower.max(1e-6), tpr.upper));
+        let line = power.iter().map(|(rate, tpr)| (*rate, tpr.value)).chain([(1.0, 1.0)]);
+        figure = figure
+            .with(Series::band(format!("{percent} % interval"), band).hue(Hue::Green))
+            .with(Series::line("measured attack", line).hue(Hue::Green).stroke(Stroke::Solid));
+    }
+    for curve in &curves {
+        figure = figure.with(series(curve, |point| match *point {
+            // The safe side of the power is one minus the lower end of the misses.
+            Point::Tradeoff { fpr, lower, .. } => Some((fpr, 1.0 - lower)),
+            _ => None,
+        }));
+    }
+    Ok(Some(figure))
+}
+
+fn tradeoff_title(account: Option<&Account>, evidence: Option<(&Scores, &Analysis)>) -> String {
+    let share = |value: f64, side: Side| format!("{} %", rounded(value * 100.0, 3, side));
+    let allowed = account.and_then(|account| {
+        account.claims.iter().find(|claim| {
+            claim.lens == LensName::Composition
+                && claim.quantity == Quantity::Tpr
+                && claim.at.fpr == Some(0.001)
+        })
+    });
+    let reached = evidence.and_then(|(_, analysis)| {
+        analysis.tpr.iter().find(|power| power.fpr == 0.001).map(|power| power.measured.value)
+    });
+    let rate = "at a false positive rate of 0.1 %";
+    match (allowed, reached) {
+        (Some(claim), Some(reached)) => format!(
+            "At most {} of members can be recognised {rate}; the attack recognised {}",
+            share(claim.interval.upper, Side::Upper),
+            share(reached, Side::Neither)
+        ),
+        (Some(claim), None) => format!(
+            "At most {} of members can be recognised {rate}",
+            share(claim.interval.upper, Side::Upper)
+        ),
+        (None, Some(reached)) => {
+            format!("The attack recognised {} of members {rate}", share(reached, Side::Neither))
+        }
+        (None, None) => "What an attacker can gain at each false positive rate".into(),
+    }
+}
+
+/// Delta against epsilon.
+pub(super) fn profile(account: &Account, delta: f64) -> Result<Option<Figure>> {
+    let Some(claim) = epsilon(account, LensName::Composition) else { return Ok(None) };
+    let least = (delta * 1e-3).max(1e-30);
+    let composition = accounting::lenses::Lens::named(LensName::Composition)?;
+    let farthest = composition.look(&account.run)?.epsilon(least, Direction::Both)?.upper;
+    if !farthest.is_finite() || farthest <= 0.0 {
+        return Ok(None);
+    }
+    let at: Vec<f64> = (0..=40).map(|part| farthest * f64::from(part) / 40.0).collect();
+    let mut figure = Figure::new(
+        format!(
+            "A delta a thousand times smaller costs epsilon {} instead of {}",
+            rounded(farthest, 3, Side::Upper),
+            rounded(claim.interval.upper, 3, Side::Upper)
+        ),
+        "The run is (epsilon, delta)-private for every point on or above the proven curve; the \
+         quoted pair is one of them.",
+    )
+    .x(Axis::linear("epsilon").domain(0.0, farthest))
+    .y(Axis::log("delta").domain(0.5 * least, 1.0));
+    for lens in [LensName::GaussianClt, LensName::LastIterate, LensName::Composition] {
+        if epsilon(account, lens).is_none() {
+            continue;
+        }
+        let Some(curve) = line(&account.run, lens, CurveKind::Profile, &at, delta) else {
+            continue;
+        };
+        figure = figure.with(series(&curve, |point| match *point {
+            Point::Profile { epsilon, upper, .. } if upper > 1e-3 * least => Some((epsilon, upper)),
+            _ => None,
+        }));
+    }
+    let place = claim.interval.upper;
+    Ok(Some(figure.with(
+        Series::pin(format!("the claim at delta {}", plain(delta)), place, delta).hue(Hue::Blue),
+    )))
+}
+
+/// Epsilon against steps under every lens that has one.
+pub(super) fn steps(account: &Account, delta: f64) -> Result<Option<Figure>> {
+    let total = account.run.steps();
+    let Some(claim) = epsilon(account, LensName::Composition) else { return Ok(None) };
+    if total < 2 {
+        return Ok(None);
+    }
+    let mut at: Vec<f64> =
+        (0..=20).map(|part| (total as f64).powf(f64::from(part) / 20.0).round()).collect();
+    at.dedup();
+    let mut curves = Vec::new();
+    for lens in LensName::ALL {
+        if epsilon(account, lens).is_some() {
+            curves.extend(line(&account.run, lens, CurveKind::Steps, &at, delta));
+        }
+    }
+    let end = claim.interval.upper;
+    let spent = curves.first().and_then(|curve| {
+        curve.line.points.iter().rev().find_map(|point| match *point {
+            Point::Steps { steps, upper: Some(upper), .. } if upper <= 0.5 * end => Some(steps),
+            _ => None,
+        })
+    });
+    let last = find(account, LensName::LastIterate, Quantity::Epsilon);
+    let number = |value: f64| rounded(value, 3, Side::Upper);
+    let title = match (spent, last) {
+        (Some(spent), Some(last)) => format!(
+            "Half of epsilon {} is left after {spent} steps; the last-iterate heuristic ends at {}",
+            number(end),
+            number(last.interval.upper)
+        ),
+        (Some(spent), None) => {
+            format!("Half of epsilon {} is left after {spent} steps", number(end))
+        }
+        _ => format!("Epsilon reaches {} after {total} steps", number(end)),
+    };
+    let mut figure = Figure::new(
+        title,
+        "Each point is epsilon if training stopped there; solid is proven, dashed heuristic, \
+         dotted an estimate.",
+    )
+    .subtitle(format!("at delta {}", plain(delta)))
+    .x(Axis::log("steps"))
+    .y(Axis::log("epsilon"));
+    for curve in curves.iter().rev() {
+        figure = figure.with(series(curve, |point| match *point {
+            Point::Steps { steps, upper: Some(upper), .. } if upper > 1e-3 * end => {
+                Some((steps as f64, upper))
+            }
+            _ => None,
+        }));
+    }
+    Ok(Some(figure))
+}

@@ -1,0 +1,101 @@
+//! Epsilon over noise and steps around the run, and the noise that would halve it.
+
+use super::changes::scaled;
+use super::epsilon;
+use crate::print::{plain, rounded};
+use accounting::lenses::Lens;
+use accounting::{AccountingError, Solution, Target, Unknown, calibrate};
+use vocabulary::figure::{Axis, ColourScale, Figure, Heat, Mark, Ramp, Series};
+use vocabulary::{Account, Direction, LensName, Side};
+
+/// Columns on each side of the run, and their ratio.
+const NOISE: (i32, i32, f64) = (-5, 6, 1.15);
+/// Rows are powers of two.
+const STEPS: (i32, i32) = (-4, 4);
+
+pub(super) fn figure(account: &Account, delta: f64) -> Result<Option<Figure>, AccountingError> {
+    let run = &account.run;
+    let Some(claim) = epsilon(account, LensName::Composition) else { return Ok(None) };
+    let base = claim.interval.upper;
+    if !base.is_finite() || base <= 0.0 {
+        return Ok(None);
+    }
+    let composition = Lens::named(LensName::Composition)?;
+    let noises: Vec<f64> = (NOISE.0..=NOISE.1).map(|power| NOISE.2.powi(power)).collect();
+    // A row must change the steps of every phase by the whole factor, or it would mislabel them.
+    let shortest = run.phases().iter().map(|phase| phase.steps).min().unwrap_or(1) as f64;
+    let steps: Vec<f64> = (STEPS.0..=STEPS.1)
+        .map(|power| 2_f64.powi(power))
+        .filter(|factor| shortest * factor >= 1.0)
+        .collect();
+    let values: Vec<Vec<Option<f64>>> = steps
+        .iter()
+        .map(|longer| {
+            noises
+                .iter()
+                .map(|louder| {
+                    let run = scaled(run, *louder, *longer)?;
+                    let view = composition.look(&run).ok()?;
+                    let end = view.epsilon(delta, Direction::Both).ok()?.upper;
+                    (end.is_finite() && end > 0.0).then_some(end)
+                })
+                .collect()
+        })
+        .collect();
+    let single = match run.phases() {
+        [phase] => Some(*phase),
+        _ => None,
+    };
+    let (noise_unit, step_unit) =
+        single.map_or((1.0, 1.0), |phase| (phase.noise_multiplier, phase.steps as f64));
+    let (noise_name, step_name) = match single {
+        Some(_) => ("noise multiplier", "steps"),
+        None => ("noise, times that of the run", "steps, times those of the run"),
+    };
+    let edges = |centres: &[f64], ratio: f64, unit: f64| -> Vec<f64> {
+        let half = ratio.sqrt();
+        let last = centres.last().map(|centre| centre * half * unit);
+        centres.iter().map(|centre| centre / half * unit).chain(last).collect()
+    };
+    let heat = Heat {
+        x_edges: edges(&noises, NOISE.2, noise_unit),
+        y_edges: edges(&steps, 2.0, step_unit),
+        values,
+        colours: ColourScale {
+            label: format!("epsilon at delta {}", plain(delta)),
+            ramp: Ramp::Diverging { centre: base },
+            log: true,
+            domain: None,
+        },
+        contours: Vec::new(),
+        print_values: true,
+    };
+    Ok(Some(
+        Figure::new(
+            title(account, base, delta),
+            "Each cell is the proven epsilon of a training with that noise and so many steps; \
+             blue leaks less than the run in the middle, orange more.",
+        )
+        .subtitle("sample rate, sampling and neighbours as in the run; composition, proven")
+        .x(Axis::log(noise_name))
+        .y(Axis::log(step_name))
+        .with(Series::new("epsilon", Mark::Heat(heat)))
+        .with(Series::pin("this run", noise_unit, step_unit)),
+    ))
+}
+
+/// What halving epsilon would take.
+fn title(account: &Account, base: f64, delta: f64) -> String {
+    let half = 0.5 * base;
+    let target = Target::Epsilon { epsilon: half, delta };
+    let solved =
+        calibrate(&account.run, Unknown::NoiseMultiplier, &target, LensName::Composition, &[]);
+    match solved.map(|calibration| calibration.solution) {
+        Ok(Solution::NoiseMultiplier(noise)) => format!(
+            "Half of epsilon {} would take a noise multiplier of {}",
+            rounded(base, 3, Side::Upper),
+            rounded(noise, 3, Side::Upper)
+        ),
+        _ => "Epsilon around this run".into(),
+    }
+}

@@ -1,0 +1,166 @@
+//! What must hold for the claims to be true, and who says so: the training itself (its ledger),
+//! a person, or nobody.
+
+use crate::words::with_commas;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use vocabulary::rounding::plain;
+use vocabulary::{Adjacency, Run, Sampling};
+
+/// Who vouches for an assumption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mark {
+    /// The ledger that the training wrote says so.
+    Verified,
+    /// A person said so, in a file or a flag.
+    Declared,
+    /// Nobody said so; a default, or outside of what this program can see.
+    Unknown,
+}
+
+impl Mark {
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Verified => "verified by the ledger",
+            Self::Declared => "declared",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Verified => "verified",
+            Self::Declared => "declared",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// One assumption.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Assumption {
+    pub text: String,
+    pub mark: Mark,
+    /// What that means, or what goes wrong otherwise.
+    pub note: String,
+}
+
+/// Where the run's description comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// All of it stands in a ledger, and no flag changed it.
+    pub ledger: bool,
+    /// The sampling scheme was stated, not taken by default.
+    pub sampling_stated: bool,
+    /// The clip norm was stated.
+    pub clip_stated: bool,
+    /// The neighbouring relation was stated.
+    pub adjacency_stated: bool,
+}
+
+/// The assumptions behind the claims about a run.
+pub fn assumptions(run: &Run, origin: Origin) -> Vec<Assumption> {
+    let fact = |stated: bool| match (origin.ledger, stated) {
+        (true, _) => Mark::Verified,
+        (_, true) => Mark::Declared,
+        _ => Mark::Unknown,
+    };
+    let assumption =
+        |text: String, mark: Mark, note: &str| Assumption { text, mark, note: note.to_owned() };
+    let default = |stated: bool, note: &'static str| {
+        if stated || origin.ledger { note } else { "taken by default: nobody stated it" }
+    };
+    let records = match run.group_size() {
+        1 => "one record".to_owned(),
+        size => format!("{size} records"),
+    };
+    vec![
+        assumption(noise(run), fact(true), "less noise, or noise on the mean, voids the claim"),
+        assumption(
+            sampling(run),
+            fact(origin.sampling_stated),
+            default(
+                origin.sampling_stated,
+                "shuffled or fixed-size batches are another mechanism and can leak far more",
+            ),
+        ),
+        assumption(
+            format!(
+                "Each record's gradient is clipped to norm {} before it is summed",
+                plain(run.clip_norm())
+            ),
+            fact(origin.clip_stated),
+            default(
+                origin.clip_stated,
+                "clipping the mean of a batch, or layers with statistics over a batch, void it",
+            ),
+        ),
+        assumption(
+            match run.adjacency() {
+                Adjacency::AddRemove => {
+                    format!("Neighbouring data sets differ by adding or removing {records}")
+                }
+                Adjacency::Substitute => {
+                    format!("Neighbouring data sets differ by replacing {records}")
+                }
+            },
+            Mark::Declared,
+            if origin.adjacency_stated || origin.ledger {
+                "a definition, not a fact: it says what the claim is about"
+            } else {
+                "a definition, taken by default: it says what the claim is about"
+            },
+        ),
+        assumption(
+            "A person has at most one record".into(),
+            Mark::Unknown,
+            "someone with k records has the protection of a group of k",
+        ),
+        assumption(
+            "Updates are normalised by a public constant; the data set's size is public".into(),
+            Mark::Unknown,
+            "dividing by the realised batch size leaks it",
+        ),
+        assumption(
+            "Settings were not chosen by looking at these records".into(),
+            Mark::Unknown,
+            "the epsilon of a chosen run is not the epsilon of the search",
+        ),
+        assumption(
+            "The noise comes from a sound generator, safe against floating-point attacks".into(),
+            Mark::Unknown,
+            "the analysis is about real numbers and perfect randomness",
+        ),
+    ]
+}
+
+fn noise(run: &Run) -> String {
+    let phases: Vec<String> = run
+        .phases()
+        .iter()
+        .map(|phase| {
+            format!("{} on {} steps", plain(phase.noise_multiplier), with_commas(phase.steps))
+        })
+        .collect();
+    format!("Gaussian noise of {} times the clip norm is on every summed gradient", list(&phases))
+}
+
+fn sampling(run: &Run) -> String {
+    let mut rates: Vec<String> =
+        run.phases().iter().map(|phase| plain(phase.sample_rate)).collect();
+    rates.dedup();
+    match run.sampling() {
+        Sampling::Poisson => format!(
+            "Poisson batches: every record joins every batch independently with probability {}",
+            list(&rates)
+        ),
+        Sampling::Full => "Every record is in every batch".into(),
+        Sampling::Shuffle => "The records are shuffled once an epoch and cut into batches".into(),
+        Sampling::FixedSize => "Each batch is a uniform subset of fixed size".into(),
+    }
+}
+
+fn list(items: &[String]) -> String {
+    items.join(", then ")
+}

@@ -1,0 +1,83 @@
+//! A figure in the page: the finding as its heading, the drawing in a wide and a narrow form,
+//! how to read it, and the table behind it.
+
+use super::escape::escape;
+use super::parts::NOT_PRIVATE;
+use crate::Shown;
+use crate::table::{Table, tables};
+use figures::Options;
+use vocabulary::figure::{Figure, Mark, Scale};
+
+pub(super) fn figure(shown: &Shown) -> String {
+    let Shown { id, figure, .. } = shown;
+    let mark = if shown.not_private { NOT_PRIVATE } else { "" };
+    let mut text = format!(
+        "<figure id=\"figure-{id}\" aria-labelledby=\"figure-{id}-heading\">\n\
+         <h3 id=\"figure-{id}-heading\">{}{mark}</h3>\n",
+        escape(&figure.title)
+    );
+    if let Some(subtitle) = &figure.subtitle {
+        text.push_str(&format!("<p class=\"subtitle\">{}</p>\n", escape(subtitle)));
+    }
+    for (form, width) in [("wide", 760.0), ("narrow", 328.0)] {
+        let options = Options {
+            width,
+            height: height(figure, width),
+            heading: false,
+            caption: false,
+            background: false,
+            id: Some(format!("{id}-{form}")),
+            ..Options::default()
+        };
+        let svg = figures::to_svg(figure, &options);
+        text.push_str(&format!("<div class=\"drawing {form}\">\n{svg}</div>\n"));
+    }
+    text.push_str(&format!("<figcaption>\n<p>{}</p>\n", escape(&figure.caption)));
+    for sentence in figures::omitted(figure) {
+        text.push_str(&format!("<p>{}</p>\n", escape(&sentence)));
+    }
+    text.push_str("<details><summary>The numbers behind this figure</summary>\n");
+    for (place, table) in tables(figure).iter().enumerate() {
+        text.push_str(&behind(table, &figure.title, place + 1));
+    }
+    text.push_str("</details>\n</figcaption>\n</figure>\n");
+    text
+}
+
+/// Rows of names need their own height; curves look best in the proportions of a page.
+fn height(figure: &Figure, width: f64) -> f64 {
+    let narrow = width < 500.0;
+    if let Scale::Category(names) = &figure.y.scale {
+        let legend = if narrow { 130.0 } else { 96.0 };
+        return legend + names.len() as f64 * if narrow { 46.0 } else { 34.0 };
+    }
+    let histogram = figure.series.iter().any(|series| matches!(series.mark, Mark::Bars { .. }));
+    match (narrow, histogram) {
+        (true, _) => 330.0,
+        (false, true) => 320.0,
+        (false, false) => 430.0,
+    }
+}
+
+fn behind(table: &Table, title: &str, place: usize) -> String {
+    let label = format!("Table {place} behind the figure: {title}");
+    let mut text = format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>\n<thead><tr>",
+        escape(&label)
+    );
+    for (place, column) in table.columns.iter().enumerate() {
+        let class = if place > 0 { " class=\"n\"" } else { "" };
+        text.push_str(&format!("<th{class} scope=\"col\">{}</th>", escape(column)));
+    }
+    text.push_str("</tr></thead>\n<tbody>\n");
+    for row in &table.rows {
+        text.push_str("<tr>");
+        for (place, cell) in row.iter().enumerate() {
+            let class = if place > 0 { " class=\"n\"" } else { "" };
+            text.push_str(&format!("<td{class}>{}</td>", escape(cell)));
+        }
+        text.push_str("</tr>\n");
+    }
+    text.push_str("</tbody></table></div>\n");
+    text
+}

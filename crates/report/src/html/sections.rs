@@ -1,0 +1,407 @@
+//! The sections below the verdict, each with what it answers; a section without data is absent.
+
+use super::escape::escape;
+use super::figure::figure;
+use super::parts::{NOT_PRIVATE, claim, exact, number, power_of_ten, share, standing, table};
+use crate::words::{DIGITS, percent, quantity_name, sign, with_commas};
+use crate::{Report, evidence, lens_name};
+use vocabulary::rounding::rounded;
+use vocabulary::{Claim, Interval, LensName, Quantity, Release, Side, Standing};
+
+/// A section: where it is, what the contents call it, and its markup.
+pub(super) struct Section {
+    pub(super) id: &'static str,
+    pub(super) short: String,
+    pub(super) markup: String,
+}
+
+/// A section from its parts; none when there is nothing in it.
+fn section(id: &'static str, title: &str, mark: &str, lede: &str, body: String) -> Option<Section> {
+    if body.is_empty() {
+        return None;
+    }
+    let markup = format!(
+        "<section id=\"{id}\" class=\"row\" aria-labelledby=\"{id}-heading\">\n<div class=\"aside\">\n\
+         <h2 id=\"{id}-heading\">{}{mark}</h2>\n<p>{lede}</p>\n</div>\n<div class=\"body\">\n{body}</div>\n\
+         </section>\n",
+        escape(title)
+    );
+    Some(Section { id, short: title.to_owned(), markup })
+}
+
+pub(super) fn all(report: &Report) -> Vec<Section> {
+    [
+        section(
+            "statement",
+            "Privacy statement",
+            "",
+            "Ready to paste into a paper or a model card.",
+            statement(report),
+        ),
+        section(
+            "tradeoff",
+            "Trade-off",
+            "",
+            "What any attacker can gain at each rate of false alarms: the whole guarantee, of \
+             which \u{3b5} and \u{3b4} are one point.",
+            shown(report, "tradeoff"),
+        ),
+        section(
+            "claims",
+            "Every lens",
+            "",
+            "The same run through every analysis that holds for it. Quote proven numbers; the \
+             others say what to expect.",
+            claims(report),
+        ),
+        section(
+            "bayes",
+            "Bayes security",
+            "",
+            "How often the best attacker is right, who knows everything but one record\u{2019}s \
+             membership.",
+            bayes(report),
+        ),
+        section(
+            "profile",
+            "Privacy profile",
+            "",
+            "Every (\u{3b5}, \u{3b4}) that the run satisfies, not only the quoted one.",
+            shown(report, "profile"),
+        ),
+        section(
+            "steps",
+            "Budget over training",
+            "",
+            "How \u{3b5} grows, and what stopping earlier would have saved.",
+            shown(report, "steps"),
+        ),
+        section(
+            "audit",
+            "Audit",
+            NOT_PRIVATE,
+            "What the scores of an attack prove about the training that made them. A bound above \
+             the proven claim would refute it.",
+            audit(report),
+        ),
+        section(
+            "scores",
+            "Canary scores",
+            NOT_PRIVATE,
+            "What the attack saw with and without the canary.",
+            shown(report, "scores"),
+        ),
+        section(
+            "changes",
+            "What would change it",
+            "",
+            "The claimed \u{3b5} if one thing about the run or the question were different.",
+            changes(report),
+        ),
+        section("map", "Calibration map", "", "Where noise and steps lead.", shown(report, "map")),
+        section(
+            "missing",
+            "What is not shown",
+            "",
+            "Analyses that do not hold for this run, warnings, and parts left out.",
+            missing(report),
+        ),
+        section(
+            "provenance",
+            "Provenance",
+            "",
+            "Where the numbers come from, and how to make them again.",
+            provenance(report),
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn shown(report: &Report, id: &str) -> String {
+    report.figure(id).map(figure).unwrap_or_default()
+}
+
+fn statement(report: &Report) -> String {
+    if report.statement.is_empty() {
+        return String::new();
+    }
+    let paragraphs: String =
+        report.statement.iter().map(|text| format!("<p>{}</p>\n", escape(text))).collect();
+    format!("<blockquote>\n{paragraphs}</blockquote>\n")
+}
+
+/// The columns of the claims table, in order.
+fn claims(report: &Report) -> String {
+    let Some(account) = &report.account else { return String::new() };
+    let both = |claim: &&Claim| claim.direction == vocabulary::Direction::Both;
+    let mut columns: Vec<(Quantity, Option<f64>, String)> = Vec::new();
+    for claim in account.claims.iter().filter(both) {
+        let key = (claim.quantity, claim.at.fpr);
+        if !columns.iter().any(|(quantity, fpr, _)| (*quantity, *fpr) == key) {
+            columns.push((claim.quantity, claim.at.fpr, quantity_name(claim)));
+        }
+    }
+    let mut rows = Vec::new();
+    for lens in LensName::ALL {
+        let of_lens: Vec<&Claim> =
+            account.claims.iter().filter(both).filter(|claim| claim.lens == lens).collect();
+        let Some(first) = of_lens.first() else { continue };
+        let sees = match first.release {
+            Release::AllIterates => "all iterates",
+            Release::LastIterate => "last iterate",
+        };
+        let mut row = vec![
+            escape(lens_name(lens)),
+            format!("{}<span class=\"why\">{sees}</span>", standing(first.standing)),
+        ];
+        for (quantity, fpr, _) in &columns {
+            let cell = of_lens
+                .iter()
+                .find(|claim| claim.quantity == *quantity && claim.at.fpr == *fpr)
+                .map_or_else(|| "\u{2013}".to_owned(), |found| claim(found));
+            row.push(cell);
+        }
+        rows.push(row);
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let names: Vec<String> = columns.iter().map(|(_, _, name)| format!("#{name}")).collect();
+    let mut headings = vec!["lens", "standing"];
+    headings.extend(names.iter().map(String::as_str));
+    let mut text = table("Claims of every lens", &headings, &rows);
+    text.push_str(&format!(
+        "<p class=\"note\">\u{3b5} and \u{3bc} at \u{3b4} = {}. \u{2264} is rounded up, \u{2265} \
+         down, \u{2248} has no side. Proven: a theorem covers it. Heuristic: true under an \
+         assumption that training does not satisfy. Estimate: an approximation that may err \
+         either way.</p>\n",
+        power_of_ten(report.delta)
+    ));
+    text
+}
+
+fn bayes(report: &Report) -> String {
+    let mut text = String::new();
+    let security = report.account.as_ref().and_then(|account| {
+        account.claims.iter().find(|claim| {
+            claim.lens == LensName::Composition && claim.quantity == Quantity::BayesSecurity
+        })
+    });
+    let Some(security) = security else { return text };
+    let word = if security.standing == Standing::Proven { "proven" } else { "heuristic" };
+    text.push_str(&format!(
+        "<p>Bayes security {} ({word}): the best attacker errs at least that fraction as often as \
+         someone who guesses. 1 would be perfect secrecy, 0 certainty.</p>\n",
+        claim(security)
+    ));
+    text.push_str(&accuracy_table(report));
+    text.push_str(&shown(report, "accuracy"));
+    text
+}
+
+/// Rows are priors, columns the lenses.
+fn accuracy_table(report: &Report) -> String {
+    let all = &report.attack_accuracy;
+    let mut priors: Vec<f64> = all.iter().filter_map(|claim| claim.at.prior).collect();
+    priors.sort_by(|a, b| b.total_cmp(a));
+    priors.dedup();
+    let mut lenses: Vec<LensName> = all.iter().map(|claim| claim.lens).collect();
+    lenses.dedup();
+    lenses.sort_by_key(|lens| LensName::ALL.iter().position(|other| other == lens));
+    lenses.dedup();
+    if priors.is_empty() {
+        return String::new();
+    }
+    let rows: Vec<Vec<String>> = priors
+        .iter()
+        .map(|prior| {
+            let guess = prior.max(1.0 - prior);
+            let mut row = vec![percent(*prior), percent(guess)];
+            for lens in &lenses {
+                let found =
+                    all.iter().find(|claim| claim.lens == *lens && claim.at.prior == Some(*prior));
+                row.push(found.map_or_else(
+                    || "\u{2013}".into(),
+                    |claim| {
+                        format!("\u{2264}\u{a0}{}", share(claim.interval.upper, 4, Side::Upper))
+                    },
+                ));
+            }
+            row
+        })
+        .collect();
+    let names: Vec<String> = lenses
+        .iter()
+        .map(|lens| {
+            let word = all
+                .iter()
+                .find(|claim| claim.lens == *lens)
+                .map_or("", |claim| claim.standing.as_str());
+            format!("#{}, {word}", lens_name(*lens))
+        })
+        .collect();
+    let mut columns = vec!["prior of membership", "#right by guessing"];
+    columns.extend(names.iter().map(String::as_str));
+    table("Accuracy of the best attacker", &columns, &rows)
+}
+
+fn audit(report: &Report) -> String {
+    let Some(audit) = &report.audit else { return String::new() };
+    let mut text = shown(report, "ladder");
+    let rows: Vec<Vec<String>> = evidence::bounds(audit)
+        .iter()
+        .map(|bound| {
+            let name = match (bound.primary, bound.rule.as_str()) {
+                (primary, rule) => format!(
+                    "{}{}{}",
+                    escape(&bound.method),
+                    if rule.is_empty() { String::new() } else { format!(", {}", escape(rule)) },
+                    if primary { "<span class=\"why\">the headline</span>" } else { "" }
+                ),
+            };
+            let side = if bound.is_estimate { Side::Neither } else { Side::Lower };
+            let epsilon = bound.epsilon.map_or_else(
+                || "unbounded".into(),
+                |value| format!("{}\u{a0}{}", sign(side), number(value, DIGITS, side)),
+            );
+            let confidence = match (bound.confidence, bound.credible) {
+                (Some(level), false) => percent(level),
+                (Some(level), true) => format!("{} credible", percent(level)),
+                (None, _) => "none".into(),
+            };
+            vec![name, epsilon, confidence, escape(&bound.valid_for)]
+        })
+        .collect();
+    let epsilon = format!("#\u{3b5} at \u{3b4} = {}", power_of_ten(report.delta));
+    text.push_str(&table(
+        "Bounds of the audit",
+        &["method and threshold rule", &epsilon, "#confidence", "holds for"],
+        &rows,
+    ));
+    text.push_str(&quality(audit));
+    text
+}
+
+/// How good the attack was, apart from any epsilon.
+fn quality(audit: &serde_json::Value) -> String {
+    let ends = |[lower, value, upper]: [f64; 3]| {
+        format!(
+            "{} <span class=\"why\">{} to {}</span>",
+            number(value, DIGITS, Side::Neither),
+            number(lower, DIGITS, Side::Lower),
+            number(upper, DIGITS, Side::Upper)
+        )
+    };
+    let mut rows = Vec::new();
+    if let Some(all) = evidence::measured(audit, "auroc") {
+        rows.push(vec!["AUROC".to_owned(), ends(all)]);
+    }
+    if let Some(all) = evidence::measured(audit, "advantage") {
+        rows.push(vec!["advantage".to_owned(), ends(all)]);
+    }
+    for (fpr, all) in evidence::powers(audit) {
+        rows.push(vec![format!("TPR at FPR {}", percent(fpr)), ends(all)]);
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    table("Quality of the attack", &["the attack itself", "#measured"], &rows)
+}
+
+fn changes(report: &Report) -> String {
+    let mut text = shown(report, "changes");
+    if report.changes.is_empty() {
+        return text;
+    }
+    let rows: Vec<Vec<String>> = report
+        .changes
+        .iter()
+        .map(|change| {
+            let end = change.epsilon.map(|ends| match change.side {
+                Side::Lower => Interval::from(ends).lower,
+                _ => Interval::from(ends).upper,
+            });
+            let epsilon = match (end, &change.reason) {
+                (Some(end), _) if end.is_finite() => {
+                    format!("{}\u{a0}{}", sign(change.side), number(end, DIGITS, change.side))
+                }
+                (Some(_), _) => "unbounded".into(),
+                (None, _) => "\u{2013}".into(),
+            };
+            let factor = change.factor.map_or_else(
+                || "\u{2013}".into(),
+                |factor| {
+                    let shown = rounded(factor, 3, Side::Neither);
+                    format!("\u{d7}\u{a0}<data value=\"{}\">{shown}</data>", exact(factor))
+                },
+            );
+            let note = change.reason.as_deref().unwrap_or(&change.note);
+            vec![
+                format!("{}<span class=\"why\">{}</span>", escape(&change.name), escape(note)),
+                epsilon,
+                factor,
+                change.standing.map_or_else(|| "\u{2013}".into(), standing),
+            ]
+        })
+        .collect();
+    text.push_str(&table(
+        "What would change the answer",
+        &["if", "#\u{3b5}", "#against the claim", "standing"],
+        &rows,
+    ));
+    text
+}
+
+fn missing(report: &Report) -> String {
+    let mut items: Vec<String> = Vec::new();
+    if let Some(account) = &report.account {
+        items.extend(account.warnings.iter().map(|text| escape(text)));
+        for entry in &account.unsupported {
+            items.push(format!("{}: {}", escape(lens_name(entry.lens)), escape(&entry.reason)));
+        }
+    }
+    if let Some(audit) = &report.audit {
+        let warnings = audit.get("warnings").and_then(serde_json::Value::as_array);
+        for text in warnings.into_iter().flatten().filter_map(serde_json::Value::as_str) {
+            items.push(format!("audit: {}", escape(text)));
+        }
+    }
+    items.extend(report.left_out.iter().map(|text| escape(text)));
+    if items.is_empty() {
+        return String::new();
+    }
+    let list: String = items.iter().map(|item| format!("<li>{item}</li>\n")).collect();
+    format!("<ul class=\"plain\">\n{list}</ul>\n")
+}
+
+fn provenance(report: &Report) -> String {
+    let provenance = &report.provenance;
+    let mut text = String::new();
+    if !provenance.commands.is_empty() {
+        let commands = provenance.commands.join("\n");
+        text.push_str(&format!("<pre>{}</pre>\n", escape(&commands)));
+    }
+    text.push_str("<dl class=\"facts\">\n");
+    let mut fact = |name: &str, value: String| {
+        text.push_str(&format!("<dt>{}</dt><dd>{value}</dd>\n", escape(name)));
+    };
+    fact("program", format!("dosimeter {}", escape(&report.version)));
+    if let Some(run) = &report.run {
+        let json = serde_json::to_string(run).unwrap_or_default();
+        fact("run", format!("<code>{}</code>", escape(&json)));
+    }
+    for input in &provenance.inputs {
+        let name = format!("{} {}", input.role, input.name);
+        fact(&name, format!("<code>sha256:{}</code>", escape(&input.sha256)));
+    }
+    for seed in &provenance.seeds {
+        fact(&format!("seed, {}", seed.purpose), with_commas(seed.seed));
+    }
+    for note in &provenance.notes {
+        fact("method", escape(note));
+    }
+    text.push_str("</dl>\n");
+    text
+}

@@ -1,0 +1,149 @@
+//! The box at the top: claim, evidence, standing, and the assumptions with their marks.
+
+use super::escape::escape;
+use super::parts::{NOT_PRIVATE, number, power_of_ten};
+use crate::words::{percent, with_commas};
+use crate::{Evidence, Report, Verdict};
+use vocabulary::rounding::{quoted_end, rounded};
+use vocabulary::{Claim, Side, Standing};
+
+pub(super) fn verdict(report: &Report) -> String {
+    let verdict = &report.verdict;
+    let status = verdict.status;
+    let mut text = format!(
+        "<section id=\"verdict\" class=\"verdict\" aria-labelledby=\"verdict-heading\">\n\
+         <div class=\"box {}\">\n<div class=\"top\">\n<p class=\"badge\">{}</p>\n\
+         <h2 id=\"verdict-heading\">{}</h2>\n<p>{}</p>\n</div>\n",
+        status.as_str(),
+        status.badge(),
+        escape(&verdict.headline),
+        escape(&verdict.reason)
+    );
+    text.push_str(&readings(report));
+    text.push_str(&gauge(verdict));
+    text.push_str("</div>\n");
+    text.push_str(&assumptions(report));
+    text.push_str("</section>\n");
+    text
+}
+
+/// The three numbers side by side.
+fn readings(report: &Report) -> String {
+    let verdict = &report.verdict;
+    let delta = power_of_ten(report.delta);
+    let mut all = String::new();
+    if let Some(claim) = &verdict.claim {
+        let proven = claim.standing == Standing::Proven;
+        all.push_str(&reading(
+            if proven { "is-proven" } else { "is-heuristic" },
+            if proven { "Claim \u{b7} proven" } else { "Claim \u{b7} heuristic" },
+            &bound("\u{3b5}", claim),
+            &format!("at \u{3b4} = {delta}, whatever iterates are released"),
+        ));
+    }
+    if let Some(claim) = &verdict.heuristic {
+        all.push_str(&reading(
+            "is-heuristic",
+            "Last iterate \u{b7} heuristic",
+            &bound("\u{3b5}", claim),
+            &format!("at \u{3b4} = {delta}, if only the final model is released"),
+        ));
+    }
+    if let Some(evidence) = &verdict.evidence {
+        all.push_str(&reading(
+            "is-measured",
+            &format!("Evidence \u{b7} measured{NOT_PRIVATE}"),
+            &measured(evidence),
+            &format!(
+                "at \u{3b4} = {}, {} confidence; {} + {} scores, {}",
+                power_of_ten(evidence.delta),
+                percent(evidence.confidence),
+                with_commas(evidence.members),
+                with_commas(evidence.nonmembers),
+                escape(&evidence.method)
+            ),
+        ));
+    }
+    if all.is_empty() { all } else { format!("<dl class=\"readings\">\n{all}</dl>\n") }
+}
+
+fn reading(class: &str, name: &str, big: &str, small: &str) -> String {
+    format!(
+        "<div class=\"reading {class}\"><dt>{name}</dt><dd class=\"big\">{big}</dd>\
+         <dd class=\"small\">{small}</dd></div>\n"
+    )
+}
+
+fn bound(name: &str, claim: &Claim) -> String {
+    let end = quoted_end(claim.interval, claim.side);
+    format!("{name} \u{2264} {}", number(end, 3, claim.side))
+}
+
+fn measured(evidence: &Evidence) -> String {
+    match evidence.epsilon_lower {
+        Some(epsilon) => format!("\u{3b5} \u{2265} {}", number(epsilon, 3, Side::Lower)),
+        None => "\u{3b5} unbounded".into(),
+    }
+}
+
+/// One line from 0: what was shown, what is unknown, where the claim ends.
+fn gauge(verdict: &Verdict) -> String {
+    let finite = |claim: &Option<Claim>| {
+        claim.as_ref().map(|claim| claim.interval.upper).filter(|end| end.is_finite())
+    };
+    let Some(proven) = finite(&verdict.claim) else { return String::new() };
+    let shown = verdict.evidence.as_ref().and_then(|evidence| evidence.epsilon_lower);
+    let heuristic = finite(&verdict.heuristic).filter(|end| *end < 0.97 * proven);
+    let end = proven.max(shown.unwrap_or(0.0)) * 1.02;
+    let place = |value: f64| format!("{:.2}%", 100.0 * value / end);
+    let mut track = String::new();
+    let mut words = vec![format!("at most {} is claimed", rounded(proven, 3, Side::Upper))];
+    if let Some(shown) = shown {
+        track.push_str(&format!("<span class=\"shown\" style=\"width:{}\"></span>", place(shown)));
+        words.push(format!("at least {} was shown", rounded(shown, 3, Side::Lower)));
+    }
+    if let Some(heuristic) = heuristic {
+        track.push_str(&format!(
+            "<span class=\"tick is-heuristic\" style=\"left:{}\"></span>",
+            place(heuristic)
+        ));
+        words.push(format!("the heuristic says {}", rounded(heuristic, 3, Side::Upper)));
+    }
+    track.push_str(&format!(
+        "<span class=\"tick is-proven\" style=\"left:{}\"></span>",
+        place(proven)
+    ));
+    let mut reading = String::from("Epsilon from 0 to the claim.");
+    if shown.is_some() {
+        reading.push_str(" Filled: what the attack has shown.");
+    }
+    reading.push_str(" Hatched: possible, neither shown nor excluded.");
+    if heuristic.is_some() {
+        reading.push_str(" Orange: the last-iterate heuristic.");
+    }
+    format!(
+        "<div class=\"gauge\">\n<div class=\"track\" role=\"img\" aria-label=\"Epsilon: {}\">{track}\
+         </div>\n<p class=\"scale\">{reading}</p>\n</div>\n",
+        escape(&words.join(", "))
+    )
+}
+
+fn assumptions(report: &Report) -> String {
+    if report.assumptions.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from(
+        "<div class=\"assumptions\">\n<h3>The claim is as good as these assumptions</h3>\n<ul>\n",
+    );
+    for assumption in &report.assumptions {
+        text.push_str(&format!(
+            "<li><span class=\"mark {}\">{}</span><span>{}</span><span class=\"note\">{}</span></li>\n",
+            assumption.mark.as_str(),
+            assumption.mark.words(),
+            escape(&assumption.text),
+            escape(&assumption.note)
+        ));
+    }
+    text.push_str("</ul>\n</div>\n");
+    text
+}

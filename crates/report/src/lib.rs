@@ -1,0 +1,32 @@
+//! Claims and figures in, one self-contained page out.
+//!
+//! A [`Report`] is data: what is claimed about a run, what was measured, the verdict, the
+//! figures, and where everything comes from. It is gathered elsewhere; nothing here computes a
+//! privacy number. [`html`] and [`markdown`] are pure functions of it: the same report gives the
+//! same bytes. Every number that a reader sees is in the report's JSON, which the page carries
+//! in `<script type="application/json" id="dosimeter">`.
+//!
+//! ```
+//! use report::{Provenance, Report, Verdict};
+//!
+//! let report = Report::new("0.1.0", 1e-5, Verdict::nothing("no lens holds"), Provenance::default());
+//! let page = report::html(&report);
+//! assert!(page.starts_with("<!DOCTYPE html>") && page.contains("no lens holds"));
+//! assert!(page.contains(r#""schema":"dosimeter.report/1""#));
+//! ```
+
+mod assumption;
+mod document;
+mod evidence;
+mod html;
+mod markdown;
+mod statement;
+mod table;
+mod words;
+
+pub use assumption::{Assumption, Mark, Origin, assumptions};
+pub use document::{Change, Evidence, Input, Provenance, Report, Seed, Shown, Status, Verdict};
+pub use html::html;
+pub use markdown::markdown;
+pub use statement::statement;
+pub use words::{describe, lens_name};

@@ -1,0 +1,135 @@
+//! The privacy statement: paragraphs that say what is guaranteed, about what, if what is
+//! released, and what is not covered; ready for a paper or a model card.
+
+use crate::words::{describe, percent, with_commas};
+use vocabulary::rounding::{plain, quote};
+use vocabulary::{Account, Adjacency, Claim, LensName, Quantity, Run, Sampling, Standing};
+
+/// The statement about a run from its claims.
+pub fn statement(account: &Account, delta: f64) -> Vec<String> {
+    let run = &account.run;
+    let mut paragraphs = vec![mechanism(run)];
+    let find = |lens: LensName, quantity: Quantity| {
+        account.claims.iter().find(|claim| {
+            claim.lens == lens
+                && claim.quantity == quantity
+                && claim.at.delta.is_none_or(|at| at == delta)
+        })
+    };
+    match find(LensName::Composition, Quantity::Epsilon) {
+        Some(epsilon) => {
+            paragraphs.push(guarantee(run, epsilon, delta));
+            paragraphs.extend(attack_terms(account));
+        }
+        None => paragraphs.push(format!(
+            "No privacy guarantee is stated: no analysis of this program covers {} with {} \
+             adjacency. The number for Poisson batches does not apply.",
+            batches(run),
+            run.adjacency().as_str()
+        )),
+    }
+    if let Some(epsilon) = find(LensName::LastIterate, Quantity::Epsilon) {
+        paragraphs.push(format!(
+            "If only the final model is released, the last-iterate heuristic gives epsilon = {} \
+             at delta = {}. It is a heuristic, not a guarantee: it is exact for linear losses, \
+             which training does not have, and losses are known for which the final model leaks \
+             more.",
+            number(epsilon),
+            plain(delta)
+        ));
+    }
+    paragraphs.push(format!(
+        "Not covered: choosing hyper-parameters on these records, other trainings on the same \
+         records, statistics of the records used before training (vocabularies, normalisation) \
+         or after it (early stopping, reported accuracy), and people who contribute more than \
+         {}. The analysis assumes exact arithmetic and perfect random numbers.",
+        records(run.group_size())
+    ));
+    paragraphs
+}
+
+fn mechanism(run: &Run) -> String {
+    let size = run
+        .dataset_size()
+        .map(|size| format!(" on {} records", with_commas(size)))
+        .unwrap_or_default();
+    format!(
+        "The model was trained with DP-SGD{size}: {}. Each record's gradient is clipped to norm \
+         {}, and Gaussian noise is added to the sum; batches are {}.",
+        describe(run),
+        plain(run.clip_norm()),
+        batches(run)
+    )
+}
+
+fn batches(run: &Run) -> &'static str {
+    match run.sampling() {
+        Sampling::Poisson => "Poisson-sampled (each record joins each batch independently)",
+        Sampling::Full => "the full data set",
+        Sampling::Shuffle => "cut from a shuffled data set",
+        Sampling::FixedSize => "uniform subsets of fixed size",
+    }
+}
+
+fn guarantee(run: &Run, epsilon: &Claim, delta: f64) -> String {
+    let relation = match run.adjacency() {
+        Adjacency::AddRemove => "adding or removing",
+        Adjacency::Substitute => "replacing",
+    };
+    let (opening, how) = match epsilon.standing {
+        Standing::Proven => {
+            ("The training is", "by numerical composition with certified error bounds, rounded up")
+        }
+        _ => (
+            "Under the unproven assumption that one pair of data sets dominates the composition, \
+             the training is",
+            "by numerical composition, rounded up",
+        ),
+    };
+    let level = if run.group_size() == 1 { "record-level" } else { "group-level" };
+    format!(
+        "{opening} (epsilon, delta)-differentially private with epsilon = {} at delta = {} \
+         ({level}; neighbouring data sets differ by {relation} {}). This holds for the release \
+         of every intermediate model, and so for the final one, against an attacker who knows \
+         all other records; it was computed {how}.",
+        number(epsilon),
+        plain(delta),
+        records(run.group_size())
+    )
+}
+
+fn attack_terms(account: &Account) -> Option<String> {
+    let composition =
+        |claim: &&Claim| claim.lens == LensName::Composition && claim.standing == Standing::Proven;
+    let powers: Vec<String> = account
+        .claims
+        .iter()
+        .filter(composition)
+        .filter(|claim| claim.quantity == Quantity::Tpr)
+        .filter_map(|claim| {
+            let rate = claim.at.fpr?;
+            Some(format!("{} at a false positive rate of {}", number(claim), percent(rate)))
+        })
+        .collect();
+    let security = account
+        .claims
+        .iter()
+        .filter(composition)
+        .find(|claim| claim.quantity == Quantity::BayesSecurity)?;
+    Some(format!(
+        "In attack terms: no membership attack has a true positive rate above {}. Bayes security \
+         is at least {}, so an attacker who would be right half of the time by guessing is wrong \
+         at least {} times as often as a guess.",
+        powers.join(", or above "),
+        number(security),
+        number(security)
+    ))
+}
+
+fn number(claim: &Claim) -> String {
+    quote(claim.interval, 3, claim.side)
+}
+
+fn records(size: u32) -> String {
+    if size == 1 { "one record".into() } else { format!("{size} records") }
+}

@@ -1,0 +1,108 @@
+//! Names and numbers as a person reads them.
+
+use vocabulary::rounding::{plain, quote};
+use vocabulary::{Claim, LensName, Quantity, Run, Sampling, Side};
+
+/// Digits of a number in the page.
+pub(crate) const DIGITS: usize = 4;
+
+/// The name of a lens in words.
+pub fn lens_name(lens: LensName) -> &'static str {
+    match lens {
+        LensName::Composition => "composition",
+        LensName::LastIterate => "last iterate",
+        LensName::LastIterateMax => "last iterate, any stop",
+        LensName::FullBatch => "full batch",
+        LensName::Renyi => "R\u{e9}nyi",
+        LensName::GaussianClt => "Gaussian limit",
+        LensName::AdvancedComposition => "advanced composition",
+        LensName::ClosedForm => "closed form",
+        LensName::ClosedFormClt => "closed form, limit",
+        LensName::ClosedFormCertified => "closed form, certified",
+    }
+}
+
+/// The run in one line.
+pub fn describe(run: &Run) -> String {
+    let phases: Vec<String> = run
+        .phases()
+        .iter()
+        .map(|phase| {
+            let rate = match run.sampling() {
+                Sampling::Full => "full batches".to_owned(),
+                _ => format!("sample rate {}", plain(phase.sample_rate)),
+            };
+            format!(
+                "noise multiplier {}, {rate}, {} steps",
+                plain(phase.noise_multiplier),
+                with_commas(phase.steps)
+            )
+        })
+        .collect();
+    phases.join("; then ")
+}
+
+/// `<=`, `>=` or `~` as a sign.
+pub(crate) fn sign(side: Side) -> &'static str {
+    match side {
+        Side::Upper => "\u{2264}",
+        Side::Lower => "\u{2265}",
+        Side::Neither => "\u{2248}",
+    }
+}
+
+/// The quotable end of a claim with its sign; infinity in words.
+pub(crate) fn quoted(claim: &Claim) -> String {
+    let number = quote(claim.interval, DIGITS, claim.side);
+    if number == "inf" { "unbounded".into() } else { format!("{} {number}", sign(claim.side)) }
+}
+
+/// The name of a quantity with where it is taken.
+pub(crate) fn quantity_name(claim: &Claim) -> String {
+    let at = &claim.at;
+    let rate = |rate: Option<f64>| rate.map(percent).unwrap_or_default();
+    match claim.quantity {
+        Quantity::Epsilon => "\u{3b5}".into(),
+        Quantity::Delta => "\u{3b4}".into(),
+        Quantity::Mu => "\u{3bc}".into(),
+        Quantity::Tpr => format!("TPR at FPR {}", rate(at.fpr)),
+        Quantity::Advantage => "advantage".into(),
+        Quantity::BayesSecurity => "Bayes security".into(),
+        Quantity::Reconstruction => format!("reconstruction at prior {}", rate(at.prior)),
+        Quantity::AttackAccuracy => format!("accuracy at prior {}", rate(at.prior)),
+    }
+}
+
+/// 0.001 as `0.1 %`, all digits.
+pub(crate) fn percent(share: f64) -> String {
+    // Twelve digits hide the rounding of the product, and keep every input a person types.
+    let scaled: f64 = format!("{:.12e}", share * 100.0).parse().unwrap_or(share * 100.0);
+    format!("{} %", plain(scaled))
+}
+
+/// 1234567 as `1,234,567`.
+pub(crate) fn with_commas(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_and_counts() {
+        assert_eq!(percent(0.001), "0.1 %");
+        assert_eq!(percent(0.95), "95 %");
+        assert_eq!(percent(0.29), "29 %");
+        assert_eq!(with_commas(999), "999");
+        assert_eq!(with_commas(1_234_567), "1,234,567");
+    }
+}
