@@ -162,7 +162,7 @@ impl Family {
         let (mut low, mut high) = ((kept.0.ln(), kept.1), (violated.0.ln(), violated.1));
         let mut last_side = 0;
         for _ in 0..60 {
-            if high.0 - low.0 < 1e-8 {
+            if high.0 - low.0 < 1e-6 {
                 break;
             }
             let mut next = low.0 - low.1 * (high.0 - low.0) / (high.1 - low.1);
@@ -192,27 +192,29 @@ impl Family {
     /// # Errors
     /// Those of the accounting.
     pub fn least_violated_noise(&self, points: &[RateBounds]) -> Result<Option<f64>, AuditError> {
-        let mut least: Option<f64> = None;
+        let mut least: Option<(f64, Box<dyn Pair>)> = None;
         for rates in points {
-            if let Some(noise) = least {
+            if let Some((noise, pair)) = &least {
+                let fnr = rates.false_negative_upper;
                 // At the end of the domain nothing smaller can be found.
-                if noise <= self.domain().0 {
+                if *noise <= self.domain().0 {
                     break;
                 }
-                if rates.false_positive_upper + rates.false_negative_upper >= 1.0 {
-                    continue;
-                }
-                let pair = self.pair((noise * (1.0 - 1e-6)).max(self.domain().0))?;
-                let fnr = rates.false_negative_upper;
-                if curve_below(pair.as_ref(), rates.false_positive_upper, fnr)? <= fnr {
+                if rates.false_positive_upper + fnr >= 1.0
+                    || curve_below(pair.as_ref(), rates.false_positive_upper, fnr)? <= fnr
+                {
                     continue;
                 }
             }
             if let Some(noise) = self.violated_noise(rates)? {
-                least = Some(least.map_or(noise, |known| known.min(noise)));
+                if least.as_ref().is_none_or(|(known, _)| noise < *known) {
+                    // A hair less noise, so that equal points do not count as progress.
+                    let pair = self.pair((noise * (1.0 - 1e-6)).max(self.domain().0))?;
+                    least = Some((noise, pair));
+                }
             }
         }
-        Ok(least)
+        Ok(least.map(|(noise, _)| noise))
     }
 }
 

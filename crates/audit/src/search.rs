@@ -4,7 +4,8 @@
 //! negatives stay and the false positives only grow. In the order of the member scores false
 //! negatives rise and false positives fall, so over a block of thresholds every statistic is at
 //! most its value at (false positives of the last, false negatives of the first). Branch and
-//! bound with that corner visits a few hundred of a million thresholds.
+//! bound with that corner visits a few hundred of a million thresholds. Gains below
+//! [`Statistic::negligible`] are not looked for; a slightly worse threshold is as valid.
 
 use crate::{Errors, RateBounds, Scores, Statistic, scores::at_least};
 
@@ -15,9 +16,6 @@ pub struct Best {
     pub errors: Errors,
     pub value: f64,
 }
-
-/// A gain smaller than this is not looked for.
-const TOLERANCE: f64 = 1e-7;
 
 /// The threshold with the largest statistic; `bounds` turns counts into rate bounds and must be
 /// monotone in both counts. The threshold is +infinity, value 0, when nothing is shown anywhere.
@@ -94,7 +92,7 @@ impl Search<'_> {
         let false_negatives = self.scores.members().partition_point(|&score| score < first) as u64;
         let corner = self.errors(self.false_positives(to - 1), false_negatives);
         let limit = self.statistic.value(&(self.bounds)(&corner));
-        if limit <= self.best.value + TOLERANCE {
+        if limit <= self.best.value + self.statistic.negligible() {
             return;
         }
         let middle = from + (to - from) / 2;

@@ -80,6 +80,16 @@ impl Statistic {
         }
     }
 
+    /// Gains too small to search for. The Gaussian mu of Gaussian scores is flat over all
+    /// thresholds, and would be searched to the last one.
+    pub(crate) fn negligible(&self) -> f64 {
+        match self {
+            Self::Epsilon { .. } => 1e-7,
+            Self::GaussianMu => 1e-4,
+            Self::Advantage => 1e-6,
+        }
+    }
+
     /// The true positive rate above which the value exceeds `value` when the false positive
     /// rate is `false_positive_rate`: one contour per direction.
     pub(crate) fn critical_true_positive_rates(
