@@ -318,6 +318,48 @@ def heuristic(tool, sigma, rate, steps, delta):
     raise ValueError(f"no heuristic by {tool}")
 
 
+def game(name, sigma, rate, steps, trials):
+    """The linear game or the encoding loss of P3, batches of trials as arrays."""
+    import numpy as np
+
+    sigma, rate, steps, trials = float(sigma), float(rate), int(float(steps)), int(float(trials))
+    rng = np.random.default_rng(1)
+
+    def linear(count, canary):
+        model = np.zeros(count)
+        for _ in range(steps):
+            model += sigma * rng.standard_normal(count)
+            if canary:
+                model += rng.random(count) < rate
+        return model
+
+    def our_loss(count, canary):
+        spacing, resolution, records = 11.0, 0.0066, 10**9
+        batch = rate * records
+
+        def evidence(v):
+            return np.log1p(rate * np.expm1((2 * v - 1) / (2 * sigma**2)))
+
+        theta = np.zeros(count)
+        for step in range(steps):
+            if step:
+                v = theta - spacing * np.round(theta / spacing)
+                moved = spacing * np.round(evidence(v) / resolution) - v
+                theta += moved * (rng.binomial(records, rate, count) / batch)
+            if canary:
+                theta += rng.random(count) < rate
+            theta += sigma * rng.standard_normal(count)
+        cells = np.round(theta / spacing)
+        return resolution * cells + evidence(theta - spacing * cells)
+
+    play = {"linear": linear, "our-loss": our_loss}[name]
+    start = time.perf_counter()
+    for canary in (True, False):
+        for first in range(0, trials, 10000):
+            play(min(10000, trials - first), canary)
+    return {"wall_s": time.perf_counter() - start}
+
+
 def versions(_tool="all"):
     from importlib.metadata import version
 
@@ -338,6 +380,7 @@ COMMANDS = {
     "sweep": sweep,
     "tpr": tpr,
     "heuristic": heuristic,
+    "game": game,
     "versions": versions,
 }
 

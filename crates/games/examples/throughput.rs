@@ -1,5 +1,7 @@
-//! How fast the games are: steps of the linear game against the generator's own rate, and the
-//! encoding loss at the size P3 plays it. `cargo run --release -p games --example throughput`
+//! How fast the games are, as JSON: the generator's own rate, steps of the linear game, and the
+//! encoding loss at the size P3 plays it. Arguments: `generator | linear | our-loss | repeaters`,
+//! then sigma, q, T, trials and threads.
+//! `cargo run --release -p games --example throughput -- linear 1 0.01 1000 100000 2`
 #![allow(clippy::print_stdout)]
 
 use games::{Attack, DpSgd, Encoding, Game, Observe, RepeaterVariant, play_in_memory};
@@ -7,50 +9,51 @@ use random::{Purpose, Stream};
 use std::time::Instant;
 use vocabulary::Direction;
 
-fn seconds(game: Game, sigma: f64, q: f64, steps: u64, trials: u64, threads: usize) -> f64 {
-    let trainer = DpSgd::new(sigma, q, steps);
-    let attack = Attack::new(game, trainer, Observe::Last, Direction::Remove, 1, trials)
-        .expect("the settings are in range");
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let what = arguments.first().map_or("linear", String::as_str);
+    let number = |place: usize, or: f64| -> f64 {
+        arguments.get(place).map_or(or, |text| text.parse().expect("arguments are numbers"))
+    };
+    let (sigma, q) = (number(1, 1.0), number(2, 0.01));
+    let (steps, trials) = (number(3, 1000.0) as u64, number(4, 1e5) as u64);
+    let threads = number(5, 2.0) as usize;
     let start = Instant::now();
-    let scores = play_in_memory(&attack, threads);
-    assert_eq!(scores.len() as u64, trials);
-    start.elapsed().as_secs_f64()
+    let per_trial = match what {
+        "generator" => {
+            generate(steps, 2 * trials, threads);
+            steps
+        }
+        _ => {
+            let (game, coordinates) = match what {
+                "our-loss" => (Game::OurLoss { encoding: Encoding::choose(sigma, q, steps) }, 1),
+                "repeaters" => (Game::Repeaters { variant: RepeaterVariant::Analog }, steps),
+                _ => (Game::Linear, 1),
+            };
+            let trainer = DpSgd::new(sigma, q, steps);
+            let attack = Attack::new(game, trainer, Observe::Last, Direction::Remove, 1, trials)
+                .expect("the settings are in range");
+            assert_eq!(play_in_memory(&attack, threads).len() as u64, trials);
+            steps * coordinates
+        }
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    let rate = 2.0 * trials as f64 * per_trial as f64 / seconds;
+    println!("{{\"wall_s\": {seconds}, \"rate\": {rate}}}");
 }
 
-fn main() {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let (steps, replicas) = (1000, 200_000);
-    let start = Instant::now();
+/// The Gaussians of as many trainings, and nothing else.
+fn generate(steps: u64, replicas: u64, threads: usize) {
     std::thread::scope(|scope| {
-        for thread in 0..threads {
+        for thread in 0..threads as u64 {
             scope.spawn(move || {
-                let mut numbers = vec![0.0; steps];
+                let mut numbers = vec![0.0; steps as usize];
                 for replica in (thread..replicas).step_by(threads) {
-                    let stream = Stream::new(1, Purpose::NOISE, replica as u64);
+                    let stream = Stream::new(1, Purpose::NOISE, replica);
                     stream.fill_gaussians(0, 0, &mut numbers);
-                    assert!(numbers[steps - 1].is_finite());
+                    assert!(numbers[0].is_finite());
                 }
             });
         }
     });
-    let generator = (steps * replicas) as f64 / start.elapsed().as_secs_f64();
-    println!(
-        "generator      {:6.0} million Gaussians a second on {threads} threads",
-        generator / 1e6
-    );
-    let took = seconds(Game::Linear, 1.0, 0.01, 1000, 100_000, threads);
-    let rate = 2.0 * 1000.0 * 100_000.0 / took;
-    println!(
-        "linear         {:6.0} million steps a second, {:.2} of the generator ({took:.2} s for 1e5 + 1e5 trials of 1000)",
-        rate / 1e6,
-        rate / generator
-    );
-    for (sigma, q, steps) in [(1.0, 0.1, 100), (0.5, 0.01, 1024)] {
-        let encoding = Encoding::choose(sigma, q, steps);
-        let took = seconds(Game::OurLoss { encoding }, sigma, q, steps, 5_000, threads);
-        println!("our-loss       {took:.2} s for 5000 + 5000 trials of {steps} steps");
-    }
-    let analog = Game::Repeaters { variant: RepeaterVariant::Analog };
-    let took = seconds(analog, 0.5, 0.1, 100, 10_000, threads);
-    println!("repeaters      {took:.2} s for 10000 + 10000 trials of 100 steps");
 }

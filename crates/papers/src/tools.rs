@@ -25,7 +25,8 @@ pub(crate) fn epsilon(pair: &dyn Pair, delta: f64) -> Result<f64, PaperError> {
     Ok(directions::epsilon(pair, delta, Direction::Both)?.upper)
 }
 
-/// The noise at which the composition has this epsilon.
+/// The noise at which the composition has this epsilon, rounded up to six digits: a game's plan must
+/// not depend on the last digits of a root.
 pub(crate) fn noise_for(
     target: f64,
     delta: f64,
@@ -36,12 +37,18 @@ pub(crate) fn noise_for(
     let target = Target::Epsilon { epsilon: target, delta };
     let found = calibrate(&run, Unknown::NoiseMultiplier, &target, LensName::Composition, &[])?;
     match found.solution {
-        Solution::NoiseMultiplier(sigma) => Ok(sigma),
+        Solution::NoiseMultiplier(sigma) => Ok(six_digits(sigma)),
         other => Err(AccountingError::NotCertified(format!(
             "calibration answered {other:?} instead of a noise multiplier"
         ))
         .into()),
     }
+}
+
+fn six_digits(x: f64) -> f64 {
+    let exponent = x.log10().floor() as i32 - 5;
+    let digits = (x / 10f64.powi(exponent) - 1e-4).ceil();
+    format!("{digits}e{exponent}").parse().unwrap_or(x)
 }
 
 /// The audited epsilon in a family: a lower bound at this confidence, valid for all thresholds.

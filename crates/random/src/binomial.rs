@@ -7,7 +7,7 @@
 //! Attempt `a` of the draw of a row uses the two uniforms of block `a` of that row.
 
 use crate::Stream;
-use crate::elementary::{exp, ln, ln_1p, unit_interval};
+use crate::elementary::{exp, ln, ln_1p, nearest_integer, unit_interval};
 
 /// A binomial distribution, ready to be drawn from.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +102,7 @@ impl Binomial {
             let u = unit_interval(first) - 0.5;
             let v = unit_interval(second);
             let us = 0.5 - u.abs();
-            let k = ((2.0 * a / us + b) * u + c).floor();
+            let k = floor((2.0 * a / us + b) * u + c);
             if us >= 0.07 && v <= v_r {
                 return k;
             }
@@ -126,9 +126,15 @@ impl Rejection {
             c: n * p + 0.5,
             v_r: 0.92 - 4.2 / b,
             alpha: (2.83 + 5.1 / b) * spq,
-            ln_mode: ln_pmf(((n + 1.0) * p).floor(), n, p),
+            ln_mode: ln_pmf(floor((n + 1.0) * p), n, p),
         }
     }
+}
+
+/// The largest integer at most x, for |x| below 2^51.
+fn floor(x: f64) -> f64 {
+    let near = nearest_integer(x);
+    if near > x { near - 1.0 } else { near }
 }
 
 /// Loader's saddle-point form of the logarithm of the binomial probability.

@@ -49,6 +49,6 @@ const GAUSSIANS: [u64; 8] = [
     0xbfc4_a8dc_2eb2_d231,
     0xbfe9_4e64_26a8_61c2,
 ];
-const MILLION: u64 = 0x7a46_6e27_8e01_2f09;
+const MILLION: u64 = 0x2185_3312_4512_7470;
 const HITS: u64 = 0x6488_4462_4060_0224;
 const SIZES: [u64; 3] = [999_991_292, 589, 1];

@@ -98,6 +98,17 @@ impl Bench {
         self.remember(take(command, &format!("dosimeter {what} {numbers:?}")))
     }
 
+    /// One measurement by an example program of a crate, which is built first.
+    pub fn example(&self, package: &str, name: &str, arguments: &[String]) -> Measured {
+        let build = ["build", "--release", "--quiet", "-p", package, "--example", name];
+        if !watch(cargo(&build)).is_ok_and(|built| built.success) {
+            return Measured::Nothing(format!("the example `{name}` of `{package}` does not build"));
+        }
+        let mut command = Command::new(root().join("target/release/examples").join(name));
+        command.args(arguments);
+        take(command, &format!("{package} {}", arguments.join(" ")))
+    }
+
     pub fn peak_megabytes(&self) -> Option<f64> {
         self.peak.get()
     }

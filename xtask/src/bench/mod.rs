@@ -5,6 +5,7 @@
 
 mod bars;
 mod format;
+mod games;
 mod measure;
 mod page;
 mod sections;
@@ -24,6 +25,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     sections::sweep(&bench, &mut page);
     sections::power(&bench, &mut page);
     sections::heuristic(&bench, &mut page);
+    games::games(&bench, &mut page);
     sections::processes(&bench, &mut page);
     let missed = page.write()?;
     println!("wrote docs/benchmarks.md; {missed} bars missed or not measured");

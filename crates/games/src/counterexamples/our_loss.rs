@@ -14,6 +14,7 @@
 use crate::distinguisher::step_log_ratio;
 use crate::{Crafter, Distinguisher, Group, Release};
 use numerics::special::{inverse_normal_sf, normal_density, normal_sf};
+use random::elementary::nearest_integer;
 
 /// Spacing, resolution and the number of records.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,7 +86,7 @@ impl Encoding {
     /// S round(L(v)/r) - v.
     fn moved(&self, v: f64, noise_multiplier: f64, sample_rate: f64) -> f64 {
         let evidence = step_log_ratio(v, noise_multiplier, sample_rate);
-        self.spacing * (evidence / self.resolution).round() - v
+        self.spacing * nearest_integer(evidence / self.resolution) - v
     }
 
     /// The largest per-record request of a run, in units of the clip norm.
@@ -194,7 +195,7 @@ impl OurLoss {
 
     /// M and v.
     fn decode(&self, theta: f64) -> (f64, f64) {
-        let count = (theta / self.encoding.spacing).round();
+        let count = nearest_integer(theta / self.encoding.spacing);
         (count, theta - self.encoding.spacing * count)
     }
 
