@@ -100,14 +100,16 @@ fn solve(
     fpr: f64,
     line: impl Fn(&dyn Pair, f64, f64, Direction) -> Result<Interval>,
 ) -> Result<Interval> {
-    // Slopes beyond these are worse than slope 1, whose line allows delta(0) + fpr.
-    let total_variation = advantage(pair)?;
-    let steepest = (total_variation.upper + fpr) / fpr * 1.01;
-    // Lines flatter than 1e-30 lie within 1e-30 of power 1; that is far below every slack.
-    let flattest = ((1.0 - total_variation.upper - fpr) / (1.0 - fpr)).max(1e-30) * 0.99;
     // The slope that a Gaussian of the same total variation would have.
+    let total_variation = advantage(pair)?;
     let mu = 2.0 * inverse_normal_cdf(0.5 + 0.5 * total_variation.value.min(1.0 - 1e-12));
     let guess = (mu * inverse_normal_sf(fpr) - 0.5 * mu * mu).exp();
+    // A line of slope s allows at least s * fpr and at least 1 - s (1 - fpr); slopes for which
+    // that is more than the guess allows, or slope 1, cannot be best.
+    let known = (total_variation.upper + fpr).min(power(pair, fpr, guess, Direction::Both)?.upper);
+    let steepest = known / fpr * (1.0 + 1e-9);
+    // Lines flatter than 1e-30 lie within 1e-30 of power 1; that is far below every slack.
+    let flattest = ((1.0 - known) / (1.0 - fpr)).max(1e-30) * (1.0 - 1e-9);
     // Removal alone bounds from below, and is the answer where addition leaks less at the
     // best slope, which is one more evaluation.
     let remove = |slope| line(pair, fpr, slope, Direction::Remove);
