@@ -60,9 +60,9 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
             .arg(format!("-max_total_time={seconds}"))
             .arg(format!("-max_len={longest}"))
             .arg(format!("-artifact_prefix={}/", artifacts.display()))
-            // Ten seconds for one input would be a hang; fifty megabytes are the promise, the
-            // fuzzer's own tables come on top.
-            .args(["-timeout=10", "-rss_limit_mb=1024", "-print_final_stats=1"]);
+            // An input is a dozen questions, and instrumented code with debug assertions is several
+            // times slower. Fifty megabytes are the promise; the fuzzer's tables come on top.
+            .args(["-timeout=120", "-rss_limit_mb=1024", "-print_final_stats=1"]);
         let dictionary = root().join("fuzz").join(format!("{target}.dict"));
         if dictionary.exists() {
             fuzzer.arg(format!("-dict={}", dictionary.display()));

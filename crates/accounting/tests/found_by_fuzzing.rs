@@ -51,3 +51,20 @@ fn the_best_estimate_lies_between_its_ends() {
         }
     }
 }
+
+/// The loss of the pair in this direction is at most -ln(1 - q) a step, so no test can have more
+/// power than fpr (1 - q)^-T; the lower end was 1.3e-5 above that.
+#[test]
+fn power_obeys_the_largest_loss_of_the_add_direction() {
+    let (rate, steps) = (1e-7, 1);
+    let run = Run::builder()
+        .phase(1.793_112_857_114_891, rate, steps)
+        .phase(0.2, rate, steps)
+        .build()
+        .unwrap();
+    let fpr = 1e-12;
+    if let Ok(power) = Composed::for_run(&run).unwrap().tpr(fpr, OneWay::Add) {
+        let most = fpr * (-2.0 * (-rate).ln_1p()).exp();
+        assert!(power.lower <= most * (1.0 + 1e-14), "{power:?} is above {most:e}");
+    }
+}

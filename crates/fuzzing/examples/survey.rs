@@ -1,5 +1,6 @@
 //! Runs the numerics target on many pseudo-random inputs without stopping at the first broken
-//! law: `survey [CASES] [SEED]` prints what broke and what was slow.
+//! law: `survey [CASES] [SEED]` prints what broke and what was slow. `survey FILE` times one
+//! input, such as one that the fuzzer kept.
 #![allow(clippy::print_stdout)]
 
 use fuzzing::Pseudorandom;
@@ -7,6 +8,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 fn main() {
+    if let Some(input) = std::env::args().nth(1).and_then(|path| std::fs::read(path).ok()) {
+        println!("{}", fuzzing::numerics_times(&input));
+        return;
+    }
     let mut numbers = std::env::args().skip(1).map(|word| word.parse::<u64>().expect("a number"));
     let cases = numbers.next().unwrap_or(1000);
     let mut words = Pseudorandom::new(numbers.next().unwrap_or(1));
