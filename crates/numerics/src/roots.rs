@@ -80,7 +80,8 @@ pub fn enclose<E>(
     }
     let Some((x, residual, here)) = found else { return Ok(None) };
     let grain = 2.0 * f64::EPSILON * x.abs() + f64::MIN_POSITIVE;
-    let spread = if here.slope > 0.0 { 1.5 * (residual + here.error) / here.slope } else { step * 1e-12 };
+    let spread =
+        if here.slope > 0.0 { 1.5 * (residual + here.error) / here.slope } else { step * 1e-12 };
     let margin = spread.max(grain);
     let below = certain(&mut function, x, -margin, |p| p.value + p.error <= target)?;
     let above = certain(&mut function, x, margin, |p| p.value - p.error >= target)?;
@@ -140,7 +141,8 @@ mod tests {
 
     #[test]
     fn wrong_derivative_costs_time_only() {
-        let skewed = |x: f64| Ok::<_, ()>(Noisy { value: x.exp(), error: 1e-15 * x.exp(), slope: 7.0 });
+        let skewed =
+            |x: f64| Ok::<_, ()>(Noisy { value: x.exp(), error: 1e-15 * x.exp(), slope: 7.0 });
         let root = enclose(skewed, 3.0, 0.0, 1.0).unwrap().unwrap();
         assert!(root.below <= 3f64.ln() && root.above >= 3f64.ln());
     }

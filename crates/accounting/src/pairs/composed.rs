@@ -333,6 +333,7 @@ fn refusal(obstacle: Obstacle, what: &str) -> AccountingError {
             "the privacy loss is too close to a lattice of atoms for the contour to converge"
         }
         Obstacle::TooFine => "the likelihood ratio would need too fine a quadrature",
+        Obstacle::Contradiction => "two routes disagree, so neither is shown",
     };
     AccountingError::NotCertified(format!("{what} could not be certified: {reason}"))
 }

@@ -14,7 +14,7 @@ pub(crate) struct Choice {
 }
 
 /// A value this accurate ends the search.
-const ACCURATE: f64 = 1e-10;
+pub(crate) const ACCURATE: f64 = 1e-10;
 /// A value less accurate than this is no answer.
 const USEFUL: f64 = 1e-4;
 
@@ -30,11 +30,13 @@ pub(crate) fn line(
     let floors: Vec<f64> = parts.iter().map(|part| floor(&part.pair)).collect();
     let bottom: f64 = parts.iter().zip(&floors).map(|(part, floor)| part.times * floor).sum();
     let steps: f64 = parts.iter().map(|part| part.times).sum();
-    let room = t - bottom;
+    let bounded = parts.iter().all(|part| part.pair.infimum().is_finite());
+    let bulk = bulk_spread(parts, t.abs().max(t - bottom));
+    // How far the sum has to climb: from its bottom, or from seven deviations below zero.
+    let room = if bounded { t - bottom } else { t.max(0.0) + 7.0 * bulk };
     if !(room > 0.0) {
         return Err(Obstacle::SlowDecay);
     }
-    let bulk = bulk_spread(parts, t.abs().max(room));
     let mut best: Option<(f64, MaskedLine)> = None;
     // How many class-0 steps of full size would be needed to reach the threshold.
     let mut shares = vec![0.0];

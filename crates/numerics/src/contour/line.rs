@@ -156,6 +156,8 @@ pub enum Obstacle {
     SlowDecay,
     /// The quadrature of the transform would need too many points.
     TooFine,
+    /// Two routes gave enclosures that do not meet.
+    Contradiction,
 }
 
 /// Relative size to which aliases and truncation are pushed.

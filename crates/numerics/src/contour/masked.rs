@@ -161,7 +161,7 @@ impl MaskedLine {
         let mut absent = Nodes::new(count);
         for m in &masked {
             let (keep, middle) = m.fine(c, spacing * count as f64)?;
-            if keep.len() as f64 * count as f64 > MOST_WORK {
+            if keep.len() as f64 * count as f64 > 6.0 * MOST_WORK {
                 return Err(Obstacle::SlowDecay);
             }
             let times = m.part.times;
@@ -242,7 +242,7 @@ impl<'a> Masked<'a> {
         let low = if pair.infimum().is_finite() { -span } else { -span - 2.0 * pair.reach() };
         let top = masks
             .upper
-            .map_or(span + 60.0 * pair.reach(), |edge| (edge.centre + 14.0 * edge.width).max(span));
+            .map_or(span + 60.0 * pair.reach(), |edge| (edge.centre + 18.0 * edge.width).max(span));
         let count = ((top.max(span + pair.reach()) - low) / step).ceil();
         if count > MOST_POINTS / 4.0 {
             return Err(Obstacle::TooFine);
@@ -362,6 +362,9 @@ fn middle_level(masked: &[Masked], has_low: bool, c: f64) -> f64 {
     let mut level = 0.0;
     let mut absent = 0.0;
     for m in masked {
+        if log_total(&m.keep, c) == f64::INFINITY {
+            return f64::INFINITY;
+        }
         let b = transform::cumulant(&m.keep, c).0;
         level += m.part.times * b;
         if m.masks.lower.is_some() {
@@ -372,11 +375,20 @@ fn middle_level(masked: &[Masked], has_low: bool, c: f64) -> f64 {
     if has_low { level + crate::special::log1mexp(absent) } else { level }
 }
 
+/// Whether the tilted weights have died out at both ends of the grid.
+fn covers(grid: &Grid, c: f64, top: f64) -> bool {
+    [0, grid.len() - 1].iter().all(|&j| grid.log_weight[j] + c * grid.log_ratio[j] < top - 30.0)
+}
+
+/// log of the plain sum at a real tilt; infinite where the grid does not reach far enough for it.
 fn log_total(grid: &Grid, c: f64) -> f64 {
     let terms = || grid.log_weight.iter().zip(&grid.log_ratio).map(|(lw, l)| lw + c * l);
     let top = terms().fold(f64::NEG_INFINITY, f64::max);
     if top == f64::NEG_INFINITY {
         return top;
+    }
+    if !covers(grid, c, top) {
+        return f64::INFINITY;
     }
     top + terms().map(|x| (x - top).exp()).sum::<f64>().ln()
 }
@@ -395,6 +407,9 @@ fn chernoff_high(masked: &[Masked], spread: f64) -> Vec<(f64, f64)> {
                 crate::special::log_add_exp(log_total(&m.keep, tilt), log_total(&m.high, tilt));
             level += m.part.times * all;
             share += m.part.times * (log_total(&m.high, tilt) - all).exp();
+        }
+        if !level.is_finite() {
+            continue;
         }
         out.push((
             tilt,
@@ -415,7 +430,7 @@ fn chernoff_low(masked: &[Masked], c: f64) -> Vec<(f64, f64)> {
         for m in masked {
             level += m.part.times * log_total(&m.low, tilt);
         }
-        if !level.is_nan() {
+        if level < f64::INFINITY {
             out.push((tilt, level + Zone::Above.log_chernoff(tilt) + 0.01 + 1e-13 * steps));
         }
     }

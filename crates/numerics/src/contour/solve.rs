@@ -1,9 +1,11 @@
 //! Averages at a threshold, and the threshold for an average.
 
+use super::Part;
 use super::grid::TooFine;
+use super::hard::{self, Choice};
 use super::line::{Line, Obstacle, Value, Zone};
+use super::masked::MaskedLine;
 use super::saddle::{Coarse, Saddle};
-use super::{Part, hard};
 use std::sync::{Arc, Mutex};
 
 /// A number with certified ends.
@@ -15,15 +17,18 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Both enclosures hold, so their intersection does.
-    fn meet(self, other: Self) -> Self {
+    /// Both enclosures hold, so their intersection does; if it is empty, neither is to be trusted.
+    fn meet(self, other: Self) -> Result<Self, Obstacle> {
         let (lower, upper) = (self.lower.max(other.lower), self.upper.min(other.upper));
+        if !(lower <= upper) {
+            return Err(Obstacle::Contradiction);
+        }
         let best = if other.upper - other.lower < self.upper - self.lower {
             other.value
         } else {
             self.value
         };
-        Self { lower, value: best.clamp(lower, upper), upper }
+        Ok(Self { lower, value: best.clamp(lower, upper), upper })
     }
 
     fn plus(self, x: f64) -> Self {
@@ -57,6 +62,7 @@ impl Ends {
 pub struct SumOfLogRatios {
     parts: Vec<Part>,
     lines: Mutex<Vec<Arc<Line>>>,
+    masked: Mutex<Vec<Arc<MaskedLine>>>,
 }
 
 impl Clone for SumOfLogRatios {
@@ -67,6 +73,7 @@ impl Clone for SumOfLogRatios {
 
 /// Kept lines; more would only be searched in vain.
 const MOST_LINES: usize = 12;
+const MOST_MASKED: usize = 6;
 /// A kept line answers if its error is below this part of the value.
 const GOOD_ENOUGH: f64 = 3e-11;
 
@@ -78,7 +85,7 @@ impl From<TooFine> for Obstacle {
 
 impl SumOfLogRatios {
     pub fn new(parts: Vec<Part>) -> Self {
-        Self { parts, lines: Mutex::new(Vec::new()) }
+        Self { parts, lines: Mutex::new(Vec::new()), masked: Mutex::new(Vec::new()) }
     }
 
     fn keep(&self, line: Line) -> Arc<Line> {
@@ -90,6 +97,27 @@ impl SumOfLogRatios {
             lines.push(Arc::clone(&line));
         }
         line
+    }
+
+    /// A fresh masked line for t, which is kept.
+    fn masked_line(&self, t: f64, hint: &mut Option<Choice>) -> Result<Arc<MaskedLine>, Obstacle> {
+        let line = Arc::new(hard::line(&self.parts, t, hint)?);
+        if let Ok(mut lines) = self.masked.lock() {
+            if lines.len() >= MOST_MASKED {
+                lines.remove(0);
+            }
+            lines.push(Arc::clone(&line));
+        }
+        Ok(line)
+    }
+
+    fn kept_masked(&self, t: f64) -> Option<Value> {
+        let lines: Vec<Arc<MaskedLine>> = self.masked.lock().ok()?.iter().rev().cloned().collect();
+        lines.iter().find_map(|line| {
+            let value = line.value(t);
+            (value.mantissa > 0.0 && value.below + value.above <= hard::ACCURATE * value.mantissa)
+                .then_some(value)
+        })
     }
 
     /// The value at t from a kept line, if one is accurate there.
@@ -107,7 +135,7 @@ impl SumOfLogRatios {
         match self.plain_average(zone, growth, t) {
             Ok(ends) if ends.upper - ends.lower <= 1e-9 * ends.value => Ok(ends),
             plain => match (self.masked_average(zone, growth, t), plain) {
-                (Ok(masked), Ok(plain)) => Ok(plain.meet(masked)),
+                (Ok(masked), Ok(plain)) => plain.meet(masked),
                 (Ok(masked), Err(_)) => Ok(masked),
                 (Err(_), plain) => plain,
             },
@@ -116,7 +144,10 @@ impl SumOfLogRatios {
 
     /// By masks: the average above, from which the other two follow by E (e^{Y-t} - 1) = e^{-t} - 1.
     pub(super) fn masked_average(&self, zone: Zone, growth: f64, t: f64) -> Result<Ends, Obstacle> {
-        let value = hard::line(&self.parts, t, &mut None)?.value(t);
+        let value = match self.kept_masked(t) {
+            Some(value) => value,
+            None => self.masked_line(t, &mut None)?.value(t),
+        };
         let scale = value.log_scale.exp();
         // In units of e^t E f, that is, growth 1.
         let above = Ends {
@@ -178,7 +209,7 @@ impl SumOfLogRatios {
                     _ => self.stepped_threshold(zone, growth, target),
                 };
                 match (masked, plain) {
-                    (Ok(masked), Ok(plain)) => Ok(plain.meet(masked)),
+                    (Ok(masked), Ok(plain)) => plain.meet(masked),
                     (Ok(masked), Err(_)) => Ok(masked),
                     (Err(_), plain) => plain,
                 }
@@ -201,7 +232,7 @@ impl SumOfLogRatios {
         }
         let mut hint = None;
         for _ in 0..16 {
-            let line = hard::line(&self.parts, t, &mut hint)?;
+            let line = self.masked_line(t, &mut hint)?;
             let value = line.value(t);
             let slope = value.slope / value.mantissa;
             let miss = value.mantissa.ln() + value.log_scale - log_target;

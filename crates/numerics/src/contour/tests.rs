@@ -152,3 +152,16 @@ fn the_three_zones_add_up() {
         assert!((between + below - 1.0).abs() < 1e-10, "{between} {below}");
     }
 }
+
+#[test]
+fn masks_where_losses_have_no_bottom() {
+    // A substitution pair: losses of either sign, and most steps count as high.
+    let (scale, rate) = (8.69159702641278, 8.487188090605015e-7);
+    let side = |centre: f64| vec![Component { weight: rate, centre }];
+    let pair = MixtureRatio::new(scale, side(1.0), side(-1.0));
+    let sum = SumOfLogRatios::new(vec![Part { pair, times: 138.0 }]);
+    let t = 4.644564281647568e-7;
+    let plain = sum.plain_average(Zone::Above, 1.0, t).unwrap();
+    let masked = sum.masked_average(Zone::Above, 1.0, t).unwrap();
+    assert!(plain.lower <= masked.upper && masked.lower <= plain.upper, "{plain:?} {masked:?}");
+}

@@ -48,7 +48,13 @@ impl Binomial {
         }
         let n = trials as f64;
         let mean = n * rate;
-        Some(Self { trials: n, rate, mean, mean_rest: n.mul_add(rate, -mean), odds: rate / (1.0 - rate) })
+        Some(Self {
+            trials: n,
+            rate,
+            mean,
+            mean_rest: n.mul_add(rate, -mean),
+            odds: rate / (1.0 - rate),
+        })
     }
 
     /// The number of draws.
@@ -115,7 +121,10 @@ mod tests {
             (100_000, 0.5, 70_000.0, -8234.1829310316627267),
         ] {
             let (got, error): (f64, f64) = Binomial::new(n, q).unwrap().log_pmf(k);
-            assert!((got - want).abs() <= error, "{n} {q} {k}: {got} misses {want} by more than {error:e}");
+            assert!(
+                (got - want).abs() <= error,
+                "{n} {q} {k}: {got} misses {want} by more than {error:e}"
+            );
             assert!(error < 3e-15 * f64::max(1.0, f64::abs(want)), "{error}");
         }
     }

@@ -20,7 +20,11 @@ pub fn log1mexp(x: f64) -> f64 {
 /// ln(e^a + e^b).
 pub fn log_add_exp(a: f64, b: f64) -> f64 {
     let (high, low) = if a >= b { (a, b) } else { (b, a) };
-    if high == f64::INFINITY || low == f64::NEG_INFINITY { high } else { high + (low - high).exp().ln_1p() }
+    if high == f64::INFINITY || low == f64::NEG_INFINITY {
+        high
+    } else {
+        high + (low - high).exp().ln_1p()
+    }
 }
 
 /// ln(e^a - e^b) for a >= b.

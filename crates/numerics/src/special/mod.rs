@@ -11,7 +11,7 @@ mod quantile;
 
 pub use binomial::{Binomial, relative_entropy_term};
 pub use gamma::{HALF_LN_TWO_PI, ln_gamma, stirling_remainder};
-pub use logarithms::{log1mexp, log_add_exp, log_sub_exp, log_sum_exp};
+pub use logarithms::{log_add_exp, log_sub_exp, log_sum_exp, log1mexp};
 pub use normal::{
     MILLS_ERROR, erfc, gaussian_kernel, log_erfc, log_normal_cdf, log_normal_sf, mills_moments,
     mills_ratio, normal_cdf, normal_density, normal_sf,

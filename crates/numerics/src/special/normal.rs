@@ -87,7 +87,11 @@ pub fn normal_cdf(x: f64) -> f64 {
 /// ln P(N > x), within 2e-15 times the larger of 1 and its magnitude; where it is above -1
 /// (x below about -0.3) the error is relative to the number itself.
 pub fn log_normal_sf(x: f64) -> f64 {
-    if x >= 0.0 { -0.5 * x * x - HALF_LN_TWO_PI + mills_right(x).ln() } else { (-normal_sf(-x)).ln_1p() }
+    if x >= 0.0 {
+        -0.5 * x * x - HALF_LN_TWO_PI + mills_right(x).ln()
+    } else {
+        (-normal_sf(-x)).ln_1p()
+    }
 }
 
 /// ln P(N <= x); see [`log_normal_sf`].
