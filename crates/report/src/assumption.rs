@@ -140,10 +140,14 @@ fn noise(run: &Run) -> String {
         .phases()
         .iter()
         .map(|phase| {
-            format!("{} on {} steps", plain(phase.noise_multiplier), with_commas(phase.steps))
+            format!(
+                "{} times the clip norm on {} steps",
+                plain(phase.noise_multiplier),
+                with_commas(phase.steps)
+            )
         })
         .collect();
-    format!("Gaussian noise of {} times the clip norm is on every summed gradient", list(&phases))
+    format!("Every summed gradient gets Gaussian noise: {}", list(&phases))
 }
 
 fn sampling(run: &Run) -> String {

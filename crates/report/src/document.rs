@@ -4,7 +4,8 @@ use crate::Assumption;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use vocabulary::{Account, Claim, Ends, Figure, Run, Side, Standing};
+use vocabulary::rounding::quoted_end;
+use vocabulary::{Account, Claim, Ends, Figure, Interval, Run, Side, Standing};
 
 /// Everything a report shows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -181,6 +182,13 @@ pub struct Change {
     /// Why there is no number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+impl Change {
+    /// The end of the number that may be quoted; infinite where it is unbounded.
+    pub fn quoted_end(&self) -> Option<f64> {
+        Some(quoted_end(Interval::from(self.epsilon?), self.side))
+    }
 }
 
 /// A figure with its place in the page.

@@ -18,6 +18,7 @@
 mod assumption;
 mod document;
 mod evidence;
+mod grid;
 mod html;
 mod markdown;
 mod statement;
@@ -29,4 +30,4 @@ pub use document::{Change, Evidence, Input, Provenance, Report, Seed, Shown, Sta
 pub use html::html;
 pub use markdown::markdown;
 pub use statement::statement;
-pub use words::{describe, lens_name};
+pub use words::{describe, lens_name, with_commas};

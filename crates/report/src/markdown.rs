@@ -1,9 +1,13 @@
 //! The report as Markdown, for a model card: words and tables, no figures.
 
-use crate::words::{DIGITS, percent, quantity_name, quoted, sign, with_commas};
+use crate::grid::grid;
+use crate::words::{DIGITS, percent, quoted, sign, with_commas};
 use crate::{Report, describe, evidence, lens_name};
+use vocabulary::Side;
 use vocabulary::rounding::{plain, rounded};
-use vocabulary::{Claim, Direction, Interval, LensName, Quantity, Side};
+
+/// In place of a number that there is not.
+const DASH: &str = "\u{2013}";
 
 /// The whole card.
 pub fn markdown(report: &Report) -> String {
@@ -75,33 +79,18 @@ fn readings(report: &Report) -> String {
 
 fn claims(report: &Report) -> String {
     let Some(account) = &report.account else { return String::new() };
-    let both: Vec<&Claim> =
-        account.claims.iter().filter(|claim| claim.direction == Direction::Both).collect();
-    let mut columns: Vec<(Quantity, Option<f64>, String)> = Vec::new();
-    for claim in &both {
-        let column = (claim.quantity, claim.at.fpr, quantity_name(claim));
-        if !columns.contains(&column) {
-            columns.push(column);
-        }
-    }
-    let mut rows = Vec::new();
-    for lens in LensName::ALL {
-        let Some(first) = both.iter().find(|claim| claim.lens == lens) else { continue };
-        let mut row = vec![lens_name(lens).to_owned(), first.standing.as_str().to_owned()];
-        row.extend(columns.iter().map(|(quantity, fpr, _)| {
-            both.iter()
-                .find(|claim| {
-                    claim.lens == lens && claim.quantity == *quantity && claim.at.fpr == *fpr
-                })
-                .map_or_else(|| "\u{2013}".to_owned(), |claim| quoted(claim))
-        }));
-        rows.push(row);
-    }
-    if rows.is_empty() {
+    let grid = grid(account);
+    if grid.rows.is_empty() {
         return String::new();
     }
+    let rows = grid.rows.iter().map(|row| {
+        let mut cells =
+            vec![lens_name(row.lens).to_owned(), row.first.standing.as_str().to_owned()];
+        cells.extend(row.cells.iter().map(|cell| cell.map_or_else(|| DASH.to_owned(), quoted)));
+        cells
+    });
     let mut names = vec!["lens", "standing"];
-    names.extend(columns.iter().map(|(_, _, name)| name.as_str()));
+    names.extend(grid.columns.iter().map(String::as_str));
     format!("### Every lens\n\n{}", table(&names, rows))
 }
 
@@ -133,22 +122,17 @@ fn changes(report: &Report) -> String {
         return String::new();
     }
     let rows = report.changes.iter().map(|change| {
-        let end = change.epsilon.map(|ends| match change.side {
-            Side::Lower => Interval::from(ends).lower,
-            _ => Interval::from(ends).upper,
-        });
-        let epsilon = match end {
+        let epsilon = match change.quoted_end() {
             Some(end) if end.is_finite() => {
                 format!("{} {}", sign(change.side), rounded(end, DIGITS, change.side))
             }
             Some(_) => "unbounded".into(),
-            None => "\u{2013}".into(),
+            None => DASH.into(),
         };
-        let factor = change.factor.map_or_else(
-            || "\u{2013}".into(),
-            |x| format!("\u{d7} {}", rounded(x, 3, Side::Neither)),
-        );
-        let standing = change.standing.map_or("\u{2013}", |standing| standing.as_str());
+        let factor = change
+            .factor
+            .map_or_else(|| DASH.into(), |x| format!("\u{d7} {}", rounded(x, 3, Side::Neither)));
+        let standing = change.standing.map_or(DASH, |standing| standing.as_str());
         let note = change.reason.as_ref().unwrap_or(&change.note);
         vec![change.name.clone(), epsilon, factor, standing.to_owned(), note.clone()]
     });

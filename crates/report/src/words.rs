@@ -81,7 +81,7 @@ pub(crate) fn percent(share: f64) -> String {
 }
 
 /// 1234567 as `1,234,567`.
-pub(crate) fn with_commas(number: u64) -> String {
+pub fn with_commas(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {

@@ -61,27 +61,22 @@ pub(super) fn changes(account: &Account, delta: f64) -> Vec<Change> {
         delta,
         composition,
     );
-    ask(
-        "half the noise".into(),
-        "noise multiplier halved".into(),
-        scaled(run, 0.5, 1.0),
-        delta,
-        composition,
-    );
-    ask(
-        "twice the noise".into(),
-        "noise multiplier doubled".into(),
-        scaled(run, 2.0, 1.0),
-        delta,
-        composition,
-    );
+    for (factor, name) in [(0.8, "20 % less noise"), (1.25, "25 % more noise")] {
+        ask(
+            name.into(),
+            format!("noise multiplier times {factor}"),
+            scaled(run, factor, 1.0),
+            delta,
+            composition,
+        );
+    }
     for factor in [0.1, 10.0] {
         // Shortest decimal of the product, so that 1e-5 becomes 1e-4 and not its neighbour.
         let at: f64 = format!("{:.12e}", delta * factor).parse().unwrap_or(delta * factor);
         if at < 1.0 {
             ask(
-                format!("delta {}", plain(at)),
-                format!("asked at another delta than {}", plain(delta)),
+                format!("delta {at:e}"),
+                format!("asked at another delta than {delta:e}"),
                 Some(run.clone()),
                 at,
                 composition,
@@ -200,9 +195,8 @@ pub(super) fn figure(account: &Account, changes: &[Change], delta: f64) -> Optio
     let mut rows: Vec<(&Change, f64)> = changes
         .iter()
         .filter_map(|change| {
-            let ends = change.epsilon?;
-            let end = if change.side == Side::Lower { ends.lower } else { ends.upper };
-            Some((change, end?))
+            let end = change.quoted_end().filter(|end| end.is_finite())?;
+            Some((change, end))
         })
         .collect();
     if rows.is_empty() || !base.is_finite() {

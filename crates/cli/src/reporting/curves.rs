@@ -2,11 +2,11 @@
 
 use super::{epsilon, find, label};
 use crate::print::{plain, rounded};
-use accounting::AccountingError;
 use accounting::curve::{Curve, CurveKind, CurveRequest, Point, curve};
+use accounting::{AccountingError, Solution, Target, Unknown, calibrate};
 use audit::quality::tpr_at;
 use audit::{Analysis, Scores};
-use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
+use vocabulary::figure::{Axis, Figure, Hue, Mark, Series, Stroke};
 use vocabulary::{Account, Direction, LensName, Quantity, Run, Side, Standing};
 
 type Result<T> = std::result::Result<T, AccountingError>;
@@ -96,9 +96,8 @@ pub(super) fn tradeoff(
     );
     if let Some((scores, analysis)) = evidence {
         let percent = plain((analysis.plan.confidence * 1000.0).round() / 10.0);
-        let (m, n) = (scores.members().len(), scores.nonmembers().len());
-        figure = figure.subtitle(format!("measured on {m} members and {n} non-members"));
-        let least = 10.0 / n as f64;
+        figure = figure.subtitle(super::measured::counts(analysis));
+        let least = 10.0 / scores.nonmembers().len() as f64;
         let power: Vec<_> = rates
             .iter()
             .filter(|rate| **rate >= least)
@@ -206,25 +205,20 @@ pub(super) fn steps(account: &Account, delta: f64) -> Result<Option<Figure>> {
         }
     }
     let end = claim.interval.upper;
-    let spent = curves.first().and_then(|curve| {
-        curve.line.points.iter().rev().find_map(|point| match *point {
-            Point::Steps { steps, upper: Some(upper), .. } if upper <= 0.5 * end => Some(steps),
-            _ => None,
-        })
-    });
     let last = find(account, LensName::LastIterate, Quantity::Epsilon);
     let number = |value: f64| rounded(value, 3, Side::Upper);
-    let title = match (spent, last) {
-        (Some(spent), Some(last)) => format!(
-            "Half of epsilon {} is left after {spent} steps; the last-iterate heuristic ends at {}",
+    let mut title = match half_way(&account.run, end, delta) {
+        Some(steps) => format!(
+            "Half of epsilon {} is spent in the first {} of {} steps",
             number(end),
-            number(last.interval.upper)
+            report::with_commas(steps),
+            report::with_commas(total)
         ),
-        (Some(spent), None) => {
-            format!("Half of epsilon {} is left after {spent} steps", number(end))
-        }
-        _ => format!("Epsilon reaches {} after {total} steps", number(end)),
+        None => format!("Epsilon is {} after {} steps", number(end), report::with_commas(total)),
     };
+    if let Some(last) = last {
+        title += &format!("; the last-iterate heuristic ends at {}", number(last.interval.upper));
+    }
     let mut figure = Figure::new(
         title,
         "Each point is epsilon if training stopped there; solid is proven, dashed heuristic, \
@@ -234,12 +228,26 @@ pub(super) fn steps(account: &Account, delta: f64) -> Result<Option<Figure>> {
     .x(Axis::log("steps"))
     .y(Axis::log("epsilon"));
     for curve in curves.iter().rev() {
-        figure = figure.with(series(curve, |point| match *point {
+        let series = series(curve, |point| match *point {
             Point::Steps { steps, upper: Some(upper), .. } if upper > 1e-3 * end => {
                 Some((steps as f64, upper))
             }
             _ => None,
-        }));
+        });
+        // A lens that bounds nothing at these settings has no points.
+        if !matches!(&series.mark, Mark::Line(points) if points.is_empty()) {
+            figure = figure.with(series);
+        }
     }
     Ok(Some(figure))
+}
+
+/// How many steps have half of the final epsilon.
+fn half_way(run: &Run, end: f64, delta: f64) -> Option<u64> {
+    let target = Target::Epsilon { epsilon: 0.5 * end, delta };
+    let solved = calibrate(run, Unknown::Steps, &target, LensName::Composition, &[]).ok()?;
+    match solved.solution {
+        Solution::Steps(steps) => Some(steps),
+        _ => None,
+    }
 }

@@ -9,7 +9,7 @@ use vocabulary::figure::{Axis, ColourScale, Figure, Heat, Mark, Ramp, Series};
 use vocabulary::{Account, Direction, LensName, Side};
 
 /// Columns on each side of the run, and their ratio.
-const NOISE: (i32, i32, f64) = (-5, 6, 1.15);
+const NOISE: (i32, i32, f64) = (-8, 8, 1.1);
 /// Rows are powers of two.
 const STEPS: (i32, i32) = (-4, 4);
 
@@ -60,6 +60,8 @@ pub(super) fn figure(account: &Account, delta: f64) -> Result<Option<Figure>, Ac
     let heat = Heat {
         x_edges: edges(&noises, NOISE.2, noise_unit),
         y_edges: edges(&steps, 2.0, step_unit),
+        contours: levels(&values),
+        print_values: false,
         values,
         colours: ColourScale {
             label: format!("epsilon at delta {}", plain(delta)),
@@ -67,21 +69,31 @@ pub(super) fn figure(account: &Account, delta: f64) -> Result<Option<Figure>, Ac
             log: true,
             domain: None,
         },
-        contours: Vec::new(),
-        print_values: true,
     };
     Ok(Some(
         Figure::new(
             title(account, base, delta),
-            "Each cell is the proven epsilon of a training with that noise and so many steps; \
-             blue leaks less than the run in the middle, orange more.",
+            "Each cell is the epsilon of a training with that noise and so many steps; on a line it \
+             is the same. Blue leaks less than this run, orange more.",
         )
-        .subtitle("sample rate, sampling and neighbours as in the run; composition, proven")
+        .subtitle(format!(
+            "sample rate, sampling and neighbours as in the run; composition, {}",
+            claim.standing.as_str()
+        ))
         .x(Axis::log(noise_name))
         .y(Axis::log(step_name))
         .with(Series::new("epsilon", Mark::Heat(heat)))
         .with(Series::pin("this run", noise_unit, step_unit)),
     ))
+}
+
+/// Round numbers within the map, about one a doubling.
+fn levels(values: &[Vec<Option<f64>>]) -> Vec<f64> {
+    let all = values.iter().flatten().flatten();
+    let (low, high) = all
+        .fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(*value), high.max(*value)));
+    let decades = (-6..6).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(power)));
+    decades.filter(|level| *level > low && *level < high).collect()
 }
 
 /// What halving epsilon would take.

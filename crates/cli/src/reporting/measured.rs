@@ -2,7 +2,7 @@
 
 use super::{epsilon, label};
 use crate::print::{plain, rounded};
-use audit::{Analysis, Method, Scores};
+use audit::{Analysis, Method, Scores, TestAt};
 use report::lens_name;
 use vocabulary::figure::{Axis, Figure, Hue, Labels, Rung, Series, Stroke};
 use vocabulary::{Account, LensName, Side, Standing};
@@ -29,15 +29,15 @@ pub(super) fn ladder(account: Option<&Account>, analysis: &Analysis, delta: f64)
     let (mut free, mut family, mut estimates) = (Vec::new(), Vec::new(), Vec::new());
     for bound in analysis.bounds.iter().filter(|bound| bound.epsilon.is_finite()) {
         let place = names.len();
-        let note = if bound.primary { "the headline" } else { "" };
         match bound.method {
             Method::Grid => estimates.push(Rung::exactly(place, bound.epsilon)),
             Method::ClopperPearson | Method::OneRun => {
-                free.push(Rung::at_least(place, bound.epsilon).note(note));
+                free.push(Rung::at_least(place, bound.epsilon));
             }
             _ => family.push(Rung::at_least(place, bound.epsilon)),
         }
-        names.push(method_name(bound.method));
+        let headline = if bound.primary { ", headline" } else { "" };
+        names.push(format!("{}{headline}", method_name(bound.method)));
     }
     let percent = plain((analysis.plan.confidence * 1000.0).round() / 10.0);
     let primary = analysis.primary().map_or(0.0, |bound| bound.epsilon);
@@ -47,11 +47,9 @@ pub(super) fn ladder(account: Option<&Account>, analysis: &Analysis, delta: f64)
          direction. An audit bound to the right of the proven line is a contradiction.",
     )
     .subtitle(format!(
-        "epsilon at delta {}, each audit bound at {percent} % on its own; {} members, {} \
-         non-members",
+        "epsilon at delta {}; each audit bound at {percent} % on its own; {}",
         plain(delta),
-        analysis.counts.members,
-        analysis.counts.nonmembers
+        counts(analysis)
     ))
     .labels(Labels::Legend)
     .x(Axis::linear("epsilon"))
@@ -103,13 +101,71 @@ fn method_name(method: Method) -> String {
     }
 }
 
-/// Both samples with the threshold; the title says how far they are apart.
+/// Bars of the histograms.
+const BINS: usize = 48;
+
+/// Both samples over the same bins, with the threshold of the headline.
 pub(super) fn histogram(scores: &Scores, analysis: &Analysis) -> Figure {
-    let mut figure = audit::figures::histogram(scores, analysis);
-    let auroc = analysis.auroc.value;
-    figure.title = format!(
-        "A member scores higher than a non-member in {} % of pairs",
-        rounded(100.0 * auroc, 3, Side::Neither)
+    let finite = |side: &[f64]| -> Vec<f64> {
+        side.iter().copied().filter(|score| score.is_finite()).collect()
+    };
+    let (members, nonmembers) = (finite(scores.members()), finite(scores.nonmembers()));
+    let all = || members.iter().chain(&nonmembers).copied();
+    let (mut low, mut high) =
+        (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
+    if low >= high {
+        let middle = if low.is_finite() { low } else { 0.0 };
+        (low, high) = (middle - 0.5, middle + 0.5);
+    }
+    let width = (high - low) / BINS as f64;
+    let bars = |side: &[f64], all: usize| -> Vec<(f64, f64, f64)> {
+        let mut counts = [0_u64; BINS];
+        for score in side {
+            counts[(((score - low) / width) as usize).min(BINS - 1)] += 1;
+        }
+        let bar = |(bin, count): (usize, &u64)| {
+            let from = low + width * bin as f64;
+            (from, from + width, *count as f64 / all as f64)
+        };
+        counts.iter().enumerate().map(bar).collect()
+    };
+    let mut figure = Figure::new(
+        format!(
+            "A member scores higher than a non-member in {} % of pairs",
+            rounded(100.0 * analysis.auroc.value, 3, Side::Neither)
+        ),
+        "The further the two histograms lie apart, the more the scores give away; the test says \
+         \u{201c}member\u{201d} at or above the threshold.",
+    )
+    .subtitle(counts(analysis))
+    .labels(Labels::Legend)
+    .x(Axis::linear("score"))
+    .y(Axis::linear("share of the side").percent())
+    .with(
+        Series::histogram("without the canary", bars(&nonmembers, scores.nonmembers().len()))
+            .hue(Hue::Muted)
+            .stroke(Stroke::Solid),
+    )
+    .with(
+        Series::histogram("with the canary", bars(&members, scores.members().len()))
+            .hue(Hue::Green)
+            .stroke(Stroke::Solid),
     );
+    let threshold = analysis.primary().and_then(|bound| match bound.tests.first() {
+        Some(TestAt::Threshold { threshold, .. }) if threshold.is_finite() => Some(*threshold),
+        _ => None,
+    });
+    if let Some(threshold) = threshold {
+        figure = figure.with(Series::vertical_rule("threshold", threshold).hue(Hue::Ink));
+    }
     figure
+}
+
+/// How many scores there are, in words.
+pub(super) fn counts(analysis: &Analysis) -> String {
+    format!(
+        "{} scores with the canary, {} without",
+        report::with_commas(analysis.counts.members),
+        report::with_commas(analysis.counts.nonmembers)
+    )
 }

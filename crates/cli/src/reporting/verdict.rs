@@ -18,8 +18,8 @@ pub(super) fn verdict(
     let evidence = analysis.and_then(evidence);
     let at = plain(delta);
     let (status, headline, reason) = match (&claim, &evidence, analysis) {
-        (Some(claim), Some(_), Some(analysis)) if claim.standing == Standing::Proven => {
-            compared(claim, analysis, &at)
+        (Some(claim), Some(evidence), Some(analysis)) if claim.standing == Standing::Proven => {
+            compared(claim, evidence, analysis, &at)
         }
         (Some(claim), Some(evidence), _) => (
             Status::Inconclusive,
@@ -54,29 +54,41 @@ pub(super) fn verdict(
     Verdict { status, headline, reason, claim, heuristic, evidence }
 }
 
-fn compared(claim: &Claim, analysis: &Analysis, at: &str) -> (Status, String, String) {
+fn compared(
+    claim: &Claim,
+    evidence: &Evidence,
+    analysis: &Analysis,
+    at: &str,
+) -> (Status, String, String) {
     let proven = quote(claim.interval, 3, claim.side);
-    let reason = analysis.verdict.as_ref().map(|verdict| sentence(&verdict.reason));
-    let reason = reason.unwrap_or_default();
-    match analysis.verdict.as_ref().map(|verdict| verdict.status) {
+    let found = analysis.verdict.as_ref();
+    let reason = || found.map(|verdict| sentence(&verdict.reason)).unwrap_or_default();
+    match found.map(|verdict| verdict.status) {
         Some(AuditStatus::Consistent) => (
             Status::Consistent,
             format!("The claim stands: epsilon is at most {proven} at delta {at}"),
             format!(
-                "An attack that could have refuted it did not: {} {}",
-                lower_case(&reason),
-                "A stronger attack may come closer to the claim, but not beyond it."
+                "An attack that could have refuted it did not: it shows epsilon of at least {}, \
+                 with {} % confidence. A stronger attack may come closer to the claim but, if the \
+                 assumptions hold, never beyond it.",
+                shown(evidence),
+                percent(evidence.confidence)
             ),
         ),
         Some(AuditStatus::Contradiction) => (
             Status::Contradiction,
-            format!("The claim of epsilon at most {proven} is refuted"),
-            reason,
+            format!("The claim of epsilon at most {proven} at delta {at} is refuted"),
+            format!(
+                "With {} % confidence the scores show epsilon of at least {}. The training, its \
+                 noise or the accounting is not what was stated.",
+                percent(evidence.confidence),
+                shown(evidence)
+            ),
         ),
         _ => (
             Status::Inconclusive,
             format!("Epsilon is at most {proven} at delta {at}; the audit could not test it"),
-            reason,
+            reason(),
         ),
     }
 }
@@ -123,8 +135,7 @@ fn sentence(text: &str) -> String {
     format!("{first}{}.", letters.as_str())
 }
 
-fn lower_case(text: &str) -> String {
-    let mut letters = text.chars();
-    let first: String = letters.next().map(|c| c.to_lowercase().collect()).unwrap_or_default();
-    first + letters.as_str()
+/// 0.95 as 95, all digits.
+fn percent(share: f64) -> String {
+    plain((share * 1e8).round() / 1e6)
 }

@@ -3,10 +3,14 @@
 use super::escape::escape;
 use super::figure::figure;
 use super::parts::{NOT_PRIVATE, claim, exact, number, power_of_ten, share, standing, table};
-use crate::words::{DIGITS, percent, quantity_name, sign, with_commas};
+use crate::grid::grid;
+use crate::words::{DIGITS, percent, sign, with_commas};
 use crate::{Report, evidence, lens_name};
 use vocabulary::rounding::rounded;
-use vocabulary::{Claim, Interval, LensName, Quantity, Release, Side, Standing};
+use vocabulary::{LensName, Quantity, Release, Side, Standing};
+
+/// In place of a number that there is not.
+const DASH: &str = "\u{2013}";
 
 /// A section: where it is, what the contents call it, and its markup.
 pub(super) struct Section {
@@ -132,43 +136,29 @@ fn statement(report: &Report) -> String {
     format!("<blockquote>\n{paragraphs}</blockquote>\n")
 }
 
-/// The columns of the claims table, in order.
 fn claims(report: &Report) -> String {
     let Some(account) = &report.account else { return String::new() };
-    let both = |claim: &&Claim| claim.direction == vocabulary::Direction::Both;
-    let mut columns: Vec<(Quantity, Option<f64>, String)> = Vec::new();
-    for claim in account.claims.iter().filter(both) {
-        let key = (claim.quantity, claim.at.fpr);
-        if !columns.iter().any(|(quantity, fpr, _)| (*quantity, *fpr) == key) {
-            columns.push((claim.quantity, claim.at.fpr, quantity_name(claim)));
-        }
-    }
-    let mut rows = Vec::new();
-    for lens in LensName::ALL {
-        let of_lens: Vec<&Claim> =
-            account.claims.iter().filter(both).filter(|claim| claim.lens == lens).collect();
-        let Some(first) = of_lens.first() else { continue };
-        let sees = match first.release {
-            Release::AllIterates => "all iterates",
-            Release::LastIterate => "last iterate",
-        };
-        let mut row = vec![
-            escape(lens_name(lens)),
-            format!("{}<span class=\"why\">{sees}</span>", standing(first.standing)),
-        ];
-        for (quantity, fpr, _) in &columns {
-            let cell = of_lens
-                .iter()
-                .find(|claim| claim.quantity == *quantity && claim.at.fpr == *fpr)
-                .map_or_else(|| "\u{2013}".to_owned(), |found| claim(found));
-            row.push(cell);
-        }
-        rows.push(row);
-    }
-    if rows.is_empty() {
+    let grid = grid(account);
+    if grid.rows.is_empty() {
         return String::new();
     }
-    let names: Vec<String> = columns.iter().map(|(_, _, name)| format!("#{name}")).collect();
+    let rows: Vec<Vec<String>> = grid
+        .rows
+        .iter()
+        .map(|row| {
+            let sees = match row.first.release {
+                Release::AllIterates => "all iterates",
+                Release::LastIterate => "last iterate",
+            };
+            let mut cells = vec![
+                escape(lens_name(row.lens)),
+                format!("{}<span class=\"why\">{sees}</span>", standing(row.first.standing)),
+            ];
+            cells.extend(row.cells.iter().map(|cell| cell.map_or_else(|| DASH.to_owned(), claim)));
+            cells
+        })
+        .collect();
+    let names: Vec<String> = grid.columns.iter().map(|name| format!("#{name}")).collect();
     let mut headings = vec!["lens", "standing"];
     headings.extend(names.iter().map(String::as_str));
     let mut text = table("Claims of every lens", &headings, &rows);
@@ -223,7 +213,7 @@ fn accuracy_table(report: &Report) -> String {
                 let found =
                     all.iter().find(|claim| claim.lens == *lens && claim.at.prior == Some(*prior));
                 row.push(found.map_or_else(
-                    || "\u{2013}".into(),
+                    || DASH.into(),
                     |claim| {
                         format!("\u{2264}\u{a0}{}", share(claim.interval.upper, 4, Side::Upper))
                     },
@@ -253,14 +243,13 @@ fn audit(report: &Report) -> String {
     let rows: Vec<Vec<String>> = evidence::bounds(audit)
         .iter()
         .map(|bound| {
-            let name = match (bound.primary, bound.rule.as_str()) {
-                (primary, rule) => format!(
-                    "{}{}{}",
-                    escape(&bound.method),
-                    if rule.is_empty() { String::new() } else { format!(", {}", escape(rule)) },
-                    if primary { "<span class=\"why\">the headline</span>" } else { "" }
-                ),
+            let rule = match bound.rule.as_str() {
+                "" => String::new(),
+                rule => format!(", {}", escape(rule)),
             };
+            let headline =
+                if bound.primary { "<span class=\"why\">the headline</span>" } else { "" };
+            let name = format!("{}{rule}{headline}", escape(&bound.method));
             let side = if bound.is_estimate { Side::Neither } else { Side::Lower };
             let epsilon = bound.epsilon.map_or_else(
                 || "unbounded".into(),
@@ -319,19 +308,15 @@ fn changes(report: &Report) -> String {
         .changes
         .iter()
         .map(|change| {
-            let end = change.epsilon.map(|ends| match change.side {
-                Side::Lower => Interval::from(ends).lower,
-                _ => Interval::from(ends).upper,
-            });
-            let epsilon = match (end, &change.reason) {
-                (Some(end), _) if end.is_finite() => {
+            let epsilon = match change.quoted_end() {
+                Some(end) if end.is_finite() => {
                     format!("{}\u{a0}{}", sign(change.side), number(end, DIGITS, change.side))
                 }
-                (Some(_), _) => "unbounded".into(),
-                (None, _) => "\u{2013}".into(),
+                Some(_) => "unbounded".into(),
+                None => DASH.into(),
             };
             let factor = change.factor.map_or_else(
-                || "\u{2013}".into(),
+                || DASH.into(),
                 |factor| {
                     let shown = rounded(factor, 3, Side::Neither);
                     format!("\u{d7}\u{a0}<data value=\"{}\">{shown}</data>", exact(factor))
@@ -342,7 +327,7 @@ fn changes(report: &Report) -> String {
                 format!("{}<span class=\"why\">{}</span>", escape(&change.name), escape(note)),
                 epsilon,
                 factor,
-                change.standing.map_or_else(|| "\u{2013}".into(), standing),
+                change.standing.map_or_else(|| DASH.into(), standing),
             ]
         })
         .collect();

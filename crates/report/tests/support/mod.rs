@@ -1,0 +1,215 @@
+//! A report made by hand: its numbers are invented, its shape is that of a full one.
+
+use report::{
+    Assumption, Change, Evidence, Input, Mark, Origin, Provenance, Report, Seed, Shown, Status,
+    Verdict,
+};
+use serde_json::json;
+use vocabulary::figure::{Axis, Bar, ColourScale, Figure, Heat, Orientation, Rung, Series};
+use vocabulary::{
+    Account, Adjacency, At, Claim, Direction, Ends, Interval, LensName, Quantity, Release, Run,
+    Sampling, Secret, Side, Standing, Unsupported, figure,
+};
+
+pub fn claim(lens: LensName, quantity: Quantity, at: At, value: f64) -> Claim {
+    let (standing, release) = match lens {
+        LensName::Composition => (Standing::Proven, Release::AllIterates),
+        LensName::GaussianClt => (Standing::Estimate, Release::AllIterates),
+        _ => (Standing::Heuristic, Release::LastIterate),
+    };
+    let width = 1e-9 * value;
+    Claim {
+        lens,
+        release,
+        secret: Secret::Membership,
+        direction: Direction::Both,
+        quantity,
+        at,
+        standing,
+        side: match (standing, quantity.is_leakage()) {
+            (Standing::Estimate, _) => Side::Neither,
+            (_, true) => Side::Upper,
+            _ => Side::Lower,
+        },
+        interval: Interval::new(value - width, value, value + width),
+        confidence: None,
+        reason: None,
+        assumptions: vec!["invented <for> a test & nothing else".into()],
+    }
+}
+
+pub fn account() -> Account {
+    let run = Run::builder()
+        .phase(0.8, 0.02, 1000)
+        .sampling(Sampling::Poisson)
+        .adjacency(Adjacency::AddRemove)
+        .dataset_size(50_000)
+        .build()
+        .unwrap();
+    let mut claims = Vec::new();
+    for (lens, scale) in
+        [(LensName::Composition, 1.0), (LensName::LastIterate, 0.5), (LensName::GaussianClt, 0.9)]
+    {
+        let delta = At { delta: Some(1e-5), ..At::default() };
+        claims.push(claim(lens, Quantity::Epsilon, delta, 6.418_732_1 * scale));
+        claims.push(claim(lens, Quantity::Advantage, At::default(), 0.428_371_2 * scale));
+        claims.push(claim(lens, Quantity::BayesSecurity, At::default(), 1.0 - 0.428_371_2 * scale));
+        claims.push(claim(lens, Quantity::Mu, delta, 1.386_543_2 * scale));
+        for (fpr, tpr) in [(0.001, 0.033_018_7), (0.01, 0.132_654_1)] {
+            let at = At { fpr: Some(fpr), ..At::default() };
+            claims.push(claim(lens, Quantity::Tpr, at, tpr * scale));
+        }
+    }
+    Account {
+        schema: Account::SCHEMA.into(),
+        run,
+        claims,
+        unsupported: vec![Unsupported {
+            lens: LensName::ClosedForm,
+            reason: "it holds for other runs".into(),
+        }],
+        asides: Vec::new(),
+        warnings: vec!["delta 1e-5 is near 1/n".into()],
+    }
+}
+
+/// One figure of each kind that a report holds.
+pub fn figures() -> Vec<Shown> {
+    let curve = Figure::new("At most 3.31 % are recognised", "Up and left leaks <more> & more.")
+        .subtitle("invented")
+        .x(Axis::log("false positive rate").domain(1e-5, 1.0))
+        .y(Axis::log("true positive rate").domain(1e-5, 1.0))
+        .with(Series::band("95 % interval", [(1e-3, 0.008, 0.014), (1e-2, 0.06, 0.07)]))
+        .with(Series::line("composition (proven)", [(1e-3, 0.033), (1e-2, 0.133)]));
+    let ladder = Figure::new("The audit shows 31 %", "Arrows point to where the truth may be.")
+        .x(Axis::linear("epsilon"))
+        .y(Axis::category("", ["composition", "Clopper\u{2013}Pearson"]))
+        .with(Series::ladder("claims", [Rung::at_most(0, 6.4)]))
+        .with(Series::ladder("measured", [Rung::at_least(1, 2.047_123)]));
+    let scores = Figure::new("Members score higher", "Apart is worse.")
+        .x(Axis::linear("score"))
+        .y(Axis::linear("share").percent())
+        .with(Series::histogram("without", [(0.0, 1.0, 0.75), (1.0, 2.0, 0.25)]))
+        .with(Series::histogram("with", [(0.0, 1.0, 0.25), (1.0, 2.0, 0.75)]));
+    let bar = Bar { from: -0.32, to: 0.32, base: 6.4, value: 9.1 };
+    let changes = Figure::new("Twice the steps leak more", "From the claim.")
+        .x(Axis::linear("epsilon"))
+        .y(Axis::category("", ["twice the steps"]))
+        .with(Series::new(
+            "",
+            figure::Mark::Bars { orientation: Orientation::Horizontal, bars: vec![bar] },
+        ));
+    let map = Figure::new("Half would take noise 1.11", "Blue leaks less.")
+        .x(Axis::log("noise multiplier"))
+        .y(Axis::log("steps"))
+        .with(Series::new(
+            "epsilon",
+            figure::Mark::Heat(Heat {
+                x_edges: vec![0.5, 0.7, 1.0],
+                y_edges: vec![500.0, 2000.0],
+                values: vec![vec![Some(12.5), None]],
+                colours: ColourScale::default(),
+                contours: vec![5.0],
+                print_values: false,
+            }),
+        ))
+        .with(Series::pin("this run", 0.8, 1000.0));
+    let shown = |id: &str, not_private: bool, figure: &Figure| Shown {
+        id: id.into(),
+        not_private,
+        figure: figure.clone(),
+    };
+    vec![
+        shown("tradeoff", true, &curve),
+        shown("accuracy", false, &curve),
+        shown("profile", false, &curve),
+        shown("steps", false, &curve),
+        shown("changes", false, &changes),
+        shown("map", false, &map),
+        shown("ladder", true, &ladder),
+        shown("scores", true, &scores),
+    ]
+}
+
+pub fn full() -> Report {
+    let account = account();
+    let find = |lens: LensName| account.claims.iter().find(|claim| claim.lens == lens).cloned();
+    let verdict = Verdict {
+        status: Status::Consistent,
+        headline: "The claim stands: epsilon is at most 6.42 at delta 1e-5".into(),
+        reason: "An attack that could have refuted it did not.".into(),
+        claim: find(LensName::Composition),
+        heuristic: find(LensName::LastIterate),
+        evidence: Some(Evidence {
+            method: "clopper-pearson (union)".into(),
+            delta: 1e-5,
+            epsilon_lower: Some(2.047_123_4),
+            confidence: 0.95,
+            valid_for: "any mechanism".into(),
+            members: 100_000,
+            nonmembers: 100_000,
+        }),
+    };
+    let provenance = Provenance {
+        commands: vec!["dosimeter report run.toml 'my scores.csv' --delta 1e-5".into()],
+        inputs: vec![Input {
+            name: "run.toml".into(),
+            role: "run".into(),
+            sha256: "00".repeat(32),
+        }],
+        seeds: vec![Seed { purpose: "the game".into(), seed: 7 }],
+        notes: vec!["a note with <angles> & more".into()],
+    };
+    let mut report = Report::new("0.0.0", 1e-5, verdict, provenance);
+    let origin = Origin { sampling_stated: true, ..Origin::default() };
+    report.assumptions = report::assumptions(&account.run, origin);
+    report.assumptions.push(Assumption {
+        text: "A test".into(),
+        mark: Mark::Verified,
+        note: "by hand".into(),
+    });
+    report.statement = report::statement(&account, 1e-5);
+    report.attack_accuracy = [0.5, 0.1]
+        .map(|prior| {
+            let at = At { prior: Some(prior), ..At::default() };
+            claim(LensName::Composition, Quantity::AttackAccuracy, at, 1.0 - 0.57 * prior)
+        })
+        .to_vec();
+    report.audit = Some(json!({
+        "schema": "dosimeter.audit/1",
+        "bounds": [
+            {"method": "clopper-pearson", "threshold_rule": "union", "delta": 1e-5,
+             "epsilon_lower": 2.0471234, "confidence": 0.95, "valid_for": "any mechanism",
+             "primary": true},
+            {"method": "gdp", "threshold_rule": "union", "delta": 1e-5, "epsilon_lower": null,
+             "reason": "infinite", "confidence": 0.95, "valid_for": "Gaussian <curves>",
+             "primary": false},
+            {"method": "grid", "delta": 1e-5, "epsilon_estimate": 3.9, "valid_for": "a family",
+             "primary": false}
+        ],
+        "auroc": {"value": 0.71, "lower": 0.708, "upper": 0.713},
+        "advantage": {"value": 0.305, "lower": 0.295, "upper": 0.316},
+        "tpr": [{"fpr": 0.001, "value": 0.0112, "lower": 0.0085, "upper": 0.0137}],
+        "warnings": ["a warning of the audit"]
+    }));
+    let change = |name: &str, value: Option<f64>, reason: Option<&str>| Change {
+        name: name.into(),
+        note: "a note".into(),
+        standing: value.map(|_| Standing::Proven),
+        side: Side::Upper,
+        epsilon: value.map(|value| Ends::from(Interval::exact(value))),
+        delta: 1e-5,
+        factor: value.filter(|value| value.is_finite()).map(|value| value / 6.418_732_1),
+        reason: reason.map(String::from),
+    };
+    report.changes = vec![
+        change("twice the steps", Some(9.143_21), None),
+        change("everything at once", Some(f64::INFINITY), None),
+        change("shuffled batches", None, Some("no lens covers | that <run>")),
+    ];
+    report.figures = figures();
+    report.left_out = vec!["something <else>".into()];
+    report.run = Some(account.run.clone());
+    report.account = Some(account);
+    report
+}
