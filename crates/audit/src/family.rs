@@ -13,7 +13,7 @@
 //! of the pair, which is at least the symmetrised curve.
 
 use crate::{AuditError, RateBounds};
-use accounting::{OneWay, Pair, directions, pairs};
+use accounting::{AccountingError, OneWay, Pair, directions, pairs};
 use vocabulary::{Direction, Run};
 
 /// Epsilon of N(mu, 1) against N(0, 1) at delta, from below; infinite at delta = 0 for mu > 0.
@@ -82,8 +82,21 @@ impl Family {
         if delta <= 0.0 {
             return Ok(f64::INFINITY);
         }
-        let pair = self.pair(noise_multiplier)?;
-        Ok(directions::epsilon(pair.as_ref(), delta, Direction::Both)?.lower.max(0.0))
+        // More noise has less epsilon, so where the accounting cannot certify this noise a
+        // somewhat larger one still gives a lower bound.
+        let mut noise = noise_multiplier;
+        loop {
+            let found = self
+                .pair(noise)
+                .and_then(|pair| Ok(directions::epsilon(pair.as_ref(), delta, Direction::Both)?));
+            match found {
+                Ok(epsilon) => return Ok(epsilon.lower.max(0.0)),
+                Err(AuditError::Accounting(
+                    AccountingError::NotCertified(_) | AccountingError::OutsideDomain(_),
+                )) if noise < 2.0 * noise_multiplier => noise *= 1.05,
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// The noise multipliers between which the search stays: where the accounting certifies.
@@ -116,43 +129,58 @@ impl Family {
             return Ok(None);
         }
         // ln f - ln FNR_upper: positive when violated; at FNR 0 any positive curve is violated.
-        let excess = |noise: f64| -> Result<f64, AuditError> {
-            let curve = curve_below(self.pair(noise)?.as_ref(), fpr, fnr)?;
-            Ok((curve.max(1e-300) / fnr.max(1e-299)).ln())
+        // Where the accounting cannot certify the curve nothing is known, and a noise is only
+        // ever claimed to be violated where it is.
+        let excess = |noise: f64| -> Result<Option<f64>, AuditError> {
+            let curve = self.pair(noise).and_then(|pair| curve_below(pair.as_ref(), fpr, fnr));
+            match curve {
+                Ok(curve) => Ok(Some((curve.max(1e-300) / fnr.max(1e-299)).ln())),
+                Err(AuditError::Accounting(
+                    AccountingError::NotCertified(_) | AccountingError::OutsideDomain(_),
+                )) => Ok(None),
+                Err(error) => Err(error),
+            }
         };
         let mu = crate::Statistic::GaussianMu.value(rates).clamp(1e-6, 1e6);
         let (least, most) = self.domain();
         let mut noise = self.start(mu).clamp(least, most);
         let mut here = excess(noise)?;
+        while here.is_none() && noise < most {
+            noise = (noise * 1.3).min(most);
+            here = excess(noise)?;
+        }
+        let Some(mut here) = here else { return Ok(None) };
         // Widen from the start until the sign changes.
-        let (mut kept, mut violated);
+        let (kept, violated);
         let mut factor = 1.1_f64;
         if here > 0.0 {
             loop {
-                violated = (noise, here);
+                let known = (noise, here);
                 // Violated down to the end of the domain: its end is still an upper bound.
                 if noise <= least {
-                    return Ok(Some(violated.0));
+                    return Ok(Some(noise));
                 }
                 noise = (noise / factor).max(least);
-                here = excess(noise)?;
+                let Some(value) = excess(noise)? else { return Ok(Some(known.0)) };
+                here = value;
                 if here <= 0.0 {
-                    kept = (noise, here);
+                    (kept, violated) = ((noise, here), known);
                     break;
                 }
                 factor *= factor.min(2.0);
             }
         } else {
             loop {
-                kept = (noise, here);
+                let known = (noise, here);
                 // Not violated up to the end of the domain: nothing is claimed.
                 if noise >= most {
                     return Ok(None);
                 }
                 noise = (noise * factor).min(most);
-                here = excess(noise)?;
+                let Some(value) = excess(noise)? else { return Ok(None) };
+                here = value;
                 if here > 0.0 {
-                    violated = (noise, here);
+                    (kept, violated) = (known, (noise, here));
                     break;
                 }
                 factor *= factor.min(2.0);
@@ -168,7 +196,7 @@ impl Family {
             let mut next = low.0 - low.1 * (high.0 - low.0) / (high.1 - low.1);
             let margin = 1e-3 * (high.0 - low.0);
             next = next.clamp(low.0 + margin, high.0 - margin);
-            let value = excess(next.exp())?;
+            let Some(value) = excess(next.exp())? else { break };
             if value > 0.0 {
                 high = (next, value);
                 if last_side == 1 {
@@ -200,10 +228,15 @@ impl Family {
                 if *noise <= self.domain().0 {
                     break;
                 }
-                if rates.false_positive_upper + fnr >= 1.0
-                    || curve_below(pair.as_ref(), rates.false_positive_upper, fnr)? <= fnr
-                {
+                if rates.false_positive_upper + fnr >= 1.0 {
                     continue;
+                }
+                match curve_below(pair.as_ref(), rates.false_positive_upper, fnr) {
+                    Ok(curve) if curve <= fnr => continue,
+                    Ok(_) => {}
+                    // A point that cannot be compared cannot improve on what is known.
+                    Err(AuditError::Accounting(_)) => continue,
+                    Err(error) => return Err(error),
                 }
             }
             if let Some(noise) = self.violated_noise(rates)? {

@@ -11,7 +11,7 @@
 //! need not be convex where they cross; there a chord may pass a point that lies within the gap.)
 
 use crate::{AuditError, Errors, Family, RateBounds, Scores};
-use accounting::OneWay;
+use accounting::{AccountingError, OneWay};
 
 /// Errors of either kind below which a threshold is not looked at.
 pub const MIN_COUNT: u64 = 10;
@@ -63,7 +63,13 @@ fn least_noise(family: &Family, hull: &[RateBounds]) -> Result<Option<f64>, Audi
     let mut least = family.violated_noise(first)?;
     loop {
         let Some(noise) = least else { break };
-        let Some(found) = violator(family, hull, noise)? else { break };
+        let found = match violator(family, hull, noise) {
+            Ok(Some(found)) => found,
+            Ok(None) => break,
+            // Where the curve cannot be certified the estimate rests on the vertices so far.
+            Err(AuditError::Accounting(AccountingError::NotCertified(_))) => break,
+            Err(error) => return Err(error),
+        };
         match family.violated_noise(&hull[found])? {
             Some(smaller) if smaller < noise * (1.0 - 1e-6) => least = Some(smaller),
             _ => break,
@@ -75,7 +81,7 @@ fn least_noise(family: &Family, hull: &[RateBounds]) -> Result<Option<f64>, Audi
 /// A vertex below the curve at this noise, if there is one.
 fn violator(family: &Family, hull: &[RateBounds], noise: f64) -> Result<Option<usize>, AuditError> {
     // A hair less noise, so that the vertex that gave the noise does not count again.
-    let pair = family.pair(noise * (1.0 - 1e-6))?;
+    let pair = family.pair(noise * (1.0 - 1e-6)).or_else(|_| family.pair(noise))?;
     let curve = |place: usize| -> Result<f64, AuditError> {
         let fpr = hull[place].false_positive_upper;
         let remove = pair.fnr(fpr, OneWay::Remove)?.upper;

@@ -63,7 +63,7 @@ fn the_document_of_the_interface() {
 #[test]
 fn every_method_is_labelled() {
     let folder = TempDir::new().unwrap();
-    let scores = write_scores(&folder, "s.csv", 300, 150, "");
+    let scores = write_scores(&folder, "s.csv", 300, 30, "");
     let (code, document) = json(&[
         "audit", &scores, "--delta", "1e-5", "--method", "all", "--sample-rate", "0.2", "--steps", "10",
     ]);
