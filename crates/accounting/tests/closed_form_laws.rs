@@ -207,7 +207,8 @@ fn quadrature(law: &[(f64, f64)], variance: f64, epsilon: f64, way: OneWay) -> f
     ];
     let s = variance.sqrt();
     let largest = law.iter().map(|x| x.0).fold(0.0, f64::max);
-    let density = |x: f64| (-0.5 * x * x / variance).exp() / (s * (2.0 * std::f64::consts::PI).sqrt());
+    let density =
+        |x: f64| (-0.5 * x * x / variance).exp() / (s * (2.0 * std::f64::consts::PI).sqrt());
     let excess = |x: f64| {
         let p: f64 = law.iter().map(|(k, w)| w * density(x - k)).sum();
         match way {
@@ -277,14 +278,23 @@ fn corners_answer_without_nan() {
                             "{sigma} {q} {steps} {delta} {way:?}: {got:?}"
                         );
                     }
-                    for epsilon in [f64::NEG_INFINITY, -3.0, 0.0, 1e-12, 1.0, 1e3, 1e9, f64::INFINITY] {
-                        let (at, rest) =
-                            (pair.delta(epsilon, way).unwrap(), pair.one_minus_delta(epsilon, way).unwrap());
+                    for epsilon in
+                        [f64::NEG_INFINITY, -3.0, 0.0, 1e-12, 1.0, 1e3, 1e9, f64::INFINITY]
+                    {
+                        let (at, rest) = (
+                            pair.delta(epsilon, way).unwrap(),
+                            pair.one_minus_delta(epsilon, way).unwrap(),
+                        );
                         assert!(
                             ordered(&at) && ordered(&rest),
                             "{sigma} {q} {steps} {epsilon} {way:?}: {at:?} {rest:?}"
                         );
-                        assert!(at.lower >= 0.0 && at.upper <= 1.0 && rest.lower >= 0.0 && rest.upper <= 1.0);
+                        assert!(
+                            at.lower >= 0.0
+                                && at.upper <= 1.0
+                                && rest.lower >= 0.0
+                                && rest.upper <= 1.0
+                        );
                     }
                     for fpr in [0.0, 1e-300, 1e-9, 0.5, 1.0 - 1e-12, 1.0] {
                         let (tpr, fnr) = (pair.tpr(fpr, way).unwrap(), pair.fnr(fpr, way).unwrap());

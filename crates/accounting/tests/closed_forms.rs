@@ -43,7 +43,9 @@ fn run(sigma: f64, q: f64, steps: u64) -> Run {
 
 fn pair_of(row: &Row) -> Box<dyn Pair> {
     match row.kind.as_str() {
-        "last-iterate" => Box::new(BinomialGaussian::for_run(&run(row.sigma, row.q, row.steps)).unwrap()),
+        "last-iterate" => {
+            Box::new(BinomialGaussian::for_run(&run(row.sigma, row.q, row.steps)).unwrap())
+        }
         "gaussian-mu" => Box::new(Gaussian::new(row.sigma).unwrap()),
         "full-batch" => Box::new(Gaussian::full_batch(&run(row.sigma, row.q, row.steps)).unwrap()),
         other => panic!("unknown kind {other}"),
@@ -52,7 +54,9 @@ fn pair_of(row: &Row) -> Box<dyn Pair> {
 
 fn answer(row: &Row) -> Interval {
     let pair = pair_of(row);
-    let one = |way| if row.quantity == "eps" { pair.epsilon(row.at, way) } else { pair.delta(row.at, way) };
+    let one = |way| {
+        if row.quantity == "eps" { pair.epsilon(row.at, way) } else { pair.delta(row.at, way) }
+    };
     match row.way.as_str() {
         "remove" => one(OneWay::Remove).unwrap(),
         "add" => one(OneWay::Add).unwrap(),
@@ -82,8 +86,16 @@ fn every_reference_value_holds_to_its_digits() {
             }
             let slack = trusted * row.value.abs().max(1.0);
             let (low, high) = (got.lower.ln() - slack, got.upper.ln() + slack);
-            assert!(low <= row.value && row.value <= high, "{name}: {got:?} misses e^{}", row.value);
-            assert!((got.value.ln() - row.value).abs() <= slack + 1e-12, "{name}: {}", got.value.ln());
+            assert!(
+                low <= row.value && row.value <= high,
+                "{name}: {got:?} misses e^{}",
+                row.value
+            );
+            assert!(
+                (got.value.ln() - row.value).abs() <= slack + 1e-12,
+                "{name}: {}",
+                got.value.ln()
+            );
             assert!(got.relative_width() < 1e-6, "{name}: {got:?}");
             continue;
         }
@@ -130,15 +142,23 @@ fn large_runs() {
         (1_000_000, 1e-3, 0.6, 1e-10, 11.6475131),
     ] {
         let pair = BinomialGaussian::for_run(&run(sigma, q, steps)).unwrap();
-        let got = pair.epsilon(delta, OneWay::Remove).unwrap().max(pair.epsilon(delta, OneWay::Add).unwrap());
-        assert!((got.value - want).abs() < 6e-8 * want.max(1.0), "{steps} {q} {sigma} {delta}: {got:?}");
+        let got = pair
+            .epsilon(delta, OneWay::Remove)
+            .unwrap()
+            .max(pair.epsilon(delta, OneWay::Add).unwrap());
+        assert!(
+            (got.value - want).abs() < 6e-8 * want.max(1.0),
+            "{steps} {q} {sigma} {delta}: {got:?}"
+        );
     }
 }
 
 /// The heuristic is not monotone in the number of steps.
 #[test]
 fn epsilon_falls_and_rises_with_steps() {
-    for (steps, want) in [(1, 1.000), (2, 0.573), (5, 0.397), (20, 0.417), (100, 0.691), (1000, 1.978)] {
+    for (steps, want) in
+        [(1, 1.000), (2, 0.573), (5, 0.397), (20, 0.417), (100, 0.691), (1000, 1.978)]
+    {
         let pair = BinomialGaussian::for_run(&run(0.7764, 0.01, steps)).unwrap();
         let got = pair.epsilon(1e-6, OneWay::Remove).unwrap().value;
         assert!((got - want).abs() < 1e-3, "{steps}: {got}");
@@ -177,7 +197,8 @@ fn corners_in_high_precision() {
         (3.0, 0.7, 400, 1e-100, Remove, 115.87517369531702181),
         (3.0, 0.7, 400, 1e-100, Add, 101.77194146385007167),
     ] {
-        let got = BinomialGaussian::for_run(&run(sigma, q, steps)).unwrap().epsilon(delta, way).unwrap();
+        let got =
+            BinomialGaussian::for_run(&run(sigma, q, steps)).unwrap().epsilon(delta, way).unwrap();
         let parsing = 2.3e-16 * want;
         assert!(
             got.lower <= want + parsing && want - parsing <= got.upper,

@@ -131,7 +131,8 @@ impl AdvancedComposition {
             let touched = -(self.group * (-phase.sample_rate).ln_1p()).exp_m1();
             let touched = if phase.sample_rate == 1.0 { 1.0 } else { touched };
             let step_delta = (each / touched).min(0.999);
-            let alone = self.group * (2.0 * (1.25 / step_delta).ln()).sqrt() / phase.noise_multiplier;
+            let alone =
+                self.group * (2.0 * (1.25 / step_delta).ln()).sqrt() / phase.noise_multiplier;
             if alone.is_nan() || alone >= 1.0 {
                 return f64::INFINITY;
             }
@@ -155,7 +156,8 @@ mod tests {
     use crate::{OneWay, Pair};
 
     fn bound(sigma: f64, q: f64, steps: u64) -> AdvancedComposition {
-        AdvancedComposition::for_run(&Run::builder().phase(sigma, q, steps).build().unwrap()).unwrap()
+        AdvancedComposition::for_run(&Run::builder().phase(sigma, q, steps).build().unwrap())
+            .unwrap()
     }
 
     /// One full-batch step is the classical mechanism itself.
@@ -171,7 +173,8 @@ mod tests {
     fn the_best_split_is_no_worse_than_half() {
         let each = 0.5e-5 / 100.0;
         let step = (2.0 * (1.25 / each as f64).ln()).sqrt() / 20.0;
-        let half = (2.0 * (2e5f64).ln() * 100.0 * step * step).sqrt() + 100.0 * step * step.exp_m1();
+        let half =
+            (2.0 * (2e5f64).ln() * 100.0 * step * step).sqrt() + 100.0 * step * step.exp_m1();
         let got = bound(20.0, 1.0, 100).epsilon(1e-5).unwrap().upper;
         assert!(got <= half * (1.0 + 1e-12) && got > 0.8 * half, "{got} {half}");
     }
@@ -182,7 +185,8 @@ mod tests {
             let run = Run::builder().phase(sigma, q, steps).build().unwrap();
             let textbook = AdvancedComposition::for_run(&run).unwrap();
             let got = textbook.epsilon(1e-6).unwrap().upper;
-            let exact = Composed::for_run(&run).unwrap().epsilon(1e-6, OneWay::Remove).unwrap().lower;
+            let exact =
+                Composed::for_run(&run).unwrap().epsilon(1e-6, OneWay::Remove).unwrap().lower;
             assert!(got > exact, "{got} {exact}");
             let delta = textbook.delta(got).unwrap().upper;
             assert!(delta <= 1.0001e-6 && delta > 0.5e-6, "{delta:e}");

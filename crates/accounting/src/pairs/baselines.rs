@@ -22,10 +22,13 @@ impl Gaussian {
     /// `Unsupported` for shuffled and fixed-size batches; `OutsideDomain` for mu above 1e7.
     pub fn full_batch(run: &Run) -> Result<Self, AccountingError> {
         refuse_other_sampling(run, "the full-batch baseline")?;
-        let sum: f64 =
-            run.phases().iter().map(|p| p.steps as f64 * (p.sample_rate / p.noise_multiplier).powi(2)).sum();
-        let reach =
-            f64::from(run.group_size()) * if run.adjacency() == Adjacency::Substitute { 2.0 } else { 1.0 };
+        let sum: f64 = run
+            .phases()
+            .iter()
+            .map(|p| p.steps as f64 * (p.sample_rate / p.noise_multiplier).powi(2))
+            .sum();
+        let reach = f64::from(run.group_size())
+            * if run.adjacency() == Adjacency::Substitute { 2.0 } else { 1.0 };
         Self::computed(reach * sum.sqrt(), ROUND * (4.0 + run.phases().len() as f64))
     }
 
@@ -38,7 +41,9 @@ impl Gaussian {
         let sum: f64 = run
             .phases()
             .iter()
-            .map(|phase| phase.steps as f64 * step_distance(phase, run.group_size(), run.adjacency()))
+            .map(|phase| {
+                phase.steps as f64 * step_distance(phase, run.group_size(), run.adjacency())
+            })
             .sum();
         Self::new(sum.sqrt())
     }
@@ -48,13 +53,16 @@ impl Gaussian {
 fn step_distance(phase: &Phase, group: u32, adjacency: Adjacency) -> f64 {
     let (q, gain) = (phase.sample_rate, phase.noise_multiplier.powi(-2));
     // E over M of e^{n M gain}, less 1.
-    let inner = |n: f64, sign: f64| (f64::from(group) * (q * (sign * n * gain).exp_m1()).ln_1p()).exp_m1();
+    let inner =
+        |n: f64, sign: f64| (f64::from(group) * (q * (sign * n * gain).exp_m1()).ln_1p()).exp_m1();
     let both = |n: f64| match adjacency {
         Adjacency::AddRemove => inner(n, 1.0),
         Adjacency::Substitute => 2.0 * (inner(n, 1.0) - inner(n, -1.0)),
     };
     match Binomial::new(u64::from(group), q) {
-        Some(law) => (1..=group).map(|n| law.log_pmf(f64::from(n)).0.exp() * both(f64::from(n))).sum(),
+        Some(law) => {
+            (1..=group).map(|n| law.log_pmf(f64::from(n)).0.exp() * both(f64::from(n))).sum()
+        }
         None => both(f64::from(group)),
     }
 }
@@ -66,7 +74,9 @@ pub(super) fn refuse_other_sampling(run: &Run, what: &str) -> Result<(), Account
         Sampling::Shuffle => "shuffled batches",
         Sampling::FixedSize => "batches of fixed size",
     };
-    Err(AccountingError::Unsupported(format!("{what} is about Poisson and full batches, not {scheme}")))
+    Err(AccountingError::Unsupported(format!(
+        "{what} is about Poisson and full batches, not {scheme}"
+    )))
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ pub(super) fn one_minus_delta_at_negative(
     Ok(Interval::new(
         weight * other.lower * (1.0 - slack),
         weight * other.value,
-        (weight * other.upper * (1.0 + slack)).max(f64::MIN_POSITIVE).min(1.0),
+        (weight * other.upper * (1.0 + slack)).clamp(f64::MIN_POSITIVE, 1.0),
     ))
 }
 
@@ -78,5 +78,7 @@ pub(super) fn check_probability(name: &str, value: f64) -> Result<(), Accounting
 }
 
 pub(super) fn not_certified(what: &str) -> AccountingError {
-    AccountingError::NotCertified(format!("{what}: no point could be certified on both sides of the answer"))
+    AccountingError::NotCertified(format!(
+        "{what}: no point could be certified on both sides of the answer"
+    ))
 }

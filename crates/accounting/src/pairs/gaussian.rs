@@ -7,15 +7,15 @@
 //! epsilon(delta) is one root search in z. Both orders are the same. Cost: a microsecond.
 
 use super::ends::{
-    TINY, check_epsilon, check_probability, delta_at_negative, not_certified, one_minus_delta_at_negative,
-    probability_from_log,
+    TINY, check_epsilon, check_probability, delta_at_negative, not_certified,
+    one_minus_delta_at_negative, probability_from_log,
 };
 use super::{OneWay, Pair};
 use crate::AccountingError;
 use numerics::roots::{Enclosure, Noisy, enclose};
 use numerics::special::{
-    HALF_LN_TWO_PI, MILLS_ERROR, ROUND, inverse_normal_sf, log_normal_cdf, log_normal_sf, mills_moments,
-    mills_ratio, normal_density, normal_sf,
+    HALF_LN_TWO_PI, MILLS_ERROR, ROUND, inverse_normal_sf, log_normal_cdf, log_normal_sf,
+    mills_moments, mills_ratio, normal_density, normal_sf,
 };
 use vocabulary::Interval;
 
@@ -53,7 +53,9 @@ impl Gaussian {
     /// As [`Gaussian::new`].
     pub fn computed(mu: f64, mu_error: f64) -> Result<Self, AccountingError> {
         if mu.is_nan() || mu < 0.0 {
-            return Err(AccountingError::InvalidInput(format!("mu {mu} is not a number of at least 0")));
+            return Err(AccountingError::InvalidInput(format!(
+                "mu {mu} is not a number of at least 0"
+            )));
         }
         if mu > 1e7 {
             return Err(AccountingError::OutsideDomain(format!(
@@ -102,7 +104,13 @@ impl Gaussian {
         }
         if z >= 0.0 {
             let (near, far) = (mills_ratio(z), mills_ratio(a));
-            return Threshold::from_mills(z, near - far, (MILLS_ERROR + 2.0 * ROUND) * (near + far), far, mu);
+            return Threshold::from_mills(
+                z,
+                near - far,
+                (MILLS_ERROR + 2.0 * ROUND) * (near + far),
+                far,
+                mu,
+            );
         }
         // z < 0: sf(z) is of order one.
         let sure = normal_sf(z);
@@ -157,7 +165,7 @@ impl Gaussian {
         };
         let root = enclose(function, target, guess, 1.0)?;
         let Enclosure { below, middle, above } = root.ok_or_else(|| {
-            not_certified(&format!("epsilon of the Gaussian pair mu = {mu} at delta {delta}"))
+            not_certified(&format!("epsilon of the Gaussian pair mu = {mu} at delta {delta:e}"))
         })?;
         let epsilon = |z: f64| mu * (z + 0.5 * mu);
         let (low, high) = (epsilon(below), epsilon(above));
@@ -250,7 +258,9 @@ impl Pair for Gaussian {
 
     fn tpr(&self, fpr: f64, _way: OneWay) -> Result<Interval, AccountingError> {
         check_probability("false positive rate", fpr)?;
-        self.over_mu(|pair| pair.power(fpr, |z| (log_normal_sf(z), 2.0 * MILLS_ERROR * (1.0 + z * z)), true))
+        self.over_mu(|pair| {
+            pair.power(fpr, |z| (log_normal_sf(z), 2.0 * MILLS_ERROR * (1.0 + z * z)), true)
+        })
     }
 
     fn fnr(&self, fpr: f64, _way: OneWay) -> Result<Interval, AccountingError> {
@@ -270,7 +280,11 @@ impl Gaussian {
         falls_with_threshold: bool,
     ) -> Result<Interval, AccountingError> {
         if fpr == 0.0 || fpr == 1.0 {
-            return Ok(Interval::exact(if (fpr == 1.0) == falls_with_threshold { 1.0 } else { 0.0 }));
+            return Ok(Interval::exact(if (fpr == 1.0) == falls_with_threshold {
+                1.0
+            } else {
+                0.0
+            }));
         }
         let x = inverse_normal_sf(fpr);
         let z = x - self.mu;
@@ -279,8 +293,13 @@ impl Gaussian {
             let (log, error) = log_tail(z);
             probability_from_log(log, error)
         };
-        let (near, far) = if falls_with_threshold { (z + slip, z - slip) } else { (z - slip, z + slip) };
+        let (near, far) =
+            if falls_with_threshold { (z + slip, z - slip) } else { (z - slip, z + slip) };
         let (lower, upper) = (at(near).lower, at(far).upper);
-        Ok(Interval::new(lower, at(z).value, upper.max(lower).max(if lower == 0.0 { TINY } else { 0.0 })))
+        Ok(Interval::new(
+            lower,
+            at(z).value,
+            upper.max(lower).max(if lower == 0.0 { TINY } else { 0.0 }),
+        ))
     }
 }

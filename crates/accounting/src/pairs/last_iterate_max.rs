@@ -88,7 +88,12 @@ impl LastIterateMax {
     }
 
     /// The pair with the count after `counted` and the noise after `noisy` steps of a phase.
-    fn pair(&self, phase: usize, counted: u64, noisy: u64) -> Result<BinomialGaussian, AccountingError> {
+    fn pair(
+        &self,
+        phase: usize,
+        counted: u64,
+        noisy: u64,
+    ) -> Result<BinomialGaussian, AccountingError> {
         let stretches = self.phases[..=phase].iter().enumerate().map(|(index, p)| {
             let here = index == phase;
             Stretch {

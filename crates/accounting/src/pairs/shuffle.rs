@@ -116,7 +116,7 @@ impl ShuffleLowerBound {
     /// `InvalidInput` if epsilon is not a number.
     pub fn delta(&self, epsilon: f64) -> Result<Interval, AccountingError> {
         check_epsilon(epsilon)?;
-        let lower = self.best(epsilon.max(0.0));
+        let (lower, _) = self.best(epsilon.max(0.0), None);
         Ok(Interval { lower, value: lower, upper: 1.0 })
     }
 
@@ -126,7 +126,16 @@ impl ShuffleLowerBound {
     /// `InvalidInput` if delta is not in [0, 1].
     pub fn epsilon(&self, delta: f64) -> Result<Interval, AccountingError> {
         check_probability("delta", delta)?;
-        let exceeds = |epsilon: f64| self.best(epsilon) > delta;
+        // The best cut moves little between neighbouring epsilons; each search starts at the last.
+        let mut cut = None;
+        let mut exceeds = |epsilon: f64| {
+            let (mut found, mut at) = self.best(epsilon, cut);
+            if found <= delta && cut.is_some() {
+                (found, at) = self.best(epsilon, None);
+            }
+            cut = (found > 0.0).then_some(at);
+            found > delta
+        };
         let mut low = 0.0;
         if exceeds(low) {
             let mut high = 1.0;
@@ -134,7 +143,7 @@ impl ShuffleLowerBound {
                 low = high;
                 high *= 2.0;
             }
-            for _ in 0..50 {
+            while high - low > 1e-9 * high {
                 let middle = 0.5 * (low + high);
                 if exceeds(middle) {
                     low = middle;
@@ -146,32 +155,37 @@ impl ShuffleLowerBound {
         Ok(Interval { lower: low, value: low, upper: f64::INFINITY })
     }
 
-    /// The best cut: a scan and a refinement. Every cut is a valid bound.
-    fn best(&self, epsilon: f64) -> f64 {
+    /// The largest delta over cuts and its cut: a scan (unless a start is given) and a refinement.
+    /// Every cut is a valid bound, so a poor search costs tightness only.
+    fn best(&self, epsilon: f64, start: Option<f64>) -> (f64, f64) {
         let sigma = self.noise_multiplier;
-        // Where the event decides: C - 2 from the noise's bulk up to where e^eps is reached.
+        // Where the event decides: from the noise's bulk up to where e^eps is reached.
         let (low, high) = (-40.0 * sigma, 2.0 + 40.0 * sigma + sigma * sigma * (epsilon + 1.0));
-        let points = if self.epochs == 1 { 400 } else { 120 };
+        let points = if self.epochs == 1 { 400 } else { 100 };
         let spacing = (high - low) / f64::from(points);
         let mut best = (0.0, low);
-        for i in 0..=points {
-            let cut = low + spacing * f64::from(i);
+        let consider = |cut: f64, best: &mut (f64, f64)| {
             let found = self.at_cut(epsilon, cut);
             if found > best.0 {
-                best = (found, cut);
+                *best = (found, cut);
+            }
+        };
+        if let Some(cut) = start {
+            consider(cut, &mut best);
+        }
+        if best.0 == 0.0 {
+            for i in 0..=points {
+                consider(low + spacing * f64::from(i), &mut best);
             }
         }
-        let mut width = spacing;
-        for _ in 0..24 {
+        let mut width = 2.0 * spacing;
+        for _ in 0..18 {
             width *= 0.6;
             for cut in [best.1 - width, best.1 + width] {
-                let found = self.at_cut(epsilon, cut);
-                if found > best.0 {
-                    best = (found, cut);
-                }
+                consider(cut, &mut best);
             }
         }
-        best.0
+        best
     }
 }
 
@@ -200,7 +214,8 @@ mod tests {
         let exact = Gaussian::new(1.0 / sigma).unwrap().delta(epsilon, OneWay::Remove).unwrap();
         let got = shuffle_lower_bound(sigma, 1, 1).unwrap().delta(epsilon).unwrap().lower;
         assert!(got <= exact.upper && got > exact.value * (1.0 - 1e-6), "{got} {exact:?}");
-        let epsilon_back = shuffle_lower_bound(sigma, 1, 1).unwrap().epsilon(exact.value).unwrap().lower;
+        let epsilon_back =
+            shuffle_lower_bound(sigma, 1, 1).unwrap().epsilon(exact.value).unwrap().lower;
         assert!(epsilon_back <= epsilon && epsilon_back > epsilon - 1e-5, "{epsilon_back}");
     }
 
@@ -225,7 +240,8 @@ mod tests {
         let shuffled = shuffle_lower_bound(0.4, 100, 1).unwrap().epsilon(1e-5).unwrap().lower;
         let run = Run::builder().phase(0.4, 0.01, 100).build().unwrap();
         let poisson = crate::pairs::Composed::for_run(&run).unwrap();
-        let last = BinomialGaussian::for_run(&run).unwrap().epsilon(1e-5, OneWay::Remove).unwrap().upper;
+        let last =
+            BinomialGaussian::for_run(&run).unwrap().epsilon(1e-5, OneWay::Remove).unwrap().upper;
         let exact = poisson.epsilon(1e-5, OneWay::Remove).unwrap().upper;
         assert!(last < exact && exact < shuffled, "{last} {exact} {shuffled}");
     }

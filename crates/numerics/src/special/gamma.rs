@@ -35,7 +35,7 @@ const SMALL: [f64; 15] = [
 /// assert!((exact - stirling - remainder).abs() < 1e-13);
 /// ```
 pub fn stirling_remainder(n: f64) -> f64 {
-    if n < 15.5 && n >= 1.0 && n.fract() == 0.0 {
+    if (1.0..15.5).contains(&n) && n.fract() == 0.0 {
         return SMALL[n as usize - 1];
     }
     if n < 15.5 {

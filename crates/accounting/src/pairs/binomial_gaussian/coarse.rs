@@ -46,7 +46,8 @@ impl Sums {
                     OneWay::Remove => return None,
                     // Relative to P(N > -a).
                     OneWay::Add => {
-                        w * (1.0 - (log_normal_sf(-x) - log_normal_sf(-a) + 0.5 * (x * x - a * a)).exp())
+                        w * (1.0
+                            - (log_normal_sf(-x) - log_normal_sf(-a) + 0.5 * (x * x - a * a)).exp())
                     }
                 };
                 weights += w;

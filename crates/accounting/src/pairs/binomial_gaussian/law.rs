@@ -46,7 +46,9 @@ impl CountLaw {
         let laws: Option<Vec<Binomial>> =
             parts.iter().map(|&(rate, draws)| Binomial::new(draws, rate)).collect();
         let laws = laws.filter(|laws| !laws.is_empty()).ok_or_else(|| {
-            AccountingError::OutsideDomain("a phase has no valid number of draws or rate".to_owned())
+            AccountingError::OutsideDomain(
+                "a phase has no valid number of draws or rate".to_owned(),
+            )
         })?;
         if let (0, [law]) = (certain, laws.as_slice()) {
             return Ok(CountLaw::One(*law));
@@ -87,7 +89,9 @@ impl CountLaw {
     pub(super) fn ratio(&self, k: f64) -> f64 {
         match self {
             CountLaw::One(law) => law.ratio(k),
-            CountLaw::Sum(table) => table.ratios.get((k - table.first) as usize).copied().unwrap_or(0.0),
+            CountLaw::Sum(table) => {
+                table.ratios.get((k - table.first) as usize).copied().unwrap_or(0.0)
+            }
         }
     }
 
@@ -196,8 +200,9 @@ impl Window {
 
 impl Table {
     fn sum(certain: u64, laws: &[Binomial]) -> Result<Self, AccountingError> {
-        let width =
-            |law: &Binomial| (2.2 * (2.0 * DEPTH * law.variance()).sqrt() + 2.0 * DEPTH).min(law.trials());
+        let width = |law: &Binomial| {
+            (2.2 * (2.0 * DEPTH * law.variance()).sqrt() + 2.0 * DEPTH).min(law.trials())
+        };
         let mut total = 0.0;
         let mut work = 0.0;
         for law in laws {
@@ -213,7 +218,9 @@ impl Table {
         }
         let sum = laws.iter().map(Window::of).reduce(Window::convolve);
         let Some(Window { first, values, log_largest, error }) = sum else {
-            return Err(AccountingError::OutsideDomain("a run without phases has no law".to_owned()));
+            return Err(AccountingError::OutsideDomain(
+                "a run without phases has no law".to_owned(),
+            ));
         };
         // Each window's two tails are geometric from e^-345 on, with a ratio no closer to 1 than
         // one part in the window's length.

@@ -9,15 +9,18 @@
 //! terms with running error bounds, and roots are enclosed between points of certain side.
 //! Cost: O(sqrt(Tq)) per evaluation, about eight evaluations per answer.
 
+mod bracket;
 mod coarse;
 mod law;
+mod small_loss;
 mod sums;
+mod tails;
 
 use self::law::CountLaw;
 use self::sums::{Log, Sums};
 use super::ends::{
-    TINY, check_epsilon, check_probability, delta_at_negative, not_certified, one_minus_delta_at_negative,
-    probability_from_log,
+    TINY, check_epsilon, check_probability, delta_at_negative, not_certified,
+    one_minus_delta_at_negative, probability_from_log,
 };
 use super::{Gaussian, OneWay, Pair};
 use crate::AccountingError;
@@ -77,11 +80,14 @@ impl BinomialGaussian {
         let mut certain = 0u64;
         let mut parts: Vec<(f64, u64)> = Vec::new();
         for stretch in stretches {
-            variance += stretch.noisy_steps as f64 * stretch.noise_multiplier * stretch.noise_multiplier;
+            variance +=
+                stretch.noisy_steps as f64 * stretch.noise_multiplier * stretch.noise_multiplier;
             roundings += 1.0;
             let steps = stretch.counted_steps;
             let draws = steps.checked_mul(group).filter(|n| *n <= 1 << 50).ok_or_else(|| {
-                AccountingError::OutsideDomain(format!("{steps} steps are more than can be counted"))
+                AccountingError::OutsideDomain(format!(
+                    "{steps} steps are more than can be counted"
+                ))
             })?;
             if stretch.sample_rate == 1.0 {
                 certain += draws;
@@ -205,11 +211,15 @@ impl Sums {
             OneWay::Remove => {
                 self.law.mean() + spread * Self::gaussian_threshold(self.law.mean() / spread, delta)
             }
-            OneWay::Add => -self.scale * Self::gaussian_threshold(self.law.mean() / self.scale, delta),
+            OneWay::Add => {
+                -self.scale * Self::gaussian_threshold(self.law.mean() / self.scale, delta)
+            }
         };
         let guess = if small { self.coarse_threshold(guess, target, way) } else { guess };
-        let Enclosure { below, middle, above } = enclose(function, sign * target, guess, self.scale)?
-            .ok_or_else(|| not_certified(&format!("last-iterate epsilon at delta {delta}")))?;
+        let Enclosure { below, middle, above } =
+            enclose(function, sign * target, guess, self.scale)?.ok_or_else(|| {
+                not_certified(&format!("last-iterate epsilon at delta {delta:e}"))
+            })?;
         let loss_at = |y: f64| {
             if way == OneWay::Remove && y <= 0.5 {
                 return Log { value: 0.0, error: 0.0 };
@@ -238,8 +248,9 @@ impl Sums {
     fn threshold(&self, epsilon: f64, way: OneWay) -> Result<Option<Enclosure>, AccountingError> {
         let target = if way == OneWay::Remove { epsilon } else { -epsilon };
         let mean = self.law.mean();
-        let guess =
-            0.5 * mean.max(1.0) + target.abs().min(700.0) * target.signum() * self.variance / mean.max(1.0);
+        let guess = 0.5 * mean.max(1.0)
+            + target.abs().min(700.0) * target.signum() * self.variance / mean.max(1.0);
+        let guess = self.coarse_inverse(guess, target);
         enclose(
             |y| {
                 let (loss, slope) = self.loss(y);
@@ -256,7 +267,12 @@ impl Sums {
         self.law.log_none()
     }
 
-    fn delta_ends(&self, epsilon: f64, way: OneWay, complement: bool) -> Result<Interval, AccountingError> {
+    fn delta_ends(
+        &self,
+        epsilon: f64,
+        way: OneWay,
+        complement: bool,
+    ) -> Result<Interval, AccountingError> {
         let nothing = Interval::exact(if complement { 1.0 } else { 0.0 });
         if epsilon == f64::INFINITY {
             return Ok(nothing);
@@ -293,7 +309,12 @@ impl Sums {
 
     /// Add order with epsilon so near the end of its range that no threshold is certainly beyond
     /// it: delta is between 0 and its value at a threshold certainly before it.
-    fn beyond(&self, epsilon: f64, way: OneWay, complement: bool) -> Result<Interval, AccountingError> {
+    fn beyond(
+        &self,
+        epsilon: f64,
+        way: OneWay,
+        complement: bool,
+    ) -> Result<Interval, AccountingError> {
         if way == OneWay::Add {
             for step in (-90..=90).map(f64::from) {
                 let y = 0.5 * step * self.scale;
@@ -309,7 +330,7 @@ impl Sums {
                 }
             }
         }
-        Err(not_certified(&format!("last-iterate delta at epsilon {epsilon}")))
+        Err(not_certified(&format!("last-iterate delta at epsilon {epsilon:e}")))
     }
 
     /// The power of the test of size `fpr`, or the miss rate.
@@ -342,10 +363,11 @@ impl Sums {
                         })
                     },
                     target,
-                    self.law.mean() - inverse_normal_sf(fpr) * (self.variance + self.law.variance()).sqrt(),
+                    self.law.mean()
+                        - inverse_normal_sf(fpr) * (self.variance + self.law.variance()).sqrt(),
                     self.scale,
                 )?
-                .ok_or_else(|| not_certified(&format!("threshold of the test of size {fpr}")))?;
+                .ok_or_else(|| not_certified(&format!("threshold of the test of size {fpr:e}")))?;
                 [root.below, root.middle, root.above].map(|y| {
                     let a = if miss { y / self.scale } else { -y / self.scale };
                     let error = 4.0 * numerics::special::MILLS_ERROR * (1.0 + a.max(0.0).powi(2));
@@ -353,7 +375,11 @@ impl Sums {
                     if value < TINY {
                         Interval::new(0.0, value, TINY)
                     } else {
-                        Interval::new(value * (1.0 - error), value, (value * (1.0 + error)).min(1.0))
+                        Interval::new(
+                            value * (1.0 - error),
+                            value,
+                            (value * (1.0 + error)).min(1.0),
+                        )
                     }
                 })
             }

@@ -13,17 +13,16 @@
 //! b_k P(N > x_k) are log-concave in k, so the walk stops where a geometric tail is below 1e-18.
 
 use super::super::gaussian::SERIES_REACH;
+use super::bracket::{Bracket, SERIES_ERROR, series_difference};
 use super::law::CountLaw;
 use numerics::special::{
     HALF_LN_TWO_PI, MILLS_ERROR, ROUND, gaussian_kernel, log_normal_sf, mills_moments, mills_ratio,
-    normal_density, normal_sf,
+    normal_sf,
 };
 
-const SQRT_TWO_PI: f64 = 2.506_628_274_631_000_5;
+pub(super) const SQRT_TWO_PI: f64 = 2.506_628_274_631_000_5;
 /// Tails below this share of the sum are left out (and added to the error).
-const NEGLIGIBLE: f64 = 1e-18;
-/// Relative error of a difference of Mills ratios taken by its series.
-const SERIES_ERROR: f64 = 1.5e-14;
+pub(super) const NEGLIGIBLE: f64 = 1e-18;
 
 /// A number known by its logarithm.
 #[derive(Clone, Copy, Debug)]
@@ -45,14 +44,14 @@ pub(super) struct Point {
 
 /// Neumaier's sum of positive terms: two roundings whatever the count.
 #[derive(Clone, Copy, Default)]
-struct Sum {
-    total: f64,
-    rest: f64,
+pub(super) struct Sum {
+    pub total: f64,
+    pub rest: f64,
 }
 
 impl Sum {
     #[inline]
-    fn add(&mut self, term: f64) {
+    pub(super) fn add(&mut self, term: f64) {
         let next = self.total + term;
         self.rest += if self.total.abs() >= term.abs() {
             (self.total - next) + term
@@ -62,7 +61,7 @@ impl Sum {
         self.total = next;
     }
 
-    fn get(self) -> f64 {
+    pub(super) fn get(self) -> f64 {
         self.total + self.rest
     }
 }
@@ -78,21 +77,27 @@ pub(super) struct Sums {
 }
 
 /// The visited weights on one side of the anchor.
-struct Step {
-    k: f64,
+pub(super) struct Step {
+    pub k: f64,
     /// Weight relative to the anchor's.
-    w: f64,
+    pub w: f64,
     /// This weight over the previous one; the next ratio is no larger.
-    ratio: f64,
+    pub ratio: f64,
     /// Bound on the relative error of `w`.
-    drift: f64,
+    pub drift: f64,
 }
 
 impl Sums {
     /// Walks away from the anchor, excluding it, until `visit` says stop (true: terms are left
     /// out) or the support ends (false).
     #[inline]
-    fn walk(&self, y: f64, anchor: f64, up: bool, mut visit: impl FnMut(Step) -> bool) -> bool {
+    pub(super) fn walk(
+        &self,
+        y: f64,
+        anchor: f64,
+        up: bool,
+        mut visit: impl FnMut(Step) -> bool,
+    ) -> bool {
         let inverse = 1.0 / self.variance;
         let (mut k, mut w, mut drift) = (anchor, 1.0, self.law.entry_error());
         let last = if up { self.law.largest() } else { self.law.smallest() };
@@ -230,7 +235,9 @@ impl Sums {
             if fall < 1.0 && ratio < 1.0 {
                 missing = t * fall / (1.0 - fall);
                 missing_weights = w * ratio / (1.0 - ratio);
-                if missing <= NEGLIGIBLE * sum.total && missing_weights <= NEGLIGIBLE * weights.total {
+                if missing <= NEGLIGIBLE * sum.total
+                    && missing_weights <= NEGLIGIBLE * weights.total
+                {
                     return false;
                 }
             }
@@ -261,7 +268,8 @@ impl Sums {
                 let tail = ratio / (1.0 - ratio);
                 missing = u * tail;
                 missing_weights = w * tail;
-                return !(missing <= NEGLIGIBLE * sum.total && missing_weights <= NEGLIGIBLE * weights.total);
+                return !(missing <= NEGLIGIBLE * sum.total
+                    && missing_weights <= NEGLIGIBLE * weights.total);
             }
             true
         });
@@ -280,42 +288,12 @@ impl Sums {
         Point {
             delta: Log {
                 value: log_pmf - 0.5 * x0 * x0 - HALF_LN_TWO_PI + sum.ln(),
-                error: pmf_error + ROUND * (6.0 * x0 * x0 + 3.0 * sum.ln().abs() + 6.0) + error / sum,
+                error: pmf_error
+                    + ROUND * (6.0 * x0 * x0 + 3.0 * sum.ln().abs() + 6.0)
+                    + error / sum,
             },
             delta_slope: weights * loss_slope * far / sum,
             loss: self.loss_from(y, anchor, weights, weights_error),
-        }
-    }
-
-    /// 1 - H(P, Q) = P(X < y) + e^f Q(X > y) at epsilon = f(y), by its logarithm, and d/dy of it.
-    pub(super) fn remove_complement(&self, y: f64) -> (Log, f64) {
-        let (loss, slope) = self.loss(y);
-        let (missed, _) = self.tail(y, false);
-        let alarm = shifted_tail(y / self.scale, loss);
-        let value = add_logs(missed, alarm);
-        (value, slope * (alarm.value - value.value).exp())
-    }
-
-    /// 1 - H(Q, P) = Q(X > y) + e^-f P(X < y) at epsilon = -f(y), by its logarithm, and |d/dy|.
-    pub(super) fn add_complement(&self, y: f64) -> (Log, f64) {
-        let (loss, slope) = self.loss(y);
-        let (lower, _) = self.tail(y, false);
-        let missed = shifted_tail(y / self.scale, Log { value: 0.0, error: 0.0 });
-        let alarm = Log { value: lower.value - loss.value, error: lower.error + loss.error };
-        let value = add_logs(missed, alarm);
-        (value, slope * (alarm.value - value.value).exp())
-    }
-
-    /// `remove` far to the left, where delta is 1 but for less than e^-400.
-    fn remove_by_complement(&self, y: f64) -> Point {
-        let (loss, _) = self.loss(y);
-        let (rest, rest_slope) = self.remove_complement(y);
-        let rest_value = rest.value.exp();
-        let error = rest_value * rest.error.min(700.0).exp_m1() + ROUND;
-        Point {
-            delta: Log { value: (-rest_value).ln_1p(), error },
-            delta_slope: rest_slope * rest_value,
-            loss,
         }
     }
 
@@ -375,7 +353,10 @@ impl Sums {
                 error: error / sum
                     + weights_error / weights
                     + ROUND
-                        * (3.0 * bracket.log_factor.abs() + 6.0 * base * base + 3.0 * sum.ln().abs() + 8.0),
+                        * (3.0 * bracket.log_factor.abs()
+                            + 6.0 * base * base
+                            + 3.0 * sum.ln().abs()
+                            + 8.0),
             },
             delta_slope: loss_slope * (whole - value).exp_m1().max(0.0),
             loss: self.loss_from(y, anchor, weights, weights_error),
@@ -404,226 +385,10 @@ impl Sums {
         let weights = weights.get();
         let log = self.loss_from(y, anchor, weights, weights_error);
         let slope = (anchor + lever / weights) / self.variance;
-        if log.value.abs() < 0.5 { (self.small_loss(y).unwrap_or(log), slope) } else { (log, slope) }
-    }
-
-    /// f(y) = ln(1 + sum_{k>=1} b_k (e^{k(2y-k)/(2v)} - 1)): relative accuracy where f is small.
-    pub(super) fn small_loss(&self, y: f64) -> Option<Log> {
-        let least = self.law.smallest().max(1.0);
-        let anchor = self.law.mean().floor().max(least).min(self.law.largest());
-        let (log_pmf, pmf_error) = self.law.log_pmf(anchor);
-        let exponent = |k: f64| k * (y - 0.5 * k) / self.variance;
-        // Where P and Q lie far apart, f passes through 0 between large numbers: nothing is small
-        // there and the two windows may be far from each other.
-        let peak = self.mode(y);
-        if self.law.log_pmf(peak).0 < log_pmf - 40.0 || log_pmf < -600.0 {
-            return None;
-        }
-        let (mut sum, mut error, mut size) = (Sum::default(), 0.0, 0.0);
-        let mut take = |k: f64, b: f64, drift: f64| {
-            let e = exponent(k);
-            // The exponent is known to 8 roundings; e^e - 1 forgives them where e < 0.
-            let term = b * e.exp_m1();
-            sum.add(term);
-            size += term.abs();
-            error += term.abs() * (drift + ROUND * (4.0 + 8.0 * (1.0 + e.max(0.0))));
-            (b * e.exp().max(1.0), size)
-        };
-        take(anchor, 1.0, 0.0);
-        let mut left_out = 0.0;
-        for up in [true, false] {
-            let (mut k, mut b, mut drift) = (anchor, 1.0, self.law.entry_error());
-            let last = if up { self.law.largest() } else { least };
-            while k != last {
-                let ratio = if up { self.law.ratio(k) } else { 1.0 / self.law.ratio(k - 1.0) };
-                k += if up { 1.0 } else { -1.0 };
-                b *= ratio;
-                drift += ROUND * 10.0;
-                let (here, size) = take(k, b, drift);
-                // b and b e^exponent are both log-concave, and the envelope is at most their sum.
-                let tilted = ratio * (exponent(k) - exponent(if up { k - 1.0 } else { k + 1.0 })).exp();
-                let fall = ratio.max(tilted);
-                if fall < 1.0 && here * fall / (1.0 - fall) <= 0.5 * NEGLIGIBLE * size {
-                    left_out += 2.0 * here * fall / (1.0 - fall);
-                    break;
-                }
-            }
-        }
-        let scale = log_pmf.exp();
-        let value = sum.get() * scale;
-        let outside = self.law.outside().exp() * (1.0 + (0.5 * y * y / self.variance).exp());
-        let error = (error + left_out + (pmf_error + 4.0 * ROUND) * size) * scale + outside;
-        if !(value.is_finite() && error.is_finite() && value > -0.9) {
-            return None;
-        }
-        let log = value.ln_1p();
-        Some(Log { value: log, error: error / (1.0 + value - error).max(0.05) + 4.0 * ROUND * log.abs() })
-    }
-
-    /// ln P(X > y) (`above`) or ln P(X < y), X drawn from P; and the derivative's magnitude.
-    pub(super) fn tail(&self, y: f64, above: bool) -> (Log, f64) {
-        let s = self.scale;
-        let sign = if above { 1.0 } else { -1.0 };
-        let anchor = self.tail_mode(y, sign);
-        let x0 = sign * (y - anchor) / s;
-        // Relative to b_anchor P(N > x0): w is relative to w_anchor and needs the factor below.
-        let outside_factor =
-            if x0 >= 0.0 { 1.0 / mills_ratio(x0) } else { normal_density(x0) / normal_sf(x0) };
-        let inside_factor = 1.0 / normal_sf(x0);
-        let mut sum = Sum { total: 1.0, rest: 0.0 };
-        let (mut error, mut hazard) = (0.0, outside_factor);
-        for up in [true, false] {
-            let (mut missing, mut before) = (0.0, 1.0);
-            // b relative to the anchor, used from the first k inside (x < 0) on; w might overflow there.
-            let mut inside = x0 < 0.0;
-            let mut mass = 1.0;
-            let mut mass_factor = inside_factor;
-            let cut = self.walk(y, anchor, up, |Step { k, w, drift, .. }| {
-                let x = sign * (y - k) / s;
-                let (t, slack) = if x >= 0.0 && !inside {
-                    (w * outside_factor * mills_ratio(x), MILLS_ERROR)
-                } else {
-                    if inside {
-                        mass *= if up { self.law.ratio(k - 1.0) } else { 1.0 / self.law.ratio(k) };
-                    } else {
-                        inside = true;
-                        mass = w;
-                        mass_factor = outside_factor * SQRT_TWO_PI / gaussian_kernel(x);
-                    }
-                    (mass * mass_factor * normal_sf(x), MILLS_ERROR + 4.0 * ROUND)
-                };
-                sum.add(t);
-                error += t * (drift + slack + 6.0 * ROUND);
-                if w.is_finite() {
-                    hazard += w * outside_factor;
-                }
-                let fall = t / before;
-                before = t;
-                missing = if fall < 1.0 { t * fall / (1.0 - fall) } else { 0.0 };
-                fall >= 1.0 || missing > NEGLIGIBLE * sum.total
-            });
-            if cut {
-                error += missing;
-            }
-        }
-        let sum = sum.get();
-        let (log_pmf, pmf_error) = self.law.log_pmf(anchor);
-        let log = Log {
-            value: log_pmf + log_normal_sf(x0) + sum.ln(),
-            error: pmf_error
-                + ROUND * (6.0 * x0.max(0.0).powi(2) + 3.0 * sum.ln().abs() + 6.0)
-                + 2.0 * MILLS_ERROR
-                + error / sum
-                + (self.law.outside() - log_pmf - log_normal_sf(x0) - sum.ln()).exp(),
-        };
-        (log, hazard / (s * sum))
-    }
-
-    fn tail_mode(&self, y: f64, sign: f64) -> f64 {
-        let log_sf = |k: f64| log_normal_sf(sign * (y - k) / self.scale);
-        let rises = |k: f64| self.law.log_ratio(k) + log_sf(k + 1.0) - log_sf(k) > 0.0;
-        let (mut low, mut high) = (self.law.smallest(), self.law.largest());
-        while low < high {
-            let middle = ((low + high) * 0.5).floor();
-            if rises(middle) {
-                low = middle + 1.0;
-            } else {
-                high = middle;
-            }
-        }
-        low
-    }
-}
-
-/// ln(e^shift P(N > a)).
-fn shifted_tail(a: f64, shift: Log) -> Log {
-    let tail = log_normal_sf(a);
-    let scale = tail.abs() + a.abs().min(1.0) + a.max(0.0).powi(2);
-    Log {
-        value: shift.value + tail,
-        error: shift.error + 2.0 * MILLS_ERROR * scale + ROUND * shift.value.abs(),
-    }
-}
-
-/// ln(e^a + e^b): the errors enter with the shares of the terms, which the larger error bounds;
-/// a term that is certain to be negligible is left out of that.
-fn add_logs(a: Log, b: Log) -> Log {
-    let value = numerics::special::log_add_exp(a.value, b.value);
-    let share = |term: Log| (term.value - value).exp() * term.error.min(700.0).exp_m1();
-    Log { value, error: share(a) + share(b) + 4.0 * ROUND * (1.0 + value.abs().min(1.0)) }
-}
-
-/// sum_{n>=1} c_n h^n for h <= 1/2, to 1e-17 relative; as many terms as h needs (the ratios
-/// c_n/c_1 are largest at a = 0, where they are known).
-#[inline]
-fn series_difference(c: &[f64; 26], h: f64) -> f64 {
-    let last = if h < 0.05 {
-        10
-    } else if h < 0.2 {
-        15
-    } else {
-        24
-    };
-    c[1..=last].iter().rev().fold(0.0, |sum, value| (sum + value) * h)
-}
-
-/// R(A) - R(A + h) times e^-log_factor times density(A): the bracket of the other order.
-struct Bracket {
-    base: f64,
-    log_factor: f64,
-    /// Its limit for large h.
-    limit: f64,
-    /// -(-1)^n c_n, times density(A) if A < 0.
-    series: [f64; 26],
-    density: f64,
-}
-
-impl Bracket {
-    fn new(base: f64) -> Self {
-        let mut series = [0.0; 26];
-        let right = base >= 0.0;
-        let density = if right { 1.0 } else { normal_density(base) };
-        if base > -9.0 {
-            series = mills_moments::<26>(base);
-            for (n, value) in series.iter_mut().enumerate() {
-                *value *= if n % 2 == 1 { density } else { -density };
-            }
-        }
-        Self {
-            base,
-            log_factor: if right { -0.5 * base * base - HALF_LN_TWO_PI } else { 0.0 },
-            limit: if right { mills_ratio(base) } else { normal_sf(base) },
-            series,
-            density,
-        }
-    }
-
-    /// The bracket and a bound on its absolute error.
-    #[inline]
-    fn at(&self, h: f64) -> (f64, f64) {
-        let base = self.base;
-        if base <= -9.0 && h <= SERIES_REACH {
-            // P(N > A) and P(N > A + h) are 1 to within 1e-17 of their difference.
-            let value = -(h * (base + 0.5 * h)).exp_m1();
-            return (value, 1e-15 * value * (1.0 + h * base.abs()));
-        }
-        if h * base.abs().max(1.0) <= SERIES_REACH || (base >= 0.0 && h <= SERIES_REACH) {
-            let value = if h < 0.05 && base >= 0.0 {
-                self.series[1..=10].iter().rev().fold(0.0, |sum, c| (sum + c) * h)
-            } else {
-                self.series[1..].iter().rev().fold(0.0, |sum, c| (sum + c) * h)
-            };
-            return (value, 2.0 * SERIES_ERROR * value);
-        }
-        let lost = if base >= 0.0 {
-            mills_ratio(base + h)
-        } else if base + h >= 0.0 {
-            self.density * mills_ratio(base + h)
+        if log.value.abs() < 0.5 {
+            (self.small_loss(y).unwrap_or(log), slope)
         } else {
-            (h * (base + 0.5 * h)).exp() * normal_sf(base + h)
-        };
-        let exponent = if base < 0.0 { h * (base.abs() + h) } else { 0.0 };
-        let error = (MILLS_ERROR + 6.0 * ROUND) * (self.limit + lost) + ROUND * lost * 6.0 * exponent;
-        (self.limit - lost, error)
+            (log, slope)
+        }
     }
 }

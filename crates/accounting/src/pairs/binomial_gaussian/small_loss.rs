@@ -1,0 +1,63 @@
+//! The log-likelihood ratio with relative accuracy where it is small.
+
+use super::sums::{Log, NEGLIGIBLE, Sum, Sums};
+use numerics::special::ROUND;
+
+impl Sums {
+    /// f(y) = ln(1 + sum_{k>=1} b_k (e^{k(2y-k)/(2v)} - 1)): relative accuracy where f is small.
+    pub(super) fn small_loss(&self, y: f64) -> Option<Log> {
+        let least = self.law.smallest().max(1.0);
+        let anchor = self.law.mean().floor().max(least).min(self.law.largest());
+        let (log_pmf, pmf_error) = self.law.log_pmf(anchor);
+        let exponent = |k: f64| k * (y - 0.5 * k) / self.variance;
+        // Where P and Q lie far apart, f passes through 0 between large numbers: nothing is small
+        // there and the two windows may be far from each other.
+        let peak = self.mode(y);
+        if self.law.log_pmf(peak).0 < log_pmf - 40.0 || log_pmf < -600.0 {
+            return None;
+        }
+        let (mut sum, mut error, mut size) = (Sum::default(), 0.0, 0.0);
+        let mut take = |k: f64, b: f64, drift: f64| {
+            let e = exponent(k);
+            // The exponent is known to 8 roundings; e^e - 1 forgives them where e < 0.
+            let term = b * e.exp_m1();
+            sum.add(term);
+            size += term.abs();
+            error += term.abs() * (drift + ROUND * (4.0 + 8.0 * (1.0 + e.max(0.0))));
+            (b * e.exp().max(1.0), size)
+        };
+        take(anchor, 1.0, 0.0);
+        let mut left_out = 0.0;
+        for up in [true, false] {
+            let (mut k, mut b, mut drift) = (anchor, 1.0, self.law.entry_error());
+            let last = if up { self.law.largest() } else { least };
+            while k != last {
+                let ratio = if up { self.law.ratio(k) } else { 1.0 / self.law.ratio(k - 1.0) };
+                k += if up { 1.0 } else { -1.0 };
+                b *= ratio;
+                drift += ROUND * 10.0;
+                let (here, size) = take(k, b, drift);
+                // b and b e^exponent are both log-concave, and the envelope is at most their sum.
+                let tilted =
+                    ratio * (exponent(k) - exponent(if up { k - 1.0 } else { k + 1.0 })).exp();
+                let fall = ratio.max(tilted);
+                if fall < 1.0 && here * fall / (1.0 - fall) <= 0.5 * NEGLIGIBLE * size {
+                    left_out += 2.0 * here * fall / (1.0 - fall);
+                    break;
+                }
+            }
+        }
+        let scale = log_pmf.exp();
+        let value = sum.get() * scale;
+        let outside = self.law.outside().exp() * (1.0 + (0.5 * y * y / self.variance).exp());
+        let error = (error + left_out + (pmf_error + 4.0 * ROUND) * size) * scale + outside;
+        if !(value.is_finite() && error.is_finite() && value > -0.9) {
+            return None;
+        }
+        let log = value.ln_1p();
+        Some(Log {
+            value: log,
+            error: error / (1.0 + value - error).max(0.05) + 4.0 * ROUND * log.abs(),
+        })
+    }
+}
