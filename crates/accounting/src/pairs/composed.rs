@@ -10,9 +10,11 @@
 //!
 //! Routes, each with certified ends: the Gaussian closed form when every record is in every
 //! batch; the closed form of a single step; contour inversion ([`numerics::contour`]) otherwise.
+//! Where the contour cannot certify, the lattice bracket ([`LatticeBracket`]) answers with a wider
+//! interval, and where that says little either, nothing is answered.
 
 use super::one_step::OneStep;
-use super::{Gaussian, OneWay, Pair};
+use super::{Gaussian, LatticeBracket, LatticeOptions, OneWay, Pair};
 use crate::AccountingError;
 use crate::directions::convex;
 use numerics::contour::{Ends, Obstacle, Part, SumOfLogRatios, Zone};
@@ -37,8 +39,33 @@ pub struct Composed {
 enum Route {
     Closed(Gaussian),
     Single(OneStep),
-    Contour(SumOfLogRatios),
+    Contour(Contour),
 }
+
+/// Contour inversion, and the lattice behind it.
+#[derive(Clone, Debug)]
+struct Contour {
+    sum: SumOfLogRatios,
+    run: Run,
+}
+
+impl Contour {
+    /// What the lattice says, if it says something: an interval narrower than half its value.
+    fn bracket(
+        &self,
+        refusal: AccountingError,
+        ask: impl Fn(&LatticeBracket) -> Result<Interval, AccountingError>,
+    ) -> Result<Interval, AccountingError> {
+        LatticeBracket::for_run(&self.run, LatticeOptions { points: LATTICE_POINTS })
+            .and_then(|lattice| ask(&lattice))
+            .ok()
+            .filter(|interval| interval.width() <= 0.5 * interval.upper)
+            .ok_or(refusal)
+    }
+}
+
+/// Points of the lattice that stands in for the contour: a fraction of a second, 15 MB.
+const LATTICE_POINTS: usize = 1 << 16;
 
 impl Composed {
     /// The composed pair of a run: Poisson or full batches, add/remove or substitution, any
@@ -81,14 +108,14 @@ impl Composed {
             parts.iter().map(|part| -part.pair.infimum() * part.times).sum::<f64>() * (1.0 + 1e-14);
         let route = match parts.as_slice() {
             [part] if part.times == 1.0 => Route::Single(OneStep::new(part.pair.clone())),
-            _ => Route::Contour(SumOfLogRatios::new(parts)),
+            _ => Route::Contour(Contour { sum: SumOfLogRatios::new(parts), run: run.clone() }),
         };
         Ok(Self { route, add_supremum })
     }
 
     fn average(
         &self,
-        sum: &SumOfLogRatios,
+        contour: &Contour,
         epsilon: f64,
         way: OneWay,
         rest: bool,
@@ -102,8 +129,16 @@ impl Composed {
             (OneWay::Remove, false) => Zone::Above,
             (OneWay::Add, false) => Zone::Below,
         };
-        let ends = sum.average(zone, growth, t).map_err(|obstacle| refusal(obstacle, "delta"))?;
-        Ok(interval(ends).clamp(0.0, 1.0))
+        match contour.sum.average(zone, growth, t) {
+            Ok(ends) => Ok(interval(ends).clamp(0.0, 1.0)),
+            Err(obstacle) => contour.bracket(refusal(obstacle, "delta"), |lattice| {
+                if rest {
+                    lattice.one_minus_delta(epsilon, way)
+                } else {
+                    lattice.delta(epsilon, way)
+                }
+            }),
+        }
     }
 }
 
@@ -116,7 +151,7 @@ impl Pair for Composed {
             Route::Contour(_) if way == OneWay::Add && epsilon >= self.add_supremum => {
                 Ok(Interval::exact(0.0))
             }
-            Route::Contour(sum) => self.average(sum, epsilon, way, false),
+            Route::Contour(contour) => self.average(contour, epsilon, way, false),
         }
     }
 
@@ -128,29 +163,32 @@ impl Pair for Composed {
             Route::Contour(_) if way == OneWay::Add && epsilon >= self.add_supremum => {
                 Ok(Interval::exact(1.0))
             }
-            Route::Contour(sum) => self.average(sum, epsilon, way, true),
+            Route::Contour(contour) => self.average(contour, epsilon, way, true),
         }
     }
 
     fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
         check_delta(delta)?;
-        let sum = match &self.route {
+        let contour = match &self.route {
             Route::Closed(pair) => return pair.epsilon(delta, way),
             Route::Single(pair) => return pair.epsilon(delta, way),
-            Route::Contour(sum) => sum,
+            Route::Contour(contour) => contour,
         };
-        if total_variation_bound(sum.parts()) <= delta {
+        if total_variation_bound(contour.sum.parts()) <= delta {
             return Ok(Interval::exact(0.0));
         }
-        let solved = match way {
-            OneWay::Remove => sum.threshold(Zone::Above, 1.0, delta).map(interval),
-            OneWay::Add => sum.threshold(Zone::Below, 0.0, delta).map(|ends| Interval {
-                lower: -ends.upper,
-                value: -ends.value,
-                upper: -ends.lower,
-            }),
+        let solved =
+            match way {
+                OneWay::Remove => contour.sum.threshold(Zone::Above, 1.0, delta).map(interval),
+                OneWay::Add => contour.sum.threshold(Zone::Below, 0.0, delta).map(|ends| {
+                    Interval { lower: -ends.upper, value: -ends.value, upper: -ends.lower }
+                }),
+            };
+        let solved = match solved {
+            Ok(solved) => solved,
+            Err(obstacle) => contour
+                .bracket(refusal(obstacle, "epsilon"), |lattice| lattice.epsilon(delta, way))?,
         };
-        let solved = solved.map_err(|obstacle| refusal(obstacle, "epsilon"))?;
         Ok(solved.map_increasing(|x| {
             x.max(0.0).min(if way == OneWay::Add { self.add_supremum } else { f64::INFINITY })
         }))

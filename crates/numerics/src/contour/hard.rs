@@ -14,7 +14,7 @@ pub(crate) struct Choice {
 }
 
 /// A value this accurate ends the search.
-pub(crate) const ACCURATE: f64 = 1e-10;
+const ACCURATE: f64 = 4e-10;
 /// A value less accurate than this is no answer.
 const USEFUL: f64 = 1e-4;
 

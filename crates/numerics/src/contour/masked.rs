@@ -161,7 +161,7 @@ impl MaskedLine {
         let mut absent = Nodes::new(count);
         for m in &masked {
             let (keep, middle) = m.fine(c, spacing * count as f64)?;
-            if keep.len() as f64 * count as f64 > 6.0 * MOST_WORK {
+            if keep.len() as f64 * count as f64 > 9.0 * MOST_WORK {
                 return Err(Obstacle::SlowDecay);
             }
             let times = m.part.times;

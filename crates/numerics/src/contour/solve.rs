@@ -63,6 +63,8 @@ pub struct SumOfLogRatios {
     parts: Vec<Part>,
     lines: Mutex<Vec<Arc<Line>>>,
     masked: Mutex<Vec<Arc<MaskedLine>>>,
+    /// The masks that worked last.
+    hint: Mutex<Option<Choice>>,
 }
 
 impl Clone for SumOfLogRatios {
@@ -85,7 +87,12 @@ impl From<TooFine> for Obstacle {
 
 impl SumOfLogRatios {
     pub fn new(parts: Vec<Part>) -> Self {
-        Self { parts, lines: Mutex::new(Vec::new()), masked: Mutex::new(Vec::new()) }
+        Self {
+            parts,
+            lines: Mutex::new(Vec::new()),
+            masked: Mutex::new(Vec::new()),
+            hint: Mutex::new(None),
+        }
     }
 
     fn keep(&self, line: Line) -> Arc<Line> {
@@ -100,8 +107,12 @@ impl SumOfLogRatios {
     }
 
     /// A fresh masked line for t, which is kept.
-    fn masked_line(&self, t: f64, hint: &mut Option<Choice>) -> Result<Arc<MaskedLine>, Obstacle> {
-        let line = Arc::new(hard::line(&self.parts, t, hint)?);
+    fn masked_line(&self, t: f64) -> Result<Arc<MaskedLine>, Obstacle> {
+        let mut hint = self.hint.lock().map(|hint| *hint).unwrap_or(None);
+        let line = Arc::new(hard::line(&self.parts, t, &mut hint)?);
+        if let Ok(mut known) = self.hint.lock() {
+            *known = hint;
+        }
         if let Ok(mut lines) = self.masked.lock() {
             if lines.len() >= MOST_MASKED {
                 lines.remove(0);
@@ -115,7 +126,7 @@ impl SumOfLogRatios {
         let lines: Vec<Arc<MaskedLine>> = self.masked.lock().ok()?.iter().rev().cloned().collect();
         lines.iter().find_map(|line| {
             let value = line.value(t);
-            (value.mantissa > 0.0 && value.below + value.above <= hard::ACCURATE * value.mantissa)
+            (value.mantissa > 0.0 && value.below + value.above <= 1e-9 * value.mantissa)
                 .then_some(value)
         })
     }
@@ -146,7 +157,7 @@ impl SumOfLogRatios {
     pub(super) fn masked_average(&self, zone: Zone, growth: f64, t: f64) -> Result<Ends, Obstacle> {
         let value = match self.kept_masked(t) {
             Some(value) => value,
-            None => self.masked_line(t, &mut None)?.value(t),
+            None => self.masked_line(t)?.value(t),
         };
         let scale = value.log_scale.exp();
         // In units of e^t E f, that is, growth 1.
@@ -230,9 +241,8 @@ impl SumOfLogRatios {
         if !(t.is_finite() && t > 0.0) {
             t = hard::guess(&self.parts, log_target);
         }
-        let mut hint = None;
         for _ in 0..16 {
-            let line = self.masked_line(t, &mut hint)?;
+            let line = self.masked_line(t)?;
             let value = line.value(t);
             let slope = value.slope / value.mantissa;
             let miss = value.mantissa.ln() + value.log_scale - log_target;
