@@ -14,7 +14,9 @@ fn normals(count: usize, mean: f64, seed: u64) -> Vec<f64> {
     let mut state = seed;
     (0..count)
         .map(|_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             let uniform = ((state >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
             mean + numerics::special::inverse_normal_cdf(uniform)
         })
@@ -85,6 +87,9 @@ fn main() -> Result<(), audit::AuditError> {
         Ok(())
     })?;
     let total: f64 = seconds.values().filter_map(serde_json::Value::as_f64).sum();
-    println!("{}", serde_json::json!({ "scores_per_side": count, "total": total, "seconds": seconds }));
+    println!(
+        "{}",
+        serde_json::json!({ "scores_per_side": count, "total": total, "seconds": seconds })
+    );
     Ok(())
 }

@@ -17,9 +17,10 @@
 //! depends on n and the level only, never on the scores. QED.
 //!
 //! The rho_j are tangents: rho_j is the best choice at a count kappa_j, and the kappa_j are
-//! spaced by a constant factor in odds, about log(n) of them. At n = 10^6 and level 0.025 the
-//! band is as wide as a pointwise bound at 3.7 standard deviations; the best possible
-//! equal-precision band is at about 3.65, Bonferroni over n thresholds at 5.3.
+//! spaced by a constant factor in odds, about log(n) of them. Between the points L only grows, so
+//! Ville's inequality is nearly an equality: simulated bands of level 0.1 fail in 9.3 % (n = 10) to
+//! 9.8 % (n = 2000) of samples. At level 0.025 and n = 1000 the end at ten counts is that of a
+//! pointwise bound at 3.2 standard deviations; Bonferroni over n thresholds needs 4.1.
 //! (Likelihood-ratio bands: Berk and Jones 1979; Ville's inequality for them: Howard et al. 2021.)
 //!
 //! Cost: O(log n) per evaluation and Newton step.

@@ -35,7 +35,10 @@ pub fn credible_epsilon(
     direction: AttackDirection,
 ) -> Credible {
     let posterior = Posterior::new(errors, delta, direction);
-    Credible { lower: posterior.quantile(1.0 - credibility), upper: posterior.quantile(credibility) }
+    Credible {
+        lower: posterior.quantile(1.0 - credibility),
+        upper: posterior.quantile(credibility),
+    }
 }
 
 struct Posterior {
@@ -72,13 +75,20 @@ impl Posterior {
         };
         let above = |fpr: f64| {
             let edge = line(fpr);
-            if edge <= 0.0 { 1.0 } else { beta_log_tails(edge, self.negative.0, self.negative.1).upper.exp() }
+            if edge <= 0.0 {
+                1.0
+            } else {
+                beta_log_tails(edge, self.negative.0, self.negative.1).upper.exp()
+            }
         };
         // x = t^2 removes the square-root singularity of Beta(1/2, .) at 0; the density's
         // logarithm is normalised by the integral itself.
         let peak = {
             let (a, b) = self.positive;
-            ((a - 0.5) / (a + b - 1.5).max(0.5)).clamp(0.0, 1.0).sqrt().clamp(self.range.0, self.range.1)
+            ((a - 0.5) / (a + b - 1.5).max(0.5))
+                .clamp(0.0, 1.0)
+                .sqrt()
+                .clamp(self.range.0, self.range.1)
         };
         let log_density = |t: f64| {
             let (a, b) = self.positive;

@@ -1,7 +1,7 @@
 //! An audit as figures: the ROC on logarithmic axes with its band, the two histograms with the
 //! threshold, and the ladder of bounds against the claim.
 
-use crate::{Analysis, AuditError, Method, Scores, Simultaneous, TestAt, ThresholdRule};
+use crate::{Analysis, AuditError, Errors, Method, Scores, Simultaneous, TestAt, ThresholdRule};
 use accounting::{OneWay, Pair};
 use vocabulary::figure::{Axis, Figure, Hue, Rung, Series, Stroke};
 
@@ -23,19 +23,22 @@ pub fn roc(
     };
     let (mut observed, mut shaded) = (Vec::new(), Vec::new());
     for &rate in &rates {
-        let place = ((1.0 - rate) * n as f64).ceil().min(n as f64 - 1.0) as usize;
-        let errors = scores.errors_at(scores.nonmembers()[place]);
+        let errors = errors_with_at_most(scores, (rate * n as f64 * (1.0 + 1e-12)) as usize);
         let power = errors.true_positives() as f64 / m as f64;
         observed.push((rate, power.max(least)));
         let (upper, lower) = (band.at(&errors), band.opposite(&errors));
-        shaded.push((rate, upper.true_positive_lower.max(least), lower.true_positive_lower.max(least)));
+        shaded.push((
+            rate,
+            upper.true_positive_lower.max(least),
+            lower.true_positive_lower.max(least),
+        ));
     }
     let bound = analysis.primary();
     let title = match bound {
         Some(bound) if bound.epsilon > 0.0 && bound.epsilon.is_finite() => format!(
             "The attack shows epsilon of at least {:.2} at delta {}",
             (bound.epsilon * 100.0).floor() / 100.0,
-            bound.delta
+            written(bound.delta)
         ),
         _ => "The attack shows no leakage".to_owned(),
     };
@@ -59,7 +62,9 @@ pub fn roc(
             curve.push((rate, pair.tpr(rate, OneWay::Remove)?.upper.min(1.0)));
         }
         figure = figure.with(
-            Series::line("most that the claimed run allows", curve).hue(Hue::Vermilion).stroke(Stroke::Solid),
+            Series::line("most that the claimed run allows", curve)
+                .hue(Hue::Vermilion)
+                .stroke(Stroke::Solid),
         );
     }
     Ok(figure.with(Series::line("attack", observed).hue(Hue::Blue).stroke(Stroke::Solid)))
@@ -67,7 +72,8 @@ pub fn roc(
 
 /// Both samples as histograms over the same bins, with the primary bound's threshold.
 pub fn histogram(scores: &Scores, analysis: &Analysis) -> Figure {
-    let finite = |side: &[f64]| side.iter().copied().filter(|x| x.is_finite()).collect::<Vec<f64>>();
+    let finite =
+        |side: &[f64]| side.iter().copied().filter(|x| x.is_finite()).collect::<Vec<f64>>();
     let (members, nonmembers) = (finite(scores.members()), finite(scores.nonmembers()));
     let ends = [members.first(), nonmembers.first(), members.last(), nonmembers.last()];
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -79,7 +85,8 @@ pub fn histogram(scores: &Scores, analysis: &Analysis) -> Figure {
         let middle = if low.is_finite() { low } else { 0.0 };
         (low, high) = (middle - 0.5, middle + 0.5);
     }
-    let bins = (2.0 * ((members.len() + nonmembers.len()) as f64).cbrt()).clamp(8.0, 120.0) as usize;
+    let bins =
+        (2.0 * ((members.len() + nonmembers.len()) as f64).cbrt()).clamp(8.0, 120.0) as usize;
     let width = (high - low) / bins as f64;
     let bars = |side: &[f64]| {
         let mut counts = vec![0_u64; bins];
@@ -118,7 +125,8 @@ pub fn histogram(scores: &Scores, analysis: &Analysis) -> Figure {
 /// All bounds as rungs, with the claim as a line.
 pub fn ladder(analysis: &Analysis, claimed: Option<f64>) -> Figure {
     let shown: Vec<_> = analysis.bounds.iter().filter(|bound| bound.epsilon.is_finite()).collect();
-    let names = shown.iter().map(|bound| format!("{} at {:e}", bound.method, bound.delta));
+    let names =
+        shown.iter().map(|bound| format!("{} at delta {}", bound.method, written(bound.delta)));
     let mut measured = Vec::new();
     let mut other = Vec::new();
     for (place, bound) in shown.iter().enumerate() {
@@ -144,6 +152,27 @@ pub fn ladder(analysis: &Analysis, claimed: Option<f64>) -> Figure {
         figure = figure.with(Series::vertical_rule("claimed", claimed).hue(Hue::Vermilion));
     }
     figure
+}
+
+/// The errors of the best threshold with at most `allowed` false positives.
+fn errors_with_at_most(scores: &Scores, allowed: usize) -> Errors {
+    let (members, nonmembers) = (scores.members(), scores.nonmembers());
+    if allowed >= nonmembers.len() {
+        return scores.errors_at(f64::NEG_INFINITY);
+    }
+    let edge = nonmembers[nonmembers.len() - 1 - allowed];
+    let upto = |side: &[f64]| side.partition_point(|&score| score <= edge) as u64;
+    Errors {
+        false_positives: nonmembers.len() as u64 - upto(nonmembers),
+        nonmembers: nonmembers.len() as u64,
+        false_negatives: upto(members),
+        members: members.len() as u64,
+    }
+}
+
+/// A delta as people write it.
+fn written(delta: f64) -> String {
+    if delta == 0.0 { "0".to_owned() } else { format!("{delta:e}") }
 }
 
 /// Rates from `least` to 1, evenly in the logarithm.

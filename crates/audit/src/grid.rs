@@ -43,7 +43,8 @@ pub fn grid_estimate(
             "the grid estimate needs delta > 0: at delta 0 every DP-SGD run with Gaussian noise has infinite epsilon".to_owned(),
         ));
     }
-    let points: Vec<RateBounds> = hull(scores, min_count).iter().map(RateBounds::observed).collect();
+    let points: Vec<RateBounds> =
+        hull(scores, min_count).iter().map(RateBounds::observed).collect();
     let Some(noise) = least_noise(family, &points)? else {
         return Ok(GridEstimate { epsilon: FIRST, beyond_grid: false });
     };

@@ -40,10 +40,9 @@ impl Attack<'_> {
                 .iter()
                 .map(|&fpr| (fpr, normal_cdf(inverse_normal_cdf(fpr) + mu)))
                 .collect()),
-            Self::Pair(pair) => grid
-                .iter()
-                .map(|&fpr| Ok((fpr, pair.tpr(fpr, OneWay::Remove)?.lower)))
-                .collect(),
+            Self::Pair(pair) => {
+                grid.iter().map(|&fpr| Ok((fpr, pair.tpr(fpr, OneWay::Remove)?.lower))).collect()
+            }
         }
     }
 }
@@ -266,7 +265,11 @@ fn binomial_quantile(n: u64, rate: f64, share: f64) -> u64 {
     let (mut low, mut high) = (0, n);
     while low < high {
         let middle = low + (high - low) / 2;
-        if binomial_log_tails(middle, n, rate).lower.exp() >= share { high = middle } else { low = middle + 1 }
+        if binomial_log_tails(middle, n, rate).lower.exp() >= share {
+            high = middle
+        } else {
+            low = middle + 1
+        }
     }
     low
 }

@@ -36,7 +36,8 @@ fn radix_sort(values: &mut [f64]) {
         values.sort_unstable_by(f64::total_cmp);
         return;
     }
-    let digit = |value: f64, place: usize| (key(value) >> (BITS * place)) as usize & ((1 << BITS) - 1);
+    let digit =
+        |value: f64, place: usize| (key(value) >> (BITS * place)) as usize & ((1 << BITS) - 1);
     for &value in values.iter() {
         let bits = key(value);
         for (place, counts) in counts.iter_mut().enumerate() {
@@ -75,10 +76,12 @@ mod tests {
     fn agrees_with_a_comparison_sort() {
         let mut dealer = crate::split::Dealer::new(3);
         let mut values: Vec<f64> = (0..5000)
-            .map(|_| loop {
-                let value = f64::from_bits(dealer.next());
-                if !value.is_nan() {
-                    return value;
+            .map(|_| {
+                loop {
+                    let value = f64::from_bits(dealer.next());
+                    if !value.is_nan() {
+                        return value;
+                    }
                 }
             })
             .collect();

@@ -36,6 +36,19 @@ pub(crate) fn deal(scores: &Scores, parts: usize, first_share: f64, seed: u64) -
     members.into_iter().zip(nonmembers).map(|(m, n)| Scores::from_sorted(m, n)).collect()
 }
 
+/// Deals canaries of one run: each goes to the first part with probability `first_share`,
+/// independently of whether it was in. Fixed numbers of members in each part would tell the one
+/// part about the bits of the other.
+pub(crate) fn deal_canaries(scores: &Scores, first_share: f64, seed: u64) -> (Scores, Scores) {
+    let mut dealer = Dealer::new(seed);
+    let bar = (first_share * 2f64.powi(32)) as u64;
+    let mut part = |side: &[f64]| -> (Vec<f64>, Vec<f64>) {
+        side.iter().partition(|_| dealer.next() >> 32 < bar)
+    };
+    let (members, nonmembers) = (part(scores.members()), part(scores.nonmembers()));
+    (Scores::from_sorted(members.0, nonmembers.0), Scores::from_sorted(members.1, nonmembers.1))
+}
+
 /// Part 0 gets `first_share` of the values, the others equal shares of the rest; selection
 /// sampling (Knuth, Algorithm S) keeps the order and the exact sizes.
 fn deal_side(sorted: &[f64], parts: usize, first_share: f64, dealer: &mut Dealer) -> Vec<Vec<f64>> {

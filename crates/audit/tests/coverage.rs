@@ -23,7 +23,10 @@ fn trials(n: usize) -> usize {
 /// Prints a row of the table and checks it.
 fn check(what: &str, mechanism: &str, n: usize, values: &[f64], truth: f64) {
     let (miscoverage, mean) = summary(values, truth);
-    println!("{mechanism} | {what} | {n} | {} | {truth:.4} | {miscoverage:.4} | {mean:.4}", values.len());
+    println!(
+        "{mechanism} | {what} | {n} | {} | {truth:.4} | {miscoverage:.4} | {mean:.4}",
+        values.len()
+    );
     assert!(
         miscoverage <= allowed(values.len()),
         "{what} on {mechanism} at n={n}: {miscoverage} of {} bounds exceed {truth}",
@@ -133,9 +136,12 @@ fn dp_sgd_families() {
         ("last-iterate", last, last_mechanism, 0.7, 2.0, 100, 400),
         ("last-iterate", last, last_mechanism, 0.7, 2.0, 1_000, 400),
     ] {
-        for rule in
-            [ThresholdRule::Union, ThresholdRule::Holdout, ThresholdRule::KFold, ThresholdRule::Fixed(threshold)]
-        {
+        for rule in [
+            ThresholdRule::Union,
+            ThresholdRule::Holdout,
+            ThresholdRule::KFold,
+            ThresholdRule::Fixed(threshold),
+        ] {
             let values = tally(trials, |trial| {
                 let scores = mechanism.scores(n, &mut Rng::new(9 * n as u64 + trial));
                 let points = audit::family_points(&rule, &scores, LEVEL, trial).unwrap();
@@ -155,12 +161,7 @@ fn one_run() {
             ("null", Mechanism::Null, 1e-5, 0.0),
             ("randomised response eps=1", Mechanism::RandomisedResponse { epsilon: 1.0 }, 0.0, 1.0),
             ("laplace eps=1", Mechanism::Laplace { epsilon: 1.0 }, 0.0, 1.0),
-            (
-                "gaussian mu=1",
-                Mechanism::Gaussian { mu: 1.0 },
-                1e-5,
-                gaussian_epsilon(1.0, 1e-5),
-            ),
+            ("gaussian mu=1", Mechanism::Gaussian { mu: 1.0 }, 1e-5, gaussian_epsilon(1.0, 1e-5)),
         ] {
             for rule in [
                 ThresholdRule::Union,
@@ -188,8 +189,8 @@ fn one_run_gaussian() {
         for (name, mu) in [("null", 0.0), ("gaussian mu=1", 1.0)] {
             for rule in [ThresholdRule::Union, ThresholdRule::Fixed(0.5)] {
                 let values = tally(trials(m), |trial| {
-                    let scores =
-                        Mechanism::Gaussian { mu }.canaries(m, &mut Rng::new(57 * m as u64 + trial));
+                    let scores = Mechanism::Gaussian { mu }
+                        .canaries(m, &mut Rng::new(57 * m as u64 + trial));
                     one_run_bound(&scores, &rule, &OneRunStatistic::GaussianMu, LEVEL, trial)
                         .unwrap()
                         .value
@@ -217,8 +218,20 @@ fn attack_quality() {
                 f64::from(u8::from(!(found.lower <= truth && truth <= found.upper)))
             })
         };
-        check("tpr interval", "gaussian mu=1", n, &miss(power, &|s| quality::tpr_at(s, 0.1, 0.95)), 0.0);
-        check("advantage", "gaussian mu=1", n, &miss(advantage, &|s| quality::advantage(s, 0.95)), 0.0);
+        check(
+            "tpr interval",
+            "gaussian mu=1",
+            n,
+            &miss(power, &|s| quality::tpr_at(s, 0.1, 0.95)),
+            0.0,
+        );
+        check(
+            "advantage",
+            "gaussian mu=1",
+            n,
+            &miss(advantage, &|s| quality::advantage(s, 0.95)),
+            0.0,
+        );
         if n >= 30 {
             check("auroc", "gaussian mu=1", n, &miss(area, &|s| quality::auroc(s, 0.95)), 0.0);
         }
@@ -243,7 +256,10 @@ fn the_band_fails_as_often_as_it_says() {
         });
         let rate = failures.iter().sum::<f64>() / rounds as f64;
         println!("band | n={n} | fails {rate:.4} at level {level}");
-        assert!(rate <= level + 4.0 * (level * (1.0 - level) / rounds as f64).sqrt(), "{n}: {rate}");
+        assert!(
+            rate <= level + 4.0 * (level * (1.0 - level) / rounds as f64).sqrt(),
+            "{n}: {rate}"
+        );
         assert!(rate >= 0.25 * level, "the band is far too wide at n={n}: {rate}");
     }
 }

@@ -58,7 +58,10 @@ fn all_formats_read_the_same_scores() {
 
 #[test]
 fn a_file_states_its_design() {
-    assert_eq!(csv("# design: one-run\nscore,member\n1,1\n0,0\n").unwrap().design, Some(Design::OneRun));
+    assert_eq!(
+        csv("# design: one-run\nscore,member\n1,1\n0,0\n").unwrap().design,
+        Some(Design::OneRun)
+    );
     assert_eq!(csv("score,member\n1,1\n0,0\n").unwrap().design, None);
     let lines = "{\"design\":\"runs\"}\n{\"score\":1,\"member\":1}\n";
     assert_eq!(jsonl(lines).unwrap().design, Some(Design::Runs));
@@ -72,7 +75,10 @@ fn bad_text_is_refused_with_its_row() {
     for (text, expected) in [
         ("", "scores.csv: is empty"),
         ("score,member\n", "scores.csv: has a header but no rows"),
-        ("1.0,1\n2.0,0\n", "scores.csv, row 1: the header `1.0,1` does not name `score` and `member`"),
+        (
+            "1.0,1\n2.0,0\n",
+            "scores.csv, row 1: the header `1.0,1` does not name `score` and `member`",
+        ),
         ("score,score,member\n", "names `score` twice"),
         ("score,member\n1,1\nnan,0\n", "scores.csv, row 3: the score is NaN"),
         ("score,member\n1,1\nabc,0\n", "scores.csv, row 3: score `abc` is not a number"),
@@ -116,12 +122,20 @@ fn hostile_npy_headers_are_refused() {
         (good, &data[..15], "truncated"),
         (good, &doubles(&[1.0, 2.0, 3.0])[..], "longer than it says"),
         (huge, &data[..], "more scores than can exist"),
-        ("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999,)}", &data[..], "truncated"),
+        (
+            "{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999,)}",
+            &data[..],
+            "truncated",
+        ),
         ("{'descr': '<f8', 'fortran_order': False, 'shape': (0,)}", &[][..], "holds no score"),
         ("{'descr': '<f8', 'fortran_order': False, 'shape': ()}", &data[..8], "a single number"),
         ("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2)}", &data[..], "one-dimensional"),
         ("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}", &data[..], "something else"),
-        ("{'descr': '<c16', 'fortran_order': False, 'shape': (1,)}", &data[..], "not a real number"),
+        (
+            "{'descr': '<c16', 'fortran_order': False, 'shape': (1,)}",
+            &data[..],
+            "not a real number",
+        ),
         ("{'descr': '|O', 'fortran_order': False, 'shape': (2,)}", &data[..], "not a real number"),
         ("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (2,)}", &data[..], "plain"),
         ("{'descr': '<f8', 'descr': '<f4', 'shape': (2,)}", &data[..], "unknown or repeated"),
@@ -136,7 +150,13 @@ fn hostile_npy_headers_are_refused() {
     }
     let problem = npy(good, &doubles(&[1.0, f64::NAN])).unwrap_err();
     assert!(problem.contains("row 2: the score is NaN"), "{problem}");
-    for bytes in [&b""[..], b"\x93NUM", b"PK\x03\x04aaaa", b"\x93NUMPY\x09\x00\x00\x00", b"\x93NUMPY\x01\x00\xff\xff{}"] {
+    for bytes in [
+        &b""[..],
+        b"\x93NUM",
+        b"PK\x03\x04aaaa",
+        b"\x93NUMPY\x09\x00\x00\x00",
+        b"\x93NUMPY\x01\x00\xff\xff{}",
+    ] {
         assert!(read_npy(bytes, None, Path::new("x.npy")).is_err());
     }
     let oversized = [&b"\x93NUMPY\x02\x00"[..], &u32::MAX.to_le_bytes()].concat();

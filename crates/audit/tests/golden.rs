@@ -212,8 +212,10 @@ fn dkw_over_all_thresholds() {
     for row in rows("eps_dkw_95") {
         let delta = parameter(&row, "delta");
         let statistic = Statistic::Epsilon { delta, direction: AttackDirection::Both };
-        let got =
-            ThresholdRule::Dkw.lower_bound(&scores(&row.dataset), &statistic, 0.05, 0).unwrap().value;
+        let got = ThresholdRule::Dkw
+            .lower_bound(&scores(&row.dataset), &statistic, 0.05, 0)
+            .unwrap()
+            .value;
         let want: f64 = row.value.parse().unwrap();
         // The search stops at gains below 1e-7.
         assert!((got - want).abs() < 2e-7, "{} {}: {got} {want}", row.dataset, row.params);
@@ -246,8 +248,7 @@ fn joint_credible_interval() {
     for row in rows("eps_lo_joint-beta_95_explicit").iter().filter(|row| row.value != "HANG") {
         let errors = scores(&row.dataset).errors_at(parameter(row, "thr"));
         let delta = parameter(row, "delta");
-        let got =
-            audit::bayes::credible_epsilon(&errors, delta, 0.95, AttackDirection::Both).lower;
+        let got = audit::bayes::credible_epsilon(&errors, delta, 0.95, AttackDirection::Both).lower;
         let want: f64 = row.value.parse().unwrap();
         println!("{}: {got:.4} {want:.4}", row.dataset);
         assert!((got - want).abs() < 0.04, "{}: {got} {want}", row.dataset);

@@ -79,7 +79,10 @@ fn fifty_seeds() {
         let variance = bounds.iter().map(|b| (b - mean) * (b - mean)).sum::<f64>() / 49.0;
         let standard_error = (variance / 50.0).sqrt();
         println!("FPR {fpr}: mean {mean:.4} sd {:.4}, expected {expected}", variance.sqrt());
-        assert!((mean - expected).abs() < 2.0 * standard_error, "{fpr}: {mean} +- {standard_error}");
+        assert!(
+            (mean - expected).abs() < 2.0 * standard_error,
+            "{fpr}: {mean} +- {standard_error}"
+        );
         let above = bounds.iter().filter(|bound| **bound > 8.06).count();
         assert!(above <= 2, "{above} of 50 bounds exceed the truth at FPR {fpr}");
     }

@@ -200,9 +200,5 @@ fn finite(value: f64) -> Value {
 
 /// A threshold may be infinite (nobody, or everybody, is called a member).
 fn finite_or_text(value: f64) -> Value {
-    if value.is_finite() {
-        json!(value)
-    } else {
-        json!(if value > 0.0 { "inf" } else { "-inf" })
-    }
+    if value.is_finite() { json!(value) } else { json!(if value > 0.0 { "inf" } else { "-inf" }) }
 }

@@ -170,7 +170,8 @@ fn bayes(scores: &Scores, plan: &Plan) -> Result<Vec<Bound>, AuditError> {
                 epsilon: credible.lower,
                 epsilon_upper: Some(credible.upper),
                 confidence: plan.confidence,
-                valid_for: "any mechanism, under Jeffreys' prior (credible, not confidence)".to_owned(),
+                valid_for: "any mechanism, under Jeffreys' prior (credible, not confidence)"
+                    .to_owned(),
                 tests: vec![test_at(one)],
                 ..blank(plan, Method::Bayes, delta)
             })
@@ -190,7 +191,9 @@ fn grid(
             Ok(estimate) => found.push(Bound {
                 threshold_rule: None,
                 epsilon: estimate.epsilon,
-                reason: estimate.beyond_grid.then(|| "beyond the grid, which ends at 20".to_owned()),
+                reason: estimate
+                    .beyond_grid
+                    .then(|| "beyond the grid, which ends at 20".to_owned()),
                 valid_for: format!("an estimate without confidence, within {}", family.describe()),
                 ..blank(plan, Method::Grid, delta)
             }),

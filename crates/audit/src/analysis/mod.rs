@@ -35,16 +35,16 @@ pub fn analyse(
     let (m, n) = (scores.members().len() as u64, scores.nonmembers().len() as u64);
     let bounds = match plan.design {
         Design::Runs => many_runs::bounds(scores, &plan, &methods, &mut not_valid, &mut warnings)?,
-        Design::OneRun => {
-            match unfair(m, n) {
-                Some(reason) if plan.all_methods => {
-                    not_valid.extend(methods.iter().map(|&method| NotValid { method, reason: reason.clone() }));
-                    Vec::new()
-                }
-                Some(reason) => return Err(AuditError::NotValid(reason)),
-                None => one_run::bounds(scores, &plan, &methods, &mut warnings)?,
+        Design::OneRun => match unfair(m, n) {
+            Some(reason) if plan.all_methods => {
+                not_valid.extend(
+                    methods.iter().map(|&method| NotValid { method, reason: reason.clone() }),
+                );
+                Vec::new()
             }
-        }
+            Some(reason) => return Err(AuditError::NotValid(reason)),
+            None => one_run::bounds(scores, &plan, &methods, &mut warnings)?,
+        },
     };
     let auroc = quality::auroc(scores, plan.confidence);
     if auroc.upper < 0.5 {

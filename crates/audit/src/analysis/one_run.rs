@@ -19,7 +19,8 @@ pub(super) fn bounds(
             Method::OneRun => {
                 for &delta in &plan.deltas {
                     let statistic = OneRunStatistic::Epsilon { delta };
-                    let found = one_run_bound(scores, &plan.threshold, &statistic, level, plan.seed)?;
+                    let found =
+                        one_run_bound(scores, &plan.threshold, &statistic, level, plan.seed)?;
                     let reason = why_zero(&found, delta);
                     if let Some(reason) = &reason {
                         warnings.push(format!("the one-run bound at delta {delta} is 0: {reason}"));

@@ -2,7 +2,7 @@
 
 use super::{one_run_epsilon, one_run_gaussian_mu};
 use crate::scores::at_least;
-use crate::split::deal;
+use crate::split::deal_canaries;
 use crate::{AuditError, FOLDS, Scores, ThresholdRule};
 
 /// Guesses made about canaries, and how many were right.
@@ -79,8 +79,8 @@ pub fn one_run_bound(
             if size(scores) < 8 {
                 return Err(too_few("holdout"));
             }
-            let parts = deal(scores, 2, 0.5, seed);
-            Ok(chosen_elsewhere(&parts[0], &parts[1], statistic, level))
+            let (chooser, counter) = deal_canaries(scores, 0.5, seed);
+            Ok(chosen_elsewhere(&chooser, &counter, statistic, level))
         }
         ThresholdRule::KFold => {
             // A fifth chooses, the rest counts, once per fold; the largest of five bounds at a
@@ -92,8 +92,9 @@ pub fn one_run_bound(
             let each = level / FOLDS as f64;
             let best = (0..FOLDS as u64)
                 .map(|fold| {
-                    let parts = deal(scores, 2, 1.0 / FOLDS as f64, seed.wrapping_add(fold));
-                    chosen_elsewhere(&parts[0], &parts[1], statistic, each)
+                    let share = 1.0 / FOLDS as f64;
+                    let (chooser, counter) = deal_canaries(scores, share, seed.wrapping_add(fold));
+                    chosen_elsewhere(&chooser, &counter, statistic, each)
                 })
                 .reduce(|best, next| if next.value > best.value { next } else { best });
             best.map(|best| OneRunBound { strategies: FOLDS, ..best }).ok_or_else(|| too_few("k-fold"))
@@ -147,7 +148,8 @@ fn chosen_elsewhere(
             chosen = ((inside, outside), value);
         }
     }
-    let scale = |part: u64| (part as f64 * size(counter) as f64 / size(chooser) as f64) as u64;
+    let ratio = size(counter) as f64 / size(chooser).max(1) as f64;
+    let scale = |part: u64| (part as f64 * ratio) as u64;
     let guesses = guess(counter, scale(chosen.0.0), scale(chosen.0.1));
     single(statistic, guesses, level, 1)
 }

@@ -70,7 +70,6 @@ fn placements(of: &[f64], among: &[f64]) -> Placements {
     let mean = sum as f64 / count / (2.0 * size);
     // sum of squares - sum^2/n in integers, so that nothing cancels.
     let deviation = (squares * of.len() as u128 - sum * sum) as f64 / count;
-    let variance =
-        if of.len() > 1 { deviation / (count - 1.0) / (4.0 * size * size) } else { 0.0 };
+    let variance = if of.len() > 1 { deviation / (count - 1.0) / (4.0 * size * size) } else { 0.0 };
     Placements { mean, variance }
 }

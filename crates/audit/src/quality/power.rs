@@ -28,18 +28,14 @@ pub fn tpr_at(scores: &Scores, fpr: f64, confidence: f64) -> Measured {
     // The (k+1)-th largest non-member Y: P(Y >= .) of a threshold just above it is at most fpr
     // unless Binomial(n, fpr) <= k. Largest safe k: P(B <= k) <= quarter.
     let safe = largest_below(n, |k| binomial_log_tails(k, n, fpr).lower <= quarter.ln());
-    let lower = safe.map_or(0.0, |k| {
-        clopper_pearson_lower(true_positives(scores, k), m, quarter)
-    });
+    let lower = safe.map_or(0.0, |k| clopper_pearson_lower(true_positives(scores, k), m, quarter));
     // A threshold at the k-th largest non-member has true FPR at least fpr unless
     // Binomial(n, fpr) >= k. Smallest k with P(B >= k) <= quarter.
-    let upper = smallest_above(n, |k| binomial_log_at_least(k, n, fpr) <= quarter.ln()).map_or(
-        1.0,
-        |k| {
+    let upper =
+        smallest_above(n, |k| binomial_log_at_least(k, n, fpr) <= quarter.ln()).map_or(1.0, |k| {
             let threshold = nonmembers[(n - k) as usize];
             clopper_pearson_upper(at_least(members, threshold), m, quarter)
-        },
-    );
+        });
     Measured { value, lower: lower.min(value), upper: upper.max(value) }
 }
 

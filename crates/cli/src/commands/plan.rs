@@ -247,11 +247,18 @@ fn human(args: &PlanArgs, target: &Target, needed: &Needed, largest: f64, words:
         ),
     };
     let line = format!(
-        "with probability {}, if the attack is {words} (threshold at FPR {}, TPR {}); more scores of this attack can show at most {}",
+        "with probability {}, if the attack is {words} (threshold at FPR {}, TPR {}){}",
         rounded(needed.power, 3, Side::Lower),
-        plain(needed.fpr),
+        rounded(needed.fpr, 3, Side::Neither),
         rounded(needed.tpr, 3, Side::Lower),
-        rounded(largest, 4, Side::Lower)
+        if largest.is_finite() && args.design == Design::Runs {
+            format!(
+                "; any number of scores of this attack shows at most {}",
+                rounded(largest, 4, Side::Upper)
+            )
+        } else {
+            String::new()
+        }
     );
     text.push_str(&wrap(&line, "  ", 2, 96));
     if args.design == Design::OneRun {
