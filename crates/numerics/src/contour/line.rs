@@ -149,6 +149,27 @@ pub(crate) struct Alias {
     pub(crate) log_bound: f64,
 }
 
+/// A candidate tilt with the aliases it has.
+struct Place {
+    c: f64,
+    variance: f64,
+    level: f64,
+    spread: f64,
+    /// log of the value in units of e^{level - ct}.
+    log_size: f64,
+    right: (Alias, f64),
+    left: (Alias, f64),
+}
+
+impl Place {
+    fn length(&self) -> f64 {
+        self.right.1.max(self.left.1)
+    }
+}
+
+/// Natural logarithm of the cancellation that is accepted to save nodes.
+const MOST_CANCELLATION: f64 = 7.0;
+
 /// Why a line could not be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
@@ -187,16 +208,42 @@ impl Line {
                 .map(|(part, grid)| part.times * transform::cumulant(grid, tilt).0)
                 .sum()
         };
-        let level = level_at(c);
-        let kernel = 1.0 / (c * (c - 1.0)).abs();
-        let spread = (variance + 1.0 / (c * c) + 1.0 / ((c - 1.0) * (c - 1.0))).sqrt();
-        let log_size = (kernel / (spread * (2.0 * PI).sqrt())).ln();
-
-        let (low, high) = zone.ends();
-        let (right, right_length) =
-            alias(zone, c, t, level, log_size, high, spread, 1.0, &level_at);
-        let (left, left_length) = alias(zone, c, t, level, log_size, low, spread, -1.0, &level_at);
-        let length = right_length.max(left_length);
+        let place = |c: f64, variance: f64, log_value: Option<f64>| {
+            let level = level_at(c);
+            let spread = (variance + 1.0 / (c * c) + 1.0 / ((c - 1.0) * (c - 1.0))).sqrt();
+            let log_size = match log_value {
+                Some(log_value) => log_value - (level - c * t),
+                None => -((c * (c - 1.0)).abs() * spread * (2.0 * PI).sqrt()).ln(),
+            };
+            let (low, high) = zone.ends();
+            let right = alias(zone, c, t, level, log_size, high, spread, 1.0, &level_at);
+            let left = alias(zone, c, t, level, log_size, low, spread, -1.0, &level_at);
+            Place { c, variance, level, spread, log_size, right, left }
+        };
+        let mut best = place(c, variance, None);
+        // A saddle that leans on far jumps has aliases that need a long period. A smaller tilt
+        // costs a few digits of cancellation and saves most of the nodes.
+        let log_value = best.level - best.c * t + best.log_size;
+        let first = best.log_size;
+        for step in 1..=8 {
+            if zone != Zone::Above || best.right.1 < 2.0 * best.left.1 {
+                break;
+            }
+            let tilt = 1.0 + (c - 1.0) * 0.86f64.powi(step);
+            let variance = parts
+                .iter()
+                .zip(coarse)
+                .map(|(part, grid)| part.times * transform::cumulant(grid, tilt).2)
+                .sum();
+            let other = place(tilt, variance, Some(log_value));
+            if other.log_size < first - MOST_CANCELLATION || other.length() > best.length() {
+                break;
+            }
+            best = other;
+        }
+        let Place { c, variance, level: _, spread, log_size, right: (right, _), left: (left, _) } =
+            best;
+        let length = best.length();
         let spacing = 2.0 * PI / length;
 
         let (height, decay) = height(parts, coarse, c, variance, log_size, spacing)?;

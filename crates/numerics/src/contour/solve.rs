@@ -76,6 +76,9 @@ impl Clone for SumOfLogRatios {
 /// Kept lines; more would only be searched in vain.
 const MOST_LINES: usize = 12;
 const MOST_MASKED: usize = 6;
+/// An enclosure this narrow (relative) is not worth a second route; its value is far closer to
+/// the truth, since the round-off in it is a worst case.
+const NARROW: f64 = 2e-8;
 /// A kept line answers if its error is below this part of the value.
 const GOOD_ENOUGH: f64 = 3e-11;
 
@@ -144,7 +147,7 @@ impl SumOfLogRatios {
     /// e^{growth t} E f(Y - t), f by zone, with certified ends. Growth is 0 or 1.
     pub fn average(&self, zone: Zone, growth: f64, t: f64) -> Result<Ends, Obstacle> {
         match self.plain_average(zone, growth, t) {
-            Ok(ends) if ends.upper - ends.lower <= 1e-9 * ends.value => Ok(ends),
+            Ok(ends) if ends.upper - ends.lower <= NARROW * ends.value => Ok(ends),
             plain => match (self.masked_average(zone, growth, t), plain) {
                 (Ok(masked), Ok(plain)) => plain.meet(masked),
                 (Ok(masked), Err(_)) => Ok(masked),
@@ -213,7 +216,7 @@ impl SumOfLogRatios {
     /// The average must fall as t rises (`Above` with growth 1) or rise with t (`Below`, growth 0).
     pub fn threshold(&self, zone: Zone, growth: f64, target: f64) -> Result<Ends, Obstacle> {
         match self.plain_threshold(zone, growth, target) {
-            Ok(ends) if ends.upper - ends.lower <= 1e-9 * ends.value.abs() => Ok(ends),
+            Ok(ends) if ends.upper - ends.lower <= NARROW * ends.value.abs() => Ok(ends),
             plain => {
                 let masked = match zone {
                     Zone::Above => self.masked_threshold(target, plain.as_ref().ok()),
