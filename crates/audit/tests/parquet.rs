@@ -1,0 +1,65 @@
+//! Parquet tables, written here and read back.
+#![cfg(feature = "parquet")]
+
+use audit::Table;
+use parquet::basic::Compression;
+use parquet::data_type::{BoolType, DoubleType, Int64Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Writes `scores` beside integer or boolean members; returns the path.
+fn write(name: &str, scores: &[f64], members: &[i64], boolean: bool) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("{}-{name}.parquet", std::process::id()));
+    let kind = if boolean { "BOOLEAN" } else { "INT64" };
+    let message = format!("message scores {{ REQUIRED {kind} member; REQUIRED DOUBLE score; }}");
+    let schema = Arc::new(parse_message_type(&message).unwrap());
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    let file = std::fs::File::create(&path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    if boolean {
+        let bits: Vec<bool> = members.iter().map(|member| *member == 1).collect();
+        column.typed::<BoolType>().write_batch(&bits, None, None).unwrap();
+    } else {
+        column.typed::<Int64Type>().write_batch(members, None, None).unwrap();
+    }
+    column.close().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<DoubleType>().write_batch(scores, None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.close().unwrap();
+    path
+}
+
+fn read(path: &Path) -> Result<Table, String> {
+    let mut table = Table::default();
+    let outcome = table.add_file(path).map_err(|error| error.to_string());
+    std::fs::remove_file(path).unwrap();
+    outcome.map(|()| table)
+}
+
+#[test]
+fn columns_are_found_by_name() {
+    for boolean in [false, true] {
+        let path =
+            write(&format!("good-{boolean}"), &[1.5, -2.0, f64::INFINITY], &[1, 0, 1], boolean);
+        let table = read(&path).unwrap();
+        assert_eq!((table.members, table.nonmembers), (vec![1.5, f64::INFINITY], vec![-2.0]));
+    }
+}
+
+#[test]
+fn refusals_name_the_row() {
+    let problem = read(&write("nan", &[1.0, f64::NAN], &[1, 0], false)).unwrap_err();
+    assert!(problem.contains("row 2: the score is NaN"), "{problem}");
+    let problem = read(&write("member", &[1.0, 2.0], &[1, 7], false)).unwrap_err();
+    assert!(problem.contains("row 2: member is not 1 or 0"), "{problem}");
+    let broken = std::env::temp_dir().join(format!("{}-broken.parquet", std::process::id()));
+    std::fs::write(&broken, b"PAR1 this is not a table PAR1").unwrap();
+    assert!(read(&broken).is_err());
+}
