@@ -167,6 +167,8 @@ pub struct Evidence {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     pub name: String,
+    /// The name in a few letters, for a figure.
+    pub label: String,
     /// What it means, in a sentence.
     pub note: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -16,14 +16,14 @@ pub(super) fn changes(account: &Account, delta: f64) -> Vec<Change> {
     let Some(claim) = epsilon(account, LensName::Composition) else { return Vec::new() };
     let base = claim.interval.upper;
     let mut all = Vec::new();
-    let mut ask = |name: String, note: String, run: Option<Run>, at: f64, lens: LensName| {
+    let mut ask = |names: (String, &str), note: String, run: Option<Run>, at: f64, lens| {
         let Some(run) = run else { return };
-        all.push(change(name, note, &run, at, lens, base));
+        all.push(change(names, note, &run, at, lens, base));
     };
     let composition = LensName::Composition;
     if run.adjacency() == Adjacency::AddRemove {
         ask(
-            "a record is replaced".into(),
+            ("a record is replaced".into(), "replaced record"),
             "neighbours differ by replacing a record instead of adding or removing one".into(),
             with(run, |builder| builder.adjacency(Adjacency::Substitute)),
             delta,
@@ -31,7 +31,7 @@ pub(super) fn changes(account: &Account, delta: f64) -> Vec<Change> {
         );
     } else {
         ask(
-            "a record is added or removed".into(),
+            ("a record is added or removed".into(), "added or removed"),
             "neighbours differ by adding or removing a record instead of replacing one".into(),
             with(run, |builder| builder.adjacency(Adjacency::AddRemove)),
             delta,
@@ -39,7 +39,7 @@ pub(super) fn changes(account: &Account, delta: f64) -> Vec<Change> {
         );
     }
     ask(
-        format!("a group of {}", 2 * run.group_size()),
+        (format!("a group of {}", 2 * run.group_size()), ""),
         "people with twice as many records each".into(),
         with(run, |builder| builder.group_size(2 * run.group_size())),
         delta,
@@ -47,7 +47,7 @@ pub(super) fn changes(account: &Account, delta: f64) -> Vec<Change> {
     );
     if run.sampling() == Sampling::Poisson {
         ask(
-            "shuffled batches".into(),
+            ("shuffled batches".into(), "shuffled"),
             "the loader shuffles instead of drawing each record by a coin".into(),
             with(run, |builder| builder.sampling(Sampling::Shuffle)),
             delta,
@@ -55,7 +55,7 @@ pub(super) fn changes(account: &Account, delta: f64) -> Vec<Change> {
         );
     }
     ask(
-        "twice the steps".into(),
+        ("twice the steps".into(), ""),
         "twice as many epochs".into(),
         scaled(run, 1.0, 2.0),
         delta,
@@ -63,7 +63,7 @@ pub(super) fn changes(account: &Account, delta: f64) -> Vec<Change> {
     );
     for (factor, name) in [(0.8, "20 % less noise"), (1.25, "25 % more noise")] {
         ask(
-            name.into(),
+            (name.into(), ""),
             format!("noise multiplier times {factor}"),
             scaled(run, factor, 1.0),
             delta,
@@ -75,7 +75,7 @@ pub(super) fn changes(account: &Account, delta: f64) -> Vec<Change> {
         let at: f64 = format!("{:.12e}", delta * factor).parse().unwrap_or(delta * factor);
         if at < 1.0 {
             ask(
-                format!("delta {at:e}"),
+                (format!("delta {at:e}"), ""),
                 format!("asked at another delta than {delta:e}"),
                 Some(run.clone()),
                 at,
@@ -84,7 +84,7 @@ pub(super) fn changes(account: &Account, delta: f64) -> Vec<Change> {
         }
     }
     ask(
-        "only the final model".into(),
+        ("only the final model".into(), "final model"),
         "the last-iterate heuristic, which assumes a linear loss".into(),
         Some(run.clone()),
         delta,
@@ -93,9 +93,18 @@ pub(super) fn changes(account: &Account, delta: f64) -> Vec<Change> {
     all
 }
 
-fn change(name: String, note: String, run: &Run, delta: f64, lens: LensName, base: f64) -> Change {
+fn change(
+    (name, label): (String, &str),
+    note: String,
+    run: &Run,
+    delta: f64,
+    lens: LensName,
+    base: f64,
+) -> Change {
+    let label = if label.is_empty() { name.clone() } else { label.to_owned() };
     let mut change = Change {
         name,
+        label,
         note,
         standing: None,
         side: Side::Upper,
@@ -204,9 +213,9 @@ pub(super) fn figure(account: &Account, changes: &[Change], delta: f64) -> Optio
     }
     rows.sort_by(|a, b| b.1.total_cmp(&a.1));
     let name = |change: &Change| match (change.standing, change.side) {
-        (_, Side::Lower) => format!("{} (at least)", change.name),
-        (Some(Standing::Heuristic), _) => format!("{} (heuristic)", change.name),
-        _ => change.name.clone(),
+        (_, Side::Lower) => format!("{} (at least)", change.label),
+        (Some(Standing::Heuristic), _) => format!("{} (heuristic)", change.label),
+        _ => change.label.clone(),
     };
     let bars = |more: bool| {
         let bars = rows.iter().enumerate().filter(|(_, (_, value))| (*value > base) == more);
@@ -221,8 +230,9 @@ pub(super) fn figure(account: &Account, changes: &[Change], delta: f64) -> Optio
     let (worst, value) = rows[0];
     let title = if value > base {
         format!(
-            "If {}, epsilon would be {} instead of {}",
+            "If {}, epsilon would be {}{} instead of {}",
             phrase(&worst.name),
+            if worst.side == Side::Lower { "at least " } else { "" },
             rounded(value, 3, worst.side),
             rounded(base, 3, Side::Upper)
         )
@@ -240,8 +250,8 @@ pub(super) fn figure(account: &Account, changes: &[Change], delta: f64) -> Optio
     .y(Axis::category("", rows.iter().map(|(change, _)| name(change))));
     Some(
         figure
-            .with(Series::new("leaks more", bars(true)).hue(Hue::Vermilion))
-            .with(Series::new("leaks less", bars(false)).hue(Hue::Blue))
+            .with(Series::new("leaks more", bars(true)).hue(Hue::Vermilion).stroke(Stroke::Solid))
+            .with(Series::new("leaks less", bars(false)).hue(Hue::Blue).stroke(Stroke::Solid))
             .with(
                 Series::vertical_rule(format!("claimed: {}", rounded(base, 3, Side::Upper)), base)
                     .hue(Hue::Ink)
@@ -254,7 +264,9 @@ pub(super) fn figure(account: &Account, changes: &[Change], delta: f64) -> Optio
 fn phrase(name: &str) -> String {
     match name {
         name if name.starts_with("a group") => format!("the claim were about {name} records"),
-        name if name.starts_with("a record") => format!("{name}, neighbours"),
+        name if name.starts_with("a record") => {
+            name.replacen("a record is", "neighbours meant a record", 1)
+        }
         name if name.starts_with("delta") => format!("asked at {name}"),
         "shuffled batches" => "batches were shuffled".into(),
         name => format!("there were {name}"),

@@ -36,8 +36,7 @@ pub(super) fn ladder(account: Option<&Account>, analysis: &Analysis, delta: f64)
             }
             _ => family.push(Rung::at_least(place, bound.epsilon)),
         }
-        let headline = if bound.primary { ", headline" } else { "" };
-        names.push(format!("{}{headline}", method_name(bound.method)));
+        names.push(method_name(bound.method));
     }
     let percent = plain((analysis.plan.confidence * 1000.0).round() / 10.0);
     let primary = analysis.primary().map_or(0.0, |bound| bound.epsilon);

@@ -53,7 +53,8 @@ fn height(figure: &Figure, width: f64) -> f64 {
     }
     let histogram = figure.series.iter().any(|series| matches!(series.mark, Mark::Bars { .. }));
     match (narrow, histogram) {
-        (true, _) => 330.0,
+        // Names that do not fit beside the curves take a line of the legend each.
+        (true, _) => 320.0 + 14.0 * figure.series.len().saturating_sub(3) as f64,
         (false, true) => 320.0,
         (false, false) => 430.0,
     }

@@ -248,8 +248,12 @@ fn audit(report: &Report) -> String {
                 rule => format!(", {}", escape(rule)),
             };
             let headline =
-                if bound.primary { "<span class=\"why\">the headline</span>" } else { "" };
-            let name = format!("{}{rule}{headline}", escape(&bound.method));
+                if bound.primary { " (the headline)" } else { "" };
+            let name = format!(
+                "{}{rule}{headline}<span class=\"why\">{}</span>",
+                escape(&bound.method),
+                escape(&bound.valid_for)
+            );
             let side = if bound.is_estimate { Side::Neither } else { Side::Lower };
             let epsilon = bound.epsilon.map_or_else(
                 || "unbounded".into(),
@@ -260,13 +264,13 @@ fn audit(report: &Report) -> String {
                 (Some(level), true) => format!("{} credible", percent(level)),
                 (None, _) => "none".into(),
             };
-            vec![name, epsilon, confidence, escape(&bound.valid_for)]
+            vec![name, epsilon, confidence]
         })
         .collect();
     let epsilon = format!("#\u{3b5} at \u{3b4} = {}", power_of_ten(report.delta));
     text.push_str(&table(
         "Bounds of the audit",
-        &["method and threshold rule", &epsilon, "#confidence", "holds for"],
+        &["method, threshold rule, what it holds for", &epsilon, "#confidence"],
         &rows,
     ));
     text.push_str(&quality(audit));
@@ -276,27 +280,29 @@ fn audit(report: &Report) -> String {
 /// How good the attack was, apart from any epsilon.
 fn quality(audit: &serde_json::Value) -> String {
     let ends = |[lower, value, upper]: [f64; 3]| {
-        format!(
-            "{} <span class=\"why\">{} to {}</span>",
+        [
             number(value, DIGITS, Side::Neither),
             number(lower, DIGITS, Side::Lower),
-            number(upper, DIGITS, Side::Upper)
-        )
+            number(upper, DIGITS, Side::Upper),
+        ]
     };
     let mut rows = Vec::new();
+    let mut row = |name: String, all: [f64; 3]| {
+        rows.push([vec![name], ends(all).to_vec()].concat());
+    };
     if let Some(all) = evidence::measured(audit, "auroc") {
-        rows.push(vec!["AUROC".to_owned(), ends(all)]);
+        row("AUROC".into(), all);
     }
     if let Some(all) = evidence::measured(audit, "advantage") {
-        rows.push(vec!["advantage".to_owned(), ends(all)]);
+        row("advantage".into(), all);
     }
     for (fpr, all) in evidence::powers(audit) {
-        rows.push(vec![format!("TPR at FPR {}", percent(fpr)), ends(all)]);
+        row(format!("TPR at FPR {}", percent(fpr)), all);
     }
     if rows.is_empty() {
         return String::new();
     }
-    table("Quality of the attack", &["the attack itself", "#measured"], &rows)
+    table("Quality of the attack", &["the attack itself", "#measured", "#from", "#to"], &rows)
 }
 
 fn changes(report: &Report) -> String {

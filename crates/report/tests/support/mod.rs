@@ -194,6 +194,7 @@ pub fn full() -> Report {
     }));
     let change = |name: &str, value: Option<f64>, reason: Option<&str>| Change {
         name: name.into(),
+        label: name.into(),
         note: "a note".into(),
         standing: value.map(|_| Standing::Proven),
         side: Side::Upper,

@@ -1,0 +1,238 @@
+//! `report` from the command line: the example, files of every kind, the public edition, and
+//! what is refused.
+
+use assert_cmd::Command;
+use serde_json::Value;
+use std::path::Path;
+
+fn dosimeter(folder: &Path, args: &[&str]) -> (i32, String, String) {
+    let output = Command::cargo_bin("dosimeter")
+        .unwrap()
+        .current_dir(folder)
+        .args(args)
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+fn read(folder: &Path, name: &str) -> String {
+    std::fs::read_to_string(folder.join(name)).unwrap()
+}
+
+fn embedded(page: &str) -> Value {
+    let start = "<script type=\"application/json\" id=\"dosimeter\">";
+    let json = page.split_once(start).unwrap().1.split_once("</script>").unwrap().0;
+    serde_json::from_str(json).unwrap()
+}
+
+/// Scores with a shift that a Gaussian of mu 1 has, without any randomness: quantiles.
+fn scores(folder: &Path, name: &str, count: usize, shift: f64) {
+    let mut text = String::from("score,member\n");
+    for i in 0..count {
+        // A logistic quantile is enough: the file only has to be plausible.
+        let p = (i as f64 + 0.5) / count as f64;
+        let score = (p / (1.0 - p)).ln();
+        text.push_str(&format!("{},1\n{score},0\n", score + shift));
+    }
+    std::fs::write(folder.join(name), text).unwrap();
+}
+
+const RUN: &str = "[run]\nnoise_multiplier = 1.0\nsample_rate = 0.01\nsteps = 500\n";
+
+fn with_run() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("run.toml"), RUN).unwrap();
+    folder
+}
+
+#[test]
+fn the_example_ends_with_its_verdict_and_path_and_gives_the_same_bytes_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, stdout, stderr) = dosimeter(folder.path(), &["report"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(
+        stdout.starts_with("Consistent. The claim stands: epsilon is at most 6.42"),
+        "{stdout}"
+    );
+    assert!(stdout.trim_end().ends_with("report: dosimeter-report.html"), "{stdout}");
+    let page = read(folder.path(), "dosimeter-report.html");
+    assert!(page.len() < 400_000, "{} bytes", page.len());
+    let json = embedded(&page);
+    assert_eq!(json["schema"], "dosimeter.report/1");
+    assert_eq!(json["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(json["verdict"]["status"], "consistent");
+    let ids: Vec<&str> =
+        json["figures"].as_array().unwrap().iter().map(|f| f["id"].as_str().unwrap()).collect();
+    assert_eq!(
+        ids,
+        ["tradeoff", "accuracy", "profile", "steps", "changes", "map", "ladder", "scores"]
+    );
+    // What was shown is below the heuristic, which is exact for this game, and below the proof.
+    let epsilon = |claim: &str| json["verdict"][claim]["upper"].as_f64().unwrap();
+    let shown = json["verdict"]["evidence"]["epsilon_lower"].as_f64().unwrap();
+    assert!(1.0 < shown && shown < epsilon("heuristic") && epsilon("heuristic") < epsilon("claim"));
+    let hash = json["provenance"]["inputs"][0]["sha256"].as_str().unwrap();
+    assert_eq!(hash.len(), 64);
+
+    // Found finished, not played again; and played from nothing in another folder.
+    assert_eq!(dosimeter(folder.path(), &["report"]).0, 0);
+    assert_eq!(read(folder.path(), "dosimeter-report.html"), page);
+    let other = tempfile::tempdir().unwrap();
+    assert_eq!(dosimeter(other.path(), &["report"]).0, 0);
+    assert!(read(other.path(), "dosimeter-report.html") == page, "other bytes in another folder");
+}
+
+#[test]
+fn the_claims_are_those_of_account() {
+    let folder = with_run();
+    let (code, _, stderr) = dosimeter(folder.path(), &["report", "run.toml", "--delta", "1e-6"]);
+    assert_eq!(code, 0, "{stderr}");
+    let report = embedded(&read(folder.path(), "dosimeter-report.html"));
+    let (_, stdout, _) =
+        dosimeter(folder.path(), &["account", "run.toml", "--delta", "1e-6", "--format", "json"]);
+    let account: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(report["account"], account);
+    assert_eq!(report["verdict"]["status"], "claim-only");
+    assert!(report["audit"].is_null());
+}
+
+#[test]
+fn the_public_edition_leaks_no_scores() {
+    let folder = with_run();
+    scores(folder.path(), "scores.csv", 500, 1.5);
+    let full = ["report", "run.toml", "scores.csv", "--delta", "1e-5", "--out", "full.html"];
+    assert_eq!(dosimeter(folder.path(), &full).0, 0);
+    let with = embedded(&read(folder.path(), "full.html"));
+    assert!(with["audit"]["bounds"].is_array());
+    let public =
+        ["report", "run.toml", "scores.csv", "--delta", "1e-5", "--out", "public.html", "--public"];
+    let (code, _, stderr) = dosimeter(folder.path(), &public);
+    assert_eq!(code, 0, "{stderr}");
+    let page = read(folder.path(), "public.html");
+    let json = embedded(&page);
+    assert!(json["audit"].is_null() && json["verdict"]["evidence"].is_null());
+    for figure in json["figures"].as_array().unwrap() {
+        assert_eq!(figure["not_private"], false, "{}", figure["id"]);
+        assert!(!["ladder", "scores"].contains(&figure["id"].as_str().unwrap()));
+    }
+    assert!(!page.contains("not private") && !page.contains("measured attack"));
+    // The same bytes whatever the scores are: nothing of them can be in it.
+    scores(folder.path(), "scores.csv", 700, 3.0);
+    assert_eq!(dosimeter(folder.path(), &public).0, 0);
+    assert_eq!(read(folder.path(), "public.html"), page);
+}
+
+#[test]
+fn scores_above_the_claim_are_a_contradiction_with_exit_3() {
+    let folder = with_run();
+    scores(folder.path(), "scores.csv", 5000, 12.0);
+    let (code, stdout, _) =
+        dosimeter(folder.path(), &["report", "run.toml", "scores.csv", "--delta", "1e-5"]);
+    assert_eq!(code, 3, "{stdout}");
+    assert!(stdout.starts_with("Contradiction."), "{stdout}");
+    assert!(read(folder.path(), "dosimeter-report.html").contains("class=\"box contradiction\""));
+}
+
+#[test]
+fn scores_alone_are_reported_without_a_claim() {
+    let folder = tempfile::tempdir().unwrap();
+    scores(folder.path(), "scores.csv", 500, 2.0);
+    let (code, stdout, stderr) =
+        dosimeter(folder.path(), &["report", "scores.csv", "--delta", "1e-5"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stdout.starts_with("Measured only."), "{stdout}");
+    let json = embedded(&read(folder.path(), "dosimeter-report.html"));
+    assert!(json["run"].is_null() && json["account"].is_null());
+}
+
+#[test]
+fn a_ledger_verifies_what_flags_only_declare() {
+    let folder = with_run();
+    let ledger = r#"{"schema":"dosimeter.ledger/1","run":{"noise_multiplier":1.0,
+        "sample_rate":0.01,"steps":500,"sampling":"poisson","adjacency":"add-remove",
+        "clip_norm":1.0},"device":"cpu"}"#;
+    std::fs::write(folder.path().join("ledger.json"), ledger).unwrap();
+    let marks = |args: &[&str]| -> Vec<String> {
+        let (code, _, stderr) = dosimeter(folder.path(), args);
+        assert_eq!(code, 0, "{stderr}");
+        let json = embedded(&read(folder.path(), "dosimeter-report.html"));
+        let all = json["assumptions"].as_array().unwrap().iter();
+        all.take(4).map(|one| one["mark"].as_str().unwrap().to_owned()).collect()
+    };
+    let verified = marks(&["report", "ledger.json", "--delta", "1e-5"]);
+    assert_eq!(verified, ["verified", "verified", "verified", "declared"]);
+    // A flag on top of a ledger is a person's word again.
+    let changed = marks(&["report", "ledger.json", "--steps", "600", "--delta", "1e-5"]);
+    assert_eq!(changed, ["declared", "declared", "declared", "declared"]);
+    // Defaults that nobody stated are unknown.
+    let written = marks(&["report", "run.toml", "--delta", "1e-5"]);
+    assert_eq!(written, ["declared", "unknown", "unknown", "declared"]);
+}
+
+#[test]
+fn markdown_to_stdout() {
+    let folder = with_run();
+    let args = ["report", "run.toml", "--delta", "1e-5", "--format", "md", "--out", "-"];
+    let (code, stdout, _) = dosimeter(folder.path(), &args);
+    assert_eq!(code, 0);
+    assert!(stdout.starts_with("## Privacy\n"), "{stdout}");
+    assert!(stdout.contains("| composition | proven |") && stdout.contains("### Provenance"));
+    assert!(!folder.path().join("dosimeter-report.md").exists());
+}
+
+#[test]
+fn shuffled_batches_are_reported_without_a_claim() {
+    let folder = with_run();
+    let args = ["report", "run.toml", "--sampling", "shuffle", "--delta", "1e-5"];
+    let (code, stdout, stderr) = dosimeter(folder.path(), &args);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stdout.starts_with("Nothing claimed."), "{stdout}");
+    let json = embedded(&read(folder.path(), "dosimeter-report.html"));
+    assert!(json["verdict"]["claim"].is_null());
+    assert!(json["statement"][1].as_str().unwrap().starts_with("No privacy guarantee is stated"));
+}
+
+#[test]
+fn substitution_is_never_called_proven() {
+    let folder = with_run();
+    let args = ["report", "run.toml", "--adjacency", "substitute", "--delta", "1e-5"];
+    let (code, stdout, stderr) = dosimeter(folder.path(), &args);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stdout.contains("unproven"), "{stdout}");
+    let json = embedded(&read(folder.path(), "dosimeter-report.html"));
+    assert_eq!(json["verdict"]["claim"]["standing"], "heuristic");
+}
+
+#[test]
+fn bad_input_is_exit_2_and_leaves_nothing_behind() {
+    let folder = with_run();
+    let path = folder.path();
+    std::fs::write(path.join("bad.csv"), "score,member\n1.0,1\nnan,0\n").unwrap();
+    std::fs::write(path.join("bad.toml"), "[run]\nnoise = 1\n").unwrap();
+    std::fs::write(path.join("thing.txt"), "hello").unwrap();
+    scores(path, "scores.csv", 50, 1.0);
+    let cases: [(&[&str], &str); 10] = [
+        (&["report", "run.toml"], "needs a delta"),
+        (&["report", "run.toml", "--delta", "-1"], "-1"),
+        (&["report", "missing.toml", "--delta", "1e-5"], "missing.toml"),
+        (&["report", "missing.csv", "--delta", "1e-5"], "missing.csv"),
+        (&["report", "bad.csv", "--delta", "1e-5"], "bad.csv, row 3"),
+        (&["report", "bad.toml", "--delta", "1e-5"], "noise"),
+        (&["report", "thing.txt", "--delta", "1e-5"], "neither a run"),
+        (&["report", "scores.csv", "--delta", "1e-5", "--confidence", "2"], "confidence 2"),
+        (&["report", "run.toml", "--delta", "1e-5", "--out", "run.toml"], "overwritten"),
+        (&["report", "run.toml", "--delta", "1e-5", "--out", "no/such/place.html"], "cannot write"),
+    ];
+    for (args, part) in cases {
+        let (code, stdout, stderr) = dosimeter(path, args);
+        assert_eq!(code, 2, "{args:?}: {stdout}{stderr}");
+        assert!(stderr.contains(part), "{args:?}: {stderr}");
+    }
+    let (code, _, stderr) =
+        dosimeter(path, &["report", "scores.csv", "--delta", "1e-5", "--public"]);
+    assert!(code == 2 && stderr.contains("nothing would be left"), "{stderr}");
+    assert!(!path.join("dosimeter-report.html").exists());
+    assert_eq!(read(path, "run.toml"), RUN);
+}
