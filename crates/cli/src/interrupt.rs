@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 /// A flag that becomes true at the first Ctrl-C (or polite termination); the second one ends the
 /// process with exit code 130.
-pub fn stop_flag() -> Arc<AtomicBool> {
+pub(crate) fn stop_flag() -> Arc<AtomicBool> {
     static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     let flag = FLAG.get_or_init(|| {
         let stop = Arc::new(AtomicBool::new(false));

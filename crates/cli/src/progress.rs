@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Draws the events of one experiment on stderr.
-pub struct Progress<'a> {
+pub(crate) struct Progress<'a> {
     state: Mutex<State<'a>>,
 }
 
@@ -27,7 +27,7 @@ struct State<'a> {
 const QUIET: Duration = Duration::from_secs(5);
 
 impl<'a> Progress<'a> {
-    pub fn new(console: &'a mut Console) -> Self {
+    pub(crate) fn new(console: &'a mut Console) -> Self {
         let now = Instant::now();
         let state = State {
             console,

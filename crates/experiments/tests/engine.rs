@@ -172,7 +172,8 @@ fn a_stop_is_resumable() {
 /// as they were.
 #[test]
 fn unusable_chunks_are_reported_and_kept() {
-    let edits: [(&str, fn(Vec<u8>) -> Vec<u8>); 5] = [
+    type Edit = fn(Vec<u8>) -> Vec<u8>;
+    let edits: [(&str, Edit); 5] = [
         ("damaged", |mut bytes| {
             let last = bytes.len() - 2;
             bytes[last] ^= 1;

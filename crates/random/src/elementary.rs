@@ -62,7 +62,7 @@ pub(crate) fn ln_normal(x: f64) -> f64 {
 /// ```
 #[inline]
 pub fn ln(x: f64) -> f64 {
-    if x >= f64::MIN_POSITIVE && x < f64::INFINITY {
+    if (f64::MIN_POSITIVE..f64::INFINITY).contains(&x) {
         ln_normal(x)
     } else if x == 0.0 {
         f64::NEG_INFINITY

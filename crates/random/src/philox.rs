@@ -102,12 +102,13 @@ mod tests {
         let first = (1u64 << 32) - 5;
         let row = 0x1_0000_0007u64;
         let lanes = philox_lanes(key, row, first);
-        for lane in 0..LANES {
+        let [w0, w1, w2, w3] = lanes;
+        let words = w0.iter().zip(w1).zip(w2).zip(w3).map(|(((a, b), c), d)| [*a, b, c, d]);
+        for (lane, found) in words.enumerate() {
             let block = first + lane as u64;
             let counter = [block as u32, (block >> 32) as u32, row as u32, (row >> 32) as u32];
             let expected = philox4x32_10(counter, key);
-            let found = [0, 1, 2, 3].map(|word: usize| lanes[word][lane] as u32);
-            assert_eq!(found, expected);
+            assert_eq!(found.map(|word| word as u32), expected);
         }
     }
 }

@@ -131,19 +131,19 @@ struct PlayArgs {
 /// Flags of commands that run an experiment.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "The work")]
-pub struct WorkArgs {
+pub(crate) struct WorkArgs {
     /// Where the scores go; work is kept beside it in F.work
     #[arg(long, value_name = "F")]
-    pub out: Option<PathBuf>,
+    pub(crate) out: Option<PathBuf>,
     /// Threads [default: all cores]; the result does not depend on it
     #[arg(long, value_name = "N", value_parser = integer)]
-    pub threads: Option<u64>,
+    pub(crate) threads: Option<u64>,
     /// Only part K of N, for job arrays
     #[arg(long, value_name = "K/N")]
-    pub shard: Option<String>,
+    pub(crate) shard: Option<String>,
     /// Replace what another experiment left under this name
     #[arg(long)]
-    pub force: bool,
+    pub(crate) force: bool,
 }
 
 pub(super) fn run(args: &AttackArgs, console: &mut Console) -> Result<u8, Failure> {
