@@ -239,12 +239,12 @@ impl Family {
                     Err(error) => return Err(error),
                 }
             }
-            if let Some(noise) = self.violated_noise(rates)? {
-                if least.as_ref().is_none_or(|(known, _)| noise < *known) {
-                    // A hair less noise, so that equal points do not count as progress.
-                    let pair = self.pair((noise * (1.0 - 1e-6)).max(self.domain().0))?;
-                    least = Some((noise, pair));
-                }
+            if let Some(noise) = self.violated_noise(rates)?
+                && least.as_ref().is_none_or(|(known, _)| noise < *known)
+            {
+                // A hair less noise, so that equal points do not count as progress.
+                let pair = self.pair((noise * (1.0 - 1e-6)).max(self.domain().0))?;
+                least = Some((noise, pair));
             }
         }
         Ok(least.map(|(noise, _)| noise))

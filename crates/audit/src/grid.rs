@@ -62,8 +62,7 @@ fn least_noise(family: &Family, hull: &[RateBounds]) -> Result<Option<f64>, Audi
     let promising = hull.iter().max_by(|a, b| statistic.value(a).total_cmp(&statistic.value(b)));
     let Some(first) = promising else { return Ok(None) };
     let mut least = family.violated_noise(first)?;
-    loop {
-        let Some(noise) = least else { break };
+    while let Some(noise) = least {
         let found = match violator(family, hull, noise) {
             Ok(Some(found)) => found,
             Ok(None) => break,

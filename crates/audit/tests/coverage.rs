@@ -1,6 +1,7 @@
 //! Every estimator and every rule, on mechanisms whose leakage is known: a 95 % lower bound may
 //! exceed the truth in at most 5 % of trials plus four standard errors. Fixed seeds; run with
 //! `--nocapture` for the table of the documentation.
+#![allow(clippy::print_stdout)]
 
 mod common;
 

@@ -1,6 +1,7 @@
 //! Equality with published tools where they are right. `golden/peers.csv` holds one call a row
 //! with the tool and version; the score sets in `golden/scores` have a few hundred to a few
 //! thousand rows each (Gaussian, Laplace, randomised response, ties, separable, null, …).
+#![allow(clippy::print_stdout)]
 
 use audit::one_run::{
     OneRunStatistic, one_run_bound, one_run_epsilon, one_run_gaussian_mu, one_run_p_value,
