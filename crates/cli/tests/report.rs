@@ -132,7 +132,11 @@ fn scores_above_the_claim_are_a_contradiction_with_exit_3() {
         dosimeter(folder.path(), &["report", "run.toml", "scores.csv", "--delta", "1e-5"]);
     assert_eq!(code, 3, "{stdout}");
     assert!(stdout.starts_with("Contradiction."), "{stdout}");
-    assert!(read(folder.path(), "dosimeter-report.html").contains("class=\"box contradiction\""));
+    let page = read(folder.path(), "dosimeter-report.html");
+    assert!(page.contains("class=\"box contradiction\""));
+    // What was refuted must not be there to be pasted.
+    let statement = embedded(&page)["statement"].to_string();
+    assert!(statement.contains("No privacy guarantee") && !statement.contains("(epsilon, delta)"));
 }
 
 #[test]

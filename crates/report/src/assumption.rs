@@ -82,7 +82,12 @@ pub fn assumptions(run: &Run, origin: Origin) -> Vec<Assumption> {
             fact(origin.sampling_stated),
             default(
                 origin.sampling_stated,
-                "shuffled or fixed-size batches are another mechanism and can leak far more",
+                match run.sampling() {
+                    Sampling::Poisson | Sampling::Full => {
+                        "shuffled or fixed-size batches are another mechanism and can leak far more"
+                    }
+                    _ => "no analysis of this program covers it",
+                },
             ),
         ),
         assumption(

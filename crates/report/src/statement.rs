@@ -22,9 +22,9 @@ pub fn statement(account: &Account, delta: f64) -> Vec<String> {
             paragraphs.extend(attack_terms(account));
         }
         None => paragraphs.push(format!(
-            "No privacy guarantee is stated: no analysis of this program covers {} with {} \
-             adjacency. The number for Poisson batches does not apply.",
-            batches(run),
+            "No privacy guarantee is stated: no analysis of this program covers {} sampling with \
+             {} adjacency. The number for Poisson batches does not apply.",
+            run.sampling().as_str(),
             run.adjacency().as_str()
         )),
     }

@@ -1,7 +1,7 @@
 //! Accuracy of the best attacker who knows how likely membership is beforehand.
 
 use super::curves::{look, stroke};
-use super::{epsilon, label};
+use super::{epsilon, hedged, label};
 use crate::print::rounded;
 use accounting::AccountingError;
 use accounting::directions;
@@ -48,9 +48,12 @@ pub(super) fn figure(run: &Run, claims: &[Claim]) -> Result<Option<Figure>, Acco
     };
     let priors: Vec<f64> = (1..=50).map(|part| f64::from(part) / 100.0).collect();
     let mut figure = Figure::new(
-        format!(
-            "At even odds the best attacker is right at most {} % of the time, instead of 50 %",
-            rounded(even.interval.upper * 100.0, 3, Side::Upper)
+        hedged(
+            even.standing,
+            &format!(
+                "At even odds the best attacker is right at most {} % of the time, instead of 50 %",
+                rounded(even.interval.upper * 100.0, 3, Side::Upper)
+            ),
         ),
         "The gap between a curve and guessing is what the training gives away; it closes where \
          membership is unlikely to begin with.",

@@ -208,7 +208,7 @@ pub(super) fn figure(account: &Account, changes: &[Change], delta: f64) -> Optio
             Some((change, end))
         })
         .collect();
-    if rows.is_empty() || !base.is_finite() {
+    if rows.is_empty() || !base.is_finite() || base <= 0.0 {
         return None;
     }
     rows.sort_by(|a, b| b.1.total_cmp(&a.1));

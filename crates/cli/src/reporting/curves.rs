@@ -1,6 +1,6 @@
 //! The curves of a run as figures whose titles say what is seen: trade-off, profile, steps.
 
-use super::{epsilon, find, label};
+use super::{epsilon, find, hedged, label};
 use crate::print::{plain, rounded};
 use accounting::curve::{Curve, CurveKind, CurveRequest, Point, curve};
 use accounting::{AccountingError, Solution, Target, Unknown, calibrate};
@@ -82,7 +82,7 @@ pub(super) fn tradeoff(
     }
     let mut figure = Figure::new(
         tradeoff_title(account, evidence),
-        if curves.is_empty() {
+        if !curves.iter().any(|curve| curve.line.standing == Standing::Proven) {
             "Further up and to the left is a better attack; the diagonal is guessing."
         } else {
             "No attack on the training gets above the proven curve; the diagonal is guessing. An \
@@ -133,15 +133,14 @@ fn tradeoff_title(account: Option<&Account>, evidence: Option<(&Scores, &Analysi
     });
     let rate = "at a false positive rate of 0.1 %";
     match (allowed, reached) {
-        (Some(claim), Some(reached)) => format!(
-            "At most {} of members can be recognised {rate}; the attack recognised {}",
-            share(claim.interval.upper, Side::Upper),
-            share(reached, Side::Neither)
-        ),
-        (Some(claim), None) => format!(
-            "At most {} of members can be recognised {rate}",
-            share(claim.interval.upper, Side::Upper)
-        ),
+        (Some(claim), reached) => {
+            let most = share(claim.interval.upper, Side::Upper);
+            let allowed = format!("At most {most} of members can be recognised {rate}");
+            let reached = reached.map_or_else(String::new, |reached| {
+                format!("; the attack recognised {}", share(reached, Side::Neither))
+            });
+            hedged(claim.standing, &allowed) + &reached
+        }
         (None, Some(reached)) => {
             format!("The attack recognised {} of members {rate}", share(reached, Side::Neither))
         }
@@ -165,8 +164,11 @@ pub(super) fn profile(account: &Account, delta: f64) -> Result<Option<Figure>> {
             rounded(farthest, 3, Side::Upper),
             rounded(claim.interval.upper, 3, Side::Upper)
         ),
-        "The run is (epsilon, delta)-private for every point on or above the proven curve; the \
-         quoted pair is one of them.",
+        hedged(
+            claim.standing,
+            "The run is (epsilon, delta)-private for every point on or above the curve of \
+             composition; the quoted pair is one of them.",
+        ),
     )
     .x(Axis::linear("epsilon").domain(0.0, farthest))
     .y(Axis::log("delta").domain(0.5 * least, 1.0));
@@ -192,7 +194,7 @@ pub(super) fn profile(account: &Account, delta: f64) -> Result<Option<Figure>> {
 pub(super) fn steps(account: &Account, delta: f64) -> Result<Option<Figure>> {
     let total = account.run.steps();
     let Some(claim) = epsilon(account, LensName::Composition) else { return Ok(None) };
-    if total < 2 {
+    if total < 2 || claim.interval.upper <= 0.0 {
         return Ok(None);
     }
     let mut at: Vec<f64> =

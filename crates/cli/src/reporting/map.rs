@@ -28,20 +28,20 @@ pub(super) fn figure(account: &Account, delta: f64) -> Result<Option<Figure>, Ac
         .map(|power| 2_f64.powi(power))
         .filter(|factor| shortest * factor >= 1.0)
         .collect();
-    let values: Vec<Vec<Option<f64>>> = steps
-        .iter()
-        .map(|longer| {
-            noises
-                .iter()
-                .map(|louder| {
-                    let run = scaled(run, *louder, *longer)?;
-                    let view = composition.look(&run).ok()?;
-                    let end = view.epsilon(delta, Direction::Both).ok()?.upper;
-                    (end.is_finite() && end > 0.0).then_some(end)
-                })
-                .collect()
-        })
-        .collect();
+    let cell = |louder: f64, longer: f64| -> Option<f64> {
+        let run = scaled(run, louder, longer)?;
+        let end = composition.look(&run).ok()?.epsilon(delta, Direction::Both).ok()?.upper;
+        (end.is_finite() && end > 0.0).then_some(end)
+    };
+    let row = |longer: f64| -> Vec<Option<f64>> {
+        noises.iter().map(|louder| cell(*louder, longer)).collect()
+    };
+    // The map is most of a report's work, and its rows do not depend on each other.
+    let values: Vec<Vec<Option<f64>>> = std::thread::scope(|scope| {
+        let rows: Vec<_> = steps.iter().map(|longer| scope.spawn(|| row(*longer))).collect();
+        let empty = || vec![None; noises.len()];
+        rows.into_iter().map(|row| row.join().unwrap_or_else(|_| empty())).collect()
+    });
     let single = match run.phases() {
         [phase] => Some(*phase),
         _ => None,

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use accounting::{AccountingError, Questions};
 use audit::verdict::ClaimedEpsilon;
 use audit::{Analysis, AuditError, Design, Plan, Scores, analyse};
-use report::{Origin, Provenance, Report, Shown};
+use report::{Origin, Provenance, Report, Shown, Status};
 use vocabulary::{
     Account, Claim, Direction, Figure, LensName, Quantity, Resolved, Run, Sampling, Standing,
 };
@@ -57,7 +57,14 @@ pub fn assemble(subject: Subject) -> Result<Report, Failure> {
     if let Some(((resolved, origin), account)) = questioned {
         let run = &resolved.run;
         report.assumptions = report::assumptions(run, *origin);
-        report.statement = report::statement(account, delta);
+        report.statement = match report.verdict.status {
+            // Nobody should paste what has just been refuted.
+            Status::Contradiction => vec![format!(
+                "No privacy guarantee is stated. {}. {}",
+                report.verdict.headline, report.verdict.reason
+            )],
+            _ => report::statement(account, delta),
+        };
         if epsilon(account, LensName::Composition).is_some() {
             report.attack_accuracy = accuracy::claims(run, account);
             gathered.add("accuracy", false, accuracy::figure(run, &report.attack_accuracy));
@@ -156,6 +163,16 @@ fn find(account: &Account, lens: LensName, quantity: Quantity) -> Option<&Claim>
 
 fn epsilon(account: &Account, lens: LensName) -> Option<&Claim> {
     find(account, lens, Quantity::Epsilon)
+}
+
+/// Words before a sentence that is true only if an unproven argument is.
+fn hedged(standing: Standing, sentence: &str) -> String {
+    if standing == Standing::Proven {
+        return sentence.to_owned();
+    }
+    let mut letters = sentence.chars();
+    let first: String = letters.next().map(|c| c.to_lowercase().collect()).unwrap_or_default();
+    format!("By an unproven argument, {first}{}", letters.as_str())
 }
 
 /// A lens with its standing, as a label.

@@ -48,7 +48,7 @@ pub(super) fn verdict(
             let reason = account
                 .and_then(|account| account.warnings.first().cloned())
                 .unwrap_or_else(|| "No lens holds for this run.".into());
-            return Verdict::nothing(reason);
+            return Verdict::nothing(sentence(&reason));
         }
     };
     Verdict { status, headline, reason, claim, heuristic, evidence }

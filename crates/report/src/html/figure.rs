@@ -63,7 +63,7 @@ fn height(figure: &Figure, width: f64) -> f64 {
 fn behind(table: &Table, title: &str, place: usize) -> String {
     let label = format!("Table {place} behind the figure: {title}");
     let mut text = format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>\n<thead><tr>",
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}\"><table>\n<thead><tr>",
         escape(&label)
     );
     for (place, column) in table.columns.iter().enumerate() {

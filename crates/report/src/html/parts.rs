@@ -54,7 +54,7 @@ pub(super) const NOT_PRIVATE: &str = "<span class=\"tag\">not private</span>";
 pub(super) fn table(caption: &str, columns: &[&str], rows: &[Vec<String>]) -> String {
     let class = |column: &str| if column.starts_with('#') { " class=\"n\"" } else { "" };
     let mut text = format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n<table>\n\
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">\n<table>\n\
          <thead><tr>",
         escape(caption)
     );

@@ -6,8 +6,8 @@ use super::parts::{NOT_PRIVATE, claim, exact, number, power_of_ten, share, stand
 use crate::grid::grid;
 use crate::words::{DIGITS, percent, sign, with_commas};
 use crate::{Report, evidence, lens_name};
-use vocabulary::rounding::rounded;
-use vocabulary::{LensName, Quantity, Release, Side, Standing};
+use vocabulary::rounding::{quoted_end, rounded};
+use vocabulary::{Interval, LensName, Quantity, Release, Side, Standing};
 
 /// In place of a number that there is not.
 const DASH: &str = "\u{2013}";
@@ -247,8 +247,7 @@ fn audit(report: &Report) -> String {
                 "" => String::new(),
                 rule => format!(", {}", escape(rule)),
             };
-            let headline =
-                if bound.primary { " (the headline)" } else { "" };
+            let headline = if bound.primary { " (the headline)" } else { "" };
             let name = format!(
                 "{}{rule}{headline}<span class=\"why\">{}</span>",
                 escape(&bound.method),
@@ -349,8 +348,26 @@ fn missing(report: &Report) -> String {
     let mut items: Vec<String> = Vec::new();
     if let Some(account) = &report.account {
         items.extend(account.warnings.iter().map(|text| escape(text)));
+        for aside in &account.asides {
+            let end = quoted_end(Interval::from(aside.ends), aside.side);
+            items.push(format!(
+                "{}: {} {}; {}",
+                escape(&aside.name),
+                sign(aside.side),
+                number(end, DIGITS, aside.side),
+                escape(&aside.note)
+            ));
+        }
+        // Lenses that fail for the same reason share a line.
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
         for entry in &account.unsupported {
-            items.push(format!("{}: {}", escape(lens_name(entry.lens)), escape(&entry.reason)));
+            match reasons.iter_mut().find(|(reason, _)| *reason == entry.reason) {
+                Some((_, names)) => names.push(lens_name(entry.lens)),
+                None => reasons.push((&entry.reason, vec![lens_name(entry.lens)])),
+            }
+        }
+        for (reason, names) in reasons {
+            items.push(format!("{}: {}", escape(&names.join(", ")), escape(reason)));
         }
     }
     if let Some(audit) = &report.audit {

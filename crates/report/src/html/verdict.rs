@@ -102,6 +102,14 @@ fn gauge(verdict: &Verdict) -> String {
         track.push_str(&format!("<span class=\"shown\" style=\"width:{}\"></span>", place(shown)));
         words.push(format!("at least {} was shown", rounded(shown, 3, Side::Lower)));
     }
+    let beyond = shown.filter(|shown| *shown > proven);
+    if let Some(shown) = beyond {
+        track.push_str(&format!(
+            "<span class=\"beyond\" style=\"left:{};width:{}\"></span>",
+            place(proven),
+            place(shown - proven)
+        ));
+    }
     if let Some(heuristic) = heuristic {
         track.push_str(&format!(
             "<span class=\"tick is-heuristic\" style=\"left:{}\"></span>",
@@ -113,11 +121,15 @@ fn gauge(verdict: &Verdict) -> String {
         "<span class=\"tick is-proven\" style=\"left:{}\"></span>",
         place(proven)
     ));
-    let mut reading = String::from("Epsilon from 0 to the claim.");
+    let mut reading = String::from("Epsilon from 0.");
     if shown.is_some() {
         reading.push_str(" Filled: what the attack has shown.");
     }
-    reading.push_str(" Hatched: possible, neither shown nor excluded.");
+    reading.push_str(if beyond.is_some() {
+        " Red: shown beyond the claim, which ends at the blue line."
+    } else {
+        " Hatched: up to the claim, neither shown nor excluded."
+    });
     if heuristic.is_some() {
         reading.push_str(" Orange: the last-iterate heuristic.");
     }
@@ -132,9 +144,11 @@ fn assumptions(report: &Report) -> String {
     if report.assumptions.is_empty() {
         return String::new();
     }
-    let mut text = String::from(
-        "<div class=\"assumptions\">\n<h3>The claim is as good as these assumptions</h3>\n<ul>\n",
-    );
+    let title = match report.verdict.claim {
+        Some(_) => "The claim is as good as these assumptions",
+        None => "What is known about the training",
+    };
+    let mut text = format!("<div class=\"assumptions\">\n<h3>{title}</h3>\n<ul>\n");
     for assumption in &report.assumptions {
         text.push_str(&format!(
             "<li><span class=\"mark {}\">{}</span><span>{}</span><span class=\"note\">{}</span></li>\n",
