@@ -174,7 +174,8 @@ pub(crate) fn lower_bound(samples: &[Sample]) -> f64 {
             // Two lines: their maximum is smallest where they cross.
             let crossing = (r.y.lower - p.y.lower + u * p.x - v * r.x) / (u - v);
             if crossing > a.x && crossing < b.x {
-                gap = gap.min(envelope(crossing));
+                // Both lines meet here; the steeper one carries the rounding of a large number.
+                gap = gap.min(at(from_left, crossing).min(at(from_right, crossing)));
             }
         }
         bound = bound.min(gap);

@@ -151,7 +151,16 @@ impl Pair for Composed {
             Route::Contour(_) if way == OneWay::Add && epsilon >= self.add_supremum => {
                 Ok(Interval::exact(0.0))
             }
-            Route::Contour(contour) => self.average(contour, epsilon, way, false),
+            Route::Contour(contour) => {
+                let delta = self.average(contour, epsilon, way, false)?;
+                if delta.value < 0.9 {
+                    return Ok(delta);
+                }
+                // Close to 1 the rest is the number with the digits.
+                let Ok(rest) = self.average(contour, epsilon, way, true) else { return Ok(delta) };
+                let other = rest.map_decreasing(|rest| 1.0 - rest);
+                Ok(if other.width() < delta.width() { other } else { delta })
+            }
         }
     }
 

@@ -17,6 +17,21 @@ pub struct Ends {
 }
 
 impl Ends {
+    /// A value with its errors; what underflows keeps an upper end above zero.
+    fn of(value: &Value, log_factor: f64) -> Self {
+        let scale = (value.log_scale + log_factor).exp();
+        Self {
+            lower: ((value.mantissa - value.below) * scale).max(0.0) * (1.0 - 4.0 * f64::EPSILON),
+            value: value.mantissa * scale,
+            upper: ((value.mantissa + value.above) * scale * (1.0 + 4.0 * f64::EPSILON))
+                .max(f64::MIN_POSITIVE),
+        }
+    }
+
+    fn narrow(&self) -> bool {
+        self.upper - self.lower <= NARROW * self.value.abs()
+    }
+
     /// Both enclosures hold, so their intersection does; if it is empty, neither is to be trusted.
     fn meet(self, other: Self) -> Result<Self, Obstacle> {
         let (lower, upper) = (self.lower.max(other.lower), self.upper.min(other.upper));
@@ -78,7 +93,7 @@ const MOST_LINES: usize = 12;
 const MOST_MASKED: usize = 6;
 /// An enclosure this narrow (relative) is not worth a second route; its value is far closer to
 /// the truth, since the round-off in it is a worst case.
-const NARROW: f64 = 2e-8;
+const NARROW: f64 = 3e-7;
 /// A kept line answers if its error is below this part of the value.
 const GOOD_ENOUGH: f64 = 3e-11;
 
@@ -147,7 +162,7 @@ impl SumOfLogRatios {
     /// e^{growth t} E f(Y - t), f by zone, with certified ends. Growth is 0 or 1.
     pub fn average(&self, zone: Zone, growth: f64, t: f64) -> Result<Ends, Obstacle> {
         match self.plain_average(zone, growth, t) {
-            Ok(ends) if ends.upper - ends.lower <= NARROW * ends.value => Ok(ends),
+            Ok(ends) if ends.narrow() || ends.upper <= 1e-300 => Ok(ends),
             plain => match (self.masked_average(zone, growth, t), plain) {
                 (Ok(masked), Ok(plain)) => plain.meet(masked),
                 (Ok(masked), Err(_)) => Ok(masked),
@@ -162,13 +177,8 @@ impl SumOfLogRatios {
             Some(value) => value,
             None => self.masked_line(t)?.value(t),
         };
-        let scale = value.log_scale.exp();
         // In units of e^t E f, that is, growth 1.
-        let above = Ends {
-            lower: ((value.mantissa - value.below) * scale).max(0.0) * (1.0 - 4.0 * f64::EPSILON),
-            value: value.mantissa * scale,
-            upper: (value.mantissa + value.above) * scale * (1.0 + 4.0 * f64::EPSILON),
-        };
+        let above = Ends::of(&value, 0.0);
         let whole = match zone {
             Zone::Above => above,
             // min(e^y, 1) = e^y - (e^y - 1)_+
@@ -189,12 +199,7 @@ impl SumOfLogRatios {
             }
         };
         accurate(&value)?;
-        let scale = (value.log_scale + growth * t).exp();
-        Ok(Ends {
-            lower: ((value.mantissa - value.below) * scale).max(0.0) * (1.0 - 4.0 * f64::EPSILON),
-            value: value.mantissa * scale,
-            upper: (value.mantissa + value.above) * scale * (1.0 + 4.0 * f64::EPSILON),
-        })
+        Ok(Ends::of(&value, growth * t))
     }
 
     fn line(
@@ -216,7 +221,7 @@ impl SumOfLogRatios {
     /// The average must fall as t rises (`Above` with growth 1) or rise with t (`Below`, growth 0).
     pub fn threshold(&self, zone: Zone, growth: f64, target: f64) -> Result<Ends, Obstacle> {
         match self.plain_threshold(zone, growth, target) {
-            Ok(ends) if ends.upper - ends.lower <= NARROW * ends.value.abs() => Ok(ends),
+            Ok(ends) if ends.narrow() => Ok(ends),
             plain => {
                 let masked = match zone {
                     Zone::Above => self.masked_threshold(target, plain.as_ref().ok()),
