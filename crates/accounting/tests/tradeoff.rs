@@ -13,10 +13,7 @@ fn reference_curves_come_out_to_their_digits() {
     for line in include_str!("golden/tradeoff.csv").lines().skip(1) {
         let cells: Vec<&str> = line.split(',').collect();
         let number = |index: usize| -> f64 { cells[index].parse().unwrap() };
-        let run = Run::builder()
-            .phase(number(0), number(1), number(2) as u64)
-            .build()
-            .unwrap();
+        let run = Run::builder().phase(number(0), number(1), number(2) as u64).build().unwrap();
         let view = lens.look(&run).unwrap();
         let (fpr, truth, allowance) = (number(3), number(5), 10_f64.powf(1.0 - number(6)));
         let direction = match cells[4] {

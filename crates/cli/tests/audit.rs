@@ -65,18 +65,33 @@ fn every_method_is_labelled() {
     let folder = TempDir::new().unwrap();
     let scores = write_scores(&folder, "s.csv", 300, 30, "");
     let (code, document) = json(&[
-        "audit", &scores, "--delta", "1e-5", "--method", "all", "--sample-rate", "0.2", "--steps", "10",
+        "audit",
+        &scores,
+        "--delta",
+        "1e-5",
+        "--method",
+        "all",
+        "--sample-rate",
+        "0.2",
+        "--steps",
+        "10",
     ]);
     assert_eq!(code, 0);
     let bounds = document["bounds"].as_array().unwrap();
     let find = |name: &str| bounds.iter().find(|bound| bound["method"] == name).unwrap();
     assert!(find("bayes")["credibility"].is_number() && find("bayes")["confidence"].is_null());
-    assert!(find("grid")["epsilon_estimate"].is_number() && find("grid")["epsilon_lower"].is_null());
+    assert!(
+        find("grid")["epsilon_estimate"].is_number() && find("grid")["epsilon_lower"].is_null()
+    );
     assert!(find("gdp")["valid_for"].as_str().unwrap().contains("Gaussian"));
     assert!(find("composition")["noise_multiplier_upper"].as_f64().unwrap() > 0.2);
     assert_eq!(bounds.iter().filter(|bound| bound["primary"] == true).count(), 1);
-    let not_valid: Vec<&str> =
-        document["not_valid"].as_array().unwrap().iter().map(|e| e["method"].as_str().unwrap()).collect();
+    let not_valid: Vec<&str> = document["not_valid"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|e| e["method"].as_str().unwrap())
+        .collect();
     assert_eq!(not_valid, ["one-run", "one-run-gdp"]);
 }
 
@@ -84,7 +99,8 @@ fn every_method_is_labelled() {
 fn a_claim_is_judged() {
     let folder = TempDir::new().unwrap();
     let run = folder.path().join("run.toml");
-    std::fs::write(&run, "[run]\nnoise_multiplier = 4.0\nsample_rate = 0.01\nsteps = 100\n").unwrap();
+    std::fs::write(&run, "[run]\nnoise_multiplier = 4.0\nsample_rate = 0.01\nsteps = 100\n")
+        .unwrap();
     let run = run.to_str().unwrap();
     let judged = |scores: &str| json(&["audit", scores, "--delta", "1e-5", "--claim", run]);
     let (code, document) = judged(&write_scores(&folder, "leaks.csv", 1000, 900, ""));
@@ -97,7 +113,11 @@ fn a_claim_is_judged() {
     std::fs::write(run, "[run]\nnoise_multiplier = 1.0\nsample_rate = 0.1\nsteps = 100\n").unwrap();
     // Epsilon about 6.3; 4000 rows a side could show 6.4, and show about 3.
     let (code, document) = judged(&write_scores(&folder, "some.csv", 20_000, 3_000, ""));
-    assert_eq!((code, &document["verdict"]["status"]), (0, &Value::from("consistent")), "{document}");
+    assert_eq!(
+        (code, &document["verdict"]["status"]),
+        (0, &Value::from("consistent")),
+        "{document}"
+    );
 }
 
 #[test]
@@ -115,7 +135,8 @@ fn one_run_needs_fair_coins() {
     let unfair = folder.path().join("unfair.csv");
     std::fs::write(&unfair, text).unwrap();
     let unfair = unfair.to_str().unwrap();
-    let (code, _, stderr) = dosimeter(&["audit", unfair, "--design", "one-run", "--method", "one-run"]);
+    let (code, _, stderr) =
+        dosimeter(&["audit", unfair, "--design", "one-run", "--method", "one-run"]);
     assert_eq!(code, 2);
     assert!(stderr.contains("2000 of 2200 canaries are members"), "{stderr}");
     let (code, document) = json(&["audit", unfair, "--design", "one-run", "--method", "all"]);
@@ -142,7 +163,10 @@ fn refusals_name_the_place() {
         (vec!["audit", &nan], "nan.csv, row 3: the score is NaN"),
         (vec!["audit", &one_class], "there is no non-member score"),
         (vec!["audit", &headless], "row 1: the header `1,1` does not name"),
-        (vec!["audit", &good, "--method", "one-run"], "method one-run needs canaries of one training"),
+        (
+            vec!["audit", &good, "--method", "one-run"],
+            "method one-run needs canaries of one training",
+        ),
         (vec!["audit", &good, "--method", "composition"], "needs --sample-rate and --steps"),
         (vec!["audit", &good, "--method", "magic"], "method `magic` is not one of"),
         (vec!["audit", &good, "--threshold", "best"], "threshold rule `best`"),

@@ -9,7 +9,7 @@ pub fn run_description(data: &[u8]) -> usize {
     let Ok(text) = std::str::from_utf8(data) else { return 0 };
     [Document::from_toml_str(text), Document::from_json_str(text)]
         .into_iter()
-        .filter(|document| same_after_a_round_trip(document))
+        .filter(same_after_a_round_trip)
         .count()
 }
 
@@ -92,12 +92,12 @@ pub fn some_description(words: &mut Pseudorandom) -> Vec<u8> {
     let pick = |words: &mut Pseudorandom, from: &[&'static str]| {
         from[(words.word() % from.len() as u64) as usize]
     };
-    let json = words.word() % 2 == 0;
+    let json = words.word().is_multiple_of(2);
     let mut entries = vec![("noise_multiplier", "1.5"), ("sample_rate", "0.01"), ("steps", "1000")];
     for _ in 0..words.word() % 3 {
         entries.push((pick(words, KEYS), pick(words, VALUES)));
     }
-    if words.word() % 2 == 0 {
+    if words.word().is_multiple_of(2) {
         let index = (words.word() % entries.len() as u64) as usize;
         entries[index].1 = pick(words, VALUES);
     }
@@ -114,7 +114,7 @@ pub fn some_description(words: &mut Pseudorandom) -> Vec<u8> {
         }
     };
     let mut bytes = text.into_bytes();
-    if words.word() % 4 == 0 {
+    if words.word().is_multiple_of(4) {
         let index = (words.word() % bytes.len() as u64) as usize;
         bytes[index] = (words.word() % 128) as u8;
     }

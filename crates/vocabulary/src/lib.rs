@@ -16,8 +16,8 @@ pub mod rounding;
 mod run;
 
 pub use claim::{
-    Account, Aside, At, Claim, Direction, Ends, LensName, Quantity, Release, Secret, Side, Standing,
-    Unsupported,
+    Account, Aside, At, Claim, Direction, Ends, LensName, Quantity, Release, Secret, Side,
+    Standing, Unsupported,
 };
 pub use description::{Document, PhaseDescription, Resolved, RunDescription};
 pub use figure::Figure;

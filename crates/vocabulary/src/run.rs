@@ -277,7 +277,7 @@ impl RunBuilder {
         }
         // Beyond 2^53 a count of steps is no longer exact as a number.
         let total = self.phases.iter().try_fold(0_u64, |sum, phase| sum.checked_add(phase.steps));
-        if !total.is_some_and(|sum| sum <= 1 << 53) {
+        if total.is_none_or(|sum| sum > 1 << 53) {
             return Err(RunError::TotalSteps);
         }
         let clip_norm = self.clip_norm.unwrap_or(1.0);

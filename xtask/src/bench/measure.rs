@@ -102,7 +102,9 @@ impl Bench {
     pub fn example(&self, package: &str, name: &str, arguments: &[String]) -> Measured {
         let build = ["build", "--release", "--quiet", "-p", package, "--example", name];
         if !watch(cargo(&build)).is_ok_and(|built| built.success) {
-            return Measured::Nothing(format!("the example `{name}` of `{package}` does not build"));
+            return Measured::Nothing(format!(
+                "the example `{name}` of `{package}` does not build"
+            ));
         }
         let mut command = Command::new(root().join("target/release/examples").join(name));
         command.args(arguments);

@@ -34,7 +34,8 @@ pub(crate) fn smallest_safe(
     tolerance: f64,
 ) -> Result<Found> {
     let mut points: Vec<(f64, f64)> = Vec::new();
-    let (mut missed, mut met): (Option<(f64, f64)>, Option<(f64, f64)>) = (None, None);
+    let mut missed: Option<(f64, f64)> = None;
+    let mut met: Option<(f64, f64)> = None;
     let mut u = guess.clamp(low, high);
     let mut reach = 0.0;
     for round in 0..100 {

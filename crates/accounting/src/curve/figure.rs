@@ -36,7 +36,7 @@ fn tradeoff(curve: &Curve) -> Figure {
     for line in curve.lines() {
         let points = line.points.iter().filter_map(|point| match *point {
             // The safe side of the power is one minus the lower end of the misses.
-            Point::Tradeoff { fpr, lower, .. } if fpr >= 1e-5 && fpr < 1.0 => {
+            Point::Tradeoff { fpr, lower, .. } if (1e-5..1.0).contains(&fpr) => {
                 Some((fpr, 1.0 - lower))
             }
             _ => None,

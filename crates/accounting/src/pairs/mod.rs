@@ -3,23 +3,23 @@
 //! lens is a way to a pair.
 
 mod advanced_composition;
+mod baselines;
 mod binomial_gaussian;
 mod composed;
+mod ends;
+mod gaussian;
 mod last_iterate_max;
 mod lattice;
-mod ends;
-mod baselines;
-mod gaussian;
+mod one_step;
 mod renyi;
 mod shuffle;
-mod one_step;
 
 pub use advanced_composition::AdvancedComposition;
 pub use binomial_gaussian::{BinomialGaussian, supports_last_iterate};
-pub use last_iterate_max::LastIterateMax;
 pub use composed::Composed;
-pub use lattice::{LatticeBracket, LatticeOptions};
 pub use gaussian::Gaussian;
+pub use last_iterate_max::LastIterateMax;
+pub use lattice::{LatticeBracket, LatticeOptions};
 pub use renyi::RenyiBound;
 pub use shuffle::{ShuffleLowerBound, shuffle_lower_bound};
 

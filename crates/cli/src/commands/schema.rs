@@ -27,6 +27,7 @@ pub struct SchemaArgs {
 /// Every document and its schema.
 const DOCUMENTS: &[(&str, fn() -> Schema)] = &[
     (Account::SCHEMA, || schema_for!(Account)),
+    (report::Report::SCHEMA, || schema_for!(report::Report)),
     (Calibration::SCHEMA, || schema_for!(Calibration)),
     (Curve::SCHEMA, || schema_for!(Curve)),
     (Comparison::SCHEMA, || schema_for!(Comparison)),

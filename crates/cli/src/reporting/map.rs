@@ -9,9 +9,9 @@ use vocabulary::figure::{Axis, ColourScale, Figure, Heat, Mark, Ramp, Series};
 use vocabulary::{Account, Direction, LensName, Side};
 
 /// Columns on each side of the run, and their ratio.
-const NOISE: (i32, i32, f64) = (-8, 8, 1.1);
+const NOISE: (i32, i32, f64) = (-6, 8, 1.1);
 /// Rows are powers of two.
-const STEPS: (i32, i32) = (-4, 4);
+const STEPS: (i32, i32) = (-3, 4);
 
 pub(super) fn figure(account: &Account, delta: f64) -> Result<Option<Figure>, AccountingError> {
     let run = &account.run;

@@ -13,6 +13,7 @@
 //! - M: a contour of its own. The far jumps are gone, so the tilt can be chosen for the threshold;
 //!   the near-atom is gone, so the transform decays as fast as the masks are smooth.
 //! - L: below the threshold; a Chernoff bound.
+//!
 //! All three are positive, so nothing cancels between them.
 
 use super::Part;
