@@ -100,7 +100,7 @@ impl Status {
             Self::Consistent => "Consistent",
             Self::Contradiction => "Contradiction",
             Self::Inconclusive => "Inconclusive",
-            Self::ClaimOnly => "Not audited",
+            Self::ClaimOnly => "Claim only",
             Self::MeasuredOnly => "Measured only",
             Self::Nothing => "Nothing claimed",
         }
