@@ -127,7 +127,7 @@ fn the_public_edition_leaks_no_scores() {
 #[test]
 fn scores_above_the_claim_are_a_contradiction_with_exit_3() {
     let folder = with_run();
-    scores(folder.path(), "scores.csv", 5000, 12.0);
+    scores(folder.path(), "scores.csv", 2000, 2.5);
     let (code, stdout, _) =
         dosimeter(folder.path(), &["report", "run.toml", "scores.csv", "--delta", "1e-5"]);
     assert_eq!(code, 3, "{stdout}");

@@ -75,6 +75,10 @@ pub(super) fn run(args: &ReportArgs, console: &mut Console) -> Result<u8, Failur
     } else {
         given(args, &out)?
     };
+    if let (Some((scores, _)), false) = (&subject.scores, args.public) {
+        let count = scores.members().len() + scores.nonmembers().len();
+        console.note(&format!("auditing {count} scores and drawing the curves"));
+    }
     let report = assemble(subject)?;
     let text = match args.format {
         ReportFormat::Html => report::html(&report),
