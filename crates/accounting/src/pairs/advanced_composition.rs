@@ -171,8 +171,8 @@ mod tests {
     /// Worked by hand: sigma 20, q 1, T 100, delta 1e-5, half of it slack.
     #[test]
     fn the_best_split_is_no_worse_than_half() {
-        let each = 0.5e-5 / 100.0;
-        let step = (2.0 * (1.25 / each as f64).ln()).sqrt() / 20.0;
+        let each: f64 = 0.5e-5 / 100.0;
+        let step = (2.0 * (1.25 / each).ln()).sqrt() / 20.0;
         let half =
             (2.0 * (2e5f64).ln() * 100.0 * step * step).sqrt() + 100.0 * step * step.exp_m1();
         let got = bound(20.0, 1.0, 100).epsilon(1e-5).unwrap().upper;

@@ -1,12 +1,12 @@
 //! xoshiro256++ seeded by SplitMix64 (Blackman and Vigna 2021): the same numbers everywhere.
 
-pub struct Generator {
+pub(crate) struct Generator {
     state: [u64; 4],
     spare: Option<f64>,
 }
 
 impl Generator {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let mut z = seed;
         let state = std::array::from_fn(|_| {
             z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -18,7 +18,7 @@ impl Generator {
         Self { state, spare: None }
     }
 
-    pub fn word(&mut self) -> u64 {
+    pub(crate) fn word(&mut self) -> u64 {
         let s = &mut self.state;
         let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
         let t = s[1] << 17;
@@ -32,17 +32,17 @@ impl Generator {
     }
 
     /// Uniform in (0, 1).
-    pub fn uniform(&mut self) -> f64 {
+    pub(crate) fn uniform(&mut self) -> f64 {
         ((self.word() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
 
     /// Log-uniform in [low, high].
-    pub fn log_uniform(&mut self, low: f64, high: f64) -> f64 {
+    pub(crate) fn log_uniform(&mut self, low: f64, high: f64) -> f64 {
         (low.ln() + self.uniform() * (high / low).ln()).exp().clamp(low, high)
     }
 
     /// Standard normal (Box and Muller).
-    pub fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         if let Some(spare) = self.spare.take() {
             return spare;
         }

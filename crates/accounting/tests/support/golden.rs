@@ -3,7 +3,7 @@
 use accounting::OneWay;
 use vocabulary::Run;
 
-pub struct Row {
+pub(crate) struct Row {
     pub line: usize,
     pub quantity: String,
     pub run: Run,
@@ -15,7 +15,7 @@ pub struct Row {
     pub text: String,
 }
 
-pub fn composition() -> Vec<Row> {
+pub(crate) fn composition() -> Vec<Row> {
     include_str!("../golden/composition.csv")
         .lines()
         .enumerate()

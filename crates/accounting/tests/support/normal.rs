@@ -7,7 +7,7 @@ use vocabulary::Interval;
 const ROOT_TWO_PI: f64 = 2.506_628_274_631_000_7;
 
 /// P(N > z), relative error below 1e-13 for |z| < 38.
-pub fn upper_tail(z: f64) -> f64 {
+pub(crate) fn upper_tail(z: f64) -> f64 {
     if z < 0.0 {
         return 1.0 - upper_tail(-z);
     }
@@ -31,7 +31,7 @@ pub fn upper_tail(z: f64) -> f64 {
 }
 
 /// delta of the Gaussian mechanism with the given mu.
-pub fn gaussian_delta(mu: f64, epsilon: f64) -> Interval {
+pub(crate) fn gaussian_delta(mu: f64, epsilon: f64) -> Interval {
     let (first, second) =
         (upper_tail(epsilon / mu - mu / 2.0), epsilon.exp() * upper_tail(epsilon / mu + mu / 2.0));
     let scale = 1.0 + epsilon.abs() + (epsilon / mu).powi(2) + mu * mu;
@@ -39,7 +39,7 @@ pub fn gaussian_delta(mu: f64, epsilon: f64) -> Interval {
 }
 
 /// One step with sample rate q: the loss is monotone in x, so delta is a difference of tails.
-pub fn one_step_delta(sigma: f64, q: f64, epsilon: f64, way: OneWay) -> Interval {
+pub(crate) fn one_step_delta(sigma: f64, q: f64, epsilon: f64, way: OneWay) -> Interval {
     let variance = sigma * sigma;
     // log(1 - q + q e^u) = +-epsilon at x = u variance + 1/2.
     let level = if way == OneWay::Remove { epsilon } else { -epsilon };

@@ -4,7 +4,7 @@ use super::generator::Generator;
 use vocabulary::{Adjacency, Run};
 
 /// A run of one to three phases; mostly one record, sometimes a group or the substitution pair.
-pub fn any(generator: &mut Generator) -> Run {
+pub(crate) fn any(generator: &mut Generator) -> Run {
     let mut builder = Run::builder();
     let phases = if generator.uniform() < 0.75 { 1 } else { 2 + (generator.word() % 2) as usize };
     for _ in 0..phases {

@@ -6,7 +6,7 @@ use accounting::OneWay;
 use vocabulary::{Adjacency, Interval, Run};
 
 /// Means and weights of both laws of one step, and its loss; written apart from the library.
-pub struct Step {
+pub(crate) struct Step {
     sigma: f64,
     first: Vec<(f64, f64)>,
     second: Vec<(f64, f64)>,
@@ -14,7 +14,7 @@ pub struct Step {
 }
 
 impl Step {
-    pub fn of_run(run: &Run, way: OneWay) -> Vec<Self> {
+    pub(crate) fn of_run(run: &Run, way: OneWay) -> Vec<Self> {
         let k = run.group_size();
         let of_phase = |phase: &vocabulary::Phase| {
             let q = phase.sample_rate;
@@ -77,7 +77,7 @@ fn interval(sum: f64, squares: f64, samples: usize, largest: f64) -> Interval {
 }
 
 /// Plain simulation: the mean of (1 - e^{epsilon - Y})_+ under the first law.
-pub fn plain(run: &Run, way: OneWay, epsilon: f64, samples: usize, seed: u64) -> Interval {
+pub(crate) fn plain(run: &Run, way: OneWay, epsilon: f64, samples: usize, seed: u64) -> Interval {
     let steps = Step::of_run(run, way);
     let mut generator = Generator::new(seed);
     let (mut sum, mut squares) = (0.0, 0.0);
@@ -150,7 +150,7 @@ impl Tilted {
 }
 
 /// Importance sampling at the tilt where the mean loss is epsilon.
-pub fn tilted(run: &Run, way: OneWay, epsilon: f64, samples: usize, seed: u64) -> Interval {
+pub(crate) fn tilted(run: &Run, way: OneWay, epsilon: f64, samples: usize, seed: u64) -> Interval {
     let steps = Step::of_run(run, way);
     let (mut low, mut high) = (0.0, 60.0);
     for _ in 0..24 {

@@ -24,8 +24,11 @@ pub struct SchemaArgs {
     name: Option<String>,
 }
 
+/// A document's schema number and how its schema is made.
+type Document = (&'static str, fn() -> Schema);
+
 /// Every document and its schema.
-const DOCUMENTS: &[(&str, fn() -> Schema)] = &[
+const DOCUMENTS: &[Document] = &[
     (Account::SCHEMA, || schema_for!(Account)),
     (report::Report::SCHEMA, || schema_for!(report::Report)),
     (Calibration::SCHEMA, || schema_for!(Calibration)),

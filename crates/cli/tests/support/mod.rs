@@ -1,5 +1,8 @@
 //! Runs the real binary in a fresh folder and shows everything a user sees.
 
+// Shared by several test binaries, each of which uses a part.
+#![allow(dead_code, unreachable_pub)]
+
 use std::path::Path;
 use std::process::Command;
 

@@ -11,7 +11,7 @@ use vocabulary::{
     Sampling, Secret, Side, Standing, Unsupported, figure,
 };
 
-pub fn claim(lens: LensName, quantity: Quantity, at: At, value: f64) -> Claim {
+pub(crate) fn claim(lens: LensName, quantity: Quantity, at: At, value: f64) -> Claim {
     let (standing, release) = match lens {
         LensName::Composition => (Standing::Proven, Release::AllIterates),
         LensName::GaussianClt => (Standing::Estimate, Release::AllIterates),
@@ -38,7 +38,7 @@ pub fn claim(lens: LensName, quantity: Quantity, at: At, value: f64) -> Claim {
     }
 }
 
-pub fn account() -> Account {
+pub(crate) fn account() -> Account {
     let run = Run::builder()
         .phase(0.8, 0.02, 1000)
         .sampling(Sampling::Poisson)
@@ -74,7 +74,7 @@ pub fn account() -> Account {
 }
 
 /// One figure of each kind that a report holds.
-pub fn figures() -> Vec<Shown> {
+pub(crate) fn figures() -> Vec<Shown> {
     let curve = Figure::new("At most 3.31 % are recognised", "Up and left leaks <more> & more.")
         .subtitle("invented")
         .x(Axis::log("false positive rate").domain(1e-5, 1.0))
@@ -131,7 +131,7 @@ pub fn figures() -> Vec<Shown> {
     ]
 }
 
-pub fn full() -> Report {
+pub(crate) fn full() -> Report {
     let account = account();
     let find = |lens: LensName| account.claims.iter().find(|claim| claim.lens == lens).cloned();
     let verdict = Verdict {
