@@ -1,8 +1,5 @@
 //! Gaussian and last-iterate pairs against reference values computed elsewhere.
 
-// Reference values are quoted with all the digits of their source.
-#![allow(clippy::excessive_precision, clippy::unreadable_literal)]
-
 use accounting::pairs::{BinomialGaussian, Gaussian};
 use accounting::{OneWay, Pair};
 use vocabulary::{Interval, Run};

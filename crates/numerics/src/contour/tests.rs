@@ -24,7 +24,7 @@ fn single(scale: f64, rate: f64, t: f64) -> (f64, f64) {
 #[test]
 fn a_gaussian_shift_has_its_closed_form_in_every_zone() {
     for (scale, times) in [(1.0, 4.0), (20.0, 1e6), (0.7, 2.0), (100.0, 1e9)] {
-        let mu = (times as f64).sqrt() / scale;
+        let mu = f64::sqrt(times) / scale;
         let pair =
             MixtureRatio::new(scale, vec![Component { weight: 1.0, centre: 1.0 }], Vec::new());
         let sum = SumOfLogRatios::new(vec![Part { pair, times }]);
@@ -145,7 +145,7 @@ fn the_three_zones_add_up() {
         [(1.0, 0.01, 1000.0, 0.1), (0.6, 0.02, 3000.0, -0.4), (3.0, 0.2, 50.0, 0.02)]
     {
         let sum = subsampled(scale, rate, times);
-        let above = sum.average(Zone::Above, 1.0, t).unwrap().value * (-t as f64).exp();
+        let above = sum.average(Zone::Above, 1.0, t).unwrap().value * f64::exp(-t);
         let below = sum.average(Zone::Below, 0.0, t).unwrap().value;
         let between = sum.average(Zone::Between, 0.0, t).unwrap().value;
         assert!((above - below - (-t).exp_m1()).abs() < 1e-10, "{above} {below}");
