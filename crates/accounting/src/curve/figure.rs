@@ -3,7 +3,8 @@
 
 use super::{Curve, CurveKind, Point};
 use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
-use vocabulary::{Run, Sampling, Standing};
+use vocabulary::rounding::rounded;
+use vocabulary::{Run, Sampling, Side, Standing};
 
 /// The figure of a curve.
 pub fn figure(curve: &Curve) -> Figure {
@@ -61,12 +62,11 @@ fn tradeoff_title(curve: &Curve) -> String {
         .min_by(|a, b| distance(a.0).total_cmp(&distance(b.0)));
     match nearest {
         Some((fpr, tpr)) if distance(fpr) < 1.0 => {
-            // Rounded up to two digits.
-            let unit = 10_f64.powf(tpr.log10().floor() - 1.0);
             format!(
-                "At a false positive rate of {fpr:.1e}, {} allows a true positive rate of {:.1e}",
+                "At a false positive rate of {} %, {} allows a true positive rate of {} %",
+                rounded(100.0 * fpr, 2, Side::Neither),
                 curve.line.lens,
-                (tpr / unit).ceil() * unit
+                rounded(100.0 * tpr, 3, Side::Upper)
             )
         }
         _ => "What an attacker can gain at each false positive rate".into(),
@@ -94,7 +94,7 @@ fn profile(curve: &Curve) -> Figure {
 fn steps(curve: &Curve) -> Figure {
     let delta = curve.delta.unwrap_or(f64::NAN);
     let mut figure = Figure::new(
-        "Epsilon against the number of steps",
+        steps_title(curve),
         format!("Each point is epsilon at delta {delta:e} if training stopped there."),
     )
     .x(Axis::log("steps"))
@@ -110,6 +110,31 @@ fn steps(curve: &Curve) -> Figure {
             figure.with(Series::line(line.lens.as_str(), points).stroke(stroke(line.standing)));
     }
     figure
+}
+
+/// The finding: epsilon at the first and at the last number of steps.
+fn steps_title(curve: &Curve) -> String {
+    let ends: Vec<(u64, f64)> = curve
+        .line
+        .points
+        .iter()
+        .filter_map(|point| match *point {
+            Point::Steps { steps, upper: Some(upper), .. } => Some((steps, upper)),
+            _ => None,
+        })
+        .collect();
+    match (ends.first(), ends.last()) {
+        (Some(first), Some(last)) if first.0 < last.0 => format!(
+            "{}: epsilon is {} after {} step{} and {} after {}",
+            curve.line.lens,
+            rounded(first.1, 3, Side::Upper),
+            first.0,
+            if first.0 == 1 { "" } else { "s" },
+            rounded(last.1, 3, Side::Upper),
+            last.0
+        ),
+        _ => "Epsilon against the number of steps".into(),
+    }
 }
 
 /// The run in a few words.
