@@ -1,5 +1,5 @@
 //! Times the estimators on synthetic scores and prints one JSON object:
-//! `cargo run --release -p audit --example bench_probe -- 1000000`.
+//! `cargo run --release -p audit --example audit_probe -- 1000000`.
 #![allow(clippy::print_stdout)]
 
 use audit::one_run::{OneRunStatistic, one_run_bound};
