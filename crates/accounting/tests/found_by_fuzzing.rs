@@ -68,3 +68,15 @@ fn power_obeys_the_largest_loss_of_the_add_direction() {
         assert!(power.lower <= most * (1.0 + 1e-14), "{power:?} is above {most:e}");
     }
 }
+
+/// A tail twenty standard deviations out magnifies the rounding of its argument 400 times: the
+/// lower end of epsilon was above the truth by 1e-15 of it.
+#[test]
+fn a_single_step_far_out_counts_the_rounding_of_its_threshold() {
+    let pair = composed(0.200_000_005_810_502_15, 1e-7, 1, Adjacency::AddRemove);
+    let delta = 1e-100;
+    let epsilon = pair.epsilon(delta, OneWay::Remove).unwrap();
+    assert!(pair.delta(epsilon.lower, OneWay::Remove).unwrap().upper >= delta, "{epsilon:?}");
+    assert!(pair.delta(epsilon.upper, OneWay::Remove).unwrap().lower <= delta, "{epsilon:?}");
+    assert!(epsilon.relative_width() < 1e-11, "{epsilon:?}");
+}

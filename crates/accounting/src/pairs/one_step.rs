@@ -70,7 +70,7 @@ impl OneStep {
         };
         let factor = epsilon.exp();
         let plain = first - factor * second;
-        let error = UNIT * (first + factor * second) * (1.0 + 4.0 * epsilon.abs() * f64::EPSILON);
+        let error = self.unit(x, epsilon) * (first + factor * second);
         let interval = Interval::around(plain, error);
         // The same with the component at zero cancelled by hand, where the plain form loses digits.
         match self.reduced(epsilon, x, way) {
@@ -87,30 +87,32 @@ impl OneStep {
             return None;
         }
         let scale = self.pair.scale();
-        let gained: f64 = self
-            .pair
-            .numerator()
-            .iter()
-            .map(|c| c.weight * between((x - c.centre) / scale, x / scale))
-            .sum();
-        let (first, second) = match way {
-            OneWay::Remove => (gained, epsilon.exp_m1() * normal_sf(x / scale)),
-            OneWay::Add => (epsilon.exp() * gained, epsilon.exp_m1() * normal_cdf(x / scale)),
+        // The differences, and the size of what they are differences of.
+        let (mut gained, mut size) = (0.0, 0.0);
+        for c in self.pair.numerator() {
+            let (near, far) = tails((x - c.centre) / scale, x / scale);
+            gained += c.weight * (near - far);
+            size += c.weight * (near + far);
+        }
+        let (factor, second) = match way {
+            OneWay::Remove => (1.0, epsilon.exp_m1() * normal_sf(x / scale)),
+            OneWay::Add => (epsilon.exp(), epsilon.exp_m1() * normal_cdf(x / scale)),
         };
-        let error = UNIT * (first.abs() + second.abs()) + self.rounding(x) * first.abs();
-        Some(Interval::around(first - second, error))
+        let error = self.unit(x, epsilon) * (factor * size + second.abs());
+        Some(Interval::around(factor * gained - second, error))
     }
 
-    /// Relative error of a difference of tails that comes from rounding its end points.
-    fn rounding(&self, x: f64) -> f64 {
-        let z = x.abs() / self.pair.scale() + self.pair.reach() / self.pair.scale();
-        4.0 * f64::EPSILON * z * z
+    /// Relative error of tails at x: of the function, and of rounding its argument, which a tail
+    /// z standard deviations out multiplies by z^2; and of e^epsilon.
+    fn unit(&self, x: f64, epsilon: f64) -> f64 {
+        let z = (x.abs() + self.pair.reach()) / self.pair.scale();
+        UNIT + f64::EPSILON * (4.0 * z * z + 2.0 * epsilon.abs())
     }
 }
 
-/// Phi(b) - Phi(a) for a <= b, on the side where the tails are small.
-fn between(a: f64, b: f64) -> f64 {
-    if a > 0.0 { normal_sf(a) - normal_sf(b) } else { normal_cdf(b) - normal_cdf(a) }
+/// Two numbers whose difference is Phi(b) - Phi(a), a <= b, on the side of the smaller tails.
+fn tails(a: f64, b: f64) -> (f64, f64) {
+    if a > 0.0 { (normal_sf(a), normal_sf(b)) } else { (normal_cdf(b), normal_cdf(a)) }
 }
 
 impl Pair for OneStep {
@@ -133,7 +135,7 @@ impl Pair for OneStep {
             OneWay::Remove => self.p(x, !above) + factor * self.q(x, above),
             OneWay::Add => self.q(x, !above) + factor * self.p(x, above),
         };
-        Ok(Interval::around(rest, UNIT * rest).clamp(0.0, 1.0))
+        Ok(Interval::around(rest, self.unit(x, epsilon) * rest).clamp(0.0, 1.0))
     }
 
     fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
