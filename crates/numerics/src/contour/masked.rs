@@ -299,7 +299,12 @@ impl<'a> Masked<'a> {
             step = step.max(2.0 * PI * distance / (digits + size));
         }
         // Ends: where every tilted integrand has fallen below e^-digits of its top.
-        let (first, last) = support(&self.keep, c, digits);
+        // Class 1 by its own measure: it may be e^-50 of the bulk and still be the whole answer.
+        let (mut first, mut last) = support(&self.keep, c, digits);
+        if self.masks.lower.is_some() {
+            let (low, high) = support(&self.middle, c, digits);
+            (first, last) = (first.min(low), last.max(high));
+        }
         let count = ((last - first) / step).ceil();
         if !(count <= MOST_POINTS) {
             return Err(Obstacle::TooFine);
