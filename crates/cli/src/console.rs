@@ -1,7 +1,10 @@
 //! Where a command writes: the answer to stdout, the narration to stderr.
 
 use crate::failure::Failure;
+use experiments::Event;
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// The two streams, and whether a person is looking at them.
 pub struct Console {
@@ -9,7 +12,12 @@ pub struct Console {
     stderr: Box<dyn Write + Send>,
     colour: bool,
     progress: bool,
+    stop: Option<Arc<AtomicBool>>,
+    listener: Option<Listener>,
 }
+
+/// Hears the events of an experiment, possibly from several threads at once.
+pub type Listener = Arc<dyn Fn(&Event) + Send + Sync>;
 
 impl Console {
     /// The process's own streams. No colour when stdout is not a terminal or `NO_COLOR` is set.
@@ -20,12 +28,38 @@ impl Console {
             progress: std::io::stderr().is_terminal(),
             stdout: Box::new(std::io::stdout()),
             stderr: Box::new(std::io::stderr()),
+            stop: None,
+            listener: None,
         }
     }
 
     /// Streams of the caller's choice, without colour (for tests and for embedding).
     pub fn to(stdout: Box<dyn Write + Send>, stderr: Box<dyn Write + Send>) -> Self {
-        Self { stdout, stderr, colour: false, progress: false }
+        Self { stdout, stderr, colour: false, progress: false, stop: None, listener: None }
+    }
+
+    /// The flag that stops an experiment, in place of this process's signals: an embedding
+    /// program has its own way of hearing Ctrl-C.
+    #[must_use]
+    pub fn stopped_by(mut self, stop: Arc<AtomicBool>) -> Self {
+        self.stop = Some(stop);
+        self
+    }
+
+    /// Also tells the events of an experiment to `listener`.
+    #[must_use]
+    pub fn heard_by(mut self, listener: Listener) -> Self {
+        self.listener = Some(listener);
+        self
+    }
+
+    /// The flag that experiments look at.
+    pub(crate) fn stop_flag(&self) -> Arc<AtomicBool> {
+        self.stop.clone().unwrap_or_else(crate::interrupt::stop_flag)
+    }
+
+    pub(crate) fn listener(&self) -> Option<Listener> {
+        self.listener.clone()
     }
 
     /// Whether the answer may be coloured.

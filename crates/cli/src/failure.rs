@@ -11,13 +11,15 @@ pub struct Failure {
     pub code: u8,
     pub message: String,
     pub hint: Option<String>,
+    /// A lens was asked for that does not hold for the run.
+    pub unsupported: bool,
     /// The reader of our output went away: say nothing.
     pub(crate) silent: bool,
 }
 
 impl Failure {
     pub fn new(code: u8, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None, silent: false }
+        Self { code, message: message.into(), hint: None, unsupported: false, silent: false }
     }
 
     /// Exit 2: the input or the configuration is wrong.
@@ -57,7 +59,8 @@ impl From<AccountingError> for Failure {
             AccountingError::OutsideDomain(_) | AccountingError::NotCertified(_) => exit::REFUSED,
             AccountingError::Unsupported(_) | AccountingError::InvalidInput(_) => exit::BAD_INPUT,
         };
-        Self::new(code, error.to_string())
+        let unsupported = matches!(error, AccountingError::Unsupported(_));
+        Self { unsupported, ..Self::new(code, error.to_string()) }
     }
 }
 
@@ -65,6 +68,6 @@ impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         let silent = error.kind() == std::io::ErrorKind::BrokenPipe;
         let code = if silent { exit::ANSWERED } else { exit::BUG };
-        Self { code, message: format!("cannot write the answer: {error}"), hint: None, silent }
+        Self { silent, ..Self::new(code, format!("cannot write the answer: {error}")) }
     }
 }

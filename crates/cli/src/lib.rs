@@ -15,7 +15,7 @@ mod progress;
 pub mod reporting;
 
 pub use commands::{Cli, Command};
-pub use console::Console;
+pub use console::{Console, Listener};
 pub use failure::Failure;
 
 use clap::Parser;
@@ -48,6 +48,24 @@ pub fn main_with_console<A: Into<OsString> + Clone>(
             failure.code
         }
     }
+}
+
+/// As [`main_with_console`], but hands a failure to the caller instead of printing it.
+///
+/// # Errors
+/// With the exit code, the sentence and the hint; a usage error is bad input.
+pub fn command_with_console<A: Into<OsString> + Clone>(
+    args: impl IntoIterator<Item = A>,
+    console: &mut Console,
+) -> Result<u8, Failure> {
+    let cli = Cli::try_parse_from(args).map_err(|error| {
+        let text = error.render().to_string();
+        // The sentence; what follows it is about the command line.
+        let sentence = text.split("\n\nUsage:").next().unwrap_or(&text);
+        let sentence = sentence.split("\n\nFor more information").next().unwrap_or(sentence);
+        Failure::bad_input(sentence.trim_start_matches("error: ").trim())
+    })?;
+    cli.command.run(console)
 }
 
 /// Help and version are answers; everything else is a usage error.

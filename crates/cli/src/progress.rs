@@ -1,7 +1,7 @@
 //! Progress of an experiment: a bar with rate and time left on a terminal, now and then a plain
 //! line elsewhere.
 
-use crate::console::Console;
+use crate::console::{Console, Listener};
 use experiments::{Event, Reporter};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::sync::{Mutex, PoisonError};
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 /// Draws the events of one experiment on stderr.
 pub(crate) struct Progress<'a> {
     state: Mutex<State<'a>>,
+    listener: Option<Listener>,
 }
 
 struct State<'a> {
@@ -29,6 +30,7 @@ const QUIET: Duration = Duration::from_secs(5);
 impl<'a> Progress<'a> {
     pub(crate) fn new(console: &'a mut Console) -> Self {
         let now = Instant::now();
+        let listener = console.listener();
         let state = State {
             console,
             bar: None,
@@ -39,12 +41,15 @@ impl<'a> Progress<'a> {
             found: 0,
             trials: 0,
         };
-        Self { state: Mutex::new(state) }
+        Self { state: Mutex::new(state), listener }
     }
 }
 
 impl Reporter for Progress<'_> {
     fn event(&self, event: &Event) {
+        if let Some(listener) = &self.listener {
+            listener(event);
+        }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             Event::Planned { chunks, done, .. } => state.begin(*chunks, *done),

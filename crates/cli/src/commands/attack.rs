@@ -4,7 +4,6 @@ use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, rea
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
-use crate::interrupt::stop_flag;
 use crate::print::rounded;
 use crate::progress::Progress;
 use clap::{Args, Subcommand, ValueEnum};
@@ -307,7 +306,7 @@ pub(super) fn carry_out(
         Some(threads) => usize::try_from(threads).unwrap_or(usize::MAX),
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };
-    let stop = stop_flag();
+    let stop = console.stop_flag();
     let reporter = Progress::new(console);
     let settings = Settings { threads, shard, force: work.force, reporter: &reporter, stop: &stop };
     experiments::run(experiment, out, &settings).map_err(failure)

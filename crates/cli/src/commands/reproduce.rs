@@ -5,7 +5,6 @@ use crate::args::{Format, OutputArgs, integer, nonnegative_integer};
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
-use crate::interrupt::stop_flag;
 use clap::Args;
 use experiments::Silent;
 use papers::{Context, Entry, PaperError};
@@ -93,7 +92,7 @@ fn one(
         Some(threads) => usize::try_from(threads).unwrap_or(usize::MAX),
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };
-    let stop = stop_flag();
+    let stop = console.stop_flag();
     let context = Context {
         folder: &folder,
         threads,
