@@ -29,13 +29,15 @@ pub trait Distinguisher: Sync {
     }
 }
 
+/// An exponent beyond which the term 1 - q is lost in rounding, and e^x would soon overflow.
+pub(crate) const FAR: f64 = 600.0;
+
 /// L(v) = ln(1 - q + q e^((2v - 1)/(2 sigma^2))): the log-likelihood ratio of one step of the
 /// subsampled Gaussian, at most 700 per step.
 #[inline]
 pub fn step_log_ratio(v: f64, noise_multiplier: f64, sample_rate: f64) -> f64 {
     let exponent = (2.0 * v - 1.0) / (2.0 * noise_multiplier * noise_multiplier);
-    if exponent > 600.0 {
-        // Beyond this the term 1 - q is lost in rounding, and e^x would overflow.
+    if exponent > FAR {
         return ln(sample_rate) + exponent;
     }
     ln(1.0 - sample_rate + sample_rate * exp(exponent))

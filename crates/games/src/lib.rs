@@ -13,6 +13,7 @@ mod counterexamples;
 mod crafter;
 mod distinguisher;
 pub mod exact;
+mod lockstep;
 mod play;
 mod trainer;
 

@@ -31,13 +31,27 @@ pub fn play(
 ) {
     let mut record = Record::default();
     let watch = distinguisher.sees_all_iterates();
-    let mut once = |canary: bool, replica: u64| {
-        trainer.train(crafter, canary, watch, &Randomness::new(seed, replica), &mut record);
-        distinguisher.score(&Release { model: &record.model, steps: &record.steps })
+    let mut side = |canary: bool, trials: Range<u64>| {
+        let replica = |trial| 2 * trial + u64::from(!canary);
+        let randomness: Vec<Randomness> =
+            trials.map(|trial| Randomness::new(seed, replica(trial))).collect();
+        let mut scores = Vec::with_capacity(randomness.len());
+        trainer.train_each(crafter, canary, watch, &randomness, &mut record, &mut |record| {
+            let release = Release { model: &record.model, steps: &record.steps };
+            scores.push(distinguisher.score(&release));
+        });
+        scores
     };
-    for trial in trials {
-        let with_canary = once(true, 2 * trial);
-        let without_canary = once(false, 2 * trial + 1);
-        each(Trial { with_canary, without_canary });
+    let mut first = trials.start;
+    while first < trials.end {
+        let last = trials.end.min(first + ABREAST);
+        let (with, without) = (side(true, first..last), side(false, first..last));
+        for (with_canary, without_canary) in with.into_iter().zip(without) {
+            each(Trial { with_canary, without_canary });
+        }
+        first = last;
     }
 }
+
+/// Trials handed to the trainer at a time.
+const ABREAST: u64 = 64;

@@ -9,15 +9,16 @@
 //! are identical are counted, not listed: a batch of 10^9 zeros is one binomial number.
 //! Cost: one Gaussian per step and coordinate, a gradient per group and step, one per canary hit.
 
+use crate::lockstep::Lockstep;
 use crate::{Crafter, StepView};
 use random::{Bernoulli, Binomial, Purpose, Stream};
 
 /// The randomness of one training.
 #[derive(Clone, Copy, Debug)]
 pub struct Randomness {
-    noise: Stream,
-    sampling: Stream,
-    batch_size: Stream,
+    pub(crate) noise: Stream,
+    pub(crate) sampling: Stream,
+    pub(crate) batch_size: Stream,
 }
 
 impl Randomness {
@@ -55,6 +56,23 @@ pub trait Trainer: Sync {
         randomness: &Randomness,
         record: &mut Record,
     );
+
+    /// Trains once with each randomness and shows the records in that order. A trainer that can
+    /// train several models at once says so by writing its own; the numbers stay the same.
+    fn train_each<C: Crafter>(
+        &self,
+        crafter: &C,
+        canary: bool,
+        watch: bool,
+        randomness: &[Randomness],
+        record: &mut Record,
+        each: &mut dyn FnMut(&Record),
+    ) {
+        for one in randomness {
+            self.train(crafter, canary, watch, one, record);
+            each(record);
+        }
+    }
 }
 
 /// DP-SGD with Poisson sampling.
@@ -73,7 +91,16 @@ impl DpSgd {
         Self { noise_multiplier, sample_rate, steps, clip_norm: 1.0, learning_rate: 1.0 }
     }
 
-    fn clip(&self, gradient: &mut [f64]) {
+    #[inline(always)]
+    pub(crate) fn clip(&self, gradient: &mut [f64]) {
+        if let [only] = gradient {
+            // The square root of a rounded square is the number itself: no need to take it.
+            let norm = only.abs();
+            if norm > self.clip_norm {
+                *only *= self.clip_norm / norm;
+            }
+            return;
+        }
         let norm = gradient.iter().map(|x| x * x).sum::<f64>().sqrt();
         if norm > self.clip_norm {
             let factor = self.clip_norm / norm;
@@ -115,7 +142,13 @@ impl DpSgd {
     }
 
     /// The canary's clipped gradient at this model.
-    fn canary_gradient<C: Crafter>(&self, crafter: &C, step: u64, model: &[f64], out: &mut [f64]) {
+    pub(crate) fn canary_gradient<C: Crafter>(
+        &self,
+        crafter: &C,
+        step: u64,
+        model: &[f64],
+        out: &mut [f64],
+    ) {
         out.fill(0.0);
         crafter.canary(step, model, out);
         self.clip(out);
@@ -219,6 +252,36 @@ impl Trainer for DpSgd {
             first = last;
         }
     }
+
+    /// Models of one parameter with other records are trained abreast, because there the
+    /// gradients are the work; alone they are already at the pace of the noise.
+    fn train_each<C: Crafter>(
+        &self,
+        crafter: &C,
+        canary: bool,
+        watch: bool,
+        randomness: &[Randomness],
+        record: &mut Record,
+        each: &mut dyn FnMut(&Record),
+    ) {
+        let alone = crafter.dimension() != 1 || crafter.groups().is_empty();
+        if alone || watch || crafter.scale().is_some() {
+            for one in randomness {
+                self.train(crafter, canary, watch, one, record);
+                each(record);
+            }
+            return;
+        }
+        let mut lockstep = Lockstep::new(self, crafter);
+        record.steps.clear();
+        for some in randomness.chunks(Lockstep::<C>::WIDTH) {
+            for model in lockstep.train(canary, some) {
+                record.model.clear();
+                record.model.push(*model);
+                each(record);
+            }
+        }
+    }
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -245,6 +308,52 @@ mod tests {
         }
         fn regularise(&self, step: u64, learning_rate: f64, model: &mut [f64]) {
             self.0.regularise(step, learning_rate, model);
+        }
+    }
+
+    /// Two groups, one always there, one sampled, whose gradients depend on step and model.
+    struct Pull;
+
+    impl Crafter for Pull {
+        fn dimension(&self) -> usize {
+            1
+        }
+        fn canary(&self, step: u64, model: &[f64], gradient: &mut [f64]) {
+            gradient[0] = -1.0 - 0.1 * model[0] / (1.0 + step as f64);
+        }
+        fn groups(&self) -> &[crate::Group] {
+            &[
+                crate::Group { records: 3, always: true },
+                crate::Group { records: 40_000, always: false },
+            ]
+        }
+        fn group(&self, group: usize, step: u64, model: &[f64], gradient: &mut [f64]) {
+            gradient[0] = match group {
+                0 => 0.02 * model[0] * (step % 3) as f64,
+                _ => 1e-6 * model[0],
+            };
+        }
+        fn regularise(&self, _step: u64, learning_rate: f64, model: &mut [f64]) {
+            model[0] -= learning_rate * 0.01 * model[0];
+        }
+    }
+
+    /// More models than one block of the lockstep holds, more steps than one of its fills.
+    #[test]
+    fn models_trained_abreast_are_the_same() {
+        let mut trainer = DpSgd::new(0.8, 0.1, 701);
+        trainer.clip_norm = 0.5;
+        trainer.learning_rate = 0.3;
+        let many: Vec<Randomness> = (0..77).map(|replica| Randomness::new(3, replica)).collect();
+        for canary in [false, true] {
+            let (mut record, mut abreast) = (Record::default(), Vec::new());
+            trainer.train_each(&Pull, canary, false, &many, &mut record, &mut |record| {
+                abreast.push(record.model[0]);
+            });
+            for (randomness, found) in many.iter().zip(abreast) {
+                trainer.train(&Pull, canary, false, randomness, &mut record);
+                assert_eq!(record.model[0], found);
+            }
         }
     }
 

@@ -3,11 +3,14 @@
 //! n min(p, 1-p) >= 10: transformed rejection with squeeze (Hormann, "The generation of binomial
 //! random variates", J. Stat. Comput. Simul. 46, 1993, algorithm BTRS); the logarithm of the
 //! probability ratio is taken in Loader's deviance form, whose error does not grow with n (the
-//! usual log-gamma form loses 1e-6 at n = 1e10). Below: inversion by sequential search.
+//! usual log-gamma form loses 1e-6 at n = 1e10), and only where the bounds of Kachitvichyanukul
+//! and Schmeiser ("Binomial random variate generation", CACM 31, 1988) leave the decision open.
+//! Below: inversion by sequential search.
 //! Attempt `a` of the draw of a row uses the two uniforms of block `a` of that row.
 
 use crate::Stream;
-use crate::elementary::{exp, ln, ln_1p, nearest_integer, unit_interval};
+use crate::elementary::{exp, ln, ln_1p, ln_normal, nearest_integer, unit_interval};
+use crate::philox::{LANES, philox_rows};
 
 /// A binomial distribution, ready to be drawn from.
 #[derive(Clone, Copy, Debug)]
@@ -29,13 +32,18 @@ enum Method {
 
 #[derive(Clone, Copy, Debug)]
 struct Rejection {
+    trials: f64,
     a: f64,
     b: f64,
     c: f64,
     v_r: f64,
     alpha: f64,
-    /// ln pmf at the mode.
+    /// The mode, and ln pmf there.
+    mode: f64,
     ln_mode: f64,
+    /// n p (1 - p) and its inverse.
+    variance: f64,
+    inverse_variance: f64,
 }
 
 impl Binomial {
@@ -76,6 +84,22 @@ impl Binomial {
         if self.flipped { (self.trials - small) as u64 } else { small as u64 }
     }
 
+    /// The draws of the rows `first_row ..`, as [`Binomial::draw`] gives them one by one.
+    pub fn fill(&self, stream: &Stream, first_row: u64, out: &mut [f64]) {
+        let Method::Rejection(constants) = self.method else {
+            for (row, count) in (first_row..).zip(out) {
+                *count = self.draw(stream, row) as f64;
+            }
+            return;
+        };
+        for (first, counts) in (first_row..).step_by(ABREAST).zip(out.chunks_mut(ABREAST)) {
+            self.reject_many(&constants, stream, first, counts);
+            if self.flipped {
+                counts.iter_mut().for_each(|count| *count = self.trials - *count);
+            }
+        }
+    }
+
     fn invert(&self, ln_zero: f64, uniform: f64) -> f64 {
         let odds = self.p / (1.0 - self.p);
         let mut probability = exp(ln_zero);
@@ -94,44 +118,147 @@ impl Binomial {
     }
 
     fn reject(&self, constants: &Rejection, stream: &Stream, row: u64) -> f64 {
-        let Rejection { a, b, c, v_r, alpha, ln_mode } = *constants;
         let mut attempt = 0;
         loop {
             let [first, second] = stream.words(row, attempt);
             attempt += 1;
-            let u = unit_interval(first) - 0.5;
-            let v = unit_interval(second);
-            let us = 0.5 - u.abs();
-            let k = floor((2.0 * a / us + b) * u + c);
-            if us >= 0.07 && v <= v_r {
-                return k;
+            let verdict = constants.judge(first, second);
+            if verdict >= 0.0 {
+                return verdict;
             }
-            if k < 0.0 || k > self.trials {
-                continue;
+            if verdict.is_nan() {
+                let (k, us, v) = constants.candidate(first, second);
+                let difference = ln_pmf(k, self.trials, self.p) - constants.ln_mode;
+                if constants.height(us, v) <= difference {
+                    return k;
+                }
             }
-            if ln(v * alpha / (a / (us * us) + b)) <= ln_pmf(k, self.trials, self.p) - ln_mode {
-                return k;
+        }
+    }
+
+    /// The draws of at most [`ABREAST`] rows.
+    fn reject_many(&self, constants: &Rejection, stream: &Stream, first: u64, out: &mut [f64]) {
+        let mut rows: [u64; ABREAST] = std::array::from_fn(|i| first.wrapping_add(i as u64));
+        let mut verdicts = [0.0; ABREAST];
+        let (mut open, mut attempt) = (out.len(), 0);
+        while open > 0 {
+            let (rows_now, verdicts) = (&rows[..open], &mut verdicts[..open]);
+            let key = stream.key;
+            let constants = *constants;
+            let step = Attempts { key, constants, attempt, rows: rows_now, verdicts };
+            pulp::Arch::new().dispatch(step);
+            attempt += 1;
+            let mut left = 0;
+            for i in 0..open {
+                let (row, verdict) = (rows[i], verdicts[i]);
+                if verdict == REJECTED {
+                    rows[left] = row;
+                    left += 1;
+                } else {
+                    // Rarely open: that row is drawn on its own.
+                    let place = row.wrapping_sub(first) as usize;
+                    out[place] = if verdict.is_nan() {
+                        self.reject(&constants, stream, row)
+                    } else {
+                        verdict
+                    };
+                }
             }
+            open = left;
         }
     }
 }
 
+/// Rows drawn abreast.
+const ABREAST: usize = 128;
+/// In place of a count: try again.
+const REJECTED: f64 = -1.0;
+
 impl Rejection {
     fn new(n: f64, p: f64) -> Self {
-        let spq = (n * p * (1.0 - p)).sqrt();
+        let variance = n * p * (1.0 - p);
+        let spq = variance.sqrt();
         let b = 1.15 + 2.53 * spq;
+        let mode = floor((n + 1.0) * p);
         Self {
+            trials: n,
             a: -0.0873 + 0.0248 * b + 0.01 * p,
             b,
             c: n * p + 0.5,
             v_r: 0.92 - 4.2 / b,
             alpha: (2.83 + 5.1 / b) * spq,
-            ln_mode: ln_pmf(floor((n + 1.0) * p), n, p),
+            mode,
+            ln_mode: ln_pmf(mode, n, p),
+            variance,
+            inverse_variance: 1.0 / variance,
+        }
+    }
+
+    /// A candidate and the two numbers that decide about it.
+    #[inline(always)]
+    fn candidate(&self, first: u64, second: u64) -> (f64, f64, f64) {
+        let u = unit_interval(first) - 0.5;
+        let us = 0.5 - u.abs();
+        (floor((2.0 * self.a / us + self.b) * u + self.c), us, unit_interval(second))
+    }
+
+    /// The logarithm of the candidate's height under the hat.
+    #[inline(always)]
+    fn height(&self, us: f64, v: f64) -> f64 {
+        let square = us * us;
+        ln_normal(v * self.alpha * square / (self.a + self.b * square))
+    }
+
+    /// The count, [`REJECTED`], or not-a-number where only the probability itself can tell:
+    /// ln(pmf(k)/pmf(mode)) is -x^2/2 up to an error with a bound. Without branches.
+    #[inline(always)]
+    fn judge(&self, first: u64, second: u64) -> f64 {
+        let (k, us, v) = self.candidate(first, second);
+        let height = self.height(us, v);
+        let distance = (k - self.mode).abs();
+        let bounded = (distance > 20.0) & (distance < 0.5 * self.variance - 1.0);
+        let share = distance * self.inverse_variance;
+        let second_order = (distance * (1.0 / 3.0) + 0.625) * distance + 1.0 / 6.0;
+        let bound = share * (second_order * self.inverse_variance + 0.5);
+        let middle = -0.5 * distance * share;
+        let accepted = ((us >= 0.07) & (v <= self.v_r)) | (bounded & (height < middle - bound));
+        let outside = (k < 0.0) | (k > self.trials);
+        let rejected = outside | (bounded & (height > middle + bound));
+        let other = if rejected { REJECTED } else { f64::NAN };
+        if accepted { k } else { other }
+    }
+}
+
+/// One attempt of many rows, compiled once for each instruction set.
+struct Attempts<'a> {
+    key: [u32; 2],
+    constants: Rejection,
+    attempt: u64,
+    rows: &'a [u64],
+    verdicts: &'a mut [f64],
+}
+
+impl pulp::WithSimd for Attempts<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _instructions: S) {
+        for (some, verdicts) in self.rows.chunks(LANES).zip(self.verdicts.chunks_mut(LANES)) {
+            let mut rows = [0; LANES];
+            rows[..some.len()].copy_from_slice(some);
+            let [w0, w1, w2, w3] = philox_rows(self.key, rows, self.attempt);
+            let mut found = [0.0; LANES];
+            for lane in 0..LANES {
+                let (first, second) = (w0[lane] | w1[lane] << 32, w2[lane] | w3[lane] << 32);
+                found[lane] = self.constants.judge(first, second);
+            }
+            verdicts.copy_from_slice(&found[..some.len()]);
         }
     }
 }
 
 /// The largest integer at most x, for |x| below 2^51.
+#[inline(always)]
 fn floor(x: f64) -> f64 {
     let near = nearest_integer(x);
     if near > x { near - 1.0 } else { near }
@@ -274,6 +401,43 @@ mod tests {
         {
             let error = f64::sqrt(variance / draws as f64);
             assert!((sum / draws as f64 - mean).abs() < 5.0 * error, "{sums:?}");
+        }
+    }
+
+    #[test]
+    fn filling_and_picking_agree() {
+        let stream = Stream::new(4, Purpose::BATCH_SIZE, 9);
+        for (n, p) in [(7, 0.2), (500, 0.3), (5000, 0.75), (1_000_000_000, 0.01)] {
+            let binomial = Binomial::new(n, p);
+            let mut counts = vec![0.0; 1003];
+            binomial.fill(&stream, 5, &mut counts);
+            for (row, count) in (5..).zip(counts) {
+                assert_eq!(count, binomial.draw(&stream, row) as f64, "{n} {p} {row}");
+            }
+        }
+    }
+
+    /// Whatever is decided without the probabilities is decided as they would.
+    #[test]
+    fn shortcuts_are_right() {
+        for (n, p) in [(1000.0, 0.1), (1e5, 0.5), (1e7, 1e-4), (1e9, 0.01), (1e10, 0.1)] {
+            let constants = Rejection::new(n, p);
+            let mut open = 0;
+            for row in 0..20_000 {
+                let [first, second] = Stream::new(6, Purpose::BATCH_SIZE, 0).words(row, 0);
+                let (k, us, v) = constants.candidate(first, second);
+                let inside = (0.0..=n).contains(&k);
+                let excess = match inside {
+                    true => ln_pmf(k, n, p) - constants.ln_mode - constants.height(us, v),
+                    false => f64::NEG_INFINITY,
+                };
+                let verdict = constants.judge(first, second);
+                // The squeeze of the first paper lies below the curve by more than rounding.
+                assert!(verdict < 0.0 || verdict != k || excess > -1e-9, "{n} {p} {k}: {excess}");
+                assert!(verdict != REJECTED || excess < 1e-9, "{n} {p} {k}: {excess}");
+                open += u32::from(verdict.is_nan());
+            }
+            assert!(n * p < 1e5 || open < 200, "{n} {p}: {open}");
         }
     }
 

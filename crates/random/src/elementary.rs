@@ -36,9 +36,10 @@ pub fn nearest_integer(x: f64) -> f64 {
     (x + SHIFT) - SHIFT
 }
 
-/// Natural logarithm of a positive normal number; anything else gives a meaningless number.
+/// Natural logarithm of a positive normal number, without a branch; anything else gives a
+/// meaningless number.
 #[inline(always)]
-pub(crate) fn ln_normal(x: f64) -> f64 {
+pub fn ln_normal(x: f64) -> f64 {
     // x = 2^e m with m in [sqrt(1/2), sqrt 2): subtracting the bits of sqrt(1/2) puts the
     // exponent's step there.
     const HALF_ROOT: u64 = 0x3FE6_A09E_667F_3BCD;
@@ -91,7 +92,7 @@ pub fn ln_1p(x: f64) -> f64 {
 /// assert_eq!(random::elementary::exp(0.0), 1.0);
 /// assert!((random::elementary::exp(1.0) - std::f64::consts::E).abs() < 1e-15);
 /// ```
-#[inline]
+#[inline(always)]
 pub fn exp(x: f64) -> f64 {
     let y = x.clamp(-746.0, 710.0);
     let k = nearest_integer(y * std::f64::consts::LOG2_E);

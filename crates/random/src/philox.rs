@@ -42,13 +42,24 @@ pub(crate) type Lanes = [[u64; LANES]; 4];
 pub(crate) fn philox_lanes(key: [u32; 2], row: u64, first_block: u64) -> Lanes {
     let mut c0 = [0u64; LANES];
     let mut c1 = [0u64; LANES];
-    let mut c2 = [row & MASK; LANES];
-    let mut c3 = [row >> 32; LANES];
     for lane in 0..LANES {
         let block = first_block.wrapping_add(lane as u64);
         c0[lane] = block & MASK;
         c1[lane] = block >> 32;
     }
+    ten_rounds(key, [c0, c1, [row & MASK; LANES], [row >> 32; LANES]])
+}
+
+/// The block of this number in each of several rows.
+#[inline(always)]
+pub(crate) fn philox_rows(key: [u32; 2], rows: [u64; LANES], block: u64) -> Lanes {
+    let (low, high) = (rows.map(|row| row & MASK), rows.map(|row| row >> 32));
+    ten_rounds(key, [[block & MASK; LANES], [block >> 32; LANES], low, high])
+}
+
+#[inline(always)]
+fn ten_rounds(key: [u32; 2], counters: Lanes) -> Lanes {
+    let [mut c0, mut c1, mut c2, mut c3] = counters;
     let [mut k0, mut k1] = key;
     for _ in 0..10 {
         let (w0, w1) = (k0 as u64, k1 as u64);
@@ -101,14 +112,19 @@ mod tests {
         let key = [0xDEAD_BEEF, 0x0123_4567];
         let first = (1u64 << 32) - 5;
         let row = 0x1_0000_0007u64;
-        let lanes = philox_lanes(key, row, first);
-        let [w0, w1, w2, w3] = lanes;
-        let words = w0.iter().zip(w1).zip(w2).zip(w3).map(|(((a, b), c), d)| [*a, b, c, d]);
-        for (lane, found) in words.enumerate() {
+        let words = |lanes: Lanes| {
+            let [w0, w1, w2, w3] = lanes;
+            (0..LANES).map(move |i| [w0[i], w1[i], w2[i], w3[i]].map(|word| word as u32))
+        };
+        for (lane, found) in words(philox_lanes(key, row, first)).enumerate() {
             let block = first + lane as u64;
             let counter = [block as u32, (block >> 32) as u32, row as u32, (row >> 32) as u32];
-            let expected = philox4x32_10(counter, key);
-            assert_eq!(found.map(|word| word as u32), expected);
+            assert_eq!(found, philox4x32_10(counter, key));
+        }
+        let (block, rows) = (row, [0, 1, 9, 1 << 32, (1 << 32) + 1, 77, 5, 1 << 63]);
+        for (row, found) in rows.into_iter().zip(words(philox_rows(key, rows, block))) {
+            let counter = [block as u32, (block >> 32) as u32, row as u32, (row >> 32) as u32];
+            assert_eq!(found, philox4x32_10(counter, key));
         }
     }
 }

@@ -11,10 +11,11 @@
 //!
 //! What can go wrong, and the rules for S, r and |D|: [`Encoding::choose`], [`Encoding::check`].
 
-use crate::distinguisher::step_log_ratio;
+use crate::distinguisher::{FAR, step_log_ratio};
 use crate::{Crafter, Distinguisher, Group, Release};
 use numerics::special::{inverse_normal_sf, normal_density, normal_sf};
-use random::elementary::nearest_integer;
+use random::elementary::{exp, ln, ln_normal, nearest_integer};
+use std::slice::{from_mut, from_ref};
 
 /// Spacing, resolution and the number of records.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -224,6 +225,44 @@ impl Crafter for OurLoss {
 
     fn group(&self, _group: usize, step: u64, model: &[f64], gradient: &mut [f64]) {
         gradient[0] = -self.out(step, model[0], 0.0);
+    }
+
+    fn group_abreast(&self, group: usize, step: u64, models: &[f64], gradients: &mut [f64]) {
+        // With q = 1 the logarithm's argument can underflow, which only the careful form minds.
+        if step == 0 || self.sample_rate == 1.0 {
+            for (model, gradient) in models.iter().zip(gradients) {
+                self.group(group, step, from_ref(model), from_mut(gradient));
+            }
+            return;
+        }
+        pulp::Arch::new().dispatch(Abreast { loss: self, models, gradients });
+    }
+}
+
+/// [`OurLoss::group`] of many models, without branches, compiled once for each instruction set.
+struct Abreast<'a> {
+    loss: &'a OurLoss,
+    models: &'a [f64],
+    gradients: &'a mut [f64],
+}
+
+impl pulp::WithSimd for Abreast<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _instructions: S) {
+        let OurLoss { encoding, noise_multiplier: sigma, sample_rate: q, .. } = *self.loss;
+        let Encoding { spacing, resolution, .. } = encoding;
+        let batch = encoding.batch(q);
+        let ln_q = ln(q);
+        for (theta, gradient) in self.models.iter().zip(self.gradients) {
+            let v = theta - spacing * nearest_integer(theta / spacing);
+            let exponent = (2.0 * v - 1.0) / (2.0 * sigma * sigma);
+            let near = ln_normal(1.0 - q + q * exp(exponent.min(FAR)));
+            let evidence = if exponent > FAR { ln_q + exponent } else { near };
+            let moved = spacing * nearest_integer(evidence / resolution) - v;
+            *gradient = -(moved / batch + 0.0);
+        }
     }
 }
 
