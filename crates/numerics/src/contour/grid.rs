@@ -149,14 +149,15 @@ impl Grid {
         grid
     }
 
-    /// Multiplies every weight by a factor in [0, 1], given as a function of x.
-    pub(crate) fn masked(&self, factor: impl Fn(f64) -> f64, deficit: (f64, f64)) -> Self {
+    /// Multiplies every weight by a factor in [0, 1], given with its logarithm as a function of x:
+    /// at large tilts points count at which the factor itself underflows.
+    pub(crate) fn masked(&self, factor: impl Fn(f64) -> (f64, f64), deficit: (f64, f64)) -> Self {
         let mut grid = self.clone();
         grid.deficit = deficit;
         for j in 0..self.len() {
-            let keep = factor(self.x[j]);
+            let (keep, log_keep) = factor(self.x[j]);
             grid.weight[j] *= keep;
-            grid.log_weight[j] += keep.ln();
+            grid.log_weight[j] += log_keep;
             grid.lifted[j] *= keep;
             grid.curved[j] *= keep;
         }

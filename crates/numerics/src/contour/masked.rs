@@ -25,7 +25,7 @@ use super::tail::Path;
 use super::transform::{self, Transform};
 use crate::complex::Complex;
 use crate::mixture::MixtureRatio;
-use crate::special::normal_cdf;
+use crate::special::{log_normal_cdf, normal_cdf};
 use std::f64::consts::PI;
 
 /// A smooth step Phi((x - centre)/width).
@@ -60,6 +60,42 @@ impl Masks {
         self.upper.map_or(0.0, |edge| normal_cdf((x - edge.centre) / edge.width))
     }
 
+    /// The logarithm of a mask; where the mask itself underflows, from the tail of the normal.
+    fn log(mask: f64, x: f64, edges: &[(Option<Edge>, f64)]) -> f64 {
+        if mask > 1e-280 {
+            return mask.ln();
+        }
+        let log = |edge: Edge, sign: f64| log_normal_cdf(sign * (x - edge.centre) / edge.width);
+        edges.iter().map(|(edge, sign)| edge.map_or(0.0, |edge| log(edge, *sign))).sum()
+    }
+
+    /// The four masks with their logarithms.
+    fn keep_with_log(&self, x: f64) -> (f64, f64) {
+        let mask = self.keep(x);
+        (mask, Self::log(mask, x, &[(self.upper, -1.0)]))
+    }
+
+    fn middle_with_log(&self, x: f64) -> (f64, f64) {
+        let mask = self.keep(x) * self.rise(x);
+        (mask, Self::log(mask, x, &[(self.upper, -1.0), (self.lower, 1.0)]))
+    }
+
+    fn low_with_log(&self, x: f64) -> (f64, f64) {
+        let mask = self.keep(x) * self.fall(x);
+        if self.lower.is_none() {
+            return (0.0, f64::NEG_INFINITY);
+        }
+        (mask, Self::log(mask, x, &[(self.upper, -1.0), (self.lower, -1.0)]))
+    }
+
+    fn high_with_log(&self, x: f64) -> (f64, f64) {
+        let mask = self.high(x);
+        if self.upper.is_none() {
+            return (0.0, f64::NEG_INFINITY);
+        }
+        (mask, Self::log(mask, x, &[(self.upper, 1.0)]))
+    }
+
     /// log of a bound on |mask(x + iy)| / mask(x): |Phi(z)| <= e^{Im z^2 / 2} Phi(Re z), and
     /// <= 1 + e^{Im z^2/2} Phi(-Re z) where that is smaller.
     pub(crate) fn keep_growth(&self, x: f64, y: f64) -> f64 {
@@ -76,9 +112,9 @@ fn growth(re: f64, im: f64) -> f64 {
     if re <= 0.0 {
         return whole;
     }
-    let outside = whole + crate::special::log_normal_cdf(-re);
+    let outside = whole + log_normal_cdf(-re);
     let bound = if outside > 30.0 { outside } else { outside.exp().ln_1p() };
-    (bound - crate::special::log_normal_cdf(re)).min(whole)
+    (bound - log_normal_cdf(re)).min(whole)
 }
 
 /// One part with its masks and what is computed once for them.
@@ -249,10 +285,10 @@ impl<'a> Masked<'a> {
             return Err(Obstacle::TooFine);
         }
         let whole = Grid::between(pair, low, step, count as usize);
-        let keep = whole.masked(|x| masks.keep(x), deficit(pair, &masks));
-        let middle = whole.masked(|x| masks.keep(x) * masks.rise(x), (0.0, 0.0));
-        let low = whole.masked(|x| masks.keep(x) * masks.fall(x), (0.0, 0.0));
-        let high = whole.masked(|x| masks.high(x), (0.0, 0.0));
+        let keep = whole.masked(|x| masks.keep_with_log(x), deficit(pair, &masks));
+        let middle = whole.masked(|x| masks.middle_with_log(x), (0.0, 0.0));
+        let low = whole.masked(|x| masks.low_with_log(x), (0.0, 0.0));
+        let high = whole.masked(|x| masks.high_with_log(x), (0.0, 0.0));
         Ok(Self { part, masks, keep, low, middle, high, paths: Vec::new() })
     }
 
@@ -312,8 +348,8 @@ impl<'a> Masked<'a> {
         let mut whole = Grid::between(pair, first, step, count as usize);
         whole.relative_error = 8.0 * (-digits).exp();
         let masks = self.masks;
-        let keep = whole.masked(|x| masks.keep(x), deficit(pair, &masks));
-        let middle = whole.masked(|x| masks.keep(x) * masks.rise(x), (0.0, 0.0));
+        let keep = whole.masked(|x| masks.keep_with_log(x), deficit(pair, &masks));
+        let middle = whole.masked(|x| masks.middle_with_log(x), (0.0, 0.0));
         Ok((keep, middle))
     }
 }
@@ -406,21 +442,20 @@ fn chernoff_high(masked: &[Masked], spread: f64) -> Vec<(f64, f64)> {
     for step in 0..14 {
         let tilt = -0.5 * 2f64.powi(step) / spread.max(1e-12);
         let mut level = 0.0;
-        let mut share = 0.0;
+        // In logarithms throughout: at large tilts the share of class 2 underflows.
+        let mut share = f64::NEG_INFINITY;
         for m in masked {
+            let high = log_total(&m.high, tilt);
             // All of A: keep plus high.
-            let all =
-                crate::special::log_add_exp(log_total(&m.keep, tilt), log_total(&m.high, tilt));
+            let all = crate::special::log_add_exp(log_total(&m.keep, tilt), high);
             level += m.part.times * all;
-            share += m.part.times * (log_total(&m.high, tilt) - all).exp();
+            share = crate::special::log_add_exp(share, m.part.times.ln() + high - all);
         }
-        if !level.is_finite() {
+        // A share of zero would be an underflow of the mask, not a bound.
+        if !(level.is_finite() && share.is_finite()) {
             continue;
         }
-        out.push((
-            tilt,
-            level + share.ln() + Zone::Below.log_chernoff(tilt) + 0.01 + 1e-13 * steps,
-        ));
+        out.push((tilt, level + share + Zone::Below.log_chernoff(tilt) + 0.01 + 1e-13 * steps));
     }
     out
 }

@@ -33,7 +33,7 @@ impl Ends {
     }
 
     /// Both enclosures hold, so their intersection does; if it is empty, neither is to be trusted.
-    fn meet(self, other: Self) -> Result<Self, Obstacle> {
+    pub(super) fn meet(self, other: Self) -> Result<Self, Obstacle> {
         let (lower, upper) = (self.lower.max(other.lower), self.upper.min(other.upper));
         if !(lower <= upper) {
             return Err(Obstacle::Contradiction);

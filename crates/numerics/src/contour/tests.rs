@@ -164,3 +164,20 @@ fn masks_where_losses_have_no_bottom() {
     let masked = sum.masked_average(Zone::Above, 1.0, t).unwrap();
     assert!(plain.lower <= masked.upper && masked.lower <= plain.upper, "{plain:?} {masked:?}");
 }
+/// A line kept from one threshold answers another only where it is as good as a line of its own.
+#[test]
+fn kept_lines_agree_with_fresh_ones() {
+    for (scale, rate, times) in [(0.3, 1e-4, 100.0), (1.0, 1e-3, 40.0), (2.0, 1e-2, 5.0)] {
+        let sum = subsampled(scale, rate, times);
+        let start = sum.threshold(Zone::Above, 1.0, 1e-6).unwrap().value;
+        let mut last = f64::INFINITY;
+        for factor in [0.0, 0.01, 0.03, 0.06, 0.1, 0.2, 0.5, 0.8, 1.0, 1.5, 3.0] {
+            let t = factor * start;
+            let kept = sum.average(Zone::Above, 1.0, t).unwrap();
+            let fresh = subsampled(scale, rate, times).average(Zone::Above, 1.0, t).unwrap();
+            assert!(kept.meet(fresh).is_ok(), "{scale} {rate} {times} {t}: {kept:?} {fresh:?}");
+            assert!(kept.lower <= last, "delta rises: {scale} {rate} {times} {t}");
+            last = kept.upper;
+        }
+    }
+}
