@@ -3,6 +3,36 @@
 //! A row is `shape.len()` numbers. An image's row is height x width x channels, the channel
 //! running fastest, because convolutions read all channels of a pixel together.
 
+pub mod adult;
+mod bytes;
+pub mod catalogue;
+mod cifar;
+mod columns;
+mod csv;
+mod error;
+mod idx;
+#[cfg(feature = "images")]
+mod images;
+mod npy;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod pixels;
+mod sampling;
+mod source;
+
+pub use cifar::{read_cifar10, read_cifar10_folder};
+pub use columns::{Classes, Column};
+pub use csv::{CsvOptions, read_csv};
+pub use error::DataError;
+pub use idx::{read_idx, read_idx_folder};
+#[cfg(feature = "images")]
+pub use images::read_images;
+pub use npy::read_npy;
+#[cfg(feature = "parquet")]
+pub use parquet::read_parquet;
+pub use pixels::Pixels;
+pub use source::{DataSource, Format};
+
 use serde::{Deserialize, Serialize};
 
 /// What one row is.
