@@ -7,6 +7,7 @@
 //! ```
 
 mod account;
+pub mod bayes_security;
 mod calibrate;
 pub mod compare;
 pub mod curve;
