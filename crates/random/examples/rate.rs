@@ -17,6 +17,16 @@ fn main() {
     let rate = replicas as f64 * buffer.len() as f64 / start.elapsed().as_secs_f64();
     println!("{:.0} million Gaussians a second ({sum:.3})", rate / 1e6);
 
+    let mut buffer = vec![0.0f32; 1000];
+    let start = Instant::now();
+    let mut sum = 0.0;
+    for replica in 0..replicas {
+        Stream::new(1, Purpose::NOISE, replica).fill_gaussians_f32(0, 0, &mut buffer);
+        sum += buffer[999];
+    }
+    let rate = replicas as f64 * buffer.len() as f64 / start.elapsed().as_secs_f64();
+    println!("{:.0} million Gaussians in f32 a second ({sum:.3})", rate / 1e6);
+
     let mut hits = vec![false; 1000];
     let start = Instant::now();
     let mut count = 0u64;

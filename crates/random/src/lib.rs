@@ -19,6 +19,8 @@
 //!   use only IEEE additions, multiplications, divisions and square roots, each rounded on its own.
 //!   Rust never fuses a multiplication with an addition, so the result does not depend on the
 //!   instruction set or on a mathematics library.
+//! * **Gaussians in f32**, four from a block, for the noise of training: the map in
+//!   `gaussian_f32.rs`, specified in the same way.
 //! * **Bernoulli(p)** number `i` of a row is 1 when word `i % 4` of block `i / 4` is below
 //!   `floor(p 2^32)`; a word equal to it is decided by the next 32 bits of p and by the same
 //!   address of the stream with purpose [`Purpose::tie_of`]. So p is honoured to 2^-64.
@@ -37,6 +39,7 @@ mod bernoulli;
 mod binomial;
 pub mod elementary;
 pub mod gaussian;
+mod gaussian_f32;
 mod philox;
 mod stream;
 
