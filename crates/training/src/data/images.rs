@@ -166,3 +166,102 @@ fn png(file: &[u8]) -> Result<([usize; 3], Vec<u8>), String> {
     let opaque = bytes.chunks_exact(channels).flat_map(|pixel| pixel[..kept].to_vec()).collect();
     Ok(([height, width, kept], opaque))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Shape;
+    use super::*;
+
+    fn write_png(path: &Path, color: png::ColorType, size: (u32, u32), bytes: &[u8]) {
+        let mut encoder = png::Encoder::new(std::fs::File::create(path).unwrap(), size.0, size.1);
+        encoder.set_color(color);
+        encoder.set_depth(png::BitDepth::Eight);
+        encoder.write_header().unwrap().write_image_data(bytes).unwrap();
+    }
+
+    fn folder_of(classes: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for class in classes {
+            std::fs::create_dir_all(folder.path().join(class)).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn classes_and_images_in_the_order_of_their_names() {
+        let folder = folder_of(&["dog", "cat"]);
+        let rgb: Vec<u8> = (0..12).map(|x| x * 17).collect();
+        write_png(&folder.path().join("dog/2.png"), png::ColorType::Rgb, (2, 2), &rgb);
+        write_png(&folder.path().join("dog/1.png"), png::ColorType::Rgb, (2, 2), &[255; 12]);
+        let rgba: Vec<u8> = (0..16).map(|x| if x % 4 == 3 { 9 } else { 51 }).collect();
+        write_png(&folder.path().join("cat/a.png"), png::ColorType::Rgba, (2, 2), &rgba);
+        let data = read_images(folder.path(), &Pixels::UNIT).unwrap().train;
+        assert_eq!(data.labels, [0, 1, 1]);
+        assert_eq!(data.shape, Shape::Image { height: 2, width: 2, channels: 3 });
+        assert_eq!(data.row(0), [0.2; 12]);
+        assert_eq!(data.row(1), [1.0; 12]);
+        assert_eq!(data.row(2)[4], 68.0 / 255.0);
+    }
+
+    /// A real JPEG: 8 x 8, one colour, quality 90, encoded by libjpeg.
+    #[test]
+    fn jpegs_decode_to_their_colour() {
+        let folder = folder_of(&["a", "b"]);
+        std::fs::write(folder.path().join("a/x.jpg"), RED).unwrap();
+        std::fs::write(folder.path().join("b/x.JPG"), RED).unwrap();
+        let data = read_images(folder.path(), &Pixels::UNIT).unwrap().train;
+        assert_eq!(data.shape, Shape::Image { height: 8, width: 8, channels: 3 });
+        for pixel in data.row(0).chunks(3) {
+            for (found, expected) in pixel.iter().zip([200.0, 30.0, 60.0]) {
+                assert!((found * 255.0 - expected).abs() <= 3.0, "{pixel:?}");
+            }
+        }
+        std::fs::write(folder.path().join("b/x.JPG"), &RED[..RED.len() / 2]).unwrap();
+        let found = read_images(folder.path(), &Pixels::UNIT).unwrap_err().to_string();
+        assert!(found.contains("b/x.JPG: is not a whole JPEG"), "{found}");
+    }
+
+    #[test]
+    fn broken_folders_name_the_file() {
+        let folder = folder_of(&["a", "b"]);
+        let (first, second) = (folder.path().join("a/1.png"), folder.path().join("b/2.png"));
+        write_png(&first, png::ColorType::Grayscale, (2, 2), &[0; 4]);
+        let problem = || read_images(folder.path(), &Pixels::UNIT).unwrap_err().to_string();
+        assert!(problem().contains("b: holds no .jpg or .png file"), "{}", problem());
+        write_png(&second, png::ColorType::Grayscale, (2, 3), &[0; 6]);
+        assert!(problem().contains("2.png: is [3, 2, 1]"), "{}", problem());
+        let whole = std::fs::read(&first).unwrap();
+        // A header that promises 2^31 pixels a side.
+        let mut huge = whole.clone();
+        huge[16..24].copy_from_slice(&[0x7F, 0xFF, 0xFF, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF]);
+        for bytes in [huge, whole[..whole.len() / 2].to_vec(), b"GIF89a".to_vec(), vec![]] {
+            std::fs::write(&second, bytes).unwrap();
+            assert!(problem().contains("2.png: "), "{}", problem());
+        }
+        std::fs::remove_dir_all(folder.path().join("b")).unwrap();
+        assert!(problem().contains("at least two classes"), "{}", problem());
+    }
+
+    const RED: &[u8] = &[
+        0xFF, 0xD8, 0xFF, 0xE0, 0x00, 0x10, 0x4A, 0x46, 0x49, 0x46, 0x00, 0x01, 0x01, 0x00, 0x00,
+        0x01, 0x00, 0x01, 0x00, 0x00, 0xFF, 0xDB, 0x00, 0x43, 0x00, 0x03, 0x02, 0x02, 0x03, 0x02,
+        0x02, 0x03, 0x03, 0x03, 0x03, 0x04, 0x03, 0x03, 0x04, 0x05, 0x08, 0x05, 0x05, 0x04, 0x04,
+        0x05, 0x0A, 0x07, 0x07, 0x06, 0x08, 0x0C, 0x0A, 0x0C, 0x0C, 0x0B, 0x0A, 0x0B, 0x0B, 0x0D,
+        0x0E, 0x12, 0x10, 0x0D, 0x0E, 0x11, 0x0E, 0x0B, 0x0B, 0x10, 0x16, 0x10, 0x11, 0x13, 0x14,
+        0x15, 0x15, 0x15, 0x0C, 0x0F, 0x17, 0x18, 0x16, 0x14, 0x18, 0x12, 0x14, 0x15, 0x14, 0xFF,
+        0xDB, 0x00, 0x43, 0x01, 0x03, 0x04, 0x04, 0x05, 0x04, 0x05, 0x09, 0x05, 0x05, 0x09, 0x14,
+        0x0D, 0x0B, 0x0D, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14,
+        0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14,
+        0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14,
+        0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0x14, 0xFF, 0xC0, 0x00, 0x11, 0x08, 0x00, 0x08,
+        0x00, 0x08, 0x03, 0x01, 0x11, 0x00, 0x02, 0x11, 0x01, 0x03, 0x11, 0x01, 0xFF, 0xC4, 0x00,
+        0x14, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+        0x00, 0x00, 0x00, 0x07, 0xFF, 0xC4, 0x00, 0x14, 0x10, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00,
+        0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xFF, 0xC4, 0x00, 0x15,
+        0x01, 0x01, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+        0x00, 0x00, 0x06, 0x08, 0xFF, 0xC4, 0x00, 0x14, 0x11, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00,
+        0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xFF, 0xDA, 0x00, 0x0C,
+        0x03, 0x01, 0x00, 0x02, 0x11, 0x03, 0x11, 0x00, 0x3F, 0x00, 0x0A, 0x1A, 0x5B, 0xAF, 0xFF,
+        0xD9,
+    ];
+}

@@ -1,0 +1,339 @@
+//! Runs a network's program on a micro-batch: forward, backward, norms, clipped sum. Memory is
+//! that of one micro-batch's buffers; nothing grows with the batch.
+//!
+//! The clipping factor of an example with gradient norm at most r is min(1, C/r), rounded down;
+//! scaling in f32 adds at most 2^-23 relative, so that a clipped row never exceeds C (1 + 2^-20).
+
+use super::convolution::ConvolutionMemory;
+use super::group_norm::GroupNormMemory;
+use super::{elementwise, linear, loss, pooling};
+use crate::model::{Kind, Network};
+use std::sync::Arc;
+
+/// What an operation remembers between its passes.
+enum Memory {
+    Nothing,
+    Convolution(ConvolutionMemory),
+    GroupNorm(GroupNormMemory),
+    Winners(Vec<u32>),
+}
+
+/// Statistics of the examples of one micro-batch, in the order they were given.
+#[derive(Clone, Copy, Debug)]
+pub struct MicroBatch<'a> {
+    pub losses: &'a [f32],
+    pub correct: &'a [bool],
+    /// Gradient norms before clipping (upper ends).
+    pub norms: &'a [f64],
+}
+
+/// A network with the buffers of one micro-batch.
+pub struct Executor {
+    network: Arc<Network>,
+    capacity: usize,
+    activations: Vec<Vec<f32>>,
+    gradients: Vec<Vec<f32>>,
+    memories: Vec<Memory>,
+    scratch: Vec<f32>,
+    second: Vec<f32>,
+    labels: Vec<u32>,
+    losses: Vec<f32>,
+    correct: Vec<bool>,
+    squares: Vec<f64>,
+    factors: Vec<f32>,
+}
+
+impl Executor {
+    /// Buffers for up to `capacity` examples at a time.
+    pub fn new(network: Arc<Network>, capacity: usize) -> Self {
+        let capacity = capacity.max(1);
+        let buffers = |from: usize| -> Vec<Vec<f32>> {
+            network
+                .buffers
+                .iter()
+                .enumerate()
+                .map(|(index, length)| vec![0.0; if index < from { 0 } else { capacity * length }])
+                .collect()
+        };
+        let memories = network.operations.iter().map(|operation| match &operation.kind {
+            Kind::Convolution(layer) => {
+                Memory::Convolution(ConvolutionMemory::new(layer, capacity))
+            }
+            Kind::GroupNorm(layer) => Memory::GroupNorm(GroupNormMemory::new(layer, capacity)),
+            Kind::MaxPool(layer) => Memory::Winners(vec![0; capacity * layer.output.len()]),
+            _ => Memory::Nothing,
+        });
+        let memories: Vec<Memory> = memories.collect();
+        let scratch = network.operations.iter().filter(|operation| operation.input != 0);
+        let scratch = scratch.map(|operation| match &operation.kind {
+            Kind::Convolution(layer) => layer.output.positions() * layer.patch(),
+            _ => 0,
+        });
+        let shared = shared_inputs(&network);
+        Self {
+            capacity,
+            activations: buffers(0),
+            gradients: buffers(1),
+            memories,
+            scratch: vec![0.0; capacity * scratch.max().unwrap_or(0)],
+            second: vec![0.0; capacity * shared],
+            labels: vec![0; capacity],
+            losses: vec![0.0; capacity],
+            correct: vec![false; capacity],
+            squares: vec![0.0; capacity],
+            factors: vec![0.0; capacity],
+            network,
+        }
+    }
+
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    pub fn network(&self) -> &Arc<Network> {
+        &self.network
+    }
+
+    /// To be called whenever the parameters have changed.
+    pub fn prepare(&mut self, parameters: &[f32]) {
+        for (operation, memory) in self.network.operations.iter().zip(&mut self.memories) {
+            if let (Kind::Convolution(layer), Memory::Convolution(memory)) =
+                (&operation.kind, memory)
+            {
+                memory.prepare(layer, parameters);
+            }
+        }
+    }
+
+    /// Puts example number `slot` into its place.
+    pub fn load(&mut self, slot: usize, features: &[f32], label: u32) {
+        let length = self.network.inputs();
+        self.activations[0][slot * length..(slot + 1) * length].copy_from_slice(features);
+        self.labels[slot] = label;
+    }
+
+    /// Losses and whether the class with the largest logit is right, for the loaded examples.
+    pub fn evaluate(&mut self, parameters: &[f32], examples: usize) -> MicroBatch<'_> {
+        self.forward(parameters, examples);
+        self.loss(examples);
+        MicroBatch {
+            losses: &self.losses[..examples],
+            correct: &self.correct[..examples],
+            norms: &[],
+        }
+    }
+
+    /// The logits of the loaded examples.
+    pub fn logits(&mut self, parameters: &[f32], examples: usize) -> &[f32] {
+        self.forward(parameters, examples);
+        &self.activations[self.network.logits()][..examples * self.network.classes]
+    }
+
+    /// Adds the clipped gradients of the loaded examples to `sum`; without a clip norm, the
+    /// gradients as they are. [`Executor::finish`] belongs after the last micro-batch of a step.
+    pub fn add_clipped_gradients(
+        &mut self,
+        parameters: &[f32],
+        examples: usize,
+        clip_norm: Option<f64>,
+        sum: &mut [f32],
+    ) -> MicroBatch<'_> {
+        self.forward(parameters, examples);
+        self.loss(examples);
+        self.backward(parameters, examples);
+        self.norms(examples);
+        for (factor, square) in self.factors.iter_mut().zip(&mut self.squares[..examples]) {
+            let norm = square.sqrt();
+            *square = norm;
+            *factor = clip_norm.map_or(1.0, |clip_norm| clipping_factor(norm, clip_norm));
+        }
+        self.clipped_sum(examples, sum);
+        MicroBatch {
+            losses: &self.losses[..examples],
+            correct: &self.correct[..examples],
+            norms: &self.squares[..examples],
+        }
+    }
+
+    /// Turns the sum into the gradient of the parameters (weight standardisation), once a step.
+    pub fn finish(&self, sum: &mut [f32]) {
+        for (operation, memory) in self.network.operations.iter().zip(&self.memories) {
+            if let (Kind::Convolution(layer), Memory::Convolution(memory)) =
+                (&operation.kind, memory)
+            {
+                memory.finish(layer, sum);
+            }
+        }
+    }
+
+    fn forward(&mut self, parameters: &[f32], examples: usize) {
+        let network = Arc::clone(&self.network);
+        for (operation, memory) in network.operations.iter().zip(&mut self.memories) {
+            let (before, after) = self.activations.split_at_mut(operation.output);
+            let x = &before[operation.input][..examples * network.buffers[operation.input]];
+            let y = &mut after[0][..examples * network.buffers[operation.output]];
+            match (&operation.kind, memory) {
+                (Kind::Linear(layer), _) => linear::forward(layer, parameters, x, y, examples),
+                (Kind::Relu, _) => elementwise::relu(x, y),
+                (Kind::Tanh, _) => elementwise::tanh(x, y),
+                (Kind::Convolution(layer), Memory::Convolution(memory)) => {
+                    memory.forward(layer, parameters, x, y, examples);
+                }
+                (Kind::GroupNorm(layer), Memory::GroupNorm(memory)) => {
+                    memory.forward(layer, parameters, x, y);
+                }
+                (Kind::MaxPool(layer), Memory::Winners(winners)) => {
+                    let winners = &mut winners[..examples * layer.output.len()];
+                    pooling::max_forward(layer, x, y, winners);
+                }
+                (Kind::AveragePool(layer), _) => pooling::average_forward(layer, x, y),
+                (Kind::Add { other }, _) => {
+                    let other = &before[*other][..examples * network.buffers[*other]];
+                    elementwise::sum(x, other, y);
+                }
+                _ => unreachable!("memories are made from the operations"),
+            }
+        }
+    }
+
+    fn loss(&mut self, examples: usize) {
+        let (logits, classes) = (self.network.logits(), self.network.classes);
+        loss::cross_entropy(
+            &self.activations[logits][..examples * classes],
+            &self.labels[..examples],
+            classes,
+            &mut self.gradients[logits][..examples * classes],
+            &mut self.losses[..examples],
+            &mut self.correct[..examples],
+        );
+    }
+
+    /// Gradients of all buffers but the first. A buffer that several operations read gets the
+    /// sum: the last reader (first in this order) writes, the others add.
+    fn backward(&mut self, parameters: &[f32], examples: usize) {
+        let network = Arc::clone(&self.network);
+        let mut written = vec![false; network.buffers.len()];
+        let operations = network.operations.iter().zip(&mut self.memories).rev();
+        for (operation, memory) in operations {
+            let (before, after) = self.gradients.split_at_mut(operation.output);
+            let dy = &after[0][..examples * network.buffers[operation.output]];
+            if let Kind::Add { other } = operation.kind {
+                for input in [operation.input, other] {
+                    if input != 0 {
+                        let dx = &mut before[input][..dy.len()];
+                        if written[input] {
+                            elementwise::add(dy, dx);
+                        } else {
+                            dx.copy_from_slice(dy);
+                        }
+                        written[input] = true;
+                    }
+                }
+                continue;
+            }
+            let input = operation.input;
+            let length = examples * network.buffers[input];
+            if input == 0 {
+                // Nobody needs the gradient of the example itself; a normalisation still has to
+                // make those of its own parameters.
+                if let (Kind::GroupNorm(layer), Memory::GroupNorm(memory)) =
+                    (&operation.kind, memory)
+                {
+                    memory.backward(layer, parameters, dy, None);
+                }
+                continue;
+            }
+            let again = std::mem::replace(&mut written[input], true);
+            let dx =
+                if again { &mut self.second[..length] } else { &mut before[input][..length] };
+            let y = &self.activations[operation.output][..dy.len()];
+            match (&operation.kind, memory) {
+                (Kind::Linear(layer), _) => linear::backward(layer, parameters, dy, dx, examples),
+                (Kind::Relu, _) => elementwise::relu_backward(y, dy, dx),
+                (Kind::Tanh, _) => elementwise::tanh_backward(y, dy, dx),
+                (Kind::Convolution(layer), Memory::Convolution(memory)) => {
+                    memory.backward(layer, parameters, dy, dx, &mut self.scratch, examples);
+                }
+                (Kind::GroupNorm(layer), Memory::GroupNorm(memory)) => {
+                    memory.backward(layer, parameters, dy, Some(dx));
+                }
+                (Kind::MaxPool(layer), Memory::Winners(winners)) => {
+                    pooling::max_backward(layer, &winners[..dy.len()], dy, dx);
+                }
+                (Kind::AveragePool(layer), _) => pooling::average_backward(layer, dy, dx),
+                _ => unreachable!("memories are made from the operations"),
+            }
+            if again {
+                elementwise::add(&self.second[..length], &mut before[input][..length]);
+            }
+        }
+    }
+
+    fn norms(&mut self, examples: usize) {
+        let squares = &mut self.squares[..examples];
+        squares.fill(0.0);
+        for (operation, memory) in self.network.operations.iter().zip(&mut self.memories) {
+            let dy = &self.gradients[operation.output];
+            match (&operation.kind, memory) {
+                (Kind::Linear(layer), _) => {
+                    let x = &self.activations[operation.input];
+                    linear::add_squared_norms(layer, x, dy, squares);
+                }
+                (Kind::Convolution(layer), Memory::Convolution(memory)) => {
+                    memory.add_squared_norms(layer, dy, squares);
+                }
+                (Kind::GroupNorm(layer), Memory::GroupNorm(memory)) => {
+                    memory.add_squared_norms(layer, squares);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn clipped_sum(&mut self, examples: usize, sum: &mut [f32]) {
+        let network = &self.network;
+        let factors = &self.factors[..examples];
+        for (operation, memory) in network.operations.iter().zip(&mut self.memories) {
+            let length = examples * network.buffers[operation.output];
+            match (&operation.kind, memory) {
+                (Kind::Linear(layer), _) => {
+                    let dy = &mut self.gradients[operation.output][..length];
+                    let x = &self.activations[operation.input];
+                    let x = &x[..examples * layer.inputs];
+                    linear::add_clipped(layer, x, dy, factors, sum);
+                }
+                (Kind::Convolution(layer), Memory::Convolution(memory)) => {
+                    let dy = &mut self.gradients[operation.output][..length];
+                    memory.add_clipped(layer, dy, factors, sum);
+                }
+                (Kind::GroupNorm(layer), Memory::GroupNorm(memory)) => {
+                    memory.add_clipped(layer, factors, sum);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// min(1, C/r), never above in f32.
+fn clipping_factor(norm: f64, clip_norm: f64) -> f32 {
+    if norm <= clip_norm {
+        return 1.0;
+    }
+    let exact = clip_norm / norm;
+    let rounded = exact as f32;
+    if f64::from(rounded) > exact { rounded.next_down() } else { rounded }
+}
+
+/// The largest buffer (numbers for one example) whose gradient is a sum over several readers.
+fn shared_inputs(network: &Network) -> usize {
+    let mut readers = vec![0; network.buffers.len()];
+    for operation in &network.operations {
+        readers[operation.input] += 1;
+        if let Kind::Add { other } = operation.kind {
+            readers[other] += 1;
+        }
+    }
+    let shared = readers.iter().zip(&network.buffers).filter(|(readers, _)| **readers > 1);
+    shared.map(|(_, length)| *length).max().unwrap_or(0)
+}

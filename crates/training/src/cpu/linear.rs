@@ -1,0 +1,61 @@
+//! Linear layers. The gradient of example i is the outer product x_i delta_i', so its squared
+//! norm is (|x_i|^2 + 1) |delta_i|^2 (Goodfellow 2015), taken in f64, and the clipped sum is
+//! X' (c delta), one product.
+
+use super::elementwise::{add_rows, fill_rows, scale, squared_norm};
+use super::product::{View, product};
+use crate::model::Linear;
+
+fn weight<'a>(layer: &Linear, parameters: &'a [f32]) -> View<'a> {
+    let weights = &parameters[layer.weight..layer.weight + layer.inputs * layer.outputs];
+    View::new(weights, layer.inputs, layer.outputs)
+}
+
+pub(crate) fn forward(
+    layer: &Linear,
+    parameters: &[f32],
+    x: &[f32],
+    y: &mut [f32],
+    examples: usize,
+) {
+    fill_rows(&parameters[layer.bias..layer.bias + layer.outputs], y);
+    product(y, View::new(x, examples, layer.inputs), weight(layer, parameters), true);
+}
+
+pub(crate) fn backward(
+    layer: &Linear,
+    parameters: &[f32],
+    dy: &[f32],
+    dx: &mut [f32],
+    examples: usize,
+) {
+    let weight = weight(layer, parameters).transposed();
+    product(dx, View::new(dy, examples, layer.outputs), weight, false);
+}
+
+pub(crate) fn add_squared_norms(layer: &Linear, x: &[f32], dy: &[f32], squares: &mut [f64]) {
+    let examples = x.chunks_exact(layer.inputs).zip(dy.chunks_exact(layer.outputs));
+    for (square, (x, dy)) in squares.iter_mut().zip(examples) {
+        *square += (squared_norm(x) + 1.0) * squared_norm(dy);
+    }
+}
+
+/// Adds the clipped gradients; `dy` is scaled in place.
+pub(crate) fn add_clipped(
+    layer: &Linear,
+    x: &[f32],
+    dy: &mut [f32],
+    factors: &[f32],
+    gradient: &mut [f32],
+) {
+    for (factor, dy) in factors.iter().zip(dy.chunks_exact_mut(layer.outputs)) {
+        if *factor != 1.0 {
+            scale(*factor, dy);
+        }
+    }
+    let examples = factors.len();
+    let out = &mut gradient[layer.weight..layer.weight + layer.inputs * layer.outputs];
+    let left = View::new(x, examples, layer.inputs).transposed();
+    product(out, left, View::new(dy, examples, layer.outputs), true);
+    add_rows(dy, &mut gradient[layer.bias..layer.bias + layer.outputs]);
+}

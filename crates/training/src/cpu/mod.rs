@@ -1,0 +1,18 @@
+//! The CPU back end: products by `gemm` on one thread each, loops compiled for the machine's
+//! vectors, replicas (or lanes of one batch) side by side by `rayon`.
+
+mod convolution;
+mod elementwise;
+mod executor;
+mod group_norm;
+mod linear;
+mod loss;
+mod pooling;
+mod product;
+mod replicas;
+mod standardise;
+mod update;
+mod vectorise;
+
+pub use executor::{Executor, MicroBatch};
+pub use replicas::CpuReplicas;

@@ -1,0 +1,105 @@
+//! Matrix products on one thread, by the `gemm` crate (AVX-512, AVX2 or NEON, chosen at run
+//! time). The only unsafe code of this crate: `gemm` takes pointers, the extents are checked here.
+
+/// A matrix inside a slice: the number at (i, j) is `data[i * row + j * column]`.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    data: &'a [f32],
+    rows: usize,
+    columns: usize,
+    row: usize,
+    column: usize,
+}
+
+impl<'a> View<'a> {
+    /// Row by row.
+    pub(crate) fn new(data: &'a [f32], rows: usize, columns: usize) -> Self {
+        Self { data, rows, columns, row: columns, column: 1 }
+    }
+
+    pub(crate) fn transposed(self) -> Self {
+        Self {
+            data: self.data,
+            rows: self.columns,
+            columns: self.rows,
+            row: self.column,
+            column: self.row,
+        }
+    }
+
+    fn assert_inside(&self) {
+        if self.rows > 0 && self.columns > 0 {
+            let last = (self.rows - 1) * self.row + (self.columns - 1) * self.column;
+            assert!(last < self.data.len(), "a matrix of the product lies outside its slice");
+        }
+    }
+}
+
+/// `out` (row by row) becomes left x right, or is increased by it.
+///
+/// # Panics
+/// If the shapes do not match.
+#[allow(unsafe_code)]
+pub(crate) fn product(out: &mut [f32], left: View<'_>, right: View<'_>, accumulate: bool) {
+    let (m, k, n) = (left.rows, left.columns, right.columns);
+    assert_eq!(k, right.rows, "inner extents of a product");
+    assert_eq!(out.len(), m * n, "extent of a product's result");
+    left.assert_inside();
+    right.assert_inside();
+    if m == 0 || n == 0 {
+        return;
+    }
+    // SAFETY: `out` holds m x n numbers with row stride n; both views were checked to lie inside
+    // their slices; `out` is borrowed mutably, so nothing overlaps.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            out.as_mut_ptr(),
+            1,
+            n as isize,
+            accumulate,
+            left.data.as_ptr(),
+            left.column as isize,
+            left.row as isize,
+            right.data.as_ptr(),
+            right.column as isize,
+            right.row as isize,
+            1.0,
+            1.0,
+            false,
+            false,
+            false,
+            gemm::Parallelism::None,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_of_every_orientation() {
+        let (m, k, n) = (5, 7, 3);
+        let a: Vec<f32> = (0..m * k).map(|i| (i % 11) as f32 - 5.0).collect();
+        let b: Vec<f32> = (0..k * n).map(|i| (i % 7) as f32 - 3.0).collect();
+        let transpose = |x: &[f32], rows: usize, columns: usize| -> Vec<f32> {
+            (0..rows * columns).map(|i| x[(i % rows) * columns + i / rows]).collect()
+        };
+        let (at, bt) = (transpose(&a, m, k), transpose(&b, k, n));
+        let expected: Vec<f32> = (0..m * n)
+            .map(|i| (0..k).map(|l| a[i / n * k + l] * b[l * n + i % n]).sum())
+            .collect();
+        for left in [View::new(&a, m, k), View::new(&at, k, m).transposed()] {
+            for right in [View::new(&b, k, n), View::new(&bt, n, k).transposed()] {
+                let mut out = vec![1.0; m * n];
+                product(&mut out, left, right, false);
+                assert_eq!(out, expected);
+                product(&mut out, left, right, true);
+                assert!(out.iter().zip(&expected).all(|(x, y)| *x == 2.0 * y));
+            }
+        }
+    }
+}

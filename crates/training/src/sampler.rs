@@ -1,0 +1,89 @@
+//! Which records are in a batch: a pure function of (recipe, data order, step).
+//!
+//! * **Poisson**: record i is in batch t when Bernoulli(sample_rate) number i of row t of the
+//!   stream (seed, SAMPLING, data order) is 1, so batches have any size, zero included.
+//! * **Full**: everything.
+//! * **Fixed size**: the B records with the smallest 64-bit words of row t.
+//! * **Shuffle**: each epoch sorts the records by the words of row `epoch` and cuts them into
+//!   batches of B; a last part that is shorter than B is dropped.
+
+use crate::recipe::{Fault, Recipe};
+use random::{Bernoulli, Purpose, Stream};
+use vocabulary::Sampling;
+
+/// The records of one batch, and room for the coins that chose them.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// In increasing order.
+    pub records: Vec<u32>,
+    coins: Vec<bool>,
+}
+
+/// Draws the batches of one replica.
+#[derive(Clone, Debug)]
+pub struct Sampler {
+    stream: Stream,
+    records: usize,
+    order: Vec<u32>,
+    epoch: Option<u64>,
+}
+
+impl Sampler {
+    /// For `records` records (canaries included, at the end).
+    pub fn new(seed: u64, data_order: u64, records: usize) -> Self {
+        Self {
+            stream: Stream::new(seed, Purpose::SAMPLING, data_order),
+            records,
+            order: Vec::new(),
+            epoch: None,
+        }
+    }
+
+    /// Draws the batch of a step.
+    pub fn draw(&mut self, recipe: &Recipe, step: u64, batch: &mut Batch) {
+        let Batch { records: batch, coins } = batch;
+        batch.clear();
+        let row = if recipe.fault == Fault::RepeatedBatch { 0 } else { step };
+        let rate = recipe.phase(step).sample_rate;
+        let size = ((rate * self.records as f64).round() as usize).clamp(1, self.records);
+        match recipe.sampling {
+            Sampling::Full => batch.extend(0..self.records as u32),
+            Sampling::Poisson => {
+                coins.resize(self.records, false);
+                Bernoulli::new(rate).fill(&self.stream, row, 0, coins);
+                for (group, coins) in coins.chunks(64).enumerate() {
+                    // Most groups hold nobody at small rates.
+                    if coins.iter().fold(false, |any, coin| any | coin) {
+                        let first = (group * 64) as u32;
+                        let hits = (first..).zip(coins).filter(|(_, coin)| **coin);
+                        batch.extend(hits.map(|(record, _)| record));
+                    }
+                }
+            }
+            Sampling::FixedSize => {
+                self.sort_by(row);
+                batch.extend_from_slice(&self.order[..size]);
+                batch.sort_unstable();
+            }
+            Sampling::Shuffle => {
+                let batches = (self.records / size).max(1) as u64;
+                let epoch = row / batches;
+                if self.epoch != Some(epoch) {
+                    self.sort_by(epoch);
+                    self.epoch = Some(epoch);
+                }
+                let first = (row % batches) as usize * size;
+                batch.extend_from_slice(&self.order[first..first + size]);
+                batch.sort_unstable();
+            }
+        }
+    }
+
+    fn sort_by(&mut self, row: u64) {
+        let mut keys: Vec<(u64, u32)> =
+            (0..self.records as u32).map(|i| (self.stream.word(row, i.into()), i)).collect();
+        keys.sort_unstable();
+        self.order.clear();
+        self.order.extend(keys.into_iter().map(|(_, record)| record));
+    }
+}
