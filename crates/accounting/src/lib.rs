@@ -17,6 +17,7 @@ mod error;
 pub mod lenses;
 mod mismatch;
 pub mod pairs;
+pub mod reconstruction;
 
 pub use account::{DEFAULT_FPRS, Questions, account};
 pub use calibrate::{Calibration, Solution, Target, Unknown, calibrate};

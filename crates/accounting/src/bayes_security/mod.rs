@@ -7,8 +7,10 @@
 //! [`certified_lower_bound`]: never above the truth), the data-dependent bound against attribute
 //! inference ([`attribute`]), and translations to what people ask for ([`translate`]).
 
+pub mod attribute;
 mod certified;
 mod formula;
+pub mod translate;
 
 pub use certified::certified_lower_bound;
 pub use formula::{Formula, central_limit_mu, closed_form_mu, mu_of_security, security_of_mu};

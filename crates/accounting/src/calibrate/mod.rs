@@ -183,6 +183,7 @@ impl Search<'_> {
         self.evaluations += 1;
         let view = self.lens.look(&self.with(phase)?).map_err(|error| named(self.lens, error))?;
         match self.target.measure(&view, self.allowed, self.direction) {
+            Err(error @ AccountingError::Unsupported(_)) => Err(named(self.lens, error)),
             // Far from the target a number may be beyond certification; then it is not met.
             Err(AccountingError::NotCertified(reason)) => {
                 self.uncertified = Some(reason);
@@ -294,7 +295,10 @@ impl Search<'_> {
         self.run.sampling() == Sampling::Full
             || matches!(
                 self.lens.name,
-                LensName::LastIterate | LensName::LastIterateMax | LensName::FullBatch
+                LensName::LastIterate
+                    | LensName::LastIterateMax
+                    | LensName::FullBatch
+                    | LensName::ClosedForm
             )
     }
 

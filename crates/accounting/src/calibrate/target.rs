@@ -150,6 +150,15 @@ impl Target {
         allowed: f64,
         direction: Direction,
     ) -> Result<Measured> {
+        if matches!(view, View::Security(_))
+            && matches!(self, Self::Epsilon { .. } | Self::Mu { .. })
+        {
+            return Err(AccountingError::Unsupported(
+                "it speaks of Bayes security; aim at --target-bayes-security, --target-advantage, \
+                 --target-attack-accuracy, --target-tpr or --target-reconstruction"
+                    .into(),
+            ));
+        }
         match *self {
             Self::Epsilon { epsilon, delta } => {
                 if let View::Bound(bound) = view {

@@ -6,6 +6,7 @@
 //! refused by every lens, with the reason.
 
 mod advanced_composition;
+mod closed_form;
 mod composition;
 mod full_batch;
 mod gaussian_clt;
@@ -37,6 +38,9 @@ pub const ALL: &[Lens] = &[
     renyi::LENS,
     gaussian_clt::LENS,
     advanced_composition::LENS,
+    closed_form::LENS,
+    closed_form::CENTRAL_LIMIT_LENS,
+    closed_form::CERTIFIED_LENS,
 ];
 
 impl Lens {

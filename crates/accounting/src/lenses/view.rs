@@ -1,6 +1,7 @@
 //! A run seen through a lens: what it answers. Most views are a pair, which answers everything
 //! with certified ends; the Rényi and textbook bounds know a profile only, from which the
-//! attack terms follow as upper bounds.
+//! attack terms follow as upper bounds; the closed forms know Bayes security only, and with it
+//! TPR - FPR <= 1 - beta, so delta(epsilon) <= 1 - beta for every epsilon >= 0.
 
 use crate::directions::{self, mu};
 use crate::pairs::Gaussian;
@@ -40,6 +41,8 @@ pub enum View {
     Pair(Box<dyn Pair>),
     Gaussian(Gaussian),
     Bound(Box<dyn ProfileBound>),
+    /// Bayes security, and nothing else.
+    Security(Interval),
 }
 
 impl View {
@@ -60,7 +63,7 @@ impl View {
     pub fn silence(&self, delta: f64) -> Option<String> {
         match self {
             Self::Bound(bound) => bound.silence(delta),
-            Self::Pair(_) | Self::Gaussian(_) => None,
+            Self::Pair(_) | Self::Gaussian(_) | Self::Security(_) => None,
         }
     }
 
@@ -74,7 +77,7 @@ impl View {
         match self {
             Self::Pair(pair) => Some(pair.as_ref()),
             Self::Gaussian(pair) => Some(pair),
-            Self::Bound(_) => None,
+            Self::Bound(_) | Self::Security(_) => None,
         }
     }
 
@@ -85,6 +88,7 @@ impl View {
             Self::Pair(pair) => directions::epsilon(pair.as_ref(), delta, direction),
             Self::Gaussian(pair) => directions::epsilon(pair, delta, direction),
             Self::Bound(bound) => Ok(at_most(bound.epsilon(delta)?, 0.0)),
+            Self::Security(_) => Err(AccountingError::Unsupported(SECURITY_ONLY.into())),
         }
     }
 
@@ -95,6 +99,7 @@ impl View {
             Self::Pair(pair) => directions::delta(pair.as_ref(), epsilon, direction),
             Self::Gaussian(pair) => directions::delta(pair, epsilon, direction),
             Self::Bound(bound) => Ok(at_most(bound.delta(epsilon)?.min(1.0), 0.0)),
+            Self::Security(security) => Ok(security.map_decreasing(|beta| 1.0 - beta)),
         }
     }
 
@@ -109,6 +114,7 @@ impl View {
                 let rest = 1.0 - bound.delta(epsilon)?.min(1.0);
                 Ok(Interval::new(rest, rest, 1.0))
             }
+            Self::Security(security) => Ok(*security),
         }
     }
 
@@ -123,6 +129,9 @@ impl View {
                 let least = least_power(bound.as_ref(), fpr)?;
                 Ok(at_most(least, fpr))
             }
+            Self::Security(security) => Ok(security
+                .map_decreasing(|beta| (1.0 - beta) + fpr + f64::EPSILON)
+                .clamp(fpr, 1.0)),
         }
     }
 
@@ -136,6 +145,9 @@ impl View {
                 with_attack_terms(bound.as_ref())?;
                 let rest = 1.0 - least_power(bound.as_ref(), fpr)?;
                 Ok(Interval::new(rest, rest, 1.0 - fpr))
+            }
+            Self::Security(security) => {
+                Ok(security.map_increasing(|beta| beta - fpr).clamp(0.0, 1.0 - fpr))
             }
         }
     }
@@ -179,9 +191,13 @@ impl View {
                 "it bounds single points of the profile; no Gaussian curve follows from them"
                     .into(),
             )),
+            Self::Security(_) => Err(AccountingError::Unsupported(SECURITY_ONLY.into())),
         }
     }
 }
+
+const SECURITY_ONLY: &str =
+    "it speaks of Bayes security and what follows from it; no epsilon follows from that alone";
 
 fn with_attack_terms(bound: &dyn ProfileBound) -> Result<()> {
     match bound.no_attack_terms() {

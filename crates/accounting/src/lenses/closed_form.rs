@@ -1,0 +1,74 @@
+//! `closed-form`, `closed-form-clt`, `closed-form-certified`: Bayes security as a formula
+//! ([`crate::bayes_security`]). The first is the one that is published (Cherubin et al. 2024,
+//! Corollary 7 without its error term): an estimate that lies on the unsafe side. The second
+//! corrects its first-order error: an estimate. The third is proven and never above the truth.
+//! They answer Bayes security, the advantage and what follows from TPR - FPR <= 1 - beta.
+
+use super::{Lens, View, batches};
+use crate::AccountingError;
+use crate::bayes_security::{
+    central_limit_mu, certified_lower_bound, closed_form_mu, security_of_mu,
+};
+use vocabulary::{Interval, LensName, Release, Run, Standing};
+
+pub(super) const LENS: Lens = Lens {
+    name: LensName::ClosedForm,
+    release: Release::AllIterates,
+    standing: |_| Standing::Estimate,
+    assumptions: |run| {
+        with(
+            run,
+            "the published closed form without its error term: it errs on the unsafe side, the \
+             true Bayes security is below it",
+        )
+    },
+    look: |run| Ok(View::Security(Interval::exact(security_of_mu(closed_form_mu(run)?)))),
+};
+
+pub(super) const CENTRAL_LIMIT_LENS: Lens = Lens {
+    name: LensName::ClosedFormClt,
+    release: Release::AllIterates,
+    standing: |_| Standing::Estimate,
+    assumptions: |run| {
+        let off: f64 = run
+            .phases()
+            .iter()
+            .map(|phase| phase.sample_rate * (1.5 * phase.noise_multiplier.powi(-2)).exp())
+            .fold(0.0, f64::max);
+        let words = if off < 1.0 {
+            format!(
+                "the log-likelihood ratio is already normal: 1 - beta is off by about {:.0e} of \
+                 itself (q e^(3/(2 sigma^2)); measured, not proven)",
+                off
+            )
+        } else {
+            "the log-likelihood ratio is already normal, which it is far from: \
+             q e^(3/(2 sigma^2)) is above 1"
+                .into()
+        };
+        with(run, &words)
+    },
+    look: |run| {
+        let mu = match central_limit_mu(run) {
+            // So far apart that nothing is hidden.
+            Err(AccountingError::OutsideDomain(_)) => f64::INFINITY,
+            other => other?,
+        };
+        Ok(View::Security(Interval::exact(security_of_mu(mu))))
+    },
+};
+
+pub(super) const CERTIFIED_LENS: Lens = Lens {
+    name: LensName::ClosedFormCertified,
+    release: Release::AllIterates,
+    standing: |_| Standing::Proven,
+    assumptions: |run| vec!["the attacker sees every iterate".into(), batches(run)],
+    look: |run| {
+        let bound = certified_lower_bound(run)?;
+        Ok(View::Security(Interval { lower: bound, value: bound, upper: 1.0 }))
+    },
+};
+
+fn with(run: &Run, words: &str) -> Vec<String> {
+    vec!["the attacker sees every iterate".into(), batches(run), words.into()]
+}
