@@ -1,0 +1,41 @@
+//! Models trained with one (epsilon, delta) memorise differently; this crate says how much, what
+//! explains it, and how to choose among them. It reads a table of results and trains nothing.
+//!
+//! ```text
+//! Table -> Group (one epsilon, delta) -> Configuration (batch size, steps, learning rate)
+//!       -> spread, regression, heuristics, selection, correlations
+//!       -> profiles (what accounting alone says of the same configurations)
+//! search -> what choosing costs
+//! ```
+//!
+//! Scores measure memorisation: larger is worse. The heuristics, the regression and Algorithm 1
+//! are those of Hu et al., "Empirical Privacy Variance" (ICML 2025).
+//!
+//! Everything about scores is an estimate from the runs in the table. The epsilon of the chosen
+//! run is not the epsilon of the search that found it: [`STATEMENT`] stands in every document.
+
+mod configuration;
+mod distributions;
+mod error;
+pub mod figures;
+pub mod heuristics;
+pub mod least_squares;
+pub mod profiles;
+pub mod ranks;
+pub mod regression;
+pub mod search;
+pub mod selection;
+pub mod spread;
+mod summary;
+pub mod table;
+
+pub use configuration::{Configuration, Group, groups};
+pub use distributions::{
+    chi_squared_quantile, f_quantile, f_upper_tail, student_quantile, student_two_sided,
+};
+pub use error::TuningError;
+pub use summary::{Ranking, rank};
+pub use table::Table;
+
+/// What every answer about a search must say.
+pub const STATEMENT: &str = "the epsilon of the chosen run is not the epsilon of the search: every run trained on the same records leaked too, and choosing by a result that depends on them leaks more";
