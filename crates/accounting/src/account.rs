@@ -24,6 +24,8 @@ pub struct Questions {
     pub directions: bool,
     /// Only these lenses; all when empty.
     pub lenses: Vec<LensName>,
+    /// Only these quantities; all when empty. Mu and the true positive rates cost most.
+    pub quantities: Vec<Quantity>,
     /// Defaults and derived values behind the run, added to every claim's assumptions.
     pub notes: Vec<String>,
 }
@@ -32,6 +34,10 @@ pub struct Questions {
 pub const DEFAULT_FPRS: [f64; 2] = [0.001, 0.01];
 
 impl Questions {
+    fn wants(&self, quantity: Quantity) -> bool {
+        self.quantities.is_empty() || self.quantities.contains(&quantity)
+    }
+
     /// # Errors
     /// The first number that makes no sense or lies outside of the domain.
     pub fn check(&self) -> Result<()> {
@@ -123,14 +129,21 @@ fn claims(
     let mut claims = Vec::new();
     // What leads a person astray least comes first; within a quantity both, then the ways.
     for direction in directions(view, questions) {
-        for delta in &questions.deltas {
+        for delta in questions.deltas.iter().filter(|_| questions.wants(Quantity::Epsilon)) {
             let at = At { delta: Some(*delta), ..At::default() };
-            let epsilon = view.epsilon(*delta, direction)?;
+            let epsilon = match view.epsilon(*delta, direction) {
+                Ok(epsilon) => epsilon,
+                // A lens about other things than epsilon still answers those.
+                Err(AccountingError::Unsupported(_)) if matches!(view, View::Security(_)) => {
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             let mut claim = maker.claim(Quantity::Epsilon, at, direction, epsilon);
             claim.reason = view.silence(*delta).or(claim.reason);
             claims.push(claim);
         }
-        for epsilon in &questions.epsilons {
+        for epsilon in questions.epsilons.iter().filter(|_| questions.wants(Quantity::Delta)) {
             let at = At { epsilon: Some(*epsilon), ..At::default() };
             claims.push(maker.claim(
                 Quantity::Delta,
@@ -153,8 +166,16 @@ fn claims(
                 ));
             }
         };
-    optional(Quantity::Advantage, At::default(), both, view.advantage());
-    optional(Quantity::BayesSecurity, At::default(), both, view.bayes_security());
+    if questions.wants(Quantity::Advantage) {
+        optional(Quantity::Advantage, At::default(), both, view.advantage());
+    }
+    if questions.wants(Quantity::BayesSecurity) {
+        optional(Quantity::BayesSecurity, At::default(), both, view.bayes_security());
+    }
+    let slow = [Quantity::Mu, Quantity::Tpr, Quantity::Reconstruction];
+    if !slow.iter().any(|quantity| questions.wants(*quantity)) {
+        return Ok(claims);
+    }
     // A maximum over this many stopping times costs seconds a point, and these need dozens.
     if lens.name == LensName::LastIterateMax && run.steps() > MOST_STEPS_FOR_MAXIMUM_CURVES {
         warnings.push(format!(
@@ -164,18 +185,18 @@ fn claims(
         ));
         return Ok(claims);
     }
-    for delta in &questions.deltas {
+    for delta in questions.deltas.iter().filter(|_| questions.wants(Quantity::Mu)) {
         let at = At { delta: Some(*delta), ..At::default() };
         optional(Quantity::Mu, at, both, view.mu(*delta, both));
     }
     let fprs = if questions.fprs.is_empty() { &DEFAULT_FPRS[..] } else { &questions.fprs };
     for direction in directions(view, questions) {
-        for fpr in fprs {
+        for fpr in fprs.iter().filter(|_| questions.wants(Quantity::Tpr)) {
             let at = At { fpr: Some(*fpr), ..At::default() };
             optional(Quantity::Tpr, at, direction, view.tpr(*fpr, direction));
         }
     }
-    for prior in &questions.priors {
+    for prior in questions.priors.iter().filter(|_| questions.wants(Quantity::Reconstruction)) {
         let at = At { prior: Some(*prior), ..At::default() };
         optional(Quantity::Reconstruction, at, both, view.tpr(*prior, both));
     }

@@ -3,7 +3,7 @@
 use super::{lens, real};
 use accounting::Questions;
 use clap::Args;
-use vocabulary::LensName;
+use vocabulary::{LensName, Quantity};
 
 /// Flags of commands that answer questions about a run.
 #[derive(Clone, Debug, Default, Args)]
@@ -27,6 +27,18 @@ pub struct QuestionArgs {
     /// Only this lens (may be repeated) [default: all]
     #[arg(long, value_name = "LENS", value_parser = lens, value_delimiter = ',')]
     pub lens: Vec<LensName>,
+    /// Only this quantity, e.g. epsilon or tpr (may be repeated) [default: all]
+    #[arg(long, value_name = "QUANTITY", value_parser = quantity, value_delimiter = ',')]
+    pub quantity: Vec<Quantity>,
+}
+
+fn quantity(text: &str) -> Result<Quantity, String> {
+    use Quantity::{Advantage, BayesSecurity, Delta, Epsilon, Mu, Reconstruction, Tpr};
+    let all = [Epsilon, Delta, Mu, Tpr, Advantage, BayesSecurity, Reconstruction];
+    all.into_iter().find(|quantity| quantity.as_str() == text).ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|quantity| quantity.as_str()).collect();
+        format!("it must be one of: {}", names.join(", "))
+    })
 }
 
 impl QuestionArgs {
@@ -39,6 +51,7 @@ impl QuestionArgs {
             priors: self.prior.clone(),
             directions: self.directions,
             lenses: self.lens.clone(),
+            quantities: self.quantity.clone(),
             notes: notes.to_vec(),
         }
     }
