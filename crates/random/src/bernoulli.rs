@@ -28,6 +28,12 @@ impl Bernoulli {
         Self { high: high as u64, low: low as u32 }
     }
 
+    /// A word below the first number succeeds, a word equal to it is decided by the second; for
+    /// kernels that run elsewhere.
+    pub const fn threshold(&self) -> (u64, u32) {
+        (self.high, self.low)
+    }
+
     /// Whether draw `index` of a row succeeds.
     pub fn draw(&self, stream: &Stream, row: u64, index: u64) -> bool {
         let word = stream.block(row, index / 4)[(index % 4) as usize];

@@ -62,6 +62,11 @@ impl Stream {
         self.key
     }
 
+    /// The key of the generator that decides ties of Bernoulli draws.
+    pub const fn tie_key(&self) -> [u32; 2] {
+        self.tie_key
+    }
+
     /// 64-bit word `index` of a row.
     pub const fn word(&self, row: u64, index: u64) -> u64 {
         let words = self.block(row, index / 2);
