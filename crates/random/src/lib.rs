@@ -41,9 +41,11 @@ pub mod elementary;
 pub mod gaussian;
 mod gaussian_f32;
 mod philox;
+mod secure;
 mod stream;
 
 pub use bernoulli::Bernoulli;
 pub use binomial::Binomial;
 pub use philox::philox4x32_10;
+pub use secure::{SecureKey, SecureStream};
 pub use stream::{Purpose, Stream};
