@@ -13,6 +13,8 @@
 
 mod backend;
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 pub mod data;
 mod error;
 pub mod model;
@@ -22,7 +24,7 @@ mod replica;
 pub mod sampler;
 mod statistics;
 
-pub use backend::Replicas;
+pub use backend::{ReplicaState, Replicas};
 pub use cpu::CpuReplicas;
 pub use error::TrainingError;
 pub use optimizer::{OptimizerDescription, OptimizerState};

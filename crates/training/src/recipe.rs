@@ -4,6 +4,7 @@ use crate::TrainingError;
 use crate::data::Dataset;
 use crate::model::Network;
 use crate::optimizer::OptimizerDescription;
+use random::SecureKey;
 use std::sync::Arc;
 use vocabulary::{Phase, Run, Sampling};
 
@@ -51,6 +52,9 @@ pub struct Recipe {
     pub lanes: usize,
     pub rest: Rest,
     pub fault: Fault,
+    /// For a model to be released: sampling and noise from a cryptographic generator under this
+    /// key, and sums on a grid (see `cpu/secure.rs`). One replica, on the CPU.
+    pub secure: Option<SecureKey>,
 }
 
 /// Numbers that one micro-batch may occupy before it is made smaller (about a core's cache).
@@ -96,6 +100,7 @@ impl Recipe {
             lanes: 1,
             rest: Rest::Natural,
             fault: Fault::None,
+            secure: None,
             network,
         })
     }
@@ -103,6 +108,11 @@ impl Recipe {
     /// Steps of all phases.
     pub fn steps(&self) -> u64 {
         self.phases.iter().map(|phase| phase.steps).sum()
+    }
+
+    /// Examples in a back end's buffers at a time.
+    pub(crate) fn executor_capacity(&self) -> usize {
+        if self.secure.is_some() { 1 } else { self.micro_batch }
     }
 
     /// The phase that a step (counted from 0) belongs to.

@@ -6,9 +6,11 @@
 //! * **Fixed size**: the B records with the smallest 64-bit words of row t.
 //! * **Shuffle**: each epoch sorts the records by the words of row `epoch` and cuts them into
 //!   batches of B; a last part that is shorter than B is dropped.
+//!
+//! With a secure key the same, from the words of ChaCha20 in place of the stream's.
 
 use crate::recipe::{Fault, Recipe};
-use random::{Bernoulli, Purpose, Stream};
+use random::{Bernoulli, Purpose, SecureStream, Stream};
 use vocabulary::Sampling;
 
 /// The records of one batch, and room for the coins that chose them.
@@ -48,6 +50,10 @@ impl Sampler {
         let size = ((rate * self.records as f64).round() as usize).clamp(1, self.records);
         match recipe.sampling {
             Sampling::Full => batch.extend(0..self.records as u32),
+            Sampling::Poisson if recipe.secure.is_some() => {
+                let mut stream = secure_stream(recipe, row);
+                batch.extend((0..self.records as u32).filter(|_| stream.coin(rate)));
+            }
             Sampling::Poisson => {
                 coins.resize(self.records, false);
                 Bernoulli::new(rate).fill(&self.stream, row, 0, coins);
@@ -61,7 +67,7 @@ impl Sampler {
                 }
             }
             Sampling::FixedSize => {
-                self.sort_by(row);
+                self.sort_by(recipe, row);
                 batch.extend_from_slice(&self.order[..size]);
                 batch.sort_unstable();
             }
@@ -69,7 +75,7 @@ impl Sampler {
                 let batches = (self.records / size).max(1) as u64;
                 let epoch = row / batches;
                 if self.epoch != Some(epoch) {
-                    self.sort_by(epoch);
+                    self.sort_by(recipe, epoch);
                     self.epoch = Some(epoch);
                 }
                 let first = (row % batches) as usize * size;
@@ -79,11 +85,21 @@ impl Sampler {
         }
     }
 
-    fn sort_by(&mut self, row: u64) {
-        let mut keys: Vec<(u64, u32)> =
-            (0..self.records as u32).map(|i| (self.stream.word(row, i.into()), i)).collect();
+    fn sort_by(&mut self, recipe: &Recipe, row: u64) {
+        let all = 0..self.records as u32;
+        let mut keys: Vec<(u64, u32)> = if recipe.secure.is_some() {
+            let mut stream = secure_stream(recipe, row);
+            all.map(|i| (stream.word(), i)).collect()
+        } else {
+            all.map(|i| (self.stream.word(row, i.into()), i)).collect()
+        };
         keys.sort_unstable();
         self.order.clear();
         self.order.extend(keys.into_iter().map(|(_, record)| record));
     }
+}
+
+fn secure_stream(recipe: &Recipe, row: u64) -> SecureStream {
+    let key = recipe.secure.as_ref().expect("only asked for with a key");
+    key.stream(Purpose::SAMPLING, row)
 }

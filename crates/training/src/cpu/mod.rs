@@ -10,9 +10,11 @@ mod loss;
 mod pooling;
 mod product;
 mod replicas;
+mod secure;
 mod standardise;
 mod update;
 mod vectorise;
 
 pub use executor::{Executor, MicroBatch};
+pub(crate) use replicas::evaluate;
 pub use replicas::CpuReplicas;

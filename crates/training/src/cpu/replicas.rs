@@ -3,8 +3,9 @@
 //! and are added in order, so that the result does not depend on the number of threads.
 
 use super::executor::Executor;
+use super::secure;
 use super::update::{Noise, Update};
-use crate::backend::Replicas;
+use crate::backend::{ReplicaState, Replicas};
 use crate::data::Dataset;
 use crate::optimizer::OptimizerState;
 use crate::recipe::{Fault, Recipe, Rest};
@@ -35,6 +36,8 @@ struct Worker {
 struct Lane {
     executor: Executor,
     sum: Vec<f32>,
+    /// Sum of clipped gradients in whole units of the grid, for noise that is secure.
+    exact: Vec<f64>,
     statistics: StepStatistics,
 }
 
@@ -75,11 +78,6 @@ impl CpuReplicas {
         })
     }
 
-    /// Keeps losses, norms and batch sizes of the last step from now on.
-    pub fn keep_statistics(&mut self) {
-        self.keep_statistics = true;
-    }
-
     /// The parameters of one replica.
     pub fn parameters(&self, replica: usize) -> &[f32] {
         &self.models[replica].parameters
@@ -88,32 +86,6 @@ impl CpuReplicas {
     /// The optimiser's memory of one replica.
     pub fn optimizer(&self, replica: usize) -> &OptimizerState {
         &self.models[replica].optimizer
-    }
-
-    /// Puts all replicas back to a saved state.
-    ///
-    /// # Errors
-    /// When lengths do not fit.
-    pub fn restore(
-        &mut self,
-        steps_done: u64,
-        states: Vec<(Vec<f32>, OptimizerState)>,
-    ) -> Result<(), TrainingError> {
-        let fits = states.len() == self.models.len()
-            && states.iter().zip(&self.models).all(|((parameters, state), model)| {
-                parameters.len() == model.parameters.len()
-                    && state.moments.len() == model.optimizer.moments.len()
-                    && state.moments.iter().all(|moment| moment.len() == parameters.len())
-            });
-        if !fits {
-            return Err(TrainingError::Recipe("the saved state belongs to another model".into()));
-        }
-        for (model, (parameters, optimizer)) in self.models.iter_mut().zip(states) {
-            model.parameters = parameters;
-            model.optimizer = optimizer;
-        }
-        self.done = steps_done;
-        Ok(())
     }
 
     fn worker(&self) -> Worker {
@@ -183,6 +155,37 @@ impl Replicas for CpuReplicas {
         Ok(())
     }
 
+    fn states(&mut self) -> Result<Vec<ReplicaState>, TrainingError> {
+        let state = |model: &Model| ReplicaState {
+            parameters: model.parameters.clone(),
+            optimizer: model.optimizer.clone(),
+        };
+        Ok(self.models.iter().map(state).collect())
+    }
+
+    fn restore(&mut self, steps_done: u64, states: Vec<ReplicaState>) -> Result<(), TrainingError> {
+        let fits = states.len() == self.models.len()
+            && states.iter().zip(&self.models).all(|(state, model)| {
+                let length = model.parameters.len();
+                state.parameters.len() == length
+                    && state.optimizer.moments.len() == model.optimizer.moments.len()
+                    && state.optimizer.moments.iter().all(|moment| moment.len() == length)
+            });
+        if !fits {
+            return Err(TrainingError::Recipe("the saved state belongs to another model".into()));
+        }
+        for (model, state) in self.models.iter_mut().zip(states) {
+            model.parameters = state.parameters;
+            model.optimizer = state.optimizer;
+        }
+        self.done = steps_done;
+        Ok(())
+    }
+
+    fn keep_statistics(&mut self) {
+        self.keep_statistics = true;
+    }
+
     fn statistics(&self) -> Option<&[StepStatistics]> {
         self.keep_statistics.then_some(&self.statistics)
     }
@@ -247,8 +250,9 @@ impl Model {
 impl Worker {
     fn new(recipe: &Recipe) -> Self {
         let lane = || Lane {
-            executor: Executor::new(Arc::clone(&recipe.network), recipe.micro_batch),
+            executor: Executor::new(Arc::clone(&recipe.network), recipe.executor_capacity()),
             sum: vec![0.0; recipe.network.parameters],
+            exact: vec![0.0; if recipe.secure.is_some() { recipe.network.parameters } else { 0 }],
             statistics: StepStatistics::default(),
         };
         let lanes = (0..recipe.lanes.max(1)).map(|_| lane()).collect();
@@ -289,6 +293,15 @@ impl Worker {
         if failed {
             return Err(TrainingError::NotFinite { step, replica: model.replica.number });
         }
+        let noise = match &recipe.secure {
+            None => Noise::Stream(&model.noise),
+            Some(key) => {
+                let Lane { sum, exact, .. } = &mut self.lanes[0];
+                let deviation = recipe.noise_deviation(step);
+                secure::add_noise(key, recipe.clip_norm, deviation, step, exact, sum);
+                Noise::Added
+            }
+        };
         let sum = &mut self.lanes[0].sum;
         for canary in &drawn {
             if let Injection::Gradient { entries, schedule } = &canary.injection {
@@ -300,7 +313,7 @@ impl Worker {
             step,
             deviation: recipe.noise_deviation(step),
             normaliser: recipe.normaliser(step),
-            noise: Noise::Stream(&model.noise),
+            noise,
         };
         update.apply(&mut model.parameters, &mut model.optimizer, sum, &mut self.noise);
         Ok(())
@@ -327,6 +340,12 @@ impl Worker {
             self.lanes.par_iter_mut().enumerate().map(work).reduce(|| false, |a, b| a | b)
         };
         let (first, others) = self.lanes.split_at_mut(1);
+        if recipe.secure.is_some() {
+            for other in others {
+                secure::add_exact(&other.exact, &mut first[0].exact);
+            }
+            return failed;
+        }
         for other in others {
             elementwise::add(&other.sum, &mut first[0].sum);
         }
@@ -360,10 +379,13 @@ impl Lane {
         clip_norm: Option<f64>,
     ) -> bool {
         self.sum.fill(0.0);
+        self.exact.fill(0.0);
+        let grid = secure::grid(recipe.clip_norm, self.sum.len());
         self.statistics = StepStatistics { batch_size: batch.len(), ..StepStatistics::default() };
         self.executor.prepare(parameters);
         // Equal parts, so that a batch of 257 is not one of 256 and one of 1.
-        let parts = batch.len().div_ceil(self.executor.capacity());
+        let capacity = if recipe.secure.is_some() { 1 } else { self.executor.capacity() };
+        let parts = batch.len().div_ceil(capacity);
         let mut failed = false;
         for part in 0..parts {
             let own = &batch[batch.len() * part / parts..batch.len() * (part + 1) / parts];
@@ -384,6 +406,10 @@ impl Lane {
                 self.statistics.correct += usize::from(found.correct[slot]);
             }
             self.statistics.norms.extend_from_slice(found.norms);
+            if recipe.secure.is_some() {
+                self.executor.finish(&mut self.sum);
+                secure::add_record(grid, &mut self.sum, &mut self.exact);
+            }
         }
         failed
     }
