@@ -27,7 +27,7 @@ const WALLS: &[(&str, &[&str])] = &[
     ("tuning", &["vocabulary", "numerics", "accounting"]),
     // Claims and figures only.
     ("report", &["vocabulary", "figures"]),
-    ("fuzzing", &["vocabulary", "numerics", "accounting"]),
+    ("fuzzing", &["vocabulary", "numerics", "accounting", "audit"]),
     ("xtask", &[]),
 ];
 

@@ -7,11 +7,9 @@
 //!
 //! The curve is convex and falls with epsilon, so it suffices to test the vertices of the lower
 //! convex hull of the observed points, and the grid is found from the least noise that they
-//! violate: the answer of walking the grid from a few curves. (The lower of the two orders' curves
-//! need not be convex where they cross; there a chord may pass a point that lies within the gap.)
+//! violate: the answer of walking the grid from a few dozen values of delta.
 
 use crate::{AuditError, Errors, Family, RateBounds, Scores};
-use accounting::{AccountingError, OneWay};
 
 /// Errors of either kind below which a threshold is not looked at.
 pub const MIN_COUNT: u64 = 10;
@@ -31,7 +29,8 @@ pub struct GridEstimate {
 /// The grid estimate at `delta`.
 ///
 /// # Errors
-/// Those of the accounting; a delta of 0, at which the family's epsilon is infinite.
+/// Those of the accounting; a delta of 0, at which the family's epsilon is infinite; scores without
+/// a threshold that has enough errors.
 pub fn grid_estimate(
     scores: &Scores,
     family: &Family,
@@ -45,76 +44,18 @@ pub fn grid_estimate(
     }
     let points: Vec<RateBounds> =
         hull(scores, min_count).iter().map(RateBounds::observed).collect();
-    let Some(noise) = least_noise(family, &points)? else {
+    if points.is_empty() {
+        return Err(AuditError::NotValid(format!(
+            "no threshold has at least {min_count} errors of either kind, so there is no point to compare with the curve; more scores are needed, or a smaller --min-count"
+        )));
+    }
+    let Some(noise) = family.least_violated_noise(&points)? else {
         return Ok(GridEstimate { epsilon: FIRST, beyond_grid: false });
     };
     let reached = family.epsilon(noise, delta)?;
     let steps = ((reached - FIRST) / STEP).ceil().max(0.0);
     let epsilon = ((FIRST + STEP * steps) * 10.0).round() / 10.0;
     Ok(GridEstimate { epsilon: epsilon.min(LAST), beyond_grid: epsilon > LAST })
-}
-
-/// The least noise that any vertex violates. The most promising vertex (by mu) gives a first
-/// noise; the others are compared with the curve at that noise, most of them by a chord between
-/// two computed points of the curve, which lies above it.
-fn least_noise(family: &Family, hull: &[RateBounds]) -> Result<Option<f64>, AuditError> {
-    let statistic = crate::Statistic::GaussianMu;
-    let promising = hull.iter().max_by(|a, b| statistic.value(a).total_cmp(&statistic.value(b)));
-    let Some(first) = promising else { return Ok(None) };
-    let mut least = family.violated_noise(first)?;
-    while let Some(noise) = least {
-        let found = match violator(family, hull, noise) {
-            Ok(Some(found)) => found,
-            Ok(None) => break,
-            // Where the curve cannot be certified the estimate rests on the vertices so far.
-            Err(AuditError::Accounting(AccountingError::NotCertified(_))) => break,
-            Err(error) => return Err(error),
-        };
-        match family.violated_noise(&hull[found])? {
-            Some(smaller) if smaller < noise * (1.0 - 1e-6) => least = Some(smaller),
-            _ => break,
-        }
-    }
-    Ok(least)
-}
-
-/// A vertex below the curve at this noise, if there is one.
-fn violator(family: &Family, hull: &[RateBounds], noise: f64) -> Result<Option<usize>, AuditError> {
-    // A hair less noise, so that the vertex that gave the noise does not count again.
-    let pair = family.pair(noise * (1.0 - 1e-6)).or_else(|_| family.pair(noise))?;
-    let curve = |place: usize| -> Result<f64, AuditError> {
-        let fpr = hull[place].false_positive_upper;
-        let remove = pair.fnr(fpr, OneWay::Remove)?.upper;
-        // The other order only matters where this one alone would be violated.
-        if hull[place].false_negative_upper >= remove {
-            return Ok(remove);
-        }
-        Ok(remove.min(pair.fnr(fpr, OneWay::Add)?.upper))
-    };
-    let mut pending = vec![(0, curve(0)?, hull.len() - 1, curve(hull.len() - 1)?)];
-    for (place, height) in [(0, pending[0].1), (hull.len() - 1, pending[0].3)] {
-        if hull[place].false_negative_upper < height {
-            return Ok(Some(place));
-        }
-    }
-    while let Some((from, left, to, right)) = pending.pop() {
-        let (a, b) = (hull[from].false_positive_upper, hull[to].false_positive_upper);
-        let chord = |x: f64| left + (right - left) * (x - a) / (b - a);
-        let clear = (from + 1..to).all(|place| {
-            hull[place].false_negative_upper >= chord(hull[place].false_positive_upper)
-        });
-        if clear {
-            continue;
-        }
-        let middle = (from + to) / 2;
-        let height = curve(middle)?;
-        if hull[middle].false_negative_upper < height {
-            return Ok(Some(middle));
-        }
-        pending.push((from, left, middle, height));
-        pending.push((middle, height, to, right));
-    }
-    Ok(None)
 }
 
 /// The vertices of the lower-left convex hull of the observed (FPR, FNR) points with at least

@@ -47,8 +47,11 @@ mod sort;
 mod split;
 mod statistic;
 pub mod verdict;
+mod violation;
 
-pub use analysis::{Analysis, Bound, Claims, Counts, Hashes, NotValid, PowerAt, TestAt, analyse};
+pub use analysis::{
+    Analysis, AuditDocument, Bound, Claims, Counts, Hashes, NotValid, PowerAt, TestAt, analyse,
+};
 pub use error::AuditError;
 pub use family::{Family, gaussian_epsilon};
 pub use method::Method;

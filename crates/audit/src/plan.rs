@@ -2,7 +2,9 @@
 //! answer lets an auditor show that it was.
 
 use crate::{AttackDirection, AuditError, Design, Family, Method, ThresholdRule, grid};
+use schemars::JsonSchema;
 use serde::Serialize;
+use vocabulary::Run;
 
 /// What will be computed, at which confidence, and which bound is the headline.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +30,8 @@ pub struct Plan {
     pub fprs: Vec<f64>,
     /// Bootstrap rounds; 0 for none.
     pub bootstrap: usize,
+    /// The run whose claim is judged.
+    pub claim: Option<Run>,
 }
 
 impl Plan {
@@ -49,6 +53,7 @@ impl Plan {
             min_count: grid::MIN_COUNT,
             fprs: vec![0.001, 0.01],
             bootstrap: 0,
+            claim: None,
         }
     }
 
@@ -185,13 +190,17 @@ impl Plan {
             sample_rate: self.training.map(|training| training.0),
             steps: self.training.map(|training| training.1),
             min_count: self.min_count,
+            fprs: self.fprs.clone(),
+            bootstrap: self.bootstrap,
+            claim: self.claim.clone(),
         }
     }
 }
 
 /// The plan, serialised.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PlanDocument {
+    /// `dosimeter.audit-plan/1`
     pub schema: &'static str,
     pub design: Design,
     pub methods: Vec<Method>,
@@ -205,4 +214,7 @@ pub struct PlanDocument {
     pub sample_rate: Option<f64>,
     pub steps: Option<u64>,
     pub min_count: u64,
+    pub fprs: Vec<f64>,
+    pub bootstrap: usize,
+    pub claim: Option<Run>,
 }

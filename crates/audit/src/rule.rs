@@ -19,6 +19,7 @@
 
 use crate::search::{Best, best_threshold};
 use crate::split::deal;
+use crate::statistic::Contour;
 use crate::{AuditError, Errors, RateBounds, Scores, Simultaneous, Statistic, rates};
 use numerics::beta::{binomial_log_at_least, binomial_log_tails};
 use std::str::FromStr;
@@ -215,7 +216,8 @@ fn best_in_band(scores: &Scores, statistic: &Statistic, band: &Simultaneous) -> 
 /// The largest v with 2 mean_j p_j(v) <= level, from below.
 fn k_fold_value(measurements: &[Measurement], statistic: &Statistic, level: f64) -> f64 {
     let average = |value: f64| {
-        let sum: f64 = measurements.iter().map(|m| p_value(&m.errors, statistic, value)).sum();
+        let contours = statistic.critical_true_positive_rates(value);
+        let sum: f64 = measurements.iter().map(|m| p_value(&m.errors, &contours)).sum();
         2.0 * sum / measurements.len() as f64
     };
     if average(0.0) > level {
@@ -240,14 +242,15 @@ fn k_fold_value(measurements: &[Measurement], statistic: &Statistic, level: f64)
     shown
 }
 
-/// The smallest total level at which Clopper-Pearson at these counts shows more than `value`.
+/// The smallest total level at which Clopper-Pearson at these counts shows more than a value,
+/// which is given by its contours: the true positive rates above which more is shown, as functions
+/// of the false positive rate, one for each way to show it.
 ///
 /// At level 2 a the ends are u with P(Bin(n0, u) <= FP) = a and l with P(Bin(n1, l) >= TP) = a.
-/// The bound equals `value` when l lies on the statistic's contour over u, so a is where the two
+/// The bound equals the value when l lies on the contour over u, so a is where the two
 /// tails agree along the contour: one falls in u, the other rises.
-pub(crate) fn p_value(errors: &Errors, statistic: &Statistic, value: f64) -> f64 {
-    statistic
-        .critical_true_positive_rates(value)
+pub(crate) fn p_value(errors: &Errors, contours: &[Contour<'_>]) -> f64 {
+    contours
         .iter()
         .map(|contour| {
             let tails = |rate: f64| {
@@ -298,7 +301,7 @@ pub fn family_points(
 }
 
 /// Rates that hold together at `level`, at thresholds where a family might be violated: for the
-/// bands the best ones by mu and by epsilon and some along the curve, for the others what they
+/// bands the best ones by mu and by epsilon and dozens along the curve, for the others what they
 /// measure (`k-fold` with a share of the level for each fold).
 pub(crate) fn candidates(
     rule: &ThresholdRule,
@@ -320,7 +323,13 @@ pub(crate) fn candidates(
         best_in_band(scores, &Statistic::GaussianMu, &band),
         best_in_band(scores, &pure, &band),
     ];
-    for share in [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.6] {
+    // The band holds at every threshold, so more of them only help: eight a factor of ten in the
+    // odds of a non-member being called a member, from both ends.
+    let spread = (nonmembers as f64).ln();
+    let steps = (2.0 * spread * 8.0 / std::f64::consts::LN_10).ceil() as u32;
+    for step in 0..=steps {
+        let log_odds = spread * (2.0 * f64::from(step) / f64::from(steps.max(1)) - 1.0);
+        let share = 1.0 / (1.0 + (-log_odds).exp());
         let place = ((1.0 - share) * nonmembers as f64) as usize;
         let threshold = scores.nonmembers()[place.min(scores.nonmembers().len() - 1)];
         let errors = scores.errors_at(threshold);

@@ -43,6 +43,9 @@ impl std::str::FromStr for AttackDirection {
     }
 }
 
+/// The true positive rate above which a value is exceeded, over the false positive rate.
+pub(crate) type Contour<'a> = Box<dyn Fn(f64) -> f64 + 'a>;
+
 /// A number that grows with the leakage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statistic {
@@ -92,13 +95,10 @@ impl Statistic {
 
     /// The true positive rate above which the value exceeds `value` when the false positive
     /// rate is `false_positive_rate`: one contour per direction.
-    pub(crate) fn critical_true_positive_rates(
-        &self,
-        value: f64,
-    ) -> Vec<Box<dyn Fn(f64) -> f64 + '_>> {
+    pub(crate) fn critical_true_positive_rates(&self, value: f64) -> Vec<Contour<'_>> {
         match *self {
             Self::Epsilon { delta, direction } => {
-                let mut contours: Vec<Box<dyn Fn(f64) -> f64>> = Vec::new();
+                let mut contours: Vec<Contour<'_>> = Vec::new();
                 if direction != AttackDirection::Mirror {
                     contours.push(Box::new(move |rate| delta + value.exp() * rate));
                 }

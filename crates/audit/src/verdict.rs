@@ -1,9 +1,10 @@
 //! What the primary bound says about a claimed epsilon.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// The bound is below the claim, and the scores could have shown otherwise.
@@ -15,10 +16,14 @@ pub enum Status {
 }
 
 /// An outcome with its reason in words.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Verdict {
     pub status: Status,
     pub reason: String,
+    /// The largest epsilon that the claim allows; `null` where it allows any.
+    pub claimed_epsilon: Option<f64>,
+    /// The bound that scores of these sizes could at most have given.
+    pub reach: Option<f64>,
 }
 
 /// What a claim says at the primary bound's delta: certified ends of the proven epsilon.
@@ -38,19 +43,30 @@ pub fn verdict(
     reach: f64,
     family: Option<&str>,
 ) -> Verdict {
+    let (status, reason) = judge(bound, confidence, delta, claim, reach, family);
+    let finite = |value: f64| value.is_finite().then_some(value);
+    Verdict { status, reason, claimed_epsilon: finite(claim.upper), reach: finite(reach) }
+}
+
+fn judge(
+    bound: f64,
+    confidence: f64,
+    delta: f64,
+    claim: ClaimedEpsilon,
+    reach: f64,
+    family: Option<&str>,
+) -> (Status, String) {
     let percent = (confidence * 1000.0).floor() / 10.0;
     let within = family.map_or_else(String::new, |family| format!(", if the training is {family}"));
     if bound > claim.upper {
-        return Verdict {
-            status: Status::Contradiction,
-            reason: format!(
-                "the scores show epsilon at least {} at delta {delta} with {percent} % confidence{within}, but at most {} is claimed as proven: the training, its noise or the accounting is not what was stated",
-                down(bound),
-                up(claim.upper)
-            ),
-        };
+        let reason = format!(
+            "the scores show epsilon at least {} at delta {delta} with {percent} % confidence{within}, but at most {} is claimed as proven: the training, its noise or the accounting is not what was stated",
+            down(bound),
+            up(claim.upper)
+        );
+        return (Status::Contradiction, reason);
     }
-    let inconclusive = |reason: String| Verdict { status: Status::Inconclusive, reason };
+    let inconclusive = |reason: String| (Status::Inconclusive, reason);
     if claim.upper == f64::INFINITY {
         return inconclusive(format!(
             "the claim bounds nothing at delta {delta} (its epsilon is infinite there); ask at a delta above 0"
@@ -58,7 +74,7 @@ pub fn verdict(
     }
     if reach <= claim.upper {
         return inconclusive(format!(
-            "with this many scores even a perfect attack could only have shown {}, which is below the claimed {}; more scores are needed to test the claim",
+            "with this many scores even a perfect attack could only have shown {}, which is below the claimed {}; more scores are needed to test the claim (`dosimeter plan` says how many)",
             down(reach),
             up(claim.upper)
         ));
@@ -77,14 +93,12 @@ pub fn verdict(
                 .to_owned(),
         );
     }
-    Verdict {
-        status: Status::Consistent,
-        reason: format!(
-            "the scores show epsilon at least {} at delta {delta}{within}, below the claimed {}",
-            down(bound),
-            up(claim.upper)
-        ),
-    }
+    let reason = format!(
+        "the scores show epsilon at least {} at delta {delta}{within}, below the claimed {}",
+        down(bound),
+        up(claim.upper)
+    );
+    (Status::Consistent, reason)
 }
 
 /// Four significant digits, rounded down.

@@ -5,7 +5,9 @@
 mod bytes;
 mod description;
 mod numerics;
+mod scores;
 
 pub use bytes::{Bytes, Pseudorandom};
 pub use description::{run_description, some_description};
 pub use numerics::{numerics, numerics_times};
+pub use scores::{any_scores, score_file, some_score_file};

@@ -40,6 +40,29 @@ fn arbitrary_bytes_are_never_a_run_by_accident() {
     }
 }
 
+#[test]
+fn score_files_are_read_or_refused_in_a_sentence() {
+    let mut words = Pseudorandom::new(4);
+    let (mut read, mut files) = (0, 0);
+    for _ in 0..CASES / 2 {
+        let rows = fuzzing::score_file(&fuzzing::some_score_file(&mut words));
+        read += usize::from(rows > 0);
+        files += 1;
+    }
+    // About a third are right; a reader that refuses everything must not pass.
+    assert!(4 * read > files, "only {read} of {files} files were read");
+}
+
+#[test]
+fn any_scores_can_be_audited() {
+    let mut words = Pseudorandom::new(5);
+    let mut answers = 0;
+    for length in 0..CASES / 6 {
+        answers += fuzzing::any_scores(&words.bytes((length % 400) as usize));
+    }
+    assert!(answers as u64 > CASES, "{answers}");
+}
+
 /// What the long fuzzing once found.
 #[test]
 fn a_message_quotes_foreign_text_without_its_control_characters() {

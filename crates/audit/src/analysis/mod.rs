@@ -1,10 +1,12 @@
 //! Carries out a [`Plan`] on scores: bounds, attack quality, verdict.
 
 mod document;
+mod json;
 mod many_runs;
 mod one_run;
 
 pub use document::{Analysis, Bound, Counts, Hashes, NotValid, PowerAt, TestAt};
+pub use json::AuditDocument;
 
 use crate::verdict::{ClaimedEpsilon, verdict};
 use crate::{AuditError, Design, Plan, Scores, hash, one_run as canaries, quality};
@@ -51,6 +53,11 @@ pub fn analyse(
         warnings.push(format!(
             "AUROC is {:.3}, below one half: the sign of the scores looks reversed (larger must mean more likely a member)",
             auroc.value
+        ));
+    } else if auroc.value < 0.5 {
+        warnings.push(format!(
+            "AUROC is {:.3}, below one half: chance alone can do that here (the interval reaches {:.3}), but if the attack should work, its sign looks reversed (larger must mean more likely a member)",
+            auroc.value, auroc.upper
         ));
     }
     if plan.design == Design::OneRun {

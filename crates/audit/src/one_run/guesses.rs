@@ -2,7 +2,7 @@
 
 use super::{one_run_epsilon, one_run_gaussian_mu};
 use crate::scores::at_least;
-use crate::split::deal_canaries;
+use crate::split::{Dealer, deal_canaries};
 use crate::{AuditError, FOLDS, Scores, ThresholdRule};
 
 /// Guesses made about canaries, and how many were right.
@@ -73,14 +73,16 @@ pub fn one_run_bound(
         }
         ThresholdRule::Union => {
             let strategies = strategies(size(scores));
-            Ok(best_of(scores, &strategies, statistic, level / strategies.len() as f64))
+            let each = level / strategies.len() as f64;
+            Ok(best_of(scores, &strategies, statistic, each, &mut Dealer::new(seed)))
         }
         ThresholdRule::Holdout => {
             if size(scores) < 8 {
                 return Err(too_few("holdout"));
             }
             let (chooser, counter) = deal_canaries(scores, 0.5, seed);
-            Ok(chosen_elsewhere(&chooser, &counter, statistic, level))
+            let mut dealer = Dealer::new(!seed);
+            Ok(chosen_elsewhere(&chooser, &counter, statistic, level, &mut dealer))
         }
         ThresholdRule::KFold => {
             // A fifth chooses, the rest counts, once per fold; the largest of five bounds at a
@@ -94,7 +96,8 @@ pub fn one_run_bound(
                 .map(|fold| {
                     let share = 1.0 / FOLDS as f64;
                     let (chooser, counter) = deal_canaries(scores, share, seed.wrapping_add(fold));
-                    chosen_elsewhere(&chooser, &counter, statistic, each)
+                    let mut dealer = Dealer::new(!seed.wrapping_add(fold));
+                    chosen_elsewhere(&chooser, &counter, statistic, each, &mut dealer)
                 })
                 .reduce(|best, next| if next.value > best.value { next } else { best });
             best.map(|best| OneRunBound { strategies: FOLDS, ..best }).ok_or_else(|| too_few("k-fold"))
@@ -116,7 +119,7 @@ fn size(scores: &Scores) -> u64 {
 
 /// Numbers of guesses (in, out) to try: half, quarter, eighth … of the canaries on both sides,
 /// and the same on the "in" side alone.
-fn strategies(canaries: u64) -> Vec<(u64, u64)> {
+pub(crate) fn strategies(canaries: u64) -> Vec<(u64, u64)> {
     let mut list = Vec::new();
     let mut guesses = canaries / 2;
     // Fewer than five guesses show nothing at 95 %: 2^-5 < 0.05.
@@ -136,11 +139,12 @@ fn chosen_elsewhere(
     counter: &Scores,
     statistic: &OneRunStatistic,
     level: f64,
+    dealer: &mut Dealer,
 ) -> OneRunBound {
     let list = strategies(size(chooser));
     let mut chosen = (list[0], 0.0);
     for &(inside, outside) in &list {
-        let guesses = guess(chooser, inside, outside);
+        let guesses = guess(chooser, inside, outside, dealer);
         // The delta term scales with the canaries that count, so the choice is made for those.
         let scaled = Guesses { canaries: size(counter), ..guesses };
         let value = statistic.bound(&scaled, level);
@@ -150,7 +154,7 @@ fn chosen_elsewhere(
     }
     let ratio = size(counter) as f64 / size(chooser).max(1) as f64;
     let scale = |part: u64| (part as f64 * ratio) as u64;
-    let guesses = guess(counter, scale(chosen.0.0), scale(chosen.0.1));
+    let guesses = guess(counter, scale(chosen.0.0), scale(chosen.0.1), dealer);
     single(statistic, guesses, level, 1)
 }
 
@@ -168,41 +172,70 @@ fn best_of(
     list: &[(u64, u64)],
     statistic: &OneRunStatistic,
     level: f64,
+    dealer: &mut Dealer,
 ) -> OneRunBound {
     let mut best: Option<OneRunBound> = None;
     for &(inside, outside) in list {
-        let next = single(statistic, guess(scores, inside, outside), level, list.len());
+        let next = single(statistic, guess(scores, inside, outside, dealer), level, list.len());
         if best.is_none_or(|best| next.value > best.value) {
             best = Some(next);
         }
     }
-    best.unwrap_or_else(|| single(statistic, guess(scores, 0, 0), level, 1))
+    best.unwrap_or_else(|| single(statistic, guess(scores, 0, 0, dealer), level, 1))
 }
 
-/// Guesses at most `inside` canaries in (the highest scores) and at most `outside` out (the
-/// lowest). Ties at an edge are passed over whole: who of them was in must not decide.
-fn guess(scores: &Scores, inside: u64, outside: u64) -> Guesses {
+/// Guesses the `inside` highest scores in and the `outside` lowest out, exactly that many. Among
+/// scores that tie at an edge lots are drawn: who of them was in must not decide, and the bounds
+/// need a number of guesses that does not depend on the scores.
+fn guess(scores: &Scores, inside: u64, outside: u64, dealer: &mut Dealer) -> Guesses {
     let all = size(scores);
+    let (inside, outside) = (inside.min(all), outside.min(all - inside.min(all)));
+    let upper = inside.checked_sub(1).and_then(|rank| kth_largest(scores, rank));
+    let lower = if outside == 0 { None } else { kth_largest(scores, all - outside) };
+    let above = |side: &[f64], edge: f64| {
+        (side.len() - side.partition_point(|&score| score <= edge)) as u64
+    };
+    let below = |side: &[f64], edge: f64| side.partition_point(|&score| score < edge) as u64;
     let (members, nonmembers) = (scores.members(), scores.nonmembers());
-    let above = |side: &[f64], edge: Option<f64>| match edge {
-        None => side.len() as u64,
-        Some(edge) => (side.len() - side.partition_point(|&score| score <= edge)) as u64,
+    let tied = |edge: f64| {
+        let count = |side: &[f64]| side.len() as u64 - above(side, edge) - below(side, edge);
+        (count(members), count(nonmembers))
     };
-    let below = |side: &[f64], edge: Option<f64>| match edge {
-        None => side.len() as u64,
-        Some(edge) => side.partition_point(|&score| score < edge) as u64,
-    };
-    // Strictly above the (inside+1)-th largest there are at most `inside`; the mirror below.
-    let upper = kth_largest(scores, inside);
-    let lower = if outside >= all { None } else { kth_largest(scores, all - 1 - outside) };
-    let (right_in, wrong_in) = (above(members, upper), above(nonmembers, upper));
-    let (wrong_out, right_out) = (below(members, lower), below(nonmembers, lower));
-    Guesses {
-        canaries: all,
-        guessed_in: right_in + wrong_in,
-        guessed_out: right_out + wrong_out,
-        right: right_in + right_out,
+    let (mut right_in, mut drawn) = (0, (0, 0));
+    if let Some(edge) = upper {
+        let (sure, wrong) = (above(members, edge), above(nonmembers, edge));
+        drawn = draw(tied(edge), inside - sure - wrong, dealer);
+        right_in = sure + drawn.0;
     }
+    let mut right_out = 0;
+    if let Some(edge) = lower {
+        let (wrong, sure) = (below(members, edge), below(nonmembers, edge));
+        let mut pool = tied(edge);
+        // Who was guessed in already is not guessed again.
+        if upper == Some(edge) {
+            pool = (pool.0 - drawn.0, pool.1 - drawn.1);
+        }
+        right_out = sure + draw(pool, outside - sure - wrong, dealer).1;
+    }
+    Guesses { canaries: all, guessed_in: inside, guessed_out: outside, right: right_in + right_out }
+}
+
+/// How many members and non-members `count` lots from such a pool hold.
+fn draw(pool: (u64, u64), count: u64, dealer: &mut Dealer) -> (u64, u64) {
+    let (mut members, mut left) = pool;
+    left += members;
+    if count >= left {
+        return pool;
+    }
+    let mut drawn = 0;
+    for _ in 0..count {
+        if dealer.below(left) < members {
+            members -= 1;
+            drawn += 1;
+        }
+        left -= 1;
+    }
+    (drawn, count - drawn)
 }
 
 /// Guesses "in" at or above a threshold and passes over the rest.

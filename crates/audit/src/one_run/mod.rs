@@ -6,7 +6,13 @@
 //! (g1, g0) is best is not known beforehand, so the `union` rule tries a short list that depends
 //! on m alone and splits the error over it; `holdout` and `k-fold` let some canaries choose and
 //! the others count (given the bits of the choosing canaries the run is still private in the
-//! bits of the rest); `fixed:V` guesses "in" at V and above and passes over the rest.
+//! bits of the rest); `fixed:V` guesses "in" at V and above and passes over the rest. Ties at an
+//! edge are decided by lot, so that the number of guesses is fixed, as the theorems ask.
+//!
+//! Only `fixed:V` lets the scores decide how many guesses there are. At delta 0 the bound holds
+//! given any number of guesses; at delta > 0 the delta term is then the published practice and not
+//! the letter of the theorem (the error can exceed the level by at most 2 m delta times the
+//! largest density of the count, a fraction of the delta term itself).
 //!
 //! Both bounds need the bits to be independent and fair. [`fair_bits`] tests the count of
 //! members against Binomial(m, 1/2); an audit of unbalanced canaries is refused.
@@ -17,6 +23,7 @@ mod guesses;
 
 pub use epsilon_delta::{OneRunZero, one_run_epsilon, one_run_p_value};
 pub use gaussian::{one_run_gaussian_mu, one_run_gaussian_rejects};
+pub(crate) use guesses::strategies;
 pub use guesses::{Guesses, OneRunBound, OneRunStatistic, one_run_bound};
 
 use numerics::beta::binomial_log_tails;

@@ -10,7 +10,7 @@ pub use bootstrap::{Bootstrap, bootstrap};
 pub use power::{advantage, tpr_at};
 
 /// An estimate with a two-sided interval.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct Measured {
     pub value: f64,
     pub lower: f64,

@@ -11,6 +11,13 @@ use std::path::Path;
 struct Columns {
     score: usize,
     member: usize,
+    run: Option<usize>,
+}
+
+struct Fields<'a> {
+    score: &'a [u8],
+    member: &'a [u8],
+    run: Option<&'a [u8]>,
 }
 
 pub(super) fn read(table: &mut Table, source: impl Read, path: &Path) -> Result<(), AuditError> {
@@ -36,18 +43,26 @@ pub(super) fn read(table: &mut Table, source: impl Read, path: &Path) -> Result<
         if line.is_empty() {
             return Ok(());
         }
-        let (score, member) = fields(line, columns)
+        let fields = fields(line, columns)
             .ok_or_else(|| refuse(path, Some(number), "has fewer columns than the header"))?;
-        let score = number_of(score, number, path)?;
+        let score = number_of(fields.score, number, path)?;
         rows += 1;
-        match member {
-            b"1" | b"true" | b"True" => table.members.push(score),
-            b"0" | b"false" | b"False" => table.nonmembers.push(score),
+        let member = match fields.member {
+            b"1" | b"true" | b"True" => true,
+            b"0" | b"false" | b"False" => false,
             other => {
                 let text = shown(other);
                 let problem = format!("member `{text}` is not 1 or 0");
                 return Err(refuse(path, Some(number), &problem));
             }
+        };
+        if let Some(run) = fields.run {
+            table.runs.note(run, member);
+        }
+        if member {
+            table.members.push(score);
+        } else {
+            table.nonmembers.push(score);
         }
         Ok(())
     })?;
@@ -93,13 +108,14 @@ fn stated_design(comment: &[u8]) -> Option<&str> {
 
 fn header(line: &[u8], number: u64, path: &Path) -> Result<Columns, AuditError> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-    let (mut score, mut member) = (None, None);
+    let (mut score, mut member, mut run) = (None, None, None);
     for (place, field) in line.split(|&byte| byte == b',').enumerate() {
         let name = field.trim_ascii();
         let name = name.strip_prefix(b"\"").and_then(|n| n.strip_suffix(b"\"")).unwrap_or(name);
         let slot = match name {
             b"score" => &mut score,
             b"member" => &mut member,
+            b"run" => &mut run,
             _ => continue,
         };
         if slot.replace(place).is_some() {
@@ -108,7 +124,7 @@ fn header(line: &[u8], number: u64, path: &Path) -> Result<Columns, AuditError> 
         }
     }
     match (score, member) {
-        (Some(score), Some(member)) => Ok(Columns { score, member }),
+        (Some(score), Some(member)) => Ok(Columns { score, member, run }),
         _ => {
             let problem = format!(
                 "the header `{}` does not name `score` and `member`; the first line must",
@@ -119,11 +135,11 @@ fn header(line: &[u8], number: u64, path: &Path) -> Result<Columns, AuditError> 
     }
 }
 
-/// The two fields of a row; the common case of two plain columns is one search for a comma.
-fn fields<'a>(line: &'a [u8], columns: &Columns) -> Option<(&'a [u8], &'a [u8])> {
-    let (mut score, mut member) = (None, None);
+/// The fields of a row; the common case of two plain columns is one search for a comma.
+fn fields<'a>(line: &'a [u8], columns: &Columns) -> Option<Fields<'a>> {
+    let (mut score, mut member, mut run) = (None, None, None);
     let (mut place, mut rest) = (0, line);
-    let last = columns.score.max(columns.member);
+    let last = columns.score.max(columns.member).max(columns.run.unwrap_or(0));
     loop {
         let (field, next) = if rest.first() == Some(&b'"') {
             let close = 1 + memchr::memchr(b'"', &rest[1..])?;
@@ -142,8 +158,11 @@ fn fields<'a>(line: &'a [u8], columns: &Columns) -> Option<(&'a [u8], &'a [u8])>
         if place == columns.member {
             member = Some(field.trim_ascii());
         }
+        if Some(place) == columns.run {
+            run = Some(field.trim_ascii());
+        }
         if place == last {
-            return Some((score?, member?));
+            return Some(Fields { score: score?, member: member?, run });
         }
         rest = next?;
         place += 1;

@@ -13,6 +13,7 @@ struct Row {
     score: Option<Value>,
     member: Option<Value>,
     design: Option<String>,
+    run: Option<Value>,
 }
 
 pub(super) fn read(table: &mut Table, source: impl Read, path: &Path) -> Result<(), AuditError> {
@@ -57,6 +58,11 @@ pub(super) fn read(table: &mut Table, source: impl Read, path: &Path) -> Result<
         }
         .ok_or_else(|| refuse("member is not 1 or 0"))?;
         rows += 1;
+        match row.run {
+            Some(Value::String(text)) => table.runs.note(text.as_bytes(), member),
+            Some(Value::Null) | None => {}
+            Some(other) => table.runs.note(other.to_string().as_bytes(), member),
+        }
         if member {
             table.members.push(score)
         } else {

@@ -9,6 +9,7 @@ mod lines;
 mod npy;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod runs;
 
 use crate::{AuditError, Scores};
 use std::fs::File;
@@ -16,7 +17,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// How the rows came about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Design {
     /// Each row is a training of its own.
@@ -55,6 +56,7 @@ pub struct Table {
     pub nonmembers: Vec<f64>,
     /// The design that a file states about itself.
     pub design: Option<Design>,
+    runs: runs::Runs,
 }
 
 impl Table {
@@ -143,6 +145,35 @@ impl Table {
         })
     }
 
+    /// Reads the design off the column `run` where there is one: every row its own training, or
+    /// all rows of one training.
+    ///
+    /// # Errors
+    /// Rows of which some share a training and some do not, for which no bound is valid; a column
+    /// that contradicts what a file states about itself.
+    pub fn settle_design(&mut self) -> Result<(), AuditError> {
+        let told = std::mem::take(&mut self.runs).tell(self.members.len(), self.nonmembers.len());
+        match (told, self.design) {
+            (runs::Told::Nothing, _) => Ok(()),
+            (runs::Told::Mixed, _) => Err(AuditError::Scores(
+                "some rows share an entry of the column `run` and some do not: rows of one training are not independent, and several trainings are not one; keep one row a training and side, or audit each training alone".to_owned(),
+            )),
+            (runs::Told::Design(told), Some(stated)) if told != stated => {
+                Err(AuditError::Scores(format!(
+                    "the file says `design: {stated}`, but its column `run` says {told}: {}",
+                    match told {
+                        Design::Runs => "every row is a training of its own",
+                        Design::OneRun => "all rows are of one training",
+                    }
+                )))
+            }
+            (runs::Told::Design(told), _) => {
+                self.design = Some(told);
+                Ok(())
+            }
+        }
+    }
+
     /// Sorts what was read.
     ///
     /// # Errors
@@ -203,6 +234,17 @@ fn open(path: &Path) -> Result<File, AuditError> {
     Ok(file)
 }
 
+/// A refusal in one line, whatever the file's text does to the message.
 pub(crate) fn refuse(path: &Path, row: Option<u64>, problem: &str) -> AuditError {
-    AuditError::File { file: PathBuf::from(path), row, problem: problem.to_owned() }
+    let mut problem: String = problem
+        .chars()
+        .take(LONGEST_MESSAGE)
+        .map(|letter| if letter.is_control() { '?' } else { letter })
+        .collect();
+    if problem.chars().count() == LONGEST_MESSAGE {
+        problem.push('…');
+    }
+    AuditError::File { file: PathBuf::from(path), row, problem }
 }
+
+const LONGEST_MESSAGE: usize = 300;

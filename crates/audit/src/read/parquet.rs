@@ -1,10 +1,10 @@
-//! Parquet with columns `score` (double or float) and `member` (boolean or integer), in any
-//! compression this build knows.
+//! Parquet with columns `score` (double or float), `member` (boolean or integer) and perhaps
+//! `run`, in any compression this build knows.
 
 use super::{Table, refuse};
 use crate::AuditError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::RowAccessor;
+use parquet::record::{Field, RowAccessor};
 use parquet::schema::types::Type;
 use std::fs::File;
 use std::path::Path;
@@ -14,18 +14,15 @@ pub(super) fn read(table: &mut Table, path: &Path) -> Result<(), AuditError> {
     let file = File::open(path).map_err(|error| refuse(path, None, &error.to_string()))?;
     let reader = SerializedFileReader::new(file).map_err(broken)?;
     let schema = reader.metadata().file_metadata().schema().clone();
+    let find = |name: &str| schema.get_fields().iter().find(|field| field.name() == name).cloned();
     let column = |name: &str| {
-        schema
-            .get_fields()
-            .iter()
-            .find(|field| field.name() == name)
-            .cloned()
-            .ok_or_else(|| refuse(path, None, &format!("there is no column `{name}`")))
+        find(name).ok_or_else(|| refuse(path, None, &format!("there is no column `{name}`")))
     };
-    let wanted = Type::group_type_builder(schema.name())
-        .with_fields(vec![column("score")?, column("member")?])
-        .build()
-        .map_err(broken)?;
+    let mut columns = vec![column("score")?, column("member")?];
+    let run = find("run");
+    columns.extend(run.clone());
+    let wanted =
+        Type::group_type_builder(schema.name()).with_fields(columns).build().map_err(broken)?;
     let mut rows = 0_u64;
     for row in reader.get_row_iter(Some(wanted)).map_err(broken)? {
         let row = row.map_err(broken)?;
@@ -48,6 +45,12 @@ pub(super) fn read(table: &mut Table, path: &Path) -> Result<(), AuditError> {
             .or_else(|_| row.get_int(1).map(i64::from))
             .or_else(|_| row.get_byte(1).map(i64::from))
             .or_else(|_| row.get_ubyte(1).map(i64::from));
+        if let (Some(_), Ok(member), Some((_, field))) =
+            (&run, &member, row.get_column_iter().nth(2))
+            && *field != Field::Null
+        {
+            table.runs.note(field.to_string().as_bytes(), *member == 1);
+        }
         match member {
             Ok(1) => table.members.push(score),
             Ok(0) => table.nonmembers.push(score),

@@ -7,8 +7,12 @@ use crate::failure::Failure;
 use crate::print::audit as print;
 use accounting::{AccountingError, Questions, pairs};
 use audit::verdict::{ClaimedEpsilon, Status};
-use audit::{Analysis, AuditError, Design, Method, Plan, Scores, Table, analyse, figures};
+use audit::{
+    Analysis, AuditError, Design, Method, Plan, PlanDocument, Scores, Table, analyse, figures,
+};
 use clap::{Args, ValueEnum};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::PathBuf;
 use vocabulary::{LensName, Quantity, Run, Standing};
 
@@ -21,6 +25,7 @@ Examples:
       --sample-rate 0.01 --steps 1000 --delta 1e-5
   dosimeter audit canaries.csv --design one-run --delta 1e-5
   dosimeter audit scores.csv --figure roc --format svg > roc.svg
+  dosimeter audit --plan-only --delta 1e-5 --primary gdp
 
 Larger scores mean more likely a member. CSV and JSONL have the columns score and member (1 or 0).
 ")]
@@ -80,6 +85,9 @@ pub struct AuditArgs {
     /// Seed that deals the parts of holdout and k-fold
     #[arg(long, value_name = "SEED", value_parser = nonnegative_integer, default_value = "0")]
     seed: u64,
+    /// Print the plan and its hash, to be published before there are scores, and read none
+    #[arg(long)]
+    plan_only: bool,
     /// Which figure `--format svg` prints
     #[arg(long, value_enum, default_value_t = Picture::Roc)]
     figure: Picture,
@@ -104,6 +112,9 @@ pub(super) fn run(args: &AuditArgs, console: &mut Console) -> Result<u8, Failure
         Some(path) => Some(load_file(path)?.run.resolve()?.run),
         None => None,
     };
+    if args.plan_only {
+        return commit(&plan(args, None, claimed.as_ref())?, format, console);
+    }
     let (scores, stated) = read(args)?;
     let plan = plan(args, stated, claimed.as_ref())?;
     let epsilon = |delta: f64| match &claimed {
@@ -113,7 +124,7 @@ pub(super) fn run(args: &AuditArgs, console: &mut Console) -> Result<u8, Failure
     let claims: Option<audit::Claims<'_>> = if claimed.is_some() { Some(&epsilon) } else { None };
     let analysis = analyse(&scores, &plan, claims)?;
     match format {
-        Format::Json => console.json(&analysis.to_json())?,
+        Format::Json => console.json(&analysis.document())?,
         Format::Csv => console.answer(&print::csv(&analysis))?,
         Format::Svg => {
             let figure = draw(args.figure, &scores, &analysis, claimed.as_ref())?;
@@ -123,6 +134,11 @@ pub(super) fn run(args: &AuditArgs, console: &mut Console) -> Result<u8, Failure
     }
     for warning in &analysis.warnings {
         console.warn(warning);
+    }
+    if args.design.is_none() && stated.is_none() {
+        console.hint(
+            "each row is taken for a training of its own; for canaries of one training give --design one-run",
+        );
     }
     if args.delta.is_empty() && format == Format::Human {
         console.hint("the bounds are at delta 0; give --delta for the delta of a claim");
@@ -143,8 +159,37 @@ fn read(args: &AuditArgs) -> Result<(Scores, Option<Design>), Failure> {
         table.add_file(path)?;
     }
     table.add_sides(&args.members, &args.nonmembers)?;
+    table.settle_design()?;
     let design = table.design;
     Ok((table.into_scores()?, design))
+}
+
+/// A plan with its hash: the proof, once published, that the analysis was fixed beforehand.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Commitment {
+    /// `dosimeter.audit-commitment/1`
+    schema: &'static str,
+    plan: PlanDocument,
+    /// SHA-256 of the plan as one line of JSON; an audit under this plan prints the same.
+    hash: String,
+}
+
+impl Commitment {
+    pub(super) const SCHEMA: &'static str = "dosimeter.audit-commitment/1";
+}
+
+fn commit(plan: &Plan, format: Format, console: &mut Console) -> Result<u8, Failure> {
+    let commitment = Commitment {
+        schema: Commitment::SCHEMA,
+        plan: plan.document(),
+        hash: audit::hash::plan(plan)?,
+    };
+    if format == Format::Json {
+        console.json(&commitment)?;
+    } else {
+        console.answer(&print::commitment(plan, &commitment.hash))?;
+    }
+    Ok(exit::ANSWERED)
 }
 
 fn plan(args: &AuditArgs, stated: Option<Design>, claimed: Option<&Run>) -> Result<Plan, Failure> {
@@ -152,7 +197,7 @@ fn plan(args: &AuditArgs, stated: Option<Design>, claimed: Option<&Run>) -> Resu
         && asked != stated
     {
         return Err(Failure::bad_input(format!(
-            "--design {asked} was asked for, but the file says `design: {stated}`"
+            "--design {asked} was asked for, but the file says that the design is {stated}"
         ))
         .hint("leave --design out, or correct the file if it is wrong"));
     }
@@ -183,6 +228,7 @@ fn plan(args: &AuditArgs, stated: Option<Design>, claimed: Option<&Run>) -> Resu
     let sample_rate = args.sample_rate.or(phase.map(|phase| phase.sample_rate));
     let steps = args.steps.or(phase.map(|phase| phase.steps));
     plan.training = sample_rate.zip(steps);
+    plan.claim = claimed.cloned();
     plan.min_count = args.min_count;
     if !args.fpr.is_empty() {
         plan.fprs.clone_from(&args.fpr);

@@ -208,7 +208,8 @@ fn subject(
     Subject { run, scores, delta, confidence: args.confidence, public: args.public, provenance }
 }
 
-fn scores(table: Table, asked: Option<Design>) -> Result<(Scores, Design), Failure> {
+fn scores(mut table: Table, asked: Option<Design>) -> Result<(Scores, Design), Failure> {
+    table.settle_design()?;
     if let (Some(asked), Some(stated)) = (asked, table.design)
         && asked != stated
     {

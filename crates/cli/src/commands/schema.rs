@@ -1,7 +1,10 @@
 //! `schema`: the JSON schemas of the documents that commands print and read.
 
+use super::audit::Commitment;
 use super::check::CheckReport;
 use super::compare::Comparison;
+use super::plan::PlanAnswer;
+use super::translate::Translation;
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
@@ -37,6 +40,15 @@ const DOCUMENTS: &[Document] = &[
     (Map::SCHEMA, || schema_for!(Map)),
     (BatchSizes::SCHEMA, || schema_for!(BatchSizes)),
     (CheckReport::SCHEMA, || schema_for!(CheckReport)),
+    (audit::AuditDocument::SCHEMA, || schema_for!(audit::AuditDocument)),
+    (Commitment::SCHEMA, || schema_for!(Commitment)),
+    (PlanAnswer::SCHEMA, || schema_for!(PlanAnswer)),
+    (tuning::regression::Regression::SCHEMA, || schema_for!(tuning::regression::Regression)),
+    (tuning::Ranking::SCHEMA, || schema_for!(tuning::Ranking)),
+    (tuning::selection::Selection::SCHEMA, || schema_for!(tuning::selection::Selection)),
+    (tuning::profiles::Profiles::SCHEMA, || schema_for!(tuning::profiles::Profiles)),
+    (tuning::search::Search::SCHEMA, || schema_for!(tuning::search::Search)),
+    (Translation::SCHEMA, || schema_for!(Translation)),
     ("dosimeter.run/1", || schema_for!(Run)),
     ("dosimeter.policy/1", || schema_for!(Policy)),
     ("dosimeter.figure/1", || schema_for!(Figure)),

@@ -2,10 +2,35 @@
 
 use super::{Align, Table, csv_line, plain, rounded, wrap};
 use audit::verdict::Status;
-use audit::{Analysis, Bound, Design, Method, TestAt};
+use audit::{Analysis, Bound, Design, Method, Plan, TestAt};
 use vocabulary::Side;
 
 const WIDTH: usize = 96;
+
+/// What was decided, before there are scores.
+pub(crate) fn commitment(plan: &Plan, hash: &str) -> String {
+    let list = |items: Vec<String>| items.join(", ");
+    let mut table = Table::new([("", Align::Left), ("", Align::Left)]);
+    let mut row = |name: &str, value: String| {
+        table.row([name.to_owned(), value]);
+    };
+    row("design", plan.design.to_string());
+    row("primary", plan.primary.to_string());
+    row("methods", list(plan.methods.iter().map(ToString::to_string).collect()));
+    row("deltas", list(plan.deltas.iter().map(|delta| plain(*delta)).collect()));
+    row("confidence", plain(plan.confidence));
+    row("threshold", plan.threshold.to_string());
+    row("direction", plan.direction.name().to_owned());
+    row("joint", if plan.joint { "yes".to_owned() } else { "no".to_owned() });
+    row("seed", plan.seed.to_string());
+    if let Some((sample_rate, steps)) = plan.training {
+        row("training", format!("sample rate {}, {steps} steps", plain(sample_rate)));
+    }
+    let mut text = format!("The plan of an audit, before any score\n{}", table.render(2));
+    text.push_str(&format!("\nplan   {hash}\n"));
+    text.push_str("  publish this line; the audit prints the same one when it keeps to the plan\n");
+    text
+}
 
 /// One screen: the headline, all bounds, the attack, the verdict.
 pub(crate) fn human(analysis: &Analysis) -> String {
@@ -115,7 +140,11 @@ fn epsilon(bound: &Bound) -> String {
         return "infinite".to_owned();
     }
     match bound.method {
-        Method::Grid => format!("~ {}", rounded(bound.epsilon, 4, Side::Neither)),
+        // The reason says that the whole grid was violated.
+        Method::Grid if bound.reason.is_some() => {
+            format!("> {}", rounded(bound.epsilon, 3, Side::Lower))
+        }
+        Method::Grid => format!("~ {}", rounded(bound.epsilon, 3, Side::Neither)),
         _ => format!(">= {}", rounded(bound.epsilon, 4, Side::Lower)),
     }
 }

@@ -1,0 +1,70 @@
+//! The attack that is expected: what its scores can show.
+
+use crate::{AttackDirection, AuditError, RateBounds, Statistic};
+use accounting::{OneWay, Pair};
+use numerics::special::{inverse_normal_cdf, normal_cdf};
+use vocabulary::Direction;
+
+/// The attack that is expected.
+pub enum Attack<'a> {
+    /// Scores N(mu, 1) against N(0, 1).
+    Gaussian { mu: f64 },
+    /// One threshold with these true rates.
+    Rates { fpr: f64, tpr: f64 },
+    /// The best attack on a pair.
+    Pair(&'a dyn Pair),
+}
+
+impl Attack<'_> {
+    /// Thresholds to consider, as (false positive rate, true positive rate), from the highest
+    /// threshold down: both rates rise.
+    pub(super) fn points(&self) -> Result<Vec<(f64, f64)>, AuditError> {
+        // Six a decade from both ends: forward bounds live at small rates, mirrored ones near 1.
+        let small = (0..48).map(|step| 0.5 * 10f64.powf(-f64::from(step) / 6.0));
+        let mut grid: Vec<f64> =
+            small.clone().chain(small.skip(1).map(|rate| 1.0 - rate)).collect();
+        grid.sort_by(f64::total_cmp);
+        match *self {
+            Self::Rates { fpr, tpr } => Ok(vec![(fpr, tpr)]),
+            Self::Gaussian { mu } => Ok(grid
+                .iter()
+                .map(|&fpr| (fpr, normal_cdf(inverse_normal_cdf(fpr) + mu)))
+                .collect()),
+            // A quarter as many where each costs a solution of the accounting.
+            Self::Pair(pair) => grid
+                .iter()
+                .step_by(3)
+                .map(|&fpr| Ok((fpr, pair.tpr(fpr, OneWay::Remove)?.lower.max(fpr))))
+                .collect(),
+        }
+    }
+
+    /// The largest epsilon that the attack's true rates show at delta: beyond it no number of
+    /// rows helps. For a curve that is its epsilon, sup over thresholds of ln((TPR - delta)/FPR).
+    ///
+    /// # Errors
+    /// Those of the accounting.
+    pub fn largest_epsilon(&self, delta: f64) -> Result<f64, AuditError> {
+        match *self {
+            Self::Gaussian { mu } => Ok(crate::gaussian_epsilon(mu, delta)),
+            Self::Pair(_) if delta <= 0.0 => Ok(f64::INFINITY),
+            Self::Pair(pair) => {
+                Ok(accounting::directions::epsilon(pair, delta, Direction::Both)?.lower)
+            }
+            Self::Rates { fpr, tpr } => {
+                let direction = AttackDirection::Both;
+                Ok(Statistic::Epsilon { delta, direction }.value(&exact(fpr, tpr)))
+            }
+        }
+    }
+}
+
+/// True rates as bounds on themselves.
+pub(super) fn exact(fpr: f64, tpr: f64) -> RateBounds {
+    RateBounds {
+        false_positive_upper: fpr,
+        true_negative_lower: 1.0 - fpr,
+        false_negative_upper: 1.0 - tpr,
+        true_positive_lower: tpr,
+    }
+}

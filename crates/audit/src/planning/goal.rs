@@ -1,0 +1,146 @@
+//! What a method has to see before it shows the target.
+
+use crate::statistic::Contour;
+use crate::{AttackDirection, AuditError, Family, RateBounds, Statistic, gaussian_epsilon};
+use accounting::OneWay;
+
+/// The event that an audit shows at least the target, as a condition on two rate bounds.
+pub enum Goal {
+    /// A statistic reaches a value: the distribution-free bound, or the Gaussian family's mu.
+    Statistic { statistic: Statistic, value: f64 },
+    /// The rates violate the curve of a DP-SGD family at the noise whose epsilon is the target.
+    Family { family: Family, noise_multiplier: f64, curves: [Curve; 2] },
+}
+
+/// A trade-off curve from below: its largest line, as (e^l, 1 - delta(l)).
+pub struct Curve(Vec<(f64, f64)>);
+
+impl Curve {
+    fn of(family: &Family, noise: f64, way: OneWay) -> Result<Self, AuditError> {
+        let pair = family.pair(noise)?;
+        let mut lines = Vec::new();
+        // Four slopes a unit; the maximum of lines is within 1/8^2/2 of the curve's curvature.
+        for step in -64..=64 {
+            let slope = 0.25 * f64::from(step);
+            if let Ok(rest) = pair.one_minus_delta(slope, way) {
+                lines.push((slope.exp(), rest.lower));
+            }
+        }
+        Ok(Self(lines))
+    }
+
+    fn at(&self, fpr: f64) -> f64 {
+        self.0.iter().map(|(growth, rest)| rest - growth * fpr).fold(0.0, f64::max)
+    }
+}
+
+impl Goal {
+    /// The distribution-free bound reaches epsilon at delta.
+    pub fn clopper_pearson(epsilon: f64, delta: f64) -> Self {
+        let direction = AttackDirection::Both;
+        Self::Statistic { statistic: Statistic::Epsilon { delta, direction }, value: epsilon }
+    }
+
+    /// The Gaussian family's bound reaches epsilon at delta.
+    ///
+    /// # Errors
+    /// A delta of 0, at which any mu has infinite epsilon.
+    pub fn gaussian(epsilon: f64, delta: f64) -> Result<Self, AuditError> {
+        if delta <= 0.0 {
+            return Err(needs_delta("gdp"));
+        }
+        let (mut low, mut high) = (0.0, 1.0);
+        while gaussian_epsilon(high, delta) < epsilon {
+            low = high;
+            high *= 2.0;
+        }
+        while high - low > 1e-9 * high {
+            let middle = 0.5 * (low + high);
+            if gaussian_epsilon(middle, delta) < epsilon { low = middle } else { high = middle }
+        }
+        Ok(Self::Statistic { statistic: Statistic::GaussianMu, value: high })
+    }
+
+    /// A DP-SGD family's bound reaches epsilon at delta.
+    ///
+    /// # Errors
+    /// A delta of 0; an epsilon beyond the family's noise multipliers; those of the accounting.
+    pub fn family(family: Family, epsilon: f64, delta: f64) -> Result<Self, AuditError> {
+        if delta <= 0.0 {
+            return Err(needs_delta("a DP-SGD family"));
+        }
+        let (least, most) = family.noise_domain();
+        let (mut shows, mut not) = (least.ln(), most.ln());
+        if family.epsilon(least, delta)? < epsilon || family.epsilon(most, delta)? >= epsilon {
+            return Err(AuditError::InvalidInput(format!(
+                "no noise multiplier between {least} and {most} has epsilon {epsilon} at delta {delta} in this family"
+            )));
+        }
+        while not - shows > 1e-6 {
+            let middle = 0.5 * (shows + not);
+            if family.epsilon(middle.exp(), delta)? >= epsilon {
+                shows = middle
+            } else {
+                not = middle
+            }
+        }
+        let noise = shows.exp();
+        let curve = |way| Curve::of(&family, noise, way);
+        let curves = [curve(OneWay::Remove)?, curve(OneWay::Add)?];
+        Ok(Self::Family { family, noise_multiplier: noise, curves })
+    }
+
+    /// Whether bounds of this size show the target.
+    pub(super) fn shown(&self, rates: &RateBounds) -> bool {
+        match self {
+            Self::Statistic { statistic, value } => statistic.value(rates) >= *value,
+            Self::Family { .. } => rates.false_negative_upper < self.curve(rates),
+        }
+    }
+
+    /// How much bounds of this size show, for choosing a threshold.
+    pub(super) fn worth(&self, rates: &RateBounds) -> f64 {
+        match self {
+            Self::Statistic { statistic, .. } => statistic.value(rates),
+            Self::Family { .. } => {
+                (self.curve(rates).max(1e-300) / rates.false_negative_upper).ln()
+            }
+        }
+    }
+
+    /// The statistic by which `holdout` and `k-fold` choose their thresholds.
+    pub(super) fn chooser(&self) -> Statistic {
+        match self {
+            Self::Statistic { statistic, .. } => *statistic,
+            Self::Family { .. } => Statistic::GaussianMu,
+        }
+    }
+
+    /// The contours of "more than the target", for averaged p-values; families have none (their
+    /// folds share the error instead).
+    pub(super) fn contours(&self) -> Option<Vec<Contour<'_>>> {
+        match self {
+            Self::Statistic { statistic, value } => {
+                Some(statistic.critical_true_positive_rates(*value))
+            }
+            Self::Family { .. } => None,
+        }
+    }
+
+    /// The lower of the two orders' curves.
+    fn curve(&self, rates: &RateBounds) -> f64 {
+        match self {
+            Self::Statistic { .. } => 0.0,
+            Self::Family { curves, .. } => {
+                let fpr = rates.false_positive_upper;
+                curves[0].at(fpr).min(curves[1].at(fpr))
+            }
+        }
+    }
+}
+
+fn needs_delta(what: &str) -> AuditError {
+    AuditError::InvalidInput(format!(
+        "planning for {what} needs --delta above 0: at delta 0 any leakage of the family has infinite epsilon"
+    ))
+}
