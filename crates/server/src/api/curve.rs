@@ -34,6 +34,9 @@ pub(super) struct CurveQuestion {
     epsilon: Several<f64>,
     #[serde(default)]
     delta: Option<f64>,
+    /// Of `steps`: the fewest steps that are drawn.
+    #[serde(default)]
+    first: Option<u64>,
 }
 
 pub(super) async fn handle(
@@ -63,6 +66,7 @@ fn answer(question: CurveQuestion) -> Result<Curve, ApiError> {
         ("fpr", !fpr.is_empty() && question.kind != CurveKind::Tradeoff),
         ("epsilon", !epsilon.is_empty() && question.kind != CurveKind::Profile),
         ("delta", question.delta.is_some() && question.kind != CurveKind::Steps),
+        ("first", question.first.is_some() && question.kind != CurveKind::Steps),
     ];
     if let Some((name, _)) = foreign.iter().find(|(_, given)| *given) {
         return Err(ApiError::bad_input(format!("`{name}` belongs to another kind of curve")));
@@ -75,9 +79,21 @@ fn answer(question: CurveQuestion) -> Result<Curve, ApiError> {
         at: match question.kind {
             CurveKind::Tradeoff => fpr,
             CurveKind::Profile => epsilon,
-            CurveKind::Steps => Vec::new(),
+            CurveKind::Steps => {
+                question.first.map_or_else(Vec::new, |first| counts(first, run.steps(), points))
+            }
         },
         points,
     };
     Ok(curve(&run, &request)?)
+}
+
+/// Whole numbers of steps from the first to the last, evenly on a logarithmic axis.
+fn counts(first: u64, last: u64, points: usize) -> Vec<f64> {
+    let (low, high) = (first.clamp(1, last) as f64, last as f64);
+    let parts = points.max(2) - 1;
+    let place = |part: usize| (low.ln() + (high / low).ln() * part as f64 / parts as f64).exp();
+    let mut all: Vec<f64> = (0..=parts).map(|part| place(part).round().clamp(low, high)).collect();
+    all.dedup();
+    all
 }

@@ -1,0 +1,43 @@
+// The same question elsewhere: as a command line, in Python, as a file.
+
+import { plain } from "./numbers.ts";
+import type { Run } from "./state.ts";
+
+export type Form = "command" | "python" | "toml";
+export const FORMS: { id: Form; name: string }[] = [
+  { id: "command", name: "Command line" },
+  { id: "python", name: "Python" },
+  { id: "toml", name: "TOML" },
+];
+
+export function copyAs(form: Form, run: Run, delta: number): string {
+  const pairs: [string, string | number][] = [["noise_multiplier", run.noise]];
+  if (run.sampling !== "full") pairs.push(["sample_rate", run.rate]);
+  pairs.push(["steps", run.steps]);
+  if (run.sampling !== "poisson") pairs.push(["sampling", run.sampling]);
+  if (run.adjacency !== "add-remove") pairs.push(["adjacency", run.adjacency]);
+  const text = (value: string | number) => (typeof value === "number" ? plain(value) : `"${value}"`);
+  switch (form) {
+    case "command": {
+      const flags = pairs.map(([key, value]) => `--${key.replaceAll("_", "-")} ${typeof value === "number" ? plain(value) : value}`);
+      return ["dosimeter account", ...flags, `--delta ${plain(delta)}`].join(" \\\n    ");
+    }
+    case "python": {
+      const fields = pairs.map(([key, value]) => `${key}=${text(value)}`);
+      return `import dosimeter\n\nrun = dosimeter.Run(${fields.join(", ")})\nclaims = dosimeter.account(run, delta=${plain(delta)})\n`;
+    }
+    case "toml": {
+      const entries = pairs.map(([key, value]) => `${key} = ${text(value)}`);
+      return `# dosimeter account run.toml --delta ${plain(delta)}\n[run]\n${entries.join("\n")}\n`;
+    }
+  }
+}
+
+export async function toClipboard(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,99 @@
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import "uplot/dist/uPlot.min.css";
+import "./style.css";
+import { meter, type Meter } from "./api.ts";
+import { fromHash, toHash, type State, type View } from "./state.ts";
+import { AuditView } from "./views/audit.tsx";
+import { ExperimentsView } from "./views/experiments.tsx";
+import { PanelView } from "./views/panel.tsx";
+
+const VIEWS: { id: View; name: string }[] = [
+  { id: "panel", name: "Panel" },
+  { id: "audit", name: "Audit" },
+  { id: "experiments", name: "Experiments" },
+];
+
+function App() {
+  const [state, setState] = useState<State>(() => fromHash(location.hash));
+
+  useEffect(() => {
+    const read = () => setState(fromHash(location.hash));
+    addEventListener("hashchange", read);
+    return () => removeEventListener("hashchange", read);
+  }, []);
+
+  // The address follows; movements of a slider do not fill the history.
+  useEffect(() => {
+    const hash = toHash(state);
+    if (location.hash === hash) return undefined;
+    const write = setTimeout(() => history.replaceState(null, "", hash), 60);
+    return () => clearTimeout(write);
+  }, [state]);
+
+  const update = (change: Partial<State>) => setState((now) => ({ ...now, ...change }));
+  const go = (view: View) => {
+    const next = { ...state, view };
+    history.pushState(null, "", toHash(next));
+    setState(next);
+  };
+  return (
+    <>
+      <a class="skip" href={toHash(state)}
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById("content")?.focus();
+        }}>
+        Skip to the content
+      </a>
+      <header class="bar">
+        <div class="brand">
+          <svg viewBox="0 0 24 24" aria-hidden="true" fill="none" stroke-width="2.4" stroke-linecap="round">
+            <path class="ring" d="M4.2 18a9.5 9.5 0 1 1 15.6 0" />
+            <path class="arc" d="M4.2 18a9.5 9.5 0 0 1 5-14.6" />
+            <path class="needle" d="M12 13.5 8.6 7.6" />
+          </svg>
+          <h1>Dosimeter</h1>
+        </div>
+        <nav aria-label="Pages">
+          {VIEWS.map((view) => (
+            <a key={view.id} href={toHash({ ...state, view: view.id })} aria-current={state.view === view.id ? "page" : undefined}
+              onClick={(event) => {
+                if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+                event.preventDefault();
+                go(view.id);
+              }}>
+              {view.name}
+            </a>
+          ))}
+        </nav>
+        <Speed />
+      </header>
+      <main id="content" tabIndex={-1}>
+        {state.view === "panel" && <PanelView state={state} update={update} />}
+        {state.view === "audit" && <AuditView state={state} />}
+        {state.view === "experiments" && <ExperimentsView state={state} update={update} />}
+      </main>
+    </>
+  );
+}
+
+/** How fast the core answers, while it does. */
+function Speed() {
+  const [now, setNow] = useState<Meter>({ rate: 0, latest: 0 });
+  useEffect(() => {
+    const timer = setInterval(() => setNow(meter()), 250);
+    return () => clearInterval(timer);
+  }, []);
+  return (
+    <p class="speed" aria-hidden="true">
+      {now.latest > 0 && (
+        <>
+          <b>{now.rate > 0 ? now.rate : "–"}</b> answers/s <span class="dot">·</span> <b>{now.latest < 10 ? now.latest.toFixed(1) : now.latest.toFixed(0)}</b> ms
+        </>
+      )}
+    </p>
+  );
+}
+
+render(<App />, document.getElementById("app")!);

@@ -1,0 +1,126 @@
+// What the panel knows about the run: asked for as the sliders move, the cheap answers at once,
+// the dear ones when they rest.
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Latest, Refusal, post } from "../api.ts";
+import { question, type Run, type State } from "../state.ts";
+import type { Account, CalibrationMap, Panel, StepsCurve } from "../types.ts";
+
+/** Milliseconds without a movement after which the sliders rest. */
+const REST = 140;
+
+export interface Answers {
+  /** Epsilon, advantage and Bayes security of every lens, as the sliders move. */
+  account: Account | null;
+  /** Everything, of the run at which the sliders last rested. */
+  settled: Account | null;
+  panel: Panel | null;
+  map: CalibrationMap | null;
+  steps: StepsCurve | null;
+  pinned: Map<string, Account>;
+  pinnedPanels: Map<string, Panel>;
+  /** The sliders have moved since `settled`. */
+  stale: boolean;
+  mapStale: boolean;
+  problem: string | null;
+  mapProblem: string | null;
+}
+
+const LIVE = ["epsilon", "advantage", "bayes-security"];
+
+export function useAnswers(state: State): Answers {
+  const { run, delta, pins } = state;
+  const [account, setAccount] = useState<Account | null>(null);
+  const [settled, setSettled] = useState<Account | null>(null);
+  const [panel, setPanel] = useState<Panel | null>(null);
+  const [map, setMap] = useState<CalibrationMap | null>(null);
+  const [steps, setSteps] = useState<StepsCurve | null>(null);
+  const [stale, setStale] = useState(true);
+  const [mapStale, setMapStale] = useState(true);
+  const [problem, setProblem] = useState<string | null>(null);
+  const [mapProblem, setMapProblem] = useState<string | null>(null);
+  const [pinned, setPinned] = useState(() => new Map<string, Account>());
+  const [pinnedPanels, setPinnedPanels] = useState(() => new Map<string, Panel>());
+  const current = useRef("");
+
+  const channels = useMemo(() => {
+    const fail = (error: Error) => setProblem(error instanceof Refusal ? error.message : "The server does not answer.");
+    const quiet = () => undefined;
+    return {
+      account: new Latest<Account>("/api/account", (answer) => (setAccount(answer), setProblem(null)), (error) => {
+        setAccount(null);
+        fail(error);
+      }, true),
+      settled: new Latest<Account>(
+        "/api/account",
+        (answer, asked) => {
+          setSettled(answer);
+          if (JSON.stringify(asked) === current.current) setStale(false);
+        },
+        () => setSettled(null),
+      ),
+      panel: new Latest<Panel>("/api/panel", setPanel, () => setPanel(null), true),
+      map: new Latest<CalibrationMap>("/api/map", (answer) => (setMap(answer), setMapStale(false), setMapProblem(null)), (error) => {
+        setMap(null);
+        setMapProblem(error.message);
+      }),
+      steps: new Latest<StepsCurve>("/api/curve", setSteps, quiet),
+    };
+  }, []);
+
+  const asked = question(run);
+  const whole = JSON.stringify({ run: asked, delta });
+  const lenses = ["composition", "last-iterate"];
+
+  useEffect(() => {
+    setStale(true);
+    channels.account.ask({ run: asked, delta, quantity: LIVE });
+    channels.panel.ask({ run: asked, lens: lenses, points: 64 });
+    const full = { run: asked, delta };
+    current.current = JSON.stringify(full);
+    const rest = setTimeout(() => {
+      channels.settled.ask(full);
+      channels.steps.ask({ kind: "steps", run: asked, delta, lens: lenses, points: 25, first: Math.max(1, Math.floor(run.steps / 200)) });
+    }, REST);
+    return () => clearTimeout(rest);
+  }, [whole]);
+
+  // The map stands still while the run moves inside its window.
+  const around = JSON.stringify([
+    run.sampling,
+    run.adjacency,
+    run.rate,
+    delta,
+    Math.round(Math.log2(run.noise)),
+    Math.round(Math.log10(run.steps)),
+  ]);
+  useEffect(() => {
+    setMapStale(true);
+    channels.map.ask({ run: asked, delta, columns: 9, rows: 7, milliseconds: 60 });
+    const rest = setTimeout(() => channels.map.ask({ run: asked, delta, columns: 17, rows: 13 }), REST);
+    return () => clearTimeout(rest);
+  }, [around]);
+
+  useEffect(() => {
+    for (const pin of pins) {
+      const key = pinKey(pin, delta);
+      if (!pinned.has(key)) {
+        void post<Account>("/api/account", { run: question(pin), delta, quantity: LIVE })
+          .then((answer) => setPinned((known) => new Map(known).set(key, answer)))
+          .catch(() => undefined);
+      }
+      const curve = JSON.stringify(pin);
+      if (!pinnedPanels.has(curve)) {
+        void post<Panel>("/api/panel", { run: question(pin), lens: ["composition"] })
+          .then((answer) => setPinnedPanels((known) => new Map(known).set(curve, answer)))
+          .catch(() => undefined);
+      }
+    }
+  }, [JSON.stringify(pins), delta]);
+
+  return { account, settled, panel, map, steps, pinned, pinnedPanels, stale, mapStale, problem, mapProblem };
+}
+
+export function pinKey(pin: Run, delta: number): string {
+  return JSON.stringify([pin, delta]);
+}

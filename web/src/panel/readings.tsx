@@ -1,0 +1,74 @@
+// The numbers that matter, large, each with its standing.
+
+import { percent, powerOfTen, quotedEnd, rounded, SIGN } from "../numbers.ts";
+import type { Account, Claim, Standing } from "../types.ts";
+import { STANDING_MEANS } from "../words.ts";
+
+export function Badge({ standing }: { standing: Standing }) {
+  return (
+    <span class={`badge is-${standing}`} title={STANDING_MEANS[standing]}>
+      {standing}
+    </span>
+  );
+}
+
+export function findClaim(account: Account | null, lens: string, quantity: string, fpr?: number): Claim | undefined {
+  return account?.claims.find(
+    (claim) =>
+      claim.lens === lens && claim.quantity === quantity && claim.direction === "both" && (fpr === undefined || claim.at.fpr === fpr),
+  );
+}
+
+interface ReadingProps {
+  id: string;
+  name: string;
+  claim: Claim | undefined;
+  symbol: string;
+  note: string;
+  stale?: boolean;
+  share?: boolean;
+}
+
+function Reading({ id, name, claim, symbol, note, stale, share }: ReadingProps) {
+  const end = claim === undefined ? NaN : quotedEnd(claim);
+  const side = claim?.side ?? "neither";
+  const shown = Number.isFinite(end) ? (share ? percent(end, 3, side) : rounded(end, 4, side)) : null;
+  return (
+    <div class={`reading is-${claim?.standing ?? "none"}${stale ? " stale" : ""}`}>
+      <dt>
+        {name} {claim && <Badge standing={claim.standing} />}
+      </dt>
+      <dd class="big">
+        {shown === null ? (
+          <span class="none">{claim === undefined ? "–" : "unbounded"}</span>
+        ) : (
+          <>
+            <span class="symbol">
+              {symbol} {SIGN[side]}
+            </span>{" "}
+            <data id={id} value={String(end)}>
+              {shown}
+            </data>
+          </>
+        )}
+      </dd>
+      <dd class="small">{note}</dd>
+    </div>
+  );
+}
+
+export function Readings({ account, settled, delta, stale }: { account: Account | null; settled: Account | null; delta: number; stale: boolean }) {
+  const at = powerOfTen(delta);
+  return (
+    <dl class="readings card" aria-label="Readings" data-settled={!stale}>
+      <Reading id="reading-composition" name="Guarantee" symbol="ε" claim={findClaim(account, "composition", "epsilon")}
+        note={`at δ = ${at}, every iterate seen`} />
+      <Reading id="reading-last-iterate" name="Last iterate" symbol="ε" claim={findClaim(account, "last-iterate", "epsilon")}
+        note={`at δ = ${at}, final model only`} />
+      <Reading id="reading-tpr" name="Attack" symbol="TPR" share claim={findClaim(settled, "composition", "tpr", 0.001)} stale={stale}
+        note="of members found at 0.1 % false alarms" />
+      <Reading id="reading-bayes" name="Bayes security" symbol="β" claim={findClaim(account, "composition", "bayes-security")}
+        note="1 is perfect, 0 is none" />
+    </dl>
+  );
+}

@@ -1,0 +1,119 @@
+// Which noise, steps or rate meets a target; the answer can be taken over.
+
+import { useEffect, useId, useMemo, useState } from "preact/hooks";
+import { Latest, Refusal } from "../api.ts";
+import { plain, quote, rounded, withCommas } from "../numbers.ts";
+import { QUANTITIES, SOLVES, TARGET_LENSES, question, type Run, type State, type Target } from "../state.ts";
+import type { Calibration } from "../types.ts";
+import { QUANTITY_NAMES, SOLVE_NAMES, lensName } from "../words.ts";
+import { Choice } from "./controls.tsx";
+
+const USUAL: Record<string, number> = {
+  epsilon: 2,
+  mu: 0.5,
+  tpr: 0.01,
+  advantage: 0.1,
+  "bayes-security": 0.9,
+  "attack-accuracy": 0.6,
+};
+
+export function calibrateQuestion(run: Run, delta: number, target: Target): Record<string, unknown> {
+  const asked = question(run);
+  if (target.solve === "noise-multiplier") delete asked["noise_multiplier"];
+  if (target.solve === "steps") delete asked["steps"];
+  if (target.solve === "sample-rate") delete asked["sample_rate"];
+  const all: Record<string, unknown> = { run: asked, solve: target.solve, lens: target.lens };
+  all[`target_${target.quantity.replaceAll("-", "_")}`] = target.value;
+  if (target.quantity === "epsilon" || target.quantity === "mu") all["delta"] = delta;
+  if (target.quantity === "tpr") all["fpr"] = 0.001;
+  return all;
+}
+
+interface Props {
+  state: State;
+  onTarget: (change: Partial<Target>) => void;
+  onRun: (change: Partial<Run>) => void;
+}
+
+export function TargetCard({ state, onTarget, onRun }: Props) {
+  const { run, delta, target } = state;
+  const id = useId();
+  const [found, setFound] = useState<Calibration | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const [typed, setTyped] = useState(plain(target.value));
+  const channel = useMemo(
+    () =>
+      new Latest<Calibration>(
+        "/api/calibrate",
+        (answer) => (setFound(answer), setProblem(null)),
+        (error: Error) => {
+          setFound(null);
+          setProblem(error instanceof Refusal ? error.message : "the server does not answer");
+        },
+      ),
+    [],
+  );
+  useEffect(() => setTyped(plain(target.value)), [target.value, target.quantity]);
+  const asked = JSON.stringify(calibrateQuestion(run, delta, target));
+  useEffect(() => channel.ask(JSON.parse(asked)), [asked]);
+
+  // Noise up, rates down: still safe as printed.
+  const solved = found?.solution;
+  const answer =
+    solved?.noise_multiplier !== undefined
+      ? rounded(solved.noise_multiplier, 5, "upper")
+      : solved?.sample_rate !== undefined
+        ? rounded(solved.sample_rate, 5, "lower")
+        : solved?.steps !== undefined
+          ? withCommas(solved.steps)
+          : null;
+  const apply = () => {
+    if (solved?.noise_multiplier !== undefined) onRun({ noise: Number(rounded(solved.noise_multiplier, 5, "upper")) });
+    if (solved?.sample_rate !== undefined) onRun({ rate: Number(rounded(solved.sample_rate, 5, "lower")) });
+    if (solved?.steps !== undefined) onRun({ steps: solved.steps });
+  };
+  const sign = target.quantity === "bayes-security" ? "≥" : "≤";
+  return (
+    <section class="card target" aria-labelledby="target-title">
+      <h2 id="target-title">The target</h2>
+      <div class="target-row">
+        <Choice name="Quantity" value={target.quantity} options={QUANTITIES} labels={QUANTITY_NAMES}
+          onChange={(quantity) => onTarget({ quantity, value: USUAL[quantity] ?? 1 })} />
+        <div class="choice">
+          <label for={id}>{sign === "≤" ? "At most" : "At least"}</label>
+          <input id={id} inputMode="decimal" autocomplete="off" value={typed}
+            onInput={(event) => {
+              const text = (event.currentTarget as HTMLInputElement).value;
+              setTyped(text);
+              if (Number(text) > 0 && Number.isFinite(Number(text))) onTarget({ value: Number(text) });
+            }} />
+        </div>
+      </div>
+      <div class="pair">
+        <Choice name="Solve for" value={target.solve} options={SOLVES} labels={{ "noise-multiplier": "noise σ", steps: "steps T", "sample-rate": "rate q" }}
+          onChange={(solve) => onTarget({ solve })} />
+        <Choice name="Under" value={target.lens} options={TARGET_LENSES}
+          labels={Object.fromEntries(TARGET_LENSES.map((lens) => [lens, lensName(lens).toLowerCase()]))}
+          onChange={(lens) => onTarget({ lens })} />
+      </div>
+      <div class="solution" aria-live="polite">
+        {answer !== null && found !== null ? (
+          <>
+            <p class="answer">
+              <span class="quiet">{SOLVE_NAMES[target.solve]}</span> <output id="solution">{answer}</output>
+            </p>
+            <button type="button" onClick={apply}>
+              Take it
+            </button>
+            <p class="small quiet">
+              achieves {quote(found.achieved)} ({found.achieved.standing})
+              {found.warnings.map((warning) => `; ${warning}`)}
+            </p>
+          </>
+        ) : (
+          <p class="small quiet">{problem ?? "Computing…"}</p>
+        )}
+      </div>
+    </section>
+  );
+}

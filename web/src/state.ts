@@ -1,0 +1,123 @@
+// What the page shows, and its form in the address: everything after `#`, so that a link or a
+// reload brings back the same page.
+
+export interface Run {
+  noise: number;
+  rate: number;
+  steps: number;
+  sampling: string;
+  adjacency: string;
+}
+
+export type View = "panel" | "audit" | "experiments";
+
+export interface Target {
+  quantity: string;
+  value: number;
+  solve: string;
+  lens: string;
+}
+
+export interface State {
+  view: View;
+  run: Run;
+  delta: number;
+  target: Target;
+  pins: Run[];
+  experiment: string;
+}
+
+export const MOST_PINS = 4;
+
+export const START: State = {
+  view: "panel",
+  run: { noise: 1, rate: 0.01, steps: 1000, sampling: "poisson", adjacency: "add-remove" },
+  delta: 1e-5,
+  target: { quantity: "epsilon", value: 2, solve: "noise-multiplier", lens: "composition" },
+  pins: [],
+  experiment: "",
+};
+
+export const SAMPLINGS = ["poisson", "full", "shuffle", "fixed-size"];
+export const ADJACENCIES = ["add-remove", "substitute"];
+export const QUANTITIES = ["epsilon", "mu", "tpr", "advantage", "bayes-security", "attack-accuracy"];
+export const SOLVES = ["noise-multiplier", "steps", "sample-rate"];
+export const TARGET_LENSES = ["composition", "last-iterate", "last-iterate-max", "full-batch"];
+
+function short(number: number): string {
+  return String(number);
+}
+
+function runToText(run: Run): string {
+  return [short(run.noise), short(run.rate), short(run.steps), run.sampling, run.adjacency].join("_");
+}
+
+function number(text: string | null | undefined, fallback: number, low: number, high: number): number {
+  const value = Number(text ?? "");
+  return text && Number.isFinite(value) && value >= low && value <= high ? value : fallback;
+}
+
+function oneOf(text: string | null | undefined, known: string[], fallback: string): string {
+  return text && known.includes(text) ? text : fallback;
+}
+
+function runFromText(text: string, fallback: Run): Run {
+  const [noise, rate, steps, sampling, adjacency] = text.split("_");
+  return {
+    noise: number(noise, fallback.noise, 1e-3, 1e3),
+    rate: number(rate, fallback.rate, 1e-9, 1),
+    steps: Math.round(number(steps, fallback.steps, 1, 1e12)),
+    sampling: oneOf(sampling, SAMPLINGS, fallback.sampling),
+    adjacency: oneOf(adjacency, ADJACENCIES, fallback.adjacency),
+  };
+}
+
+export function toHash(state: State): string {
+  const part = new URLSearchParams();
+  part.set("run", runToText(state.run));
+  part.set("delta", short(state.delta));
+  const { quantity, value, solve, lens } = state.target;
+  part.set("target", [quantity, short(value), solve, lens].join("_"));
+  if (state.pins.length > 0) part.set("pins", state.pins.map(runToText).join("~"));
+  if (state.experiment) part.set("experiment", state.experiment);
+  return `#/${state.view}?${part}`;
+}
+
+export function fromHash(hash: string): State {
+  const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?");
+  const part = new URLSearchParams(query);
+  const target = (part.get("target") ?? "").split("_");
+  const pins = (part.get("pins") ?? "").split("~").filter((text) => text !== "");
+  return {
+    view: oneOf(path, ["panel", "audit", "experiments"], "panel") as View,
+    run: runFromText(part.get("run") ?? "", START.run),
+    delta: number(part.get("delta"), START.delta, 1e-100, 0.5),
+    target: {
+      quantity: oneOf(target[0], QUANTITIES, START.target.quantity),
+      value: number(target[1], START.target.value, 1e-9, 1e3),
+      solve: oneOf(target[2], SOLVES, START.target.solve),
+      lens: oneOf(target[3], TARGET_LENSES, START.target.lens),
+    },
+    pins: pins.slice(0, MOST_PINS).map((text) => runFromText(text, START.run)),
+    experiment: /^[0-9a-f]{16}$/.test(part.get("experiment") ?? "") ? part.get("experiment")! : "",
+  };
+}
+
+/** The run as questions carry it. */
+export function question(run: Run): Record<string, unknown> {
+  const all: Record<string, unknown> = { noise_multiplier: run.noise, steps: run.steps };
+  if (run.sampling !== "full") all["sample_rate"] = run.rate;
+  if (run.sampling !== "poisson") all["sampling"] = run.sampling;
+  if (run.adjacency !== "add-remove") all["adjacency"] = run.adjacency;
+  return all;
+}
+
+export function sameRun(a: Run, b: Run): boolean {
+  return runToText(a) === runToText(b);
+}
+
+/** The run in a few words. */
+export function describe(run: Run): string {
+  const rate = run.sampling === "full" ? "full batches" : `q ${run.rate}`;
+  return `σ ${run.noise}, ${rate}, T ${run.steps.toLocaleString("en")}`;
+}

@@ -1,0 +1,142 @@
+// The documents of the API, as far as the page reads them.
+
+export type Standing = "proven" | "heuristic" | "estimate" | "measured";
+export type Side = "upper" | "lower" | "neither";
+
+export interface Claim {
+  lens: string;
+  release: string;
+  quantity: string;
+  direction: string;
+  at: { delta?: number; epsilon?: number; fpr?: number; prior?: number };
+  standing: Standing;
+  side: Side;
+  value: number | null;
+  lower: number | null;
+  upper: number | null;
+  reason?: string;
+  assumptions: string[];
+}
+
+export interface Account {
+  schema: string;
+  claims: Claim[];
+  unsupported: { lens: string; reason: string }[];
+  asides?: { name: string; note: string; side: Side; value: number | null; lower: number | null; upper: number | null }[];
+  warnings: string[];
+}
+
+export interface Calibration {
+  solution: { noise_multiplier?: number; steps?: number; sample_rate?: number };
+  achieved: Claim;
+  slack: number;
+  warnings: string[];
+}
+
+export interface PanelLine {
+  lens: string;
+  standing: Standing;
+  delta: number[];
+  tpr: number[];
+}
+
+export interface Panel {
+  epsilon: number[];
+  fpr: number[];
+  lines: PanelLine[];
+  unsupported: { lens: string; reason: string }[];
+}
+
+export interface CalibrationMap {
+  lens: string;
+  standing: Standing;
+  delta: number;
+  noise_multiplier: number[];
+  steps: number[];
+  epsilon: (number | null)[][];
+  incomplete: boolean;
+}
+
+export interface StepsLine {
+  lens: string;
+  standing: Standing;
+  points: { steps: number; epsilon: number | null; upper: number | null }[];
+}
+
+export type StepsCurve = StepsLine & { others?: StepsLine[]; warnings?: string[] };
+
+export interface Bound {
+  method: string;
+  threshold_rule?: string;
+  delta: number;
+  epsilon_lower?: number | null;
+  epsilon_estimate?: number | null;
+  confidence?: number;
+  credibility?: number;
+  valid_for: string;
+  primary: boolean;
+  reason?: string;
+}
+
+export interface Measured {
+  value: number;
+  lower: number;
+  upper: number;
+}
+
+export interface Audit {
+  design: string;
+  members: number;
+  nonmembers: number;
+  bounds: Bound[];
+  not_valid: { method: string; reason: string }[];
+  auroc: Measured;
+  advantage: Measured;
+  tpr: (Measured & { fpr: number })[];
+  verdict?: { status: string; reason: string };
+  warnings: string[];
+}
+
+export interface Figure {
+  title: string;
+  subtitle?: string;
+  caption: string;
+  x: Axis;
+  y: Axis;
+  series: Series[];
+}
+
+export interface Axis {
+  label: string;
+  scale?: unknown;
+  domain?: [number, number] | null;
+  percent?: boolean;
+}
+
+export interface Series {
+  label: string;
+  hue?: string;
+  stroke?: string;
+  mark: Record<string, unknown>;
+}
+
+export interface Audited {
+  audit: Audit;
+  figures: { roc?: Figure; histogram: Figure; ladder: Figure };
+}
+
+export interface Experiment {
+  id: string;
+  name: string;
+  kind?: string;
+  parameters?: Record<string, unknown>;
+  seed?: number;
+  trials?: number;
+  chunks?: { all: number; done: number; missing: number; failed: number; unusable: number };
+  merged?: boolean;
+  results?: boolean;
+  seconds_left?: number | null;
+  problems?: string[];
+  states?: string;
+  error?: string;
+}

@@ -1,0 +1,40 @@
+// Names that people read.
+
+const LENSES: Record<string, string> = {
+  composition: "Composition",
+  "last-iterate": "Last iterate",
+  "last-iterate-max": "Last iterate, any stop",
+  "full-batch": "Full batch",
+  renyi: "Rényi",
+  "gaussian-clt": "Gaussian limit",
+  "advanced-composition": "Advanced composition",
+  "closed-form": "Closed form",
+  "closed-form-clt": "Closed form, limit",
+  "closed-form-certified": "Closed form, certified",
+};
+
+export function lensName(lens: string): string {
+  return LENSES[lens] ?? lens;
+}
+
+export const STANDING_MEANS: Record<string, string> = {
+  proven: "A theorem covers it; the quoted end is on the safe side.",
+  heuristic: "True under a named assumption that training does not satisfy.",
+  estimate: "An approximation without a side; do not quote it as a bound.",
+  measured: "Observed, at the stated confidence.",
+};
+
+export const QUANTITY_NAMES: Record<string, string> = {
+  epsilon: "ε at δ",
+  mu: "μ at δ",
+  tpr: "TPR at FPR 0.1 %",
+  advantage: "Advantage",
+  "bayes-security": "Bayes security",
+  "attack-accuracy": "Attack accuracy",
+};
+
+export const SOLVE_NAMES: Record<string, string> = {
+  "noise-multiplier": "noise multiplier",
+  steps: "steps",
+  "sample-rate": "sample rate",
+};
