@@ -65,7 +65,7 @@ impl Reporter for Progress<'_> {
 
 impl State<'_> {
     fn begin(&mut self, chunks: u64, done: u64) {
-        (self.chunks, self.done, self.found) = (chunks, done, done);
+        (self.chunks, self.done, self.found, self.trials) = (chunks, done, done, 0);
         self.start = Instant::now();
         if done > 0 {
             self.console.note(&format!("{done} of {chunks} chunks found, {} to do", chunks - done));

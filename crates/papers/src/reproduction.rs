@@ -96,8 +96,15 @@ pub fn write(
             .map_err(|source| PaperError::Write { path, source })
     };
     let mut page = format!(
-        "# {}: {}\n\n{}\n\n**The paper shows.** {}\n\n**We get.** {}\n\n**Differences.** {}\n\nCommand: `dosimeter reproduce {} --out DIR`\n",
-        entry.id, entry.title, entry.paper, entry.shows, found.we_get, found.differs, entry.id
+        "# {}: {}\n\n{}\n\n**The paper shows.** {}\n\n**We get.** {}\n\n**Differences.** {}\n\n**Parameters.** `{}`\n\nCommand: `dosimeter reproduce {} --out DIR`\n",
+        entry.id,
+        entry.title,
+        entry.paper,
+        entry.shows,
+        found.we_get,
+        found.differs,
+        found.parameters,
+        entry.id
     );
     for (name, figure) in &found.figures {
         put(format!("{name}.svg"), &figures::to_svg(figure, &figures::Options::default()))?;
@@ -112,6 +119,7 @@ pub fn write(
         .iter()
         .map(|(name, figure)| (name.clone(), serde_json::to_value(figure).unwrap_or(Value::Null)))
         .collect();
+    let names_in_order: Vec<&str> = found.figures.iter().map(|(name, _)| name.as_str()).collect();
     let document = json!({
         "schema": "dosimeter.reproduction/1",
         "id": entry.id,
@@ -123,6 +131,7 @@ pub fn write(
         "differs": found.differs,
         "tables": found.tables,
         "figures": figures,
+        "figure_names": names_in_order,
     });
     let mut text = serde_json::to_string_pretty(&document).expect("plain data");
     text.push('\n');

@@ -5,6 +5,7 @@ use accounting::pairs::{BinomialGaussian, Composed};
 use accounting::{AccountingError, OneWay, Pair, Solution, Target, Unknown, calibrate, directions};
 use audit::{Family, Scores, ThresholdRule, family_points};
 use games::DpSgd;
+use numerics::special::{inverse_normal_sf, normal_sf};
 use vocabulary::{Direction, LensName, Run};
 
 pub(crate) fn run_of(trainer: &DpSgd) -> Result<Run, PaperError> {
@@ -65,14 +66,20 @@ pub(crate) fn audited(
     }
 }
 
-/// Observed miss rates at given rates of false alarms: the threshold is the score without the
-/// canary that has this share of its kind at or above it.
+/// The observed miss rate at a rate of false alarms. Between two thresholds a coin decides, which
+/// matters only where many scores are equal: a straight line between the two observed points.
 pub(crate) fn miss_rate(scores: &Scores, false_positive_rate: f64) -> f64 {
-    let without = scores.nonmembers();
-    let above = (false_positive_rate * without.len() as f64).round() as usize;
-    let index = without.len().saturating_sub(above.max(1));
-    let errors = scores.errors_at(without[index]);
-    errors.false_negatives as f64 / errors.members as f64
+    let (with, without) = (scores.members(), scores.nonmembers());
+    let wanted = false_positive_rate * without.len() as f64;
+    let index = without.len().saturating_sub((wanted.ceil() as usize).max(1));
+    let threshold = without[index];
+    // Of each side: scores below the threshold, and at or below it.
+    let below = |side: &[f64]| side.partition_point(|score| *score < threshold) as f64;
+    let up_to = |side: &[f64]| side.partition_point(|score| *score <= threshold) as f64;
+    let n = without.len() as f64;
+    let (most, least) = (n - below(without), n - up_to(without));
+    let share = if most > least { (wanted - least) / (most - least) } else { 1.0 };
+    (share * below(with) + (1.0 - share) * up_to(with)) / with.len() as f64
 }
 
 /// The exact miss rate of an order; not a number (a gap in a figure, null in a table) where the
@@ -88,19 +95,12 @@ pub(crate) fn exact_miss_rate(
     }
 }
 
-/// False alarm rates at which curves are drawn.
+/// False alarm rates at which curves are drawn: evenly over a probit axis, up to .99.
 pub(crate) fn rates(from: f64) -> Vec<f64> {
     let points = 24;
+    let (first, last) = (inverse_normal_sf(from), inverse_normal_sf(0.99));
     (0..=points)
-        .map(|i| {
-            let share = f64::from(i) / f64::from(points);
-            // Even in the logarithm up to .1, then even.
-            if share < 0.5 {
-                from * (0.1 / from).powf(2.0 * share)
-            } else {
-                0.1 + (share - 0.5) * 1.78
-            }
-        })
+        .map(|i| normal_sf(first + (last - first) * f64::from(i) / f64::from(points)))
         .collect()
 }
 
@@ -109,4 +109,31 @@ pub(crate) fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     let mean = values.iter().sum::<f64>() / n;
     let variance = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0).max(1.0);
     (mean, variance.sqrt())
+}
+
+/// Those points of a played curve that an axis from `least` up can show.
+pub(crate) fn drawable(points: Vec<(f64, f64)>, least: f64) -> Vec<(f64, f64)> {
+    points.into_iter().filter(|point| point.1 > least && point.1 < 1.0 - least).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two thirds of either side share a score: between the thresholds the rate is on the chord.
+    #[test]
+    fn equal_scores_are_decided_by_a_coin() {
+        let scores = Scores::new(vec![1.0, 1.0, 2.0], vec![0.0, 1.0, 1.0]).unwrap();
+        assert!((miss_rate(&scores, 1.0 / 3.0) - 1.0 / 3.0).abs() < 1e-12);
+        assert_eq!(miss_rate(&scores, 2.0 / 3.0), 0.0);
+        assert!((miss_rate(&scores, 0.0) - 2.0 / 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn distinct_scores_are_counted() {
+        let numbers = |shift: f64| (0..100).map(|i| f64::from(i) + shift).collect::<Vec<_>>();
+        let scores = Scores::new(numbers(10.5), numbers(0.0)).unwrap();
+        // Ten false alarms are scores 90..99; members below 90 are those up to 89.5.
+        assert_eq!(miss_rate(&scores, 0.1), 0.8);
+    }
 }

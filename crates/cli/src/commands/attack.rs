@@ -321,18 +321,18 @@ pub(super) fn exit_code(outcome: &Outcome) -> u8 {
 }
 
 fn narrate(outcome: &Outcome, out: &Path, console: &mut Console) {
-    match outcome {
+    let chunks = |count: u64| format!("{count} chunk{}", if count == 1 { "" } else { "s" });
+    match *outcome {
         Outcome::Complete { computed: 0 } => {
-            console.note(&format!("{} was finished already", out.display()));
+            console.note(&format!("nothing was left to compute for {}", out.display()));
         }
-        Outcome::Complete { computed } => console.note(&format!("{computed} chunks computed")),
+        Outcome::Complete { computed } => console.note(&format!("{} computed", chunks(computed))),
         Outcome::Incomplete { computed, missing } => {
-            console.note(&format!("{computed} chunks computed, {missing} are missing"));
+            console.note(&format!("{} computed, {missing} missing", chunks(computed)));
             console.hint("run the other shards, then any of them again to write the scores");
         }
         Outcome::Interrupted { computed, missing } => {
-            console
-                .note(&format!("interrupted: {computed} chunks computed, {missing} are missing"));
+            console.note(&format!("interrupted: {} computed, {missing} missing", chunks(computed)));
             console.hint("run the same command again to resume");
         }
     }

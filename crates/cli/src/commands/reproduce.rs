@@ -5,8 +5,8 @@ use crate::args::{Format, OutputArgs, integer, nonnegative_integer};
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
+use crate::progress::Progress;
 use clap::Args;
-use experiments::Silent;
 use papers::{Context, Entry, PaperError};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -93,15 +93,18 @@ fn one(
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };
     let stop = console.stop_flag();
-    let context = Context {
-        folder: &folder,
-        threads,
-        trials: args.trials,
-        seed: args.seed,
-        reporter: &Silent,
-        stop: &stop,
+    let found = {
+        let reporter = Progress::new(console);
+        let context = Context {
+            folder: &folder,
+            threads,
+            trials: args.trials,
+            seed: args.seed,
+            reporter: &reporter,
+            stop: &stop,
+        };
+        entry.reproduce(&context).map_err(failure)?
     };
-    let found = entry.reproduce(&context).map_err(failure)?;
     let files = papers::write(entry, &found, &folder).map_err(failure)?;
     console.note(&format!("{} files in {}", files.len(), folder.display()));
     Ok(json!({

@@ -97,12 +97,14 @@ pub struct AnalogRepeaters {
 }
 
 impl AnalogRepeaters {
-    /// Repeaters are sampled like every record; there are N/q of them, N expected in a batch.
+    /// Repeaters are sampled like every record; there are N/q of them, N expected in a batch: ten
+    /// times what keeps each gradient within the clip norm, because the batch's size multiplies
+    /// the stored value, and its relative error is 1/sqrt N.
     pub fn new(steps: u64, noise_multiplier: f64, sample_rate: f64) -> Self {
         let gain = 20.0 * (steps as f64).sqrt();
         let fresh = gain * (1.0 + 5.0 * noise_multiplier);
         let noise = steps as f64 * noise_multiplier * noise_multiplier;
-        let expected = (1.2 * (noise + fresh * fresh).sqrt()).ceil();
+        let expected = (12.0 * (noise + fresh * fresh).sqrt()).ceil();
         let records = (expected / sample_rate).ceil() as u64;
         Self {
             steps: steps as usize,

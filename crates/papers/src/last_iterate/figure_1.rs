@@ -72,7 +72,10 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
         ));
         let [standard, heuristic, full] = curves;
         let figure = Figure::new(
-            "The last iterate is expected to leak less, and not monotonically",
+            match least.0 > 1.0 {
+                true => "The last iterate is expected to leak less, and first less and less",
+                false => "With large batches the heuristic soon joins the full batch",
+            },
             "Upper ends of epsilon. Between the dashed and the solid line lies what hiding the iterates is hoped to give.",
         )
         .subtitle(format!("sigma {sigma}, q {q}, delta {DELTA:e}"))

@@ -67,7 +67,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
             "Points: lower bounds at 95 % confidence within the last-iterate family, valid over all thresholds.",
         )
         .subtitle(format!("q {q}, noise for standard epsilon {STANDARD} at each T, delta {DELTA:e}"))
-        .x(Axis::log("steps"))
+        .x(Axis::log("steps").domain(7.0, 4300.0))
         .y(Axis::linear("epsilon").domain(0.0, 9.0))
         .with(Series::horizontal_rule("standard", STANDARD).stroke(Stroke::Solid))
         .with(Series::line("heuristic", heuristics).stroke(Stroke::Dashed))
