@@ -1,0 +1,111 @@
+//! `account`: claims as tuples, in the order of the document's keys. Python makes its `Claim`s
+//! from them when they are looked at.
+
+use crate::errors::{from_accounting, invalid};
+use crate::interruptible::{self, AtInterrupt};
+use crate::run::Run;
+use accounting::Questions;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use vocabulary::{Account, At, Claim, LensName};
+
+/// Answers all questions about a run: `(claims, unsupported, asides, warnings)`.
+#[pyfunction]
+#[pyo3(signature = (run, deltas, epsilons, fprs, priors, directions, lenses))]
+#[expect(clippy::too_many_arguments, reason = "the keywords of the Python function")]
+pub(crate) fn account<'py>(
+    py: Python<'py>,
+    run: &Bound<'py, Run>,
+    deltas: Vec<f64>,
+    epsilons: Vec<f64>,
+    fprs: Vec<f64>,
+    priors: Vec<f64>,
+    directions: bool,
+    lenses: Vec<String>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let lenses = lens_names(py, &lenses)?;
+    let resolved = run.get().resolved.clone();
+    let answer = interruptible::run(py, &AtInterrupt::Abandon, move || {
+        let notes = resolved.notes;
+        let questions = Questions {
+            deltas,
+            epsilons,
+            fprs,
+            priors,
+            directions,
+            lenses,
+            notes,
+            ..Questions::default()
+        };
+        accounting::account(&resolved.run, &questions)
+    })?;
+    let account = answer.map_err(|error| from_accounting(py, &error))?;
+    document(py, &account)
+}
+
+/// The lenses of these names.
+///
+/// # Errors
+/// `InvalidInput` with the known names.
+pub(crate) fn lens_names(py: Python<'_>, names: &[String]) -> PyResult<Vec<LensName>> {
+    let parse = |name: &String| {
+        LensName::parse(name).ok_or_else(|| {
+            let known = LensName::ALL.map(LensName::as_str).join(", ");
+            invalid(py, &format!("there is no lens `{name}`; choose one of {known}"))
+        })
+    };
+    names.iter().map(parse).collect()
+}
+
+fn document<'py>(py: Python<'py>, account: &Account) -> PyResult<Bound<'py, PyTuple>> {
+    let claims = PyList::empty(py);
+    // The claims of a lens share their assumptions.
+    let mut shared: Option<(&[String], Bound<'py, PyTuple>)> = None;
+    for claim in &account.claims {
+        let assumptions = match &shared {
+            Some((texts, tuple)) if *texts == claim.assumptions.as_slice() => tuple.clone(),
+            _ => PyTuple::new(py, &claim.assumptions)?,
+        };
+        claims.append(tuple(py, claim, &assumptions)?)?;
+        shared = Some((&claim.assumptions, assumptions));
+    }
+    let unsupported: Vec<(&str, &str)> =
+        account.unsupported.iter().map(|one| (one.lens.as_str(), one.reason.as_str())).collect();
+    let asides = serde_json::to_string(&account.asides).expect("asides are plain data");
+    (claims, unsupported, asides, &account.warnings).into_pyobject(py)
+}
+
+fn tuple<'py>(
+    py: Python<'py>,
+    claim: &Claim,
+    assumptions: &Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let At { delta, epsilon, fpr, prior } = claim.at;
+    let threat = (
+        claim.lens.as_str(),
+        claim.release.as_str(),
+        name(&claim.secret),
+        claim.direction.as_str(),
+        claim.quantity.as_str(),
+    );
+    let interval = claim.interval;
+    (
+        threat,
+        (delta, epsilon, fpr, prior),
+        claim.standing.as_str(),
+        name(&claim.side),
+        (interval.value, interval.lower, interval.upper),
+        claim.confidence,
+        claim.reason.as_deref(),
+        assumptions,
+    )
+        .into_pyobject(py)
+}
+
+/// The name that the documents use.
+fn name(word: &impl serde::Serialize) -> String {
+    serde_json::to_value(word)
+        .ok()
+        .and_then(|value| value.as_str().map(str::to_owned))
+        .unwrap_or_default()
+}

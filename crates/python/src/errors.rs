@@ -1,0 +1,56 @@
+//! Failures of the core as the exceptions of `dosimeter.errors`.
+
+use accounting::AccountingError;
+use dosimeter_cli::{Failure, exit};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
+use pyo3::prelude::*;
+use vocabulary::RunError;
+
+/// An exception of the package, by name, with its sentence, hint and exit code.
+fn exception(
+    py: Python<'_>,
+    name: &str,
+    message: &str,
+    hint: Option<&str>,
+    code: Option<u8>,
+) -> PyErr {
+    let raised = py
+        .import("dosimeter.errors")
+        .and_then(|module| module.getattr("_make"))
+        .and_then(|make| make.call1((name, message, hint, code)));
+    match raised {
+        Ok(error) => PyErr::from_value(error),
+        // Only when the package around this module is broken.
+        Err(_) => PyRuntimeError::new_err(message.to_owned()),
+    }
+}
+
+pub(crate) fn from_run(py: Python<'_>, error: &RunError) -> PyErr {
+    exception(py, "InvalidInput", &error.to_string(), None, None)
+}
+
+pub(crate) fn from_accounting(py: Python<'_>, error: &AccountingError) -> PyErr {
+    let name = match error {
+        AccountingError::OutsideDomain(_) | AccountingError::NotCertified(_) => "NotCertified",
+        AccountingError::Unsupported(_) => "Unsupported",
+        AccountingError::InvalidInput(_) => "InvalidInput",
+    };
+    exception(py, name, &error.to_string(), None, None)
+}
+
+pub(crate) fn invalid(py: Python<'_>, message: &str) -> PyErr {
+    exception(py, "InvalidInput", message, None, None)
+}
+
+/// What a command's exit code means to a Python program.
+pub(crate) fn from_failure(py: Python<'_>, failure: &Failure) -> PyErr {
+    let name = match failure.code {
+        _ if failure.unsupported => "Unsupported",
+        exit::BAD_INPUT => "InvalidInput",
+        exit::REFUSED => "NotCertified",
+        exit::INCOMPLETE => "Incomplete",
+        exit::INTERRUPTED => return PyKeyboardInterrupt::new_err(failure.message.clone()),
+        _ => "DosimeterError",
+    };
+    exception(py, name, &failure.message, failure.hint.as_deref(), Some(failure.code))
+}

@@ -1,0 +1,78 @@
+"""Dosimeter measures what a DP-SGD training run really leaks.
+
+A :class:`Run` is looked at through lenses; each lens makes :class:`Claim` s with certified ends
+and a standing: proven, heuristic, estimate or measured.
+
+>>> import dosimeter
+>>> run = dosimeter.Run(noise_multiplier=1.0, sample_rate=0.01, steps=1000)
+>>> for claim in dosimeter.account(run, delta=1e-5).select(quantity="epsilon")[:3]:
+...     print(claim)
+epsilon @ delta 1e-05 <= 1.829 (proven, composition)
+epsilon @ delta 1e-05 <= 1.278 (heuristic, last-iterate)
+epsilon @ delta 1e-05 <= 1.278 (heuristic, last-iterate-max)
+
+Everything is computed by the same core as the command ``dosimeter``, to the bit. Bridges to
+other tools are modules of their own: :mod:`dosimeter.opacus`, :mod:`dosimeter.dp_accounting`,
+:mod:`dosimeter.jax_privacy`, :mod:`dosimeter.risk`, :mod:`dosimeter.ray`,
+:mod:`dosimeter.mlflow`.
+"""
+
+from __future__ import annotations
+
+from ._core import VERSION as __version__
+from .auditing import Audit, Bound, Measured, Verdict, audit, plan
+from .calibration import Calibration, calibrate
+from .claims import Account, At, Claim, Unsupportedness, account
+from .comparison import Comparison, compare
+from .curves import Curve, Line, profile, steps, tradeoff
+from .errors import (
+    DosimeterError,
+    DosimeterWarning,
+    Incomplete,
+    InvalidInput,
+    NotCertified,
+    Unsupported,
+)
+from .figures import Figure, figure
+from .games import Attack, attack, status
+from .reporting import Report, report
+from .runs import Phase, Run
+
+__all__ = [
+    "Account",
+    "At",
+    "Attack",
+    "Audit",
+    "Bound",
+    "Calibration",
+    "Claim",
+    "Comparison",
+    "Curve",
+    "DosimeterError",
+    "DosimeterWarning",
+    "Figure",
+    "Incomplete",
+    "InvalidInput",
+    "Line",
+    "Measured",
+    "NotCertified",
+    "Phase",
+    "Report",
+    "Run",
+    "Unsupported",
+    "Unsupportedness",
+    "Verdict",
+    "__version__",
+    "account",
+    "attack",
+    "audit",
+    "calibrate",
+    "compare",
+    "figure",
+    "plan",
+    "profile",
+    "report",
+    "status",
+    "steps",
+    "tradeoff",
+]

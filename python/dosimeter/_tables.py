@@ -1,0 +1,51 @@
+"""Rows as pandas frames and Arrow tables, and such tables as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ._types import Document
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+
+def to_pandas(rows: Sequence[Document]) -> pandas.DataFrame:
+    import pandas
+
+    frame: pandas.DataFrame = pandas.DataFrame(list(rows))
+    return frame
+
+
+def to_arrow(rows: Sequence[Document]) -> pyarrow.Table:
+    import pyarrow
+
+    table: pyarrow.Table = pyarrow.Table.from_pylist(list(rows))
+    return table
+
+
+def stream(table: pyarrow.Table, requested_schema: object | None) -> object:
+    """The Arrow C stream of a table, which Polars, DuckDB and others read."""
+    return table.__arrow_c_stream__(requested_schema)
+
+
+def is_table(value: object) -> bool:
+    """Whether a value is a data frame or a table, of whichever library."""
+    return hasattr(value, "__arrow_c_stream__") or (
+        hasattr(value, "columns") and hasattr(value, "__getitem__")
+    )
+
+
+def columns(table: Any) -> Mapping[str, Any]:
+    """The columns of a frame, a table or an Arrow stream, by name."""
+    if hasattr(table, "iloc"):
+        return {str(name): table[name].to_numpy() for name in table.columns}
+    import pyarrow
+
+    arrow = table if isinstance(table, pyarrow.Table) else pyarrow.table(table)
+    return {
+        name: arrow.column(name).combine_chunks().to_numpy(zero_copy_only=False)
+        for name in arrow.column_names
+    }

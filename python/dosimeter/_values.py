@@ -1,0 +1,76 @@
+"""Numbers and documents on their way in and out."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ._types import Document, Numbers
+from .errors import InvalidInput
+
+
+def numbers(values: Numbers | None) -> list[float]:
+    """A list of floats from one number, many, or none."""
+    if values is None:
+        return []
+    if isinstance(values, (int, float)):
+        return [float(values)]
+    try:
+        return [float(value) for value in values]
+    except TypeError:
+        # A scalar of another library, such as an array without dimensions.
+        return [float(values)]  # type: ignore[arg-type]
+
+
+def words(values: str | Iterable[str] | None) -> list[str]:
+    """A list of names from one name, many, or none."""
+    if values is None:
+        return []
+    return [values] if isinstance(values, str) else list(values)
+
+
+def finite(number: float | None) -> float | None:
+    """The number as documents spell it: infinity is null."""
+    return None if number is None or math.isinf(number) else number
+
+
+def infinite(number: float | None) -> float:
+    """The number that a document means."""
+    return math.inf if number is None else number
+
+
+def as_text(document: Mapping[str, Any]) -> str:
+    """One JSON document."""
+    return json.dumps(document, allow_nan=False)
+
+
+def as_document(text: str | bytes | Mapping[str, Any], schema: str) -> Document:
+    """A document of this schema, from its text or as it is."""
+    found: Any = json.loads(text) if isinstance(text, (str, bytes)) else text
+    if not isinstance(found, Mapping):
+        raise InvalidInput(f"the document is {type(found).__name__}, not an object")
+    document: Document = dict(found)
+    if document.get("schema") != schema:
+        raise InvalidInput(f"the document's schema is {document.get('schema')!r}, not {schema!r}")
+    return document
+
+
+def shown(number: float, side: str = "neither", digits: int = 4) -> str:
+    """A number for a person, rounded towards its safe side."""
+    if math.isinf(number) or math.isnan(number):
+        return "inf" if number > 0 else str(number)
+    if number == 0.0:
+        return "0"
+    places = digits - 1 - math.floor(math.log10(abs(number)))
+    import decimal
+
+    rounding = {
+        "upper": decimal.ROUND_CEILING,
+        "lower": decimal.ROUND_FLOOR,
+        "neither": decimal.ROUND_HALF_EVEN,
+    }[side]
+    exact = decimal.Decimal(number)
+    kept = exact.quantize(decimal.Decimal(1).scaleb(-places), rounding=rounding)
+    return f"{kept:f}" if -4 <= math.log10(abs(number)) < 7 else f"{float(kept):.{digits}g}"

@@ -1,0 +1,388 @@
+"""Membership scores in, valid lower bounds out."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import _command, _tables
+from ._types import Design, Document, Numbers
+from ._values import as_document, as_text, numbers, shown, words
+from .errors import InvalidInput
+from .runs import Run, RunLike, as_run
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+    from .figures import Figure
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bound:
+    """One lower bound on epsilon, with the mechanisms that it is valid for.
+
+    ``epsilon_lower`` is None for the ``grid`` method, which has ``epsilon_estimate``;
+    ``credibility`` stands in place of ``confidence`` for ``bayes``. ``details`` has the rest of
+    the document: the tests, an upper end where there is one.
+    """
+
+    method: str
+    delta: float
+    valid_for: str
+    primary: bool
+    threshold_rule: str | None = None
+    epsilon_lower: float | None = None
+    epsilon_estimate: float | None = None
+    confidence: float | None = None
+    credibility: float | None = None
+    details: Document = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Bound:
+        rest = dict(document)
+        names = [name for name in cls.__dataclass_fields__ if name != "details"]
+        known = {name: rest.pop(name) for name in names if name in rest}
+        return cls(**known, details=rest)
+
+    def __str__(self) -> str:
+        if self.epsilon_lower is None:
+            number = f"about {shown(self.epsilon_estimate or 0.0)}"
+        else:
+            number = f">= {shown(self.epsilon_lower, 'lower')}"
+        rule = f", {self.threshold_rule}" if self.threshold_rule else ""
+        return f"epsilon @ delta {self.delta:g} {number} ({self.method}{rule})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A measured number with its confidence interval; ``fpr`` where it has one."""
+
+    value: float
+    lower: float
+    upper: float
+    fpr: float | None = None
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Measured:
+        return cls(**{key: document[key] for key in cls.__dataclass_fields__ if key in document})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """How the primary bound stands to the claimed run."""
+
+    status: Literal["consistent", "contradiction", "inconclusive"]
+    reason: str
+    details: Document = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Verdict:
+        rest = dict(document)
+        return cls(status=rest.pop("status"), reason=rest.pop("reason"), details=rest)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Scores:
+    """Where an audit's scores came from, kept for its figures."""
+
+    arguments: tuple[str, ...]
+    sides: tuple[Any, Any] | None
+    claim: Run | None
+
+
+class Audit:
+    """The answer of :func:`audit`; attributes are the keys of the document.
+
+    ``primary`` is the bound of the headline, chosen before looking; ``verdict`` compares it
+    with the claim, where one was given.
+    """
+
+    SCHEMA = "dosimeter.audit/1"
+
+    __slots__ = ("_document", "_scores")
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._document = as_document(document, self.SCHEMA)
+        self._scores: _Scores | None = None
+
+    @property
+    def design(self) -> Design:
+        design: Design = self._document["design"]
+        return design
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        return tuple(Bound.from_dict(bound) for bound in self._document["bounds"])
+
+    @property
+    def primary(self) -> Bound:
+        """The bound of the headline at its first delta."""
+        return next(bound for bound in self.bounds if bound.primary)
+
+    @property
+    def not_valid(self) -> Mapping[str, str]:
+        """Methods that are not valid for the design, with the reason."""
+        return {one["method"]: one["reason"] for one in self._document["not_valid"]}
+
+    @property
+    def auroc(self) -> Measured:
+        return Measured.from_dict(self._document["auroc"])
+
+    @property
+    def tpr(self) -> tuple[Measured, ...]:
+        """The true positive rate at each false positive rate."""
+        return tuple(Measured.from_dict(row) for row in self._document["tpr"])
+
+    @property
+    def verdict(self) -> Verdict | None:
+        verdict = self._document.get("verdict")
+        return None if verdict is None else Verdict.from_dict(verdict)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(self._document["warnings"])
+
+    def __eq__(self, other: object) -> bool:
+        return self._document == other._document if isinstance(other, Audit) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(json.dumps(self._document, sort_keys=True))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Audit, (self._document,))
+
+    def to_dict(self) -> Document:
+        """The ``dosimeter.audit/1`` document, as the command line prints it."""
+        copy: Document = json.loads(self.to_json())
+        return copy
+
+    def to_json(self) -> str:
+        return as_text(self._document)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Audit:
+        return cls(document)
+
+    @classmethod
+    def from_json(cls, text: str) -> Audit:
+        return cls(json.loads(text))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row a bound; needs pandas."""
+        return _tables.to_pandas(self._document["bounds"])
+
+    def to_arrow(self) -> pyarrow.Table:
+        """One row a bound; needs pyarrow."""
+        rows = [{**vars(bound), "details": json.dumps(bound.details)} for bound in self.bounds]
+        return _tables.to_arrow(rows)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return _tables.stream(self.to_arrow(), requested_schema)
+
+    def figure(self, *, kind: Literal["roc", "histogram", "ladder"] = "roc") -> Figure:
+        """Draws the scores: needs them, so an audit read from a document has no figure."""
+        from .figures import Figure
+
+        if self._scores is None:
+            raise InvalidInput("this audit was read from a document; its scores are not there")
+        title = {"roc": "ROC", "histogram": "Scores", "ladder": "Bounds"}[kind]
+        arguments = [*self._scores.arguments, "--figure", kind, "--format", "svg"]
+        _, svg, _ = _with_files(arguments, self._scores.sides, self._scores.claim)
+        return Figure(title=title, svg=svg)
+
+    def __repr__(self) -> str:
+        verdict = self.verdict
+        return f"<Audit {self.primary}{'; ' + verdict.status if verdict else ''}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        from ._html import bullets, page, table
+
+        rows = [(bound.method, str(bound), bound.valid_for) for bound in self.bounds]
+        verdict = self.verdict
+        return page(
+            f"<p>{verdict.status}: {escape(verdict.reason)}</p>" if verdict else "",
+            table(["method", "bound", "valid for"], rows),
+            self.figure().svg if self._scores is not None else "",
+            bullets("Warnings", self.warnings),
+        )
+
+
+def audit(
+    scores: Any = None,
+    *,
+    members: Any = None,
+    nonmembers: Any = None,
+    design: Design | None = None,
+    delta: Numbers | None = None,
+    confidence: float = 0.95,
+    method: str | Iterable[str] | None = None,
+    threshold: str = "union",
+    direction: Literal["forward", "mirror", "both"] = "both",
+    primary: str | None = None,
+    joint: bool = False,
+    claim: RunLike | None = None,
+    sample_rate: float | None = None,
+    steps: int | None = None,
+    fpr: Numbers | None = None,
+    min_count: int = 10,
+    bootstrap: int = 0,
+    seed: int = 0,
+) -> Audit:
+    """Lower bounds on epsilon from membership scores; larger scores mean more likely a member.
+
+    ``scores`` is a file or several (CSV, JSONL or Parquet with columns ``score`` and
+    ``member``), a pandas frame, an Arrow table or anything with an Arrow stream with these
+    columns; or give ``members`` and ``nonmembers``, two arrays. ``claim`` is the run that is
+    claimed and gives the verdict. A contradiction is an answer, not an exception: look at
+    ``verdict``.
+
+    >>> import dosimeter
+    >>> answer = dosimeter.audit(
+    ...     members=[0.9] * 100, nonmembers=[0.1] * 100, delta=1e-5, threshold="fixed:0.5"
+    ... )
+    >>> print(answer.primary)
+    epsilon @ delta 1e-05 >= 3.281 (clopper-pearson, fixed:0.5)
+    """
+    sides, files = _sides(scores, members, nonmembers)
+    options = {
+        "design": design,
+        "delta": numbers(delta),
+        "confidence": confidence,
+        "method": words(method),
+        "threshold": threshold,
+        "direction": direction,
+        "primary": primary,
+        "joint": joint,
+        "sample_rate": sample_rate,
+        "steps": steps,
+        "fpr": numbers(fpr),
+        "min_count": min_count,
+        "bootstrap": bootstrap,
+        "seed": seed,
+    }
+    arguments = ["audit", *files, *_command.flags(options)]
+    claimed = None if claim is None else as_run(claim)
+    _, stdout, _ = _with_files([*arguments, "--format", "json"], sides, claimed)
+    document = json.loads(stdout)
+    _command.warn(document["warnings"])
+    answer = Audit(document)
+    answer._scores = _Scores(arguments=tuple(arguments), sides=sides, claim=claimed)
+    return answer
+
+
+def _with_files(
+    arguments: list[str], sides: tuple[Any, Any] | None, claim: Run | None
+) -> tuple[int, str, str]:
+    """Runs a command on arrays and a run that have no files yet."""
+    with _command.scratch() as folder:
+        given = list(arguments)
+        if sides is not None:
+            for name, side in zip(("members", "nonmembers"), sides, strict=True):
+                given += [f"--{name}", os.fspath(_write_npy(folder / f"{name}.npy", side))]
+        if claim is not None:
+            path = folder / "claim.json"
+            path.write_text(claim.to_json(), encoding="utf-8")
+            given += ["--claim", os.fspath(path)]
+        return _command.run(given)
+
+
+def _sides(scores: Any, members: Any, nonmembers: Any) -> tuple[tuple[Any, Any] | None, list[str]]:
+    """The two arrays, or the files."""
+    if members is not None or nonmembers is not None:
+        if members is None or nonmembers is None or scores is not None:
+            raise InvalidInput("give scores, or both members and nonmembers")
+        return (members, nonmembers), []
+    if scores is None:
+        raise InvalidInput("there are no scores to audit; give scores, or members and nonmembers")
+    if isinstance(scores, (str, os.PathLike)):
+        return None, [os.fspath(scores)]
+    if _tables.is_table(scores):
+        return split(scores), []
+    return None, [os.fspath(path) for path in scores]
+
+
+def split(table: Any) -> tuple[Any, Any]:
+    """The scores of members and of non-members from a table with both."""
+    columns = _tables.columns(table)
+    for name in ("score", "member"):
+        if name not in columns:
+            raise InvalidInput(f"the table has no column `{name}`; it has {', '.join(columns)}")
+    member = columns["member"].astype(float)
+    if not set(member.tolist()) <= {0.0, 1.0}:
+        raise InvalidInput("the column `member` must hold 1 for members and 0 for the others")
+    return columns["score"][member == 1.0], columns["score"][member == 0.0]
+
+
+def _write_npy(path: Path, values: Any) -> Path:
+    """A column of doubles in NumPy's format, which the core reads."""
+    if hasattr(values, "__array__"):
+        import numpy
+
+        column = numpy.ascontiguousarray(values, dtype="<f8")
+        if column.ndim != 1:
+            raise InvalidInput(f"scores have {column.ndim} dimensions; give one row of numbers")
+        data, length = column.tobytes(), len(column)
+    else:
+        import array
+        import sys
+
+        packed = array.array("d", values)
+        if sys.byteorder == "big":
+            packed.byteswap()
+        data, length = packed.tobytes(), len(packed)
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({length},), }}"
+    padded = header + " " * (-(len(header) + 11) % 64) + "\n"
+    magic = b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little")
+    path.write_bytes(magic + padded.encode("latin1") + data)
+    return path
+
+
+def plan(
+    *,
+    target_epsilon: float | None = None,
+    claim: RunLike | None = None,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    power: float = 0.8,
+    design: Design = "runs",
+    threshold: Literal["union", "dkw", "fixed"] = "union",
+    mu: float | None = None,
+    attack_fpr: float | None = None,
+    attack_tpr: float | None = None,
+    run: RunLike | None = None,
+    observe: Literal["all-iterates", "last-iterate"] = "all-iterates",
+) -> Document:
+    """How many runs or canaries an audit needs: the ``dosimeter.plan/1`` document.
+
+    The attack is assumed: scores N(``mu``, 1) against N(0, 1), one threshold (``attack_fpr``,
+    ``attack_tpr``), or the best attack on ``run``.
+
+    >>> import dosimeter
+    >>> 1000 < dosimeter.plan(target_epsilon=1.0, mu=1.0)["needed"]["runs_per_side"] < 1500
+    True
+    """
+    options: dict[str, Any] = {
+        "target_epsilon": target_epsilon,
+        "delta": delta,
+        "confidence": confidence,
+        "power": power,
+        "design": design,
+        "threshold": threshold,
+        "mu": mu,
+        "attack_fpr": attack_fpr,
+        "attack_tpr": attack_tpr,
+    }
+    if run is not None:
+        options |= as_run(run).flags() | {"observe": observe}
+    claimed = None if claim is None else as_run(claim)
+    arguments = ["plan", *_command.flags(options), "--format", "json"]
+    _, stdout, _ = _with_files(arguments, None, claimed)
+    document: Document = json.loads(stdout)
+    return document

@@ -1,0 +1,158 @@
+"""The noise, the steps or the sample rate that just meets a target."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from . import _command
+from ._types import Adjacency, Document, Lens, Sampling
+from ._values import as_document, as_text, shown
+from .claims import Claim
+from .runs import Run
+
+#: What can be solved for.
+Unknown = Literal["noise_multiplier", "steps", "sample_rate"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Calibration:
+    """The answer of :func:`calibrate`.
+
+    ``solution`` is on the safe side: ``achieved`` is at most the target for leakage, at least
+    the target for Bayes security, by ``slack``. ``run`` has the solution in it.
+    """
+
+    unknown: Unknown
+    solution: float
+    run: Run
+    target: Document
+    achieved: Claim
+    slack: float
+    evaluations: int
+    warnings: tuple[str, ...]
+
+    SCHEMA = "dosimeter.calibrate/1"
+
+    def to_dict(self) -> Document:
+        """The ``dosimeter.calibrate/1`` document, as the command line prints it."""
+        return {
+            "schema": self.SCHEMA,
+            "solution": {self.unknown: self.solution},
+            "run": self.run.to_dict(),
+            "target": self.target,
+            "achieved": self.achieved.to_dict(),
+            "slack": self.slack,
+            "evaluations": self.evaluations,
+            "warnings": list(self.warnings),
+        }
+
+    def to_json(self) -> str:
+        return as_text(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Calibration:
+        found = as_document(document, cls.SCHEMA)
+        ((unknown, solution),) = found["solution"].items()
+        return cls(
+            unknown=unknown,
+            solution=solution,
+            run=Run.from_json({"run": found["run"]}),
+            target=found["target"],
+            achieved=Claim.from_dict(found["achieved"]),
+            slack=found["slack"],
+            evaluations=found["evaluations"],
+            warnings=tuple(found["warnings"]),
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Calibration:
+        return cls.from_dict(json.loads(text))
+
+    def __hash__(self) -> int:
+        return hash((self.unknown, self.solution, self.run))
+
+    def __repr__(self) -> str:
+        return f"<Calibration {self}>"
+
+    def __str__(self) -> str:
+        side = "upper" if self.unknown == "noise_multiplier" else "lower"
+        number = self.solution if self.unknown == "steps" else shown(self.solution, side, 6)
+        return f"{self.unknown} {number}: {self.achieved}"
+
+    def _repr_html_(self) -> str:
+        from ._html import claims_table, definition
+
+        rows = [(self.unknown, repr(self.solution)), ("slack", repr(self.slack))]
+        return definition("Calibration", rows) + claims_table([self.achieved])
+
+
+def calibrate(
+    solve: Unknown,
+    *,
+    target_epsilon: float | None = None,
+    target_mu: float | None = None,
+    target_bayes_security: float | None = None,
+    target_advantage: float | None = None,
+    target_tpr: float | None = None,
+    target_attack_accuracy: float | None = None,
+    target_reconstruction: float | None = None,
+    delta: float | None = None,
+    fpr: float | None = None,
+    prior: float | None = None,
+    lens: Lens = "composition",
+    noise_multiplier: float | None = None,
+    sample_rate: float | None = None,
+    dataset_size: float | None = None,
+    batch_size: float | None = None,
+    steps: float | None = None,
+    epochs: float | None = None,
+    clip_norm: float | None = None,
+    sampling: Sampling | None = None,
+    adjacency: Adjacency | None = None,
+    group_size: float | None = None,
+) -> Calibration:
+    """Solves for one number of a run such that a target is met, on the safe side.
+
+    One target: ``target_epsilon`` or ``target_mu`` at ``delta``, ``target_tpr`` at ``fpr``,
+    ``target_attack_accuracy`` at ``prior`` (0.5 unless given), ``target_reconstruction`` at
+    ``prior``, ``target_advantage``, ``target_bayes_security``. The run is described by the
+    keywords of :class:`Run`, without the one that is solved for.
+
+    >>> import dosimeter
+    >>> answer = dosimeter.calibrate(
+    ...     "noise_multiplier", target_epsilon=2.0, delta=1e-5, sample_rate=0.01, steps=1000
+    ... )
+    >>> print(answer)
+    noise_multiplier 0.959102: epsilon @ delta 1e-05 <= 2.000 (proven, composition)
+    >>> answer.achieved.upper <= 2.0
+    True
+    """
+    options = {
+        "solve": solve.replace("_", "-"),
+        "target_epsilon": target_epsilon,
+        "target_mu": target_mu,
+        "target_bayes_security": target_bayes_security,
+        "target_advantage": target_advantage,
+        "target_tpr": target_tpr,
+        "target_attack_accuracy": target_attack_accuracy,
+        "target_reconstruction": target_reconstruction,
+        "delta": delta,
+        "fpr": fpr,
+        "prior": prior,
+        "lens": lens,
+        "noise_multiplier": noise_multiplier,
+        "sample_rate": sample_rate,
+        "dataset_size": dataset_size,
+        "batch_size": batch_size,
+        "steps": steps,
+        "epochs": epochs,
+        "clip_norm": clip_norm,
+        "sampling": sampling,
+        "adjacency": adjacency,
+        "group_size": group_size,
+    }
+    _, document = _command.answer(["calibrate", *_command.flags(options)])
+    return Calibration.from_dict(document)

@@ -1,0 +1,432 @@
+"""What a run leaks, under every lens: claims, and the account that holds them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast, overload
+
+from . import _core, _tables
+from ._command import warn
+from ._types import (
+    Direction,
+    Document,
+    Lens,
+    Numbers,
+    Quantity,
+    Release,
+    Secret,
+    Side,
+    Standing,
+)
+from ._values import as_document, as_text, finite, infinite, numbers, shown, words
+from .runs import Run, RunLike, as_run
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+    from .figures import Figure
+
+
+@dataclass(frozen=True, kw_only=True)
+class At:
+    """Where a quantity is taken; the argument that it has is set."""
+
+    delta: float | None = None
+    epsilon: float | None = None
+    fpr: float | None = None
+    prior: float | None = None
+
+    def to_dict(self) -> Document:
+        return {key: value for key, value in vars(self).items() if value is not None}
+
+    def __str__(self) -> str:
+        return ", ".join(f"{key} {value:g}" for key, value in self.to_dict().items())
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Claim:
+    """One statement about a run; its attributes are the keys of the document.
+
+    ``value`` is the best estimate and lies in [``lower``, ``upper``], the certified ends;
+    ``side`` names the end that may be quoted. An infinite number has a ``reason``.
+    """
+
+    lens: Lens
+    release: Release
+    secret: Secret
+    direction: Direction
+    quantity: Quantity
+    at: At
+    standing: Standing
+    side: Side
+    value: float
+    lower: float
+    upper: float
+    assumptions: tuple[str, ...]
+    confidence: float | None = None
+    reason: str | None = None
+
+    @property
+    def quoted(self) -> float:
+        """The end of the interval that a person may quote (the value of an estimate)."""
+        return {"upper": self.upper, "lower": self.lower, "neither": self.value}[self.side]
+
+    def to_dict(self) -> Document:
+        """The claim as ``account --format json`` prints it."""
+        document: Document = {
+            "lens": self.lens,
+            "release": self.release,
+            "secret": self.secret,
+            "direction": self.direction,
+            "quantity": self.quantity,
+            "at": self.at.to_dict(),
+            "standing": self.standing,
+            "side": self.side,
+            "value": finite(self.value),
+            "lower": finite(self.lower),
+            "upper": finite(self.upper),
+        }
+        if self.confidence is not None:
+            document["confidence"] = self.confidence
+        if self.reason is not None:
+            document["reason"] = self.reason
+        document["assumptions"] = list(self.assumptions)
+        return document
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Claim:
+        """A claim from its document."""
+        keys = dict(document)
+        for end in ("value", "lower", "upper"):
+            keys[end] = infinite(keys[end])
+        keys["at"] = At(**keys["at"])
+        keys["assumptions"] = tuple(keys["assumptions"])
+        return cls(**keys)
+
+    def to_json(self) -> str:
+        return as_text(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str) -> Claim:
+        return cls.from_dict(json.loads(text))
+
+    def __repr__(self) -> str:
+        return f"<Claim {self}>"
+
+    def __str__(self) -> str:
+        sign = {"upper": "<=", "lower": ">=", "neither": "about"}[self.side]
+        place = f" @ {self.at}" if self.at.to_dict() else ""
+        number = shown(self.quoted, self.side)
+        return f"{self.quantity}{place} {sign} {number} ({self.standing}, {self.lens})"
+
+    def _repr_html_(self) -> str:
+        from ._html import claims_table, page
+
+        return page(claims_table([self]))
+
+
+def _claim(raw: _core._RawClaim) -> Claim:
+    (lens, release, secret, direction, quantity), at, standing, side, ends, *rest = raw
+    delta, epsilon, fpr, prior = at
+    value, lower, upper = ends
+    confidence, reason, assumptions = rest
+    return Claim(
+        lens=cast(Lens, lens),
+        release=cast(Release, release),
+        secret=cast(Secret, secret),
+        direction=cast(Direction, direction),
+        quantity=cast(Quantity, quantity),
+        at=At(delta=delta, epsilon=epsilon, fpr=fpr, prior=prior),
+        standing=cast(Standing, standing),
+        side=cast(Side, side),
+        value=value,
+        lower=lower,
+        upper=upper,
+        confidence=cast("float | None", confidence),
+        reason=cast("str | None", reason),
+        assumptions=cast("tuple[str, ...]", assumptions),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unsupportedness:
+    """A lens that does not hold for the run, and why."""
+
+    lens: Lens
+    reason: str
+
+
+class Account(Sequence[Claim]):
+    """Everything that can be said about a run: a sequence of :class:`Claim`.
+
+    ``unsupported`` lists lenses that do not hold, ``asides`` numbers about other runs than
+    this one (for example what a mismatch of sampling would cost), ``warnings`` what to know
+    before quoting anything.
+    """
+
+    SCHEMA = "dosimeter.account/1"
+
+    __slots__ = ("_claims", "_raw", "asides", "run", "unsupported", "warnings")
+
+    run: Run
+    unsupported: tuple[Unsupportedness, ...]
+    asides: tuple[Document, ...]
+    warnings: tuple[str, ...]
+    _claims: tuple[Claim, ...] | None
+    _raw: list[_core._RawClaim] | None
+
+    def __init__(
+        self,
+        *,
+        run: Run,
+        claims: Iterable[Claim],
+        unsupported: Iterable[Unsupportedness] = (),
+        asides: Iterable[Document] = (),
+        warnings: Iterable[str] = (),
+    ) -> None:
+        self._keep(run, tuple(claims), None, unsupported, asides, warnings)
+
+    def _keep(
+        self,
+        run: Run,
+        claims: tuple[Claim, ...] | None,
+        raw: list[_core._RawClaim] | None,
+        unsupported: Iterable[Unsupportedness],
+        asides: Iterable[Document],
+        warnings: Iterable[str],
+    ) -> None:
+        keep = object.__setattr__
+        keep(self, "run", run)
+        keep(self, "_claims", claims)
+        keep(self, "_raw", raw)
+        keep(self, "unsupported", tuple(unsupported))
+        keep(self, "asides", tuple(asides))
+        keep(self, "warnings", tuple(warnings))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"an Account does not change; cannot set {name!r}")
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """The claims, in the order of the document."""
+        claims = self._claims
+        if claims is None:
+            claims = tuple(_claim(raw) for raw in self._raw or ())
+            object.__setattr__(self, "_claims", claims)
+        return claims
+
+    def __len__(self) -> int:
+        return len(self._raw or ()) if self._claims is None else len(self._claims)
+
+    @overload
+    def __getitem__(self, index: int) -> Claim: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Claim, ...]: ...
+    def __getitem__(self, index: int | slice) -> Claim | tuple[Claim, ...]:
+        return self.claims[index]
+
+    def __iter__(self) -> Iterator[Claim]:
+        return iter(self.claims)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Account):
+            return NotImplemented
+        return (self.run, self.claims, self.unsupported, self.asides, self.warnings) == (
+            other.run,
+            other.claims,
+            other.unsupported,
+            other.asides,
+            other.warnings,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.run, self.claims))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        parts = (self.run, self.claims, self.unsupported, self.asides, self.warnings)
+        return (_restore, parts)
+
+    def select(
+        self,
+        *,
+        lens: Lens | None = None,
+        quantity: Quantity | None = None,
+        standing: Standing | None = None,
+        direction: Direction | None = None,
+        delta: float | None = None,
+        epsilon: float | None = None,
+        fpr: float | None = None,
+        prior: float | None = None,
+    ) -> tuple[Claim, ...]:
+        """The claims with these attributes.
+
+        >>> import dosimeter
+        >>> run = dosimeter.Run(noise_multiplier=1.0, sample_rate=0.01, steps=1000)
+        >>> account = dosimeter.account(run, delta=1e-5, lens="composition")
+        >>> print(account.select(quantity="epsilon")[0])
+        epsilon @ delta 1e-05 <= 1.829 (proven, composition)
+        """
+        wanted = {
+            "lens": lens,
+            "quantity": quantity,
+            "standing": standing,
+            "direction": direction,
+        }
+        place = {"delta": delta, "epsilon": epsilon, "fpr": fpr, "prior": prior}
+
+        def fits(claim: Claim) -> bool:
+            return all(
+                value is None or getattr(claim, key) == value for key, value in wanted.items()
+            ) and all(
+                value is None or getattr(claim.at, key) == value for key, value in place.items()
+            )
+
+        return tuple(claim for claim in self.claims if fits(claim))
+
+    def to_dict(self) -> Document:
+        """The ``dosimeter.account/1`` document, as the command line prints it."""
+        document: Document = {
+            "schema": self.SCHEMA,
+            "run": self.run.to_dict(),
+            "claims": [claim.to_dict() for claim in self.claims],
+            "unsupported": [vars(one).copy() for one in self.unsupported],
+        }
+        if self.asides:
+            document["asides"] = [dict(aside) for aside in self.asides]
+        document["warnings"] = list(self.warnings)
+        return document
+
+    def to_json(self) -> str:
+        return as_text(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Account:
+        found = as_document(document, cls.SCHEMA)
+        return cls(
+            run=Run.from_json({"run": found["run"]}),
+            claims=(Claim.from_dict(claim) for claim in found["claims"]),
+            unsupported=(Unsupportedness(**one) for one in found["unsupported"]),
+            asides=found.get("asides", ()),
+            warnings=found["warnings"],
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Account:
+        """An account from its document.
+
+        >>> import dosimeter
+        >>> run = dosimeter.Run(noise_multiplier=1.0, sample_rate=0.01, steps=1000)
+        >>> account = dosimeter.account(run, delta=1e-5)
+        >>> dosimeter.Account.from_json(account.to_json()) == account
+        True
+        """
+        return cls.from_dict(json.loads(text))
+
+    def _rows(self) -> list[Document]:
+        rows = []
+        for claim in self.claims:
+            row = claim.to_dict()
+            at, assumptions = row.pop("at"), row.pop("assumptions")
+            places = {key: at.get(key) for key in ("delta", "epsilon", "fpr", "prior")}
+            ends = {end: getattr(claim, end) for end in ("value", "lower", "upper")}
+            row = {"confidence": None, "reason": None} | row | places | ends
+            rows.append(row | {"assumptions": assumptions})
+        return rows
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row a claim; needs pandas."""
+        return _tables.to_pandas(self._rows())
+
+    def to_arrow(self) -> pyarrow.Table:
+        """One row a claim; needs pyarrow."""
+        return _tables.to_arrow(self._rows())
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return _tables.stream(self.to_arrow(), requested_schema)
+
+    def figure(self) -> Figure:
+        """The trade-off curves of composition and last iterate, where they hold."""
+        from .figures import figure
+
+        return figure(self)
+
+    def __repr__(self) -> str:
+        epsilons = [str(claim) for claim in self.claims if claim.quantity == "epsilon"][:2]
+        shown = "; ".join(epsilons) or f"{len(self)} claims"
+        return f"<Account of {self.run!r}: {shown}>"
+
+    def _repr_html_(self) -> str:
+        from ._html import account_page
+
+        return account_page(self)
+
+
+def _restore(
+    run: Run,
+    claims: tuple[Claim, ...],
+    unsupported: tuple[Unsupportedness, ...],
+    asides: tuple[Document, ...],
+    warnings: tuple[str, ...],
+) -> Account:
+    return Account(
+        run=run, claims=claims, unsupported=unsupported, asides=asides, warnings=warnings
+    )
+
+
+def account(
+    run: RunLike,
+    *,
+    delta: Numbers | None = None,
+    epsilon: Numbers | None = None,
+    fpr: Numbers | None = None,
+    prior: Numbers | None = None,
+    directions: bool = False,
+    lens: Lens | Iterable[Lens] | None = None,
+) -> Account:
+    """What a DP-SGD run leaks, under every lens that holds for it.
+
+    Epsilon and mu are given at each ``delta``, delta at each ``epsilon``, the true positive
+    rate of the best attack at each ``fpr`` (0.001 and 0.01 unless given), the success of
+    reconstruction at each ``prior``; advantage and Bayes security always. There is no default
+    delta. ``directions`` adds the numbers for adding and for removing a record alone, ``lens``
+    asks for some lenses only.
+
+    ``run`` is a :class:`Run`, the path of its file (TOML, or a ledger), or a mapping of its
+    keywords. The interpreter is free while it is computed, and Ctrl-C is heard.
+
+    Raises :class:`Unsupported` for a named lens that does not hold, :class:`NotCertified` where
+    no number can be given, :class:`InvalidInput` for malformed questions.
+
+    >>> import dosimeter
+    >>> run = dosimeter.Run(noise_multiplier=1.0, sample_rate=0.01, steps=1000)
+    >>> claims = dosimeter.account(run, delta=1e-5)
+    >>> claims[0].lens, claims[0].quantity, claims[0].standing
+    ('composition', 'epsilon', 'proven')
+    >>> round(claims[0].upper, 6)
+    1.828237
+    """
+    checked = as_run(run)
+    raw, unsupported, asides, warnings = _core.account(
+        checked._handle,
+        numbers(delta),
+        numbers(epsilon),
+        numbers(fpr),
+        numbers(prior),
+        directions,
+        words(lens),
+    )
+    if warnings:
+        warn(warnings)
+    result = Account.__new__(Account)
+    result._keep(
+        checked,
+        None,
+        raw,
+        [Unsupportedness(lens=cast(Lens, name), reason=reason) for name, reason in unsupported],
+        json.loads(asides) if asides != "[]" else (),
+        warnings,
+    )
+    return result

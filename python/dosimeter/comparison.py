@@ -1,0 +1,129 @@
+"""Several runs side by side."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Union
+
+from . import _tables
+from ._types import Document, Lens, Numbers
+from ._values import as_document, as_text
+from .claims import Account, account
+from .errors import InvalidInput
+from .runs import Run, RunLike, as_run
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Accounts by name, in order."""
+
+    runs: Mapping[str, Account]
+
+    SCHEMA = "dosimeter.compare/1"
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.runs.items()))
+
+    def to_dict(self) -> Document:
+        """The ``dosimeter.compare/1`` document."""
+        named = [{"name": name, "account": one.to_dict()} for name, one in self.runs.items()]
+        return {"schema": self.SCHEMA, "runs": named}
+
+    def to_json(self) -> str:
+        return as_text(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Comparison:
+        found = as_document(document, cls.SCHEMA)
+        return cls(runs={one["name"]: Account.from_dict(one["account"]) for one in found["runs"]})
+
+    @classmethod
+    def from_json(cls, text: str) -> Comparison:
+        return cls.from_dict(json.loads(text))
+
+    def _rows(self) -> list[Document]:
+        return [{"name": name} | row for name, one in self.runs.items() for row in one._rows()]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row a claim, with the run's name; needs pandas."""
+        return _tables.to_pandas(self._rows())
+
+    def to_arrow(self) -> pyarrow.Table:
+        """One row a claim, with the run's name; needs pyarrow."""
+        return _tables.to_arrow(self._rows())
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return _tables.stream(self.to_arrow(), requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {', '.join(self.runs)}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        from ._html import claims_table, page
+
+        parts = [f"<b>{escape(name)}</b>{claims_table(one)}" for name, one in self.runs.items()]
+        return page(*parts)
+
+
+def compare(
+    runs: Union[Mapping[str, RunLike], Iterable[RunLike], Any],
+    *,
+    delta: Numbers | None = None,
+    epsilon: Numbers | None = None,
+    fpr: Numbers | None = None,
+    prior: Numbers | None = None,
+    directions: bool = False,
+    lens: Lens | Iterable[Lens] | None = None,
+) -> Comparison:
+    """Accounts of several runs: a mapping from names to runs, a list of runs, or a table (pandas,
+    Arrow) with one run a row whose columns are the keywords of :class:`Run`, and perhaps
+    ``name``.
+
+    >>> import dosimeter
+    >>> runs = {
+    ...     f"sigma {noise}": dosimeter.Run(noise_multiplier=noise, sample_rate=0.01, steps=1000)
+    ...     for noise in (0.8, 1.6)
+    ... }
+    >>> both = dosimeter.compare(runs, delta=1e-5, lens="composition")
+    >>> [round(one[0].value, 3) for one in both.runs.values()]
+    [3.141, 0.837]
+    """
+    accounts = {}
+    for name, run in _named(runs):
+        if name in accounts:
+            raise InvalidInput(f"two runs are called `{name}`")
+        accounts[name] = account(
+            run,
+            delta=delta,
+            epsilon=epsilon,
+            fpr=fpr,
+            prior=prior,
+            directions=directions,
+            lens=lens,
+        )
+    return Comparison(runs=accounts)
+
+
+def _named(runs: Any) -> list[tuple[str, Run]]:
+    if isinstance(runs, Mapping):
+        return [(str(name), as_run(run)) for name, run in runs.items()]
+    if not _tables.is_table(runs):
+        return [(f"run {place}", as_run(run)) for place, run in enumerate(runs, 1)]
+    columns = {name: list(column) for name, column in _tables.columns(runs).items()}
+    names = columns.pop("name", None)
+    length = len(next(iter(columns.values()), ()))
+    named = []
+    for row in range(length):
+        # A missing cell (null, or NaN in pandas) is a keyword that was not given.
+        cells = {name: column[row] for name, column in columns.items()}
+        given = {name: cell for name, cell in cells.items() if cell is not None and cell == cell}
+        named.append((str(names[row]) if names else f"run {row + 1}", Run(**given)))
+    return named

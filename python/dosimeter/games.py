@@ -1,0 +1,188 @@
+"""Games that are played: thousands of trainings with and without a canary, and their scores."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import _command
+from ._types import Document, Engine, Progress
+from ._values import as_document, as_text
+from .auditing import Audit, audit
+from .errors import Incomplete, InvalidInput
+from .runs import Run, RunLike, as_run
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+    from .ray import Cluster
+
+#: Games whose training is simulated; others train models on data.
+SIMULATED = ("linear", "zeroing", "quadratic", "shift-register", "repeaters", "our-loss")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Attack:
+    """A game that was played: where its scores are, and what is known exactly about it."""
+
+    game: str
+    parameters: Document
+    seed: int
+    trials: int
+    plan: str
+    state: Literal["complete", "incomplete", "interrupted", "not played"]
+    scores: Path | None
+    exact: tuple[Document, ...]
+    warnings: tuple[str, ...]
+
+    SCHEMA = "dosimeter.attack/1"
+
+    def __hash__(self) -> int:
+        return hash((self.plan, self.trials, self.scores))
+
+    def to_dict(self) -> Document:
+        """The ``dosimeter.attack/1`` document."""
+        document = {"schema": self.SCHEMA} | vars(self)
+        document["scores"] = None if self.scores is None else os.fspath(self.scores)
+        return document | {"exact": list(self.exact), "warnings": list(self.warnings)}
+
+    def to_json(self) -> str:
+        return as_text(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Attack:
+        found = as_document(document, cls.SCHEMA)
+        keys = {name: found.get(name) for name in cls.__dataclass_fields__}
+        keys["scores"] = None if keys["scores"] is None else Path(str(keys["scores"]))
+        for name in ("exact", "warnings"):
+            keys[name] = tuple(found.get(name) or ())
+        return cls(**keys)  # type: ignore[arg-type]
+
+    @classmethod
+    def from_json(cls, text: str) -> Attack:
+        return cls.from_dict(json.loads(text))
+
+    def read(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
+        """The scores of the games with and without the canary."""
+        import numpy
+
+        if self.scores is None:
+            raise Incomplete(f"the game is {self.state}: there are no scores yet")
+        with self.scores.open(encoding="utf-8") as lines:
+            header = next(line for line in lines if not line.startswith("#")).strip().split(",")
+            used = (header.index("score"), header.index("member"))
+            table = numpy.loadtxt(lines, delimiter=",", usecols=used, ndmin=2)
+        member = table[:, 1] == 1
+        return table[member, 0], table[~member, 0]
+
+    def audit(self, **options: Any) -> Audit:
+        """Audits the scores; the keywords are those of :func:`dosimeter.audit`."""
+        if self.scores is None:
+            raise Incomplete(f"the game is {self.state}: there are no scores yet")
+        return audit(self.scores, **options)
+
+    def __repr__(self) -> str:
+        where = "" if self.scores is None else f", scores in {os.fspath(self.scores)!r}"
+        return f"<Attack {self.game}, {self.trials} trials, {self.state}{where}>"
+
+    def _repr_html_(self) -> str:
+        from ._html import definition
+
+        shown = [(key, str(value)) for key, value in vars(self).items() if key != "exact"]
+        facts = [(fact["name"], f"{fact['lower']} .. {fact['upper']}") for fact in self.exact]
+        return definition("Attack", shown) + (definition("Known exactly", facts) if facts else "")
+
+
+def attack(
+    game: str,
+    *,
+    run: RunLike | None = None,
+    trials: float | None = None,
+    seed: int = 0,
+    observe: Literal["last", "all"] | None = None,
+    direction: Literal["add", "remove"] | None = None,
+    delta: float | None = None,
+    out: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
+    shard: str | None = None,
+    force: bool = False,
+    engine: Engine = "local",
+    cluster: Cluster | None = None,
+    progress: Progress = None,
+    **parameters: Any,
+) -> Attack:
+    """Plays a game and writes its scores to ``out``; the same call again resumes or extends.
+
+    ``game`` is ``linear``, ``zeroing``, ``quadratic`` (``alpha``), ``shift-register``
+    (``spread``), ``repeaters`` (``variant``, ``threshold``), ``our-loss`` (``spacing``,
+    ``resolution``, ``anyway``), or a trained one; the game's own parameters, and any other flag
+    of ``dosimeter attack``, are further keywords. The result does not depend on ``threads``,
+    ``shard`` (``"2/8"``) or ``engine``, to the byte.
+
+    ``engine="ray"`` plays the chunks on a Ray cluster (:class:`dosimeter.ray.Cluster` says how).
+    ``progress`` is called with (chunks done, chunks in all), or is True for a tqdm bar. Ctrl-C
+    lets the chunks in hand finish; what is done stays.
+
+    Raises :class:`Incomplete` when chunks are missing and no ``shard`` was asked for.
+
+    >>> import dosimeter, tempfile, os
+    >>> run = dosimeter.Run(noise_multiplier=1.0, sample_rate=0.1, steps=10)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     game = dosimeter.attack("linear", run=run, trials=1000,
+    ...                             out=os.path.join(folder, "scores.csv"))
+    ...     members, nonmembers = game.read()
+    >>> game.state, len(members), bool(members.mean() > nonmembers.mean())
+    ('complete', 1000, True)
+    """
+    options: dict[str, Any] = {
+        "trials": None if trials is None else _count(trials),
+        "seed": seed,
+        "observe": observe,
+        "direction": direction,
+        "delta": delta,
+    }
+    arguments = ["attack", game]
+    if run is not None:
+        if game in SIMULATED:
+            options |= as_run(run).flags()
+        elif isinstance(run, (Run, Mapping)):
+            raise InvalidInput(f"the game `{game}` trains models: give the path of its RUN.toml")
+        else:
+            arguments.append(os.fspath(run))
+    arguments += _command.flags(options | parameters)
+    if engine == "ray":
+        from .ray import Cluster, play
+
+        if out is None:
+            raise InvalidInput("a game on a cluster needs `out`")
+        if shard is not None:
+            raise InvalidInput("`shard` is for job arrays; a cluster takes all chunks")
+        play(arguments, Path(out), cluster or Cluster(), force=force, progress=progress)
+        progress = None
+        force = False
+    elif engine != "local":
+        raise InvalidInput(f"there is no engine `{engine}`; choose local or ray")
+    work = {"out": out, "threads": threads, "shard": shard, "force": force}
+    arguments += _command.flags(work)
+    code, document = _command.answer(arguments, progress=progress, patient=True)
+    if code == 130:
+        raise KeyboardInterrupt
+    if code == 4 and shard is None:
+        raise Incomplete("chunks are missing; call again to resume", code=4)
+    return Attack.from_dict(document)
+
+
+def _count(value: float) -> int:
+    if value != int(value):
+        raise InvalidInput(f"trials must be a whole number, but is {value}")
+    return int(value)
+
+
+def status(path: str | os.PathLike[str]) -> Document:
+    """An experiment's folder or output: done, missing, failed (``dosimeter.status/1``)."""
+    return _command.answer(["status", os.fspath(path)])[1]

@@ -1,0 +1,95 @@
+"""One self-contained page for the person who signs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from . import _command
+from ._types import Design, Document
+from .runs import Run, RunLike, as_run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """A report that was written; in a notebook it shows itself."""
+
+    path: Path
+
+    @property
+    def text(self) -> str:
+        return self.path.read_text(encoding="utf-8")
+
+    def to_dict(self) -> Document:
+        """The embedded ``dosimeter.report/1`` document of an HTML report."""
+        found = re.search(
+            r'<script type="application/json" id="dosimeter">(.*?)</script>', self.text, re.DOTALL
+        )
+        if found is None:
+            raise ValueError(f"{self.path} has no embedded document")
+        return cast(Document, json.loads(found[1]))
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict())
+
+    def _repr_html_(self) -> str:
+        import html
+
+        frame = html.escape(self.text, quote=True)
+        return f'<iframe srcdoc="{frame}" style="width:100%;height:40em;border:0"></iframe>'
+
+
+def report(
+    run: RunLike | None = None,
+    *,
+    scores: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
+    delta: float | None = None,
+    confidence: float | None = None,
+    design: Design | None = None,
+    public: bool = False,
+    format: Literal["html", "md"] = "html",
+    out: str | os.PathLike[str] | None = None,
+) -> Report:
+    """Writes one page about a run, about scores, or about both; without either the built-in
+    example, from training to verdict.
+
+    ``public`` leaves out what is computed from records without privacy. The default of ``out``
+    is ``dosimeter-report.html``.
+
+    >>> import dosimeter, tempfile, os
+    >>> run = dosimeter.Run(noise_multiplier=1.0, sample_rate=0.01, steps=1000)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = dosimeter.report(run, delta=1e-5, out=os.path.join(folder, "report.html"))
+    ...     page.to_dict()["schema"]
+    'dosimeter.report/1'
+    """
+    path = Path(out) if out is not None else Path(f"dosimeter-report.{format}")
+    arguments = ["report", "--out", os.fspath(path)]
+    options: dict[str, Any] = {
+        "delta": delta,
+        "confidence": confidence,
+        "design": design,
+        "public": public,
+        "format": format,
+    }
+    with _command.scratch() as folder:
+        if isinstance(run, (str, os.PathLike)):
+            arguments.append(os.fspath(run))
+        elif run is not None:
+            arguments.append(os.fspath(_write(folder / "run.json", as_run(run))))
+        if isinstance(scores, (str, os.PathLike)):
+            arguments.append(os.fspath(scores))
+        elif scores is not None:
+            arguments += [os.fspath(one) for one in scores]
+        _command.run([*arguments, *_command.flags(options)], patient=True)
+    return Report(path=path)
+
+
+def _write(path: Path, run: Run) -> Path:
+    path.write_text(run.to_json(), encoding="utf-8")
+    return path

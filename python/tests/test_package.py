@@ -1,0 +1,78 @@
+"""The package as such: import, version, command, examples, names of the interface."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import dosimeter
+from conftest import Program
+
+#: Modules of packages that may not be installed.
+BRIDGES = {"opacus", "dp_accounting", "jax_privacy", "ray", "mlflow", "transformers"}
+
+
+def modules() -> list[str]:
+    names = [info.name for info in pkgutil.iter_modules(dosimeter.__path__)]
+    return [name for name in names if name not in {"_core", "__main__"}]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_examples_in_docstrings(name: str) -> None:
+    if name in BRIDGES:
+        pytest.importorskip(name)
+    module = importlib.import_module(f"dosimeter.{name}")
+    result = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
+    assert result.failed == 0
+
+
+def test_the_example_of_the_package() -> None:
+    result = doctest.testmod(dosimeter)
+    assert result.attempted >= 3 and result.failed == 0
+
+
+def test_import_is_light() -> None:
+    script = (
+        "import sys, time; start = time.perf_counter(); import dosimeter; "
+        "took = time.perf_counter() - start; "
+        "heavy = {'numpy', 'pandas', 'pyarrow', 'torch', 'ray', 'jax'} & set(sys.modules); "
+        "print(took, sorted(heavy))"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        for _ in range(3)
+    ]
+    took, heavy = min(done.stdout.split(" ", 1) for done in runs)
+    assert heavy.strip() == "[]"
+    assert float(took) < 0.2
+
+
+def test_names_of_the_interface() -> None:
+    for name in (
+        "Run", "Claim", "account", "calibrate", "tradeoff", "profile", "compare", "audit",
+        "plan", "attack", "report", "figure", "DosimeterError", "InvalidInput", "Unsupported",
+        "NotCertified", "Incomplete",
+    ):
+        assert name in dosimeter.__all__ and getattr(dosimeter, name).__doc__
+    for name in dosimeter.__all__:
+        assert hasattr(dosimeter, name)
+
+
+def test_the_command_is_the_command_line(program: Program) -> None:
+    ours = [sys.executable, "-m", "dosimeter"]
+    for arguments, code in (
+        (["--version"], 0),
+        (["account", "--noise-multiplier", "1", "--sample-rate", "0.01", "--steps", "10"], 0),
+        (["account", "--noise-multiplier", "-1", "--sample-rate", "0.01", "--steps", "10"], 2),
+        (["account", "--noise-multiplier", "1e-3", "--sample-rate", "0.1", "--steps", "1"], 5),
+        (["nonsense"], 2),
+    ):
+        mine = subprocess.run([*ours, *arguments], capture_output=True, text=True)
+        theirs = program(*arguments, code=code)
+        assert (mine.returncode, mine.stdout, mine.stderr) == (code, theirs.stdout, theirs.stderr)
+    assert dosimeter.__version__ in program("--version").stdout

@@ -1,0 +1,175 @@
+"""Long work: the interpreter stays free, Ctrl-C is heard, progress is told, work resumes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import dosimeter
+
+LONG = {"noise_multiplier": 1.0, "sample_rate": 0.01, "steps": 2000}
+
+
+def test_the_interpreter_is_free_meanwhile(tmp_path: Path) -> None:
+    done = threading.Event()
+
+    def play() -> None:
+        dosimeter.attack("linear", run=LONG, trials=60_000, out=tmp_path / "s.csv", threads=1)
+        done.set()
+
+    thread = threading.Thread(target=play)
+    thread.start()
+    turns = 0
+    while not done.is_set():
+        turns += 1
+        time.sleep(0.001)
+    thread.join()
+    # One turn would mean that this thread waited for the whole game.
+    assert turns > 20
+
+
+def test_progress_is_told_and_can_stop_the_work(tmp_path: Path) -> None:
+    out = tmp_path / "scores.csv"
+    told: list[tuple[int, int]] = []
+
+    class Enough(Exception):
+        pass
+
+    def stop_early(done: int, of: int) -> None:
+        told.append((done, of))
+        if done == 2:
+            raise Enough
+
+    with pytest.raises(Enough):
+        dosimeter.attack("linear", run=LONG, trials=60_000, out=out, threads=1, progress=stop_early)
+    assert not out.exists() and told[0][0] == 0 and told[-1][0] < told[-1][1]
+    before = dosimeter.status(out)["chunks"]["done"]
+    assert before >= 2
+    resumed: list[tuple[int, int]] = []
+    game = dosimeter.attack(
+        "linear", run=LONG, trials=60_000, out=out, threads=1,
+        progress=lambda done, of: resumed.append((done, of)),
+    )
+    assert game.state == "complete" and resumed[0][0] == before
+    whole = tmp_path / "whole.csv"
+    dosimeter.attack("linear", run=LONG, trials=60_000, out=whole, threads=2)
+    assert whole.read_bytes() == out.read_bytes()
+
+
+def test_a_shard_alone_is_incomplete_and_two_are_whole(tmp_path: Path) -> None:
+    out = tmp_path / "scores.csv"
+    first = dosimeter.attack("linear", run=LONG, trials=60_000, out=out, shard="1/2")
+    assert first.state == "incomplete" and first.scores is None
+    with pytest.raises(dosimeter.Incomplete):
+        first.read()
+    second = dosimeter.attack("linear", run=LONG, trials=60_000, out=out, shard="2/2")
+    assert second.state == "complete" and second.scores == out
+
+
+def test_another_plan_in_the_way_is_an_error(tmp_path: Path) -> None:
+    out = tmp_path / "scores.csv"
+    dosimeter.attack("linear", run=LONG, trials=100, out=out)
+    with pytest.raises(dosimeter.InvalidInput, match="force"):
+        dosimeter.attack("linear", run=LONG, trials=100, seed=1, out=out)
+    dosimeter.attack("linear", run=LONG, trials=100, seed=1, out=out, force=True)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_ctrl_c_stops_a_game_that_can_be_resumed(tmp_path: Path) -> None:
+    script = textwrap.dedent(
+        """
+        import sys, dosimeter
+        run = {"noise_multiplier": 1.0, "sample_rate": 0.01, "steps": 2000}
+        try:
+            dosimeter.attack("linear", run=run, trials=100_000_000, out=sys.argv[1],
+                             threads=1, progress=lambda done, of: print(done, flush=True))
+        except KeyboardInterrupt:
+            print("heard", flush=True)
+            # The next call is not stopped by the last one's Ctrl-C.
+            dosimeter.attack("linear", run=run, trials=10, out=sys.argv[1] + ".second")
+            print("and went on", flush=True)
+        """
+    )
+    out = tmp_path / "scores.csv"
+    child = subprocess.Popen(
+        [sys.executable, "-c", script, str(out)], stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    while int(child.stdout.readline()) < 3:
+        pass
+    started = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    rest, _ = child.communicate(timeout=60)
+    assert time.monotonic() - started < 20
+    assert "heard" in rest and "and went on" in rest and child.returncode == 0
+    assert dosimeter.status(out)["chunks"]["done"] >= 3
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_ctrl_c_stops_a_computation() -> None:
+    # A curve of a hundred thousand points takes minutes.
+    script = textwrap.dedent(
+        """
+        import dosimeter
+        print("begun", flush=True)
+        try:
+            dosimeter.tradeoff({"noise_multiplier": 1.0, "sample_rate": 0.01, "steps": 1000},
+                               points=100_000)
+        except KeyboardInterrupt:
+            print("heard", flush=True)
+        """
+    )
+    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "begun\n"
+    time.sleep(0.5)
+    started = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    rest, _ = child.communicate(timeout=60)
+    assert rest == "heard\n" and time.monotonic() - started < 5
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="fork")
+def test_a_forked_child_can_ask_too() -> None:
+    run = dosimeter.Run(noise_multiplier=1.0, sample_rate=0.01, steps=1000)
+    expected = dosimeter.account(run, delta=1e-5, lens="composition")[0].value
+    script = textwrap.dedent(
+        """
+        import os, warnings, dosimeter
+        warnings.simplefilter("ignore")
+        run = dosimeter.Run(noise_multiplier=1.0, sample_rate=0.01, steps=1000)
+        dosimeter.account(run, delta=1e-5, lens="composition")
+        child = os.fork()
+        value = dosimeter.account(run, delta=1e-5, lens="composition")[0].value
+        print(repr(value), flush=True)
+        if child:
+            os.waitpid(child, 0)
+        """
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.split() == [repr(expected)] * 2
+
+
+def test_many_threads_get_the_same_answer(run: dosimeter.Run) -> None:
+    answers: list[dosimeter.Account] = []
+
+    def ask() -> None:
+        for _ in range(20):
+            answers.append(dosimeter.account(run, delta=1e-5, lens="composition"))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 160 and all(answer == answers[0] for answer in answers)
