@@ -48,6 +48,7 @@ pub fn run() -> Result<ExitCode> {
         record("tests", tests()?);
         let doctests = ["test", "--release", "--workspace", "--doc", "--no-fail-fast"];
         record("doctests", counted("doctests", &doctests, libtest_line)?);
+        record("page", page()?);
     }
     if answers(cargo(&["deny", "--version"])) {
         let deny = ["deny", "--offline", "check", "bans", "licenses", "sources"];
@@ -80,6 +81,15 @@ fn tests() -> Result<Tally> {
     let arguments =
         ["test", "--release", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"];
     counted("tests", &arguments, libtest_line)
+}
+
+/// The page, in a browser.
+fn page() -> Result<Tally> {
+    println!("\n== page: types, built files, tests in a browser");
+    let started = Instant::now();
+    let Some(counted) = crate::browser::run()? else { return Ok(Tally::default()) };
+    conclude("page", started, counted.failed == 0);
+    Ok(Tally { passed: counted.passed, failed: counted.failed })
 }
 
 /// A command that runs many tests and says how many.

@@ -2,6 +2,7 @@
 //! beside its peers, `cargo xtask fuzz` runs the coverage-guided fuzzers.
 
 mod bench;
+mod browser;
 mod fuzz;
 mod gate;
 mod process;

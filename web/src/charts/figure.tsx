@@ -28,6 +28,14 @@ function scale(axis: Axis): Scale {
   };
 }
 
+/** What was measured is green on this page, what is claimed blue. */
+function tint(label: string): string | null {
+  if (/^(attack|members)|band/.test(label)) return "measured";
+  if (/claimed/.test(label)) return "proven";
+  if (/^non-members/.test(label)) return "muted";
+  return null;
+}
+
 /** All abscissae of a figure, in order, with what each series has there. */
 export function FigureChart({ id, figure, height }: { id: string; figure: Figure; height?: number }) {
   const xs = new Set<number>();
@@ -35,15 +43,15 @@ export function FigureChart({ id, figure, height }: { id: string; figure: Figure
   const pairs: { hue: string; upper: number; lower: number }[] = [];
   const rules: { x: number; hue: string }[] = [];
   for (const series of figure.series) {
-    const hue = HUES[series.hue ?? "blue"] ?? "proven";
+    const hue = tint(series.label) ?? HUES[series.hue ?? "blue"] ?? "proven";
     const dash = DASHES[series.stroke ?? ""];
     const base = { name: series.label, hue, ...(dash ? { dash } : {}) };
     const mark = series.mark;
     if (mark["line"] || mark["step"]) {
-      parts.push({ line: { ...base, stepped: Boolean(mark["step"]), quiet: hue === "muted" }, points: (mark["line"] ?? mark["step"]) as Pair[] });
+      parts.push({ line: { ...base, stepped: Boolean(mark["step"]), quiet: /guess|diagonal/.test(series.label) }, points: (mark["line"] ?? mark["step"]) as Pair[] });
     } else if (mark["band"]) {
       const { lower, upper } = mark["band"] as { lower: Pair[]; upper: Pair[] };
-      pairs.push({ hue: `${hue}-wash`, upper: parts.length + 1, lower: parts.length + 2 });
+      pairs.push({ hue, upper: parts.length + 1, lower: parts.length + 2 });
       parts.push({ line: { ...base, width: 0.5 }, points: upper });
       parts.push({ line: { ...base, name: `${series.label}, lower`, width: 0.5, quiet: true }, points: lower });
     } else if (mark["bars"]) {

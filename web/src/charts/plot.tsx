@@ -174,7 +174,7 @@ export function Plot(props: PlotProps) {
       cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
       scales: { x: range(x), y: range(y) },
       axes: [axis(x, 2), axis(y, 3)],
-      bands: bands.map((band) => ({ series: band.between, fill: () => colour(band.hue) })),
+      bands: bands.map((band) => ({ series: band.between, fill: () => `${colour(band.hue)}2b` })),
       series: [
         {},
         ...lines.map((line): uPlot.Series => {

@@ -3,7 +3,7 @@
 import { useId, useRef, useState } from "preact/hooks";
 import { Refusal, upload } from "../api.ts";
 import { FigureChart } from "../charts/figure.tsx";
-import { percent, powerOfTen, rounded, withCommas } from "../numbers.ts";
+import { percent, plain, powerOfTen, rounded, withCommas } from "../numbers.ts";
 import { Choice } from "../panel/controls.tsx";
 import { describe, question, type State } from "../state.ts";
 import type { Audit, Audited, Bound } from "../types.ts";
@@ -176,7 +176,7 @@ function Bounds({ audit }: { audit: Audit }) {
                       ? `${percent(bound.credibility, 2, "neither")} credible`
                       : "none"}
                 </td>
-                <td class="quiet">{bound.valid_for}</td>
+                <td class="quiet holds">{bound.valid_for}</td>
               </tr>
             ))}
           </tbody>
@@ -186,7 +186,7 @@ function Bounds({ audit }: { audit: Audit }) {
         <Quality name="AUROC" measured={audit.auroc} />
         <Quality name="advantage" measured={audit.advantage} />
         {audit.tpr.map((power) => (
-          <Quality key={power.fpr} name={`TPR at FPR ${percent(power.fpr, 2, "neither")}`} measured={power} />
+          <Quality key={power.fpr} name={`TPR at FPR ${plain(power.fpr * 100)} %`} measured={power} />
         ))}
       </dl>
       {audit.warnings.map((warning) => (

@@ -1,0 +1,64 @@
+// The report is a file: it opens without scripts, asks nobody for anything, and says everything.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { launch, program, remove, temporary } from "./harness.mjs";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+let browser, folder, url;
+
+before(async () => {
+  folder = temporary();
+  const scores = join(folder, "scores.csv");
+  const run = ["--noise-multiplier", "0.8", "--sample-rate", "0.02", "--steps", "500"];
+  execFileSync(program, ["attack", "linear", ...run, "--trials", "4000", "--seed", "3", "--out", scores], { stdio: "ignore" });
+  const out = join(folder, "report.html");
+  execFileSync(program, ["report", scores, ...run, "--delta", "1e-5", "--out", out], { stdio: "ignore" });
+  url = pathToFileURL(out).href;
+  browser = await launch();
+});
+
+after(async () => {
+  await browser?.close();
+  remove(folder);
+});
+
+for (const scheme of ["light", "dark"]) {
+  for (const [width, height] of [[1280, 900], [360, 780]]) {
+    test(`the report without scripts: ${scheme}, ${width} px`, async () => {
+      const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, javaScriptEnabled: false });
+      const page = await context.newPage();
+      const asked = [];
+      const troubles = [];
+      page.on("request", (request) => asked.push(request.url()));
+      page.on("console", (message) => ["error", "warning"].includes(message.type()) && troubles.push(message.text()));
+      await page.goto(url);
+      assert.deepEqual(asked.filter((address) => !address.startsWith("data:")), [url]);
+      assert.deepEqual(troubles, []);
+      assert.match(await page.locator("#verdict-heading").textContent(), /epsilon/i);
+      const figures = page.locator("figure .drawing svg:visible");
+      assert.ok((await figures.count()) >= 7, `${await figures.count()} figures`);
+      await context.close();
+    });
+  }
+}
+
+test("the report has no serious accessibility issue and fits a phone", async () => {
+  for (const [scheme, width] of [["light", 1280], ["dark", 360]]) {
+    // The page itself runs no script; the checker is brought by the test.
+    const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: scheme });
+    const page = await context.newPage();
+    await page.goto(url);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${width} px`);
+    await page.evaluate(axe);
+    const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+    const serious = found.violations.filter((entry) => ["serious", "critical"].includes(entry.impact));
+    assert.deepEqual(serious.map((entry) => `${entry.id}: ${entry.nodes.slice(0, 3).map((node) => node.target.join(" ")).join(", ")}`), []);
+    await context.close();
+  }
+});
