@@ -76,16 +76,21 @@ struct Line {
 impl Search<'_> {
     fn least(&self, start: f64) -> Result<Option<f64>, AuditError> {
         let (least, most) = self.family.domain();
-        // Where the accounting cannot certify anything, more noise is asked about.
+        // More noise until a line shows a violation: where none does, the line that comes nearest
+        // may be one at the end of the curve that shows nothing at any noise.
         let mut noise = start;
+        let mut factor = 1.1_f64;
         let mut line = loop {
-            if let Some(line) = self.look_over(noise)? {
+            if let Some(line) = self.look_over(noise)?
+                && line.excess > 0.0
+            {
                 break line;
             }
             if noise >= most {
                 return Ok(None);
             }
-            noise = (noise * 1.3).min(most);
+            noise = (noise * factor).min(most);
+            factor *= factor.min(2.0);
         };
         let mut known: Option<f64> = None;
         for _ in 0..8 {

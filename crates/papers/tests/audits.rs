@@ -46,16 +46,18 @@ fn the_last_iterate_is_audited_at_the_heuristic() {
     }
 }
 
-/// Twenty seeds: a 95 % bound is above the truth in at most 3 with probability .984.
+/// Twenty seeds: a 95 % bound is above the truth in at most 3 with probability .984, and never far
+/// below it. The other settings at full size: `cargo run --release -p papers --example game_bars`.
 #[test]
-fn the_bound_is_rarely_above_the_truth() {
+fn the_bound_is_rarely_above_the_truth_and_always_near() {
     let setting = (1.0, 0.1, 100);
     let family = Family::LastIterate { sample_rate: 0.1, steps: 100 };
     let limit = truth(&family, 1.0);
-    let above = (0..20)
-        .filter(|seed| audited(&scores(setting, Observe::Last, *seed, 100_000), &family) > limit)
-        .count();
-    assert!(above <= 3, "{above} of 20");
+    let shares: Vec<f64> = (0..20)
+        .map(|seed| audited(&scores(setting, Observe::Last, seed, 100_000), &family) / limit)
+        .collect();
+    assert!(shares.iter().all(|share| *share >= 0.85), "{shares:?}");
+    assert!(shares.iter().filter(|share| **share > 1.0).count() <= 3, "{shares:?}");
 }
 
 #[test]
