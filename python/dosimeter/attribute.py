@@ -44,6 +44,10 @@ __all__ = ["Sensitivity", "per_example_gradients"]
 #: What the sensitivities are maxima over; see the guide on record-level inference.
 Mode = Literal["batch", "dataset", "record"]
 
+#: Up to this many candidate values every pair is kept with its lengths and inner product, from which
+#: the corrected form is computed; beyond, the diameter alone.
+_FEW = 4
+
 
 class Sensitivity:
     """Gradient sensitivities of one training, step by step.
@@ -63,7 +67,7 @@ class Sensitivity:
         self.clip_norm = float(clip_norm)
         self.mode: Mode = mode
         self.approximate = approximate
-        self._rows: list[str] = []
+        self._rows: list[tuple[int, str, tuple[float, ...]]] = []
         self._steps = 0
 
     @property
@@ -88,27 +92,30 @@ class Sensitivity:
         norms = np.linalg.norm(array, axis=2)
         factors = np.minimum(1.0, self.clip_norm / np.maximum(norms, 1e-300))
         clipped = array * factors[:, :, None]
-        rows = [self._row(name, gram) for name, gram in zip(names, _grams(clipped), strict=True)]
-        if self.mode != "record":
-            # One row a step is enough: the record that is farthest apart. Its K may be exceeded by
-            # that of another, so lengths are dropped and the worst K of the distance is used.
-            farthest = max(row[1] for row in rows)
-            rows = [("", farthest, None)]
-        for name, distance, pair in rows:
-            lengths = ",,," if pair is None else ",{!r},{!r},{!r}".format(*pair)
-            self._rows.append(f"{self._steps},{_quoted(name)},{distance!r}{lengths}")
+        found = [self._values(gram) for gram in _grams(clipped)]
+        if self.mode == "record":
+            for name, values in zip(names, found, strict=True):
+                self._rows += [(self._steps, _checked(name), value) for value in values]
+        else:
+            # The largest distance of any record; its K is the worst that the distance allows.
+            farthest = max(_distance(value) for values in found for value in values)
+            self._rows.append((self._steps, "", (farthest,)))
 
-    def _row(
-        self, name: str, gram: npt.NDArray[np.float64]
-    ) -> tuple[str, float, tuple[float, float, float] | None]:
-        squares = np.diag(gram)
+    def _values(self, gram: npt.NDArray[np.float64]) -> list[tuple[float, ...]]:
+        """One distance, or the lengths and inner product of every pair of few candidates."""
+        squares = np.maximum(np.diag(gram), 0.0)
         if self.approximate:
-            means = gram.mean(axis=1)
-            spread = squares - 2.0 * means + gram.mean()
-            return name, 2.0 * float(np.sqrt(max(spread.max(), 0.0))), None
+            spread = squares - 2.0 * gram.mean(axis=1) + gram.mean()
+            return [(2.0 * float(np.sqrt(max(float(spread.max()), 0.0))),)]
+        if self.mode == "record" and len(gram) <= _FEW:
+            lengths = np.sqrt(squares)
+            return [
+                (float(lengths[i]), float(lengths[j]), float(gram[i, j]))
+                for i in range(len(gram))
+                for j in range(i)
+            ]
         distances = squares[:, None] + squares[None, :] - 2.0 * gram
-        worst = float(np.sqrt(max(distances.max(), 0.0)))
-        return name, worst, None
+        return [(float(np.sqrt(max(float(distances.max()), 0.0))),)]
 
     def record(
         self,
@@ -135,8 +142,13 @@ class Sensitivity:
         """The sensitivities as ``dosimeter account --attribute-sensitivity`` reads them."""
         if not self._rows:
             raise InvalidInput("no step was added")
-        lines = ["step,record,sensitivity"]
-        lines += [",".join(row.split(",")[:3]) for row in self._rows]
+        widths = {len(value) for _, _, value in self._rows}
+        if len(widths) > 1:
+            raise InvalidInput("the number of candidate values changed between steps")
+        columns = "norm_a,norm_b,inner" if widths == {3} else "sensitivity"
+        lines = [f"step,record,{columns}"]
+        for step, name, value in self._rows:
+            lines.append(f"{step},{name}," + ",".join(repr(number) for number in value))
         return "\n".join(lines) + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -191,7 +203,14 @@ def _grams(clipped: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return grams
 
 
-def _quoted(name: str) -> str:
-    if "," in name or "\n" in name:
+def _distance(value: tuple[float, ...]) -> float:
+    if len(value) == 1:
+        return value[0]
+    a, b, inner = value
+    return float(np.sqrt(max(a * a + b * b - 2.0 * inner, 0.0)))
+
+
+def _checked(name: str) -> str:
+    if "," in name or "\n" in name or "\r" in name:
         raise InvalidInput(f"the record's name {name!r} has a comma or a line break in it")
     return name

@@ -319,7 +319,7 @@ def heuristic(tool, sigma, rate, steps, delta):
 
 
 def game(name, sigma, rate, steps, trials):
-    """The linear game or the encoding loss of P3, batches of trials as arrays."""
+    """The linear game, the encoding loss of P3 or the analog repeaters of P4, trials as arrays."""
     import numpy as np
 
     sigma, rate, steps, trials = float(sigma), float(rate), int(float(steps)), int(float(trials))
@@ -352,12 +352,56 @@ def game(name, sigma, rate, steps, trials):
         cells = np.round(theta / spacing)
         return resolution * cells + evidence(theta - spacing * cells)
 
-    play = {"linear": linear, "our-loss": our_loss}[name]
+    def repeaters(count, canary):
+        gain = 20 * np.sqrt(steps)
+        largest = gain * (1 + 5 * sigma)
+        expected = np.ceil(12 * np.sqrt(steps * sigma**2 + largest**2))
+        records = int(np.ceil(expected / rate))
+        model = np.zeros((count, steps))
+        for step in range(steps):
+            share = (rng.binomial(records, rate, count) / (records * rate))[:, None]
+            if step:
+                model[:, step - 1 : step] *= 1 + (gain - 1) * share
+            model[:, step:] *= 1 - share
+            if canary:
+                model[:, step] += rng.random(count) < rate
+            model += sigma * rng.standard_normal((count, steps))
+        model[:, :-1] /= gain
+        return np.log1p(rate * np.expm1((2 * model - 1) / (2 * sigma**2))).sum(axis=1)
+
+    play = {"linear": linear, "our-loss": our_loss, "repeaters": repeaters}[name]
+    batch = 1000 if name == "repeaters" else 10000
     start = time.perf_counter()
     for canary in (True, False):
-        for first in range(0, trials, 10000):
-            play(min(10000, trials - first), canary)
+        for first in range(0, trials, batch):
+            play(min(batch, trials - first), canary)
     return {"wall_s": time.perf_counter() - start}
+
+
+def security(tool, sigma, rate, steps):
+    """Bayes security, 1 - delta(0): adding or removing a record by the lattice accountant, the
+    published closed form (replacing a record) as its authors call it."""
+    sigma, rate, steps = float(sigma), float(rate), int(float(steps))
+    if tool == "pld":
+        from dp_accounting.pld import PLDAccountant
+
+        def call():
+            accountant = PLDAccountant().compose(dp_event(sigma, rate), steps)
+            return 1.0 - float(accountant.get_delta(0.0))
+
+        return measure(call, 3)
+    if tool == "closed-form":
+        from scipy.special import erf
+
+        def many():
+            for _ in range(10000):
+                value = 1.0 - erf(rate * np.sqrt(steps) / (np.sqrt(2.0) * sigma))
+            return float(value)
+
+        found = measure(many, 5)
+        found["cpu_s"] /= 10000
+        return found
+    raise ValueError(f"no Bayes security by {tool}")
 
 
 def versions(_tool="all"):
@@ -381,6 +425,7 @@ COMMANDS = {
     "tpr": tpr,
     "heuristic": heuristic,
     "game": game,
+    "security": security,
     "versions": versions,
 }
 

@@ -4,12 +4,13 @@
 //! peak memory of this process. Everything runs on one thread.
 #![allow(clippy::print_stdout)]
 
+use accounting::bayes_security::{certified_lower_bound, closed_form_mu, security_of_mu};
 use accounting::pairs::{BinomialGaussian, Composed};
-use accounting::{AccountingError, OneWay, Pair, Solution, Target, Unknown, calibrate};
+use accounting::{AccountingError, OneWay, Pair, Solution, Target, Unknown, calibrate, directions};
 use std::fs::read_to_string;
 use std::hint::black_box;
 use std::time::Instant;
-use vocabulary::{Interval, LensName, Run};
+use vocabulary::{Adjacency, Interval, LensName, Run};
 
 type Answer = Result<Interval, AccountingError>;
 
@@ -32,12 +33,44 @@ fn main() {
         ("tpr", &[sigma, rate, steps, fpr]) => {
             report(|| power(black_box(sigma), rate, steps, fpr));
         }
+        ("security", &[sigma, rate, steps, replace]) => {
+            report(|| security(black_box(sigma), rate, steps, replace));
+        }
+        ("closed-form", &[sigma, rate, steps, replace]) => {
+            report(|| closed_form(black_box(sigma), rate, steps, replace));
+        }
+        ("certified", &[sigma, rate, steps, replace]) => {
+            report(|| certified(black_box(sigma), rate, steps, replace));
+        }
         _ => panic!("unknown measurement {arguments:?}"),
     }
 }
 
 fn run(sigma: f64, rate: f64, steps: f64) -> Run {
     Run::builder().phase(sigma, rate, steps as u64).build().expect("a checked run")
+}
+
+/// The same for replacing a record, if `replace` is not 0.
+fn record(sigma: f64, rate: f64, steps: f64, replace: f64) -> Run {
+    let adjacency = if replace == 0.0 { Adjacency::AddRemove } else { Adjacency::Substitute };
+    let run = Run::builder().phase(sigma, rate, steps as u64).adjacency(adjacency);
+    run.build().expect("a checked run")
+}
+
+/// Bayes security by composition, with certified ends.
+fn security(sigma: f64, rate: f64, steps: f64, replace: f64) -> Answer {
+    directions::bayes_security(&Composed::for_run(&record(sigma, rate, steps, replace))?)
+}
+
+/// Bayes security by the published closed form.
+fn closed_form(sigma: f64, rate: f64, steps: f64, replace: f64) -> Answer {
+    let mu = closed_form_mu(&record(sigma, rate, steps, replace))?;
+    Ok(Interval::exact(security_of_mu(mu)))
+}
+
+/// Bayes security by the certified closed form.
+fn certified(sigma: f64, rate: f64, steps: f64, replace: f64) -> Answer {
+    Ok(Interval::exact(certified_lower_bound(&record(sigma, rate, steps, replace))?))
 }
 
 fn both(answer: impl Fn(OneWay) -> Answer) -> Answer {

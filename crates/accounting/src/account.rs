@@ -1,6 +1,9 @@
 //! What a run leaks, under every lens that holds for it: the claims of the `account` document.
 
+use crate::bayes_security::attribute::{self, Sensitivities};
+use crate::hidden_state::{self, Loss};
 use crate::lenses::{self, Lens, View};
+use crate::reconstruction;
 use crate::{AccountingError, domain};
 use vocabulary::{
     Account, At, Claim, Direction, Interval, LensName, Quantity, Release, Run, Secret, Side,
@@ -59,6 +62,25 @@ impl Questions {
 /// `Unsupported` for a named lens that does not hold, `OutsideDomain` and `NotCertified` where
 /// no number can be given.
 pub fn account(run: &Run, questions: &Questions) -> Result<Account> {
+    account_beyond(run, questions, &Beyond::default())
+}
+
+/// What is known beyond the run: more lenses can speak.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beyond<'a> {
+    /// Constants of the loss, for the hidden-state lenses.
+    pub loss: Option<&'a Loss>,
+    /// Sensitivities of gradients to a secret attribute: claims about it are added.
+    pub attribute: Option<&'a Sensitivities>,
+    /// Prior probabilities of candidates for the record: how often the right one is named.
+    pub candidates: &'a [f64],
+}
+
+/// As [`account`], with what is known beyond the run.
+///
+/// # Errors
+/// As [`account`], and those of [`Sensitivities::security`].
+pub fn account_beyond(run: &Run, questions: &Questions, beyond: &Beyond<'_>) -> Result<Account> {
     questions.check()?;
     let mut account = Account {
         schema: Account::SCHEMA.into(),
@@ -75,9 +97,13 @@ pub fn account(run: &Run, questions: &Questions) -> Result<Account> {
         lenses::ALL.iter().collect()
     };
     for lens in chosen {
-        let answered = lens
-            .look(run)
-            .and_then(|view| claims(lens, &view, run, questions, &mut account.warnings));
+        let answered = look(lens, run, beyond)
+            .and_then(|view| {
+                let mut all = claims(lens, &view, run, questions, &mut account.warnings)?;
+                all.extend(among(lens, &view, run, questions, beyond)?);
+                Ok(all)
+            })
+            .map(|claims| with_loss(lens, claims, beyond));
         match answered {
             Ok(claims) => account.claims.extend(claims),
             Err(AccountingError::Unsupported(reason)) if named => {
@@ -95,8 +121,63 @@ pub fn account(run: &Run, questions: &Questions) -> Result<Account> {
                 .push(Unsupported { lens: lens.name, reason: format!("refused: {error}") }),
         }
     }
+    if let Some(sensitivities) = beyond.attribute {
+        account.claims.extend(attribute::claims(run, sensitivities, questions)?);
+    }
     crate::mismatch::add(run, questions, &mut account);
     Ok(account)
+}
+
+fn look(lens: &Lens, run: &Run, beyond: &Beyond<'_>) -> Result<View> {
+    match beyond.loss {
+        Some(loss) if hidden_state::is_hidden_state(lens.name) => {
+            Lens::check_sampling(run)?;
+            domain::check_run(run)?;
+            hidden_state::look(lens.name, run, loss)
+        }
+        _ => lens.look(run),
+    }
+}
+
+/// Naming the record among candidates, for lenses that have a pair.
+fn among(
+    lens: &Lens,
+    view: &View,
+    run: &Run,
+    questions: &Questions,
+    beyond: &Beyond<'_>,
+) -> Result<Option<Claim>> {
+    let Some(pair) = view.as_pair().filter(|_| !beyond.candidates.is_empty()) else {
+        return Ok(None);
+    };
+    if lens.name == LensName::LastIterateMax {
+        return Ok(None);
+    }
+    let found = reconstruction::among(pair, beyond.candidates)?;
+    let largest = beyond.candidates.iter().copied().fold(0.0, f64::max);
+    let at = At { prior: Some(largest), ..At::default() };
+    let mut claim = ClaimMaker::new(lens, run, &questions.notes).claim(
+        Quantity::Reconstruction,
+        at,
+        Direction::Both,
+        found,
+    );
+    claim.assumptions.push(format!(
+        "the record is one of {} candidates, the likeliest with prior {largest}; the attacker names \
+         one of them",
+        beyond.candidates.len()
+    ));
+    Ok(Some(claim))
+}
+
+/// The constants that a hidden-state claim rests on are among its assumptions.
+fn with_loss(lens: &Lens, mut claims: Vec<Claim>, beyond: &Beyond<'_>) -> Vec<Claim> {
+    if let Some(loss) = beyond.loss.filter(|_| hidden_state::is_hidden_state(lens.name)) {
+        for claim in &mut claims {
+            claim.assumptions.push(loss.assumption());
+        }
+    }
+    claims
 }
 
 fn warnings(run: &Run, questions: &Questions) -> Vec<String> {
@@ -143,7 +224,9 @@ fn claims(
             claim.reason = view.silence(*delta).or(claim.reason);
             claims.push(claim);
         }
-        for epsilon in questions.epsilons.iter().filter(|_| questions.wants(Quantity::Delta)) {
+        for epsilon in questions.epsilons.iter().filter(|_| {
+            questions.wants(Quantity::Delta) && !matches!(view, View::Security(_))
+        }) {
             let at = At { epsilon: Some(*epsilon), ..At::default() };
             claims.push(maker.claim(
                 Quantity::Delta,

@@ -14,12 +14,14 @@ pub mod curve;
 pub mod directions;
 pub mod domain;
 mod error;
+pub mod hidden_state;
 pub mod lenses;
 mod mismatch;
 pub mod pairs;
 pub mod reconstruction;
+pub mod shuffling;
 
-pub use account::{DEFAULT_FPRS, Questions, account};
-pub use calibrate::{Calibration, Solution, Target, Unknown, calibrate};
+pub use account::{Beyond, DEFAULT_FPRS, Questions, account, account_beyond};
+pub use calibrate::{Calibration, Solution, Target, Unknown, calibrate, calibrate_attribute};
 pub use error::AccountingError;
 pub use pairs::{OneWay, Pair};

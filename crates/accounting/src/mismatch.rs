@@ -43,6 +43,9 @@ pub(crate) fn add(run: &Run, questions: &Questions, account: &mut Account) {
                  is zeroed out; the truth is at least this"
             )));
         }
+        if let Some(game) = crate::shuffling::game(run).filter(|_| lower.is_some()) {
+            account.asides.extend(crate::shuffling::least_epsilon(&game, *delta));
+        }
         let Ok(view) = &poisson else { continue };
         match view.epsilon(*delta, Direction::Both) {
             Ok(epsilon) => {

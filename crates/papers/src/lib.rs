@@ -5,6 +5,7 @@
 //! folder. Entries that play games keep the scores as resumable experiments in that folder.
 //! One folder of this crate per paper.
 
+mod closed_form;
 mod context;
 mod error;
 mod index;
@@ -48,7 +49,7 @@ impl Entry {
 /// assert!(papers::entries().iter().any(|entry| entry.id == "p4-section-4.2"));
 /// ```
 pub fn entries() -> Vec<Entry> {
-    [our_loss::ENTRIES, last_iterate::ENTRIES].concat()
+    [closed_form::ENTRIES, our_loss::ENTRIES, last_iterate::ENTRIES].concat()
 }
 
 /// The entry of this name.

@@ -19,6 +19,8 @@ pub fn lens_name(lens: LensName) -> &'static str {
         LensName::ClosedForm => "closed form",
         LensName::ClosedFormClt => "closed form, limit",
         LensName::ClosedFormCertified => "closed form, certified",
+        LensName::HiddenState => "hidden state",
+        LensName::HiddenStateRenyi => "hidden state, R\u{e9}nyi",
     }
 }
 

@@ -18,11 +18,13 @@ pub enum LensName {
     ClosedForm,
     ClosedFormClt,
     ClosedFormCertified,
+    HiddenState,
+    HiddenStateRenyi,
 }
 
 impl LensName {
     /// Every lens, in the order in which they are shown.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Composition,
         Self::LastIterate,
         Self::LastIterateMax,
@@ -33,6 +35,8 @@ impl LensName {
         Self::ClosedForm,
         Self::ClosedFormClt,
         Self::ClosedFormCertified,
+        Self::HiddenState,
+        Self::HiddenStateRenyi,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -47,6 +51,8 @@ impl LensName {
             Self::ClosedForm => "closed-form",
             Self::ClosedFormClt => "closed-form-clt",
             Self::ClosedFormCertified => "closed-form-certified",
+            Self::HiddenState => "hidden-state",
+            Self::HiddenStateRenyi => "hidden-state-renyi",
         }
     }
 

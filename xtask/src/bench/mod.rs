@@ -8,6 +8,7 @@ mod format;
 mod games;
 mod measure;
 mod page;
+mod record_level;
 mod sections;
 
 use anyhow::Result;
@@ -25,6 +26,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     sections::sweep(&bench, &mut page);
     sections::power(&bench, &mut page);
     sections::heuristic(&bench, &mut page);
+    record_level::security(&bench, &mut page);
     games::games(&bench, &mut page);
     sections::processes(&bench, &mut page);
     let missed = page.write()?;

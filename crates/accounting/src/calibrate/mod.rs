@@ -12,7 +12,8 @@ mod target;
 pub use target::Target;
 
 use crate::account::ClaimMaker;
-use crate::lenses::Lens;
+use crate::bayes_security::attribute::{self, Sensitivities};
+use crate::lenses::{Lens, View};
 use crate::{AccountingError, domain};
 use schemars::JsonSchema;
 use search::{Found, Measured, largest_safe_count, smallest_safe};
@@ -75,8 +76,55 @@ pub fn calibrate(
     lens: LensName,
     notes: &[String],
 ) -> Result<Calibration> {
-    target.check()?;
     let lens = Lens::named(lens)?;
+    solve(run, unknown, target, lens, notes, &|run| lens.look(run), &|_| {})
+}
+
+/// Solves for the noise or the sample rate at which an attribute with these sensitivities meets
+/// the target, under one of the closed-form lenses. The sensitivities are taken to stay what they
+/// were: with other noise the training would have gone elsewhere.
+///
+/// # Errors
+/// As [`calibrate`]; `InvalidInput` when steps are sought, of which there are as many as
+/// sensitivities.
+pub fn calibrate_attribute(
+    run: &Run,
+    unknown: Unknown,
+    target: &Target,
+    lens: LensName,
+    notes: &[String],
+    sensitivities: &Sensitivities,
+) -> Result<Calibration> {
+    if unknown == Unknown::Steps {
+        return Err(AccountingError::InvalidInput(format!(
+            "there are sensitivities for {} steps, so the steps cannot be solved for; solve for \
+             the noise or the sample rate",
+            sensitivities.steps()
+        )));
+    }
+    let look = |run: &Run| {
+        domain::check_run(run)?;
+        attribute::look(lens, run, sensitivities)
+    };
+    let finish = |claim: &mut Claim| attribute::about_attribute(claim, sensitivities.mode(), notes);
+    let mut found = solve(run, unknown, target, Lens::named(lens)?, notes, &look, &finish)?;
+    found.warnings.push(
+        "the sensitivities are taken to stay what they were; measure them again with this answer"
+            .into(),
+    );
+    Ok(found)
+}
+
+fn solve(
+    run: &Run,
+    unknown: Unknown,
+    target: &Target,
+    lens: &'static Lens,
+    notes: &[String],
+    look: &dyn Fn(&Run) -> Result<View>,
+    finish: &dyn Fn(&mut Claim),
+) -> Result<Calibration> {
+    target.check()?;
     let [phase] = run.phases() else {
         return Err(AccountingError::InvalidInput(format!(
             "the run has {} phases; calibration solves for one number of a run with one phase",
@@ -94,6 +142,7 @@ pub fn calibrate(
         run,
         phase: *phase,
         lens,
+        look,
         target,
         allowed: target.allowed_mu()?,
         direction: Direction::Both,
@@ -125,15 +174,16 @@ pub fn calibrate(
         }
     };
     let run = search.with(solved)?;
-    let view = lens.look(&run).map_err(|error| named(lens, error))?;
+    let view = look(&run).map_err(|error| named(lens, error))?;
     let interval = target.achieved(&view)?;
     search.evaluations += 1;
-    let achieved = ClaimMaker::new(lens, &run, notes).claim(
+    let mut achieved = ClaimMaker::new(lens, &run, notes).claim(
         target.quantity(),
         target.at(),
         Direction::Both,
         interval,
     );
+    finish(&mut achieved);
     let slack = if target.quantity().is_leakage() {
         target.value() - interval.upper
     } else {
@@ -162,6 +212,7 @@ struct Search<'a> {
     run: &'a Run,
     phase: Phase,
     lens: &'static Lens,
+    look: &'a dyn Fn(&Run) -> Result<View>,
     target: &'a Target,
     /// The Gaussian mu that the target allows.
     allowed: f64,
@@ -181,7 +232,7 @@ impl Search<'_> {
 
     fn measure(&mut self, phase: Phase) -> Result<Measured> {
         self.evaluations += 1;
-        let view = self.lens.look(&self.with(phase)?).map_err(|error| named(self.lens, error))?;
+        let view = (self.look)(&self.with(phase)?).map_err(|error| named(self.lens, error))?;
         match self.target.measure(&view, self.allowed, self.direction) {
             Err(error @ AccountingError::Unsupported(_)) => Err(named(self.lens, error)),
             // Far from the target a number may be beyond certification; then it is not met.

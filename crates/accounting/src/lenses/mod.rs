@@ -10,6 +10,7 @@ mod closed_form;
 mod composition;
 mod full_batch;
 mod gaussian_clt;
+mod hidden_state;
 mod last_iterate;
 mod renyi;
 mod view;
@@ -41,6 +42,8 @@ pub const ALL: &[Lens] = &[
     closed_form::LENS,
     closed_form::CENTRAL_LIMIT_LENS,
     closed_form::CERTIFIED_LENS,
+    hidden_state::LENS,
+    hidden_state::RENYI_LENS,
 ];
 
 impl Lens {
@@ -91,6 +94,13 @@ impl Lens {
     /// # Errors
     /// `Unsupported` where the lens does not hold, `OutsideDomain` beyond the domain.
     pub fn look(&self, run: &Run) -> Result<View, AccountingError> {
+        Self::check_sampling(run)?;
+        domain::check_run(run)?;
+        (self.look)(run)
+    }
+
+    /// Refuses the schemes that no lens analyses.
+    pub(crate) fn check_sampling(run: &Run) -> Result<(), AccountingError> {
         match run.sampling() {
             Sampling::Poisson | Sampling::Full => {}
             Sampling::Shuffle => {
@@ -108,8 +118,7 @@ impl Lens {
                 ));
             }
         }
-        domain::check_run(run)?;
-        (self.look)(run)
+        Ok(())
     }
 }
 

@@ -18,9 +18,12 @@ use crate::AccountingError;
 use numerics::special::{Binomial, log_normal_cdf};
 use vocabulary::Interval;
 
-/// Lower bounds on the leakage of shuffled batches; see [`shuffle_lower_bound`].
+/// Lower bounds on the leakage of shuffled batches; see [`shuffle_lower_bound`] and
+/// [`crate::shuffling`].
 #[derive(Clone, Copy, Debug)]
 pub struct ShuffleLowerBound {
+    /// How far the record moves its coordinate when it is there, and when it is not.
+    moves: (f64, f64),
     noise_multiplier: f64,
     steps_per_epoch: u64,
     epochs: u64,
@@ -58,7 +61,14 @@ pub fn shuffle_lower_bound(
             "the lower bound for shuffling is summed over epochs, and {epochs} are too many"
         )));
     }
-    Ok(ShuffleLowerBound { noise_multiplier, steps_per_epoch, epochs })
+    Ok(ShuffleLowerBound { moves: (2.0, 1.0), noise_multiplier, steps_per_epoch, epochs })
+}
+
+impl ShuffleLowerBound {
+    /// The same game with other moves.
+    pub(crate) fn with_moves(self, with: f64, without: f64) -> Self {
+        Self { moves: (with, without), ..self }
+    }
 }
 
 /// ln p and ln(1 - p) of the event "some coordinate exceeds C".
@@ -78,7 +88,7 @@ impl ShuffleLowerBound {
 
     /// delta at one cut, the better of both orders, rounded down.
     fn at_cut(&self, epsilon: f64, cut: f64) -> f64 {
-        let (far, near) = (self.event(cut, 2.0), self.event(cut, 1.0));
+        let (far, near) = (self.event(cut, self.moves.0), self.event(cut, self.moves.1));
         if self.epochs == 1 {
             let forward = surely(far.log_out, epsilon + near.log_out);
             let backward = surely(near.log_in, epsilon + far.log_in);

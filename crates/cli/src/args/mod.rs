@@ -1,10 +1,12 @@
 //! Flags that several commands share, and the numbers in them.
 
+mod beyond;
 mod numbers;
 mod output;
 mod questions;
 mod run;
 
+pub use beyond::{AttributeArgs, CandidateArgs, LossArgs, ShuffleArgs};
 pub use numbers::{integer, lens, nonnegative_integer, real};
 pub use output::{Format, OutputArgs};
 pub use questions::QuestionArgs;

@@ -1,6 +1,8 @@
 //! `account`: what does this DP-SGD run leak, under every lens.
 
-use crate::args::{Format, OutputArgs, QuestionArgs, RunArgs};
+use crate::args::{
+    AttributeArgs, CandidateArgs, Format, LossArgs, OutputArgs, QuestionArgs, RunArgs, ShuffleArgs,
+};
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
@@ -15,6 +17,7 @@ Examples:
   dosimeter account --noise-multiplier 0.8 --dataset-size 50000 --batch-size 512 \\
       --epochs 60 --delta 1e-5 --fpr 0.001 --format json
   dosimeter account pretraining.toml finetuning.toml --delta 1e-6
+  dosimeter account run.toml --attribute-sensitivity age.csv --attribute-mode record
 ")]
 pub struct AccountArgs {
     /// Runs (TOML) or ledgers (JSON); several are composed in order
@@ -25,6 +28,14 @@ pub struct AccountArgs {
     #[command(flatten)]
     questions: QuestionArgs,
     #[command(flatten)]
+    candidates: CandidateArgs,
+    #[command(flatten)]
+    attribute: AttributeArgs,
+    #[command(flatten)]
+    loss: LossArgs,
+    #[command(flatten)]
+    shuffle: ShuffleArgs,
+    #[command(flatten)]
     output: OutputArgs,
 }
 
@@ -32,7 +43,15 @@ pub(super) fn run(args: &AccountArgs, console: &mut Console) -> Result<u8, Failu
     let format = args.output.among(&[Format::Human, Format::Json, Format::Csv])?;
     let loaded = args.run.load_all(&args.files)?;
     let questions = args.questions.questions(&loaded.resolved.notes);
-    let account = accounting::account(&loaded.resolved.run, &questions)?;
+    let (attribute, loss) = (args.attribute.load()?, args.loss.loss());
+    let candidates = args.candidates.priors()?;
+    let beyond = accounting::Beyond {
+        loss: loss.as_ref(),
+        attribute: attribute.as_ref(),
+        candidates: &candidates,
+    };
+    let mut account = accounting::account_beyond(&loaded.resolved.run, &questions, &beyond)?;
+    account.asides.extend(args.shuffle.asides(&account.run, &questions.epsilons)?);
     match format {
         Format::Json => console.json(&account)?,
         Format::Csv => console.answer(&claims::csv(&account.claims))?,

@@ -1,6 +1,6 @@
 //! `calibrate`: which noise, steps or rate meets a target.
 
-use crate::args::{Format, OutputArgs, RunArgs, lens, real};
+use crate::args::{AttributeArgs, Format, OutputArgs, RunArgs, lens, real};
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
@@ -26,6 +26,8 @@ Examples:
       --noise-multiplier 1 --sample-rate 0.01
   dosimeter calibrate --solve sample-rate --target-bayes-security 0.9 \\
       --noise-multiplier 0.8 --steps 5000
+  dosimeter calibrate --solve noise-multiplier --target-attack-accuracy 0.55 \\
+      --attribute-sensitivity age.csv --sample-rate 0.01 --steps 1000
 ")]
 pub struct CalibrateArgs {
     /// What to solve for
@@ -37,9 +39,22 @@ pub struct CalibrateArgs {
     #[arg(long, value_name = "LENS", value_parser = lens, default_value = "composition")]
     lens: LensName,
     #[command(flatten)]
+    attribute: AttributeArgs,
+    #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
     output: OutputArgs,
+}
+
+impl CalibrateArgs {
+    /// Composition says nothing about an attribute; where no lens was chosen, the one that errs on
+    /// the safe side is.
+    fn attribute_lens(&self) -> LensName {
+        match self.lens {
+            LensName::Composition => LensName::ClosedFormCertified,
+            other => other,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -163,7 +178,17 @@ pub(super) fn run(args: &CalibrateArgs, console: &mut Console) -> Result<u8, Fai
     let resolved = description.resolve()?;
     let run = resolved.run;
     let notes = resolved.notes;
-    let answer = accounting::calibrate(&run, unknown, &target, args.lens, &notes)?;
+    let answer = match args.attribute.load()? {
+        None => accounting::calibrate(&run, unknown, &target, args.lens, &notes)?,
+        Some(sensitivities) => accounting::calibrate_attribute(
+            &run,
+            unknown,
+            &target,
+            args.attribute_lens(),
+            &notes,
+            &sensitivities,
+        )?,
+    };
     match format {
         Format::Json => console.json(&answer)?,
         _ => console.answer(&human(&answer))?,

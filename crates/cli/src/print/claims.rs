@@ -3,7 +3,8 @@
 
 use super::{Align, Table, csv_line, plain, quote, wrap};
 use vocabulary::{
-    Aside, At, Claim, Direction, Interval, LensName, Quantity, Release, Side, Standing, Unsupported,
+    Aside, At, Claim, Direction, Interval, LensName, Quantity, Release, Secret, Side, Standing,
+    Unsupported,
 };
 
 /// Significant digits of a quoted number.
@@ -17,19 +18,20 @@ pub fn table(claims: &[Claim]) -> String {
         return String::new();
     }
     let mut columns: Vec<(Quantity, At)> = Vec::new();
-    let mut rows: Vec<(LensName, Direction)> = Vec::new();
+    let mut rows: Vec<(LensName, Direction, bool)> = Vec::new();
     for claim in claims {
         if !columns.contains(&(claim.quantity, claim.at)) {
             columns.push((claim.quantity, claim.at));
         }
-        if !rows.contains(&(claim.lens, claim.direction)) {
-            rows.push((claim.lens, claim.direction));
+        let row = (claim.lens, claim.direction, is_attribute(claim));
+        if !rows.contains(&row) {
+            rows.push(row);
         }
     }
     columns.sort_by_key(|(quantity, _)| order(*quantity));
     let titles: Vec<String> =
         columns.iter().map(|(quantity, at)| title(*quantity, *at).replace(" @ ", "\n@ ")).collect();
-    let with_directions = rows.iter().any(|(_, direction)| *direction != Direction::Both);
+    let with_directions = rows.iter().any(|(_, direction, _)| *direction != Direction::Both);
     let mut head = vec![("lens", Align::Left)];
     if with_directions {
         head.push(("direction", Align::Left));
@@ -38,13 +40,15 @@ pub fn table(claims: &[Claim]) -> String {
     head.push(("iterates\nseen", Align::Left));
     head.extend(titles.iter().map(|title| (title.as_str(), Align::Right)));
     let mut table = Table::new(head);
-    for (lens, direction) in rows {
+    for (lens, direction, attribute) in rows {
         let of_row: Vec<&Claim> = claims
             .iter()
-            .filter(|claim| claim.lens == lens && claim.direction == direction)
+            .filter(|claim| {
+                (claim.lens, claim.direction, is_attribute(claim)) == (lens, direction, attribute)
+            })
             .collect();
         let Some(first) = of_row.first() else { continue };
-        let mut cells = vec![lens.as_str().to_owned()];
+        let mut cells = vec![name(lens, attribute)];
         if with_directions {
             cells.push(direction.as_str().to_owned());
         }
@@ -63,6 +67,15 @@ pub fn table(claims: &[Claim]) -> String {
         table.row(cells);
     }
     table.render(0)
+}
+
+fn is_attribute(claim: &Claim) -> bool {
+    claim.secret == Secret::Attribute
+}
+
+/// A lens as a row's name: claims about an attribute say so.
+fn name(lens: LensName, attribute: bool) -> String {
+    if attribute { format!("{lens}, attribute") } else { lens.as_str().to_owned() }
 }
 
 /// A claim's number as it may be quoted: `<= 1.829`, `>= 0.8389`, `~ 1.72`.
@@ -123,19 +136,22 @@ pub fn footer(claims: &[Claim], unsupported: &[Unsupported]) -> String {
     let mut text = String::new();
     let mut lenses: Vec<&Claim> = Vec::new();
     for claim in claims {
-        if !lenses.iter().any(|seen| seen.lens == claim.lens) {
+        let same =
+            |seen: &&Claim| seen.lens == claim.lens && is_attribute(seen) == is_attribute(claim);
+        if !lenses.iter().any(same) {
             lenses.push(claim);
         }
     }
     if !lenses.is_empty() {
         text.push_str("\nAssumptions:\n");
         // Each once, with the lenses that make it where not all do.
-        let mut lines: Vec<(&str, Vec<&str>)> = Vec::new();
+        let mut lines: Vec<(&str, Vec<String>)> = Vec::new();
         for claim in &lenses {
+            let whose = name(claim.lens, is_attribute(claim));
             for line in &claim.assumptions {
                 match lines.iter_mut().find(|(known, _)| known == line) {
-                    Some((_, makers)) => makers.push(claim.lens.as_str()),
-                    None => lines.push((line, vec![claim.lens.as_str()])),
+                    Some((_, makers)) => makers.push(whose.clone()),
+                    None => lines.push((line, vec![whose.clone()])),
                 }
             }
         }
@@ -219,10 +235,10 @@ pub fn csv(claims: &[Claim]) -> String {
         text.push_str(&csv_line([
             claim.lens.as_str().to_owned(),
             claim.release.as_str().to_owned(),
-            if claim.quantity == Quantity::Reconstruction {
-                "reconstruction"
-            } else {
-                "membership"
+            match claim.secret {
+                Secret::Membership => "membership",
+                Secret::Attribute => "attribute",
+                Secret::Reconstruction => "reconstruction",
             }
             .to_owned(),
             claim.direction.as_str().to_owned(),

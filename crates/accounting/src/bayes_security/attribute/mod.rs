@@ -22,10 +22,13 @@
 //! Publishing the number reveals nothing about the attribute's value, which R_t does not depend
 //! on, but it is computed from records and can reveal who is among them.
 
+mod claims;
 mod diameter;
 mod kernel;
 mod read;
 
+pub(crate) use claims::about_attribute;
+pub use claims::{LENSES, claims, look};
 pub use diameter::Candidates;
 pub use kernel::{GradientPair, worst_kernel};
 

@@ -1,0 +1,114 @@
+//! Bayes security by plain Fourier inversion: a second route to the exact value, which shares no
+//! code with composition and refuses nothing, but certifies nothing either.
+//!
+//! 1 - TV = ∫ min(P, Q) = (1/2 pi) ∫ M(1/2 + iu) / (1/4 + u^2) du with M(z) = prod_t ∫ P_t^z Q_t^{1-z}
+//! (e^{-|y|/2} has the transform 1/(1/4 + u^2)). The integral over x is a trapezoid sum, exponentially
+//! accurate; so is the one over w after u = sinh(w)/2, which also copes with transforms that hardly
+//! decay (little noise, rare use). Direction: none. Error: about 1e-8, found by refining both grids.
+//! Cost: a thousand nodes squared, about 50 ms.
+
+use crate::AccountingError;
+use vocabulary::{Adjacency, Phase, Run, Sampling};
+
+/// Bayes security of the composed pair; an estimate of the exact value, good to about 1e-8.
+///
+/// ```
+/// use accounting::bayes_security::by_inversion;
+/// use vocabulary::{Adjacency, Run};
+/// let run = Run::builder().phase(0.5, 1e-3, 1000).adjacency(Adjacency::Substitute).build()?;
+/// assert!((by_inversion(&run)? - 0.896_480_88).abs() < 1e-7);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// `Unsupported` for shuffled and fixed-size batches and for groups.
+pub fn by_inversion(run: &Run) -> Result<f64, AccountingError> {
+    if !matches!(run.sampling(), Sampling::Poisson | Sampling::Full) || run.group_size() != 1 {
+        return Err(AccountingError::Unsupported(
+            "inversion is about one record and Poisson or full batches".into(),
+        ));
+    }
+    let steps: Vec<(Vec<(f64, f64)>, f64)> = run
+        .phases()
+        .iter()
+        .map(|phase| (nodes(phase, run.adjacency()), phase.steps as f64))
+        .collect();
+    const SPACING: f64 = 0.02;
+    let mut sum = 0.0;
+    for j in 0..900 {
+        let w = SPACING * f64::from(j);
+        let u = 0.5 * w.sinh();
+        let (mut log_size, mut angle) = (0.0, 0.0);
+        for (nodes, times) in &steps {
+            let (mut real, mut imaginary) = (0.0, 0.0);
+            for (weight, loss) in nodes {
+                let (sine, cosine) = (u * loss).sin_cos();
+                real += weight * cosine;
+                imaginary += weight * sine;
+            }
+            log_size += times * real.hypot(imaginary).ln();
+            angle += times * imaginary.atan2(real);
+        }
+        let term = log_size.exp() * 0.5 * w.cosh() / (0.25 + u * u);
+        sum += term * angle.cos() * if j == 0 { 0.5 } else { 1.0 };
+        if term < 1e-12 {
+            break;
+        }
+    }
+    Ok((sum * SPACING / std::f64::consts::PI).clamp(0.0, 1.0))
+}
+
+/// sqrt(P Q) dx and ln(P/Q) on a grid that holds all but 1e-30 of both.
+fn nodes(phase: &Phase, adjacency: Adjacency) -> Vec<(f64, f64)> {
+    let (p, s) = (phase.sample_rate, phase.noise_multiplier);
+    let reach = if adjacency == Adjacency::Substitute { 1.0 } else { 0.0 };
+    let (low, high, spacing) = (-reach - 12.0 * s, 1.0 + 12.0 * s, s / 40.0);
+    let gain = 1.0 / (s * s);
+    // ln((1-p) + p e^y), for y of any size.
+    let mixed = |y: f64| {
+        if y > 30.0 {
+            p.ln() + y + ((1.0 - p) / p * (-y).exp()).ln_1p()
+        } else {
+            (p * y.exp_m1()).ln_1p()
+        }
+    };
+    let points = ((high - low) / spacing).ceil() as u32;
+    (0..=points)
+        .map(|i| {
+            let x = low + spacing * f64::from(i);
+            let up = mixed((x - 0.5) * gain);
+            let down = match adjacency {
+                Adjacency::AddRemove => 0.0,
+                Adjacency::Substitute => mixed((-x - 0.5) * gain),
+            };
+            let density = (-0.5 * x * x * gain).exp() / (s * (2.0 * std::f64::consts::PI).sqrt());
+            ((0.5 * (up + down)).exp() * density * spacing, up - down)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directions;
+    use crate::pairs::Composed;
+
+    /// Both routes agree, and on a Gaussian with the closed form.
+    #[test]
+    fn inversion_agrees_with_composition() {
+        for (sigma, rate, steps, adjacency) in [
+            (1.0, 1e-2, 2000, Adjacency::Substitute),
+            (0.7, 1e-3, 20_000, Adjacency::AddRemove),
+            (3.0, 0.2, 100, Adjacency::AddRemove),
+        ] {
+            let run = Run::builder().phase(sigma, rate, steps).adjacency(adjacency);
+            let run = run.build().unwrap();
+            let exact = directions::bayes_security(&Composed::for_run(&run).unwrap()).unwrap();
+            let second = by_inversion(&run).unwrap();
+            assert!((exact.value - second).abs() < 1e-7, "{run:?}: {exact:?} {second}");
+        }
+        let full = Run::builder().phase(10.0, 1.0, 50).sampling(Sampling::Full).build().unwrap();
+        let want = crate::bayes_security::security_of_mu(50f64.sqrt() / 10.0);
+        assert!((by_inversion(&full).unwrap() - want).abs() < 1e-8);
+    }
+}

@@ -1,0 +1,117 @@
+//! The Rényi rate of Chourasia, Ye, Shokri 2021; formula and direction in the parent module.
+//!
+//! RDP(alpha) = rho alpha becomes (epsilon, delta) by Canonne, Kamath, Steinke 2020, Proposition 12:
+//! delta = e^{(alpha-1)(rho alpha - epsilon)} (1 - 1/alpha)^alpha / (alpha - 1), valid for every alpha > 1;
+//! the best is searched, and any is a bound.
+
+use super::{Loss, always_in, reach};
+use crate::AccountingError;
+use crate::lenses::ProfileBound;
+use vocabulary::{Phase, Run};
+
+/// A mechanism with RDP(alpha) = rho alpha.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RenyiRate {
+    pub rho: f64,
+}
+
+pub(super) fn rate(run: &Run, phase: &Phase, loss: &Loss) -> Result<RenyiRate, AccountingError> {
+    let unsupported = |reason: String| Err(AccountingError::Unsupported(reason));
+    if !always_in(phase) {
+        return unsupported("it is about full batches".into());
+    }
+    let (m, eta) = (loss.strong_convexity, loss.learning_rate);
+    if m <= 0.0 {
+        return unsupported("it is about strongly convex losses; give --strong-convexity".into());
+    }
+    if eta >= 1.0 / loss.smoothness {
+        return unsupported(format!(
+            "learning rate {eta} is not below 1/smoothness = {}",
+            1.0 / loss.smoothness
+        ));
+    }
+    let mixed = -(-0.5 * m * eta * phase.steps as f64).exp_m1();
+    let square = (reach(run) / phase.noise_multiplier).powi(2);
+    Ok(RenyiRate { rho: 8.0 * square * mixed / (m * eta) * (1.0 + 1e-12) })
+}
+
+impl RenyiRate {
+    /// Smallest value over orders: a logarithmic scan with refinement; every order is valid.
+    fn best(value: impl Fn(f64) -> f64) -> f64 {
+        let (mut best, mut least) = (0.0, f64::INFINITY);
+        let mut consider = |x: f64, best: &mut f64| {
+            let found = value(1.0 + x.exp());
+            if found < least {
+                (*best, least) = (x, found);
+            }
+        };
+        for i in -60..=120 {
+            consider(0.2 * f64::from(i), &mut best);
+        }
+        let mut step = 0.1;
+        for _ in 0..12 {
+            for x in [best - step, best + step] {
+                consider(x, &mut best);
+            }
+            step *= 0.6;
+        }
+        least
+    }
+}
+
+impl ProfileBound for RenyiRate {
+    fn epsilon(&self, delta: f64) -> Result<f64, AccountingError> {
+        let found = Self::best(|alpha| {
+            let rest = (1.0 - 1.0 / alpha).ln();
+            self.rho * alpha + rest - (delta.ln() + alpha.ln()) / (alpha - 1.0)
+        });
+        Ok((found * (1.0 + 1e-12)).max(0.0))
+    }
+
+    fn delta(&self, epsilon: f64) -> Result<f64, AccountingError> {
+        let log = Self::best(|alpha| {
+            (alpha - 1.0) * (self.rho * alpha - epsilon) + alpha * (1.0 - 1.0 / alpha).ln()
+                - (alpha - 1.0).ln()
+        });
+        Ok((log + 1e-12 * (1.0 + log.abs())).exp().min(1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pairs::Gaussian;
+    use crate::{OneWay, Pair};
+    use vocabulary::Sampling;
+
+    /// rho = mu^2/2 is the Gaussian's own rate: the conversion lies above the exact epsilon and
+    /// delta, and not far.
+    #[test]
+    fn conversion_covers_the_gaussian() {
+        for mu in [0.3_f64, 1.0, 4.0] {
+            let (rate, pair) = (RenyiRate { rho: 0.5 * mu * mu }, Gaussian::new(mu).unwrap());
+            for delta in [1e-3, 1e-8] {
+                let (bound, exact) =
+                    (rate.epsilon(delta).unwrap(), pair.epsilon(delta, OneWay::Remove).unwrap());
+                assert!(bound >= exact.upper && bound < 1.5 * exact.upper, "{mu} {delta}: {bound}");
+                let back = rate.delta(bound).unwrap();
+                assert!((back / delta - 1.0).abs() < 1e-3, "{back} {delta}");
+            }
+        }
+    }
+
+    #[test]
+    fn it_converges_and_is_looser_than_composition_at_first() {
+        let loss =
+            Loss { learning_rate: 0.1, smoothness: 5.0, strong_convexity: 1.0, diameter: None };
+        let at = |steps: u64| {
+            let run =
+                Run::builder().phase(2.0, 1.0, steps).sampling(Sampling::Full).build().unwrap();
+            rate(&run, &run.phases()[0], &loss).unwrap().rho
+        };
+        // Composition's rate is T/(2 s^2).
+        assert!(at(1) > 0.125 && (at(1) / (8.0 * 0.125) - 1.0).abs() < 0.05);
+        assert!((at(10_000) - 20.0).abs() < 1e-6, "{}", at(10_000));
+        assert!(at(10_000) < 10_000.0 * 0.125);
+    }
+}

@@ -1,0 +1,64 @@
+//! Bayes security: the cost of closed forms and of the exact value beside the lattice accountant
+//! (figure 5 of Cherubin et al. 2024: sigma 5, p .001, 1 to 100 epochs).
+
+use super::bars::Bar;
+use super::format::{answer, ratio, seconds};
+use super::measure::{Bench, Measured, faster};
+use super::page::Page;
+
+pub fn security(bench: &Bench, page: &mut Page) {
+    page.heading(
+        "Bayes security: sigma 5, p = 0.001",
+        "1 - delta at epsilon 0. Exact: certified ends by composition, adding or removing a record \
+         (what dp-accounting has) and replacing one (what the closed form is about). Closed form: \
+         the published one (it errs on the unsafe side), called from Rust and, as its authors do, \
+         from Python with SciPy. Certified form: ours, never above the truth.",
+    );
+    page.line("| epochs | exact, add/remove | CPU | dp-accounting PLD | CPU | faster | exact, replace | CPU | closed form | CPU | CPU in Python | certified form | CPU |");
+    page.line("|---|---|---|---|---|---|---|---|---|---|---|---|---|");
+    for epochs in [1.0, 10.0, 50.0, 100.0] {
+        let steps = epochs * 1000.0;
+        let numbers = [5.0, 1e-3, steps];
+        let ours = |what: &str, replace: f64| bench.ours(what, &[5.0, 1e-3, steps, replace]);
+        let (added, replaced) = (ours("security", 0.0), ours("security", 1.0));
+        let (formula, certified) = (ours("closed-form", 1.0), ours("certified", 1.0));
+        let lattice = bench.peer("security", "pld", &numbers);
+        let python = bench.peer("security", "closed-form", &numbers);
+        let value = |measured: &Measured| {
+            measured.number("value").map_or_else(|| measured.why().to_owned(), answer)
+        };
+        let cost = |measured: &Measured| measured.seconds().map_or_else(|| "—".to_owned(), seconds);
+        page.line(format!(
+            "| {epochs} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            value(&added),
+            cost(&added),
+            value(&lattice),
+            cost(&lattice),
+            faster(&lattice, &added).map_or_else(|| "—".to_owned(), ratio),
+            value(&replaced),
+            cost(&replaced),
+            value(&formula),
+            cost(&formula),
+            cost(&python),
+            value(&certified),
+            cost(&certified)
+        ));
+        if epochs == 100.0 {
+            page.bar(Bar::at_least(
+                "exact Bayes security, 100 epochs: at least 500× dp-accounting",
+                500.0,
+                faster(&lattice, &added),
+            ));
+            page.bar(Bar::at_most(
+                "exact Bayes security within 100× of the published closed form as its authors call it",
+                100.0,
+                faster(&replaced, &python),
+            ));
+            page.bar(Bar::at_most(
+                "the certified closed form within 100× of the published one, both in Rust",
+                100.0,
+                faster(&certified, &formula),
+            ));
+        }
+    }
+}
