@@ -12,22 +12,39 @@
 //! expected batch size, a public constant; the optimiser takes it from there.
 
 mod backend;
+mod cost;
 pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 pub mod data;
+mod description;
+mod device;
 mod error;
+mod files;
+mod ledger;
 pub mod model;
 mod optimizer;
 mod recipe;
 mod replica;
 pub mod sampler;
 mod statistics;
+mod summary;
+mod train;
 
 pub use backend::{ReplicaState, Replicas};
 pub use cpu::CpuReplicas;
+pub use description::TrainingDescription;
+pub use device::{Device, Open};
 pub use error::TrainingError;
+pub use ledger::{
+    BatchSizes, ClippingRecord, DataRecord, DeviceRecord, HistoryPoint, LEDGER_SCHEMA, Ledger,
+    ModelRecord, NoiseRecord, NotPrivate, Quantile, SamplingRecord, SessionRecord,
+    StatisticsRecord,
+};
 pub use optimizer::{OptimizerDescription, OptimizerState};
 pub use recipe::{Fault, Recipe, Rest};
 pub use replica::{Canary, Injection, Replica, Schedule, Start};
 pub use statistics::StepStatistics;
+pub use train::{
+    NoiseSource, Training, TrainingEvent, TrainingOptions, TrainingOutcome, accuracy,
+};

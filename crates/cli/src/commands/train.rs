@@ -1,0 +1,301 @@
+//! `train`: one DP-SGD or DP-Adam run, with its ledger.
+
+use crate::args::{Format, OutputArgs, RunArgs, integer};
+use crate::console::Console;
+use crate::exit;
+use crate::failure::Failure;
+use crate::interrupt::stop_flag;
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use training::{
+    Device, Ledger, NoiseSource, Training, TrainingDescription, TrainingError, TrainingEvent,
+    TrainingOptions, TrainingOutcome,
+};
+
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  dosimeter train adult.toml
+  dosimeter train adult.toml --noise-multiplier 2 --epochs 5 --out noisier
+  dosimeter train mnist.toml --noise secure --out release
+  dosimeter account adult/ledger.json --delta 1e-5
+
+adult.toml:
+  [run]
+  noise_multiplier = 1.0
+  batch_size = 256
+  epochs = 10
+  seed = 1
+  [data]
+  name = \"adult\"
+  [model]
+  kind = \"mlp\"
+  hidden = [128]
+  activation = \"tanh\"
+  [optimizer]
+  kind = \"adam\"
+  learning_rate = 1e-3
+
+The same command again resumes, or says that it is finished.
+")]
+pub struct TrainArgs {
+    /// The training: [run], [data], [model], [optimizer]
+    #[arg(value_name = "RUN.toml")]
+    file: PathBuf,
+    #[command(flatten)]
+    run: RunArgs,
+    /// Folder for model.safetensors and ledger.json [default: the file's name without .toml]
+    #[arg(long, value_name = "DIR", help_heading = "The work")]
+    out: Option<PathBuf>,
+    /// Where to compute: auto, cpu or cuda:N
+    #[arg(long, value_name = "DEVICE", default_value = "auto", help_heading = "The work")]
+    device: String,
+    /// f32, or TF32 on an NVIDIA device: faster, and a record can contribute 1 + 2^-10 clip norms
+    #[arg(long, value_enum, default_value_t = PrecisionArg::F32, help_heading = "The work")]
+    precision: PrecisionArg,
+    /// fast: Philox from the seed, for audits; secure: for a model to be released
+    #[arg(long, value_enum, default_value_t = NoiseArg::Fast, help_heading = "The work")]
+    noise: NoiseArg,
+    /// Threads [default: all cores]; the result does not depend on it
+    #[arg(long, value_name = "N", value_parser = integer, help_heading = "The work")]
+    threads: Option<u64>,
+    /// Replace what another training left in the folder
+    #[arg(long, help_heading = "The work")]
+    force: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum NoiseArg {
+    Fast,
+    Secure,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PrecisionArg {
+    F32,
+    Tf32,
+}
+
+/// Between checkpoints.
+const CHECKPOINT: Duration = Duration::from_secs(5);
+
+pub(super) fn run(args: &TrainArgs, console: &mut Console) -> Result<u8, Failure> {
+    let format = args.output.among(&[Format::Human, Format::Json])?;
+    let place = args.file.display();
+    let text = std::fs::read_to_string(&args.file)
+        .map_err(|error| Failure::bad_input(format!("cannot read {place}: {error}")))?;
+    let description =
+        TrainingDescription::from_toml_str(&text).map_err(|error| failure(error).at(&place))?;
+    let folder = args.file.parent().unwrap_or(Path::new(""));
+    let split = description
+        .data
+        .load(folder)
+        .map_err(|error| Failure::bad_input(error.to_string()))?;
+    let mut described = description.run.clone().overridden_by(&args.run.description())?;
+    if described.dataset_size.is_none() {
+        described.dataset_size = Some(split.train.len() as u64);
+    }
+    let resolved = described.resolve().map_err(|error| Failure::from(error).at(&place))?;
+    let mut training = Training::new(description, resolved.run, split).map_err(failure)?;
+    // Noise that is secure is made on the CPU; only naming another device is a contradiction.
+    let device = match (args.noise, args.device.as_str()) {
+        (NoiseArg::Secure, "auto") => Device::cpu(),
+        (_, name) => Device::named(name, args.precision == PrecisionArg::Tf32).map_err(failure)?,
+    };
+    let default = || PathBuf::from(args.file.file_stem().unwrap_or_default());
+    let out = args.out.clone().unwrap_or_else(default);
+    let stop = stop_flag();
+    let progress = Progress::new(console);
+    let options = TrainingOptions {
+        out: &out,
+        noise: match args.noise {
+            NoiseArg::Fast => NoiseSource::Fast,
+            NoiseArg::Secure => NoiseSource::Secure,
+        },
+        device: &device,
+        force: args.force,
+        checkpoint_every: CHECKPOINT,
+        stop: &stop,
+        report: &|event| progress.event(event),
+    };
+    let outcome = match args.threads {
+        None => training.carry_out(&options),
+        Some(threads) => rayon::ThreadPoolBuilder::new()
+            .num_threads(usize::try_from(threads).unwrap_or(usize::MAX).min(1024))
+            .build()
+            .map_err(|error| Failure::new(exit::BUG, error.to_string()))?
+            .install(|| training.carry_out(&options)),
+    };
+    drop(progress);
+    match outcome.map_err(failure)? {
+        TrainingOutcome::Interrupted { done, steps } => {
+            console.note(&format!("interrupted after {done} of {steps} steps"));
+            console.hint("run the same command again to resume");
+            Ok(exit::INTERRUPTED)
+        }
+        TrainingOutcome::Complete { ledger, resumed_from, found } => {
+            if found {
+                console.note(&format!("{} was finished already", out.display()));
+            } else if resumed_from > 0 {
+                console.note(&format!("resumed after step {resumed_from}"));
+            }
+            if format == Format::Json {
+                console.json(&*ledger)?;
+            } else {
+                console.answer(&human(&ledger, &out))?;
+            }
+            for warning in &ledger.warnings {
+                console.warn(warning);
+            }
+            console.hint(&format!(
+                "dosimeter account {} --delta 1e-5",
+                out.join("ledger.json").display()
+            ));
+            Ok(exit::ANSWERED)
+        }
+    }
+}
+
+fn human(ledger: &Ledger, out: &Path) -> String {
+    let mut text = format!(
+        "{} with {} parameters on {}: {} records, {} steps\n",
+        ledger.model.description.name(),
+        ledger.model.parameters,
+        ledger.data.provenance.name,
+        ledger.data.records,
+        ledger.run.steps()
+    );
+    text.push_str("\nnot private (computed from records):\n");
+    let measured = &ledger.not_private;
+    for (what, accuracy) in
+        [("test accuracy", measured.test_accuracy), ("train accuracy", measured.train_accuracy)]
+    {
+        if let Some(accuracy) = accuracy {
+            text.push_str(&format!("  {what:<16} {:.2} %\n", 100.0 * accuracy));
+        }
+    }
+    if let Some(statistics) = &measured.statistics {
+        let sizes = &statistics.batch_sizes;
+        text.push_str(&format!(
+            "  {:<16} {:.1} records on average, {} to {}\n",
+            "batches", sizes.mean, sizes.smallest, sizes.largest
+        ));
+        text.push_str(&format!(
+            "  {:<16} {:.1} % of the gradients, at {}\n",
+            "clipped",
+            100.0 * statistics.fraction_clipped,
+            ledger.clipping.norm
+        ));
+        let quantiles: Vec<String> = statistics
+            .gradient_norm_quantiles
+            .iter()
+            .map(|quantile| format!("{:.3} ({:.0} %)", quantile.norm, 100.0 * quantile.level))
+            .collect();
+        text.push_str(&format!("  {:<16} {}\n", "gradient norms", quantiles.join("  ")));
+    }
+    text.push_str(&format!(
+        "\n{}\n{}\n",
+        out.join("model.safetensors").display(),
+        out.join("ledger.json").display()
+    ));
+    text
+}
+
+fn failure(error: TrainingError) -> Failure {
+    let code = match &error {
+        TrainingError::Io { source, .. } => match source.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => exit::INCOMPLETE,
+            _ => exit::BAD_INPUT,
+        },
+        _ => exit::BAD_INPUT,
+    };
+    Failure::new(code, error.to_string())
+}
+
+/// A bar on a terminal, a line now and then elsewhere.
+struct Progress<'a> {
+    state: Mutex<State<'a>>,
+}
+
+struct State<'a> {
+    console: &'a mut Console,
+    bar: Option<ProgressBar>,
+    start: Instant,
+    last: Instant,
+    found: u64,
+}
+
+const QUIET: Duration = Duration::from_secs(5);
+const FRAME: Duration = Duration::from_millis(100);
+
+impl<'a> Progress<'a> {
+    fn new(console: &'a mut Console) -> Self {
+        let now = Instant::now();
+        Self { state: Mutex::new(State { console, bar: None, start: now, last: now, found: 0 }) }
+    }
+
+    fn event(&self, event: &TrainingEvent) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            TrainingEvent::Started { steps, done } => state.begin(*steps, *done),
+            TrainingEvent::Step { done, steps, loss, accuracy, .. } => {
+                state.step(*done, *steps, *loss, *accuracy);
+            }
+            TrainingEvent::Evaluating => {
+                if let Some(bar) = state.bar.take() {
+                    bar.finish_and_clear();
+                }
+            }
+        }
+    }
+}
+
+impl State<'_> {
+    fn begin(&mut self, steps: u64, done: u64) {
+        self.found = done;
+        self.start = Instant::now();
+        if done > 0 {
+            self.console.note(&format!("{done} of {steps} steps found, {} to do", steps - done));
+        }
+        if self.console.interactive() {
+            let style =
+                ProgressStyle::with_template("{bar:30} {pos}/{len} steps, {msg}, {eta} left");
+            let bar = ProgressBar::new(steps).with_position(done);
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar.reset_eta();
+            self.bar = Some(bar);
+        }
+    }
+
+    fn step(&mut self, done: u64, steps: u64, loss: f64, accuracy: f64) {
+        let message = format!("loss {loss:.3}, {:.1} % right in the batch", 100.0 * accuracy);
+        if let Some(bar) = &self.bar {
+            if self.last.elapsed() >= FRAME || done == steps {
+                self.last = Instant::now();
+                bar.set_message(message);
+                bar.set_position(done);
+            }
+        } else if self.last.elapsed() >= QUIET {
+            self.last = Instant::now();
+            let taken = (done - self.found).max(1) as f64;
+            let left = self.start.elapsed().as_secs_f64() / taken * (steps - done) as f64;
+            self.console
+                .note(&format!("{done} of {steps} steps, {message}, about {left:.0} s left"));
+        }
+    }
+}
+
+impl Drop for Progress<'_> {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bar) = state.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}

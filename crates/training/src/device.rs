@@ -1,0 +1,113 @@
+//! Devices by name: `auto`, `cpu`, `cuda:N`.
+
+use crate::TrainingError;
+use crate::backend::Replicas;
+use crate::cpu::CpuReplicas;
+use crate::data::Dataset;
+use crate::ledger::DeviceRecord;
+use crate::recipe::Recipe;
+use crate::replica::Replica;
+use std::sync::Arc;
+
+/// Opens M replicas on a device.
+pub type Open = dyn Fn(Arc<Recipe>, Arc<Dataset>, Vec<Replica>) -> Result<Box<dyn Replicas>, TrainingError>
+    + Send
+    + Sync;
+
+/// A device that can train.
+pub struct Device {
+    pub record: DeviceRecord,
+    pub open: Box<Open>,
+}
+
+impl Device {
+    /// This machine's processor.
+    pub fn cpu() -> Self {
+        let record = DeviceRecord {
+            kind: "cpu".into(),
+            instructions: instructions().into(),
+            precision: "f32".into(),
+            lanes: 1,
+            sensitivity: 1.0 + 2f64.powi(-20),
+        };
+        let open: Box<Open> = Box::new(|recipe, data, replicas| {
+            Ok(Box::new(CpuReplicas::new(recipe, data, replicas)?))
+        });
+        Self { record, open }
+    }
+
+    /// The device of a name; `auto` is the first NVIDIA device, or the CPU where there is none.
+    /// TF32 has to be asked for, because a record can then contribute more than the clip norm.
+    ///
+    /// ```
+    /// assert_eq!(training::Device::named("cpu", false)?.record.kind, "cpu");
+    /// assert!(training::Device::named("tpu", false).is_err());
+    /// # Ok::<(), training::TrainingError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Names that are none, and devices that are not there or cannot be used.
+    pub fn named(name: &str, tf32: bool) -> Result<Self, TrainingError> {
+        let number = match name {
+            "cpu" if tf32 => {
+                return Err(TrainingError::Device(
+                    "TF32 needs an NVIDIA device; the CPU computes in f32".into(),
+                ));
+            }
+            "cpu" => return Ok(Self::cpu()),
+            "auto" if !tf32 => return Ok(Self::cuda(0, false).unwrap_or_else(|_| Self::cpu())),
+            "auto" | "cuda" => Some(0),
+            _ => name.strip_prefix("cuda:").and_then(|number| number.parse().ok()),
+        };
+        match number {
+            Some(number) => Self::cuda(number, tf32),
+            None => Err(TrainingError::Device(format!(
+                "device `{}` is none of auto, cpu, cuda:N",
+                name.escape_debug()
+            ))),
+        }
+    }
+
+    #[cfg(feature = "cuda")]
+    fn cuda(number: usize, tf32: bool) -> Result<Self, TrainingError> {
+        use crate::cuda::{CudaDevice, CudaReplicas, Precision};
+        let device = CudaDevice::open(number)?;
+        let precision = if tf32 { Precision::TensorFloat32 } else { Precision::Float32 };
+        let record = DeviceRecord {
+            kind: "cuda".into(),
+            instructions: device.name().to_owned(),
+            precision: if tf32 { "tf32" } else { "f32" }.into(),
+            lanes: 1,
+            sensitivity: precision.sensitivity_factor(),
+        };
+        let open: Box<Open> = Box::new(move |recipe, data, replicas| {
+            let device = Arc::clone(&device);
+            Ok(Box::new(CudaReplicas::new(device, precision, recipe, data, replicas)?))
+        });
+        Ok(Self { record, open })
+    }
+
+    #[cfg(not(feature = "cuda"))]
+    fn cuda(_: usize, _: bool) -> Result<Self, TrainingError> {
+        Err(TrainingError::Device(
+            "this build has no CUDA; use --device cpu, or build with the feature `cuda`".into(),
+        ))
+    }
+}
+
+fn instructions() -> &'static str {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if std::is_x86_feature_detected!("avx512f") {
+            "x86-64 avx512"
+        } else if std::is_x86_feature_detected!("fma") {
+            "x86-64 avx2"
+        } else {
+            "x86-64"
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        std::env::consts::ARCH
+    }
+}
