@@ -1,0 +1,329 @@
+//! A device: its context, its stream, cuBLAS, and the compiled kernels; and what its troubles
+//! mean to a person.
+
+// Calls into libraries that are loaded at run time.
+#![allow(unsafe_code)]
+
+use super::arguments::Argument;
+use crate::TrainingError;
+use cudarc::cublas::CudaBlas;
+use cudarc::driver::result::launch_kernel;
+use cudarc::driver::sys::CUresult;
+use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DriverError};
+use cudarc::driver::{DevicePtr, DeviceRepr, ValidAsZeroBits};
+use cudarc::nvrtc::{CompileError, CompileOptions, compile_ptx_with_opts};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How products are computed on a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Precision {
+    /// 24 bits throughout.
+    #[default]
+    Float32,
+    /// Products round their operands to 11 bits. A clipped record can then contribute up to
+    /// [`Precision::sensitivity_factor`] times the clip norm.
+    TensorFloat32,
+}
+
+impl Precision {
+    /// How many clip norms a record can contribute: 1 + 2^-20, and 1 + 2^-10 in TF32.
+    pub fn sensitivity_factor(self) -> f64 {
+        match self {
+            Self::Float32 => 1.0 + 2f64.powi(-20),
+            Self::TensorFloat32 => 1.0 + 2f64.powi(-10),
+        }
+    }
+}
+
+/// An NVIDIA device that is ready to train.
+pub struct CudaDevice {
+    pub(super) context: Arc<CudaContext>,
+    pub(super) stream: Arc<CudaStream>,
+    pub(super) blas: CudaBlas,
+    name: String,
+    architecture: &'static str,
+    modules: Mutex<HashMap<Vec<String>, Arc<CudaModule>>>,
+}
+
+/// Memory on the device.
+pub(super) struct Buffer<T> {
+    slice: CudaSlice<T>,
+    address: u64,
+}
+
+impl<T> Buffer<T> {
+    pub(super) fn address(&self) -> u64 {
+        self.address
+    }
+
+    pub(super) fn at(&self, index: usize) -> u64 {
+        self.address + (index * size_of::<T>()) as u64
+    }
+}
+
+/// The kernels of one program.
+pub(super) struct Kernels {
+    module: Arc<CudaModule>,
+    functions: Mutex<HashMap<&'static str, CudaFunction>>,
+}
+
+const WAY_OUT: &str = "train on the processor with `--device cpu`";
+
+/// Why there is no device, or `None` when libraries and driver are there.
+fn missing() -> Option<String> {
+    // Looking for libraries runs their initialisers, nothing else.
+    let (driver, compiler, blas) = unsafe {
+        (
+            cudarc::driver::sys::is_culib_present(),
+            cudarc::nvrtc::sys::is_culib_present(),
+            cudarc::cublas::sys::is_culib_present(),
+        )
+    };
+    if !driver {
+        return Some("no NVIDIA driver is installed (libcuda was not found)".to_owned());
+    }
+    let libraries = [(compiler, "libnvrtc"), (blas, "libcublas")];
+    libraries.iter().find(|(found, _)| !found).map(|(_, name)| {
+        format!(
+            "{name} of CUDA 12 or 13 was not found; install it (pip install nvidia-cuda-nvrtc \
+             nvidia-cublas) and name its folder in LD_LIBRARY_PATH"
+        )
+    })
+}
+
+impl CudaDevice {
+    /// How many devices there are; 0 without a driver.
+    pub fn count() -> usize {
+        if missing().is_some() {
+            return 0;
+        }
+        CudaContext::device_count().ok().and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
+    }
+
+    /// Opens device number `ordinal`.
+    ///
+    /// # Errors
+    /// A sentence that says what is missing and what to do.
+    pub fn open(ordinal: usize) -> Result<Arc<Self>, TrainingError> {
+        if let Some(reason) = missing() {
+            return Err(TrainingError::Device(format!("cuda:{ordinal}: {reason}; or {WAY_OUT}")));
+        }
+        let count =
+            CudaContext::device_count().map_err(|error| trouble("look for devices", error))?;
+        if usize::try_from(count).is_ok_and(|count| ordinal >= count) {
+            return Err(TrainingError::Device(format!(
+                "there is no device cuda:{ordinal}; the driver knows {count}; name one below \
+                 that, or {WAY_OUT}"
+            )));
+        }
+        let context =
+            CudaContext::new(ordinal).map_err(|error| trouble("open the device", error))?;
+        // One stream and one thread at a time: nothing to track.
+        unsafe { context.disable_event_tracking() };
+        let stream = context.new_stream().map_err(|error| trouble("open a stream", error))?;
+        let blas = CudaBlas::new(Arc::clone(&stream)).map_err(|error| {
+            TrainingError::Device(format!("cuBLAS cannot start ({error}); {WAY_OUT}"))
+        })?;
+        let capability =
+            context.compute_capability().map_err(|error| trouble("ask the device", error))?;
+        let architecture = match capability {
+            (10.., _) => "compute_100",
+            (9, _) => "sm_90",
+            (8, 9) => "sm_89",
+            (8, 6..) => "sm_86",
+            (8, _) => "sm_80",
+            (7, 5..) => "sm_75",
+            (major, minor) => {
+                return Err(TrainingError::Device(format!(
+                    "cuda:{ordinal} has compute capability {major}.{minor}; 7.5 or newer is \
+                     needed; {WAY_OUT}"
+                )));
+            }
+        };
+        let name = context.name().unwrap_or_else(|_| "unnamed".to_owned());
+        let modules = Mutex::new(HashMap::new());
+        Ok(Arc::new(Self { context, stream, blas, name, architecture, modules }))
+    }
+
+    /// The device's own name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Free and all bytes.
+    pub(super) fn memory(&self) -> Result<(usize, usize), TrainingError> {
+        self.context.mem_get_info().map_err(|error| trouble("ask for its memory", error))
+    }
+
+    /// The kernels with these definitions, compiled once.
+    pub(super) fn kernels(&self, definitions: &[String]) -> Result<Kernels, TrainingError> {
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        let module = match modules.get(definitions) {
+            Some(module) => Arc::clone(module),
+            None => {
+                let options = CompileOptions {
+                    arch: Some(self.architecture),
+                    options: definitions.to_vec(),
+                    name: Some("kernels.cu".to_owned()),
+                    ..CompileOptions::default()
+                };
+                let compiled = compile_ptx_with_opts(include_str!("kernels.cu"), options)
+                    .map_err(compilation)?;
+                let module = self
+                    .context
+                    .load_module(compiled)
+                    .map_err(|error| trouble("load the kernels", error))?;
+                modules.insert(definitions.to_vec(), Arc::clone(&module));
+                module
+            }
+        };
+        Ok(Kernels { module, functions: Mutex::new(HashMap::new()) })
+    }
+
+    pub(super) fn zeros<T: DeviceRepr + ValidAsZeroBits>(
+        &self,
+        length: usize,
+    ) -> Result<Buffer<T>, TrainingError> {
+        let slice = self
+            .stream
+            .alloc_zeros::<T>(length.max(1))
+            .map_err(|error| memory_trouble(error, length * size_of::<T>()))?;
+        let address = slice.device_ptr(&self.stream).0;
+        Ok(Buffer { slice, address })
+    }
+
+    pub(super) fn upload<T: DeviceRepr + ValidAsZeroBits>(
+        &self,
+        values: &[T],
+    ) -> Result<Buffer<T>, TrainingError> {
+        let mut buffer = self.zeros(values.len())?;
+        self.write(&mut buffer, values)?;
+        Ok(buffer)
+    }
+
+    pub(super) fn write<T: DeviceRepr>(
+        &self,
+        buffer: &mut Buffer<T>,
+        values: &[T],
+    ) -> Result<(), TrainingError> {
+        if values.is_empty() {
+            return Ok(());
+        }
+        let mut part = buffer.slice.slice_mut(..values.len());
+        self.stream
+            .memcpy_htod(values, &mut part)
+            .map_err(|error| trouble("copy to the device", error))?;
+        // The copy may still read `values`, which the caller owns.
+        self.finish()
+    }
+
+    pub(super) fn read<T: DeviceRepr + Clone + Default>(
+        &self,
+        buffer: &Buffer<T>,
+        length: usize,
+    ) -> Result<Vec<T>, TrainingError> {
+        let mut values = vec![T::default(); length];
+        if length > 0 {
+            self.stream
+                .memcpy_dtoh(&buffer.slice.slice(..length), &mut values)
+                .map_err(|error| trouble("copy from the device", error))?;
+            self.finish()?;
+        }
+        Ok(values)
+    }
+
+    /// Waits for everything that was started.
+    pub(super) fn finish(&self) -> Result<(), TrainingError> {
+        self.stream.synchronize().map_err(|error| trouble("finish its work", error))
+    }
+
+    /// Starts a kernel.
+    pub(super) fn launch(
+        &self,
+        kernels: &Kernels,
+        name: &'static str,
+        grid: (usize, usize),
+        threads: u32,
+        arguments: &mut [Argument],
+    ) -> Result<(), TrainingError> {
+        if grid.0 == 0 || grid.1 == 0 {
+            return Ok(());
+        }
+        let function = kernels.function(name)?;
+        let mut places: Vec<_> = arguments.iter_mut().map(Argument::place).collect();
+        let (x, y) =
+            (u32::try_from(grid.0).unwrap_or(u32::MAX), u32::try_from(grid.1).unwrap_or(u32::MAX));
+        // The kernels' parameters are listed in `kernels.cu` in this order and of these types;
+        // the arguments outlive the call, which copies them.
+        let result = unsafe {
+            launch_kernel(
+                function.cu_function(),
+                (x, y, 1),
+                (threads, 1, 1),
+                0,
+                self.stream.cu_stream(),
+                &mut places,
+            )
+        };
+        result.map_err(|error| trouble(&format!("run the kernel `{name}`"), error))
+    }
+}
+
+impl Kernels {
+    fn function(&self, name: &'static str) -> Result<CudaFunction, TrainingError> {
+        let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(function) = functions.get(name) {
+            return Ok(function.clone());
+        }
+        let function = self
+            .module
+            .load_function(name)
+            .map_err(|error| trouble(&format!("find the kernel `{name}`"), error))?;
+        functions.insert(name, function.clone());
+        Ok(function)
+    }
+}
+
+/// Whether an error says that memory ran out.
+pub(super) fn out_of_memory(error: &TrainingError) -> bool {
+    matches!(error, TrainingError::Device(text) if text.starts_with(NO_MEMORY))
+}
+
+const NO_MEMORY: &str = "the device is out of memory";
+
+fn memory_trouble(error: DriverError, bytes: usize) -> TrainingError {
+    if error.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
+        let megabytes = bytes.div_ceil(1 << 20);
+        return TrainingError::Device(format!(
+            "{NO_MEMORY} ({megabytes} MiB more were wanted); lower the batch size or the model's \
+             width, close other programs that use the device, or {WAY_OUT}"
+        ));
+    }
+    trouble("reserve memory", error)
+}
+
+fn trouble(action: &str, error: DriverError) -> TrainingError {
+    let advice = match error.0 {
+        CUresult::CUDA_ERROR_STUB_LIBRARY
+        | CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
+        | CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+        | CUresult::CUDA_ERROR_INVALID_PTX
+        | CUresult::CUDA_ERROR_NOT_SUPPORTED => {
+            "the driver is older than the CUDA libraries: update the driver, install older \
+             libraries"
+        }
+        CUresult::CUDA_ERROR_NO_DEVICE => "the driver sees no device: check `nvidia-smi`",
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
+            return TrainingError::Device(format!(
+                "{NO_MEMORY}; close other programs that use it, or {WAY_OUT}"
+            ));
+        }
+        _ => "check `nvidia-smi`",
+    };
+    TrainingError::Device(format!("CUDA cannot {action} ({error}); {advice}, or {WAY_OUT}"))
+}
+
+fn compilation(error: CompileError) -> TrainingError {
+    TrainingError::Device(format!("NVRTC cannot compile the kernels ({error}); {WAY_OUT}"))
+}

@@ -1,0 +1,512 @@
+//! A group of replicas whose state is on the device, and their steps.
+
+use super::arguments::Argument::{Address, Int, Long, Update as UpdateArgument};
+use super::arguments::{Notes, Update};
+use super::canaries::Canaries;
+use super::device::{Buffer, CudaDevice, Kernels, Precision};
+use super::drawing::{Drawing, Drawn};
+use super::program::{Pass, unsupported};
+use super::workspace::{Head, Workspace};
+use crate::data::Dataset;
+use crate::model::Kind;
+use crate::optimizer::OptimizerDescription;
+use crate::recipe::{Fault, Recipe};
+use crate::replica::Replica;
+use crate::statistics::StepStatistics;
+use crate::{OptimizerState, TrainingError};
+use random::{Purpose, Stream};
+use std::sync::Arc;
+
+/// Replicas that are worked on together: slot s holds replica `order[s]`.
+pub(super) struct Chunk {
+    /// Address of the order on the device.
+    pub(super) order: u64,
+    /// The first replica, where the slots are replicas one after the other.
+    pub(super) first: Option<usize>,
+    pub(super) slots: usize,
+    /// Rows reserved for each slot.
+    pub(super) rows: usize,
+}
+
+/// Rows are padded to a multiple of this.
+const ROWS: usize = 8;
+/// Replicas in a chunk below which sorting by batch size does not pay.
+const FEWEST: usize = 128;
+const MOST_CHUNKS: usize = 8;
+/// Share of the free memory for the workspace.
+const SHARE: f64 = 0.8;
+
+/// A group in training.
+pub(super) struct Engine {
+    pub(super) device: Arc<CudaDevice>,
+    pub(super) kernels: Kernels,
+    pub(super) precision: Precision,
+    pub(super) recipe: Arc<Recipe>,
+    pub(super) head: Option<Head>,
+    pub(super) workspace: Workspace,
+    /// Numbers from one replica's parameters to the next's.
+    pub(super) stride: usize,
+    pub(super) parameters: Buffer<f32>,
+    pub(super) sums: Buffer<f32>,
+    moments: Vec<Buffer<f32>>,
+    replicas: Vec<Replica>,
+    data: Buffer<f32>,
+    labels: Buffer<i32>,
+    squares: Buffer<f64>,
+    canaries: Canaries,
+    drawing: Drawing,
+    noise_keys: Buffer<u32>,
+    identity: Buffer<i32>,
+    failed: Buffer<u64>,
+    kept: Option<Kept>,
+    /// The batches that the input buffer holds whole.
+    resident: Option<(u64, u64)>,
+}
+
+/// What the last step noted about each record.
+struct Kept {
+    norms: Buffer<f64>,
+    losses: Buffer<f32>,
+    correct: Buffer<u8>,
+    capacity: usize,
+    sizes: Vec<i32>,
+}
+
+/// State of a group on the host: parameters and moments, replica by replica.
+pub(super) struct State {
+    pub(super) parameters: Vec<f32>,
+    pub(super) moments: Vec<Vec<f32>>,
+}
+
+/// Nothing failed so far.
+const NEVER: u64 = u64::MAX;
+
+impl Engine {
+    /// Puts a group onto the device. `limit` bounds the bytes that may be used.
+    pub(super) fn new(
+        device: &Arc<CudaDevice>,
+        precision: Precision,
+        recipe: &Arc<Recipe>,
+        data: &Dataset,
+        replicas: &[Replica],
+        state: &State,
+        limit: usize,
+    ) -> Result<Self, TrainingError> {
+        let network = &recipe.network;
+        for operation in &network.operations {
+            match &operation.kind {
+                Kind::GroupNorm(_) => return Err(unsupported(&operation.kind)),
+                Kind::Convolution(layer) if layer.standardised => {
+                    return Err(unsupported(&operation.kind));
+                }
+                _ => {}
+            }
+        }
+        let stride = network.parameters.next_multiple_of(32);
+        let (all, count) = (replicas.len() * stride, replicas.len());
+        let fixed = all.saturating_mul(4 * (2 + state.moments.len())) + 4 * data.features.len();
+        if fixed > limit {
+            return Err(TrainingError::Device(format!(
+                "the device is out of memory: {count} models need {} MiB and {} MiB may be used; \
+                 lower the model's width, or train on the processor with `--device cpu`",
+                fixed >> 20,
+                limit >> 20
+            )));
+        }
+        let head = Head::of(network);
+        let kernels = device.kernels(&head.map(|head| head.definitions()).unwrap_or_default())?;
+        let padded = |flat: &[f32]| {
+            let mut padded = vec![0.0; all];
+            for (to, from) in padded.chunks_mut(stride).zip(flat.chunks(network.parameters)) {
+                to[..from.len()].copy_from_slice(from);
+            }
+            device.upload(&padded)
+        };
+        let parameters = padded(&state.parameters)?;
+        let moments = state.moments.iter().map(|flat| padded(flat)).collect::<Result<_, _>>()?;
+        let sums = device.zeros(all)?;
+        let (canaries, examples) = Canaries::new(device, recipe, data.len(), replicas)?;
+        let rows = data.len() + examples.labels.len();
+        let drawing = Drawing::new(device, recipe, data.len(), replicas, canaries.most)?;
+        let labels: Vec<i32> = data.labels.iter().map(|label| *label as i32).collect();
+        let (data_device, squares) = if examples.labels.is_empty() {
+            (device.upload(&data.features)?, device.zeros(rows)?)
+        } else {
+            let joined = [data.features.as_slice(), &examples.features].concat();
+            (device.upload(&joined)?, device.zeros(rows)?)
+        };
+        let labels = device.upload(&[labels, examples.labels].concat())?;
+        let keys: Vec<u32> = replicas
+            .iter()
+            .flat_map(|replica| {
+                let [a, b] = Stream::new(recipe.seed, Purpose::NOISE, replica.number).key();
+                [a, b, 0, 0]
+            })
+            .collect();
+        let identity: Vec<i32> = (0..count as i32).collect();
+        let (free, _) = device.memory()?;
+        let budget = ((free as f64 * SHARE) as usize).min(limit - fixed).max(1);
+        let wanted = (count, drawing.capacity.next_multiple_of(ROWS));
+        let workspace = Workspace::new(device, network, head.is_some(), wanted, budget)?;
+        let engine = Self {
+            noise_keys: device.upload(&keys)?,
+            identity: device.upload(&identity)?,
+            failed: device.upload(&vec![NEVER; count])?,
+            device: Arc::clone(device),
+            kernels,
+            precision,
+            recipe: Arc::clone(recipe),
+            head,
+            workspace,
+            stride,
+            parameters,
+            sums,
+            moments,
+            replicas: replicas.to_vec(),
+            data: data_device,
+            labels,
+            squares,
+            canaries,
+            drawing,
+            kept: None,
+            resident: None,
+        };
+        let mut arguments = [
+            Address(engine.squares.address()),
+            Address(engine.data.address()),
+            Int(rows as i32),
+            Int(network.inputs() as i32),
+        ];
+        let grid = (rows.div_ceil(8), 1);
+        engine.device.launch(&engine.kernels, "squared_rows", grid, 256, &mut arguments)?;
+        Ok(engine)
+    }
+
+    /// Takes the steps `from..to`; the last one notes what it saw when `keep` is set.
+    pub(super) fn advance(&mut self, from: u64, to: u64, keep: bool) -> Result<(), TrainingError> {
+        for step in from..to {
+            self.step(step, keep && step + 1 == to)?;
+        }
+        let failed = self.device.read(&self.failed, self.replicas.len())?;
+        let first = failed.iter().zip(&self.replicas).min_by_key(|(step, _)| **step);
+        match first {
+            Some((step, replica)) if *step != NEVER => {
+                Err(TrainingError::NotFinite { step: *step, replica: replica.number })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn step(&mut self, step: u64, keep: bool) -> Result<(), TrainingError> {
+        let recipe = Arc::clone(&self.recipe);
+        self.canaries.set_step(&self.device, step)?;
+        let drawn = self.drawing.step(
+            &self.device,
+            &self.kernels,
+            &recipe,
+            &self.canaries,
+            &self.replicas,
+            step,
+        )?;
+        let (key, hits) = (drawn.key, drawn.hits);
+        let (batch, counts) = (drawn.batch, drawn.counts);
+        let sizes = keep.then(|| drawn.sizes.to_vec());
+        let chunks = chunks(&drawn, &self.workspace, &self.identity);
+        let capacity = self.drawing.capacity;
+        if let Some(sizes) = sizes {
+            self.keep(capacity, sizes)?;
+        }
+        let clip = if recipe.fault == Fault::NoClipping { 0.0 } else { recipe.clip_norm };
+        let whole = chunks.len() == 1 && chunks[0].rows <= self.workspace.rows;
+        for chunk in &chunks {
+            if chunk.rows == 0 {
+                self.clear(chunk)?;
+            }
+            let mut first = 0;
+            while first < chunk.rows {
+                let rows = (chunk.rows - first).min(self.workspace.rows);
+                let part = Chunk { rows, ..*chunk };
+                if !(whole && self.resident == Some(key)) {
+                    self.gather(&part, batch, counts, first, capacity)?;
+                }
+                let notes = self.notes(keep);
+                let again = first > 0;
+                self.add_clipped(&part, Pass { step, first, again, clip, notes, capacity })?;
+                first += rows;
+            }
+        }
+        self.resident = whole.then_some(key);
+        if self.canaries.gradients {
+            self.inject(hits)?;
+        }
+        self.update(step)
+    }
+
+    fn keep(&mut self, capacity: usize, sizes: Vec<i32>) -> Result<(), TrainingError> {
+        let room = self.replicas.len() * capacity;
+        match &mut self.kept {
+            Some(kept) if kept.capacity == capacity => kept.sizes = sizes,
+            kept => {
+                *kept = Some(Kept {
+                    norms: self.device.zeros(room)?,
+                    losses: self.device.zeros(room)?,
+                    correct: self.device.zeros(room)?,
+                    capacity,
+                    sizes,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn notes(&self, keep: bool) -> Notes {
+        let failed = self.failed.address();
+        match &self.kept {
+            Some(kept) if keep => Notes {
+                norms: kept.norms.address(),
+                losses: kept.losses.address(),
+                correct: kept.correct.address(),
+                failed,
+            },
+            _ => Notes { failed, ..Notes::default() },
+        }
+    }
+
+    fn clear(&self, chunk: &Chunk) -> Result<(), TrainingError> {
+        let mut arguments =
+            [Address(self.sums.address()), Address(chunk.order), Long(self.stride as u64)];
+        let grid = (self.stride.div_ceil(1024), chunk.slots);
+        self.device.launch(&self.kernels, "clear", grid, 256, &mut arguments)
+    }
+
+    fn gather(
+        &self,
+        chunk: &Chunk,
+        batch: u64,
+        counts: u64,
+        first: usize,
+        capacity: usize,
+    ) -> Result<(), TrainingError> {
+        let mut arguments = [
+            Address(self.workspace.activation(0)),
+            Address(self.workspace.labels.address()),
+            Address(self.workspace.input_squares.address()),
+            Address(self.data.address()),
+            Address(self.labels.address()),
+            Address(self.squares.address()),
+            Address(batch),
+            Address(counts),
+            Address(chunk.order),
+            Int(capacity as i32),
+            Int(first as i32),
+            Int(chunk.rows as i32),
+            Int(self.recipe.network.inputs() as i32),
+        ];
+        let grid = (chunk.rows.div_ceil(8), chunk.slots);
+        self.device.launch(&self.kernels, "gather", grid, 256, &mut arguments)
+    }
+
+    fn inject(&self, hits: u64) -> Result<(), TrainingError> {
+        let canaries = &self.canaries;
+        let mut arguments = [
+            Address(self.sums.address()),
+            Address(canaries.injected.address()),
+            Address(canaries.start.address()),
+            Address(canaries.kind.address()),
+            Address(hits),
+            Address(canaries.places.address()),
+            Address(canaries.values.address()),
+            Address(canaries.factors.address()),
+            Int(canaries.most as i32),
+            Long(self.stride as u64),
+        ];
+        let grid = (self.replicas.len(), 1);
+        self.device.launch(&self.kernels, "inject", grid, 128, &mut arguments)
+    }
+
+    fn update(&self, step: u64) -> Result<(), TrainingError> {
+        let moment = |number: usize| self.moments.get(number).map_or(0, Buffer::address);
+        let mut arguments = [
+            Address(self.parameters.address()),
+            Address(self.sums.address()),
+            Address(moment(0)),
+            Address(moment(1)),
+            Address(self.noise_keys.address()),
+            UpdateArgument(update_of(&self.recipe, step, self.stride)),
+        ];
+        let blocks = self.recipe.network.parameters.div_ceil(4).div_ceil(256);
+        let grid = (blocks, self.replicas.len());
+        self.device.launch(&self.kernels, "update", grid, 256, &mut arguments)
+    }
+
+    /// The parameters and moments of the group.
+    pub(super) fn state(&self) -> Result<State, TrainingError> {
+        let flat = |buffer: &Buffer<f32>| {
+            let padded = self.device.read(buffer, self.replicas.len() * self.stride)?;
+            let own = padded.chunks(self.stride);
+            let own = own.flat_map(|one| &one[..self.recipe.network.parameters]);
+            Ok::<_, TrainingError>(own.copied().collect())
+        };
+        Ok(State {
+            parameters: flat(&self.parameters)?,
+            moments: self.moments.iter().map(flat).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Loss of every record under every replica of the group, replica by replica.
+    pub(super) fn losses(&mut self, data: &Dataset, out: &mut [f32]) -> Result<(), TrainingError> {
+        self.resident = None;
+        let network = Arc::clone(&self.recipe.network);
+        let features = self.device.upload(&data.features)?;
+        let labels: Vec<i32> = data.labels.iter().map(|label| *label as i32).collect();
+        let labels = self.device.upload(&labels)?;
+        let mut start = 0;
+        while start < self.replicas.len() {
+            let slots = self.workspace.slots.min(self.replicas.len() - start);
+            let mut first = 0;
+            while first < data.len() {
+                let there = self.workspace.rows.min(data.len() - first);
+                let rows = there.next_multiple_of(ROWS).min(self.workspace.rows);
+                let order = self.identity.at(start);
+                let chunk = Chunk { order, first: Some(start), slots, rows };
+                let mut arguments = [
+                    Address(self.workspace.activation(0)),
+                    Address(self.workspace.labels.address()),
+                    Address(features.address()),
+                    Address(labels.address()),
+                    Int(first as i32),
+                    Int(there as i32),
+                    Int(rows as i32),
+                    Int(network.inputs() as i32),
+                ];
+                let grid = (rows.div_ceil(8), slots);
+                self.device.launch(&self.kernels, "gather_same", grid, 256, &mut arguments)?;
+                self.forward(&chunk)?;
+                self.loss(&chunk, false)?;
+                let losses = self.device.read(&self.workspace.losses, slots * rows)?;
+                for slot in 0..slots {
+                    let to = (start + slot) * data.len() + first;
+                    out[to..to + there].copy_from_slice(&losses[slot * rows..slot * rows + there]);
+                }
+                first += there;
+            }
+            start += slots;
+        }
+        Ok(())
+    }
+
+    /// What the last step saw of each replica, if it was told to note it.
+    pub(super) fn statistics(&self) -> Result<Vec<StepStatistics>, TrainingError> {
+        let Some(kept) = &self.kept else { return Ok(Vec::new()) };
+        let room = self.replicas.len() * kept.capacity;
+        let norms = self.device.read(&kept.norms, room)?;
+        let losses = self.device.read(&kept.losses, room)?;
+        let correct = self.device.read(&kept.correct, room)?;
+        let statistics = kept.sizes.iter().enumerate().map(|(replica, &size)| {
+            let from = replica * kept.capacity;
+            let own = from..from + size as usize;
+            StepStatistics {
+                batch_size: size as usize,
+                clipped: norms[own.clone()].iter().filter(|n| **n > self.recipe.clip_norm).count(),
+                loss_sum: losses[own.clone()].iter().map(|loss| f64::from(*loss)).sum(),
+                correct: correct[own.clone()].iter().map(|hit| usize::from(*hit)).sum(),
+                norms: norms[own].to_vec(),
+            }
+        });
+        Ok(statistics.collect())
+    }
+
+    pub(super) fn moments_of(recipe: &Recipe, replicas: usize) -> Vec<Vec<f32>> {
+        let length = recipe.network.parameters * replicas;
+        OptimizerState::new(&recipe.optimizer, length).moments
+    }
+}
+
+/// Cuts a step into chunks: one when few replicas or equal batches, otherwise replicas of similar
+/// batch sizes together.
+fn chunks(drawn: &Drawn<'_>, workspace: &Workspace, identity: &Buffer<i32>) -> Vec<Chunk> {
+    let count = drawn.sizes.len();
+    let size = |replica: i32| drawn.sizes[replica as usize] as usize;
+    let rows = |replica: i32| size(replica).next_multiple_of(ROWS);
+    let (least, most) = match (drawn.sorted.first(), drawn.sorted.last()) {
+        (Some(&first), Some(&last)) => (rows(first), rows(last)),
+        _ => return Vec::new(),
+    };
+    let wanted = if least == most { 1 } else { (count / FEWEST).clamp(1, MOST_CHUNKS) };
+    let slots = count.div_ceil(wanted).min(workspace.slots);
+    let in_order = wanted == 1;
+    (0..count)
+        .step_by(slots)
+        .map(|start| {
+            let slots = slots.min(count - start);
+            let own: Vec<i32> = if in_order {
+                (start as i32..(start + slots) as i32).collect()
+            } else {
+                drawn.sorted[start..start + slots].to_vec()
+            };
+            Chunk {
+                order: if in_order { identity.at(start) } else { drawn.order + 4 * start as u64 },
+                first: in_order.then_some(start),
+                slots,
+                rows: own.iter().map(|replica| rows(*replica)).max().unwrap_or(0),
+            }
+        })
+        .collect()
+}
+
+/// The numbers of one update, as the CPU's `Update` computes them.
+fn update_of(recipe: &Recipe, step: u64, stride: usize) -> Update {
+    let mut update = Update {
+        deviation: recipe.noise_deviation(step) as f32,
+        share: (1.0 / recipe.normaliser(step)) as f32,
+        decay: 0.0,
+        rate: 0.0,
+        momentum: 0.0,
+        beta1: 0.0,
+        beta2: 0.0,
+        correction: 1.0,
+        epsilon: 0.0,
+        shrink: 1.0,
+        kind: 0,
+        parameters: recipe.network.parameters as i32,
+        row: step,
+        stride: stride as u64,
+    };
+    let count = (step + 1) as f64;
+    match recipe.optimizer {
+        OptimizerDescription::Sgd { learning_rate, momentum, weight_decay, regulariser } => {
+            update.decay = (weight_decay + regulariser) as f32;
+            update.rate = learning_rate as f32;
+            update.momentum = momentum as f32;
+            update.kind = i32::from(recipe.optimizer.moments() == 1);
+        }
+        OptimizerDescription::Adam {
+            learning_rate,
+            beta1,
+            beta2,
+            epsilon,
+            weight_decay,
+            regulariser,
+        }
+        | OptimizerDescription::AdamW {
+            learning_rate,
+            beta1,
+            beta2,
+            epsilon,
+            weight_decay,
+            regulariser,
+        } => {
+            let decoupled = matches!(recipe.optimizer, OptimizerDescription::AdamW { .. });
+            let (decay, shrink) = if decoupled { (0.0, weight_decay) } else { (weight_decay, 0.0) };
+            update.decay = (decay + regulariser) as f32;
+            update.shrink = (1.0 - learning_rate * shrink) as f32;
+            update.rate = (learning_rate / (1.0 - beta1.powf(count))) as f32;
+            update.correction = (1.0 / (1.0 - beta2.powf(count))) as f32;
+            update.beta1 = beta1 as f32;
+            update.beta2 = beta2 as f32;
+            update.epsilon = epsilon as f32;
+            update.kind = 2;
+        }
+    }
+    update
+}

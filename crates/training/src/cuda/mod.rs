@@ -1,0 +1,25 @@
+//! NVIDIA devices. Driver, NVRTC and cuBLAS are loaded at run time, so that the program builds and
+//! runs without them; the kernels (`kernels.cu`) are compiled when a device is opened.
+//!
+//! What a step does is specified in the crate's documentation and computed here from the same
+//! random words: results differ from the CPU's by rounding only. Products are batched over the
+//! replicas (cuBLAS, f32 unless TF32 is asked for by name); norms are summed in f64, clipping
+//! factors rounded down, so that a clipped row never exceeds C (1 + 2^-20) in f32.
+//!
+//! Batches are drawn on the device. Replicas are sorted by the size of their batch and worked on
+//! in chunks padded to the largest of the chunk; what does not fit the room becomes a second
+//! micro-batch, and no record is ever left out. Models whose state does not fit the memory
+//! together are trained group by group.
+
+mod arguments;
+mod canaries;
+mod device;
+mod drawing;
+mod engine;
+mod products;
+mod program;
+mod replicas;
+mod workspace;
+
+pub use device::{CudaDevice, Precision};
+pub use replicas::CudaReplicas;

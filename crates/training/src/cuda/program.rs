@@ -1,0 +1,583 @@
+//! The network's program on one chunk: forward, backward, norms, clipped sums; and the short way
+//! for nets with one hidden layer.
+
+use super::arguments::Argument::{Address, Double, Int, Layer, Long, Notes as NotesArgument, Pool};
+use super::arguments::{Argument, Notes};
+use super::engine::{Chunk, Engine};
+use super::products::{Operand, Product};
+use super::workspace::{Head, Memory};
+use crate::TrainingError;
+use crate::model::{self, Convolution, Kind, Linear};
+
+/// Threads of a block, and most blocks of a grid-stride loop.
+const THREADS: u32 = 256;
+const MOST_BLOCKS: usize = 1 << 16;
+
+/// What one micro-batch is part of.
+#[derive(Clone, Copy)]
+pub(super) struct Pass {
+    pub(super) step: u64,
+    /// Rows of the batches that came before.
+    pub(super) first: usize,
+    /// Whether the sums already hold something.
+    pub(super) again: bool,
+    /// Clip norm; 0 switches clipping off.
+    pub(super) clip: f64,
+    pub(super) notes: Notes,
+    pub(super) capacity: usize,
+}
+
+/// Blocks for `length` numbers.
+fn blocks(length: usize) -> usize {
+    length.div_ceil(THREADS as usize).min(MOST_BLOCKS)
+}
+
+fn flag(value: bool) -> Argument {
+    Int(i32::from(value))
+}
+
+fn activation_of(kind: &Kind) -> i32 {
+    match kind {
+        Kind::Relu => 1,
+        Kind::Tanh => 2,
+        _ => 0,
+    }
+}
+
+fn layer_of(layer: &Convolution) -> Argument {
+    Layer(
+        [
+            layer.input.height,
+            layer.input.width,
+            layer.input.channels,
+            layer.output.height,
+            layer.output.width,
+            layer.output.channels,
+            layer.kernel,
+            layer.stride,
+            layer.padding,
+        ]
+        .map(|number| number as i32),
+    )
+}
+
+fn pool_of(pool: &model::Pool) -> Argument {
+    Pool(
+        [
+            pool.input.height,
+            pool.input.width,
+            pool.input.channels,
+            pool.output.height,
+            pool.output.width,
+            pool.kernel,
+            pool.stride,
+        ]
+        .map(|number| number as i32),
+    )
+}
+
+impl Engine {
+    fn start(
+        &self,
+        name: &'static str,
+        grid: (usize, usize),
+        mut arguments: Vec<Argument>,
+    ) -> Result<(), TrainingError> {
+        self.device.launch(&self.kernels, name, grid, THREADS, &mut arguments)
+    }
+
+    fn multiply(&self, chunk: &Chunk, product: &Product) -> Result<(), TrainingError> {
+        let addresses = self.workspace.addresses.address();
+        product.run(&self.device, &self.kernels, self.precision, chunk, addresses)
+    }
+
+    /// Rows of a buffer, `width` numbers each, `rows` of them for each slot.
+    fn rows_of(address: u64, rows: usize, width: usize) -> Operand {
+        Operand {
+            address,
+            stride: rows * width,
+            by_replica: false,
+            leading: width,
+            transposed: false,
+        }
+    }
+
+    /// A matrix of the parameters (or of the sums) with `width` columns.
+    fn matrix(&self, base: u64, offset: usize, width: usize) -> Operand {
+        Operand {
+            address: base + 4 * offset as u64,
+            stride: self.stride,
+            by_replica: true,
+            leading: width,
+            transposed: false,
+        }
+    }
+
+    /// y = x W, without the bias; `rows` rows for each slot.
+    fn times_weight(
+        &self,
+        chunk: &Chunk,
+        (x, y): (u64, u64),
+        rows: usize,
+        (inputs, outputs, weight): (usize, usize, usize),
+    ) -> Result<(), TrainingError> {
+        let product = Product {
+            m: outputs,
+            n: rows,
+            k: inputs,
+            a: self.matrix(self.parameters.address(), weight, outputs),
+            b: Self::rows_of(x, rows, inputs),
+            c: Self::rows_of(y, rows, outputs),
+            accumulate: false,
+        };
+        self.multiply(chunk, &product)
+    }
+
+    /// dx (+)= dy W'.
+    fn times_weight_transposed(
+        &self,
+        chunk: &Chunk,
+        (dy, dx): (u64, u64),
+        rows: usize,
+        (inputs, outputs, weight): (usize, usize, usize),
+        accumulate: bool,
+    ) -> Result<(), TrainingError> {
+        let weight = self.matrix(self.parameters.address(), weight, outputs);
+        let product = Product {
+            m: inputs,
+            n: rows,
+            k: outputs,
+            a: Operand { transposed: true, ..weight },
+            b: Self::rows_of(dy, rows, outputs),
+            c: Self::rows_of(dx, rows, inputs),
+            accumulate,
+        };
+        self.multiply(chunk, &product)
+    }
+
+    /// Gradient of the weight (+)= x' dy.
+    fn weight_gradient(
+        &self,
+        chunk: &Chunk,
+        (x, dy): (u64, u64),
+        rows: usize,
+        (inputs, outputs, weight): (usize, usize, usize),
+        accumulate: bool,
+    ) -> Result<(), TrainingError> {
+        let product = Product {
+            m: outputs,
+            n: inputs,
+            k: rows,
+            a: Self::rows_of(dy, rows, outputs),
+            b: Operand { transposed: true, ..Self::rows_of(x, rows, inputs) },
+            c: self.matrix(self.sums.address(), weight, outputs),
+            accumulate,
+        };
+        self.multiply(chunk, &product)
+    }
+
+    fn bias_gradient(
+        &self,
+        chunk: &Chunk,
+        dy: u64,
+        rows: usize,
+        (outputs, bias): (usize, usize),
+        again: bool,
+    ) -> Result<(), TrainingError> {
+        let arguments = vec![
+            Address(self.sums.address()),
+            Address(dy),
+            Address(chunk.order),
+            Long(self.stride as u64),
+            Int(bias as i32),
+            Int(rows as i32),
+            Int(outputs as i32),
+            flag(again),
+        ];
+        self.start("column_sums", (outputs.div_ceil(32), chunk.slots), arguments)
+    }
+
+    fn bias_and_activation(
+        &self,
+        chunk: &Chunk,
+        (x, y): (u64, u64),
+        rows: usize,
+        (width, bias): (usize, Option<usize>),
+        activation: i32,
+    ) -> Result<(), TrainingError> {
+        let arguments = vec![
+            Address(y),
+            Address(x),
+            Address(self.parameters.address()),
+            Address(chunk.order),
+            Long(self.stride as u64),
+            Int(bias.map_or(-1, |bias| bias as i32)),
+            Int(rows as i32),
+            Int(width as i32),
+            Int(activation),
+        ];
+        self.start("bias_activate", (blocks(rows * width).min(4096), chunk.slots), arguments)
+    }
+
+    /// The activation that works in place on what an operation writes, or none.
+    fn fused_activation(&self, number: usize) -> i32 {
+        let operations = &self.recipe.network.operations;
+        let output = operations[number].output;
+        let next = operations.iter().find(|next| {
+            next.input == output
+                && activation_of(&next.kind) != 0
+                && self.workspace.storage[next.output] == self.workspace.storage[output]
+        });
+        next.map_or(0, |next| activation_of(&next.kind))
+    }
+
+    /// Runs the program up to the logits.
+    pub(super) fn forward(&self, chunk: &Chunk) -> Result<(), TrainingError> {
+        let network = &self.recipe.network;
+        let (rows, images) = (chunk.rows, (chunk.slots * chunk.rows) as u64);
+        for (number, operation) in network.operations.iter().enumerate() {
+            let (x, y) = (
+                self.workspace.activation(operation.input),
+                self.workspace.activation(operation.output),
+            );
+            let length = chunk.slots * rows * network.buffers[operation.output];
+            match (&operation.kind, &self.workspace.memories[number]) {
+                (Kind::Linear(layer), _) => {
+                    self.times_weight(chunk, (x, y), rows, shape_of(layer))?;
+                    let bias = (layer.outputs, Some(layer.bias));
+                    let activation = self.fused_activation(number);
+                    self.bias_and_activation(chunk, (y, y), rows, bias, activation)?;
+                }
+                (Kind::Relu | Kind::Tanh, _) => {
+                    if x != y {
+                        let width = (network.buffers[operation.output], None);
+                        let activation = activation_of(&operation.kind);
+                        self.bias_and_activation(chunk, (x, y), rows, width, activation)?;
+                    }
+                }
+                (Kind::Convolution(layer), Memory::Convolution { patches, .. }) => {
+                    let (all, patches) = (rows * layer.output.positions(), patches.address());
+                    let count = chunk.slots * all * layer.patch();
+                    let arguments =
+                        vec![Address(patches), Address(x), layer_of(layer), Long(images)];
+                    self.start("patches", (blocks(count), 1), arguments)?;
+                    let shape = (layer.patch(), layer.output.channels, layer.weight);
+                    self.times_weight(chunk, (patches, y), all, shape)?;
+                    let bias = (layer.output.channels, Some(layer.bias));
+                    let activation = self.fused_activation(number);
+                    self.bias_and_activation(chunk, (y, y), all, bias, activation)?;
+                }
+                (Kind::MaxPool(pool), Memory::Winners(winners)) => {
+                    let winners = Address(winners.address());
+                    let arguments =
+                        vec![Address(y), winners, Address(x), pool_of(pool), Long(images)];
+                    self.start("max_pool", (blocks(length), 1), arguments)?;
+                }
+                (Kind::AveragePool(pool), _) => {
+                    let arguments = vec![Address(y), Address(x), pool_of(pool), Long(images)];
+                    self.start("average_pool", (blocks(length), 1), arguments)?;
+                }
+                (Kind::Add { other }, _) => {
+                    let other = Address(self.workspace.activation(*other));
+                    let arguments = vec![Address(y), Address(x), other, Long(length as u64)];
+                    self.start("add", (blocks(length), 1), arguments)?;
+                }
+                _ => return Err(unsupported(&operation.kind)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Losses and whether they are right; with the logits' gradient when training.
+    pub(super) fn loss(&self, chunk: &Chunk, training: bool) -> Result<(), TrainingError> {
+        let network = &self.recipe.network;
+        let logits = network.logits();
+        let gradient = if training { self.workspace.gradient(logits) } else { 0 };
+        let arguments = vec![
+            Address(gradient),
+            Address(self.workspace.losses.address()),
+            Address(self.workspace.correct.address()),
+            Address(self.workspace.activation(logits)),
+            Address(self.workspace.labels.address()),
+            Int(chunk.rows as i32),
+            Int(network.classes as i32),
+        ];
+        self.start("cross_entropy", (chunk.rows.div_ceil(8), chunk.slots), arguments)
+    }
+
+    /// Adds the clipped gradients of a chunk's loaded rows to the sums.
+    pub(super) fn add_clipped(&self, chunk: &Chunk, pass: Pass) -> Result<(), TrainingError> {
+        if let Some(head) = self.head {
+            return self.add_clipped_by_head(chunk, &head, pass);
+        }
+        self.forward(chunk)?;
+        self.loss(chunk, true)?;
+        self.backward(chunk)?;
+        self.norms(chunk)?;
+        let arguments = vec![
+            Address(self.workspace.factors.address()),
+            Address(self.workspace.squares.address()),
+            Address(self.workspace.losses.address()),
+            Address(self.workspace.correct.address()),
+            Address(self.workspace.labels.address()),
+            Address(chunk.order),
+            Double(pass.clip),
+            Int(chunk.rows as i32),
+            Int(pass.first as i32),
+            Int(pass.capacity as i32),
+            Long(pass.step),
+            NotesArgument(pass.notes),
+        ];
+        let grid = (chunk.rows.div_ceil(THREADS as usize), chunk.slots);
+        self.start("clipping_factors", grid, arguments)?;
+        self.sum(chunk, pass.again)
+    }
+
+    /// One hidden layer: two products and one kernel forward and back, two products for the sums.
+    fn add_clipped_by_head(
+        &self,
+        chunk: &Chunk,
+        head: &Head,
+        pass: Pass,
+    ) -> Result<(), TrainingError> {
+        let rows = chunk.rows;
+        let at = |buffer: usize| self.workspace.activation(buffer);
+        let (x, hidden, active, output) = (at(0), at(1), at(2), at(3));
+        self.times_weight(chunk, (x, hidden), rows, shape_of(&head.hidden))?;
+        let arguments = vec![
+            Address(hidden),
+            Address(active),
+            Address(output),
+            Address(self.workspace.losses.address()),
+            Address(self.parameters.address()),
+            Address(self.workspace.labels.address()),
+            Address(self.workspace.input_squares.address()),
+            Address(chunk.order),
+            Long(self.stride as u64),
+            Int(head.hidden.bias as i32),
+            Int(head.output.weight as i32),
+            Int(head.output.bias as i32),
+            Double(pass.clip),
+            Int(rows as i32),
+            Int(pass.first as i32),
+            Int(pass.capacity as i32),
+            Long(pass.step),
+            NotesArgument(pass.notes),
+        ];
+        // Each warp takes several rows, so that the output's weights are loaded less often.
+        self.start("head", (rows.div_ceil(64), chunk.slots), arguments)?;
+        self.weight_gradient(chunk, (x, hidden), rows, shape_of(&head.hidden), pass.again)?;
+        self.weight_gradient(chunk, (active, output), rows, shape_of(&head.output), pass.again)?;
+        let bias = (head.hidden.outputs, head.hidden.bias);
+        self.bias_gradient(chunk, hidden, rows, bias, pass.again)?;
+        let bias = (head.output.outputs, head.output.bias);
+        self.bias_gradient(chunk, output, rows, bias, pass.again)
+    }
+
+    fn backward(&self, chunk: &Chunk) -> Result<(), TrainingError> {
+        let network = &self.recipe.network;
+        let (rows, images) = (chunk.rows, (chunk.slots * chunk.rows) as u64);
+        let mut written = vec![false; network.buffers.len()];
+        for (number, operation) in network.operations.iter().enumerate().rev() {
+            if operation.input == 0 && !matches!(operation.kind, Kind::Add { .. }) {
+                continue;
+            }
+            let dy = self.workspace.gradient(operation.output);
+            let dx = self.workspace.gradient(operation.input);
+            let length = chunk.slots * rows * network.buffers[operation.input];
+            let again = std::mem::replace(&mut written[operation.input], true);
+            match (&operation.kind, &self.workspace.memories[number]) {
+                (Kind::Linear(layer), _) => {
+                    let shape = shape_of(layer);
+                    self.times_weight_transposed(chunk, (dy, dx), rows, shape, again)?;
+                }
+                (Kind::Relu | Kind::Tanh, _) => {
+                    let y = self.workspace.activation(operation.output);
+                    let kind = Int(activation_of(&operation.kind));
+                    let length_argument = Long(length as u64);
+                    let arguments = vec![
+                        Address(dx),
+                        Address(dy),
+                        Address(y),
+                        length_argument,
+                        kind,
+                        flag(again),
+                    ];
+                    self.start("activate_backward", (blocks(length), 1), arguments)?;
+                }
+                (Kind::Convolution(layer), _) => {
+                    let all = rows * layer.output.positions();
+                    let scratch = self.workspace.scratch.address();
+                    let shape = (layer.patch(), layer.output.channels, layer.weight);
+                    self.times_weight_transposed(chunk, (dy, scratch), all, shape, false)?;
+                    let arguments = vec![
+                        Address(dx),
+                        Address(scratch),
+                        layer_of(layer),
+                        Long(images),
+                        flag(again),
+                    ];
+                    self.start("unpatch", (blocks(length), 1), arguments)?;
+                }
+                (Kind::MaxPool(pool) | Kind::AveragePool(pool), memory) => {
+                    let winners = match memory {
+                        Memory::Winners(winners) => winners.address(),
+                        _ => 0,
+                    };
+                    let arguments = vec![
+                        Address(dx),
+                        Address(dy),
+                        Address(winners),
+                        pool_of(pool),
+                        Long(images),
+                        flag(again),
+                    ];
+                    self.start("pool_backward", (blocks(length), 1), arguments)?;
+                }
+                (Kind::Add { other }, _) => {
+                    for (buffer, again) in [
+                        (operation.input, again),
+                        (*other, std::mem::replace(&mut written[*other], true)),
+                    ] {
+                        if buffer == 0 {
+                            continue;
+                        }
+                        let dx = self.workspace.gradient(buffer);
+                        let arguments = if again {
+                            vec![Address(dx), Address(dy), Address(dx), Long(length as u64)]
+                        } else {
+                            vec![Address(dx), Address(dy), Long(length as u64)]
+                        };
+                        let name = if again { "add" } else { "copy" };
+                        self.start(name, (blocks(length), 1), arguments)?;
+                    }
+                }
+                _ => return Err(unsupported(&operation.kind)),
+            }
+        }
+        Ok(())
+    }
+
+    fn norms(&self, chunk: &Chunk) -> Result<(), TrainingError> {
+        let network = &self.recipe.network;
+        let examples = chunk.slots * chunk.rows;
+        let squares = Address(self.workspace.squares.address());
+        let mut again = false;
+        for (number, operation) in network.operations.iter().enumerate() {
+            match (&operation.kind, &self.workspace.memories[number]) {
+                (Kind::Linear(layer), _) => {
+                    let known = operation.input == 0;
+                    let input_squares = self.workspace.input_squares.address();
+                    let arguments = vec![
+                        squares,
+                        Address(self.workspace.activation(operation.input)),
+                        Address(if known { input_squares } else { 0 }),
+                        Address(self.workspace.gradient(operation.output)),
+                        Int(examples as i32),
+                        Int(layer.inputs as i32),
+                        Int(layer.outputs as i32),
+                        flag(again),
+                    ];
+                    self.start("linear_norms", (examples.div_ceil(8), 1), arguments)?;
+                }
+                (Kind::Convolution(layer), Memory::Convolution { patches, gradients, biases }) => {
+                    let dy = self.workspace.gradient(operation.output);
+                    let (positions, channels) = (layer.output.positions(), layer.output.channels);
+                    let each = Product {
+                        m: channels,
+                        n: layer.patch(),
+                        k: positions,
+                        a: Self::rows_of(dy, positions, channels),
+                        b: Operand {
+                            transposed: true,
+                            ..Self::rows_of(patches.address(), positions, layer.patch())
+                        },
+                        c: Self::rows_of(gradients.address(), layer.patch(), channels),
+                        accumulate: false,
+                    };
+                    let starts = [dy, patches.address(), gradients.address()];
+                    each.strided(&self.device, self.precision, starts, examples)?;
+                    let arguments = vec![
+                        squares,
+                        Address(biases.address()),
+                        Address(gradients.address()),
+                        Address(dy),
+                        Int(examples as i32),
+                        Int(layer.weights() as i32),
+                        Int(positions as i32),
+                        Int(channels as i32),
+                        flag(again),
+                    ];
+                    self.start("convolution_norms", (examples.div_ceil(8), 1), arguments)?;
+                }
+                _ => continue,
+            }
+            again = true;
+        }
+        Ok(())
+    }
+
+    fn sum(&self, chunk: &Chunk, again: bool) -> Result<(), TrainingError> {
+        let network = &self.recipe.network;
+        let rows = chunk.rows;
+        let factors = Address(self.workspace.factors.address());
+        for (number, operation) in network.operations.iter().enumerate() {
+            match (&operation.kind, &self.workspace.memories[number]) {
+                (Kind::Linear(layer), _) => {
+                    let dy = self.workspace.gradient(operation.output);
+                    let examples = chunk.slots * rows;
+                    let arguments = vec![
+                        Address(dy),
+                        factors,
+                        Int(examples as i32),
+                        Long(layer.outputs as u64),
+                    ];
+                    self.start("scale_rows", (blocks(examples * layer.outputs), 1), arguments)?;
+                    let x = self.workspace.activation(operation.input);
+                    self.weight_gradient(chunk, (x, dy), rows, shape_of(layer), again)?;
+                    let bias = (layer.outputs, layer.bias);
+                    self.bias_gradient(chunk, dy, rows, bias, again)?;
+                }
+                (Kind::Convolution(layer), Memory::Convolution { gradients, biases, .. }) => {
+                    let parts = [
+                        (gradients.address(), layer.weight, layer.weights()),
+                        (biases.address(), layer.bias, layer.output.channels),
+                    ];
+                    for (own, offset, width) in parts {
+                        let arguments = vec![
+                            Address(self.sums.address()),
+                            Address(own),
+                            factors,
+                            Address(chunk.order),
+                            Long(self.stride as u64),
+                            Int(offset as i32),
+                            Int(rows as i32),
+                            Int(width as i32),
+                            flag(again),
+                        ];
+                        let grid = (width.div_ceil(THREADS as usize), chunk.slots);
+                        self.start("weighted_sum", grid, arguments)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn shape_of(layer: &Linear) -> (usize, usize, usize) {
+    (layer.inputs, layer.outputs, layer.weight)
+}
+
+/// Says which operation has no kernels yet.
+pub(super) fn unsupported(kind: &Kind) -> TrainingError {
+    let name = match kind {
+        Kind::GroupNorm(_) => "group normalisation",
+        Kind::Convolution(layer) if layer.standardised => "weight standardisation",
+        _ => "this layer",
+    };
+    TrainingError::Device(format!(
+        "{name} is not available on CUDA devices; train this model with `--device cpu`"
+    ))
+}
