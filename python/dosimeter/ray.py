@@ -12,6 +12,7 @@ A file that the command reads (a RUN.toml, a data set) has to be on every node a
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -157,9 +158,19 @@ def _plan(arguments: Sequence[str], out: Path, force: bool) -> tuple[int, list[i
     code, _, _ = _command.run([*arguments, *work])
     if code == 0:
         return 0, []
-    status = _command.answer(["status", os.fspath(out)])[1]
-    of = int(status["chunks"]["all"])
-    return of, [index for index in range(of) if not _chunk(out, index).exists()]
+    plan = json.loads((out.with_name(f"{out.name}.work") / "plan.json").read_text("utf-8"))
+    trials, size = int(plan["trials"]), int(plan["chunk_trials"])
+    of = -(-trials // size)
+    return of, [i for i in range(of) if not _is_whole(_chunk(out, i), min((i + 1) * size, trials))]
+
+
+def _is_whole(path: Path, last: int) -> bool:
+    """Whether a chunk is there up to its last trial; one from before the experiment grew is not."""
+    try:
+        with path.open("rb") as file:
+            return f"..{last} ".encode() in file.readline()
+    except FileNotFoundError:
+        return False
 
 
 def _chunk(out: Path, index: int) -> Path:

@@ -1,0 +1,333 @@
+"""Opacus: an accountant in place of its own, canaries, and what the training really sampled
+(extra ``dosimeter[opacus]``).
+
+Importing this module registers the accountant::
+
+    import dosimeter.opacus
+    from opacus import PrivacyEngine
+
+    engine = PrivacyEngine(accountant="dosimeter")
+    ...
+    engine.get_epsilon(delta=1e-5)              # certified, from above
+    engine.accountant.account(delta=1e-5)       # every lens
+
+and :class:`Canaries` with :class:`Recorder` audit the same training in one run.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from opacus.accountants import IAccountant, register_accountant
+
+from ._types import Lens, Numbers
+from .auditing import Audit, audit
+from .claims import Account, account
+from .errors import DosimeterWarning, InvalidInput, NotCertified
+from .runs import Phase, Run
+
+if TYPE_CHECKING:
+    import numpy
+    import torch
+    from numpy.typing import NDArray
+
+__all__ = ["Accountant", "Canaries", "Recorder", "is_poisson"]
+
+#: A history: noise multiplier, sample rate, steps.
+History = Iterable[tuple[float, float, int]]
+
+
+class Accountant(IAccountant):  # type: ignore[misc]
+    """A drop-in for Opacus' accountants, by the name ``"dosimeter"``.
+
+    ``get_epsilon`` is the certified upper end of the composition lens, in both directions. The
+    history has Opacus' own form, so states of its ``rdp``, ``gdp`` and ``prv`` accountants are
+    loaded, and its accountants load ours with the name changed (:meth:`export_state_dict`).
+
+    >>> accountant = Accountant.from_history([(1.0, 0.01, 1000)])
+    >>> round(accountant.get_epsilon(delta=1e-5), 6)
+    1.828237
+    >>> len(accountant)
+    1000
+    """
+
+    def __init__(self) -> None:
+        self.history: list[tuple[float, float, int]] = []
+        self.poisson: bool | None = None
+
+    @classmethod
+    def mechanism(cls) -> str:
+        return "dosimeter"
+
+    @classmethod
+    def from_history(cls, history: History) -> Accountant:
+        """An accountant with a past: ``(noise_multiplier, sample_rate, steps)`` in order."""
+        accountant = cls()
+        accountant.history = [(float(n), float(q), int(t)) for n, q, t in history]
+        return accountant
+
+    def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
+        """Notes one step; equal steps in a row are one entry of the history."""
+        if self.history and self.history[-1][:2] == (noise_multiplier, sample_rate):
+            noise, rate, count = self.history[-1]
+            self.history[-1] = (noise, rate, count + 1)
+        else:
+            self.history.append((noise_multiplier, sample_rate, 1))
+
+    def __len__(self) -> int:
+        return sum(count for _, _, count in self.history)
+
+    def run(self) -> Run:
+        """The training so far. Batches that are not Poisson are called shuffled, for which no
+        lens gives a number.
+
+        Raises :class:`~dosimeter.InvalidInput` before the first step.
+        """
+        if not self.history:
+            raise InvalidInput("no step was taken yet")
+        return Run(
+            sampling="shuffle" if self.poisson is False else "poisson",
+            adjacency="add-remove",
+            phases=[
+                Phase(noise_multiplier=noise, sample_rate=rate, steps=count)
+                for noise, rate, count in self.history
+            ],
+        )
+
+    def account(self, *, delta: Numbers | None = None, **questions: Any) -> Account:
+        """Every lens on the training so far; the keywords of :func:`dosimeter.account`."""
+        return account(self.run(), delta=delta, **questions)
+
+    def get_epsilon(self, delta: float, lens: Lens = "composition", **_: Any) -> float:
+        """Epsilon spent so far, from above; infinite where nothing can be certified.
+
+        Where batches were not Poisson, this is the number of a training that was not done, and a
+        warning says so.
+        """
+        if not self.history:
+            return 0.0
+        if self.poisson is False:
+            self._warn("this epsilon is that of Poisson batches, which this training does not draw")
+        run = Run(phases=self.run().phases, sampling="poisson", adjacency="add-remove")
+        try:
+            claim = account(run, delta=delta, lens=lens).select(quantity="epsilon")[0]
+        except NotCertified as refusal:
+            warnings.warn(f"no finite epsilon: {refusal}", DosimeterWarning, stacklevel=2)
+            return math.inf
+        return claim.quoted
+
+    def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
+        """The callback that Opacus attaches to its optimizer; looks at the data loader first."""
+        loader, asked = _callers_loader()
+        if asked is False or (loader is not None and not is_poisson(loader)):
+            self.poisson = False
+            self._warn(
+                "the data loader does not draw Poisson batches; no epsilon is known for what it "
+                "does, and that of Poisson batches can be far too small: leave poisson_sampling "
+                "on, and do not replace the data loader that make_private returns"
+            )
+        elif loader is not None and self.poisson is None:
+            self.poisson = True
+        hook: Callable[[Any], None] = super().get_optimizer_hook_fn(sample_rate)
+        return hook
+
+    def _warn(self, text: str) -> None:
+        warnings.warn(text, DosimeterWarning, stacklevel=3)
+
+    def state_dict(self, destination: Any = None) -> Any:
+        """Opacus' state, and whether batches were Poisson."""
+        state = super().state_dict(destination)
+        state["poisson"] = self.poisson
+        return state
+
+    def export_state_dict(self, mechanism: str) -> dict[str, Any]:
+        """The history as a state of another of Opacus' accountants, e.g. ``"rdp"``."""
+        return {"history": list(self.history), "mechanism": mechanism}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Loads a state of this or of one of Opacus' own accountants."""
+        if not state_dict:
+            raise ValueError("the state is empty and cannot be loaded")
+        for key in ("history", "mechanism"):
+            if key not in state_dict:
+                raise ValueError(f"the state has no `{key}` and cannot be loaded")
+        if state_dict["mechanism"] not in (self.mechanism(), "rdp", "gdp", "prv"):
+            raise ValueError(f"a state of `{state_dict['mechanism']}` has another history")
+        self.history = [(float(n), float(q), int(t)) for n, q, t in state_dict["history"]]
+        self.poisson = state_dict.get("poisson")
+
+
+register_accountant("dosimeter", Accountant, force=True)
+
+
+def _callers_loader() -> tuple[Any, bool | None]:
+    """The data loader of the `make_private` that is calling, and whether it asked for Poisson.
+
+    Opacus hands an accountant the sample rate and nothing else, so its variables are looked at.
+    """
+    frame = inspect.currentframe()
+    for _ in range(4):
+        frame = None if frame is None else frame.f_back
+        if frame is not None and frame.f_code.co_name == "make_private":
+            found = frame.f_locals
+            return found.get("data_loader"), found.get("poisson_sampling")
+    return None, None
+
+
+def is_poisson(loader: Any) -> bool:
+    """Whether a data loader draws Poisson batches: one of Opacus, with its own sampler."""
+    from opacus.utils import uniform_sampler
+
+    kinds = (
+        uniform_sampler.UniformWithReplacementSampler,
+        uniform_sampler.DistributedUniformWithReplacementSampler,
+    )
+    return isinstance(getattr(loader, "batch_sampler", None), kinds)
+
+
+class Canaries:
+    """Records of which a coin decides whether they are trained on, for an audit in one run.
+
+    ``examples`` is a sequence or a map-style data set of canaries, in the form of the training's
+    own records. Each is in with probability 1/2, independently, from ``seed``.
+    """
+
+    def __init__(self, examples: Any, *, seed: int) -> None:
+        import numpy
+
+        self.examples = examples
+        count = len(examples)
+        self.included: NDArray[numpy.bool_] = numpy.random.default_rng(seed).random(count) < 0.5
+
+    def __len__(self) -> int:
+        return len(self.included)
+
+    def inserted_into(self, dataset: Any) -> torch.utils.data.ConcatDataset[Any]:
+        """The data set to train on: the records, and the canaries that are in."""
+        import numpy
+        from torch.utils.data import ConcatDataset
+
+        chosen = numpy.flatnonzero(self.included).tolist()
+        return ConcatDataset([dataset, _Chosen(self.examples, chosen)])
+
+
+class _Chosen:
+    """Some of the examples, as a data set; also of a plain list."""
+
+    def __init__(self, examples: Any, chosen: list[int]) -> None:
+        self.examples = examples
+        self.chosen = chosen
+
+    def __len__(self) -> int:
+        return len(self.chosen)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.examples[self.chosen[index]]
+
+
+class Recorder:
+    """Watches an Opacus training: what it really sampled, and the scores of canaries.
+
+    It sits on the optimizer that ``make_private`` returned, behind the accountant's hook.
+    ``score(model, examples)`` gives one number for each canary, larger for members; the default
+    is minus the cross-entropy loss of classification.
+    """
+
+    def __init__(
+        self,
+        optimizer: Any,
+        *,
+        canaries: Canaries | None = None,
+        score: Callable[[Any, Any], Any] | None = None,
+    ) -> None:
+        self.canaries = canaries
+        self.score = score or negative_loss
+        self.batch_sizes: list[int] = []
+        self.noise_multipliers: list[float] = []
+        self.scores: NDArray[numpy.float64] | None = None
+        self._next: Callable[[Any], None] | None = optimizer.step_hook
+        optimizer.attach_step_hook(self._hook)
+
+    def _hook(self, optimizer: Any) -> None:
+        self.batch_sizes.append(_batch_size(optimizer))
+        self.noise_multipliers.append(float(optimizer.noise_multiplier))
+        if self._next is not None:
+            self._next(optimizer)
+
+    def check_sampling(self, *, dataset_size: int, sample_rate: float) -> str | None:
+        """What speaks against Poisson batches, or None.
+
+        Sizes of Poisson batches are binomial: their mean and their variance are known. Both are
+        compared at six standard errors, so a Poisson training is suspected once in about a
+        hundred million trainings.
+        """
+        sizes, count = self.batch_sizes, len(self.batch_sizes)
+        if count < 30:
+            return f"{count} steps are too few to tell"
+        mean, variance = dataset_size * sample_rate, dataset_size * sample_rate * (1 - sample_rate)
+        found = sum(sizes) / count
+        spread = sum((size - mean) ** 2 for size in sizes) / count
+        if abs(found - mean) > 6 * math.sqrt(variance / count):
+            return f"batches have {found:.1f} records on average instead of {mean:.1f}"
+        # The fourth central moment of a binomial, for the error of its variance.
+        fourth = variance * (1 + 3 * variance - 6 * variance / dataset_size)
+        if abs(spread - variance) > 6 * math.sqrt(max(fourth - variance**2, 0.0) / count):
+            return f"batch sizes have variance {spread:.1f} instead of {variance:.1f}: not Poisson"
+        return None
+
+    def run(self, *, sample_rate: float, dataset_size: int | None = None) -> Run:
+        """The steps that were really taken, as a run."""
+        accountant = Accountant()
+        for noise in self.noise_multipliers:
+            accountant.step(noise_multiplier=noise, sample_rate=sample_rate)
+        return Run(phases=accountant.run().phases, dataset_size=dataset_size, sampling="poisson")
+
+    def observe(self, model: Any) -> NDArray[numpy.float64]:
+        """Scores all canaries with the model as it is now, and keeps the scores."""
+        import numpy
+
+        if self.canaries is None:
+            raise InvalidInput("the recorder has no canaries to score")
+        found = self.score(model, self.canaries.examples)
+        self.scores = numpy.asarray(found, dtype=numpy.float64).reshape(-1)
+        if len(self.scores) != len(self.canaries):
+            raise InvalidInput(f"{len(self.scores)} scores for {len(self.canaries)} canaries")
+        return self.scores
+
+    def audit(self, **options: Any) -> Audit:
+        """Audits the last scores as canaries of one training; the keywords of
+        :func:`dosimeter.audit`."""
+        if self.scores is None or self.canaries is None:
+            raise InvalidInput("there are no scores yet; call observe(model) first")
+        included = self.canaries.included
+        options = {"design": "one-run"} | options
+        return audit(members=self.scores[included], nonmembers=self.scores[~included], **options)
+
+
+def _batch_size(optimizer: Any) -> int:
+    """Records in the batch of this step, from the per-example gradients that were clipped."""
+    for parameter in optimizer.params:
+        gradients = getattr(parameter, "grad_sample", None)
+        if gradients is None:
+            continue
+        parts = gradients if isinstance(gradients, list) else [gradients]
+        return sum(int(part.shape[0]) for part in parts)
+    return 0
+
+
+def negative_loss(model: Any, examples: Any) -> Any:
+    """Minus the cross-entropy of each (input, label), with the model in evaluation mode."""
+    import torch
+    from torch.utils.data import default_collate
+
+    inputs, labels = default_collate([examples[index] for index in range(len(examples))])
+    training = model.training
+    model.eval()
+    with torch.no_grad():
+        losses = torch.nn.functional.cross_entropy(model(inputs), labels, reduction="none")
+    model.train(training)
+    return (-losses).cpu().numpy()

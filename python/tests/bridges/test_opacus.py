@@ -1,0 +1,159 @@
+"""An Opacus training on the CPU with our accountant in place of theirs, from end to end."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+opacus = pytest.importorskip("opacus")
+
+import dosimeter  # noqa: E402
+import dosimeter.opacus as bridge  # noqa: E402
+
+pytestmark = pytest.mark.bridge
+
+RECORDS, BATCH, WIDTH = 1024, 64, 8
+
+
+def records(count: int = RECORDS) -> Any:
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randn(count, WIDTH, generator=generator)
+    labels = (inputs.sum(dim=1) > 0).long()
+    return torch.utils.data.TensorDataset(inputs, labels)
+
+
+def private(dataset: Any, accountant: str = "dosimeter", **options: Any) -> tuple[Any, ...]:
+    torch.manual_seed(1)
+    model = torch.nn.Linear(WIDTH, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    loader = torch.utils.data.DataLoader(dataset, batch_size=BATCH)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Secure RNG turned off")
+        engine = opacus.PrivacyEngine(accountant=accountant)
+    made = engine.make_private(
+        module=model,
+        optimizer=optimizer,
+        data_loader=loader,
+        noise_multiplier=1.0,
+        max_grad_norm=1.0,
+        **options,
+    )
+    return (engine, *made)
+
+
+def train(model: Any, optimizer: Any, loader: Any, epochs: int) -> int:
+    steps = 0
+    for _ in range(epochs):
+        for inputs, labels in loader:
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model(inputs), labels).backward()
+            optimizer.step()
+            steps += 1
+    return steps
+
+
+def test_a_training_with_our_accountant() -> None:
+    engine, model, optimizer, loader = private(records())
+    recorder = bridge.Recorder(optimizer)
+    steps = train(model, optimizer, loader, epochs=3)
+    accountant = engine.accountant
+    assert isinstance(accountant, bridge.Accountant) and accountant.poisson is True
+    assert len(accountant) == steps == len(recorder.batch_sizes) == 48
+    run = dosimeter.Run(noise_multiplier=1.0, sample_rate=1 / 16, steps=48)
+    ours = dosimeter.account(run, delta=1e-5, lens="composition")[0].upper
+    assert engine.get_epsilon(delta=1e-5) == ours
+    # Theirs, on the same history, is above: theirs rounds up or is looser.
+    for mechanism in ("rdp", "prv"):
+        other = opacus.accountants.create_accountant(mechanism)
+        other.load_state_dict(accountant.export_state_dict(mechanism))
+        assert ours <= other.get_epsilon(delta=1e-5) * (1 + 1e-3)
+    claims = accountant.account(delta=1e-5)
+    assert {"composition", "last-iterate"} <= {claim.lens for claim in claims}
+    assert recorder.run(sample_rate=1 / 16) == accountant.run()
+    assert recorder.check_sampling(dataset_size=RECORDS, sample_rate=1 / 16) is None
+
+
+def test_the_state_is_resumed_and_exchanged() -> None:
+    engine, model, optimizer, loader = private(records())
+    train(model, optimizer, loader, epochs=1)
+    state = copy.deepcopy(engine.accountant.state_dict())
+    again = bridge.Accountant()
+    again.load_state_dict(state)
+    assert again.history == engine.accountant.history and again.poisson is True
+    theirs = opacus.accountants.RDPAccountant()
+    theirs.history = [(1.0, 0.01, 500), (2.0, 0.01, 500)]
+    again.load_state_dict(theirs.state_dict())
+    assert len(again) == 1000
+    assert again.get_epsilon(1e-5) < theirs.get_epsilon(1e-5)
+    with pytest.raises(ValueError, match="no `history`"):
+        again.load_state_dict({"mechanism": "rdp"})
+
+
+def test_batches_that_are_not_poisson_are_warned_about() -> None:
+    with pytest.warns(dosimeter.DosimeterWarning, match="does not draw Poisson"):
+        engine, model, optimizer, loader = private(records(), poisson_sampling=False)
+    recorder = bridge.Recorder(optimizer)
+    train(model, optimizer, loader, epochs=6)
+    with pytest.warns(dosimeter.DosimeterWarning, match="does not draw"):
+        engine.get_epsilon(delta=1e-5)
+    assert engine.accountant.run().sampling == "shuffle"
+    suspicion = recorder.check_sampling(dataset_size=RECORDS, sample_rate=1 / 16)
+    assert suspicion is not None and "not Poisson" in suspicion
+    assert not bridge.is_poisson(torch.utils.data.DataLoader(records(), batch_size=4))
+
+
+def test_make_private_with_epsilon_uses_our_numbers() -> None:
+    torch.manual_seed(1)
+    model = torch.nn.Linear(WIDTH, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    loader = torch.utils.data.DataLoader(records(), batch_size=BATCH)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        engine = opacus.PrivacyEngine(accountant="dosimeter")
+        _, optimizer, _ = engine.make_private_with_epsilon(
+            module=model,
+            optimizer=optimizer,
+            data_loader=loader,
+            target_epsilon=2.0,
+            target_delta=1e-5,
+            epochs=3,
+            max_grad_norm=1.0,
+        )
+    exact = dosimeter.calibrate(
+        "noise_multiplier", target_epsilon=2.0, delta=1e-5, sample_rate=1 / 16, steps=48
+    ).solution
+    # Opacus stops its search within 0.01 of the target, on the safe side.
+    assert exact <= optimizer.noise_multiplier <= exact * 1.02
+
+
+def test_canaries_in_one_run_are_audited() -> None:
+    generator = torch.Generator().manual_seed(5)
+    inputs = 3 * torch.randn(200, WIDTH, generator=generator)
+    labels = torch.randint(0, 2, (200,), generator=generator)
+    canaries = bridge.Canaries(torch.utils.data.TensorDataset(inputs, labels), seed=3)
+    assert 60 < canaries.included.sum() < 140
+    dataset = canaries.inserted_into(records(256))
+    assert len(dataset) == 256 + canaries.included.sum()
+    engine, model, optimizer, loader = private(dataset)
+    recorder = bridge.Recorder(optimizer, canaries=canaries)
+    with pytest.raises(dosimeter.InvalidInput, match="observe"):
+        recorder.audit()
+    train(model, optimizer, loader, epochs=4)
+    scores = recorder.observe(model)
+    assert len(scores) == 200 and (scores <= 0).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dosimeter.DosimeterWarning)
+        answer = recorder.audit(delta=1e-5, claim=engine.accountant.run())
+    assert answer.design == "one-run" and answer.primary.method == "one-run"
+    assert answer.verdict is not None and answer.verdict.status != "contradiction"
+
+
+def test_a_refusal_is_infinite_and_said() -> None:
+    accountant = bridge.Accountant.from_history([(0.01, 0.5, 10)])
+    with pytest.warns(dosimeter.DosimeterWarning, match="no finite epsilon"):
+        assert accountant.get_epsilon(delta=1e-5) == float("inf")
+    assert bridge.Accountant().get_epsilon(delta=1e-5) == 0.0

@@ -1,0 +1,89 @@
+"""Ray: the same bytes as a local run, on two nodes, with one of them lost."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ray = pytest.importorskip("ray")
+
+import dosimeter  # noqa: E402
+from dosimeter.ray import Cluster  # noqa: E402
+
+pytestmark = pytest.mark.bridge
+
+GAME: dict[str, Any] = {
+    "run": {"noise_multiplier": 1.0, "sample_rate": 0.01, "steps": 4000},
+    "trials": 150_000,
+    "seed": 11,
+}
+
+
+@pytest.fixture
+def two_nodes() -> Any:
+    from ray.cluster_utils import Cluster as Nodes
+
+    nodes = Nodes(initialize_head=True, head_node_args={"num_cpus": 1})
+    second = nodes.add_node(num_cpus=1)
+    ray.init(address=nodes.address, log_to_driver=False)
+    nodes.wait_for_nodes()
+    yield nodes, second
+    ray.shutdown()
+    nodes.shutdown()
+
+
+def test_a_lost_node_changes_no_byte(two_nodes: Any, tmp_path: Path) -> None:
+    nodes, second = two_nodes
+    local = tmp_path / "local.csv"
+    dosimeter.attack("linear", out=local, **GAME)
+    out = tmp_path / "cluster.csv"
+    told: list[tuple[int, int]] = []
+    lost = threading.Event()
+
+    def lose(done: int, of: int) -> None:
+        told.append((done, of))
+        if done >= 3 and not lost.is_set():
+            lost.set()
+            # While its next task is running.
+            nodes.remove_node(second, allow_graceful=False)
+
+    game = dosimeter.attack("linear", out=out, engine="ray", progress=lose, **GAME)
+    assert lost.is_set() and game.state == "complete"
+    assert told[0][0] == 0 and told[-1] == (told[-1][1], told[-1][1]) and told[-1][1] > 6
+    assert out.read_bytes() == local.read_bytes()
+    # The same call again finds everything there; more trials extend it.
+    told.clear()
+    again = dosimeter.attack("linear", out=out, engine="ray", progress=lose, **GAME)
+    assert again == game and told == []
+    longer = GAME | {"trials": 200_000}
+    dosimeter.attack("linear", out=out, engine="ray", cluster=Cluster(chunks_per_task=3), **longer)
+    dosimeter.attack("linear", out=local, **longer)
+    assert out.read_bytes() == local.read_bytes()
+
+
+def test_an_interrupted_cluster_run_is_resumed_locally(tmp_path: Path) -> None:
+    ray.init(num_cpus=1, log_to_driver=False)
+    try:
+        out = tmp_path / "scores.csv"
+
+        class Enough(Exception):
+            pass
+
+        def stop(done: int, of: int) -> None:
+            if done == 2:
+                raise Enough
+
+        with pytest.raises(Enough):
+            dosimeter.attack("linear", out=out, engine="ray", progress=stop, **GAME)
+        assert dosimeter.status(out)["chunks"]["done"] >= 2 and not out.exists()
+        with pytest.raises(dosimeter.InvalidInput, match="force"):
+            dosimeter.attack("zeroing", out=out, engine="ray", **GAME)
+        with pytest.raises(dosimeter.InvalidInput, match="cluster"):
+            dosimeter.attack("linear", out=out, engine="ray", shard="1/2", **GAME)
+        finished = dosimeter.attack("linear", out=out, **GAME)
+        assert finished.state == "complete"
+    finally:
+        ray.shutdown()
