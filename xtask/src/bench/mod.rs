@@ -10,6 +10,7 @@ mod measure;
 mod page;
 mod record_level;
 mod sections;
+mod server;
 
 use anyhow::Result;
 use std::process::ExitCode;
@@ -29,6 +30,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     record_level::security(&bench, &mut page);
     games::games(&bench, &mut page);
     sections::processes(&bench, &mut page);
+    server::server(&mut page);
     let missed = page.write()?;
     println!("wrote docs/benchmarks.md; {missed} bars missed or not measured");
     Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

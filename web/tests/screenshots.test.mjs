@@ -1,0 +1,41 @@
+// Pictures of the page for the documents: SCREENSHOTS=1 node --test tests/screenshots.test.mjs
+
+import { execFileSync } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { launch, open, program, remove, root, serve, settled, temporary } from "./harness.mjs";
+
+const wanted = Boolean(process.env.SCREENSHOTS);
+
+test("pictures", { skip: wanted ? false : "only when SCREENSHOTS is set" }, async () => {
+  const out = join(root, "docs", "screenshots");
+  mkdirSync(out, { recursive: true });
+  const folder = temporary();
+  const run = ["--noise-multiplier", "1", "--sample-rate", "0.01", "--steps", "1000"];
+  execFileSync(program, ["attack", "linear", ...run, "--trials", "20000", "--seed", "1", "--out", join(folder, "scores.csv")], { stdio: "ignore" });
+  const server = await serve(folder);
+  const browser = await launch();
+  const hash = "#/panel?run=1_0.01_1000_poisson_add-remove&pins=2_0.01_1000_poisson_add-remove";
+  for (const colorScheme of ["light", "dark"]) {
+    for (const [width, height] of [[1280, 900], [360, 780]]) {
+      const { page, context } = await open(browser, `${server.url}${hash}`, { viewport: { width, height }, colorScheme });
+      await settled(page);
+      await page.waitForSelector("#steps .plot[data-empty=false]");
+      await page.waitForSelector("#map:not(.stale)");
+      await page.waitForTimeout(500);
+      await page.screenshot({ path: join(out, `page-${width}-${colorScheme}.png`), fullPage: true });
+      if (colorScheme === "light" || width === 360) {
+        await page.goto(`${server.url}#/audit`);
+        await page.setInputFiles("#file", join(folder, "scores.csv"));
+        await page.waitForSelector("#audit-epsilon");
+        await page.waitForTimeout(500);
+        await page.screenshot({ path: join(out, `page-audit-${width}-${colorScheme}.png`), fullPage: true });
+      }
+      await context.close();
+    }
+  }
+  await browser.close();
+  server.stop();
+  remove(folder);
+});
