@@ -1,0 +1,61 @@
+//! The closed-form paper: its numbers come out again, and what is inconsistent is said.
+
+use experiments::Silent;
+use papers::{Context, Reproduction, entry};
+use std::sync::atomic::AtomicBool;
+
+fn reproduce(id: &str) -> Reproduction {
+    let root = tempfile::tempdir().unwrap();
+    let stop = AtomicBool::new(false);
+    let context = Context {
+        folder: root.path(),
+        threads: 1,
+        trials: None,
+        seed: 0,
+        reporter: &Silent,
+        stop: &stop,
+    };
+    entry(id).unwrap().reproduce(&context).unwrap()
+}
+
+#[test]
+fn figure_7_to_four_digits() {
+    let found = reproduce("p1-figure-7");
+    for number in [".97165", ".1283 and 0.1130", ".0783 and 0.0578", ".0383 and 0.0121"] {
+        assert!(found.we_get.contains(number), "{number}: {}", found.we_get);
+    }
+}
+
+#[test]
+fn calibrations_and_membership_of_the_table() {
+    let found = reproduce("p1-table");
+    for number in
+        ["3.5151", "3.5170", "1.8119", "1.8255", "closed form 0.8772", "closed form 0.8702"]
+    {
+        assert!(found.we_get.contains(number), "{number}: {}", found.we_get);
+    }
+}
+
+#[test]
+fn figure_2_is_an_upper_bound_far_from_the_truth() {
+    let found = reproduce("p1-figure-2");
+    for row in &found.tables[0].rows {
+        let number = |column: usize| row[column].as_f64().unwrap();
+        let (truth, term, bound) = (number(2), number(3), number(4));
+        assert!(truth <= term && truth <= bound * (1.0 + 1e-6) + 1e-12, "{row:?}");
+        assert!(bound <= term * (1.0 + 1e-9) || number(0) < 1.0, "{row:?}");
+    }
+}
+
+#[test]
+fn figure_4_has_the_published_form_on_the_unsafe_side() {
+    let found = reproduce("p1-figure-4");
+    assert!(
+        found.we_get.starts_with(
+            "120 cells: the closed form is above the exact Bayes security (unsafe) in 120"
+        ),
+        "{}",
+        found.we_get
+    );
+    assert!(found.we_get.contains("the certified form above it in 0"), "{}", found.we_get);
+}
