@@ -390,6 +390,16 @@ def security(tool, sigma, rate, steps):
             return 1.0 - float(accountant.get_delta(0.0))
 
         return measure(call, 3)
+    if tool == "pld-fine":
+        from dp_accounting.pld import privacy_loss_distribution
+
+        def fine():
+            one = privacy_loss_distribution.from_gaussian_mechanism(
+                sigma, sampling_prob=rate, value_discretization_interval=1e-5
+            )
+            return 1.0 - float(one.self_compose(steps).get_delta_for_epsilon(0.0))
+
+        return measure(fine, 3)
     if tool == "closed-form":
         from scipy.special import erf
 

@@ -62,7 +62,7 @@ fn an_attribute_from_a_file() {
     // p |R| = .01 sqrt(1000 (.25 + .0625)/2) = .125: accuracy 1 - beta/2 = Phi(.125/2).
     assert!((accuracy["value"].as_f64().unwrap() - 0.524918).abs() < 1e-6, "{accuracy}");
     let (code, stdout, _) = bench.run(&line.replace("--format json", ""));
-    assert!(code == 0 && stdout.contains("closed-form, attribute"), "{stdout}");
+    assert!(code == 0 && stdout.contains("closed-form/attribute"), "{stdout}");
 
     // At most 55 % attack accuracy on the attribute: noise that the claim then confirms.
     let target = format!(

@@ -21,7 +21,7 @@ fn reproduce(id: &str) -> Reproduction {
 #[test]
 fn figure_7_to_four_digits() {
     let found = reproduce("p1-figure-7");
-    for number in [".97165", ".1283 and 0.1130", ".0783 and 0.0578", ".0383 and 0.0121"] {
+    for number in [".97165", "0.12835 and 0.11305", "0.07835 and 0.05777", "0.03835 and 0.01206"] {
         assert!(found.we_get.contains(number), "{number}: {}", found.we_get);
     }
 }
@@ -58,4 +58,26 @@ fn figure_4_has_the_published_form_on_the_unsafe_side() {
         found.we_get
     );
     assert!(found.we_get.contains("the certified form above it in 0"), "{}", found.we_get);
+}
+
+/// The guide's table of errors is what the command writes.
+#[test]
+fn the_guide_has_the_table_of_errors() {
+    let root = tempfile::tempdir().unwrap();
+    let entry = entry("p1-figure-10").unwrap();
+    let found = reproduce("p1-figure-10");
+    papers::write(&entry, &found, root.path()).unwrap();
+    let page = std::fs::read_to_string(root.path().join("README.md")).unwrap();
+    let guide = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/record-level.md");
+    let guide = std::fs::read_to_string(guide).unwrap();
+    let rows: Vec<&str> = page
+        .lines()
+        .skip_while(|line| *line != "## errors")
+        .take_while(|line| *line != "## bayes-security")
+        .filter(|line| line.starts_with("| "))
+        .collect();
+    assert_eq!(rows.len(), 21);
+    for row in rows {
+        assert!(guide.contains(row), "docs/record-level.md lacks this row: {row}");
+    }
 }

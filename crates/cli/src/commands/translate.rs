@@ -115,7 +115,7 @@ fn translated(args: &TranslateArgs) -> Result<Translation, Failure> {
         format!("attack accuracy @ prior {}", plain(args.prior)),
         by::attack_accuracy(security, args.prior),
         Side::Upper,
-        if args.prior == 0.5 { "reached by the best attack" } else { "the curve may say less" },
+        if args.prior == 0.5 { "1 - beta/2" } else { "the curve may say less" },
     );
     put(
         format!("TPR @ FPR {}", plain(args.fpr)),

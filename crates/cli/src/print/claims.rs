@@ -75,7 +75,7 @@ fn is_attribute(claim: &Claim) -> bool {
 
 /// A lens as a row's name: claims about an attribute say so.
 fn name(lens: LensName, attribute: bool) -> String {
-    if attribute { format!("{lens}, attribute") } else { lens.as_str().to_owned() }
+    if attribute { format!("{lens}/attribute") } else { lens.as_str().to_owned() }
 }
 
 /// A claim's number as it may be quoted: `<= 1.829`, `>= 0.8389`, `~ 1.72`.

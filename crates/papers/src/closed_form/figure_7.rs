@@ -46,7 +46,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
             json!(normal),
         ]);
         if [0.1, 0.05, 0.01].contains(&fpr) {
-            words.push(format!("at FPR {fpr}: {bound:.4} and {:.4}", exact.value));
+            words.push(format!("at FPR {fpr}: {bound:.5} and {:.5}", exact.value));
         }
     }
     let figure = Figure::new(
