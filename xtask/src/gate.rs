@@ -49,6 +49,7 @@ pub fn run() -> Result<ExitCode> {
         let doctests = ["test", "--release", "--workspace", "--doc", "--no-fail-fast"];
         record("doctests", counted("doctests", &doctests, libtest_line)?);
         record("page", page()?);
+        record("python", python()?);
     }
     if answers(cargo(&["deny", "--version"])) {
         let deny = ["deny", "--offline", "check", "bans", "licenses", "sources"];
@@ -89,6 +90,15 @@ fn page() -> Result<Tally> {
     let started = Instant::now();
     let Some(counted) = crate::browser::run()? else { return Ok(Tally::default()) };
     conclude("page", started, counted.failed == 0);
+    Ok(Tally { passed: counted.passed, failed: counted.failed })
+}
+
+/// The Python package, on the interpreters that are there.
+fn python() -> Result<Tally> {
+    println!("\n== python: tests, types, stubs, every interpreter");
+    let started = Instant::now();
+    let Some(counted) = crate::python::run()? else { return Ok(Tally::default()) };
+    conclude("python", started, counted.failed == 0);
     Ok(Tally { passed: counted.passed, failed: counted.failed })
 }
 

@@ -6,12 +6,14 @@ mod browser;
 mod fuzz;
 mod gate;
 mod process;
+mod python;
 
 use anyhow::{Result, bail};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
 cargo xtask test                   format, lints, walls, build, tests, doctests
+cargo xtask test --bridges         the Python package beside PyTorch, Opacus, JAX and Ray
 cargo xtask bench [--quick]        measure beside the peers and write docs/benchmarks.md
 cargo xtask fuzz [--seconds N] [TARGET …]
                                    coverage-guided fuzzing (default 60 s a target)";
@@ -23,6 +25,7 @@ fn main() -> Result<ExitCode> {
         None => ("--help", &[][..]),
     };
     match command {
+        "test" if rest == ["--bridges"] => python::bridges(),
         "test" => gate::run(),
         "bench" => bench::run(rest),
         "fuzz" => fuzz::run(rest),

@@ -47,8 +47,7 @@ pub(crate) fn curve<'py>(
     for line in curve.lines() {
         let numbers: Vec<[f64; 4]> = line.points.iter().map(numbers).collect();
         let column = |index: usize| {
-            let bytes: Vec<u8> =
-                numbers.iter().flat_map(|row| row[index].to_ne_bytes()).collect();
+            let bytes: Vec<u8> = numbers.iter().flat_map(|row| row[index].to_ne_bytes()).collect();
             PyBytes::new(py, &bytes)
         };
         lines.push((

@@ -138,12 +138,16 @@ fn phase(py: Python<'_>, written: Written) -> PyResult<PhaseDescription> {
 fn whole_number(py: Python<'_>, key: &str, value: Option<f64>) -> PyResult<Option<u64>> {
     match value {
         None => Ok(None),
-        Some(number) if (0.0..=9_007_199_254_740_992.0).contains(&number) && number.fract() == 0.0 => {
+        Some(number)
+            if (0.0..=9_007_199_254_740_992.0).contains(&number) && number.fract() == 0.0 =>
+        {
             Ok(Some(number as u64))
         }
         Some(number) => Err(invalid(
             py,
-            &format!("`{key}` must be a whole number from 0 to 2^53 (1e6 is allowed), but is {number}"),
+            &format!(
+                "`{key}` must be a whole number from 0 to 2^53 (1e6 is allowed), but is {number}"
+            ),
         )),
     }
 }
@@ -159,7 +163,10 @@ pub(crate) fn choice<T: Copy>(
         Some((_, value)) => Ok(Some(*value)),
         None => {
             let names: Vec<&str> = all.iter().map(|(known, _)| *known).collect();
-            Err(invalid(py, &format!("`{key}` is `{name}`, which is none of: {}", names.join(", "))))
+            Err(invalid(
+                py,
+                &format!("`{key}` is `{name}`, which is none of: {}", names.join(", ")),
+            ))
         }
     }
 }
