@@ -13,6 +13,9 @@ use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// A grid has at most 65,535 rows of blocks.
+const MOST_TOGETHER: usize = 1 << 15;
+
 /// M models in training on a CUDA device.
 pub struct CudaReplicas {
     device: Arc<CudaDevice>,
@@ -58,7 +61,7 @@ impl CudaReplicas {
             .collect();
         let moments = Engine::moments_of(&recipe, replicas.len());
         Ok(Self {
-            group: replicas.len(),
+            group: replicas.len().min(MOST_TOGETHER),
             limit: device.memory()?.1,
             state: State { parameters: starts.concat(), moments },
             engine: None,

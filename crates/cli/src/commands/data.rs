@@ -1,0 +1,208 @@
+//! `data`: the data sets known by name, where they are to be had and under which licence, with
+//! checksums; and whether files are the published ones.
+
+use crate::args::{Format, OutputArgs};
+use crate::console::Console;
+use crate::exit;
+use crate::failure::Failure;
+use crate::print::{Align, Table, wrap};
+use clap::Args;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use training::data::adult;
+use training::data::catalogue::{KNOWN, KnownDataset, Verification, Verified, known, verify_file};
+
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  dosimeter data
+  dosimeter data fashion-mnist
+  dosimeter data train-images-idx3-ubyte.gz cifar-10-batches-bin
+")]
+pub struct DataArgs {
+    /// A known data set, to describe; or a file or folder, to verify
+    #[arg(value_name = "NAME|PATH")]
+    what: Vec<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(super) fn run(args: &DataArgs, console: &mut Console) -> Result<u8, Failure> {
+    let format = args.output.among(&[Format::Human, Format::Json])?;
+    let mut described: Vec<&KnownDataset> = Vec::new();
+    let mut files: Vec<PathBuf> = Vec::new();
+    for what in &args.what {
+        match what.to_str().and_then(known) {
+            // A file of that name would be written ./adult.
+            Some(dataset) => described.push(dataset),
+            None => files.extend(files_of(what)?),
+        }
+    }
+    let list = args.what.is_empty();
+    if list {
+        described.extend(KNOWN.iter());
+    }
+    let built_in = described.iter().any(|dataset| dataset.name == "adult").then(adult::verify);
+    let verified: Vec<(PathBuf, Verified)> = files
+        .into_iter()
+        .map(|path| {
+            let found = verify_file(&path)
+                .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
+            Ok((path, found))
+        })
+        .collect::<Result<_, Failure>>()?;
+    if format == Format::Json {
+        console.json(&json!({
+            "schema": "dosimeter.data/1",
+            "datasets": described.iter().map(|dataset| document(dataset)).collect::<Vec<_>>(),
+            "files": verified.iter().map(file_document).collect::<Vec<_>>(),
+        }))?;
+    } else if list {
+        console.answer(&table())?;
+    } else {
+        let mut text: Vec<String> = described.iter().map(|dataset| description(dataset)).collect();
+        text.extend(verified.iter().map(|(path, found)| sentence(path, found)));
+        console.answer(&text.join("\n"))?;
+    }
+    if let Some(Err(damaged)) = built_in {
+        return Err(Failure::new(exit::BUG, damaged.to_string()));
+    }
+    let genuine = |(_, found): &(PathBuf, Verified)| {
+        matches!(found.verification, Verification::Genuine { .. })
+    };
+    Ok(if verified.iter().all(genuine) { exit::ANSWERED } else { exit::CHECK_FAILED })
+}
+
+/// The file itself, or the files of a folder that have the name of a known one.
+fn files_of(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if !path.is_dir() {
+        if !path.exists() {
+            let names: Vec<&str> = KNOWN.iter().map(|dataset| dataset.name).collect();
+            let problem = "is neither a file nor a known data set";
+            return Err(Failure::bad_input(format!("{} {problem}", path.display()))
+                .hint(format!("known by name are {}", names.join(", "))));
+        }
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut names: Vec<&str> =
+        KNOWN.iter().flat_map(|dataset| dataset.files.iter().map(|file| file.name)).collect();
+    names.sort_unstable();
+    names.dedup();
+    let found: Vec<PathBuf> =
+        names.into_iter().map(|name| path.join(name)).filter(|path| path.is_file()).collect();
+    if found.is_empty() {
+        let problem = "holds no file with the name of a known one";
+        return Err(Failure::bad_input(format!("{} {problem}", path.display()))
+            .hint("`dosimeter data NAME` lists the files of a data set"));
+    }
+    Ok(found)
+}
+
+fn table() -> String {
+    let mut table = Table::new([
+        ("name", Align::Left),
+        ("train", Align::Right),
+        ("test", Align::Right),
+        ("features", Align::Right),
+        ("classes", Align::Right),
+        ("licence", Align::Left),
+        ("where", Align::Left),
+    ]);
+    for dataset in &KNOWN {
+        let short = dataset.licence.split(&[';', ','][..]).next().unwrap_or_default();
+        table.row([
+            dataset.name.to_owned(),
+            dataset.records[0].to_string(),
+            dataset.records[1].to_string(),
+            dataset.features.to_string(),
+            dataset.classes.to_string(),
+            short.to_owned(),
+            if dataset.layout.is_empty() {
+                "built in".to_owned()
+            } else {
+                dataset.source.to_owned()
+            },
+        ]);
+    }
+    format!(
+        "{}\n{}",
+        table.render(0),
+        wrap(
+            "Nothing is fetched. `dosimeter data NAME` gives licence, citation and checksums; \
+             `dosimeter data PATH` verifies files. Data of your own: `[data] path` with CSV, .npy, \
+             Parquet, IDX, CIFAR-10 binary or a folder of images for each class.",
+            "",
+            0,
+            88,
+        )
+    )
+}
+
+fn description(dataset: &KnownDataset) -> String {
+    let [train, test] = dataset.records;
+    let place = if dataset.layout.is_empty() {
+        "built in; verified just now against the published files".to_owned()
+    } else {
+        format!("[data] name = \"{}\", path = {}", dataset.name, dataset.layout)
+    };
+    let mut text = format!(
+        "{}: {}\n  {train} training and {test} test records, {} features, {} classes\n  \
+         licence   {}\n  source    {}\n  cite      {}\n  use       {place}\n",
+        dataset.name,
+        dataset.title,
+        dataset.features,
+        dataset.classes,
+        dataset.licence,
+        dataset.source,
+        dataset.citation,
+    );
+    for file in dataset.files {
+        text.push_str(&format!("  sha256    {}  {}\n", file.sha256, file.name));
+    }
+    text
+}
+
+fn sentence(path: &Path, found: &Verified) -> String {
+    let verdict = match &found.verification {
+        Verification::Genuine { dataset, file } => format!("genuine: {file} of {dataset}"),
+        Verification::Different { datasets, file } => {
+            format!("NOT the {file} of {}: damaged, or another version", datasets.join(" or of "))
+        }
+        Verification::Unknown => "not a file of a data set known here".to_owned(),
+    };
+    format!("{}: {verdict}\n  sha256 {}, {} bytes\n", path.display(), found.sha256, found.bytes)
+}
+
+fn document(dataset: &KnownDataset) -> Value {
+    json!({
+        "name": dataset.name,
+        "title": dataset.title,
+        "train": dataset.records[0],
+        "test": dataset.records[1],
+        "features": dataset.features,
+        "classes": dataset.classes,
+        "built_in": dataset.layout.is_empty(),
+        "licence": dataset.licence,
+        "source": dataset.source,
+        "citation": dataset.citation,
+        "files": dataset.files.iter()
+            .map(|file| json!({"name": file.name, "sha256": file.sha256}))
+            .collect::<Vec<_>>(),
+    })
+}
+
+fn file_document((path, found): &(PathBuf, Verified)) -> Value {
+    let (status, dataset, file) = match &found.verification {
+        Verification::Genuine { dataset, file } => ("genuine", vec![*dataset], Some(*file)),
+        Verification::Different { datasets, file } => ("different", datasets.clone(), Some(*file)),
+        Verification::Unknown => ("unknown", Vec::new(), None),
+    };
+    json!({
+        "path": path.display().to_string(),
+        "sha256": found.sha256,
+        "bytes": found.bytes,
+        "status": status,
+        "datasets": dataset,
+        "file": file,
+    })
+}

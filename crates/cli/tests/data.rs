@@ -1,0 +1,43 @@
+//! `data`: what is known, what is built in, and whether files are the published ones.
+
+mod support;
+
+use support::Bench;
+
+#[test]
+fn known_data_sets_have_licence_source_and_checksums() {
+    let bench = Bench::new();
+    let document = bench.json("data --format json");
+    assert_eq!(document["schema"], "dosimeter.data/1");
+    let sets = document["datasets"].as_array().unwrap();
+    let names: Vec<_> = sets.iter().map(|set| set["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["adult", "mnist", "fashion-mnist", "cifar-10", "location"]);
+    for set in sets {
+        assert!(!set["licence"].as_str().unwrap().is_empty(), "{set}");
+        assert!(set["source"].as_str().unwrap().starts_with("https://"), "{set}");
+        assert!(!set["files"].as_array().unwrap().is_empty(), "{set}");
+    }
+    assert_eq!(sets[0]["built_in"], true);
+    let (code, text, _) = bench.run("data");
+    assert_eq!(code, 0);
+    assert!(text.contains("CC BY 4.0") && text.contains("built in"), "{text}");
+    let (_, text, _) = bench.run("data adult");
+    assert!(text.contains("5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"));
+    assert!(text.contains("verified just now"), "{text}");
+}
+
+#[test]
+fn files_are_verified() {
+    let bench = Bench::new().file("adult.data", "39, State-gov").file("mine.csv", "a,b");
+    let (code, text, _) = bench.run("data adult.data mine.csv");
+    assert_eq!(code, 3);
+    assert!(text.contains("NOT the adult.data of adult"), "{text}");
+    assert!(text.contains("mine.csv: not a file of a data set known here"), "{text}");
+    let (code, text, _) = bench.run("data . --format json");
+    assert_eq!(code, 3);
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["files"][0]["status"], "different");
+    let (code, _, error) = bench.run("data imagenet");
+    assert_eq!(code, 2);
+    assert!(error.contains("imagenet is neither") && error.contains("fashion-mnist"), "{error}");
+}
