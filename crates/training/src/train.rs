@@ -194,10 +194,8 @@ impl Training {
         let mut parameters = Vec::new();
         replicas.all_parameters(&mut parameters)?;
         let ledger = self.ledger(&progress, &device, &parameters)?;
-        let metadata = HashMap::from([
-            ("format".to_owned(), "pt".to_owned()),
-            ("ledger".to_owned(), "ledger.json".to_owned()),
-        ]);
+        // One entry only: the order of several would differ from run to run.
+        let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
         let bytes = files::model_bytes(&self.recipe.network, &parameters, metadata);
         files::write_atomically(&paths.model, &bytes, false)?;
         let mut text = serde_json::to_string_pretty(&ledger).expect("a ledger is plain data");

@@ -6,7 +6,7 @@
 use training::model::{Convolution, GroupNorm, Kind, Network, Pool};
 
 /// All buffers of one example.
-pub fn forward(network: &Network, parameters: &[f64], example: &[f64]) -> Vec<Vec<f64>> {
+pub(crate) fn forward(network: &Network, parameters: &[f64], example: &[f64]) -> Vec<Vec<f64>> {
     let mut buffers = vec![Vec::new(); network.buffers.len()];
     buffers[0] = example.to_vec();
     for operation in &network.operations {
@@ -46,14 +46,14 @@ pub fn forward(network: &Network, parameters: &[f64], example: &[f64]) -> Vec<Ve
 }
 
 /// Cross-entropy of one example.
-pub fn loss(network: &Network, parameters: &[f64], example: &[f64], label: usize) -> f64 {
+pub(crate) fn loss(network: &Network, parameters: &[f64], example: &[f64], label: usize) -> f64 {
     let buffers = forward(network, parameters, example);
     let logits = &buffers[network.logits()];
     logits.iter().map(|x| x.exp()).sum::<f64>().ln() - logits[label]
 }
 
 /// Gradient of the loss of one example, every parameter.
-pub fn gradient(network: &Network, parameters: &[f64], example: &[f64], label: usize) -> Vec<f64> {
+pub(crate) fn gradient(network: &Network, parameters: &[f64], example: &[f64], label: usize) -> Vec<f64> {
     let buffers = forward(network, parameters, example);
     let mut deltas: Vec<Vec<f64>> = buffers.iter().map(|b| vec![0.0; b.len()]).collect();
     let logits = &buffers[network.logits()];
@@ -254,10 +254,10 @@ fn pool(layer: &Pool, combine: impl Fn(&[usize]) -> f64) -> Vec<f64> {
     y
 }
 
-pub fn norm(x: &[f64]) -> f64 {
+pub(crate) fn norm(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-pub fn wide(x: &[f32]) -> Vec<f64> {
+pub(crate) fn wide(x: &[f32]) -> Vec<f64> {
     x.iter().map(|x| f64::from(*x)).collect()
 }
