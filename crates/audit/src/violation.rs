@@ -10,7 +10,7 @@
 //!
 //! Direction: a noise is only called violated where a line at the *certified lower end* of
 //! 1 - delta shows it, so the result is never below the smallest violated noise, whatever slope
-//! was found. Cost: some forty values of delta an order of the pair, each a fraction of a
+//! was found. Cost: some fifty values of delta, each a fraction of a
 //! millisecond where the accounting is easy and tens of them where it is hard; inverting the curve
 //! at each noise would take a thousand.
 
@@ -20,7 +20,7 @@ use accounting::{AccountingError, OneWay, Pair};
 /// Relative accuracy of the noise.
 const ACCURACY: f64 = 1e-6;
 /// Slopes of a look over the whole curve.
-const SLOPES: u32 = 14;
+const SLOPES: u32 = 10;
 
 /// A family of pairs that leak less the more noise they have, as the search needs it.
 pub(crate) trait ByNoise {
@@ -48,16 +48,91 @@ pub(crate) fn least_violated_noise(
         return Ok(None);
     }
     let (least, most) = family.domain();
-    let mut noise = family.start(mu.clamp(1e-6, 1e6)).clamp(least, most);
-    let mut largest = least;
+    let start = family.start(mu.clamp(1e-6, 1e6)).clamp(least, most);
+    let order = |way| Search { family, way, points: &useful };
+    let mut orders = Vec::new();
     for way in [OneWay::Remove, OneWay::Add] {
-        let search = Search { family, way, points: &useful };
-        match search.least(noise)? {
-            Some(found) => (noise, largest) = (found, largest.max(found)),
+        let search = order(way);
+        match search.first_look(start)? {
+            Some((noise, line)) => orders.push((search, noise, line)),
             None => return Ok(None),
         }
     }
-    Ok(Some(largest))
+    // The order that needs more noise decides; where it is found, the other is mostly violated
+    // already, which a few slopes show.
+    orders.sort_by(|a, b| a.2.excess.total_cmp(&b.2.excess));
+    let mut largest: Option<f64> = None;
+    for (search, noise, line) in orders {
+        if let Some(noise) = largest
+            && search.improve(noise, line)?.is_some_and(|line| line.excess > 0.0)
+        {
+            break;
+        }
+        match search.least(noise, line)? {
+            Some(found) => largest = Some(largest.unwrap_or(least).max(found)),
+            None => return Ok(None),
+        }
+    }
+    Ok(largest)
+}
+
+/// The smallest noise for which both orders are violated by the *same* point: the curve that is
+/// compared with is the lower of both orders. For estimates, whose points are only observed.
+pub(crate) fn least_noise_of_one_point(
+    family: &dyn ByNoise,
+    points: &[RateBounds],
+) -> Result<Option<f64>, AuditError> {
+    let worth = |point: &RateBounds| Statistic::GaussianMu.value(point);
+    let first = points.iter().max_by(|a, b| worth(a).total_cmp(&worth(b)));
+    let Some(first) = first else { return Ok(None) };
+    let mut least = least_violated_noise(family, std::slice::from_ref(first))?;
+    while let Some(noise) = least {
+        let Some(next) = furthest_below(family, points, noise * (1.0 - 2.0 * ACCURACY))? else {
+            break;
+        };
+        match least_violated_noise(family, std::slice::from_ref(next))? {
+            Some(smaller) if smaller < noise * (1.0 - ACCURACY) => least = Some(smaller),
+            _ => break,
+        }
+    }
+    Ok(least)
+}
+
+/// The point that lies furthest below both orders' curves, if one does.
+fn furthest_below<'a>(
+    family: &dyn ByNoise,
+    points: &'a [RateBounds],
+    noise: f64,
+) -> Result<Option<&'a RateBounds>, AuditError> {
+    let noise = noise.max(family.domain().0);
+    let pair = match family.member(noise) {
+        Ok(pair) => pair,
+        Err(error) => return unknown(error),
+    };
+    let mut curves = [Vec::new(), Vec::new()];
+    for (curve, way) in curves.iter_mut().zip([OneWay::Remove, OneWay::Add]) {
+        let search = Search { family, way, points };
+        let (low, high) = search.slopes();
+        for step in 1..3 * SLOPES {
+            let slope = low + (high - low) * f64::from(step) / f64::from(3 * SLOPES);
+            match pair.one_minus_delta(slope, way) {
+                Ok(rest) => curve.push((slope.exp(), rest.lower)),
+                Err(error) => {
+                    unknown::<()>(error.into())?;
+                }
+            }
+        }
+    }
+    let height = |curve: &[(f64, f64)], fpr: f64| {
+        curve.iter().map(|(growth, rest)| rest - growth * fpr).fold(0.0, f64::max)
+    };
+    let excess = |point: &RateBounds| {
+        let fpr = point.false_positive_upper;
+        let curve = height(&curves[0], fpr).min(height(&curves[1], fpr));
+        curve.max(1e-300) / point.false_negative_upper.max(1e-300)
+    };
+    let best = points.iter().max_by(|a, b| excess(a).total_cmp(&excess(b)));
+    Ok(best.filter(|point| excess(point) > 1.0))
 }
 
 struct Search<'a> {
@@ -74,24 +149,23 @@ struct Line {
 }
 
 impl Search<'_> {
-    fn least(&self, start: f64) -> Result<Option<f64>, AuditError> {
-        let (least, most) = self.family.domain();
-        // More noise until a line shows a violation: where none does, the line that comes nearest
-        // may be one at the end of the curve that shows nothing at any noise.
+    /// The best slope at the first noise from `start` on for which the accounting certifies any.
+    fn first_look(&self, start: f64) -> Result<Option<(f64, Line)>, AuditError> {
+        let (_, most) = self.family.domain();
         let mut noise = start;
-        let mut factor = 1.1_f64;
-        let mut line = loop {
-            if let Some(line) = self.look_over(noise)?
-                && line.excess > 0.0
-            {
-                break line;
+        loop {
+            if let Some(line) = self.look_over(noise)? {
+                return Ok(Some((noise, line)));
             }
             if noise >= most {
                 return Ok(None);
             }
-            noise = (noise * factor).min(most);
-            factor *= factor.min(2.0);
-        };
+            noise = (noise * 1.3).min(most);
+        }
+    }
+
+    fn least(&self, mut noise: f64, mut line: Line) -> Result<Option<f64>, AuditError> {
+        let (least, _) = self.family.domain();
         let mut known: Option<f64> = None;
         for _ in 0..8 {
             let accuracy = if known.is_none() { 1e-3 } else { ACCURACY };
@@ -108,9 +182,11 @@ impl Search<'_> {
             // A better slope at a hair less noise shows more: once beside the last one, and when
             // that helps no more, anywhere.
             noise = (best * (1.0 - 2.0 * accuracy)).max(least);
-            let beside = self.improve(noise, Line { excess: f64::NEG_INFINITY, ..line })?;
+            let beside = self.improve(noise, line)?;
             line = match beside {
                 Some(better) if better.excess > 0.0 || before == f64::INFINITY => better,
+                // One point has one best slope.
+                _ if self.points.len() == 1 => break,
                 _ => match self.look_over(noise)? {
                     Some(other) if other.excess > 0.0 => other,
                     _ => break,
@@ -190,19 +266,25 @@ impl Search<'_> {
         Ok(Some(high.0.exp()))
     }
 
-    /// The best of slopes spread over all that can show anything, and then beside it.
-    fn look_over(&self, noise: f64) -> Result<Option<Line>, AuditError> {
-        let pair = match self.family.member(noise) {
-            Ok(pair) => pair,
-            Err(error) => return unknown(error),
-        };
-        // Below the first slope 1 - delta <= e^l leaves nothing, above the last 1 - delta <= 1.
+    /// The slopes that can show anything: below the first 1 - delta <= e^l leaves nothing, above
+    /// the last 1 - delta <= 1.
+    fn slopes(&self) -> (f64, f64) {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for point in self.points {
             let (x, y) = (point.false_positive_upper, point.false_negative_upper);
             low = low.min((y.max(1e-12) / point.true_negative_lower).ln());
             high = high.max((point.true_positive_lower / x.max(1e-12)).ln());
         }
+        (low, high)
+    }
+
+    /// The best of slopes spread over all that can show anything, and then beside it.
+    fn look_over(&self, noise: f64) -> Result<Option<Line>, AuditError> {
+        let pair = match self.family.member(noise) {
+            Ok(pair) => pair,
+            Err(error) => return unknown(error),
+        };
+        let (low, high) = self.slopes();
         let mut best: Option<Line> = None;
         for step in 1..SLOPES {
             let slope = low + (high - low) * f64::from(step) / f64::from(SLOPES);
@@ -214,7 +296,7 @@ impl Search<'_> {
         }
         let Some(best) = best else { return Ok(None) };
         let width = (high - low) / f64::from(SLOPES);
-        Ok(Some(self.climb(pair.as_ref(), best, width)?))
+        Ok(Some(self.climb(pair.as_ref(), best, 0.5 * width)?))
     }
 
     /// A slope beside a good one, at another noise.

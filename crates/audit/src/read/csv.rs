@@ -12,6 +12,15 @@ struct Columns {
     score: usize,
     member: usize,
     run: Option<usize>,
+    /// How many columns there are.
+    only: usize,
+}
+
+impl Columns {
+    /// Nothing but `score,member`.
+    fn plain(&self) -> bool {
+        (self.score, self.member, self.only) == (0, 1, 2) && self.run.is_none()
+    }
 }
 
 struct Fields<'a> {
@@ -21,23 +30,41 @@ struct Fields<'a> {
 }
 
 pub(super) fn read(table: &mut Table, source: impl Read, path: &Path) -> Result<(), AuditError> {
-    let mut columns: Option<Columns> = None;
-    let mut rows = 0_u64;
-    lines::for_each(source, path, |line, number| {
+    let mut reader = Reader { table, path, columns: None, rows: 0 };
+    lines::read(source, path, &mut reader)?;
+    if reader.columns.is_none() {
+        return Err(refuse(path, None, "is empty; a header `score,member` is needed"));
+    }
+    if reader.rows == 0 {
+        return Err(refuse(path, None, "has a header but no rows"));
+    }
+    Ok(())
+}
+
+struct Reader<'a> {
+    table: &'a mut Table,
+    path: &'a Path,
+    columns: Option<Columns>,
+    rows: u64,
+}
+
+impl lines::Lines for Reader<'_> {
+    fn line(&mut self, line: &[u8], number: u64) -> Result<(), AuditError> {
+        let path = self.path;
         if let Some(comment) = line.strip_prefix(b"#") {
             if let Some(design) = stated_design(comment) {
                 let design = design
                     .parse::<Design>()
                     .map_err(|error| refuse(path, Some(number), &error.to_string()))?;
-                table.note_design(design, path)?;
+                self.table.note_design(design, path)?;
             }
             return Ok(());
         }
-        let Some(columns) = &columns else {
+        let Some(columns) = &self.columns else {
             if line.trim_ascii().is_empty() {
                 return Ok(());
             }
-            columns = Some(header(line, number, path)?);
+            self.columns = Some(header(line, number, path)?);
             return Ok(());
         };
         if line.is_empty() {
@@ -46,7 +73,7 @@ pub(super) fn read(table: &mut Table, source: impl Read, path: &Path) -> Result<
         let fields = fields(line, columns)
             .ok_or_else(|| refuse(path, Some(number), "has fewer columns than the header"))?;
         let score = number_of(fields.score, number, path)?;
-        rows += 1;
+        self.rows += 1;
         let member = match fields.member {
             b"1" | b"true" | b"True" => true,
             b"0" | b"false" | b"False" => false,
@@ -57,22 +84,42 @@ pub(super) fn read(table: &mut Table, source: impl Read, path: &Path) -> Result<
             }
         };
         if let Some(run) = fields.run {
-            table.runs.note(run, member);
+            self.table.runs.note(run, member);
         }
         if member {
-            table.members.push(score);
+            self.table.members.push(score);
         } else {
-            table.nonmembers.push(score);
+            self.table.nonmembers.push(score);
         }
         Ok(())
-    })?;
-    if columns.is_none() {
-        return Err(refuse(path, None, "is empty; a header `score,member` is needed"));
     }
-    if rows == 0 {
-        return Err(refuse(path, None, "has a header but no rows"));
+
+    /// Lines `number,0` and `number,1` under the header `score,member`: the number tells its own
+    /// end, so nothing is looked at twice. Anything else is left to [`Reader::line`].
+    fn take(&mut self, buffer: &[u8]) -> (usize, u64) {
+        if !self.columns.as_ref().is_some_and(Columns::plain) {
+            return (0, 0);
+        }
+        let (mut place, mut taken) = (0, 0);
+        while let Ok((score, length)) = fast_float2::parse_partial::<f64, _>(&buffer[place..]) {
+            // A number at the buffer's end may go on, and NaN has a message of its own.
+            let Some(&[b',', member, b'\n']) = buffer[place + length..].first_chunk::<3>() else {
+                break;
+            };
+            if score.is_nan() {
+                break;
+            }
+            match member {
+                b'1' => self.table.members.push(score),
+                b'0' => self.table.nonmembers.push(score),
+                _ => break,
+            }
+            place += length + 3;
+            taken += 1;
+        }
+        self.rows += taken;
+        (place, taken)
     }
-    Ok(())
 }
 
 /// One score a line, with or without a header `score`.
@@ -108,8 +155,9 @@ fn stated_design(comment: &[u8]) -> Option<&str> {
 
 fn header(line: &[u8], number: u64, path: &Path) -> Result<Columns, AuditError> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-    let (mut score, mut member, mut run) = (None, None, None);
+    let (mut score, mut member, mut run, mut only) = (None, None, None, 0);
     for (place, field) in line.split(|&byte| byte == b',').enumerate() {
+        only = place + 1;
         let name = field.trim_ascii();
         let name = name.strip_prefix(b"\"").and_then(|n| n.strip_suffix(b"\"")).unwrap_or(name);
         let slot = match name {
@@ -124,7 +172,7 @@ fn header(line: &[u8], number: u64, path: &Path) -> Result<Columns, AuditError> 
         }
     }
     match (score, member) {
-        (Some(score), Some(member)) => Ok(Columns { score, member, run }),
+        (Some(score), Some(member)) => Ok(Columns { score, member, run, only }),
         _ => {
             let problem = format!(
                 "the header `{}` does not name `score` and `member`; the first line must",
