@@ -1,0 +1,346 @@
+//! The weights and the forward pass.
+
+use super::architecture::{Activation, Architecture};
+use super::attention::{self, Extent};
+use super::backward::{LayerRecord, Record};
+use super::layers::{Rotation, gelu, norm, silu};
+use crate::LanguageError;
+use crate::product::{View, product};
+
+/// A linear map: `weight` has one row an output.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Linear {
+    pub weight: Vec<f32>,
+    pub bias: Option<Vec<f32>>,
+    pub inputs: usize,
+    pub outputs: usize,
+}
+
+/// Weight and, for layer norm, bias.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NormWeights {
+    pub weight: Vec<f32>,
+    pub bias: Option<Vec<f32>>,
+}
+
+/// One block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layer {
+    pub attention_norm: NormWeights,
+    pub query: Linear,
+    pub key: Linear,
+    pub value: Linear,
+    pub output: Linear,
+    pub feed_norm: NormWeights,
+    /// For SwiGLU.
+    pub gate: Option<Linear>,
+    pub up: Linear,
+    pub down: Linear,
+}
+
+/// A decoder with its weights.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decoder {
+    pub architecture: Architecture,
+    /// One row a token.
+    pub embedding: Vec<f32>,
+    /// One row a place, for learned positions.
+    pub positions: Option<Vec<f32>>,
+    pub layers: Vec<Layer>,
+    pub final_norm: NormWeights,
+    /// One row a token; absent: the embedding.
+    pub head: Option<Vec<f32>>,
+}
+
+/// Keys and values of the places seen so far, for a number of sequences of equal length.
+pub struct Cache {
+    sequences: usize,
+    capacity: usize,
+    length: usize,
+    /// For each layer, sequences x capacity x key width.
+    layers: Vec<(Vec<f32>, Vec<f32>)>,
+    rotation: Option<Rotation>,
+}
+
+impl Cache {
+    /// An empty cache with room for `capacity` places in each of `sequences` sequences.
+    pub fn new(architecture: &Architecture, sequences: usize, capacity: usize) -> Self {
+        let size = sequences * capacity * architecture.key_width();
+        Self {
+            sequences,
+            capacity,
+            length: 0,
+            layers: (0..architecture.layers).map(|_| (vec![0.0; size], vec![0.0; size])).collect(),
+            rotation: Rotation::new(architecture, capacity),
+        }
+    }
+
+    /// Places seen.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Forgets the places from `length` on.
+    pub fn truncate(&mut self, length: usize) {
+        self.length = self.length.min(length);
+    }
+
+    /// The first sequence, copied: what many continuations of one prefix start from.
+    pub fn repeated(&self, architecture: &Architecture, sequences: usize, capacity: usize) -> Self {
+        let width = architecture.key_width();
+        let mut copy = Self::new(architecture, sequences, capacity);
+        copy.length = self.length.min(capacity);
+        let used = copy.length * width;
+        for (to, from) in copy.layers.iter_mut().zip(&self.layers) {
+            for sequence in 0..sequences {
+                let at = sequence * capacity * width;
+                to.0[at..at + used].copy_from_slice(&from.0[..used]);
+                to.1[at..at + used].copy_from_slice(&from.1[..used]);
+            }
+        }
+        copy
+    }
+
+    pub(super) fn rotation(&self) -> Option<&Rotation> {
+        self.rotation.as_ref()
+    }
+
+    pub(super) fn layer(&self, index: usize) -> (&[f32], &[f32]) {
+        (&self.layers[index].0, &self.layers[index].1)
+    }
+}
+
+impl Linear {
+    pub(super) fn forward(&self, x: &[f32]) -> Vec<f32> {
+        let rows = x.len() / self.inputs;
+        let mut out = vec![0.0; rows * self.outputs];
+        let weight = View::new(&self.weight, self.outputs, self.inputs).transposed();
+        product(&mut out, View::new(x, rows, self.inputs), weight);
+        if let Some(bias) = &self.bias {
+            for row in out.chunks_exact_mut(self.outputs) {
+                for (x, bias) in row.iter_mut().zip(bias) {
+                    *x += bias;
+                }
+            }
+        }
+        out
+    }
+
+    /// The gradient of the input, given that of the output.
+    pub(super) fn backward(&self, dy: &[f32]) -> Vec<f32> {
+        let rows = dy.len() / self.outputs;
+        let mut dx = vec![0.0; rows * self.inputs];
+        let weight = View::new(&self.weight, self.outputs, self.inputs);
+        product(&mut dx, View::new(dy, rows, self.outputs), weight);
+        dx
+    }
+}
+
+impl Decoder {
+    /// Runs `tokens` (sequence after sequence, equally many of each) after what the cache holds,
+    /// and gives the last hidden state of every place, normalised: what [`Decoder::logits`] reads.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an unknown token or a sequence beyond the context or the cache.
+    pub fn forward(&self, tokens: &[u32], cache: &mut Cache) -> Result<Vec<f32>, LanguageError> {
+        self.run(tokens, cache, None)
+    }
+
+    /// As [`Decoder::forward`] from an empty cache, keeping what [`Decoder::backward`] needs.
+    ///
+    /// # Errors
+    /// As [`Decoder::forward`].
+    pub fn forward_recorded(
+        &self,
+        tokens: &[u32],
+        sequences: usize,
+    ) -> Result<(Vec<f32>, Record), LanguageError> {
+        let length = tokens.len() / sequences.max(1);
+        let cache = Cache::new(&self.architecture, sequences, length);
+        let mut record = Record::new(length, cache);
+        let mut cache = Cache::new(&self.architecture, sequences, length);
+        let hidden = self.run(tokens, &mut cache, Some(&mut record))?;
+        record.cache = cache;
+        Ok((hidden, record))
+    }
+
+    fn run(
+        &self,
+        tokens: &[u32],
+        cache: &mut Cache,
+        mut record: Option<&mut Record>,
+    ) -> Result<Vec<f32>, LanguageError> {
+        let a = &self.architecture;
+        let length = self.check(tokens, cache)?;
+        let start = cache.length;
+        let mut x = self.embed(tokens, start, length);
+        let extent = Extent { length, start, capacity: cache.capacity };
+        let rows = tokens.len();
+        for (index, layer) in self.layers.iter().enumerate() {
+            let mut h = vec![0.0; rows * a.width];
+            norm(a.norm, &layer.attention_norm, &x, &mut h);
+            let (mut queries, mut keys, values) =
+                (layer.query.forward(&h), layer.key.forward(&h), layer.value.forward(&h));
+            if let Some(rotation) = &cache.rotation {
+                for row in 0..rows {
+                    let place = start + row % length;
+                    rotation.rotate(
+                        &mut queries[row * a.query_width()..][..a.query_width()],
+                        place,
+                        false,
+                    );
+                    rotation.rotate(
+                        &mut keys[row * a.key_width()..][..a.key_width()],
+                        place,
+                        false,
+                    );
+                }
+            }
+            let store = &mut cache.layers[index];
+            for sequence in 0..cache.sequences {
+                let size = length * a.key_width();
+                let to = (sequence * cache.capacity + start) * a.key_width();
+                store.0[to..to + size].copy_from_slice(&keys[sequence * size..][..size]);
+                store.1[to..to + size].copy_from_slice(&values[sequence * size..][..size]);
+            }
+            let mut mixed = vec![0.0; rows * a.query_width()];
+            let mut kept = Vec::new();
+            let keep = record.is_some().then_some(&mut kept);
+            attention::forward(a, extent, &queries, &store.0, &store.1, &mut mixed, keep);
+            let attended = layer.output.forward(&mixed);
+            let before = record.is_some().then(|| x.clone());
+            add(&mut x, &attended);
+            norm(a.norm, &layer.feed_norm, &x, &mut h);
+            let middle = record.is_some().then(|| x.clone());
+            let up = layer.up.forward(&h);
+            let gate = layer.gate.as_ref().map(|gate| gate.forward(&h));
+            let active = activate(a.activation, &up, gate.as_deref());
+            add(&mut x, &layer.down.forward(&active));
+            if let (Some(record), Some(before), Some(middle)) = (&mut record, before, middle) {
+                record.layers.push(LayerRecord {
+                    before,
+                    queries,
+                    probabilities: kept,
+                    middle,
+                    up,
+                    gate,
+                });
+            }
+        }
+        cache.length += length;
+        let mut out = vec![0.0; x.len()];
+        norm(a.norm, &self.final_norm, &x, &mut out);
+        if let Some(record) = record {
+            record.last = x;
+        }
+        Ok(out)
+    }
+
+    fn check(&self, tokens: &[u32], cache: &Cache) -> Result<usize, LanguageError> {
+        let invalid = |message: String| Err(LanguageError::InvalidInput(message));
+        if tokens.is_empty() || cache.sequences == 0 || tokens.len() % cache.sequences != 0 {
+            return invalid(format!(
+                "{} tokens are not {} sequences of equal length",
+                tokens.len(),
+                cache.sequences
+            ));
+        }
+        let vocabulary = self.architecture.vocabulary;
+        if let Some(token) = tokens.iter().find(|token| **token as usize >= vocabulary) {
+            return invalid(format!("token {token} is outside the vocabulary of {vocabulary}"));
+        }
+        let length = tokens.len() / cache.sequences;
+        let most = self.architecture.context.min(cache.capacity);
+        if cache.length + length > most {
+            return invalid(format!(
+                "{} tokens do not fit into a context of {most}",
+                cache.length + length
+            ));
+        }
+        Ok(length)
+    }
+
+    fn embed(&self, tokens: &[u32], start: usize, length: usize) -> Vec<f32> {
+        let width = self.architecture.width;
+        let mut x = Vec::with_capacity(tokens.len() * width);
+        for (row, token) in tokens.iter().enumerate() {
+            x.extend_from_slice(&self.embedding[*token as usize * width..][..width]);
+            if let Some(positions) = &self.positions {
+                let place = start + row % length;
+                add(&mut x[row * width..], &positions[place * width..][..width]);
+            }
+        }
+        x
+    }
+
+    /// The weights of the head: one row a token.
+    pub fn head(&self) -> &[f32] {
+        self.head.as_deref().unwrap_or(&self.embedding)
+    }
+
+    /// Logits of hidden states (one row of the vocabulary a state).
+    pub fn logits(&self, hidden: &[f32]) -> Vec<f32> {
+        let (width, vocabulary) = (self.architecture.width, self.architecture.vocabulary);
+        let rows = hidden.len() / width;
+        let mut out = vec![0.0; rows * vocabulary];
+        if rows == 1 {
+            // The head is the larger matrix: its rows are what threads share.
+            let head = View::new(self.head(), vocabulary, width);
+            product(&mut out, head, View::new(hidden, 1, width).transposed());
+        } else {
+            let head = View::new(self.head(), vocabulary, width).transposed();
+            product(&mut out, View::new(hidden, rows, width), head);
+        }
+        out
+    }
+
+    /// ln P(token | tokens before it) for every token but the first.
+    ///
+    /// # Errors
+    /// As [`Decoder::forward`].
+    pub fn log_probabilities(&self, tokens: &[u32]) -> Result<Vec<f64>, LanguageError> {
+        if tokens.len() < 2 {
+            return Ok(Vec::new());
+        }
+        let (width, vocabulary) = (self.architecture.width, self.architecture.vocabulary);
+        let mut cache = Cache::new(&self.architecture, 1, tokens.len());
+        let hidden = self.forward(tokens, &mut cache)?;
+        let mut found = Vec::with_capacity(tokens.len() - 1);
+        // A few rows of logits at a time: the vocabulary is large.
+        for (part, next) in
+            hidden[..(tokens.len() - 1) * width].chunks(32 * width).zip(tokens[1..].chunks(32))
+        {
+            let logits = self.logits(part);
+            for (row, token) in logits.chunks_exact(vocabulary).zip(next) {
+                found.push(f64::from(row[*token as usize]) - log_sum_exp(row));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// ln of the sum of exponentials, accumulated in f64.
+pub(crate) fn log_sum_exp(row: &[f32]) -> f64 {
+    let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let sum: f64 = row.iter().map(|x| f64::from((x - largest).exp())).sum();
+    f64::from(largest) + sum.ln()
+}
+
+pub(super) fn add(to: &mut [f32], what: &[f32]) {
+    for (to, what) in to.iter_mut().zip(what) {
+        *to += what;
+    }
+}
+
+pub(super) fn activate(kind: Activation, up: &[f32], gate: Option<&[f32]>) -> Vec<f32> {
+    match (kind, gate) {
+        (Activation::SwiGlu, Some(gate)) => {
+            gate.iter().zip(up).map(|(g, u)| silu(*g) * u).collect()
+        }
+        _ => up.iter().map(|u| gelu(*u)).collect(),
+    }
+}

@@ -1,0 +1,133 @@
+//! Matrix products by the `gemm` crate, rows shared over threads where there are enough of them.
+//! The only unsafe code of this crate: `gemm` takes pointers, the extents are checked here.
+
+use rayon::prelude::*;
+
+/// A matrix inside a slice: the number at (i, j) is `data[i * row + j * column]`.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    data: &'a [f32],
+    rows: usize,
+    columns: usize,
+    row: usize,
+    column: usize,
+}
+
+impl<'a> View<'a> {
+    /// Row by row, without gaps.
+    pub(crate) fn new(data: &'a [f32], rows: usize, columns: usize) -> Self {
+        Self::strided(data, rows, columns, columns)
+    }
+
+    /// Row by row, with `stride` numbers from one row to the next.
+    pub(crate) fn strided(data: &'a [f32], rows: usize, columns: usize, stride: usize) -> Self {
+        Self { data, rows, columns, row: stride, column: 1 }
+    }
+
+    pub(crate) fn transposed(self) -> Self {
+        Self { rows: self.columns, columns: self.rows, row: self.column, column: self.row, ..self }
+    }
+
+    fn rows_from(self, first: usize, count: usize) -> Self {
+        Self { data: &self.data[first * self.row..], rows: count, ..self }
+    }
+
+    fn assert_inside(&self) {
+        if self.rows > 0 && self.columns > 0 {
+            let last = (self.rows - 1) * self.row + (self.columns - 1) * self.column;
+            assert!(last < self.data.len(), "a matrix of the product lies outside its slice");
+        }
+    }
+}
+
+/// Multiplications below which threads do not pay.
+const WORTH_THREADS: usize = 1 << 21;
+
+/// `out` (row by row) becomes left x right; rows in parallel where that pays.
+///
+/// # Panics
+/// If the shapes do not match.
+pub(crate) fn product(out: &mut [f32], left: View<'_>, right: View<'_>) {
+    let (m, n) = (left.rows, right.columns);
+    assert_eq!(out.len(), m * n, "extent of a product's result");
+    let threads = rayon::current_num_threads();
+    if m < 2 * threads || threads == 1 || m * n * left.columns < WORTH_THREADS {
+        return single(out, n, left, right, false);
+    }
+    let share = m.div_ceil(threads);
+    out.par_chunks_mut(share * n).enumerate().for_each(|(i, part)| {
+        single(part, n, left.rows_from(i * share, part.len() / n), right, false);
+    });
+}
+
+/// `out`, with `stride` numbers from row to row, becomes left x right or is increased by it; on
+/// this thread.
+#[allow(unsafe_code)]
+pub(crate) fn single(
+    out: &mut [f32],
+    stride: usize,
+    left: View<'_>,
+    right: View<'_>,
+    accumulate: bool,
+) {
+    let (m, k, n) = (left.rows, left.columns, right.columns);
+    assert_eq!(k, right.rows, "inner extents of a product");
+    if m == 0 || n == 0 {
+        return;
+    }
+    assert!((m - 1) * stride + n <= out.len() && n <= stride, "extent of a product's result");
+    left.assert_inside();
+    right.assert_inside();
+    // SAFETY: `out` holds m rows of n numbers, `stride` apart, as asserted; both views were
+    // checked to lie inside their slices; `out` is borrowed mutably, so nothing overlaps.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            out.as_mut_ptr(),
+            1,
+            stride as isize,
+            accumulate,
+            left.data.as_ptr(),
+            left.column as isize,
+            left.row as isize,
+            right.data.as_ptr(),
+            right.column as isize,
+            right.row as isize,
+            1.0,
+            1.0,
+            false,
+            false,
+            false,
+            gemm::Parallelism::None,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_of_every_orientation_and_size() {
+        for (m, k, n) in [(5, 7, 3), (300, 200, 100)] {
+            let a: Vec<f32> = (0..m * k).map(|i| (i % 11) as f32 - 5.0).collect();
+            let b: Vec<f32> = (0..k * n).map(|i| (i % 7) as f32 - 3.0).collect();
+            let transpose = |x: &[f32], rows: usize, columns: usize| -> Vec<f32> {
+                (0..rows * columns).map(|i| x[(i % rows) * columns + i / rows]).collect()
+            };
+            let (at, bt) = (transpose(&a, m, k), transpose(&b, k, n));
+            let expected: Vec<f32> = (0..m * n)
+                .map(|i| (0..k).map(|l| a[i / n * k + l] * b[l * n + i % n]).sum())
+                .collect();
+            for left in [View::new(&a, m, k), View::new(&at, k, m).transposed()] {
+                for right in [View::new(&b, k, n), View::new(&bt, n, k).transposed()] {
+                    let mut out = vec![1.0; m * n];
+                    product(&mut out, left, right);
+                    assert_eq!(out, expected);
+                }
+            }
+        }
+    }
+}
