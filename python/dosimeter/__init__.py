@@ -37,6 +37,7 @@ from .figures import Figure, figure
 from .games import Attack, attack, status
 from .reporting import Report, report
 from .runs import Phase, Run
+from .training import Training, memorize, train, tune
 
 __all__ = [
     "Account",
@@ -59,6 +60,7 @@ __all__ = [
     "Phase",
     "Report",
     "Run",
+    "Training",
     "Unsupported",
     "Unsupportedness",
     "Verdict",
@@ -69,10 +71,13 @@ __all__ = [
     "calibrate",
     "compare",
     "figure",
+    "memorize",
     "plan",
     "profile",
     "report",
     "status",
     "steps",
     "tradeoff",
+    "train",
+    "tune",
 ]

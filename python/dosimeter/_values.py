@@ -73,4 +73,7 @@ def shown(number: float, side: str = "neither", digits: int = 4) -> str:
     }[side]
     exact = decimal.Decimal(number)
     kept = exact.quantize(decimal.Decimal(1).scaleb(-places), rounding=rounding)
+    if kept.adjusted() > exact.adjusted():
+        # Rounded into the next decade: one place less.
+        kept = exact.quantize(decimal.Decimal(1).scaleb(1 - places), rounding=rounding)
     return f"{kept:f}" if -4 <= math.log10(abs(number)) < 7 else f"{float(kept):.{digits}g}"

@@ -1,11 +1,11 @@
 //! `train`: one DP-SGD or DP-Adam run, with its ledger.
 
 use crate::args::{Format, OutputArgs, RunArgs, integer};
-use crate::console::Console;
+use crate::console::{Console, Listener};
 use crate::exit;
 use crate::failure::Failure;
-use crate::interrupt::stop_flag;
 use clap::{Args, ValueEnum};
+use experiments::Event;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -93,10 +93,8 @@ pub(super) fn run(args: &TrainArgs, console: &mut Console) -> Result<u8, Failure
     let description =
         TrainingDescription::from_toml_str(&text).map_err(|error| failure(error).at(&place))?;
     let folder = args.file.parent().unwrap_or(Path::new(""));
-    let split = description
-        .data
-        .load(folder)
-        .map_err(|error| Failure::bad_input(error.to_string()))?;
+    let split =
+        description.data.load(folder).map_err(|error| Failure::bad_input(error.to_string()))?;
     let mut described = description.run.clone().overridden_by(&args.run.description())?;
     if described.dataset_size.is_none() {
         described.dataset_size = Some(split.train.len() as u64);
@@ -110,7 +108,7 @@ pub(super) fn run(args: &TrainArgs, console: &mut Console) -> Result<u8, Failure
     };
     let default = || PathBuf::from(args.file.file_stem().unwrap_or_default());
     let out = args.out.clone().unwrap_or_else(default);
-    let stop = stop_flag();
+    let stop = console.stop_flag();
     let progress = Progress::new(console);
     let options = TrainingOptions {
         out: &out,
@@ -221,6 +219,7 @@ fn failure(error: TrainingError) -> Failure {
 /// A bar on a terminal, a line now and then elsewhere.
 struct Progress<'a> {
     state: Mutex<State<'a>>,
+    listener: Option<Listener>,
 }
 
 struct State<'a> {
@@ -237,10 +236,15 @@ const FRAME: Duration = Duration::from_millis(100);
 impl<'a> Progress<'a> {
     fn new(console: &'a mut Console) -> Self {
         let now = Instant::now();
-        Self { state: Mutex::new(State { console, bar: None, start: now, last: now, found: 0 }) }
+        let listener = console.listener();
+        let state = State { console, bar: None, start: now, last: now, found: 0 };
+        Self { state: Mutex::new(state), listener }
     }
 
     fn event(&self, event: &TrainingEvent) {
+        if let Some(listener) = &self.listener {
+            listener(&heard(event));
+        }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             TrainingEvent::Started { steps, done } => state.begin(*steps, *done),
@@ -253,6 +257,19 @@ impl<'a> Progress<'a> {
                 }
             }
         }
+    }
+}
+
+/// A training in the words of an experiment: a step is a chunk of one trial.
+fn heard(event: &TrainingEvent) -> Event {
+    match event {
+        TrainingEvent::Started { steps, done } => {
+            Event::Planned { chunks: *steps, done: *done, trials: *steps }
+        }
+        TrainingEvent::Step { done, .. } => {
+            Event::ChunkDone { index: done.saturating_sub(1), trials: 1, took: Duration::ZERO }
+        }
+        TrainingEvent::Evaluating => Event::Merging,
     }
 }
 

@@ -1,0 +1,194 @@
+"""Training with a ledger, memorisation of language models, and tables of hyper-parameters."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from . import _command
+from ._types import Document, Numbers, Progress
+from .claims import Account, account
+from .errors import InvalidInput
+from .runs import Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """A training that was done: its folder and its ledger.
+
+    The ledger says what was really sampled, clipped and added; what it computed from records
+    stands under ``not_private``.
+    """
+
+    out: Path
+    ledger: Document
+
+    def __hash__(self) -> int:
+        return hash(self.out)
+
+    @property
+    def run(self) -> Run:
+        """The run of the ledger."""
+        return Run.from_json(self.ledger)
+
+    @property
+    def model(self) -> Path:
+        """The weights, in the safetensors format."""
+        return self.out / "model.safetensors"
+
+    def account(self, *, delta: Numbers | None = None, **questions: Any) -> Account:
+        """What the training leaks; the keywords of :func:`dosimeter.account`."""
+        return account(self.run, delta=delta, **questions)
+
+    def to_json(self) -> str:
+        return json.dumps({"out": os.fspath(self.out), "ledger": self.ledger})
+
+    @classmethod
+    def from_json(cls, text: str) -> Training:
+        found = json.loads(text)
+        return cls(out=Path(found["out"]), ledger=found["ledger"])
+
+    def __repr__(self) -> str:
+        return f"<Training in {os.fspath(self.out)!r}: {self.run!r}>"
+
+    def _repr_html_(self) -> str:
+        from ._html import definition
+
+        measured = self.ledger.get("not_private", {})
+        rows = [("run", repr(self.run)), ("folder", os.fspath(self.out))]
+        rows += [
+            (f"{key} (not private)", str(value))
+            for key, value in measured.items()
+            if isinstance(value, (int, float, str))
+        ]
+        return definition("Training", rows)
+
+
+def train(
+    config: str | os.PathLike[str] | Mapping[str, Mapping[str, Any]],
+    *,
+    out: str | os.PathLike[str],
+    device: str = "auto",
+    precision: Literal["f32", "tf32"] | None = None,
+    noise: Literal["fast", "secure"] = "fast",
+    threads: int | None = None,
+    force: bool = False,
+    progress: Progress = None,
+    **overrides: Any,
+) -> Training:
+    """One DP-SGD or DP-Adam training, with its ledger; the same call again resumes.
+
+    ``config`` is the path of a RUN.toml, or its tables as mappings: ``run``, ``data``, ``model``,
+    ``optimizer``. ``overrides`` replace keys of ``run``. ``noise="secure"`` is for a model that
+    will be released. ``progress`` is called with (steps done, steps in all).
+
+    >>> import dosimeter, tempfile, os
+    >>> config = {
+    ...     "run": {"noise_multiplier": 1.0, "batch_size": 64, "steps": 3, "seed": 1},
+    ...     "data": {"name": "adult"},
+    ...     "model": {"kind": "softmax"},
+    ...     "optimizer": {"kind": "sgd", "learning_rate": 0.1},
+    ... }
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = dosimeter.train(config, out=os.path.join(folder, "model"), device="cpu")
+    ...     done.model.exists(), done.run.steps
+    (True, 3)
+    """
+    options = {
+        "out": out,
+        "device": device,
+        "precision": precision,
+        "noise": noise,
+        "threads": threads,
+        "force": force,
+    }
+    with _command.scratch() as folder:
+        if isinstance(config, Mapping):
+            path = folder / "run.toml"
+            path.write_text(to_toml(_with_absolute_paths(config)), encoding="utf-8")
+        else:
+            path = Path(config)
+        arguments = ["train", os.fspath(path), *_command.flags(options | overrides)]
+        arguments += ["--format", "json"]
+        code, stdout, _ = _command.run(arguments, progress=progress, patient=True)
+    if code == 130:
+        raise KeyboardInterrupt
+    ledger: Document = json.loads(stdout)
+    _command.warn(ledger.get("warnings", ()))
+    return Training(out=Path(out), ledger=ledger)
+
+
+def tune(
+    question: str, table: str | os.PathLike[str] | Any, **options: Any
+) -> Document:
+    """Asks a table of trainings: ``regress``, ``rank``, ``select``, ``profiles``, ``search``.
+
+    ``table`` is a file (CSV, JSONL, Parquet) or a pandas frame; the keywords are the flags of
+    ``dosimeter tune``. The epsilon of the chosen run is not the epsilon of the search.
+    """
+    with _command.scratch() as folder:
+        if isinstance(table, (str, os.PathLike)):
+            path = Path(table)
+        elif hasattr(table, "to_csv"):
+            path = folder / "table.csv"
+            table.to_csv(path, index=False)
+        else:
+            raise InvalidInput("the table must be a file or a pandas frame")
+        arguments = ["tune", question, os.fspath(path), *_command.flags(options)]
+        return _command.answer(arguments)[1]
+
+
+def memorize(metric: str, *inputs: str | os.PathLike[str], **options: Any) -> Document:
+    """Memorisation of secrets by a language model: ``acr``, ``vmr`` or ``air``.
+
+    The inputs and keywords are those of ``dosimeter memorize``; completions of any model are
+    written by :func:`dosimeter.transformers.complete`.
+    """
+    arguments = ["memorize", metric, *(os.fspath(path) for path in inputs)]
+    return _command.answer([*arguments, *_command.flags(options)], patient=True)[1]
+
+
+def _with_absolute_paths(config: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """A file's paths are relative to the file; a mapping's to the present folder."""
+    tables = {name: dict(table) for name, table in config.items()}
+    path = tables.get("data", {}).get("path")
+    if path is not None:
+        tables["data"]["path"] = os.path.abspath(path)
+    return tables
+
+
+def to_toml(tables: Mapping[str, Mapping[str, Any]]) -> str:
+    """Tables of plain values as TOML.
+
+    >>> print(to_toml({"run": {"steps": 3}, "model": {"hidden": [64, 32], "kind": "mlp"}}))
+    [run]
+    steps = 3
+    <BLANKLINE>
+    [model]
+    hidden = [64, 32]
+    kind = "mlp"
+    """
+    parts = []
+    for name, table in tables.items():
+        lines = [f"{key} = {_toml_value(value)}" for key, value in table.items() if value is not None]
+        parts.append("\n".join([f"[{name}]", *lines]))
+    return "\n\n".join(parts)
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (str, os.PathLike)):
+        return json.dumps(os.fspath(value))
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_toml_value(one) for one in value)}]"
+    if isinstance(value, Mapping):
+        inner = ", ".join(f"{key} = {_toml_value(one)}" for key, one in value.items())
+        return f"{{ {inner} }}"
+    if isinstance(value, int):
+        return str(value)
+    return repr(float(cast(float, value)))
