@@ -237,6 +237,22 @@ fn cases() -> Vec<Case> {
             steps: 4,
             ..Case::default()
         },
+        Case {
+            name: "group norm",
+            model: ModelDescription::Cnn { activation: tanh, groups: 4 },
+            shape: image,
+            replicas: 4,
+            steps: 4,
+            ..Case::default()
+        },
+        Case {
+            name: "wide residual net",
+            model: ModelDescription::WideResnet { depth: 10, width: 1, groups: 4 },
+            shape: Shape::Image { height: 12, width: 12, channels: 3 },
+            replicas: 3,
+            steps: 3,
+            ..Case::default()
+        },
         Case { name: "momentum and decay", optimizer: sgd(0.9, 0.1, 0.2), ..Case::default() },
         Case { name: "Adam", optimizer: OptimizerDescription::adam(0.01), ..Case::default() },
         Case { name: "AdamW", optimizer: adamw, ..Case::default() },
@@ -363,19 +379,6 @@ fn a_step_that_is_not_finite_is_named() {
 fn a_device_that_is_not_there_is_a_sentence() {
     let error = CudaDevice::open(4_711).err().unwrap().to_string();
     assert!(error.contains("cuda:4711") && error.contains("--device cpu"), "{error}");
-}
-
-#[test]
-fn models_without_kernels_are_refused() {
-    let Some(device) = device("models_without_kernels_are_refused") else { return };
-    let shape = Shape::Image { height: 28, width: 28, channels: 1 };
-    let model = ModelDescription::Cnn { activation: ActivationName::Relu, groups: 4 };
-    let case = Case { shape, model, replicas: 1, canaries: false, ..Case::default() };
-    let data = Arc::new(data(300, case.shape, 5));
-    let recipe = recipe(&case, &data);
-    let mut cuda = on_device(&device, &case, &recipe, &data, Precision::Float32).unwrap();
-    let error = cuda.advance(1).unwrap_err().to_string();
-    assert!(error.contains("group normalisation") && error.contains("--device cpu"), "{error}");
 }
 
 /// Less memory than one model needs: a sentence, not a crash.

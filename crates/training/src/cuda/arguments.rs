@@ -40,6 +40,7 @@ pub(super) enum Argument {
     Double(f64),
     Layer([i32; 9]),
     Pool([i32; 7]),
+    Groups([i32; 6]),
     Notes(Notes),
     Update(Update),
 }
@@ -53,6 +54,7 @@ impl Argument {
             Self::Double(value) => std::ptr::from_mut(value).cast(),
             Self::Layer(value) => std::ptr::from_mut(value).cast(),
             Self::Pool(value) => std::ptr::from_mut(value).cast(),
+            Self::Groups(value) => std::ptr::from_mut(value).cast(),
             Self::Notes(value) => std::ptr::from_mut(value).cast(),
             Self::Update(value) => std::ptr::from_mut(value).cast(),
         }

@@ -5,10 +5,11 @@ use super::arguments::{Notes, Update};
 use super::canaries::Canaries;
 use super::device::{Buffer, CudaDevice, Kernels, Precision};
 use super::drawing::{Drawing, Drawn};
-use super::program::{Pass, unsupported};
+use super::program::Pass;
+use super::standardised::Standardised;
 use super::workspace::{Head, Workspace};
 use crate::data::Dataset;
-use crate::model::Kind;
+use crate::model::{Convolution, Kind};
 use crate::optimizer::OptimizerDescription;
 use crate::recipe::{Fault, Recipe};
 use crate::replica::Replica;
@@ -44,6 +45,7 @@ pub(super) struct Engine {
     pub(super) recipe: Arc<Recipe>,
     pub(super) head: Option<Head>,
     pub(super) workspace: Workspace,
+    pub(super) standardised: Vec<Option<Standardised>>,
     /// Numbers from one replica's parameters to the next's.
     pub(super) stride: usize,
     pub(super) parameters: Buffer<f32>,
@@ -93,18 +95,11 @@ impl Engine {
         limit: usize,
     ) -> Result<Self, TrainingError> {
         let network = &recipe.network;
-        for operation in &network.operations {
-            match &operation.kind {
-                Kind::GroupNorm(_) => return Err(unsupported(&operation.kind)),
-                Kind::Convolution(layer) if layer.standardised => {
-                    return Err(unsupported(&operation.kind));
-                }
-                _ => {}
-            }
-        }
         let stride = network.parameters.next_multiple_of(32);
         let (all, count) = (replicas.len() * stride, replicas.len());
-        let fixed = all.saturating_mul(4 * (2 + state.moments.len())) + 4 * data.features.len();
+        let fixed = all.saturating_mul(4 * (2 + state.moments.len()))
+            + 4 * data.features.len()
+            + count * Standardised::bytes(network);
         if fixed > limit {
             return Err(TrainingError::Device(format!(
                 "the device is out of memory: {count} models need {} MiB and {} MiB may be used; \
@@ -125,6 +120,7 @@ impl Engine {
         let parameters = padded(&state.parameters)?;
         let moments = state.moments.iter().map(|flat| padded(flat)).collect::<Result<_, _>>()?;
         let sums = device.zeros(all)?;
+        let standardised = Standardised::all(device, network, count)?;
         let (canaries, examples) = Canaries::new(device, recipe, data.len(), replicas)?;
         let rows = data.len() + examples.labels.len();
         let drawing = Drawing::new(device, recipe, data.len(), replicas, canaries.most)?;
@@ -158,6 +154,7 @@ impl Engine {
             recipe: Arc::clone(recipe),
             head,
             workspace,
+            standardised,
             stride,
             parameters,
             sums,
@@ -216,6 +213,7 @@ impl Engine {
         if let Some(sizes) = sizes {
             self.keep(capacity, sizes)?;
         }
+        self.prepare()?;
         let clip = if recipe.fault == Fault::NoClipping { 0.0 } else { recipe.clip_norm };
         let whole = chunks.len() == 1 && chunks[0].rows <= self.workspace.rows;
         for chunk in &chunks {
@@ -236,10 +234,35 @@ impl Engine {
             }
         }
         self.resident = whole.then_some(key);
+        for (layer, standardised) in self.standardised_layers() {
+            let sums = (self.sums.address(), self.stride);
+            let count = self.replicas.len();
+            standardised.pull_back(&self.device, &self.kernels, layer, sums, count)?;
+        }
         if self.canaries.gradients {
             self.inject(hits)?;
         }
         self.update(step)
+    }
+
+    fn standardised_layers(&self) -> impl Iterator<Item = (&Convolution, &Standardised)> {
+        let operations = self.recipe.network.operations.iter();
+        operations.zip(&self.standardised).filter_map(|(operation, standardised)| {
+            match (&operation.kind, standardised) {
+                (Kind::Convolution(layer), Some(standardised)) => Some((layer, standardised)),
+                _ => None,
+            }
+        })
+    }
+
+    /// To be called whenever the parameters have changed.
+    fn prepare(&self) -> Result<(), TrainingError> {
+        for (layer, standardised) in self.standardised_layers() {
+            let parameters = (self.parameters.address(), self.stride);
+            let count = self.replicas.len();
+            standardised.prepare(&self.device, &self.kernels, layer, parameters, count)?;
+        }
+        Ok(())
     }
 
     fn keep(&mut self, capacity: usize, sizes: Vec<i32>) -> Result<(), TrainingError> {
@@ -356,6 +379,7 @@ impl Engine {
     /// Loss of every record under every replica of the group, replica by replica.
     pub(super) fn losses(&mut self, data: &Dataset, out: &mut [f32]) -> Result<(), TrainingError> {
         self.resident = None;
+        self.prepare()?;
         let network = Arc::clone(&self.recipe.network);
         let features = self.device.upload(&data.features)?;
         let labels: Vec<i32> = data.labels.iter().map(|label| *label as i32).collect();

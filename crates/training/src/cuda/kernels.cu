@@ -763,3 +763,177 @@ extern "C" __global__ void average_pool(float *y, const float *x, Pool p, u64 im
         y[i] = sum;
     }
 }
+
+// ---------------------------------------------------------------------------------------------
+// Group normalisation; one warp for each example and group. `z` are the normalised numbers.
+struct Groups { int positions, channels, groups, scale, shift, rows; };
+extern "C" __global__ void group_norm(
+    float *y, float *z, float *inverses, const float *x, const float *parameters, const int *order,
+    u64 stride, Groups g, int examples) {
+    const int unit = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x & 31;
+    if (unit >= examples * g.groups) return;
+    const int example = unit / g.groups, group = unit % g.groups, width = g.channels / g.groups;
+    const int count = width * g.positions;
+    const size_t base = (size_t)example * g.positions * g.channels + group * width;
+    const float *own = parameters + (u64)order[example / g.rows] * stride;
+    double sum = 0.0;
+    for (int i = lane; i < count; i += 32)
+        sum += x[base + (size_t)(i / width) * g.channels + i % width];
+    const double mean = warp_sum(sum) / count;
+    double square = 0.0;
+    for (int i = lane; i < count; i += 32) {
+        const double v = x[base + (size_t)(i / width) * g.channels + i % width] - mean;
+        square += v * v;
+    }
+    const float inverse = (float)(1.0 / sqrt(warp_sum(square) / count + 1e-5));
+    if (lane == 0) inverses[unit] = inverse;
+    for (int i = lane; i < count; i += 32) {
+        const size_t place = base + (size_t)(i / width) * g.channels + i % width;
+        const int channel = group * width + i % width;
+        const float v = (x[place] - (float)mean) * inverse;
+        z[place] = v;
+        y[place] = v * own[g.scale + channel] + own[g.shift + channel];
+    }
+}
+
+// Gradients of scale and shift of each example ([example][2][channels]), and of the input unless
+// dx is null.
+extern "C" __global__ void group_norm_backward(
+    float *dx, float *gradients, const float *dy, const float *z, const float *inverses,
+    const float *parameters, const int *order, u64 stride, Groups g, int examples, int again) {
+    const int unit = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x & 31;
+    if (unit >= examples * g.groups) return;
+    const int example = unit / g.groups, group = unit % g.groups, width = g.channels / g.groups;
+    const float count = (float)(width * g.positions);
+    const size_t base = (size_t)example * g.positions * g.channels + group * width;
+    const float *scale = parameters + (u64)order[example / g.rows] * stride + g.scale + group * width;
+    float *own = gradients + (size_t)example * 2 * g.channels + group * width;
+    float mean = 0.0f, along = 0.0f;
+    for (int c = 0; c < width; ++c) {
+        float of_scale = 0.0f, of_shift = 0.0f;
+        for (int p = lane; p < g.positions; p += 32) {
+            const size_t place = base + (size_t)p * g.channels + c;
+            of_scale += dy[place] * z[place];
+            of_shift += dy[place];
+        }
+        of_scale = warp_sum(of_scale);
+        of_shift = warp_sum(of_shift);
+        if (lane == 0) { own[c] = of_scale; own[g.channels + c] = of_shift; }
+        mean += scale[c] * of_shift / count;
+        along += scale[c] * of_scale / count;
+    }
+    if (!dx) return;
+    const float inverse = inverses[unit];
+    for (int i = lane; i < width * g.positions; i += 32) {
+        const size_t place = base + (size_t)(i / width) * g.channels + i % width;
+        const float v = inverse * (scale[i % width] * dy[place] - mean - z[place] * along);
+        dx[place] = again ? dx[place] + v : v;
+    }
+}
+
+// squares (+)= |row|^2.
+extern "C" __global__ void row_norms(double *squares, const float *x, int rows, int width, int again) {
+    const int row = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x & 31;
+    if (row >= rows) return;
+    double sum = 0.0;
+    for (int i = lane; i < width; i += 32) {
+        const double v = x[(size_t)row * width + i];
+        sum += v * v;
+    }
+    sum = warp_sum(sum);
+    if (lane == 0) squares[row] = again ? squares[row] + sum : sum;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Weight standardisation: column v = s (w - mean w), s = 1 / sqrt(sum (w - mean w)^2 + 1e-5). One
+// thread for each column (x) of each replica (y).
+extern "C" __global__ void standardise(
+    float *used, double *scales, double *lengths, const float *parameters, u64 stride, int weight,
+    int rows, int columns) {
+    const int column = blockIdx.x * blockDim.x + threadIdx.x, replica = blockIdx.y;
+    if (column >= columns) return;
+    const float *w = parameters + (u64)replica * stride + weight + column;
+    float *v = used + (size_t)replica * rows * columns + column;
+    double mean = 0.0, square = 0.0;
+    for (int row = 0; row < rows; ++row) mean += (double)w[(size_t)row * columns] / rows;
+    for (int row = 0; row < rows; ++row) {
+        const double d = (double)w[(size_t)row * columns] - mean;
+        square += d * d;
+    }
+    const double scale = 1.0 / sqrt(square + 1e-5);
+    scales[(size_t)replica * columns + column] = scale;
+    lengths[(size_t)replica * columns + column] = square * scale * scale;
+    for (int row = 0; row < rows; ++row)
+        v[(size_t)row * columns] = (float)(((double)w[(size_t)row * columns] - mean) * scale);
+}
+
+// squares (+)= |gradient of the parameters|^2 of each example, from its kept gradient of the
+// weights in use; one block for each example. Raised by the rounding of the map, as on the CPU.
+extern "C" __global__ void standardised_norms(
+    double *squares, float *biases, const float *gradients, const float *dy, const float *used,
+    const double *scales, const double *lengths, const int *order, int slot_rows, int rows,
+    int columns, int positions, int again) {
+    __shared__ double totals[256], plain[256];
+    const int example = blockIdx.x, thread = threadIdx.x;
+    const size_t replica = order[example / slot_rows];
+    const float *g = gradients + (size_t)example * rows * columns;
+    const float *v = used + replica * rows * columns;
+    double total = 0.0, unprojected = 0.0, bias_square = 0.0;
+    for (int column = thread; column < columns; column += 256) {
+        double sum = 0.0, dot = 0.0, square = 0.0;
+        for (int row = 0; row < rows; ++row) {
+            const double a = g[(size_t)row * columns + column], b = v[(size_t)row * columns + column];
+            sum += a;
+            dot += a * b;
+            square += a * a;
+        }
+        const double s = scales[replica * columns + column];
+        const double projected =
+            square - sum * sum / rows - (2.0 - lengths[replica * columns + column]) * dot * dot;
+        total += s * s * fmax(projected, 0.0);
+        unprojected += s * s * square;
+        float bias = 0.0f;
+        for (int p = 0; p < positions; ++p) bias += dy[((size_t)example * positions + p) * columns + column];
+        biases[(size_t)example * columns + column] = bias;
+        bias_square += (double)bias * (double)bias;
+    }
+    totals[thread] = total;
+    plain[thread] = unprojected;
+    __syncthreads();
+    for (int half = 128; half > 0; half >>= 1) {
+        if (thread < half) { totals[thread] += totals[thread + half]; plain[thread] += plain[thread + half]; }
+        __syncthreads();
+    }
+    const double norm = sqrt(totals[0]) + sqrt(plain[0]) / 4194304.0;
+    __syncthreads();
+    totals[thread] = bias_square;
+    __syncthreads();
+    for (int half = 128; half > 0; half >>= 1) {
+        if (thread < half) totals[thread] += totals[thread + half];
+        __syncthreads();
+    }
+    if (thread == 0) {
+        const double square = norm * norm + totals[0];
+        squares[example] = again ? squares[example] + square : square;
+    }
+}
+
+// From the summed gradient of the weights in use to that of the parameters, in place.
+extern "C" __global__ void pull_back(
+    float *sums, const float *used, const double *scales, u64 stride, int weight, int rows, int columns) {
+    const int column = blockIdx.x * blockDim.x + threadIdx.x, replica = blockIdx.y;
+    if (column >= columns) return;
+    float *g = sums + (u64)replica * stride + weight + column;
+    const float *v = used + (size_t)replica * rows * columns + column;
+    double sum = 0.0, dot = 0.0;
+    for (int row = 0; row < rows; ++row) {
+        const double a = g[(size_t)row * columns], b = v[(size_t)row * columns];
+        sum += a;
+        dot += a * b;
+    }
+    const double mean = sum / rows, scale = scales[(size_t)replica * columns + column];
+    for (int row = 0; row < rows; ++row) {
+        const size_t place = (size_t)row * columns;
+        g[place] = (float)(scale * ((double)g[place] - mean - (double)v[place] * dot));
+    }
+}

@@ -19,6 +19,7 @@ mod engine;
 mod products;
 mod program;
 mod replicas;
+mod standardised;
 mod workspace;
 
 pub use device::{CudaDevice, Precision};

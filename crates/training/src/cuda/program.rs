@@ -1,13 +1,15 @@
 //! The network's program on one chunk: forward, backward, norms, clipped sums; and the short way
 //! for nets with one hidden layer.
 
-use super::arguments::Argument::{Address, Double, Int, Layer, Long, Notes as NotesArgument, Pool};
+use super::arguments::Argument::{
+    Address, Double, Groups, Int, Layer, Long, Notes as NotesArgument, Pool,
+};
 use super::arguments::{Argument, Notes};
 use super::engine::{Chunk, Engine};
 use super::products::{Operand, Product};
 use super::workspace::{Head, Memory};
 use crate::TrainingError;
-use crate::model::{self, Convolution, Kind, Linear};
+use crate::model::{self, Convolution, GroupNorm, Kind, Linear};
 
 /// Threads of a block, and most blocks of a grid-stride loop.
 const THREADS: u32 = 256;
@@ -76,6 +78,20 @@ fn pool_of(pool: &model::Pool) -> Argument {
     )
 }
 
+fn groups_of(layer: &GroupNorm, rows: usize) -> Argument {
+    Groups(
+        [
+            layer.image.positions(),
+            layer.image.channels,
+            layer.groups,
+            layer.scale,
+            layer.shift,
+            rows,
+        ]
+        .map(|number| number as i32),
+    )
+}
+
 impl Engine {
     fn start(
         &self,
@@ -113,19 +129,40 @@ impl Engine {
         }
     }
 
+    /// A layer's weights, those in use where they are standardised.
+    fn weights_of(&self, number: usize) -> Operand {
+        match (&self.recipe.network.operations[number].kind, &self.standardised[number]) {
+            (Kind::Convolution(layer), Some(standardised)) => Operand {
+                address: standardised.used.address(),
+                stride: layer.weights(),
+                by_replica: true,
+                leading: layer.output.channels,
+                transposed: false,
+            },
+            (Kind::Convolution(layer), None) => {
+                self.matrix(self.parameters.address(), layer.weight, layer.output.channels)
+            }
+            (Kind::Linear(layer), _) => {
+                self.matrix(self.parameters.address(), layer.weight, layer.outputs)
+            }
+            _ => self.matrix(self.parameters.address(), 0, 1),
+        }
+    }
+
     /// y = x W, without the bias; `rows` rows for each slot.
     fn times_weight(
         &self,
         chunk: &Chunk,
         (x, y): (u64, u64),
         rows: usize,
-        (inputs, outputs, weight): (usize, usize, usize),
+        (inputs, outputs): (usize, usize),
+        weights: Operand,
     ) -> Result<(), TrainingError> {
         let product = Product {
             m: outputs,
             n: rows,
             k: inputs,
-            a: self.matrix(self.parameters.address(), weight, outputs),
+            a: weights,
             b: Self::rows_of(x, rows, inputs),
             c: Self::rows_of(y, rows, outputs),
             accumulate: false,
@@ -139,15 +176,15 @@ impl Engine {
         chunk: &Chunk,
         (dy, dx): (u64, u64),
         rows: usize,
-        (inputs, outputs, weight): (usize, usize, usize),
+        (inputs, outputs): (usize, usize),
+        weights: Operand,
         accumulate: bool,
     ) -> Result<(), TrainingError> {
-        let weight = self.matrix(self.parameters.address(), weight, outputs);
         let product = Product {
             m: inputs,
             n: rows,
             k: outputs,
-            a: Operand { transposed: true, ..weight },
+            a: Operand { transposed: true, ..weights },
             b: Self::rows_of(dy, rows, outputs),
             c: Self::rows_of(dx, rows, inputs),
             accumulate,
@@ -243,7 +280,9 @@ impl Engine {
             let length = chunk.slots * rows * network.buffers[operation.output];
             match (&operation.kind, &self.workspace.memories[number]) {
                 (Kind::Linear(layer), _) => {
-                    self.times_weight(chunk, (x, y), rows, shape_of(layer))?;
+                    let weights = self.weights_of(number);
+                    let shape = (layer.inputs, layer.outputs);
+                    self.times_weight(chunk, (x, y), rows, shape, weights)?;
                     let bias = (layer.outputs, Some(layer.bias));
                     let activation = self.fused_activation(number);
                     self.bias_and_activation(chunk, (y, y), rows, bias, activation)?;
@@ -261,11 +300,27 @@ impl Engine {
                     let arguments =
                         vec![Address(patches), Address(x), layer_of(layer), Long(images)];
                     self.start("patches", (blocks(count), 1), arguments)?;
-                    let shape = (layer.patch(), layer.output.channels, layer.weight);
-                    self.times_weight(chunk, (patches, y), all, shape)?;
+                    let shape = (layer.patch(), layer.output.channels);
+                    let weights = self.weights_of(number);
+                    self.times_weight(chunk, (patches, y), all, shape, weights)?;
                     let bias = (layer.output.channels, Some(layer.bias));
                     let activation = self.fused_activation(number);
                     self.bias_and_activation(chunk, (y, y), all, bias, activation)?;
+                }
+                (Kind::GroupNorm(layer), Memory::GroupNorm { normalised, inverses, .. }) => {
+                    let units = images as usize * layer.groups;
+                    let arguments = vec![
+                        Address(y),
+                        Address(normalised.address()),
+                        Address(inverses.address()),
+                        Address(x),
+                        Address(self.parameters.address()),
+                        Address(chunk.order),
+                        Long(self.stride as u64),
+                        groups_of(layer, rows),
+                        Int(images as i32),
+                    ];
+                    self.start("group_norm", (units.div_ceil(8), 1), arguments)?;
                 }
                 (Kind::MaxPool(pool), Memory::Winners(winners)) => {
                     let winners = Address(winners.address());
@@ -282,7 +337,7 @@ impl Engine {
                     let arguments = vec![Address(y), Address(x), other, Long(length as u64)];
                     self.start("add", (blocks(length), 1), arguments)?;
                 }
-                _ => return Err(unsupported(&operation.kind)),
+                _ => unreachable!("memories are made from the operations"),
             }
         }
         Ok(())
@@ -343,7 +398,8 @@ impl Engine {
         let rows = chunk.rows;
         let at = |buffer: usize| self.workspace.activation(buffer);
         let (x, hidden, active, output) = (at(0), at(1), at(2), at(3));
-        self.times_weight(chunk, (x, hidden), rows, shape_of(&head.hidden))?;
+        let shape = (head.hidden.inputs, head.hidden.outputs);
+        self.times_weight(chunk, (x, hidden), rows, shape, self.weights_of(0))?;
         let arguments = vec![
             Address(hidden),
             Address(active),
@@ -379,7 +435,9 @@ impl Engine {
         let (rows, images) = (chunk.rows, (chunk.slots * chunk.rows) as u64);
         let mut written = vec![false; network.buffers.len()];
         for (number, operation) in network.operations.iter().enumerate().rev() {
-            if operation.input == 0 && !matches!(operation.kind, Kind::Add { .. }) {
+            // Only a normalisation needs its backward pass for its own gradients.
+            let reaches = matches!(operation.kind, Kind::Add { .. } | Kind::GroupNorm(_));
+            if operation.input == 0 && !reaches {
                 continue;
             }
             let dy = self.workspace.gradient(operation.output);
@@ -388,8 +446,8 @@ impl Engine {
             let again = std::mem::replace(&mut written[operation.input], true);
             match (&operation.kind, &self.workspace.memories[number]) {
                 (Kind::Linear(layer), _) => {
-                    let shape = shape_of(layer);
-                    self.times_weight_transposed(chunk, (dy, dx), rows, shape, again)?;
+                    let (shape, weights) = ((layer.inputs, layer.outputs), self.weights_of(number));
+                    self.times_weight_transposed(chunk, (dy, dx), rows, shape, weights, again)?;
                 }
                 (Kind::Relu | Kind::Tanh, _) => {
                     let y = self.workspace.activation(operation.output);
@@ -408,8 +466,10 @@ impl Engine {
                 (Kind::Convolution(layer), _) => {
                     let all = rows * layer.output.positions();
                     let scratch = self.workspace.scratch.address();
-                    let shape = (layer.patch(), layer.output.channels, layer.weight);
-                    self.times_weight_transposed(chunk, (dy, scratch), all, shape, false)?;
+                    let shape = (layer.patch(), layer.output.channels);
+                    let weights = self.weights_of(number);
+                    let (from, to) = (dy, scratch);
+                    self.times_weight_transposed(chunk, (from, to), all, shape, weights, false)?;
                     let arguments = vec![
                         Address(dx),
                         Address(scratch),
@@ -418,6 +478,23 @@ impl Engine {
                         flag(again),
                     ];
                     self.start("unpatch", (blocks(length), 1), arguments)?;
+                }
+                (Kind::GroupNorm(layer), Memory::GroupNorm { normalised, inverses, gradients }) => {
+                    let units = images as usize * layer.groups;
+                    let arguments = vec![
+                        Address(if operation.input == 0 { 0 } else { dx }),
+                        Address(gradients.address()),
+                        Address(dy),
+                        Address(normalised.address()),
+                        Address(inverses.address()),
+                        Address(self.parameters.address()),
+                        Address(chunk.order),
+                        Long(self.stride as u64),
+                        groups_of(layer, rows),
+                        Int(images as i32),
+                        flag(again),
+                    ];
+                    self.start("group_norm_backward", (units.div_ceil(8), 1), arguments)?;
                 }
                 (Kind::MaxPool(pool) | Kind::AveragePool(pool), memory) => {
                     let winners = match memory {
@@ -452,7 +529,7 @@ impl Engine {
                         self.start(name, (blocks(length), 1), arguments)?;
                     }
                 }
-                _ => return Err(unsupported(&operation.kind)),
+                _ => unreachable!("memories are made from the operations"),
             }
         }
         Ok(())
@@ -497,6 +574,26 @@ impl Engine {
                     };
                     let starts = [dy, patches.address(), gradients.address()];
                     each.strided(&self.device, self.precision, starts, examples)?;
+                    if let Some(standardised) = &self.standardised[number] {
+                        let arguments = vec![
+                            squares,
+                            Address(biases.address()),
+                            Address(gradients.address()),
+                            Address(dy),
+                            Address(standardised.used.address()),
+                            Address(standardised.scales.address()),
+                            Address(standardised.lengths.address()),
+                            Address(chunk.order),
+                            Int(chunk.rows as i32),
+                            Int(layer.patch() as i32),
+                            Int(channels as i32),
+                            Int(positions as i32),
+                            flag(again),
+                        ];
+                        self.start("standardised_norms", (examples, 1), arguments)?;
+                        again = true;
+                        continue;
+                    }
                     let arguments = vec![
                         squares,
                         Address(biases.address()),
@@ -509,6 +606,16 @@ impl Engine {
                         flag(again),
                     ];
                     self.start("convolution_norms", (examples.div_ceil(8), 1), arguments)?;
+                }
+                (Kind::GroupNorm(layer), Memory::GroupNorm { gradients, .. }) => {
+                    let arguments = vec![
+                        squares,
+                        Address(gradients.address()),
+                        Int(examples as i32),
+                        Int(2 * layer.image.channels as i32),
+                        flag(again),
+                    ];
+                    self.start("row_norms", (examples.div_ceil(8), 1), arguments)?;
                 }
                 _ => continue,
             }
@@ -544,40 +651,44 @@ impl Engine {
                         (biases.address(), layer.bias, layer.output.channels),
                     ];
                     for (own, offset, width) in parts {
-                        let arguments = vec![
-                            Address(self.sums.address()),
-                            Address(own),
-                            factors,
-                            Address(chunk.order),
-                            Long(self.stride as u64),
-                            Int(offset as i32),
-                            Int(rows as i32),
-                            Int(width as i32),
-                            flag(again),
-                        ];
-                        let grid = (width.div_ceil(THREADS as usize), chunk.slots);
-                        self.start("weighted_sum", grid, arguments)?;
+                        self.weighted_sum(chunk, own, (offset, width), again)?;
                     }
+                }
+                // Scale and shift lie one after the other.
+                (Kind::GroupNorm(layer), Memory::GroupNorm { gradients, .. }) => {
+                    let both = (layer.scale, 2 * layer.image.channels);
+                    self.weighted_sum(chunk, gradients.address(), both, again)?;
                 }
                 _ => {}
             }
         }
         Ok(())
     }
+
+    /// sums (+)= clipping factors times kept gradients of `width` numbers.
+    fn weighted_sum(
+        &self,
+        chunk: &Chunk,
+        own: u64,
+        (offset, width): (usize, usize),
+        again: bool,
+    ) -> Result<(), TrainingError> {
+        let arguments = vec![
+            Address(self.sums.address()),
+            Address(own),
+            Address(self.workspace.factors.address()),
+            Address(chunk.order),
+            Long(self.stride as u64),
+            Int(offset as i32),
+            Int(chunk.rows as i32),
+            Int(width as i32),
+            flag(again),
+        ];
+        let grid = (width.div_ceil(THREADS as usize), chunk.slots);
+        self.start("weighted_sum", grid, arguments)
+    }
 }
 
 fn shape_of(layer: &Linear) -> (usize, usize, usize) {
     (layer.inputs, layer.outputs, layer.weight)
-}
-
-/// Says which operation has no kernels yet.
-pub(super) fn unsupported(kind: &Kind) -> TrainingError {
-    let name = match kind {
-        Kind::GroupNorm(_) => "group normalisation",
-        Kind::Convolution(layer) if layer.standardised => "weight standardisation",
-        _ => "this layer",
-    };
-    TrainingError::Device(format!(
-        "{name} is not available on CUDA devices; train this model with `--device cpu`"
-    ))
 }

@@ -47,6 +47,7 @@ pub(super) enum Memory {
     Nothing,
     Convolution { patches: Buffer<f32>, gradients: Buffer<f32>, biases: Buffer<f32> },
     Winners(Buffer<u8>),
+    GroupNorm { normalised: Buffer<f32>, inverses: Buffer<f32>, gradients: Buffer<f32> },
 }
 
 pub(super) struct Workspace {
@@ -81,8 +82,11 @@ fn storage(network: &Network, fused: bool) -> Vec<usize> {
         }
     }
     for operation in &network.operations {
+        // What writes the input then applies the activation as well.
+        let producer = network.operations.iter().find(|other| other.output == operation.input);
         let in_place = matches!(operation.kind, Kind::Relu | Kind::Tanh)
-            && operation.input != 0
+            && producer
+                .is_some_and(|other| matches!(other.kind, Kind::Linear(_) | Kind::Convolution(_)))
             && readers[operation.input] == 1;
         if in_place {
             storage[operation.output] = storage[operation.input];
@@ -116,6 +120,9 @@ impl Workspace {
                         + layer.output.channels
                 }
                 Kind::MaxPool(layer) => layer.output.len().div_ceil(4),
+                Kind::GroupNorm(layer) => {
+                    layer.image.len() + layer.groups + 2 * layer.image.channels
+                }
                 _ => 0,
             };
         }
@@ -180,6 +187,11 @@ impl Workspace {
                     Kind::MaxPool(layer) => {
                         Memory::Winners(device.zeros(examples * layer.output.len())?)
                     }
+                    Kind::GroupNorm(layer) => Memory::GroupNorm {
+                        normalised: device.zeros(examples * layer.image.len())?,
+                        inverses: device.zeros(examples * layer.groups)?,
+                        gradients: device.zeros(examples * 2 * layer.image.channels)?,
+                    },
                     _ => Memory::Nothing,
                 })
             })
