@@ -15,6 +15,7 @@ const USAGE: &str = "\
 cargo xtask test                   format, lints, walls, build, tests, doctests
 cargo xtask test --bridges         the Python package beside PyTorch, Opacus, JAX and Ray
 cargo xtask bench [--quick]        measure beside the peers and write docs/benchmarks.md
+cargo xtask bench training         training beside PyTorch and Opacus (downloads them)
 cargo xtask fuzz [--seconds N] [TARGET …]
                                    coverage-guided fuzzing (default 60 s a target)";
 

@@ -3,10 +3,10 @@
 
 use crate::TrainingError;
 use crate::backend::ReplicaState;
+use crate::ledger::SessionRecord;
 use crate::model::{Network, TensorLayout};
 use crate::optimizer::OptimizerState;
 use crate::summary::Summary;
-use crate::ledger::SessionRecord;
 use random::SecureKey;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use serde::{Deserialize, Serialize};
@@ -51,10 +51,7 @@ fn little_endian(numbers: &[f32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-fn encode(
-    tensors: &[(String, Vec<usize>, Vec<u8>)],
-    metadata: HashMap<String, String>,
-) -> Vec<u8> {
+fn encode(tensors: &[(String, Vec<usize>, Vec<u8>)], metadata: HashMap<String, String>) -> Vec<u8> {
     let views = tensors.iter().map(|(name, shape, bytes)| {
         let view = TensorView::new(Dtype::F32, shape.clone(), bytes).expect("shapes fit");
         (name.clone(), view)
@@ -155,10 +152,9 @@ pub(crate) fn read_checkpoint(
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(TrainingError::io("read", path)(error)),
     };
-    decode(&bytes).map(Some).map_err(|reason| TrainingError::Checkpoint {
-        path: PathBuf::from(path),
-        reason,
-    })
+    decode(&bytes)
+        .map(Some)
+        .map_err(|reason| TrainingError::Checkpoint { path: PathBuf::from(path), reason })
 }
 
 fn decode(bytes: &[u8]) -> Result<(Progress, ReplicaState), String> {

@@ -110,6 +110,11 @@ impl Recipe {
         self.phases.iter().map(|phase| phase.steps).sum()
     }
 
+    /// Lanes that suit a single model of this recipe, the same on every machine.
+    pub fn suggested_lanes(&self) -> usize {
+        crate::cost::lanes(&self.network, self.normaliser(0), self.micro_batch)
+    }
+
     /// Examples in a back end's buffers at a time.
     pub(crate) fn executor_capacity(&self) -> usize {
         if self.secure.is_some() { 1 } else { self.micro_batch }

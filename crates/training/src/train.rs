@@ -5,8 +5,8 @@
 //! key, step), so a resumed training ends in the same bytes as one that was never interrupted, and
 //! its ledger covers all of it.
 
+use crate::TrainingError;
 use crate::backend::Replicas;
-use crate::cost;
 use crate::cpu::{Executor, evaluate};
 use crate::data::{Constants, Dataset, Split};
 use crate::description::TrainingDescription;
@@ -20,7 +20,6 @@ use crate::model::Network;
 use crate::recipe::Recipe;
 use crate::replica::Replica;
 use crate::summary::Summary;
-use crate::TrainingError;
 use random::SecureKey;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
@@ -71,8 +70,15 @@ pub struct TrainingOptions<'a> {
 pub enum TrainingOutcome {
     /// The files are written; `resumed_from` is the step a checkpoint had reached, `found` says
     /// that they were there already.
-    Complete { ledger: Box<Ledger>, resumed_from: u64, found: bool },
-    Interrupted { done: u64, steps: u64 },
+    Complete {
+        ledger: Box<Ledger>,
+        resumed_from: u64,
+        found: bool,
+    },
+    Interrupted {
+        done: u64,
+        steps: u64,
+    },
 }
 
 /// A checked training.
@@ -108,7 +114,7 @@ impl Training {
             &split.train,
             description.seed,
         )?;
-        recipe.lanes = cost::lanes(&recipe.network, recipe.normaliser(0), recipe.micro_batch);
+        recipe.lanes = recipe.suggested_lanes();
         Ok(Self { description, run, recipe, split })
     }
 

@@ -84,6 +84,9 @@ fn networks() -> Vec<(&'static str, Arc<Network>)> {
     let image = Shape::Image { height: 28, width: 28, channels: 1 };
     let cnn = ModelDescription::Cnn { activation: ActivationName::Relu, groups: 0 };
     networks.push(("cnn", Arc::new(cnn.network(image, 10).unwrap())));
+    let small = Shape::Image { height: 8, width: 8, channels: 3 };
+    let resnet = ModelDescription::WideResnet { depth: 10, width: 1, groups: 4 };
+    networks.push(("wide residual net", Arc::new(resnet.network(small, 3).unwrap())));
     networks
 }
 
@@ -140,9 +143,8 @@ fn the_reference_agrees_with_finite_differences() {
         let parameters = wide(&case.parameters);
         let gradient = common::gradient(&network, &parameters, &x, label);
         let pick = Stream::new(9, Purpose::SHUFFLE, 0);
-        let mut places: Vec<usize> = (0..60)
-            .map(|i| (pick.word(0, i) % network.parameters as u64) as usize)
-            .collect();
+        let mut places: Vec<usize> =
+            (0..60).map(|i| (pick.word(0, i) % network.parameters as u64) as usize).collect();
         // At least one of every tensor.
         places.extend(network.tensors.iter().map(|tensor| tensor.offset + tensor.len() / 2));
         for place in places {
@@ -229,8 +231,7 @@ fn no_clipped_row_exceeds_the_clip_norm() {
 #[test]
 fn rows_stay_below_the_clip_norm_when_gradients_are_not_kept() {
     for standardised in [false, true] {
-        let mut builder =
-            NetworkBuilder::new(Shape::Image { height: 16, width: 16, channels: 32 });
+        let mut builder = NetworkBuilder::new(Shape::Image { height: 16, width: 16, channels: 32 });
         builder.convolution("a", 128, 3, 1, 1, standardised).unwrap();
         builder.relu();
         builder.average_pool(16, 1).unwrap();
@@ -261,9 +262,28 @@ fn micro_batches_change_rounding_only() {
         let (whole, _) = clipped_sum(&network, &case, 13, Some(0.3));
         for capacity in [1, 4, 64] {
             let (parts, _) = clipped_sum(&network, &case, capacity, Some(0.3));
-            let error: Vec<f64> =
-                whole.iter().zip(&parts).map(|(a, b)| f64::from(a - b)).collect();
+            let error: Vec<f64> = whole.iter().zip(&parts).map(|(a, b)| f64::from(a - b)).collect();
             assert!(norm(&error) < 2e-6 * 13.0 * 0.3, "{name}: {}", norm(&error));
         }
     }
+}
+
+/// WideResNet-16-4 for CIFAR-10: 13 3x3 and 3 1x1 convolutions with biases, 16 group norms, one
+/// linear layer, counted by hand.
+#[test]
+fn the_wide_residual_net_has_its_parameters() {
+    let image = Shape::Image { height: 32, width: 32, channels: 3 };
+    let resnet = ModelDescription::WideResnet { depth: 16, width: 4, groups: 16 };
+    let network = resnet.network(image, 10).unwrap();
+    let convolution = |kernel: usize, from: usize, to: usize| kernel * kernel * from * to + to;
+    let mut expected = convolution(3, 3, 16);
+    for (from, to) in [(16, 64), (64, 128), (128, 256)] {
+        expected +=
+            convolution(3, from, to) + 3 * convolution(3, to, to) + convolution(1, from, to);
+        // Norms before each convolution: of `from` channels twice (branch, shortcut), of `to` thrice.
+        expected += 2 * (2 * from + 3 * to);
+    }
+    expected += 2 * 256 + 256 * 10 + 10;
+    assert_eq!(network.parameters, expected);
+    assert_eq!(network.parameters, 2_751_562);
 }

@@ -313,3 +313,52 @@ fn checkpoints_of_another_training_are_refused() {
     let error = training("poisson", OPTIMIZERS[1]).carry_out(&options).unwrap_err();
     assert!(error.to_string().contains("cannot be resumed from"), "{error}");
 }
+
+/// Lanes cut a batch into parts; any number of threads gives the same bits.
+#[test]
+fn lanes_change_rounding_only_and_threads_nothing() {
+    let data = Arc::new(clouds(300));
+    let run = Run::builder().phase(1.0, 0.5, 6).build().unwrap();
+    let with = |lanes, threads| {
+        let mut recipe = recipe(&run, &data);
+        (recipe.lanes, recipe.micro_batch) = (lanes, 16);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| final_parameters(recipe, &data, vec![Replica::new(0)]).remove(0))
+    };
+    let four = with(4, 1);
+    assert_eq!(four, with(4, 3));
+    let one = with(1, 1);
+    assert!(one.iter().zip(&four).all(|(a, b)| (a - b).abs() < 1e-5));
+}
+
+/// Every record is drawn with the stated probability, and independently of its neighbour.
+#[test]
+fn poisson_batches_are_poisson() {
+    use training::sampler::{Batch, Sampler};
+    let data = clouds(2000);
+    let run = Run::builder().phase(1.0, 0.05, 4000).build().unwrap();
+    for secure in [false, true] {
+        let mut recipe = recipe(&run, &data);
+        recipe.secure = secure.then(|| random::SecureKey::from_bytes([5; 32]));
+        let mut sampler = Sampler::new(1, 0, data.len());
+        let mut batch = Batch::default();
+        let (mut total, mut squares, mut both) = (0.0, 0.0, 0.0);
+        let steps = 500;
+        for step in 0..steps {
+            sampler.draw(&recipe, step, &mut batch);
+            let size = batch.records.len() as f64;
+            total += size;
+            squares += size * size;
+            both += batch.records.windows(2).filter(|pair| pair[1] == pair[0] + 1).count() as f64;
+        }
+        let n = steps as f64;
+        let mean = total / n;
+        // Binomial(2000, 0.05): mean 100, variance 95.
+        assert!((mean - 100.0).abs() < 5.0 * (95.0 / n).sqrt(), "{mean}");
+        let variance = squares / n - mean * mean;
+        assert!((variance / 95.0 - 1.0).abs() < 5.0 * (2.0 / n).sqrt(), "{variance}");
+        // Neighbours together with probability q^2.
+        let expected = n * 1999.0 * 0.0025;
+        assert!((both - expected).abs() < 6.0 * expected.sqrt(), "{both} {expected}");
+    }
+}

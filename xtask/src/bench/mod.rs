@@ -3,21 +3,27 @@
 //! virtual environment under `target/`. A peer that cannot be installed, fails or runs too
 //! long costs its own row and nothing else.
 
+mod audit;
 mod bars;
 mod format;
 mod games;
 mod measure;
 mod page;
+mod python;
 mod record_level;
 mod sections;
 mod server;
+mod training;
 
 use anyhow::Result;
 use std::process::ExitCode;
 
 pub fn run(arguments: &[String]) -> Result<ExitCode> {
+    if arguments.first().is_some_and(|part| part == "training") {
+        return training::run();
+    }
     if let Some(unknown) = arguments.first() {
-        anyhow::bail!("unknown argument `{unknown}`: bench takes none");
+        anyhow::bail!("unknown argument `{unknown}`: bench takes none, or `training`");
     }
     let bench = measure::Bench::prepare()?;
     let mut page = page::Page::new(&bench);
@@ -29,7 +35,9 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     sections::heuristic(&bench, &mut page);
     record_level::security(&bench, &mut page);
     games::games(&bench, &mut page);
+    audit::audits(&bench, &mut page);
     sections::processes(&bench, &mut page);
+    python::python(&mut page);
     server::server(&mut page);
     let missed = page.write()?;
     println!("wrote docs/benchmarks.md; {missed} bars missed or not measured");

@@ -1,6 +1,6 @@
 //! `train`: one DP-SGD or DP-Adam run, with its ledger.
 
-use crate::args::{Format, OutputArgs, RunArgs, integer};
+use crate::args::{Format, OutputArgs, RunArgs, integer, real};
 use crate::console::{Console, Listener};
 use crate::exit;
 use crate::failure::Failure;
@@ -63,6 +63,9 @@ pub struct TrainArgs {
     /// Threads [default: all cores]; the result does not depend on it
     #[arg(long, value_name = "N", value_parser = integer, help_heading = "The work")]
     threads: Option<u64>,
+    /// Seconds between checkpoints; the result does not depend on it
+    #[arg(long, value_name = "SECONDS", value_parser = real, default_value = "5", help_heading = "The work")]
+    checkpoint_every: f64,
     /// Replace what another training left in the folder
     #[arg(long, help_heading = "The work")]
     force: bool,
@@ -82,11 +85,14 @@ enum PrecisionArg {
     Tf32,
 }
 
-/// Between checkpoints.
-const CHECKPOINT: Duration = Duration::from_secs(5);
-
 pub(super) fn run(args: &TrainArgs, console: &mut Console) -> Result<u8, Failure> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
+    let seconds = args.checkpoint_every;
+    if !(0.0..=1e9).contains(&seconds) {
+        return Err(Failure::bad_input(format!(
+            "{seconds} is no time between checkpoints; give seconds"
+        )));
+    }
     let place = args.file.display();
     let text = std::fs::read_to_string(&args.file)
         .map_err(|error| Failure::bad_input(format!("cannot read {place}: {error}")))?;
@@ -118,7 +124,7 @@ pub(super) fn run(args: &TrainArgs, console: &mut Console) -> Result<u8, Failure
         },
         device: &device,
         force: args.force,
-        checkpoint_every: CHECKPOINT,
+        checkpoint_every: Duration::from_secs_f64(seconds),
         stop: &stop,
         report: &|event| progress.event(event),
     };

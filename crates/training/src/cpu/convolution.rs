@@ -125,8 +125,7 @@ impl ConvolutionMemory {
             if !self.kept {
                 let gamma = 1.01 * positions as f64 * 2f64.powi(-24);
                 let largest = self.standardised.as_ref().map_or(1.0, Standardised::largest_scale);
-                norm +=
-                    largest * 2.0 * gamma * (squared_norm(patches) * squared_norm(dy)).sqrt();
+                norm += largest * 2.0 * gamma * (squared_norm(patches) * squared_norm(dy)).sqrt();
             }
             *square += norm * norm + squared_norm(bias);
         }

@@ -244,8 +244,7 @@ impl Executor {
                 continue;
             }
             let again = std::mem::replace(&mut written[input], true);
-            let dx =
-                if again { &mut self.second[..length] } else { &mut before[input][..length] };
+            let dx = if again { &mut self.second[..length] } else { &mut before[input][..length] };
             let y = &self.activations[operation.output][..dy.len()];
             match (&operation.kind, memory) {
                 (Kind::Linear(layer), _) => linear::backward(layer, parameters, dy, dx, examples),

@@ -38,7 +38,8 @@ fn cross_entropy_of(logits: &[f32], label: usize, gradient: &mut [f32]) -> (f32,
         *gradient *= scale;
     }
     // The probability of the other classes, not 1 - p: no cancellation when p is near 1.
-    let others: f32 = gradient.iter().enumerate().filter(|(c, _)| *c != label).map(|(_, p)| p).sum();
+    let others: f32 =
+        gradient.iter().enumerate().filter(|(c, _)| *c != label).map(|(_, p)| p).sum();
     gradient[label] = -others;
     (loss, winner == label)
 }

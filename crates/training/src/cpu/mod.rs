@@ -16,5 +16,5 @@ mod update;
 mod vectorise;
 
 pub use executor::{Executor, MicroBatch};
-pub(crate) use replicas::evaluate;
 pub use replicas::CpuReplicas;
+pub(crate) use replicas::evaluate;

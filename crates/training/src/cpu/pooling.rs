@@ -87,8 +87,7 @@ pub(crate) fn average_backward(layer: &Pool, dy: &[f32], dx: &mut [f32]) {
     let channels = layer.input.channels;
     let share = 1.0 / (layer.kernel * layer.kernel) as f32;
     dx.fill(0.0);
-    let examples =
-        dx.chunks_exact_mut(layer.input.len()).zip(dy.chunks_exact(layer.output.len()));
+    let examples = dx.chunks_exact_mut(layer.input.len()).zip(dy.chunks_exact(layer.output.len()));
     for (dx, dy) in examples {
         windows(layer, |out, _, place| {
             let dy = &dy[out * channels..(out + 1) * channels];

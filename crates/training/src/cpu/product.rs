@@ -89,9 +89,8 @@ mod tests {
             (0..rows * columns).map(|i| x[(i % rows) * columns + i / rows]).collect()
         };
         let (at, bt) = (transpose(&a, m, k), transpose(&b, k, n));
-        let expected: Vec<f32> = (0..m * n)
-            .map(|i| (0..k).map(|l| a[i / n * k + l] * b[l * n + i % n]).sum())
-            .collect();
+        let expected: Vec<f32> =
+            (0..m * n).map(|i| (0..k).map(|l| a[i / n * k + l] * b[l * n + i % n]).sum()).collect();
         for left in [View::new(&a, m, k), View::new(&at, k, m).transposed()] {
             for right in [View::new(&b, k, n), View::new(&bt, n, k).transposed()] {
                 let mut out = vec![1.0; m * n];

@@ -269,14 +269,16 @@ impl Worker {
         model.sampler.draw(recipe, step, &mut self.batch);
         let records = data.len() as u32;
         let canaries = self.batch.records.partition_point(|record| *record < records);
-        let drawn: Vec<usize> =
-            self.batch.records[canaries..].iter().map(|place| (*place - records) as usize).collect();
+        let drawn: Vec<usize> = self.batch.records[canaries..]
+            .iter()
+            .map(|place| (*place - records) as usize)
+            .collect();
         let mut batch: Vec<Example<'_>> = Vec::with_capacity(self.batch.records.len());
         if recipe.rest == Rest::Natural {
             let without = &model.replica.without;
             let present = self.batch.records[..canaries].iter();
-            let present =
-                present.filter(|record| without.is_empty() || without.binary_search(record).is_err());
+            let present = present
+                .filter(|record| without.is_empty() || without.binary_search(record).is_err());
             batch.extend(present.map(|record| {
                 let record = *record as usize;
                 (data.row(record), data.labels[record])
@@ -320,12 +322,7 @@ impl Worker {
     }
 
     /// The sum of clipped gradients into the first lane's; says whether something was not finite.
-    fn sum_clipped(
-        &mut self,
-        recipe: &Recipe,
-        parameters: &[f32],
-        batch: &[Example<'_>],
-    ) -> bool {
+    fn sum_clipped(&mut self, recipe: &Recipe, parameters: &[f32], batch: &[Example<'_>]) -> bool {
         let clip_norm = (recipe.fault != Fault::NoClipping).then_some(recipe.clip_norm);
         let lanes = self.lanes.len();
         let part = |number: usize| {

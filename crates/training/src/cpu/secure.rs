@@ -79,8 +79,9 @@ mod tests {
         let g = grid(clip_norm, d);
         assert!(g * (d as f64).sqrt() / 2.0 <= clip_norm / 4096.0);
         assert!(g * (d as f64).sqrt() / 2.0 > clip_norm / 16384.0);
-        let rows: Vec<Vec<f32>> =
-            (0..50).map(|r| (0..d).map(|i| ((r * i) as f32 * 0.37).sin() * 0.05).collect()).collect();
+        let rows: Vec<Vec<f32>> = (0..50)
+            .map(|r| (0..d).map(|i| ((r * i) as f32 * 0.37).sin() * 0.05).collect())
+            .collect();
         let add = |order: &mut dyn Iterator<Item = &Vec<f32>>| {
             let mut exact = vec![0.0; d];
             for row in order {
@@ -96,12 +97,9 @@ mod tests {
         let key = SecureKey::from_bytes([9; 32]);
         add_noise(&key, clip_norm, 2.0 * clip_norm, 4, &up, &mut released);
         assert!(released.iter().all(|x| (f64::from(*x) / g).fract() == 0.0));
-        let variance: f64 = released
-            .iter()
-            .zip(&up)
-            .map(|(x, s)| (f64::from(*x) - s * g).powi(2))
-            .sum::<f64>()
-            / d as f64;
+        let variance: f64 =
+            released.iter().zip(&up).map(|(x, s)| (f64::from(*x) - s * g).powi(2)).sum::<f64>()
+                / d as f64;
         // Chi square with 1000 degrees: five standard deviations are 22 %.
         assert!((variance / 9.0 - 1.0).abs() < 0.23, "{variance}");
     }

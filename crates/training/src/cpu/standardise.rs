@@ -44,8 +44,7 @@ impl Standardised {
                 *square += (f64::from(*w) - mean).powi(2);
             }
         }
-        for ((scale, length), square) in
-            self.scales.iter_mut().zip(&mut self.lengths).zip(&squares)
+        for ((scale, length), square) in self.scales.iter_mut().zip(&mut self.lengths).zip(&squares)
         {
             *scale = 1.0 / (square + SMALLEST).sqrt();
             *length = square * *scale * *scale;

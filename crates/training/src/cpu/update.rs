@@ -144,7 +144,12 @@ impl Update<'_> {
                 self.adapt(theta, state, range, gradient, numbers);
             }
             OptimizerDescription::AdamW {
-                learning_rate, beta1, beta2, epsilon, weight_decay, ..
+                learning_rate,
+                beta1,
+                beta2,
+                epsilon,
+                weight_decay,
+                ..
             } => {
                 let numbers = self.adaptive(learning_rate, beta1, beta2, epsilon, weight_decay);
                 self.adapt(theta, state, range, gradient, numbers);
@@ -175,12 +180,6 @@ impl Update<'_> {
         let [first, second] = state.moments.as_mut_slice() else {
             unreachable!("adaptive optimisers have two moments")
         };
-        descend_adaptively(
-            theta,
-            &mut first[range.clone()],
-            &mut second[range],
-            gradient,
-            numbers,
-        );
+        descend_adaptively(theta, &mut first[range.clone()], &mut second[range], gradient, numbers);
     }
 }

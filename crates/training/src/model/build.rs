@@ -3,8 +3,8 @@
 use super::network::{
     Convolution, GroupNorm, Image, Kind, Linear, Network, Operation, Pool, Tensor, TensorLayout,
 };
-use crate::data::Shape;
 use crate::TrainingError;
+use crate::data::Shape;
 
 /// Collects operations; each method appends one that reads the last buffer.
 ///
@@ -106,8 +106,7 @@ impl NetworkBuilder {
         let output = Image { height, width, channels };
         let patch = kernel * kernel * input.channels;
         let shape = vec![kernel, kernel, input.channels, channels];
-        let weight =
-            self.tensor(format!("{name}.weight"), shape, TensorLayout::Convolution, patch);
+        let weight = self.tensor(format!("{name}.weight"), shape, TensorLayout::Convolution, patch);
         let bias = self.tensor(format!("{name}.bias"), vec![channels], TensorLayout::Vector, patch);
         let convolution =
             Convolution { input, output, kernel, stride, padding, weight, bias, standardised };

@@ -14,15 +14,18 @@ pub(crate) fn forward(network: &Network, parameters: &[f64], example: &[f64]) ->
         buffers[operation.output] = match operation.kind {
             Kind::Linear(layer) => (0..layer.outputs)
                 .map(|o| {
-                    let weighted = x.iter().enumerate().map(|(i, x)| {
-                        x * parameters[layer.weight + i * layer.outputs + o]
-                    });
+                    let weighted = x
+                        .iter()
+                        .enumerate()
+                        .map(|(i, x)| x * parameters[layer.weight + i * layer.outputs + o]);
                     parameters[layer.bias + o] + weighted.sum::<f64>()
                 })
                 .collect(),
             Kind::Relu => x.iter().map(|x| x.max(0.0)).collect(),
             Kind::Tanh => x.iter().map(|x| x.tanh()).collect(),
-            Kind::Convolution(layer) => convolve(&layer, &weights(&layer, parameters).0, parameters, &x),
+            Kind::Convolution(layer) => {
+                convolve(&layer, &weights(&layer, parameters).0, parameters, &x)
+            }
             Kind::GroupNorm(layer) => {
                 let (z, _) = normalise(&layer, &x);
                 z.iter()
@@ -53,7 +56,12 @@ pub(crate) fn loss(network: &Network, parameters: &[f64], example: &[f64], label
 }
 
 /// Gradient of the loss of one example, every parameter.
-pub(crate) fn gradient(network: &Network, parameters: &[f64], example: &[f64], label: usize) -> Vec<f64> {
+pub(crate) fn gradient(
+    network: &Network,
+    parameters: &[f64],
+    example: &[f64],
+    label: usize,
+) -> Vec<f64> {
     let buffers = forward(network, parameters, example);
     let mut deltas: Vec<Vec<f64>> = buffers.iter().map(|b| vec![0.0; b.len()]).collect();
     let logits = &buffers[network.logits()];
