@@ -62,6 +62,9 @@ def account(
     directions: bool,
     lenses: Sequence[str],
 ) -> tuple[list[_RawClaim], list[tuple[str, str]], str, list[str]]: ...
+def account_seconds(
+    run: Run, deltas: Sequence[float], lenses: Sequence[str], repetitions: int
+) -> float: ...
 def curve(
     run: Run,
     kind: str,

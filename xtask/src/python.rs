@@ -55,16 +55,13 @@ pub fn run() -> Result<Option<Counted>> {
         println!("== python: DOSIMETER_NO_PYTHON is set, not tested");
         return Ok(None);
     }
-    let folder = root().join("target/python");
-    let python = match prepare(&folder.join("venv"), LIGHT) {
-        Ok(python) => python,
+    let (python, site) = match light() {
+        Ok(ready) => ready,
         Err(error) => {
             println!("== python: {error:#}; or set DOSIMETER_NO_PYTHON=1");
             return Ok(Some(Counted { passed: 0, failed: 1 }));
         }
     };
-    let site = folder.join("site");
-    stage(&site)?;
     let mut counted = Counted { passed: 0, failed: 0 };
     let mut tests = pytest(&python);
     tests.arg("--ignore=python/tests/bridges").env("PYTHONPATH", &site);
@@ -74,7 +71,7 @@ pub fn run() -> Result<Option<Counted>> {
         let mut command = Command::new(&python);
         command.args(["-m", module]).args(arguments).current_dir(root());
         command.env("MYPYPATH", &site).env("PYTHONPATH", &site);
-        command.env("MYPY_CACHE_DIR", folder.join("mypy"));
+        command.env("MYPY_CACHE_DIR", root().join("target/python/mypy"));
         command
     };
     let strict = mypy("mypy", &["--strict", "--config-file", "pyproject.toml", "-p", "dosimeter"]);
@@ -87,6 +84,18 @@ pub fn run() -> Result<Option<Counted>> {
         counted.step(&format!("{}", interpreter.display()), watch(smoke)?.success);
     }
     Ok(Some(counted))
+}
+
+/// The interpreter of the light tests and the folder of the package, both ready.
+///
+/// # Errors
+/// When there is no interpreter, no PyPI, or no module was built.
+pub fn light() -> Result<(PathBuf, PathBuf)> {
+    let folder = root().join("target/python");
+    let python = prepare(&folder.join("venv"), LIGHT)?;
+    let site = folder.join("site");
+    stage(&site)?;
+    Ok((python, site))
 }
 
 /// Everything, with the real packages and the real wheel.

@@ -4,9 +4,11 @@
 use crate::errors::{from_accounting, invalid};
 use crate::interruptible::{self, AtInterrupt};
 use crate::run::Run;
-use accounting::Questions;
+use accounting::{AccountingError, Questions};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
+use std::hint::black_box;
+use std::time::Instant;
 use vocabulary::{Account, At, Claim, LensName};
 
 /// Answers all questions about a run: `(claims, unsupported, asides, warnings)`.
@@ -41,6 +43,32 @@ pub(crate) fn account<'py>(
     })?;
     let account = answer.map_err(|error| from_accounting(py, &error))?;
     document(py, &account)
+}
+
+/// Seconds of one call without Python: the median of some, for the benchmark.
+#[pyfunction]
+#[pyo3(signature = (run, deltas, lenses, repetitions))]
+pub(crate) fn account_seconds(
+    py: Python<'_>,
+    run: &Bound<'_, Run>,
+    deltas: Vec<f64>,
+    lenses: Vec<String>,
+    repetitions: usize,
+) -> PyResult<f64> {
+    let lenses = lens_names(py, &lenses)?;
+    let resolved = run.get().resolved.clone();
+    let questions = Questions { deltas, lenses, notes: resolved.notes, ..Questions::default() };
+    py.detach(|| {
+        let mut seconds: Vec<f64> = Vec::new();
+        for _ in 0..repetitions {
+            let start = Instant::now();
+            black_box(accounting::account(black_box(&resolved.run), &questions))?;
+            seconds.push(start.elapsed().as_secs_f64());
+        }
+        seconds.sort_by(f64::total_cmp);
+        Ok(seconds.get(repetitions / 2).copied().unwrap_or(f64::NAN))
+    })
+    .map_err(|error: AccountingError| from_accounting(py, &error))
 }
 
 /// The lenses of these names.

@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::account::account;
+    use super::account::{account, account_seconds};
     #[pymodule_export]
     use super::command::{command, main};
     #[pymodule_export]
