@@ -37,7 +37,7 @@ export async function upload<T>(path: string, question: unknown, file: Blob, kin
 }
 
 /** An answer under way for longer than this is given up when a newer question comes. */
-const PATIENCE = 300;
+const PATIENCE = 1500;
 
 export interface Meter {
   /** Answers of the last second. */

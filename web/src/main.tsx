@@ -39,14 +39,14 @@ function App() {
   };
   return (
     <>
-      <a class="skip" href={toHash(state)}
+      <header class="bar">
+        <a class="skip" href={toHash(state)}
         onClick={(event) => {
           event.preventDefault();
           document.getElementById("content")?.focus();
         }}>
         Skip to the content
       </a>
-      <header class="bar">
         <div class="brand">
           <svg viewBox="0 0 24 24" aria-hidden="true" fill="none" stroke-width="2.4" stroke-linecap="round">
             <path class="ring" d="M4.2 18a9.5 9.5 0 1 1 15.6 0" />

@@ -7,17 +7,18 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { launch, program, remove, temporary } from "./harness.mjs";
+import { HtmlValidate, StaticConfigLoader } from "html-validate";
+import { launch, program, remove, root, temporary } from "./harness.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-let browser, folder, url;
+let browser, folder, out, url;
 
 before(async () => {
   folder = temporary();
   const scores = join(folder, "scores.csv");
   const run = ["--noise-multiplier", "0.8", "--sample-rate", "0.02", "--steps", "500"];
   execFileSync(program, ["attack", "linear", ...run, "--trials", "4000", "--seed", "3", "--out", scores], { stdio: "ignore" });
-  const out = join(folder, "report.html");
+  out = join(folder, "report.html");
   execFileSync(program, ["report", scores, ...run, "--delta", "1e-5", "--out", out], { stdio: "ignore" });
   url = pathToFileURL(out).href;
   browser = await launch();
@@ -47,6 +48,45 @@ for (const scheme of ["light", "dark"]) {
     });
   }
 }
+
+test("the report and the page are valid HTML", async () => {
+  const validator = new HtmlValidate(new StaticConfigLoader({ extends: ["html-validate:standard"] }));
+  for (const path of [out, join(root, "web", "dist", "index.html")]) {
+    const report = await validator.validateString(readFileSync(path, "utf8"));
+    const found = report.results.flatMap((result) => result.messages.map((entry) => `${entry.line}: ${entry.ruleId}, ${entry.message}`));
+    assert.deepEqual(found.slice(0, 5), [], path);
+  }
+});
+
+test("every number of the report is in its JSON, and each figure comes as CSV", async () => {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(url);
+  const { shown, known, links, figures } = await page.evaluate(() => {
+    const known = [];
+    const collect = (value) => {
+      if (typeof value === "number") known.push(value);
+      else if (value !== null && typeof value === "object") Object.values(value).forEach(collect);
+    };
+    collect(JSON.parse(document.getElementById("dosimeter").textContent));
+    return {
+      known,
+      shown: [...document.querySelectorAll("data")].map((node) => Number(node.getAttribute("value"))),
+      links: [...document.querySelectorAll("a[download]")].map((node) => node.getAttribute("href")),
+      figures: document.querySelectorAll("figure").length,
+    };
+  });
+  const all = new Set(known);
+  assert.ok(shown.length > 60, `${shown.length} numbers`);
+  assert.deepEqual(shown.filter((number) => !all.has(number)), []);
+  assert.equal(links.length, figures);
+  for (const link of links) {
+    const text = decodeURIComponent(link.replace("data:text/csv;charset=utf-8,", ""));
+    const rows = text.split("\n").filter((row) => row !== "");
+    assert.ok(rows.length >= 2 && rows[0].includes(","), rows[0]);
+  }
+  await context.close();
+});
 
 test("the report has no serious accessibility issue and fits a phone", async () => {
   for (const [scheme, width] of [["light", 1280], ["dark", 360]]) {

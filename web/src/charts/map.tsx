@@ -1,7 +1,7 @@
 // The calibration map: epsilon over noise and steps, with lines of equal epsilon and the run's
 // place. A click, or Enter on a cell, takes the run there.
 
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { powerOfTen, rounded, withCommas } from "../numbers.ts";
 import type { Run } from "../state.ts";
 import type { CalibrationMap } from "../types.ts";
@@ -24,8 +24,72 @@ function shade(epsilon: number): number {
   return Math.max(0, Math.min(10, Math.round(5 + 1.5 * Math.log2(epsilon / 2))));
 }
 
+interface Handlers {
+  choose: (column: number, row: number) => void;
+  over: (place: [number, number]) => void;
+}
+
+function geometry(columns: number, rows: number, width: number) {
+  const [wide, high] = [(width - EDGE.left - EDGE.right) / columns, (HEIGHT - EDGE.top - EDGE.bottom) / rows];
+  const left = (column: number) => EDGE.left + column * wide;
+  const top = (row: number) => HEIGHT - EDGE.bottom - (row + 1) * high;
+  // Places of points, at the middle of their cells.
+  const px = (column: number) => left(column) + wide / 2;
+  const py = (row: number) => top(row) + high / 2;
+  return { wide, high, left, top, px, py };
+}
+
+/** The cells with the lines of equal epsilon. */
+function Cells({ map, width, target, latest }: { map: CalibrationMap; width: number; target: number | null; latest: { current: Handlers } }) {
+  const { wide, high, left, top, px, py } = geometry(map.noise_multiplier.length, map.steps.length, width);
+  const lines = levels(map.epsilon);
+  const few = lines.length > 8 ? lines.filter((level) => /^[1]/.test(level.toExponential())) : lines;
+  const shown = target === null || few.includes(target) ? few : [...few, target];
+  return (
+    <>
+      <g>
+        {map.epsilon.map((line, row) =>
+          line.map((value, column) => (
+            <rect
+              key={`${row}-${column}`}
+              class={value === null ? "missing" : `shade shade-${shade(value)}`}
+              x={left(column)}
+              y={top(row)}
+              width={wide + 0.4}
+              height={high + 0.4}
+              onMouseEnter={() => latest.current.over([column, row])}
+              onClick={() => latest.current.choose(column, row)}
+            />
+          )),
+        )}
+      </g>
+      <g class="contours">
+        {shown.map((level) => {
+          const segments = contour(map.epsilon, level);
+          const path = segments
+            .map(([x1, y1, x2, y2]) => `M${px(x1).toFixed(1)} ${py(y1).toFixed(1)}L${px(x2).toFixed(1)} ${py(y2).toFixed(1)}`)
+            .join("");
+          const last = segments.reduce<number[] | null>((best, segment) => (best === null || segment[1] > best[1]! ? segment : best), null);
+          return (
+            <g key={level} class={level === target ? "wanted" : ""}>
+              <path d={path} />
+              {last && (
+                <text x={px(last[0]!) + 3} y={Math.max(EDGE.top + 12, py(last[1]!) + 4)}>
+                  {powerOfTen(level)}
+                </text>
+              )}
+            </g>
+          );
+        })}
+      </g>
+    </>
+  );
+}
+
 export function MapChart({ map, run, target, stale, problem, onChoose }: Props) {
   const [over, setOver] = useState<[number, number] | null>(null);
+  // The cells are drawn once for a map, however often the run moves over them.
+  const latest = useRef<Handlers>({ choose: () => undefined, over: () => undefined });
   const field = useRef<HTMLDivElement>(null);
   const [WIDTH, setWidth] = useState(440);
   useLayoutEffect(() => {
@@ -35,6 +99,7 @@ export function MapChart({ map, run, target, stale, problem, onChoose }: Props) 
     watch.observe(element);
     return () => watch.disconnect();
   }, [map === null]);
+  const cells = useMemo(() => (map === null ? null : <Cells map={map} width={WIDTH} target={target} latest={latest} />), [map, WIDTH, target]);
   if (map === null) {
     return (
       <figure class="card chart" id="map" aria-labelledby="map-title">
@@ -45,23 +110,16 @@ export function MapChart({ map, run, target, stale, problem, onChoose }: Props) 
   }
   const columns = map.noise_multiplier.length;
   const rows = map.steps.length;
-  const [wide, high] = [(WIDTH - EDGE.left - EDGE.right) / columns, (HEIGHT - EDGE.top - EDGE.bottom) / rows];
-  const left = (column: number) => EDGE.left + column * wide;
-  const top = (row: number) => HEIGHT - EDGE.bottom - (row + 1) * high;
-  // Places of points, at the middle of their cells.
-  const px = (column: number) => left(column) + wide / 2;
-  const py = (row: number) => top(row) + high / 2;
+  const { wide, high, left, top, px, py } = geometry(columns, rows, WIDTH);
   const place = (value: number, all: number[]) => {
     const [first, last] = [all[0]!, all[all.length - 1]!];
     return ((all.length - 1) * Math.log(value / first)) / Math.log(last / first);
   };
   const [runColumn, runRow] = [place(run.noise, map.noise_multiplier), place(run.steps, map.steps)];
   const inside = runColumn >= -0.5 && runColumn <= columns - 0.5 && runRow >= -0.5 && runRow <= rows - 0.5;
-  const lines = levels(map.epsilon);
-  const few = lines.length > 8 ? lines.filter((level) => /^[1]/.test(level.toExponential())) : lines;
-  const shownLines = target === null || few.includes(target) ? few : [...few, target];
   const choose = (column: number, row: number) =>
     onChoose(Number(map.noise_multiplier[column]!.toPrecision(4)), map.steps[row]!);
+  latest.current = { choose, over: setOver };
   const move = (event: KeyboardEvent) => {
     const [column, row] = over ?? [Math.round(runColumn), Math.round(runRow)];
     const bound = (value: number, count: number) => Math.max(0, Math.min(count - 1, value));
@@ -95,44 +153,7 @@ export function MapChart({ map, run, target, stale, problem, onChoose }: Props) 
         onKeyDown={move}
         onMouseLeave={() => setOver(null)}
       >
-        <g>
-          {map.epsilon.map((line, row) =>
-            line.map((value, column) => (
-              <rect
-                key={`${row}-${column}`}
-                class={value === null ? "missing" : `shade shade-${shade(value)}`}
-                x={left(column)}
-                y={top(row)}
-                width={wide + 0.4}
-                height={high + 0.4}
-                onMouseEnter={() => setOver([column, row])}
-                onClick={() => choose(column, row)}
-              />
-            )),
-          )}
-        </g>
-        <g class="contours">
-          {shownLines.map((level) => {
-            const segments = contour(map.epsilon, level);
-            const path = segments
-              .map(([x1, y1, x2, y2]) => `M${px(x1).toFixed(1)} ${py(y1).toFixed(1)}L${px(x2).toFixed(1)} ${py(y2).toFixed(1)}`)
-              .join("");
-            const last = segments.reduce<number[] | null>(
-              (best, segment) => (best === null || segment[1] > best[1]! ? segment : best),
-              null,
-            );
-            return (
-              <g key={level} class={level === target ? "wanted" : ""}>
-                <path d={path} />
-                {last && (
-                  <text x={px(last[0]!) + 3} y={Math.max(EDGE.top + 12, py(last[1]!) + 4)}>
-                    {powerOfTen(level)}
-                  </text>
-                )}
-              </g>
-            );
-          })}
-        </g>
+        {cells}
         <g class="axis">
           {[0, Math.round((columns - 1) / 4), Math.round((columns - 1) / 2), Math.round((3 * (columns - 1)) / 4), columns - 1].map(
             (column) => (
