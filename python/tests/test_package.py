@@ -5,13 +5,16 @@ from __future__ import annotations
 import doctest
 import importlib
 import pkgutil
+import json
 import subprocess
 import sys
+import typing
 
 import pytest
 
 import dosimeter
-from conftest import Program
+from conftest import REPOSITORY, Program
+from dosimeter import _types as types
 
 #: Modules of packages that may not be installed.
 BRIDGES = {"opacus", "dp_accounting", "jax_privacy", "ray", "mlflow", "transformers"}
@@ -34,6 +37,35 @@ def test_examples_in_docstrings(name: str) -> None:
 def test_the_example_of_the_package() -> None:
     result = doctest.testmod(dosimeter)
     assert result.attempted >= 3 and result.failed == 0
+
+
+def test_the_example_of_the_front_page() -> None:
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    blocks = text.split("```python\n")[1:]
+    assert blocks
+    for block in blocks:
+        exec(block.split("```")[0], {})
+
+
+def test_names_with_a_closed_set_are_those_of_the_core(program: Program) -> None:
+    schema = json.loads(program("schema", "dosimeter.account/1").stdout)
+    words = {
+        "LensName": types.Lens,
+        "Sampling": types.Sampling,
+        "Adjacency": types.Adjacency,
+        "Release": types.Release,
+        "Secret": types.Secret,
+        "Direction": types.Direction,
+        "Quantity": types.Quantity,
+        "Standing": types.Standing,
+        "Side": types.Side,
+    }
+    for name, ours in words.items():
+        found = schema["$defs"][name]
+        theirs = found.get("enum") or [one["const"] for one in found["oneOf"]]
+        if "oneOf" in found and "enum" in found["oneOf"][0]:
+            theirs = [word for one in found["oneOf"] for word in one.get("enum", [one.get("const")])]
+        assert sorted(typing.get_args(ours)) == sorted(theirs), name
 
 
 def test_import_is_light() -> None:
