@@ -112,6 +112,13 @@ export function question(run: Run): Record<string, unknown> {
   return all;
 }
 
+/** Whether any lens holds for these batches; where none does, only `account` has something to say. */
+export function covered(run: Run): boolean {
+  return run.sampling === "poisson" || run.sampling === "full";
+}
+
+export const UNCOVERED = "No lens holds for such batches; the table says why.";
+
 export function sameRun(a: Run, b: Run): boolean {
   return runToText(a) === runToText(b);
 }

@@ -273,12 +273,13 @@ test("experiments are listed and their scores audited", async () => {
 });
 
 test("a refusal is said in words and the page goes on", async () => {
-  const { page, context } = await open(browser, server.url);
+  const { page, quiet, context } = await open(browser, server.url);
   await page.getByLabel("Batches").selectOption("shuffle");
   await page.waitForFunction(() => document.querySelector(".lenses")?.textContent.includes("shuffled"));
   await page.getByLabel("Batches").selectOption("poisson");
   await settled(page);
   assert.ok((await value(page, "reading-composition")) > 0);
+  quiet();
   await context.close();
 });
 

@@ -54,6 +54,8 @@ export interface PlotProps {
   rules?: { x: number; hue: string }[];
   height?: number;
   stale?: boolean;
+  /** Said in place of an empty chart. */
+  note?: string;
   children?: ComponentChildren;
 }
 
@@ -229,7 +231,8 @@ export function Plot(props: PlotProps) {
           </li>
         ))}
       </ul>
-      <div class="plot" ref={place} role="img" aria-label={`${title}. ${caption}`} data-empty={xs.length === 0} />
+      <div class="plot" ref={place} role="img" aria-label={`${title}. ${caption}`} data-empty={xs.length === 0 || shown.length === 0}
+        data-note={props.note ?? "Computing…"} />
       <p class="reading-line" aria-hidden="true">
         {at === null || xs[at] === undefined ? (
           <span class="quiet">{caption}</span>

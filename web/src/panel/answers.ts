@@ -3,7 +3,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Latest, Refusal, post } from "../api.ts";
-import { question, type Run, type State } from "../state.ts";
+import { UNCOVERED, covered, question, type Run, type State } from "../state.ts";
 import type { Account, CalibrationMap, Panel, StepsCurve } from "../types.ts";
 
 /** Milliseconds without a movement after which the sliders rest. */
@@ -24,6 +24,7 @@ export interface Answers {
   mapStale: boolean;
   problem: string | null;
   mapProblem: string | null;
+  stepsProblem: string | null;
 }
 
 const LIVE = ["epsilon", "advantage", "bayes-security"];
@@ -39,13 +40,13 @@ export function useAnswers(state: State): Answers {
   const [mapStale, setMapStale] = useState(true);
   const [problem, setProblem] = useState<string | null>(null);
   const [mapProblem, setMapProblem] = useState<string | null>(null);
+  const [stepsProblem, setStepsProblem] = useState<string | null>(null);
   const [pinned, setPinned] = useState(() => new Map<string, Account>());
   const [pinnedPanels, setPinnedPanels] = useState(() => new Map<string, Panel>());
   const current = useRef("");
 
   const channels = useMemo(() => {
     const fail = (error: Error) => setProblem(error instanceof Refusal ? error.message : "The server does not answer.");
-    const quiet = () => undefined;
     return {
       account: new Latest<Account>("/api/account", (answer) => (setAccount(answer), setProblem(null)), (error) => {
         setAccount(null);
@@ -64,7 +65,10 @@ export function useAnswers(state: State): Answers {
         setMap(null);
         setMapProblem(error.message);
       }),
-      steps: new Latest<StepsCurve>("/api/curve", setSteps, quiet),
+      steps: new Latest<StepsCurve>("/api/curve", (answer) => (setSteps(answer), setStepsProblem(null)), (error) => {
+        setSteps(null);
+        setStepsProblem(error.message);
+      }),
     };
   }, []);
 
@@ -80,6 +84,12 @@ export function useAnswers(state: State): Answers {
     current.current = JSON.stringify(full);
     const rest = setTimeout(() => {
       channels.settled.ask(full);
+      if (!covered(run)) {
+        channels.steps.cancel();
+        setSteps(null);
+        setStepsProblem(UNCOVERED);
+        return;
+      }
       channels.steps.ask({ kind: "steps", run: asked, delta, lens: lenses, points: 25, first: Math.max(1, Math.floor(run.steps / 200)) });
     }, REST);
     return () => clearTimeout(rest);
@@ -95,6 +105,12 @@ export function useAnswers(state: State): Answers {
     Math.round(Math.log10(run.steps)),
   ]);
   useEffect(() => {
+    if (!covered(run)) {
+      channels.map.cancel();
+      setMap(null);
+      setMapProblem(UNCOVERED);
+      return undefined;
+    }
     setMapStale(true);
     channels.map.ask({ run: asked, delta, columns: 9, rows: 7, milliseconds: 60 });
     const rest = setTimeout(() => channels.map.ask({ run: asked, delta, columns: 17, rows: 13 }), REST);
@@ -118,7 +134,7 @@ export function useAnswers(state: State): Answers {
     }
   }, [JSON.stringify(pins), delta]);
 
-  return { account, settled, panel, map, steps, pinned, pinnedPanels, stale, mapStale, problem, mapProblem };
+  return { account, settled, panel, map, steps, pinned, pinnedPanels, stale, mapStale, problem, mapProblem, stepsProblem };
 }
 
 export function pinKey(pin: Run, delta: number): string {

@@ -3,7 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { Plot, type Line, type Mark } from "../charts/plot.tsx";
 import { percent, powerOfTen, rounded, withCommas } from "../numbers.ts";
-import { describe, type State } from "../state.ts";
+import { UNCOVERED, describe, type State } from "../state.ts";
 import type { Panel, PanelLine, StepsLine } from "../types.ts";
 import { lensName } from "../words.ts";
 import type { Answers } from "./answers.ts";
@@ -16,6 +16,12 @@ const DOTTED = [2, 4];
 function look(lens: string, standing: string): { hue: string; dash?: number[] } {
   const hue = lens === "composition" ? "proven" : "heuristic";
   return standing === "proven" ? { hue } : { hue, dash: standing === "estimate" ? DOTTED : DASHED };
+}
+
+/** Why nothing is drawn, when nothing is. */
+function silence(panel: Panel | null, problem: string | null): string {
+  if (panel !== null && panel.lines.length === 0) return UNCOVERED;
+  return problem ?? "Computing…";
 }
 
 function label(line: { lens: string; standing: string }): string {
@@ -68,6 +74,7 @@ export function Tradeoff({ state, answers }: { state: State; answers: Answers })
       y={{ label: "true positive rate", log: true, low: 1e-5, high: 1 }}
       xs={panel?.fpr ?? []}
       lines={lines}
+      note={silence(panel, answers.problem)}
     />
   );
 }
@@ -99,6 +106,7 @@ export function Profile({ state, answers }: { state: State; answers: Answers }) 
       xs={xs}
       lines={lines}
       marks={marks}
+      note={silence(panel, answers.problem)}
     />
   );
 }
@@ -135,6 +143,7 @@ export function Steps({ state, answers }: { state: State; answers: Answers }) {
       xs={xs}
       lines={lines}
       stale={answers.stale}
+      note={answers.stepsProblem ?? silence(answers.panel, answers.problem)}
     />
   );
 }

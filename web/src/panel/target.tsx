@@ -3,7 +3,7 @@
 import { useEffect, useId, useMemo, useState } from "preact/hooks";
 import { Latest, Refusal } from "../api.ts";
 import { plain, quote, rounded, withCommas } from "../numbers.ts";
-import { QUANTITIES, SOLVES, TARGET_LENSES, question, type Run, type State, type Target } from "../state.ts";
+import { QUANTITIES, SOLVES, TARGET_LENSES, UNCOVERED, covered, question, type Run, type State, type Target } from "../state.ts";
 import type { Calibration } from "../types.ts";
 import { QUANTITY_NAMES, SOLVE_NAMES, lensName } from "../words.ts";
 import { Choice } from "./controls.tsx";
@@ -55,7 +55,16 @@ export function TargetCard({ state, onTarget, onRun }: Props) {
   );
   useEffect(() => setTyped(plain(target.value)), [target.value, target.quantity]);
   const asked = JSON.stringify(calibrateQuestion(run, delta, target));
-  useEffect(() => channel.ask(JSON.parse(asked)), [asked]);
+  useEffect(() => {
+    const known = !(run.sampling === "full" && target.solve === "sample-rate");
+    if (covered(run) && known) {
+      channel.ask(JSON.parse(asked));
+      return;
+    }
+    channel.cancel();
+    setFound(null);
+    setProblem(known ? UNCOVERED : "Full batches have sample rate 1; there is none to solve for.");
+  }, [asked]);
 
   // Noise up, rates down: still safe as printed.
   const solved = found?.solution;
