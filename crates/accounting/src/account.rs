@@ -4,7 +4,7 @@ use crate::bayes_security::attribute::{self, Sensitivities};
 use crate::hidden_state::{self, Loss};
 use crate::lenses::{self, Lens, View};
 use crate::reconstruction;
-use crate::{AccountingError, domain};
+use crate::{AccountingError, directions, domain};
 use vocabulary::{
     Account, At, Claim, Direction, Interval, LensName, Quantity, Release, Run, Secret, Side,
     Standing, Unsupported,
@@ -74,6 +74,8 @@ pub struct Beyond<'a> {
     pub attribute: Option<&'a Sensitivities>,
     /// Prior probabilities of candidates for the record: how often the right one is named.
     pub candidates: &'a [f64],
+    /// The accuracy of the best attacker at each of these priors of one of two secrets.
+    pub attack_priors: &'a [f64],
 }
 
 /// As [`account`], with what is known beyond the run.
@@ -101,6 +103,7 @@ pub fn account_beyond(run: &Run, questions: &Questions, beyond: &Beyond<'_>) -> 
             .and_then(|view| {
                 let mut all = claims(lens, &view, run, questions, &mut account.warnings)?;
                 all.extend(among(lens, &view, run, questions, beyond)?);
+                all.extend(accuracies(lens, &view, run, questions, beyond)?);
                 Ok(all)
             })
             .map(|claims| with_loss(lens, claims, beyond));
@@ -137,6 +140,32 @@ fn look(lens: &Lens, run: &Run, beyond: &Beyond<'_>) -> Result<View> {
         }
         _ => lens.look(run),
     }
+}
+
+/// The accuracy of the best attacker who tells two secrets apart.
+fn accuracies(
+    lens: &Lens,
+    view: &View,
+    run: &Run,
+    questions: &Questions,
+    beyond: &Beyond<'_>,
+) -> Result<Vec<Claim>> {
+    let maker = ClaimMaker::new(lens, run, &questions.notes);
+    let mut all = Vec::new();
+    for prior in beyond.attack_priors {
+        let (threshold, smaller) = directions::accuracy_threshold(*prior)?;
+        let delta = match view.delta(threshold, Direction::Both) {
+            Err(AccountingError::Unsupported(_)) => continue,
+            delta => delta?,
+        };
+        let hits = delta.map_increasing(|delta| (1.0 - smaller) + smaller * delta);
+        let at = At { prior: Some(*prior), ..At::default() };
+        // The sum is rounded.
+        let hits = Interval::new(hits.lower - f64::EPSILON, hits.value, hits.upper + f64::EPSILON);
+        let hits = hits.clamp(1.0 - smaller, 1.0);
+        all.push(maker.claim(Quantity::AttackAccuracy, at, Direction::Both, hits));
+    }
+    Ok(all)
 }
 
 /// Naming the record among candidates, for lenses that have a pair.

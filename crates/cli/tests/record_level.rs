@@ -111,6 +111,12 @@ fn candidates_and_priors() {
     };
     let (ten, prior) = (ask("--candidates 10"), ask("--prior 0.1"));
     assert!((ten / prior - 1.0).abs() < 0.02 && ten > 0.1 && ten < 0.2, "{ten} {prior}");
+    let document = Bench::new().json(
+        "account --noise-multiplier 1 --sample-rate 0.01 --steps 1000 --lens composition,closed-form-certified --attack-prior 0.5,0.1 --format json",
+    );
+    let accuracy = claim(&document, "composition", "membership", "attack-accuracy");
+    let half = accuracy["upper"].as_f64().unwrap();
+    assert!((half - 0.5 - 0.161_017_62 / 2.0).abs() < 1e-7, "{accuracy}");
     let uneven = ask("--candidate-priors 0.9,0.05,0.05");
     assert!(uneven > 0.9 && uneven < 0.925, "{uneven}");
     let (code, _, stderr) = Bench::new().run(

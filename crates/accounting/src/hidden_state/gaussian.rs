@@ -134,13 +134,11 @@ mod tests {
         assert!((got / want - 1.0).abs() < 1e-12, "{got} {want}");
     }
 
-    /// The table of the paper's experiment (n = 60000, q = 1/40, mu 2/3): composition column, by
-    /// the same central limit at c -> 1 is not what is printed, so the bounded set is checked by
-    /// its own formula: x = D n/(eta L).
+    /// Composition until the set is crossed, then constant: x = D n/(eta L) = 100.
     #[test]
     fn a_bounded_set_stops_the_growth() {
         let loss = loss(0.0, Some(0.01));
-        // x = .01 * 1000 / (.1 * 1) = 100: mu^2 = (1/4)(300 + 100).
+        // mu^2 = (1/4)(300 + 100).
         assert!((mu(&full(2.0, 1_000_000), &loss) - 10.0).abs() < 1e-9);
         assert!((mu(&full(2.0, 25), &loss) - 2.5).abs() < 1e-12);
     }

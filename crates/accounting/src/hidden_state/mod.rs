@@ -9,7 +9,7 @@
 //! say so.
 //!
 //! `hidden-state` ([`gaussian`], Bok, Su, Altschuler 2024, "Shifted interpolation"):
-//! - full batches, strongly convex (Theorem 4.2 in the journal numbering of the arXiv version):
+//! - full batches, strongly convex:
 //!   mu = (reach/s) sqrt( (1-c^T)/(1+c^T) (1+c)/(1-c) ), c = max(|1 - eta m|, |1 - eta M|) < 1. **Upper
 //!   bound**, exact for quadratics. c -> 1 is composition, sqrt(T) reach/s.
 //! - full batches, convex on a set of diameter D to which iterates are projected, eta <= 2/M:
@@ -19,7 +19,7 @@
 //!   mu^2 = 2 q^2 (nu+1) (e^{w^2} Phi(3w/2) + 3 Phi(-w/2) - 2) + 2 (w (c^{nu+1} - c^T)/(1-c))^2, w = 2 reach/s.
 //!   An **estimate**.
 //!
-//! `hidden-state-renyi` ([`renyi`], Chourasia, Ye, Shokri 2021, Theorem 4): full batches, strongly
+//! `hidden-state-renyi` ([`renyi`], Chourasia, Ye, Shokri 2021): full batches, strongly
 //! convex, eta < 1/M, and an initialisation that is random (N(0, 2 sigma^2/m), projected):
 //! RDP(alpha) = alpha * 8 reach^2 (1 - e^{-m eta T/2}) / (m eta s^2), in our units. **Upper bound**, up to
 //! eight times composition's for few steps; it is finite for any number of them.

@@ -1,7 +1,7 @@
 //! Reconstruction: how often an attacker who sees all iterates can rebuild a record, or name it
 //! among candidates. **Upper bounds**, from the trade-off curve of adding a record.
 //!
-//! *A prior kappa* (Hayes, Mahloujifar, Balle 2023, Theorem 2, "reconstruction robustness"): if
+//! *A prior kappa* (Hayes, Mahloujifar, Balle 2023, "reconstruction robustness"): if
 //! without the model no guess is close enough to the record with probability above kappa, then
 //! with it none is with probability above B = sup{P(E): Q(E) <= kappa} = TPR at FPR kappa. For
 //! exact recovery among M equally likely candidates kappa = 1/M. [`success`].

@@ -1,6 +1,6 @@
 //! Balls and bins: every record is thrown into one of the S batches of an epoch, independently of
 //! all others. It looks like shuffling to a record, and its worst pair is known (Chua et al. 2025,
-//! "Balls-and-bins sampling for DP-SGD", Theorem 3.2): in units of the clip norm
+//! "Balls-and-bins sampling for DP-SGD"): in units of the clip norm
 //!
 //! ```text
 //! P = (1/S) sum_t N(e_t, s^2 I),   Q = N(0, s^2 I)   in S dimensions; epochs compose.

@@ -47,7 +47,7 @@ fn mode(text: &str) -> Result<Mode, String> {
 
 /// Flags about candidates for the record.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Reconstruction among candidates")]
+#[command(next_help_heading = "Secrets with priors")]
 pub struct CandidateArgs {
     /// The record is one of this many equally likely candidates
     #[arg(long, value_name = "M", value_parser = integer, conflicts_with = "candidate_priors")]
@@ -55,6 +55,10 @@ pub struct CandidateArgs {
     /// The candidates' prior probabilities, e.g. 0.5,0.3,0.2
     #[arg(long, value_name = "P,P,…", value_parser = real, allow_hyphen_values = true, value_delimiter = ',')]
     pub candidate_priors: Vec<f64>,
+    /// Accuracy of the best attacker who tells two secrets apart, one with this prior (may be
+    /// repeated)
+    #[arg(long, value_name = "PRIOR", value_parser = real, allow_hyphen_values = true, value_delimiter = ',')]
+    pub attack_prior: Vec<f64>,
 }
 
 impl CandidateArgs {

@@ -49,6 +49,7 @@ pub(super) fn run(args: &AccountArgs, console: &mut Console) -> Result<u8, Failu
         loss: loss.as_ref(),
         attribute: attribute.as_ref(),
         candidates: &candidates,
+        attack_priors: &args.candidates.attack_prior,
     };
     let mut account = accounting::account_beyond(&loaded.resolved.run, &questions, &beyond)?;
     account.asides.extend(args.shuffle.asides(&account.run, &questions.epsilons)?);
