@@ -138,7 +138,7 @@ export function MapChart({ map, run, target, stale, problem, onChoose }: Props) 
   return (
     <figure class={`card chart map${stale ? " stale" : ""}`} id="map" aria-labelledby="map-title">
       <h3 id="map-title">
-        {middle ? `Around this run ε lies between ${ends(map)}` : "Epsilon around this run"}
+        {middle && !map.incomplete ? `Around this run ε lies between ${ends(map)}` : "Epsilon around this run"}
       </h3>
       <p class="subtitle quiet">
         ε at δ = {powerOfTen(map.delta)}, composition, {map.standing}
@@ -196,7 +196,7 @@ export function MapChart({ map, run, target, stale, problem, onChoose }: Props) 
         ) : (
           <span class="quiet">
             Lines join equal ε; the ring is this run. Click a cell to go there.
-            {map.incomplete && " Hatched cells take too long here."}
+            {map.incomplete && " Grey cells take too long here."}
           </span>
         )}
       </p>
