@@ -9,9 +9,12 @@ export class Refusal extends Error {
   }
 }
 
+/** Refusals come as answers: a browser takes any other status for a failure of the page. */
+const SOFTLY = "status=200";
+
 async function answer<T>(response: Response): Promise<T> {
   const document = await response.json().catch(() => null);
-  if (!response.ok) {
+  if (!response.ok || document?.schema === "dosimeter.error/1") {
     throw new Refusal(response.status, document?.error ?? `the server answered ${response.status}`);
   }
   return document as T;
@@ -20,7 +23,7 @@ async function answer<T>(response: Response): Promise<T> {
 export async function post<T>(path: string, question: unknown, signal?: AbortSignal): Promise<T> {
   const response = await fetch(path, {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    headers: { "content-type": "application/json", prefer: SOFTLY },
     body: JSON.stringify(question),
     signal,
   });
@@ -33,7 +36,7 @@ export async function get<T>(path: string): Promise<T> {
 
 export async function upload<T>(path: string, question: unknown, file: Blob, kind: string): Promise<T> {
   const address = `${path}?question=${encodeURIComponent(JSON.stringify(question))}`;
-  return answer<T>(await fetch(address, { method: "POST", headers: { "content-type": kind }, body: file }));
+  return answer<T>(await fetch(address, { method: "POST", headers: { "content-type": kind, prefer: SOFTLY }, body: file }));
 }
 
 /** An answer under way for longer than this is given up when a newer question comes. */

@@ -175,6 +175,98 @@ fn a_ledger_verifies_what_flags_only_declare() {
     assert_eq!(written, ["declared", "unknown", "unknown", "declared"]);
 }
 
+/// A ledger as training writes it, shortened.
+const LEDGER: &str = r#"{"schema":"dosimeter.ledger/1","version":"0.1.0","complete":true,
+    "run":{"noise_multiplier":1.0,"sample_rate":0.01,"steps":500,"sampling":"poisson",
+           "adjacency":"add-remove","clip_norm":1.0},
+    "clipping":{"norm":1.0,"unit":"one record","normalised_by":"the public expected batch size"},
+    "noise":{"generator":"ChaCha20","secure":true,"precaution":"sums of four draws"},
+    "model":{"kind":"mlp","parameters":12345},"data":{"name":"adult","records":32561},
+    "optimizer":{"kind":"sgd","learning_rate":0.5},"sessions":[{"from_step":0,"to_step":500}],
+    "not_private":{"note":"…","test_accuracy":0.8412,"statistics":{
+        "batch_sizes":{"smallest":271,"mean":325.5,"largest":389,"empty":0},
+        "fraction_clipped":0.973,
+        "gradient_norm_quantiles":[{"level":0.05,"norm":0.9},{"level":0.5,"norm":3.1},
+                                   {"level":0.95,"norm":8.25}],
+        "history":[{"step":0,"loss":0.693,"accuracy":0.5},{"step":250,"loss":0.41,"accuracy":0.8},
+                   {"step":499,"loss":0.37,"accuracy":0.83}]}}}"#;
+
+#[test]
+fn a_ledger_gives_its_record_its_health_and_its_word() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("ledger.json"), LEDGER).unwrap();
+    let args = ["report", "ledger.json", "--delta", "1e-6"];
+    let (code, _, stderr) = dosimeter(folder.path(), &args);
+    assert_eq!(code, 0, "{stderr}");
+    let page = read(folder.path(), "dosimeter-report.html");
+    let json = embedded(&page);
+    let marks: Vec<&str> = json["assumptions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|a| a["mark"].as_str().unwrap())
+        .collect();
+    // Noise, sampling, clipping, neighbours; people, normaliser, search, generator.
+    assert_eq!(
+        marks,
+        [
+            "verified", "verified", "verified", "declared", "unknown", "verified", "unknown",
+            "verified"
+        ]
+    );
+    assert!(page.contains("97.3 %") && page.contains("mlp, 12,345 parameters"));
+    let ids: Vec<&str> =
+        json["figures"].as_array().unwrap().iter().map(|f| f["id"].as_str().unwrap()).collect();
+    assert!(ids.contains(&"norms") && ids.contains(&"loss"), "{ids:?}");
+    assert!(page.contains("id=\"health-heading\">Training health<span class=\"tag\">not private"));
+
+    // The public edition keeps the record and drops the health.
+    let public = [&args[..], &["--public", "--out", "public.html"]].concat();
+    assert_eq!(dosimeter(folder.path(), &public).0, 0);
+    let page = read(folder.path(), "public.html");
+    assert!(page.contains("mlp, 12,345 parameters"));
+    for secret in ["97.3", "0.973", "325.5", "84.1", "0.8412", "3.1", "not private"] {
+        let inside = page.contains(&format!(">{secret}")) || page.contains(&format!(":{secret}"));
+        assert!(!inside, "{secret} is in the public edition");
+    }
+    assert!(embedded(&page)["training"]["health"].is_null());
+
+    // Noise from a seed is said to be unfit for release.
+    let seeded = LEDGER.replace("\"secure\":true", "\"secure\":false");
+    std::fs::write(folder.path().join("ledger.json"), seeded).unwrap();
+    assert_eq!(dosimeter(folder.path(), &args).0, 0);
+    let json = embedded(&read(folder.path(), "dosimeter-report.html"));
+    assert_eq!(json["assumptions"][7]["mark"], "unknown");
+    assert!(json["assumptions"][7]["note"].as_str().unwrap().contains("not for a model"));
+}
+
+#[test]
+fn results_of_other_settings_are_a_section_that_is_not_public() {
+    let folder = with_run();
+    let mut text =
+        String::from("batch_size,steps,learning_rate,epsilon,delta,seed,score_acr,utility\n");
+    for (batch, steps, score) in [(256, 2000, 1.5), (1024, 500, 0.9), (4096, 125, 0.5)] {
+        for seed in 0..3 {
+            let score = score + 0.02 * f64::from(seed);
+            text.push_str(&format!("{batch},{steps},0.001,4,1e-5,{seed},{score},0.8\n"));
+        }
+    }
+    std::fs::write(folder.path().join("results.csv"), text).unwrap();
+    let args = ["report", "run.toml", "results.csv", "--delta", "1e-5"];
+    let (code, _, stderr) = dosimeter(folder.path(), &args);
+    assert_eq!(code, 0, "{stderr}");
+    let page = read(folder.path(), "dosimeter-report.html");
+    let group = &embedded(&page)["search"]["groups"][0];
+    assert_eq!((group["configurations"].as_u64(), group["runs"].as_u64()), (Some(3), Some(9)));
+    assert!(group["p_value"].as_f64().unwrap() < 1e-6, "{group}");
+    assert!(page.contains("not the epsilon of the search"));
+    let public = [&args[..], &["--public", "--out", "public.html"]].concat();
+    assert_eq!(dosimeter(folder.path(), &public).0, 0);
+    let page = read(folder.path(), "public.html");
+    assert!(embedded(&page)["search"].is_null() && !page.contains("results.csv,"));
+    assert!(!page.contains("not private"));
+}
+
 #[test]
 fn markdown_to_stdout() {
     let folder = with_run();

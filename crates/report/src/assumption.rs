@@ -57,6 +57,11 @@ pub struct Origin {
     pub clip_stated: bool,
     /// The neighbouring relation was stated.
     pub adjacency_stated: bool,
+    /// The ledger says that updates were divided by a public constant.
+    pub public_normaliser: bool,
+    /// Whether the ledger's noise came from a cryptographic generator with precautions against
+    /// floating-point attacks; nothing where no ledger says.
+    pub secure_noise: Option<bool>,
 }
 
 /// The assumptions behind the claims about a run.
@@ -124,8 +129,12 @@ pub fn assumptions(run: &Run, origin: Origin) -> Vec<Assumption> {
         ),
         assumption(
             "Updates are normalised by a public constant; the data set's size is public".into(),
-            Mark::Unknown,
-            "dividing by the realised batch size leaks it",
+            if origin.public_normaliser { Mark::Verified } else { Mark::Unknown },
+            if origin.public_normaliser {
+                "the constant is verified; that the size is public is a definition"
+            } else {
+                "dividing by the realised batch size leaks it"
+            },
         ),
         assumption(
             "Settings were not chosen by looking at these records".into(),
@@ -134,8 +143,15 @@ pub fn assumptions(run: &Run, origin: Origin) -> Vec<Assumption> {
         ),
         assumption(
             "The noise comes from a sound generator, safe against floating-point attacks".into(),
-            Mark::Unknown,
-            "the analysis is about real numbers and perfect randomness",
+            if origin.secure_noise == Some(true) { Mark::Verified } else { Mark::Unknown },
+            match origin.secure_noise {
+                Some(true) => "a cryptographic generator, with precautions against rounding",
+                Some(false) => {
+                    "the ledger says it does not: reproducible noise from a seed is for \
+                     experiments, not for a model that is released"
+                }
+                None => "the analysis is about real numbers and perfect randomness",
+            },
         ),
     ]
 }

@@ -1,6 +1,6 @@
 //! The report as data: the `dosimeter.report/1` document.
 
-use crate::Assumption;
+use crate::{Assumption, Search, Training};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -31,6 +31,12 @@ pub struct Report {
     /// The `dosimeter.audit/1` document. Not private.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<Value>,
+    /// What the ledger says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<Training>,
+    /// Other settings on the same records. Not private.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<Search>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
     pub figures: Vec<Shown>,
@@ -62,6 +68,8 @@ impl Report {
             account: None,
             attack_accuracy: Vec::new(),
             audit: None,
+            training: None,
+            search: None,
             changes: Vec::new(),
             figures: Vec::new(),
             left_out: Vec::new(),
@@ -220,7 +228,7 @@ pub struct Provenance {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Input {
     pub name: String,
-    /// `run`, `ledger` or `scores`.
+    /// `run`, `ledger`, `scores` or `results`.
     pub role: String,
     pub sha256: String,
 }

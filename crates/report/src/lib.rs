@@ -23,6 +23,7 @@ mod html;
 mod markdown;
 mod statement;
 mod table;
+mod training;
 mod words;
 
 pub use assumption::{Assumption, Mark, Origin, assumptions};
@@ -30,4 +31,5 @@ pub use document::{Change, Evidence, Input, Provenance, Report, Seed, Shown, Sta
 pub use html::html;
 pub use markdown::markdown;
 pub use statement::statement;
+pub use training::{Fact, Search, SearchGroup, Training};
 pub use words::{describe, lens_name, with_commas};

@@ -33,6 +33,7 @@ pub fn markdown(report: &Report) -> String {
     }
     text.push_str(&claims(report));
     text.push_str(&audit(report));
+    text.push_str(&training(report));
     text.push_str(&changes(report));
     if !report.assumptions.is_empty() {
         let rows = report.assumptions.iter().map(|assumption| {
@@ -115,6 +116,48 @@ fn audit(report: &Report) -> String {
         "### Audit (not private)\n\n{}",
         table(&["method", "threshold", "\u{3b5}", "confidence", "holds for"], rows)
     )
+}
+
+/// The training's record, its health and a search, as tables.
+fn training(report: &Report) -> String {
+    let mut text = String::new();
+    if let Some(training) = &report.training {
+        let parts = [
+            ("The training", &training.facts),
+            ("Training health (not private)", &training.health),
+        ];
+        for (title, facts) in parts {
+            if facts.is_empty() {
+                continue;
+            }
+            let rows = facts.iter().map(|fact| {
+                vec![fact.name.clone(), fact.text.clone(), fact.note.clone().unwrap_or_default()]
+            });
+            text.push_str(&format!("### {title}\n\n{}", table(&["", "", "note"], rows)));
+        }
+    }
+    if let Some(search) = &report.search {
+        let rows = search.groups.iter().map(|group| {
+            let number = |value: f64| rounded(value, 3, Side::Neither);
+            vec![
+                format!("\u{3b5} {}, \u{3b4} {}", plain(group.epsilon), plain(group.delta)),
+                with_commas(group.configurations as u64),
+                with_commas(group.runs as u64),
+                number(group.smallest),
+                number(group.largest),
+                group.least.clone(),
+            ]
+        });
+        let columns =
+            ["guarantee", "settings", "runs", "least", "most", "settings that memorised least"];
+        text.push_str(&format!(
+            "### Hyper-parameters (not private)\n\n{}Score: {}. {}.\n\n",
+            table(&columns, rows),
+            cell(&search.score),
+            capital(&search.statement)
+        ));
+    }
+    text
 }
 
 fn changes(report: &Report) -> String {

@@ -51,8 +51,10 @@ fn ids_are_unique_and_every_reference_has_its_target() {
     }
     for node in document.descendants() {
         let named = node.attribute("aria-labelledby").into_iter();
-        let linked =
-            node.attribute("href").map(|link| link.strip_prefix('#').expect("a local link"));
+        let linked = node
+            .attribute("href")
+            .filter(|link| !link.starts_with("data:text/csv"))
+            .map(|link| link.strip_prefix('#').expect("a local link"));
         for id in named.flat_map(str::split_whitespace).chain(linked) {
             assert!(ids.contains(id), "nothing has the id {id}");
         }
@@ -139,6 +141,53 @@ fn every_number_of_the_page_is_in_its_json() {
     assert!(shown >= 3 + 18, "only {shown} numbers");
 }
 
+/// The numbers in the text of a table behind a figure.
+fn read(text: &str) -> Option<f64> {
+    let text = text.trim();
+    match text.strip_suffix('%') {
+        Some(share) => share.trim().parse::<f64>().ok().map(|share| share / 100.0),
+        None => text.parse().ok(),
+    }
+}
+
+#[test]
+fn every_number_of_the_tables_is_one_of_the_json_rounded() {
+    let page = html(&support::full());
+    let document = parsed(&page);
+    let mut known = HashSet::new();
+    numbers(&embedded(&document), &mut known);
+    let known: Vec<f64> = known.into_iter().map(f64::from_bits).collect();
+    let mut shown = 0;
+    for cell in elements(&document, "td").filter(|cell| cell.attribute("class") == Some("n")) {
+        // Numbers with their exact value are held to it above.
+        if cell.descendants().any(|node| node.tag_name().name() == "data") {
+            continue;
+        }
+        let Some(value) = cell.text().and_then(read) else { continue };
+        let near = |number: &f64| (number - value).abs() <= 5.1e-3 * number.abs();
+        assert!(known.iter().any(near), "{value} is in a table and not in the JSON");
+        shown += 1;
+    }
+    assert!(shown > 20, "only {shown} numbers");
+}
+
+#[test]
+fn every_figure_can_be_taken_as_csv() {
+    let page = html(&support::full());
+    let document = parsed(&page);
+    let links: Vec<_> =
+        elements(&document, "a").filter(|a| a.attribute("download").is_some()).collect();
+    assert_eq!(links.len(), support::full().figures.len());
+    for link in links {
+        let name = link.attribute("download").unwrap();
+        assert!(name.ends_with(".csv"), "{name}");
+        let address = link.attribute("href").unwrap();
+        let encoded = address.strip_prefix("data:text/csv;charset=utf-8,").unwrap();
+        assert!(encoded.contains("%0A"), "{name} has rows");
+        assert!(!encoded.contains(['<', '"', ' ', '#', '&']), "{name} is encoded");
+    }
+}
+
 #[test]
 fn numbers_are_rounded_to_their_side() {
     let page = html(&support::full());
@@ -165,8 +214,14 @@ fn numbers_are_rounded_to_their_side() {
 fn what_is_computed_from_records_is_marked() {
     let page = html(&support::full());
     let document = parsed(&page);
-    for id in ["audit-heading", "scores-heading", "figure-ladder-heading", "figure-scores-heading"]
-    {
+    for id in [
+        "audit-heading",
+        "scores-heading",
+        "health-heading",
+        "search-heading",
+        "figure-ladder-heading",
+        "figure-scores-heading",
+    ] {
         let node = document.descendants().find(|node| node.attribute("id") == Some(id)).unwrap();
         let tag = node.descendants().find(|node| node.attribute("class") == Some("tag"));
         assert_eq!(tag.and_then(|tag| tag.text()), Some("not private"), "{id}");

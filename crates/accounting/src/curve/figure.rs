@@ -75,7 +75,7 @@ fn tradeoff_title(curve: &Curve) -> String {
 
 fn profile(curve: &Curve) -> Figure {
     let mut figure = Figure::new(
-        "The privacy profile: every (epsilon, delta) at once",
+        profile_title(curve),
         "The run is (epsilon, delta)-private for every point on or above its curve.",
     )
     .x(Axis::linear("epsilon"))
@@ -89,6 +89,27 @@ fn profile(curve: &Curve) -> Figure {
             figure.with(Series::line(line.lens.as_str(), points).stroke(stroke(line.standing)));
     }
     figure
+}
+
+/// The finding: from which epsilon on delta is below one in a hundred thousand.
+fn profile_title(curve: &Curve) -> String {
+    let points = || {
+        curve.line.points.iter().filter_map(|point| match *point {
+            Point::Profile { epsilon, upper, .. } => Some((epsilon, upper)),
+            _ => None,
+        })
+    };
+    let small = points().find(|(_, delta)| *delta <= 1e-5);
+    match (points().next(), small) {
+        (Some((_, first)), Some((epsilon, delta))) => format!(
+            "{}: delta falls from {} to {} by epsilon {}",
+            curve.line.lens,
+            rounded(first, 3, Side::Upper),
+            rounded(delta, 2, Side::Upper),
+            rounded(epsilon, 3, Side::Neither)
+        ),
+        _ => "The privacy profile: every (epsilon, delta) at once".into(),
+    }
 }
 
 fn steps(curve: &Curve) -> Figure {

@@ -6,12 +6,13 @@ use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
 use crate::print::plain;
-use crate::reporting::{Subject, assemble, example};
+use crate::reporting::{Subject, assemble, example, ledger};
 use audit::{Design, Scores, Table};
 use clap::{Args, ValueEnum};
 use experiments::{Experiment, Outcome};
 use report::{Input, Origin, Provenance, Report, Seed, Status};
 use sha2::{Digest, Sha256};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use vocabulary::{Resolved, RunDescription};
 
@@ -21,14 +22,16 @@ Examples:
   dosimeter report
   dosimeter report run.toml --delta 1e-6 --out report.html
   dosimeter report run.toml scores.csv --delta 1e-5
+  dosimeter report ledger.json scores.csv results.csv --delta 1e-5
   dosimeter report ledger.json --delta 1e-5 --public --format md --out card.md
   dosimeter report --noise-multiplier 1 --sample-rate 0.01 --steps 1000 --delta 1e-5
 
 Without a run and without scores it plays the built-in example, audits it and reports.
 ")]
 pub struct ReportArgs {
-    /// Runs (TOML), ledgers (JSON; several are composed in order) and scores (CSV, JSONL, Parquet)
-    #[arg(value_name = "RUN.toml|LEDGER.json|SCORES.csv")]
+    /// Runs (TOML), ledgers (JSON; several are composed in order), scores and results of other
+    /// settings (CSV, JSONL, Parquet; told apart by their columns)
+    #[arg(value_name = "RUN.toml|LEDGER.json|SCORES.csv|RESULTS.csv")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     run: RunArgs,
@@ -144,20 +147,16 @@ fn built_in(args: &ReportArgs, console: &mut Console) -> Result<Result<Subject, 
                 .into(),
         ],
     };
-    Ok(Ok(subject(
-        args,
-        Some(example::run()?),
-        Some(scores),
-        args.delta.unwrap_or(example::DELTA),
-        provenance,
-    )))
+    let run = Some(example::run()?);
+    let delta = args.delta.unwrap_or(example::DELTA);
+    Ok(Ok(subject(args, run, Some(scores), (None, None), delta, provenance)))
 }
 
 /// What files and flags describe.
 fn given(args: &ReportArgs, out: &Path) -> Result<Subject, Failure> {
     let mut inputs = Vec::new();
     let (mut runs, mut table) = (Vec::new(), None::<Table>);
-    let mut ledgers = 0;
+    let (mut ledgers, mut results) = (Vec::new(), None);
     for path in &args.files {
         if same_file(path, out) {
             return Err(Failure::bad_input(format!(
@@ -168,16 +167,25 @@ fn given(args: &ReportArgs, out: &Path) -> Result<Subject, Failure> {
         let role = role(path)?;
         match role {
             "scores" => table.get_or_insert_default().add_file(path)?,
+            "results" if results.is_some() => {
+                return Err(Failure::bad_input("two tables of results were given; join them"));
+            }
+            "results" => {
+                let read = tuning::Table::read(path);
+                results = Some(read.map_err(|error| Failure::bad_input(error.to_string()))?);
+            }
             _ => runs.push(path.clone()),
         }
-        ledgers += usize::from(role == "ledger");
-        if role != "scores" || !args.public {
+        if role == "ledger" {
+            ledgers.push(document(path)?);
+        }
+        if !matches!(role, "scores" | "results") || !args.public {
             let name = path.display().to_string();
             inputs.push(Input { name, role: role.into(), sha256: sha256(path)? });
         }
     }
     let described = !runs.is_empty() || !args.run.is_empty();
-    let run = if described { Some(resolve(args, &runs, ledgers)?) } else { None };
+    let run = if described { Some(resolve(args, &runs, &ledgers)?) } else { None };
     let scores = table.map(|table| scores(table, args.design)).transpose()?;
     if args.public && run.is_none() {
         return Err(Failure::bad_input(
@@ -190,22 +198,34 @@ fn given(args: &ReportArgs, out: &Path) -> Result<Subject, Failure> {
             .hint("give --delta, well below one over the number of records, e.g. 1e-6"));
     };
     let provenance = Provenance { commands: vec![command(args)], inputs, ..Provenance::default() };
-    Ok(subject(args, run, scores, delta, provenance))
+    // Of several trainings composed, the record of one would be mistaken for all.
+    let ledger = if ledgers.len() == 1 { ledgers.pop() } else { None };
+    Ok(subject(args, run, scores, (ledger, results), delta, provenance))
 }
 
 fn subject(
     args: &ReportArgs,
     run: Option<(Resolved, Origin)>,
     scores: Option<(Scores, Design)>,
+    (ledger, results): (Option<serde_json::Value>, Option<tuning::Table>),
     delta: f64,
     mut provenance: Provenance,
 ) -> Subject {
     if args.public {
-        provenance.inputs.retain(|input| input.role != "scores");
+        provenance.inputs.retain(|input| !matches!(input.role.as_str(), "scores" | "results"));
         provenance.seeds.clear();
         provenance.notes.clear();
     }
-    Subject { run, scores, delta, confidence: args.confidence, public: args.public, provenance }
+    Subject {
+        run,
+        scores,
+        ledger,
+        results,
+        delta,
+        confidence: args.confidence,
+        public: args.public,
+        provenance,
+    }
 }
 
 fn scores(mut table: Table, asked: Option<Design>) -> Result<(Scores, Design), Failure> {
@@ -226,7 +246,7 @@ fn scores(mut table: Table, asked: Option<Design>) -> Result<(Scores, Design), F
 fn resolve(
     args: &ReportArgs,
     files: &[PathBuf],
-    ledgers: usize,
+    ledgers: &[serde_json::Value],
 ) -> Result<(Resolved, Origin), Failure> {
     let loaded = args.run.load_all(files)?;
     let mut written: Vec<RunDescription> = vec![args.run.description()];
@@ -234,12 +254,17 @@ fn resolve(
         written.push(load_file(path)?.run);
     }
     let stated = |told: fn(&RunDescription) -> bool| written.iter().any(told);
-    let origin = Origin {
-        ledger: ledgers > 0 && ledgers == files.len() && args.run.is_empty(),
+    let mut origin = Origin {
+        ledger: !ledgers.is_empty() && ledgers.len() == files.len() && args.run.is_empty(),
         sampling_stated: stated(|run| run.sampling.is_some()),
         clip_stated: stated(|run| run.clip_norm.is_some()),
         adjacency_stated: stated(|run| run.adjacency.is_some()),
+        ..Origin::default()
     };
+    // Every part must vouch; one ledger speaks for itself.
+    if let [only] = ledgers {
+        ledger::vouched(only, &mut origin);
+    }
     Ok((loaded.resolved, origin))
 }
 
@@ -248,11 +273,10 @@ fn role(path: &Path) -> Result<&'static str, Failure> {
     let extension = path.extension().and_then(|text| text.to_str()).unwrap_or_default();
     match extension.to_ascii_lowercase().as_str() {
         "toml" => Ok("run"),
+        "csv" | "jsonl" | "ndjson" if is_results(path)? => Ok("results"),
         "csv" | "jsonl" | "ndjson" | "parquet" => Ok("scores"),
         "json" => {
-            let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
-            let document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-            let ledger = document.get("schema").and_then(serde_json::Value::as_str)
+            let ledger = document(path)?.get("schema").and_then(serde_json::Value::as_str)
                 == Some("dosimeter.ledger/1");
             Ok(if ledger { "ledger" } else { "run" })
         }
@@ -262,6 +286,20 @@ fn role(path: &Path) -> Result<&'static str, Failure> {
         ))
         .hint("rename it, or convert scores to CSV with the header `score,member`")),
     }
+}
+
+/// A JSON file; nothing where it is none, which whoever reads it will say.
+fn document(path: &Path) -> Result<serde_json::Value, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+    Ok(serde_json::from_str(&text).unwrap_or_default())
+}
+
+/// Whether a table holds results of trainings (learning rates) and not scores of an attack.
+fn is_results(path: &Path) -> Result<bool, Failure> {
+    let file = std::fs::File::open(path).map_err(|error| unreadable(path, &error))?;
+    let mut lines = BufReader::new(file.take(1 << 16)).lines();
+    let first = lines.find_map(|line| line.ok().filter(|line| !line.starts_with('#')));
+    Ok(first.is_some_and(|line| line.contains("learning_rate") && line.contains("epsilon")))
 }
 
 fn sha256(path: &Path) -> Result<String, Failure> {

@@ -33,8 +33,12 @@ pub(crate) fn run() -> Result<(Resolved, Origin), RunError> {
         clip_norm: Some(1.0),
         ..RunDescription::default()
     };
-    let origin =
-        Origin { ledger: false, sampling_stated: true, clip_stated: true, adjacency_stated: true };
+    let origin = Origin {
+        sampling_stated: true,
+        clip_stated: true,
+        adjacency_stated: true,
+        ..Origin::default()
+    };
     Ok((written.resolve()?, origin))
 }
 

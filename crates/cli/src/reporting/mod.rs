@@ -5,8 +5,10 @@ mod accuracy;
 mod changes;
 mod curves;
 pub(crate) mod example;
+pub(crate) mod ledger;
 mod map;
 mod measured;
+mod search;
 mod verdict;
 
 use crate::failure::Failure;
@@ -22,6 +24,10 @@ use vocabulary::{
 pub struct Subject {
     pub run: Option<(Resolved, Origin)>,
     pub scores: Option<(Scores, Design)>,
+    /// The ledger of the training, as it was read.
+    pub ledger: Option<serde_json::Value>,
+    /// Results of trainings with other settings.
+    pub results: Option<tuning::Table>,
     pub delta: f64,
     pub confidence: f64,
     /// Leave out everything computed from records.
@@ -34,7 +40,7 @@ pub struct Subject {
 /// # Errors
 /// What the accounting or the audit cannot answer, where the report would be empty without it.
 pub fn assemble(subject: Subject) -> Result<Report, Failure> {
-    let Subject { run, scores, delta, confidence, public, provenance } = subject;
+    let Subject { run, scores, ledger, results, delta, confidence, public, provenance } = subject;
     let scores = if public { None } else { scores };
     let account = match &run {
         Some((resolved, _)) => Some(account(resolved, delta)?),
@@ -82,10 +88,30 @@ pub fn assemble(subject: Subject) -> Result<Report, Failure> {
             gathered.left_out.push(format!("audit method {}: {}", entry.method, entry.reason));
         }
     }
+    if let Some(ledger) = &ledger {
+        report.training = Some(ledger::training(ledger, public));
+        if let (Some((resolved, _)), false) = (&run, public) {
+            gathered.add("norms", true, Ok(ledger::norms(ledger, &resolved.run)));
+            gathered.add("loss", true, Ok(ledger::loss(ledger)));
+        }
+    }
+    if let (Some(table), false) = (&results, public) {
+        let found = search::search(table, confidence)
+            .map_err(|error| Failure::bad_input(error.to_string()))?;
+        match found {
+            Some((search, figure)) => {
+                report.search = Some(search);
+                gathered.add("search", true, Ok(Some(figure)));
+            }
+            None => {
+                gathered.left_out.push("the results have no column `score_…` to compare".into())
+            }
+        }
+    }
     if public {
         gathered.left_out.push(
             "the public edition leaves out whatever is computed from records without privacy: \
-             canary scores and the audit"
+             canary scores and the audit, statistics of gradients, accuracy, results of a search"
                 .into(),
         );
     }

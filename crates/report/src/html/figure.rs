@@ -40,6 +40,10 @@ pub(super) fn figure(shown: &Shown) -> String {
     for (place, table) in tables(figure).iter().enumerate() {
         text.push_str(&behind(table, &figure.title, place + 1));
     }
+    text.push_str(&format!(
+        "<p><a download=\"{id}.csv\" href=\"data:text/csv;charset=utf-8,{}\">As CSV</a></p>\n",
+        csv_link(figure)
+    ));
     text.push_str("</details>\n</figcaption>\n</figure>\n");
     text
 }
@@ -81,4 +85,57 @@ fn behind(table: &Table, title: &str, place: usize) -> String {
     }
     text.push_str("</tbody></table></div>\n");
     text
+}
+
+/// All tables of a figure as the address of a CSV file, an empty line between two of them.
+fn csv_link(figure: &Figure) -> String {
+    let mut text = String::new();
+    for table in tables(figure) {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        for row in std::iter::once(&table.columns).chain(&table.rows) {
+            let cells: Vec<String> = row.iter().map(|cell| quoted(cell)).collect();
+            text.push_str(&cells.join(","));
+            text.push('\n');
+        }
+    }
+    percent_encoded(&text)
+}
+
+fn quoted(cell: &str) -> String {
+    // A spreadsheet must not take a name for a formula.
+    let risky = cell.starts_with(['=', '@', '+'])
+        || (cell.starts_with('-') && cell.parse::<f64>().is_err());
+    let cell = if risky { format!("'{cell}") } else { cell.to_owned() };
+    if cell.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell
+    }
+}
+
+/// Everything but letters, digits and a few signs that stand for themselves in an address.
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len() * 5 / 4);
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~,:;=()/@".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn csv_survives_its_address() {
+        assert_eq!(quoted("a,b \"c\""), "\"a,b \"\"c\"\"\"");
+        assert_eq!((quoted("=1+1"), quoted("-1.5")), ("'=1+1".into(), "-1.5".into()));
+        assert_eq!(percent_encoded("a,1e-5\n\"<&>\u{3b5}"), "a,1e-5%0A%22%3C%26%3E%CE%B5");
+    }
 }

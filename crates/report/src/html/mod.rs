@@ -7,6 +7,7 @@ mod escape;
 mod figure;
 mod parts;
 mod sections;
+mod training;
 mod verdict;
 
 use crate::{Report, describe};

@@ -3,6 +3,7 @@
 use super::escape::escape;
 use super::figure::figure;
 use super::parts::{NOT_PRIVATE, claim, exact, number, power_of_ten, share, standing, table};
+use super::training;
 use crate::grid::grid;
 use crate::words::{DIGITS, percent, sign, with_commas};
 use crate::{Report, evidence, lens_name};
@@ -96,6 +97,29 @@ pub(super) fn all(report: &Report) -> Vec<Section> {
             shown(report, "scores"),
         ),
         section(
+            "training",
+            "The training",
+            "",
+            "What the training recorded about itself: settings and means, nothing computed from \
+             records.",
+            training::record(report),
+        ),
+        section(
+            "health",
+            "Training health",
+            NOT_PRIVATE,
+            "How it went. Most gradients clipped: the direction counts, not the size. None \
+             clipped: the clip norm, and with it the noise, may be lower.",
+            training::health(report),
+        ),
+        section(
+            "search",
+            "Hyper-parameters",
+            NOT_PRIVATE,
+            "What trainings with other settings and the same guarantee memorised.",
+            training::search(report),
+        ),
+        section(
             "changes",
             "What would change it",
             "",
@@ -123,7 +147,7 @@ pub(super) fn all(report: &Report) -> Vec<Section> {
     .collect()
 }
 
-fn shown(report: &Report, id: &str) -> String {
+pub(super) fn shown(report: &Report, id: &str) -> String {
     report.figure(id).map(figure).unwrap_or_default()
 }
 

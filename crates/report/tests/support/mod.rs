@@ -1,8 +1,8 @@
 //! A report made by hand: its numbers are invented, its shape is that of a full one.
 
 use report::{
-    Assumption, Change, Evidence, Input, Mark, Origin, Provenance, Report, Seed, Shown, Status,
-    Verdict,
+    Assumption, Change, Evidence, Fact, Input, Mark, Origin, Provenance, Report, Search,
+    SearchGroup, Seed, Shown, Status, Training, Verdict,
 };
 use serde_json::json;
 use vocabulary::figure::{Axis, Bar, ColourScale, Figure, Heat, Orientation, Rung, Series};
@@ -208,6 +208,26 @@ pub(crate) fn full() -> Report {
         change("everything at once", Some(f64::INFINITY), None),
         change("shuffled batches", None, Some("no lens covers | that <run>")),
     ];
+    report.training = Some(Training {
+        facts: vec![Fact::words("noise", "ChaCha20 <keyed> & counted")],
+        health: vec![Fact::number("gradients clipped", 0.973, "97.3 %").note("almost all")],
+    });
+    report.search = Some(Search {
+        score: "score_<acr>".into(),
+        groups: vec![SearchGroup {
+            epsilon: 4.0,
+            delta: 1e-5,
+            configurations: 12,
+            runs: 48,
+            smallest: 0.51,
+            largest: 1.84,
+            between: Some(0.31),
+            seed_noise: Some(0.08),
+            p_value: Some(1.3e-6),
+            least: "batch 4096, steps 250".into(),
+        }],
+        statement: "the epsilon of the chosen run is not the epsilon of the search".into(),
+    });
     report.figures = figures();
     report.left_out = vec!["something <else>".into()];
     report.run = Some(account.run.clone());

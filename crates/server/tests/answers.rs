@@ -1,0 +1,164 @@
+//! What is answered equals what the core says.
+
+mod support;
+
+use accounting::Questions;
+use accounting::curve::{CurveKind, CurveRequest};
+use serde_json::{Value, json};
+use support::Server;
+use vocabulary::{Direction, LensName, Run};
+
+fn run() -> (Run, Value) {
+    let run = Run::builder().phase(1.0, 0.01, 1000).build().unwrap();
+    (
+        run,
+        json!({"noise_multiplier": 1, "sample_rate": 0.01, "steps": 1000, "sampling": "poisson", "adjacency": "add-remove", "clip_norm": 1}),
+    )
+}
+
+#[test]
+fn accounts_are_those_of_the_core_to_the_last_digit() {
+    let server = Server::plain();
+    let (run, described) = run();
+    let answer = server.ask("/api/account", &json!({"run": described, "delta": [1e-5, 1e-6], "fpr": 0.05, "lens": ["composition", "last-iterate"]}));
+    let questions = Questions {
+        deltas: vec![1e-5, 1e-6],
+        fprs: vec![0.05],
+        lenses: vec![LensName::Composition, LensName::LastIterate],
+        ..Questions::default()
+    };
+    let expected = serde_json::to_value(accounting::account(&run, &questions).unwrap()).unwrap();
+    assert_eq!(answer.json(), expected);
+}
+
+#[test]
+fn calibrations_and_curves_are_those_of_the_core() {
+    let server = Server::plain();
+    let (run, described) = run();
+    let question = json!({
+        "run": {"sample_rate": 0.01, "steps": 1000, "sampling": "poisson", "adjacency": "add-remove", "clip_norm": 1},
+        "solve": "noise-multiplier", "target_epsilon": 2, "delta": 1e-5,
+    });
+    let target = accounting::Target::Epsilon { epsilon: 2.0, delta: 1e-5 };
+    let expected = accounting::calibrate(
+        &run,
+        accounting::Unknown::NoiseMultiplier,
+        &target,
+        LensName::Composition,
+        &[],
+    )
+    .unwrap();
+    assert_eq!(
+        server.ask("/api/calibrate", &question).json(),
+        serde_json::to_value(expected).unwrap()
+    );
+    let given = server.ask(
+        "/api/calibrate",
+        &json!({"run": described, "solve": "noise-multiplier", "target_advantage": 0.1}),
+    );
+    assert_eq!(given.status, 400, "the unknown was given");
+
+    let request = CurveRequest {
+        kind: CurveKind::Profile,
+        lenses: vec![LensName::Composition],
+        direction: Direction::Both,
+        delta: None,
+        at: vec![0.5, 1.0],
+        points: 65,
+    };
+    let expected = accounting::curve::curve(&run, &request).unwrap();
+    let question = json!({"kind": "profile", "run": described, "epsilon": [0.5, 1.0]});
+    assert_eq!(server.ask("/api/curve", &question).json(), serde_json::to_value(expected).unwrap());
+}
+
+#[test]
+fn the_drawn_curves_are_on_the_safe_side_of_the_exact_ones() {
+    let server = Server::plain();
+    let (run, described) = run();
+    let panel = server.ask("/api/panel", &json!({"run": described, "points": 64})).json();
+    let fpr: Vec<f64> = serde_json::from_value(panel["fpr"].clone()).unwrap();
+    for line in panel["lines"].as_array().unwrap() {
+        let lens = LensName::parse(line["lens"].as_str().unwrap()).unwrap();
+        let view = accounting::lenses::Lens::named(lens).unwrap().look(&run).unwrap();
+        let tpr: Vec<f64> = serde_json::from_value(line["tpr"].clone()).unwrap();
+        for (fpr, drawn) in fpr.iter().zip(&tpr).step_by(5) {
+            let exact =
+                if *fpr < 1.0 { view.tpr(*fpr, Direction::Both).unwrap().lower } else { 1.0 };
+            assert!(
+                *drawn >= exact && *drawn <= 1.02 * exact,
+                "{lens} at {fpr}: {drawn} for {exact}"
+            );
+        }
+    }
+    let map = server
+        .ask("/api/map", &json!({"run": described, "delta": 1e-5, "columns": 5, "rows": 3}))
+        .json();
+    let noise: Vec<f64> = serde_json::from_value(map["noise_multiplier"].clone()).unwrap();
+    let cell = map["epsilon"][1][2].as_f64().unwrap();
+    let steps = map["steps"][1].as_u64().unwrap();
+    let run = Run::builder().phase(noise[2], 0.01, steps).build().unwrap();
+    let view = accounting::lenses::Lens::named(LensName::Composition).unwrap().look(&run).unwrap();
+    assert_eq!(cell, view.epsilon(1e-5, Direction::Both).unwrap().upper);
+}
+
+#[test]
+fn a_page_may_ask_for_refusals_as_answers() {
+    let server = Server::plain();
+    let body = br#"{"run":{"noise_multiplier":-1,"sample_rate":0.1,"steps":1}}"#;
+    let json = ("Content-Type", "application/json");
+    let prefer = ("Prefer", "status=200");
+    let soft = server.request("POST", "/api/account", &[json, prefer], body);
+    assert_eq!((soft.status, soft.json()["schema"].as_str()), (200, Some("dosimeter.error/1")));
+    assert_eq!(server.request("POST", "/api/account", &[json], body).status, 400);
+    // What the guard refuses stays refused.
+    let foreign = ("Origin", "http://evil.example");
+    assert_eq!(server.request("POST", "/api/account", &[json, prefer, foreign], body).status, 403);
+}
+
+#[test]
+fn a_dropped_file_is_audited_in_memory() {
+    let server = Server::plain();
+    let (_, described) = run();
+    let mut csv = String::from("score,member\n");
+    for number in 0..2000 {
+        csv.push_str(&format!("{},1\n{},0\n", f64::from(number) + 300.0, number));
+    }
+    let question = json!({"delta": 1e-5, "claim": described}).to_string();
+    let encoded: String = question.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    let path = format!("/api/audit?question={encoded}");
+    let answer = server.request("POST", &path, &[("Content-Type", "text/csv")], csv.as_bytes());
+    let document = answer.json();
+    assert_eq!(answer.status, 200, "{document}");
+    assert_eq!(document["audit"]["schema"], "dosimeter.audit/1");
+    assert_eq!(document["audit"]["members"], 2000);
+    assert_eq!(document["audit"]["verdict"]["status"], "contradiction");
+    assert!(document["figures"]["roc"]["series"].as_array().unwrap().len() >= 2);
+}
+
+#[test]
+fn experiments_are_listed_by_name_and_found_by_id() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = folder.path().join("inner/scores.csv.work");
+    std::fs::create_dir_all(work.join("chunks")).unwrap();
+    let plan =
+        experiments::Plan::new("attack linear", json!({"steps": 10}), 7, "score,member\n", 10, 30);
+    std::fs::write(work.join("plan.json"), serde_json::to_string(&plan).unwrap()).unwrap();
+    std::fs::write(work.join("chunks/00000001.failed"), "out of memory").unwrap();
+    let server = Server::of_folder(folder.path().to_owned());
+    let list = server.request("GET", "/api/experiments", &[], b"").json();
+    let only = &list["experiments"][0];
+    assert_eq!(only["name"], "inner/scores.csv");
+    assert_eq!(
+        only["chunks"],
+        json!({"all": 3, "done": 0, "missing": 2, "failed": 1, "unusable": 0})
+    );
+    assert!(only["problems"][0].as_str().unwrap().contains("out of memory"));
+    let id = only["id"].as_str().unwrap();
+    let one = server.request("GET", &format!("/api/experiments/{id}"), &[], b"").json();
+    assert_eq!(one["states"], "mfm");
+    assert_eq!(server.request("GET", "/api/experiments/0000000000000000", &[], b"").status, 404);
+    let json = [("Content-Type", "application/json")];
+    let audit = server.request("POST", &format!("/api/experiments/{id}/audit"), &json, b"{}");
+    assert_eq!(audit.status, 404, "there is no output yet");
+    assert_eq!(Server::plain().request("GET", "/api/experiments", &[], b"").status, 404);
+}
