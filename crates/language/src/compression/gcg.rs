@@ -4,13 +4,15 @@
 //! to first order how much each replacement would lower the loss. Every candidate replaces one
 //! place, chosen uniformly, by one of that place's top-k tokens, chosen uniformly; the candidate
 //! with the least loss becomes the prompt, even if it is worse. Random search is the same with
-//! tokens drawn uniformly and no gradient.
+//! tokens drawn uniformly and no gradient. A length is given up early when the loss has stopped
+//! falling: most of a search's cost is in lengths that fail.
 
 use super::objective::{input_gradient, losses};
 use crate::LanguageError;
 use crate::model::Decoder;
 use crate::product::{View, product};
 use random::{Purpose, Stream};
+use std::collections::HashSet;
 
 /// The purpose of the streams that draw candidates.
 const CANDIDATES: Purpose = Purpose(0x4C43);
@@ -22,7 +24,7 @@ pub enum Proposals {
     Random,
 }
 
-/// The settings; defaults are those of the reference code.
+/// The settings. Steps, candidates and top-k are those of the reference code.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gcg {
     pub steps: usize,
@@ -30,11 +32,31 @@ pub struct Gcg {
     pub top_k: usize,
     pub proposals: Proposals,
     pub seed: u64,
+    /// Steps without a smaller loss after which a length is given up; 0: never.
+    pub patience: usize,
+    /// No prompt is looked at twice: a repeated candidate costs a pass and says nothing, and for a
+    /// prompt of one token the search becomes exhaustive.
+    pub distinct: bool,
+}
+
+impl Gcg {
+    /// As the reference code: no patience, repeated candidates.
+    pub fn reference() -> Self {
+        Self { patience: 0, distinct: false, ..Self::default() }
+    }
 }
 
 impl Default for Gcg {
     fn default() -> Self {
-        Self { steps: 200, candidates: 100, top_k: 250, proposals: Proposals::Gradient, seed: 42 }
+        Self {
+            steps: 200,
+            candidates: 100,
+            top_k: 250,
+            proposals: Proposals::Gradient,
+            seed: 42,
+            patience: 20,
+            distinct: true,
+        }
     }
 }
 
@@ -82,6 +104,8 @@ impl Gcg {
         };
         let choices: Vec<u32> =
             (0..allowed.len() as u32).filter(|token| allowed[*token as usize]).collect();
+        let mut seen: HashSet<Vec<u32>> = HashSet::from([prompt.clone()]);
+        let mut waited = 0;
         while !best.success && best.steps < self.steps {
             let ranked = match self.proposals {
                 Proposals::Gradient => {
@@ -91,21 +115,38 @@ impl Gcg {
                 Proposals::Random => None,
             };
             let step = best.steps as u64;
-            let candidates: Vec<Vec<u32>> = (0..self.candidates as u64)
-                .map(|i| {
-                    let draw = |index: u64, of: usize| {
-                        ((draws.uniform(step, index) * of as f64) as usize).min(of - 1)
-                    };
-                    let place = draw(2 * i, prompt.len());
-                    let token = match &ranked {
-                        Some(ranked) => ranked[place][draw(2 * i + 1, ranked[place].len())],
-                        None => choices[draw(2 * i + 1, choices.len())],
-                    };
-                    let mut candidate = prompt.clone();
-                    candidate[place] = token;
-                    candidate
-                })
-                .collect();
+            let candidate = |i: u64| {
+                let draw = |index: u64, of: usize| {
+                    ((draws.uniform(step, index) * of as f64) as usize).min(of - 1)
+                };
+                let place = draw(2 * i, prompt.len());
+                let token = match &ranked {
+                    Some(ranked) => ranked[place][draw(2 * i + 1, ranked[place].len())],
+                    None => choices[draw(2 * i + 1, choices.len())],
+                };
+                let mut candidate = prompt.clone();
+                candidate[place] = token;
+                candidate
+            };
+            let mut candidates: Vec<Vec<u32>> = Vec::new();
+            if self.distinct {
+                // New ones become rare when most neighbours have been seen: a bounded number of
+                // draws.
+                for i in 0..16 * self.candidates as u64 {
+                    let drawn = candidate(i);
+                    if seen.insert(drawn.clone()) {
+                        candidates.push(drawn);
+                    }
+                    if candidates.len() == self.candidates {
+                        break;
+                    }
+                }
+            } else {
+                candidates.extend((0..self.candidates as u64).map(candidate));
+            }
+            if candidates.is_empty() {
+                break; // every neighbour has been looked at
+            }
             let found = losses(decoder, before, &candidates, target)?;
             best.passes += candidates.len() as u64;
             best.steps += 1;
@@ -114,10 +155,15 @@ impl Gcg {
                 (0..found.len()).min_by(|a, b| found[*a].0.total_cmp(&found[*b].0)).unwrap_or(0)
             });
             prompt.clone_from(&candidates[chosen]);
+            waited += 1;
             if found[chosen].1 || found[chosen].0 < best.loss {
                 best.prompt.clone_from(&prompt);
                 best.loss = found[chosen].0;
                 best.success = found[chosen].1;
+                waited = 0;
+            }
+            if self.patience > 0 && waited >= self.patience {
+                break;
             }
         }
         Ok(best)

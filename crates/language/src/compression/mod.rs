@@ -9,7 +9,7 @@
 //!
 //! The shortest length is searched for by [`search`]: doubling from a first guess until one
 //! succeeds, then bisection between the longest failure and the shortest success, each shorter
-//! search starting from the prompt that already worked. The reference procedure grows by five and
+//! search starting from the prompt that already worked, less the tokens that are missed least. The reference procedure grows by five and
 //! shrinks by one ([`search::Procedure::Linear`]). Since the search is heuristic, the prompt found
 //! is an upper bound on the shortest, and the ratio a lower bound. A text for which no prompt was
 //! found has no ratio; it is flagged and not given a number.

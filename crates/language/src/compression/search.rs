@@ -1,6 +1,7 @@
 //! The search for the shortest prompt.
 
 use super::gcg::{Attempt, Gcg};
+use super::objective::losses;
 use crate::LanguageError;
 use crate::model::Decoder;
 use random::{Purpose, Stream};
@@ -14,7 +15,7 @@ const FIRST_PROMPTS: Purpose = Purpose(0x4C50);
 #[serde(rename_all = "kebab-case")]
 pub enum Procedure {
     /// Doubling until a length succeeds, then bisection; shorter searches start from the prompt
-    /// that worked.
+    /// that worked, less the tokens that are missed least.
     #[default]
     Bisection,
     /// The reference: five tokens more after a failure (and a fifth more steps from then on), one
@@ -152,13 +153,31 @@ impl Search<'_> {
                 break;
             }
             let middle = (failed + found.len()) / 2;
-            // What worked, shortened: its end is nearest to the text.
-            let start = found[found.len() - middle..].to_vec();
-            if !self.attempt(&gcg, &start, middle)?.success {
+            let (start, passes) = self.shortened(found, middle)?;
+            let success = self.attempt(&gcg, &start, middle)?.success;
+            if let Some(trial) = self.trials.last_mut() {
+                trial.passes += passes;
+            }
+            if !success {
                 failed = middle;
             }
         }
         Ok(())
+    }
+
+    /// A prompt that works, less the tokens that are missed least, one after the other; with the
+    /// passes that took.
+    fn shortened(&self, mut prompt: Vec<u32>, to: usize) -> Result<(Vec<u32>, u64), LanguageError> {
+        let mut passes = 0;
+        while prompt.len() > to {
+            let shorter: Vec<Vec<u32>> =
+                (0..prompt.len()).map(|i| [&prompt[..i], &prompt[i + 1..]].concat()).collect();
+            let found = losses(self.decoder, self.before, &shorter, self.target)?;
+            passes += shorter.len() as u64;
+            let least = (0..found.len()).min_by(|a, b| found[*a].0.total_cmp(&found[*b].0));
+            prompt.clone_from(&shorter[least.unwrap_or(0)]);
+        }
+        Ok((prompt, passes))
     }
 
     fn linear(&mut self) -> Result<(), LanguageError> {
