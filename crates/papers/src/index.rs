@@ -12,7 +12,7 @@ body{font:16px/1.5 system-ui,sans-serif;max-width:84rem;margin:2rem auto;padding
 h1,h2,h3,p,dl{max-width:56rem}
 h2{margin-top:3rem}
 section{border-top:1px solid #8886;margin-top:2rem}
-dl{display:grid;grid-template-columns:9rem 1fr;gap:.4rem 1rem}
+dl{display:grid;grid-template-columns:10.5rem 1fr;gap:.4rem 1rem}
 dt{font-weight:600}dd{margin:0}
 @media(max-width:40rem){dl{grid-template-columns:1fr}}
 .figures{display:flex;flex-wrap:wrap;gap:1rem}

@@ -38,8 +38,12 @@ fn entries_write_their_files() {
     let index = std::fs::read_to_string(root.path().join("index.html")).unwrap();
     for entry in written {
         assert!(index.contains(&format!("id=\"{}\"", entry.id)));
+        assert!(index.contains(&format!("href=\"#{}\"", entry.id)), "{} is not listed", entry.id);
     }
     assert!(!index.contains("id=\"p3-figure-2\""));
+    // Parameters and tables are on the page too.
+    assert!(index.contains("<dt>Parameters</dt><dd>confidence 0.95, delta 1e-5"), "{index}");
+    assert!(index.contains("<td class=\"number\">2.2749</td>"), "{index}");
 }
 
 #[test]
