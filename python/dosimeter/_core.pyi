@@ -4,6 +4,18 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import TypeAlias, final
 
+__all__ = [
+    "VERSION",
+    "Run",
+    "account",
+    "account_seconds",
+    "command",
+    "curve",
+    "curve_figure",
+    "figure_svg",
+    "main",
+]
+
 VERSION: str
 
 _Written: TypeAlias = tuple[
@@ -61,6 +73,7 @@ def account(
     priors: Sequence[float],
     directions: bool,
     lenses: Sequence[str],
+    quantities: Sequence[str],
 ) -> tuple[list[_RawClaim], list[tuple[str, str]], str, list[str]]: ...
 def account_seconds(
     run: Run, deltas: Sequence[float], lenses: Sequence[str], repetitions: int

@@ -16,6 +16,8 @@ Lens: TypeAlias = Literal[
     "closed-form",
     "closed-form-clt",
     "closed-form-certified",
+    "hidden-state",
+    "hidden-state-renyi",
 ]
 Sampling: TypeAlias = Literal["poisson", "full", "shuffle", "fixed-size"]
 Adjacency: TypeAlias = Literal["add-remove", "substitute"]

@@ -18,8 +18,8 @@ proven; publishing them reveals nothing about the attribute's value, but can rev
 ...     gradients = rng.normal(size=(5, 3, 20))  # records, candidate values, parameters
 ...     sensitivity.add(gradients, records=range(5))
 >>> claims = sensitivity.account(Run(noise_multiplier=1.0, sample_rate=0.01, steps=100))
->>> claims.select(lens="closed-form-certified", quantity="bayes-security")[0].secret
-'attribute'
+>>> [claim.lens for claim in claims.select(secret="attribute", quantity="bayes-security")]
+['closed-form', 'closed-form-clt', 'closed-form-certified']
 """
 
 from __future__ import annotations

@@ -256,6 +256,7 @@ class Account(Sequence[Claim]):
         quantity: Quantity | None = None,
         standing: Standing | None = None,
         direction: Direction | None = None,
+        secret: Secret | None = None,
         delta: float | None = None,
         epsilon: float | None = None,
         fpr: float | None = None,
@@ -274,6 +275,7 @@ class Account(Sequence[Claim]):
             "quantity": quantity,
             "standing": standing,
             "direction": direction,
+            "secret": secret,
         }
         place = {"delta": delta, "epsilon": epsilon, "fpr": fpr, "prior": prior}
 
@@ -385,14 +387,15 @@ def account(
     prior: Numbers | None = None,
     directions: bool = False,
     lens: Lens | Iterable[Lens] | None = None,
+    quantity: Quantity | Iterable[Quantity] | None = None,
 ) -> Account:
     """What a DP-SGD run leaks, under every lens that holds for it.
 
     Epsilon and mu are given at each ``delta``, delta at each ``epsilon``, the true positive
     rate of the best attack at each ``fpr`` (0.001 and 0.01 unless given), the success of
     reconstruction at each ``prior``; advantage and Bayes security always. There is no default
-    delta. ``directions`` adds the numbers for adding and for removing a record alone, ``lens``
-    asks for some lenses only.
+    delta. ``directions`` adds the numbers for adding and for removing a record alone; ``lens``
+    and ``quantity`` ask for some lenses and some quantities only.
 
     ``run`` is a :class:`Run`, the path of its file (TOML, or a ledger), or a mapping of its
     keywords. The interpreter is free while it is computed, and Ctrl-C is heard.
@@ -417,6 +420,7 @@ def account(
         numbers(prior),
         directions,
         words(lens),
+        words(quantity),
     )
     if warnings:
         warn(warnings)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _tables
-from ._types import Document, Lens, Numbers
+from ._types import Document, Lens, Numbers, Quantity
 from ._values import as_document, as_text
 from .claims import Account, account
 from .errors import InvalidInput
@@ -82,6 +82,7 @@ def compare(
     prior: Numbers | None = None,
     directions: bool = False,
     lens: Lens | Iterable[Lens] | None = None,
+    quantity: Quantity | Iterable[Quantity] | None = None,
 ) -> Comparison:
     """Accounts of several runs: a mapping from names to runs, a list of runs, or a table (pandas,
     Arrow) with one run a row whose columns are the keywords of :class:`Run`, and perhaps
@@ -108,6 +109,7 @@ def compare(
             prior=prior,
             directions=directions,
             lens=lens,
+            quantity=quantity,
         )
     return Comparison(runs=accounts)
 

@@ -67,6 +67,13 @@ def test_account_is_the_commands_document(
     assert json.dumps(ours.to_dict()) == json.dumps(printed)
 
 
+def test_single_quantities_are_the_commands(run: dosimeter.Run, program: Program) -> None:
+    flags = ["--noise-multiplier", "1", "--sample-rate", "0.01", "--steps", "1000"]
+    printed = program.json("account", *flags, "--delta", "1e-5", "--quantity", "epsilon")
+    ours = dosimeter.account(run, delta=1e-5, quantity="epsilon")
+    assert ours.to_dict() == printed and {claim.quantity for claim in ours} == {"epsilon"}
+
+
 def test_phases_and_files_compose_as_the_command_does(program: Program, tmp_path: Path) -> None:
     first, second = tmp_path / "first.toml", tmp_path / "second.toml"
     first.write_text("[run]\nnoise_multiplier = 1.0\nsample_rate = 0.01\nsteps = 100\n")

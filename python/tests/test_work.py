@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import dosimeter
+from conftest import Program
 
 LONG = {"noise_multiplier": 1.0, "sample_rate": 0.01, "steps": 2000}
 
@@ -111,6 +112,44 @@ def test_ctrl_c_stops_a_game_that_can_be_resumed(tmp_path: Path) -> None:
     assert time.monotonic() - started < 20
     assert "heard" in rest and "and went on" in rest and child.returncode == 0
     assert dosimeter.status(out)["chunks"]["done"] >= 3
+
+
+TRAINING = {
+    "run": {"noise_multiplier": 1.0, "batch_size": 64, "steps": 400, "seed": 1},
+    "data": {"name": "adult"},
+    "model": {"kind": "softmax"},
+    "optimizer": {"kind": "sgd", "learning_rate": 0.1},
+}
+
+
+@pytest.mark.filterwarnings("ignore::dosimeter.DosimeterWarning")
+def test_a_training_tells_progress_and_resumes(tmp_path: Path, program: Program) -> None:
+    class Enough(Exception):
+        pass
+
+    told: list[tuple[int, int]] = []
+
+    def stop(done: int, of: int) -> None:
+        told.append((done, of))
+        if done >= 20:
+            raise Enough
+
+    out = tmp_path / "model"
+    with pytest.raises(Enough):
+        dosimeter.train(TRAINING, out=out, device="cpu", progress=stop)
+    assert told[0] == (0, 400) and told[-1][0] < 400
+    done = dosimeter.train(TRAINING, out=out, device="cpu")
+    assert done.run.steps == 400 and done.run.dataset_size is not None
+    assert done.account(delta=1e-6)[0].upper == dosimeter.account(
+        out / "ledger.json", delta=1e-6
+    )[0].upper
+    assert dosimeter.Training.from_json(done.to_json()) == done and "Training" in repr(done)
+    # The command line, at once, gives the same weights.
+    config = tmp_path / "run.toml"
+    config.write_text(dosimeter.training.to_toml(TRAINING))
+    program("train", str(config), "--out", str(tmp_path / "theirs"), "--device", "cpu")
+    theirs = (tmp_path / "theirs" / "model.safetensors").read_bytes()
+    assert done.model.read_bytes() == theirs
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")

@@ -13,6 +13,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 cargo xtask test                   format, lints, walls, build, tests, doctests
+cargo xtask test --python          the Python package alone, from what is built
 cargo xtask test --bridges         the Python package beside PyTorch, Opacus, JAX and Ray
 cargo xtask bench [--quick]        measure beside the peers and write docs/benchmarks.md
 cargo xtask bench training         training beside PyTorch and Opacus (downloads them)
@@ -26,6 +27,7 @@ fn main() -> Result<ExitCode> {
         None => ("--help", &[][..]),
     };
     match command {
+        "test" if rest == ["--python"] => python::alone(),
         "test" if rest == ["--bridges"] => python::bridges(),
         "test" => gate::run(),
         "bench" => bench::run(rest),

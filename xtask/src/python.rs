@@ -86,6 +86,16 @@ pub fn run() -> Result<Option<Counted>> {
     Ok(Some(counted))
 }
 
+/// The light part alone, with its count.
+///
+/// # Errors
+/// As [`run`].
+pub fn alone() -> Result<ExitCode> {
+    let Some(counted) = run()? else { return Ok(ExitCode::SUCCESS) };
+    println!("\n{} passed, {} failed", counted.passed, counted.failed);
+    Ok(if counted.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
 /// The interpreter of the light tests and the folder of the package, both ready.
 ///
 /// # Errors

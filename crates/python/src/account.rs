@@ -3,17 +3,28 @@
 
 use crate::errors::{from_accounting, invalid};
 use crate::interruptible::{self, AtInterrupt};
-use crate::run::Run;
+use crate::run::{Run, choice};
 use accounting::{AccountingError, Questions};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use std::hint::black_box;
 use std::time::Instant;
-use vocabulary::{Account, At, Claim, LensName};
+use vocabulary::{Account, At, Claim, LensName, Quantity};
+
+/// What can be asked for alone.
+const QUANTITIES: &[(&str, Quantity)] = &[
+    ("epsilon", Quantity::Epsilon),
+    ("delta", Quantity::Delta),
+    ("mu", Quantity::Mu),
+    ("tpr", Quantity::Tpr),
+    ("advantage", Quantity::Advantage),
+    ("bayes-security", Quantity::BayesSecurity),
+    ("reconstruction", Quantity::Reconstruction),
+];
 
 /// Answers all questions about a run: `(claims, unsupported, asides, warnings)`.
 #[pyfunction]
-#[pyo3(signature = (run, deltas, epsilons, fprs, priors, directions, lenses))]
+#[pyo3(signature = (run, deltas, epsilons, fprs, priors, directions, lenses, quantities))]
 #[expect(clippy::too_many_arguments, reason = "the keywords of the Python function")]
 pub(crate) fn account<'py>(
     py: Python<'py>,
@@ -24,21 +35,20 @@ pub(crate) fn account<'py>(
     priors: Vec<f64>,
     directions: bool,
     lenses: Vec<String>,
+    quantities: Vec<String>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let lenses = lens_names(py, &lenses)?;
+    let quantities = quantities
+        .iter()
+        .map(
+            |name| Ok(choice(py, "quantity", Some(name), QUANTITIES)?.unwrap_or(Quantity::Epsilon)),
+        )
+        .collect::<PyResult<_>>()?;
     let resolved = run.get().resolved.clone();
     let answer = interruptible::run(py, &AtInterrupt::Abandon, move || {
         let notes = resolved.notes;
-        let questions = Questions {
-            deltas,
-            epsilons,
-            fprs,
-            priors,
-            directions,
-            lenses,
-            notes,
-            ..Questions::default()
-        };
+        let questions =
+            Questions { deltas, epsilons, fprs, priors, directions, lenses, quantities, notes };
         accounting::account(&resolved.run, &questions)
     })?;
     let account = answer.map_err(|error| from_accounting(py, &error))?;

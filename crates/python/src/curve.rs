@@ -21,6 +21,7 @@ const DIRECTIONS: &[(&str, Direction)] =
 /// `(lens, standing, direction, x, y, lower, upper)` with columns as bytes.
 #[pyfunction]
 #[pyo3(signature = (run, kind, lenses, direction, delta, at, points))]
+#[expect(clippy::too_many_arguments, reason = "the keywords of the Python function")]
 pub(crate) fn curve<'py>(
     py: Python<'py>,
     run: &Bound<'py, Run>,

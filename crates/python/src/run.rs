@@ -20,6 +20,7 @@ impl Run {
     /// Checks a description and fills its defaults.
     #[new]
     #[pyo3(signature = (whole, dataset_size, clip_norm, sampling, adjacency, group_size, phases))]
+    #[expect(clippy::too_many_arguments, reason = "the keywords of the Python class")]
     fn new(
         py: Python<'_>,
         whole: Written,
