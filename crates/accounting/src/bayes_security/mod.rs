@@ -15,4 +15,4 @@ pub mod translate;
 
 pub use certified::{certified_lower_bound, distance_from_mean};
 pub use formula::{Formula, central_limit_mu, closed_form_mu, mu_of_security, security_of_mu};
-pub use inversion::by_inversion;
+pub use inversion::{Inversion, by_inversion};

@@ -34,25 +34,60 @@
 //!    k e^{-x/2} (sqrt y - 1)^2 has H'' = H/4 + k/2. For k = 2 phi(a/2)/a >= 2 phi(x/a) e^{-a^2/8}/a
 //!    the difference H - G starts at 0 with slope 0 and is driven by a nonnegative source: H >= G. ∎
 //!
+//! *At other slopes.* For any lambda > 0 the same steps bound E_Q (dP/dQ - lambda)_+ = delta(ln lambda): the
+//! Gaussian's own delta, plus sqrt(lambda) times the second term, plus sqrt(D)/2. (In step 3, c(y/lambda) lambda
+//! is expanded at y = 1: subtracting a linear function of y leaves G'' = G/4 + source, the source is at most
+//! its value at 0, and H = K e^{-x/2} (e^{x/2} - lambda^{-1/2})^2 with K = 2 phi(a/2) sqrt(lambda)/a dominates.)
+//!
+//! *Replacing a record.* Any event E has P0(E) <= lambda Q(E) + delta and P1(not E) <= lambda Q(not E) + delta, Q
+//! the run without either record, so TV(P0, P1) <= lambda - 1 + 2 delta(ln lambda), for every lambda. At lambda = 1
+//! it is the triangle inequality; lambda = e^{-a^2/2} is the best for Gaussians, where it gives that of
+//! distance 2a.
+//!
 //! Everything in D factors over t: with M_t = E e^{beta_t beta_t'}, E1_t = E beta_t beta_t'
 //! e^{beta_t beta_t'} and E2_t = E beta_t e^{beta_t beta_t'},
 //! D = prod M * ( sum_t u_t^2 (E1_t/M_t - (E2_t/M_t)^2) + (sum_t u_t E2_t/M_t)^2 ).
 
 use super::{SLACK, affinity, gaussian_shift};
-use crate::AccountingError;
+use crate::pairs::Gaussian;
+use crate::{AccountingError, OneWay, Pair};
 use numerics::special::normal_density;
 use vocabulary::Phase;
 
 pub(super) fn add_remove(phases: &[Phase]) -> Result<f64, AccountingError> {
-    let square: f64 = phases
-        .iter()
-        .map(|phase| phase.steps as f64 * (phase.sample_rate / phase.noise_multiplier).powi(2))
-        .sum();
-    let a = square.sqrt();
-    let shifted = gaussian_shift(1.0, phases)?;
-    let rest = 4.0 * normal_density(0.5 * a) / a * -affinity::from_mean(phases).exp_m1();
-    let distance = 0.5 * replaced_direction(phases, a).sqrt();
-    Ok(shifted - (rest + distance) * (1.0 + 4.0 * SLACK))
+    let Terms { rest, distance, .. } = Terms::new(phases);
+    Ok(gaussian_shift(1.0, phases)? - (rest + distance))
+}
+
+/// Replacing a record, through the run without either.
+pub(super) fn substitute(phases: &[Phase]) -> Result<f64, AccountingError> {
+    let Terms { a, rest, distance } = Terms::new(phases);
+    let log_slope = -0.5 * a * a;
+    let slope = log_slope.exp();
+    let gaussian = Gaussian::computed(a, SLACK)?.delta(log_slope, OneWay::Remove)?.upper;
+    let delta = gaussian + slope.sqrt() * rest + distance;
+    Ok(2.0 - slope - 2.0 * delta - 8.0 * SLACK)
+}
+
+/// The three parts of the bound, rounded up.
+struct Terms {
+    a: f64,
+    rest: f64,
+    distance: f64,
+}
+
+impl Terms {
+    fn new(phases: &[Phase]) -> Self {
+        let square: f64 = phases
+            .iter()
+            .map(|phase| phase.steps as f64 * (phase.sample_rate / phase.noise_multiplier).powi(2))
+            .sum();
+        let a = square.sqrt();
+        let rest = 4.0 * normal_density(0.5 * a) / a * -affinity::from_mean(phases).exp_m1();
+        let distance = 0.5 * replaced_direction(phases, a).sqrt();
+        let slack = 1.0 + 4.0 * SLACK;
+        Self { a, rest: rest * slack, distance: distance * slack }
+    }
 }
 
 /// D of the module's header.
