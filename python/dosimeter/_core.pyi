@@ -76,7 +76,11 @@ def account(
     quantities: Sequence[str],
 ) -> tuple[list[_RawClaim], list[tuple[str, str]], str, list[str]]: ...
 def account_seconds(
-    run: Run, deltas: Sequence[float], lenses: Sequence[str], repetitions: int
+    run: Run,
+    deltas: Sequence[float],
+    lenses: Sequence[str],
+    quantities: Sequence[str],
+    repetitions: int,
 ) -> float: ...
 def curve(
     run: Run,

@@ -38,12 +38,7 @@ pub(crate) fn account<'py>(
     quantities: Vec<String>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let lenses = lens_names(py, &lenses)?;
-    let quantities = quantities
-        .iter()
-        .map(
-            |name| Ok(choice(py, "quantity", Some(name), QUANTITIES)?.unwrap_or(Quantity::Epsilon)),
-        )
-        .collect::<PyResult<_>>()?;
+    let quantities = quantity_names(py, &quantities)?;
     let resolved = run.get().resolved.clone();
     let answer = interruptible::run(py, &AtInterrupt::Abandon, move || {
         let notes = resolved.notes;
@@ -57,17 +52,20 @@ pub(crate) fn account<'py>(
 
 /// Seconds of one call without Python: the median of some, for the benchmark.
 #[pyfunction]
-#[pyo3(signature = (run, deltas, lenses, repetitions))]
+#[pyo3(signature = (run, deltas, lenses, quantities, repetitions))]
 pub(crate) fn account_seconds(
     py: Python<'_>,
     run: &Bound<'_, Run>,
     deltas: Vec<f64>,
     lenses: Vec<String>,
+    quantities: Vec<String>,
     repetitions: usize,
 ) -> PyResult<f64> {
     let lenses = lens_names(py, &lenses)?;
+    let quantities = quantity_names(py, &quantities)?;
     let resolved = run.get().resolved.clone();
-    let questions = Questions { deltas, lenses, notes: resolved.notes, ..Questions::default() };
+    let notes = resolved.notes;
+    let questions = Questions { deltas, lenses, quantities, notes, ..Questions::default() };
     py.detach(|| {
         let mut seconds: Vec<f64> = Vec::new();
         for _ in 0..repetitions {
@@ -91,6 +89,14 @@ pub(crate) fn lens_names(py: Python<'_>, names: &[String]) -> PyResult<Vec<LensN
             let known = LensName::ALL.map(LensName::as_str).join(", ");
             invalid(py, &format!("there is no lens `{name}`; choose one of {known}"))
         })
+    };
+    names.iter().map(parse).collect()
+}
+
+fn quantity_names(py: Python<'_>, names: &[String]) -> PyResult<Vec<Quantity>> {
+    let parse = |name: &String| {
+        let found = choice(py, "quantity", Some(name), QUANTITIES)?;
+        Ok(found.unwrap_or(Quantity::Epsilon))
     };
     names.iter().map(parse).collect()
 }
