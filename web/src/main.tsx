@@ -67,7 +67,7 @@ function App() {
             </a>
           ))}
         </nav>
-        <Speed />
+        {state.view === "panel" && <Speed />}
       </header>
       <main id="content" tabIndex={-1}>
         {state.view === "panel" && <PanelView state={state} update={update} />}

@@ -8,6 +8,8 @@ const LENSES: Record<string, string> = {
   renyi: "Rényi",
   "gaussian-clt": "Gaussian limit",
   "advanced-composition": "Advanced composition",
+  "hidden-state": "Hidden state",
+  "hidden-state-renyi": "Hidden state, Rényi",
   "closed-form": "Closed form",
   "closed-form-clt": "Closed form, limit",
   "closed-form-certified": "Closed form, certified",

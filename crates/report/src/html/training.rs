@@ -3,9 +3,10 @@
 use super::escape::escape;
 use super::parts::{exact, number, power_of_ten, table};
 use super::sections::shown;
-use crate::words::{DIGITS, with_commas};
+use crate::words::with_commas;
 use crate::{Fact, Report};
 use vocabulary::Side;
+use vocabulary::rounding::plain;
 
 /// What was done.
 pub(super) fn record(report: &Report) -> String {
@@ -59,7 +60,11 @@ pub(super) fn search(report: &Report) -> String {
             vec![
                 format!(
                     "\u{3b5} = {}, \u{3b4} = {}<span class=\"why\">least: {}</span>",
-                    number(group.epsilon, DIGITS, Side::Neither),
+                    format_args!(
+                        "<data value=\"{}\">{}</data>",
+                        exact(group.epsilon),
+                        plain(group.epsilon)
+                    ),
                     power_of_ten(group.delta),
                     escape(&group.least)
                 ),
