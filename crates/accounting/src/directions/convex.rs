@@ -6,6 +6,7 @@
 //! is of second order in the gap.
 
 use crate::AccountingError;
+use numerics::special::{inverse_normal_cdf, inverse_normal_sf};
 use vocabulary::Interval;
 
 type Result<T> = std::result::Result<T, AccountingError>;
@@ -17,131 +18,193 @@ pub(crate) struct Sample {
     pub(crate) y: Interval,
 }
 
-/// Minimises a convex function over `[low, high]`, `0 < low < high`: Brent's golden section with
-/// parabolas on the logarithm of x, then neighbours of the minimum at several distances, from
-/// which convexity certifies it. Some forty evaluations.
+/// Minimises a convex function over `[low, high]`, `0 < low < high`, from a guess: walks downhill
+/// on the logarithm of x until the minimum is bracketed, closes in with parabolas, then asks for
+/// neighbours as near as the enclosures' widths make useful, from which convexity certifies the
+/// minimum. A dozen evaluations near a good guess; the ends are asked for only when the search
+/// gets there. A guess that is not inside (NaN) starts in the middle.
 ///
 /// Gives the best x and the enclosure of the minimum.
-pub(crate) fn minimise(
+pub(crate) fn minimise_from(
     function: impl FnMut(f64) -> Result<Interval>,
     low: f64,
     high: f64,
+    guess: Guess,
 ) -> Result<(f64, Interval)> {
-    minimise_from(function, low, high, f64::NAN)
+    let mut search = Search { function, samples: Vec::with_capacity(32), low, high };
+    let (left, right) = (low.ln(), high.ln());
+    let inside = guess.at > low && guess.at < high;
+    let start = if inside { guess.at.ln() } else { 0.5 * (left + right) };
+    let step = 0.05 * (right - left).min(1.0);
+    let step = if guess.step > 0.0 { guess.step.min(step) } else { step };
+    let bracket = search.bracket(start, step)?;
+    let (best, curvature) = search.close_in(bracket, 2e-4 * step)?;
+    search.surround(best, curvature, 20.0 * step)?;
+
+    let samples = &search.samples;
+    let upper = samples.iter().map(|sample| sample.y.upper).fold(f64::INFINITY, f64::min);
+    let lower = lower_bound(samples).min(beyond(samples, low, high)).min(upper);
+    let best = samples[best_index(samples)];
+    Ok((best.x, Interval::new(lower, best.y.value, upper)))
 }
 
-/// As [`minimise`], beginning at a guess (which decides nothing but the speed).
-pub(crate) fn minimise_from(
-    mut function: impl FnMut(f64) -> Result<Interval>,
+/// Where to begin, and the first step on the logarithmic axis (not positive: a part of the
+/// range). Decides nothing but the speed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Guess {
+    pub(crate) at: f64,
+    pub(crate) step: f64,
+}
+
+impl Guess {
+    /// The slope at false positive rate `fpr` of a Gaussian curve with this total variation,
+    /// and a step of a fraction of its standard deviation.
+    pub(crate) fn gaussian(total_variation: f64, fpr: f64) -> Self {
+        let mu = 2.0 * inverse_normal_cdf(0.5 + 0.5 * total_variation.min(1.0 - 1e-12));
+        Self { at: (mu * inverse_normal_sf(fpr) - 0.5 * mu * mu).exp(), step: 0.2 * mu }
+    }
+}
+
+/// The function, where it has been asked, and the range.
+struct Search<F> {
+    function: F,
+    /// Ordered by x.
+    samples: Vec<Sample>,
     low: f64,
     high: f64,
-    guess: f64,
-) -> Result<(f64, Interval)> {
-    let mut samples: Vec<Sample> = Vec::with_capacity(64);
-    let mut at = |x: f64, samples: &mut Vec<Sample>| -> Result<f64> {
-        let y = function(x)?;
-        let index = samples.partition_point(|sample| sample.x < x);
-        if samples.get(index).is_none_or(|sample| sample.x != x) {
-            samples.insert(index, Sample { x, y });
+}
+
+/// A place on the logarithmic axis and the value there.
+type Place = (f64, f64);
+
+impl<F: FnMut(f64) -> Result<Interval>> Search<F> {
+    /// The value at e^y, kept within the range.
+    fn at(&mut self, y: f64) -> Result<Place> {
+        let x = y.exp().clamp(self.low, self.high);
+        let index = self.samples.partition_point(|sample| sample.x < x);
+        if let Some(known) = self.samples.get(index).filter(|sample| sample.x == x) {
+            return Ok((y, known.y.value));
         }
-        Ok(y.value)
-    };
-    at(low, &mut samples)?;
-    at(high, &mut samples)?;
-    const GOLDEN: f64 = 0.381_966_011_250_105;
-    let (mut left, mut right) = (low.ln(), high.ln());
-    // Distances are in units of the range, but never coarser than a factor e.
-    let scale = (right - left).min(1.0);
-    let grain = 1e-5 * scale;
-    let mut best =
-        if guess > low && guess < high { guess.ln() } else { left + GOLDEN * (right - left) };
-    let mut best_value = at(best.exp(), &mut samples)?;
-    let (mut second, mut third) = ((best, best_value), (best, best_value));
-    let (mut step, mut before) = (0.0_f64, 0.0_f64);
-    if guess > low && guess < high {
-        // Two points around a good guess make the first parabola; Brent alone would first cut
-        // the range by golden sections.
-        for side in [-0.1 * scale, 0.1 * scale] {
-            let next = (best + side).clamp(left, right);
-            let value = at(next.exp().clamp(low, high), &mut samples)?;
-            if value < best_value {
-                if next < best {
-                    right = best
-                } else {
-                    left = best
-                }
-                (third, second) = (second, (best, best_value));
-                (best, best_value) = (next, value);
-            } else {
-                if next < best {
-                    left = next
-                } else {
-                    right = next
-                }
-                (third, second) = (second, (next, value));
+        let value = (self.function)(x)?;
+        self.samples.insert(index, Sample { x, y: value });
+        Ok((y, value.value))
+    }
+
+    /// Three places, the middle one lowest; at an end of the range two of them coincide.
+    fn bracket(&mut self, start: f64, first_step: f64) -> Result<[Place; 3]> {
+        let (left, right) = (self.low.ln(), self.high.ln());
+        let mut middle = self.at(start)?;
+        let mut behind = self.at((start + first_step).min(right))?;
+        let mut direction = -1.0;
+        if behind.1 < middle.1 {
+            (middle, behind) = (behind, middle);
+            direction = 1.0;
+        }
+        let mut step = first_step;
+        loop {
+            let next = (middle.0 + direction * step).clamp(left, right);
+            if next == middle.0 {
+                return Ok(ordered(behind, middle, middle));
             }
-            before = 0.5 * scale;
-            step = 0.2 * scale;
+            let ahead = self.at(next)?;
+            if ahead.1 >= middle.1 {
+                return Ok(ordered(behind, middle, ahead));
+            }
+            (behind, middle) = (middle, ahead);
+            step *= 2.0;
         }
     }
-    for _ in 0..60 {
-        let middle = 0.5 * (left + right);
-        if (best - middle).abs() <= 2.0 * grain - 0.5 * (right - left) {
-            break;
-        }
-        let mut golden = true;
-        if before.abs() > grain {
+
+    /// Brent's method within the bracket; gives the place and the curvature found there.
+    fn close_in(&mut self, bracket: [Place; 3], grain: f64) -> Result<(f64, f64)> {
+        const GOLDEN: f64 = 0.381_966_011_250_105;
+        let [(mut left, _), mut best, (mut right, _)] = bracket;
+        let (mut second, mut third) = (bracket[0], bracket[2]);
+        let mut before = right - left;
+        let mut curvature = 0.0;
+        for _ in 0..60 {
+            let middle = 0.5 * (left + right);
+            if (best.0 - middle).abs() <= 2.0 * grain - 0.5 * (right - left) {
+                break;
+            }
             // The parabola through the three best points.
-            let r = (best - second.0) * (best_value - third.1);
-            let q = (best - third.0) * (best_value - second.1);
-            let p = (best - third.0) * q - (best - second.0) * r;
-            let denominator = 2.0 * (q - r);
-            let move_by = -p / denominator;
-            let inside = best + move_by > left && best + move_by < right;
-            if denominator != 0.0 && move_by.abs() < 0.5 * before.abs() && inside {
-                (before, step, golden) = (step, move_by, false);
-            }
-        }
-        if golden {
-            before = if best < middle { right - best } else { left - best };
-            step = GOLDEN * before;
-        }
-        let next = best + if step.abs() >= grain { step } else { grain.copysign(step) };
-        let value = at(next.exp().clamp(low, high), &mut samples)?;
-        if value <= best_value {
-            if next < best {
-                right = best
+            let (a, b) = (second.0 - best.0, third.0 - best.0);
+            let (fa, fb) = (second.1 - best.1, third.1 - best.1);
+            let bend = (fa / a - fb / b) / (a - b);
+            let tilt = fa / a - bend * a;
+            let mut step = -0.5 * tilt / bend;
+            let inside = best.0 + step > left && best.0 + step < right;
+            if bend > 0.0 && inside && step.abs() < 0.5 * before.abs() {
+                curvature = 2.0 * bend;
+                // What is still to be gained is below the last digits.
+                if 0.5 * curvature * step * step <= 1e-14 * best.1.abs() {
+                    break;
+                }
+                before = step;
             } else {
-                left = best
+                before = if best.0 < middle { right - best.0 } else { left - best.0 };
+                step = GOLDEN * before;
             }
-            (third, second) = (second, (best, best_value));
-            (best, best_value) = (next, value);
-        } else {
-            if next < best {
-                left = next
+            let next = self.at(best.0 + step.abs().max(grain).copysign(step))?;
+            if next.1 <= best.1 {
+                if next.0 < best.0 {
+                    right = best.0
+                } else {
+                    left = best.0
+                }
+                (third, second, best) = (second, best, next);
             } else {
-                right = next
-            }
-            if value <= second.1 || second.0 == best {
-                (third, second) = (second, (next, value));
-            } else if value <= third.1 || third.0 == best || third.0 == second.0 {
-                third = (next, value);
-            }
-        }
-    }
-    let centre = samples[best_index(&samples)].x;
-    for distance in [1e-4 * scale, 1e-2 * scale] {
-        for sign in [-1.0, 1.0] {
-            let x = (centre * (sign * distance).exp()).clamp(low, high);
-            if samples.iter().all(|sample| sample.x != x) {
-                at(x, &mut samples)?;
+                if next.0 < best.0 {
+                    left = next.0
+                } else {
+                    right = next.0
+                }
+                if next.1 <= second.1 || second.0 == best.0 {
+                    (third, second) = (second, next);
+                } else if next.1 <= third.1 || third.0 == best.0 || third.0 == second.0 {
+                    third = next;
+                }
             }
         }
+        Ok((best.0, curvature))
     }
-    let upper = samples.iter().map(|sample| sample.y.upper).fold(f64::INFINITY, f64::min);
-    let lower = lower_bound(&samples).min(upper);
-    let best = samples[best_index(&samples)];
-    Ok((best.x, Interval::new(lower, best.y.value, upper)))
+
+    /// Neighbours on both sides: near enough that the function hardly rises, far enough that
+    /// the rise is certain.
+    fn surround(&mut self, best: f64, curvature: f64, scale: f64) -> Result<()> {
+        let index = best_index(&self.samples);
+        let here = self.samples[index].y;
+        let visible = (4.0 * here.width()).max(1e-12 * here.value.abs());
+        let near = if curvature > 0.0 { (2.0 * visible / curvature).sqrt() } else { 0.0 };
+        let near = near.clamp(1e-6 * scale, 0.02 * scale);
+        for distance in [near, 8.0 * near] {
+            for side in [-distance, distance] {
+                self.at(best + side)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn ordered(a: Place, middle: Place, b: Place) -> [Place; 3] {
+    if a.0 <= b.0 { [a, middle, b] } else { [b, middle, a] }
+}
+
+/// The smallest value that convexity allows between the range's ends and the outermost samples:
+/// there the function lies above the continuation of the outermost secants.
+fn beyond(samples: &[Sample], low: f64, high: f64) -> f64 {
+    let line = |near: Sample, inner: Sample, end: f64| {
+        let slope = (inner.y.upper - near.y.lower) / (inner.x - near.x);
+        near.y.lower.min(near.y.lower + slope * (end - near.x))
+    };
+    let count = samples.len();
+    if count < 2 {
+        return samples.first().map_or(f64::NEG_INFINITY, |sample| sample.y.lower);
+    }
+    let left = line(samples[0], samples[1], low);
+    let right = line(samples[count - 1], samples[count - 2], high);
+    let least = left.min(right);
+    least - 1e-14 * least.abs()
 }
 
 fn best_index(samples: &[Sample]) -> usize {
@@ -192,10 +255,16 @@ mod tests {
 
     #[test]
     fn the_minimum_is_enclosed() {
-        for (centre, width) in [(3.0_f64, 1e-12), (1.0, 0.0), (1000.0, 1e-10), (1.7, 1e-6)] {
+        for (centre, width, guess) in [
+            (3.0_f64, 1e-12, 4.0),
+            (3.0, 1e-12, f64::NAN),
+            (1.0, 0.0, 2.0),
+            (1000.0, 1e-10, 20.0),
+            (1.7, 1e-6, 1.7),
+        ] {
             let truth = 2.0;
             let mut calls = 0;
-            let (_, found) = minimise(
+            let (_, found) = minimise_from(
                 |x| {
                     calls += 1;
                     let y = truth + 0.3 * (x / centre + centre / x - 2.0);
@@ -203,25 +272,43 @@ mod tests {
                 },
                 1.0,
                 1e4,
+                Guess { at: guess, step: 0.0 },
             )
             .unwrap();
             assert!(found.lower <= truth && truth <= found.upper, "{centre}: {found:?}");
-            // Noise is amplified by the ratio of neighbouring distances, a few hundred.
-            assert!(found.width() <= 1000.0 * width + 1e-8, "{centre}: {found:?}");
-            assert!(calls <= 70, "{centre}: {calls} calls");
+            // Noise is amplified by the square of the ratio of neighbouring distances, 8.
+            assert!(found.width() <= 64.0 * width * truth + 1e-10, "{centre}: {found:?}");
+            assert!(calls <= 30, "{centre}: {calls} calls");
+        }
+    }
+
+    #[test]
+    fn a_minimum_at_an_end_is_found() {
+        for (low, high, truth) in [(2.0, 50.0, 2.0), (0.1, 0.5, -0.5)] {
+            let rising = |x: f64| Ok(Interval::exact(if low == 2.0 { x } else { -x }));
+            let (_, found) =
+                minimise_from(rising, low, high, Guess { at: f64::NAN, step: 0.0 }).unwrap();
+            assert!((found.lower - truth).abs() < 1e-9 && found.upper >= truth, "{found:?}");
         }
     }
 
     #[test]
     fn a_kink_is_no_problem() {
-        let (_, found) =
-            minimise(|x| Ok(Interval::exact((x - 2.0).abs() + 1.0)), 1.0, 50.0).unwrap();
+        let (_, found) = minimise_from(
+            |x| Ok(Interval::exact((x - 2.0).abs() + 1.0)),
+            1.0,
+            50.0,
+            Guess { at: 3.0, step: 0.1 },
+        )
+        .unwrap();
         assert!(found.lower <= 1.0 && 1.0 <= found.upper && found.width() < 1e-4, "{found:?}");
     }
 
     #[test]
     fn round_off_does_not_lift_the_lower_end() {
-        let (_, flat) = minimise(|_| Ok(Interval::exact(0.1)), 0.5, 8.0).unwrap();
+        let (_, flat) =
+            minimise_from(|_| Ok(Interval::exact(0.1)), 0.5, 8.0, Guess { at: 1.0, step: 0.1 })
+                .unwrap();
         assert!(flat.lower <= 0.1 && flat.lower > 0.0999, "{flat:?}");
     }
 }

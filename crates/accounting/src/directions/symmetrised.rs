@@ -9,9 +9,9 @@
 //! is convex (a conjugate), so TPR(a) = min H is found and certified by [`super::convex`]: any s
 //! gives an upper bound, convexity the lower one. About twenty evaluations of delta.
 
-use super::{advantage, convex};
+use super::advantage;
+use super::convex::{self, Guess};
 use crate::{AccountingError, OneWay, Pair};
-use numerics::special::{inverse_normal_cdf, inverse_normal_sf};
 use vocabulary::{Direction, Interval};
 
 type Result<T> = std::result::Result<T, AccountingError>;
@@ -100,13 +100,12 @@ fn solve(
     fpr: f64,
     line: impl Fn(&dyn Pair, f64, f64, Direction) -> Result<Interval>,
 ) -> Result<Interval> {
-    // The slope that a Gaussian of the same total variation would have.
     let total_variation = advantage(pair)?;
-    let mu = 2.0 * inverse_normal_cdf(0.5 + 0.5 * total_variation.value.min(1.0 - 1e-12));
-    let guess = (mu * inverse_normal_sf(fpr) - 0.5 * mu * mu).exp();
+    let guess = Guess::gaussian(total_variation.value, fpr);
     // A line of slope s allows at least s * fpr and at least 1 - s (1 - fpr); slopes for which
     // that is more than the guess allows, or slope 1, cannot be best.
-    let known = (total_variation.upper + fpr).min(power(pair, fpr, guess, Direction::Both)?.upper);
+    let known =
+        (total_variation.upper + fpr).min(power(pair, fpr, guess.at, Direction::Both)?.upper);
     let steepest = known / fpr * (1.0 + 1e-9);
     // Lines flatter than 1e-30 lie within 1e-30 of power 1; that is far below every slack.
     let flattest = ((1.0 - known) / (1.0 - fpr)).max(1e-30) * (1.0 - 1e-9);
@@ -119,5 +118,5 @@ fn solve(
         return Ok(Interval::new(alone.lower.min(there.upper), alone.value, there.upper));
     }
     let both = |slope| line(pair, fpr, slope, Direction::Both);
-    Ok(convex::minimise_from(both, flattest, steepest, slope)?.1)
+    Ok(convex::minimise_from(both, flattest, steepest, Guess { at: slope, ..guess })?.1)
 }

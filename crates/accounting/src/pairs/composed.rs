@@ -16,7 +16,7 @@
 use super::one_step::OneStep;
 use super::{Gaussian, LatticeBracket, LatticeOptions, OneWay, Pair};
 use crate::AccountingError;
-use crate::directions::convex;
+use crate::directions::convex::{self, Guess};
 use numerics::contour::{Ends, Obstacle, Part, SumOfLogRatios, Zone};
 use numerics::mixture::{Component, MixtureRatio};
 use vocabulary::{Adjacency, Interval, Phase, Run, Sampling};
@@ -213,11 +213,12 @@ impl Pair for Composed {
             // Every set that has probability zero under one distribution has it under the other.
             return Ok(Interval::exact(if fpr <= 0.0 { 0.0 } else { 1.0 }));
         }
-        let (low, high) = self.slopes(fpr, way)?;
-        let (_, tpr) = convex::minimise(
+        let Slopes { low, high, guess } = self.slopes(fpr, way)?;
+        let (_, tpr) = convex::minimise_from(
             |slope| Ok(self.delta(slope.ln(), way)?.map_increasing(|delta| delta + slope * fpr)),
             low,
             high,
+            guess,
         )?;
         Ok(tpr.clamp(fpr, 1.0))
     }
@@ -231,13 +232,14 @@ impl Pair for Composed {
         if fpr <= 0.0 || fpr >= 1.0 {
             return Ok(Interval::exact(if fpr <= 0.0 { 1.0 } else { 0.0 }));
         }
-        let (low, high) = self.slopes(fpr, way)?;
-        let (_, negative) = convex::minimise(
+        let Slopes { low, high, guess } = self.slopes(fpr, way)?;
+        let (_, negative) = convex::minimise_from(
             |slope| {
                 Ok(self.one_minus_delta(slope.ln(), way)?.map_decreasing(|rest| slope * fpr - rest))
             },
             low,
             high,
+            guess,
         )?;
         Ok(negative.map_decreasing(|x| -x).clamp(0.0, 1.0 - fpr))
     }
@@ -246,13 +248,22 @@ impl Pair for Composed {
 impl Composed {
     /// Slopes e^epsilon between which the supporting line at `fpr` has its slope: steeper lines
     /// than (delta(0) + fpr)/fpr and flatter ones than its mirror are worse than slope 1.
-    fn slopes(&self, fpr: f64, way: OneWay) -> Result<(f64, f64), AccountingError> {
-        let advantage = self.delta(0.0, way)?.upper;
+    fn slopes(&self, fpr: f64, way: OneWay) -> Result<Slopes, AccountingError> {
+        let advantage = self.delta(0.0, way)?;
         let rest = self.one_minus_delta(0.0, way)?.lower;
-        let steepest = (advantage + fpr) / fpr * 1.001;
-        let flattest = ((rest - fpr) / (1.0 - fpr)).max(1e-6) * 0.999;
-        Ok((flattest, steepest))
+        Ok(Slopes {
+            low: ((rest - fpr) / (1.0 - fpr)).max(1e-6) * 0.999,
+            high: (advantage.upper + fpr) / fpr * 1.001,
+            guess: Guess::gaussian(advantage.value, fpr),
+        })
     }
+}
+
+/// Where the slope of the supporting line lies.
+struct Slopes {
+    low: f64,
+    high: f64,
+    guess: Guess,
 }
 
 fn interval(ends: Ends) -> Interval {

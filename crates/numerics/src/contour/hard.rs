@@ -1,7 +1,7 @@
 //! Choosing masks: a short list from cheap to expensive, the first that certifies is taken.
 
 use super::Part;
-use super::line::{Obstacle, Value};
+use super::line::Obstacle;
 use super::masked::{Edge, MaskedLine, Masks};
 use crate::mixture::MixtureRatio;
 
@@ -13,8 +13,12 @@ pub(crate) struct Choice {
     softness: f64,
 }
 
-/// A value this accurate ends the search.
-const ACCURATE: f64 = 4e-10;
+/// A value this accurate from the masks that worked last is not worth others.
+const ACCURATE: f64 = 1e-9;
+/// A value this accurate ends the search among all masks.
+const ACCEPTABLE: f64 = 3e-8;
+/// Smoothing is for what is still less accurate than this.
+const WORTH_SMOOTHING: f64 = 5e-7;
 /// A value less accurate than this is no answer.
 const USEFUL: f64 = 1e-4;
 
@@ -37,7 +41,6 @@ pub(crate) fn line(
     if !(room > 0.0) {
         return Err(Obstacle::SlowDecay);
     }
-    let mut best: Option<(f64, MaskedLine)> = None;
     // How many class-0 steps of full size would be needed to reach the threshold.
     let mut shares = vec![0.0];
     let mut share = 2.0;
@@ -47,36 +50,49 @@ pub(crate) fn line(
     }
     shares.push(1.4 * steps);
     shares.truncate(9);
-    let choices =
-        shares.iter().flat_map(|&share| [0.06, 0.03].map(|softness| Choice { share, softness }));
-    for Choice { share, softness } in hint.iter().copied().chain(choices).collect::<Vec<_>>() {
-        {
-            let masks: Vec<Masks> = parts
-                .iter()
-                .zip(&floors)
-                .map(|(part, &floor)| {
-                    // A jump of this size puts the sum above t whatever the other steps do, or
-                    // but for a deviation of seven standard deviations of the rest.
-                    let reach = room.min(t.max(0.0) + 7.0 * bulk) - floor;
-                    let upper = edge(&part.pair, floor, reach / (1.0 - 7.0 * softness), softness);
-                    let lower =
-                        (share > 0.0).then(|| edge(&part.pair, floor, room / share, softness));
-                    Masks { upper: Some(upper), lower }
-                })
-                .collect();
-            let Ok(line) = MaskedLine::new(parts, &masks, t) else { continue };
-            let error = relative(&line.value(t));
-            if error <= ACCURATE {
-                *hint = Some(Choice { share, softness });
-                return Ok(line);
+    let choices: Vec<Choice> = shares
+        .iter()
+        .flat_map(|&share| [0.06, 0.03].map(|softness| Choice { share, softness }))
+        .collect();
+    let place = |Choice { share, softness }: Choice| -> Vec<Masks> {
+        parts
+            .iter()
+            .zip(&floors)
+            .map(|(part, &floor)| {
+                // A jump of this size puts the sum above t whatever the other steps do, or
+                // but for a deviation of seven standard deviations of the rest.
+                let reach = room.min(t.max(0.0) + 7.0 * bulk) - floor;
+                let upper = edge(&part.pair, floor, reach / (1.0 - 7.0 * softness), softness);
+                let lower = (share > 0.0).then(|| edge(&part.pair, floor, room / share, softness));
+                Masks { upper: Some(upper), lower }
+            })
+            .collect()
+    };
+    let mut best: Option<(f64, Choice, MaskedLine)> = None;
+    // What worked at a neighbouring threshold, then all of them, then all with an average over
+    // neighbouring thresholds; each list ends as soon as more work would not be worth it.
+    let hinted: Vec<Choice> = hint.iter().copied().collect();
+    for (list, may_smooth, enough) in [
+        (&hinted, false, ACCURATE),
+        (&choices, false, ACCEPTABLE),
+        (&choices, true, WORTH_SMOOTHING),
+    ] {
+        for &choice in list {
+            if best.as_ref().is_some_and(|(error, ..)| *error <= enough) {
+                break;
             }
-            if best.as_ref().is_none_or(|(known, _)| error < *known) {
-                best = Some((error, line));
+            let Ok(line) = MaskedLine::new(parts, &place(choice), t, may_smooth) else { continue };
+            let error = line.error();
+            if best.as_ref().is_none_or(|(known, ..)| error < *known) {
+                best = Some((error, choice, line));
             }
         }
     }
     match best {
-        Some((error, line)) if error <= USEFUL => Ok(line),
+        Some((error, choice, line)) if error <= USEFUL => {
+            *hint = Some(choice);
+            Ok(line)
+        }
         _ => Err(Obstacle::SlowDecay),
     }
 }
@@ -135,10 +151,6 @@ fn above(pair: &MixtureRatio, x: f64) -> (f64, f64) {
         components.iter().map(|c| c.weight * sf(c.centre)).sum::<f64>() + rest * sf(0.0)
     };
     (tail(pair.numerator()), tail(pair.denominator()))
-}
-
-fn relative(value: &Value) -> f64 {
-    if value.mantissa > 0.0 { (value.below + value.above) / value.mantissa } else { f64::INFINITY }
 }
 
 /// The level from which sizes of losses are measured: the infimum, or 0 where there is none.

@@ -12,6 +12,7 @@
 
 use super::Part;
 use super::grid::{Design, Grid};
+use super::smooth::Smoothing;
 use super::tail::Path;
 use super::transform::{self, Transform};
 use crate::complex::Complex;
@@ -62,6 +63,13 @@ pub(crate) struct Value {
     pub(crate) slope: f64,
 }
 
+impl Value {
+    /// Both errors relative to the value; infinite where the value is not positive.
+    pub(crate) fn relative_error(&self) -> f64 {
+        if self.mantissa > 0.0 { (self.below + self.above) / self.mantissa } else { f64::INFINITY }
+    }
+}
+
 /// The nodes of one line, good for any threshold near the one it was made for.
 #[derive(Debug)]
 pub(crate) struct Line {
@@ -78,6 +86,8 @@ pub(crate) struct Line {
     /// The threshold it was made for, and how far from it the line is worth trying.
     home: f64,
     range: f64,
+    /// Relative error at home.
+    error: f64,
 }
 
 /// The transform at the nodes of a line: logarithm, its error, and a bound on its modulus.
@@ -113,13 +123,22 @@ impl Nodes {
         }
     }
 
-    /// Sums of e^{log - level - iut} k(s); the slope is that of e^{-(s - offset) t}.
-    pub(crate) fn sums(&self, c: f64, spacing: f64, level: f64, t: f64, offset: f64) -> Sums {
+    /// Sums of e^{log - level - iut} k(s), smoothed; the slope is that of e^{-(s - offset) t}.
+    pub(crate) fn sums(
+        &self,
+        c: f64,
+        spacing: f64,
+        level: f64,
+        t: f64,
+        offset: f64,
+        smoothing: Smoothing,
+    ) -> Sums {
         let mut out = Sums { sum: 0.0, slope: 0.0, round: 0.0 };
         for (k, log) in self.log.iter().enumerate() {
             let u = spacing * k as f64;
-            let phase = log.im - u * t;
-            let size = (log.re - level).exp();
+            let phase = log.im - u * t + smoothing.argument(c, u);
+            let fall = smoothing.log_factor(c, u);
+            let size = (log.re - level + fall).exp();
             let (sin, cos) = phase.sin_cos();
             // k(s) = 1/(s(s-1)) with s = c + iu
             let (a, b) = (c * (c - 1.0) - u * u, u * (2.0 * c - 1.0));
@@ -130,11 +149,15 @@ impl Nodes {
             let factor = if k == 0 { 0.5 } else { 1.0 };
             out.sum += factor * term_re;
             out.slope -= factor * ((c - offset) * term_re - u * term_im);
-            let unit = f64::EPSILON * (8.0 + u * t.abs() + log.im.abs() + (log.re - level).abs());
+            let unit = f64::EPSILON
+                * (8.0 + u * t.abs() + log.im.abs() + (log.re - level).abs() + 2.0 * fall.abs());
             let err = self.error[k] + unit;
             // Where the relative error is large the node itself is small: bound it by its size.
-            let slip =
-                if err < 0.5 { 1.5 * err * size } else { size + (self.upper[k] - level).exp() };
+            let slip = if err < 0.5 {
+                1.5 * err * size
+            } else {
+                size + (self.upper[k] - level + fall).exp()
+            };
             out.round += factor * slip * norm.sqrt();
         }
         out
@@ -271,7 +294,7 @@ impl Line {
         }
         let level = nodes.log[0].re;
         let truncation = decay.exp() / (PI * spacing * (count - 1) as f64);
-        Ok(Self {
+        let mut line = Self {
             zone,
             c,
             spacing,
@@ -282,14 +305,18 @@ impl Line {
             right,
             home: t,
             range: 6.0 * spread,
-        })
+            error: f64::INFINITY,
+        };
+        line.error = line.value(t).relative_error();
+        Ok(line)
     }
 
     /// E f(Y - t) as a mantissa and a scale.
     pub(crate) fn value(&self, t: f64) -> Value {
         let c = self.c;
         let sign = if self.zone == Zone::Between { -1.0 } else { 1.0 };
-        let Sums { sum, slope, round } = self.nodes.sums(c, self.spacing, self.level, t, 0.0);
+        let Sums { sum, slope, round } =
+            self.nodes.sums(c, self.spacing, self.level, t, 0.0, Smoothing::none());
         let scale = self.spacing / PI;
         let mantissa = sign * scale * sum;
         let terms = self.nodes.log.len() as f64;
@@ -317,6 +344,11 @@ impl Line {
 
     pub(crate) fn zone(&self) -> Zone {
         self.zone
+    }
+
+    /// Relative error at the threshold it was made for: what a fresh line would have.
+    pub(crate) fn error(&self) -> f64 {
+        self.error
     }
 
     /// Whether t is close enough to the line's own threshold for an accurate answer to be likely.

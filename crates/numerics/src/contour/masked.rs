@@ -18,9 +18,8 @@
 
 use super::Part;
 use super::grid::{Grid, MOST_POINTS};
-use super::line::{
-    Alias, LOG_TOLERANCE, MOST_NODES, MOST_WORK, Nodes, Obstacle, Sums, Value, Zone, alias,
-};
+use super::line::{Alias, LOG_TOLERANCE, MOST_NODES, Nodes, Obstacle, Value, Zone, alias};
+use super::smooth::{SMOOTH_NODES, Smoothing};
 use super::tail::Path;
 use super::transform::{self, Transform};
 use crate::complex::Complex;
@@ -126,7 +125,8 @@ struct Masked<'a> {
     low: Grid,
     middle: Grid,
     high: Grid,
-    paths: Vec<(f64, Path, Path)>,
+    /// (distance, for b, for class 1 where there is one)
+    paths: Vec<(f64, Path, Option<Path>)>,
 }
 
 /// A contour for M and the bounds for H and L, good for thresholds near the one it was made for.
@@ -138,6 +138,7 @@ pub(crate) struct MaskedLine {
     nodes: Nodes,
     level: f64,
     truncation: f64,
+    smoothing: Smoothing,
     left: Alias,
     right: Alias,
     /// P and Q probability that some step is of class 2.
@@ -145,11 +146,19 @@ pub(crate) struct MaskedLine {
     /// (tilt, log of the Chernoff factor) for H's remainder (tilt < 0) and for L (tilt > 1).
     high_rest: Vec<(f64, f64)>,
     low: Vec<(f64, f64)>,
+    /// Relative error at the threshold it was made for.
+    error: f64,
 }
 
 impl MaskedLine {
-    /// Builds the line for thresholds near t.
-    pub(crate) fn new(parts: &[Part], masks: &[Masks], t: f64) -> Result<Self, Obstacle> {
+    /// Builds the line for thresholds near t; where the transform decays too slowly, M is
+    /// smoothed if that is allowed (module `smooth`).
+    pub(crate) fn new(
+        parts: &[Part],
+        masks: &[Masks],
+        t: f64,
+        may_smooth: bool,
+    ) -> Result<Self, Obstacle> {
         let masked: Vec<Masked> = parts
             .iter()
             .zip(masks)
@@ -191,20 +200,27 @@ impl MaskedLine {
         let spacing = 2.0 * PI / length;
 
         let masked: Vec<Masked> = masked.into_iter().map(|m| m.with_paths(c)).collect();
-        let (height, decay) = height(&masked, has_low, c, level, log_size, spacing)?;
+        let tail = Tail { masked: &masked, has_low, c, level, log_size, spacing };
+        let (smoothing, (height, decay)) = match tail.height(Smoothing::none(), MOST_NODES) {
+            Some(found) => (Smoothing::none(), found),
+            None if may_smooth => {
+                let smoothing = Smoothing::within(spacing, c, log_size);
+                // Twice the nodes it was made for, should the rest of the decay be unkind.
+                let most = 2.0 * SMOOTH_NODES;
+                (smoothing, tail.height(smoothing, most).ok_or(Obstacle::SlowDecay)?)
+            }
+            None => return Err(Obstacle::SlowDecay),
+        };
         let count = (height / spacing).ceil() as usize + 1;
 
         let mut nodes = Nodes::new(count);
         let mut absent = Nodes::new(count);
         for m in &masked {
             let (keep, middle) = m.fine(c, spacing * count as f64)?;
-            if keep.len() as f64 * count as f64 > 9.0 * MOST_WORK {
-                return Err(Obstacle::SlowDecay);
-            }
             let times = m.part.times;
             let b = transform::along(&keep, c, spacing, count);
             nodes.multiply(&b, times);
-            if m.masks.lower.is_some() {
+            if let Some(middle) = middle {
                 absent.multiply(&without_middle(&b, &middle, c, spacing), times);
             }
         }
@@ -229,40 +245,95 @@ impl MaskedLine {
         let truncation = decay.exp() / (PI * spacing * (count - 1) as f64);
         let high = (high_mass(&masked, true), high_mass(&masked, false));
         let high_rest = chernoff_high(&masked, spread);
-        Ok(Self { c, spacing, nodes, level, truncation, left, right, high, high_rest, low })
+        let mut line = Self {
+            c,
+            spacing,
+            nodes,
+            level,
+            truncation,
+            smoothing,
+            left,
+            right,
+            high,
+            high_rest,
+            low,
+            error: f64::INFINITY,
+        };
+        line.error = line.value(t).relative_error();
+        Ok(line)
+    }
+
+    /// Relative error at the threshold it was made for: what a fresh line would have.
+    pub(crate) fn error(&self) -> f64 {
+        self.error
     }
 
     /// e^t E (e^{Y-t} - 1)_+ : mantissa and errors relative to e^log_scale, all three parts.
     pub(crate) fn value(&self, t: f64) -> Value {
-        let c = self.c;
-        let Sums { sum, slope, round } = self.nodes.sums(c, self.spacing, self.level, t, 1.0);
-        let weight = self.spacing / PI;
         // Everything in units of e^{level - (c-1) t}.
-        let log_scale = self.level - (c - 1.0) * t;
+        let log_scale = self.level - (self.c - 1.0) * t;
+        let middle = self.middle(t, log_scale);
+        let chernoff = |list: &[(f64, f64)]| (chernoff(list, t) - log_scale).exp();
+        let unscale = (-log_scale).exp();
+        let (with, without) = (self.high.0 * unscale, self.high.1 * (t - log_scale).exp());
+        let round = 60.0 * f64::EPSILON * (with + without);
+        let high_rest = if self.high.0 > 0.0 { chernoff(&self.high_rest) } else { 0.0 };
+        let low = if self.low.is_empty() { 0.0 } else { chernoff(&self.low) };
+        Value {
+            log_scale,
+            mantissa: middle.mantissa + with - without,
+            below: middle.below + round,
+            above: middle.above + round + high_rest + low,
+            slope: middle.slope - without,
+        }
+    }
+
+    /// M alone.
+    fn middle(&self, t: f64, log_scale: f64) -> Value {
+        let once = self.smoothed(t, log_scale, self.smoothing);
+        if self.smoothing.is_none() {
+            return once;
+        }
+        let twice = self.smoothed(t, log_scale, self.smoothing.doubled());
+        let step = twice.mantissa - once.mantissa;
+        let reach = self.smoothing.reach();
+        let extrapolated = once.mantissa - step / 3.0;
+        let slips = twice.above + once.below;
+        let lower = once.mantissa - once.below - reach * (step + slips).max(0.0);
+        let upper = once.mantissa + once.above;
+        // Where round-off hides the step, extrapolation may leave the enclosure.
+        let mantissa = extrapolated.min(upper).max(lower);
+        Value {
+            log_scale,
+            mantissa,
+            below: mantissa - lower,
+            above: upper - mantissa,
+            slope: once.slope - (twice.slope - once.slope) / 3.0,
+        }
+    }
+
+    /// The average of M over neighbouring thresholds.
+    fn smoothed(&self, t: f64, log_scale: f64, smoothing: Smoothing) -> Value {
+        let c = self.c;
+        let sums = self.nodes.sums(c, self.spacing, self.level, t, 1.0, smoothing);
+        let weight = self.spacing / PI;
         let alias = |alias: &Alias| {
             let ratio = (-(alias.tilt - c).abs() * 2.0 * PI / self.spacing).exp();
             if ratio >= 0.5 {
                 return f64::INFINITY;
             }
-            (alias.log_bound - (alias.tilt - 1.0) * t - log_scale).exp() * ratio / (1.0 - ratio)
+            let grown = alias.log_bound + smoothing.log_factor(alias.tilt, 0.0);
+            (grown - (alias.tilt - 1.0) * t - log_scale).exp() * ratio / (1.0 - ratio)
         };
-        let chernoff = |list: &[(f64, f64)]| (chernoff(list, t) - log_scale).exp();
-        let unscale = (-log_scale).exp();
-        let (with, without) = (self.high.0 * unscale, self.high.1 * (t - log_scale).exp());
         let terms = self.nodes.log.len() as f64;
-        let mantissa = weight * sum;
-        let round = weight * round
-            + terms * f64::EPSILON * mantissa.abs()
-            + self.truncation
-            + 60.0 * f64::EPSILON * (with + without);
-        let high_rest = if self.high.0 > 0.0 { chernoff(&self.high_rest) } else { 0.0 };
-        let low = if self.low.is_empty() { 0.0 } else { chernoff(&self.low) };
+        let mantissa = weight * sums.sum;
+        let round = weight * sums.round + terms * f64::EPSILON * mantissa.abs() + self.truncation;
         Value {
             log_scale,
-            mantissa: mantissa + with - without,
+            mantissa,
             below: round + alias(&self.left) + alias(&self.right),
-            above: round + high_rest + low,
-            slope: weight * slope - without,
+            above: round,
+            slope: weight * sums.slope,
         }
     }
 }
@@ -310,8 +381,10 @@ impl<'a> Masked<'a> {
                     (distance * shift / full, distance * slope / full)
                 };
                 let keep = Path::masked(pair, &self.keep, c, path, |x, y| masks.keep_growth(x, y));
-                let middle = Path::masked(pair, &self.middle, c, path, |x, y| {
-                    masks.keep_growth(x, y) + masks.rise_growth(x, y)
+                let middle = masks.lower.is_some().then(|| {
+                    Path::masked(pair, &self.middle, c, path, |x, y| {
+                        masks.keep_growth(x, y) + masks.rise_growth(x, y)
+                    })
                 });
                 self.paths.push((if bent { 0.0 } else { distance }, keep, middle));
             }
@@ -320,7 +393,7 @@ impl<'a> Masked<'a> {
     }
 
     /// Grids for the nodes: fine enough for frequencies up to `top`.
-    fn fine(&self, c: f64, top: f64) -> Result<(Grid, Grid), Obstacle> {
+    fn fine(&self, c: f64, top: f64) -> Result<(Grid, Option<Grid>), Obstacle> {
         let pair = &self.part.pair;
         let digits = LOG_TOLERANCE + 4.0 + (self.part.times * (3.0 + top + c)).ln();
         let scale2 = pair.scale() * pair.scale();
@@ -329,7 +402,7 @@ impl<'a> Masked<'a> {
         for (distance, keep, middle) in self.paths.iter().filter(|path| path.0 > 0.0) {
             let size = keep
                 .log_ratio(-top)
-                .max(middle.log_ratio(-top))
+                .max(middle.as_ref().map_or(f64::NEG_INFINITY, |middle| middle.log_ratio(-top)))
                 .max(distance * distance / (2.0 * scale2))
                 + 1.0;
             step = step.max(2.0 * PI * distance / (digits + size));
@@ -349,7 +422,8 @@ impl<'a> Masked<'a> {
         whole.relative_error = 8.0 * (-digits).exp();
         let masks = self.masks;
         let keep = whole.masked(|x| masks.keep_with_log(x), deficit(pair, &masks));
-        let middle = whole.masked(|x| masks.middle_with_log(x), (0.0, 0.0));
+        let middle =
+            masks.lower.is_some().then(|| whole.masked(|x| masks.middle_with_log(x), (0.0, 0.0)));
         Ok((keep, middle))
     }
 }
@@ -478,42 +552,63 @@ fn chernoff_low(masked: &[Masked], c: f64) -> Vec<(f64, f64)> {
     out
 }
 
-fn height(
-    masked: &[Masked],
+/// What is known of the transform beyond a height.
+struct Tail<'a> {
+    masked: &'a [Masked<'a>],
     has_low: bool,
     c: f64,
     level: f64,
     log_size: f64,
     spacing: f64,
-) -> Result<(f64, f64), Obstacle> {
-    let mut u = 2.0 * spacing;
-    loop {
+}
+
+impl Tail<'_> {
+    /// log of a bound on the transform beyond height u, in units of its value at the real tilt.
+    fn decay(&self, u: f64, smoothing: Smoothing) -> f64 {
         let best = |m: &Masked, middle: bool| {
             m.paths
                 .iter()
-                .map(|(_, keep, mid)| if middle { mid.log_ratio(u) } else { keep.log_ratio(u) })
+                .filter_map(|(_, keep, mid)| if middle { mid.as_ref() } else { Some(keep) })
+                .map(|path| path.log_ratio(u))
                 .fold(0.0f64, f64::min)
         };
-        let decay = if has_low {
+        let decay = if self.has_low {
             // |b^T - a0^T| <= sum_i T_i |a1_i| prod b(c)^T / b_i(c)
             let mut sum = 0.0;
             let mut whole = 0.0;
-            for m in masked {
-                let b = transform::cumulant(&m.keep, c).0;
+            for m in self.masked {
+                let b = transform::cumulant(&m.keep, self.c).0;
                 whole += m.part.times * b;
-                sum += m.part.times * (log_total(&m.middle, c) - b + best(m, true)).exp();
+                sum += m.part.times * (log_total(&m.middle, self.c) - b + best(m, true)).exp();
             }
-            sum.ln() + whole - level
+            sum.ln() + whole - self.level
         } else {
-            masked.iter().map(|m| m.part.times * best(m, false)).sum()
+            self.masked.iter().map(|m| m.part.times * best(m, false)).sum()
         };
-        if decay - (PI * u).ln() < log_size - LOG_TOLERANCE {
-            return Ok((u, decay));
+        decay + smoothing.log_factor(self.c, u)
+    }
+
+    /// The height beyond which nodes are left out, and the log of the decay reached there; none
+    /// if that takes more than `most` nodes. Decay falls with height, so the farthest is asked
+    /// first and the rest by bisection.
+    fn height(&self, smoothing: Smoothing, most: f64) -> Option<(f64, f64)> {
+        let enough = |u: f64| {
+            let decay = self.decay(u, smoothing);
+            (decay - (PI * u).ln() < self.log_size - LOG_TOLERANCE).then_some((u, decay))
+        };
+        let mut found = enough(most * self.spacing)?;
+        let (mut low, mut high) = ((2.0 * self.spacing).ln(), found.0.ln());
+        while high - low > 0.15 {
+            let middle = 0.5 * (low + high);
+            match enough(middle.exp()) {
+                Some(better) => {
+                    found = better;
+                    high = middle;
+                }
+                None => low = middle,
+            }
         }
-        u *= 1.25;
-        if u / spacing > MOST_NODES || !decay.is_finite() {
-            return Err(Obstacle::SlowDecay);
-        }
+        Some(found)
     }
 }
 

@@ -9,7 +9,9 @@ mod hard;
 mod line;
 mod masked;
 mod saddle;
+mod smooth;
 mod solve;
+mod spread;
 mod tail;
 mod transform;
 

@@ -144,8 +144,8 @@ impl SumOfLogRatios {
         let lines: Vec<Arc<MaskedLine>> = self.masked.lock().ok()?.iter().rev().cloned().collect();
         lines.iter().find_map(|line| {
             let value = line.value(t);
-            (value.mantissa > 0.0 && value.below + value.above <= 1e-9 * value.mantissa)
-                .then_some(value)
+            let limit = (3.0 * line.error()).clamp(1e-9, NARROW);
+            (value.relative_error() <= limit).then_some(value)
         })
     }
 
@@ -154,8 +154,9 @@ impl SumOfLogRatios {
         let lines: Vec<Arc<Line>> = self.lines.lock().ok()?.iter().rev().cloned().collect();
         lines.iter().filter(|line| line.zone() == zone && line.near(t)).find_map(|line| {
             let value = line.value(t);
-            (value.mantissa > 0.0 && value.below + value.above <= GOOD_ENOUGH * value.mantissa)
-                .then_some(value)
+            // A line of its own would not be much better than this one was at home.
+            let limit = (3.0 * line.error()).clamp(GOOD_ENOUGH, NARROW);
+            (value.relative_error() <= limit).then_some(value)
         })
     }
 
@@ -268,7 +269,7 @@ impl SumOfLogRatios {
                     }
                 }
                 let value = line.value(t);
-                if (value.below + value.above) <= 1e-4 * value.mantissa {
+                if value.relative_error() <= 1e-4 {
                     let slope = value.slope / value.mantissa;
                     return Ok(ends(&|t| line.value(t), 0.0, log_target, t, &value, slope));
                 }
@@ -432,9 +433,5 @@ fn ends(
 
 /// A value is of use when its error is a small part of it.
 fn accurate(value: &Value) -> Result<(), Obstacle> {
-    if value.mantissa > 0.0 && value.below + value.above <= 1e-4 * value.mantissa {
-        Ok(())
-    } else {
-        Err(Obstacle::SlowDecay)
-    }
+    if value.relative_error() <= 1e-4 { Ok(()) } else { Err(Obstacle::SlowDecay) }
 }

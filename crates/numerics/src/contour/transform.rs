@@ -6,6 +6,7 @@
 //! and nothing is lost to cancellation when W is close to 1 almost everywhere.
 
 use super::grid::Grid;
+use super::spread;
 use crate::complex::Complex;
 
 const TERMS: usize = 18;
@@ -133,13 +134,13 @@ pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transfor
     moments[0] = 0.0;
     moments[1] = -linear;
 
-    let lanes = (direct.len() / 4 + 4) as f64;
     let mut out = Transform {
         log: Vec::with_capacity(count),
         error: Vec::with_capacity(count),
         upper: Vec::with_capacity(count),
     };
-    direct.begin(spacing);
+    let lanes = (direct.len() / 4 + 4) as f64;
+    let mut sums = direct.sums(spacing, count);
     let discretisation = grid.relative_error;
     for k in 0..count {
         let u = spacing * k as f64;
@@ -149,7 +150,7 @@ pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transfor
             polynomial = polynomial * s + Complex::new(moments[m], 0.0);
         }
         polynomial = polynomial * s;
-        let sum = direct.sum(k, u);
+        let (sum, chain) = sums.at(k, u);
         let (lost, lost_slope) = (grid.deficit.0 * unit, grid.deficit.1 * unit);
         let excess = Complex::new(
             polynomial.re + (sum.re - mass - c * slope) - lost - c * lost_slope,
@@ -160,7 +161,8 @@ pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transfor
         let modulus = whole.modulus();
         let absolute = UNIT
             * (24.0 * size * size * small_square
-                + (lanes + 2.0 * (k % REFRESH) as f64 + 80.0) * tilted_mass
+                + 80.0 * tilted_mass
+                + chain / UNIT
                 + 6.0 * size * tilted_length
                 + (lanes + 60.0) * (mass + size * abs_slope)
                 + 40.0 * (lost + size * lost_slope.abs()))
@@ -211,20 +213,42 @@ pub(crate) fn plain(
             length += tilted * l.abs();
         }
     }
-    let lanes = (direct.len() / 4 + 4) as f64;
-    direct.begin(spacing);
+    let mut sums = direct.sums(spacing, count);
     let (mut values, mut errors) = (Vec::with_capacity(count), Vec::with_capacity(count));
     for k in 0..count {
         let u = spacing * k as f64;
-        values.push(direct.sum(k, u));
+        let (sum, chain) = sums.at(k, u);
+        values.push(sum);
         errors.push(
-            f64::EPSILON
-                * ((lanes + 2.0 * (k % REFRESH) as f64 + 80.0) * total
-                    + 6.0 * (u + c.abs()) * length)
+            UNIT * (80.0 * total + 6.0 * (u + c.abs()) * length)
+                + chain
                 + grid.relative_error * total,
         );
     }
     (scale, values, errors)
+}
+
+/// More products of points and nodes than this go through the FFT.
+const MOST_PRODUCTS: usize = 4_000_000;
+
+/// The sums at all nodes: some points one after the other, the others all at once.
+struct Sums {
+    direct: Direct,
+    total: f64,
+    spread: Option<spread::Spread>,
+}
+
+impl Sums {
+    /// The sum at node k (in order) and the error of adding it up.
+    fn at(&mut self, k: usize, u: f64) -> (Complex, f64) {
+        let lanes = (self.direct.len() / 4 + 4) as f64;
+        let chain = UNIT * (lanes + 2.0 * (k % REFRESH) as f64) * self.total;
+        let sum = self.direct.sum(k, u);
+        match &self.spread {
+            Some(spread) => (sum + spread.values[k], chain + spread.error),
+            None => (sum, chain),
+        }
+    }
 }
 
 /// The points that are summed one by one, as four parallel arrays.
@@ -246,6 +270,27 @@ impl Direct {
 
     fn len(&self) -> usize {
         self.weight.len()
+    }
+
+    fn sums(mut self, spacing: f64, count: usize) -> Sums {
+        let mut spread = None;
+        if self.len() * count > MOST_PRODUCTS && self.len() > 256 {
+            // The heaviest points one by one: the error of the FFT goes with the weight in it.
+            let few = MOST_PRODUCTS / 2 / count;
+            let mut order = self.weight.clone();
+            let index = self.len() - 1 - few.min(self.len() - 1);
+            let limit = *order.select_nth_unstable_by(index, f64::total_cmp).1;
+            let mut light = Self::default();
+            let mut heavy = Self::default();
+            for (&weight, &length) in self.weight.iter().zip(&self.length) {
+                if weight > limit { &mut heavy } else { &mut light }.push(weight, length);
+            }
+            spread = Some(spread::sums(&light.length, &light.weight, spacing, count));
+            self = heavy;
+        }
+        self.begin(spacing);
+        let total = self.weight.iter().sum();
+        Sums { direct: self, total, spread }
     }
 
     fn begin(&mut self, spacing: f64) {
