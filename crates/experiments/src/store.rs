@@ -157,9 +157,7 @@ impl Claimed {
     /// Writes, syncs, renames. After this returns the chunk survives a loss of power.
     pub(crate) fn store(mut self, bytes: &[u8]) -> Result<(), ExperimentError> {
         let write = |file: &mut File| {
-            if file.metadata()?.len() > 0 {
-                file.set_len(0)?;
-            }
+            empty(file)?;
             file.write_all(bytes)?;
             file.sync_all()
         };
@@ -193,18 +191,50 @@ pub(crate) fn remove_if_there(path: &Path) -> Result<(), ExperimentError> {
     }
 }
 
-/// Writes a file so that under its name there is always the old or the new content, whole.
+/// Writes a file so that under its name there is always the old or the new content, whole, also
+/// when several processes write it at once: each waits for the one before.
 pub(crate) fn write_atomically(
     path: &Path,
     write: impl FnOnce(&mut File) -> std::io::Result<()>,
 ) -> Result<(), ExperimentError> {
     let partial = with_suffix(path, ".partial");
-    let mut file = File::create(&partial).map_err(ExperimentError::io("create", &partial))?;
-    write(&mut file)
+    let mut file = open_alone(&partial).map_err(ExperimentError::io("create", &partial))?;
+    empty(&file)
+        .and_then(|()| write(&mut file))
         .and_then(|()| file.sync_all())
         .map_err(ExperimentError::io("write", &partial))?;
     fs::rename(&partial, path).map_err(ExperimentError::io("rename", &partial))?;
     sync_folder(path)
+}
+
+/// A file that is locked and still under its name: the one before may have renamed it meanwhile.
+fn open_alone(path: &Path) -> std::io::Result<File> {
+    loop {
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+        // Where the file system has no locks, two processes write the same bytes.
+        if file.lock().is_err() || is_still(&file, path) {
+            return Ok(file);
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_still(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(here), Ok(there)) => (here.dev(), here.ino()) == (there.dev(), there.ino()),
+        _ => false,
+    }
+}
+
+#[cfg(not(unix))]
+fn is_still(_file: &File, path: &Path) -> bool {
+    path.exists()
+}
+
+/// Drops what an interrupted run left in a partial file.
+fn empty(file: &File) -> std::io::Result<()> {
+    if file.metadata()?.len() > 0 { file.set_len(0) } else { Ok(()) }
 }
 
 /// The rename itself must reach the disk. Platforms that cannot open a folder have no such need.

@@ -105,6 +105,27 @@ fn same_files_for_any_threads_and_shards() {
     assert_eq!(files(folder.path()), expected);
 }
 
+/// A job array starts everywhere at once, on the same folder: nobody fails, and the files are those
+/// of one quiet run.
+#[test]
+fn several_at_once_do_not_disturb_each_other() {
+    let expected = reference(95);
+    for _ in 0..10 {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("out.csv");
+        std::thread::scope(|scope| {
+            for part in 1..=4 {
+                let output = &output;
+                // Twice the same shard is allowed too.
+                let shard = format!("{}/3", part.min(3));
+                scope.spawn(move || go(&Squares::new(95), output, 2, &shard).unwrap());
+            }
+        });
+        go(&Squares::new(95), &output, 2, "1/1").unwrap();
+        assert_eq!(files(folder.path()), expected);
+    }
+}
+
 #[test]
 fn finished_work_is_not_repeated() {
     let folder = tempfile::tempdir().unwrap();
