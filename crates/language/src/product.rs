@@ -105,6 +105,36 @@ pub(crate) fn single(
     }
 }
 
+/// One row times the transpose of a matrix stored row by row: the numbers of a matrix-vector
+/// product are read once, so that memory decides; rows are shared over threads.
+pub(crate) fn vector_product(out: &mut [f32], x: &[f32], weight: &[f32]) {
+    let width = x.len();
+    assert_eq!(weight.len(), out.len() * width, "extent of a product's matrix");
+    let part = |(out, weight): (&mut [f32], &[f32])| {
+        for (out, row) in out.iter_mut().zip(weight.chunks_exact(width)) {
+            *out = dot(x, row);
+        }
+    };
+    let share = out.len().div_ceil(rayon::current_num_threads()).max(1);
+    if weight.len() < WORTH_THREADS / 16 {
+        return part((out, weight));
+    }
+    out.par_chunks_mut(share).zip(weight.par_chunks(share * width)).for_each(part);
+}
+
+/// Sixteen sums side by side, so that the compiler can use vectors.
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut sums = [0.0_f32; 16];
+    let (heads, tails) = (a.chunks_exact(16), b.chunks_exact(16));
+    let rest: f32 = heads.remainder().iter().zip(tails.remainder()).map(|(a, b)| a * b).sum();
+    for (a, b) in heads.zip(tails) {
+        for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
+            *sum += a * b;
+        }
+    }
+    sums.iter().sum::<f32>() + rest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,6 +158,10 @@ mod tests {
                     assert_eq!(out, expected);
                 }
             }
+            // Small whole numbers: exact in any order.
+            let mut out = vec![0.0; n];
+            vector_product(&mut out, &a[..k], &bt);
+            assert_eq!(out, expected[..n]);
         }
     }
 }

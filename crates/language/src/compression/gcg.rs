@@ -54,7 +54,7 @@ impl Default for Gcg {
             top_k: 250,
             proposals: Proposals::Gradient,
             seed: 42,
-            patience: 20,
+            patience: 15,
             distinct: true,
         }
     }

@@ -5,7 +5,7 @@ use super::attention::{self, Extent};
 use super::backward::{LayerRecord, Record};
 use super::layers::{Rotation, gelu, norm, silu};
 use crate::LanguageError;
-use crate::product::{View, product};
+use crate::product::{View, product, vector_product};
 
 /// A linear map: `weight` has one row an output.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,8 +118,12 @@ impl Linear {
     pub(super) fn forward(&self, x: &[f32]) -> Vec<f32> {
         let rows = x.len() / self.inputs;
         let mut out = vec![0.0; rows * self.outputs];
-        let weight = View::new(&self.weight, self.outputs, self.inputs).transposed();
-        product(&mut out, View::new(x, rows, self.inputs), weight);
+        if rows == 1 {
+            vector_product(&mut out, x, &self.weight);
+        } else {
+            let weight = View::new(&self.weight, self.outputs, self.inputs).transposed();
+            product(&mut out, View::new(x, rows, self.inputs), weight);
+        }
         if let Some(bias) = &self.bias {
             for row in out.chunks_exact_mut(self.outputs) {
                 for (x, bias) in row.iter_mut().zip(bias) {
@@ -288,9 +292,7 @@ impl Decoder {
         let rows = hidden.len() / width;
         let mut out = vec![0.0; rows * vocabulary];
         if rows == 1 {
-            // The head is the larger matrix: its rows are what threads share.
-            let head = View::new(self.head(), vocabulary, width);
-            product(&mut out, head, View::new(hidden, 1, width).transposed());
+            vector_product(&mut out, hidden, self.head());
         } else {
             let head = View::new(self.head(), vocabulary, width).transposed();
             product(&mut out, View::new(hidden, rows, width), head);
