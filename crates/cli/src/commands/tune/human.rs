@@ -1,0 +1,395 @@
+//! `tune` for a person.
+
+use crate::print::{Align, Table, plain, rounded, wrap};
+use tuning::Ranking;
+use tuning::heuristics::Accuracy;
+use tuning::profiles::Profiles;
+use tuning::ranks::Correlation;
+use tuning::regression::{Effect, Errors, Regression, Unit};
+use tuning::search::Search;
+use tuning::selection::Selection;
+use vocabulary::Side;
+
+/// A number that is neither a bound nor exact.
+fn about(value: f64) -> String {
+    rounded(value, 3, Side::Neither)
+}
+
+fn maybe(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".into(), about)
+}
+
+fn closing(text: &mut String, statement: &str) {
+    text.push('\n');
+    text.push_str(&wrap(statement, "Note: ", 6, 96));
+}
+
+pub(super) fn regression(found: &Regression) -> String {
+    let unit = match found.unit {
+        Unit::Configurations => "configurations (means over seeds)",
+        Unit::Runs => "runs",
+    };
+    let errors = match found.errors {
+        Errors::Classical => "classical errors".to_owned(),
+        Errors::Hc1 => "HC1 errors".to_owned(),
+        Errors::Hc3 => "HC3 errors".to_owned(),
+        Errors::Configuration => {
+            format!("errors clustered by configuration ({})", found.clusters.unwrap_or(0))
+        }
+        Errors::Seed => format!("errors clustered by seed ({})", found.clusters.unwrap_or(0)),
+    };
+    let base = if found.log_base == std::f64::consts::E {
+        "natural logarithms".to_owned()
+    } else {
+        format!("logarithms to base {}", plain(found.log_base))
+    };
+    let epsilons: Vec<String> = found.epsilons.iter().map(|e| plain(*e)).collect();
+    let mut text = format!(
+        "{} on {base}: {} {unit}, epsilon {}, {errors}\n\n",
+        found.score,
+        found.observations,
+        epsilons.join(", ")
+    );
+    text.push_str(&effects(&found.coefficients, found.confidence).render(0));
+    text.push_str(&format!(
+        "\nR^2 {}, adjusted {}",
+        about(found.r_squared),
+        about(found.adjusted_r_squared)
+    ));
+    if let Some(joint) = &found.joint {
+        text.push_str(&format!(
+            "; that no hyper-parameter matters: F {}, p {}",
+            about(joint.statistic),
+            about(joint.p_value)
+        ));
+    }
+    text.push('\n');
+    if !found.contrasts.is_empty() {
+        text.push_str("\nWhat the heuristics predict to be below 0:\n");
+        text.push_str(&effects(&found.contrasts, found.confidence).render(0));
+    }
+    if !found.composites.is_empty() {
+        text.push_str("\nComposites in place of their factors (C = bT, U = bT eta):\n");
+        for composite in &found.composites {
+            let slopes: Vec<String> = composite
+                .coefficients
+                .iter()
+                .map(|e| format!("{} {} (p {})", e.name, about(e.estimate), about(e.p_value)))
+                .collect();
+            let against = composite.restriction.as_ref().map_or_else(String::new, |joint| {
+                format!("; that {}: p {}", joint.says, about(joint.p_value))
+            });
+            let line =
+                format!("{}, R^2 {}{against}", slopes.join(", "), about(composite.r_squared));
+            text.push_str(&wrap(&line, "  ", 4, 96));
+        }
+    }
+    closing(&mut text, &found.statement);
+    text
+}
+
+fn effects(effects: &[Effect], confidence: f64) -> Table {
+    let interval = format!("{} % interval", plain(100.0 * confidence));
+    let mut table = Table::new([
+        ("", Align::Left),
+        ("estimate", Align::Right),
+        ("std. error", Align::Right),
+        ("t", Align::Right),
+        ("p", Align::Right),
+        (interval.as_str(), Align::Left),
+    ]);
+    for e in effects {
+        table.row([
+            e.name.clone(),
+            about(e.estimate),
+            about(e.standard_error),
+            about(e.statistic),
+            about(e.p_value),
+            format!("{} to {}", about(e.lower), about(e.upper)),
+        ]);
+    }
+    table
+}
+
+pub(super) fn ranking(found: &Ranking) -> String {
+    let mut text = String::new();
+    for group in &found.groups {
+        let spread = &group.spread;
+        text.push_str(&format!(
+            "epsilon {}, delta {}: {} configurations, {} runs, score {}\n\n",
+            plain(group.epsilon),
+            plain(group.delta),
+            spread.configurations,
+            spread.runs,
+            found.score
+        ));
+        let mut line = format!(
+            "from {} to {} (range {}{}), mean {}",
+            about(spread.smallest),
+            about(spread.largest),
+            about(spread.range),
+            spread.ratio.map_or_else(String::new, |r| format!(", ratio {}", about(r))),
+            about(spread.mean)
+        );
+        if let Some(observed) = spread.observed {
+            line.push_str(&format!("; standard deviation of configurations {}", about(observed)));
+        }
+        if let Some(between) = spread.between {
+            line.push_str(&format!(
+                ", {} with seed noise removed ({} to {})",
+                about(between),
+                maybe(spread.between_lower),
+                maybe(spread.between_upper)
+            ));
+        }
+        if let (Some(noise), Some(p)) = (spread.seed_noise, spread.p_value) {
+            line.push_str(&format!(
+                "; seed noise {} a run; that configurations do not differ: p {}",
+                about(noise),
+                about(p)
+            ));
+        }
+        text.push_str(&wrap(&line, "spread: ", 8, 96));
+        text.push('\n');
+        let mut table = Table::new([
+            ("batch size", Align::Right),
+            ("steps", Align::Right),
+            ("learning rate", Align::Right),
+            ("clip", Align::Right),
+            ("runs", Align::Right),
+            ("score", Align::Right),
+            ("utility", Align::Right),
+            ("audit epsilon", Align::Right),
+        ]);
+        for c in &group.configurations {
+            table.row([
+                plain(c.batch_size),
+                c.steps.to_string(),
+                plain(c.learning_rate),
+                c.clip_norm.map_or_else(|| "-".into(), plain),
+                c.run_scores.len().to_string(),
+                about(c.score),
+                maybe(c.utility),
+                maybe(c.audit_epsilon),
+            ]);
+        }
+        text.push_str(&table.render(0));
+        if !group.correlations.is_empty() {
+            text.push('\n');
+            text.push_str(&correlations(&group.correlations));
+        }
+        text.push('\n');
+    }
+    let together = if found.groups.len() > 1 { " over all epsilons" } else { "" };
+    text.push_str(&format!("How often the heuristics are right{together} (guessing: 0.5)\n"));
+    text.push_str(&accuracies(&found.heuristics));
+    closing(&mut text, &found.statement);
+    text
+}
+
+fn accuracies(all: &[Accuracy]) -> String {
+    let mut table = Table::new([
+        ("rule", Align::Left),
+        ("pairs", Align::Right),
+        ("accuracy", Align::Right),
+        ("interval", Align::Left),
+        ("beyond seed noise", Align::Left),
+    ]);
+    for a in all {
+        let clear = match (a.clear_pairs, a.clear_accuracy) {
+            (Some(pairs), Some(accuracy)) => format!("{} of {pairs} pairs", about(accuracy)),
+            (Some(_), None) => "no pair".into(),
+            _ => "-".into(),
+        };
+        table.row([
+            a.rule.as_str().to_owned(),
+            a.pairs.to_string(),
+            maybe(a.accuracy),
+            match (a.lower, a.upper) {
+                (Some(lower), Some(upper)) => format!("{} to {}", about(lower), about(upper)),
+                _ => "-".into(),
+            },
+            clear,
+        ]);
+    }
+    table.render(0)
+}
+
+fn correlations(all: &[Correlation]) -> String {
+    let mut table = Table::new([
+        ("rank correlation", Align::Left),
+        ("Spearman", Align::Right),
+        ("interval", Align::Left),
+        ("p", Align::Right),
+        ("Kendall", Align::Right),
+    ]);
+    for c in all {
+        table.row([
+            format!("{} with {}", c.of, c.with),
+            about(c.spearman),
+            format!("{} to {}", about(c.lower), about(c.upper)),
+            about(c.p_value),
+            about(c.kendall),
+        ]);
+    }
+    table.render(0)
+}
+
+pub(super) fn selection(found: &Selection) -> String {
+    let mut text = String::new();
+    for group in &found.groups {
+        for at in &group.at {
+            text.push_str(&format!(
+                "epsilon {}, delta {}, utility threshold {}: {} of {} configurations are candidates\n\n",
+                plain(group.epsilon),
+                plain(group.delta),
+                plain(at.threshold),
+                at.candidates,
+                group.configurations.len()
+            ));
+            let mut table = Table::new([
+                ("choice by", Align::Left),
+                ("configuration", Align::Left),
+                ("utility", Align::Right),
+                (found.score.as_str(), Align::Right),
+                ("excess", Align::Right),
+                ("of range", Align::Right),
+            ]);
+            for c in &at.choices {
+                table.row([
+                    c.chooser.as_str().to_owned(),
+                    c.name.clone().unwrap_or_else(|| "average of the candidates".into()),
+                    maybe(c.utility),
+                    about(c.score),
+                    maybe(c.excess),
+                    about(c.normalised),
+                ]);
+            }
+            text.push_str(&table.render(0));
+            text.push('\n');
+        }
+    }
+    if let Some(first) = found.average.first() {
+        text.push_str(&format!(
+            "Averaged over all {} thresholds with a choice:\n",
+            first.thresholds
+        ));
+        let mut table = Table::new([
+            ("choice by", Align::Left),
+            ("excess", Align::Right),
+            ("of range", Align::Right),
+        ]);
+        for a in &found.average {
+            table.row([a.chooser.as_str().to_owned(), maybe(a.excess), about(a.normalised)]);
+        }
+        text.push_str(&table.render(0));
+    }
+    text.push_str(
+        "\nexcess: (score - oracle) / oracle; of range: (score - oracle) / (worst - oracle)\n",
+    );
+    closing(&mut text, &found.statement);
+    text
+}
+
+pub(super) fn profiles(found: &Profiles) -> String {
+    let mut text = String::new();
+    for (group, search) in found.groups.iter().zip(&found.search) {
+        text.push_str(&format!(
+            "epsilon {}, delta {}, {} records: {} mechanisms (batch size, steps)\n\n",
+            plain(group.epsilon),
+            plain(group.delta),
+            found.dataset_size,
+            group.mechanisms.len()
+        ));
+        let mut table = Table::new([
+            ("batch\nsize", Align::Right),
+            ("\nsteps", Align::Right),
+            ("noise\nmultiplier", Align::Right),
+            ("all iterates\nepsilon (proven)", Align::Right),
+            ("last iterate\nepsilon (heuristic)", Align::Right),
+            ("\nadvantage", Align::Right),
+            ("TPR\n@ FPR 0.01", Align::Right),
+            ("\nscore", Align::Right),
+        ]);
+        let at_most = |value: f64| format!("<= {}", rounded(value, 4, Side::Upper));
+        for m in &group.mechanisms {
+            table.row([
+                plain(m.batch_size),
+                m.steps.to_string(),
+                rounded(m.noise_multiplier, 4, Side::Neither),
+                at_most(m.epsilon),
+                at_most(m.last_iterate),
+                at_most(m.advantage),
+                at_most(m.tpr),
+                about(m.score),
+            ]);
+        }
+        text.push_str(&table.render(0));
+        let line = format!(
+            "{} of {} pairs of profiles cross at the calibrated point; their largest difference is {} in delta, at epsilon {}; last-iterate epsilons run from {} to {}",
+            group.crossing_pairs,
+            group.pairs,
+            about(group.largest_gap),
+            about(group.largest_gap_at),
+            about(group.smallest_last_iterate),
+            about(group.largest_last_iterate)
+        );
+        text.push('\n');
+        text.push_str(&wrap(&line, "", 0, 96));
+        if !group.correlations.is_empty() {
+            text.push('\n');
+            text.push_str(&correlations(&group.correlations));
+        }
+        let line = match (&search.epsilon, &search.reason) {
+            (Some(epsilon), _) => format!(
+                "releasing all {} models: epsilon {} at delta {} (proven, composition)",
+                search.runs,
+                at_most(*epsilon),
+                plain(search.delta)
+            ),
+            (None, reason) => format!(
+                "releasing all {} models: no epsilon ({})",
+                search.runs,
+                reason.as_deref().unwrap_or("not bounded")
+            ),
+        };
+        text.push('\n');
+        text.push_str(&wrap(&line, "", 0, 96));
+        text.push('\n');
+    }
+    text.push_str("Assumptions:\n");
+    for assumption in &found.assumptions {
+        text.push_str(&wrap(assumption, "  - ", 4, 96));
+    }
+    closing(&mut text, &found.statement);
+    text
+}
+
+pub(super) fn search(found: &Search, configurations: usize) -> String {
+    let at_most = |value: f64| format!("<= {}", rounded(value, 4, Side::Upper));
+    let mut table = Table::new([("", Align::Left), ("epsilon", Align::Right)]);
+    table.row(["one run (the largest of them)".into(), at_most(found.one_run)]);
+    table.row([
+        format!(
+            "the search, {} number of trials, mean {}",
+            found.trials.as_str(),
+            plain(found.expected_trials)
+        ),
+        at_most(found.search),
+    ]);
+    table.row([
+        format!("{} trials, all released", found.fixed_trials),
+        found.all_released.map_or_else(|| "-".into(), at_most),
+    ]);
+    let mut text = format!(
+        "A search over {configurations} mechanisms at delta {}, proven bounds\n\n",
+        plain(found.delta)
+    );
+    text.push_str(&table.render(0));
+    text.push_str("\nAssumptions:\n");
+    for assumption in &found.assumptions {
+        text.push_str(&wrap(assumption, "  - ", 4, 96));
+    }
+    closing(&mut text, &found.statement);
+    text
+}
