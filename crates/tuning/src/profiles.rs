@@ -243,10 +243,13 @@ fn mechanism(
             group.epsilon
         ));
     }
-    let mut profile = Vec::new();
+    let mut profile: Vec<(f64, f64)> = Vec::new();
+    // delta falls with epsilon, so that an end that holds further left holds here too.
+    let mut least = 1.0_f64;
     for i in 0..=POINTS {
         let at = 2.0 * group.epsilon * f64::from(i) / f64::from(POINTS);
-        profile.push((at, directions::delta(&all, at, Direction::Both)?.upper));
+        least = least.min(directions::delta(&all, at, Direction::Both)?.upper);
+        profile.push((at, least));
     }
     Ok(Mechanism {
         batch_size: c.batch_size,

@@ -8,11 +8,18 @@ mod check;
 mod compare;
 mod completions;
 mod curve;
+mod data;
+#[cfg(feature = "language")]
+mod memorize;
 mod plan;
 mod report;
 mod reproduce;
 mod schema;
+mod serve;
 mod status;
+mod train;
+mod translate;
+mod tune;
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -67,10 +74,23 @@ pub enum Command {
     Attack(attack::AttackArgs),
     /// One self-contained page; without arguments the built-in example, from training to verdict
     Report(report::ReportArgs),
+    /// The interactive page on loopback
+    Serve(serve::ServeArgs),
     /// An experiment folder: done, missing, failed, time left
     Status(status::StatusArgs),
+    /// Memorisation of secrets by a language model
+    #[cfg(feature = "language")]
+    Memorize(memorize::MemorizeArgs),
+    /// Hyper-parameters and empirical privacy: regression, ranking, selection on a table of results
+    Tune(tune::TuneArgs),
     /// A figure or table of the papers, with its data
     Reproduce(reproduce::ReproduceArgs),
+    /// One DP-SGD or DP-Adam run, with its ledger
+    Train(train::TrainArgs),
+    /// Known data sets: where to get them, licence, checksum; verifies files
+    Data(data::DataArgs),
+    /// Bayes security, epsilon, mu and attack terms in terms of each other
+    Translate(translate::TranslateArgs),
     /// Completions for a shell
     Completions(completions::CompletionsArgs),
     /// JSON schemas of the documents
@@ -93,8 +113,15 @@ impl Command {
             Self::Plan(args) => plan::run(args, console),
             Self::Attack(args) => attack::run(args, console),
             Self::Report(args) => report::run(args, console),
+            Self::Serve(args) => serve::run(args, console),
             Self::Status(args) => status::run(args, console),
+            #[cfg(feature = "language")]
+            Self::Memorize(args) => memorize::run(args, console),
+            Self::Tune(args) => tune::run(args, console),
             Self::Reproduce(args) => reproduce::run(args, console),
+            Self::Train(args) => train::run(args, console),
+            Self::Data(args) => data::run(args, console),
+            Self::Translate(args) => translate::run(args, console),
             Self::Completions(args) => completions::run(args, console),
             Self::Schema(args) => schema::run(args, console),
         }
