@@ -52,8 +52,8 @@ export function Lenses({ account, settled, delta, stale }: { account: Account | 
             <thead>
               <tr>
                 <th scope="col">lens</th>
-                <th scope="col">standing</th>
-                <th scope="col">iterates seen</th>
+                <th scope="col" class="wide-only">standing</th>
+                <th scope="col" class="wide-only">iterates seen</th>
                 {COLUMNS.map((column) => (
                   <th scope="col" class="n" key={column.name}>
                     {column.name}
@@ -66,11 +66,16 @@ export function Lenses({ account, settled, delta, stale }: { account: Account | 
                 const claim = all.find((entry) => entry.lens === lens)!;
                 return (
                   <tr key={lens}>
-                    <th scope="row">{lensName(lens)}</th>
-                    <td>
+                    <th scope="row">
+                      {lensName(lens)}
+                      <span class="narrow-only">
+                        <Badge standing={claim.standing} />
+                      </span>
+                    </th>
+                    <td class="wide-only">
                       <Badge standing={claim.standing} />
                     </td>
-                    <td class="quiet">{claim.release === "all-iterates" ? "all" : "last"}</td>
+                    <td class="quiet wide-only">{claim.release === "all-iterates" ? "all" : "last"}</td>
                     {COLUMNS.map((column) => {
                       const live = LIVE.has(column.quantity);
                       const source = live ? account : settled;
