@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _tables
-from ._types import Document, Lens, Numbers, Quantity
-from ._values import as_document, as_text
+from ._command import listening
+from ._types import Document, Engine, Lens, Numbers, Progress, Quantity
+from ._values import as_document, as_text, numbers, words
 from .claims import Account, account
 from .errors import InvalidInput
 from .runs import Run, RunLike, as_run
@@ -17,6 +18,8 @@ from .runs import Run, RunLike, as_run
 if TYPE_CHECKING:
     import pandas
     import pyarrow
+
+    from .ray import Cluster
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,10 +86,14 @@ def compare(
     directions: bool = False,
     lens: Lens | Iterable[Lens] | None = None,
     quantity: Quantity | Iterable[Quantity] | None = None,
+    engine: Engine = "local",
+    cluster: Cluster | None = None,
+    progress: Progress = None,
 ) -> Comparison:
     """Accounts of several runs: a mapping from names to runs, a list of runs, or a table (pandas,
     Arrow) with one run a row whose columns are the keywords of :class:`Run`, and perhaps
-    ``name``.
+    ``name``. ``engine="ray"`` spreads a large sweep over a Ray cluster, with the same result;
+    ``progress`` is called with (runs done, runs in all).
 
     >>> import dosimeter
     >>> runs = {
@@ -97,21 +104,35 @@ def compare(
     >>> [round(one[0].value, 3) for one in both.runs.values()]
     [3.141, 0.837]
     """
-    accounts = {}
-    for name, run in _named(runs):
-        if name in accounts:
+    named = _named(runs)
+    names = [name for name, _ in named]
+    for name in names:
+        if names.count(name) > 1:
             raise InvalidInput(f"two runs are called `{name}`")
-        accounts[name] = account(
-            run,
-            delta=delta,
-            epsilon=epsilon,
-            fpr=fpr,
-            prior=prior,
-            directions=directions,
-            lens=lens,
-            quantity=quantity,
-        )
-    return Comparison(runs=accounts)
+    questions: dict[str, Any] = {
+        "delta": numbers(delta),
+        "epsilon": numbers(epsilon),
+        "fpr": numbers(fpr),
+        "prior": numbers(prior),
+        "directions": directions,
+        "lens": words(lens),
+        "quantity": words(quantity),
+    }
+    if engine == "ray":
+        from .ray import Cluster, accounts
+
+        everything = [run for _, run in named]
+        answers = accounts(everything, questions, cluster or Cluster(), progress=progress)
+        return Comparison(runs=dict(zip(names, answers, strict=True)))
+    if engine != "local":
+        raise InvalidInput(f"there is no engine `{engine}`; choose local or ray")
+    found = {}
+    with listening(progress) as listener:
+        for name, run in named:
+            found[name] = account(run, **questions)
+            if listener is not None:
+                listener("chunk", len(found), len(named))
+    return Comparison(runs=found)
 
 
 def _named(runs: Any) -> list[tuple[str, Run]]:

@@ -64,6 +64,27 @@ def test_a_lost_node_changes_no_byte(two_nodes: Any, tmp_path: Path) -> None:
     assert out.read_bytes() == local.read_bytes()
 
 
+def test_a_sweep_is_the_same_everywhere() -> None:
+    ray.init(num_cpus=2, log_to_driver=False)
+    try:
+        runs = {
+            f"{noise} {steps}": {"noise_multiplier": noise, "sample_rate": 0.01, "steps": steps}
+            for noise in (0.8, 1.0, 2.0)
+            for steps in (200, 1000, 5000)
+        }
+        questions: dict[str, Any] = {"delta": 1e-5, "lens": ["composition", "last-iterate"]}
+        told: list[tuple[int, int]] = []
+        swept = dosimeter.compare(
+            runs, engine="ray", progress=lambda done, of: told.append((done, of)), **questions
+        )
+        assert swept == dosimeter.compare(runs, **questions)
+        assert list(swept.runs) == list(runs) and told[-1] == (9, 9)
+        with pytest.raises(dosimeter.InvalidInput, match="no lens"):
+            dosimeter.compare(runs, engine="ray", lens="moments")  # type: ignore[arg-type]
+    finally:
+        ray.shutdown()
+
+
 def test_an_interrupted_cluster_run_is_resumed_locally(tmp_path: Path) -> None:
     ray.init(num_cpus=1, log_to_driver=False)
     try:
