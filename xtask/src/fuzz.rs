@@ -7,8 +7,13 @@ use anyhow::{Context, Result, bail};
 use std::process::{Command, ExitCode};
 
 /// Every target, with the longest input worth trying.
-const TARGETS: &[(&str, u32)] =
-    &[("numerics", 128), ("run_description", 1024), ("score_file", 2048), ("any_scores", 512)];
+const TARGETS: &[(&str, u32)] = &[
+    ("numerics", 128),
+    ("run_description", 1024),
+    ("score_file", 2048),
+    ("any_scores", 512),
+    ("model_file", 4096),
+];
 
 /// Edge counters, a table of program counters and traced comparisons: what libFuzzer steers by.
 const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
