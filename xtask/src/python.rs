@@ -188,7 +188,7 @@ fn prepare(folder: &Path, packages: &[&str]) -> Result<PathBuf> {
         return Ok(python);
     }
     if !python.exists() {
-        let mut create = Command::new(interpreter);
+        let mut create = Command::new(&interpreter);
         create.args(["-m", "venv"]).arg(folder);
         if !watch(create)?.success {
             bail!("`{} -m venv` failed", interpreter.display());
