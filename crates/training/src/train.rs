@@ -44,8 +44,9 @@ pub enum NoiseSource {
 pub enum TrainingEvent {
     /// `done` of `steps` were found in a checkpoint.
     Started { steps: u64, done: u64 },
-    /// A step was taken; loss and accuracy are of the batch, before the update.
-    Step { done: u64, steps: u64, batch_size: usize, loss: f64, accuracy: f64 },
+    /// A step was taken. Mean loss and accuracy are of its batch, before the update, where the
+    /// device keeps them.
+    Step { done: u64, steps: u64, loss: Option<f64>, accuracy: Option<f64> },
     /// All steps are done; accuracy is being measured.
     Evaluating,
 }
@@ -237,17 +238,14 @@ impl Training {
             if let Some(session) = progress.sessions.last_mut() {
                 session.to_step = progress.steps_done;
             }
+            let (mut loss, mut accuracy) = (None, None);
             if let Some([found]) = replicas.statistics() {
                 progress.summary.add(step, found);
                 let size = found.batch_size.max(1) as f64;
-                (options.report)(&TrainingEvent::Step {
-                    done: progress.steps_done,
-                    steps,
-                    batch_size: found.batch_size,
-                    loss: found.loss_sum / size,
-                    accuracy: found.correct as f64 / size,
-                });
+                (loss, accuracy) = (Some(found.loss_sum / size), Some(found.correct as f64 / size));
             }
+            let done = progress.steps_done;
+            (options.report)(&TrainingEvent::Step { done, steps, loss, accuracy });
             if saved.elapsed() >= options.checkpoint_every {
                 save(replicas, progress, paths)?;
                 saved = Instant::now();

@@ -199,7 +199,9 @@ fn human(ledger: &Ledger, out: &Path) -> String {
         let quantiles: Vec<String> = statistics
             .gradient_norm_quantiles
             .iter()
-            .map(|quantile| format!("{:.3} ({:.0} %)", quantile.norm, 100.0 * quantile.level))
+            .map(|quantile| {
+                format!("{} ({:.0} %)", three_digits(quantile.norm), 100.0 * quantile.level)
+            })
             .collect();
         text.push_str(&format!("  {:<16} {}\n", "gradient norms", quantiles.join("  ")));
     }
@@ -209,6 +211,15 @@ fn human(ledger: &Ledger, out: &Path) -> String {
         out.join("ledger.json").display()
     ));
     text
+}
+
+/// A number without a side, to three digits.
+fn three_digits(value: f64) -> String {
+    if value != 0.0 && !(1e-3..1e6).contains(&value) {
+        return format!("{value:.2e}");
+    }
+    let digits = (2.0 - value.abs().max(1e-3).log10().floor()).clamp(0.0, 5.0) as usize;
+    format!("{value:.digits$}")
 }
 
 fn failure(error: TrainingError) -> Failure {
@@ -296,8 +307,13 @@ impl State<'_> {
         }
     }
 
-    fn step(&mut self, done: u64, steps: u64, loss: f64, accuracy: f64) {
-        let message = format!("loss {loss:.3}, {:.1} % right in the batch", 100.0 * accuracy);
+    fn step(&mut self, done: u64, steps: u64, loss: Option<f64>, accuracy: Option<f64>) {
+        let rate = (done - self.found) as f64 / self.start.elapsed().as_secs_f64().max(1e-9);
+        let mut message = format!("{} a second", three_digits(rate));
+        if let (Some(loss), Some(accuracy)) = (loss, accuracy) {
+            message =
+                format!("{message}, loss {loss:.3}, {:.1} % right in the batch", 100.0 * accuracy);
+        }
         if let Some(bar) = &self.bar {
             if self.last.elapsed() >= FRAME || done == steps {
                 self.last = Instant::now();

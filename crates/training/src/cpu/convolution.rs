@@ -131,16 +131,21 @@ impl ConvolutionMemory {
         }
     }
 
-    /// Adds the clipped gradients; `dy` is scaled in place.
+    /// Adds the clipped gradients (or writes them); `dy` is scaled in place.
     pub(crate) fn add_clipped(
         &mut self,
         layer: &Convolution,
         dy: &mut [f32],
         factors: &[f32],
         gradient: &mut [f32],
+        overwrite: bool,
     ) {
         let (positions, patch) = (layer.output.positions(), layer.patch());
         let channels = layer.output.channels;
+        if overwrite {
+            gradient[layer.bias..layer.bias + channels].fill(0.0);
+            gradient[layer.weight..layer.weight + layer.weights()].fill(0.0);
+        }
         let bias = &mut gradient[layer.bias..layer.bias + channels];
         for (factor, own) in factors.iter().zip(self.bias_gradients.chunks_exact(channels)) {
             add_scaled(*factor, own, bias);

@@ -7,7 +7,7 @@
 use super::convolution::ConvolutionMemory;
 use super::group_norm::GroupNormMemory;
 use super::{elementwise, linear, loss, pooling};
-use crate::model::{Kind, Network};
+use crate::model::{Kind, Network, Operation};
 use std::sync::Arc;
 
 /// What an operation remembers between its passes.
@@ -41,6 +41,11 @@ pub struct Executor {
     correct: Vec<bool>,
     squares: Vec<f64>,
     factors: Vec<f32>,
+    /// Squared norms of the examples, where the first operation needs them.
+    example_squares: Vec<f64>,
+    needs_squares: bool,
+    /// The next sum is written instead of added to.
+    overwrite: bool,
 }
 
 impl Executor {
@@ -82,6 +87,9 @@ impl Executor {
             correct: vec![false; capacity],
             squares: vec![0.0; capacity],
             factors: vec![0.0; capacity],
+            example_squares: vec![0.0; capacity],
+            needs_squares: network.operations.iter().any(reads_examples),
+            overwrite: false,
             network,
         }
     }
@@ -107,9 +115,27 @@ impl Executor {
 
     /// Puts example number `slot` into its place.
     pub fn load(&mut self, slot: usize, features: &[f32], label: u32) {
+        let square = if self.needs_squares { elementwise::squared_norm(features) } else { 0.0 };
+        self.load_with_square(slot, features, label, square);
+    }
+
+    /// As [`Executor::load`], for an example whose squared norm is known already.
+    pub(crate) fn load_with_square(
+        &mut self,
+        slot: usize,
+        features: &[f32],
+        label: u32,
+        square: f64,
+    ) {
+        self.example_squares[slot] = square;
         let length = self.network.inputs();
         self.activations[0][slot * length..(slot + 1) * length].copy_from_slice(features);
         self.labels[slot] = label;
+    }
+
+    /// The next micro-batch begins a new sum: what is in it is not read.
+    pub(crate) fn begin_sum(&mut self) {
+        self.overwrite = true;
     }
 
     /// Losses and whether the class with the largest logit is right, for the loaded examples.
@@ -274,6 +300,9 @@ impl Executor {
         for (operation, memory) in self.network.operations.iter().zip(&mut self.memories) {
             let dy = &self.gradients[operation.output];
             match (&operation.kind, memory) {
+                (Kind::Linear(layer), _) if operation.input == 0 => {
+                    linear::add_known_squared_norms(layer, &self.example_squares, dy, squares);
+                }
                 (Kind::Linear(layer), _) => {
                     let x = &self.activations[operation.input];
                     linear::add_squared_norms(layer, x, dy, squares);
@@ -292,6 +321,7 @@ impl Executor {
     fn clipped_sum(&mut self, examples: usize, sum: &mut [f32]) {
         let network = &self.network;
         let factors = &self.factors[..examples];
+        let overwrite = std::mem::take(&mut self.overwrite);
         for (operation, memory) in network.operations.iter().zip(&mut self.memories) {
             let length = examples * network.buffers[operation.output];
             match (&operation.kind, memory) {
@@ -299,14 +329,14 @@ impl Executor {
                     let dy = &mut self.gradients[operation.output][..length];
                     let x = &self.activations[operation.input];
                     let x = &x[..examples * layer.inputs];
-                    linear::add_clipped(layer, x, dy, factors, sum);
+                    linear::add_clipped(layer, x, dy, factors, sum, overwrite);
                 }
                 (Kind::Convolution(layer), Memory::Convolution(memory)) => {
                     let dy = &mut self.gradients[operation.output][..length];
-                    memory.add_clipped(layer, dy, factors, sum);
+                    memory.add_clipped(layer, dy, factors, sum, overwrite);
                 }
                 (Kind::GroupNorm(layer), Memory::GroupNorm(memory)) => {
-                    memory.add_clipped(layer, factors, sum);
+                    memory.add_clipped(layer, factors, sum, overwrite);
                 }
                 _ => {}
             }
@@ -322,6 +352,11 @@ fn clipping_factor(norm: f64, clip_norm: f64) -> f32 {
     let exact = clip_norm / norm;
     let rounded = exact as f32;
     if f64::from(rounded) > exact { rounded.next_down() } else { rounded }
+}
+
+/// Whether an operation needs the norms of the examples themselves.
+fn reads_examples(operation: &Operation) -> bool {
+    operation.input == 0 && matches!(operation.kind, Kind::Linear(_))
 }
 
 /// The largest buffer (numbers for one example) whose gradient is a sum over several readers.

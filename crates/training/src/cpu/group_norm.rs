@@ -116,8 +116,18 @@ impl GroupNormMemory {
         }
     }
 
-    pub(crate) fn add_clipped(&self, layer: &GroupNorm, factors: &[f32], gradient: &mut [f32]) {
+    pub(crate) fn add_clipped(
+        &self,
+        layer: &GroupNorm,
+        factors: &[f32],
+        gradient: &mut [f32],
+        overwrite: bool,
+    ) {
         let channels = layer.image.channels;
+        if overwrite {
+            gradient[layer.scale..layer.scale + channels].fill(0.0);
+            gradient[layer.shift..layer.shift + channels].fill(0.0);
+        }
         for (factor, own) in factors.iter().zip(self.gradients.chunks_exact(2 * channels)) {
             let (of_scale, of_shift) = own.split_at(channels);
             add_scaled(*factor, of_scale, &mut gradient[layer.scale..layer.scale + channels]);

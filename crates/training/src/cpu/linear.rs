@@ -40,13 +40,27 @@ pub(crate) fn add_squared_norms(layer: &Linear, x: &[f32], dy: &[f32], squares: 
     }
 }
 
-/// Adds the clipped gradients; `dy` is scaled in place.
+/// The same, where the squared norms of the inputs are known.
+pub(crate) fn add_known_squared_norms(
+    layer: &Linear,
+    inputs: &[f64],
+    dy: &[f32],
+    squares: &mut [f64],
+) {
+    for ((square, input), dy) in squares.iter_mut().zip(inputs).zip(dy.chunks_exact(layer.outputs))
+    {
+        *square += (input + 1.0) * squared_norm(dy);
+    }
+}
+
+/// Adds the clipped gradients (or writes them); `dy` is scaled in place.
 pub(crate) fn add_clipped(
     layer: &Linear,
     x: &[f32],
     dy: &mut [f32],
     factors: &[f32],
     gradient: &mut [f32],
+    overwrite: bool,
 ) {
     for (factor, dy) in factors.iter().zip(dy.chunks_exact_mut(layer.outputs)) {
         if *factor != 1.0 {
@@ -56,6 +70,10 @@ pub(crate) fn add_clipped(
     let examples = factors.len();
     let out = &mut gradient[layer.weight..layer.weight + layer.inputs * layer.outputs];
     let left = View::new(x, examples, layer.inputs).transposed();
-    product(out, left, View::new(dy, examples, layer.outputs), true);
-    add_rows(dy, &mut gradient[layer.bias..layer.bias + layer.outputs]);
+    product(out, left, View::new(dy, examples, layer.outputs), !overwrite);
+    let bias = &mut gradient[layer.bias..layer.bias + layer.outputs];
+    if overwrite {
+        bias.fill(0.0);
+    }
+    add_rows(dy, bias);
 }

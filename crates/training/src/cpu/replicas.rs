@@ -45,6 +45,8 @@ struct Lane {
 pub struct CpuReplicas {
     recipe: Arc<Recipe>,
     data: Arc<Dataset>,
+    /// Squared norms of the records.
+    squares: Vec<f64>,
     models: Vec<Model>,
     statistics: Vec<StepStatistics>,
     keep_statistics: bool,
@@ -67,7 +69,10 @@ impl CpuReplicas {
             models.push(Model::new(&recipe, &data, replica)?);
         }
         let statistics = vec![StepStatistics::default(); models.len()];
+        let rows = data.features.par_chunks(data.shape.len().max(1));
+        let squares = rows.map(elementwise::squared_norm).collect();
         Ok(Self {
+            squares,
             recipe,
             data,
             models,
@@ -116,7 +121,7 @@ impl Replicas for CpuReplicas {
             |(model, statistics)| -> Result<(), TrainingError> {
                 let mut worker = this.worker();
                 for step in this.done..last {
-                    worker.step(&this.recipe, &this.data, model, step)?;
+                    worker.step(&this.recipe, &this.data, &this.squares, model, step)?;
                 }
                 if this.keep_statistics {
                     worker.collect(statistics);
@@ -263,6 +268,7 @@ impl Worker {
         &mut self,
         recipe: &Recipe,
         data: &Dataset,
+        squares: &[f64],
         model: &mut Model,
         step: u64,
     ) -> Result<(), TrainingError> {
@@ -281,14 +287,14 @@ impl Worker {
                 .filter(|record| without.is_empty() || without.binary_search(record).is_err());
             batch.extend(present.map(|record| {
                 let record = *record as usize;
-                (data.row(record), data.labels[record])
+                (data.row(record), data.labels[record], Some(squares[record]))
             }));
         }
         let drawn = drawn.iter().map(|place| &model.replica.canaries[*place]);
         let drawn: Vec<_> = drawn.filter(|canary| canary.member).collect();
         for canary in &drawn {
             if let Injection::Example { features, label } = &canary.injection {
-                batch.push((features, *label));
+                batch.push((features, *label, None));
             }
         }
         let failed = self.sum_clipped(recipe, &model.parameters, &batch);
@@ -364,8 +370,8 @@ impl Worker {
     }
 }
 
-/// Features and label.
-type Example<'a> = (&'a [f32], u32);
+/// Features, label and, where known, the squared norm of the features.
+type Example<'a> = (&'a [f32], u32, Option<f64>);
 
 impl Lane {
     fn sum_clipped(
@@ -375,7 +381,11 @@ impl Lane {
         batch: &[Example<'_>],
         clip_norm: Option<f64>,
     ) -> bool {
-        self.sum.fill(0.0);
+        if batch.is_empty() || recipe.secure.is_some() {
+            self.sum.fill(0.0);
+        } else {
+            self.executor.begin_sum();
+        }
         self.exact.fill(0.0);
         let grid = secure::grid(recipe.clip_norm, self.sum.len());
         self.statistics = StepStatistics { batch_size: batch.len(), ..StepStatistics::default() };
@@ -386,8 +396,13 @@ impl Lane {
         let mut failed = false;
         for part in 0..parts {
             let own = &batch[batch.len() * part / parts..batch.len() * (part + 1) / parts];
-            for (slot, (features, label)) in own.iter().enumerate() {
-                self.executor.load(slot, features, *label);
+            for (slot, (features, label, square)) in own.iter().enumerate() {
+                match square {
+                    Some(square) => {
+                        self.executor.load_with_square(slot, features, *label, *square);
+                    }
+                    None => self.executor.load(slot, features, *label),
+                }
             }
             let found = self.executor.add_clipped_gradients(
                 parameters,
