@@ -292,7 +292,7 @@ fn generate(
             let tokens = if args.samples == 0 {
                 greedy(&model.decoder, &prompt, most, &model.stop)
             } else {
-                let stream = (index as u64) << 32 | number;
+                let stream = ((index as u64) << 32) | number;
                 sample(
                     &model.decoder,
                     &prompt,
@@ -310,7 +310,7 @@ fn generate(
             let completion = whole.strip_prefix(&before).unwrap_or(&whole).to_owned();
             all.rows.push(Completion { completion, ..secret.clone() });
         }
-        if (index + 1) % 50 == 0 {
+        if (index + 1).is_multiple_of(50) {
             console.note(&format!(
                 "{} of {} secrets completed ({})",
                 index + 1,

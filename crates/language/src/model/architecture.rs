@@ -78,7 +78,7 @@ impl Architecture {
                 return refuse(format!("{name} {value} is outside 1..={most}"));
             }
         }
-        if self.heads % self.key_heads != 0 {
+        if !self.heads.is_multiple_of(self.key_heads) {
             return refuse(format!(
                 "{} heads cannot share {} heads of keys evenly",
                 self.heads, self.key_heads
@@ -94,7 +94,7 @@ impl Architecture {
             if !(base > 1.0 && base.is_finite()) {
                 return refuse(format!("rotary base {base} is not a finite number above 1"));
             }
-            if self.head_width % 2 != 0 {
+            if !self.head_width.is_multiple_of(2) {
                 return refuse(format!(
                     "head width {} is odd and cannot be rotated",
                     self.head_width

@@ -246,7 +246,10 @@ impl Decoder {
 
     fn check(&self, tokens: &[u32], cache: &Cache) -> Result<usize, LanguageError> {
         let invalid = |message: String| Err(LanguageError::InvalidInput(message));
-        if tokens.is_empty() || cache.sequences == 0 || tokens.len() % cache.sequences != 0 {
+        if tokens.is_empty()
+            || cache.sequences == 0
+            || !tokens.len().is_multiple_of(cache.sequences)
+        {
             return invalid(format!(
                 "{} tokens are not {} sequences of equal length",
                 tokens.len(),
