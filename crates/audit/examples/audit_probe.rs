@@ -194,6 +194,18 @@ fn fixed(count: usize) -> Result<Value, AuditError> {
     Ok(json!({ "clopper-pearson": bound.value, "bayes": credible.lower, "seconds": clock.0 }))
 }
 
+/// The bound over all thresholds, sorting included (by two threads: this one's counts twice).
+fn union(count: usize) -> Result<Value, AuditError> {
+    let (members, nonmembers) =
+        (normals(count, 1.0, 2).collect::<Vec<_>>(), normals(count, 0.0, 1).collect::<Vec<_>>());
+    let epsilon = Statistic::Epsilon { delta: 0.0, direction: AttackDirection::Both };
+    let start = Cpu::now();
+    let scores = Scores::new(members, nonmembers)?;
+    let sorting = start.seconds();
+    let bound = ThresholdRule::Union.lower_bound(&scores, &epsilon, 0.05, 0)?;
+    Ok(json!({ "value": bound.value, "cpu_s": start.seconds() + sorting }))
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let count = words.get(1).and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
@@ -204,6 +216,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         Some("one-run") => one_run(count)?,
         Some("fixed") => fixed(count)?,
+        Some("union") => union(count)?,
         _ => all(count)?,
     };
     println!("{answer}");

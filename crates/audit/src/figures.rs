@@ -17,21 +17,19 @@ pub fn roc(
     let (m, n) = (scores.members().len() as u64, scores.nonmembers().len() as u64);
     let least = 0.5 / n.max(m) as f64;
     let rates = grid(least.max(1e-6));
+    // Half of the error for either side of the band.
+    let level = 0.5 * (1.0 - analysis.plan.confidence);
     let band = match analysis.plan.threshold {
-        ThresholdRule::Dkw => Simultaneous::dkw(n, m, 1.0 - analysis.plan.confidence),
-        _ => Simultaneous::martingale(n, m, 1.0 - analysis.plan.confidence),
+        ThresholdRule::Dkw => Simultaneous::dkw(n, m, level),
+        _ => Simultaneous::martingale(n, m, level),
     };
     let (mut observed, mut shaded) = (Vec::new(), Vec::new());
     for &rate in &rates {
         let errors = errors_with_at_most(scores, (rate * n as f64 * (1.0 + 1e-12)) as usize);
         let power = errors.true_positives() as f64 / m as f64;
         observed.push((rate, power.max(least)));
-        let (upper, lower) = (band.at(&errors), band.opposite(&errors));
-        shaded.push((
-            rate,
-            upper.true_positive_lower.max(least),
-            lower.true_positive_lower.max(least),
-        ));
+        let (low, high) = power_band(scores, &band, rate);
+        shaded.push((rate, low.max(least), high.max(least)));
     }
     let bound = analysis.primary();
     let title = match bound {
@@ -131,7 +129,7 @@ pub fn ladder(analysis: &Analysis, claimed: Option<f64>) -> Figure {
     let mut other = Vec::new();
     for (place, bound) in shown.iter().enumerate() {
         let rung = match bound.method {
-            Method::Grid => Rung::exactly(place, bound.epsilon),
+            Method::Grid if bound.reason.is_none() => Rung::exactly(place, bound.epsilon),
             _ => Rung::at_least(place, bound.epsilon),
         };
         if matches!(bound.method, Method::ClopperPearson | Method::OneRun) {
@@ -140,8 +138,22 @@ pub fn ladder(analysis: &Analysis, claimed: Option<f64>) -> Figure {
             other.push(rung);
         }
     }
+    let title = match (analysis.primary(), claimed.filter(|claimed| claimed.is_finite())) {
+        (Some(bound), Some(claimed)) if bound.epsilon.is_finite() => format!(
+            "{} shows epsilon of at least {:.2}; {:.2} is claimed",
+            bound.method,
+            (bound.epsilon * 100.0).floor() / 100.0,
+            (claimed * 100.0).ceil() / 100.0
+        ),
+        (Some(bound), None) if bound.epsilon.is_finite() => format!(
+            "{} shows epsilon of at least {:.2}",
+            bound.method,
+            (bound.epsilon * 100.0).floor() / 100.0
+        ),
+        _ => "What each method shows".to_owned(),
+    };
     let mut figure = Figure::new(
-        "What each method shows",
+        title,
         "A dot with an arrow is a lower bound: the truth is there or to the right; a dot alone is an estimate.",
     )
     .x(Axis::linear("epsilon"))
@@ -152,6 +164,32 @@ pub fn ladder(analysis: &Analysis, claimed: Option<f64>) -> Figure {
         figure = figure.with(Series::vertical_rule("claimed", claimed).hue(Hue::Vermilion));
     }
     figure
+}
+
+/// Where the true ROC lies at a false positive rate, with both rates of every threshold uncertain:
+/// at least the power of a threshold whose true rate is certainly at most this, at most that of
+/// one whose rate is certainly at least this.
+fn power_band(scores: &Scores, band: &Simultaneous, rate: f64) -> (f64, f64) {
+    let size = scores.nonmembers().len();
+    let at = |allowed: usize| errors_with_at_most(scores, allowed);
+    let below = partition(size + 1, |allowed| band.at(&at(allowed)).false_positive_upper <= rate);
+    let low = below.checked_sub(1).map_or(0.0, |k| band.at(&at(k)).true_positive_lower);
+    // The opposite ends: what the rates are at least, and the power at most.
+    let above =
+        partition(size + 1, |allowed| band.opposite(&at(allowed)).false_positive_upper < rate);
+    let high =
+        if above > size { 1.0 } else { band.opposite(&at(above)).true_positive_lower.min(1.0) };
+    (low, high)
+}
+
+/// The first of 0..size for which a predicate that holds up to some point does not hold.
+fn partition(size: usize, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, size);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) { low = middle + 1 } else { high = middle }
+    }
+    low
 }
 
 /// The errors of the best threshold with at most `allowed` false positives.

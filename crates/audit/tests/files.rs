@@ -100,6 +100,7 @@ fn bad_text_is_refused_with_its_row() {
         ("{\"score\":\"x\",\"member\":1}\n", "row 1: the score is not a number"),
         ("{\"score\":1,\"member\":1}\n[1]\n", "row 2"),
         ("{\"score\":1,\"member\":0.5}\n", "row 1: member is not 1 or 0"),
+        ("{\"score\":1,\"member\":0}\n{\"score\":NaN,\"member\":1}\n", "row 2: the score is NaN"),
     ] {
         let problem = jsonl(text).unwrap_err();
         assert!(problem.contains(expected), "{text:?}: {problem}");

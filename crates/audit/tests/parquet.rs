@@ -63,3 +63,25 @@ fn refusals_name_the_row() {
     std::fs::write(&broken, b"PAR1 this is not a table PAR1").unwrap();
     assert!(read(&broken).is_err());
 }
+
+/// A damaged table is refused, never a crash: every byte of a good file spoilt in turn.
+#[test]
+fn damaged_tables_are_refused() {
+    let scores: Vec<f64> = (0..50).map(f64::from).collect();
+    let members: Vec<i64> = (0..50).map(|i| i % 2).collect();
+    let good = write("whole", &scores, &members, false);
+    let bytes = std::fs::read(&good).unwrap();
+    std::fs::remove_file(&good).unwrap();
+    let mut refused = 0;
+    for place in 0..bytes.len() {
+        let mut spoilt = bytes.clone();
+        spoilt[place] ^= 0xa5;
+        let path =
+            std::env::temp_dir().join(format!("{}-spoilt-{place}.parquet", std::process::id()));
+        std::fs::write(&path, &spoilt[..]).unwrap();
+        refused += usize::from(read(&path).is_err());
+        std::fs::write(&path, &bytes[..place]).unwrap();
+        assert!(read(&path).is_err(), "cut at {place}");
+    }
+    assert!(refused > bytes.len() / 4, "{refused} of {}", bytes.len());
+}

@@ -161,7 +161,7 @@ fn refusals_name_the_place() {
         (vec!["audit"], "there are no scores"),
         (vec!["audit", "/no/such/file.csv"], "/no/such/file.csv"),
         (vec!["audit", &nan], "nan.csv, row 3: the score is NaN"),
-        (vec!["audit", &one_class], "there is no non-member score"),
+        (vec!["audit", &one_class], "one.csv: there is no non-member score"),
         (vec!["audit", &headless], "row 1: the header `1,1` does not name"),
         (
             vec!["audit", &good, "--method", "one-run"],
@@ -180,6 +180,92 @@ fn refusals_name_the_place() {
         let (code, stdout, stderr) = dosimeter(&arguments);
         assert_eq!(code, 2, "{arguments:?}: {stderr}");
         assert!(stdout.is_empty() && stderr.contains(expected), "{arguments:?}: {stderr}");
+    }
+}
+
+/// The hash that was published beforehand is the one that the audit prints.
+#[test]
+fn a_published_plan_is_recognised() {
+    let folder = TempDir::new().unwrap();
+    let scores = write_scores(&folder, "s.csv", 100, 30, "");
+    let options = ["--delta", "1e-5", "--confidence", "0.9", "--primary", "gdp"];
+    let (_, before) = json(&[&["audit", "--plan-only"], &options[..]].concat());
+    assert_eq!(before["schema"], "dosimeter.audit-commitment/1");
+    let (_, after) = json(&[&["audit", &scores], &options[..]].concat());
+    assert_eq!(before["hash"], after["hashes"]["plan"]);
+    assert_eq!(before["plan"], after["plan"]);
+    let (_, other) = json(&["audit", &scores, "--delta", "1e-5"]);
+    assert_ne!(before["hash"], other["hashes"]["plan"]);
+}
+
+/// The column `run` tells the design, and shows when no bound is valid.
+#[test]
+fn rows_of_one_training_are_not_taken_for_trainings() {
+    let folder = TempDir::new().unwrap();
+    let write = |name: &str, run: &dyn Fn(u32) -> u32| {
+        let mut text = String::from("run,score,member\n");
+        for i in 0..200 {
+            writeln!(text, "{},{i},{}", run(i), u8::from(i % 2 == 0)).unwrap();
+        }
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (code, document) = json(&["audit", &write("runs.csv", &|i| i)]);
+    assert_eq!((code, &document["design"]), (0, &Value::from("runs")));
+    let (code, document) = json(&["audit", &write("one.csv", &|_| 7)]);
+    assert_eq!((code, &document["design"]), (0, &Value::from("one-run")));
+    for extra in [&[][..], &["--design", "runs"], &["--design", "one-run"]] {
+        let mixed = write("mixed.csv", &|i| i / 10);
+        let (code, _, stderr) = dosimeter(&[&["audit", &mixed], extra].concat());
+        assert_eq!(code, 2);
+        assert!(stderr.contains("some rows share an entry of the column `run`"), "{stderr}");
+    }
+    let (code, _, stderr) = dosimeter(&["audit", &write("one.csv", &|_| 7), "--design", "runs"]);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("the file says that the design is one-run"), "{stderr}");
+}
+
+/// Every key of the documents is in their schemas, and the required ones are there.
+#[test]
+fn documents_have_the_shape_of_their_schemas() {
+    let folder = TempDir::new().unwrap();
+    let scores = write_scores(&folder, "s.csv", 100, 30, "");
+    let fair = write_scores(&folder, "one.csv", 100, 30, "# design: one-run\n");
+    for arguments in [
+        vec!["audit", &scores, "--delta", "1e-5", "--method", "all", "--bootstrap", "5"],
+        vec!["audit", &fair, "--method", "all"],
+        vec!["audit", "--plan-only"],
+        vec!["plan", "--target-epsilon", "1", "--mu", "1"],
+        vec!["plan", "--target-epsilon", "1", "--mu", "1.5", "--design", "one-run"],
+    ] {
+        let (_, document) = json(&arguments);
+        let name = document["schema"].as_str().unwrap().to_owned();
+        let (code, schema, stderr) = dosimeter(&["schema", &name]);
+        assert_eq!(code, 0, "{stderr}");
+        let schema: Value = serde_json::from_str(&schema).unwrap();
+        fits(&document, &schema, &schema, &name);
+    }
+}
+
+/// Whether a document fits a schema, as far as keys, lists and references go.
+fn fits(value: &Value, schema: &Value, root: &Value, place: &str) {
+    if let Some(reference) = schema["$ref"].as_str() {
+        let target = root.pointer(reference.trim_start_matches('#')).unwrap();
+        return fits(value, target, root, place);
+    }
+    if let Some(properties) = schema["properties"].as_object() {
+        let fields = value.as_object().unwrap_or_else(|| panic!("{place} is no object: {value}"));
+        for (key, inner) in fields {
+            let known = properties.get(key).unwrap_or_else(|| panic!("{place}.{key} is unknown"));
+            fits(inner, known, root, &format!("{place}.{key}"));
+        }
+        for key in schema["required"].as_array().into_iter().flatten() {
+            assert!(fields.contains_key(key.as_str().unwrap()), "{place}.{key} is missing");
+        }
+    }
+    if let (Some(items), Some(list)) = (schema.get("items"), value.as_array()) {
+        list.iter().for_each(|item| fits(item, items, root, place));
     }
 }
 
@@ -206,6 +292,15 @@ fn a_plan_is_enough_and_not_far_too_much() {
     assert!(document["achieved_power"].as_f64().unwrap() >= 0.8);
     let (_, fixed) = json(&["plan", "--target-epsilon", "1", "--mu", "1", "--threshold", "fixed"]);
     assert!(fixed["needed"]["runs_per_side"].as_u64().unwrap() < runs);
+    for rule in ["holdout", "k-fold", "dkw"] {
+        let (code, other) =
+            json(&["plan", "--target-epsilon", "1", "--mu", "1", "--threshold", rule]);
+        assert_eq!((code, &other["power_simulated"]), (0, &Value::from(rule != "dkw")));
+        assert!(
+            (500..5000).contains(&other["needed"]["runs_per_side"].as_u64().unwrap()),
+            "{rule}"
+        );
+    }
     let (_, canaries) =
         json(&["plan", "--target-epsilon", "1", "--mu", "1.5", "--design", "one-run"]);
     assert!((30..200).contains(&canaries["needed"]["canaries"].as_u64().unwrap()));

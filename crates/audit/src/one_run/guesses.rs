@@ -1,6 +1,6 @@
 //! Which canaries are guessed, and how the threshold rules of the many-run design carry over.
 
-use super::{one_run_epsilon, one_run_gaussian_mu};
+use super::{one_run_epsilon, one_run_gaussian_mu, one_run_gaussian_rejects, one_run_p_value};
 use crate::scores::at_least;
 use crate::split::{Dealer, deal_canaries};
 use crate::{AuditError, FOLDS, Scores, ThresholdRule};
@@ -40,6 +40,17 @@ impl OneRunStatistic {
         match *self {
             Self::Epsilon { delta } => one_run_epsilon(canaries, total, right, level, delta),
             Self::GaussianMu => one_run_gaussian_mu(canaries, total, right, level),
+        }
+    }
+
+    /// Whether the bound of these guesses exceeds a value: one test in place of a search.
+    fn exceeds(&self, guesses: &Guesses, level: f64, value: f64) -> bool {
+        let (canaries, total, right) = (guesses.canaries, guesses.total(), guesses.right);
+        match *self {
+            Self::Epsilon { delta } => {
+                total > 0 && one_run_p_value(canaries, total, right, value, delta) <= level
+            }
+            Self::GaussianMu => one_run_gaussian_rejects(canaries, total, right, value, level),
         }
     }
 }
@@ -176,9 +187,12 @@ fn best_of(
 ) -> OneRunBound {
     let mut best: Option<OneRunBound> = None;
     for &(inside, outside) in list {
-        let next = single(statistic, guess(scores, inside, outside, dealer), level, list.len());
-        if best.is_none_or(|best| next.value > best.value) {
-            best = Some(next);
+        let guesses = guess(scores, inside, outside, dealer);
+        if best.is_none_or(|best| statistic.exceeds(&guesses, level, best.value)) {
+            let next = single(statistic, guesses, level, list.len());
+            if best.is_none_or(|best| next.value > best.value) {
+                best = Some(next);
+            }
         }
     }
     best.unwrap_or_else(|| single(statistic, guess(scores, 0, 0, dealer), level, 1))

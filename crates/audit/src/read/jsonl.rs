@@ -23,7 +23,15 @@ pub(super) fn read(table: &mut Table, source: impl Read, path: &Path) -> Result<
             return Ok(());
         }
         let refuse = |problem: &str| refuse(path, Some(number), problem);
-        let row: Row = serde_json::from_slice(line).map_err(|error| refuse(&error.to_string()))?;
+        let row: Row = serde_json::from_slice(line).map_err(|error| {
+            // JSON has no NaN, but some writers put it there.
+            if memchr::memmem::find(line, b"NaN").is_some() {
+                return refuse("the score is NaN; an audit needs ordered scores");
+            }
+            let text = error.to_string();
+            let what = text.split(" at line ").next().unwrap_or(&text);
+            refuse(&format!("is not a JSON object of a score: {what} at column {}", error.column()))
+        })?;
         if let Some(design) = row.design {
             let design: Design =
                 design.parse().map_err(|error: AuditError| refuse(&error.to_string()))?;

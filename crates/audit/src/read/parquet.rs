@@ -10,6 +10,20 @@ use std::fs::File;
 use std::path::Path;
 
 pub(super) fn read(table: &mut Table, path: &Path) -> Result<(), AuditError> {
+    // The decoder underneath panics on some damaged pages; that is a bad file, not a bug here.
+    let rows = std::panic::catch_unwind(|| {
+        let mut rows = Table::default();
+        read_rows(&mut rows, path).map(|()| rows)
+    });
+    let mut rows =
+        rows.map_err(|_| refuse(path, None, "is damaged: a page cannot be decoded"))??;
+    table.members.append(&mut rows.members);
+    table.nonmembers.append(&mut rows.nonmembers);
+    table.runs.append(rows.runs);
+    Ok(())
+}
+
+fn read_rows(table: &mut Table, path: &Path) -> Result<(), AuditError> {
     let broken = |error: parquet::errors::ParquetError| refuse(path, None, &error.to_string());
     let file = File::open(path).map_err(|error| refuse(path, None, &error.to_string()))?;
     let reader = SerializedFileReader::new(file).map_err(broken)?;

@@ -34,6 +34,12 @@ impl Runs {
         if member { self.members.push(hash) } else { self.nonmembers.push(hash) }
     }
 
+    #[cfg(feature = "parquet")]
+    pub(super) fn append(&mut self, mut other: Self) {
+        self.members.append(&mut other.members);
+        self.nonmembers.append(&mut other.nonmembers);
+    }
+
     /// What the entries say about rows of these numbers. A training may stand once on either side
     /// (the same seed with and without the canary), never twice on one.
     pub(super) fn tell(mut self, members: usize, nonmembers: usize) -> Told {

@@ -160,6 +160,23 @@ fn read(args: &AuditArgs) -> Result<(Scores, Option<Design>), Failure> {
     }
     table.add_sides(&args.members, &args.nonmembers)?;
     table.settle_design()?;
+    for (side, empty) in
+        [("member", table.members.is_empty()), ("non-member", table.nonmembers.is_empty())]
+    {
+        if empty {
+            let files: Vec<String> = args
+                .files
+                .iter()
+                .chain(&args.members)
+                .chain(&args.nonmembers)
+                .map(|path| path.display().to_string())
+                .collect();
+            return Err(Failure::bad_input(format!(
+                "{}: there is no {side} score; an audit compares members with non-members",
+                files.join(", ")
+            )));
+        }
+    }
     let design = table.design;
     Ok((table.into_scores()?, design))
 }

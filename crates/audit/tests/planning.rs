@@ -1,0 +1,106 @@
+//! A plan keeps its promise: audits of the planned size show the target as often as planned, and
+//! audits of a third of it far less often.
+#![allow(clippy::print_stdout)]
+
+mod common;
+
+use audit::one_run::{OneRunStatistic, one_run_bound};
+use audit::planning::{Attack, Goal, Target, canaries_needed, runs_needed};
+use audit::{AttackDirection, Family, Statistic, ThresholdRule};
+use common::{Mechanism, Rng, tally};
+
+const TRIALS: usize = 200;
+
+/// Four standard errors of a share near the planned power.
+fn slack(power: f64) -> f64 {
+    4.0 * (power * (1.0 - power) / TRIALS as f64).sqrt()
+}
+
+fn share(trial: impl Fn(u64) -> bool + Sync) -> f64 {
+    let shown = tally(TRIALS, |index| f64::from(u8::from(trial(index))));
+    shown.iter().sum::<f64>() / TRIALS as f64
+}
+
+fn kept(what: &str, planned: u64, power: f64, shows: impl Fn(u64, u64) -> bool + Sync) {
+    let full = share(|trial| shows(planned, trial));
+    let third = share(|trial| shows(planned / 3, trial));
+    println!("{what}: {planned} rows, planned {power:.3}, seen {full:.3}, a third {third:.3}");
+    assert!(full >= power - slack(power), "{what}: {full} of audits with {planned} rows");
+    assert!(third < 0.7 * power, "{what}: a third of {planned} rows shows it in {third}");
+}
+
+#[test]
+fn trainings() {
+    let target = Target { epsilon: 1.0, delta: 0.0, confidence: 0.95, power: 0.8 };
+    let (attack, goal) = (Attack::Gaussian { mu: 1.5 }, Goal::clopper_pearson(1.0, 0.0));
+    let statistic = Statistic::Epsilon { delta: 0.0, direction: AttackDirection::Both };
+    for rule in [
+        ThresholdRule::Union,
+        ThresholdRule::Dkw,
+        ThresholdRule::Holdout,
+        ThresholdRule::KFold,
+        ThresholdRule::Fixed(0.0),
+    ] {
+        let needed = runs_needed(&attack, &goal, &target, &rule).unwrap();
+        // A fixed threshold is where the plan puts it.
+        let rule = match rule {
+            ThresholdRule::Fixed(_) => {
+                ThresholdRule::Fixed(numerics::special::inverse_normal_sf(needed.fpr))
+            }
+            other => other,
+        };
+        kept(&rule.to_string(), needed.count, needed.power, |count, trial| {
+            let mut rng = Rng::new(70_000 + trial);
+            let scores = Mechanism::Gaussian { mu: 1.5 }.scores(count as usize, &mut rng);
+            rule.lower_bound(&scores, &statistic, 0.05, trial).unwrap().value >= 1.0
+        });
+    }
+}
+
+#[test]
+fn trainings_for_a_family() {
+    let target = Target { epsilon: 4.0, delta: 1e-5, confidence: 0.95, power: 0.8 };
+    let goal = Goal::gaussian(4.0, 1e-5).unwrap();
+    let rule = ThresholdRule::Union;
+    let needed = runs_needed(&Attack::Gaussian { mu: 1.5 }, &goal, &target, &rule).unwrap();
+    kept("gdp", needed.count, needed.power, |count, trial| {
+        let mut rng = Rng::new(80_000 + trial);
+        let scores = Mechanism::Gaussian { mu: 1.5 }.scores(count as usize, &mut rng);
+        let mu = rule.lower_bound(&scores, &Statistic::GaussianMu, 0.05, trial).unwrap().value;
+        audit::gaussian_epsilon(mu, 1e-5) >= 4.0
+    });
+
+    let family = Family::LastIterate { sample_rate: 0.2, steps: 10 };
+    let pair = family.pair(0.7).unwrap();
+    let target = Target { epsilon: 3.0, delta: 1e-3, ..target };
+    let goal = Goal::family(family, 3.0, 1e-3).unwrap();
+    let needed = runs_needed(&Attack::Pair(pair.as_ref()), &goal, &target, &rule).unwrap();
+    let mechanism = Mechanism::LastIterate { sample_rate: 0.2, noise_multiplier: 0.7, steps: 10 };
+    kept("last-iterate", needed.count, needed.power, |count, trial| {
+        let mut rng = Rng::new(90_000 + trial);
+        let scores = mechanism.scores(count as usize, &mut rng);
+        let points = audit::family_points(&rule, &scores, 0.05, trial).unwrap();
+        let noise = family.least_violated_noise(&points).unwrap();
+        noise.is_some_and(|noise| family.epsilon(noise, 1e-3).unwrap() >= 3.0)
+    });
+}
+
+#[test]
+fn canaries() {
+    let target = Target { epsilon: 1.0, delta: 1e-6, confidence: 0.95, power: 0.8 };
+    for rule in [ThresholdRule::Union, ThresholdRule::Fixed(0.0)] {
+        let needed = canaries_needed(&Attack::Gaussian { mu: 2.0 }, &target, &rule).unwrap();
+        let rule = match rule {
+            ThresholdRule::Fixed(_) => {
+                ThresholdRule::Fixed(numerics::special::inverse_normal_sf(needed.fpr))
+            }
+            other => other,
+        };
+        kept(&format!("one-run {rule}"), needed.count, needed.power, |count, trial| {
+            let mut rng = Rng::new(60_000 + trial);
+            let scores = Mechanism::Gaussian { mu: 2.0 }.canaries(count as usize, &mut rng);
+            let statistic = OneRunStatistic::Epsilon { delta: 1e-6 };
+            one_run_bound(&scores, &rule, &statistic, 0.05, trial).unwrap().value >= 1.0
+        });
+    }
+}
