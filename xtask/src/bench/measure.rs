@@ -135,6 +135,20 @@ impl Bench {
         }
     }
 
+    /// As [`Bench::process`], for commands that hold a large input in memory: counted apart from
+    /// the peak of the others.
+    pub fn large(&self, arguments: &[String]) -> Measured {
+        let mut command = Command::new("python3");
+        command.args(["-S", "-E"]).arg(root().join("xtask/bench/launch.py")).arg("5");
+        command.arg(&self.dosimeter).args(arguments);
+        match take(command, &format!("dosimeter {}", arguments.join(" "))) {
+            Measured::Answer(object) if object["code"] != 0 => {
+                Measured::Nothing(format!("exit code {}", object["code"]))
+            }
+            other => other,
+        }
+    }
+
     pub fn versions(&self) -> Value {
         match self.peer("versions", "all", &[]) {
             Measured::Answer(object) => *object,
@@ -176,7 +190,7 @@ fn environment() -> Result<PathBuf> {
     Ok(python)
 }
 
-fn take(command: Command, name: &str) -> Measured {
+pub fn take(command: Command, name: &str) -> Measured {
     eprintln!("measuring {name}");
     match object(command) {
         Ok(object) => match object["refused"].as_str() {
