@@ -33,7 +33,7 @@ pub(super) struct Chunk {
 const ROWS: usize = 8;
 /// Replicas in a chunk below which sorting by batch size does not pay.
 const FEWEST: usize = 128;
-const MOST_CHUNKS: usize = 8;
+const MOST_CHUNKS: usize = 4;
 /// Share of the free memory for the workspace.
 const SHARE: f64 = 0.8;
 

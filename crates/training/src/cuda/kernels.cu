@@ -433,9 +433,11 @@ extern "C" __global__ void clear(float *sums, const int *order, u64 stride) {
 // ---------------------------------------------------------------------------------------------
 // The end of a net with one hidden layer, in one pass over its rows: bias and activation, logits,
 // loss, both output gradients, the gradient's norm, clipping. `hidden` holds x W1 and becomes the
-// clipped gradient of the hidden layer; `active` becomes the activations. One warp for a row,
-// EACH hidden numbers in a lane.
+// clipped gradient of the hidden layer; `active` becomes the activations. One warp for a row: a
+// lane holds every 32nd hidden number and, for the softmax, one class. Squares are summed in f32
+// over the few numbers of a lane, then in f64; each sum is raised by what that can lose.
 #define EACH ((HIDDEN + 31) / 32)
+#define RAISED (1.0 + (EACH + 2) / 16777216.0)
 extern "C" __global__ void __launch_bounds__(256) head(
     float *hidden, float *active, float *output, float *losses, const float *parameters,
     const int *labels, const double *x_squares, const int *order, u64 stride, int bias1,
@@ -453,15 +455,15 @@ extern "C" __global__ void __launch_bounds__(256) head(
         const size_t place = (size_t)slot * rows + row;
         const int label = labels[place];
         float *h = hidden + place * HIDDEN, *a = active + place * HIDDEN;
-        float *d = output + place * CLASSES;
         float value[EACH];
+        float a_part = 0.0f, h_part = 0.0f;
 #pragma unroll
         for (int k = 0; k < EACH; ++k) {
             const int i = lane + 32 * k;
             value[k] = i < HIDDEN ? activate(h[i] + b1[i], ACTIVATION) : 0.0f;
+            a_part += value[k] * value[k];
         }
-        float z[CLASSES];
-        float largest = -__int_as_float(0x7f800000);
+        float largest = -__int_as_float(0x7f800000), logit = 0.0f;
         int winner = 0;
 #pragma unroll
         for (int c = 0; c < CLASSES; ++c) {
@@ -471,25 +473,19 @@ extern "C" __global__ void __launch_bounds__(256) head(
                 const int i = lane + 32 * k;
                 if (i < HIDDEN) sum += value[k] * w[i * CLASSES + c];
             }
-            z[c] = warp_sum(sum) + b2[c];
-            if (z[c] > largest) { largest = z[c]; winner = c; }
+            sum = warp_sum(sum) + b2[c];
+            if (sum > largest) { largest = sum; winner = c; }
+            if (lane == c) logit = sum;
         }
-        float total = 0.0f, others = 0.0f, own_logit = 0.0f;
-#pragma unroll
-        for (int c = 0; c < CLASSES; ++c) {
-            if (c == label) own_logit = z[c];
-            z[c] = expf(z[c] - largest);
-            total += z[c];
-            if (c != label) others += z[c];
-        }
+        const float e = lane < CLASSES ? expf(logit - largest) : 0.0f;
+        const float total = warp_sum(e), others = warp_sum(lane == label ? 0.0f : e);
         const float scale = 1.0f / total;
-        double d_square = 0.0;
+        const float slope_of_logit = lane == label ? -(others * scale) : e * scale;
+        const float loss =
+            logf(total) - (__shfl_sync(0xFFFFFFFFu, logit, label < 0 ? 0 : label) - largest);
+        float z[CLASSES];
 #pragma unroll
-        for (int c = 0; c < CLASSES; ++c) {
-            z[c] = c == label ? -(others * scale) : z[c] * scale;
-            d_square += (double)z[c] * (double)z[c];
-        }
-        double a_square = 0.0, h_square = 0.0;
+        for (int c = 0; c < CLASSES; ++c) z[c] = __shfl_sync(0xFFFFFFFFu, slope_of_logit, c);
         float slope[EACH];
 #pragma unroll
         for (int k = 0; k < EACH; ++k) {
@@ -501,12 +497,12 @@ extern "C" __global__ void __launch_bounds__(256) head(
             }
             slope[k] = ACTIVATION == 1 ? (value[k] > 0.0f ? sum : 0.0f)
                                        : sum * (1.0f - value[k] * value[k]);
-            a_square += (double)value[k] * (double)value[k];
-            h_square += (double)slope[k] * (double)slope[k];
+            h_part += slope[k] * slope[k];
         }
-        a_square = warp_sum(a_square);
-        h_square = warp_sum(h_square);
-        const float loss = logf(total) - (own_logit - largest);
+        const double a_square = warp_sum((double)a_part) * RAISED;
+        const double h_square = warp_sum((double)h_part) * RAISED;
+        const double d_square =
+            warp_sum((double)slope_of_logit * (double)slope_of_logit);
         float factor = 0.0f;
         if (label >= 0) {
             const double norm =
@@ -523,11 +519,8 @@ extern "C" __global__ void __launch_bounds__(256) head(
                 a[i] = value[k];
             }
         }
-        if (lane == 0) {
-#pragma unroll
-            for (int c = 0; c < CLASSES; ++c) d[c] = label >= 0 ? z[c] * factor : 0.0f;
-            losses[place] = loss;
-        }
+        if (lane < CLASSES) output[place * CLASSES + lane] = label >= 0 ? slope_of_logit * factor : 0.0f;
+        if (lane == 0) losses[place] = loss;
     }
 }
 #endif
@@ -607,49 +600,47 @@ struct Layer {
     int kernel, stride, padding;
 };
 extern "C" __global__ void patches(float *out, const float *x, Layer l, u64 images) {
-    const u64 patch = (u64)l.kernel * l.kernel * l.input_channels;
-    const u64 positions = (u64)l.output_height * l.output_width;
-    const u64 length = images * positions * patch;
-    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < length;
-         i += (u64)gridDim.x * blockDim.x) {
-        const u32 within = (u32)(i % patch);
-        const u64 row = i / patch;
-        const u32 position = (u32)(row % positions);
-        const u64 image = row / positions;
-        const int channel = within % l.input_channels, window = within / l.input_channels;
-        const int y = (int)(position / l.output_width) * l.stride + window / l.kernel - l.padding;
-        const int c = (int)(position % l.output_width) * l.stride + window % l.kernel - l.padding;
-        const bool inside = y >= 0 && y < l.input_height && c >= 0 && c < l.input_width;
-        out[i] = inside ? x[((image * l.input_height + y) * l.input_width + c) * l.input_channels + channel]
-                        : 0.0f;
-    }
+    // One image for a block at a time: within it 32 bits are enough, and division is cheap.
+    const u32 run = l.kernel * l.input_channels, patch = l.kernel * run;
+    const u32 length = l.output_height * l.output_width * patch;
+    const size_t pixels = (size_t)l.input_height * l.input_width * l.input_channels;
+    for (u64 image = blockIdx.x; image < images; image += gridDim.x)
+        for (u32 i = threadIdx.x; i < length; i += blockDim.x) {
+            const u32 position = i / patch, within = i % patch;
+            const u32 window = within / run, rest = within % run;
+            const int y = (int)(position / l.output_width) * l.stride + window - l.padding;
+            const int c = (int)(position % l.output_width) * l.stride + rest / l.input_channels - l.padding;
+            const bool inside = y >= 0 && y < l.input_height && c >= 0 && c < l.input_width;
+            out[image * length + i] =
+                inside ? x[image * pixels + (size_t)(y * l.input_width + c) * l.input_channels + rest % l.input_channels]
+                       : 0.0f;
+        }
 }
 
 // The gradient of the image from that of its patches: every pixel asks the windows that read it.
 extern "C" __global__ void unpatch(float *dx, const float *dp, Layer l, u64 images, int again) {
-    const u64 patch = (u64)l.kernel * l.kernel * l.input_channels;
-    const u64 pixels = (u64)l.input_height * l.input_width * l.input_channels;
-    const u64 length = images * pixels;
-    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < length;
-         i += (u64)gridDim.x * blockDim.x) {
-        const u32 within = (u32)(i % pixels);
-        const u64 image = i / pixels;
-        const int channel = within % l.input_channels;
-        const int pixel = within / l.input_channels;
-        const int y = pixel / l.input_width + l.padding, x = pixel % l.input_width + l.padding;
-        float sum = 0.0f;
-        for (int ky = y % l.stride; ky < l.kernel && ky <= y; ky += l.stride) {
-            const int row = (y - ky) / l.stride;
-            if (row >= l.output_height) continue;
-            for (int kx = x % l.stride; kx < l.kernel && kx <= x; kx += l.stride) {
-                const int column = (x - kx) / l.stride;
-                if (column >= l.output_width) continue;
-                const u64 position = (image * l.output_height + row) * l.output_width + column;
-                sum += dp[position * patch + (u64)(ky * l.kernel + kx) * l.input_channels + channel];
+    const u32 patch = l.kernel * l.kernel * l.input_channels;
+    const u32 pixels = l.input_height * l.input_width * l.input_channels;
+    const size_t length = (size_t)l.output_height * l.output_width * patch;
+    for (u64 image = blockIdx.x; image < images; image += gridDim.x)
+        for (u32 i = threadIdx.x; i < pixels; i += blockDim.x) {
+            const int channel = i % l.input_channels, pixel = i / l.input_channels;
+            const int y = pixel / l.input_width + l.padding, x = pixel % l.input_width + l.padding;
+            const float *own = dp + image * length + channel;
+            float sum = 0.0f;
+            for (int ky = y % l.stride; ky < l.kernel && ky <= y; ky += l.stride) {
+                const int row = (y - ky) / l.stride;
+                if (row >= l.output_height) continue;
+                for (int kx = x % l.stride; kx < l.kernel && kx <= x; kx += l.stride) {
+                    const int column = (x - kx) / l.stride;
+                    if (column >= l.output_width) continue;
+                    sum += own[(u32)(row * l.output_width + column) * patch
+                               + (u32)(ky * l.kernel + kx) * l.input_channels];
+                }
             }
+            float *to = dx + image * pixels + i;
+            *to = again ? *to + sum : sum;
         }
-        dx[i] = again ? dx[i] + sum : sum;
-    }
 }
 
 // squares (+)= |kept gradient|^2 + |bias gradient|^2 of each example, whose bias gradient (the sum
@@ -692,76 +683,68 @@ extern "C" __global__ void weighted_sum(
 // ---------------------------------------------------------------------------------------------
 struct Pool { int input_height, input_width, channels, output_height, output_width, kernel, stride; };
 extern "C" __global__ void max_pool(float *y, unsigned char *winners, const float *x, Pool p, u64 images) {
-    const u64 length = images * p.output_height * p.output_width * p.channels;
-    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < length;
-         i += (u64)gridDim.x * blockDim.x) {
-        const int channel = i % p.channels;
-        u64 rest = i / p.channels;
-        const int column = rest % p.output_width;
-        rest /= p.output_width;
-        const int row = rest % p.output_height;
-        const u64 image = rest / p.output_height;
-        float best = 0.0f;
-        int winner = 0;
-        for (int w = 0; w < p.kernel * p.kernel; ++w) {
-            const int iy = row * p.stride + w / p.kernel, ix = column * p.stride + w % p.kernel;
-            const float v = x[((image * p.input_height + iy) * p.input_width + ix) * p.channels + channel];
-            if (w == 0 || v > best) { best = v; winner = w; }
+    const u32 length = p.output_height * p.output_width * p.channels;
+    const size_t pixels = (size_t)p.input_height * p.input_width * p.channels;
+    for (u64 image = blockIdx.x; image < images; image += gridDim.x)
+        for (u32 i = threadIdx.x; i < length; i += blockDim.x) {
+            const int channel = i % p.channels, position = i / p.channels;
+            const int row = position / p.output_width, column = position % p.output_width;
+            float best = 0.0f;
+            int winner = 0;
+            for (int ky = 0; ky < p.kernel; ++ky)
+                for (int kx = 0; kx < p.kernel; ++kx) {
+                    const int pixel = (row * p.stride + ky) * p.input_width + column * p.stride + kx;
+                    const float v = x[image * pixels + pixel * p.channels + channel];
+                    if ((ky == 0 && kx == 0) || v > best) { best = v; winner = ky * p.kernel + kx; }
+                }
+            y[image * length + i] = best;
+            winners[image * length + i] = winner;
         }
-        y[i] = best;
-        winners[i] = winner;
-    }
 }
 
 // winners == null: averages.
 extern "C" __global__ void pool_backward(
     float *dx, const float *dy, const unsigned char *winners, Pool p, u64 images, int again) {
-    const u64 length = images * p.input_height * p.input_width * p.channels;
+    const u32 pixels = p.input_height * p.input_width * p.channels;
+    const size_t length = (size_t)p.output_height * p.output_width * p.channels;
     const float share = 1.0f / (float)(p.kernel * p.kernel);
-    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < length;
-         i += (u64)gridDim.x * blockDim.x) {
-        const int channel = i % p.channels;
-        u64 rest = i / p.channels;
-        const int x = rest % p.input_width;
-        rest /= p.input_width;
-        const int y = rest % p.input_height;
-        const u64 image = rest / p.input_height;
-        float sum = 0.0f;
-        for (int ky = 0; ky < p.kernel && ky <= y; ++ky) {
-            if ((y - ky) % p.stride) continue;
-            const int row = (y - ky) / p.stride;
-            if (row >= p.output_height) continue;
-            for (int kx = 0; kx < p.kernel && kx <= x; ++kx) {
-                if ((x - kx) % p.stride) continue;
-                const int column = (x - kx) / p.stride;
-                if (column >= p.output_width) continue;
-                const u64 o = ((image * p.output_height + row) * p.output_width + column) * p.channels + channel;
-                if (!winners) sum += share * dy[o];
-                else if (winners[o] == ky * p.kernel + kx) sum += dy[o];
+    for (u64 image = blockIdx.x; image < images; image += gridDim.x)
+        for (u32 i = threadIdx.x; i < pixels; i += blockDim.x) {
+            const int channel = i % p.channels, pixel = i / p.channels;
+            const int y = pixel / p.input_width, x = pixel % p.input_width;
+            float sum = 0.0f;
+            for (int ky = y % p.stride; ky < p.kernel && ky <= y; ky += p.stride) {
+                const int row = (y - ky) / p.stride;
+                if (row >= p.output_height) continue;
+                for (int kx = x % p.stride; kx < p.kernel && kx <= x; kx += p.stride) {
+                    const int column = (x - kx) / p.stride;
+                    if (column >= p.output_width) continue;
+                    const size_t o = image * length + (row * p.output_width + column) * p.channels + channel;
+                    if (!winners) sum += share * dy[o];
+                    else if (winners[o] == ky * p.kernel + kx) sum += dy[o];
+                }
             }
+            float *to = dx + image * pixels + i;
+            *to = again ? *to + sum : sum;
         }
-        dx[i] = again ? dx[i] + sum : sum;
-    }
 }
 
 extern "C" __global__ void average_pool(float *y, const float *x, Pool p, u64 images) {
-    const u64 length = images * p.output_height * p.output_width * p.channels;
+    const u32 length = p.output_height * p.output_width * p.channels;
+    const size_t pixels = (size_t)p.input_height * p.input_width * p.channels;
     const float share = 1.0f / (float)(p.kernel * p.kernel);
-    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < length;
-         i += (u64)gridDim.x * blockDim.x) {
-        const int channel = i % p.channels;
-        u64 rest = i / p.channels;
-        const int column = rest % p.output_width;
-        rest /= p.output_width;
-        const int row = rest % p.output_height;
-        const u64 image = rest / p.output_height;
-        float sum = 0.0f;
-        for (int w = 0; w < p.kernel * p.kernel; ++w) {
-            const int iy = row * p.stride + w / p.kernel, ix = column * p.stride + w % p.kernel;
-            sum += share * x[((image * p.input_height + iy) * p.input_width + ix) * p.channels + channel];
+    for (u64 image = blockIdx.x; image < images; image += gridDim.x)
+        for (u32 i = threadIdx.x; i < length; i += blockDim.x) {
+            const int channel = i % p.channels, position = i / p.channels;
+            const int row = position / p.output_width, column = position % p.output_width;
+            float sum = 0.0f;
+            for (int ky = 0; ky < p.kernel; ++ky)
+                for (int kx = 0; kx < p.kernel; ++kx) {
+                    const int pixel = (row * p.stride + ky) * p.input_width + column * p.stride + kx;
+                    sum += share * x[image * pixels + pixel * p.channels + channel];
+                }
+            y[image * length + i] = sum;
         }
-        y[i] = sum;
-    }
 }
 
 // ---------------------------------------------------------------------------------------------

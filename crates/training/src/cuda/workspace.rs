@@ -14,10 +14,11 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// The head's weights lie in a block's shared memory, its classes in registers.
-    const MOST_WEIGHTS: usize = 10_000;
+    /// The output's weights lie in a block's shared memory, hidden numbers and classes in its
+    /// threads' registers.
     const MOST_CLASSES: usize = 32;
-    const MOST_HIDDEN: usize = 1_024;
+    const MOST_HIDDEN: usize = 512;
+    const MOST_WEIGHTS: usize = 10_000;
 
     pub(super) fn of(network: &Network) -> Option<Self> {
         let kinds: Vec<&Kind> =
@@ -27,9 +28,9 @@ impl Head {
             [Kind::Linear(hidden), Kind::Tanh, Kind::Linear(output)] => (*hidden, *output, 2),
             _ => return None,
         };
-        let fits = hidden.outputs * output.outputs <= Self::MOST_WEIGHTS
-            && output.outputs <= Self::MOST_CLASSES
-            && hidden.outputs <= Self::MOST_HIDDEN;
+        let fits = output.outputs <= Self::MOST_CLASSES
+            && hidden.outputs <= Self::MOST_HIDDEN
+            && hidden.outputs * output.outputs <= Self::MOST_WEIGHTS;
         fits.then_some(Self { hidden, output, activation })
     }
 
