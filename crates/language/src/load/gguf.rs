@@ -336,6 +336,7 @@ impl<'a> Gguf<'a> {
             },
             inputs,
             outputs,
+            adapter: None,
         })
     }
 }

@@ -238,6 +238,7 @@ fn llama(a: Architecture, weights: &Weights<'_>) -> Result<Decoder, LanguageErro
                 bias: weights.has(&bias).then(|| weights.get(&bias, &[outputs])).transpose()?,
                 inputs,
                 outputs,
+                adapter: None,
             })
         };
         layers.push(Layer {
@@ -283,6 +284,7 @@ fn gpt2(a: Architecture, weights: &Weights<'_>) -> Result<Decoder, LanguageError
             bias: Some(get(&format!("{name}.bias"), &[outputs])?),
             inputs,
             outputs,
+            adapter: None,
         })
     };
     let mut layers = Vec::new();
@@ -293,6 +295,7 @@ fn gpt2(a: Architecture, weights: &Weights<'_>) -> Result<Decoder, LanguageError
             bias: all.bias.as_ref().map(|bias| bias[n * a.width..(n + 1) * a.width].to_vec()),
             inputs: a.width,
             outputs: a.width,
+            adapter: None,
         };
         layers.push(Layer {
             attention_norm: norm(format!("h.{i}.ln_1"))?,

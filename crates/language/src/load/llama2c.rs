@@ -62,7 +62,7 @@ pub fn decoder(bytes: &[u8], place: &str) -> Result<Decoder, LanguageError> {
         (0..a.layers)
             .map(|_| {
                 let weight = cursor.floats(outputs * inputs)?;
-                Ok(Linear { weight, bias: None, inputs, outputs })
+                Ok(Linear { weight, bias: None, inputs, outputs, adapter: None })
             })
             .collect()
     };

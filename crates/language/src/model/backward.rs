@@ -6,7 +6,7 @@
 use super::architecture::Activation;
 use super::attention;
 use super::decoder::{Cache, Decoder, add};
-use super::layers::{gelu_derivative, norm_backward, silu, silu_derivative};
+use super::layers::{gelu_derivative, norm, norm_backward, silu, silu_derivative};
 
 /// What a recorded forward pass keeps.
 pub struct Record {
@@ -29,6 +29,21 @@ pub(super) struct LayerRecord {
     pub(super) gate: Option<Vec<f32>>,
 }
 
+/// A projection that can be adapted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Projection {
+    Query,
+    Key,
+    Value,
+}
+
+impl Projection {
+    pub const ALL: [Projection; 3] = [Projection::Query, Projection::Key, Projection::Value];
+}
+
+/// Called with layer, projection, its input and the gradient of its output.
+type Observer<'a> = dyn FnMut(usize, Projection, &[f32], &[f32]) + 'a;
+
 impl Record {
     pub(super) fn new(length: usize, cache: Cache) -> Self {
         Self { length, cache, layers: Vec::new(), last: Vec::new() }
@@ -39,6 +54,17 @@ impl Decoder {
     /// The gradient with respect to every embedded input, given that with respect to the
     /// normalised hidden states of [`Decoder::forward_recorded`].
     pub fn backward(&self, record: &Record, d_hidden: &[f32]) -> Vec<f32> {
+        self.backward_observed(record, d_hidden, &mut |_, _, _, _| {})
+    }
+
+    /// As [`Decoder::backward`], showing every projection that has an adapter its input and the
+    /// gradient of its output: what the adapter's own gradient is made of.
+    pub(crate) fn backward_observed(
+        &self,
+        record: &Record,
+        d_hidden: &[f32],
+        observe: &mut Observer<'_>,
+    ) -> Vec<f32> {
         let a = &self.architecture;
         let mut dx = vec![0.0; d_hidden.len()];
         norm_backward(a.norm, &self.final_norm, &record.last, d_hidden, &mut dx);
@@ -87,6 +113,20 @@ impl Decoder {
                     let (wide, narrow) = (a.query_width(), a.key_width());
                     rotation.rotate(&mut d_queries[row * wide..][..wide], place, true);
                     rotation.rotate(&mut d_keys[row * narrow..][..narrow], place, true);
+                }
+            }
+            let parts = [
+                (Projection::Query, &layer.query, &d_queries),
+                (Projection::Key, &layer.key, &d_keys),
+                (Projection::Value, &layer.value, &d_values),
+            ];
+            if parts.iter().any(|(_, linear, _)| linear.adapter.is_some()) {
+                let mut input = vec![0.0; dx.len()];
+                norm(a.norm, &layer.attention_norm, &kept.before, &mut input);
+                for (projection, linear, d_output) in parts {
+                    if linear.adapter.is_some() {
+                        observe(index, projection, &input, d_output);
+                    }
                 }
             }
             let mut d_normed = layer.query.backward(&d_queries);

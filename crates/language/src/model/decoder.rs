@@ -14,6 +14,19 @@ pub struct Linear {
     pub bias: Option<Vec<f32>>,
     pub inputs: usize,
     pub outputs: usize,
+    /// A trainable difference of low rank.
+    pub adapter: Option<Adapter>,
+}
+
+/// LoRA (Hu et al. 2021): the map is increased by scale x up x down.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Adapter {
+    /// rank x inputs
+    pub down: Vec<f32>,
+    /// outputs x rank
+    pub up: Vec<f32>,
+    pub rank: usize,
+    pub scale: f32,
 }
 
 /// Weight and, for layer norm, bias.
@@ -131,6 +144,13 @@ impl Linear {
                 }
             }
         }
+        if let Some(adapter) = &self.adapter {
+            let low = adapter.low(x, self.inputs);
+            let mut change = vec![0.0; out.len()];
+            let up = View::new(&adapter.up, self.outputs, adapter.rank).transposed();
+            product(&mut change, View::new(&low, rows, adapter.rank), up);
+            add_scaled(&mut out, &change, adapter.scale);
+        }
         out
     }
 
@@ -140,7 +160,39 @@ impl Linear {
         let mut dx = vec![0.0; rows * self.inputs];
         let weight = View::new(&self.weight, self.outputs, self.inputs);
         product(&mut dx, View::new(dy, rows, self.outputs), weight);
+        if let Some(adapter) = &self.adapter {
+            let low = adapter.low_backward(dy, self.outputs);
+            let mut change = vec![0.0; dx.len()];
+            let down = View::new(&adapter.down, adapter.rank, self.inputs);
+            product(&mut change, View::new(&low, rows, adapter.rank), down);
+            add_scaled(&mut dx, &change, adapter.scale);
+        }
         dx
+    }
+}
+
+impl Adapter {
+    /// x down': one row of `rank` numbers a row of x.
+    pub(crate) fn low(&self, x: &[f32], inputs: usize) -> Vec<f32> {
+        let rows = x.len() / inputs;
+        let mut low = vec![0.0; rows * self.rank];
+        let down = View::new(&self.down, self.rank, inputs).transposed();
+        product(&mut low, View::new(x, rows, inputs), down);
+        low
+    }
+
+    /// dy up.
+    pub(crate) fn low_backward(&self, dy: &[f32], outputs: usize) -> Vec<f32> {
+        let rows = dy.len() / outputs;
+        let mut low = vec![0.0; rows * self.rank];
+        product(&mut low, View::new(dy, rows, outputs), View::new(&self.up, outputs, self.rank));
+        low
+    }
+}
+
+fn add_scaled(to: &mut [f32], what: &[f32], scale: f32) {
+    for (to, what) in to.iter_mut().zip(what) {
+        *to += scale * what;
     }
 }
 

@@ -17,7 +17,7 @@ pub mod generate;
 mod layers;
 
 pub use architecture::{Activation, Architecture, Norm, Pairs, Position};
-pub use backward::Record;
+pub use backward::{Projection, Record};
 pub(crate) use decoder::log_sum_exp;
-pub use decoder::{Cache, Decoder, Layer, Linear, NormWeights};
+pub use decoder::{Adapter, Cache, Decoder, Layer, Linear, NormWeights};
 pub use generate::{Sampling, greedy, sample};
