@@ -1,0 +1,196 @@
+//! One part of the run cut into classes: grids for real tilts, for the nodes, and shifted paths.
+
+use super::masks::{Edge, Masks};
+use crate::contour::Part;
+use crate::contour::grid::{Grid, MOST_POINTS};
+use crate::contour::line::{LOG_TOLERANCE, Obstacle};
+use crate::contour::tail::Path;
+use crate::mixture::MixtureRatio;
+use crate::special::normal_cdf;
+use std::f64::consts::PI;
+
+/// Which part of a step is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    Keep,
+    Low,
+    Middle,
+    High,
+}
+
+/// One part with its masks and what is computed once for them.
+pub(super) struct Masked<'a> {
+    pub(super) part: &'a Part,
+    pub(super) masks: Masks,
+    /// b and the three classes, on a grid fine enough for real tilts.
+    pub(super) keep: Grid,
+    pub(super) low: Grid,
+    pub(super) middle: Grid,
+    pub(super) high: Grid,
+    /// (distance, for b, for class 1 where there is one)
+    pub(super) paths: Vec<(f64, Path, Option<Path>)>,
+}
+
+impl<'a> Masked<'a> {
+    pub(super) fn new(part: &'a Part, masks: Masks) -> Result<Self, Obstacle> {
+        let pair = &part.pair;
+        let scale = pair.scale();
+        let span = scale * (2.0 * (45.0 + part.times.ln())).sqrt();
+        let mut step = (0.25 * scale).min(0.2 * scale * scale / pair.reach());
+        for edge in masks.upper.iter().chain(&masks.lower) {
+            step = step.min(0.3 * edge.width);
+        }
+        let low = if pair.infimum().is_finite() { -span } else { -span - 2.0 * pair.reach() };
+        let top = masks
+            .upper
+            .map_or(span + 60.0 * pair.reach(), |edge| (edge.centre + 18.0 * edge.width).max(span));
+        let count = ((top.max(span + pair.reach()) - low) / step).ceil();
+        if count > MOST_POINTS / 4.0 {
+            return Err(Obstacle::TooFine);
+        }
+        let whole = Grid::between(pair, low, step, count as usize);
+        let keep = whole.masked(|x| masks.keep_with_log(x), deficit(pair, &masks));
+        let middle = whole.masked(|x| masks.middle_with_log(x), (0.0, 0.0));
+        let low = whole.masked(|x| masks.low_with_log(x), (0.0, 0.0));
+        let high = whole.masked(|x| masks.high_with_log(x), (0.0, 0.0));
+        Ok(Self { part, masks, keep, low, middle, high, paths: Vec::new() })
+    }
+
+    /// Whether the sum over a class at a real tilt is its integral to e^-45 / T, relative.
+    ///
+    /// The rule errs by 2 M / (e^{2 pi d/h} - 1), M the integral of the modulus at distance d from
+    /// the axis (module `grid`). With 2 pi d/h = 1.5 times the digits wanted, M may be 0.45 of them.
+    /// Positive powers of P and Q do not grow off the axis; negative ones by at most
+    /// e^{theta^2/7} each, theta = d reach/s^2 <= pi/2, and far less where the tilt has
+    /// emptied the region in which P turns: then M is added up.
+    pub(super) fn certain(&self, class: Class, tilt: f64) -> bool {
+        let pair = &self.part.pair;
+        let negative = if pair.one_sided() { -tilt } else { (-tilt).max(tilt - 1.0) }.max(0.0);
+        let grid = self.class(class);
+        let wanted = 45.0 + self.part.times.ln();
+        let distance = 1.5 * wanted * (grid.x[1] - grid.x[0]) / (2.0 * PI);
+        let scale2 = pair.scale() * pair.scale();
+        let theta = distance * pair.reach() / scale2;
+        let turned = |edge: Option<Edge>| edge.map_or(0.0, |e| 0.5 * (distance / e.width).powi(2));
+        let masks = turned(self.masks.upper) + turned(self.masks.lower);
+        let general = 0.5 * distance * distance / scale2 + negative * theta * theta / 7.0 + masks;
+        if theta <= 0.5 * PI && general <= 0.45 * wanted {
+            return true;
+        }
+        if theta >= 0.9 * PI {
+            return false;
+        }
+        let modulus = Path::masked(pair, grid, tilt, |_| (distance, 0.0), |_, _| masks);
+        modulus.log_ratio(0.0) <= 0.45 * wanted
+    }
+
+    pub(super) fn class(&self, class: Class) -> &Grid {
+        match class {
+            Class::Keep => &self.keep,
+            Class::Low => &self.low,
+            Class::Middle => &self.middle,
+            Class::High => &self.high,
+        }
+    }
+
+    /// Candidate paths at tilt c: (distance, for b, for class 1).
+    pub(super) fn with_paths(mut self, c: f64) -> Self {
+        let pair = &self.part.pair;
+        let cap = 0.8 * PI * pair.scale() * pair.scale() / pair.reach();
+        let sides = if pair.one_sided() { 1.0 } else { 2.0 };
+        let masks = self.masks;
+        for index in 0..8 {
+            let distance = cap * 0.45f64.powi(index);
+            for bent in [false, true] {
+                let path = |x: f64| {
+                    if !bent {
+                        return (distance, 0.0);
+                    }
+                    let (shift, slope) = pair.posterior_shift(x);
+                    let full = sides * pair.reach();
+                    (distance * shift / full, distance * slope / full)
+                };
+                let keep = Path::masked(pair, &self.keep, c, path, |x, y| masks.keep_growth(x, y));
+                let middle = masks.lower.is_some().then(|| {
+                    Path::masked(pair, &self.middle, c, path, |x, y| {
+                        masks.keep_growth(x, y) + masks.rise_growth(x, y)
+                    })
+                });
+                self.paths.push((if bent { 0.0 } else { distance }, keep, middle));
+            }
+        }
+        self
+    }
+
+    /// Grids for the nodes: fine enough for frequencies up to `top`.
+    pub(super) fn fine(&self, c: f64, top: f64) -> Result<(Grid, Option<Grid>), Obstacle> {
+        let pair = &self.part.pair;
+        let digits = LOG_TOLERANCE + 4.0 + (self.part.times * (3.0 + top + c)).ln();
+        let scale2 = pair.scale() * pair.scale();
+        // Straight paths tell the integral of the modulus on either edge of the strip.
+        let mut step = 0.0f64;
+        for (distance, keep, middle) in self.paths.iter().filter(|path| path.0 > 0.0) {
+            let size = keep
+                .log_ratio(-top)
+                .max(middle.as_ref().map_or(f64::NEG_INFINITY, |middle| middle.log_ratio(-top)))
+                .max(distance * distance / (2.0 * scale2))
+                + 1.0;
+            step = step.max(2.0 * PI * distance / (digits + size));
+        }
+        // Ends: where every tilted integrand has fallen below e^-digits of its top.
+        // Class 1 by its own measure: it may be e^-50 of the bulk and still be the whole answer.
+        let (mut first, mut last) = support(&self.keep, c, digits);
+        if self.masks.lower.is_some() {
+            let (low, high) = support(&self.middle, c, digits);
+            (first, last) = (first.min(low), last.max(high));
+        }
+        let count = ((last - first) / step).ceil();
+        if !(count <= MOST_POINTS) {
+            return Err(Obstacle::TooFine);
+        }
+        let mut whole = Grid::between(pair, first, step, count as usize);
+        whole.relative_error = 8.0 * (-digits).exp();
+        let masks = self.masks;
+        let keep = whole.masked(|x| masks.keep_with_log(x), deficit(pair, &masks));
+        let middle =
+            masks.lower.is_some().then(|| whole.masked(|x| masks.middle_with_log(x), (0.0, 0.0)));
+        Ok((keep, middle))
+    }
+}
+
+/// Q mass of class 2, and P mass minus it: normal probabilities, since both mask and mixture are.
+pub(super) fn deficit(pair: &MixtureRatio, masks: &Masks) -> (f64, f64) {
+    let Some(edge) = masks.upper else { return (0.0, 0.0) };
+    let (p, q) = high_step(pair, &edge);
+    (q, p - q)
+}
+
+/// P and Q probability of class 2 in one step.
+pub(super) fn high_step(pair: &MixtureRatio, edge: &Edge) -> (f64, f64) {
+    let spread = pair.scale().hypot(edge.width);
+    let mass = |components: &[crate::mixture::Component]| {
+        let rest = 1.0 - components.iter().map(|c| c.weight).sum::<f64>();
+        components
+            .iter()
+            .map(|c| c.weight * normal_cdf((c.centre - edge.centre) / spread))
+            .sum::<f64>()
+            + rest.max(0.0) * normal_cdf(-edge.centre / spread)
+    };
+    (mass(pair.numerator()), mass(pair.denominator()))
+}
+
+/// First and last x at which some tilt between 0 and c still counts.
+pub(super) fn support(grid: &Grid, c: f64, digits: f64) -> (f64, f64) {
+    let (mut first, mut last) = (f64::INFINITY, f64::NEG_INFINITY);
+    for tilt in [0.0, 1.0, c] {
+        let at = |j: usize| grid.log_weight[j] + tilt * grid.log_ratio[j];
+        let top = (0..grid.len()).map(at).fold(f64::NEG_INFINITY, f64::max);
+        for j in 0..grid.len() {
+            if at(j) > top - digits - 6.0 {
+                first = first.min(grid.x[j]);
+                last = last.max(grid.x[j]);
+            }
+        }
+    }
+    (first, last)
+}

@@ -1,0 +1,302 @@
+//! The hard region: few steps, rare or large jumps, where the loss is close to an atom plus a
+//! heavy continuum and the plain contour does not converge or cancels.
+//!
+//! Smooth masks split each step by x into class 0 (low), 1 (middle) and 2 (high):
+//! keep(x) = Phi((upper - x)/width) excludes class 2, and rise(x) = Phi((x - lower)/width) within
+//! `keep` is class 1. With b = transform of `keep`, a1 of class 1, a0 = b - a1, the measure of Y
+//! under Q splits exactly into
+//!   H  at least one step of class 2:   A^T - b^T
+//!   M  none of class 2, one of class 1: b^T - a0^T
+//!   L  all of class 0:                  a0^T
+//! - H: (e^y - 1)_+ = (e^y - 1) + (1 - e^y)_+, and the first part needs only b at s = 0 and 1,
+//!   which are normal probabilities; the second has a Chernoff bound (a high step puts Y above t).
+//! - M: a contour of its own. The far jumps are gone, so the tilt can be chosen for the threshold;
+//!   the near-atom is gone, so the transform decays as fast as the masks are smooth.
+//! - L: below the threshold; a Chernoff bound.
+//!
+//! All three are positive, so nothing cancels between them.
+
+mod bounds;
+mod classes;
+mod masks;
+
+pub(crate) use masks::{Edge, Masks};
+
+use super::Part;
+use super::grid::Grid;
+use super::line::{Alias, MOST_NODES, Nodes, Obstacle, Value, Zone, alias};
+use super::smooth::{SMOOTH_NODES, Smoothing};
+use super::transform::{self, Transform};
+use crate::complex::Complex;
+use bounds::{Tail, chernoff, chernoff_high, chernoff_low, high_mass, high_value, middle_level};
+use classes::{Class, Masked};
+use std::f64::consts::PI;
+
+/// A contour for M and the bounds for H and L, good for thresholds near the one it was made for.
+#[derive(Debug)]
+pub(crate) struct MaskedLine {
+    c: f64,
+    spacing: f64,
+    /// b^T - a0^T along the line.
+    nodes: Nodes,
+    level: f64,
+    truncation: f64,
+    smoothing: Smoothing,
+    left: Alias,
+    right: Alias,
+    /// P and Q probability that some step is of class 2.
+    high: (f64, f64),
+    /// (tilt, log of the Chernoff factor) for H's remainder (tilt < 0) and for L (tilt > 1).
+    high_rest: Vec<(f64, f64)>,
+    low: Vec<(f64, f64)>,
+    /// Relative error at the threshold it was made for.
+    error: f64,
+}
+
+impl MaskedLine {
+    /// Builds the line for thresholds near t; where the transform decays too slowly, M is
+    /// smoothed if that is allowed (module `smooth`).
+    pub(crate) fn new(
+        parts: &[Part],
+        masks: &[Masks],
+        t: f64,
+        may_smooth: bool,
+    ) -> Result<Self, Obstacle> {
+        let masked: Vec<Masked> = parts
+            .iter()
+            .zip(masks)
+            .map(|(part, masks)| Masked::new(part, *masks))
+            .collect::<Result<_, _>>()?;
+        let has_low = masks.iter().any(|m| m.lower.is_some());
+        let level_at = |c: f64| middle_level(&masked, has_low, c);
+
+        // The tilt: minimum of a convex function of c, by golden section on log(c - 1).
+        let objective = |v: f64| {
+            let c = 1.0 + v.exp();
+            level_at(c) - c * t - (c * (c - 1.0)).ln()
+        };
+        let v = golden(objective, -12.0, 40.0);
+        let c = 1.0 + v.exp();
+        let level = level_at(c);
+        if !level.is_finite() {
+            return Err(Obstacle::SlowDecay);
+        }
+        let low = if has_low { chernoff_low(&masked, c) } else { Vec::new() };
+        let step = 0.02 * (c - 1.0);
+        let curvature = (level_at(c + step) - 2.0 * level + level_at(c - step)) / (step * step);
+        let variance = curvature.max(0.0);
+        let spread = (variance + 1.0 / (c * c) + 1.0 / ((c - 1.0) * (c - 1.0))).sqrt();
+        let log_size = -(c * (c - 1.0)).ln() - (spread * (2.0 * PI).sqrt()).ln();
+        // The all-low part must be negligible beside what the saddle promises; H may be all there is.
+        let promised = (level - (c - 1.0) * t + log_size).max(high_value(&masked, t).ln());
+        if has_low && chernoff(&low, t) > promised - 20.0 {
+            return Err(Obstacle::SlowDecay);
+        }
+        let (right, right_length) =
+            alias(Zone::Above, c, t, level, log_size, f64::INFINITY, spread, 1.0, &level_at);
+        let (left, left_length) =
+            alias(Zone::Above, c, t, level, log_size, 1.0, spread, -1.0, &level_at);
+        let length = right_length.max(left_length);
+        let certain = [left.tilt, right.tilt].iter().all(|&tilt| {
+            let middle = |m: &Masked| m.masks.lower.is_none() || m.certain(Class::Middle, tilt);
+            masked.iter().all(|m| m.certain(Class::Keep, tilt) && middle(m))
+        });
+        if !(length.is_finite() && length > 0.0 && certain) {
+            return Err(Obstacle::SlowDecay);
+        }
+        let spacing = 2.0 * PI / length;
+
+        let masked: Vec<Masked> = masked.into_iter().map(|m| m.with_paths(c)).collect();
+        let tail = Tail { masked: &masked, has_low, c, level, log_size, spacing };
+        let (smoothing, (height, decay)) = match tail.height(Smoothing::none(), MOST_NODES) {
+            Some(found) => (Smoothing::none(), found),
+            None if may_smooth => {
+                let smoothing = Smoothing::within(spacing, c, log_size);
+                // Twice the nodes it was made for, should the rest of the decay be unkind.
+                let most = 2.0 * SMOOTH_NODES;
+                (smoothing, tail.height(smoothing, most).ok_or(Obstacle::SlowDecay)?)
+            }
+            None => return Err(Obstacle::SlowDecay),
+        };
+        let count = (height / spacing).ceil() as usize + 1;
+
+        let mut nodes = Nodes::new(count);
+        let mut absent = Nodes::new(count);
+        for m in &masked {
+            let (keep, middle) = m.fine(c, spacing * count as f64)?;
+            let times = m.part.times;
+            let b = transform::along(&keep, c, spacing, count);
+            nodes.multiply(&b, times);
+            if let Some(middle) = middle {
+                absent.multiply(&without_middle(&b, &middle, c, spacing), times);
+            }
+        }
+        if has_low {
+            for k in 0..count {
+                // b^T - a0^T = b^T (1 - e^z), z = T log(1 - a1/b)
+                let z = absent.log[k];
+                let present = exp_m1(z).scale(-1.0);
+                let size = present.modulus();
+                let slip = if absent.error[k] < 0.5 {
+                    1.5 * absent.error[k] * z.re.exp()
+                } else {
+                    z.re.exp() + absent.upper[k].exp()
+                };
+                nodes.log[k] = nodes.log[k] + present.ln();
+                nodes.upper[k] += (size + slip).ln();
+                let relative = slip / size;
+                nodes.error[k] += if relative < 0.25 { 1.5 * relative } else { f64::INFINITY };
+            }
+        }
+        let level = nodes.log[0].re;
+        let truncation = decay.exp() / (PI * spacing * (count - 1) as f64);
+        let high = (high_mass(&masked, true), high_mass(&masked, false));
+        let high_rest = chernoff_high(&masked, spread);
+        let mut line = Self {
+            c,
+            spacing,
+            nodes,
+            level,
+            truncation,
+            smoothing,
+            left,
+            right,
+            high,
+            high_rest,
+            low,
+            error: f64::INFINITY,
+        };
+        line.error = line.value(t).relative_error();
+        Ok(line)
+    }
+
+    /// Relative error at the threshold it was made for: what a fresh line would have.
+    pub(crate) fn error(&self) -> f64 {
+        self.error
+    }
+
+    /// e^t E (e^{Y-t} - 1)_+ : mantissa and errors relative to e^log_scale, all three parts.
+    pub(crate) fn value(&self, t: f64) -> Value {
+        // Everything in units of e^{level - (c-1) t}.
+        let log_scale = self.level - (self.c - 1.0) * t;
+        let middle = self.middle(t, log_scale);
+        let chernoff = |list: &[(f64, f64)]| (chernoff(list, t) - log_scale).exp();
+        let unscale = (-log_scale).exp();
+        let (with, without) = (self.high.0 * unscale, self.high.1 * (t - log_scale).exp());
+        let round = 60.0 * f64::EPSILON * (with + without);
+        let high_rest = if self.high.0 > 0.0 { chernoff(&self.high_rest) } else { 0.0 };
+        let low = if self.low.is_empty() { 0.0 } else { chernoff(&self.low) };
+        Value {
+            log_scale,
+            mantissa: middle.mantissa + with - without,
+            below: middle.below + round,
+            above: middle.above + round + high_rest + low,
+            slope: middle.slope - without,
+        }
+    }
+
+    /// M alone.
+    fn middle(&self, t: f64, log_scale: f64) -> Value {
+        let once = self.smoothed(t, log_scale, self.smoothing);
+        if self.smoothing.is_none() {
+            return once;
+        }
+        let twice = self.smoothed(t, log_scale, self.smoothing.doubled());
+        let step = twice.mantissa - once.mantissa;
+        let reach = self.smoothing.reach();
+        let extrapolated = once.mantissa - step / 3.0;
+        let slips = twice.above + once.below;
+        let lower = once.mantissa - once.below - reach * (step + slips).max(0.0);
+        let upper = once.mantissa + once.above;
+        // Where round-off hides the step, extrapolation may leave the enclosure.
+        let mantissa = extrapolated.min(upper).max(lower);
+        Value {
+            log_scale,
+            mantissa,
+            below: mantissa - lower,
+            above: upper - mantissa,
+            slope: once.slope - (twice.slope - once.slope) / 3.0,
+        }
+    }
+
+    /// The average of M over neighbouring thresholds.
+    fn smoothed(&self, t: f64, log_scale: f64, smoothing: Smoothing) -> Value {
+        let c = self.c;
+        let sums = self.nodes.sums(c, self.spacing, self.level, t, 1.0, smoothing);
+        let weight = self.spacing / PI;
+        let alias = |alias: &Alias| {
+            let ratio = (-(alias.tilt - c).abs() * 2.0 * PI / self.spacing).exp();
+            if ratio >= 0.5 {
+                return f64::INFINITY;
+            }
+            let grown = alias.log_bound + smoothing.log_factor(alias.tilt, 0.0);
+            (grown - (alias.tilt - 1.0) * t - log_scale).exp() * ratio / (1.0 - ratio)
+        };
+        let terms = self.nodes.log.len() as f64;
+        let mantissa = weight * sums.sum;
+        let round = weight * sums.round + terms * f64::EPSILON * mantissa.abs() + self.truncation;
+        Value {
+            log_scale,
+            mantissa,
+            below: round + alias(&self.left) + alias(&self.right),
+            above: round,
+            slope: weight * sums.slope,
+        }
+    }
+}
+
+/// Minimum of a unimodal function by golden section.
+fn golden(f: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
+    let ratio = 0.5 * (5f64.sqrt() - 1.0);
+    let safe = |v: f64| {
+        let y = f(v);
+        if y.is_nan() { f64::INFINITY } else { y }
+    };
+    let (mut a, mut b) = (high - ratio * (high - low), low + ratio * (high - low));
+    let (mut fa, mut fb) = (safe(a), safe(b));
+    while high - low > 1e-3 {
+        // Both infinite: the far side overflowed; the minimum is on the near side.
+        if fa < fb || (fa.is_infinite() && fb.is_infinite()) {
+            high = b;
+            (b, fb) = (a, fa);
+            a = high - ratio * (high - low);
+            fa = safe(a);
+        } else {
+            low = a;
+            (a, fa) = (b, fb);
+            b = low + ratio * (high - low);
+            fb = safe(b);
+        }
+    }
+    0.5 * (low + high)
+}
+
+/// log(1 - a1/b) along the line.
+fn without_middle(b: &Transform, middle: &Grid, c: f64, spacing: f64) -> Transform {
+    let count = b.log.len();
+    let (scale, a1, a1_error) = transform::plain(middle, c, spacing, count);
+    let mut out = Transform { log: Vec::new(), error: Vec::new(), upper: Vec::new() };
+    for k in 0..count {
+        let shrink = (scale - b.log[k].re).exp();
+        let (sin, cos) = (-b.log[k].im).sin_cos();
+        let ratio = a1[k] * Complex::new(cos * shrink, sin * shrink);
+        let absolute =
+            a1_error[k] * shrink + ratio.modulus() * (b.error[k].min(1e9) + 4.0 * f64::EPSILON);
+        let distance = Complex::new(1.0 - ratio.re, ratio.im).modulus();
+        out.log.push(ln_1p(ratio.scale(-1.0)));
+        out.upper.push((distance + absolute).ln());
+        let relative = absolute / distance;
+        out.error.push(if relative < 0.25 { 1.5 * relative } else { f64::INFINITY });
+    }
+    out
+}
+
+fn ln_1p(z: Complex) -> Complex {
+    Complex::new(0.5 * (z.re * (2.0 + z.re) + z.im * z.im).ln_1p(), z.im.atan2(1.0 + z.re))
+}
+
+fn exp_m1(z: Complex) -> Complex {
+    let half = (0.5 * z.im).sin();
+    let grown = z.re.exp();
+    Complex::new(z.re.exp_m1() - 2.0 * grown * half * half, grown * z.im.sin())
+}
