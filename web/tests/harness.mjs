@@ -73,6 +73,8 @@ export async function open(browser, url, options = {}) {
 
 /** Until the slow numbers belong to the run that the sliders show. */
 export async function settled(page) {
+  // What was just typed has been drawn.
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   await page.waitForSelector('.readings[data-settled="true"]', { timeout: 60_000 });
 }
 

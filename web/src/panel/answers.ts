@@ -1,7 +1,7 @@
 // What the panel knows about the run: asked for as the sliders move, the cheap answers at once,
 // the dear ones when they rest.
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { Latest, Refusal, post } from "../api.ts";
 import { UNCOVERED, covered, question, type Run, type State } from "../state.ts";
 import type { Account, CalibrationMap, Panel, StepsCurve } from "../types.ts";
@@ -36,19 +36,20 @@ export function useAnswers(state: State): Answers {
   const [panel, setPanel] = useState<Panel | null>(null);
   const [map, setMap] = useState<CalibrationMap | null>(null);
   const [steps, setSteps] = useState<StepsCurve | null>(null);
-  const [stale, setStale] = useState(true);
+  // Which question the live and the slow numbers answer.
+  const [liveFor, setLiveFor] = useState("");
+  const [settledFor, setSettledFor] = useState("");
   const [mapStale, setMapStale] = useState(true);
   const [problem, setProblem] = useState<string | null>(null);
   const [mapProblem, setMapProblem] = useState<string | null>(null);
   const [stepsProblem, setStepsProblem] = useState<string | null>(null);
   const [pinned, setPinned] = useState(() => new Map<string, Account>());
   const [pinnedPanels, setPinnedPanels] = useState(() => new Map<string, Panel>());
-  const current = useRef("");
 
   const channels = useMemo(() => {
     const fail = (error: Error) => setProblem(error instanceof Refusal ? error.message : "The server does not answer.");
     return {
-      account: new Latest<Account>("/api/account", (answer) => (setAccount(answer), setProblem(null)), (error) => {
+      account: new Latest<Account>("/api/account", (answer, asked) => (setAccount(answer), setLiveFor(keyOf(asked)), setProblem(null)), (error) => {
         setAccount(null);
         fail(error);
       }, true),
@@ -56,7 +57,7 @@ export function useAnswers(state: State): Answers {
         "/api/account",
         (answer, asked) => {
           setSettled(answer);
-          if (JSON.stringify(asked) === current.current) setStale(false);
+          setSettledFor(keyOf(asked));
         },
         () => setSettled(null),
       ),
@@ -78,11 +79,9 @@ export function useAnswers(state: State): Answers {
   const lenses = run.adjacency === "add-remove" ? ["composition", "last-iterate"] : ["composition"];
 
   useEffect(() => {
-    setStale(true);
     channels.account.ask({ run: asked, delta, quantity: LIVE });
     channels.panel.ask({ run: asked, lens: lenses, points: 64 });
     const full = { run: asked, delta };
-    current.current = JSON.stringify(full);
     const rest = setTimeout(() => {
       channels.settled.ask(full);
       if (!covered(run)) {
@@ -135,7 +134,14 @@ export function useAnswers(state: State): Answers {
     }
   }, [JSON.stringify(pins), delta]);
 
+  const stale = liveFor !== whole || settledFor !== whole;
   return { account, settled, panel, map, steps, pinned, pinnedPanels, stale, mapStale, problem, mapProblem, stepsProblem };
+}
+
+/** The run and the delta of a question, as text. */
+function keyOf(asked: unknown): string {
+  const { run, delta } = asked as { run: unknown; delta: unknown };
+  return JSON.stringify({ run, delta });
 }
 
 export function pinKey(pin: Run, delta: number): string {
