@@ -12,7 +12,7 @@
 //!
 //! rho is the largest over the configurations (a trial that draws its configuration is a mixture,
 //! and Renyi divergence is quasi-convex). Converted to (epsilon, delta) by Canonne, Kamath and
-//! Steinke (2020). Proven, upper bounds; every order gives one and the best of a fine grid is taken.
+//! Steinke (2020). Proven, upper bounds; every order gives one and the best found is taken.
 //! Beside it stands the composition of a fixed number of trials, which covers releasing them all.
 
 use crate::TuningError;
@@ -103,22 +103,22 @@ pub fn search(
     for pair in &pairs {
         one_run = one_run.max(directions::epsilon(pair, delta, Direction::Both)?.upper);
     }
-    let divergence = |order: f64| -> f64 {
+    let orders = Orders::new(|order: f64| -> f64 {
         let all = bounds.iter().map(|b| b.divergence(order).map_or(f64::INFINITY, |i| i.upper));
         all.fold(0.0, f64::max)
-    };
+    });
     let (parameter, extra): (f64, f64) = match trials {
         Trials::Poisson => (expected_trials, 0.0),
         Trials::Geometric | Trials::Logarithmic => {
             let eta = if trials == Trials::Geometric { 1.0 } else { 0.0 };
             let gamma = gamma_for(expected_trials, eta);
-            let hat = least(|order| (1.0 - 1.0 / order) * divergence(order) - gamma.ln() / order);
+            let hat = orders.least(|order, rho| (1.0 - 1.0 / order) * rho - gamma.ln() / order);
             (gamma, (1.0 + eta) * hat.max(0.0))
         }
     };
-    let found = least(|order| {
+    let found = orders.least(|order, rho| {
         let rest = order - 1.0;
-        let mut rho = divergence(order) + expected_trials.ln() / rest + extra;
+        let mut rho = rho + expected_trials.ln() / rest + extra;
         if trials == Trials::Poisson {
             let hat = (1.0 / rest).ln_1p();
             let worst = pairs.iter().map(|pair| {
@@ -189,24 +189,55 @@ fn gamma_for(mean: f64, eta: f64) -> f64 {
     (-high).exp()
 }
 
-/// The least value over orders above 1.
-fn least(value: impl Fn(f64) -> f64) -> f64 {
-    let at = |u: f64| {
-        let found = value(1.0 + u.exp());
-        if found.is_nan() { f64::INFINITY } else { found }
-    };
-    let (mut best, mut centre) = (f64::INFINITY, 0.0);
-    for i in -24..=48 {
-        let u = 0.25 * f64::from(i);
-        let found = at(u);
-        if found < best {
-            (best, centre) = (found, u);
+/// Orders 1 + e^u at even steps of u with the divergence there, made once for both minimisations.
+struct Orders<F> {
+    divergence: F,
+    coarse: Vec<(f64, f64)>,
+}
+
+const STEP: f64 = 0.5;
+
+impl<F: Fn(f64) -> f64> Orders<F> {
+    fn new(divergence: F) -> Self {
+        let coarse = (-12..=24).map(|i| STEP * f64::from(i));
+        let coarse = coarse.map(|u| (u, divergence(1.0 + u.exp()))).collect();
+        Self { divergence, coarse }
+    }
+
+    /// The least value of a function of order and divergence: the best of the coarse orders, then
+    /// golden section around it. Any order gives a bound, so that nothing need be proven about
+    /// the search.
+    fn least(&self, value: impl Fn(f64, f64) -> f64) -> f64 {
+        let at = |u: f64, rho: f64| {
+            let found = value(1.0 + u.exp(), rho);
+            if found.is_nan() { f64::INFINITY } else { found }
+        };
+        let (mut best, mut centre) = (f64::INFINITY, 0.0);
+        for &(u, rho) in &self.coarse {
+            let found = at(u, rho);
+            if found < best {
+                (best, centre) = (found, u);
+            }
         }
+        const GOLDEN: f64 = 0.618_033_988_749_894_9;
+        let fresh = |u: f64| at(u, (self.divergence)(1.0 + u.exp()));
+        let (mut low, mut high) = (centre - STEP, centre + STEP);
+        let (mut a, mut b) = (high - GOLDEN * (high - low), low + GOLDEN * (high - low));
+        let (mut at_a, mut at_b) = (fresh(a), fresh(b));
+        for _ in 0..12 {
+            best = best.min(at_a).min(at_b);
+            if at_a <= at_b {
+                (high, b, at_b) = (b, a, at_a);
+                a = high - GOLDEN * (high - low);
+                at_a = fresh(a);
+            } else {
+                (low, a, at_a) = (a, b, at_b);
+                b = low + GOLDEN * (high - low);
+                at_b = fresh(b);
+            }
+        }
+        best.min(at_a).min(at_b)
     }
-    for i in -20..=20 {
-        best = best.min(at(centre + 0.0125 * f64::from(i)));
-    }
-    best
 }
 
 #[cfg(test)]

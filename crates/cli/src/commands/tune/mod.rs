@@ -365,6 +365,8 @@ fn search(args: &SearchArgs, console: &mut Console) -> Result<u8, Failure> {
     let table = Table::read(&args.table).map_err(failure)?;
     let mut runs: Vec<Run> = Vec::new();
     let mut deltas: Vec<f64> = Vec::new();
+    // Rows that differ by learning rate or seed are one mechanism: solved for once.
+    let mut solved: Vec<([f64; 4], f64)> = Vec::new();
     for row in &table.rows {
         if args.epsilon.is_some_and(|epsilon| epsilon != row.epsilon) {
             continue;
@@ -378,7 +380,17 @@ fn search(args: &SearchArgs, console: &mut Console) -> Result<u8, Failure> {
         }
         let noise = match row.noise_multiplier {
             Some(noise) => noise,
-            None => calibrated(rate, row.steps, row.epsilon, row.delta)?,
+            None => {
+                let key = [rate, row.steps as f64, row.epsilon, row.delta];
+                match solved.iter().find(|(known, _)| *known == key) {
+                    Some((_, noise)) => *noise,
+                    None => {
+                        let noise = calibrated(rate, row.steps, row.epsilon, row.delta)?;
+                        solved.push((key, noise));
+                        noise
+                    }
+                }
+            }
         };
         let run = Run::builder().phase(noise, rate, row.steps).build()?;
         if !runs.contains(&run) {
