@@ -420,10 +420,8 @@ impl Engine {
             Long(pass.step),
             NotesArgument(pass.notes),
         ];
-        // With many replicas each warp takes more rows, so that the output's weights are loaded
-        // less often; with few, more blocks fill the device.
-        let each = if chunk.slots >= 256 { 256 } else { 64 };
-        self.start("head", (rows.div_ceil(each), chunk.slots), arguments)?;
+        // Each warp takes several rows, so that the output's weights are loaded less often.
+        self.start("head", (rows.div_ceil(64), chunk.slots), arguments)?;
         self.weight_gradient(chunk, (x, hidden), rows, shape_of(&head.hidden), pass.again)?;
         self.weight_gradient(chunk, (active, output), rows, shape_of(&head.output), pass.again)?;
         let bias = (head.hidden.outputs, head.hidden.bias);
