@@ -91,7 +91,7 @@ pub fn search(
     if runs.is_empty() {
         return invalid("there is no configuration to draw".into());
     }
-    if !(expected_trials >= 1.0 && expected_trials <= 1e9) {
+    if !(1.0..=1e9).contains(&expected_trials) {
         return invalid(format!("expected trials {expected_trials} is outside [1, 1e9]"));
     }
     if !(delta > 0.0 && delta < 1.0) {
