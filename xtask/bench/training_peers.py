@@ -109,12 +109,15 @@ def rate(what, mode, threads, seconds):
     step()
     count = max(1, int(seconds / 7 / (time.perf_counter() - start)))
     rates = []
+    began, used = time.perf_counter(), time.process_time()
     for _ in range(7):
         start = time.perf_counter()
         for _ in range(count):
             step()
         rates.append(count / (time.perf_counter() - start))
-    return {"rate": statistics.median(rates), "low": min(rates), "high": max(rates)}
+    used = time.process_time() - used
+    return {"rate": statistics.median(rates), "low": min(rates), "high": max(rates),
+            "cpu_rate": 7 * count / used, "cores": used / (time.perf_counter() - began)}
 
 
 def adult(seed, folder):

@@ -72,21 +72,34 @@ fn rate(model: &ModelDescription, data: Dataset, replicas: u64, seconds: f64) {
     let start = Instant::now();
     models.advance(1).expect("finite gradients");
     let steps = ((seconds / 7.0 / start.elapsed().as_secs_f64()) as u64).clamp(1, 10_000);
-    let mut rates: Vec<f64> = (0..7)
-        .map(|_| {
-            let start = Instant::now();
-            models.advance(steps).expect("finite gradients");
-            (steps * models.len() as u64) as f64 / start.elapsed().as_secs_f64()
-        })
-        .collect();
+    let mut rates = Vec::new();
+    let (began, used) = (Instant::now(), cpu_seconds());
+    for _ in 0..7 {
+        let start = Instant::now();
+        models.advance(steps).expect("finite gradients");
+        rates.push((steps * models.len() as u64) as f64 / start.elapsed().as_secs_f64());
+    }
+    let all = (7 * steps * models.len() as u64) as f64;
+    let used = cpu_seconds() - used;
     rates.sort_by(f64::total_cmp);
     println!(
-        "{{\"rate\":{:.2},\"low\":{:.2},\"high\":{:.2},\"threads\":{}}}",
+        "{{\"rate\":{:.2},\"low\":{:.2},\"high\":{:.2},\"cpu_rate\":{:.2},\"cores\":{:.2}}}",
         rates[3],
         rates[0],
         rates[6],
-        rayon::current_num_threads()
+        all / used,
+        used / began.elapsed().as_secs_f64()
     );
+}
+
+/// Processor time of all threads so far (Linux; elsewhere NaN).
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // User and system time are fields 14 and 15, in hundredths; the name before may hold spaces.
+    let after = stat.rsplit(") ").next().unwrap_or_default();
+    let ticks: Vec<f64> =
+        after.split(' ').skip(11).take(2).filter_map(|text| text.parse().ok()).collect();
+    if ticks.len() == 2 { (ticks[0] + ticks[1]) / 100.0 } else { f64::NAN }
 }
 
 /// One step of WideResNet-16-4 on a batch of 32 x 32 images.

@@ -28,8 +28,9 @@ pub fn run() -> Result<ExitCode> {
     let mut text = String::from(
         "# Benchmarks of training\n\nWritten by `cargo xtask bench training`: DP-SGD with \
          exact per-example clipping, noise and update, beside PyTorch and Opacus on the same \
-         processor in the same run. Every number is the median of three turns, each a median of \
-         seven stretches; ours and theirs take turns. Ours draw a Poisson batch of 256 records on \
+         processor in the same run. On one thread: steps per second of processor time, which a busy \
+         machine disturbs less; on all cores: per second of the clock. Every number is the median \
+         of three turns; ours and theirs take turns. Ours draw a Poisson batch of 256 records on \
          average and gather it at every step; the peers are given one batch of 256.\n\n",
     );
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -111,14 +112,15 @@ fn speed(bench: &Training, cores: usize, bars: &mut Vec<Bar>, tables: &mut Strin
         let mut threads = vec![1, cores];
         threads.dedup();
         for threads in threads {
+            let key = if threads == 1 { "cpu_rate" } else { "rate" };
             let mut ours = Vec::new();
             let mut theirs = vec![Vec::new(); MODES.len()];
             for _ in 0..TURNS {
                 let found = bench.ours(&[what, replicas, seconds], threads);
-                ours.extend(found.and_then(|found| found["rate"].as_f64()));
+                ours.extend(found.and_then(|found| found[key].as_f64()));
                 for ((mode, _), rates) in MODES.iter().zip(&mut theirs) {
                     let found = bench.peer(&["rate", what, mode, &threads.to_string(), "3"]);
-                    rates.extend(found.and_then(|found| found["rate"].as_f64()));
+                    rates.extend(found.and_then(|found| found[key].as_f64()));
                 }
             }
             let ours = median(ours);
