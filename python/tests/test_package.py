@@ -92,7 +92,7 @@ def test_import_is_light() -> None:
 def test_names_of_the_interface() -> None:
     for name in (
         "Run", "Claim", "account", "calibrate", "tradeoff", "profile", "compare", "audit",
-        "plan", "attack", "report", "figure", "DosimeterError", "InvalidInput", "Unsupported",
+        "plan", "attack", "train", "memorize", "tune", "report", "figure", "DosimeterError", "InvalidInput", "Unsupported",
         "NotCertified", "Incomplete",
     ):
         assert name in dosimeter.__all__ and getattr(dosimeter, name).__doc__
