@@ -181,13 +181,16 @@ mod tests {
                 centred += (mixed * density(x, p, s)).sqrt();
                 swapped += (mixed * other).sqrt();
             }
-            for (bound, truth) in [
-                (add_remove(&[phase], 1), direct / total),
-                (from_mean(&[phase]), centred / total),
-                (substitute(&[phase]), swapped / total),
+            // The centred mixture is not cut into cells, so with little noise it is bounded loosely.
+            let loose = if s < 0.5 { f64::INFINITY } else { 12.0 };
+            for (bound, truth, factor) in [
+                (add_remove(&[phase], 1), direct / total, 2.5),
+                (from_mean(&[phase]), centred / total, loose),
+                (substitute(&[phase]), swapped / total, 2.5),
             ] {
                 assert!(bound.exp() <= truth * (1.0 + 1e-9), "{p} {s}: {} {truth}", bound.exp());
-                assert!(1.0 - bound.exp() < 12.0 * (1.0 - truth), "{p} {s}: {bound} {truth}");
+                let lost = 1.0 - bound.exp();
+                assert!(lost < factor * (1.0 - truth), "{p} {s}: {lost} {}", 1.0 - truth);
             }
         }
     }
