@@ -282,7 +282,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// f32 carries 24 bits; a few hundred terms a sum and six steps stay below 2e-5 of the movement.
+/// f32 carries 24 bits; a few hundred terms a sum and six steps stay below 5e-6 of the movement.
 #[test]
 fn devices_agree_to_rounding() {
     let Some(device) = device("devices_agree_to_rounding") else { return };
@@ -290,7 +290,7 @@ fn devices_agree_to_rounding() {
     for case in cases() {
         let found = difference(&device, &case, Precision::Float32);
         eprintln!("{}: {found:.2e}", case.name);
-        if !(found < 2e-5) {
+        if !(found < 5e-6) {
             wrong.push(format!("{}: {found:e}", case.name));
         }
     }

@@ -81,7 +81,7 @@ fn missing() -> Option<String> {
         )
     };
     if !driver {
-        return Some("no NVIDIA driver is installed (libcuda was not found)".to_owned());
+        return Some("no NVIDIA driver was found (libcuda): install one".to_owned());
     }
     let libraries = [(compiler, "libnvrtc"), (blas, "libcublas")];
     libraries.iter().find(|(found, _)| !found).map(|(_, name)| {
@@ -107,7 +107,7 @@ impl CudaDevice {
     /// A sentence that says what is missing and what to do.
     pub fn open(ordinal: usize) -> Result<Arc<Self>, TrainingError> {
         if let Some(reason) = missing() {
-            return Err(TrainingError::Device(format!("cuda:{ordinal}: {reason}; or {WAY_OUT}")));
+            return Err(TrainingError::Device(format!("cuda:{ordinal}: {reason}, or {WAY_OUT}")));
         }
         let count =
             CudaContext::device_count().map_err(|error| trouble("look for devices", error))?;
