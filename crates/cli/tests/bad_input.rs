@@ -87,9 +87,9 @@ const REFUSED: &[(&str, i32, &[&str])] = &[
         &["did you mean `composition`?"],
     ),
     (
-        "account --noise-multiplier 1 --sample-rate 0.1 --steps 10 --lens closed-form",
+        "account --noise-multiplier 1 --sample-rate 0.1 --steps 10 --lens hidden-state",
         2,
-        &["closed-form", "not available"],
+        &["hidden-state", "--smoothness"],
     ),
     (
         "account --noise-multiplier 1 --sample-rate 0.1 --steps 10 --sampling shuffle --lens composition",
