@@ -50,7 +50,8 @@ pub(crate) struct Design {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TooFine;
 
-pub(crate) const MOST_POINTS: f64 = 200_000.0;
+/// Each of 48 bytes.
+pub(crate) const MOST_POINTS: f64 = 120_000.0;
 
 impl Grid {
     /// A grid for real tilts only: bounds and saddles. Its step is a fixed part of the two scales
@@ -152,16 +153,24 @@ impl Grid {
     /// Multiplies every weight by a factor in [0, 1], given with its logarithm as a function of x:
     /// at large tilts points count at which the factor itself underflows.
     pub(crate) fn masked(&self, factor: impl Fn(f64) -> (f64, f64), deficit: (f64, f64)) -> Self {
-        let mut grid = self.clone();
-        grid.deficit = deficit;
+        self.clone().into_masked(factor, deficit)
+    }
+
+    /// The same in place.
+    pub(crate) fn into_masked(
+        mut self,
+        factor: impl Fn(f64) -> (f64, f64),
+        deficit: (f64, f64),
+    ) -> Self {
+        self.deficit = deficit;
         for j in 0..self.len() {
             let (keep, log_keep) = factor(self.x[j]);
-            grid.weight[j] *= keep;
-            grid.log_weight[j] += log_keep;
-            grid.lifted[j] *= keep;
-            grid.curved[j] *= keep;
+            self.weight[j] *= keep;
+            self.log_weight[j] += log_keep;
+            self.lifted[j] *= keep;
+            self.curved[j] *= keep;
         }
-        grid
+        self
     }
 
     pub(crate) fn lifted(&self, j: usize) -> f64 {

@@ -346,6 +346,10 @@ impl Line {
         self.zone
     }
 
+    pub(crate) fn nodes(&self) -> usize {
+        self.nodes.log.len()
+    }
+
     /// Relative error at the threshold it was made for: what a fresh line would have.
     pub(crate) fn error(&self) -> f64 {
         self.error

@@ -91,6 +91,8 @@ impl Clone for SumOfLogRatios {
 /// Kept lines; more would only be searched in vain.
 const MOST_LINES: usize = 12;
 const MOST_MASKED: usize = 6;
+/// Nodes of all kept lines of one kind, each of 32 bytes.
+const MOST_KEPT_NODES: usize = 150_000;
 /// An enclosure this narrow (relative) is not worth a second route; its value is far closer to
 /// the truth, since the round-off in it is a worst case.
 const NARROW: f64 = 3e-7;
@@ -116,10 +118,8 @@ impl SumOfLogRatios {
     fn keep(&self, line: Line) -> Arc<Line> {
         let line = Arc::new(line);
         if let Ok(mut lines) = self.lines.lock() {
-            if lines.len() >= MOST_LINES {
-                lines.remove(0);
-            }
             lines.push(Arc::clone(&line));
+            forget(&mut lines, MOST_LINES, Line::nodes);
         }
         line
     }
@@ -132,10 +132,8 @@ impl SumOfLogRatios {
             *known = hint;
         }
         if let Ok(mut lines) = self.masked.lock() {
-            if lines.len() >= MOST_MASKED {
-                lines.remove(0);
-            }
             lines.push(Arc::clone(&line));
+            forget(&mut lines, MOST_MASKED, MaskedLine::nodes);
         }
         Ok(line)
     }
@@ -387,6 +385,14 @@ impl SumOfLogRatios {
 
     pub fn parts(&self) -> &[Part] {
         &self.parts
+    }
+}
+
+/// Drops the oldest lines until few enough, with few enough nodes, are left.
+fn forget<L>(lines: &mut Vec<Arc<L>>, most: usize, nodes: impl Fn(&L) -> usize) {
+    let mut total: usize = lines.iter().map(|line| nodes(line)).sum();
+    while lines.len() > most || (total > MOST_KEPT_NODES && lines.len() > 1) {
+        total -= nodes(&lines.remove(0));
     }
 }
 

@@ -151,9 +151,9 @@ impl<'a> Masked<'a> {
         let mut whole = Grid::between(pair, first, step, count as usize);
         whole.relative_error = 8.0 * (-digits).exp();
         let masks = self.masks;
-        let keep = whole.masked(|x| masks.keep_with_log(x), deficit(pair, &masks));
         let middle =
             masks.lower.is_some().then(|| whole.masked(|x| masks.middle_with_log(x), (0.0, 0.0)));
+        let keep = whole.into_masked(|x| masks.keep_with_log(x), deficit(pair, &masks));
         Ok((keep, middle))
     }
 }

@@ -170,6 +170,10 @@ impl MaskedLine {
         Ok(line)
     }
 
+    pub(crate) fn nodes(&self) -> usize {
+        self.nodes.log.len()
+    }
+
     /// Relative error at the threshold it was made for: what a fresh line would have.
     pub(crate) fn error(&self) -> f64 {
         self.error
