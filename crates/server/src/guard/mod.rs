@@ -33,8 +33,8 @@ impl Guard {
         Self { address, token }
     }
 
-    fn admit(&self, request: &Request) -> Result<(), Response> {
-        let refuse = |error: ApiError| Err(error.into_response());
+    fn admit(&self, request: &Request) -> Result<(), Box<Response>> {
+        let refuse = |error: ApiError| Err(Box::new(error.into_response()));
         let headers = request.headers();
         let host = match origin::host(headers) {
             Some(host) if origin::is_ours(&host, self.address) => host,
@@ -62,7 +62,7 @@ pub(crate) async fn check(
     let softly = api && request.headers().get("prefer").is_some_and(|value| value == SOFTLY);
     let mut response = match guard.admit(&request) {
         Ok(()) => next.run(request).await,
-        Err(refusal) => refusal,
+        Err(refusal) => *refusal,
     };
     if softly && REFUSALS.contains(&response.status()) {
         *response.status_mut() = StatusCode::OK;

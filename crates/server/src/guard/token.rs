@@ -39,7 +39,7 @@ impl Token {
         <[u8; 32]>::from(Sha256::digest(text.as_bytes())) == self.0
     }
 
-    pub(super) fn admit(&self, request: &Request, port: u16) -> Result<(), Response> {
+    pub(super) fn admit(&self, request: &Request, port: u16) -> Result<(), Box<Response>> {
         let cookie = format!("dosimeter_{port}");
         let headers = request.headers();
         let carried = bearer(headers).into_iter().chain(cookies(headers, &cookie));
@@ -56,15 +56,17 @@ impl Token {
                     && request.uri().path() == "/"
                     && self.matches(text) =>
             {
-                Err(welcome(&cookie, text))
+                Err(Box::new(welcome(&cookie, text)))
             }
-            _ => Err(ApiError::new(
-                StatusCode::UNAUTHORIZED,
-                2,
-                "a token is needed: open the link that `dosimeter serve` printed, or send \
-                 Authorization: Bearer",
-            )
-            .into_response()),
+            _ => {
+                let error = ApiError::new(
+                    StatusCode::UNAUTHORIZED,
+                    2,
+                    "a token is needed: open the link that `dosimeter serve` printed, or send \
+                     Authorization: Bearer",
+                );
+                Err(Box::new(error.into_response()))
+            }
         }
     }
 }

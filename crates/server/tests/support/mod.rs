@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-pub struct Server {
-    pub address: SocketAddr,
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Server {
-    pub fn start(change: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) fn start(change: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = Settings::loopback(0);
         change(&mut settings);
         let bound = bind(settings).unwrap();
@@ -29,37 +29,37 @@ impl Server {
         Self { address, stop, thread: Some(thread) }
     }
 
-    pub fn plain() -> Self {
+    pub(crate) fn plain() -> Self {
         Self::start(|_| {})
     }
 
-    pub fn limited(limits: Limits) -> Self {
+    pub(crate) fn limited(limits: Limits) -> Self {
         Self::start(|settings| settings.limits = limits)
     }
 
-    pub fn of_folder(folder: PathBuf) -> Self {
+    pub(crate) fn of_folder(folder: PathBuf) -> Self {
         Self::start(|settings| settings.folder = Some(folder))
     }
 
-    pub fn host(&self) -> String {
+    pub(crate) fn host(&self) -> String {
         self.address.to_string()
     }
 
-    pub fn connect(&self) -> TcpStream {
+    pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         stream
     }
 
     /// Sends bytes as they are and reads until the server closes or has answered.
-    pub fn raw(&self, request: &[u8]) -> Answer {
+    pub(crate) fn raw(&self, request: &[u8]) -> Answer {
         let mut stream = self.connect();
         stream.write_all(request).unwrap();
         read_answer(&mut stream).expect("an answer")
     }
 
     /// A request with the usual headers and further ones.
-    pub fn request(
+    pub(crate) fn request(
         &self,
         method: &str,
         path: &str,
@@ -80,7 +80,7 @@ impl Server {
         self.raw(&[text.as_bytes(), body].concat())
     }
 
-    pub fn ask(&self, path: &str, question: &Value) -> Answer {
+    pub(crate) fn ask(&self, path: &str, question: &Value) -> Answer {
         self.request(
             "POST",
             path,
@@ -90,7 +90,7 @@ impl Server {
     }
 
     /// It answers an easy question.
-    pub fn is_well(&self) -> bool {
+    pub(crate) fn is_well(&self) -> bool {
         let question = serde_json::json!({
             "run": {"noise_multiplier": 1, "sample_rate": 0.01, "steps": 1000},
             "delta": 1e-5, "lens": "composition", "quantity": "epsilon",
@@ -109,19 +109,19 @@ impl Drop for Server {
 }
 
 #[derive(Debug)]
-pub struct Answer {
-    pub status: u16,
-    pub head: String,
-    pub body: Vec<u8>,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Answer {
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|_| panic!("not JSON: {}", String::from_utf8_lossy(&self.body)))
     }
 
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| {
             let (key, value) = line.split_once(':')?;
             key.eq_ignore_ascii_case(name).then(|| value.trim())
@@ -130,7 +130,7 @@ impl Answer {
 }
 
 /// One answer; `None` when the server closes without one.
-pub fn read_answer(stream: &mut TcpStream) -> Option<Answer> {
+pub(crate) fn read_answer(stream: &mut TcpStream) -> Option<Answer> {
     let mut bytes = Vec::new();
     let mut buffer = [0_u8; 65536];
     let end = loop {
