@@ -1,16 +1,17 @@
 //! A group of replicas whose state is on the device, and their steps.
 
 use super::arguments::Argument::{Address, Int, Long, Update as UpdateArgument};
-use super::arguments::{Notes, Update};
+use super::arguments::Notes;
 use super::canaries::Canaries;
+use super::chunks::{Chunk, ROWS, chunks};
 use super::device::{Buffer, CudaDevice, Kernels, Precision};
-use super::drawing::{Drawing, Drawn};
+use super::drawing::Drawing;
 use super::program::Pass;
 use super::standardised::Standardised;
+use super::update::update_of;
 use super::workspace::{Head, Workspace};
 use crate::data::Dataset;
 use crate::model::{Convolution, Kind};
-use crate::optimizer::OptimizerDescription;
 use crate::recipe::{Fault, Recipe};
 use crate::replica::Replica;
 use crate::statistics::StepStatistics;
@@ -18,22 +19,6 @@ use crate::{OptimizerState, TrainingError};
 use random::{Purpose, Stream};
 use std::sync::Arc;
 
-/// Replicas that are worked on together: slot s holds replica `order[s]`.
-pub(super) struct Chunk {
-    /// Address of the order on the device.
-    pub(super) order: u64,
-    /// The first replica, where the slots are replicas one after the other.
-    pub(super) first: Option<usize>,
-    pub(super) slots: usize,
-    /// Rows reserved for each slot.
-    pub(super) rows: usize,
-}
-
-/// Rows are padded to a multiple of this.
-const ROWS: usize = 8;
-/// Replicas in a chunk below which sorting by batch size does not pay.
-const FEWEST: usize = 128;
-const MOST_CHUNKS: usize = 4;
 /// Share of the free memory for the workspace.
 const SHARE: f64 = 0.8;
 
@@ -444,93 +429,4 @@ impl Engine {
         let length = recipe.network.parameters * replicas;
         OptimizerState::new(&recipe.optimizer, length).moments
     }
-}
-
-/// Cuts a step into chunks: one when few replicas or equal batches, otherwise replicas of similar
-/// batch sizes together.
-fn chunks(drawn: &Drawn<'_>, workspace: &Workspace, identity: &Buffer<i32>) -> Vec<Chunk> {
-    let count = drawn.sizes.len();
-    let size = |replica: i32| drawn.sizes[replica as usize] as usize;
-    let rows = |replica: i32| size(replica).next_multiple_of(ROWS);
-    let (least, most) = match (drawn.sorted.first(), drawn.sorted.last()) {
-        (Some(&first), Some(&last)) => (rows(first), rows(last)),
-        _ => return Vec::new(),
-    };
-    let wanted = if least == most { 1 } else { (count / FEWEST).clamp(1, MOST_CHUNKS) };
-    let slots = count.div_ceil(wanted).min(workspace.slots);
-    let in_order = wanted == 1;
-    (0..count)
-        .step_by(slots)
-        .map(|start| {
-            let slots = slots.min(count - start);
-            let own: Vec<i32> = if in_order {
-                (start as i32..(start + slots) as i32).collect()
-            } else {
-                drawn.sorted[start..start + slots].to_vec()
-            };
-            Chunk {
-                order: if in_order { identity.at(start) } else { drawn.order + 4 * start as u64 },
-                first: in_order.then_some(start),
-                slots,
-                rows: own.iter().map(|replica| rows(*replica)).max().unwrap_or(0),
-            }
-        })
-        .collect()
-}
-
-/// The numbers of one update, as the CPU's `Update` computes them.
-fn update_of(recipe: &Recipe, step: u64, stride: usize) -> Update {
-    let mut update = Update {
-        deviation: recipe.noise_deviation(step) as f32,
-        share: (1.0 / recipe.normaliser(step)) as f32,
-        decay: 0.0,
-        rate: 0.0,
-        momentum: 0.0,
-        beta1: 0.0,
-        beta2: 0.0,
-        correction: 1.0,
-        epsilon: 0.0,
-        shrink: 1.0,
-        kind: 0,
-        parameters: recipe.network.parameters as i32,
-        row: step,
-        stride: stride as u64,
-    };
-    let count = (step + 1) as f64;
-    match recipe.optimizer {
-        OptimizerDescription::Sgd { learning_rate, momentum, weight_decay, regulariser } => {
-            update.decay = (weight_decay + regulariser) as f32;
-            update.rate = learning_rate as f32;
-            update.momentum = momentum as f32;
-            update.kind = i32::from(recipe.optimizer.moments() == 1);
-        }
-        OptimizerDescription::Adam {
-            learning_rate,
-            beta1,
-            beta2,
-            epsilon,
-            weight_decay,
-            regulariser,
-        }
-        | OptimizerDescription::AdamW {
-            learning_rate,
-            beta1,
-            beta2,
-            epsilon,
-            weight_decay,
-            regulariser,
-        } => {
-            let decoupled = matches!(recipe.optimizer, OptimizerDescription::AdamW { .. });
-            let (decay, shrink) = if decoupled { (0.0, weight_decay) } else { (weight_decay, 0.0) };
-            update.decay = (decay + regulariser) as f32;
-            update.shrink = (1.0 - learning_rate * shrink) as f32;
-            update.rate = (learning_rate / (1.0 - beta1.powf(count))) as f32;
-            update.correction = (1.0 / (1.0 - beta2.powf(count))) as f32;
-            update.beta1 = beta1 as f32;
-            update.beta2 = beta2 as f32;
-            update.epsilon = epsilon as f32;
-            update.kind = 2;
-        }
-    }
-    update
 }

@@ -13,13 +13,16 @@
 
 mod arguments;
 mod canaries;
+mod chunks;
 mod device;
 mod drawing;
 mod engine;
+mod gradients;
 mod products;
 mod program;
 mod replicas;
 mod standardised;
+mod update;
 mod workspace;
 
 pub use device::{CudaDevice, Precision};

@@ -8,8 +8,8 @@
 #![allow(unsafe_code)]
 
 use super::arguments::Argument::{Address, Int, Long};
+use super::chunks::Chunk;
 use super::device::{CudaDevice, Kernels, Precision};
-use super::engine::Chunk;
 use crate::TrainingError;
 use cudarc::cublas::sys::{
     cublasComputeType_t, cublasGemmAlgo_t, cublasGemmBatchedEx, cublasGemmStridedBatchedEx,
