@@ -66,3 +66,72 @@ fn cell(field: &Field) -> Option<Cell<'_>> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type};
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+    use std::sync::Arc;
+
+    fn read(numbers: &[f64], words: &[&str], labels: &[i32]) -> Result<Dataset, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("table.parquet");
+        let message = "message table { REQUIRED DOUBLE a; REQUIRED BINARY b (UTF8); \
+                       REQUIRED INT32 y; }";
+        let schema = Arc::new(parse_message_type(message).unwrap());
+        let file = std::fs::File::create(&path).unwrap();
+        let properties = Arc::new(WriterProperties::builder().build());
+        let mut writer = SerializedFileWriter::new(file, schema, properties).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<DoubleType>().write_batch(numbers, None, None).unwrap();
+        column.close().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let words: Vec<ByteArray> = words.iter().map(|word| ByteArray::from(*word)).collect();
+        column.typed::<ByteArrayType>().write_batch(&words, None, None).unwrap();
+        column.close().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<Int32Type>().write_batch(labels, None, None).unwrap();
+        column.close().unwrap();
+        group.close().unwrap();
+        writer.close().unwrap();
+        let categories = vec!["red".to_owned(), "blue".to_owned()];
+        let columns = [
+            Column { name: "b".to_owned(), categories, ..Column::default() },
+            Column { name: "a".to_owned(), mean: Some(1.0), ..Column::default() },
+        ];
+        read_parquet(&path, None, &Classes::Count(3), &columns).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn numbers_words_and_labels() {
+        let data = read(&[1.5, 3.0], &["blue", "red"], &[2, 0]).unwrap();
+        assert_eq!(data.features, [0.0, 1.0, 0.5, 1.0, 0.0, 2.0]);
+        assert_eq!((data.labels, data.classes), (vec![2, 0], 3));
+        assert_eq!(data.provenance.sha256.len(), 1);
+    }
+
+    #[test]
+    fn broken_rows_are_named() {
+        for (numbers, words, labels, problem) in [
+            ([1.0, f64::NAN], ["red", "red"], [0, 0], "row 2: column `a`: NaN"),
+            ([1.0, 1.0], ["red", "green"], [0, 0], "row 2: column `b`: `green`"),
+            ([1.0, 1.0], ["red", "red"], [3, 0], "row 1: column `y`: class 3"),
+        ] {
+            let found = read(&numbers, &words, &labels).unwrap_err();
+            assert!(found.contains(problem), "{found}");
+        }
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("table.parquet");
+        std::fs::write(&path, b"PAR1 but nothing else").unwrap();
+        let found = read_parquet(&path, None, &Classes::Count(2), &[]).unwrap_err().to_string();
+        assert!(found.contains("table.parquet: cannot be read"), "{found}");
+    }
+}
