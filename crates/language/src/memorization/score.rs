@@ -5,6 +5,7 @@ use crate::LanguageError;
 use numerics::beta::{
     beta_log_tails, beta_lower_quantile, beta_upper_quantile, binomial_log_at_least,
 };
+use numerics::special::inverse_normal_cdf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -229,11 +230,16 @@ fn over_secrets(rates: &[f64], completions: usize, confidence: f64) -> Interval 
     let mean = rates.iter().sum::<f64>() / m;
     let single = rates.iter().all(|rate| *rate == 0.0 || *rate == 1.0);
     let variance = rates.iter().map(|r| (r - mean) * (r - mean)).sum::<f64>() / (m - 1.0).max(1.0);
-    // Between all secrets saying the same and all completions being independent.
+    // The variance of a secret's rate is at most that of one completion, so that m secrets are worth
+    // at least m trials, and at most as many as there are completions. In between the observed
+    // variance decides, discounted for how few secrets it comes from.
     let effective = if single || !(variance > 0.0) {
         m
     } else {
-        (mean * (1.0 - mean) * m / variance).clamp(m.min(2.0), completions as f64)
+        let normal = inverse_normal_cdf(0.5 + 0.5 * confidence);
+        let discount = (normal / student_quantile(confidence, m - 1.0)).powi(2);
+        (discount * mean * (1.0 - mean) * m / variance)
+            .clamp(m, completions.max(rates.len()) as f64)
     };
     let (right, wrong) = (mean * effective, (1.0 - mean) * effective);
     let tail = (0.5 * (1.0 - confidence)).ln();
@@ -351,5 +357,13 @@ mod tests {
         let same = over_secrets(&[0.5; 4], 40, 0.95);
         let split = over_secrets(&[0.0, 0.0, 1.0, 1.0], 40, 0.95);
         assert!((same.lower - split.lower).abs() < 1e-12);
+        // Two secrets that happen to be close are two secrets.
+        let close = over_secrets(&[0.2, 0.0], 10, 0.95);
+        assert!(close.upper > 0.8, "{close:?}");
+        // Many secrets with rates between 0 and 1 are worth more than one completion each.
+        let many: Vec<f64> = (0..40).map(|i| 0.4 + 0.2 * f64::from(i % 2)).collect();
+        let found = over_secrets(&many, 400, 0.95);
+        let single = over_secrets(&(0..40).map(|i| f64::from(i % 2)).collect::<Vec<_>>(), 40, 0.95);
+        assert!(found.upper - found.lower < 0.5 * (single.upper - single.lower), "{found:?}");
     }
 }
