@@ -7,6 +7,7 @@
 
 mod closed_form;
 mod context;
+mod empirical_variance;
 mod error;
 mod index;
 mod last_iterate;
@@ -49,7 +50,8 @@ impl Entry {
 /// assert!(papers::entries().iter().any(|entry| entry.id == "p4-section-4.2"));
 /// ```
 pub fn entries() -> Vec<Entry> {
-    [closed_form::ENTRIES, our_loss::ENTRIES, last_iterate::ENTRIES].concat()
+    [closed_form::ENTRIES, empirical_variance::ENTRIES, our_loss::ENTRIES, last_iterate::ENTRIES]
+        .concat()
 }
 
 /// The entry of this name.
