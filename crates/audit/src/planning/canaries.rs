@@ -7,7 +7,7 @@
 use super::{Needed, Target};
 use crate::ThresholdRule;
 use crate::one_run::{one_run_p_value, strategies};
-use numerics::beta::binomial_log_at_least;
+use numerics::beta::{binomial_log_at_least, binomial_log_pmf};
 
 /// The largest epsilon that any number of canaries shows: the log odds of the best guess.
 pub(super) fn largest_epsilon(points: &[(f64, f64)]) -> f64 {
@@ -32,10 +32,23 @@ pub(super) fn power(
     };
     match rule {
         ThresholdRule::Fixed(_) => {
-            for &(fpr, tpr) in points {
-                let guesses = (0.5 * (fpr + tpr) * count as f64) as u64;
-                consider((fpr, tpr), tpr / (tpr + fpr), guesses, count, level);
+            // Thresholds ranked by the usual number of guesses, the best few then averaged over
+            // the number that the scores will decide.
+            let mut ranked: Vec<(f64, (f64, f64))> = points
+                .iter()
+                .map(|&(fpr, tpr)| {
+                    let guesses = (0.5 * (fpr + tpr) * count as f64) as u64;
+                    (shows(count, guesses, tpr / (tpr + fpr), level, target), (fpr, tpr))
+                })
+                .collect();
+            ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+            for &(_, (fpr, tpr)) in ranked.iter().take(FEW) {
+                let power = averaged(count, (fpr, tpr), level, target);
+                if power > best.power {
+                    best = Needed { power, fpr, tpr, ..best };
+                }
             }
+            return best;
         }
         // What the rule tries; the parts that choose do not count. A part that chooses badly
         // costs power that is not foreseen here.
@@ -71,6 +84,25 @@ fn edge(points: &[(f64, f64)], share: f64) -> Option<(f64, f64)> {
     let (low, high) = (if next == 0 { (0.0, 0.0) } else { points[next - 1] }, points[next]);
     let part = (twice - sum(&low)) / (sum(&high) - sum(&low)).max(1e-300);
     Some((low.0 + part * (high.0 - low.0), low.1 + part * (high.1 - low.1)))
+}
+
+/// Thresholds whose power is averaged.
+const FEW: usize = 12;
+
+/// The power at a threshold given in advance: the number of guesses is binomial.
+fn averaged(count: u64, (fpr, tpr): (f64, f64), level: f64, target: &Target) -> f64 {
+    let share = 0.5 * (fpr + tpr);
+    let (mean, spread) = (share * count as f64, (share * (1.0 - share) * count as f64).sqrt());
+    let low = (mean - 5.0 * spread).floor().max(0.0) as u64;
+    let high = ((mean + 5.0 * spread).ceil() as u64).min(count);
+    let stride = ((high - low) / 48).max(1);
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for guesses in (low..=high).step_by(stride as usize) {
+        let weight = binomial_log_pmf(guesses, count, share).exp();
+        sum += weight * shows(count, guesses, tpr / (tpr + fpr), level, target);
+        weights += weight;
+    }
+    if weights > 0.0 { sum / weights } else { 0.0 }
 }
 
 /// P(the target is rejected) when each of `guesses` is right with probability `right`.
