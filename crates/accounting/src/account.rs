@@ -253,9 +253,11 @@ fn claims(
             claim.reason = view.silence(*delta).or(claim.reason);
             claims.push(claim);
         }
-        for epsilon in questions.epsilons.iter().filter(|_| {
-            questions.wants(Quantity::Delta) && !matches!(view, View::Security(_))
-        }) {
+        for epsilon in questions
+            .epsilons
+            .iter()
+            .filter(|_| questions.wants(Quantity::Delta) && !matches!(view, View::Security(_)))
+        {
             let at = At { epsilon: Some(*epsilon), ..At::default() };
             claims.push(maker.claim(
                 Quantity::Delta,
