@@ -45,6 +45,4 @@ pub use optimizer::{OptimizerDescription, OptimizerState};
 pub use recipe::{Fault, Recipe, Rest};
 pub use replica::{Canary, Injection, Replica, Schedule, Start};
 pub use statistics::StepStatistics;
-pub use train::{
-    NoiseSource, Training, TrainingEvent, TrainingOptions, TrainingOutcome, accuracy,
-};
+pub use train::{NoiseSource, Training, TrainingEvent, TrainingOptions, TrainingOutcome, accuracy};
