@@ -5,7 +5,7 @@
 //! The truth is Fourier inversion (`bayes_security::inversion`), which is good to 1e-7 from ten steps on
 //! and costs little for further step counts of the same noise and rate; a run counts as above the
 //! truth beyond 2e-7. Single steps are compared with composition's closed form.
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use accounting::bayes_security::{Inversion, certified_lower_bound};
 use accounting::directions;

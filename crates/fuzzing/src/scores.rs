@@ -50,7 +50,7 @@ pub fn score_file(data: &[u8]) -> usize {
 /// When a law is broken.
 pub fn any_scores(data: &[u8]) -> usize {
     let mut bytes = Bytes::new(data);
-    let design = if bytes.byte() % 2 == 0 { Design::Runs } else { Design::OneRun };
+    let design = if bytes.byte().is_multiple_of(2) { Design::Runs } else { Design::OneRun };
     let (members, nonmembers) = (1 + bytes.byte() % 40, 1 + bytes.byte() % 40);
     let mut score = |_| match bytes.byte() % 4 {
         0 => f64::from(bytes.byte() % 4),

@@ -52,7 +52,7 @@ pub struct TranslateArgs {
 
 /// One number in other terms: the `dosimeter.translate/1` document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Translation {
+pub(crate) struct Translation {
     pub schema: String,
     pub from: String,
     /// What holds because of it.
@@ -61,7 +61,7 @@ pub struct Translation {
 
 /// A number with the side on which it bounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Entry {
+pub(crate) struct Entry {
     pub quantity: String,
     /// Absent when infinite.
     pub value: Option<f64>,
@@ -70,7 +70,7 @@ pub struct Entry {
 }
 
 impl Translation {
-    pub const SCHEMA: &'static str = "dosimeter.translate/1";
+    pub(crate) const SCHEMA: &'static str = "dosimeter.translate/1";
 }
 
 pub(super) fn run(args: &TranslateArgs, console: &mut Console) -> Result<u8, Failure> {

@@ -45,7 +45,9 @@ impl Canaries {
     ) -> Result<(Self, Examples), TrainingError> {
         let mut examples = Examples::default();
         let mut known: Vec<(Arc<[f32]>, u32)> = Vec::new();
-        let mut known_entries: Vec<(Arc<[(u32, f32)]>, i32)> = Vec::new();
+        /// The entries of an injected gradient, and where they begin on the device.
+        type Known = (Arc<[(u32, f32)]>, i32);
+        let mut known_entries: Vec<Known> = Vec::new();
         let mut schedules = vec![Schedule::Always];
         let (mut start, mut kinds, mut injected) = (vec![0_i32], Vec::new(), Vec::new());
         let (mut places, mut values) = (Vec::new(), Vec::new());

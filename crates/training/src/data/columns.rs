@@ -222,7 +222,7 @@ impl Step {
             if !column.shares.is_empty() {
                 return Err(about("`shares` without `categories`"));
             }
-            if !mean.is_finite() || !(deviation > 0.0 && deviation.is_finite()) {
+            if !(mean.is_finite() && deviation > 0.0 && deviation.is_finite()) {
                 return Err(about(&format!("mean {mean} and deviation {deviation} are no scale")));
             }
             return Ok(Self::Number { cell, name, mean, deviation });

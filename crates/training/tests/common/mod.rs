@@ -123,7 +123,7 @@ pub(crate) fn gradient(
                 let (z, deviations) = normalise(&layer, x);
                 let channels = layer.image.channels;
                 let width = channels / layer.groups;
-                for g in 0..layer.groups {
+                for (g, deviation) in deviations.iter().enumerate() {
                     let inside: Vec<usize> =
                         (0..x.len()).filter(|i| i % channels / width == g).collect();
                     let dz = |i: usize| dy[i] * parameters[layer.scale + i % channels];
@@ -133,7 +133,7 @@ pub(crate) fn gradient(
                     for &i in &inside {
                         gradient[layer.scale + i % channels] += dy[i] * z[i];
                         gradient[layer.shift + i % channels] += dy[i];
-                        dx[i] = (dz(i) - mean - z[i] * along) / deviations[g];
+                        dx[i] = (dz(i) - mean - z[i] * along) / deviation;
                     }
                 }
             }

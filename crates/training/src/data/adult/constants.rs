@@ -11,9 +11,9 @@ pub(super) const TRAINING_RECORDS: usize = 32_561;
 /// (name, place among the 15 columns, mean, deviation).
 pub(super) const NUMBERS: [(&str, usize, f64, f64); 6] = [
     ("age", 0, 38.5816, 13.6404),
-    ("fnlwgt", 2, 189_778.3665, 105_549.9777),
+    ("fnlwgt", 2, 189_778.366_5, 105_549.977_7),
     ("education-num", 4, 10.0807, 2.5727),
-    ("capital-gain", 10, 1_077.6488, 7_385.2921),
+    ("capital-gain", 10, 1_077.648_8, 7_385.292_1),
     ("capital-loss", 11, 87.3038, 402.9602),
     ("hours-per-week", 12, 40.4375, 12.3474),
 ];
