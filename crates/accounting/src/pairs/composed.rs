@@ -56,6 +56,12 @@ impl Contour {
         refusal: AccountingError,
         ask: impl Fn(&LatticeBracket) -> Result<Interval, AccountingError>,
     ) -> Result<Interval, AccountingError> {
+        let components: usize = (self.sum.parts().iter())
+            .map(|part| part.pair.numerator().len() + part.pair.denominator().len())
+            .sum();
+        if components > MOST_COMPONENTS {
+            return Err(refusal);
+        }
         LatticeBracket::for_run(&self.run, LatticeOptions { points: LATTICE_POINTS })
             .and_then(|lattice| ask(&lattice))
             .ok()
@@ -66,6 +72,9 @@ impl Contour {
 
 /// Points of the lattice that stands in for the contour: a fraction of a second, 15 MB.
 const LATTICE_POINTS: usize = 1 << 16;
+/// Gaussians in all steps' mixtures for which the lattice is built; each costs as much again, and
+/// a large group would take minutes.
+const MOST_COMPONENTS: usize = 16;
 
 impl Composed {
     /// The composed pair of a run: Poisson or full batches, add/remove or substitution, any
