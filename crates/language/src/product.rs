@@ -1,44 +1,8 @@
-//! Matrix products by the `gemm` crate, rows shared over threads where there are enough of them.
-//! The only unsafe code of this crate: `gemm` takes pointers, the extents are checked here.
+//! Matrix products as a decoder needs them: rows shared over threads where there are enough.
 
 use rayon::prelude::*;
-
-/// A matrix inside a slice: the number at (i, j) is `data[i * row + j * column]`.
-#[derive(Clone, Copy)]
-pub(crate) struct View<'a> {
-    data: &'a [f32],
-    rows: usize,
-    columns: usize,
-    row: usize,
-    column: usize,
-}
-
-impl<'a> View<'a> {
-    /// Row by row, without gaps.
-    pub(crate) fn new(data: &'a [f32], rows: usize, columns: usize) -> Self {
-        Self::strided(data, rows, columns, columns)
-    }
-
-    /// Row by row, with `stride` numbers from one row to the next.
-    pub(crate) fn strided(data: &'a [f32], rows: usize, columns: usize, stride: usize) -> Self {
-        Self { data, rows, columns, row: stride, column: 1 }
-    }
-
-    pub(crate) fn transposed(self) -> Self {
-        Self { rows: self.columns, columns: self.rows, row: self.column, column: self.row, ..self }
-    }
-
-    fn rows_from(self, first: usize, count: usize) -> Self {
-        Self { data: &self.data[first * self.row..], rows: count, ..self }
-    }
-
-    fn assert_inside(&self) {
-        if self.rows > 0 && self.columns > 0 {
-            let last = (self.rows - 1) * self.row + (self.columns - 1) * self.column;
-            assert!(last < self.data.len(), "a matrix of the product lies outside its slice");
-        }
-    }
-}
+pub(crate) use training::cpu::product::View;
+pub(crate) use training::cpu::product::strided_product as single;
 
 /// Multiplications below which threads do not pay.
 const WORTH_THREADS: usize = 1 << 21;
@@ -48,61 +12,16 @@ const WORTH_THREADS: usize = 1 << 21;
 /// # Panics
 /// If the shapes do not match.
 pub(crate) fn product(out: &mut [f32], left: View<'_>, right: View<'_>) {
-    let (m, n) = (left.rows, right.columns);
+    let ((m, inner), (_, n)) = (left.extents(), right.extents());
     assert_eq!(out.len(), m * n, "extent of a product's result");
     let threads = rayon::current_num_threads();
-    if m < 2 * threads || threads == 1 || m * n * left.columns < WORTH_THREADS {
+    if m < 2 * threads || threads == 1 || m * n * inner < WORTH_THREADS {
         return single(out, n, left, right, false);
     }
     let share = m.div_ceil(threads);
     out.par_chunks_mut(share * n).enumerate().for_each(|(i, part)| {
         single(part, n, left.rows_from(i * share, part.len() / n), right, false);
     });
-}
-
-/// `out`, with `stride` numbers from row to row, becomes left x right or is increased by it; on
-/// this thread.
-#[allow(unsafe_code)]
-pub(crate) fn single(
-    out: &mut [f32],
-    stride: usize,
-    left: View<'_>,
-    right: View<'_>,
-    accumulate: bool,
-) {
-    let (m, k, n) = (left.rows, left.columns, right.columns);
-    assert_eq!(k, right.rows, "inner extents of a product");
-    if m == 0 || n == 0 {
-        return;
-    }
-    assert!((m - 1) * stride + n <= out.len() && n <= stride, "extent of a product's result");
-    left.assert_inside();
-    right.assert_inside();
-    // SAFETY: `out` holds m rows of n numbers, `stride` apart, as asserted; both views were
-    // checked to lie inside their slices; `out` is borrowed mutably, so nothing overlaps.
-    unsafe {
-        gemm::gemm(
-            m,
-            n,
-            k,
-            out.as_mut_ptr(),
-            1,
-            stride as isize,
-            accumulate,
-            left.data.as_ptr(),
-            left.column as isize,
-            left.row as isize,
-            right.data.as_ptr(),
-            right.column as isize,
-            right.row as isize,
-            1.0,
-            1.0,
-            false,
-            false,
-            false,
-            gemm::Parallelism::None,
-        );
-    }
 }
 
 /// One row times the transpose of a matrix stored row by row: the numbers of a matrix-vector

@@ -1,22 +1,9 @@
 //! The closed-form paper: its numbers come out again, and what is inconsistent is said.
 
-use experiments::Silent;
-use papers::{Context, Reproduction, entry};
-use std::sync::atomic::AtomicBool;
+mod common;
 
-fn reproduce(id: &str) -> Reproduction {
-    let root = tempfile::tempdir().unwrap();
-    let stop = AtomicBool::new(false);
-    let context = Context {
-        folder: root.path(),
-        threads: 1,
-        trials: None,
-        seed: 0,
-        reporter: &Silent,
-        stop: &stop,
-    };
-    entry(id).unwrap().reproduce(&context).unwrap()
-}
+use common::reproduce;
+use papers::entry;
 
 #[test]
 fn figure_7_to_four_digits() {

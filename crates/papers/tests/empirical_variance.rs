@@ -1,22 +1,12 @@
 //! The second hypothesis of "Empirical Privacy Variance", on our grid.
 
-use experiments::Silent;
-use papers::{Context, entry};
-use std::sync::atomic::AtomicBool;
+mod common;
+
+use common::reproduce;
 
 #[test]
 fn profiles_of_one_epsilon_differ() {
-    let root = tempfile::tempdir().unwrap();
-    let stop = AtomicBool::new(false);
-    let context = Context {
-        folder: root.path(),
-        threads: 1,
-        trials: None,
-        seed: 0,
-        reporter: &Silent,
-        stop: &stop,
-    };
-    let found = entry("p2-hypothesis-2").unwrap().reproduce(&context).unwrap();
+    let found = reproduce("p2-hypothesis-2");
     assert_eq!((found.tables[0].rows.len(), found.figures.len()), (36, 3));
     for rows in found.tables[0].rows.chunks(12) {
         let column = |i: usize| rows.iter().map(move |row| row[i].as_f64().unwrap());

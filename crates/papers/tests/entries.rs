@@ -1,5 +1,8 @@
 //! Every entry computes and writes what it promises, on few games; the index lists them.
 
+mod common;
+
+use common::reproduce;
 use experiments::Silent;
 use papers::{Context, entries, entry, write, write_index};
 use std::sync::atomic::AtomicBool;
@@ -48,17 +51,7 @@ fn entries_write_their_files() {
 
 #[test]
 fn section_4_2_to_all_digits() {
-    let root = tempfile::tempdir().unwrap();
-    let stop = AtomicBool::new(false);
-    let context = Context {
-        folder: root.path(),
-        threads: 1,
-        trials: None,
-        seed: 0,
-        reporter: &Silent,
-        stop: &stop,
-    };
-    let found = entry("p4-section-4.2").unwrap().reproduce(&context).unwrap();
+    let found = reproduce("p4-section-4.2");
     assert_eq!(found.we_get, "2.22241 at alpha = 0, 2.27487 at alpha = 0.5, 2.18169 at alpha = 1.");
 }
 

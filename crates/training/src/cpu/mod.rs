@@ -8,7 +8,7 @@ mod group_norm;
 mod linear;
 mod loss;
 mod pooling;
-mod product;
+pub mod product;
 mod replicas;
 mod secure;
 mod standardise;

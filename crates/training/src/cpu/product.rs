@@ -3,7 +3,7 @@
 
 /// A matrix inside a slice: the number at (i, j) is `data[i * row + j * column]`.
 #[derive(Clone, Copy)]
-pub(crate) struct View<'a> {
+pub struct View<'a> {
     data: &'a [f32],
     rows: usize,
     columns: usize,
@@ -12,19 +12,34 @@ pub(crate) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Row by row.
-    pub(crate) fn new(data: &'a [f32], rows: usize, columns: usize) -> Self {
-        Self { data, rows, columns, row: columns, column: 1 }
+    /// Row by row, without gaps.
+    pub fn new(data: &'a [f32], rows: usize, columns: usize) -> Self {
+        Self::strided(data, rows, columns, columns)
     }
 
-    pub(crate) fn transposed(self) -> Self {
-        Self {
-            data: self.data,
-            rows: self.columns,
-            columns: self.rows,
-            row: self.column,
-            column: self.row,
-        }
+    /// Row by row, with `stride` numbers from one row to the next.
+    pub fn strided(data: &'a [f32], rows: usize, columns: usize, stride: usize) -> Self {
+        Self { data, rows, columns, row: stride, column: 1 }
+    }
+
+    /// The same numbers, rows and columns exchanged.
+    #[must_use]
+    pub fn transposed(self) -> Self {
+        Self { rows: self.columns, columns: self.rows, row: self.column, column: self.row, ..self }
+    }
+
+    /// `count` rows from `first` on.
+    ///
+    /// # Panics
+    /// If the first of them lies outside the slice.
+    #[must_use]
+    pub fn rows_from(self, first: usize, count: usize) -> Self {
+        Self { data: &self.data[first * self.row..], rows: count, ..self }
+    }
+
+    /// Rows and columns.
+    pub fn extents(&self) -> (usize, usize) {
+        (self.rows, self.columns)
     }
 
     fn assert_inside(&self) {
@@ -39,18 +54,33 @@ impl<'a> View<'a> {
 ///
 /// # Panics
 /// If the shapes do not match.
+pub fn product(out: &mut [f32], left: View<'_>, right: View<'_>, accumulate: bool) {
+    assert_eq!(out.len(), left.rows * right.columns, "extent of a product's result");
+    strided_product(out, right.columns, left, right, accumulate);
+}
+
+/// The same with `stride` numbers from row to row of `out`.
+///
+/// # Panics
+/// If the shapes do not match.
 #[allow(unsafe_code)]
-pub(crate) fn product(out: &mut [f32], left: View<'_>, right: View<'_>, accumulate: bool) {
+pub fn strided_product(
+    out: &mut [f32],
+    stride: usize,
+    left: View<'_>,
+    right: View<'_>,
+    accumulate: bool,
+) {
     let (m, k, n) = (left.rows, left.columns, right.columns);
     assert_eq!(k, right.rows, "inner extents of a product");
-    assert_eq!(out.len(), m * n, "extent of a product's result");
-    left.assert_inside();
-    right.assert_inside();
     if m == 0 || n == 0 {
         return;
     }
-    // SAFETY: `out` holds m x n numbers with row stride n; both views were checked to lie inside
-    // their slices; `out` is borrowed mutably, so nothing overlaps.
+    assert!((m - 1) * stride + n <= out.len() && n <= stride, "extent of a product's result");
+    left.assert_inside();
+    right.assert_inside();
+    // SAFETY: `out` holds m rows of n numbers, `stride` apart, as asserted; both views were
+    // checked to lie inside their slices; `out` is borrowed mutably, so nothing overlaps.
     unsafe {
         gemm::gemm(
             m,
@@ -58,7 +88,7 @@ pub(crate) fn product(out: &mut [f32], left: View<'_>, right: View<'_>, accumula
             k,
             out.as_mut_ptr(),
             1,
-            n as isize,
+            stride as isize,
             accumulate,
             left.data.as_ptr(),
             left.column as isize,
