@@ -1,7 +1,8 @@
 //! How much of the domain composition answers, and how narrowly: random runs, log-uniform over
 //! noise 0.2 to 100, rate 1e-7 to 1, steps 1 to 1e9; delta log-uniform in [1e-15, 0.5] for even
 //! runs, in [1e-100, 0.5] for odd ones. The table of `docs/accuracy.md`:
-//! `cargo run --release -p accounting --example domain_survey -- 500 1`.
+//! `cargo run --release -p accounting --example domain_survey -- 500 1`. With six more numbers, those
+//! are the ends of noise, rate and steps: `-- 500 1 0.2 0.7 1e-7 1e-4 1 30` is the hardest corner.
 #![allow(clippy::print_stdout)]
 
 use accounting::directions;
@@ -27,17 +28,18 @@ impl Uniform {
 }
 
 fn main() {
-    let numbers: Vec<u64> =
-        std::env::args().skip(1).map(|word| word.parse().expect("a whole number")).collect();
-    let (runs, seed) =
-        (numbers.first().copied().unwrap_or(500), numbers.get(1).copied().unwrap_or(1));
-    let mut random = Uniform(seed);
+    let numbers: Vec<f64> =
+        std::env::args().skip(1).map(|word| word.parse().expect("a number")).collect();
+    let number = |index: usize, default: f64| numbers.get(index).copied().unwrap_or(default);
+    let runs = number(0, 500.0) as u64;
+    let mut random = Uniform(number(1, 1.0) as u64);
     // For delta at least 1e-15 and below: answered within 1e-9, 1e-6, wider, refused.
     let mut counts = [[0u64; 4]; 2];
     let mut times = Vec::new();
     for index in 0..runs {
-        let (sigma, rate) = (random.log(0.2, 100.0), random.log(1e-7, 1.0));
-        let steps = random.log(1.0, 1e9) as u64;
+        let sigma = random.log(number(2, 0.2), number(3, 100.0));
+        let rate = random.log(number(4, 1e-7), number(5, 1.0));
+        let steps = random.log(number(6, 1.0), number(7, 1e9)) as u64;
         let delta = random.log(if index % 2 == 0 { 1e-15 } else { 1e-100 }, 0.5);
         let run = Run::builder().phase(sigma, rate, steps.max(1)).build().expect("in the domain");
         let start = Instant::now();

@@ -1,6 +1,6 @@
-//! Runs on which the fuzzed laws once broke.
+//! Runs on which the fuzzed laws, or the agreement of routes, once broke.
 
-use accounting::pairs::Composed;
+use accounting::pairs::{Composed, LatticeBracket, LatticeOptions};
 use accounting::{OneWay, Pair};
 use vocabulary::{Adjacency, Interval, Run};
 
@@ -79,4 +79,34 @@ fn a_single_step_far_out_counts_the_rounding_of_its_threshold() {
     assert!(pair.delta(epsilon.lower, OneWay::Remove).unwrap().upper >= delta, "{epsilon:?}");
     assert!(pair.delta(epsilon.upper, OneWay::Remove).unwrap().lower <= delta, "{epsilon:?}");
     assert!(epsilon.relative_width() < 1e-11, "{epsilon:?}");
+}
+
+/// Two steps, where the addition of a record all but reaches the most it can leak: far off the axis
+/// points count that are nothing on it. The reference is one integral with 40 digits.
+#[test]
+fn addition_close_to_its_supremum() {
+    let run =
+        Run::builder().phase(2.57661652874401, 0.11859328302714196, 2).build().expect("a run");
+    let pair = Composed::for_run(&run).unwrap();
+    let delta = pair.delta(0.22709985391636753, OneWay::Add).unwrap();
+    let truth = 2.1162464479124169e-20;
+    assert!(delta.lower <= truth && truth <= delta.upper, "{delta:?}");
+    assert!(delta.relative_width() <= 1e-9, "{delta:?}");
+}
+
+/// False negatives far below a millionth, whose supporting line is flatter than that.
+#[test]
+fn false_negatives_that_hardly_exist() {
+    let run = Run::builder()
+        .phase(0.7514368390098702, 0.035506992384185226, 10613)
+        .build()
+        .expect("a run");
+    let pair = Composed::for_run(&run).unwrap();
+    let found = pair.fnr(0.16951757146638122, OneWay::Remove).unwrap();
+    let lattice = LatticeBracket::for_run(&run, LatticeOptions { points: 1 << 17 })
+        .unwrap()
+        .fnr(0.16951757146638122, OneWay::Remove)
+        .unwrap();
+    assert!(found.lower > 0.0 && found.relative_width() <= 1e-6, "{found:?}");
+    assert!(lattice.lower <= found.upper && found.lower <= lattice.upper, "{found:?} {lattice:?}");
 }

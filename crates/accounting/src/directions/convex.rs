@@ -59,8 +59,14 @@ pub(crate) struct Guess {
 impl Guess {
     /// The slope at false positive rate `fpr` of a Gaussian curve with this total variation,
     /// and a step of a fraction of its standard deviation.
-    pub(crate) fn gaussian(total_variation: f64, fpr: f64) -> Self {
-        let mu = 2.0 * inverse_normal_cdf(0.5 + 0.5 * total_variation.min(1.0 - 1e-12));
+    ///
+    /// `rest` is 1 - total variation, which has the digits where the total variation is near 1.
+    pub(crate) fn gaussian(total_variation: f64, rest: f64, fpr: f64) -> Self {
+        let mu = if rest < 0.5 {
+            2.0 * inverse_normal_sf(0.5 * rest.max(1e-300))
+        } else {
+            2.0 * inverse_normal_cdf(0.5 + 0.5 * total_variation)
+        };
         Self { at: (mu * inverse_normal_sf(fpr) - 0.5 * mu * mu).exp(), step: 0.2 * mu }
     }
 }

@@ -31,7 +31,8 @@ pub fn epsilon(pair: &dyn Pair, delta: f64, direction: Direction) -> Result<Inte
     let remove = pair.epsilon(delta, OneWay::Remove)?;
     // Removal leaks more for almost every run; then one evaluation of the other order at the
     // lower end shows that its epsilon is not larger, and no second solve is needed.
-    if remove.lower.is_finite() && pair.delta(remove.lower, OneWay::Add)?.upper <= delta {
+    let add_is_less = |at: f64| pair.delta(at, OneWay::Add).is_ok_and(|add| add.upper <= delta);
+    if remove.lower.is_finite() && add_is_less(remove.lower) {
         return Ok(remove);
     }
     Ok(remove.max(pair.epsilon(delta, OneWay::Add)?))

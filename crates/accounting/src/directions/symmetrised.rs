@@ -41,6 +41,9 @@ pub fn tpr(pair: &dyn Pair, fpr: f64) -> Result<Interval> {
     Ok(found.clamp(fpr, 1.0))
 }
 
+/// Flatter lines are not looked at.
+const FLATTEST: f64 = 1e-30;
+
 /// The false negative rate at false positive rate `fpr` in [0, 1].
 ///
 /// # Errors
@@ -57,6 +60,8 @@ pub fn fnr(pair: &dyn Pair, fpr: f64) -> Result<Interval> {
         Ok(missed(pair, fpr, slope, direction)?.map_decreasing(|x| -x))
     })?;
     let mut found = negative.map_decreasing(|x| -x);
+    // No flatter line demands more than its slope.
+    found.upper = found.upper.max(FLATTEST);
     if found.width() > 1e-6 * (1.0 - fpr) {
         for way in [OneWay::Remove, OneWay::Add] {
             found.upper = found.upper.min(pair.fnr(fpr, way)?.upper).max(found.lower);
@@ -101,14 +106,15 @@ fn solve(
     line: impl Fn(&dyn Pair, f64, f64, Direction) -> Result<Interval>,
 ) -> Result<Interval> {
     let total_variation = advantage(pair)?;
-    let guess = Guess::gaussian(total_variation.value, fpr);
+    let guess = Guess::gaussian(total_variation.value, 1.0 - total_variation.value, fpr);
     // A line of slope s allows at least s * fpr and at least 1 - s (1 - fpr); slopes for which
     // that is more than the guess allows, or slope 1, cannot be best.
     let known =
         (total_variation.upper + fpr).min(power(pair, fpr, guess.at, Direction::Both)?.upper);
     let steepest = known / fpr * (1.0 + 1e-9);
-    // Lines flatter than 1e-30 lie within 1e-30 of power 1; that is far below every slack.
-    let flattest = ((1.0 - known) / (1.0 - fpr)).max(1e-30) * (1.0 - 1e-9);
+    // Lines flatter than 1e-30 lie within 1e-30 of power 1; that is far below every slack of a
+    // power, and the callers' for false negatives. A known power near 1 is rounded.
+    let flattest = ((1.0 - known - 4.0 * f64::EPSILON) / (1.0 - fpr)).max(FLATTEST) * (1.0 - 1e-9);
     // Removal alone bounds from below, and is the answer where addition leaks less at the
     // best slope, which is one more evaluation.
     let remove = |slope| line(pair, fpr, slope, Direction::Remove);

@@ -230,6 +230,9 @@ impl Pair for Composed {
             high,
             guess,
         )?;
+        // Flatter lines: delta(ln k) + k fpr >= 1 - k (1 - fpr).
+        let flatter = 1.0 - low * (1.0 - fpr);
+        let tpr = Interval { lower: tpr.lower.min(flatter), ..tpr };
         Ok(tpr.clamp(fpr, 1.0))
     }
 
@@ -251,20 +254,27 @@ impl Pair for Composed {
             high,
             guess,
         )?;
-        Ok(negative.map_decreasing(|x| -x).clamp(0.0, 1.0 - fpr))
+        let fnr = negative.map_decreasing(|x| -x);
+        // Flatter lines: 1 - delta(ln k) - k fpr <= k (1 - fpr).
+        let fnr = Interval { upper: fnr.upper.max(low * (1.0 - fpr)), ..fnr };
+        Ok(fnr.clamp(0.0, 1.0 - fpr))
     }
 }
 
 impl Composed {
-    /// Slopes e^epsilon between which the supporting line at `fpr` has its slope: steeper lines
+    /// Slopes e^epsilon between which the supporting line at `fpr` is looked for: steeper lines
     /// than (delta(0) + fpr)/fpr and flatter ones than its mirror are worse than slope 1.
     fn slopes(&self, fpr: f64, way: OneWay) -> Result<Slopes, AccountingError> {
         let advantage = self.delta(0.0, way)?;
-        let rest = self.one_minus_delta(0.0, way)?.lower;
+        let rest = self.one_minus_delta(0.0, way)?;
+        let guess = Guess::gaussian(advantage.value, rest.value, fpr);
+        // Where slope 1 says nothing about flatter lines, the search ends far below the guess; what
+        // lies beyond is bounded by its caller.
+        let end = (1e-9 * guess.at).clamp(1e-250, 1e-6);
         Ok(Slopes {
-            low: ((rest - fpr) / (1.0 - fpr)).max(1e-6) * 0.999,
+            low: ((rest.lower - fpr) / (1.0 - fpr)).max(end) * 0.999,
             high: (advantage.upper + fpr) / fpr * 1.001,
-            guess: Guess::gaussian(advantage.value, fpr),
+            guess,
         })
     }
 }

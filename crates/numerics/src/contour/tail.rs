@@ -12,53 +12,40 @@ use crate::mixture::MixtureRatio;
 
 /// A fixed path: log of |A(c+iu)| / A(c) is at most `log_ratio(u)`, decreasing in u.
 pub(crate) struct Path {
-    /// Tilted weights, summing to 1.
-    share: Vec<f64>,
+    /// Logarithms of the tilted weights, which sum to 1.
+    log_share: Vec<f64>,
     /// Growth of the modulus off the real axis.
     growth: Vec<f64>,
     /// arg P - arg Q.
     angle: Vec<f64>,
 }
 
-/// Points lighter than this part of the whole are left out.
-const FLOOR: f64 = 1e-40;
+/// Points that cannot carry e^this of the whole, on the axis or off it, are left out.
+const FLOOR: f64 = -92.0;
+/// Points tried beyond either end of the grid.
+const MOST_OUTSIDE: u32 = 4000;
 
 impl Path {
     /// The better of two families of paths at height `u`: constant, or following the posterior
     /// (which leaves the bulk on the real axis where it contributes nothing).
     pub(crate) fn best(pair: &MixtureRatio, grid: &Grid, c: f64, u: f64) -> Self {
-        let top = tilted_top(grid, c);
-        let mut total = 0.0;
-        let tilted: Vec<f64> = (0..grid.len())
-            .map(|j| {
-                let w = (grid.log_weight[j] + c * grid.log_ratio[j] - top).exp();
-                total += w;
-                w
-            })
-            .collect();
+        let shares = log_shares(grid, c);
         let scale2 = pair.scale() * pair.scale();
         let sides = if pair.one_sided() { 1.0 } else { 2.0 };
         let full = sides * pair.reach();
         let cap = 0.8 * std::f64::consts::PI * scale2 / pair.reach();
         // Second-order gain and cost of y = d (constant) and y = d r(x), r in [0, 1].
         let (mut gain0, mut cost0, mut gain1, mut cost1) = (0.0, 1.0 / scale2, 0.0, 0.0);
-        let mut shifts = Vec::with_capacity(grid.len());
-        let floor = FLOOR * total;
-        for (j, &w) in tilted.iter().enumerate() {
-            if w <= floor {
-                shifts.push((0.0, 0.0));
-                continue;
-            }
+        for (j, &log_share) in shares.0.iter().enumerate() {
             let (shift, slope) = pair.posterior_shift(grid.x[j]);
             let (r, dr) = (shift / full, slope / full);
-            let share = w / total;
+            let share = log_share.exp();
             let slant = shift / scale2;
             let curvature = c * slope / scale2;
             gain0 += share * slant;
             cost0 -= share * curvature.min(0.5 / scale2);
             gain1 += share * slant * r;
             cost1 += share * (r * r / scale2 + dr * dr - r * r * curvature.min(0.5 / scale2));
-            shifts.push((r, dr));
         }
         let constant = (u * gain0 / cost0).min(cap);
         let bent = if cost1 > 0.0 { (u * gain1 / cost1).min(cap) } else { 0.0 };
@@ -66,72 +53,112 @@ impl Path {
         // Second order tells which is better while neither is cut short.
         let (flat, following) =
             (gain0 * gain0 / cost0, gain1 * gain1 / cost1.max(f64::MIN_POSITIVE));
+        let unmasked = |_: f64, _: f64| 0.0;
+        let straight =
+            || Self::build(pair, grid, c, &shares, |_| (constant, 0.0), unmasked, |_| 0.0);
+        let curved = || {
+            let path = |x: f64| {
+                let (shift, slope) = pair.posterior_shift(x);
+                (bent * shift / full, bent * slope / full)
+            };
+            Self::build(pair, grid, c, &shares, path, unmasked, |_| 0.0)
+        };
         if !capped && flat > 1.2 * following {
-            return Self::along(pair, grid, c, &tilted, total, |_| (constant, 0.0));
+            return straight();
         }
         if !capped && following > 1.2 * flat {
-            return Self::along(pair, grid, c, &tilted, total, |j| {
-                (bent * shifts[j].0, bent * shifts[j].1)
-            });
+            return curved();
         }
-        let straight = Self::along(pair, grid, c, &tilted, total, |_| (constant, 0.0));
-        let curved = Self::along(pair, grid, c, &tilted, total, |j| {
-            (bent * shifts[j].0, bent * shifts[j].1)
-        });
+        let (straight, curved) = (straight(), curved());
         if straight.log_ratio(u) < curved.log_ratio(u) { straight } else { curved }
     }
 
     /// The constant path y = d; at u < 0 the bound is that on the opposite side of the strip.
     pub(crate) fn straight(pair: &MixtureRatio, grid: &Grid, c: f64, d: f64) -> Self {
-        Self::masked(pair, grid, c, |_| (d, 0.0), |_, _| 0.0)
+        Self::masked(pair, grid, c, |_| (d, 0.0), |_, _| 0.0, |_| 0.0)
     }
 
-    /// A given path (x to y and its slope) on a masked grid; `mask` bounds the growth of the mask.
+    /// A given path (x to y and its slope) on a masked grid; `mask` bounds the growth of the mask,
+    /// whose logarithm on the axis is `log_mask`.
     pub(crate) fn masked(
         pair: &MixtureRatio,
         grid: &Grid,
         c: f64,
         path: impl Fn(f64) -> (f64, f64),
         mask: impl Fn(f64, f64) -> f64,
+        log_mask: impl Fn(f64) -> f64,
     ) -> Self {
-        let top = tilted_top(grid, c);
-        let tilted: Vec<f64> = (0..grid.len())
-            .map(|j| (grid.log_weight[j] + c * grid.log_ratio[j] - top).exp())
-            .collect();
-        let total = tilted.iter().sum();
-        let mut out = Self::along(pair, grid, c, &tilted, total, |j| path(grid.x[j]));
-        let kept = (0..grid.len()).filter(|&j| tilted[j] > FLOOR * total);
-        for (growth, j) in out.growth.iter_mut().zip(kept) {
-            *growth += mask(grid.x[j], path(grid.x[j]).0);
-        }
-        out
+        Self::build(pair, grid, c, &log_shares(grid, c), path, mask, log_mask)
     }
 
-    fn along(
+    fn build(
         pair: &MixtureRatio,
         grid: &Grid,
         c: f64,
-        tilted: &[f64],
-        total: f64,
-        path: impl Fn(usize) -> (f64, f64),
+        (log_share, total): &(Vec<f64>, f64),
+        path: impl Fn(f64) -> (f64, f64),
+        mask: impl Fn(f64, f64) -> f64,
+        log_mask: impl Fn(f64) -> f64,
     ) -> Self {
         let scale2 = pair.scale() * pair.scale();
-        let mut out = Self { share: Vec::new(), growth: Vec::new(), angle: Vec::new() };
-        for (j, &w) in tilted.iter().enumerate() {
-            // Dropped points can only carry e^{growth} of their share; growth is bounded by the cap.
-            if w <= FLOOR * total {
-                continue;
+        // Negative powers of P or Q grow off the axis: all components lie in a cone of angle theta.
+        let negative = (-c).max(0.0) + if pair.one_sided() { 0.0 } else { (c - 1.0).max(0.0) };
+        let mut out = Self { log_share: Vec::new(), growth: Vec::new(), angle: Vec::new() };
+        // Adds a point; tells whether it could matter at all.
+        let mut add = |x: f64, log_share: f64| {
+            let (y, slope) = path(x);
+            let fixed = y * y / (2.0 * scale2) + 0.5 * (slope * slope).ln_1p() + mask(x, y);
+            let theta = (y * pair.reach() / scale2).min(std::f64::consts::PI);
+            let mut most = log_share;
+            if negative > 0.0 {
+                most -= negative * (0.5 * theta).cos().ln();
+                // Within a right angle |P| is at least its constant part.
+                if pair.one_sided() && theta <= std::f64::consts::FRAC_PI_2 {
+                    let constant =
+                        pair.infimum() - (pair.log_numerator(x) - pair.log_denominator(x));
+                    most = most.min(log_share + c * constant);
+                }
             }
-            let (y, slope) = path(j);
-            let x = grid.x[j];
+            if most + fixed <= FLOOR {
+                return false;
+            }
             let logs = pair.complex_logs(x, y);
-            let growth = y * y / (2.0 * scale2)
+            let growth = fixed
                 + c * (logs.numerator.0 - pair.log_numerator(x))
-                + (1.0 - c) * (logs.denominator.0 - pair.log_denominator(x))
-                + 0.5 * (slope * slope).ln_1p();
-            out.share.push(w / total);
+                + (1.0 - c) * (logs.denominator.0 - pair.log_denominator(x));
+            out.log_share.push(log_share);
             out.growth.push(growth);
             out.angle.push(logs.numerator.1 - logs.denominator.1);
+            true
+        };
+        for (&x, &log_share) in grid.x.iter().zip(log_share) {
+            add(x, log_share);
+        }
+        if negative > 0.0 {
+            // What is nothing on the axis may be everything off it: on beyond the grid's ends.
+            let step = (0.5 * pair.scale()).min(0.5 * scale2 / pair.reach());
+            let unit = (step / (pair.scale() * (2.0 * std::f64::consts::PI).sqrt())).ln() - total;
+            for (end, direction) in [(grid.x[0], -1.0), (grid.x[grid.len() - 1], 1.0)] {
+                let mut ended = false;
+                for index in 1..=MOST_OUTSIDE {
+                    let x = end + direction * step * f64::from(index);
+                    let denominator = pair.log_denominator(x);
+                    let log = unit + denominator - 0.5 * x * x / scale2
+                        + c * (pair.log_numerator(x) - denominator)
+                        + log_mask(x);
+                    if !add(x, log) {
+                        ended = true;
+                        break;
+                    }
+                }
+                if !ended {
+                    // Unknown: no bound at all.
+                    out.log_share.push(f64::INFINITY);
+                    out.growth.push(0.0);
+                    out.angle.push(0.0);
+                    break;
+                }
+            }
         }
         out
     }
@@ -139,20 +166,30 @@ impl Path {
     /// log of the bound on |A(c+iu)| / A(c).
     pub(crate) fn log_ratio(&self, u: f64) -> f64 {
         let change: f64 = self
-            .share
+            .log_share
             .iter()
             .zip(&self.growth)
             .zip(&self.angle)
-            .map(|((&share, &growth), &angle)| share * (growth - u * angle).exp_m1())
+            .map(|((&log_share, &growth), &angle)| {
+                let exponent = growth - u * angle;
+                // A light point may grow beyond all others.
+                if exponent < 30.0 && log_share < 1.0 {
+                    log_share.exp() * exponent.exp_m1()
+                } else {
+                    (log_share + exponent).exp()
+                }
+            })
             .sum();
         change.max(-1.0 + 1e-300).ln_1p()
     }
 }
 
-fn tilted_top(grid: &Grid, c: f64) -> f64 {
-    grid.log_weight
-        .iter()
-        .zip(&grid.log_ratio)
-        .map(|(lw, l)| lw + c * l)
-        .fold(f64::NEG_INFINITY, f64::max)
+/// Logarithms of the tilted weights, normalised, and of what they were divided by.
+fn log_shares(grid: &Grid, c: f64) -> (Vec<f64>, f64) {
+    let mut logs: Vec<f64> =
+        grid.log_weight.iter().zip(&grid.log_ratio).map(|(lw, l)| lw + c * l).collect();
+    let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let total = top + logs.iter().map(|log| (log - top).exp()).sum::<f64>().ln();
+    logs.iter_mut().for_each(|log| *log -= total);
+    (logs, total)
 }

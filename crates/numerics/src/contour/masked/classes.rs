@@ -101,6 +101,12 @@ impl<'a> Masked<'a> {
                 Class::Middle => self.masks.keep_growth(x, y) + self.masks.rise_growth(x, y),
                 Class::Low | Class::High => masks,
             },
+            |x| match class {
+                Class::Keep => self.masks.keep_with_log(x).1,
+                Class::Middle => self.masks.middle_with_log(x).1,
+                Class::Low => self.masks.low_with_log(x).1,
+                Class::High => self.masks.high_with_log(x).1,
+            },
         );
         modulus.log_ratio(0.0) <= 0.45 * wanted
     }
@@ -131,10 +137,14 @@ impl<'a> Masked<'a> {
                     let full = sides * pair.reach();
                     (distance * shift / full, distance * slope / full)
                 };
-                let keep = Path::masked(pair, &self.keep, c, path, |x, y| masks.keep_growth(x, y));
+                let keep_growth = |x, y| masks.keep_growth(x, y);
+                let keep = Path::masked(pair, &self.keep, c, path, keep_growth, |x| {
+                    masks.keep_with_log(x).1
+                });
                 let middle = masks.lower.is_some().then(|| {
-                    Path::masked(pair, &self.middle, c, path, |x, y| {
-                        masks.keep_growth(x, y) + masks.rise_growth(x, y)
+                    let growth = |x, y| masks.keep_growth(x, y) + masks.rise_growth(x, y);
+                    Path::masked(pair, &self.middle, c, path, growth, |x| {
+                        masks.middle_with_log(x).1
                     })
                 });
                 self.paths.push((if bent { 0.0 } else { distance }, keep, middle));
