@@ -20,6 +20,7 @@ const LIGHT: &[&str] = &[
     "hypothesis",
     "mypy",
     "pandas-stubs",
+    "pyyaml",
 ];
 
 /// What the bridges lead to.
@@ -213,6 +214,8 @@ fn pytest(python: &Path) -> Command {
     let mut command = Command::new(python);
     command.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]).current_dir(root());
     command.env("PYTHONDONTWRITEBYTECODE", "1");
+    // Threads of OpenMP on tiny tensors wait for each other more than they compute.
+    command.env("OMP_NUM_THREADS", "1");
     command
 }
 

@@ -18,6 +18,7 @@ pub mod hidden_state;
 pub mod lenses;
 mod mismatch;
 pub mod pairs;
+pub mod patience;
 pub mod reconstruction;
 pub mod shuffling;
 
