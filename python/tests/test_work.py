@@ -66,6 +66,16 @@ def test_progress_is_told_and_can_stop_the_work(tmp_path: Path) -> None:
     assert whole.read_bytes() == out.read_bytes()
 
 
+def test_a_bar_is_drawn_where_tqdm_is_installed(
+    run: dosimeter.Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("tqdm")
+    dosimeter.attack("linear", run=run, trials=100, out=tmp_path / "s.csv", progress=True)
+    assert "100%" in capsys.readouterr().err
+    dosimeter.compare([run, run], delta=1e-5, lens="composition", progress=True)
+    assert "2/2" in capsys.readouterr().err
+
+
 def test_a_shard_alone_is_incomplete_and_two_are_whole(tmp_path: Path) -> None:
     out = tmp_path / "scores.csv"
     first = dosimeter.attack("linear", run=LONG, trials=60_000, out=out, shard="1/2")

@@ -18,11 +18,11 @@ pub mod hidden_state;
 pub mod lenses;
 mod mismatch;
 pub mod pairs;
-pub mod patience;
 pub mod reconstruction;
 pub mod shuffling;
 
 pub use account::{Beyond, DEFAULT_FPRS, Questions, account, account_beyond};
 pub use calibrate::{Calibration, Solution, Target, Unknown, calibrate, calibrate_attribute};
 pub use error::AccountingError;
+pub use numerics::patience;
 pub use pairs::{OneWay, Pair};

@@ -27,6 +27,7 @@ impl Path {
     /// The better of two families of paths at height `u`: constant, or following the posterior
     /// (which leaves the bulk on the real axis where it contributes nothing).
     pub(crate) fn best(pair: &MixtureRatio, grid: &Grid, c: f64, u: f64) -> Self {
+        crate::patience::look();
         let top = tilted_top(grid, c);
         let mut total = 0.0;
         let tilted: Vec<f64> = (0..grid.len())
