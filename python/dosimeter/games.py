@@ -108,7 +108,7 @@ def attack(
     *,
     run: RunLike | Mapping[str, Mapping[str, Any]] | None = None,
     trials: float | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     observe: Literal["last", "all"] | None = None,
     direction: Literal["add", "remove"] | None = None,
     delta: float | None = None,
@@ -129,6 +129,8 @@ def attack(
     or its tables as mappings (``run``, ``data``, ``model``, ``optimizer``). The game's own
     parameters, and any other flag of ``dosimeter attack``, are further keywords. The result does
     not depend on ``threads``, ``shard`` (``"2/8"``) or ``engine``, to the byte.
+
+    ``seed`` is 0, or that of the RUN.toml, unless it is given.
 
     ``engine="ray"`` plays the chunks on a Ray cluster (:class:`dosimeter.ray.Cluster` says how).
     ``progress`` is called with (chunks done, chunks in all), or is True for a tqdm bar. Ctrl-C

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import dosimeter
 from conftest import REPOSITORY, Program
+from dosimeter._toml import write_toml
 
 TABLE = REPOSITORY / "crates" / "tuning" / "tests" / "reference" / "table.csv"
 
@@ -198,3 +200,26 @@ def test_games_of_any_name_reach_the_command(run: dosimeter.Run, tmp_path: Path)
     game = dosimeter.Attack.from_dict(document)
     assert game.details == {"models": 6} and game.to_dict() == document
     assert dosimeter.Attack.from_json(game.to_json()) == game
+
+
+@pytest.mark.filterwarnings("ignore::dosimeter.DosimeterWarning")
+def test_a_game_that_trains_models(program: Program, tmp_path: Path) -> None:
+    tables = {
+        "run": {"noise_multiplier": 1.0, "batch_size": 64, "steps": 4, "seed": 1},
+        "data": {"name": "adult"},
+        "model": {"kind": "softmax"},
+        "optimizer": {"kind": "sgd", "learning_rate": 0.1},
+    }
+    known = [*program.start, "attack", "gradient", "--help"]
+    if subprocess.run(known, capture_output=True).returncode != 0:
+        pytest.skip("this build plays simulated games only")
+    toml = write_toml(tables, tmp_path / "run.toml")
+    theirs, ours = tmp_path / "theirs.csv", tmp_path / "ours.csv"
+    flags = ["--trials", "4", "--device", "cpu", "--out", str(theirs)]
+    program("attack", "gradient", str(toml), *flags)
+    for run in (tables, toml):
+        game = dosimeter.attack("gradient", run=run, trials=4, out=ours, device="cpu")
+        assert game.state == "complete" and game.game == "gradient"
+        assert ours.read_bytes() == theirs.read_bytes()
+    members, nonmembers = game.read()
+    assert len(members) == len(nonmembers) == 4
