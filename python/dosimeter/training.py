@@ -129,6 +129,17 @@ def tune(
 
     ``table`` is a file (CSV, JSONL, Parquet), a pandas frame or an Arrow table; the keywords are
     the flags of ``dosimeter tune``. The epsilon of the chosen run is not the epsilon of the search.
+
+    >>> import dosimeter, pathlib, tempfile
+    >>> header = "batch_size,steps,learning_rate,clip_norm,epsilon,delta,seed,score_vmr,utility"
+    >>> rows = [f"{b},{t},0.1,1,8,1e-5,{s},{b * t / 9e4 + s / 50},0.9"
+    ...         for b in (32, 64) for t in (100, 400) for s in (0, 1)]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "results.csv")
+    ...     _ = path.write_text(chr(10).join([header, *rows]))
+    ...     ranked = dosimeter.tune("rank", path)
+    >>> ranked["schema"]
+    'dosimeter.tune-rank/1'
     """
     with _command.scratch() as folder:
         if isinstance(table, (str, os.PathLike)):
@@ -146,6 +157,14 @@ def memorize(metric: str, *inputs: str | os.PathLike[str], **options: Any) -> Do
 
     The inputs and keywords are those of ``dosimeter memorize``; completions of any model are
     written by :func:`dosimeter.transformers.complete`.
+
+    >>> import dosimeter, pathlib, tempfile
+    >>> row = '{"prompt": "The code is", "target": " 4417", "completion": " 4417."}'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "completions.jsonl")
+    ...     _ = path.write_text(row)
+    ...     dosimeter.memorize("vmr", path)["score"]["value"]
+    1.0
     """
     arguments = ["memorize", metric, *(os.fspath(path) for path in inputs)]
     return _command.answer([*arguments, *_command.flags(options)], patient=True)[1]
