@@ -41,7 +41,8 @@ def bridge(name: str) -> str:
     """A bridge from its source alone, so that its package need not be there."""
     path = Path(importlib.import_module("dosimeter").__file__ or "").with_name(f"{name}.py")
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    parts = [f"### `dosimeter.{name}`\n\n{plain(ast.get_docstring(tree) or "")}\n"]
+    said = plain(ast.get_docstring(tree) or "")
+    parts = [f"### `dosimeter.{name}`\n\n{said}\n"]
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
             text = ast.get_docstring(node)
@@ -51,10 +52,10 @@ def bridge(name: str) -> str:
             parts.append(f"**`{shown}`**\n\n{plain(text)}\n")
             members = node.body if isinstance(node, ast.ClassDef) else []
             listed = [
-                f"- **`{member.name}{arguments(member)}`**: {first_paragraph(said)}"
+                f"- **`{member.name}{arguments(member)}`**: {first_paragraph(text)}"
                 for member in members
                 if isinstance(member, ast.FunctionDef) and not member.name.startswith("_")
-                and (said := ast.get_docstring(member)) is not None
+                and (text := ast.get_docstring(member)) is not None
             ]
             if listed:
                 parts.append("\n".join(listed) + "\n")
