@@ -259,14 +259,29 @@ class Recorder:
         self.scores: NDArray[numpy.float64] | None = None
         #: Steps taken before an observation, and its scores.
         self.observations: list[tuple[int, NDArray[numpy.float64]]] = []
-        #: How often each record was drawn, and the batches that were drawn.
+        #: How often each record was drawn, and the sizes of the batches that were drawn.
         self.inclusions: NDArray[numpy.int64] | None = None
-        self.drawn = 0
+        self.drawn: list[int] = []
         self._model, self._every = model, every
         self._next: Callable[[Any], None] | None = optimizer.step_hook
+        self._pending = 0
+        self._count(optimizer)
         optimizer.attach_step_hook(self._hook)
         if loader is not None:
             self._watch(loader)
+
+    def _count(self, optimizer: Any) -> None:
+        """Counts the records of every part of a batch that is clipped, also where Opacus splits a
+        batch into parts (``BatchMemoryManager``) and takes a step after the last one only."""
+        clip = getattr(optimizer, "clip_and_accumulate", None)
+        if clip is None:
+            return
+
+        def counted() -> Any:
+            self._pending += _batch_size(optimizer)
+            return clip()
+
+        optimizer.clip_and_accumulate = counted
 
     def _watch(self, loader: Any) -> None:
         """Counts what the loader's sampler of batches draws; it cannot be replaced, so its class is."""
@@ -282,7 +297,7 @@ class Recorder:
         class Watched(kind):  # type: ignore[misc, valid-type]
             def __iter__(self) -> Iterator[Any]:
                 for batch in super().__iter__():
-                    recorder.drawn += 1
+                    recorder.drawn.append(len(batch))
                     numpy.add.at(counts, numpy.asarray(batch, dtype=numpy.int64), 1)
                     yield batch
 
@@ -292,7 +307,8 @@ class Recorder:
     def _hook(self, optimizer: Any) -> None:
         if self._every is not None and len(self.batch_sizes) % self._every == 0:
             self.observe(self._model)
-        self.batch_sizes.append(_batch_size(optimizer))
+        self.batch_sizes.append(self._pending)
+        self._pending = 0
         self.noise_multipliers.append(float(optimizer.noise_multiplier))
         if self._next is not None:
             self._next(optimizer)
@@ -304,21 +320,23 @@ class Recorder:
         means and variances are known. All are compared at six standard errors, so a Poisson
         training is suspected once in about a hundred million trainings.
         """
-        if len(self.batch_sizes) < 30:
-            return f"{len(self.batch_sizes)} steps are too few to tell"
+        sizes = self.drawn if self.inclusions is not None else self.batch_sizes
+        if len(sizes) < 30:
+            return f"{len(sizes)} steps are too few to tell"
+        if not any(sizes):
+            return "the records of a batch are not seen here; give the recorder the loader"
         mean = dataset_size * sample_rate
-        found = sum(self.batch_sizes) / len(self.batch_sizes)
-        allowed = 6 * math.sqrt(mean * (1 - sample_rate) / len(self.batch_sizes))
-        if abs(found - mean) > allowed:
+        found = sum(sizes) / len(sizes)
+        if abs(found - mean) > 6 * math.sqrt(mean * (1 - sample_rate) / len(sizes)):
             return f"batches have {found:.1f} records on average instead of {mean:.1f}"
-        unusual = _dispersion(self.batch_sizes, dataset_size, sample_rate)
+        unusual = _dispersion(sizes, dataset_size, sample_rate)
         if unusual is not None:
             return f"batch sizes have {unusual}: not Poisson"
         if self.inclusions is None:
             return None
         if len(self.inclusions) != dataset_size:
             return f"the loader draws from {len(self.inclusions)} records, not {dataset_size}"
-        unusual = _dispersion(self.inclusions.tolist(), self.drawn, sample_rate)
+        unusual = _dispersion(self.inclusions.tolist(), len(self.drawn), sample_rate)
         if unusual is not None:
             return f"the numbers of batches that a record is in have {unusual}: not Poisson"
         return None

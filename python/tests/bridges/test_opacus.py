@@ -115,7 +115,8 @@ def test_what_is_really_drawn_is_counted() -> None:
     recorder = bridge.Recorder(optimizer, loader=loader)
     assert bridge.is_poisson(loader)
     train(model, optimizer, loader, epochs=6)
-    assert recorder.inclusions is not None and recorder.drawn == 96
+    assert recorder.inclusions is not None and recorder.drawn == recorder.batch_sizes
+    assert len(recorder.drawn) == 96
     assert recorder.inclusions.sum() == sum(recorder.batch_sizes)
     assert recorder.check_sampling(dataset_size=RECORDS, sample_rate=1 / 16) is None
 
@@ -139,6 +140,20 @@ def test_what_is_really_drawn_is_counted() -> None:
     train(model, optimizer, cut, epochs=6)
     suspicion = recorder.check_sampling(dataset_size=RECORDS, sample_rate=1 / 16)
     assert suspicion is not None and "a record is in" in suspicion, suspicion
+
+
+def test_batches_in_parts_are_counted_whole() -> None:
+    from opacus.utils.batch_memory_manager import BatchMemoryManager
+
+    engine, model, optimizer, loader = private(records())
+    recorder = bridge.Recorder(optimizer, loader=loader)
+    with BatchMemoryManager(
+        data_loader=loader, max_physical_batch_size=25, optimizer=optimizer
+    ) as parts:
+        train(model, optimizer, parts, epochs=2)
+    assert len(engine.accountant) == len(recorder.batch_sizes) == 32
+    assert recorder.batch_sizes == recorder.drawn and max(recorder.batch_sizes) > 50
+    assert recorder.check_sampling(dataset_size=RECORDS, sample_rate=1 / 16) is None
 
 
 def test_canaries_are_scored_along_the_way() -> None:
