@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import sys
@@ -11,7 +12,9 @@ from typing import Any
 import dosimeter
 
 #: Bridges whose package may be missing when the reference is made.
-BRIDGES = ("dp_accounting", "jax_privacy", "mlflow", "opacus", "ray", "risk", "transformers")
+BRIDGES = (
+    "attribute", "dp_accounting", "jax_privacy", "mlflow", "opacus", "ray", "risk", "transformers",
+)
 
 HEAD = """# Python reference
 
@@ -36,26 +39,42 @@ def reference() -> str:
 
 def bridge(name: str) -> str:
     """A bridge from its source alone, so that its package need not be there."""
-    import ast
-
     path = Path(importlib.import_module("dosimeter").__file__ or "").with_name(f"{name}.py")
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    parts = [f"### `dosimeter.{name}`\n\n{ast.get_docstring(tree)}\n"]
+    said = plain(ast.get_docstring(tree) or "")
+    parts = [f"### `dosimeter.{name}`\n\n{said}\n"]
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
             text = ast.get_docstring(node)
             if text is None:
                 continue
-            shown = node.name
-            if isinstance(node, ast.FunctionDef):
-                for argument in [*node.args.args, *node.args.kwonlyargs]:
-                    argument.annotation = None
-                for rest in (node.args.vararg, node.args.kwarg):
-                    if rest is not None:
-                        rest.annotation = None
-                shown += f"({ast.unparse(node.args)})"
+            shown = f"{node.name}{arguments(node)}"
             parts.append(f"**`{shown}`**\n\n{plain(text)}\n")
+            members = node.body if isinstance(node, ast.ClassDef) else []
+            listed = [
+                f"- **`{member.name}{arguments(member)}`**: {first_paragraph(text)}"
+                for member in members
+                if isinstance(member, ast.FunctionDef) and not member.name.startswith("_")
+                and (text := ast.get_docstring(member)) is not None
+            ]
+            if listed:
+                parts.append("\n".join(listed) + "\n")
     return "\n".join(parts)
+
+
+def arguments(node: ast.FunctionDef | ast.ClassDef) -> str:
+    """Names and defaults of a function; nothing for a class or a property."""
+    decorators = [ast.unparse(one) for one in node.decorator_list]
+    if isinstance(node, ast.ClassDef) or "property" in decorators:
+        return ""
+    for argument in [*node.args.args, *node.args.kwonlyargs]:
+        argument.annotation = None
+    for rest in (node.args.vararg, node.args.kwarg):
+        if rest is not None:
+            rest.annotation = None
+    if node.args.args and node.args.args[0].arg in ("self", "cls"):
+        del node.args.args[0]
+    return f"({ast.unparse(node.args)})"
 
 
 def entry(name: str, thing: Any) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._types import Document
@@ -49,3 +51,20 @@ def columns(table: Any) -> Mapping[str, Any]:
         name: arrow.column(name).combine_chunks().to_numpy(zero_copy_only=False)
         for name in arrow.column_names
     }
+
+
+def write_csv(columns: Mapping[str, Any], path: Path) -> Path:
+    """Columns as a file that the core reads back without loss; a missing cell is empty."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+            writer.writerow([_cell(value) for value in row])
+    return path
+
+
+def _cell(value: Any) -> str:
+    # NaN is not equal to itself; pandas and NumPy spell a missing number that way.
+    if value is None or value != value:
+        return ""
+    return str(int(value)) if isinstance(value, bool) else str(value)

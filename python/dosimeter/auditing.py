@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 
 from . import _command, _tables
 from ._types import Design, Document, Numbers
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     import pyarrow
 
     from .figures import Figure
+
+
+#: Scores that have no file: of members and of non-members, or a table's columns.
+Sides: TypeAlias = Union[tuple[Any, Any], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +95,7 @@ class _Scores:
     """Where an audit's scores came from, kept for its figures."""
 
     arguments: tuple[str, ...]
-    sides: tuple[Any, Any] | None
+    sides: Sides | None
     claim: Run | None
 
 
@@ -234,6 +238,7 @@ def audit(
     min_count: int = 10,
     bootstrap: int = 0,
     seed: int = 0,
+    **options: Any,
 ) -> Audit:
     """Lower bounds on epsilon from membership scores; larger scores mean more likely a member.
 
@@ -241,7 +246,8 @@ def audit(
     ``member``), a pandas frame, an Arrow table or anything with an Arrow stream with these
     columns; or give ``members`` and ``nonmembers``, two arrays. ``claim`` is the run that is
     claimed and gives the verdict. A contradiction is an answer, not an exception: look at
-    ``verdict``.
+    ``verdict``. Columns ``run``, ``canary`` and ``seed`` are checked against the design, also
+    those of a frame. Any other flag of ``dosimeter audit`` is a further keyword.
 
     >>> import dosimeter
     >>> answer = dosimeter.audit(
@@ -251,7 +257,7 @@ def audit(
     epsilon @ delta 1e-05 >= 3.281 (clopper-pearson, fixed:0.5)
     """
     sides, files = _sides(scores, members, nonmembers)
-    options = {
+    options |= {
         "design": design,
         "delta": numbers(delta),
         "confidence": confidence,
@@ -278,12 +284,15 @@ def audit(
 
 
 def _with_files(
-    arguments: list[str], sides: tuple[Any, Any] | None, claim: Run | None
+    arguments: list[str], sides: Sides | None, claim: Run | None
 ) -> tuple[int, str, str]:
     """Runs a command on arrays and a run that have no files yet."""
     with _command.scratch() as folder:
         given = list(arguments)
-        if sides is not None:
+        if isinstance(sides, Mapping):
+            _split(sides)
+            given.append(os.fspath(_tables.write_csv(sides, folder / "scores.csv")))
+        elif sides is not None:
             for name, side in zip(("members", "nonmembers"), sides, strict=True):
                 given += [f"--{name}", os.fspath(_write_npy(folder / f"{name}.npy", side))]
         if claim is not None:
@@ -293,8 +302,8 @@ def _with_files(
         return _command.run(given)
 
 
-def _sides(scores: Any, members: Any, nonmembers: Any) -> tuple[tuple[Any, Any] | None, list[str]]:
-    """The two arrays, or the files."""
+def _sides(scores: Any, members: Any, nonmembers: Any) -> tuple[Sides | None, list[str]]:
+    """The two arrays or the columns, or the files."""
     if members is not None or nonmembers is not None:
         if members is None or nonmembers is None or scores is not None:
             raise InvalidInput("give scores, or both members and nonmembers")
@@ -304,13 +313,23 @@ def _sides(scores: Any, members: Any, nonmembers: Any) -> tuple[tuple[Any, Any] 
     if isinstance(scores, (str, os.PathLike)):
         return None, [os.fspath(scores)]
     if _tables.is_table(scores):
-        return split(scores), []
+        columns = _tables.columns(scores)
+        if any(name in columns for name in _FURTHER):
+            return columns, []
+        return _split(columns), []
     return None, [os.fspath(path) for path in scores]
+
+
+#: Columns that say how the scores came about; the core checks them against the design.
+_FURTHER = ("run", "canary", "seed")
 
 
 def split(table: Any) -> tuple[Any, Any]:
     """The scores of members and of non-members from a table with both."""
-    columns = _tables.columns(table)
+    return _split(_tables.columns(table))
+
+
+def _split(columns: Mapping[str, Any]) -> tuple[Any, Any]:
     for name in ("score", "member"):
         if name not in columns:
             raise InvalidInput(f"the table has no column `{name}`; it has {', '.join(columns)}")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from . import _core, _tables
+from . import _command, _core, _tables
 from ._command import warn
 from ._types import (
     Direction,
@@ -388,6 +388,7 @@ def account(
     directions: bool = False,
     lens: Lens | Iterable[Lens] | None = None,
     quantity: Quantity | Iterable[Quantity] | None = None,
+    **beyond: Any,
 ) -> Account:
     """What a DP-SGD run leaks, under every lens that holds for it.
 
@@ -395,7 +396,9 @@ def account(
     rate of the best attack at each ``fpr`` (0.001 and 0.01 unless given), the success of
     reconstruction at each ``prior``; advantage and Bayes security always. There is no default
     delta. ``directions`` adds the numbers for adding and for removing a record alone; ``lens``
-    and ``quantity`` ask for some lenses and some quantities only.
+    and ``quantity`` ask for some lenses and some quantities only. What is known beyond the run
+    are further keywords, the flags of ``dosimeter account``: ``learning_rate``, ``smoothness``
+    and ``strong_convexity`` for the hidden-state lenses, ``candidates``, ``monte_carlo``, ….
 
     ``run`` is a :class:`Run`, the path of its file (TOML, or a ledger), or a mapping of its
     keywords. The interpreter is free while it is computed, and Ctrl-C is heard.
@@ -412,6 +415,17 @@ def account(
     1.828237
     """
     checked = as_run(run)
+    if beyond:
+        questions = {
+            "delta": numbers(delta),
+            "epsilon": numbers(epsilon),
+            "fpr": numbers(fpr),
+            "prior": numbers(prior),
+            "directions": directions,
+            "lens": words(lens),
+            "quantity": words(quantity),
+        }
+        return _beyond(checked, questions | beyond)
     raw, unsupported, asides, warnings = _core.account(
         checked._handle,
         numbers(delta),
@@ -434,3 +448,14 @@ def account(
         warnings,
     )
     return result
+
+
+def _beyond(run: Run, questions: Document) -> Account:
+    """The command's own answer, for questions that are more than a run's."""
+    with _command.scratch() as folder:
+        files, described = run._described(folder)
+        arguments = ["account", *files, *_command.flags(described | questions)]
+        _, stdout, _ = _command.run([*arguments, "--format", "json"])
+    document: Document = json.loads(stdout)
+    warn(document["warnings"], stacklevel=4)
+    return Account.from_dict(document)

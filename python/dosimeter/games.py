@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _command
+from ._toml import write_toml
 from ._types import Document, Engine, Progress
 from ._values import as_document, as_text
 from .auditing import Audit, audit
 from .errors import Incomplete, InvalidInput
-from .runs import Run, RunLike, as_run
+from .runs import RunLike, as_run
 
 if TYPE_CHECKING:
     import numpy
@@ -39,6 +40,8 @@ class Attack:
     scores: Path | None
     exact: tuple[Document, ...]
     warnings: tuple[str, ...]
+    #: What else the document says about a game that trains models.
+    details: Document = field(default_factory=dict)
 
     SCHEMA = "dosimeter.attack/1"
 
@@ -48,6 +51,7 @@ class Attack:
     def to_dict(self) -> Document:
         """The ``dosimeter.attack/1`` document."""
         document = {"schema": self.SCHEMA} | vars(self)
+        document |= document.pop("details")
         document["scores"] = None if self.scores is None else os.fspath(self.scores)
         return document | {"exact": list(self.exact), "warnings": list(self.warnings)}
 
@@ -57,11 +61,12 @@ class Attack:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Attack:
         found = as_document(document, cls.SCHEMA)
-        keys = {name: found.get(name) for name in cls.__dataclass_fields__}
+        keys = {name: found.pop(name, None) for name in cls.__dataclass_fields__}
         keys["scores"] = None if keys["scores"] is None else Path(str(keys["scores"]))
         for name in ("exact", "warnings"):
-            keys[name] = tuple(found.get(name) or ())
-        return cls(**keys)  # type: ignore[arg-type]
+            keys[name] = tuple(keys[name] or ())
+        found.pop("schema")
+        return cls(**{**keys, "details": found})
 
     @classmethod
     def from_json(cls, text: str) -> Attack:
@@ -101,9 +106,9 @@ class Attack:
 def attack(
     game: str,
     *,
-    run: RunLike | None = None,
+    run: RunLike | Mapping[str, Mapping[str, Any]] | None = None,
     trials: float | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     observe: Literal["last", "all"] | None = None,
     direction: Literal["add", "remove"] | None = None,
     delta: float | None = None,
@@ -120,9 +125,12 @@ def attack(
 
     ``game`` is ``linear``, ``zeroing``, ``quadratic`` (``alpha``), ``shift-register``
     (``spread``), ``repeaters`` (``variant``, ``threshold``), ``our-loss`` (``spacing``,
-    ``resolution``, ``anyway``), or a trained one; the game's own parameters, and any other flag
-    of ``dosimeter attack``, are further keywords. The result does not depend on ``threads``,
-    ``shard`` (``"2/8"``) or ``engine``, to the byte.
+    ``resolution``, ``anyway``), or one that trains models, whose ``run`` is the path of a RUN.toml
+    or its tables as mappings (``run``, ``data``, ``model``, ``optimizer``). The game's own
+    parameters, and any other flag of ``dosimeter attack``, are further keywords. The result does
+    not depend on ``threads``, ``shard`` (``"2/8"``) or ``engine``, to the byte.
+
+    ``seed`` is 0, or that of the RUN.toml, unless it is given.
 
     ``engine="ray"`` plays the chunks on a Ray cluster (:class:`dosimeter.ray.Cluster` says how).
     ``progress`` is called with (chunks done, chunks in all), or is True for a tqdm bar. Ctrl-C
@@ -147,29 +155,31 @@ def attack(
         "delta": delta,
     }
     arguments = ["attack", game]
-    if run is not None:
-        if game in SIMULATED:
-            options |= as_run(run).flags()
-        elif isinstance(run, (Run, Mapping)):
-            raise InvalidInput(f"the game `{game}` trains models: give the path of its RUN.toml")
-        else:
+    with _command.scratch() as folder:
+        if isinstance(run, Mapping) and "run" in run:
+            if engine == "ray":
+                raise InvalidInput("on a cluster give the path of a RUN.toml that all nodes have")
+            run = write_toml(run, folder / "run.toml")
+        if isinstance(run, (str, os.PathLike)) and game not in SIMULATED:
             arguments.append(os.fspath(run))
-    arguments += _command.flags(options | parameters)
-    if engine == "ray":
-        from .ray import Cluster, play
+        elif run is not None:
+            options |= as_run(run).flags()
+        arguments += _command.flags(options | parameters)
+        if engine == "ray":
+            from .ray import Cluster, play
 
-        if out is None:
-            raise InvalidInput("a game on a cluster needs `out`")
-        if shard is not None:
-            raise InvalidInput("`shard` is for job arrays; a cluster takes all chunks")
-        play(arguments, Path(out), cluster or Cluster(), force=force, progress=progress)
-        progress = None
-        force = False
-    elif engine != "local":
-        raise InvalidInput(f"there is no engine `{engine}`; choose local or ray")
-    work = {"out": out, "threads": threads, "shard": shard, "force": force}
-    arguments += _command.flags(work)
-    code, document = _command.answer(arguments, progress=progress, patient=True)
+            if out is None:
+                raise InvalidInput("a game on a cluster needs `out`")
+            if shard is not None:
+                raise InvalidInput("`shard` is for job arrays; a cluster takes all chunks")
+            play(arguments, Path(out), cluster or Cluster(), force=force, progress=progress)
+            progress = None
+            force = False
+        elif engine != "local":
+            raise InvalidInput(f"there is no engine `{engine}`; choose local or ray")
+        work = {"out": out, "threads": threads, "shard": shard, "force": force}
+        arguments += _command.flags(work)
+        code, document = _command.answer(arguments, progress=progress, patient=True)
     if code == 130:
         raise KeyboardInterrupt
     if code == 4 and shard is None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import inspect
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from opacus.accountants import IAccountant, register_accountant
@@ -232,28 +232,83 @@ class _Chosen:
 class Recorder:
     """Watches an Opacus training: what it really sampled, and the scores of canaries.
 
-    It sits on the optimizer that ``make_private`` returned, behind the accountant's hook.
-    ``score(model, examples)`` gives one number for each canary, larger for members; the default
-    is minus the cross-entropy loss of classification.
+    It sits on the optimizer that ``make_private`` returned, behind the accountant's hook. With the
+    ``loader`` that ``make_private`` returned, it also counts how often each record is drawn. With
+    ``model``, ``canaries`` and ``every``, canaries are scored before every so many steps;
+    :meth:`observe` scores them at any time, usually at the end. ``score(model, examples)`` gives
+    one number for each canary, larger for members; the default is minus the cross-entropy loss of
+    classification.
     """
 
     def __init__(
         self,
         optimizer: Any,
         *,
+        loader: Any = None,
+        model: Any = None,
         canaries: Canaries | None = None,
+        every: int | None = None,
         score: Callable[[Any, Any], Any] | None = None,
     ) -> None:
+        if every is not None and (model is None or canaries is None or every < 1):
+            raise InvalidInput("scores `every` so many steps need a model, canaries and 1 or more")
         self.canaries = canaries
         self.score = score or negative_loss
         self.batch_sizes: list[int] = []
         self.noise_multipliers: list[float] = []
         self.scores: NDArray[numpy.float64] | None = None
+        #: Steps taken before an observation, and its scores.
+        self.observations: list[tuple[int, NDArray[numpy.float64]]] = []
+        #: How often each record was drawn, and the sizes of the batches that were drawn.
+        self.inclusions: NDArray[numpy.int64] | None = None
+        self.drawn: list[int] = []
+        self._model, self._every = model, every
         self._next: Callable[[Any], None] | None = optimizer.step_hook
+        self._pending = 0
+        self._count(optimizer)
         optimizer.attach_step_hook(self._hook)
+        if loader is not None:
+            self._watch(loader)
+
+    def _count(self, optimizer: Any) -> None:
+        """Counts the records of every part of a batch that is clipped, also where Opacus splits a
+        batch into parts (``BatchMemoryManager``) and takes a step after the last one only."""
+        clip = getattr(optimizer, "clip_and_accumulate", None)
+        if clip is None:
+            return
+
+        def counted() -> Any:
+            self._pending += _batch_size(optimizer)
+            return clip()
+
+        optimizer.clip_and_accumulate = counted
+
+    def _watch(self, loader: Any) -> None:
+        """Counts what the loader's sampler of batches draws; it cannot be replaced, so its class is."""
+        import numpy
+
+        sampler = getattr(loader, "batch_sampler", None)
+        if sampler is None:
+            raise InvalidInput("the loader has no sampler of batches to watch")
+        counts = numpy.zeros(len(loader.dataset), dtype=numpy.int64)
+        self.inclusions = counts
+        recorder, kind = self, type(sampler)
+
+        class Watched(kind):  # type: ignore[misc, valid-type]
+            def __iter__(self) -> Iterator[Any]:
+                for batch in super().__iter__():
+                    recorder.drawn.append(len(batch))
+                    numpy.add.at(counts, numpy.asarray(batch, dtype=numpy.int64), 1)
+                    yield batch
+
+        Watched.__name__ = kind.__name__
+        sampler.__class__ = Watched
 
     def _hook(self, optimizer: Any) -> None:
-        self.batch_sizes.append(_batch_size(optimizer))
+        if self._every is not None and len(self.batch_sizes) % self._every == 0:
+            self.observe(self._model)
+        self.batch_sizes.append(self._pending)
+        self._pending = 0
         self.noise_multipliers.append(float(optimizer.noise_multiplier))
         if self._next is not None:
             self._next(optimizer)
@@ -261,22 +316,29 @@ class Recorder:
     def check_sampling(self, *, dataset_size: int, sample_rate: float) -> str | None:
         """What speaks against Poisson batches, or None.
 
-        Sizes of Poisson batches are binomial: their mean and their variance are known. Both are
-        compared at six standard errors, so a Poisson training is suspected once in about a
-        hundred million trainings.
+        Sizes of Poisson batches are binomial, and so is the number of batches that a record is in:
+        means and variances are known. All are compared at six standard errors, so a Poisson
+        training is suspected once in about a hundred million trainings.
         """
-        sizes, count = self.batch_sizes, len(self.batch_sizes)
-        if count < 30:
-            return f"{count} steps are too few to tell"
-        mean, variance = dataset_size * sample_rate, dataset_size * sample_rate * (1 - sample_rate)
-        found = sum(sizes) / count
-        spread = sum((size - mean) ** 2 for size in sizes) / count
-        if abs(found - mean) > 6 * math.sqrt(variance / count):
+        sizes = self.drawn if self.inclusions is not None else self.batch_sizes
+        if len(sizes) < 30:
+            return f"{len(sizes)} steps are too few to tell"
+        if not any(sizes):
+            return "the records of a batch are not seen here; give the recorder the loader"
+        mean = dataset_size * sample_rate
+        found = sum(sizes) / len(sizes)
+        if abs(found - mean) > 6 * math.sqrt(mean * (1 - sample_rate) / len(sizes)):
             return f"batches have {found:.1f} records on average instead of {mean:.1f}"
-        # The fourth central moment of a binomial, for the error of its variance.
-        fourth = variance * (1 + 3 * variance - 6 * variance / dataset_size)
-        if abs(spread - variance) > 6 * math.sqrt(max(fourth - variance**2, 0.0) / count):
-            return f"batch sizes have variance {spread:.1f} instead of {variance:.1f}: not Poisson"
+        unusual = _dispersion(sizes, dataset_size, sample_rate)
+        if unusual is not None:
+            return f"batch sizes have {unusual}: not Poisson"
+        if self.inclusions is None:
+            return None
+        if len(self.inclusions) != dataset_size:
+            return f"the loader draws from {len(self.inclusions)} records, not {dataset_size}"
+        unusual = _dispersion(self.inclusions.tolist(), len(self.drawn), sample_rate)
+        if unusual is not None:
+            return f"the numbers of batches that a record is in have {unusual}: not Poisson"
         return None
 
     def run(self, *, sample_rate: float, dataset_size: int | None = None) -> Run:
@@ -296,6 +358,7 @@ class Recorder:
         self.scores = numpy.asarray(found, dtype=numpy.float64).reshape(-1)
         if len(self.scores) != len(self.canaries):
             raise InvalidInput(f"{len(self.scores)} scores for {len(self.canaries)} canaries")
+        self.observations.append((len(self.batch_sizes), self.scores))
         return self.scores
 
     def audit(self, **options: Any) -> Audit:
@@ -306,6 +369,17 @@ class Recorder:
         included = self.canaries.included
         options = {"design": "one-run"} | options
         return audit(members=self.scores[included], nonmembers=self.scores[~included], **options)
+
+
+def _dispersion(counts: Sequence[int], trials: int, rate: float) -> str | None:
+    """Counts that vary otherwise than Binomial(trials, rate) does, by six standard errors."""
+    mean, variance = trials * rate, trials * rate * (1 - rate)
+    found = sum((count - mean) ** 2 for count in counts) / len(counts)
+    # The fourth central moment of a binomial, for the error of its variance.
+    fourth = variance * (1 + 3 * variance - 6 * variance / trials)
+    if abs(found - variance) > 6 * math.sqrt(max(fourth - variance**2, 0.0) / len(counts)):
+        return f"variance {found:.2f} instead of {variance:.2f}"
+    return None
 
 
 def _batch_size(optimizer: Any) -> int:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from . import _command
-from ._types import Design, Document
-from .runs import Run, RunLike, as_run
+from ._types import Design, Document, Progress
+from .runs import RunLike, as_run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,12 @@ class Report:
         return cast(Document, json.loads(found[1]))
 
     def to_json(self) -> str:
-        return json.dumps(self.to_dict())
+        """Where the report is, for :meth:`from_json`; what it says is :meth:`to_dict`."""
+        return json.dumps({"path": os.fspath(self.path)})
+
+    @classmethod
+    def from_json(cls, text: str) -> Report:
+        return cls(path=Path(json.loads(text)["path"]))
 
     def _repr_html_(self) -> str:
         import html
@@ -54,12 +59,13 @@ def report(
     public: bool = False,
     format: Literal["html", "md"] = "html",
     out: str | os.PathLike[str] | None = None,
+    progress: Progress = None,
 ) -> Report:
     """Writes one page about a run, about scores, or about both; without either the built-in
     example, from training to verdict.
 
     ``public`` leaves out what is computed from records without privacy. The default of ``out``
-    is ``dosimeter-report.html``.
+    is ``dosimeter-report.html``. ``progress`` hears the chunks of the built-in example.
 
     >>> import dosimeter, tempfile, os
     >>> run = dosimeter.Run(noise_multiplier=1.0, sample_rate=0.01, steps=1000)
@@ -81,15 +87,17 @@ def report(
         if isinstance(run, (str, os.PathLike)):
             arguments.append(os.fspath(run))
         elif run is not None:
-            arguments.append(os.fspath(_write(folder / "run.json", as_run(run))))
+            files, described = as_run(run)._described(folder)
+            arguments += files
+            options |= described
         if isinstance(scores, (str, os.PathLike)):
             arguments.append(os.fspath(scores))
         elif scores is not None:
             arguments += [os.fspath(one) for one in scores]
-        _command.run([*arguments, *_command.flags(options)], patient=True)
+        code, _, _ = _command.run(
+            [*arguments, *_command.flags(options)], progress=progress, patient=True
+        )
+    if code == 130:
+        raise KeyboardInterrupt
     return Report(path=path)
 
-
-def _write(path: Path, run: Run) -> Path:
-    path.write_text(run.to_json(), encoding="utf-8")
-    return path

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Union, cast
 
 from . import _core
@@ -62,6 +63,8 @@ class Run:
     phases: tuple[Phase, ...]
     notes: tuple[str, ...] = field(compare=False)
     _handle: _core.Run = field(compare=False)
+    #: The keywords of a run with one phase, as they were given.
+    _given: Mapping[str, Any] | None = field(compare=False)
 
     def __init__(
         self,
@@ -79,6 +82,7 @@ class Run:
         phases: Iterable[Phase | Mapping[str, float]] = (),
     ) -> None:
         whole = (noise_multiplier, sample_rate, batch_size, steps, epochs)
+        several = [_written(phase) for phase in phases]
         self._keep(
             _core.Run(
                 whole,
@@ -87,11 +91,25 @@ class Run:
                 sampling,
                 adjacency,
                 group_size,
-                [_written(phase) for phase in phases],
-            )
+                several,
+            ),
+            None
+            if several
+            else {
+                "noise_multiplier": noise_multiplier,
+                "sample_rate": sample_rate,
+                "dataset_size": _whole(dataset_size),
+                "batch_size": _whole(batch_size),
+                "steps": _whole(steps),
+                "epochs": epochs,
+                "clip_norm": clip_norm,
+                "sampling": sampling,
+                "adjacency": adjacency,
+                "group_size": _whole(group_size),
+            },
         )
 
-    def _keep(self, handle: _core.Run) -> None:
+    def _keep(self, handle: _core.Run, given: Mapping[str, Any] | None = None) -> None:
         phases = tuple(
             Phase(noise_multiplier=noise, sample_rate=rate, steps=steps)
             for noise, rate, steps in handle.phases
@@ -109,11 +127,12 @@ class Run:
         keep(self, "phases", phases)
         keep(self, "notes", tuple(handle.notes))
         keep(self, "_handle", handle)
+        keep(self, "_given", given)
 
     @classmethod
-    def _of(cls, handle: _core.Run) -> Run:
+    def _of(cls, handle: _core.Run, given: Mapping[str, Any] | None = None) -> Run:
         run = cls.__new__(cls)
-        run._keep(handle)
+        run._keep(handle, given)
         return run
 
     @classmethod
@@ -170,8 +189,17 @@ class Run:
             "group_size": None if self.group_size == 1 else self.group_size,
         }
 
+    def _described(self, folder: Path) -> tuple[list[str], dict[str, Any]]:
+        """Files and flags that describe this run to a command. What was not given is not said, so
+        that the answer lists it among the defaults."""
+        if self._given is not None:
+            return [], dict(self._given)
+        path = folder / "run.json"
+        path.write_text(self.to_json(), encoding="utf-8")
+        return [os.fspath(path)], {}
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_restore, (self._handle.json(), self.notes))
+        return (_restore, (self._handle.json(), self.notes, self._given))
 
     def __repr__(self) -> str:
         if len(self.phases) == 1:
@@ -198,6 +226,10 @@ class Run:
         return definition("DP-SGD run", rows)
 
 
+def _whole(count: float | None) -> int | None:
+    return None if count is None else int(count)
+
+
 def _written(phase: Phase | Mapping[str, float]) -> _core._Written:
     if isinstance(phase, Phase):
         return (phase.noise_multiplier, phase.sample_rate, None, phase.steps, None)
@@ -216,8 +248,8 @@ def _written(phase: Phase | Mapping[str, float]) -> _core._Written:
     )
 
 
-def _restore(document: str, notes: tuple[str, ...]) -> Run:
-    return Run._of(_core.Run.from_text(document, True, notes))
+def _restore(document: str, notes: tuple[str, ...], given: Mapping[str, Any] | None) -> Run:
+    return Run._of(_core.Run.from_text(document, True, notes), given)
 
 
 #: What can stand for a run: itself, the path of its file, or its keywords.

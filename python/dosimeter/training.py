@@ -7,9 +7,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-from . import _command
+from . import _command, _tables
+from ._toml import write_toml
 from ._types import Document, Numbers, Progress
 from .claims import Account, account
 from .errors import InvalidInput
@@ -108,8 +109,7 @@ def train(
     }
     with _command.scratch() as folder:
         if isinstance(config, Mapping):
-            path = folder / "run.toml"
-            path.write_text(to_toml(_with_absolute_paths(config)), encoding="utf-8")
+            path = write_toml(config, folder / "run.toml")
         else:
             path = Path(config)
         arguments = ["train", os.fspath(path), *_command.flags(options | overrides)]
@@ -127,17 +127,27 @@ def tune(
 ) -> Document:
     """Asks a table of trainings: ``regress``, ``rank``, ``select``, ``profiles``, ``search``.
 
-    ``table`` is a file (CSV, JSONL, Parquet) or a pandas frame; the keywords are the flags of
-    ``dosimeter tune``. The epsilon of the chosen run is not the epsilon of the search.
+    ``table`` is a file (CSV, JSONL, Parquet), a pandas frame or an Arrow table; the keywords are
+    the flags of ``dosimeter tune``. The epsilon of the chosen run is not the epsilon of the search.
+
+    >>> import dosimeter, pathlib, tempfile
+    >>> header = "batch_size,steps,learning_rate,clip_norm,epsilon,delta,seed,score_vmr,utility"
+    >>> rows = [f"{b},{t},0.1,1,8,1e-5,{s},{b * t / 9e4 + s / 50},0.9"
+    ...         for b in (32, 64) for t in (100, 400) for s in (0, 1)]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "results.csv")
+    ...     _ = path.write_text(chr(10).join([header, *rows]))
+    ...     ranked = dosimeter.tune("rank", path)
+    >>> ranked["schema"]
+    'dosimeter.tune-rank/1'
     """
     with _command.scratch() as folder:
         if isinstance(table, (str, os.PathLike)):
             path = Path(table)
-        elif hasattr(table, "to_csv"):
-            path = folder / "table.csv"
-            table.to_csv(path, index=False)
+        elif _tables.is_table(table):
+            path = _tables.write_csv(_tables.columns(table), folder / "table.csv")
         else:
-            raise InvalidInput("the table must be a file or a pandas frame")
+            raise InvalidInput("the table must be a file, a pandas frame or an Arrow table")
         arguments = ["tune", question, os.fspath(path), *_command.flags(options)]
         return _command.answer(arguments)[1]
 
@@ -147,48 +157,14 @@ def memorize(metric: str, *inputs: str | os.PathLike[str], **options: Any) -> Do
 
     The inputs and keywords are those of ``dosimeter memorize``; completions of any model are
     written by :func:`dosimeter.transformers.complete`.
+
+    >>> import dosimeter, pathlib, tempfile
+    >>> row = '{"prompt": "The code is", "target": " 4417", "completion": " 4417."}'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "completions.jsonl")
+    ...     _ = path.write_text(row)
+    ...     dosimeter.memorize("vmr", path)["score"]["value"]
+    1.0
     """
     arguments = ["memorize", metric, *(os.fspath(path) for path in inputs)]
     return _command.answer([*arguments, *_command.flags(options)], patient=True)[1]
-
-
-def _with_absolute_paths(config: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """A file's paths are relative to the file; a mapping's to the present folder."""
-    tables = {name: dict(table) for name, table in config.items()}
-    path = tables.get("data", {}).get("path")
-    if path is not None:
-        tables["data"]["path"] = os.path.abspath(path)
-    return tables
-
-
-def to_toml(tables: Mapping[str, Mapping[str, Any]]) -> str:
-    """Tables of plain values as TOML.
-
-    >>> print(to_toml({"run": {"steps": 3}, "model": {"hidden": [64, 32], "kind": "mlp"}}))
-    [run]
-    steps = 3
-    <BLANKLINE>
-    [model]
-    hidden = [64, 32]
-    kind = "mlp"
-    """
-    parts = []
-    for name, table in tables.items():
-        lines = [f"{key} = {_toml_value(value)}" for key, value in table.items() if value is not None]
-        parts.append("\n".join([f"[{name}]", *lines]))
-    return "\n\n".join(parts)
-
-
-def _toml_value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (str, os.PathLike)):
-        return json.dumps(os.fspath(value))
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(_toml_value(one) for one in value)}]"
-    if isinstance(value, Mapping):
-        inner = ", ".join(f"{key} = {_toml_value(one)}" for key, one in value.items())
-        return f"{{ {inner} }}"
-    if isinstance(value, int):
-        return str(value)
-    return repr(float(cast(float, value)))

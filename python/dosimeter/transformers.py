@@ -1,5 +1,6 @@
-"""Memorisation metrics on any Hugging Face model: greedy completions for ``memorize``, and the
-verbatim memorisation ratio of them."""
+"""Memorisation metrics on any Hugging Face model: greedy completions for ``memorize``, the
+verbatim memorisation and attribute inference ratios of them, and the compression ratio for
+architectures that the core runs itself."""
 
 from __future__ import annotations
 
@@ -9,11 +10,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from . import _command
 from ._types import Document
 from .errors import InvalidInput
 from .training import memorize
 
-__all__ = ["complete", "memorize_model"]
+__all__ = ["complete", "memorize_model", "save_secrets"]
 
 
 def complete(
@@ -60,16 +62,39 @@ def _padding(tokenizer: Any) -> int:
     return int(tokenizer.eos_token_id if token is None else token)
 
 
+def save_secrets(secrets: Iterable[Mapping[str, Any]], out: str | os.PathLike[str]) -> Path:
+    """Secrets as the JSONL that ``dosimeter memorize`` reads."""
+    path = Path(out)
+    with path.open("w", encoding="utf-8") as file:
+        for secret in secrets:
+            file.write(json.dumps(dict(secret)) + "\n")
+    return path
+
+
 def memorize_model(
     model: Any,
     tokenizer: Any,
     secrets: Iterable[Mapping[str, Any]],
     *,
     metric: str = "vmr",
-    out: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
     new_tokens: int = 50,
     **options: Any,
 ) -> Document:
-    """Completes the prompts and asks ``memorize`` about the completions."""
-    path = complete(model, tokenizer, secrets, out=out, new_tokens=new_tokens)
-    return memorize(metric, path, **options)
+    """How much of the secrets a model gives away: ``vmr``, ``air`` or ``acr``.
+
+    For the ratios of completions the prompts are completed here, by any model, and kept in ``out``
+    where it is given. For ``acr`` the model is saved to a temporary folder and searched by the
+    core, which knows the architectures of GPT-2 and Llama and refuses others by name. Further
+    keywords are the flags of ``dosimeter memorize``.
+    """
+    with _command.scratch() as folder:
+        if metric == "acr":
+            model.save_pretrained(folder / "model")
+            tokenizer.save_pretrained(folder / "model")
+            path = save_secrets(secrets, folder / "secrets.jsonl")
+            return memorize("acr", model=folder / "model", secrets=path, **options)
+        path = complete(
+            model, tokenizer, secrets, out=out or folder / "completions.jsonl", new_tokens=new_tokens
+        )
+        return memorize(metric, path, **options)

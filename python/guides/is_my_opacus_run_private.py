@@ -16,6 +16,7 @@ import dosimeter.opacus
 
 warnings.filterwarnings("ignore", message="Secure RNG turned off")
 torch.manual_seed(0)
+torch.set_num_threads(1)    # tiny tensors
 
 # %% [markdown]
 # ## The training
@@ -38,7 +39,7 @@ engine = PrivacyEngine(accountant="dosimeter")
 model, optimizer, loader = engine.make_private(
     module=model, optimizer=optimizer, data_loader=loader, noise_multiplier=1.0, max_grad_norm=1.0
 )
-recorder = dosimeter.opacus.Recorder(optimizer, canaries=canaries)
+recorder = dosimeter.opacus.Recorder(optimizer, loader=loader, canaries=canaries)
 
 for epoch in range(8):
     for batch, labels in loader:
@@ -64,8 +65,8 @@ assert epsilon == account[0].upper
 # ## Was it what the accounting assumes?
 #
 # The proof is about Poisson batches. The recorder saw the batches that were really drawn: their
-# sizes have to vary like binomial numbers. With `poisson_sampling=False` the accountant warns,
-# and this check finds it as well.
+# sizes, and the numbers of batches that a record is in, have to vary like binomial numbers.
+# With `poisson_sampling=False` the accountant warns, and this check finds it as well.
 
 # %%
 rate = 1 / len(loader)

@@ -15,6 +15,7 @@ import pytest
 
 import dosimeter
 from conftest import Program
+from dosimeter._toml import to_toml
 
 LONG = {"noise_multiplier": 1.0, "sample_rate": 0.01, "steps": 2000}
 
@@ -63,6 +64,16 @@ def test_progress_is_told_and_can_stop_the_work(tmp_path: Path) -> None:
     whole = tmp_path / "whole.csv"
     dosimeter.attack("linear", run=LONG, trials=60_000, out=whole, threads=2)
     assert whole.read_bytes() == out.read_bytes()
+
+
+def test_a_bar_is_drawn_where_tqdm_is_installed(
+    run: dosimeter.Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("tqdm")
+    dosimeter.attack("linear", run=run, trials=100, out=tmp_path / "s.csv", progress=True)
+    assert "100%" in capsys.readouterr().err
+    dosimeter.compare([run, run], delta=1e-5, lens="composition", progress=True)
+    assert "2/2" in capsys.readouterr().err
 
 
 def test_a_shard_alone_is_incomplete_and_two_are_whole(tmp_path: Path) -> None:
@@ -146,24 +157,33 @@ def test_a_training_tells_progress_and_resumes(tmp_path: Path, program: Program)
     assert dosimeter.Training.from_json(done.to_json()) == done and "Training" in repr(done)
     # The command line, at once, gives the same weights.
     config = tmp_path / "run.toml"
-    config.write_text(dosimeter.training.to_toml(TRAINING))
+    config.write_text(to_toml(TRAINING))
     program("train", str(config), "--out", str(tmp_path / "theirs"), "--device", "cpu")
     theirs = (tmp_path / "theirs" / "model.safetensors").read_bytes()
     assert done.model.read_bytes() == theirs
 
 
+# A hundred thousand points, or ten thousand deltas under every lens, take minutes.
+COMPUTATIONS = [
+    "dosimeter.tradeoff(run, points=100_000)",
+    "dosimeter.account(run, delta=[1e-5 / (1 + i) for i in range(10_000)])",
+]
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_ctrl_c_stops_a_computation() -> None:
-    # A curve of a hundred thousand points takes minutes.
+@pytest.mark.parametrize("computation", COMPUTATIONS)
+def test_ctrl_c_stops_a_computation(computation: str) -> None:
     script = textwrap.dedent(
-        """
+        f"""
         import dosimeter
+        run = dosimeter.Run(noise_multiplier=1.0, sample_rate=0.01, steps=1000)
         print("begun", flush=True)
         try:
-            dosimeter.tradeoff({"noise_multiplier": 1.0, "sample_rate": 0.01, "steps": 1000},
-                               points=100_000)
+            {computation}
         except KeyboardInterrupt:
             print("heard", flush=True)
+        # And the next one is not disturbed.
+        assert dosimeter.account(run, delta=1e-5)[0].upper < 1.83
         """
     )
     child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
@@ -197,6 +217,23 @@ def test_a_forked_child_can_ask_too() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
     )
     assert done.stdout.split() == [repr(expected)] * 2
+
+
+def test_the_interpreter_is_free_while_an_account_is_made(run: dosimeter.Run) -> None:
+    done = threading.Event()
+
+    def ask() -> None:
+        dosimeter.account(run, delta=[1e-5 / (1 + i) for i in range(200)], lens="composition")
+        done.set()
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    turns = 0
+    while not done.is_set():
+        turns += 1
+        time.sleep(0.001)
+    thread.join()
+    assert turns > 20
 
 
 def test_many_threads_get_the_same_answer(run: dosimeter.Run) -> None:

@@ -17,9 +17,11 @@ const LIGHT: &[&str] = &[
     "tqdm",
     "dp-accounting",
     "pytest",
+    "pytest-xdist",
     "hypothesis",
     "mypy",
     "pandas-stubs",
+    "pyyaml",
 ];
 
 /// What the bridges lead to.
@@ -64,7 +66,7 @@ pub fn run() -> Result<Option<Counted>> {
     };
     let mut counted = Counted { passed: 0, failed: 0 };
     let mut tests = pytest(&python);
-    tests.arg("--ignore=python/tests/bridges").env("PYTHONPATH", &site);
+    tests.args(["-n", "2", "--ignore=python/tests/bridges"]).env("PYTHONPATH", &site);
     tests.env("DOSIMETER_BINARY", root().join("target/release/dosimeter"));
     count(tests, &mut counted)?;
     let mypy = |module: &str, arguments: &[&str]| {
@@ -129,7 +131,7 @@ pub fn bridges() -> Result<ExitCode> {
     counted.step("the command of the wheel", watch(version)?.success);
     // Opacus and JAX, which fork and which do not like it, each in a process of their own.
     let mut light = pytest(&python);
-    light.arg("--ignore=python/tests/bridges").env("DOSIMETER_BINARY", &command);
+    light.args(["-n", "2", "--ignore=python/tests/bridges"]).env("DOSIMETER_BINARY", &command);
     count(light, &mut counted)?;
     let mut files: Vec<PathBuf> = fs::read_dir(root().join("python/tests/bridges"))?
         .map(|entry| Ok(entry?.path()))
@@ -213,6 +215,8 @@ fn pytest(python: &Path) -> Command {
     let mut command = Command::new(python);
     command.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]).current_dir(root());
     command.env("PYTHONDONTWRITEBYTECODE", "1");
+    // Threads of OpenMP on tiny tensors wait for each other more than they compute.
+    command.env("OMP_NUM_THREADS", "1");
     command
 }
 

@@ -347,6 +347,7 @@ impl ClaimMaker {
         direction: Direction,
         interval: Interval,
     ) -> Claim {
+        crate::patience::look();
         Claim {
             lens: self.lens,
             release: self.release,

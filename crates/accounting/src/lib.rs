@@ -24,4 +24,5 @@ pub mod shuffling;
 pub use account::{Beyond, DEFAULT_FPRS, Questions, account, account_beyond};
 pub use calibrate::{Calibration, Solution, Target, Unknown, calibrate, calibrate_attribute};
 pub use error::AccountingError;
+pub use numerics::patience;
 pub use pairs::{OneWay, Pair};

@@ -5,5 +5,6 @@ mod complex;
 pub mod contour;
 pub mod lattice;
 pub mod mixture;
+pub mod patience;
 pub mod roots;
 pub mod special;

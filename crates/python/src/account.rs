@@ -2,14 +2,14 @@
 //! from them when they are looked at.
 
 use crate::errors::{from_accounting, invalid};
-use crate::interruptible::{self, AtInterrupt};
+use crate::interruptible;
 use crate::run::{Run, choice};
 use accounting::{AccountingError, Questions};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use std::hint::black_box;
 use std::time::Instant;
-use vocabulary::{Account, At, Claim, LensName, Quantity};
+use vocabulary::{Account, At, Claim, LensName, Quantity, Secret, Side};
 
 /// What can be asked for alone.
 const QUANTITIES: &[(&str, Quantity)] = &[
@@ -39,13 +39,11 @@ pub(crate) fn account<'py>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     let lenses = lens_names(py, &lenses)?;
     let quantities = quantity_names(py, &quantities)?;
-    let resolved = run.get().resolved.clone();
-    let answer = interruptible::run(py, &AtInterrupt::Abandon, move || {
-        let notes = resolved.notes;
-        let questions =
-            Questions { deltas, epsilons, fprs, priors, directions, lenses, quantities, notes };
-        accounting::account(&resolved.run, &questions)
-    })?;
+    let resolved = &run.get().resolved;
+    let notes = resolved.notes.clone();
+    let questions =
+        Questions { deltas, epsilons, fprs, priors, directions, lenses, quantities, notes };
+    let answer = interruptible::here(py, || accounting::account(&resolved.run, &questions))?;
     let account = answer.map_err(|error| from_accounting(py, &error))?;
     document(py, &account)
 }
@@ -128,7 +126,7 @@ fn tuple<'py>(
     let threat = (
         claim.lens.as_str(),
         claim.release.as_str(),
-        name(&claim.secret),
+        secret(claim.secret),
         claim.direction.as_str(),
         claim.quantity.as_str(),
     );
@@ -137,7 +135,7 @@ fn tuple<'py>(
         threat,
         (delta, epsilon, fpr, prior),
         claim.standing.as_str(),
-        name(&claim.side),
+        side(claim.side),
         (interval.value, interval.lower, interval.upper),
         claim.confidence,
         claim.reason.as_deref(),
@@ -146,10 +144,19 @@ fn tuple<'py>(
         .into_pyobject(py)
 }
 
-/// The name that the documents use.
-fn name(word: &impl serde::Serialize) -> String {
-    serde_json::to_value(word)
-        .ok()
-        .and_then(|value| value.as_str().map(str::to_owned))
-        .unwrap_or_default()
+/// The names that the documents use.
+fn secret(secret: Secret) -> &'static str {
+    match secret {
+        Secret::Membership => "membership",
+        Secret::Attribute => "attribute",
+        Secret::Reconstruction => "reconstruction",
+    }
+}
+
+fn side(side: Side) -> &'static str {
+    match side {
+        Side::Upper => "upper",
+        Side::Lower => "lower",
+        Side::Neither => "neither",
+    }
 }

@@ -1,16 +1,21 @@
-//! Work off the interpreter's thread, so that Ctrl-C is heard while it lasts.
+//! Work without the interpreter, so that other threads go on, and with an ear for Ctrl-C.
 //!
 //! Python runs signal handlers on its main thread only, between instructions; a thread inside
-//! the core would not hear them. So the work goes to a helper thread, and the caller sleeps
-//! without the interpreter, waking now and then to look. Helpers are kept for a moment, which
-//! makes a call cost microseconds, and then go, so that a later `fork` finds no threads.
+//! the core would not hear them. Two ways out:
+//!
+//! - [`here`]: the work stays on the caller's thread and looks up now and then
+//!   ([`accounting::patience`]). It costs nothing, which matters for answers of microseconds.
+//! - [`run`]: work that does not look up goes to a helper thread, and the caller sleeps without the
+//!   interpreter, waking now and then to look. Helpers are kept for a moment, which makes a call
+//!   cost some fifty microseconds, and then go, so that a later `fork` finds no threads.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -46,7 +51,42 @@ impl<T> Slot<T> {
     }
 }
 
-/// Runs `work` without the interpreter.
+thread_local! {
+    static LOOKED: Cell<Option<Instant>> = const { Cell::new(None) };
+    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Runs `work`, a computation of the accounting crate, on this thread without the interpreter.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn here<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    LOOKED.set(Some(Instant::now()));
+    let outcome = py.detach(|| {
+        catch_unwind(AssertUnwindSafe(|| accounting::patience::looking_up(look, work))).ok()
+    });
+    outcome.ok_or_else(|| RAISED.take().unwrap_or_else(bug))
+}
+
+/// Asks the interpreter for signals, if it is time; unwinds the work if a handler raised.
+fn look() {
+    if LOOKED.get().is_some_and(|before| before.elapsed() < LOOK) {
+        return;
+    }
+    let raised = Python::attach(|py| py.check_signals().err());
+    LOOKED.set(Some(Instant::now()));
+    if raised.is_some() {
+        RAISED.set(raised);
+        // Not a panic: nothing is printed.
+        resume_unwind(Box::new("interrupted"));
+    }
+}
+
+fn bug() -> PyErr {
+    PyRuntimeError::new_err("a bug in the core; its message is on stderr")
+}
+
+/// Runs `work` on another thread.
 ///
 /// # Errors
 /// What the handler of a signal raised, usually `KeyboardInterrupt`; a panic of the work as
@@ -63,9 +103,7 @@ pub(crate) fn run<T: Send + 'static>(
     loop {
         match py.detach(|| slot.wait()) {
             Some(Some(answer)) => return raised.map_or(Ok(answer), Err),
-            Some(None) => {
-                return Err(PyRuntimeError::new_err("a bug in the core; its message is on stderr"));
-            }
+            Some(None) => return Err(bug()),
             None => {}
         }
         if let Err(error) = py.check_signals() {

@@ -16,6 +16,9 @@ import dosimeter.opacus as bridge  # noqa: E402
 
 pytestmark = pytest.mark.bridge
 
+# Two threads on tiny tensors wait for each other more than they compute.
+torch.set_num_threads(1)
+
 RECORDS, BATCH, WIDTH = 1024, 64, 8
 
 
@@ -104,6 +107,71 @@ def test_batches_that_are_not_poisson_are_warned_about() -> None:
     suspicion = recorder.check_sampling(dataset_size=RECORDS, sample_rate=1 / 16)
     assert suspicion is not None and "not Poisson" in suspicion
     assert not bridge.is_poisson(torch.utils.data.DataLoader(records(), batch_size=4))
+
+
+def test_what_is_really_drawn_is_counted() -> None:
+    dataset = records()
+    _, model, optimizer, loader = private(dataset)
+    recorder = bridge.Recorder(optimizer, loader=loader)
+    assert bridge.is_poisson(loader)
+    train(model, optimizer, loader, epochs=6)
+    assert recorder.inclusions is not None and recorder.drawn == recorder.batch_sizes
+    assert len(recorder.drawn) == 96
+    assert recorder.inclusions.sum() == sum(recorder.batch_sizes)
+    assert recorder.check_sampling(dataset_size=RECORDS, sample_rate=1 / 16) is None
+
+    # Batches of random sizes, but cut from a shuffled data set: every record once an epoch.
+    class Cut(torch.utils.data.Sampler):  # type: ignore[misc]
+        def __iter__(self) -> Any:
+            order = torch.randperm(RECORDS).tolist()
+            sizes = torch.distributions.Binomial(RECORDS, 1 / 16).sample((15,)).long().tolist()
+            for size in sizes:
+                yield order[:size]
+                order = order[size:]
+            yield order
+
+        def __len__(self) -> int:
+            return 16
+
+    cut = torch.utils.data.DataLoader(dataset, batch_sampler=Cut())
+    torch.manual_seed(1)
+    _, model, optimizer, _ = private(dataset)
+    recorder = bridge.Recorder(optimizer, loader=cut)
+    train(model, optimizer, cut, epochs=6)
+    suspicion = recorder.check_sampling(dataset_size=RECORDS, sample_rate=1 / 16)
+    assert suspicion is not None and "a record is in" in suspicion, suspicion
+
+
+def test_batches_in_parts_are_counted_whole() -> None:
+    from opacus.utils.batch_memory_manager import BatchMemoryManager
+
+    engine, model, optimizer, loader = private(records())
+    recorder = bridge.Recorder(optimizer, loader=loader)
+    with BatchMemoryManager(
+        data_loader=loader, max_physical_batch_size=25, optimizer=optimizer
+    ) as parts:
+        train(model, optimizer, parts, epochs=2)
+    assert len(engine.accountant) == len(recorder.batch_sizes) == 32
+    assert recorder.batch_sizes == recorder.drawn and max(recorder.batch_sizes) > 50
+    assert recorder.check_sampling(dataset_size=RECORDS, sample_rate=1 / 16) is None
+
+
+def test_canaries_are_scored_along_the_way() -> None:
+    generator = torch.Generator().manual_seed(5)
+    examples = [
+        (torch.randn(WIDTH, generator=generator), torch.tensor(i % 2)) for i in range(40)
+    ]
+    canaries = bridge.Canaries(examples, seed=3)
+    _, model, optimizer, loader = private(canaries.inserted_into(records(256)))
+    recorder = bridge.Recorder(optimizer, model=model, canaries=canaries, every=3)
+    steps = train(model, optimizer, loader, epochs=2)
+    last = recorder.observe(model)
+    at = [step for step, _ in recorder.observations]
+    assert at == [*range(0, steps, 3), steps] and model.training
+    assert all(len(scores) == 40 for _, scores in recorder.observations)
+    assert (recorder.observations[0][1] != last).any()
+    with pytest.raises(dosimeter.InvalidInput, match="every"):
+        bridge.Recorder(optimizer, every=3)
 
 
 def test_make_private_with_epsilon_uses_our_numbers() -> None:

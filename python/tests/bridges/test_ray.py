@@ -11,6 +11,7 @@ import pytest
 ray = pytest.importorskip("ray")
 
 import dosimeter  # noqa: E402
+from conftest import REPOSITORY  # noqa: E402
 from dosimeter.ray import Cluster  # noqa: E402
 
 pytestmark = pytest.mark.bridge
@@ -108,3 +109,23 @@ def test_an_interrupted_cluster_run_is_resumed_locally(tmp_path: Path) -> None:
         assert finished.state == "complete"
     finally:
         ray.shutdown()
+
+
+def test_the_script_of_the_kuberay_manifest_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    yaml = pytest.importorskip("yaml")
+    text = (REPOSITORY / "docs" / "cluster" / "kuberay.yaml").read_text(encoding="utf-8")
+    script = next(yaml.safe_load_all(text))["data"]["audit.py"]
+    monkeypatch.setenv("TRIALS", "100_000")
+    monkeypatch.setenv("SCORES", str(tmp_path))
+    ray.init(num_cpus=2, log_to_driver=False)
+    try:
+        exec(compile(script, "audit.py", "exec"), {"__name__": "__main__"})
+    finally:
+        ray.shutdown()
+    told = capsys.readouterr().out
+    assert "chunks" in told and "status='consistent'" in told
+    run = {"noise_multiplier": 1.0, "sample_rate": 0.01, "steps": 1000}
+    dosimeter.attack("linear", run=run, trials=100_000, out=tmp_path / "local.csv")
+    assert (tmp_path / "scores.csv").read_bytes() == (tmp_path / "local.csv").read_bytes()

@@ -22,8 +22,14 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     if arguments.first().is_some_and(|part| part == "training") {
         return training::run();
     }
+    if arguments.first().is_some_and(|part| part == "python") {
+        let mut page = page::Page::default();
+        python::python(&mut page);
+        let missed = page.print();
+        return Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
     if let Some(unknown) = arguments.first() {
-        anyhow::bail!("unknown argument `{unknown}`: bench takes none, or `training`");
+        anyhow::bail!("unknown argument `{unknown}`: bench takes none, `training` or `python`");
     }
     let bench = measure::Bench::prepare()?;
     let mut page = page::Page::new(&bench);

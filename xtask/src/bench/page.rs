@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::fs::{read_to_string, write};
 use std::process::Command;
 
+#[derive(Default)]
 pub struct Page {
     machine: String,
     sections: String,
@@ -32,6 +33,17 @@ impl Page {
         self.bars.push(bar);
     }
 
+    /// Prints one part alone and says how many of its bars were not kept.
+    pub fn print(&self) -> usize {
+        println!("{}", self.sections);
+        self.bars.iter().for_each(|bar| print!("{}", bar.row()));
+        self.missed()
+    }
+
+    fn missed(&self) -> usize {
+        self.bars.iter().filter(|bar| !bar.kept()).count()
+    }
+
     /// Writes the page and says how many bars were not kept.
     pub fn write(&self) -> Result<usize> {
         let mut text = String::from(
@@ -46,7 +58,7 @@ impl Page {
         self.bars.iter().for_each(|bar| text.push_str(&bar.row()));
         text.push_str(&self.sections);
         write(root().join("docs/benchmarks.md"), text)?;
-        Ok(self.bars.iter().filter(|bar| !bar.kept()).count())
+        Ok(self.missed())
     }
 }
 

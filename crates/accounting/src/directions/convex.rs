@@ -91,6 +91,7 @@ impl<F: FnMut(f64) -> Result<Interval>> Search<F> {
         if let Some(known) = self.samples.get(index).filter(|sample| sample.x == x) {
             return Ok((y, known.y.value));
         }
+        crate::patience::look();
         let value = (self.function)(x)?;
         self.samples.insert(index, Sample { x, y: value });
         Ok((y, value.value))

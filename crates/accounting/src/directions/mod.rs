@@ -43,6 +43,7 @@ pub fn epsilon(pair: &dyn Pair, delta: f64, direction: Direction) -> Result<Inte
 /// # Errors
 /// Those of the pair.
 pub fn delta(pair: &dyn Pair, epsilon: f64, direction: Direction) -> Result<Interval> {
+    crate::patience::look();
     if epsilon == 0.0 {
         return advantage(pair);
     }
@@ -57,6 +58,7 @@ pub fn delta(pair: &dyn Pair, epsilon: f64, direction: Direction) -> Result<Inte
 /// # Errors
 /// Those of the pair.
 pub fn one_minus_delta(pair: &dyn Pair, epsilon: f64, direction: Direction) -> Result<Interval> {
+    crate::patience::look();
     if epsilon == 0.0 {
         return bayes_security(pair);
     }

@@ -59,6 +59,7 @@ impl Contour {
         let components: usize = (self.sum.parts().iter())
             .map(|part| part.pair.numerator().len() + part.pair.denominator().len())
             .sum();
+        crate::patience::look();
         if components > MOST_COMPONENTS {
             return Err(refusal);
         }

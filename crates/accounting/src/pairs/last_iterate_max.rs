@@ -136,6 +136,7 @@ impl LastIterateMax {
                 dropped = range.bound;
                 break;
             }
+            crate::patience::look();
             for part in split(range) {
                 solves += 1;
                 let hugs_the_end = part.last + 1 == self.phases[part.phase].steps;

@@ -126,7 +126,9 @@ impl LatticeBracket {
         if plan.steps.iter().any(|step| step.kept.is_none()) {
             return Err(AccountingError::NotCertified("no tilt fits the losses".into()));
         }
+        crate::patience::look();
         let low = Composition::new(plan, self.points, End::Lower);
+        crate::patience::look();
         let high = Composition::new(plan, self.points, End::Upper);
         match (low, high) {
             (Err(error), Err(_)) => Err(error),

@@ -103,6 +103,7 @@ impl ShuffleLowerBound {
 
     /// sup over j of P(Bin(E, p) >= j) - e^eps P(Bin(E, p') >= j), p > p'.
     fn binomials(&self, epsilon: f64, log_p: f64, log_less: f64) -> f64 {
+        crate::patience::look();
         let law = |log: f64| Binomial::new(self.epochs, log.exp());
         let (Some(more), Some(less)) = (law(log_p), law(log_less)) else { return 0.0 };
         // The likelihood ratio rises with j: sum from the top while it exceeds e^eps.

@@ -114,6 +114,7 @@ impl Grid {
 
     /// `count` steps from `low` (rounded to a multiple of the step).
     pub(crate) fn between(pair: &MixtureRatio, low: f64, step: f64, count: usize) -> Self {
+        crate::patience::look();
         let scale = pair.scale();
         let log_norm = (step / (scale * (2.0 * std::f64::consts::PI).sqrt())).ln();
         let mut grid = Self {

@@ -29,6 +29,7 @@ impl Path {
     /// The better of two families of paths at height `u`: constant, or following the posterior
     /// (which leaves the bulk on the real axis where it contributes nothing).
     pub(crate) fn best(pair: &MixtureRatio, grid: &Grid, c: f64, u: f64) -> Self {
+        crate::patience::look();
         let shares = log_shares(grid, c);
         let scale2 = pair.scale() * pair.scale();
         let sides = if pair.one_sided() { 1.0 } else { 2.0 };

@@ -39,6 +39,7 @@ fn second_remainder_small(x: f64) -> f64 {
 
 /// Real cumulant of one grid at tilt c: (log A, first and second derivative).
 pub(crate) fn cumulant(grid: &Grid, c: f64) -> (f64, f64, f64) {
+    crate::patience::look();
     let mut top = 0.0f64;
     for (lw, l) in grid.log_weight.iter().zip(&grid.log_ratio) {
         top = top.max(lw + c * l);
@@ -93,6 +94,7 @@ pub(crate) struct Transform {
 
 /// Evaluates log A(c + i k spacing) for k = 0..count.
 pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transform {
+    crate::patience::look();
     let highest = (c * c + (spacing * count as f64).powi(2)).sqrt().max(1.0);
     let cut = 0.5 / highest;
     let tilted_top = grid

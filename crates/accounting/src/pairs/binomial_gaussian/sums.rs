@@ -173,6 +173,7 @@ impl Sums {
 
     /// H(P, Q) at threshold y > 0, epsilon = f(y).
     pub(super) fn remove(&self, y: f64) -> Point {
+        crate::patience::look();
         let (s, a) = (self.scale, y / self.scale);
         let anchor = self.mode(y);
         let x0 = (y - anchor) / s;
@@ -299,6 +300,7 @@ impl Sums {
 
     /// H(Q, P) at threshold y, epsilon = -f(y).
     pub(super) fn add(&self, y: f64) -> Point {
+        crate::patience::look();
         let s = self.scale;
         let base = -y / s;
         let anchor = self.mode(y);

@@ -55,6 +55,7 @@ impl RenyiBound {
 
     /// (alpha - 1) rho(alpha); infinite where it cannot be computed.
     fn log_moment(&self, alpha: f64) -> f64 {
+        crate::patience::look();
         let mut total = 0.0;
         for (count, step) in &self.steps {
             match step.log_moment(alpha) {
