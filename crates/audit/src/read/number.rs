@@ -54,7 +54,10 @@ pub(super) fn plain(bytes: &[u8]) -> Option<(f64, usize)> {
     let window = bytes.first_chunk::<WINDOW>()?;
     let negative = window[0] == b'-';
     let start = usize::from(negative);
-    let (mut digits, whole) = leading(word(window, start)?);
+    let (mut digits, whole) = match window[start].wrapping_sub(b'0') {
+        digit @ 0..=9 if window[start + 1] == b'.' => (u64::from(digit), 1),
+        _ => leading(word(window, start)?),
+    };
     if whole == 0 || whole == 8 {
         return None;
     }

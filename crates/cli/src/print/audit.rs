@@ -119,6 +119,7 @@ fn table(bounds: &[Bound]) -> String {
         ("threshold", Align::Left),
         ("delta", Align::Right),
         ("epsilon", Align::Right),
+        ("this test at most", Align::Right),
         ("", Align::Left),
         ("holds for", Align::Left),
     ]);
@@ -128,11 +129,21 @@ fn table(bounds: &[Bound]) -> String {
             bound.threshold_rule.map_or_else(String::new, |rule| rule.to_string()),
             plain(bound.delta),
             epsilon(bound),
+            most(bound),
             standing(bound),
             bound.valid_for.clone(),
         ]);
     }
     table.render(2)
+}
+
+/// What the test behind a bound could at most show, where the method has such a limit.
+fn most(bound: &Bound) -> String {
+    match bound.epsilon_upper {
+        Some(f64::INFINITY) => "no limit".to_owned(),
+        Some(upper) => rounded(upper, 4, Side::Upper),
+        None => String::new(),
+    }
 }
 
 fn epsilon(bound: &Bound) -> String {
@@ -198,6 +209,7 @@ pub(crate) fn csv(analysis: &Analysis) -> String {
         "confidence",
         "valid_for",
         "primary",
+        "epsilon_upper",
     ]);
     for bound in &analysis.bounds {
         let confidence =
@@ -207,13 +219,18 @@ pub(crate) fn csv(analysis: &Analysis) -> String {
             bound.threshold_rule.map_or_else(String::new, |rule| rule.to_string()),
             plain(bound.delta),
             bound.quantity().to_owned(),
-            if bound.epsilon.is_finite() { plain(bound.epsilon) } else { "inf".to_owned() },
+            number(bound.epsilon),
             confidence,
             bound.valid_for.clone(),
             bound.primary.to_string(),
+            bound.epsilon_upper.map_or_else(String::new, number),
         ]));
     }
     text
+}
+
+fn number(value: f64) -> String {
+    if value.is_finite() { plain(value) } else { "inf".to_owned() }
 }
 
 fn percent(share: f64, side: Side) -> String {
