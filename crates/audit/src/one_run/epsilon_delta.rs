@@ -191,7 +191,8 @@ impl std::fmt::Display for OneRunZero {
             ),
             Self::Delta { delta, canaries, largest_delta } => write!(
                 f,
-                "the term 2 m delta of {canaries} canaries at delta {delta} uses up the whole error; with these guesses delta must be below {largest_delta:.1e}"
+                "the term 2 m delta of {canaries} canaries at delta {} uses up the whole error; with these guesses delta must be below {largest_delta:.1e}",
+                crate::words::delta(*delta)
             ),
         }
     }

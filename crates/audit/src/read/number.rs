@@ -178,7 +178,7 @@ mod tests {
                 for _ in 0..400 {
                     let number = dealer.below(TENS[whole + after]);
                     let (left, right) = (number / TENS[after], number % TENS[after]);
-                    let sign = if number % 2 == 0 { "-" } else { "" };
+                    let sign = if number.is_multiple_of(2) { "-" } else { "" };
                     let text = if after == 0 {
                         format!("{sign}{left}")
                     } else {

@@ -114,25 +114,27 @@ fn headline(bound: &Bound, joint: bool) -> String {
 }
 
 fn table(bounds: &[Bound]) -> String {
-    let mut table = Table::new([
+    // One-run bounds have no such limit.
+    let limited = bounds.iter().any(|bound| bound.epsilon_upper.is_some());
+    let mut columns = vec![
         ("method", Align::Left),
         ("threshold", Align::Left),
         ("delta", Align::Right),
         ("epsilon", Align::Right),
-        ("this test at most", Align::Right),
-        ("", Align::Left),
-        ("holds for", Align::Left),
-    ]);
+    ];
+    columns.extend(limited.then_some(("this test at most", Align::Right)));
+    columns.extend([("", Align::Left), ("holds for", Align::Left)]);
+    let mut table = Table::new(columns);
     for bound in bounds {
-        table.row([
+        let mut row = vec![
             bound.method.to_string(),
             bound.threshold_rule.map_or_else(String::new, |rule| rule.to_string()),
             plain(bound.delta),
             epsilon(bound),
-            most(bound),
-            standing(bound),
-            bound.valid_for.clone(),
-        ]);
+        ];
+        row.extend(limited.then(|| most(bound)));
+        row.extend([standing(bound), bound.valid_for.clone()]);
+        table.row(row);
     }
     table.render(2)
 }
