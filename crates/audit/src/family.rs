@@ -20,10 +20,11 @@
 //! Direction: the curve is taken at its certified lower end ([`crate::violation`]) and epsilon at
 //! its certified lower end, so the result is a lower bound, *within the family only*.
 //!
-//! **Upper limit.** At the threshold that shows the bound let the rates be at least x and y. At a
-//! noise s whose curve, in one order, has f_s(x) <= y, also f_s(FPR) <= FNR: no number of scores
-//! makes this test rule s out, so it can never show more than epsilon(s, delta). Here the curve and
-//! epsilon are taken at their certified upper ends. It limits this test, not the mechanism.
+//! **Upper limit.** At the thresholds that show the bound (one for each order, perhaps the same)
+//! let the rates be at least x(t) and y(t). At a noise s whose curve, in one order, has
+//! f_s(x(t)) <= y(t) at all of them, also f_s(FPR(t)) <= FNR(t): no number of scores makes these
+//! tests rule s out, so they can never show more than epsilon(s, delta). Here the curve and epsilon
+//! are taken at their certified upper ends. It limits these tests, not the mechanism.
 
 use crate::violation::{self, ByNoise};
 use crate::{AuditError, RateBounds};
@@ -125,17 +126,20 @@ impl Family {
         }
     }
 
-    /// What a test whose error rates are at least `rates` can show at most within the family, at
-    /// each delta; infinite where one of the rates may be 0, `None` where no limit is found.
+    /// What tests whose error rates are at least `rates` can show at most within the family, at
+    /// each delta; infinite where a rate may be 0, `None` where no limit is found.
     ///
     /// # Errors
     /// Those of the accounting.
     pub fn epsilon_within_reach(
         &self,
-        rates: &RateBounds,
+        rates: &[RateBounds],
         deltas: &[f64],
     ) -> Result<Option<Vec<f64>>, AuditError> {
-        if rates.false_positive_upper <= 0.0 || rates.false_negative_upper <= 0.0 {
+        let may_be_zero = |rates: &RateBounds| {
+            rates.false_positive_upper <= 0.0 || rates.false_negative_upper <= 0.0
+        };
+        if rates.iter().any(may_be_zero) {
             return Ok(Some(vec![f64::INFINITY; deltas.len()]));
         }
         let Some(noise) = violation::allowed_noise(self, rates)? else { return Ok(None) };

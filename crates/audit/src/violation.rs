@@ -33,11 +33,11 @@ pub(crate) trait ByNoise {
 }
 
 /// A noise that is ruled out.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Violated {
     pub(crate) noise: f64,
-    /// Which of the points shows it (for the order of the pair that needs more noise).
-    pub(crate) point: usize,
+    /// Which of the points show it: one for each order of the pair, perhaps the same one.
+    pub(crate) points: [usize; 2],
 }
 
 /// The smallest noise for which both orders of the pair are violated by one of the points (which
@@ -70,20 +70,21 @@ pub(crate) fn least_violated_noise(
     // The order that needs more noise decides; where it is found, the other is mostly violated
     // already, which a few slopes show.
     orders.sort_by(|a, b| a.2.excess.total_cmp(&b.2.excess));
-    let mut largest: Option<Violated> = None;
-    for (search, noise, line) in orders {
-        if let Some(found) = largest
-            && search.improve(found.noise, line)?.is_some_and(|line| line.excess > 0.0)
-        {
-            break;
-        }
-        let Some((noise, slope)) = search.least(noise, line)? else { return Ok(None) };
-        if largest.is_none_or(|largest| noise > largest.noise) {
-            let point = places[search.lowest(slope)];
-            largest = Some(Violated { noise: noise.max(least), point });
-        }
+    let mut largest = 0.0;
+    let mut shown = [0; 2];
+    for ((search, noise, line), shown) in orders.into_iter().zip(&mut shown) {
+        let known = if largest > 0.0 { search.improve(largest, line)? } else { None };
+        let slope = match known {
+            Some(line) if line.excess > 0.0 => line.slope,
+            _ => {
+                let Some((noise, slope)) = search.least(noise, line)? else { return Ok(None) };
+                largest = noise.max(largest).max(least);
+                slope
+            }
+        };
+        *shown = places[search.lowest(slope)];
     }
-    Ok(largest)
+    Ok(Some(Violated { noise: largest, points: shown }))
 }
 
 /// The smallest noise for which both orders are violated by the *same* point: the curve that is
@@ -387,24 +388,22 @@ fn height(point: &RateBounds, growth: f64) -> f64 {
     point.false_negative_upper + growth * point.false_positive_upper
 }
 
-/// A noise that rates of at least `rates` leave open, from below: the curve of one order passes at
-/// or under them, by its certified upper end. `None` when no such noise is found in the domain.
+/// A noise that tests with rates of at least `points` leave open, from below: the curve of one
+/// order passes at or under all of them, by its certified upper end. `None` when no such noise is
+/// found in the domain.
 pub(crate) fn allowed_noise(
     family: &dyn ByNoise,
-    rates: &RateBounds,
+    points: &[RateBounds],
 ) -> Result<Option<f64>, AuditError> {
     let (least, most) = family.domain();
-    let start = least_violated_noise(family, std::slice::from_ref(rates))?
-        .map_or(most, |violated| violated.noise);
+    let start = least_violated_noise(family, points)?.map_or(most, |violated| violated.noise);
     // The smallest violated noise is known from above, to a millionth where all goes well.
     let mut step = 2.0 * ACCURACY;
     while step < 0.5 && start > least {
         let noise = (start * (1.0 - step)).max(least);
         if let Some(pair) = family.member(noise).map_or_else(unknown, |pair| Ok(Some(pair)))? {
             for way in [OneWay::Remove, OneWay::Add] {
-                let found = pair.fnr(rates.false_positive_upper, way);
-                let curve = found.map_or_else(|error| unknown(error.into()), |f| Ok(Some(f)))?;
-                if curve.is_some_and(|curve| curve.upper <= rates.false_negative_upper) {
+                if passes_under(pair.as_ref(), way, points)? {
                     return Ok(Some(noise));
                 }
             }
@@ -412,6 +411,20 @@ pub(crate) fn allowed_noise(
         step *= 8.0;
     }
     Ok(None)
+}
+
+/// Whether the curve certainly lies at or under all points.
+fn passes_under(pair: &dyn Pair, way: OneWay, points: &[RateBounds]) -> Result<bool, AuditError> {
+    for point in points {
+        let curve = match pair.fnr(point.false_positive_upper, way) {
+            Ok(curve) => Some(curve),
+            Err(error) => unknown(error.into())?,
+        };
+        if !curve.is_some_and(|curve| curve.upper <= point.false_negative_upper) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// What cannot be certified is not known; anything else is an error.

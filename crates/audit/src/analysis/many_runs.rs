@@ -133,13 +133,20 @@ fn family(scores: &Scores, plan: &Plan, method: Method) -> Result<Vec<Bound>, Au
     let measured = candidates(&plan.threshold, scores, plan.level(), plan.seed)?;
     let points: Vec<RateBounds> = measured.iter().map(|one| one.rates).collect();
     let violated = least_violated_noise(&family, &points)?;
-    let noise = violated.map(|violated| violated.noise);
-    // The threshold that shows the bound, or the one that came closest.
-    let shown = &measured[violated.map_or(0, |violated| violated.point)];
-    let tested = shown.threshold != f64::INFINITY && plan.threshold != ThresholdRule::KFold;
-    let limits = match tested {
-        true => family.epsilon_within_reach(&shown.opposite, &plan.deltas)?,
-        false => None,
+    let noise = violated.as_ref().map(|violated| violated.noise);
+    // The thresholds that show the bound, one for each order of the pair, or what came closest.
+    let [one, other] = violated.map_or([0; 2], |violated| violated.points);
+    let mut shown = vec![&measured[one]];
+    if measured[other].threshold != measured[one].threshold {
+        shown.push(&measured[other]);
+    }
+    let tested = shown.iter().all(|test| test.threshold != f64::INFINITY)
+        && plan.threshold != ThresholdRule::KFold;
+    let limits = if tested {
+        let opposite: Vec<RateBounds> = shown.iter().map(|test| test.opposite).collect();
+        family.epsilon_within_reach(&opposite, &plan.deltas)?
+    } else {
+        None
     };
     let mut found = Vec::new();
     for (place, &delta) in plan.deltas.iter().enumerate() {
@@ -152,11 +159,10 @@ fn family(scores: &Scores, plan: &Plan, method: Method) -> Result<Vec<Bound>, Au
         found.push(Bound {
             epsilon,
             reason,
-            // Two orders may be ruled out at two thresholds, of which this is one.
-            epsilon_upper: limits.as_ref().map(|limits| limits[place].max(epsilon)),
+            epsilon_upper: limits.as_ref().map(|limits| limits[place]),
             noise_multiplier_upper: noise,
             valid_for: family.describe(),
-            tests: vec![test_at(shown)],
+            tests: shown.iter().copied().map(test_at).collect(),
             ..blank(plan, method, delta)
         });
     }
