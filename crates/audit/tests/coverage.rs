@@ -225,6 +225,36 @@ fn dp_sgd_upper_limits() {
     }
 }
 
+/// Under every rule a family's bound is at most its own limit, also where the two orders of the pair
+/// are ruled out at two thresholds; and rows name the thresholds that were used.
+#[test]
+fn family_bounds_stay_below_their_limits() {
+    for (n, mu) in [(8, 0.5), (8, 3.0), (300, 0.5), (300, 2.0)] {
+        let scores = Mechanism::Gaussian { mu }.scores(n, &mut Rng::new(41 * n as u64));
+        for threshold in [
+            ThresholdRule::Union,
+            ThresholdRule::Dkw,
+            ThresholdRule::Holdout,
+            ThresholdRule::Fixed(1.0),
+        ] {
+            let mut plan = audit::Plan::new(audit::Design::Runs);
+            plan.methods = vec![audit::Method::Composition, audit::Method::LastIterate];
+            plan.training = Some((0.1, 50));
+            plan.deltas = vec![1e-5, 0.0];
+            plan.threshold = threshold;
+            let analysis = audit::analyse(&scores, &plan, None).unwrap();
+            for bound in &analysis.bounds {
+                assert!(!bound.tests.is_empty() && bound.tests.len() <= 2, "{bound:?}");
+                let limit = bound.epsilon_upper.unwrap_or(f64::INFINITY);
+                assert!(bound.epsilon <= limit, "{bound:?}");
+                if bound.delta == 0.0 && bound.method != audit::Method::ClopperPearson {
+                    assert_eq!(limit, f64::INFINITY, "{bound:?}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn one_run() {
     for m in [10_usize, 40, 200, 2_000, 20_000] {
