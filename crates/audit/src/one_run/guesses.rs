@@ -158,9 +158,12 @@ fn chosen_elsewhere(
         let guesses = guess(chooser, inside, outside, dealer);
         // The delta term scales with the canaries that count, so the choice is made for those.
         let scaled = Guesses { canaries: size(counter), ..guesses };
-        let value = statistic.bound(&scaled, level);
-        if value > chosen.1 {
-            chosen = ((inside, outside), value);
+        // One test tells whether a search is worth it.
+        if statistic.exceeds(&scaled, level, chosen.1) {
+            let value = statistic.bound(&scaled, level);
+            if value > chosen.1 {
+                chosen = ((inside, outside), value);
+            }
         }
     }
     let ratio = size(counter) as f64 / size(chooser).max(1) as f64;
