@@ -48,6 +48,10 @@ pub fn run() -> Result<ExitCode> {
         record("tests", tests()?);
         let doctests = ["test", "--release", "--workspace", "--doc", "--no-fail-fast"];
         record("doctests", counted("doctests", &doctests, libtest_line)?);
+        // A feature that the default build leaves out.
+        let parquet =
+            ["test", "--release", "-p", "audit", "--features", "parquet", "--test", "parquet"];
+        record("parquet", counted("parquet", &parquet, libtest_line)?);
         record("page", page()?);
         record("python", python()?);
     }

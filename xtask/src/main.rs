@@ -16,6 +16,7 @@ cargo xtask test                   format, lints, walls, build, tests, doctests
 cargo xtask test --python          the Python package alone, from what is built
 cargo xtask test --bridges         the Python package beside PyTorch, Opacus, JAX and Ray
 cargo xtask bench [--quick]        measure beside the peers and write docs/benchmarks.md
+cargo xtask bench audit            the part about audits alone
 cargo xtask bench training         training beside PyTorch and Opacus (downloads them)
 cargo xtask fuzz [--seconds N] [TARGET …]
                                    coverage-guided fuzzing (default 60 s a target)";

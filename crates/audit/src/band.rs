@@ -23,7 +23,9 @@
 //! pointwise bound at 3.2 standard deviations; Bonferroni over n thresholds needs 4.1.
 //! (Likelihood-ratio bands: Berk and Jones 1979; Ville's inequality for them: Howard et al. 2021.)
 //!
-//! Cost: O(log n) per evaluation and Newton step.
+//! Cost: a few tangents per evaluation and Newton step. Of the log(n) tangents only those near
+//! the observed rate carry weight; the others would not change a digit, and to leave a term out of
+//! a mixture makes the band wider, so it stays valid whatever is left out.
 
 /// A band for one sample size and one error level.
 #[derive(Clone, Debug)]
@@ -90,23 +92,21 @@ impl Band {
         let (k, rest) = (count as f64, (self.size - count) as f64);
         // y = -ln(1 - p). Each tangent alone reaches its share of the target at a y in closed
         // form; the smallest of them is at or above the root of the mixture.
-        let mut y = f64::INFINITY;
-        for tangent in &self.tangents {
-            if count > 0 && tangent.rho == 0.0 {
-                continue;
-            }
-            let spent = if count == 0 { 0.0 } else { k * tangent.ln_rho };
-            let exponent = (self.target - tangent.ln_weight - spent) / rest;
-            let alone = if exponent > 500.0 {
+        let alone = |tangent: &Tangent| {
+            let exponent = (self.target - tangent.ln_weight - tangent.spent(k)) / rest;
+            if exponent > 500.0 {
                 exponent - tangent.one_minus_rho.ln()
             } else {
                 (exponent.exp_m1() / tangent.one_minus_rho).ln_1p()
-            };
-            y = y.min(alone);
-        }
+            }
+        };
+        let all = self.useful(count);
+        let best = descend(all, self.nearest(count).min(all.len() - 1), &alone);
+        let mut y = alone(&all[best]);
+        let terms = weighty(all, best, |tangent| tangent.ln_value(k, rest, y, (-y).exp_m1()));
         // ln L is convex and increasing in y: Newton from the right stays on the right.
         for _ in 0..50 {
-            let (value, slope) = self.ln_mixture(k, rest, y);
+            let (value, slope) = ln_mixture(terms, k, rest, y);
             let step = (value - self.target) / slope;
             if step.is_nan() || step <= 1e-12 * y {
                 break;
@@ -116,34 +116,86 @@ impl Band {
         End { rate: -(-y).exp_m1(), complement: (-y).exp() }
     }
 
-    /// ln of the mixture martingale at y = -ln(1-p), and its derivative in y.
-    fn ln_mixture(&self, k: f64, rest: f64, y: f64) -> (f64, f64) {
-        let (decayed, grown) = ((-y).exp(), (-y).exp_m1());
-        let mut largest = f64::NEG_INFINITY;
-        let (mut sum, mut weighted) = (0.0, 0.0);
-        for tangent in &self.tangents {
-            if k > 0.0 && tangent.rho == 0.0 {
-                continue;
-            }
-            let spent = if k > 0.0 { k * tangent.ln_rho } else { 0.0 };
-            let ln_value = tangent.ln_weight + spent + rest * ((tangent.rho * grown).ln_1p() + y);
-            let slope = rest * (1.0 - tangent.rho * decayed / (1.0 + tangent.rho * grown));
-            if ln_value > largest {
-                let shrink = (largest - ln_value).exp();
-                sum = sum * shrink + 1.0;
-                weighted = weighted * shrink + slope;
-                largest = ln_value;
-            } else {
-                let share = (ln_value - largest).exp();
-                sum += share;
-                weighted += share * slope;
-            }
-        }
-        (largest + sum.ln(), weighted / sum)
+    /// The tangents that count: the first is only for no scores at all.
+    fn useful(&self, count: u64) -> &[Tangent] {
+        if count == 0 { &self.tangents } else { &self.tangents[1..] }
+    }
+
+    /// About where the tangent at the observed rate stands.
+    fn nearest(&self, count: u64) -> usize {
+        let (k, n) = ((count as f64).max(0.5), self.size as f64);
+        let spans = (self.tangents.len() - 2) as f64;
+        let place = 0.5 * ((k / (n - k).max(0.5)).ln() / n.ln().max(1e-9) + 1.0);
+        (place * spans).round().clamp(0.0, spans) as usize
     }
 }
 
+/// From `start`, downhill to a tangent than which no neighbour is smaller.
+fn descend(all: &[Tangent], start: usize, height: &dyn Fn(&Tangent) -> f64) -> usize {
+    let (mut best, mut lowest) = (start, height(&all[start]));
+    for forward in [true, false] {
+        loop {
+            let next = if forward { best.checked_add(1) } else { best.checked_sub(1) };
+            let Some(next) = next.filter(|&next| next < all.len()) else { break };
+            let here = height(&all[next]);
+            if here >= lowest {
+                break;
+            }
+            (best, lowest) = (next, here);
+        }
+    }
+    best
+}
+
+/// The tangents around the best one whose terms can be seen in a double: ln L of one tangent falls
+/// off on both sides, and on the way to the root of the mixture no term gains more than the
+/// logarithm of their number on another.
+fn weighty(all: &[Tangent], best: usize, ln_value: impl Fn(&Tangent) -> f64) -> &[Tangent] {
+    const NOTHING: f64 = 60.0;
+    let bar = ln_value(&all[best]) - NOTHING;
+    let (mut from, mut to) = (best, best + 1);
+    while from > 0 && ln_value(&all[from - 1]) > bar {
+        from -= 1;
+    }
+    while to < all.len() && ln_value(&all[to]) > bar {
+        to += 1;
+    }
+    &all[from..to]
+}
+
+/// ln of a mixture of martingales at y = -ln(1-p), and its derivative in y.
+fn ln_mixture(tangents: &[Tangent], k: f64, rest: f64, y: f64) -> (f64, f64) {
+    let (decayed, grown) = ((-y).exp(), (-y).exp_m1());
+    let mut largest = f64::NEG_INFINITY;
+    let (mut sum, mut weighted) = (0.0, 0.0);
+    for tangent in tangents {
+        let ln_value = tangent.ln_value(k, rest, y, grown);
+        let slope = rest * (1.0 - tangent.rho * decayed / (1.0 + tangent.rho * grown));
+        if ln_value > largest {
+            let shrink = (largest - ln_value).exp();
+            sum = sum * shrink + 1.0;
+            weighted = weighted * shrink + slope;
+            largest = ln_value;
+        } else {
+            let share = (ln_value - largest).exp();
+            sum += share;
+            weighted += share * slope;
+        }
+    }
+    (largest + sum.ln(), weighted / sum)
+}
+
 impl Tangent {
+    /// k ln(rho), of which nothing is left at k = 0.
+    fn spent(&self, k: f64) -> f64 {
+        if k > 0.0 { k * self.ln_rho } else { 0.0 }
+    }
+
+    /// ln of the weighted likelihood ratio; `grown` is e^-y - 1.
+    fn ln_value(&self, k: f64, rest: f64, y: f64, grown: f64) -> f64 {
+        self.ln_weight + self.spent(k) + rest * ((self.rho * grown).ln_1p() + y)
+    }
+
     /// The tangent that is best at an observed rate: rho = rate / p, where p > rate solves
     /// KL(rate || p) = budget. Any rho is valid; this one is useful.
     fn at(rate: f64, complement: f64, budget: f64, ln_weight: f64) -> Self {

@@ -1,16 +1,30 @@
 //! Bounds inside a one-parameter family of pairs: the least noise that the observed rates rule
 //! out, and the epsilon of the pair at that noise.
 //!
-//! The family is indexed by the noise multiplier; its trade-off curve f_s rises with s. If
-//! f_s(FPR_upper) > FNR_upper, the curve at s is violated, and so is every curve with more noise:
-//! true rates satisfy FNR >= f(FPR) and f falls, so FNR_upper >= FNR >= f(FPR) >= f(FPR_upper). So
-//! with the confidence of the two rate bounds the true noise is below the smallest violated s,
-//! and epsilon is at least epsilon(s, delta). (Nasr et al., "Tight auditing of differentially
-//! private machine learning", 2023, as used by Steinke et al., arXiv 2410.06186.)
+//! **Proof.** The family is indexed by the noise multiplier s. More noise is less noise with a
+//! step of post-processing, so the trade-off curve f_s of either order of the pair rises with s
+//! (Dong, Roth and Su 2022, Lemma 1). Let the rule's rate bounds hold at a set of thresholds t all
+//! at once: FPR(t) <= u(t) and FNR(t) <= w(t) for every t of the set, which the bands (`union`,
+//! `dkw`) give at every threshold there is, `fixed` and `holdout` at one, and `k-fold` at five
+//! with a fifth of the error each. Call s violated when *for each order* of the pair some
+//! threshold of the set, perhaps another one, has f_s(u(t)) > w(t). The attack faces one of the
+//! orders, with the true noise s0: FNR(t) >= f_s0(FPR(t)) at every threshold. With t that
+//! order's violating threshold, f falling,
+//! f_s0(u(t)) <= f_s0(FPR(t)) <= FNR(t) <= w(t) < f_s(u(t)), so s0 < s. The choice of s and of the
+//! thresholds may depend on the scores in any way, because the rate bounds hold at all of them. So
+//! with the confidence of the rate bounds the true noise is below every violated s, and epsilon, which
+//! falls with the noise, is at least epsilon(s, delta). QED. (Nasr et al., "Tight auditing of
+//! differentially private machine learning", 2023, section 5, as used by Steinke et al., arXiv
+//! 2410.06186; the set of thresholds and the two orders are ours.)
 //!
 //! Direction: the curve is taken at its certified lower end ([`crate::violation`]) and epsilon at
-//! its certified lower end, so the result is a lower bound, *within the family only*. Both orders
-//! of the pair have to be violated, so that it holds whichever of them the attack faces.
+//! its certified lower end, so the result is a lower bound, *within the family only*.
+//!
+//! **Upper limit.** At the thresholds that show the bound (one for each order, perhaps the same)
+//! let the rates be at least x(t) and y(t). At a noise s whose curve, in one order, has
+//! f_s(x(t)) <= y(t) at all of them, also f_s(FPR(t)) <= FNR(t): no number of scores makes these
+//! tests rule s out, so they can never show more than epsilon(s, delta). Here the curve and epsilon
+//! are taken at their certified upper ends. It limits these tests, not the mechanism.
 
 use crate::violation::{self, ByNoise};
 use crate::{AuditError, RateBounds};
@@ -24,16 +38,28 @@ use vocabulary::{Direction, Run};
 /// assert_eq!(audit::gaussian_epsilon(0.0, 1e-5), 0.0);
 /// ```
 pub fn gaussian_epsilon(mu: f64, delta: f64) -> f64 {
-    if mu.is_nan() || mu <= 0.0 {
-        return 0.0;
-    }
-    if delta <= 0.0 || mu == f64::INFINITY {
-        return f64::INFINITY;
+    if let Some(known) = known_epsilon(mu, delta) {
+        return known;
     }
     // Above mu = 1e7 the domain of the pair ends; its epsilon at the edge is still a lower bound.
     let epsilon =
         pairs::Gaussian::new(mu.min(1e7)).and_then(|pair| pair.epsilon(delta, OneWay::Remove));
     epsilon.map_or(0.0, |epsilon| epsilon.lower.max(0.0))
+}
+
+/// As [`gaussian_epsilon`], from above.
+pub(crate) fn gaussian_epsilon_above(mu: f64, delta: f64) -> f64 {
+    let epsilon = || pairs::Gaussian::new(mu).and_then(|pair| pair.epsilon(delta, OneWay::Remove));
+    known_epsilon(mu, delta)
+        .unwrap_or_else(|| epsilon().map_or(f64::INFINITY, |epsilon| epsilon.upper))
+}
+
+/// Epsilon without leakage, and where it is infinite.
+fn known_epsilon(mu: f64, delta: f64) -> Option<f64> {
+    if mu.is_nan() || mu <= 0.0 {
+        return Some(0.0);
+    }
+    (delta <= 0.0 || mu == f64::INFINITY).then_some(f64::INFINITY)
 }
 
 /// A family of DP-SGD pairs with known sampling rate and steps; the noise is the parameter.
@@ -100,6 +126,36 @@ impl Family {
         }
     }
 
+    /// What tests whose error rates are at least `rates` can show at most within the family, at
+    /// each delta; infinite where a rate may be 0, `None` where no limit is found.
+    ///
+    /// # Errors
+    /// Those of the accounting.
+    pub fn epsilon_within_reach(
+        &self,
+        rates: &[RateBounds],
+        deltas: &[f64],
+    ) -> Result<Option<Vec<f64>>, AuditError> {
+        let may_be_zero = |rates: &RateBounds| {
+            rates.false_positive_upper <= 0.0 || rates.false_negative_upper <= 0.0
+        };
+        if rates.iter().any(may_be_zero) {
+            return Ok(Some(vec![f64::INFINITY; deltas.len()]));
+        }
+        let Some(noise) = violation::allowed_noise(self, rates)? else { return Ok(None) };
+        let pair = self.pair(noise)?;
+        let limits = deltas.iter().map(|&delta| {
+            if delta <= 0.0 {
+                return Ok(f64::INFINITY);
+            }
+            Ok(directions::epsilon(pair.as_ref(), delta, Direction::Both)?.upper.max(0.0))
+        });
+        match limits.collect::<Result<Vec<f64>, AuditError>>() {
+            Ok(limits) => Ok(Some(limits)),
+            Err(error) => violation::unknown(error),
+        }
+    }
+
     /// The noise multipliers between which the search stays: where the accounting certifies.
     pub fn noise_domain(&self) -> (f64, f64) {
         match self {
@@ -114,7 +170,7 @@ impl Family {
     /// # Errors
     /// Those of the accounting.
     pub fn violated_noise(&self, rates: &RateBounds) -> Result<Option<f64>, AuditError> {
-        violation::least_violated_noise(self, std::slice::from_ref(rates))
+        self.least_violated_noise(std::slice::from_ref(rates))
     }
 
     /// The smallest violated noise over several rates that hold together.
@@ -122,7 +178,7 @@ impl Family {
     /// # Errors
     /// Those of the accounting.
     pub fn least_violated_noise(&self, points: &[RateBounds]) -> Result<Option<f64>, AuditError> {
-        violation::least_violated_noise(self, points)
+        Ok(violation::least_violated_noise(self, points)?.map(|violated| violated.noise))
     }
 }
 

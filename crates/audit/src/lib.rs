@@ -48,6 +48,7 @@ mod split;
 mod statistic;
 pub mod verdict;
 mod violation;
+mod words;
 
 pub use analysis::{
     Analysis, AuditDocument, Bound, Claims, Counts, Hashes, NotValid, PowerAt, TestAt, analyse,

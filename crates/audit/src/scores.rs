@@ -58,12 +58,12 @@ impl Scores {
                 )));
             }
         }
-        let misplaced = std::thread::scope(|scope| {
-            let other = scope.spawn(|| crate::sort::sort(&mut nonmembers));
-            let here = crate::sort::sort(&mut members);
-            let there = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            here.map(|place| ("member", place)).or(there.map(|place| ("non-member", place)))
-        });
+        let mut buffer = Vec::new();
+        let misplaced = crate::sort::sort(&mut members, &mut buffer)
+            .map(|place| ("member", place))
+            .or_else(|| {
+                crate::sort::sort(&mut nonmembers, &mut buffer).map(|place| ("non-member", place))
+            });
         if let Some((side, place)) = misplaced {
             return Err(AuditError::Scores(format!(
                 "{side} score {} is not a number; remove it or give the attack a rule for it",
@@ -95,6 +95,36 @@ impl Scores {
             nonmembers: self.nonmembers.len() as u64,
             false_negatives: self.members.len() as u64 - at_least(&self.members, threshold),
             members: self.members.len() as u64,
+        }
+    }
+
+    /// The (rank+1)-th largest of all scores together, `None` when there are not that many.
+    pub(crate) fn kth_largest(&self, rank: u64) -> Option<f64> {
+        let (members, nonmembers) = (&self.members, &self.nonmembers);
+        let all = members.len() + nonmembers.len();
+        let rank = usize::try_from(rank).ok()?;
+        if rank >= all {
+            return None;
+        }
+        // Bisect the number taken from the members' upper end.
+        let (mut low, mut high) = (rank.saturating_sub(nonmembers.len()), rank.min(members.len()));
+        while low < high {
+            let taken = (low + high) / 2;
+            let others = rank - taken;
+            // Taking `taken` members is too few when the next member beats the last other taken.
+            let next_member = members[members.len() - 1 - taken];
+            if others > 0 && next_member > nonmembers[nonmembers.len() - others] {
+                low = taken + 1;
+            } else {
+                high = taken;
+            }
+        }
+        let others = rank - low;
+        let member = members.len().checked_sub(low + 1).map(|place| members[place]);
+        let other = nonmembers.len().checked_sub(others + 1).map(|place| nonmembers[place]);
+        match (member, other) {
+            (Some(member), Some(other)) => Some(member.max(other)),
+            (member, other) => member.or(other),
         }
     }
 }

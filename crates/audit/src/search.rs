@@ -2,12 +2,13 @@
 //!
 //! Only thresholds equal to a member's score can be best: between two of them the false
 //! negatives stay and the false positives only grow. In the order of the member scores false
-//! negatives rise and false positives fall, so over a block of thresholds every statistic is at
-//! most its value at (false positives of the last, false negatives of the first). Branch and
-//! bound with that corner visits a few hundred of a million thresholds. Gains below
+//! negatives rise and false positives fall, so between two thresholds every statistic is at most
+//! its value at (false positives of the upper, false negatives of the lower one). Branch and bound
+//! with that corner visits a few hundred of a million thresholds, and the rates of a corner are
+//! known from the thresholds that were visited on both sides of the block. Gains below
 //! [`Statistic::negligible`] are not looked for; a slightly worse threshold is as valid.
 
-use crate::{Errors, RateBounds, Scores, Statistic, scores::at_least};
+use crate::{Errors, RateBounds, Scores, Statistic};
 
 /// A threshold with its errors and the statistic there.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,12 +18,23 @@ pub struct Best {
     pub value: f64,
 }
 
-/// The threshold with the largest statistic; `bounds` turns counts into rate bounds and must be
-/// monotone in both counts. The threshold is +infinity, value 0, when nothing is shown anywhere.
+/// The threshold with the largest statistic; `bounds` turns counts into rate bounds: those of the
+/// false positive rate from the false positives alone, those of the false negative rate from the
+/// false negatives alone, each monotone. The threshold is +infinity, value 0, when nothing is shown anywhere.
 pub fn best_threshold(
     scores: &Scores,
     statistic: &Statistic,
     bounds: &dyn Fn(&Errors) -> RateBounds,
+) -> Best {
+    best_within(scores, statistic, bounds, statistic.negligible())
+}
+
+/// As [`best_threshold`], up to gains below `negligible`.
+pub(crate) fn best_within(
+    scores: &Scores,
+    statistic: &Statistic,
+    bounds: &dyn Fn(&Errors) -> RateBounds,
+    negligible: f64,
 ) -> Best {
     let members = scores.members();
     let size = members.len();
@@ -36,6 +48,7 @@ pub fn best_threshold(
         scores,
         statistic,
         bounds,
+        negligible,
         best: Best { threshold: f64::INFINITY, errors: nowhere, value: 0.0 },
     };
     // A first look at thresholds spread evenly in rank and geometrically towards both ends.
@@ -48,7 +61,9 @@ pub fn best_threshold(
         search.visit(size - rank);
         rank *= 2;
     }
-    search.block(0, size);
+    // Nothing beats a test without false positives that finds every member.
+    let perfect = search.rates(0, 0);
+    search.block(0, size, &perfect, &perfect);
     search.best
 }
 
@@ -56,48 +71,45 @@ struct Search<'a> {
     scores: &'a Scores,
     statistic: &'a Statistic,
     bounds: &'a dyn Fn(&Errors) -> RateBounds,
+    negligible: f64,
     best: Best,
 }
 
 impl Search<'_> {
-    fn errors(&self, false_positives: u64, false_negatives: u64) -> Errors {
-        Errors { false_positives, false_negatives, ..self.best.errors }
-    }
-
-    fn false_positives(&self, index: usize) -> u64 {
-        at_least(self.scores.nonmembers(), self.scores.members()[index])
+    fn rates(&self, false_positives: u64, false_negatives: u64) -> RateBounds {
+        (self.bounds)(&Errors { false_positives, false_negatives, ..self.best.errors })
     }
 
     /// Evaluates the threshold at a member's score, with all members that tie with it.
-    fn visit(&mut self, index: usize) {
+    fn visit(&mut self, index: usize) -> RateBounds {
         let threshold = self.scores.members()[index];
         let errors = self.scores.errors_at(threshold);
-        let value = self.statistic.value(&(self.bounds)(&errors));
+        let rates = (self.bounds)(&errors);
+        let value = self.statistic.value(&rates);
         if value > self.best.value {
             self.best = Best { threshold, errors, value };
         }
+        rates
     }
 
-    fn block(&mut self, from: usize, to: usize) {
+    /// Thresholds from..to, between one with the rates `below` at or under all of them and one
+    /// with the rates `above` at or over all of them.
+    fn block(&mut self, from: usize, to: usize, below: &RateBounds, above: &RateBounds) {
         if from >= to {
             return;
         }
-        if to - from == 1 {
-            self.visit(from);
-            return;
-        }
-        // `from` may tie with an earlier member, whose rank is smaller: then the corner must
-        // use that smaller count to stay an upper bound.
-        let first = self.scores.members()[from];
-        let false_negatives = self.scores.members().partition_point(|&score| score < first) as u64;
-        let corner = self.errors(self.false_positives(to - 1), false_negatives);
-        let limit = self.statistic.value(&(self.bounds)(&corner));
-        if limit <= self.best.value + self.statistic.negligible() {
+        let corner = RateBounds {
+            false_positive_upper: above.false_positive_upper,
+            true_negative_lower: above.true_negative_lower,
+            false_negative_upper: below.false_negative_upper,
+            true_positive_lower: below.true_positive_lower,
+        };
+        if self.statistic.value(&corner) <= self.best.value + self.negligible {
             return;
         }
         let middle = from + (to - from) / 2;
-        self.visit(middle);
-        self.block(from, middle);
-        self.block(middle + 1, to);
+        let rates = self.visit(middle);
+        self.block(from, middle, below, &rates);
+        self.block(middle + 1, to, &rates, above);
     }
 }

@@ -85,11 +85,11 @@ impl Statistic {
 
     /// Gains too small to search for. The Gaussian mu of Gaussian scores is flat over all
     /// thresholds, and would be searched to the last one.
-    pub(crate) fn negligible(&self) -> f64 {
+    pub(crate) const fn negligible(&self) -> f64 {
         match self {
             Self::Epsilon { .. } => 1e-7,
             Self::GaussianMu => 1e-4,
-            Self::Advantage => 1e-6,
+            Self::Advantage => 1e-5,
         }
     }
 

@@ -1,5 +1,6 @@
 //! What the primary bound says about a claimed epsilon.
 
+use crate::words;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -56,11 +57,12 @@ fn judge(
     reach: f64,
     family: Option<&str>,
 ) -> (Status, String) {
+    let at = words::delta(delta);
     let percent = (confidence * 1000.0).floor() / 10.0;
     let within = family.map_or_else(String::new, |family| format!(", if the training is {family}"));
     if bound > claim.upper {
         let reason = format!(
-            "the scores show epsilon at least {} at delta {delta} with {percent} % confidence{within}, but at most {} is claimed as proven: the training, its noise or the accounting is not what was stated",
+            "the scores show epsilon at least {} at delta {at} with {percent} % confidence{within}, but at most {} is claimed as proven: the training, its noise or the accounting is not what was stated",
             down(bound),
             up(claim.upper)
         );
@@ -69,7 +71,7 @@ fn judge(
     let inconclusive = |reason: String| (Status::Inconclusive, reason);
     if claim.upper == f64::INFINITY {
         return inconclusive(format!(
-            "the claim bounds nothing at delta {delta} (its epsilon is infinite there); ask at a delta above 0"
+            "the claim bounds nothing at delta {at} (its epsilon is infinite there); ask at a delta above 0"
         ));
     }
     if reach <= claim.upper {
@@ -94,7 +96,7 @@ fn judge(
         );
     }
     let reason = format!(
-        "the scores show epsilon at least {} at delta {delta}{within}, below the claimed {}",
+        "the scores show epsilon at least {} at delta {at}{within}, below the claimed {}",
         down(bound),
         up(claim.upper)
     );

@@ -32,17 +32,26 @@ pub(crate) trait ByNoise {
     fn start(&self, mu: f64) -> f64;
 }
 
+/// A noise that is ruled out.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Violated {
+    pub(crate) noise: f64,
+    /// Which of the points show it: one for each order of the pair, perhaps the same one.
+    pub(crate) points: [usize; 2],
+}
+
 /// The smallest noise for which both orders of the pair are violated by one of the points (which
 /// hold together), from above; `None` when none is.
 pub(crate) fn least_violated_noise(
     family: &dyn ByNoise,
     points: &[RateBounds],
-) -> Result<Option<f64>, AuditError> {
-    let useful: Vec<RateBounds> = points
-        .iter()
-        .copied()
-        .filter(|point| point.false_positive_upper + point.false_negative_upper < 1.0)
+) -> Result<Option<Violated>, AuditError> {
+    let places: Vec<usize> = (0..points.len())
+        .filter(|&place| {
+            points[place].false_positive_upper + points[place].false_negative_upper < 1.0
+        })
         .collect();
+    let useful: Vec<RateBounds> = places.iter().map(|&place| points[place]).collect();
     let mu = useful.iter().map(|point| Statistic::GaussianMu.value(point)).fold(0.0, f64::max);
     if useful.is_empty() || mu <= 0.0 {
         return Ok(None);
@@ -61,19 +70,21 @@ pub(crate) fn least_violated_noise(
     // The order that needs more noise decides; where it is found, the other is mostly violated
     // already, which a few slopes show.
     orders.sort_by(|a, b| a.2.excess.total_cmp(&b.2.excess));
-    let mut largest: Option<f64> = None;
-    for (search, noise, line) in orders {
-        if let Some(noise) = largest
-            && search.improve(noise, line)?.is_some_and(|line| line.excess > 0.0)
-        {
-            break;
-        }
-        match search.least(noise, line)? {
-            Some(found) => largest = Some(largest.unwrap_or(least).max(found)),
-            None => return Ok(None),
-        }
+    let mut largest = 0.0;
+    let mut shown = [0; 2];
+    for ((search, noise, line), shown) in orders.into_iter().zip(&mut shown) {
+        let known = if largest > 0.0 { search.improve(largest, line)? } else { None };
+        let slope = match known {
+            Some(line) if line.excess > 0.0 => line.slope,
+            _ => {
+                let Some((noise, slope)) = search.least(noise, line)? else { return Ok(None) };
+                largest = noise.max(largest).max(least);
+                slope
+            }
+        };
+        *shown = places[search.lowest(slope)];
     }
-    Ok(largest)
+    Ok(Some(Violated { noise: largest, points: shown }))
 }
 
 /// The smallest noise for which both orders are violated by the *same* point: the curve that is
@@ -85,12 +96,16 @@ pub(crate) fn least_noise_of_one_point(
     let worth = |point: &RateBounds| Statistic::GaussianMu.value(point);
     let first = points.iter().max_by(|a, b| worth(a).total_cmp(&worth(b)));
     let Some(first) = first else { return Ok(None) };
-    let mut least = least_violated_noise(family, std::slice::from_ref(first))?;
+    let one = |point: &RateBounds| {
+        let found = least_violated_noise(family, std::slice::from_ref(point))?;
+        Ok::<_, AuditError>(found.map(|found| found.noise))
+    };
+    let mut least = one(first)?;
     while let Some(noise) = least {
         let Some(next) = furthest_below(family, points, noise * (1.0 - 2.0 * ACCURACY))? else {
             break;
         };
-        match least_violated_noise(family, std::slice::from_ref(next))? {
+        match one(next)? {
             Some(smaller) if smaller < noise * (1.0 - ACCURACY) => least = Some(smaller),
             _ => break,
         }
@@ -164,18 +179,21 @@ impl Search<'_> {
         }
     }
 
-    fn least(&self, mut noise: f64, mut line: Line) -> Result<Option<f64>, AuditError> {
+    /// The smallest violated noise, and the slope that shows it.
+    fn least(&self, mut noise: f64, mut line: Line) -> Result<Option<(f64, f64)>, AuditError> {
         let (least, _) = self.family.domain();
-        let mut known: Option<f64> = None;
+        let mut known: Option<(f64, f64)> = None;
         for _ in 0..8 {
             let accuracy = if known.is_none() { 1e-3 } else { ACCURACY };
             let Some(violated) = self.root(noise, line, accuracy)? else {
                 // This slope shows nothing up to the largest noise.
                 return Ok(known);
             };
-            let before = known.unwrap_or(f64::INFINITY);
+            let before = known.map_or(f64::INFINITY, |(noise, _)| noise);
             let best = violated.min(before);
-            known = Some(best);
+            if violated < before {
+                known = Some((violated, line.slope));
+            }
             if best <= least {
                 break;
             }
@@ -345,15 +363,18 @@ impl Search<'_> {
         }
     }
 
+    /// The point that carries the support at this slope.
+    fn lowest(&self, slope: f64) -> usize {
+        let height = |place: &usize| height(&self.points[*place], slope.exp());
+        (0..self.points.len()).min_by(|a, b| height(a).total_cmp(&height(b))).unwrap_or(0)
+    }
+
     /// ln of (1 - delta) over the support of the points at this slope; `None` where the
     /// accounting cannot certify.
     fn excess_of(&self, pair: &dyn Pair, slope: f64) -> Result<Option<f64>, AuditError> {
         let growth = slope.exp();
-        let support = self
-            .points
-            .iter()
-            .map(|point| point.false_negative_upper + growth * point.false_positive_upper)
-            .fold(f64::INFINITY, f64::min);
+        let support =
+            self.points.iter().map(|point| height(point, growth)).fold(f64::INFINITY, f64::min);
         match pair.one_minus_delta(slope, self.way) {
             // Rounding of the support is below 1e-15 of it.
             Ok(rest) => Ok(Some((rest.lower.max(1e-300) / support).ln() - 1e-14)),
@@ -362,8 +383,52 @@ impl Search<'_> {
     }
 }
 
+/// y + e^l x of a point.
+fn height(point: &RateBounds, growth: f64) -> f64 {
+    point.false_negative_upper + growth * point.false_positive_upper
+}
+
+/// A noise that tests with rates of at least `points` leave open, from below: the curve of one
+/// order passes at or under all of them, by its certified upper end. `None` when no such noise is
+/// found in the domain.
+pub(crate) fn allowed_noise(
+    family: &dyn ByNoise,
+    points: &[RateBounds],
+) -> Result<Option<f64>, AuditError> {
+    let (least, most) = family.domain();
+    let start = least_violated_noise(family, points)?.map_or(most, |violated| violated.noise);
+    // The smallest violated noise is known from above, to a millionth where all goes well.
+    let mut step = 2.0 * ACCURACY;
+    while step < 0.5 && start > least {
+        let noise = (start * (1.0 - step)).max(least);
+        if let Some(pair) = family.member(noise).map_or_else(unknown, |pair| Ok(Some(pair)))? {
+            for way in [OneWay::Remove, OneWay::Add] {
+                if passes_under(pair.as_ref(), way, points)? {
+                    return Ok(Some(noise));
+                }
+            }
+        }
+        step *= 8.0;
+    }
+    Ok(None)
+}
+
+/// Whether the curve certainly lies at or under all points.
+fn passes_under(pair: &dyn Pair, way: OneWay, points: &[RateBounds]) -> Result<bool, AuditError> {
+    for point in points {
+        let curve = match pair.fnr(point.false_positive_upper, way) {
+            Ok(curve) => Some(curve),
+            Err(error) => unknown(error.into())?,
+        };
+        if !curve.is_some_and(|curve| curve.upper <= point.false_negative_upper) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// What cannot be certified is not known; anything else is an error.
-fn unknown<T>(error: AuditError) -> Result<Option<T>, AuditError> {
+pub(crate) fn unknown<T>(error: AuditError) -> Result<Option<T>, AuditError> {
     match error {
         AuditError::Accounting(
             AccountingError::NotCertified(_) | AccountingError::OutsideDomain(_),

@@ -148,6 +148,7 @@ fn dp_sgd_families() {
     ] {
         for rule in [
             ThresholdRule::Union,
+            ThresholdRule::Dkw,
             ThresholdRule::Holdout,
             ThresholdRule::KFold,
             ThresholdRule::Fixed(threshold),
@@ -163,6 +164,93 @@ fn dp_sgd_families() {
                 family.least_violated_noise(&points).unwrap().map_or(0.0, |found| 1.0 / found)
             });
             check(&format!("{name} {rule}, 1/noise"), name, n, &values, 1.0 / noise);
+        }
+    }
+}
+
+/// The upper limit beside a family's bound: what this test would show with its true error rates
+/// may lie above it in at most 5 % of trials.
+#[test]
+fn dp_sgd_upper_limits() {
+    let sf = |x: f64| numerics::special::normal_cdf(-x);
+    let (q, spread) = (0.2_f64, 0.7 * 10.0_f64.sqrt());
+    let mut binomial = (1.0 - q).powi(10);
+    let mut power = 0.0;
+    for count in 0..=10 {
+        power += binomial * sf((2.0 - f64::from(count)) / spread);
+        binomial *= f64::from(10 - count) / f64::from(count + 1) * q / (1.0 - q);
+    }
+    for (name, family, mechanism, threshold, rates) in [
+        (
+            "composition",
+            Family::Composition { sample_rate: 0.3, steps: 1 },
+            SUBSAMPLED,
+            1.0,
+            (sf(2.0), 0.3 * 0.5 + 0.7 * sf(2.0)),
+        ),
+        (
+            "last-iterate",
+            Family::LastIterate { sample_rate: 0.2, steps: 10 },
+            Mechanism::LastIterate { sample_rate: q, noise_multiplier: 0.7, steps: 10 },
+            2.0,
+            (sf(2.0 / spread), power),
+        ),
+    ] {
+        let truth = audit::RateBounds {
+            false_positive_upper: rates.0,
+            true_negative_lower: 1.0 - rates.0,
+            false_negative_upper: 1.0 - rates.1,
+            true_positive_lower: rates.1,
+        };
+        let noise = family.violated_noise(&truth).unwrap().unwrap();
+        let shown = family.epsilon(noise, 1e-3).unwrap();
+        for n in [100, 2_000] {
+            let short = tally(60, |trial| {
+                let scores = mechanism.scores(n, &mut Rng::new(3 * n as u64 + trial));
+                let errors = scores.errors_at(threshold);
+                let opposite = audit::rates::clopper_pearson_opposite(&errors, LEVEL);
+                let limit = family.epsilon_within_reach(&[opposite], &[1e-3]).unwrap();
+                let limit = limit.map_or(f64::INFINITY, |limits| limits[0]);
+                let bound = family
+                    .violated_noise(&audit::rates::clopper_pearson(&errors, LEVEL))
+                    .unwrap()
+                    .map_or(0.0, |noise| family.epsilon(noise, 1e-3).unwrap());
+                assert!(bound <= limit, "{name}: {bound} is above its own limit {limit}");
+                // A limit that is always infinite would be no limit.
+                assert!(n < 2_000 || limit < 10.0 * shown, "{name}: {limit} against {shown}");
+                f64::from(u8::from(limit < shown))
+            });
+            check("upper limit", name, n, &short, 0.0);
+        }
+    }
+}
+
+/// Under every rule a family's bound is at most its own limit, also where the two orders of the pair
+/// are ruled out at two thresholds; and rows name the thresholds that were used.
+#[test]
+fn family_bounds_stay_below_their_limits() {
+    for (n, mu) in [(8, 0.5), (8, 3.0), (300, 0.5), (300, 2.0)] {
+        let scores = Mechanism::Gaussian { mu }.scores(n, &mut Rng::new(41 * n as u64));
+        for threshold in [
+            ThresholdRule::Union,
+            ThresholdRule::Dkw,
+            ThresholdRule::Holdout,
+            ThresholdRule::Fixed(1.0),
+        ] {
+            let mut plan = audit::Plan::new(audit::Design::Runs);
+            plan.methods = vec![audit::Method::Composition, audit::Method::LastIterate];
+            plan.training = Some((0.1, 50));
+            plan.deltas = vec![1e-5, 0.0];
+            plan.threshold = threshold;
+            let analysis = audit::analyse(&scores, &plan, None).unwrap();
+            for bound in &analysis.bounds {
+                assert!(!bound.tests.is_empty() && bound.tests.len() <= 2, "{bound:?}");
+                let limit = bound.epsilon_upper.unwrap_or(f64::INFINITY);
+                assert!(bound.epsilon <= limit, "{bound:?}");
+                if bound.delta == 0.0 && bound.method != audit::Method::ClopperPearson {
+                    assert_eq!(limit, f64::INFINITY, "{bound:?}");
+                }
+            }
         }
     }
 }
@@ -211,7 +299,9 @@ fn one_run_gaussian() {
                 if m < 20 && rule == ThresholdRule::KFold {
                     continue;
                 }
-                let values = tally(trials(m), |trial| {
+                // A test costs a normal quantile a canary.
+                let rounds = if m < 2_000 { trials(m) } else { trials(m) / 4 };
+                let values = tally(rounds, |trial| {
                     let scores = Mechanism::Gaussian { mu }
                         .canaries(m, &mut Rng::new(57 * m as u64 + trial));
                     one_run_bound(&scores, &rule, &OneRunStatistic::GaussianMu, LEVEL, trial)

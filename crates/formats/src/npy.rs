@@ -107,13 +107,24 @@ impl Header {
 
     /// Gives the numbers of `bytes` in their order; a rest shorter than one number is left out.
     pub fn decode(&self, bytes: &[u8], mut take: impl FnMut(f64)) {
+        let mut values = Vec::new();
+        // A multiple of every width.
+        for piece in bytes.chunks(1 << 13) {
+            values.clear();
+            self.append(piece, &mut values);
+            values.iter().copied().for_each(&mut take);
+        }
+    }
+
+    /// Appends the numbers of `bytes` in their order; a rest shorter than one number is left out.
+    pub fn append(&self, bytes: &[u8], values: &mut Vec<f64>) {
         macro_rules! numbers {
             ($number:ty, $width:literal) => {{
                 let chunks = bytes.as_chunks::<$width>().0.iter();
                 if self.big_endian {
-                    chunks.for_each(|chunk| take(<$number>::from_be_bytes(*chunk) as f64));
+                    values.extend(chunks.map(|chunk| <$number>::from_be_bytes(*chunk) as f64));
                 } else {
-                    chunks.for_each(|chunk| take(<$number>::from_le_bytes(*chunk) as f64));
+                    values.extend(chunks.map(|chunk| <$number>::from_le_bytes(*chunk) as f64));
                 }
             }};
         }

@@ -26,7 +26,7 @@ pub fn audits(bench: &Bench, page: &mut Page) {
         "Scores N(1, 1) of members against N(0, 1) of non-members, delta 1e-5, 95 % confidence. \
          Times are CPU seconds over all threads. jax-privacy: `CanaryScoreAuditor(…)\
          .epsilon_clopper_pearson`, its CSV read by pandas. \
-         Dosimeter: the whole process, from the file to the JSON of a `clopper-pearson` bound over \
+         Dosimeter: the whole process, its start included, from the file to the JSON of a `clopper-pearson` bound over \
          all thresholds, with AUROC, power, advantage and the hashes of scores and plan, which the \
          other column does not have.",
     );

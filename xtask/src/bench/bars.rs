@@ -32,6 +32,10 @@ impl Bar {
         Self { promise: promise.into(), measured, kept, unit: Unit::Megabytes }
     }
 
+    pub fn promise(&self) -> &str {
+        &self.promise
+    }
+
     pub fn kept(&self) -> bool {
         self.kept
     }

@@ -1,5 +1,6 @@
 //! The JSON form of an answer, `dosimeter.audit/1`. Infinity is `null` with a reason.
 
+use super::many_runs::INFINITE_AT_ZERO;
 use super::{Analysis, Bound, Hashes, NotValid, TestAt};
 use crate::quality::Measured;
 use crate::verdict::Verdict;
@@ -155,6 +156,7 @@ impl Bound {
     fn document(&self) -> BoundDocument {
         let epsilon = finite(self.epsilon);
         let bound = self.method.is_confidence_bound();
+        let family = matches!(self.method, Method::Gdp | Method::Composition | Method::LastIterate);
         let unbounded = self.epsilon_upper == Some(f64::INFINITY);
         BoundDocument {
             method: self.method,
@@ -164,8 +166,11 @@ impl Bound {
             epsilon_estimate: (self.method == Method::Grid).then_some(epsilon),
             reason: self.reason.clone(),
             epsilon_upper: self.epsilon_upper.map(finite),
-            epsilon_upper_reason: unbounded
-                .then_some("no error was seen that would bound this test from above"),
+            epsilon_upper_reason: unbounded.then_some(if self.delta == 0.0 && family {
+                INFINITE_AT_ZERO
+            } else {
+                "no error was seen that would bound this test from above"
+            }),
             confidence: bound.then_some(self.confidence),
             credibility: (self.method == Method::Bayes).then_some(self.confidence),
             mu_lower: self.mu_lower.map(finite),

@@ -2,8 +2,10 @@
 
 use super::{ANY_MECHANISM, Bound, NotValid, TestAt};
 use crate::bayes::credible_epsilon;
+use crate::family::gaussian_epsilon_above;
 use crate::grid::grid_estimate;
 use crate::rule::candidates;
+use crate::violation::least_violated_noise;
 use crate::{
     AuditError, Errors, Measurement, Method, Plan, RateBounds, Scores, Simultaneous, Statistic,
     ThresholdRule, gaussian_epsilon, rates,
@@ -100,7 +102,7 @@ fn clopper_pearson(scores: &Scores, plan: &Plan) -> Result<Vec<Bound>, AuditErro
         .collect()
 }
 
-const INFINITE_AT_ZERO: &str =
+pub(super) const INFINITE_AT_ZERO: &str =
     "at delta 0 every mechanism of this family with any leakage has infinite epsilon";
 
 fn gdp(scores: &Scores, plan: &Plan) -> Result<Vec<Bound>, AuditError> {
@@ -116,7 +118,7 @@ fn gdp(scores: &Scores, plan: &Plan) -> Result<Vec<Bound>, AuditError> {
             Bound {
                 epsilon,
                 reason: (epsilon == f64::INFINITY).then(|| INFINITE_AT_ZERO.to_owned()),
-                epsilon_upper: upper.map(|mu| gaussian_epsilon(mu, delta)),
+                epsilon_upper: upper.map(|mu| gaussian_epsilon_above(mu, delta)),
                 mu_lower: Some(mu),
                 valid_for: "mechanisms with a Gaussian trade-off curve".to_owned(),
                 tests: found.measurements.iter().map(test_at).collect(),
@@ -130,26 +132,41 @@ fn family(scores: &Scores, plan: &Plan, method: Method) -> Result<Vec<Bound>, Au
     let Some(family) = plan.family(method) else { return Ok(Vec::new()) };
     let measured = candidates(&plan.threshold, scores, plan.level(), plan.seed)?;
     let points: Vec<RateBounds> = measured.iter().map(|one| one.rates).collect();
-    let noise = family.least_violated_noise(&points)?;
-    plan.deltas
-        .iter()
-        .map(|&delta| {
-            let epsilon = noise.map_or(Ok(0.0), |noise| family.epsilon(noise, delta))?;
-            let reason = if noise.is_none() {
-                Some("no noise of the family is ruled out by these rates".to_owned())
-            } else {
-                (epsilon == f64::INFINITY).then(|| INFINITE_AT_ZERO.to_owned())
-            };
-            Ok(Bound {
-                epsilon,
-                reason,
-                noise_multiplier_upper: noise,
-                valid_for: family.describe(),
-                tests: measured.iter().take(1).map(test_at).collect(),
-                ..blank(plan, method, delta)
-            })
-        })
-        .collect()
+    let violated = least_violated_noise(&family, &points)?;
+    let noise = violated.as_ref().map(|violated| violated.noise);
+    // The thresholds that show the bound, one for each order of the pair, or what came closest.
+    let [one, other] = violated.map_or([0; 2], |violated| violated.points);
+    let mut shown = vec![&measured[one]];
+    if measured[other].threshold != measured[one].threshold {
+        shown.push(&measured[other]);
+    }
+    let tested = shown.iter().all(|test| test.threshold != f64::INFINITY)
+        && plan.threshold != ThresholdRule::KFold;
+    let limits = if tested {
+        let opposite: Vec<RateBounds> = shown.iter().map(|test| test.opposite).collect();
+        family.epsilon_within_reach(&opposite, &plan.deltas)?
+    } else {
+        None
+    };
+    let mut found = Vec::new();
+    for (place, &delta) in plan.deltas.iter().enumerate() {
+        let epsilon = noise.map_or(Ok(0.0), |noise| family.epsilon(noise, delta))?;
+        let reason = if noise.is_none() {
+            Some("no noise of the family is ruled out by these rates".to_owned())
+        } else {
+            (epsilon == f64::INFINITY).then(|| INFINITE_AT_ZERO.to_owned())
+        };
+        found.push(Bound {
+            epsilon,
+            reason,
+            epsilon_upper: limits.as_ref().map(|limits| limits[place]),
+            noise_multiplier_upper: noise,
+            valid_for: family.describe(),
+            tests: shown.iter().copied().map(test_at).collect(),
+            ..blank(plan, method, delta)
+        });
+    }
+    Ok(found)
 }
 
 fn bayes(scores: &Scores, plan: &Plan) -> Result<Vec<Bound>, AuditError> {

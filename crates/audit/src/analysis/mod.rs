@@ -24,6 +24,24 @@ pub fn analyse(
     plan: &Plan,
     claim: Option<Claims<'_>>,
 ) -> Result<Analysis, AuditError> {
+    let many = scores.members().len().max(scores.nonmembers().len()) >= WORTH_A_THREAD;
+    let (analysis, hash) = std::thread::scope(|scope| {
+        let hash = many.then(|| scope.spawn(|| hash::scores(scores)));
+        let analysis = answer(scores, plan, claim);
+        let hash =
+            hash.map(|hash| hash.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        (analysis, hash)
+    });
+    let mut analysis = analysis?;
+    analysis.hashes.scores = hash.unwrap_or_else(|| hash::scores(scores));
+    Ok(analysis)
+}
+
+/// Fewer scores are hashed before a second thread is up.
+const WORTH_A_THREAD: usize = 1 << 16;
+
+/// All but the hash of the scores.
+fn answer(scores: &Scores, plan: &Plan, claim: Option<Claims<'_>>) -> Result<Analysis, AuditError> {
     let plan = plan.clone().check()?;
     let mut not_valid = Vec::new();
     let mut methods = Vec::new();
@@ -104,7 +122,7 @@ pub fn analyse(
         bootstrap,
         verdict,
         warnings,
-        hashes: Hashes { scores: hash::scores(scores), plan: hash::plan(&plan)? },
+        hashes: Hashes { scores: String::new(), plan: hash::plan(&plan)? },
         plan,
     })
 }

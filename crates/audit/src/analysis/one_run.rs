@@ -4,7 +4,7 @@ use super::{ANY_MECHANISM, Bound, TestAt};
 use crate::one_run::{
     OneRunBound, OneRunStatistic, OneRunZero, one_run_bound, one_run_epsilon, one_run_gaussian_mu,
 };
-use crate::{AuditError, Method, Plan, Scores, gaussian_epsilon};
+use crate::{AuditError, Method, Plan, Scores, gaussian_epsilon, words};
 
 pub(super) fn bounds(
     scores: &Scores,
@@ -23,7 +23,8 @@ pub(super) fn bounds(
                         one_run_bound(scores, &plan.threshold, &statistic, level, plan.seed)?;
                     let reason = why_zero(&found, delta);
                     if let Some(reason) = &reason {
-                        warnings.push(format!("the one-run bound at delta {delta} is 0: {reason}"));
+                        let at = words::delta(delta);
+                        warnings.push(format!("the one-run bound at delta {at} is 0: {reason}"));
                     }
                     all.push(Bound {
                         epsilon: found.value,

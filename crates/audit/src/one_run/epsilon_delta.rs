@@ -7,9 +7,11 @@
 //! The right-hand side is a p-value for "(epsilon, delta)-DP"; a rejected epsilon rejects every
 //! smaller one. Direction: the returned epsilon is rejected, so it is a lower bound.
 //! Cost: O(sqrt(r)) per p-value; the probabilities of the second term rise up to the mode and
-//! then fall, so their running average is largest where the next one drops below it.
+//! then fall, so their running average is largest where the next one drops below it. At delta = 0
+//! the bound is a Clopper-Pearson end; elsewhere that end is where the search begins, and a dozen
+//! p-values find it.
 
-use numerics::beta::{binomial_log_at_least, binomial_log_pmf};
+use numerics::beta::{binomial_log_at_least, binomial_log_pmf, clopper_pearson_lower};
 
 /// The p-value of "(epsilon, delta)-DP" when `right` of `guesses` guesses about `canaries`
 /// canaries were right.
@@ -27,43 +29,109 @@ pub fn one_run_p_value(canaries: u64, guesses: u64, right: u64, epsilon: f64, de
     if delta == 0.0 {
         return exact.min(1.0);
     }
+    let second = 2.0 * canaries as f64 * delta * largest_average(guesses, right, rate);
+    (exact + second).min(1.0)
+}
+
+/// max over i in 1..=v of P(v - i <= B < v) / i for B ~ Binomial(r, rate), from above.
+fn largest_average(guesses: u64, right: u64, rate: f64) -> f64 {
     let odds = rate / (1.0 - rate);
-    let mut count = right - 1;
+    let mut count = first_visible(guesses, right - 1, rate);
     let mut probability = binomial_log_pmf(count, guesses, rate).exp();
-    let (mut sum, mut terms) = (probability, 1.0);
+    let (mut sum, mut terms) = (probability, (right - count) as f64);
     while count > 0 {
         // P(B = c-1) / P(B = c) = c / ((r - c + 1) odds)
         probability *= count as f64 / ((guesses - count + 1) as f64 * odds);
         count -= 1;
-        if probability < sum / terms {
+        if probability * terms < sum {
             break;
         }
         sum += probability;
         terms += 1.0;
     }
-    // A few hundred products lose less than 1e-12 of the second term.
-    let second = 2.0 * canaries as f64 * delta * (sum / terms) * (1.0 + 1e-12);
-    (exact + second).min(1.0)
+    // What was passed over and some thousand products are less than 1e-10 of it.
+    sum / terms * (1.0 + 1e-10)
 }
+
+/// The first count from `last` downwards whose probability is not below e^-50 of the mode's:
+/// further out the probabilities together are below 1e-12 of the sum, and would underflow.
+fn first_visible(guesses: u64, last: u64, rate: f64) -> u64 {
+    let mode = (((guesses + 1) as f64 * rate) as u64).min(guesses);
+    if last <= mode {
+        return last;
+    }
+    let bar = binomial_log_pmf(mode, guesses, rate) - 50.0;
+    if binomial_log_pmf(last, guesses, rate) >= bar {
+        return last;
+    }
+    let (mut seen, mut beyond) = (mode, last);
+    while beyond - seen > 1 {
+        let middle = seen + (beyond - seen) / 2;
+        if binomial_log_pmf(middle, guesses, rate) >= bar { seen = middle } else { beyond = middle }
+    }
+    seen
+}
+
+/// Relative accuracy of epsilon.
+const ACCURACY: f64 = 1e-10;
 
 /// The largest epsilon that is rejected at `level`, from below; 0 when none is.
 pub fn one_run_epsilon(canaries: u64, guesses: u64, right: u64, level: f64, delta: f64) -> f64 {
-    let rejected =
-        |epsilon: f64| one_run_p_value(canaries, guesses, right, epsilon, delta) <= level;
-    if guesses == 0 || !rejected(0.0) {
+    // How far the p-value is above the level, on a logarithmic scale; rejected at or below 0.
+    let excess = |epsilon: f64| {
+        let p_value = one_run_p_value(canaries, guesses, right, epsilon, delta);
+        (p_value.max(f64::MIN_POSITIVE) / level).ln()
+    };
+    if guesses == 0 || excess(0.0) > 0.0 {
         return 0.0;
     }
-    let (mut low, mut high) = (0.0, 1.0);
-    while rejected(high) {
-        low = high;
-        high *= 2.0;
+    // Without delta the bound would be the lower end of the share of right guesses.
+    let share = clopper_pearson_lower(right, guesses, level);
+    let pure = (share / (1.0 - share)).ln();
+    let mut high = (pure.max(0.0) * (1.0 + ACCURACY)).max(1e-12);
+    let mut above = excess(high);
+    // Rounding of the start: a little further up.
+    let mut more = 1e-8;
+    while above <= 0.0 {
         if high > 1e4 {
-            return low;
+            return high;
         }
+        high *= 1.0 + more;
+        more *= 2.0;
+        above = excess(high);
     }
-    while high - low > 1e-10 * high {
-        let middle = 0.5 * (low + high);
-        if rejected(middle) { low = middle } else { high = middle }
+    // One standard deviation of right guesses at a time.
+    let mut step = 1.0 / (guesses as f64 * share * (1.0 - share)).max(1.0).sqrt();
+    let (mut low, mut below) = (high, above);
+    while below > 0.0 {
+        (high, above) = (low, below);
+        low = (low - step).max(0.0);
+        below = excess(low);
+        step *= 2.0;
+    }
+    // False position with halved weights (Illinois); `low` is rejected at every moment.
+    let mut last_side = 0;
+    for _ in 0..200 {
+        let gap = high - low;
+        if gap <= ACCURACY * high {
+            break;
+        }
+        let margin = (0.3 * ACCURACY * high).min(0.01 * gap);
+        let next = (low + gap * below / (below - above)).clamp(low + margin, high - margin);
+        let here = excess(next);
+        if here <= 0.0 {
+            (low, below) = (next, here);
+            if last_side == -1 {
+                above /= 2.0;
+            }
+            last_side = -1;
+        } else {
+            (high, above) = (next, here);
+            if last_side == 1 {
+                below /= 2.0;
+            }
+            last_side = 1;
+        }
     }
     low
 }
@@ -123,7 +191,8 @@ impl std::fmt::Display for OneRunZero {
             ),
             Self::Delta { delta, canaries, largest_delta } => write!(
                 f,
-                "the term 2 m delta of {canaries} canaries at delta {delta} uses up the whole error; with these guesses delta must be below {largest_delta:.1e}"
+                "the term 2 m delta of {canaries} canaries at delta {} uses up the whole error; with these guesses delta must be below {largest_delta:.1e}",
+                crate::words::delta(*delta)
             ),
         }
     }

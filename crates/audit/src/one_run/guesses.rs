@@ -158,9 +158,12 @@ fn chosen_elsewhere(
         let guesses = guess(chooser, inside, outside, dealer);
         // The delta term scales with the canaries that count, so the choice is made for those.
         let scaled = Guesses { canaries: size(counter), ..guesses };
-        let value = statistic.bound(&scaled, level);
-        if value > chosen.1 {
-            chosen = ((inside, outside), value);
+        // One test tells whether a search is worth it.
+        if statistic.exceeds(&scaled, level, chosen.1) {
+            let value = statistic.bound(&scaled, level);
+            if value > chosen.1 {
+                chosen = ((inside, outside), value);
+            }
         }
     }
     let ratio = size(counter) as f64 / size(chooser).max(1) as f64;
@@ -204,8 +207,8 @@ fn best_of(
 fn guess(scores: &Scores, inside: u64, outside: u64, dealer: &mut Dealer) -> Guesses {
     let all = size(scores);
     let (inside, outside) = (inside.min(all), outside.min(all - inside.min(all)));
-    let upper = inside.checked_sub(1).and_then(|rank| kth_largest(scores, rank));
-    let lower = if outside == 0 { None } else { kth_largest(scores, all - outside) };
+    let upper = inside.checked_sub(1).and_then(|rank| scores.kth_largest(rank));
+    let lower = if outside == 0 { None } else { scores.kth_largest(all - outside) };
     let above = |side: &[f64], edge: f64| {
         (side.len() - side.partition_point(|&score| score <= edge)) as u64
     };
@@ -257,34 +260,4 @@ fn at_threshold(scores: &Scores, threshold: f64) -> Guesses {
     let right = at_least(scores.members(), threshold);
     let wrong = at_least(scores.nonmembers(), threshold);
     Guesses { canaries: size(scores), guessed_in: right + wrong, guessed_out: 0, right }
-}
-
-/// The (rank+1)-th largest of all scores together, `None` when there are not that many.
-fn kth_largest(scores: &Scores, rank: u64) -> Option<f64> {
-    let (members, nonmembers) = (scores.members(), scores.nonmembers());
-    let all = members.len() + nonmembers.len();
-    let rank = usize::try_from(rank).ok()?;
-    if rank >= all {
-        return None;
-    }
-    // Bisect the number taken from the members' upper end.
-    let (mut low, mut high) = (rank.saturating_sub(nonmembers.len()), rank.min(members.len()));
-    while low < high {
-        let taken = (low + high) / 2;
-        let others = rank - taken;
-        // Taking `taken` members is too few when the next member beats the last other taken.
-        let next_member = members[members.len() - 1 - taken];
-        if others > 0 && next_member > nonmembers[nonmembers.len() - others] {
-            low = taken + 1;
-        } else {
-            high = taken;
-        }
-    }
-    let others = rank - low;
-    let member = members.len().checked_sub(low + 1).map(|place| members[place]);
-    let other = nonmembers.len().checked_sub(others + 1).map(|place| nonmembers[place]);
-    match (member, other) {
-        (Some(member), Some(other)) => Some(member.max(other)),
-        (member, other) => member.or(other),
-    }
 }

@@ -12,7 +12,7 @@
 
 use super::Measured;
 use crate::scores::at_least;
-use crate::search::best_threshold;
+use crate::search::{best_threshold, best_within};
 use crate::{Errors, RateBounds, Scores, Simultaneous, Statistic};
 use numerics::beta::{
     binomial_log_at_least, binomial_log_tails, clopper_pearson_lower, clopper_pearson_upper,
@@ -83,8 +83,14 @@ pub fn advantage(scores: &Scores, confidence: f64) -> Measured {
     let largest = |bounds: &dyn Fn(&Errors) -> RateBounds| {
         best_threshold(scores, &Statistic::Advantage, bounds).value
     };
-    let value = largest(&RateBounds::observed);
+    let value = best_within(scores, &Statistic::Advantage, &RateBounds::observed, 1e-6).value;
     let lower = largest(&|errors| band.at(errors));
-    let upper = largest(&|errors| band.opposite(errors)).min(1.0);
+    // The search passes over what is less than that above what it finds, and over thresholds
+    // above all members.
+    let missed = Statistic::Advantage.negligible();
+    let beyond = Errors { false_positives: 0, nonmembers: n, false_negatives: m, members: m };
+    let upper = (largest(&|errors| band.opposite(errors)) + missed)
+        .max(Statistic::Advantage.value(&band.opposite(&beyond)))
+        .min(1.0);
     Measured { value, lower: lower.min(value), upper: upper.max(value) }
 }

@@ -3,7 +3,7 @@
 //! Comment lines start with `#`; `# design: one-run` states the design. Quoted fields are
 //! understood in columns that are not read, as long as they hold no line break.
 
-use super::{Design, Table, lines, refuse};
+use super::{Design, Table, lines, number, refuse};
 use crate::AuditError;
 use std::io::Read;
 use std::path::Path;
@@ -101,7 +101,7 @@ impl lines::Lines for Reader<'_> {
             return (0, 0);
         }
         let (mut place, mut taken) = (0, 0);
-        while let Ok((score, length)) = fast_float2::parse_partial::<f64, _>(&buffer[place..]) {
+        while let Some((score, length)) = number_at(&buffer[place..]) {
             // A number at the buffer's end may go on, and NaN has a message of its own.
             let Some(&[b',', member, b'\n']) = buffer[place + length..].first_chunk::<3>() else {
                 break;
@@ -119,6 +119,14 @@ impl lines::Lines for Reader<'_> {
         }
         self.rows += taken;
         (place, taken)
+    }
+}
+
+/// The number at the start of the bytes, and its length.
+fn number_at(bytes: &[u8]) -> Option<(f64, usize)> {
+    match number::plain(bytes) {
+        Some((score, length)) if bytes.get(length) == Some(&b',') => Some((score, length)),
+        _ => fast_float2::parse_partial::<f64, _>(bytes).ok(),
     }
 }
 

@@ -7,6 +7,7 @@ mod csv;
 mod jsonl;
 mod lines;
 mod npy;
+mod number;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod runs;

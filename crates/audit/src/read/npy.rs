@@ -46,10 +46,13 @@ pub(super) fn read(
         source.read_exact(&mut buffer[..take]).map_err(|_| {
             refuse(path, Some(row + 1), "the file ends before the scores that its header promises")
         })?;
-        header.decode(&buffer[..take], |score| values.push(score));
+        header.append(&buffer[..take], values);
         let added = take / width;
         let fresh = &values[values.len() - added..];
-        if let Some(place) = fresh.iter().position(|score| score.is_nan()) {
+        // All of them first: a search that may stop anywhere is several times as slow.
+        if fresh.iter().fold(false, |any, score| any | score.is_nan())
+            && let Some(place) = fresh.iter().position(|score| score.is_nan())
+        {
             let problem = "the score is NaN; an audit needs ordered scores";
             return Err(refuse(path, Some(row + 1 + place as u64), problem));
         }

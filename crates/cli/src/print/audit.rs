@@ -114,25 +114,38 @@ fn headline(bound: &Bound, joint: bool) -> String {
 }
 
 fn table(bounds: &[Bound]) -> String {
-    let mut table = Table::new([
+    // One-run bounds have no such limit.
+    let limited = bounds.iter().any(|bound| bound.epsilon_upper.is_some());
+    let mut columns = vec![
         ("method", Align::Left),
         ("threshold", Align::Left),
         ("delta", Align::Right),
         ("epsilon", Align::Right),
-        ("", Align::Left),
-        ("holds for", Align::Left),
-    ]);
+    ];
+    columns.extend(limited.then_some(("this test at most", Align::Right)));
+    columns.extend([("", Align::Left), ("holds for", Align::Left)]);
+    let mut table = Table::new(columns);
     for bound in bounds {
-        table.row([
+        let mut row = vec![
             bound.method.to_string(),
             bound.threshold_rule.map_or_else(String::new, |rule| rule.to_string()),
             plain(bound.delta),
             epsilon(bound),
-            standing(bound),
-            bound.valid_for.clone(),
-        ]);
+        ];
+        row.extend(limited.then(|| most(bound)));
+        row.extend([standing(bound), bound.valid_for.clone()]);
+        table.row(row);
     }
     table.render(2)
+}
+
+/// What the test behind a bound could at most show, where the method has such a limit.
+fn most(bound: &Bound) -> String {
+    match bound.epsilon_upper {
+        Some(f64::INFINITY) => "no limit".to_owned(),
+        Some(upper) => rounded(upper, 4, Side::Upper),
+        None => String::new(),
+    }
 }
 
 fn epsilon(bound: &Bound) -> String {
@@ -198,6 +211,7 @@ pub(crate) fn csv(analysis: &Analysis) -> String {
         "confidence",
         "valid_for",
         "primary",
+        "epsilon_upper",
     ]);
     for bound in &analysis.bounds {
         let confidence =
@@ -207,13 +221,18 @@ pub(crate) fn csv(analysis: &Analysis) -> String {
             bound.threshold_rule.map_or_else(String::new, |rule| rule.to_string()),
             plain(bound.delta),
             bound.quantity().to_owned(),
-            if bound.epsilon.is_finite() { plain(bound.epsilon) } else { "inf".to_owned() },
+            number(bound.epsilon),
             confidence,
             bound.valid_for.clone(),
             bound.primary.to_string(),
+            bound.epsilon_upper.map_or_else(String::new, number),
         ]));
     }
     text
+}
+
+fn number(value: f64) -> String {
+    if value.is_finite() { plain(value) } else { "inf".to_owned() }
 }
 
 fn percent(share: f64, side: Side) -> String {
