@@ -22,6 +22,8 @@ pub enum AttackError {
     Every,
     #[error("{0}")]
     NoHeldOut(String),
-    #[error("one run with many canaries is about adding or removing each; use adjacency add-remove")]
+    #[error(
+        "one run with many canaries is about adding or removing each; use adjacency add-remove"
+    )]
     OneRunSubstitution,
 }

@@ -3,9 +3,9 @@
 mod common;
 
 use attacks::{CanaryKind, Conditions, Coordinate, InputCanary, Observe, Others};
-use audit::Design;
 use audit::verdict::Status;
-use common::{audited, proven, run, scores, softmax, status};
+use audit::{Analysis, Design};
+use common::{audited, proven, run, scores, softmax};
 use training::Fault;
 use vocabulary::{Adjacency, Run};
 
@@ -14,6 +14,10 @@ const TRIALS: u64 = 1500;
 
 fn attacked() -> Run {
     run(4.0, 0.25, 64, Adjacency::AddRemove)
+}
+
+fn status(analysis: &Analysis) -> Status {
+    analysis.verdict.as_ref().unwrap().status
 }
 
 fn dirac() -> Conditions {
@@ -53,16 +57,16 @@ fn planted_mistakes_are_caught() {
     }
 }
 
-/// A record cannot hide either, when its gradient is not clipped.
+/// The loss of a record gives half the noise away too.
 #[test]
-fn an_input_canary_finds_missing_clipping() {
+fn an_input_canary_finds_half_the_noise() {
     let run = run(4.0, 0.5, 16, Adjacency::AddRemove);
-    let blank = Conditions {
+    let mislabelled = Conditions {
         others: Others::Zero,
         ..Conditions::new(CanaryKind::Input(InputCanary::Mislabelled))
     };
     for (fault, expected) in [(Fault::None, false), (Fault::HalfNoise, true)] {
-        let conditions = Conditions { fault, ..blank.clone() };
+        let conditions = Conditions { fault, ..mislabelled.clone() };
         let found = scores(&softmax(run.clone(), 6), &conditions, 4 * TRIALS);
         let analysis = audited(&found, &run, Design::Runs, DELTA);
         let caught = status(&analysis) == Status::Contradiction;
@@ -71,14 +75,14 @@ fn an_input_canary_finds_missing_clipping() {
     }
 }
 
-/// Without leakage to speak of (noise of 1000 clip norms) a 95 % bound is above zero in at most
+/// Without leakage to speak of (noise of 100 clip norms, an insertion in one of eight trainings) a 95 % bound is above zero in at most
 /// 5 % of seeds: of 20, four or more in 1.6 % of cases, and these seeds are fixed.
 #[test]
 fn silence_is_heard_as_silence() {
-    let run = run(1000.0, 0.25, 4, Adjacency::AddRemove);
+    let run = run(100.0, 0.03, 4, Adjacency::AddRemove);
     let above = (0..20).filter(|seed| {
         let found = scores(&softmax(run.clone(), 100 + seed), &dirac(), 60);
-        audited(&found, &run, Design::Runs, 0.0).primary().unwrap().epsilon > 0.0
+        audited(&found, &run, Design::Runs, 1e-5).primary().unwrap().epsilon > 0.0
     });
     assert!(above.count() <= 3);
 }

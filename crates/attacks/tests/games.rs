@@ -61,11 +61,8 @@ fn all_iterates_give_a_likelihood_ratio() {
     let target =
         attacks::Target::new(ModelDescription::Softmax {}, optimizer, attacked, split, None, 9)
             .unwrap();
-    let conditions = Conditions {
-        others: Others::Zero,
-        observe: Observe::All,
-        ..Conditions::new(dirac())
-    };
+    let conditions =
+        Conditions { others: Others::Zero, observe: Observe::All, ..Conditions::new(dirac()) };
     let found = scores(&target, &conditions, 4000);
     for (side, sign) in [(found.members(), -1.0), (found.nonmembers(), 1.0)] {
         let ratios: Vec<f64> = side.iter().map(|score| (sign * score).exp()).collect();

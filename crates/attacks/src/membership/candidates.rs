@@ -45,8 +45,11 @@ pub(super) fn candidates(
             let schedule = schedule(target.recipe.steps(), every);
             let clip_norm = target.recipe.clip_norm as f32;
             let injections = (0..count).map(|number| {
-                let (place, sign) =
-                    if opposed { (number / 2, 1.0 - 2.0 * (number % 2) as f32) } else { (number, 1.0) };
+                let (place, sign) = if opposed {
+                    (number / 2, 1.0 - 2.0 * (number % 2) as f32)
+                } else {
+                    (number, 1.0)
+                };
                 let entries = Arc::from([(coordinates[place], sign * clip_norm)]);
                 Injection::Gradient { entries, schedule: schedule.clone() }
             });
@@ -64,7 +67,10 @@ pub(super) fn candidates(
                 let (own, classes) = (source.labels[record as usize], source.classes as u32);
                 let label = match kind {
                     InputCanary::Natural => own,
-                    _ => (own + 1 + (stream.word(2, record.into()) % u64::from(classes - 1)) as u32) % classes,
+                    _ => {
+                        (own + 1 + (stream.word(2, record.into()) % u64::from(classes - 1)) as u32)
+                            % classes
+                    }
                 };
                 example(source.row(record as usize), label)
             });
@@ -112,8 +118,7 @@ fn coordinates(
         Coordinate::Quiet => order = quiet_coordinates(target, start, &order)?,
         Coordinate::Number(number) => {
             let first = order.iter().position(|place| u64::from(*place) == number);
-            let first =
-                first.ok_or(AttackError::Coordinate { coordinate: number, parameters })?;
+            let first = first.ok_or(AttackError::Coordinate { coordinate: number, parameters })?;
             order.swap(0, first);
         }
     }
@@ -142,10 +147,8 @@ fn schedule(steps: u64, every: u64) -> Schedule {
 fn least_likely(target: &Target, start: &Start, features: &[f32]) -> Result<Vec<u32>, AttackError> {
     let classes = target.data.classes as u32;
     let each: Vec<Injection> = (0..classes).map(|label| example(features, label)).collect();
-    let replica = Replica {
-        start: Start::Fixed(target.start_parameters(start).into()),
-        ..Replica::new(0)
-    };
+    let replica =
+        Replica { start: Start::Fixed(target.start_parameters(start).into()), ..Replica::new(0) };
     let recipe = Arc::new(target.recipe.clone());
     let mut model = CpuReplicas::new(recipe, Arc::clone(&target.data), vec![replica])?;
     let mut losses = Vec::new();

@@ -55,8 +55,7 @@ impl TrainedGame {
         let start = target.start(conditions.start)?;
         let candidates = candidates(target, conditions.canary, &start, count, substitution)?;
         let (recipe, data) = target.under(conditions.others, conditions.fault);
-        let statistic =
-            Statistic::new(&recipe, &data, &candidates.injections, conditions.observe)?;
+        let statistic = Statistic::new(&recipe, &data, &candidates.injections, conditions.observe)?;
         let mut parameters = parameters("runs", target, conditions, &device);
         if substitution {
             parameters["candidates"] = json!(count);

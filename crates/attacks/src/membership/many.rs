@@ -51,8 +51,7 @@ impl ManyCanaries {
         let (recipe, data) = target.under(conditions.others, conditions.fault);
         let mut recipe = (*recipe).clone();
         recipe.lanes = recipe.suggested_lanes();
-        let statistic =
-            Statistic::new(&recipe, &data, &candidates.injections, conditions.observe)?;
+        let statistic = Statistic::new(&recipe, &data, &candidates.injections, conditions.observe)?;
         let mut parameters = parameters("one-run", target, conditions, &device);
         parameters["canaries"] = json!(count);
         parameters["lanes"] = json!(recipe.lanes);

@@ -23,8 +23,7 @@ pub(super) fn quiet_coordinates(
     // Batches that no replica of the game has.
     let start = Start::Fixed(target.start_parameters(start).into());
     let replica = Replica { start, ..Replica::new(u64::MAX) };
-    let mut replicas =
-        CpuReplicas::new(Arc::new(recipe), Arc::clone(&target.data), vec![replica])?;
+    let mut replicas = CpuReplicas::new(Arc::new(recipe), Arc::clone(&target.data), vec![replica])?;
     let mut before = replicas.parameters(0).to_vec();
     let mut moved = vec![0.0_f64; before.len()];
     for _ in 0..steps {

@@ -6,9 +6,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use training::data::{Dataset, Split};
 use training::model::ModelDescription;
-use training::{
-    CpuReplicas, Fault, OptimizerDescription, Recipe, Replica, Replicas, Rest, Start,
-};
+use training::{CpuReplicas, Fault, OptimizerDescription, Recipe, Replica, Replicas, Rest, Start};
 use vocabulary::{Phase, Run, Sampling};
 
 /// A training: its recipe, its records, and records that are not in it.

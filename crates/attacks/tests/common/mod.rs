@@ -2,7 +2,7 @@
 
 use accounting::{Questions, account};
 use attacks::{Conditions, Target, TrainedGame};
-use audit::verdict::{ClaimedEpsilon, Status};
+use audit::verdict::ClaimedEpsilon;
 use audit::{Analysis, AuditError, Design, Plan, Scores, analyse};
 use training::data::{Dataset, Provenance, Shape, Split};
 use training::model::ModelDescription;
@@ -10,7 +10,7 @@ use training::{Device, OptimizerDescription};
 use vocabulary::{Adjacency, LensName, Quantity, Run};
 
 /// Two classes that a line separates, three features.
-pub fn points(records: usize, shift: f64) -> Dataset {
+pub(crate) fn points(records: usize, shift: f64) -> Dataset {
     let mut features = Vec::new();
     let mut labels = Vec::new();
     for i in 0..records {
@@ -30,21 +30,21 @@ pub fn points(records: usize, shift: f64) -> Dataset {
 }
 
 /// (noise multiplier, sample rate, steps) of a run, and its adjacency.
-pub fn run(noise: f64, rate: f64, steps: u64, adjacency: Adjacency) -> Run {
+pub(crate) fn run(noise: f64, rate: f64, steps: u64, adjacency: Adjacency) -> Run {
     Run::builder().phase(noise, rate, steps).adjacency(adjacency).build().unwrap()
 }
 
-pub fn target(model: ModelDescription, run: Run, seed: u64) -> Target {
+pub(crate) fn target(model: ModelDescription, run: Run, seed: u64) -> Target {
     let split = Split { train: points(40, 0.0), test: Some(points(600, 0.37)) };
     Target::new(model, OptimizerDescription::sgd(0.5), run, split, None, seed).unwrap()
 }
 
-pub fn softmax(run: Run, seed: u64) -> Target {
+pub(crate) fn softmax(run: Run, seed: u64) -> Target {
     target(ModelDescription::Softmax {}, run, seed)
 }
 
 /// Positive and negative scores of all trials.
-pub fn scores(target: &Target, conditions: &Conditions, trials: u64) -> Scores {
+pub(crate) fn scores(target: &Target, conditions: &Conditions, trials: u64) -> Scores {
     let game = TrainedGame::new(target, conditions, Device::cpu(), trials).unwrap();
     let (members, nonmembers) =
         game.play(0..trials).unwrap().into_iter().map(|[with, without]| (with, without)).unzip();
@@ -52,7 +52,7 @@ pub fn scores(target: &Target, conditions: &Conditions, trials: u64) -> Scores {
 }
 
 /// The proven epsilon of a run.
-pub fn proven(run: &Run, delta: f64) -> ClaimedEpsilon {
+pub(crate) fn proven(run: &Run, delta: f64) -> ClaimedEpsilon {
     let questions = Questions { deltas: vec![delta], ..Questions::default() };
     let claims = account(run, &questions).unwrap().claims;
     let claim = claims
@@ -62,14 +62,10 @@ pub fn proven(run: &Run, delta: f64) -> ClaimedEpsilon {
     ClaimedEpsilon { lower: claim.interval.lower, upper: claim.interval.upper }
 }
 
-pub fn audited(scores: &Scores, run: &Run, design: Design, delta: f64) -> Analysis {
+pub(crate) fn audited(scores: &Scores, run: &Run, design: Design, delta: f64) -> Analysis {
     let mut plan = Plan::new(design);
     plan.deltas = vec![delta];
     let claimed = proven(run, delta);
     let claims = move |_: f64| -> Result<ClaimedEpsilon, AuditError> { Ok(claimed) };
     analyse(scores, &plan, Some(&claims)).unwrap()
-}
-
-pub fn status(analysis: &Analysis) -> Status {
-    analysis.verdict.as_ref().unwrap().status
 }
