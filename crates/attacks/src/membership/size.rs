@@ -4,11 +4,10 @@
 use super::conditions::Others;
 use super::target::Target;
 
-/// Arithmetic of a chunk (operations), and numbers it may hold.
-const CPU: (f64, f64) = (2e10, 2.5e8);
-const CUDA: (f64, f64) = (1e14, 5e9);
-/// A kill loses at most this many trials, however small.
-const MOST: f64 = 2048.0;
+/// Arithmetic of a chunk (operations), numbers it may hold, and the most trials: a kill loses at
+/// most these.
+const CPU: (f64, f64, f64) = (2e10, 2.5e8, 512.0);
+const CUDA: (f64, f64, f64) = (1e14, 5e9, 4096.0);
 
 /// Trials of two trainings each.
 pub(super) fn chunk_trials(target: &Target, others: Others, device: &str) -> u64 {
@@ -22,6 +21,6 @@ pub(super) fn chunk_trials(target: &Target, others: Others, device: &str) -> u64
         + 20_000.0;
     let work = 2.0 * step * recipe.steps() as f64;
     let numbers = 2.0 * (4.0 + recipe.optimizer.moments() as f64) * network.parameters as f64;
-    let (operations, room) = if device == "cuda" { CUDA } else { CPU };
-    (operations / work).min(room / numbers).clamp(1.0, MOST) as u64
+    let (operations, room, most) = if device == "cuda" { CUDA } else { CPU };
+    (operations / work).min(room / numbers).clamp(1.0, most) as u64
 }
