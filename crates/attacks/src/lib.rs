@@ -14,5 +14,5 @@ mod membership;
 pub use error::AttackError;
 pub use membership::{
     CanaryKind, Conditions, Coordinate, InputCanary, ManyCanaries, Observe, Others, StartFrom,
-    Target, TrainedGame,
+    Target, TrainedGame, spread,
 };

@@ -15,6 +15,17 @@ pub enum PaperError {
     Game(#[from] games::GameError),
     #[error(transparent)]
     Run(#[from] vocabulary::RunError),
+    #[error(transparent)]
+    Attack(#[from] attacks::AttackError),
+    #[error(transparent)]
+    Training(#[from] training::TrainingError),
+    #[error(transparent)]
+    Data(#[from] training::data::DataError),
+    #[error(
+        "this needs image data with a test part: --data FOLDER with CIFAR-10 or Fashion-MNIST; \
+         `dosimeter data` says where to get them"
+    )]
+    NeedsData,
     #[error("cannot write `{}`: {source}", path.display())]
     Write { path: PathBuf, source: std::io::Error },
     #[error("interrupted; run the same command again to resume")]

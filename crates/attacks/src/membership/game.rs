@@ -24,7 +24,7 @@ use vocabulary::{Adjacency, Direction};
 pub struct TrainedGame {
     recipe: Arc<Recipe>,
     data: Arc<Dataset>,
-    device: Device,
+    device: Arc<Device>,
     start: Start,
     candidates: Candidates,
     statistic: Statistic,
@@ -41,9 +41,10 @@ impl TrainedGame {
     pub fn new(
         target: &Target,
         conditions: &Conditions,
-        device: Device,
+        device: impl Into<Arc<Device>>,
         trials: u64,
     ) -> Result<Self, AttackError> {
+        let device = device.into();
         if trials == 0 {
             return Err(AttackError::Trials);
         }
@@ -68,7 +69,7 @@ impl TrainedGame {
             parameters,
             recipe.seed,
             "# design: runs\nscore,member",
-            chunk_trials(target, conditions.others, &device.record.kind),
+            Self::chunk_trials(target, conditions, &device),
             trials,
         );
         let direction = conditions.direction;
@@ -83,6 +84,11 @@ impl TrainedGame {
             direction,
             plan,
         })
+    }
+
+    /// Trials that are computed together; more trials later extend whole chunks for nothing.
+    pub fn chunk_trials(target: &Target, conditions: &Conditions, device: &Device) -> u64 {
+        chunk_trials(target, conditions.others, &device.record.kind)
     }
 
     /// Which candidate each of the two trainings of a trial has, and which is asked for.

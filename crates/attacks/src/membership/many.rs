@@ -22,7 +22,7 @@ use vocabulary::Adjacency;
 pub struct ManyCanaries {
     recipe: Arc<Recipe>,
     data: Arc<Dataset>,
-    device: Device,
+    device: Arc<Device>,
     start: Start,
     candidates: Candidates,
     statistic: Statistic,
@@ -37,9 +37,10 @@ impl ManyCanaries {
     pub fn new(
         target: &Target,
         conditions: &Conditions,
-        device: Device,
+        device: impl Into<Arc<Device>>,
         count: usize,
     ) -> Result<Self, AttackError> {
+        let device = device.into();
         if count == 0 {
             return Err(AttackError::Trials);
         }

@@ -12,4 +12,4 @@ mod target;
 pub use conditions::{CanaryKind, Conditions, Coordinate, InputCanary, Observe, Others, StartFrom};
 pub use game::TrainedGame;
 pub use many::ManyCanaries;
-pub use target::Target;
+pub use target::{Target, spread};

@@ -3,6 +3,7 @@
 use super::conditions::{Others, StartFrom};
 use crate::AttackError;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use training::data::{Dataset, Split};
 use training::model::ModelDescription;
@@ -23,7 +24,7 @@ pub struct Target {
 const PRETRAINING: (u64, f64) = (500, 256.0);
 
 impl Target {
-    /// A training on (the first `records` of) a data set. The seed is the root of all randomness
+    /// A training on a data set, or on `records` of its records. The seed is the root of all randomness
     /// of the game.
     ///
     /// # Errors
@@ -38,7 +39,7 @@ impl Target {
     ) -> Result<Self, AttackError> {
         let Split { mut train, test } = split;
         if let Some(records) = records.filter(|records| *records < train.len()) {
-            train = train.select(&(0..records).collect::<Vec<_>>());
+            train = train.select(&spread(train.len(), records));
         }
         let network = model.network(train.shape, train.classes)?;
         let recipe = Recipe::new(Arc::new(network), optimizer, &run, &train, seed)?;
@@ -68,6 +69,7 @@ impl Target {
             "optimizer": self.recipe.optimizer,
             "data": self.data.provenance,
             "records": self.data.len(),
+            "records_sha256": digest(&self.data),
             "micro_batch": self.recipe.micro_batch,
         })
     }
@@ -123,6 +125,23 @@ impl Target {
         recipe.clip_norm = f64::from(f32::MAX).sqrt();
         train_one(recipe, data)
     }
+}
+
+/// `count` of `records`, evenly spread: folders list a class after the other.
+pub fn spread(records: usize, count: usize) -> Vec<usize> {
+    let count = count.min(records);
+    (0..count).map(|index| index * records / count).collect()
+}
+
+fn digest(data: &Dataset) -> String {
+    let mut hash = Sha256::new();
+    for number in &data.features {
+        hash.update(number.to_le_bytes());
+    }
+    for label in &data.labels {
+        hash.update(label.to_le_bytes());
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// One replica from start to end on the CPU.

@@ -97,7 +97,7 @@ struct CommonArgs {
     /// Where the models start
     #[arg(long, value_enum, default_value_t = StartArg::Shared, help_heading = "The game")]
     start: StartArg,
-    /// Train on the first N records only
+    /// Train on N of the records, evenly spread
     #[arg(long, value_name = "N", value_parser = integer, help_heading = "The game")]
     records: Option<u64>,
     /// Plant a mistake in the training, to see whether the audit finds it

@@ -15,7 +15,7 @@ use training::{
 /// The training, as `train` and `attack` read it. Its proven epsilon is small enough for a few
 /// thousand scores to test, and large enough for them to show a good part of it.
 pub(crate) const TRAINING: &str = include_str!("example.toml");
-/// The first of Adult's records, so that a training takes milliseconds.
+/// As many of Adult's records, evenly spread, so that a training takes milliseconds.
 const RECORDS: usize = 2560;
 /// Trainings on either side: about a minute of work on two cores.
 pub(crate) const TRIALS: u64 = 4000;
@@ -39,7 +39,7 @@ impl Example {
             .data
             .load(Path::new(""))
             .map_err(|error| Failure::bad_input(error.to_string()))?;
-        split.train = split.train.select(&(0..RECORDS).collect::<Vec<_>>());
+        split.train = split.train.select(&attacks::spread(split.train.len(), RECORDS));
         let run = description.run.clone().resolve()?.run;
         let TrainingDescription { model, optimizer, seed, .. } = description.clone();
         let target = Target::new(model, optimizer, run, split.clone(), None, seed)
