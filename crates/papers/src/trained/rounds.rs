@@ -6,6 +6,7 @@ use super::data::{Images, read};
 use super::settings::{Attack, Model, RECORDS, TRIALS, models, target};
 use crate::PaperError;
 use attacks::TrainedGame;
+use std::sync::atomic::Ordering;
 
 /// A setting, by the numbers of its parts.
 pub(super) struct Played {
@@ -22,7 +23,6 @@ pub(super) fn play(
     context: &TrainedContext<'_>,
     attacks: &[Attack],
 ) -> Result<Vec<Played>, PaperError> {
-    let trials = context.trials.unwrap_or(TRIALS);
     let mut settings = Vec::new();
     let mut all: Vec<Images> = Vec::new();
     if context.data.is_empty() {
@@ -50,11 +50,16 @@ pub(super) fn play(
             let name = name(&all[*number].name, model.name, *attack, *steps);
             finished &= carry_on(context, &all[*number], model, (*attack, *steps), &name, round)?;
             if context.is_late() {
+                finished = false;
                 break;
             }
         }
-        // Every chunk is at least one trial.
-        if finished || context.is_late() || 1u64.checked_shl(round).is_none_or(|n| n >= trials) {
+        if finished {
+            break;
+        }
+        // Sixty doublings are enough for any number, unless another process has a chunk in hand.
+        if context.is_late() || round == 60 {
+            context.incomplete.store(true, Ordering::Relaxed);
             break;
         }
         round += 1;
