@@ -26,6 +26,8 @@ pub enum PaperError {
          `dosimeter data` says where to get them"
     )]
     NeedsData,
+    #[error("there is no folder {}; `dosimeter data` says where to get its files", .0.display())]
+    NoFolder(PathBuf),
     #[error("cannot write `{}`: {source}", path.display())]
     Write { path: PathBuf, source: std::io::Error },
     #[error("interrupted; run the same command again to resume")]

@@ -259,6 +259,7 @@ fn failure(error: PaperError) -> Failure {
         | PaperError::Attack(_)
         | PaperError::Training(_)
         | PaperError::Data(_)
+        | PaperError::NoFolder(_)
         | PaperError::NeedsData => Failure::bad_input(error.to_string()),
     }
 }

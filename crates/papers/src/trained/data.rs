@@ -2,7 +2,7 @@
 
 use crate::PaperError;
 use std::path::Path;
-use training::data::{DataSource, Dataset, Split};
+use training::data::{DataSource, Split};
 
 /// CIFAR-10's published means and deviations, for images of it in another form.
 const CIFAR10: ([f32; 3], [f32; 3]) = ([0.4914, 0.4822, 0.4465], [0.2470, 0.2435, 0.2616]);
@@ -16,15 +16,18 @@ pub(super) struct Images {
 impl Images {
     /// Keeps so many records to train on and as many to make canaries of, evenly spread.
     pub(super) fn keep(&mut self, records: usize) {
-        let select = |data: &Dataset| data.select(&attacks::spread(data.len(), records));
-        self.split.train = select(&self.split.train);
-        self.split.test = self.split.test.as_ref().map(select);
+        for part in [Some(&mut self.split.train), self.split.test.as_mut()].into_iter().flatten() {
+            *part = part.select(&attacks::spread(part.len(), records));
+        }
     }
 }
 
 /// Reads a folder: CIFAR-10's binary files, IDX files (Fashion-MNIST unless the folder is called
 /// `mnist`), or `train` and `test` with a folder of images for each class.
 pub(super) fn read(folder: &Path) -> Result<Images, PaperError> {
+    if !folder.is_dir() {
+        return Err(PaperError::NoFolder(folder.to_owned()));
+    }
     let holds =
         |name: &str| folder.join(name).exists() || folder.join(format!("{name}.gz")).exists();
     let called = folder.file_name().map(|name| name.to_string_lossy().to_lowercase());
