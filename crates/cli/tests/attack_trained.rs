@@ -44,7 +44,10 @@ const GAME: [&str; 8] =
 fn the_audit_tells_a_broken_training_from_a_healthy_one() {
     let folder = prepare(4.0, "sgd");
     let audit = |scores: &str| {
-        dosimeter(folder.path(), &["audit", scores, "--delta", "0.01", "--claim", "run.toml"])
+        dosimeter(
+            folder.path(),
+            &["audit", scores, "--delta", "0.01", "--claim", &format!("{scores}.run.json")],
+        )
     };
     let (code, stdout, stderr) = dosimeter(folder.path(), &[&GAME[..], &["healthy.csv"]].concat());
     assert_eq!(code, 0, "{stderr}");

@@ -333,7 +333,7 @@ fn sha256(path: &Path) -> Result<String, Failure> {
 }
 
 /// Whole or not at all: a reader of the old report never sees half of the new one.
-fn write(out: &Path, text: &str) -> Result<(), Failure> {
+pub(super) fn write(out: &Path, text: &str) -> Result<(), Failure> {
     let mut name = out.file_name().map(std::ffi::OsStr::to_os_string).ok_or_else(|| {
         Failure::bad_input(format!("{} is not the name of a file", out.display()))
     })?;

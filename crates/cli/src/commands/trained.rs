@@ -22,7 +22,7 @@ Examples:
   dosimeter attack gradient adult.toml --trials 2000 --out scores.csv
   dosimeter attack gradient adult.toml --rest zero --observe all --trials 5000 --out worst.csv
   dosimeter attack gradient adult.toml --coordinate quiet --every 10 --out crafted.csv
-  dosimeter audit scores.csv --delta 1e-5 --claim adult/ledger.json
+  dosimeter audit scores.csv --delta 1e-5 --claim scores.csv.run.json
 ")]
 pub(super) struct GradientArgs {
     #[command(flatten)]
@@ -353,6 +353,12 @@ fn play(
     }
     let outcome = train(game, out, &common.work, console)?;
     let complete = matches!(outcome, Outcome::Complete { .. });
+    let claim = beside(out, ".run.json");
+    if complete {
+        // What these trainings claim to be, for the audit: sizes and flags are resolved in it.
+        let run = json!({"schema": "dosimeter.run/1", "run": game.plan().parameters["run"]});
+        super::report::write(&claim, &format!("{run:#}\n"))?;
+    }
     if format == Format::Json {
         console.json(&document(game, complete.then_some(out), &outcome))?;
     } else if complete {
@@ -360,9 +366,20 @@ fn play(
     }
     narrate(&outcome, out, console);
     if complete {
-        console.hint(&format!("dosimeter audit {} --delta 1e-5 --claim RUN.toml", out.display()));
+        console.hint(&format!(
+            "dosimeter audit {} --delta 1e-5 --claim {}",
+            out.display(),
+            claim.display()
+        ));
     }
     Ok(exit_code(&outcome))
+}
+
+/// The file with another ending on its name.
+fn beside(out: &Path, ending: &str) -> PathBuf {
+    let mut name = out.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
 }
 
 /// Runs an experiment that trains: one chunk at a time, whose replicas share the threads, so that
