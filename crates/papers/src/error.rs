@@ -22,8 +22,8 @@ pub enum PaperError {
     #[error(transparent)]
     Data(#[from] training::data::DataError),
     #[error(
-        "this needs image data with a test part: --data FOLDER with CIFAR-10 or Fashion-MNIST; \
-         `dosimeter data` says where to get them"
+        "this needs image data with a test part: --data DIR with cifar-10-batches-bin or \
+         fashion-mnist in it; `dosimeter data` says where to get them"
     )]
     NeedsData,
     #[error("there is no folder {}; `dosimeter data` says where to get its files", .0.display())]

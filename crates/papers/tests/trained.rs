@@ -30,7 +30,7 @@ fn pictures(folder: &Path) {
 
 struct Place {
     _root: tempfile::TempDir,
-    data: Vec<PathBuf>,
+    data: Option<PathBuf>,
     folder: PathBuf,
     stop: AtomicBool,
     incomplete: AtomicBool,
@@ -39,18 +39,18 @@ struct Place {
 impl Place {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
-        let data = root.path().join("fashion");
-        std::fs::create_dir(&data).unwrap();
-        pictures(&data);
+        let data = root.path().join("data");
+        std::fs::create_dir_all(data.join("fashion-mnist")).unwrap();
+        pictures(&data.join("fashion-mnist"));
         let folder = root.path().join("out");
         let (stop, incomplete) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { _root: root, data: vec![data], folder, stop, incomplete }
+        Self { _root: root, data: Some(data), folder, stop, incomplete }
     }
 
     fn context(&self, trials: u64, deadline: Option<Instant>) -> TrainedContext<'_> {
         TrainedContext {
             folder: &self.folder,
-            data: &self.data,
+            data: self.data.as_deref(),
             device: Arc::new(Device::cpu()),
             trials: Some(trials),
             records: Some(40),
@@ -114,10 +114,10 @@ fn three_batch_sizes_are_trained() {
 #[test]
 fn missing_data_are_named() {
     let mut place = Place::new();
-    place.data = vec![PathBuf::from("nowhere")];
+    place.data = Some(PathBuf::from("nowhere"));
     let error = trained_entries()[0].reproduce(&place.context(1, None)).unwrap_err();
     assert!(error.to_string().contains("no folder nowhere"), "{error}");
-    place.data.clear();
+    place.data = None;
     let error = trained_entries()[2].reproduce(&place.context(1, None)).unwrap_err();
     assert!(matches!(error, PaperError::NeedsData));
 }

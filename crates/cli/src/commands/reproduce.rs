@@ -21,7 +21,7 @@ Examples:
   dosimeter reproduce --list
   dosimeter reproduce p4-section-4.2 --out figures
   dosimeter reproduce all --out figures
-  dosimeter reproduce p4-figure-2 --data cifar-10-batches-bin --device cuda:0 --minutes 8 --out figures
+  dosimeter reproduce p4-figure-2 --data data --device cuda:0 --minutes 8 --out figures
 ")]
 pub struct ReproduceArgs {
     /// What to reproduce, or `all`
@@ -36,9 +36,9 @@ pub struct ReproduceArgs {
     /// Games a side, in place of the paper's number
     #[arg(long, value_name = "N", value_parser = integer)]
     trials: Option<u64>,
-    /// Image data for entries that train: CIFAR-10 (binary, or images by class) or Fashion-MNIST
-    #[arg(long, value_name = "FOLDER", help_heading = "Entries that train")]
-    data: Vec<PathBuf>,
+    /// Folder of the data sets that are not built in, each in a folder of its name
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
     /// Where to train: auto, cpu or cuda:N
     #[arg(
         long,
@@ -137,7 +137,7 @@ fn trained_entry(
         let reporter = Progress::new(console);
         let context = TrainedContext {
             folder: &folder,
-            data: &args.data,
+            data: args.data.as_deref(),
             device: Arc::new(device),
             trials: args.trials,
             records: args.records,

@@ -12,8 +12,8 @@ use training::Device;
 pub struct TrainedContext<'a> {
     /// The folder of the entry; score files go to `scores/` in it.
     pub folder: &'a Path,
-    /// Folders of data sets: CIFAR-10's binary files or images by class, or IDX files.
-    pub data: &'a [PathBuf],
+    /// Folder of the data sets, each in a folder of its name, or of one data set.
+    pub data: Option<&'a Path>,
     pub device: Arc<Device>,
     /// Trainings a side, in place of ours.
     pub trials: Option<u64>,

@@ -22,9 +22,26 @@ impl Images {
     }
 }
 
+/// Folders that are looked for; of the forms of one data set the first.
+const KNOWN: [&[&str]; 2] =
+    [&["fashion-mnist"], &["cifar-10-batches-bin", "cifar-10", "cifar10-jpeg"]];
+
+/// All data sets in a folder: those in folders of their name, or the folder itself.
+pub(super) fn read_all(folder: Option<&Path>) -> Result<Vec<Images>, PaperError> {
+    let folder = folder.ok_or(PaperError::NeedsData)?;
+    let inside = KNOWN
+        .iter()
+        .filter_map(|forms| forms.iter().map(|form| folder.join(form)).find(|path| path.is_dir()));
+    let mut found: Vec<_> = inside.collect();
+    if found.is_empty() {
+        found.push(folder.to_owned());
+    }
+    found.iter().map(|path| read(path)).collect()
+}
+
 /// Reads a folder: CIFAR-10's binary files, IDX files (Fashion-MNIST unless the folder is called
 /// `mnist`), or `train` and `test` with a folder of images for each class.
-pub(super) fn read(folder: &Path) -> Result<Images, PaperError> {
+fn read(folder: &Path) -> Result<Images, PaperError> {
     if !folder.is_dir() {
         return Err(PaperError::NoFolder(folder.to_owned()));
     }

@@ -2,7 +2,7 @@
 //! up.
 
 use super::context::TrainedContext;
-use super::data::{Images, read};
+use super::data::{Images, read_all};
 use super::settings::{Attack, Model, RECORDS, TRIALS, models, target};
 use crate::PaperError;
 use attacks::TrainedGame;
@@ -24,15 +24,10 @@ pub(super) fn play(
     attacks: &[Attack],
 ) -> Result<Vec<Played>, PaperError> {
     let mut settings = Vec::new();
-    let mut all: Vec<Images> = Vec::new();
-    if context.data.is_empty() {
-        return Err(PaperError::NeedsData);
-    }
     let records = context.records.unwrap_or(RECORDS);
-    for folder in context.data {
-        let mut images = read(folder)?;
+    let mut all = read_all(context.data)?;
+    for images in &mut all {
         images.keep(usize::try_from(records).unwrap_or(usize::MAX));
-        all.push(images);
     }
     for (number, images) in all.iter().enumerate() {
         for model in models(images.split.train.shape) {

@@ -1,7 +1,7 @@
 //! Table 2, trained: three batch sizes at one heuristic epsilon, with the accuracy of the models.
 
 use super::context::TrainedContext;
-use super::data::{Images, read};
+use super::data::{Images, read_all};
 use super::settings::DELTA;
 use super::{TrainedEntry, needs_data};
 use crate::last_iterate::PAPER;
@@ -151,11 +151,7 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
     );
     let mut figures = Vec::new();
     let mut words = Vec::new();
-    if context.data.is_empty() {
-        return Err(PaperError::NeedsData);
-    }
-    for folder in context.data {
-        let images = read(folder)?;
+    for images in read_all(context.data)? {
         for (name, model) in models(&images) {
             let mut points = Vec::new();
             for (batch, learning_rate) in BATCHES {
