@@ -7,7 +7,7 @@ use super::target::Target;
 /// Arithmetic of a chunk (operations), numbers it may hold, and the most trials: a kill loses at
 /// most these.
 const CPU: (f64, f64, f64) = (2e10, 2.5e8, 512.0);
-const CUDA: (f64, f64, f64) = (1e14, 5e9, 4096.0);
+const CUDA: (f64, f64, f64) = (4e13, 5e9, 4096.0);
 
 /// Trials of two trainings each.
 pub(super) fn chunk_trials(target: &Target, others: Others, device: &str) -> u64 {
