@@ -171,4 +171,8 @@ fn refusals_name_the_value_and_the_way_out() {
     assert!(with(&["--adjacency", "substitute", "--candidates", "1"]).contains("at least 2"));
     let many = ["canaries", "run.toml", "--device", "cpu", "--canaries", "7", "--out", "s.csv"];
     assert!(refuse(&many).contains("only 6 coordinates"));
+    let (code, stdout, _) = dosimeter(folder.path(), &["reproduce", "--list"]);
+    assert!(code == 0 && stdout.contains("p4-figure-4"), "{stdout}");
+    let (code, _, stderr) = dosimeter(folder.path(), &["reproduce", "p4-figure-4", "--out", "r"]);
+    assert!(code == 2 && stderr.contains("--data DIR"), "{stderr}");
 }

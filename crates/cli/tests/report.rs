@@ -58,6 +58,10 @@ fn the_example_trains_and_ends_with_its_verdict_and_path() {
         "{stdout}"
     );
     assert!(stdout.trim_end().ends_with("report: dosimeter-report.html"), "{stdout}");
+    // The README quotes the verdict.
+    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
+    let readme = std::fs::read_to_string(readme).unwrap();
+    assert!(readme.contains(stdout.lines().next().unwrap()), "{stdout}");
     let page = read(folder.path(), "dosimeter-report.html");
     assert!(page.len() < 400_000, "{} bytes", page.len());
     let json = embedded(&page);
@@ -102,7 +106,18 @@ fn the_example_is_found_again_and_gives_the_same_bytes_elsewhere() {
     let (_, _, stderr) = dosimeter(folder.path(), &small);
     assert!(!stderr.contains("chunks"), "{stderr}");
     assert_eq!(read(folder.path(), "dosimeter-report.html"), page);
+    // Elsewhere, killed in the middle of it.
     let other = tempfile::tempdir().unwrap();
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_dosimeter"))
+        .current_dir(other.path())
+        .args(small)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    child.kill().unwrap();
+    child.wait().unwrap();
     assert_eq!(dosimeter(other.path(), &small).0, 0);
     assert!(read(other.path(), "dosimeter-report.html") == page, "other bytes in another folder");
     let wrong = with_run();
