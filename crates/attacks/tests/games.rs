@@ -206,3 +206,34 @@ fn what_does_not_fit_is_refused() {
     let many = ManyCanaries::new(&target, &Conditions::new(dirac()), Device::cpu(), 9);
     assert!(matches!(many.err().unwrap(), AttackError::TooManyCanaries { asked: 9, .. }));
 }
+
+/// Ended and begun again at any step, the training gives the same scores, with and without moments;
+/// a file of another plan, or half a file, is not used.
+#[test]
+fn one_run_goes_on_from_its_state() {
+    let attacked = run(1.0, 0.5, 60, Adjacency::AddRemove);
+    let folder = tempfile::tempdir().unwrap();
+    for optimizer in [OptimizerDescription::sgd(0.5), OptimizerDescription::adam(0.01)] {
+        let state = folder.path().join("state");
+        let split = Split { train: points(40, 0.0), test: Some(points(60, 0.37)) };
+        let play = |seed: u64, path: Option<&std::path::Path>| {
+            let model = ModelDescription::Mlp { hidden: vec![8], activation: Default::default() };
+            let (run, split) = (attacked.clone(), split.clone());
+            let target = attacks::Target::new(model, optimizer, run, split, None, seed).unwrap();
+            let conditions = Conditions::new(CanaryKind::Input(InputCanary::Mislabelled));
+            let mut game = ManyCanaries::new(&target, &conditions, Device::cpu(), 30).unwrap();
+            if let Some(path) = path {
+                game = game.checkpointed(path.to_owned(), std::time::Duration::ZERO);
+            }
+            game.play().unwrap()
+        };
+        let expected = play(1, None);
+        assert_eq!(play(1, Some(&state)), expected);
+        // The last state saved is after all steps; a training that finds it has nothing to do.
+        let saved = std::fs::read(&state).unwrap();
+        assert_eq!(play(1, Some(&state)), expected);
+        assert_eq!(play(2, Some(&state)), play(2, None));
+        std::fs::write(&state, &saved[..saved.len() - 4]).unwrap();
+        assert_eq!(play(1, Some(&state)), expected);
+    }
+}

@@ -152,6 +152,38 @@ fn one_run_says_its_design() {
     assert_eq!((code, &answer["design"]), (0, &"one-run".into()));
 }
 
+/// Killed once there is a state on the disk, and ended by another command.
+#[test]
+fn a_long_training_with_many_canaries_goes_on_where_it_was() {
+    let folder = prepare(0.5, "adam");
+    let play = |out: &str| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_dosimeter"));
+        command.current_dir(folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.args(["attack", "canaries", "run.toml", "--device", "cpu", "--steps", "60000"]);
+        command.args(["--canary", "mislabelled", "--canaries", "60", "--out", out]);
+        command.args(["--checkpoint-every", "0.05"]);
+        command
+    };
+    let state = folder.path().join("killed.csv.work/state");
+    let mut child = play("killed.csv").spawn().unwrap();
+    let start = std::time::Instant::now();
+    while !state.exists() && child.try_wait().unwrap().is_none() {
+        assert!(start.elapsed() < Duration::from_secs(120), "no state was saved");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    if folder.path().join("killed.csv").exists() {
+        // A machine this fast finished before the first state; there is nothing to resume.
+        return;
+    }
+    assert!(play("killed.csv").status().unwrap().success());
+    assert!(!state.exists());
+    assert!(play("calm.csv").status().unwrap().success());
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert!(read("killed.csv") == read("calm.csv"));
+}
+
 #[test]
 fn refusals_name_the_value_and_the_way_out() {
     let folder = prepare(1.0, "adam");

@@ -3,6 +3,7 @@
 //! canaries a record each.
 
 use super::candidates::{Candidates, candidates};
+use super::checkpoint::Checkpointed;
 use super::conditions::Conditions;
 use super::game::parameters;
 use super::statistic::Statistic;
@@ -13,7 +14,9 @@ use random::{Purpose, Stream};
 use serde_json::json;
 use std::fmt::Write;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use training::data::Dataset;
 use training::{Canary, Device, Recipe, Replica, Start, TrainingError};
 use vocabulary::Adjacency;
@@ -26,6 +29,8 @@ pub struct ManyCanaries {
     start: Start,
     candidates: Candidates,
     statistic: Statistic,
+    /// Where the training's state is kept meanwhile, and how often it is written.
+    checkpoint: Option<(PathBuf, Duration)>,
     plan: Plan,
 }
 
@@ -65,7 +70,16 @@ impl ManyCanaries {
             count as u64,
         );
         let recipe = Arc::new(recipe);
-        Ok(Self { recipe, data, device, start, candidates, statistic, plan })
+        let checkpoint = None;
+        Ok(Self { recipe, data, device, start, candidates, statistic, checkpoint, plan })
+    }
+
+    /// Saves the training's state to a file every so often, and goes on from it: a training that
+    /// was interrupted ends in the same scores. Where every iterate is observed it starts over.
+    #[must_use]
+    pub fn checkpointed(mut self, path: PathBuf, every: Duration) -> Self {
+        self.checkpoint = Some((path, every));
+        self
     }
 
     fn is_in(&self, canary: u64) -> bool {
@@ -90,6 +104,16 @@ impl ManyCanaries {
         };
         let (recipe, data) = (Arc::clone(&self.recipe), Arc::clone(&self.data));
         let mut replicas = (self.device.open)(recipe, data, vec![replica])?;
+        if let (Some((path, every)), true) = (&self.checkpoint, self.statistic.is_of_the_last()) {
+            let recipe = &self.recipe;
+            replicas = Box::new(Checkpointed {
+                inner: replicas,
+                path: path.clone(),
+                plan: self.plan.digest(),
+                every: *every,
+                shape: (recipe.network.parameters, 1 + recipe.optimizer.moments()),
+            });
+        }
         let scores = self.statistic.scores(&self.recipe, replicas.as_mut())?;
         Ok(scores.into_iter().zip(0..).map(|(score, number)| (score, self.is_in(number))).collect())
     }

@@ -1,6 +1,7 @@
 //! Membership: was the canary in?
 
 mod candidates;
+mod checkpoint;
 mod conditions;
 mod game;
 mod many;

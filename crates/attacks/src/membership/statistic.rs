@@ -60,6 +60,12 @@ impl Statistic {
         Ok(Self::Projection { directions, observe })
     }
 
+    /// Whether only the start and the last iterate are looked at.
+    pub(super) fn is_of_the_last(&self) -> bool {
+        let (Self::Projection { observe, .. } | Self::Loss { observe, .. }) = self;
+        *observe == Observe::Last
+    }
+
     /// Trains the replicas to the end: candidates' scores, replica by replica.
     pub(super) fn scores(
         &self,

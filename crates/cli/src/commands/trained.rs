@@ -1,7 +1,7 @@
 //! `attack gradient`, `attack input`, `attack canaries`: games that train.
 
 use super::attack::{WorkArgs, carry_out, exit_code, narrate};
-use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer};
+use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real};
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
@@ -13,6 +13,7 @@ use clap::{Args, ValueEnum};
 use experiments::{Experiment, Outcome};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use training::{Device, Fault, TrainingDescription};
 use vocabulary::{Adjacency, Direction};
 
@@ -75,6 +76,9 @@ pub(super) struct CanariesArgs {
     /// What a canary is
     #[arg(long, value_enum, default_value_t = ManyArg::Gradient, help_heading = "The game")]
     canary: ManyArg,
+    /// Seconds between states of the training on the disk; the result does not depend on it
+    #[arg(long, value_name = "SECONDS", value_parser = real, default_value = "5", help_heading = "The work")]
+    checkpoint_every: f64,
     /// How many canaries
     #[arg(long, value_name = "M", value_parser = integer, default_value = "1000", help_heading = "The game")]
     canaries: u64,
@@ -259,6 +263,12 @@ fn many_trainings(
 
 pub(super) fn canaries(args: &CanariesArgs, console: &mut Console) -> Result<u8, Failure> {
     let common = &args.common;
+    let seconds = args.checkpoint_every;
+    if !(0.0..=1e9).contains(&seconds) {
+        return Err(Failure::bad_input(format!(
+            "{seconds} is no time between checkpoints; give seconds"
+        )));
+    }
     let (target, device) = common.target()?;
     let canary = match args.canary {
         ManyArg::Gradient => CanaryKind::Gradient { coordinate: Coordinate::Random, every: 1 },
@@ -268,8 +278,18 @@ pub(super) fn canaries(args: &CanariesArgs, console: &mut Console) -> Result<u8,
     };
     let conditions = common.conditions(canary, args.rest.into());
     let count = usize::try_from(args.canaries).unwrap_or(usize::MAX);
-    let game = ManyCanaries::new(&target, &conditions, device, count).map_err(refused)?;
-    play(common, &game, &format!("one training with {count} canaries, half of them in"), console)
+    let mut game = ManyCanaries::new(&target, &conditions, device, count).map_err(refused)?;
+    let kept = common.work.out.as_ref().map(|out| beside(out, ".work").join("state"));
+    if let Some(kept) = &kept {
+        game = game.checkpointed(kept.clone(), Duration::from_secs_f64(seconds));
+    }
+    let sentence = format!("one training with {count} canaries, half of them in");
+    let code = play(common, &game, &sentence, console)?;
+    if let (Some(kept), exit::ANSWERED) = (kept, code) {
+        // Only the time to write it again is lost if it stays.
+        drop(std::fs::remove_file(kept));
+    }
+    Ok(code)
 }
 
 impl From<InputRest> for Others {
