@@ -15,6 +15,19 @@ pub enum PaperError {
     Game(#[from] games::GameError),
     #[error(transparent)]
     Run(#[from] vocabulary::RunError),
+    #[error(transparent)]
+    Attack(#[from] attacks::AttackError),
+    #[error(transparent)]
+    Training(#[from] training::TrainingError),
+    #[error(transparent)]
+    Data(#[from] training::data::DataError),
+    #[error(
+        "this needs image data with a test part: --data DIR with cifar-10-batches-bin or \
+         fashion-mnist in it; `dosimeter data` says where to get them"
+    )]
+    NeedsData,
+    #[error("there is no folder {}; `dosimeter data` says where to get its files", .0.display())]
+    NoFolder(PathBuf),
     #[error("cannot write `{}`: {source}", path.display())]
     Write { path: PathBuf, source: std::io::Error },
     #[error("interrupted; run the same command again to resume")]

@@ -14,11 +14,13 @@ mod last_iterate;
 mod our_loss;
 mod reproduction;
 mod tools;
+mod trained;
 
 pub use context::Context;
 pub use error::PaperError;
 pub use index::write_index;
 pub use reproduction::{Reproduction, Table, write};
+pub use trained::{TrainedContext, TrainedEntry, trained_entries};
 
 /// One figure or table of a paper.
 #[derive(Clone, Copy, Debug)]

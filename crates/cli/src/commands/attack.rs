@@ -1,5 +1,6 @@
 //! `attack`: play a game and write its scores.
 
+use super::trained;
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real};
 use crate::console::Console;
 use crate::exit;
@@ -24,6 +25,7 @@ Examples:
       --trials 5000 --out encoded.csv
   dosimeter attack quadratic --alpha 0.5 --noise-multiplier 1 --sample-rate 0.1 --steps 3 \\
       --delta 1e-6
+  dosimeter attack gradient adult.toml --trials 2000 --out trained.csv
   dosimeter audit scores.csv --delta 1e-5
 
 The same command again resumes or extends; --shard K/N plays a part of it.
@@ -81,6 +83,12 @@ enum GameArgs {
         #[command(flatten)]
         play: PlayArgs,
     },
+    /// Train with and without a gradient canary, and score the model's move along it
+    Gradient(Box<trained::GradientArgs>),
+    /// Train with and without a canary record, and score its loss
+    Input(Box<trained::InputArgs>),
+    /// Train once with many canaries, each in or not by a coin: one-run auditing
+    Canaries(Box<trained::CanariesArgs>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -167,6 +175,9 @@ pub(super) fn run(args: &AttackArgs, console: &mut Console) -> Result<u8, Failur
         GameArgs::OurLoss { spacing, resolution, anyway, play } => {
             simulate(play, console, |place| place.our_loss(*spacing, *resolution, *anyway))
         }
+        GameArgs::Gradient(args) => trained::gradient(args, console),
+        GameArgs::Input(args) => trained::input(args, console),
+        GameArgs::Canaries(args) => trained::canaries(args, console),
     }
 }
 
@@ -320,7 +331,7 @@ pub(super) fn exit_code(outcome: &Outcome) -> u8 {
     }
 }
 
-fn narrate(outcome: &Outcome, out: &Path, console: &mut Console) {
+pub(super) fn narrate(outcome: &Outcome, out: &Path, console: &mut Console) {
     let chunks = |count: u64| format!("{count} chunk{}", if count == 1 { "" } else { "s" });
     match *outcome {
         Outcome::Complete { computed: 0 } => {

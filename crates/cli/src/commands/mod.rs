@@ -18,6 +18,7 @@ mod schema;
 mod serve;
 mod status;
 mod train;
+mod trained;
 mod translate;
 mod tune;
 

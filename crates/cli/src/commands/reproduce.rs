@@ -1,15 +1,19 @@
 //! `reproduce`: a figure or table of the papers, with its data.
 
 use super::attack;
-use crate::args::{Format, OutputArgs, integer, nonnegative_integer};
+use crate::args::{Format, OutputArgs, integer, nonnegative_integer, real};
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use clap::Args;
-use papers::{Context, Entry, PaperError};
+use papers::{Context, Entry, PaperError, Reproduction, TrainedContext, TrainedEntry};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use training::Device;
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -17,6 +21,7 @@ Examples:
   dosimeter reproduce --list
   dosimeter reproduce p4-section-4.2 --out figures
   dosimeter reproduce all --out figures
+  dosimeter reproduce p4-figure-2 --data data --device cuda:0 --minutes 8 --out figures
 ")]
 pub struct ReproduceArgs {
     /// What to reproduce, or `all`
@@ -31,6 +36,23 @@ pub struct ReproduceArgs {
     /// Games a side, in place of the paper's number
     #[arg(long, value_name = "N", value_parser = integer)]
     trials: Option<u64>,
+    /// Folder of the data sets that are not built in, each in a folder of its name
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Where to train: auto, cpu or cuda:N
+    #[arg(
+        long,
+        value_name = "DEVICE",
+        default_value = "auto",
+        help_heading = "Entries that train"
+    )]
+    device: String,
+    /// Stop training after so many minutes and report what there is; the same command adds to it
+    #[arg(long, value_name = "M", value_parser = real, help_heading = "Entries that train")]
+    minutes: Option<f64>,
+    /// Records of each training, in place of ours
+    #[arg(long, value_name = "N", value_parser = integer, help_heading = "Entries that train")]
+    records: Option<u64>,
     /// Root of all randomness
     #[arg(long, value_name = "SEED", value_parser = nonnegative_integer, default_value = "0")]
     seed: u64,
@@ -47,6 +69,9 @@ pub(super) fn run(args: &ReproduceArgs, console: &mut Console) -> Result<u8, Fai
         return list(format, console);
     }
     let id = args.id.as_deref().unwrap_or("all");
+    if let Some(trained) = papers::trained_entries().iter().find(|known| known.entry.id == id) {
+        return trained_entry(args, trained, format, console);
+    }
     let chosen =
         if id == "all" { papers::entries() } else { vec![papers::entry(id).map_err(failure)?] };
     let Some(out) = &args.out else {
@@ -61,10 +86,15 @@ pub(super) fn run(args: &ReproduceArgs, console: &mut Console) -> Result<u8, Fai
         papers::write_index(&chosen, out).map_err(failure)?;
         console.note(&format!("index: {}", out.join("index.html").display()));
     }
+    tell(&done, format, console)?;
+    Ok(exit::ANSWERED)
+}
+
+fn tell(done: &[Value], format: Format, console: &mut Console) -> Result<(), Failure> {
     match format {
         Format::Json => console.json(&json!({"schema": "dosimeter.reproduce/1", "done": done}))?,
         _ => {
-            for item in &done {
+            for item in done {
                 let words = |key: &str| item[key].as_str().unwrap_or("").to_owned();
                 let text = format!(
                     "{}\n  the paper shows: {}\n  we get: {}\n  differences: {}\n  files: {}\n",
@@ -78,7 +108,77 @@ pub(super) fn run(args: &ReproduceArgs, console: &mut Console) -> Result<u8, Fai
             }
         }
     }
+    Ok(())
+}
+
+/// An entry that trains on the user's data, for as long as the user gives it.
+fn trained_entry(
+    args: &ReproduceArgs,
+    trained: &TrainedEntry,
+    format: Format,
+    console: &mut Console,
+) -> Result<u8, Failure> {
+    let Some(out) = &args.out else {
+        return Err(Failure::bad_input("there is no place to write to").hint("add --out DIR"));
+    };
+    let deadline = match args.minutes {
+        None => None,
+        Some(minutes) if (0.0..1e6).contains(&minutes) => {
+            Some(Instant::now() + Duration::from_secs_f64(60.0 * minutes))
+        }
+        Some(minutes) => {
+            return Err(Failure::bad_input(format!("{minutes} is no number of minutes")));
+        }
+    };
+    let device = Device::named(&args.device, false).map_err(|error| failure(error.into()))?;
+    let folder = out.join(trained.entry.id);
+    let (stop, incomplete) = (console.stop_flag(), AtomicBool::new(false));
+    let work = |console: &mut Console| {
+        let reporter = Progress::new(console);
+        let context = TrainedContext {
+            folder: &folder,
+            data: args.data.as_deref(),
+            device: Arc::new(device),
+            trials: args.trials,
+            records: args.records,
+            seed: args.seed,
+            deadline,
+            reporter: &reporter,
+            stop: &stop,
+            incomplete: &incomplete,
+        };
+        trained.reproduce(&context)
+    };
+    let found = match args.threads {
+        None => work(console),
+        Some(threads) => rayon::ThreadPoolBuilder::new()
+            .num_threads(usize::try_from(threads).unwrap_or(usize::MAX).min(1024))
+            .build()
+            .map_err(|error| Failure::new(exit::BUG, error.to_string()))?
+            .install(|| work(console)),
+    };
+    let found = found.map_err(failure)?;
+    let files = papers::write(&trained.entry, &found, &folder).map_err(failure)?;
+    console.note(&format!("{} files in {}", files.len(), folder.display()));
+    tell(&[answer(&trained.entry, &found, &folder, &files)], format, console)?;
+    if incomplete.load(Ordering::Relaxed) {
+        console.hint("the time was up; the same command adds trainings to these");
+        return Ok(exit::INCOMPLETE);
+    }
     Ok(exit::ANSWERED)
+}
+
+fn answer(entry: &Entry, found: &Reproduction, folder: &Path, files: &[String]) -> Value {
+    json!({
+        "id": entry.id,
+        "title": entry.title,
+        "parameters": found.parameters,
+        "paper_shows": entry.shows,
+        "we_get": found.we_get,
+        "differs": found.differs,
+        "folder": folder.display().to_string(),
+        "files": files,
+    })
 }
 
 fn one(
@@ -107,16 +207,7 @@ fn one(
     };
     let files = papers::write(entry, &found, &folder).map_err(failure)?;
     console.note(&format!("{} files in {}", files.len(), folder.display()));
-    Ok(json!({
-        "id": entry.id,
-        "title": entry.title,
-        "parameters": found.parameters,
-        "paper_shows": entry.shows,
-        "we_get": found.we_get,
-        "differs": found.differs,
-        "folder": folder.display().to_string(),
-        "files": files,
-    }))
+    Ok(answer(entry, &found, &folder, &files))
 }
 
 fn list(format: Format, console: &mut Console) -> Result<u8, Failure> {
@@ -128,7 +219,16 @@ fn list(format: Format, console: &mut Console) -> Result<u8, Failure> {
                 json!({"id": entry.id, "paper": entry.paper, "title": entry.title, "seconds": entry.seconds})
             })
             .collect();
-        console.json(&json!({"schema": "dosimeter.reproduce/1", "entries": all}))?;
+        let trained: Vec<Value> = papers::trained_entries()
+            .iter()
+            .map(|trained| {
+                let entry = &trained.entry;
+                json!({"id": entry.id, "paper": entry.paper, "title": entry.title, "needs": "image data, a device"})
+            })
+            .collect();
+        console.json(
+            &json!({"schema": "dosimeter.reproduce/1", "entries": all, "trained": trained}),
+        )?;
     } else {
         let mut text = String::new();
         for entry in &entries {
@@ -136,6 +236,10 @@ fn list(format: Format, console: &mut Console) -> Result<u8, Failure> {
                 "{:<16} {} (about {} s)\n",
                 entry.id, entry.title, entry.seconds
             ));
+        }
+        text.push_str("\nwith --data, trained (minutes on a large graphics card):\n");
+        for trained in papers::trained_entries() {
+            text.push_str(&format!("{:<18} {}\n", trained.entry.id, trained.entry.title));
         }
         console.answer(&text)?;
     }
@@ -151,6 +255,11 @@ fn failure(error: PaperError) -> Failure {
         PaperError::Unknown { .. } | PaperError::Game(_) | PaperError::Audit(_) => {
             Failure::bad_input(error.to_string())
         }
-        PaperError::Write { .. } => Failure::bad_input(error.to_string()),
+        PaperError::Write { .. }
+        | PaperError::Attack(_)
+        | PaperError::Training(_)
+        | PaperError::Data(_)
+        | PaperError::NoFolder(_)
+        | PaperError::NeedsData => Failure::bad_input(error.to_string()),
     }
 }

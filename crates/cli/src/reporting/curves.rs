@@ -121,17 +121,20 @@ pub(super) fn tradeoff(
 
 fn tradeoff_title(account: Option<&Account>, evidence: Option<(&Scores, &Analysis)>) -> String {
     let share = |value: f64, side: Side| format!("{} %", rounded(value * 100.0, 3, side));
+    // A rate that a handful of false alarms would decide is not worth a title.
+    let few = |(scores, _): (&Scores, &Analysis)| scores.nonmembers().len() < 30_000;
+    let fpr = if evidence.is_some_and(few) { 0.01 } else { 0.001 };
     let allowed = account.and_then(|account| {
         account.claims.iter().find(|claim| {
             claim.lens == LensName::Composition
                 && claim.quantity == Quantity::Tpr
-                && claim.at.fpr == Some(0.001)
+                && claim.at.fpr == Some(fpr)
         })
     });
     let reached = evidence.and_then(|(_, analysis)| {
-        analysis.tpr.iter().find(|power| power.fpr == 0.001).map(|power| power.measured.value)
+        analysis.tpr.iter().find(|power| power.fpr == fpr).map(|power| power.measured.value)
     });
-    let rate = "at a false positive rate of 0.1 %";
+    let rate = format!("at a false positive rate of {} %", 100.0 * fpr);
     match (allowed, reached) {
         (Some(claim), reached) => {
             let most = share(claim.interval.upper, Side::Upper);

@@ -1,60 +1,98 @@
-//! The built-in example: a run, and the simulated game that is played against it.
+//! The built-in example: a small network on UCI Adult, trained once for its ledger and thousands of
+//! times with and without a canary.
 
-use games::{Attack, DpSgd, Game, GameError, Observe};
-use report::Origin;
-use vocabulary::{
-    Adjacency, Direction, PhaseDescription, Resolved, RunDescription, RunError, Sampling,
+use crate::failure::Failure;
+use attacks::{AttackError, CanaryKind, Conditions, Coordinate, Target, TrainedGame};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use training::data::Split;
+use training::{
+    Device, NoiseSource, Training, TrainingDescription, TrainingError, TrainingOptions,
+    TrainingOutcome,
 };
 
-/// Noise and rate of a small private training; the proven epsilon and the last-iterate
-/// heuristic differ enough to be told apart by eye.
-const NOISE_MULTIPLIER: f64 = 0.8;
-const SAMPLE_RATE: f64 = 0.02;
-const STEPS: u64 = 1000;
-/// Enough to show a good part of the epsilon; a few seconds of work.
-pub(crate) const TRIALS: u64 = 100_000;
-pub(crate) const SEED: u64 = 0;
+/// The training, as `train` and `attack` read it. Its proven epsilon is small enough for a few
+/// thousand scores to test, and large enough for them to show a good part of it.
+pub(crate) const TRAINING: &str = include_str!("example.toml");
+/// As many of Adult's records, evenly spread, so that a training takes milliseconds.
+const RECORDS: usize = 2560;
+/// Trainings on either side: about a minute of work on two cores.
+pub(crate) const TRIALS: u64 = 4000;
 pub(crate) const DELTA: f64 = 1e-5;
 
-/// The run, with everything stated.
-///
-/// # Errors
-/// None: its numbers are in range.
-pub(crate) fn run() -> Result<(Resolved, Origin), RunError> {
-    let written = RunDescription {
-        whole: PhaseDescription {
-            noise_multiplier: Some(NOISE_MULTIPLIER),
-            sample_rate: Some(SAMPLE_RATE),
-            steps: Some(STEPS),
-            ..PhaseDescription::default()
-        },
-        sampling: Some(Sampling::Poisson),
-        adjacency: Some(Adjacency::AddRemove),
-        clip_norm: Some(1.0),
-        ..RunDescription::default()
-    };
-    let origin = Origin {
-        sampling_stated: true,
-        clip_stated: true,
-        adjacency_stated: true,
-        ..Origin::default()
-    };
-    Ok((written.resolve()?, origin))
+/// Everything that is computed with.
+pub(crate) struct Example {
+    description: TrainingDescription,
+    split: Split,
+    target: Target,
 }
 
-/// The linear game against it, with and without the canary.
-///
-/// # Errors
-/// None: its numbers are in range.
-pub(crate) fn attack() -> Result<Attack, GameError> {
-    let trainer = DpSgd::new(NOISE_MULTIPLIER, SAMPLE_RATE, STEPS);
-    Attack::new(Game::Linear, trainer, Observe::Last, Direction::Remove, SEED, TRIALS)
+impl Example {
+    /// Reads the data and checks the training.
+    ///
+    /// # Errors
+    /// None: everything is built in.
+    pub(crate) fn new() -> Result<Self, Failure> {
+        let description = TrainingDescription::from_toml_str(TRAINING).map_err(training_failure)?;
+        let mut split = description
+            .data
+            .load(Path::new(""))
+            .map_err(|error| Failure::bad_input(error.to_string()))?;
+        split.train = split.train.select(&attacks::spread(split.train.len(), RECORDS));
+        let run = description.run.clone().resolve()?.run;
+        let TrainingDescription { model, optimizer, seed, .. } = description.clone();
+        let target = Target::new(model, optimizer, run, split.clone(), None, seed)
+            .map_err(|error| Failure::bad_input(error.to_string()))?;
+        Ok(Self { description, split, target })
+    }
+
+    pub(crate) fn seed(&self) -> u64 {
+        self.description.seed
+    }
+
+    /// A Dirac gradient on a quiet coordinate, against the other records as they are; the attacker
+    /// sees the last iterate.
+    ///
+    /// # Errors
+    /// No trials.
+    pub(crate) fn game(&self, trials: u64) -> Result<TrainedGame, AttackError> {
+        let canary = CanaryKind::Gradient { coordinate: Coordinate::Quiet, every: 1 };
+        TrainedGame::new(&self.target, &Conditions::new(canary), Device::cpu(), trials)
+    }
+
+    /// Trains the model itself, without a canary, and writes its ledger; `false` when it was asked
+    /// to stop.
+    ///
+    /// # Errors
+    /// Files that cannot be written.
+    pub(crate) fn train(&self, out: &Path, stop: &AtomicBool) -> Result<bool, Failure> {
+        let run = self.target.run().clone();
+        let mut training = Training::new(self.description.clone(), run, self.split.clone())
+            .map_err(training_failure)?;
+        let options = TrainingOptions {
+            out,
+            noise: NoiseSource::Fast,
+            device: &Device::cpu(),
+            force: false,
+            checkpoint_every: Duration::from_secs(5),
+            stop,
+            report: &|_| {},
+        };
+        let outcome = training.carry_out(&options).map_err(training_failure)?;
+        Ok(matches!(outcome, TrainingOutcome::Complete { .. }))
+    }
 }
 
-/// The command that plays the same game.
-pub(crate) fn attack_command() -> String {
+/// The command that makes the same scores from the training's file.
+pub(crate) fn attack_command(trials: u64) -> String {
     format!(
-        "dosimeter attack linear --noise-multiplier {NOISE_MULTIPLIER} --sample-rate {SAMPLE_RATE} \
-         --steps {STEPS} --trials {TRIALS} --seed {SEED} --out scores.csv"
+        "dosimeter attack gradient training.toml --records {RECORDS} --coordinate quiet \
+         --trials {trials} --device cpu --out scores.csv"
     )
+}
+
+fn training_failure(error: TrainingError) -> Failure {
+    Failure::bad_input(error.to_string())
+        .hint("run in a folder you may write to; deleting .dosimeter starts the example over")
 }

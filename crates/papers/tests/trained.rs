@@ -1,0 +1,123 @@
+//! Entries that train, on a handful of tiny pictures.
+
+use experiments::Silent;
+use papers::{PaperError, TrainedContext, trained_entries, write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+use training::Device;
+
+/// IDX files: pictures of 28 x 28 with a bright row that tells the class.
+fn pictures(folder: &Path) {
+    let part = |count: u32, images: &str, labels: &str| {
+        let mut pixels = [0x803_u32, count, 28, 28].map(u32::to_be_bytes).concat();
+        let mut classes = [0x801_u32, count].map(u32::to_be_bytes).concat();
+        for number in 0..count {
+            let class = number % 10;
+            classes.push(class as u8);
+            for pixel in 0..784 {
+                let bright = pixel / 56 == class;
+                pixels.push(if bright { 200 } else { (number * 31 + pixel * 17) as u8 % 60 });
+            }
+        }
+        std::fs::write(folder.join(images), pixels).unwrap();
+        std::fs::write(folder.join(labels), classes).unwrap();
+    };
+    part(60, "train-images-idx3-ubyte", "train-labels-idx1-ubyte");
+    part(30, "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte");
+}
+
+struct Place {
+    _root: tempfile::TempDir,
+    data: Option<PathBuf>,
+    folder: PathBuf,
+    stop: AtomicBool,
+    incomplete: AtomicBool,
+}
+
+impl Place {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let data = root.path().join("data");
+        std::fs::create_dir_all(data.join("fashion-mnist")).unwrap();
+        pictures(&data.join("fashion-mnist"));
+        let folder = root.path().join("out");
+        let (stop, incomplete) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { _root: root, data: Some(data), folder, stop, incomplete }
+    }
+
+    fn context(&self, trials: u64, deadline: Option<Instant>) -> TrainedContext<'_> {
+        TrainedContext {
+            folder: &self.folder,
+            data: self.data.as_deref(),
+            device: Arc::new(Device::cpu()),
+            trials: Some(trials),
+            records: Some(40),
+            seed: 3,
+            deadline,
+            reporter: &Silent,
+            stop: &self.stop,
+            incomplete: &self.incomplete,
+        }
+    }
+}
+
+#[test]
+fn a_figure_is_played_audited_and_extended() {
+    let place = Place::new();
+    let figure = trained_entries()[0];
+    assert_eq!(figure.entry.id, "p4-figure-2");
+    let found = figure.reproduce(&place.context(2, None)).unwrap();
+    assert!(!place.incomplete.load(Ordering::Relaxed));
+    // Two models, two attacks, three numbers of steps.
+    assert_eq!(found.tables[0].rows.len(), 12);
+    assert!(found.we_get.contains("(2 trainings a side)"), "{}", found.we_get);
+    let files = write(&figure.entry, &found, &place.folder).unwrap();
+    assert!(files.iter().any(|name| name == "fashion-mnist-mlp.svg"), "{files:?}");
+    // More trainings extend: the first two rows of each side stay what they were.
+    let scores = place.folder.join("scores/fashion-mnist-mlp-gradient-zero-steps16.csv");
+    let before = std::fs::read_to_string(&scores).unwrap();
+    figure.reproduce(&place.context(3, None)).unwrap();
+    let after = std::fs::read_to_string(&scores).unwrap();
+    assert!(after.len() > before.len() && after.starts_with(&before), "{before}\n{after}");
+}
+
+#[test]
+fn time_that_is_up_is_said_and_what_is_missing_is_not_invented() {
+    let place = Place::new();
+    let late = Some(Instant::now());
+    for trained in trained_entries() {
+        place.incomplete.store(false, Ordering::Relaxed);
+        let found = trained.reproduce(&place.context(2, late)).unwrap();
+        assert!(place.incomplete.load(Ordering::Relaxed), "{}", trained.entry.id);
+        assert!(found.tables[0].rows.is_empty(), "{}", trained.entry.id);
+    }
+    place.stop.store(true, Ordering::Relaxed);
+    let stopped = trained_entries()[1].reproduce(&place.context(2, None));
+    assert!(matches!(stopped, Err(PaperError::Interrupted)));
+}
+
+#[test]
+fn three_batch_sizes_are_trained() {
+    let place = Place::new();
+    let table = trained_entries()[2];
+    let found = table.reproduce(&place.context(2, None)).unwrap();
+    let rows = &found.tables[0].rows;
+    assert_eq!(rows.len(), 3);
+    for row in rows {
+        let accuracy = row[7].as_f64().unwrap();
+        assert!((0.0..=1.0).contains(&accuracy) && row[9] == 2, "{row:?}");
+    }
+}
+
+#[test]
+fn missing_data_are_named() {
+    let mut place = Place::new();
+    place.data = Some(PathBuf::from("nowhere"));
+    let error = trained_entries()[0].reproduce(&place.context(1, None)).unwrap_err();
+    assert!(error.to_string().contains("no folder nowhere"), "{error}");
+    place.data = None;
+    let error = trained_entries()[2].reproduce(&place.context(1, None)).unwrap_err();
+    assert!(matches!(error, PaperError::NeedsData));
+}
