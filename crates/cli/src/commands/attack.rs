@@ -320,7 +320,7 @@ pub(super) fn exit_code(outcome: &Outcome) -> u8 {
     }
 }
 
-fn narrate(outcome: &Outcome, out: &Path, console: &mut Console) {
+pub(super) fn narrate(outcome: &Outcome, out: &Path, console: &mut Console) {
     let chunks = |count: u64| format!("{count} chunk{}", if count == 1 { "" } else { "s" });
     match *outcome {
         Outcome::Complete { computed: 0 } => {

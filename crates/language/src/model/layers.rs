@@ -19,6 +19,16 @@ pub(super) fn norm(kind: Norm, weights: &NormWeights, x: &[f32], out: &mut [f32]
     }
 }
 
+/// Normalises every row of `x` into `out`, weights left out.
+pub(crate) fn norm_direction(kind: Norm, width: usize, x: &[f32], out: &mut [f32]) {
+    for (x, out) in x.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
+        let (mean, scale) = moments(kind, x);
+        for (out, x) in out.iter_mut().zip(x) {
+            *out = (x - mean) * scale;
+        }
+    }
+}
+
 /// Adds to `dx` the gradient through the norm of `x`, given that of its output.
 ///
 /// With y = s (x - m) the normalised row and g = dy w: dx = s (g - mean(g) [layer norm] - y mean(g y)).
@@ -106,28 +116,4 @@ impl Rotation {
             }
         }
     }
-}
-
-const GELU: f32 = 0.797_884_6; // sqrt(2/pi)
-
-pub(super) fn gelu(x: f32) -> f32 {
-    0.5 * x * (1.0 + (GELU * (x + 0.044_715 * x * x * x)).tanh())
-}
-
-pub(super) fn gelu_derivative(x: f32) -> f32 {
-    let inner = (GELU * (x + 0.044_715 * x * x * x)).tanh();
-    0.5 * (1.0 + inner) + 0.5 * x * (1.0 - inner * inner) * GELU * (1.0 + 3.0 * 0.044_715 * x * x)
-}
-
-pub(super) fn sigmoid(x: f32) -> f32 {
-    1.0 / (1.0 + (-x).exp())
-}
-
-pub(super) fn silu(x: f32) -> f32 {
-    x * sigmoid(x)
-}
-
-pub(super) fn silu_derivative(x: f32) -> f32 {
-    let s = sigmoid(x);
-    s * (1.0 + x * (1.0 - s))
 }
