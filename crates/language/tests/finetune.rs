@@ -121,12 +121,18 @@ fn cases() -> Vec<(&'static str, Decoder, Layout, Vec<Example>)> {
     let (decoder_, layout) = adapted(decoder(), false);
     cases.push(("stories, adapters", decoder_, layout, examples(6)));
     for gpt2 in [true, false] {
-        let name = if gpt2 { "gpt2, adapters and embedding" } else { "llama, adapters and embedding" };
+        let name =
+            if gpt2 { "gpt2, adapters and embedding" } else { "llama, adapters and embedding" };
         let (decoder, layout) = adapted(random_decoder(gpt2), true);
         cases.push((name, decoder, layout, short_examples(6)));
         let decoder = random_decoder(gpt2);
         let layout = Layout::new(&decoder, Scope::Full);
-        cases.push((if gpt2 { "gpt2, full" } else { "llama, full" }, decoder, layout, short_examples(6)));
+        cases.push((
+            if gpt2 { "gpt2, full" } else { "llama, full" },
+            decoder,
+            layout,
+            short_examples(6),
+        ));
     }
     let full = decoder();
     let layout = Layout::new(&full, Scope::Full);
@@ -180,9 +186,8 @@ fn gradients_match_finite_differences() {
         let mut chosen: Vec<usize> = (0..values.len()).step_by(values.len() / 40 + 1).collect();
         let ends = layout.pieces.iter().skip(1).map(|(_, at)| *at).chain([layout.size]);
         for ((_, at), end) in layout.pieces.iter().zip(ends) {
-            let best = (*at..end).max_by(|a, b| {
-                found.gradient[*a].abs().total_cmp(&found.gradient[*b].abs())
-            });
+            let best = (*at..end)
+                .max_by(|a, b| found.gradient[*a].abs().total_cmp(&found.gradient[*b].abs()));
             chosen.extend(best);
         }
         let scale = found.gradient.iter().map(|x| x.abs()).fold(0.0, f32::max);

@@ -15,6 +15,10 @@ pub enum PaperError {
     Game(#[from] games::GameError),
     #[error(transparent)]
     Run(#[from] vocabulary::RunError),
+    #[error("cannot read `{}`: {source}", path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("{0}")]
+    Training(String),
     #[error("cannot write `{}`: {source}", path.display())]
     Write { path: PathBuf, source: std::io::Error },
     #[error("interrupted; run the same command again to resume")]

@@ -16,6 +16,8 @@ mod reproduction;
 mod tools;
 
 pub use context::Context;
+#[cfg(feature = "language")]
+pub use empirical_variance::audited_canaries;
 pub use error::PaperError;
 pub use index::write_index;
 pub use reproduction::{Reproduction, Table, write};

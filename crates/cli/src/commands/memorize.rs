@@ -8,8 +8,8 @@ use crate::print::{Align, Table, csv_line, plain, rounded, wrap};
 use clap::{Args, Subcommand, ValueEnum};
 use language::LanguageError;
 use language::compression::{Compression, Gcg, Options, Procedure, Proposals, compress};
-use language::load::Model;
 use language::finetune::weights::lay_over;
+use language::load::Model;
 use language::memorization::{
     Asking, Completion, Completions, Matching, Memorization, Metric, Normalization, Rule, ask,
     measure, read_secrets,

@@ -151,6 +151,8 @@ fn failure(error: PaperError) -> Failure {
         PaperError::Unknown { .. } | PaperError::Game(_) | PaperError::Audit(_) => {
             Failure::bad_input(error.to_string())
         }
-        PaperError::Write { .. } => Failure::bad_input(error.to_string()),
+        PaperError::Write { .. } | PaperError::Read { .. } | PaperError::Training(_) => {
+            Failure::bad_input(error.to_string())
+        }
     }
 }

@@ -4,8 +4,8 @@ use crate::args::{Format, OutputArgs, RunArgs, integer, real};
 use crate::console::{Console, Listener};
 use crate::exit;
 use crate::failure::Failure;
-use clap::{Args, ValueEnum};
 use accounting::{Solution, Target, Unknown, calibrate};
+use clap::{Args, ValueEnum};
 use experiments::Event;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::ErrorKind;
@@ -170,7 +170,9 @@ impl TrainArgs {
         let target = Target::Epsilon { epsilon, delta };
         let found = calibrate(&run, Unknown::NoiseMultiplier, &target, LensName::Composition, &[])?;
         if let Solution::NoiseMultiplier(noise) = found.solution {
-            console.note(&format!("noise multiplier {noise} for epsilon {epsilon} at delta {delta:.3e}"));
+            console.note(&format!(
+                "noise multiplier {noise} for epsilon {epsilon} at delta {delta:.3e}"
+            ));
         }
         Ok(found.run)
     }
@@ -182,7 +184,9 @@ pub(super) fn carry_out(
     format: Format,
     named: fn(&str, bool) -> Result<Device, TrainingError>,
     console: &mut Console,
-    training: &mut (dyn FnMut(&TrainingOptions<'_>) -> Result<TrainingOutcome, TrainingError> + Send),
+    training: &mut (
+             dyn FnMut(&TrainingOptions<'_>) -> Result<TrainingOutcome, TrainingError> + Send
+         ),
 ) -> Result<u8, Failure> {
     let seconds = args.checkpoint_every;
     // Noise that is secure is made on the CPU; only naming another device is a contradiction.

@@ -88,8 +88,7 @@ impl Canaries {
                 room - 1
             ));
         }
-        let default =
-            if embedding_is_trained { CanaryScore::Embedding } else { CanaryScore::Loss };
+        let default = if embedding_is_trained { CanaryScore::Embedding } else { CanaryScore::Loss };
         let score = description.score.unwrap_or(default);
         if score == CanaryScore::Embedding && !embedding_is_trained {
             return invalid(
@@ -191,10 +190,8 @@ fn row(decoder: &Decoder, canary: &Example) -> Vec<f32> {
 /// Appends rows as large as those that are there.
 fn extend_vocabulary(decoder: &mut Decoder, by: usize, seed: u64) {
     let width = decoder.architecture.width;
-    for (number, matrix) in [Some(&mut decoder.embedding), decoder.head.as_mut()]
-        .into_iter()
-        .flatten()
-        .enumerate()
+    for (number, matrix) in
+        [Some(&mut decoder.embedding), decoder.head.as_mut()].into_iter().flatten().enumerate()
     {
         let square: f64 = matrix.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();
         let size = (square / matrix.len().max(1) as f64).sqrt() as f32;

@@ -81,12 +81,7 @@ impl TextSource {
     ///
     /// # Errors
     /// Names the file and the line that is no record.
-    pub fn read(
-        &self,
-        path: &Path,
-        model: &Model,
-        length: usize,
-    ) -> Result<Texts, LanguageError> {
+    pub fn read(&self, path: &Path, model: &Model, length: usize) -> Result<Texts, LanguageError> {
         let place = path.display().to_string();
         let bytes = std::fs::read(path)
             .map_err(|source| LanguageError::Read { place: place.clone(), source })?;
@@ -170,13 +165,15 @@ fn example(
         (tokenizer.encode(completion, true)?, 1)
     } else {
         let mut tokens = tokenizer.encode(prompt, true)?;
-        // A prompt keeps its end, where the question is.
-        let most = (length / 2).max(1);
+        let learnt = tokenizer.encode(completion, false)?;
+        // A prompt has the room that the completion leaves, and half of it all at least; where that
+        // is not enough it keeps its end, where the question is.
+        let most = length.saturating_sub(learnt.len() + 1).max(length / 2).max(1);
         if tokens.len() > most {
             tokens.drain(..tokens.len() - most);
         }
         let first = tokens.len();
-        tokens.extend(tokenizer.encode(completion, false)?);
+        tokens.extend(learnt);
         (tokens, first.max(1))
     };
     if let Some(end) = model.stop.last() {

@@ -78,7 +78,10 @@ impl FinetuneDescription {
             canaries: optional(&mut tables, "canaries")?,
         };
         described.lora()?;
-        described.optimizer.check().map_err(|message| invalid(format!("[optimizer]: {message}")))?;
+        described
+            .optimizer
+            .check()
+            .map_err(|message| invalid(format!("[optimizer]: {message}")))?;
         Ok(described)
     }
 

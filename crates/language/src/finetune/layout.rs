@@ -127,7 +127,9 @@ impl Piece {
             decoder.layers.get_mut(layer)?.linear_mut(p)
         }
         match self {
-            Self::Down(layer, p) => linear(decoder, layer, p)?.adapter.as_mut().map(|a| &mut a.down),
+            Self::Down(layer, p) => {
+                linear(decoder, layer, p)?.adapter.as_mut().map(|a| &mut a.down)
+            }
             Self::Up(layer, p) => linear(decoder, layer, p)?.adapter.as_mut().map(|a| &mut a.up),
             Self::Weight(layer, p) => linear(decoder, layer, p).map(|linear| &mut linear.weight),
             Self::Bias(layer, p) => linear(decoder, layer, p)?.bias.as_mut(),

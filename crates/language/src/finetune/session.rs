@@ -2,7 +2,7 @@
 //! ledger of the crate `training`. All randomness is a function of (seed, step), so a resumed
 //! training ends in the same bytes as one that was never interrupted, at any number of threads.
 
-use super::canaries::{CanaryScore, Canaries};
+use super::canaries::{Canaries, CanaryScore};
 use super::data::{self, Texts};
 use super::description::FinetuneDescription;
 use super::layout::{Layout, Scope};
@@ -203,8 +203,8 @@ impl<'a> Finetuning<'a> {
             sessions: Vec::new(),
             secret_key: None,
         };
-        let mut trainer = Trainer::new(&mut self.decoder, &self.examples, self.recipe.clone())
-            .map_err(wrong)?;
+        let mut trainer =
+            Trainer::new(&mut self.decoder, &self.examples, self.recipe.clone()).map_err(wrong)?;
         if let Some((saved, state)) = files::read_checkpoint(&checkpoint)? {
             if saved.plan != progress.plan {
                 return Err(TrainingError::Checkpoint {

@@ -30,8 +30,7 @@ pub fn to_safetensors(decoder: &Decoder, layout: &Layout, vocabulary: usize) -> 
             let linear = decoder.layers[layer].linear(projection);
             scale = linear.and_then(|linear| linear.adapter.as_ref()).map(|a| a.scale);
         }
-        let vector =
-            matches!(piece, Piece::Bias(..) | Piece::NormWeight(_) | Piece::NormBias(_));
+        let vector = matches!(piece, Piece::Bias(..) | Piece::NormWeight(_) | Piece::NormBias(_));
         let shape = if vector { vec![columns] } else { vec![rows, columns] };
         tensors.push((piece.name(), shape, bytes(&numbers[..rows * columns])));
     }
@@ -102,8 +101,7 @@ pub fn lay_over_bytes(
             continue;
         }
         let Some((rows, columns)) = piece.shape(decoder) else { continue };
-        let vector =
-            matches!(piece, Piece::Bias(..) | Piece::NormWeight(_) | Piece::NormBias(_));
+        let vector = matches!(piece, Piece::Bias(..) | Piece::NormWeight(_) | Piece::NormBias(_));
         let shape = if vector { vec![columns] } else { vec![rows, columns] };
         let numbers = read(&name, &shape)?;
         *piece.of_mut(decoder).expect("it has a shape") = numbers;

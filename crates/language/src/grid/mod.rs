@@ -140,8 +140,7 @@ impl<'a> Grid<'a> {
     fn row(&self, point: &Point) -> Result<String, LanguageError> {
         let mut start = self.start.description.clone();
         set_rate(&mut start.optimizer, point.learning_rate);
-        let mut training =
-            Finetuning::with(&self.start, &start, self.run(point)?, point.seed)?;
+        let mut training = Finetuning::with(&self.start, &start, self.run(point)?, point.seed)?;
         training.train(&|| true)?;
         let decoder = training.decoder();
         let asking = Asking {
@@ -253,11 +252,8 @@ fn plan(
         "measure": measure,
         "secrets_sha256": asked,
     });
-    let scores: String = measure
-        .metrics
-        .iter()
-        .map(|name| format!("score_{},", name.metric().as_str()))
-        .collect();
+    let scores: String =
+        measure.metrics.iter().map(|name| format!("score_{},", name.metric().as_str())).collect();
     let header = format!(
         "batch_size,steps,learning_rate,clip_norm,epsilon,delta,seed,noise_multiplier,{scores}\
          utility,audit_epsilon,canary_auroc"

@@ -198,8 +198,7 @@ impl Weights<'_> {
 
     fn get(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, LanguageError> {
         let missing = || LanguageError::file(self.place, format!("there is no tensor `{name}`"));
-        let file =
-            self.files.iter().find(|file| file.tensor(name).is_ok()).ok_or_else(missing)?;
+        let file = self.files.iter().find(|file| file.tensor(name).is_ok()).ok_or_else(missing)?;
         read_tensor(file, name, shape, self.place)
     }
 }

@@ -96,8 +96,7 @@ pub(crate) fn read_tensor(
     place: &str,
 ) -> Result<Vec<f32>, LanguageError> {
     let refuse = |problem: String| LanguageError::file(place, problem);
-    let tensor =
-        file.tensor(name).map_err(|_| refuse(format!("there is no tensor `{name}`")))?;
+    let tensor = file.tensor(name).map_err(|_| refuse(format!("there is no tensor `{name}`")))?;
     if tensor.shape() != shape {
         return Err(refuse(format!(
             "tensor `{name}` has shape {:?}, the configuration says {shape:?}",

@@ -21,5 +21,5 @@ pub(crate) use backward::Observer;
 pub use backward::{NormPlace, Projection, Record};
 pub(crate) use decoder::log_sum_exp;
 pub use decoder::{Adapter, Cache, Decoder, Layer, Linear, NormWeights};
-pub(crate) use layers::norm_direction;
 pub use generate::{Sampling, greedy, sample};
+pub(crate) use layers::norm_direction;

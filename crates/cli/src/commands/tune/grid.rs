@@ -6,10 +6,10 @@ use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
 use crate::print::csv_line;
-use audit::{Design, Method, Plan, Scores, analyse};
 use clap::Args;
 use experiments::Outcome;
-use language::grid::{Audited, Grid, GridDescription};
+use language::grid::{Grid, GridDescription};
+use papers::audited_canaries;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
@@ -56,9 +56,12 @@ pub(super) fn run(args: &GridArgs, console: &mut Console) -> Result<u8, Failure>
     let described = GridDescription::from_toml_str(&text).map_err(|e| wrong(e).at(&place))?;
     let folder = args.file.parent().unwrap_or(Path::new(""));
     let calibrate = |rate: f64, steps: u64, epsilon: f64, delta: f64| {
-        super::calibrated(rate, steps, epsilon, delta).map_err(|failure| failure.message)
+        let noise = super::calibrated(rate, steps, epsilon, delta).map_err(|e| e.message)?;
+        // Six digits, rounded up: a table must not depend on the last digits of a root.
+        let unit = 10f64.powi(noise.log10().floor() as i32 - 5);
+        Ok(((noise / unit - 1e-4).ceil() * unit * 1e9).round() / 1e9)
     };
-    let grid = Grid::new(described, folder, &calibrate, &audited).map_err(wrong)?;
+    let grid = Grid::new(described, folder, &calibrate, &audited_canaries).map_err(wrong)?;
     if args.dry_run {
         let mut text = csv_line([
             "epsilon",
@@ -90,8 +93,9 @@ pub(super) fn run(args: &GridArgs, console: &mut Console) -> Result<u8, Failure>
     let outcome = carry_out(&grid, out, &args.work, console)?;
     if matches!(outcome, Outcome::Complete { .. }) {
         if format == Format::Csv {
-            let table = std::fs::read_to_string(out)
-                .map_err(|error| Failure::bad_input(format!("cannot read {}: {error}", out.display())))?;
+            let table = std::fs::read_to_string(out).map_err(|error| {
+                Failure::bad_input(format!("cannot read {}: {error}", out.display()))
+            })?;
             console.answer(&table)?;
         } else {
             console.answer(&format!(
@@ -104,19 +108,4 @@ pub(super) fn run(args: &GridArgs, console: &mut Console) -> Result<u8, Failure>
     }
     narrate(&outcome, out, console);
     Ok(exit_code(&outcome))
-}
-
-/// What the canaries of one training show: the one-run bound of the Gaussian family at 95 %.
-fn audited(scores: &[f64], members: &[bool], delta: f64) -> Result<Audited, String> {
-    let side = |wanted: bool| -> Vec<f64> {
-        scores.iter().zip(members).filter(|(_, m)| **m == wanted).map(|(s, _)| *s).collect()
-    };
-    let scores = Scores::new(side(true), side(false)).map_err(|error| error.to_string())?;
-    let mut plan = Plan::new(Design::OneRun);
-    plan.deltas = vec![delta];
-    plan.methods = vec![Method::OneRunGdp];
-    plan.primary = Method::OneRunGdp;
-    let found = analyse(&scores, &plan, None).map_err(|error| error.to_string())?;
-    let epsilon = found.primary().map_or(0.0, |bound| bound.epsilon);
-    Ok(Audited { epsilon, auroc: found.auroc.value })
 }
