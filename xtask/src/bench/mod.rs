@@ -7,6 +7,7 @@ mod audit;
 mod bars;
 mod format;
 mod games;
+mod language;
 mod measure;
 mod page;
 mod python;
@@ -22,8 +23,11 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     if arguments.first().is_some_and(|part| part == "training") {
         return training::run();
     }
+    if arguments.first().is_some_and(|part| part == "language") {
+        return language::run();
+    }
     if let Some(unknown) = arguments.first() {
-        anyhow::bail!("unknown argument `{unknown}`: bench takes none, or `training`");
+        anyhow::bail!("unknown argument `{unknown}`: bench takes none, `training` or `language`");
     }
     let bench = measure::Bench::prepare()?;
     let mut page = page::Page::new(&bench);
