@@ -7,8 +7,9 @@ pub(crate) use training::cpu::product::strided_product as single;
 /// Multiplications below which threads do not pay.
 const WORTH_THREADS: usize = 1 << 21;
 
-/// Rows that one thread takes at a time; fixed, so that the result does not depend on threads.
-const ROWS: usize = 64;
+/// Rows that one thread takes at a time; fixed, so that the result does not depend on threads, and
+/// many, because the other matrix is rearranged for each.
+const ROWS: usize = 256;
 
 /// `out` (row by row) becomes left x right; rows in parallel where that pays.
 ///

@@ -122,16 +122,22 @@ impl<'a> Pass<'a> {
         let (hidden, record) = decoder.forward_recorded(&tokens, examples.len())?;
         let place = layout.place(if tied { Piece::Embedding } else { Piece::Head });
         let mut head = place.map(|at| Head { at, width, vocabulary, kept: Vec::new() });
-        let mut d_hidden = vec![0.0; hidden.len()];
-        let (mut losses, mut correct) = (Vec::with_capacity(examples.len()), 0);
-        for (i, example) in examples.iter().enumerate() {
-            let count = example.tokens.len() - example.first;
+        // All learnt places in one product each way: the head is large.
+        let rows = |i: usize, example: &Example| {
             let from = (i * length + example.first - 1) * width;
-            let states = &hidden[from..from + count * width];
-            let mut logits = decoder.logits(states);
+            from..from + (example.tokens.len() - example.first) * width
+        };
+        let mut states = Vec::new();
+        for (i, example) in examples.iter().enumerate() {
+            states.extend_from_slice(&hidden[rows(i, example)]);
+        }
+        let mut logits = decoder.logits(&states);
+        let (mut losses, mut correct) = (Vec::with_capacity(examples.len()), 0);
+        let mut rest = logits.chunks_exact_mut(vocabulary);
+        for example in examples {
+            let count = example.tokens.len() - example.first;
             let (mut loss, mut right) = (0.0, true);
-            let rows = logits.chunks_exact_mut(vocabulary);
-            for (row, token) in rows.zip(&example.tokens[example.first..]) {
+            for (row, token) in rest.by_ref().take(count).zip(&example.tokens[example.first..]) {
                 let largest = maximum(row);
                 let own = row[*token as usize];
                 right &= own == largest;
@@ -140,18 +146,24 @@ impl<'a> Pass<'a> {
                 scale_by(row, 1.0 / (sum * count as f32));
                 row[*token as usize] -= 1.0 / count as f32;
             }
-            through_head(
-                &mut d_hidden[from..from + count * width],
-                &logits,
-                decoder.head(),
-                vocabulary,
-            );
-            if let Some(head) = &mut head {
-                head.kept.push((logits, states.to_vec()));
-            }
             losses.push(loss / count as f64);
             correct += usize::from(right);
         }
+        let mut d_states = vec![0.0; states.len()];
+        through_head(&mut d_states, &logits, decoder.head(), vocabulary);
+        let mut d_hidden = vec![0.0; hidden.len()];
+        let mut at = 0;
+        for (i, example) in examples.iter().enumerate() {
+            let rows = rows(i, example);
+            let size = rows.len();
+            d_hidden[rows].copy_from_slice(&d_states[at..at + size]);
+            if let Some(head) = &mut head {
+                let residuals = &logits[at / width * vocabulary..][..size / width * vocabulary];
+                head.kept.push((residuals.to_vec(), states[at..at + size].to_vec()));
+            }
+            at += size;
+        }
+        drop(logits);
         let terms = Terms::new(examples.len(), length);
         let mut collector = Collector { decoder, layout, terms, length };
         let dx = decoder.backward_observed(&record, &d_hidden, &mut collector);

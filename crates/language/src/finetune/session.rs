@@ -75,7 +75,7 @@ impl Start {
 pub fn micro_batch(a: &Architecture, length: usize) -> usize {
     let row = 7 * a.width + 3 * a.hidden + 2 * a.key_width() + a.heads * length;
     let example = length * (a.layers * row + a.vocabulary);
-    ((1 << 23) / example.max(1)).clamp(1, 16)
+    ((1 << 24) / example.max(1)).clamp(2, 16)
 }
 
 /// A fine-tuning, checked.

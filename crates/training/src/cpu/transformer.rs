@@ -9,6 +9,17 @@ use super::vectorise::vectorised;
 /// Numbers added side by side, so that vectors can be used; the order is the same everywhere.
 const LANES: usize = 16;
 
+/// Of one row of a norm.
+#[derive(Clone, Copy, Debug)]
+pub struct Normalised {
+    pub mean: f32,
+    pub scale: f32,
+    /// Mean of dy weight, for layer norm.
+    pub centre: f32,
+    /// Mean of dy weight scale (x - mean).
+    pub along: f32,
+}
+
 #[inline(always)]
 fn exponential(x: f32) -> f32 {
     const LOG2_E: f32 = std::f32::consts::LOG2_E;
@@ -101,6 +112,51 @@ vectorised! {
             }
         }
         sums.iter().sum::<f32>() + rest
+    }
+
+    /// Sum, sixteen side by side.
+    pub fn total<'a>(x: &'a [f32]) -> f32 {
+        let mut sums = [0.0_f32; LANES];
+        let parts = x.chunks_exact(LANES);
+        let rest: f32 = parts.remainder().iter().sum();
+        for part in parts {
+            for (sum, x) in sums.iter_mut().zip(part) {
+                *sum += x;
+            }
+        }
+        sums.iter().sum::<f32>() + rest
+    }
+
+    /// Sum of (x - mean)^2.
+    pub fn deviation<'a>(x: &'a [f32], mean: f32) -> f32 {
+        let mut sums = [0.0_f32; LANES];
+        let parts = x.chunks_exact(LANES);
+        let rest: f32 = parts.remainder().iter().map(|x| (x - mean) * (x - mean)).sum();
+        for part in parts {
+            for (sum, x) in sums.iter_mut().zip(part) {
+                *sum += (x - mean) * (x - mean);
+            }
+        }
+        sums.iter().sum::<f32>() + rest
+    }
+
+    /// out = scale (x - mean) weight: one row of a norm.
+    pub fn normalised<'a>(
+        x: &'a [f32], weight: &'a [f32], out: &'a mut [f32], mean: f32, scale: f32,
+    ) {
+        for ((x, weight), out) in x.iter().zip(weight).zip(out) {
+            *out = (x - mean) * scale * weight;
+        }
+    }
+
+    /// dx += scale (dy weight - centre - scale (x - mean) along): back through a row of a norm.
+    pub fn add_normalised_backward<'a>(
+        x: &'a [f32], weight: &'a [f32], dy: &'a [f32], dx: &'a mut [f32], numbers: Normalised,
+    ) {
+        let Normalised { mean, scale, centre, along } = numbers;
+        for (((x, weight), dy), dx) in x.iter().zip(weight).zip(dy).zip(dx) {
+            *dx += scale * (dy * weight - centre - (x - mean) * scale * along);
+        }
     }
 
     /// d becomes scale p (d - sum(d p)): back through a row of softmax.
