@@ -99,7 +99,7 @@ impl TextSource {
             |format| format == TextFormat::Jsonl,
         );
         let found: Vec<(Example, bool)> = if jsonl {
-            self.from_jsonl(&text, &place, model, length)?
+            self.lines(&text, &place, model, length)?
         } else if self.records == TextRecords::Lines {
             let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
             lines
@@ -119,7 +119,7 @@ impl TextSource {
         Ok(Texts { examples, name, sha256, cut })
     }
 
-    fn from_jsonl(
+    fn lines(
         &self,
         text: &str,
         place: &str,

@@ -79,6 +79,9 @@ pub fn per_example(
     Ok((0..examples.len()).map(one).collect())
 }
 
+/// Tokens, each with the gradient of its row.
+type Rows = Vec<(u32, Vec<f32>)>;
+
 /// Forward and back, with everything that the gradients are made of.
 struct Pass<'a> {
     layout: &'a Layout,
@@ -86,8 +89,8 @@ struct Pass<'a> {
     correct: usize,
     terms: Terms,
     head: Option<Head>,
-    /// Of the embedding: for each example its tokens' rows.
-    embedding: Option<(usize, usize, Vec<Vec<(u32, Vec<f32>)>>)>,
+    /// Of the embedding: its place, its width, and for each example its tokens' rows.
+    embedding: Option<(usize, usize, Vec<Rows>)>,
     tied: bool,
 }
 
