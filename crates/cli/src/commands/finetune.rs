@@ -16,7 +16,7 @@ pub(super) fn run(
     let format = args.format()?;
     let wrong = |error: language::LanguageError| Failure::bad_input(error.to_string());
     let described =
-        FinetuneDescription::from_toml_str(text).map_err(|error| wrong(error).at(&args.place()))?;
+        FinetuneDescription::from_toml_str(text).map_err(|error| wrong(error).at(args.place()))?;
     let start = Start::open(described, folder).map_err(wrong)?;
     let (records, cut) = (start.records(), start.texts.cut);
     console.note(&format!("{records} records of {}", start.texts.name));

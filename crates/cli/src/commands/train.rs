@@ -130,7 +130,7 @@ pub(super) fn run(args: &TrainArgs, console: &mut Console) -> Result<u8, Failure
 
 impl TrainArgs {
     pub(super) fn format(&self) -> Result<Format, Failure> {
-        Ok(self.output.among(&[Format::Human, Format::Json])?)
+        self.output.among(&[Format::Human, Format::Json])
     }
 
     /// The file, for messages.
