@@ -105,11 +105,11 @@ fn killed_and_resumed_it_ends_in_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path();
     for (name, model) in [("lora", "rank = 2\n"), ("full", "train = \"full\"\n")] {
-        prepare(here, model, 200, "");
+        prepare(here, model, 120, "");
         let train = |out: &str, threads: &str| {
             let mut command = dosimeter(here);
             command.args(["train", "tune.toml", "--noise-multiplier", "1", "--checkpoint-every"]);
-            command.args(["0", "--out", out, "--threads", threads]);
+            command.args(["0.05", "--out", out, "--threads", threads]);
             command
         };
         let whole = format!("{name}-whole");
@@ -118,7 +118,7 @@ fn killed_and_resumed_it_ends_in_the_same_bytes() {
         let program = assert_cmd::cargo::cargo_bin("dosimeter");
         let mut child = std::process::Command::new(program)
             .current_dir(here)
-            .args(["train", "tune.toml", "--noise-multiplier", "1", "--checkpoint-every", "0"])
+            .args(["train", "tune.toml", "--noise-multiplier", "1", "--checkpoint-every", "0.05"])
             .args(["--out", &cut, "--threads", "2"])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
