@@ -6,12 +6,15 @@
 //!   tokenizers. Files are not trusted: a wrong one is refused with a sentence.
 //! - [`model`]: the decoder itself: logits, log-probabilities, generation with a cache of keys and
 //!   values, and the gradient of the loss with respect to the input.
-//! - [`finetune`]: LoRA adapters trained with DP-SGD or DP-Adam, every example clipped exactly.
+//! - [`finetune`]: adapters, embeddings or whole models trained with DP-SGD or DP-Adam, every example
+//!   clipped exactly; token canaries.
+//! - [`grid`]: trainings over a grid of hyper-parameters, each measured, as an experiment.
 //! - [`compression`]: ACR, the length of a text over that of the shortest prompt that elicits it.
 
 pub mod compression;
 mod error;
 pub mod finetune;
+pub mod grid;
 pub mod load;
 pub mod memorization;
 pub mod model;

@@ -7,20 +7,31 @@ pub(crate) use training::cpu::product::strided_product as single;
 /// Multiplications below which threads do not pay.
 const WORTH_THREADS: usize = 1 << 21;
 
+/// Rows that one thread takes at a time; fixed, so that the result does not depend on threads, and
+/// many, because the other matrix is rearranged for each.
+const ROWS: usize = 256;
+
 /// `out` (row by row) becomes left x right; rows in parallel where that pays.
 ///
 /// # Panics
 /// If the shapes do not match.
 pub(crate) fn product(out: &mut [f32], left: View<'_>, right: View<'_>) {
+    by_rows(out, left, right, false);
+}
+
+/// As [`product`], added to what `out` holds.
+pub(crate) fn add_product(out: &mut [f32], left: View<'_>, right: View<'_>) {
+    by_rows(out, left, right, true);
+}
+
+fn by_rows(out: &mut [f32], left: View<'_>, right: View<'_>, accumulate: bool) {
     let ((m, inner), (_, n)) = (left.extents(), right.extents());
     assert_eq!(out.len(), m * n, "extent of a product's result");
-    let threads = rayon::current_num_threads();
-    if m < 2 * threads || threads == 1 || m * n * inner < WORTH_THREADS {
-        return single(out, n, left, right, false);
+    if m <= ROWS || m * n * inner < WORTH_THREADS {
+        return single(out, n, left, right, accumulate);
     }
-    let share = m.div_ceil(threads);
-    out.par_chunks_mut(share * n).enumerate().for_each(|(i, part)| {
-        single(part, n, left.rows_from(i * share, part.len() / n), right, false);
+    out.par_chunks_mut(ROWS * n).enumerate().for_each(|(i, part)| {
+        single(part, n, left.rows_from(i * ROWS, part.len() / n), right, accumulate);
     });
 }
 

@@ -1,6 +1,7 @@
 //! Files that are wrong, by accident or on purpose: a sentence, never a panic, never memory by a
 //! number in the file.
 
+use language::finetune::{Layout, Lora, Scope, attach, weights};
 use language::load::{decoder_from_safetensors, gguf::Gguf, llama2c, model, read_config};
 use std::path::{Path, PathBuf};
 
@@ -145,4 +146,32 @@ fn a_sequence_beyond_the_context_is_refused() {
     // Generation stops at the context's end and not with an error.
     let most = language::model::greedy(&model.decoder, &[1], 2000, &[]).unwrap();
     assert_eq!(most.len(), 512);
+}
+
+#[test]
+fn spoiled_trained_tensors_are_refused_or_read_and_never_panic() {
+    let bytes = std::fs::read(tests().join("data/stories260K/stories260K.bin")).unwrap();
+    let plain = llama2c::decoder(&bytes, "stories").unwrap();
+    let mut tuned = plain.clone();
+    attach(&mut tuned, &Lora { rank: 2, ..Lora::default() }, 1).unwrap();
+    let layout = Layout::new(&tuned, Scope::Adapters { embedding: true });
+    let file = weights::to_safetensors(&tuned, &layout, plain.architecture.vocabulary);
+    weights::lay_over_bytes(&mut plain.clone(), &file, "tuned").unwrap();
+    let mut noise = Noise(7);
+    let mut refused = 0;
+    for _ in 0..600 {
+        let copy = noise.spoiled(&file, 2000);
+        if let Err(error) = weights::lay_over_bytes(&mut plain.clone(), &copy, "tuned") {
+            refused += 1;
+            assert!(error.to_string().starts_with("tuned: "), "{error}");
+        }
+    }
+    assert!(refused > 300, "{refused}");
+    // Cut short, and of another model.
+    assert!(weights::lay_over_bytes(&mut plain.clone(), &file[..file.len() - 1], "tuned").is_err());
+    let mut wide = plain.clone();
+    wide.embedding.extend(vec![0.0; wide.architecture.width]);
+    wide.architecture.vocabulary += 1;
+    let error = weights::lay_over_bytes(&mut wide, &file, "tuned").unwrap_err().to_string();
+    assert!(error.contains("tensor `embedding` has shape [512, 64]"), "{error}");
 }

@@ -28,6 +28,10 @@ pub enum PaperError {
     NeedsData,
     #[error("there is no folder {}; `dosimeter data` says where to get its files", .0.display())]
     NoFolder(PathBuf),
+    #[error("cannot read `{}`: {source}", path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("{0}")]
+    FineTuning(String),
     #[error("cannot write `{}`: {source}", path.display())]
     Write { path: PathBuf, source: std::io::Error },
     #[error("interrupted; run the same command again to resume")]

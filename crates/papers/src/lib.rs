@@ -17,6 +17,8 @@ mod tools;
 mod trained;
 
 pub use context::Context;
+#[cfg(feature = "language")]
+pub use empirical_variance::audited_canaries;
 pub use error::PaperError;
 pub use index::write_index;
 pub use reproduction::{Reproduction, Table, write};

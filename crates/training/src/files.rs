@@ -16,7 +16,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Writes a file so that it is there whole or not at all; `secret` files are for their owner only.
-pub(crate) fn write_atomically(
+///
+/// # Errors
+/// What the file system says.
+pub fn write_atomically(
     path: &Path,
     bytes: &[u8],
     secret: bool,
@@ -111,23 +114,29 @@ fn foreign_layout(shape: &[usize], layout: TensorLayout, own: &[f32]) -> (Vec<us
 
 /// What a checkpoint says besides the vectors.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Progress {
-    pub(crate) plan: String,
-    pub(crate) steps_done: u64,
-    pub(crate) summary: Summary,
-    pub(crate) sessions: Vec<SessionRecord>,
+pub struct Progress {
+    /// Names the training; see [`crate::Ledger::plan`].
+    pub plan: String,
+    pub steps_done: u64,
+    pub summary: Summary,
+    pub sessions: Vec<SessionRecord>,
     /// Present while a secure training is unfinished; as secret as the data.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) secret_key: Option<[u8; 32]>,
+    pub secret_key: Option<[u8; 32]>,
 }
 
 impl Progress {
-    pub(crate) fn key(&self) -> Option<SecureKey> {
+    /// The key of a secure training.
+    pub fn key(&self) -> Option<SecureKey> {
         self.secret_key.map(SecureKey::from_bytes)
     }
 }
 
-pub(crate) fn write_checkpoint(
+/// Writes a checkpoint, for its owner only.
+///
+/// # Errors
+/// What the file system says.
+pub fn write_checkpoint(
     path: &Path,
     progress: &Progress,
     state: &ReplicaState,
@@ -144,7 +153,10 @@ pub(crate) fn write_checkpoint(
 }
 
 /// The checkpoint, `None` when there is none.
-pub(crate) fn read_checkpoint(
+///
+/// # Errors
+/// A file that cannot be read, or that is no checkpoint.
+pub fn read_checkpoint(
     path: &Path,
 ) -> Result<Option<(Progress, ReplicaState)>, TrainingError> {
     let bytes = match fs::read(path) {

@@ -10,7 +10,7 @@
 //! With a secure key the same, from the words of ChaCha20 in place of the stream's.
 
 use crate::recipe::{Fault, Recipe};
-use random::{Bernoulli, Purpose, SecureStream, Stream};
+use random::{Bernoulli, Purpose, SecureKey, SecureStream, Stream};
 use vocabulary::Sampling;
 
 /// The records of one batch, and room for the coins that chose them.
@@ -43,15 +43,27 @@ impl Sampler {
 
     /// Draws the batch of a step.
     pub fn draw(&mut self, recipe: &Recipe, step: u64, batch: &mut Batch) {
-        let Batch { records: batch, coins } = batch;
-        batch.clear();
         let row = if recipe.fault == Fault::RepeatedBatch { 0 } else { step };
         let rate = recipe.phase(step).sample_rate;
+        self.draw_row(recipe.sampling, rate, row, recipe.secure.as_ref(), batch);
+    }
+
+    /// Draws the batch of a row of the stream, for trainings that are not a [`Recipe`]'s.
+    pub fn draw_row(
+        &mut self,
+        sampling: Sampling,
+        rate: f64,
+        row: u64,
+        secure: Option<&SecureKey>,
+        batch: &mut Batch,
+    ) {
+        let Batch { records: batch, coins } = batch;
+        batch.clear();
         let size = ((rate * self.records as f64).round() as usize).clamp(1, self.records);
-        match recipe.sampling {
+        match sampling {
             Sampling::Full => batch.extend(0..self.records as u32),
-            Sampling::Poisson if recipe.secure.is_some() => {
-                let mut stream = secure_stream(recipe, row);
+            Sampling::Poisson if secure.is_some() => {
+                let mut stream = secure_stream(secure, row);
                 batch.extend((0..self.records as u32).filter(|_| stream.coin(rate)));
             }
             Sampling::Poisson => {
@@ -67,7 +79,7 @@ impl Sampler {
                 }
             }
             Sampling::FixedSize => {
-                self.sort_by(recipe, row);
+                self.sort_by(secure, row);
                 batch.extend_from_slice(&self.order[..size]);
                 batch.sort_unstable();
             }
@@ -75,7 +87,7 @@ impl Sampler {
                 let batches = (self.records / size).max(1) as u64;
                 let epoch = row / batches;
                 if self.epoch != Some(epoch) {
-                    self.sort_by(recipe, epoch);
+                    self.sort_by(secure, epoch);
                     self.epoch = Some(epoch);
                 }
                 let first = (row % batches) as usize * size;
@@ -85,10 +97,10 @@ impl Sampler {
         }
     }
 
-    fn sort_by(&mut self, recipe: &Recipe, row: u64) {
+    fn sort_by(&mut self, secure: Option<&SecureKey>, row: u64) {
         let all = 0..self.records as u32;
-        let mut keys: Vec<(u64, u32)> = if recipe.secure.is_some() {
-            let mut stream = secure_stream(recipe, row);
+        let mut keys: Vec<(u64, u32)> = if secure.is_some() {
+            let mut stream = secure_stream(secure, row);
             all.map(|i| (stream.word(), i)).collect()
         } else {
             all.map(|i| (self.stream.word(row, i.into()), i)).collect()
@@ -99,7 +111,7 @@ impl Sampler {
     }
 }
 
-fn secure_stream(recipe: &Recipe, row: u64) -> SecureStream {
-    let key = recipe.secure.as_ref().expect("only asked for with a key");
+fn secure_stream(secure: Option<&SecureKey>, row: u64) -> SecureStream {
+    let key = secure.expect("only asked for with a key");
     key.stream(Purpose::SAMPLING, row)
 }

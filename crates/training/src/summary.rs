@@ -11,8 +11,9 @@ const BINS: f64 = 64.0;
 /// Points of the history that are kept; beyond, every other one is dropped.
 const POINTS: usize = 256;
 
+/// What is kept of every step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Summary {
+pub struct Summary {
     steps: u64,
     records: u64,
     clipped: u64,
@@ -27,7 +28,8 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    pub(crate) fn add(&mut self, step: u64, found: &StepStatistics) {
+    /// Takes in a step.
+    pub fn add(&mut self, step: u64, found: &StepStatistics) {
         let size = found.batch_size as u64;
         self.smallest = if self.steps == 0 { size } else { self.smallest.min(size) };
         self.largest = self.largest.max(size);
@@ -54,7 +56,8 @@ impl Summary {
         }
     }
 
-    pub(crate) fn record(&self) -> Option<StatisticsRecord> {
+    /// As a ledger shows it; nothing before the first step.
+    pub fn record(&self) -> Option<StatisticsRecord> {
         if self.steps == 0 {
             return None;
         }

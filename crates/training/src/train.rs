@@ -348,6 +348,7 @@ impl Training {
                 note: "computed from records and covered by no guarantee".into(),
                 test_accuracy: self.split.test.as_ref().map(accuracy),
                 train_accuracy: cheap.then(|| accuracy(data)),
+                test_loss: None,
                 statistics: progress.summary.record(),
             },
             run,

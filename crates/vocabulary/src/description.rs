@@ -58,7 +58,18 @@ const RUN_KEYS: &[&str] = &[
 ];
 const PHASE_KEYS: &[&str] = &["noise_multiplier", "sample_rate", "batch_size", "steps", "epochs"];
 /// Tables of a file that other commands read.
-const FILE_KEYS: &[&str] = &["run", "policy", "data", "model", "optimizer", "schema"];
+const FILE_KEYS: &[&str] = &[
+    "run",
+    "policy",
+    "data",
+    "model",
+    "optimizer",
+    "schema",
+    "privacy",
+    "canaries",
+    "grid",
+    "measure",
+];
 
 impl Document {
     /// Reads a TOML file with a `[run]` table (and perhaps a `[policy]`).

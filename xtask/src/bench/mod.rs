@@ -8,6 +8,7 @@ mod audit;
 mod bars;
 mod format;
 mod games;
+mod language;
 mod measure;
 mod page;
 mod python;
@@ -23,6 +24,9 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     if arguments.first().is_some_and(|part| part == "training") {
         return training::run();
     }
+    if arguments.first().is_some_and(|part| part == "language") {
+        return language::run();
+    }
     if arguments.first().is_some_and(|part| part == "python") {
         let mut page = page::Page::default();
         python::python(&mut page);
@@ -30,7 +34,9 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
         return Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     if let Some(unknown) = arguments.first().filter(|part| *part != "audit") {
-        anyhow::bail!("unknown argument `{unknown}`: bench takes none, `audit`, `python` or `training`");
+        anyhow::bail!(
+            "unknown argument `{unknown}`: bench takes none, `audit`, `language`, `python` or `training`"
+        );
     }
     let bench = measure::Bench::prepare()?;
     let mut page = page::Page::new(&bench);

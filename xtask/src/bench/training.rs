@@ -210,7 +210,7 @@ fn memory(bench: &Training, bars: &mut Vec<Bar>, tables: &mut String) {
 }
 
 /// The interpreter of a virtual environment with PyTorch and Opacus.
-fn environment() -> Result<PathBuf> {
+pub(super) fn environment() -> Result<PathBuf> {
     let folder = root().join("target/bench/training-venv");
     let python = folder.join("bin/python");
     if !python.exists() {

@@ -8,13 +8,15 @@ use crate::print::{Align, Table, csv_line, plain, rounded, wrap};
 use clap::{Args, Subcommand, ValueEnum};
 use language::LanguageError;
 use language::compression::{Compression, Gcg, Options, Procedure, Proposals, compress};
+use language::finetune::weights::lay_over;
 use language::load::Model;
 use language::memorization::{
-    Completion, Completions, Matching, Memorization, Metric, Normalization, Rule, measure,
+    Asking, Completion, Completions, Matching, Memorization, Metric, Normalization, Rule, ask,
+    measure, read_secrets,
 };
-use language::model::{Sampling, greedy, sample};
+use language::model::Sampling;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use vocabulary::Side;
 
 #[derive(Debug, Args)]
@@ -23,6 +25,7 @@ Examples:
   dosimeter memorize vmr completions.jsonl --base untuned.jsonl
   dosimeter memorize air completions.jsonl --match contains --normalize loose
   dosimeter memorize vmr --model model/ --secrets secrets.jsonl --samples 10
+  dosimeter memorize vmr --model model/ --tuned run/ --secrets secrets.jsonl
   dosimeter memorize acr --model model.gguf --secrets secrets.jsonl
 
 Completions: one JSON object a line with prompt, target, completion, and where known secret,
@@ -51,6 +54,9 @@ struct ModelArgs {
     /// The model's tokenizer, where it is not beside it
     #[arg(long, value_name = "FILE", help_heading = "The model")]
     tokenizer: Option<PathBuf>,
+    /// What `train` made of the model: its folder, or its model.safetensors
+    #[arg(long, value_name = "PATH", help_heading = "The model")]
+    tuned: Option<PathBuf>,
     /// Secrets as JSONL: prompt, target, and where known secret, attribute
     #[arg(long, value_name = "FILE", help_heading = "The model")]
     secrets: Option<PathBuf>,
@@ -275,50 +281,24 @@ fn generate(
     console: &mut Console,
 ) -> Result<Completions, Failure> {
     let (model, secrets) = load(&args.model)?;
-    let sampling = Sampling {
-        temperature: args.temperature,
-        top_k: usize::try_from(args.top_k).unwrap_or(usize::MAX),
-        top_p: args.top_p,
+    let asking = Asking {
+        samples: args.samples,
+        new_tokens: usize::try_from(args.new_tokens).unwrap_or(usize::MAX).min(1 << 20),
+        sampling: Sampling {
+            temperature: args.temperature,
+            top_k: usize::try_from(args.top_k).unwrap_or(usize::MAX),
+            top_p: args.top_p,
+        },
+        seed: args.model.seed,
     };
-    sampling.check().map_err(failure)?;
-    let most = usize::try_from(args.new_tokens).unwrap_or(usize::MAX).min(1 << 20);
-    let mut all = Completions::default();
-    for (index, secret) in secrets.iter().enumerate() {
-        let prompt = model.tokenizer.encode(&secret.prompt, true).map_err(failure)?;
-        if prompt.is_empty() {
-            return Err(Failure::bad_input(format!("the prompt of secret {} is empty", index + 1)));
+    let (count, name) = (secrets.len(), metric.as_str());
+    let mut done = |number: usize| {
+        if number.is_multiple_of(50) {
+            console.note(&format!("{number} of {count} secrets completed ({name})"));
         }
-        for number in 0..args.samples.max(1) {
-            let tokens = if args.samples == 0 {
-                greedy(&model.decoder, &prompt, most, &model.stop)
-            } else {
-                let stream = ((index as u64) << 32) | number;
-                sample(
-                    &model.decoder,
-                    &prompt,
-                    most,
-                    &model.stop,
-                    &sampling,
-                    (args.model.seed, stream),
-                )
-            }
-            .map_err(failure)?;
-            // What is new: the text of all tokens without the text of the prompt's.
-            let before = model.tokenizer.decode(&prompt).map_err(failure)?;
-            let whole =
-                model.tokenizer.decode(&[prompt.clone(), tokens].concat()).map_err(failure)?;
-            let completion = whole.strip_prefix(&before).unwrap_or(&whole).to_owned();
-            all.rows.push(Completion { completion, ..secret.clone() });
-        }
-        if (index + 1).is_multiple_of(50) {
-            console.note(&format!(
-                "{} of {} secrets completed ({})",
-                index + 1,
-                secrets.len(),
-                metric.as_str()
-            ));
-        }
-    }
+    };
+    let all = ask(&model.decoder, &model.tokenizer, &model.stop, &secrets, &asking, &mut done)
+        .map_err(failure)?;
     if let Some(path) = &args.save_completions {
         std::fs::write(path, all.to_jsonl()).map_err(|error| {
             Failure::bad_input(format!("cannot write {}: {error}", path.display()))
@@ -336,30 +316,11 @@ fn load(args: &ModelArgs) -> Result<(Model, Vec<Completion>), Failure> {
         Failure::bad_input("no secrets are given")
             .hint("give a JSONL file of prompt and target with --secrets")
     })?;
-    let model = language::load::model(path, args.tokenizer.as_deref()).map_err(failure)?;
-    Ok((model, read_secrets(secrets)?))
-}
-
-/// Secrets are completions that are still to be made.
-fn read_secrets(path: &Path) -> Result<Vec<Completion>, Failure> {
-    let place = path.display().to_string();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::bad_input(format!("cannot read {place}: {error}")))?;
-    let mut lines = String::new();
-    for line in text.lines() {
-        // A broken line is left as it is: the reader below names it.
-        let completed = match serde_json::from_str::<Value>(line) {
-            Ok(Value::Object(mut object)) => {
-                object.entry("completion").or_insert_with(|| json!(""));
-                object.entry("prompt").or_insert_with(|| json!(""));
-                Value::Object(object).to_string()
-            }
-            _ => line.to_owned(),
-        };
-        lines.push_str(&completed);
-        lines.push('\n');
+    let mut model = language::load::model(path, args.tokenizer.as_deref()).map_err(failure)?;
+    if let Some(tuned) = &args.tuned {
+        lay_over(&mut model.decoder, tuned).map_err(failure)?;
     }
-    Ok(Completions::from_jsonl(&lines, &place).map_err(failure)?.rows)
+    Ok((model, read_secrets(secrets).map_err(failure)?))
 }
 
 fn compression(args: &CompressionArgs, console: &mut Console) -> Result<u8, Failure> {

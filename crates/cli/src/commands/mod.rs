@@ -10,6 +10,8 @@ mod completions;
 mod curve;
 mod data;
 #[cfg(feature = "language")]
+mod finetune;
+#[cfg(feature = "language")]
 mod memorize;
 mod plan;
 mod report;

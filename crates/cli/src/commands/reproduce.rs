@@ -258,6 +258,8 @@ fn failure(error: PaperError) -> Failure {
         PaperError::Write { .. }
         | PaperError::Attack(_)
         | PaperError::Training(_)
+        | PaperError::Read { .. }
+        | PaperError::FineTuning(_)
         | PaperError::Data(_)
         | PaperError::NoFolder(_)
         | PaperError::NeedsData => Failure::bad_input(error.to_string()),

@@ -4,6 +4,7 @@ use crate::args::{Format, OutputArgs, RunArgs, integer, real};
 use crate::console::{Console, Listener};
 use crate::exit;
 use crate::failure::Failure;
+use accounting::{Solution, Target, Unknown, calibrate};
 use clap::{Args, ValueEnum};
 use experiments::Event;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -15,6 +16,7 @@ use training::{
     Device, Ledger, NoiseSource, Training, TrainingDescription, TrainingError, TrainingEvent,
     TrainingOptions, TrainingOutcome,
 };
+use vocabulary::{LensName, Run, RunDescription};
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -40,6 +42,16 @@ adult.toml:
   kind = \"adam\"
   learning_rate = 1e-3
 
+A language model is fine-tuned with
+  [data]
+  path = \"texts.jsonl\"          # prompt and completion, or text, one object a line
+  [model]
+  kind = \"language\"
+  path = \"SmolLM2.gguf\"         # or a folder with safetensors, or a llama2.c file
+  train = \"lora\"                # or \"full\"
+  rank = 4
+  projections = [\"query\", \"value\"]
+
 The same command again resumes, or says that it is finished.
 ")]
 pub struct TrainArgs {
@@ -48,6 +60,12 @@ pub struct TrainArgs {
     file: PathBuf,
     #[command(flatten)]
     run: RunArgs,
+    /// Calibrate the noise to this epsilon, in place of a noise multiplier
+    #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true, help_heading = "The run")]
+    target_epsilon: Option<f64>,
+    /// Delta of the target [default: records^-1.1]
+    #[arg(long, value_name = "D", value_parser = real, allow_hyphen_values = true, requires = "target_epsilon", help_heading = "The run")]
+    delta: Option<f64>,
     /// Folder for model.safetensors and ledger.json [default: the file's name without .toml]
     #[arg(long, value_name = "DIR", help_heading = "The work")]
     out: Option<PathBuf>,
@@ -86,7 +104,7 @@ enum PrecisionArg {
 }
 
 pub(super) fn run(args: &TrainArgs, console: &mut Console) -> Result<u8, Failure> {
-    let format = args.output.among(&[Format::Human, Format::Json])?;
+    let format = args.format()?;
     let seconds = args.checkpoint_every;
     if !(0.0..=1e9).contains(&seconds) {
         return Err(Failure::bad_input(format!(
@@ -96,21 +114,85 @@ pub(super) fn run(args: &TrainArgs, console: &mut Console) -> Result<u8, Failure
     let place = args.file.display();
     let text = std::fs::read_to_string(&args.file)
         .map_err(|error| Failure::bad_input(format!("cannot read {place}: {error}")))?;
+    let folder = args.file.parent().unwrap_or(Path::new(""));
+    #[cfg(feature = "language")]
+    if language::finetune::FinetuneDescription::describes(&text) {
+        return super::finetune::run(args, &text, folder, console);
+    }
     let description =
         TrainingDescription::from_toml_str(&text).map_err(|error| failure(error).at(&place))?;
-    let folder = args.file.parent().unwrap_or(Path::new(""));
     let split =
         description.data.load(folder).map_err(|error| Failure::bad_input(error.to_string()))?;
-    let mut described = description.run.clone().overridden_by(&args.run.description())?;
-    if described.dataset_size.is_none() {
-        described.dataset_size = Some(split.train.len() as u64);
+    let run = args.resolve(&description.run, split.train.len() as u64, None, console)?;
+    let mut training = Training::new(description, run, split).map_err(failure)?;
+    carry_out(args, format, Device::named, console, &mut |options| training.carry_out(options))
+}
+
+impl TrainArgs {
+    pub(super) fn format(&self) -> Result<Format, Failure> {
+        self.output.among(&[Format::Human, Format::Json])
     }
-    let resolved = described.resolve().map_err(|error| Failure::from(error).at(&place))?;
-    let mut training = Training::new(description, resolved.run, split).map_err(failure)?;
+
+    /// The file, for messages.
+    pub(super) fn place(&self) -> String {
+        self.file.display().to_string()
+    }
+
+    /// The run of a description and flags; without a noise multiplier, the noise that meets the
+    /// target of the flags or of the file (epsilon, and delta unless it is records^-1.1).
+    pub(super) fn resolve(
+        &self,
+        described: &RunDescription,
+        records: u64,
+        target: Option<(f64, Option<f64>)>,
+        console: &mut Console,
+    ) -> Result<Run, Failure> {
+        let place = self.file.display();
+        let mut described = described.clone().overridden_by(&self.run.description())?;
+        described.dataset_size.get_or_insert(records);
+        let target = self.target_epsilon.map(|epsilon| (epsilon, self.delta)).or(target);
+        // Flags override the file: a noise multiplier given by hand wins over a file's target.
+        let target =
+            target.filter(|_| self.target_epsilon.is_some() || self.run.noise_multiplier.is_none());
+        let Some((epsilon, delta)) = target else {
+            let resolved = described.resolve().map_err(|error| Failure::from(error).at(&place))?;
+            return Ok(resolved.run);
+        };
+        if described.whole.noise_multiplier.is_some() || !described.phases.is_empty() {
+            return Err(Failure::bad_input(
+                "a noise multiplier (or phases) and a target epsilon are both given",
+            )
+            .hint("leave one of them out"));
+        }
+        described.whole.noise_multiplier = Some(1.0);
+        let run = described.resolve().map_err(|error| Failure::from(error).at(&place))?.run;
+        let delta = delta.unwrap_or_else(|| (records as f64).powf(-1.1));
+        let target = Target::Epsilon { epsilon, delta };
+        let found = calibrate(&run, Unknown::NoiseMultiplier, &target, LensName::Composition, &[])?;
+        if let Solution::NoiseMultiplier(noise) = found.solution {
+            console.note(&format!(
+                "noise multiplier {noise} for epsilon {epsilon} at delta {delta:.3e}"
+            ));
+        }
+        Ok(found.run)
+    }
+}
+
+/// Trains with progress and Ctrl-C, and prints what came out. `named` finds the device of a name.
+pub(super) fn carry_out(
+    args: &TrainArgs,
+    format: Format,
+    named: fn(&str, bool) -> Result<Device, TrainingError>,
+    console: &mut Console,
+    training: &mut (
+             dyn FnMut(&TrainingOptions<'_>) -> Result<TrainingOutcome, TrainingError> + Send
+         ),
+) -> Result<u8, Failure> {
+    let seconds = args.checkpoint_every;
     // Noise that is secure is made on the CPU; only naming another device is a contradiction.
     let device = match (args.noise, args.device.as_str()) {
         (NoiseArg::Secure, "auto") => Device::cpu(),
-        (_, name) => Device::named(name, args.precision == PrecisionArg::Tf32).map_err(failure)?,
+        (_, name) => named(name, args.precision == PrecisionArg::Tf32).map_err(failure)?,
     };
     let default = || PathBuf::from(args.file.file_stem().unwrap_or_default());
     let out = args.out.clone().unwrap_or_else(default);
@@ -129,12 +211,12 @@ pub(super) fn run(args: &TrainArgs, console: &mut Console) -> Result<u8, Failure
         report: &|event| progress.event(event),
     };
     let outcome = match args.threads {
-        None => training.carry_out(&options),
+        None => training(&options),
         Some(threads) => rayon::ThreadPoolBuilder::new()
             .num_threads(usize::try_from(threads).unwrap_or(usize::MAX).min(1024))
             .build()
             .map_err(|error| Failure::new(exit::BUG, error.to_string()))?
-            .install(|| training.carry_out(&options)),
+            .install(|| training(&options)),
     };
     drop(progress);
     match outcome.map_err(failure)? {
@@ -156,6 +238,9 @@ pub(super) fn run(args: &TrainArgs, console: &mut Console) -> Result<u8, Failure
             }
             for warning in &ledger.warnings {
                 console.warn(warning);
+            }
+            if out.join("canaries.csv").exists() {
+                console.hint(&format!("dosimeter audit {}", out.join("canaries.csv").display()));
             }
             console.hint(&format!(
                 "dosimeter account {} --delta 1e-5",
@@ -183,6 +268,9 @@ fn human(ledger: &Ledger, out: &Path) -> String {
         if let Some(accuracy) = accuracy {
             text.push_str(&format!("  {what:<16} {:.2} %\n", 100.0 * accuracy));
         }
+    }
+    if let Some(loss) = measured.test_loss {
+        text.push_str(&format!("  {:<16} {loss:.4} nats a token\n", "test loss"));
     }
     if let Some(statistics) = &measured.statistics {
         let sizes = &statistics.batch_sizes;

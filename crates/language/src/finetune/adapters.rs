@@ -1,7 +1,7 @@
-//! Adapters as one vector of parameters: layer by layer, query, key, value, down before up.
+//! Fresh adapters.
 
 use crate::LanguageError;
-use crate::model::{Adapter, Decoder, Linear, Projection};
+use crate::model::{Adapter, Decoder, Projection};
 use random::{Purpose, Stream};
 
 /// Which adapters.
@@ -24,69 +24,49 @@ impl Default for Lora {
 /// decoder's answers are unchanged.
 ///
 /// # Errors
-/// `InvalidInput` for a rank of 0 or above the width, and without projections.
+/// `InvalidInput` for a rank of 0 or above the width, and for projections that there are not.
 pub fn attach(decoder: &mut Decoder, lora: &Lora, seed: u64) -> Result<(), LanguageError> {
-    if lora.rank == 0 || lora.rank > decoder.architecture.width || lora.projections.is_empty() {
+    let width = decoder.architecture.width;
+    if lora.rank == 0 || lora.rank > width {
         return Err(LanguageError::InvalidInput(format!(
-            "rank {} with {} projections is no adapter for width {}",
-            lora.rank,
-            lora.projections.len(),
-            decoder.architecture.width
+            "rank {} is outside 1 to the model's width of {width}",
+            lora.rank
         )));
+    }
+    if !(lora.alpha > 0.0 && lora.alpha.is_finite()) {
+        return Err(LanguageError::InvalidInput(format!(
+            "alpha {} is not a finite number above 0",
+            lora.alpha
+        )));
+    }
+    if lora.projections.is_empty() {
+        return Err(LanguageError::InvalidInput("no projection is to have an adapter".into()));
     }
     let rank = lora.rank;
     let mut number = 0;
-    for_each(decoder, |projection, linear| {
-        linear.adapter = lora.projections.contains(&projection).then(|| {
-            let stream = Stream::new(seed, Purpose::INITIALISATION, number);
-            let mut down = vec![0.0; rank * linear.inputs];
-            stream.fill_gaussians_f32(0, 0, &mut down);
-            let scale = 1.0 / (linear.inputs as f32).sqrt();
-            down.iter_mut().for_each(|x| *x *= scale);
-            let up = vec![0.0; linear.outputs * rank];
-            Adapter { down, up, rank, scale: lora.alpha / rank as f32 }
-        });
-        number += 1;
-    });
-    Ok(())
-}
-
-/// All adapters' numbers.
-pub fn parameters(decoder: &Decoder) -> Vec<f32> {
-    let mut all = Vec::new();
-    for layer in &decoder.layers {
-        for linear in [&layer.query, &layer.key, &layer.value] {
-            if let Some(adapter) = &linear.adapter {
-                all.extend_from_slice(&adapter.down);
-                all.extend_from_slice(&adapter.up);
-            }
-        }
-    }
-    all
-}
-
-/// Puts them back.
-///
-/// # Panics
-/// If there are not as many as [`parameters`] gives.
-pub fn set_parameters(decoder: &mut Decoder, values: &[f32]) {
-    let mut rest = values;
-    for_each(decoder, |_, linear| {
-        if let Some(adapter) = &mut linear.adapter {
-            for part in [&mut adapter.down, &mut adapter.up] {
-                let (taken, left) = rest.split_at(part.len());
-                part.copy_from_slice(taken);
-                rest = left;
-            }
-        }
-    });
-    assert!(rest.is_empty(), "{} numbers too many for the adapters", rest.len());
-}
-
-fn for_each(decoder: &mut Decoder, mut act: impl FnMut(Projection, &mut Linear)) {
     for layer in &mut decoder.layers {
-        act(Projection::Query, &mut layer.query);
-        act(Projection::Key, &mut layer.key);
-        act(Projection::Value, &mut layer.value);
+        for projection in Projection::ALL {
+            let wanted = lora.projections.contains(&projection);
+            let Some(linear) = layer.linear_mut(projection) else {
+                if wanted {
+                    return Err(LanguageError::InvalidInput(format!(
+                        "this model has no projection `{}`",
+                        projection.name()
+                    )));
+                }
+                continue;
+            };
+            linear.adapter = wanted.then(|| {
+                let stream = Stream::new(seed, Purpose::INITIALISATION, number);
+                let mut down = vec![0.0; rank * linear.inputs];
+                stream.fill_gaussians_f32(0, 0, &mut down);
+                let scale = 1.0 / (linear.inputs as f32).sqrt();
+                down.iter_mut().for_each(|x| *x *= scale);
+                let up = vec![0.0; linear.outputs * rank];
+                Adapter { down, up, rank, scale: lora.alpha / rank as f32 }
+            });
+            number += 1;
+        }
     }
+    Ok(())
 }

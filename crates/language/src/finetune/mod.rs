@@ -1,23 +1,33 @@
-//! Fine-tuning of LoRA adapters with differential privacy.
+//! Fine-tuning of decoders with differential privacy: adapters of low rank (LoRA), the embedding, or
+//! every weight.
 //!
-//! The base is frozen. For an example i with inputs x_i (tokens x inputs) of an adapted projection and
-//! gradients d_i of its output, the adapter's gradients are
-//!
-//! - up: scale d_i' (x_i down'), outputs x rank
-//! - down: scale (d_i up)' x_i, rank x inputs
-//!
-//! so that every example's whole gradient is small and is formed exactly; it is clipped to the clip norm
-//! over all adapters together ([`per_example`]). A step ([`Trainer`]) draws a Poisson batch, sums the
-//! clipped gradients, adds Gaussian noise of noise_multiplier x clip_norm to each coordinate,
-//! divides by the expected batch size (a public constant) and hands the result to SGD or Adam.
-//! Examples are processed in micro-batches, which changes memory and nothing else.
+//! Every example's whole gradient is clipped to the clip norm, exactly ([`clipped_sum`]). A step
+//! ([`Trainer`]) draws a batch, sums the clipped gradients, adds Gaussian noise of noise_multiplier x
+//! clip_norm to each coordinate, divides by the expected batch size (a public constant) and hands the
+//! result to SGD or Adam; sampler, noise, optimisers and ledger are those of the crate `training`.
+//! Examples are processed in micro-batches, which changes memory and rounding and nothing else.
 //!
 //! The loss of an example is the mean cross-entropy of its tokens from `first` on.
+//!
+//! [`Finetuning`] is a training from a file to its outputs, resumable at any moment, perhaps with
+//! token canaries ([`canaries`]).
 
 mod adapters;
+pub mod canaries;
+pub mod data;
+mod description;
 mod gradients;
+mod layout;
+mod session;
+mod terms;
 mod trainer;
+pub mod weights;
 
-pub use adapters::{Lora, attach, parameters, set_parameters};
-pub use gradients::{Example, ExampleGradient, per_example};
-pub use trainer::{Optimizer, Recipe, StepReport, Trainer};
+pub use adapters::{Lora, attach};
+pub(crate) use description::required;
+pub use description::{FinetuneDescription, PrivacyTarget};
+pub use gradients::{Clipped, Example, ExampleGradient, clipped_sum, per_example};
+pub use layout::{Layout, Piece, Scope};
+pub(crate) use session::fingerprint;
+pub use session::{Finetuning, Start, micro_batch};
+pub use trainer::{Recipe, Trainer};

@@ -1,185 +1,166 @@
-//! Steps of DP-SGD and DP-Adam on adapters.
+//! Steps of DP-SGD and DP-Adam, with the sampler and the optimisers of the crate `training`.
 
-use super::adapters::{parameters, set_parameters};
-use super::gradients::{Example, per_example};
+use super::gradients::{Clipped, Example, clipped_sum};
+use super::layout::{Layout, Scope};
 use crate::LanguageError;
 use crate::model::Decoder;
-use random::{Bernoulli, Purpose, Stream};
+use random::{Purpose, Stream};
+use rayon::prelude::*;
+use training::cpu::update::{Noise, Update};
+use training::sampler::{Batch, Sampler};
+use training::{OptimizerDescription, OptimizerState, ReplicaState, StepStatistics};
+use vocabulary::{Phase, Run};
 
-/// What takes the noisy mean gradient.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Optimizer {
-    Sgd,
-    /// Adam with bias correction.
-    Adam {
-        first: f64,
-        second: f64,
-        epsilon: f64,
-    },
-}
+/// Numbers of gradients that may be held at a time beside the sum.
+const WAVE: usize = 1 << 22;
 
-impl Optimizer {
-    pub const ADAM: Self = Self::Adam { first: 0.9, second: 0.999, epsilon: 1e-8 };
-}
-
-/// How the adapters are trained.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// How a decoder is trained.
+#[derive(Clone, Debug)]
 pub struct Recipe {
-    /// Standard deviation of the noise on the sum, in clip norms; 0: not private.
-    pub noise_multiplier: f64,
-    pub clip_norm: f64,
-    /// Every example joins a step independently with this probability.
-    pub sample_rate: f64,
-    pub learning_rate: f64,
-    pub optimizer: Optimizer,
-    /// Examples whose gradients are in memory at a time.
+    pub run: Run,
+    pub optimizer: OptimizerDescription,
+    pub scope: Scope,
+    /// Examples whose gradients are formed together; changes memory and rounding only.
     pub micro_batch: usize,
     pub seed: u64,
 }
 
-/// What a step did. Loss and norms are computed from records and are not private.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct StepReport {
-    pub step: u64,
-    pub batch: usize,
-    /// Mean over the batch; not a number for an empty one.
-    pub loss: f64,
-    /// Share of examples whose gradient was clipped.
-    pub clipped: f64,
+impl Recipe {
+    fn phase(&self, step: u64) -> Phase {
+        let mut first = 0;
+        for phase in self.run.phases() {
+            first += phase.steps;
+            if step < first {
+                return *phase;
+            }
+        }
+        *self.run.phases().last().expect("a run has phases")
+    }
 }
 
 /// A training under way.
 pub struct Trainer<'a> {
-    decoder: &'a mut Decoder,
+    pub decoder: &'a mut Decoder,
     examples: &'a [Example],
     recipe: Recipe,
-    parameters: Vec<f32>,
-    first: Vec<f64>,
-    second: Vec<f64>,
+    pub layout: Layout,
+    state: ReplicaState,
+    sampler: Sampler,
     step: u64,
 }
 
 impl<'a> Trainer<'a> {
     /// # Errors
-    /// `InvalidInput` for a recipe out of range, without examples, or without adapters.
+    /// `InvalidInput` without examples, without anything to train, or for an optimiser out of range.
     pub fn new(
         decoder: &'a mut Decoder,
         examples: &'a [Example],
         recipe: Recipe,
     ) -> Result<Self, LanguageError> {
-        let invalid = |message: String| Err(LanguageError::InvalidInput(message));
-        if !(recipe.sample_rate > 0.0 && recipe.sample_rate <= 1.0) {
-            return invalid(format!("sample rate {} is outside (0, 1]", recipe.sample_rate));
+        let invalid = |message: &str| Err(LanguageError::InvalidInput(message.into()));
+        let layout = Layout::new(decoder, recipe.scope);
+        if layout.size == 0 {
+            return invalid("nothing of the model is to be trained");
         }
-        for (name, value, least) in [
-            ("clip norm", recipe.clip_norm, f64::MIN_POSITIVE),
-            ("noise multiplier", recipe.noise_multiplier, 0.0),
-            ("learning rate", recipe.learning_rate, f64::MIN_POSITIVE),
-        ] {
-            if !(value >= least && value.is_finite()) {
-                return invalid(format!("{name} {value} is out of range"));
-            }
+        if examples.is_empty() || recipe.micro_batch == 0 {
+            return invalid("there are no examples, or no room for one");
         }
-        let parameters = parameters(decoder);
-        if parameters.is_empty() || examples.is_empty() || recipe.micro_batch == 0 {
-            return invalid("there are no adapters, no examples, or no room for one".into());
-        }
-        let size = parameters.len();
-        Ok(Self {
-            decoder,
-            examples,
-            recipe,
-            parameters,
-            first: vec![0.0; size],
-            second: vec![0.0; size],
-            step: 0,
-        })
+        recipe.optimizer.check().map_err(LanguageError::InvalidInput)?;
+        let state = ReplicaState {
+            parameters: layout.parameters(decoder),
+            optimizer: OptimizerState::new(&recipe.optimizer, layout.size),
+        };
+        keep_memory();
+        let sampler = Sampler::new(recipe.seed, 0, examples.len());
+        Ok(Self { decoder, examples, recipe, layout, state, sampler, step: 0 })
     }
 
     /// Takes one step.
     ///
     /// # Errors
     /// Those of the decoder.
-    pub fn step(&mut self) -> Result<StepReport, LanguageError> {
-        let recipe = self.recipe;
-        let mut joins = vec![false; self.examples.len()];
-        let coins = Stream::new(recipe.seed, Purpose::SAMPLING, 0);
-        Bernoulli::new(recipe.sample_rate).fill(&coins, self.step, 0, &mut joins);
-        let batch: Vec<Example> = self
-            .examples
-            .iter()
-            .zip(&joins)
-            .filter(|(_, joins)| **joins)
-            .map(|(example, _)| example.clone())
-            .collect();
-        let mut sum = vec![0.0_f64; self.parameters.len()];
-        let (mut loss, mut clipped) = (0.0, 0_usize);
-        for part in batch.chunks(recipe.micro_batch) {
-            for example in per_example(self.decoder, part)? {
-                let square: f64 =
-                    example.gradient.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();
-                let norm = square.sqrt();
-                // A gradient that is not finite would poison the sum: it counts as nothing.
-                let factor = if !norm.is_finite() {
-                    0.0
-                } else if norm > recipe.clip_norm {
-                    recipe.clip_norm / norm
-                } else {
-                    1.0
-                };
-                clipped += usize::from(factor < 1.0);
-                loss += example.loss;
-                if factor > 0.0 {
-                    for (sum, x) in sum.iter_mut().zip(&example.gradient) {
-                        *sum += factor * f64::from(*x);
-                    }
+    pub fn step(&mut self) -> Result<StepStatistics, LanguageError> {
+        let phase = self.recipe.phase(self.step);
+        let run = &self.recipe.run;
+        let mut batch = Batch::default();
+        self.sampler.draw_row(run.sampling(), phase.sample_rate, self.step, None, &mut batch);
+        let mut members: Vec<&Example> =
+            batch.records.iter().map(|record| &self.examples[*record as usize]).collect();
+        // Examples of like length together: less padding.
+        members.sort_by_key(|example| example.tokens.len());
+        let parts: Vec<&[&Example]> = members.chunks(self.recipe.micro_batch).collect();
+        let wave = (WAVE / self.layout.size).clamp(1, 64);
+        let mut sum = vec![0.0_f64; self.layout.size];
+        let mut statistics = StepStatistics { batch_size: members.len(), ..Default::default() };
+        let clip = run.clip_norm();
+        for parts in parts.chunks(wave) {
+            let found: Vec<Result<Clipped, LanguageError>> = parts
+                .par_iter()
+                .map(|part| clipped_sum(self.decoder, &self.layout, part, clip))
+                .collect();
+            for part in found {
+                let part = part?;
+                for (sum, x) in sum.iter_mut().zip(&part.sum) {
+                    *sum += f64::from(*x);
                 }
+                statistics.loss_sum += part.losses.iter().sum::<f64>();
+                statistics.correct += part.correct;
+                statistics.clipped += part.norms.iter().filter(|norm| !(**norm <= clip)).count();
+                statistics.norms.extend(part.norms);
             }
         }
-        self.update(sum);
-        self.step += 1;
-        let n = batch.len() as f64;
-        Ok(StepReport {
+        let sum: Vec<f32> = sum.into_iter().map(|x| x as f32).collect();
+        let stream = Stream::new(self.recipe.seed, Purpose::NOISE, 0);
+        let update = Update {
+            optimizer: &self.recipe.optimizer,
             step: self.step,
-            batch: batch.len(),
-            loss: loss / n,
-            clipped: clipped as f64 / n,
-        })
+            deviation: phase.noise_multiplier * clip,
+            normaliser: phase.sample_rate * self.public_size(),
+            noise: Noise::Stream(&stream),
+        };
+        let ReplicaState { parameters, optimizer } = &mut self.state;
+        update.apply(parameters, optimizer, &sum, &mut Vec::new());
+        self.layout.set(self.decoder, parameters);
+        self.step += 1;
+        Ok(statistics)
     }
 
-    /// Noise, mean, optimiser.
-    fn update(&mut self, mut sum: Vec<f64>) {
-        let recipe = self.recipe;
-        if recipe.noise_multiplier > 0.0 {
-            let stream = Stream::new(recipe.seed, Purpose::NOISE, 0);
-            let mut noise = vec![0.0; sum.len()];
-            stream.fill_gaussians(self.step, 0, &mut noise);
-            let deviation = recipe.noise_multiplier * recipe.clip_norm;
-            for (sum, noise) in sum.iter_mut().zip(&noise) {
-                *sum += deviation * noise;
-            }
-        }
-        let expected = recipe.sample_rate * self.examples.len() as f64;
-        let t = (self.step + 1) as f64;
-        for (i, sum) in sum.into_iter().enumerate() {
-            let mean = sum / expected;
-            let change = match recipe.optimizer {
-                Optimizer::Sgd => mean,
-                Optimizer::Adam { first, second, epsilon } => {
-                    self.first[i] = first * self.first[i] + (1.0 - first) * mean;
-                    self.second[i] = second * self.second[i] + (1.0 - second) * mean * mean;
-                    let m = self.first[i] / (1.0 - first.powf(t));
-                    let v = self.second[i] / (1.0 - second.powf(t));
-                    m / (v.sqrt() + epsilon)
-                }
-            };
-            self.parameters[i] -= (recipe.learning_rate * change) as f32;
-        }
-        set_parameters(self.decoder, &self.parameters);
+    /// The number of examples taken as public.
+    fn public_size(&self) -> f64 {
+        self.recipe.run.dataset_size().map_or(self.examples.len() as f64, |size| size as f64)
     }
 
     /// Steps taken.
     pub fn steps(&self) -> u64 {
         self.step
     }
+
+    /// What has to be saved to go on as if nothing had happened.
+    pub fn state(&self) -> &ReplicaState {
+        &self.state
+    }
+
+    /// Goes back to a saved state after `steps` steps.
+    ///
+    /// # Errors
+    /// `InvalidInput` for the state of another training.
+    pub fn restore(&mut self, steps: u64, state: ReplicaState) -> Result<(), LanguageError> {
+        let fits = state.parameters.len() == self.layout.size
+            && state.optimizer.moments.len() == self.recipe.optimizer.moments()
+            && state.optimizer.moments.iter().all(|moment| moment.len() == self.layout.size);
+        if !fits {
+            return Err(LanguageError::InvalidInput(
+                "the saved state is that of another model".into(),
+            ));
+        }
+        self.layout.set(self.decoder, &state.parameters);
+        (self.state, self.step) = (state, steps);
+        Ok(())
+    }
+}
+
+/// Lets the system's allocator keep what is freed: some of them raise the size from which they hand
+/// memory back, at every micro-batch here, by what was last freed. Changes speed only.
+fn keep_memory() {
+    drop(std::hint::black_box(vec![0_u8; (32 << 20) - (1 << 16)]));
 }

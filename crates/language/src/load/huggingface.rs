@@ -1,14 +1,13 @@
 //! Hugging Face folders: `config.json`, `*.safetensors`, `tokenizer.json`.
 
-use super::dequantize::Stored;
-use super::{Model, checked, read};
+use super::{Model, checked, read, read_tensor};
 use crate::LanguageError;
 use crate::error::shown;
 use crate::model::{
     Activation, Architecture, Decoder, Layer, Linear, Norm, NormWeights, Pairs, Position,
 };
 use crate::text::Tokenizer;
-use safetensors::{Dtype, SafeTensors};
+use safetensors::SafeTensors;
 use serde_json::Value;
 use std::path::Path;
 
@@ -198,29 +197,9 @@ impl Weights<'_> {
     }
 
     fn get(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, LanguageError> {
-        let refuse = |problem: String| LanguageError::file(self.place, problem);
-        let tensor = self
-            .files
-            .iter()
-            .find_map(|file| file.tensor(name).ok())
-            .ok_or_else(|| refuse(format!("there is no tensor `{name}`")))?;
-        if tensor.shape() != shape {
-            return Err(refuse(format!(
-                "tensor `{name}` has shape {:?}, the configuration says {shape:?}",
-                tensor.shape()
-            )));
-        }
-        let stored = match tensor.dtype() {
-            Dtype::F32 => Stored::F32,
-            Dtype::F16 => Stored::F16,
-            Dtype::BF16 => Stored::Bf16,
-            other => {
-                return Err(refuse(format!(
-                    "tensor `{name}` is stored as {other:?}; F32, F16 and BF16 are known"
-                )));
-            }
-        };
-        Ok(stored.read(tensor.data()))
+        let missing = || LanguageError::file(self.place, format!("there is no tensor `{name}`"));
+        let file = self.files.iter().find(|file| file.tensor(name).is_ok()).ok_or_else(missing)?;
+        read_tensor(file, name, shape, self.place)
     }
 }
 

@@ -17,6 +17,8 @@ pub use huggingface::{decoder_from_safetensors, read_config};
 
 use crate::text::Tokenizer;
 use crate::{Decoder, LanguageError};
+use dequantize::Stored;
+use safetensors::{Dtype, SafeTensors};
 use std::path::Path;
 
 /// A decoder and how text becomes its tokens.
@@ -84,4 +86,32 @@ fn checked(model: Model, place: &str) -> Result<Model, LanguageError> {
 fn read(path: &Path) -> Result<Vec<u8>, LanguageError> {
     std::fs::read(path)
         .map_err(|source| LanguageError::Read { place: path.display().to_string(), source })
+}
+
+/// A tensor of this name and shape, as f32.
+pub(crate) fn read_tensor(
+    file: &SafeTensors<'_>,
+    name: &str,
+    shape: &[usize],
+    place: &str,
+) -> Result<Vec<f32>, LanguageError> {
+    let refuse = |problem: String| LanguageError::file(place, problem);
+    let tensor = file.tensor(name).map_err(|_| refuse(format!("there is no tensor `{name}`")))?;
+    if tensor.shape() != shape {
+        return Err(refuse(format!(
+            "tensor `{name}` has shape {:?}, the configuration says {shape:?}",
+            tensor.shape()
+        )));
+    }
+    let stored = match tensor.dtype() {
+        Dtype::F32 => Stored::F32,
+        Dtype::F16 => Stored::F16,
+        Dtype::BF16 => Stored::Bf16,
+        other => {
+            return Err(refuse(format!(
+                "tensor `{name}` is stored as {other:?}; F32, F16 and BF16 are known"
+            )));
+        }
+    };
+    Ok(stored.read(tensor.data()))
 }

@@ -14,10 +14,12 @@
 //! prompts) is shown and subtracted secret by secret; whether the difference is real is an exact
 //! sign test over secrets.
 
+mod ask;
 mod completions;
 mod matching;
 mod score;
 
+pub use ask::{Asking, ask, read_secrets};
 pub use completions::{Completion, Completions};
 pub use matching::{Matching, Normalization, Rule};
 pub use score::{Base, Interval, Memorization, Metric, SecretRate, SeedScore, measure};

@@ -6,6 +6,7 @@
 use super::architecture::Architecture;
 use crate::product::{View, single};
 use rayon::prelude::*;
+use training::cpu::transformer::{exponentials, scale_by, softmax_backward};
 
 /// Sizes of one call: `length` new places after `start` old ones, in every sequence.
 #[derive(Clone, Copy)]
@@ -83,14 +84,8 @@ fn softmax(row: &mut [f32], visible: usize, scale: f32) {
     let (row, hidden) = row.split_at_mut(visible);
     hidden.fill(0.0);
     let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let mut sum = 0.0;
-    for x in row.iter_mut() {
-        *x = (scale * (*x - largest)).exp();
-        sum += *x;
-    }
-    for x in row.iter_mut() {
-        *x /= sum;
-    }
+    let sum = exponentials(row, largest, scale);
+    scale_by(row, 1.0 / sum);
 }
 
 /// Gradients of queries, keys and values for sequences without old places; keys and values are
@@ -135,10 +130,7 @@ pub(super) fn backward(
                 let p_view = View::new(p, length, length);
                 single(&mut d_values[k..], narrow, p_view.transposed(), d_out, true);
                 for (row, p) in d_scores.chunks_exact_mut(length).zip(p.chunks_exact(length)) {
-                    let along: f32 = row.iter().zip(p).map(|(d, p)| d * p).sum();
-                    for (d, p) in row.iter_mut().zip(p) {
-                        *d = scale * p * (*d - along);
-                    }
+                    softmax_backward(row, p, scale);
                 }
                 let d_view = View::new(&d_scores, length, length);
                 let key = View::strided(&keys[k..], length, width, narrow);

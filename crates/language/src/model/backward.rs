@@ -5,8 +5,10 @@
 
 use super::architecture::Activation;
 use super::attention;
-use super::decoder::{Cache, Decoder, add};
-use super::layers::{gelu_derivative, norm, norm_backward, silu, silu_derivative};
+use super::decoder::{Cache, Decoder, Layer, activate};
+use super::layers::{norm, norm_backward};
+use std::sync::Arc;
+use training::cpu::transformer::{gelu_backward, silu_backward};
 
 /// What a recorded forward pass keeps.
 pub struct Record {
@@ -23,26 +25,86 @@ pub(super) struct LayerRecord {
     /// Rotated.
     pub(super) queries: Vec<f32>,
     pub(super) probabilities: Vec<f32>,
+    /// What attention's output map reads.
+    pub(super) mixed: Arc<Vec<f32>>,
     /// Between attention and the feed-forward part.
     pub(super) middle: Vec<f32>,
     pub(super) up: Vec<f32>,
     pub(super) gate: Option<Vec<f32>>,
 }
 
-/// A projection that can be adapted.
+/// A linear map of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Projection {
     Query,
     Key,
     Value,
+    Output,
+    Gate,
+    Up,
+    Down,
 }
 
 impl Projection {
-    pub const ALL: [Projection; 3] = [Projection::Query, Projection::Key, Projection::Value];
+    pub const ALL: [Self; 7] =
+        [Self::Query, Self::Key, Self::Value, Self::Output, Self::Gate, Self::Up, Self::Down];
+
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Query => "query",
+            Self::Key => "key",
+            Self::Value => "value",
+            Self::Output => "output",
+            Self::Gate => "gate",
+            Self::Up => "up",
+            Self::Down => "down",
+        }
+    }
+
+    /// The projection of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|projection| projection.name() == name)
+    }
 }
 
-/// Called with layer, projection, its input and the gradient of its output.
-type Observer<'a> = dyn FnMut(usize, Projection, &[f32], &[f32]) + 'a;
+/// A norm of a decoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NormPlace {
+    Attention(usize),
+    Feed(usize),
+    Final,
+}
+
+/// Sees what the gradients of weights are made of.
+pub(crate) trait Observer {
+    fn wants(&self, layer: usize, projection: Projection) -> bool;
+    fn wants_norms(&self) -> bool;
+    /// The input of a map and the gradient of its output.
+    fn linear(
+        &mut self,
+        layer: usize,
+        projection: Projection,
+        input: &Arc<Vec<f32>>,
+        d_output: &[f32],
+    );
+    /// The input of a norm and the gradient of its output.
+    fn norm(&mut self, place: NormPlace, x: &[f32], dy: &[f32]);
+}
+
+/// Looks away.
+struct Nobody;
+
+impl Observer for Nobody {
+    fn wants(&self, _: usize, _: Projection) -> bool {
+        false
+    }
+    fn wants_norms(&self) -> bool {
+        false
+    }
+    fn linear(&mut self, _: usize, _: Projection, _: &Arc<Vec<f32>>, _: &[f32]) {}
+    fn norm(&mut self, _: NormPlace, _: &[f32], _: &[f32]) {}
+}
 
 impl Record {
     pub(super) fn new(length: usize, cache: Cache) -> Self {
@@ -54,86 +116,142 @@ impl Decoder {
     /// The gradient with respect to every embedded input, given that with respect to the
     /// normalised hidden states of [`Decoder::forward_recorded`].
     pub fn backward(&self, record: &Record, d_hidden: &[f32]) -> Vec<f32> {
-        self.backward_observed(record, d_hidden, &mut |_, _, _, _| {})
+        self.backward_observed(record, d_hidden, &mut Nobody)
     }
 
-    /// As [`Decoder::backward`], showing every projection that has an adapter its input and the
-    /// gradient of its output: what the adapter's own gradient is made of.
+    /// As [`Decoder::backward`], showing what the gradients of weights are made of.
     pub(crate) fn backward_observed(
         &self,
         record: &Record,
         d_hidden: &[f32],
-        observe: &mut Observer<'_>,
+        observer: &mut impl Observer,
     ) -> Vec<f32> {
         let a = &self.architecture;
         let mut dx = vec![0.0; d_hidden.len()];
         norm_backward(a.norm, &self.final_norm, &record.last, d_hidden, &mut dx);
+        if observer.wants_norms() {
+            observer.norm(NormPlace::Final, &record.last, d_hidden);
+        }
         for (index, (layer, kept)) in self.layers.iter().zip(&record.layers).enumerate().rev() {
-            let mut d_up = layer.down.backward(&dx);
-            let d_normed = match (a.activation, &layer.gate, &kept.gate) {
-                (Activation::SwiGlu, Some(weights), Some(gate)) => {
-                    let mut d_gate = vec![0.0; gate.len()];
-                    for (i, d) in d_up.iter_mut().enumerate() {
-                        d_gate[i] = *d * kept.up[i] * silu_derivative(gate[i]);
-                        *d *= silu(gate[i]);
-                    }
-                    let mut d = layer.up.backward(&d_up);
-                    add(&mut d, &weights.backward(&d_gate));
-                    d
-                }
-                _ => {
-                    for (d, x) in d_up.iter_mut().zip(&kept.up) {
-                        *d *= gelu_derivative(*x);
-                    }
-                    layer.up.backward(&d_up)
-                }
-            };
+            let d_normed = self.feed_backward(index, layer, kept, &dx, observer);
+            if observer.wants_norms() {
+                observer.norm(NormPlace::Feed(index), &kept.middle, &d_normed);
+            }
             norm_backward(a.norm, &layer.feed_norm, &kept.middle, &d_normed, &mut dx);
-            let d_mixed = layer.output.backward(&dx);
-            let rows = dx.len() / a.width;
-            let mut d_queries = vec![0.0; rows * a.query_width()];
-            let mut d_keys = vec![0.0; rows * a.key_width()];
-            let mut d_values = vec![0.0; rows * a.key_width()];
-            let (keys, values) = record.cache.layer(index);
-            attention::backward(
-                a,
-                record.length,
-                &kept.queries,
-                keys,
-                values,
-                &kept.probabilities,
-                &d_mixed,
-                &mut d_queries,
-                &mut d_keys,
-                &mut d_values,
-            );
-            if let Some(rotation) = record.cache.rotation() {
-                for row in 0..rows {
-                    let place = row % record.length;
-                    let (wide, narrow) = (a.query_width(), a.key_width());
-                    rotation.rotate(&mut d_queries[row * wide..][..wide], place, true);
-                    rotation.rotate(&mut d_keys[row * narrow..][..narrow], place, true);
-                }
+            let d_normed = self.attention_backward(index, layer, record, &dx, observer);
+            if observer.wants_norms() {
+                observer.norm(NormPlace::Attention(index), &kept.before, &d_normed);
             }
-            let parts = [
-                (Projection::Query, &layer.query, &d_queries),
-                (Projection::Key, &layer.key, &d_keys),
-                (Projection::Value, &layer.value, &d_values),
-            ];
-            if parts.iter().any(|(_, linear, _)| linear.adapter.is_some()) {
-                let mut input = vec![0.0; dx.len()];
-                norm(a.norm, &layer.attention_norm, &kept.before, &mut input);
-                for (projection, linear, d_output) in parts {
-                    if linear.adapter.is_some() {
-                        observe(index, projection, &input, d_output);
-                    }
-                }
-            }
-            let mut d_normed = layer.query.backward(&d_queries);
-            add(&mut d_normed, &layer.key.backward(&d_keys));
-            add(&mut d_normed, &layer.value.backward(&d_values));
             norm_backward(a.norm, &layer.attention_norm, &kept.before, &d_normed, &mut dx);
         }
         dx
+    }
+
+    /// From the gradient of the feed-forward part's output to that of its normalised input.
+    fn feed_backward(
+        &self,
+        index: usize,
+        layer: &Layer,
+        kept: &LayerRecord,
+        dx: &[f32],
+        observer: &mut impl Observer,
+    ) -> Vec<f32> {
+        let a = &self.architecture;
+        if observer.wants(index, Projection::Down) {
+            let active = Arc::new(activate(a.activation, &kept.up, kept.gate.as_deref()));
+            observer.linear(index, Projection::Down, &active, dx);
+        }
+        let mut d_up = layer.down.backward(dx);
+        let seen =
+            [Projection::Up, Projection::Gate].iter().any(|which| observer.wants(index, *which));
+        let input = Arc::new(if seen {
+            let mut input = vec![0.0; dx.len()];
+            norm(a.norm, &layer.feed_norm, &kept.middle, &mut input);
+            input
+        } else {
+            Vec::new()
+        });
+        let mut show = |projection: Projection, d_output: &[f32]| {
+            if observer.wants(index, projection) {
+                observer.linear(index, projection, &input, d_output);
+            }
+        };
+        match (a.activation, &layer.gate, &kept.gate) {
+            (Activation::SwiGlu, Some(weights), Some(gate)) => {
+                let mut d_gate = vec![0.0; gate.len()];
+                silu_backward(gate, &kept.up, &mut d_up, &mut d_gate);
+                show(Projection::Up, &d_up);
+                show(Projection::Gate, &d_gate);
+                let mut d = layer.up.backward(&d_up);
+                weights.add_backward(&d_gate, &mut d);
+                d
+            }
+            _ => {
+                gelu_backward(&kept.up, &mut d_up);
+                show(Projection::Up, &d_up);
+                layer.up.backward(&d_up)
+            }
+        }
+    }
+
+    /// From the gradient of attention's output to that of its normalised input.
+    fn attention_backward(
+        &self,
+        index: usize,
+        layer: &Layer,
+        record: &Record,
+        dx: &[f32],
+        observer: &mut impl Observer,
+    ) -> Vec<f32> {
+        let a = &self.architecture;
+        let kept = &record.layers[index];
+        if observer.wants(index, Projection::Output) {
+            observer.linear(index, Projection::Output, &kept.mixed, dx);
+        }
+        let d_mixed = layer.output.backward(dx);
+        let rows = dx.len() / a.width;
+        let mut d_queries = vec![0.0; rows * a.query_width()];
+        let mut d_keys = vec![0.0; rows * a.key_width()];
+        let mut d_values = vec![0.0; rows * a.key_width()];
+        let (keys, values) = record.cache.layer(index);
+        attention::backward(
+            a,
+            record.length,
+            &kept.queries,
+            keys,
+            values,
+            &kept.probabilities,
+            &d_mixed,
+            &mut d_queries,
+            &mut d_keys,
+            &mut d_values,
+        );
+        if let Some(rotation) = record.cache.rotation() {
+            for row in 0..rows {
+                let place = row % record.length;
+                let (wide, narrow) = (a.query_width(), a.key_width());
+                rotation.rotate(&mut d_queries[row * wide..][..wide], place, true);
+                rotation.rotate(&mut d_keys[row * narrow..][..narrow], place, true);
+            }
+        }
+        let parts = [
+            (Projection::Query, &d_queries),
+            (Projection::Key, &d_keys),
+            (Projection::Value, &d_values),
+        ];
+        if parts.iter().any(|(projection, _)| observer.wants(index, *projection)) {
+            let mut input = vec![0.0; dx.len()];
+            norm(a.norm, &layer.attention_norm, &kept.before, &mut input);
+            let input = Arc::new(input);
+            for (projection, d_output) in parts {
+                if observer.wants(index, projection) {
+                    observer.linear(index, projection, &input, d_output);
+                }
+            }
+        }
+        let mut d_normed = layer.query.backward(&d_queries);
+        layer.key.add_backward(&d_keys, &mut d_normed);
+        layer.value.add_backward(&d_values, &mut d_normed);
+        d_normed
     }
 }

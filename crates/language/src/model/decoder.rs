@@ -2,10 +2,12 @@
 
 use super::architecture::{Activation, Architecture};
 use super::attention::{self, Extent};
-use super::backward::{LayerRecord, Record};
-use super::layers::{Rotation, gelu, norm, silu};
+use super::backward::{LayerRecord, Projection, Record};
+use super::layers::{Rotation, norm};
 use crate::LanguageError;
-use crate::product::{View, product, vector_product};
+use crate::product::{View, add_product, product, vector_product};
+use std::sync::Arc;
+use training::cpu::transformer::{gelu, scaled_sum, silu_times};
 
 /// A linear map: `weight` has one row an output.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +51,34 @@ pub struct Layer {
     pub gate: Option<Linear>,
     pub up: Linear,
     pub down: Linear,
+}
+
+impl Layer {
+    /// The map of a name; a gate only where there is one.
+    pub fn linear(&self, projection: Projection) -> Option<&Linear> {
+        match projection {
+            Projection::Query => Some(&self.query),
+            Projection::Key => Some(&self.key),
+            Projection::Value => Some(&self.value),
+            Projection::Output => Some(&self.output),
+            Projection::Gate => self.gate.as_ref(),
+            Projection::Up => Some(&self.up),
+            Projection::Down => Some(&self.down),
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn linear_mut(&mut self, projection: Projection) -> Option<&mut Linear> {
+        match projection {
+            Projection::Query => Some(&mut self.query),
+            Projection::Key => Some(&mut self.key),
+            Projection::Value => Some(&mut self.value),
+            Projection::Output => Some(&mut self.output),
+            Projection::Gate => self.gate.as_mut(),
+            Projection::Up => Some(&mut self.up),
+            Projection::Down => Some(&mut self.down),
+        }
+    }
 }
 
 /// A decoder with its weights.
@@ -146,53 +176,50 @@ impl Linear {
         }
         if let Some(adapter) = &self.adapter {
             let low = adapter.low(x, self.inputs);
-            let mut change = vec![0.0; out.len()];
             let up = View::new(&adapter.up, self.outputs, adapter.rank).transposed();
-            product(&mut change, View::new(&low, rows, adapter.rank), up);
-            add_scaled(&mut out, &change, adapter.scale);
+            add_product(&mut out, View::new(&low, rows, adapter.rank), up);
         }
         out
     }
 
     /// The gradient of the input, given that of the output.
     pub(super) fn backward(&self, dy: &[f32]) -> Vec<f32> {
+        let mut dx = vec![0.0; dy.len() / self.outputs * self.inputs];
+        self.add_backward(dy, &mut dx);
+        dx
+    }
+
+    /// Adds the gradient of the input, given that of the output.
+    pub(super) fn add_backward(&self, dy: &[f32], dx: &mut [f32]) {
         let rows = dy.len() / self.outputs;
-        let mut dx = vec![0.0; rows * self.inputs];
         let weight = View::new(&self.weight, self.outputs, self.inputs);
-        product(&mut dx, View::new(dy, rows, self.outputs), weight);
+        add_product(dx, View::new(dy, rows, self.outputs), weight);
         if let Some(adapter) = &self.adapter {
             let low = adapter.low_backward(dy, self.outputs);
-            let mut change = vec![0.0; dx.len()];
             let down = View::new(&adapter.down, adapter.rank, self.inputs);
-            product(&mut change, View::new(&low, rows, adapter.rank), down);
-            add_scaled(&mut dx, &change, adapter.scale);
+            add_product(dx, View::new(&low, rows, adapter.rank), down);
         }
-        dx
     }
 }
 
 impl Adapter {
-    /// x down': one row of `rank` numbers a row of x.
+    /// scale x down': one row of `rank` numbers a row of x.
     pub(crate) fn low(&self, x: &[f32], inputs: usize) -> Vec<f32> {
         let rows = x.len() / inputs;
         let mut low = vec![0.0; rows * self.rank];
         let down = View::new(&self.down, self.rank, inputs).transposed();
         product(&mut low, View::new(x, rows, inputs), down);
+        low.iter_mut().for_each(|x| *x *= self.scale);
         low
     }
 
-    /// dy up.
+    /// scale dy up.
     pub(crate) fn low_backward(&self, dy: &[f32], outputs: usize) -> Vec<f32> {
         let rows = dy.len() / outputs;
         let mut low = vec![0.0; rows * self.rank];
         product(&mut low, View::new(dy, rows, outputs), View::new(&self.up, outputs, self.rank));
+        low.iter_mut().for_each(|x| *x *= self.scale);
         low
-    }
-}
-
-fn add_scaled(to: &mut [f32], what: &[f32], scale: f32) {
-    for (to, what) in to.iter_mut().zip(what) {
-        *to += scale * what;
     }
 }
 
@@ -267,9 +294,8 @@ impl Decoder {
             let mut kept = Vec::new();
             let keep = record.is_some().then_some(&mut kept);
             attention::forward(a, extent, &queries, &store.0, &store.1, &mut mixed, keep);
-            let attended = layer.output.forward(&mixed);
             let before = record.is_some().then(|| x.clone());
-            add(&mut x, &attended);
+            add(&mut x, &layer.output.forward(&mixed));
             norm(a.norm, &layer.feed_norm, &x, &mut h);
             let middle = record.is_some().then(|| x.clone());
             let up = layer.up.forward(&h);
@@ -281,6 +307,7 @@ impl Decoder {
                     before,
                     queries,
                     probabilities: kept,
+                    mixed: Arc::new(mixed),
                     middle,
                     up,
                     gate,
@@ -336,6 +363,19 @@ impl Decoder {
         x
     }
 
+    /// The same decoder with the first `vocabulary` tokens only.
+    #[must_use]
+    pub fn with_vocabulary(&self, vocabulary: usize) -> Self {
+        let mut cut = self.clone();
+        let size = vocabulary.min(self.architecture.vocabulary) * self.architecture.width;
+        cut.embedding.truncate(size);
+        if let Some(head) = &mut cut.head {
+            head.truncate(size);
+        }
+        cut.architecture.vocabulary = vocabulary.min(self.architecture.vocabulary);
+        cut
+    }
+
     /// The weights of the head: one row a token.
     pub fn head(&self) -> &[f32] {
         self.head.as_deref().unwrap_or(&self.embedding)
@@ -380,7 +420,7 @@ impl Decoder {
     }
 }
 
-/// ln of the sum of exponentials, accumulated in f64.
+/// ln of the sum of exponentials.
 pub(crate) fn log_sum_exp(row: &[f32]) -> f64 {
     let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let sum: f64 = row.iter().map(|x| f64::from((x - largest).exp())).sum();
@@ -388,16 +428,14 @@ pub(crate) fn log_sum_exp(row: &[f32]) -> f64 {
 }
 
 pub(super) fn add(to: &mut [f32], what: &[f32]) {
-    for (to, what) in to.iter_mut().zip(what) {
-        *to += what;
-    }
+    scaled_sum(to, what, 1.0);
 }
 
 pub(super) fn activate(kind: Activation, up: &[f32], gate: Option<&[f32]>) -> Vec<f32> {
+    let mut out = vec![0.0; up.len()];
     match (kind, gate) {
-        (Activation::SwiGlu, Some(gate)) => {
-            gate.iter().zip(up).map(|(g, u)| silu(*g) * u).collect()
-        }
-        _ => up.iter().map(|u| gelu(*u)).collect(),
+        (Activation::SwiGlu, Some(gate)) => silu_times(gate, up, &mut out),
+        _ => gelu(up, &mut out),
     }
+    out
 }

@@ -2,19 +2,28 @@
 
 use super::architecture::{Architecture, Norm, Pairs, Position};
 use super::decoder::NormWeights;
+use training::cpu::transformer::{
+    Normalised, add_normalised_backward, deviation, inner, normalised, scaled_sum, total,
+};
 
 /// Normalises every row of `x` into `out`.
 pub(super) fn norm(kind: Norm, weights: &NormWeights, x: &[f32], out: &mut [f32]) {
     let width = weights.weight.len();
     for (x, out) in x.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
         let (mean, scale) = moments(kind, x);
-        for (i, (out, x)) in out.iter_mut().zip(x).enumerate() {
-            *out = (x - mean) * scale * weights.weight[i];
-        }
+        normalised(x, &weights.weight, out, mean, scale);
         if let Some(bias) = &weights.bias {
-            for (out, bias) in out.iter_mut().zip(bias) {
-                *out += bias;
-            }
+            scaled_sum(out, bias, 1.0);
+        }
+    }
+}
+
+/// Normalises every row of `x` into `out`, weights left out.
+pub(crate) fn norm_direction(kind: Norm, width: usize, x: &[f32], out: &mut [f32]) {
+    for (x, out) in x.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
+        let (mean, scale) = moments(kind, x);
+        for (out, x) in out.iter_mut().zip(x) {
+            *out = (x - mean) * scale;
         }
     }
 }
@@ -30,38 +39,32 @@ pub(super) fn norm_backward(
     dx: &mut [f32],
 ) {
     let width = weights.weight.len();
+    let mut direction = vec![0.0; width];
     let rows = x.chunks_exact(width).zip(dy.chunks_exact(width));
     for ((x, dy), dx) in rows.zip(dx.chunks_exact_mut(width)) {
         let (mean, scale) = moments(kind, x);
-        let (mut sum, mut along) = (0.0_f64, 0.0_f64);
-        for i in 0..width {
-            let g = f64::from(dy[i] * weights.weight[i]);
-            sum += g;
-            along += g * f64::from((x[i] - mean) * scale);
-        }
-        let n = width as f64;
-        let centre = if matches!(kind, Norm::Layer { .. }) { (sum / n) as f32 } else { 0.0 };
-        let along = (along / n) as f32;
-        for i in 0..width {
-            let y = (x[i] - mean) * scale;
-            dx[i] += scale * (dy[i] * weights.weight[i] - centre - y * along);
-        }
+        normalised(x, &weights.weight, &mut direction, mean, scale);
+        let along = inner(dy, &direction) / width as f32;
+        let centre = match kind {
+            Norm::Layer { .. } => inner(dy, &weights.weight) / width as f32,
+            Norm::Rms { .. } => 0.0,
+        };
+        let numbers = Normalised { mean, scale, centre, along };
+        add_normalised_backward(x, &weights.weight, dy, dx, numbers);
     }
 }
 
 /// The shift and the scale of a row.
 fn moments(kind: Norm, x: &[f32]) -> (f32, f32) {
     let n = x.len() as f64;
-    let sum = |of: &dyn Fn(f64) -> f64| x.iter().map(|x| of(f64::from(*x))).sum::<f64>() / n;
+    let scale = |square: f32, epsilon: f32| {
+        (1.0 / (f64::from(square) / n + f64::from(epsilon)).sqrt()) as f32
+    };
     match kind {
-        Norm::Rms { epsilon } => {
-            let square = sum(&|x| x * x);
-            (0.0, (1.0 / (square + f64::from(epsilon)).sqrt()) as f32)
-        }
+        Norm::Rms { epsilon } => (0.0, scale(inner(x, x), epsilon)),
         Norm::Layer { epsilon } => {
-            let mean = sum(&|x| x);
-            let variance = sum(&|x| (x - mean) * (x - mean));
-            (mean as f32, (1.0 / (variance + f64::from(epsilon)).sqrt()) as f32)
+            let mean = (f64::from(total(x)) / n) as f32;
+            (mean, scale(deviation(x, mean), epsilon))
         }
     }
 }
@@ -106,28 +109,4 @@ impl Rotation {
             }
         }
     }
-}
-
-const GELU: f32 = 0.797_884_6; // sqrt(2/pi)
-
-pub(super) fn gelu(x: f32) -> f32 {
-    0.5 * x * (1.0 + (GELU * (x + 0.044_715 * x * x * x)).tanh())
-}
-
-pub(super) fn gelu_derivative(x: f32) -> f32 {
-    let inner = (GELU * (x + 0.044_715 * x * x * x)).tanh();
-    0.5 * (1.0 + inner) + 0.5 * x * (1.0 - inner * inner) * GELU * (1.0 + 3.0 * 0.044_715 * x * x)
-}
-
-pub(super) fn sigmoid(x: f32) -> f32 {
-    1.0 / (1.0 + (-x).exp())
-}
-
-pub(super) fn silu(x: f32) -> f32 {
-    x * sigmoid(x)
-}
-
-pub(super) fn silu_derivative(x: f32) -> f32 {
-    let s = sigmoid(x);
-    s * (1.0 + x * (1.0 - s))
 }

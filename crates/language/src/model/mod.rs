@@ -17,7 +17,9 @@ pub mod generate;
 mod layers;
 
 pub use architecture::{Activation, Architecture, Norm, Pairs, Position};
-pub use backward::{Projection, Record};
+pub(crate) use backward::Observer;
+pub use backward::{NormPlace, Projection, Record};
 pub(crate) use decoder::log_sum_exp;
 pub use decoder::{Adapter, Cache, Decoder, Layer, Linear, NormWeights};
 pub use generate::{Sampling, greedy, sample};
+pub(crate) use layers::norm_direction;

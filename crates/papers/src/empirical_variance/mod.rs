@@ -1,10 +1,19 @@
 //! "Empirical Privacy Variance" (Hu et al., ICML 2025, arXiv 2503.12314).
 
 mod hypothesis_2;
+#[cfg(feature = "language")]
+mod tofu;
 
 use crate::Entry;
 
 pub(crate) const PAPER: &str =
     "Empirical Privacy Variance (Hu et al., ICML 2025, arXiv 2503.12314)";
 
-pub(crate) const ENTRIES: &[Entry] = &[hypothesis_2::ENTRY];
+#[cfg(feature = "language")]
+pub use tofu::audited_canaries;
+
+pub(crate) const ENTRIES: &[Entry] = &[
+    hypothesis_2::ENTRY,
+    #[cfg(feature = "language")]
+    tofu::ENTRY,
+];

@@ -12,7 +12,8 @@ pub mod product;
 mod replicas;
 mod secure;
 mod standardise;
-mod update;
+pub mod transformer;
+pub mod update;
 mod vectorise;
 
 pub use executor::{Executor, MicroBatch};

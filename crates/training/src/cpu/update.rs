@@ -62,7 +62,7 @@ struct Adaptive {
 }
 
 /// Where the Gaussian numbers come from.
-pub(crate) enum Noise<'a> {
+pub enum Noise<'a> {
     /// This stream; the row is the step.
     Stream(&'a Stream),
     /// The sum already has its noise.
@@ -70,18 +70,20 @@ pub(crate) enum Noise<'a> {
 }
 
 /// What one update needs besides the vectors.
-pub(crate) struct Update<'a> {
-    pub(crate) optimizer: &'a OptimizerDescription,
+pub struct Update<'a> {
+    pub optimizer: &'a OptimizerDescription,
     /// Counted from 0.
-    pub(crate) step: u64,
-    pub(crate) deviation: f64,
-    pub(crate) normaliser: f64,
-    pub(crate) noise: Noise<'a>,
+    pub step: u64,
+    /// Of the noise on the sum.
+    pub deviation: f64,
+    /// What the noisy sum is divided by.
+    pub normaliser: f64,
+    pub noise: Noise<'a>,
 }
 
 impl Update<'_> {
     /// Updates the parameters from the sum of clipped gradients. `buffer` is scratch.
-    pub(crate) fn apply(
+    pub fn apply(
         &self,
         parameters: &mut [f32],
         state: &mut OptimizerState,

@@ -14,7 +14,7 @@ pub enum ActivationName {
 }
 
 /// The `[model]` table.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ModelDescription {
     /// Multinomial logistic regression.
@@ -46,6 +46,62 @@ pub enum ModelDescription {
         #[serde(default = "default_groups")]
         groups: usize,
     },
+    /// A decoder of text, fine-tuned; the crate `language` trains it.
+    Language(LanguageDescription),
+}
+
+/// A decoder from a file, and which of its numbers are trained.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LanguageDescription {
+    /// A folder with config.json and safetensors, a .gguf file, or a llama2.c .bin file; relative
+    /// to the file that describes the training.
+    pub path: std::path::PathBuf,
+    /// Where the tokenizer is not beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokenizer: Option<std::path::PathBuf>,
+    /// Adapters of low rank, or every weight.
+    #[serde(default)]
+    pub train: TrainedWeights,
+    /// Of the adapters.
+    #[serde(default = "default_rank")]
+    pub rank: usize,
+    /// The adapters' change is multiplied by alpha / rank.
+    #[serde(default = "default_alpha")]
+    pub alpha: f64,
+    /// Which maps have adapters.
+    #[serde(default = "default_projections")]
+    pub projections: Vec<String>,
+    /// Whether the embedding of tokens is trained beside the adapters.
+    #[serde(default)]
+    pub embedding: bool,
+    /// Tokens of an example at most; what is beyond is cut off.
+    #[serde(default = "default_length")]
+    pub length: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrainedWeights {
+    #[default]
+    Lora,
+    Full,
+}
+
+fn default_rank() -> usize {
+    4
+}
+
+fn default_alpha() -> f64 {
+    32.0
+}
+
+fn default_projections() -> Vec<String> {
+    vec!["query".into(), "value".into()]
+}
+
+fn default_length() -> usize {
+    128
 }
 
 fn default_hidden() -> Vec<usize> {
@@ -72,6 +128,7 @@ impl ModelDescription {
             Self::Mlp { .. } => "mlp",
             Self::Cnn { .. } => "cnn",
             Self::WideResnet { .. } => "wide-resnet",
+            Self::Language(_) => "language",
         }
     }
 
@@ -115,6 +172,11 @@ impl ModelDescription {
             }
             Self::WideResnet { depth, width, groups } => {
                 wide_resnet(&mut network, *depth, *width, *groups)?;
+            }
+            Self::Language(_) => {
+                return Err(TrainingError::Model(
+                    "a language model reads text, not rows of numbers".into(),
+                ));
             }
         }
         network.linear("output", classes);

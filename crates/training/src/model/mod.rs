@@ -7,7 +7,7 @@ mod initialise;
 mod network;
 
 pub use build::NetworkBuilder;
-pub use describe::{ActivationName, ModelDescription};
+pub use describe::{ActivationName, LanguageDescription, ModelDescription, TrainedWeights};
 pub use network::{
     Convolution, GroupNorm, Image, Kind, Linear, Network, Operation, Pool, Tensor, TensorLayout,
 };

@@ -1,5 +1,7 @@
 //! `tune`: hyper-parameters and empirical privacy, on a table of results.
 
+#[cfg(feature = "language")]
+mod grid;
 mod human;
 
 use crate::args::{Format, OutputArgs, integer, real};
@@ -23,6 +25,7 @@ Examples:
   dosimeter tune select results.csv --score vmr --min-utility 0.8
   dosimeter tune profiles results.csv --score vmr --dataset-size 33508
   dosimeter tune search results.csv --dataset-size 33508 --expected-trials 20
+  dosimeter tune grid grid.toml --out results.csv
 
 One row a training; CSV, JSONL or Parquet with the columns
   batch_size,steps,learning_rate,clip_norm,epsilon,delta,seed,score_*,utility,audit_epsilon
@@ -45,6 +48,9 @@ enum Question {
     Profiles(ProfilesArgs),
     /// The epsilon of a search with a random number of trials
     Search(SearchArgs),
+    /// Train a grid of configurations of a language model, measure each, and write the table
+    #[cfg(feature = "language")]
+    Grid(grid::GridArgs),
 }
 
 #[derive(Debug, Args)]
@@ -171,6 +177,8 @@ pub(super) fn run(args: &TuneArgs, console: &mut Console) -> Result<u8, Failure>
         Question::Select(args) => select(args, console),
         Question::Profiles(args) => profiles(args, console),
         Question::Search(args) => search(args, console),
+        #[cfg(feature = "language")]
+        Question::Grid(args) => grid::run(args, console),
     }
 }
 

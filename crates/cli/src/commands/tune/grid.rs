@@ -1,0 +1,111 @@
+//! `tune grid`: trains and measures every configuration, and fills the table.
+
+use crate::args::{Format, OutputArgs};
+use crate::commands::attack::{WorkArgs, carry_out, exit_code, narrate};
+use crate::console::Console;
+use crate::exit;
+use crate::failure::Failure;
+use crate::print::csv_line;
+use clap::Args;
+use experiments::Outcome;
+use language::grid::{Grid, GridDescription};
+use papers::audited_canaries;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  dosimeter tune grid grid.toml --dry-run
+  dosimeter tune grid grid.toml --out results.csv
+  dosimeter tune grid grid.toml --out results.csv --shard 2/4
+  dosimeter tune rank results.csv --score air
+
+grid.toml: [data], [model] and [optimizer] as for `train` (without learning_rate), and
+  [grid]
+  batch_size = [256, 1024]
+  steps = [50, 200]
+  learning_rate = [1e-3, 3e-3]
+  epsilon = [2, 8]
+  seed = [1, 2]
+  [measure]
+  secrets = \"secrets.jsonl\"
+  metrics = [\"air\", \"vmr\"]
+  samples = 10
+
+The same command again resumes; `dosimeter status results.csv` says how far it is.
+")]
+pub(super) struct GridArgs {
+    /// The grid: [data], [model], [optimizer], [grid], [measure], and perhaps [canaries]
+    #[arg(value_name = "GRID.toml")]
+    file: PathBuf,
+    /// Only say what would be trained
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    work: WorkArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(super) fn run(args: &GridArgs, console: &mut Console) -> Result<u8, Failure> {
+    let format = args.output.among(&[Format::Human, Format::Csv])?;
+    let place = args.file.display();
+    let text = std::fs::read_to_string(&args.file)
+        .map_err(|error| Failure::bad_input(format!("cannot read {place}: {error}")))?;
+    let wrong = |error: language::LanguageError| Failure::bad_input(error.to_string());
+    let described = GridDescription::from_toml_str(&text).map_err(|e| wrong(e).at(&place))?;
+    let folder = args.file.parent().unwrap_or(Path::new(""));
+    let calibrate = |rate: f64, steps: u64, epsilon: f64, delta: f64| {
+        let noise = super::calibrated(rate, steps, epsilon, delta).map_err(|e| e.message)?;
+        // Six digits, rounded up: a table must not depend on the last digits of a root.
+        let unit = 10f64.powi(noise.log10().floor() as i32 - 5);
+        Ok(((noise / unit - 1e-4).ceil() * unit * 1e9).round() / 1e9)
+    };
+    let grid = Grid::new(described, folder, &calibrate, &audited_canaries).map_err(wrong)?;
+    if args.dry_run {
+        let mut text = csv_line([
+            "epsilon",
+            "batch_size",
+            "steps",
+            "learning_rate",
+            "clip_norm",
+            "seed",
+            "noise_multiplier",
+        ]);
+        for p in grid.points() {
+            text.push_str(&csv_line([
+                p.epsilon.to_string(),
+                p.batch_size.to_string(),
+                p.steps.to_string(),
+                p.learning_rate.to_string(),
+                p.clip_norm.to_string(),
+                p.seed.to_string(),
+                p.noise_multiplier.to_string(),
+            ]));
+        }
+        console.answer(&text)?;
+        console.note(&format!("{} trainings, delta {:.3e}", grid.points().len(), grid.delta()));
+        return Ok(exit::ANSWERED);
+    }
+    let Some(out) = &args.work.out else {
+        return Err(Failure::bad_input("no table is named").hint("give one with --out results.csv"));
+    };
+    let outcome = carry_out(&grid, out, &args.work, console)?;
+    if matches!(outcome, Outcome::Complete { .. }) {
+        if format == Format::Csv {
+            let table = std::fs::read_to_string(out).map_err(|error| {
+                Failure::bad_input(format!("cannot read {}: {error}", out.display()))
+            })?;
+            console.answer(&table)?;
+        } else {
+            console.answer(&format!(
+                "{} trainings: {}\nthe epsilon of a row is that of its training alone, not of the search over the grid\n",
+                grid.points().len(),
+                out.display()
+            ))?;
+        }
+        console.hint(&format!("dosimeter tune rank {}", out.display()));
+    }
+    narrate(&outcome, out, console);
+    Ok(exit_code(&outcome))
+}

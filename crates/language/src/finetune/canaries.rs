@@ -1,0 +1,204 @@
+//! Token canaries: many memberships decided by coins inside one training, for one-run audits.
+//!
+//! A canary is a record of its own: a few random tokens that the data uses, then a token that the
+//! data never uses, of which alone the loss is (Panda et al., "Privacy auditing of large language
+//! models", ICLR 2025; Steinke et al. 2025, section 3.2). Each is put into the training with
+//! probability 1/2. Tokens that no record uses are taken first; where they are too few, the
+//! vocabulary is extended for the training and cut again afterwards.
+//!
+//! Scores, larger for members:
+//! - **embedding**: the change of the token's row of the matrix that turns states into logits (with
+//!   tied weights the embedding), along the direction in which the canary's loss falls. With h the
+//!   un-tuned model's state before the token, that row's gradient is (p - 1) h, so the score is
+//!   <change, h> / |h|. Needs a trained embedding.
+//! - **loss**: how much the canary's loss fell.
+
+use super::Example;
+use crate::LanguageError;
+use crate::model::{Cache, Decoder};
+use random::{Purpose, Stream};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// The purpose of the streams that make canaries; their coins are membership's.
+const CANARY: Purpose = Purpose(0x4C43);
+
+/// The `[canaries]` table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CanaryDescription {
+    pub count: usize,
+    /// Where it is not given: embedding if that is trained, else loss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<CanaryScore>,
+    /// Tokens before the canary's own.
+    #[serde(default = "prefix")]
+    pub prefix: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CanaryScore {
+    Embedding,
+    Loss,
+}
+
+fn prefix() -> usize {
+    8
+}
+
+/// Canaries that were planted.
+pub struct Canaries {
+    /// All of them, members or not.
+    pub examples: Vec<Example>,
+    pub members: Vec<bool>,
+    pub score: CanaryScore,
+    /// Tokens of the vocabulary before it was extended.
+    pub vocabulary: usize,
+    /// For each canary: loss, row, and direction of the un-tuned model.
+    before: Vec<(f64, Vec<f32>, Vec<f32>)>,
+}
+
+impl Canaries {
+    /// Makes canaries for data, extending the decoder's vocabulary where that is needed. `examples`
+    /// is the data; `reserved` are tokens with a meaning.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a number of canaries that makes no sense, or a score that needs an
+    /// embedding that is not trained.
+    pub fn plant(
+        decoder: &mut Decoder,
+        examples: &[Example],
+        reserved: &[u32],
+        description: &CanaryDescription,
+        embedding_is_trained: bool,
+        seed: u64,
+    ) -> Result<Self, LanguageError> {
+        let invalid = |message: String| Err(LanguageError::InvalidInput(message));
+        let count = description.count;
+        if count == 0 || count > 1 << 20 {
+            return invalid(format!("[canaries]: count {count} is outside 1 to 2^20"));
+        }
+        let room = decoder.architecture.context;
+        if description.prefix == 0 || description.prefix + 1 > room {
+            return invalid(format!(
+                "[canaries]: prefix {} is outside 1 to {}",
+                description.prefix,
+                room - 1
+            ));
+        }
+        let default = if embedding_is_trained { CanaryScore::Embedding } else { CanaryScore::Loss };
+        let score = description.score.unwrap_or(default);
+        if score == CanaryScore::Embedding && !embedding_is_trained {
+            return invalid(
+                "[canaries]: score \"embedding\" needs a trained embedding; set `embedding = true` \
+                 in [model], or score by \"loss\""
+                    .into(),
+            );
+        }
+        let used: BTreeSet<u32> = examples.iter().flat_map(|e| e.tokens.iter().copied()).collect();
+        let present: Vec<u32> = used.iter().copied().filter(|t| !reserved.contains(t)).collect();
+        if present.is_empty() {
+            return invalid("[canaries]: the data has no tokens to write canaries with".into());
+        }
+        let vocabulary = decoder.architecture.vocabulary;
+        let mut tokens: Vec<u32> = (0..vocabulary as u32)
+            .filter(|token| !used.contains(token) && !reserved.contains(token))
+            .collect();
+        let order = Stream::new(seed, CANARY, 0);
+        tokens.sort_by_cached_key(|token| order.word(0, u64::from(*token)));
+        tokens.truncate(count);
+        extend_vocabulary(decoder, count - tokens.len(), seed);
+        tokens.extend(vocabulary as u32..decoder.architecture.vocabulary as u32);
+        let draw = Stream::new(seed, CANARY, 1);
+        let coins = Stream::new(seed, Purpose::MEMBERSHIP, 0);
+        let mut canaries = Vec::with_capacity(count);
+        let mut members = Vec::with_capacity(count);
+        for (number, token) in tokens.iter().enumerate() {
+            let pick = |j: usize| {
+                let word = draw.word(number as u64, j as u64);
+                present[((u128::from(word) * present.len() as u128) >> 64) as usize]
+            };
+            let mut text: Vec<u32> = (0..description.prefix).map(pick).collect();
+            text.push(*token);
+            canaries.push(Example { tokens: text, first: description.prefix });
+            members.push(coins.word(0, number as u64) >> 63 == 1);
+        }
+        let before = canaries
+            .iter()
+            .map(|canary| {
+                let (loss, state) = look(decoder, canary)?;
+                Ok((loss, row(decoder, canary), state))
+            })
+            .collect::<Result<Vec<_>, LanguageError>>()?;
+        Ok(Self { examples: canaries, members, score, vocabulary, before })
+    }
+
+    /// The canaries that are in.
+    pub fn planted(&self) -> impl Iterator<Item = &Example> {
+        self.examples.iter().zip(&self.members).filter(|(_, member)| **member).map(|(e, _)| e)
+    }
+
+    /// The score of every canary, given the trained decoder.
+    ///
+    /// # Errors
+    /// Those of the decoder.
+    pub fn scores(&self, decoder: &Decoder) -> Result<Vec<f64>, LanguageError> {
+        self.examples
+            .iter()
+            .zip(&self.before)
+            .map(|(canary, (loss, old, direction))| match self.score {
+                CanaryScore::Loss => Ok(loss - look(decoder, canary)?.0),
+                CanaryScore::Embedding => {
+                    let (mut along, mut square) = (0.0, 0.0);
+                    for ((new, old), h) in row(decoder, canary).iter().zip(old).zip(direction) {
+                        along += (f64::from(*new) - f64::from(*old)) * f64::from(*h);
+                        square += f64::from(*h) * f64::from(*h);
+                    }
+                    Ok(along / square.sqrt().max(f64::MIN_POSITIVE))
+                }
+            })
+            .collect()
+    }
+
+    /// Scores as `audit` reads them.
+    pub fn to_csv(&self, scores: &[f64]) -> String {
+        let mut text = String::from("# design: one-run\nscore,member,canary\n");
+        for (number, (score, member)) in scores.iter().zip(&self.members).enumerate() {
+            let _ = writeln!(text, "{score},{},{number}", u8::from(*member));
+        }
+        text
+    }
+}
+
+/// The loss of a canary's token, and the state before it.
+fn look(decoder: &Decoder, canary: &Example) -> Result<(f64, Vec<f32>), LanguageError> {
+    let mut cache = Cache::new(&decoder.architecture, 1, canary.tokens.len());
+    let hidden = decoder.forward(&canary.tokens[..canary.first], &mut cache)?;
+    let state = hidden[hidden.len() - decoder.architecture.width..].to_vec();
+    let logits = decoder.logits(&state);
+    let token = canary.tokens[canary.first] as usize;
+    Ok((crate::model::log_sum_exp(&logits) - f64::from(logits[token]), state))
+}
+
+fn row(decoder: &Decoder, canary: &Example) -> Vec<f32> {
+    let (width, token) = (decoder.architecture.width, canary.tokens[canary.first] as usize);
+    decoder.head()[token * width..(token + 1) * width].to_vec()
+}
+
+/// Appends rows as large as those that are there.
+fn extend_vocabulary(decoder: &mut Decoder, by: usize, seed: u64) {
+    let width = decoder.architecture.width;
+    for (number, matrix) in
+        [Some(&mut decoder.embedding), decoder.head.as_mut()].into_iter().flatten().enumerate()
+    {
+        let square: f64 = matrix.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();
+        let size = (square / matrix.len().max(1) as f64).sqrt() as f32;
+        let mut rows = vec![0.0; by * width];
+        let stream = Stream::new(seed, CANARY, 2 + number as u64);
+        stream.fill_gaussians_f32(0, 0, &mut rows);
+        matrix.extend(rows.into_iter().map(|x| size * x));
+    }
+    decoder.architecture.vocabulary += by;
+}

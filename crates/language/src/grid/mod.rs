@@ -1,0 +1,262 @@
+//! Trainings over a grid of hyper-parameters at fixed (epsilon, delta), each measured, as one
+//! experiment: a trial is a training from the same start, its row the line that `tune` reads.
+//!
+//! The noise of every point is calibrated to its epsilon; scores are those of `memorize`; utility is
+//! minus the held-out loss in nats a token; with canaries, every training is audited.
+
+mod description;
+
+pub use description::{GridDescription, GridTable, MeasureTable, MetricName};
+
+use crate::LanguageError;
+use crate::finetune::{Finetuning, Start, data, fingerprint};
+use crate::memorization::{Asking, Completion, ask, measure, read_secrets};
+use crate::model::Sampling;
+use experiments::{Experiment, Plan};
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+use std::ops::Range;
+use std::path::Path;
+use training::OptimizerDescription;
+use vocabulary::Run;
+
+/// The noise multiplier for (sample rate, steps, epsilon, delta).
+pub type Calibrate<'a> = dyn Fn(f64, u64, f64, f64) -> Result<f64, String> + 'a;
+
+/// From canaries' scores and memberships, at delta.
+pub type Audit<'a> = dyn Fn(&[f64], &[bool], f64) -> Result<Audited, String> + Sync + 'a;
+
+/// What canaries show.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Audited {
+    /// A lower bound.
+    pub epsilon: f64,
+    /// The share of pairs of a member and another in which the member's score is larger.
+    pub auroc: f64,
+}
+
+/// One training of a grid.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    pub batch_size: u64,
+    pub steps: u64,
+    pub learning_rate: f64,
+    pub clip_norm: f64,
+    pub epsilon: f64,
+    pub seed: u64,
+    pub noise_multiplier: f64,
+}
+
+/// A grid with its model, data and secrets.
+pub struct Grid<'a> {
+    start: Start,
+    secrets: Vec<Completion>,
+    measure: MeasureTable,
+    points: Vec<Point>,
+    delta: f64,
+    plan: Plan,
+    audit: &'a Audit<'a>,
+}
+
+impl<'a> Grid<'a> {
+    /// Reads everything and calibrates every point.
+    ///
+    /// # Errors
+    /// Files that are not what they should be, and points that cannot be.
+    pub fn new(
+        description: GridDescription,
+        folder: &Path,
+        calibrate: &Calibrate<'_>,
+        audit: &'a Audit<'a>,
+    ) -> Result<Self, LanguageError> {
+        let GridDescription { training, grid, measure } = description;
+        let start = Start::open(training, folder)?;
+        let secrets = read_secrets(&folder.join(&measure.secrets))?;
+        let records = start.records();
+        let delta = grid.delta.unwrap_or_else(|| start.delta());
+        let mut points = Vec::new();
+        // Neighbouring trials share their noise; seeds come last, so that a table that is cut short
+        // has whole configurations.
+        for &epsilon in &grid.epsilon {
+            for &batch_size in &grid.batch_size {
+                if batch_size == 0 || batch_size > records {
+                    return Err(LanguageError::InvalidInput(format!(
+                        "[grid]: batch size {batch_size} is outside 1 to the {records} records"
+                    )));
+                }
+                let rate = batch_size as f64 / records as f64;
+                for &steps in &grid.steps {
+                    let noise_multiplier = calibrate(rate, steps, epsilon, delta)
+                        .map_err(LanguageError::InvalidInput)?;
+                    for &learning_rate in &grid.learning_rate {
+                        for &clip_norm in &grid.clip_norm {
+                            for &seed in &grid.seed {
+                                points.push(Point {
+                                    batch_size,
+                                    steps,
+                                    learning_rate,
+                                    clip_norm,
+                                    epsilon,
+                                    seed,
+                                    noise_multiplier,
+                                });
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        let plan = plan(&start, &grid, &measure, &secrets, delta, points.len() as u64);
+        let made = Self { start, secrets, measure, points, delta, plan, audit };
+        for point in &made.points {
+            made.run(point)?;
+        }
+        Ok(made)
+    }
+
+    /// All trainings, in the order of the table.
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    pub fn delta(&self) -> f64 {
+        self.delta
+    }
+
+    fn run(&self, point: &Point) -> Result<Run, LanguageError> {
+        let described = &self.start.description.run;
+        let records = self.start.records();
+        let rate = point.batch_size as f64 / records as f64;
+        let mut builder = Run::builder()
+            .phase(point.noise_multiplier, rate, point.steps)
+            .clip_norm(point.clip_norm)
+            .dataset_size(records);
+        if let Some(sampling) = described.sampling {
+            builder = builder.sampling(sampling);
+        }
+        builder.build().map_err(|error| LanguageError::InvalidInput(format!("[grid]: {error}")))
+    }
+
+    fn row(&self, point: &Point) -> Result<String, LanguageError> {
+        let mut start = self.start.description.clone();
+        set_rate(&mut start.optimizer, point.learning_rate);
+        let mut training = Finetuning::with(&self.start, &start, self.run(point)?, point.seed)?;
+        training.train(&|| true)?;
+        let decoder = training.decoder();
+        let asking = Asking {
+            samples: self.measure.samples,
+            new_tokens: self.measure.new_tokens,
+            sampling: Sampling { top_k: self.measure.top_k, ..Sampling::default() },
+            seed: point.seed,
+        };
+        let model = &self.start.model;
+        // Tokens that were added for canaries are no answer.
+        let cut;
+        let answering = if decoder.architecture.vocabulary > model.decoder.architecture.vocabulary {
+            cut = decoder.with_vocabulary(model.decoder.architecture.vocabulary);
+            &cut
+        } else {
+            decoder
+        };
+        let completions =
+            ask(answering, &model.tokenizer, &model.stop, &self.secrets, &asking, &mut |_| {})?;
+        let mut scores = Vec::new();
+        for name in &self.measure.metrics {
+            let metric = name.metric();
+            let found = measure(metric, metric.matching(), &completions, None, 0.95)?;
+            scores.push(found.score.value.to_string());
+        }
+        let utility = match &self.start.test {
+            Some(test) => (-data::loss(answering, &test.examples)?).to_string(),
+            None => String::new(),
+        };
+        let audit = match &training.canaries {
+            Some(canaries) => {
+                let scores = canaries.scores(decoder)?;
+                let found = (self.audit)(&scores, &canaries.members, self.delta)
+                    .map_err(LanguageError::InvalidInput)?;
+                format!("{},{}", found.epsilon, found.auroc)
+            }
+            None => ",".into(),
+        };
+        Ok(format!(
+            "{},{},{},{},{},{},{},{},{},{utility},{audit}\n",
+            point.batch_size,
+            point.steps,
+            point.learning_rate,
+            point.clip_norm,
+            point.epsilon,
+            self.delta,
+            point.seed,
+            point.noise_multiplier,
+            scores.join(",")
+        ))
+    }
+}
+
+impl Experiment for Grid<'_> {
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn rows(&self, trials: Range<u64>, table: &mut String) -> Result<(), String> {
+        // Trainings run side by side: one thread each.
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(1)
+            .build()
+            .map_err(|error| error.to_string())?;
+        for trial in trials {
+            let point = &self.points[usize::try_from(trial).map_err(|e| e.to_string())?];
+            let row = pool.install(|| self.row(point)).map_err(|error| error.to_string())?;
+            table.write_str(&row).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+}
+
+fn set_rate(optimizer: &mut OptimizerDescription, rate: f64) {
+    match optimizer {
+        OptimizerDescription::Sgd { learning_rate, .. }
+        | OptimizerDescription::Adam { learning_rate, .. }
+        | OptimizerDescription::AdamW { learning_rate, .. } => *learning_rate = rate,
+    }
+}
+
+fn plan(
+    start: &Start,
+    grid: &GridTable,
+    measure: &MeasureTable,
+    secrets: &[Completion],
+    delta: f64,
+    trials: u64,
+) -> Plan {
+    let mut hash = Sha256::new();
+    for secret in secrets {
+        hash.update(format!("{secret:?}\n"));
+    }
+    let asked: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let description = &start.description;
+    let mut optimizer = description.optimizer;
+    set_rate(&mut optimizer, 0.0);
+    let parameters = serde_json::json!({
+        "model": description.model,
+        "weights": fingerprint(&start.model.decoder),
+        "data": description.data,
+        "data_sha256": start.texts.sha256,
+        "test_sha256": start.test.as_ref().map(|test| test.sha256.clone()),
+        "sampling": description.run.sampling.map(|sampling| sampling.as_str()),
+        "optimizer": optimizer,
+        "canaries": description.canaries,
+        "grid": grid,
+        "delta": delta,
+        "measure": measure,
+        "secrets_sha256": asked,
+    });
+    let scores: String =
+        measure.metrics.iter().map(|name| format!("score_{},", name.metric().as_str())).collect();
+    let header = format!(
+        "batch_size,steps,learning_rate,clip_norm,epsilon,delta,seed,noise_multiplier,{scores}\
+         utility,audit_epsilon,canary_auroc"
+    );
+    Plan::new("tune grid", parameters, 0, header, 1, trials)
+}

@@ -1,0 +1,175 @@
+//! The experiment in small: one epsilon, many configurations, how much does memorisation differ?
+
+mod data;
+mod words;
+
+use super::PAPER;
+use crate::tools::noise_for;
+use crate::{Context, Entry, PaperError, Reproduction, Table};
+use audit::{Design, Method, Plan, Scores, analyse};
+use experiments::{Outcome, Settings, Shard, run};
+use language::grid::{Audited, Grid, GridDescription};
+use serde_json::json;
+use std::path::Path;
+use tuning::regression::{Options, regress};
+use tuning::selection::{Better, select};
+
+pub(super) const ENTRY: Entry = Entry {
+    id: "p2-tofu",
+    paper: PAPER,
+    title: "Memorisation varies at one epsilon: a small model on TOFU",
+    shows: "Fine-tuned language models with the same (epsilon, delta) memorise very differently; the spread grows with epsilon and with how many records carry a secret; more steps, larger batches and above all larger learning rates memorise more; simple rules find the safer of two configurations in 65 to 90 % of pairs; audited epsilons follow utility, not memorisation.",
+    seconds: 5000,
+    compute,
+};
+
+/// Paraphrases that carry a secret (times four openings).
+const DENSITIES: [(&str, usize); 2] = [("low", 8), ("high", 16)];
+
+/// What is trained; everything else is the same in all.
+const GRID: &str = r#"
+[data]
+path = "train.jsonl"
+test = "test.jsonl"
+prompt = "question"
+completion = "answer"
+separator = "\n"
+[model]
+kind = "language"
+path = "model.bin"
+tokenizer = "tokenizer.bin"
+train = "lora"
+rank = 8
+alpha = 16.0
+projections = ["query", "key", "value", "output", "gate", "up", "down"]
+embedding = true
+length = 48
+[optimizer]
+kind = "adam"
+[canaries]
+count = 200
+[measure]
+secrets = "secrets.jsonl"
+metrics = ["air"]
+samples = 10
+new_tokens = 12
+[grid]
+batch_size = [512, 1024]
+steps = [25, 50]
+learning_rate = [5e-3, 1e-2]
+clip_norm = [0.5, 5.0]
+epsilon = [8.0, 2.0]
+seed = [1, 2]
+"#;
+
+fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
+    let mut runs = Table::new(
+        "trainings",
+        &[
+            "density",
+            "epsilon",
+            "batch_size",
+            "steps",
+            "learning_rate",
+            "clip_norm",
+            "seed",
+            "noise_multiplier",
+            "air",
+            "utility",
+            "audit_epsilon",
+            "canary_auroc",
+        ],
+    );
+    let mut found = words::Findings::default();
+    for (name, paraphrases) in DENSITIES {
+        let output = train(context, name, paraphrases)?;
+        let text = std::fs::read_to_string(&output)
+            .map_err(|source| PaperError::Read { path: output.clone(), source })?;
+        let mut lines = Vec::new();
+        for line in text.lines().skip(1) {
+            let read: Vec<f64> = line.split(',').map(|x| x.parse().unwrap_or(f64::NAN)).collect();
+            // The order of the file without delta, a parameter of the whole.
+            let chosen = [4, 0, 1, 2, 3, 6, 7, 8, 9, 10, 11];
+            let row = chosen.map(|column| read.get(column).copied().unwrap_or(f64::NAN));
+            runs.push([vec![json!(name)], row.map(|x| json!(x)).to_vec()].concat());
+            lines.push(row);
+        }
+        found.canaries(name, &lines);
+        let place = output.display().to_string();
+        let table = tuning::Table::from_csv(&text, &place).map_err(wrong)?;
+        let groups = tuning::groups(&table, 0).map_err(wrong)?;
+        found.add(
+            name,
+            4 * paraphrases,
+            &tuning::rank(&groups, "air", 0.95).map_err(wrong)?,
+            &regress(&groups, "air", &Options::default()).map_err(wrong)?,
+            &select(&groups, "air", &[], Better::Higher).map_err(wrong)?,
+        );
+    }
+    let (we_get, tables, figures) = found.finish();
+    Ok(Reproduction {
+        parameters: json!({"model": "stories260K, LoRA of rank 8 on every projection, and the embedding", "data": "TOFU, 12000 records of at most 48 tokens", "secrets": 52, "records_per_secret": [32, 64], "delta": (data::RECORDS as f64).powf(-1.1), "grid": "b 512, 1024; T 25, 50; eta 5e-3, 1e-2 (Adam); clip 0.5, 5; epsilon 8, 2; 2 seeds", "canaries": 200}),
+        we_get,
+        differs: "The paper trains GPT-2 and Llama-2 on Enron and on paraphrased TOFU, on grids that are not known to us. This is a model of 260,000 numbers with a vocabulary of 512, whose embedding is trained too; a secret's density is the number of records that carry it. Utility is minus the loss on held-out answers. The audit is one-run, on token canaries in every training, with the Gaussian family's bound; the paper's is black-box.".to_owned(),
+        tables: [vec![runs], tables].concat(),
+        figures,
+    })
+}
+
+/// Trains the grid at one density, or finds it trained.
+fn train(
+    context: &Context<'_>,
+    name: &str,
+    paraphrases: usize,
+) -> Result<std::path::PathBuf, PaperError> {
+    let folder = context.folder.join(name);
+    data::write(&folder, paraphrases)?;
+    let described = GridDescription::from_toml_str(GRID).map_err(wrong)?;
+    grid(context, described, &folder)
+}
+
+fn grid(
+    context: &Context<'_>,
+    described: GridDescription,
+    folder: &Path,
+) -> Result<std::path::PathBuf, PaperError> {
+    let calibrate = |rate: f64, steps: u64, epsilon: f64, delta: f64| {
+        noise_for(epsilon, delta, rate, steps).map_err(|error| error.to_string())
+    };
+    let grid = Grid::new(described, folder, &calibrate, &audited_canaries).map_err(wrong)?;
+    let output = folder.join("results.csv");
+    let settings = Settings {
+        threads: context.threads,
+        shard: Shard::ALL,
+        force: false,
+        reporter: context.reporter,
+        stop: context.stop,
+    };
+    match run(&grid, &output, &settings)? {
+        Outcome::Complete { .. } => Ok(output),
+        Outcome::Incomplete { .. } | Outcome::Interrupted { .. } => Err(PaperError::Interrupted),
+    }
+}
+
+/// What the canaries of one training show: the one-run bound of the Gaussian family at 95 %, and how
+/// well the scores tell members from others.
+///
+/// # Errors
+/// A sentence, for scores that are none.
+pub fn audited_canaries(scores: &[f64], members: &[bool], delta: f64) -> Result<Audited, String> {
+    let side = |wanted: bool| -> Vec<f64> {
+        scores.iter().zip(members).filter(|(_, m)| **m == wanted).map(|(s, _)| *s).collect()
+    };
+    let scores = Scores::new(side(true), side(false)).map_err(|error| error.to_string())?;
+    let mut plan = Plan::new(Design::OneRun);
+    plan.deltas = vec![delta];
+    plan.methods = vec![Method::OneRunGdp];
+    plan.primary = Method::OneRunGdp;
+    let found = analyse(&scores, &plan, None).map_err(|error| error.to_string())?;
+    let epsilon = found.primary().map_or(0.0, |bound| bound.epsilon);
+    Ok(Audited { epsilon, auroc: found.auroc.value })
+}
+
+fn wrong(error: impl std::fmt::Display) -> PaperError {
+    PaperError::FineTuning(error.to_string())
+}

@@ -1,0 +1,189 @@
+//! What the trainings show, as tables, figures and sentences.
+
+use crate::Table;
+use serde_json::{Value, json};
+use tuning::Ranking;
+use tuning::regression::Regression;
+use tuning::selection::Selection;
+use vocabulary::Figure;
+
+#[derive(Default)]
+pub(super) struct Findings {
+    spread: Vec<Vec<Value>>,
+    effects: Vec<Vec<Value>>,
+    rules: Vec<Vec<Value>>,
+    choices: Vec<Vec<Value>>,
+    correlations: Vec<Vec<Value>>,
+    figures: Vec<(String, Figure)>,
+    sentences: Vec<String>,
+}
+
+impl Findings {
+    pub(super) fn add(
+        &mut self,
+        density: &str,
+        records: usize,
+        ranking: &Ranking,
+        regression: &Regression,
+        selection: &Selection,
+    ) {
+        for group in &ranking.groups {
+            let s = &group.spread;
+            self.spread.push(vec![
+                json!(density),
+                json!(group.epsilon),
+                json!(s.mean),
+                json!(s.smallest),
+                json!(s.largest),
+                json!(s.seed_noise),
+                json!(s.between),
+                json!(s.between_lower),
+                json!(s.between_upper),
+                json!(s.p_value),
+            ]);
+            self.sentences.push(format!(
+                "{records} records a secret, epsilon {}: AIR from {:.3} to {:.3} over {} configurations, spread without seed noise {:.3} (F-test p {})",
+                group.epsilon,
+                s.smallest,
+                s.largest,
+                s.configurations,
+                s.between.unwrap_or(f64::NAN),
+                s.p_value.map_or_else(|| "-".into(), |p| format!("{p:.2e}")),
+            ));
+            for c in &group.correlations {
+                self.correlations.push(vec![
+                    json!(density),
+                    json!(group.epsilon),
+                    json!(c.of),
+                    json!(c.with),
+                    json!(c.spearman),
+                    json!(c.lower),
+                    json!(c.upper),
+                    json!(c.p_value),
+                ]);
+            }
+        }
+        for rule in &ranking.heuristics {
+            self.rules.push(vec![
+                json!(density),
+                json!(rule.rule.as_str()),
+                json!(rule.pairs),
+                json!(rule.accuracy),
+                json!(rule.lower),
+                json!(rule.upper),
+            ]);
+        }
+        for e in regression.coefficients.iter().chain(&regression.contrasts) {
+            self.effects.push(vec![
+                json!(density),
+                json!(e.name),
+                json!(e.estimate),
+                json!(e.lower),
+                json!(e.upper),
+                json!(e.p_value),
+            ]);
+        }
+        for choice in &selection.average {
+            self.choices.push(vec![
+                json!(density),
+                json!(choice.chooser.as_str()),
+                json!(choice.normalised),
+                json!(choice.excess),
+            ]);
+        }
+        self.figures.push((format!("effects-{density}"), tuning::figures::regression(regression)));
+        for (index, group) in selection.groups.iter().enumerate() {
+            let name = format!("no-free-lunch-{density}-epsilon{}", group.epsilon);
+            self.figures.push((name, tuning::figures::selection(selection, index)));
+        }
+    }
+
+    /// How well canaries are told apart, against memorisation and utility: bounds are mostly 0 at
+    /// this number of canaries, areas are not. Rows: epsilon, b, T, eta, clip, seed, noise, air,
+    /// utility, bound, area.
+    pub(super) fn canaries(&mut self, density: &str, rows: &[[f64; 11]]) {
+        let mut epsilons: Vec<f64> = rows.iter().map(|row| row[0]).collect();
+        epsilons.dedup();
+        for epsilon in epsilons {
+            let mut keys: Vec<[f64; 4]> = Vec::new();
+            let mut sums: Vec<([f64; 3], f64)> = Vec::new();
+            for row in rows.iter().filter(|row| row[0] == epsilon) {
+                let key = [row[1], row[2], row[3], row[4]];
+                let at = keys.iter().position(|known| *known == key).unwrap_or_else(|| {
+                    keys.push(key);
+                    sums.push(([0.0; 3], 0.0));
+                    keys.len() - 1
+                });
+                for (sum, x) in sums[at].0.iter_mut().zip([row[7], row[8], row[10]]) {
+                    *sum += x;
+                }
+                sums[at].1 += 1.0;
+            }
+            let column = |i: usize| -> Vec<f64> { sums.iter().map(|(s, n)| s[i] / n).collect() };
+            for (i, with) in [(0, "air"), (1, "utility")] {
+                let (area, other) = (column(2), column(i));
+                let Some(c) = tuning::ranks::correlate("canary_auroc", with, &area, &other, 0.95)
+                else {
+                    continue;
+                };
+                self.correlations.push(vec![
+                    json!(density),
+                    json!(epsilon),
+                    json!(c.of),
+                    json!(c.with),
+                    json!(c.spearman),
+                    json!(c.lower),
+                    json!(c.upper),
+                    json!(c.p_value),
+                ]);
+            }
+        }
+    }
+
+    pub(super) fn finish(self) -> (String, Vec<Table>, Vec<(String, Figure)>) {
+        let table = |name: &str, columns: &[&'static str], rows: Vec<Vec<Value>>| {
+            let mut table = Table::new(name, columns);
+            rows.into_iter().for_each(|row| table.push(row));
+            table
+        };
+        let tables = vec![
+            table(
+                "spread",
+                &[
+                    "density",
+                    "epsilon",
+                    "mean_air",
+                    "smallest",
+                    "largest",
+                    "seed_noise",
+                    "between",
+                    "between_lower",
+                    "between_upper",
+                    "p_value",
+                ],
+                self.spread,
+            ),
+            table(
+                "regression",
+                &["density", "effect", "estimate", "lower", "upper", "p_value"],
+                self.effects,
+            ),
+            table(
+                "heuristics",
+                &["density", "rule", "pairs", "accuracy", "lower", "upper"],
+                self.rules,
+            ),
+            table(
+                "selection",
+                &["density", "chooser", "normalised_risk", "excess_risk"],
+                self.choices,
+            ),
+            table(
+                "correlations",
+                &["density", "epsilon", "of", "with", "spearman", "lower", "upper", "p_value"],
+                self.correlations,
+            ),
+        ];
+        (self.sentences.join("; ") + ".", tables, self.figures)
+    }
+}
