@@ -4,6 +4,8 @@
 //! The clipping factor of an example with gradient norm at most r is min(1, C/r), rounded down;
 //! scaling in f32 adds at most 2^-23 relative, so that a clipped row never exceeds C (1 + 2^-20).
 
+mod gram;
+
 use super::convolution::ConvolutionMemory;
 use super::group_norm::GroupNormMemory;
 use super::{elementwise, linear, loss, pooling};
