@@ -1,5 +1,7 @@
 //! `attack`: play a game and write its scores.
 
+mod attribute;
+
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real};
 use crate::console::Console;
 use crate::exit;
@@ -81,6 +83,8 @@ enum GameArgs {
         #[command(flatten)]
         play: PlayArgs,
     },
+    /// Trains: how sensitive the training is to an attribute of a record, and guessing it
+    Attribute(Box<attribute::AttributeGameArgs>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -167,6 +171,7 @@ pub(super) fn run(args: &AttackArgs, console: &mut Console) -> Result<u8, Failur
         GameArgs::OurLoss { spacing, resolution, anyway, play } => {
             simulate(play, console, |place| place.our_loss(*spacing, *resolution, *anyway))
         }
+        GameArgs::Attribute(args) => attribute::run(args, console),
     }
 }
 
