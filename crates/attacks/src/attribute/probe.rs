@@ -1,7 +1,7 @@
 //! How far apart a record's clipped gradients are over the values its attribute could have.
 
 use super::{Attribute, AttributeError};
-use accounting::bayes_security::attribute::{Candidates, GradientPair};
+use accounting::bayes_security::attribute::{Candidates, GradientPair, worst_kernel};
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 use training::TrainingError;
@@ -49,59 +49,128 @@ impl Probe {
         records: &[u32],
         scale: f64,
     ) -> Result<Vec<Spread>, AttributeError> {
-        let group = self.attribute.values.len();
-        // A few records at a time, so that products are large and buffers small.
-        let together = (512 / group).clamp(1, 64);
-        let parts: Result<Vec<Vec<Spread>>, AttributeError> = records
-            .par_chunks(together)
-            .map(|records| {
-                let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                let mut executor = idle
-                    .unwrap_or_else(|| Executor::new(Arc::clone(&self.network), together * group));
-                let found = self.part(&mut executor, parameters, data, records, scale);
-                self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(executor);
-                found
-            })
-            .collect();
-        Ok(parts?.concat())
+        let parts = self.parts(parameters, data, records, |executor, examples| {
+            let group = self.attribute.values.len();
+            let mut grams = Vec::new();
+            if !executor.clipped_grams(parameters, examples, group, self.clip_norm, &mut grams) {
+                return Err(not_finite());
+            }
+            Ok(grams.chunks_exact(group * group).map(|gram| spread(group, gram, scale)).collect())
+        })?;
+        Ok(parts.concat())
     }
 
-    fn part(
+    /// The worst of these records: the pair farthest apart, and the pair that tells the most (both
+    /// zero for no records). Cheaper than looking at each: a record whose gradients all lie within r
+    /// of one of them has no two farther apart than 2r, so most need no comparison of all pairs.
+    ///
+    /// # Errors
+    /// A gradient that is not finite.
+    pub fn worst(
         &self,
-        executor: &mut Executor,
         parameters: &[f32],
         data: &Dataset,
         records: &[u32],
         scale: f64,
-    ) -> Result<Vec<Spread>, AttributeError> {
+    ) -> Result<(GradientPair, GradientPair), AttributeError> {
         let group = self.attribute.values.len();
-        let mut row = Vec::new();
-        executor.prepare(parameters);
-        for (number, record) in records.iter().enumerate() {
-            let record = *record as usize;
-            for value in 0..group {
-                self.attribute.substitute(value, data.row(record), &mut row);
-                executor.load(number * group + value, &row, data.labels[record]);
+        let found = Mutex::new((NONE, NONE));
+        let best = || *found.lock().unwrap_or_else(PoisonError::into_inner);
+        self.parts(parameters, data, records, |executor, examples| {
+            if !executor.has_linear_layers_only() {
+                let mut grams = Vec::new();
+                if !executor.clipped_grams(parameters, examples, group, self.clip_norm, &mut grams)
+                {
+                    return Err(not_finite());
+                }
+                for gram in grams.chunks_exact(group * group) {
+                    raise(&found, &spread(group, gram, scale), scale);
+                }
+                return Ok(Vec::new());
             }
-        }
-        let mut grams = Vec::new();
-        let examples = records.len() * group;
-        if !executor.clipped_grams(parameters, examples, group, self.clip_norm, &mut grams) {
-            return Err(TrainingError::Recipe(
-                "a gradient is not finite; lower the learning rate".into(),
-            )
-            .into());
-        }
-        let spreads = grams.chunks_exact(group * group).map(|gram| {
-            let candidates = Candidates::of_gram(group, gram.to_vec());
-            // An attribute has at least two values.
-            let none = GradientPair { norm_a: 0.0, norm_b: 0.0, inner: 0.0 };
-            Spread {
-                farthest: candidates.farthest().unwrap_or(none),
-                most_telling: candidates.most_telling(scale).unwrap_or(none),
-                approximate: candidates.approximate_diameter(),
+            if !executor.run_variants(parameters, examples, group) {
+                return Err(not_finite());
             }
-        });
-        Ok(spreads.collect())
+            let reach = |number: usize| {
+                let squares = executor.squared_distances(number, group, group / 2, self.clip_norm);
+                let radius = squares.into_iter().fold(0.0, f64::max).sqrt();
+                // Rounding of the squares, which are at most 4 C^2.
+                (number, 2.0 * radius * (1.0 + 1e-12) + 1e-6 * self.clip_norm)
+            };
+            let mut reaches: Vec<(usize, f64)> = (0..examples / group).map(reach).collect();
+            reaches.sort_by(|a, b| b.1.total_cmp(&a.1));
+            for (number, reach) in reaches {
+                let (farthest, telling) = best();
+                let most = worst_kernel(reach, scale / self.clip_norm, self.clip_norm);
+                if reach <= farthest.distance() && most <= telling.kernel(scale) {
+                    continue;
+                }
+                let gram = executor.clipped_gram(number, group, self.clip_norm);
+                if gram.iter().any(|value| !value.is_finite()) {
+                    return Err(not_finite());
+                }
+                raise(&found, &spread(group, &gram, scale), scale);
+            }
+            Ok(Vec::new())
+        })?;
+        Ok(best())
     }
+
+    /// Loads some records at a time, with all values of the attribute, and does something with
+    /// them, on several threads.
+    fn parts(
+        &self,
+        parameters: &[f32],
+        data: &Dataset,
+        records: &[u32],
+        work: impl Fn(&mut Executor, usize) -> Result<Vec<Spread>, AttributeError> + Sync,
+    ) -> Result<Vec<Vec<Spread>>, AttributeError> {
+        let group = self.attribute.values.len();
+        // Enough that products are large, few enough that buffers stay near the processor.
+        let together = (512 / group).clamp(1, 64);
+        let part = |records: &[u32]| {
+            let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let mut executor =
+                idle.unwrap_or_else(|| Executor::new(Arc::clone(&self.network), together * group));
+            executor.prepare(parameters);
+            let mut row = Vec::new();
+            for (number, record) in records.iter().enumerate() {
+                let record = *record as usize;
+                for value in 0..group {
+                    self.attribute.substitute(value, data.row(record), &mut row);
+                    executor.load(number * group + value, &row, data.labels[record]);
+                }
+            }
+            let found = work(&mut executor, records.len() * group);
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(executor);
+            found
+        };
+        records.par_chunks(together).map(part).collect()
+    }
+}
+
+const NONE: GradientPair = GradientPair { norm_a: 0.0, norm_b: 0.0, inner: 0.0 };
+
+fn spread(group: usize, gram: &[f64], scale: f64) -> Spread {
+    let candidates = Candidates::of_gram(group, gram.to_vec());
+    Spread {
+        // An attribute has at least two values.
+        farthest: candidates.farthest().unwrap_or(NONE),
+        most_telling: candidates.most_telling(scale).unwrap_or(NONE),
+        approximate: candidates.approximate_diameter(),
+    }
+}
+
+fn raise(best: &Mutex<(GradientPair, GradientPair)>, found: &Spread, scale: f64) {
+    let mut best = best.lock().unwrap_or_else(PoisonError::into_inner);
+    if found.farthest.distance() > best.0.distance() {
+        best.0 = found.farthest;
+    }
+    if found.most_telling.kernel(scale) > best.1.kernel(scale) {
+        best.1 = found.most_telling;
+    }
+}
+
+fn not_finite() -> AttributeError {
+    TrainingError::Recipe("a gradient is not finite; lower the learning rate".into()).into()
 }

@@ -195,8 +195,14 @@ impl Executor {
     }
 
     fn forward(&mut self, parameters: &[f32], examples: usize) {
+        self.forward_from(0, parameters, examples);
+    }
+
+    /// The operations from `first` on.
+    fn forward_from(&mut self, first: usize, parameters: &[f32], examples: usize) {
         let network = Arc::clone(&self.network);
-        for (operation, memory) in network.operations.iter().zip(&mut self.memories) {
+        let operations = network.operations.iter().zip(&mut self.memories);
+        for (operation, memory) in operations.skip(first) {
             let (before, after) = self.activations.split_at_mut(operation.output);
             let x = &before[operation.input][..examples * network.buffers[operation.input]];
             let y = &mut after[0][..examples * network.buffers[operation.output]];

@@ -79,9 +79,9 @@ impl Candidates {
     /// The pair with the largest K at this noise; `scale` is noise multiplier times clip norm.
     pub fn most_telling(&self, scale: f64) -> Option<GradientPair> {
         let gain = scale.powi(-2);
-        let own: Vec<f64> = (0..self.size).map(|i| (gain * self.at(i, i)).exp_m1()).collect();
+        let own: Vec<f64> = (0..self.size).map(|i| (gain * self.at(i, i)).exp()).collect();
         // K up to rounding, which can only exchange pairs that are alike.
-        self.best(|i, j| own[i] + own[j] - 2.0 * (gain * self.at(i, j)).exp_m1())
+        self.best(|i, j| own[i] + own[j] - 2.0 * (gain * self.at(i, j)).exp())
     }
 
     /// Twice the largest distance from the centroid: at least the diameter, at most twice it.

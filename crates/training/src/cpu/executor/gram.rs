@@ -6,22 +6,127 @@
 //! made. Other layers have their gradients made one by one. Sums are in f64, of numbers that were
 //! computed in f32 as in training; clipping is training's own.
 
+use super::super::linear;
 use super::super::vectorise::vectorised;
 use super::{Executor, clipping_factor};
-use crate::model::Kind;
+use crate::model::{Kind, Operation};
 
 /// Lanes of a partial sum.
 const LANES: usize = 8;
 
 impl Executor {
-    /// Gram matrices of the clipped gradients of the loaded examples, for consecutive groups of
-    /// `group` examples: `group` x `group` numbers each, one group after the other. Belongs after
-    /// [`Executor::prepare`].
-    ///
-    /// Says whether everything was finite.
+    /// Forward and backward of the loaded examples, of which each `group` in a row are variants of
+    /// one record; belongs after [`Executor::prepare`]. Says whether everything was finite.
     ///
     /// # Panics
     /// If `examples` are more than were made room for, or no multiple of `group`.
+    pub fn run_variants(&mut self, parameters: &[f32], examples: usize, group: usize) -> bool {
+        assert!(examples <= self.capacity && group > 0 && examples.is_multiple_of(group));
+        let first = usize::from(self.forward_variants(parameters, examples, group));
+        self.forward_from(first, parameters, examples);
+        self.loss(examples);
+        self.backward(parameters, examples);
+        self.norms(examples);
+        self.losses[..examples].iter().all(|loss| loss.is_finite())
+            && self.squares[..examples].iter().all(|square| square.is_finite())
+    }
+
+    /// The first layer of variants of a record: once for the first of them, then what changes.
+    fn forward_variants(&mut self, parameters: &[f32], examples: usize, group: usize) -> bool {
+        let Some(Operation { kind: Kind::Linear(layer), input: 0, output }) =
+            self.network.operations.first()
+        else {
+            return false;
+        };
+        let (before, after) = self.activations.split_at_mut(*output);
+        let (inputs, outputs) = (layer.inputs, layer.outputs);
+        let weights = &parameters[layer.weight..layer.weight + inputs * outputs];
+        let x = before[0][..examples * inputs].chunks_exact(group * inputs);
+        let y = after[0][..examples * outputs].chunks_exact_mut(group * outputs);
+        for (x, y) in x.zip(y) {
+            let (base, others) = y.split_at_mut(outputs);
+            linear::forward(layer, parameters, &x[..inputs], base, 1);
+            for (x_other, y) in x.chunks_exact(inputs).skip(1).zip(others.chunks_exact_mut(outputs))
+            {
+                y.copy_from_slice(base);
+                for (column, (new, old)) in x_other.iter().zip(x).enumerate() {
+                    if new != old {
+                        let weights = &weights[column * outputs..(column + 1) * outputs];
+                        add_multiple(new - old, weights, y);
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// Whether Gram matrices come from [`Executor::run_variants`] alone.
+    pub fn has_linear_layers_only(&self) -> bool {
+        self.network
+            .operations
+            .iter()
+            .all(|operation| !matches!(operation.kind, Kind::Convolution(_) | Kind::GroupNorm(_)))
+    }
+
+    /// Squared distances of the clipped gradients of group `number` from that of its variant
+    /// `reference`; belongs after [`Executor::run_variants`], for linear layers only.
+    pub fn squared_distances(
+        &self,
+        number: usize,
+        group: usize,
+        reference: usize,
+        clip_norm: f64,
+    ) -> Vec<f64> {
+        let first = number * group;
+        let mut inner = vec![0.0; group];
+        for operation in &self.network.operations {
+            let Kind::Linear(layer) = &operation.kind else { continue };
+            let x = &self.activations[operation.input];
+            let x = &x[first * layer.inputs..(first + group) * layer.inputs];
+            let dy = &self.gradients[operation.output];
+            let dy = &dy[first * layer.outputs..(first + group) * layer.outputs];
+            let one = |rows: &'_ [f32], width: usize| -> Vec<f64> {
+                let own = &rows[reference * width..(reference + 1) * width];
+                rows.chunks_exact(width).map(|row| inner_product(own, row)).collect()
+            };
+            let (inputs, outputs) = (one(x, layer.inputs), one(dy, layer.outputs));
+            for ((inner, inputs), outputs) in inner.iter_mut().zip(inputs).zip(outputs) {
+                *inner += (inputs + 1.0) * outputs;
+            }
+        }
+        let squares = &self.squares[first..first + group];
+        let factors = factors(squares, clip_norm);
+        let own = factors[reference];
+        let square = |i: usize| factors[i] * factors[i] * squares[i];
+        (0..group)
+            .map(|i| (square(i) + square(reference) - 2.0 * own * factors[i] * inner[i]).max(0.0))
+            .collect()
+    }
+
+    /// The Gram matrix of the clipped gradients of group `number`; belongs after
+    /// [`Executor::run_variants`], for linear layers only.
+    pub fn clipped_gram(&self, number: usize, group: usize, clip_norm: f64) -> Vec<f64> {
+        let first = number * group;
+        let mut work = Work::default();
+        let mut gram = vec![0.0; group * group];
+        for operation in &self.network.operations {
+            let Kind::Linear(layer) = &operation.kind else { continue };
+            let x = &self.activations[operation.input];
+            let x = &x[first * layer.inputs..(first + group) * layer.inputs];
+            let dy = &self.gradients[operation.output];
+            let dy = &dy[first * layer.outputs..(first + group) * layer.outputs];
+            work.add_layer(x, layer.inputs, dy, layer.outputs, &mut gram);
+        }
+        scale(&mut gram, &factors(&self.squares[first..first + group], clip_norm));
+        gram
+    }
+
+    /// Gram matrices of the clipped gradients of the loaded examples, for consecutive groups of
+    /// `group` variants: `group` x `group` numbers each, one group after the other. Any network;
+    /// belongs after [`Executor::prepare`]. Says whether everything was finite.
+    ///
+    /// # Panics
+    /// As [`Executor::run_variants`].
     pub fn clipped_grams(
         &mut self,
         parameters: &[f32],
@@ -30,43 +135,15 @@ impl Executor {
         clip_norm: f64,
         out: &mut Vec<f64>,
     ) -> bool {
-        assert!(examples <= self.capacity && group > 0 && examples.is_multiple_of(group));
         out.clear();
-        out.resize(examples * group, 0.0);
-        if self
-            .network
-            .operations
-            .iter()
-            .any(|operation| matches!(operation.kind, Kind::Convolution(_) | Kind::GroupNorm(_)))
-        {
+        if !self.has_linear_layers_only() {
+            out.resize(examples * group, 0.0);
             return self.explicit_grams(parameters, examples, group, clip_norm, out);
         }
-        self.forward(parameters, examples);
-        self.loss(examples);
-        self.backward(parameters, examples);
-        self.norms(examples);
-        let mut work = Work::default();
-        for (number, gram) in out.chunks_exact_mut(group * group).enumerate() {
-            let first = number * group;
-            for operation in &self.network.operations {
-                let Kind::Linear(layer) = &operation.kind else { continue };
-                let rows = |buffer: &'_ [f32], width: usize| -> std::ops::Range<usize> {
-                    debug_assert!(buffer.len() >= (first + group) * width);
-                    first * width..(first + group) * width
-                };
-                let x = &self.activations[operation.input];
-                let x = &x[rows(x, layer.inputs)];
-                let dy = &self.gradients[operation.output];
-                let dy = &dy[rows(dy, layer.outputs)];
-                work.add_layer(x, layer.inputs, dy, layer.outputs, gram);
-            }
-            let factors: Vec<f64> = self.squares[first..first + group]
-                .iter()
-                .map(|square| f64::from(clipping_factor(square.sqrt(), clip_norm)))
-                .collect();
-            scale(gram, &factors);
+        let finite = self.run_variants(parameters, examples, group);
+        for number in 0..examples / group {
+            out.extend(self.clipped_gram(number, group, clip_norm));
         }
-        let finite = self.losses[..examples].iter().all(|loss| loss.is_finite());
         finite && out.iter().all(|value| value.is_finite())
     }
 
@@ -120,6 +197,11 @@ impl Executor {
         self.finish(out);
         finite
     }
+}
+
+fn factors(squares: &[f64], clip_norm: f64) -> Vec<f64> {
+    let factor = |square: &f64| f64::from(clipping_factor(square.sqrt(), clip_norm));
+    squares.iter().map(factor).collect()
 }
 
 /// Row i times factor i, column j times factor j.
@@ -197,6 +279,26 @@ fn products<const ROWS: usize>(left: &[f64], right: [&[f64]; ROWS]) -> [f64; ROW
 }
 
 vectorised! {
+    /// In f64.
+    fn inner_product<'a>(a: &'a [f32], b: &'a [f32]) -> f64 {
+        let mut sums = [0.0; 2 * LANES];
+        let (mut a, mut b) = (a.chunks_exact(2 * LANES), b.chunks_exact(2 * LANES));
+        for (a, b) in a.by_ref().zip(b.by_ref()) {
+            for lane in 0..2 * LANES {
+                sums[lane] += f64::from(a[lane]) * f64::from(b[lane]);
+            }
+        }
+        let rest = a.remainder().iter().zip(b.remainder());
+        let rest: f64 = rest.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
+        rest + sums.iter().sum::<f64>()
+    }
+
+    fn add_multiple<'a>(factor: f32, x: &'a [f32], y: &'a mut [f32]) {
+        for (y, x) in y.iter_mut().zip(x) {
+            *y += factor * x;
+        }
+    }
+
     /// Adds the inner products of rows of `width` numbers (a multiple of the lanes) to a symmetric
     /// matrix.
     fn add_products<'a>(rows: &'a [f64], width: usize, out: &'a mut [f64]) {
@@ -269,6 +371,17 @@ mod tests {
             }
             let mut found = Vec::new();
             assert!(executor.clipped_grams(&parameters, group * groups, group, clip, &mut found));
+            if executor.has_linear_layers_only() {
+                for g in 0..groups {
+                    let gram = |i: usize, j: usize| found[(g * group + i) * group + j];
+                    for (i, square) in
+                        executor.squared_distances(g, group, 2, clip).into_iter().enumerate()
+                    {
+                        let expected = gram(i, i) + gram(2, 2) - 2.0 * gram(i, 2);
+                        assert!((square - expected).abs() < 1e-6, "{square} {expected}");
+                    }
+                }
+            }
             for g in 0..groups {
                 for i in 0..group {
                     for j in 0..group {
