@@ -8,6 +8,8 @@ pub enum PaperError {
     #[error(transparent)]
     Accounting(#[from] accounting::AccountingError),
     #[error(transparent)]
+    Attribute(#[from] attacks::attribute::AttributeError),
+    #[error(transparent)]
     Audit(#[from] audit::AuditError),
     #[error(transparent)]
     Experiment(#[from] experiments::ExperimentError),
@@ -15,6 +17,8 @@ pub enum PaperError {
     Game(#[from] games::GameError),
     #[error(transparent)]
     Run(#[from] vocabulary::RunError),
+    #[error("{0}")]
+    Data(String),
     #[error("cannot write `{}`: {source}", path.display())]
     Write { path: PathBuf, source: std::io::Error },
     #[error("interrupted; run the same command again to resume")]

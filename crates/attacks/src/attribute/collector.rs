@@ -55,12 +55,10 @@ impl Collector {
             }
             Mode::Dataset | Mode::Record => self.records.clone(),
         };
-        if self.mode != Mode::Record && self.diameter == Diameter::Full {
-            let (farthest, telling) = probe.worst(moment.parameters, data, &records, scale)?;
-            push_pairs(&mut self.rows[0].1, moment.step + 1, farthest, telling);
-            return Ok(());
-        }
-        let spreads = probe.look(moment.parameters, data, &records, scale)?;
+        let spreads = match self.mode {
+            Mode::Record => probe.look(moment.parameters, data, &records, scale)?,
+            _ => vec![probe.worst(moment.parameters, data, &records, scale)?],
+        };
         self.add_spreads(moment.step, scale, &spreads);
         Ok(())
     }
@@ -105,10 +103,6 @@ fn push(rows: &mut Vec<Row>, step: u64, diameter: Diameter, spreads: &[Spread], 
     };
     let farthest = most(|spread| spread.farthest, &GradientPair::distance);
     let telling = most(|spread| spread.most_telling, &|pair| pair.kernel(scale));
-    push_pairs(rows, step, farthest, telling);
-}
-
-fn push_pairs(rows: &mut Vec<Row>, step: u64, farthest: GradientPair, telling: GradientPair) {
     let mut add = |pair: GradientPair| {
         rows.push(Row { step, sensitivity: pair.distance(), pair: Some(pair) });
     };

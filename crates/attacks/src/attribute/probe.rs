@@ -60,9 +60,10 @@ impl Probe {
         Ok(parts.concat())
     }
 
-    /// The worst of these records: the pair farthest apart, and the pair that tells the most (both
-    /// zero for no records). Cheaper than looking at each: a record whose gradients all lie within r
-    /// of one of them has no two farther apart than 2r, so most need no comparison of all pairs.
+    /// The worst of these records in each respect (zero for no records). Cheaper than looking at
+    /// each: a record whose gradients lie within r of one of them, and within m on average, has no two
+    /// farther apart than 2r and none farther from the centroid than r + m, so that most records need
+    /// no comparison of all pairs.
     ///
     /// # Errors
     /// A gradient that is not finite.
@@ -72,9 +73,9 @@ impl Probe {
         data: &Dataset,
         records: &[u32],
         scale: f64,
-    ) -> Result<(GradientPair, GradientPair), AttributeError> {
+    ) -> Result<Spread, AttributeError> {
         let group = self.attribute.values.len();
-        let found = Mutex::new((NONE, NONE));
+        let found = Mutex::new(Spread { farthest: NONE, most_telling: NONE, approximate: 0.0 });
         let best = || *found.lock().unwrap_or_else(PoisonError::into_inner);
         self.parts(parameters, data, records, |executor, examples| {
             if !executor.has_linear_layers_only() {
@@ -93,16 +94,21 @@ impl Probe {
             }
             let reach = |number: usize| {
                 let squares = executor.squared_distances(number, group, group / 2, self.clip_norm);
-                let radius = squares.into_iter().fold(0.0, f64::max).sqrt();
+                let radius = squares.iter().copied().fold(0.0, f64::max).sqrt();
+                let mean = squares.iter().map(|square| square.sqrt()).sum::<f64>() / group as f64;
                 // Rounding of the squares, which are at most 4 C^2.
-                (number, 2.0 * radius * (1.0 + 1e-12) + 1e-6 * self.clip_norm)
+                let above = |x: f64| x * (1.0 + 1e-12) + 1e-6 * self.clip_norm;
+                (number, above(2.0 * radius), above(2.0 * (radius + mean)))
             };
-            let mut reaches: Vec<(usize, f64)> = (0..examples / group).map(reach).collect();
+            let mut reaches: Vec<(usize, f64, f64)> = (0..examples / group).map(reach).collect();
             reaches.sort_by(|a, b| b.1.total_cmp(&a.1));
-            for (number, reach) in reaches {
-                let (farthest, telling) = best();
-                let most = worst_kernel(reach, scale / self.clip_norm, self.clip_norm);
-                if reach <= farthest.distance() && most <= telling.kernel(scale) {
+            for (number, diameter, approximate) in reaches {
+                let best = best();
+                let most = worst_kernel(diameter, scale / self.clip_norm, self.clip_norm);
+                if diameter <= best.farthest.distance()
+                    && most <= best.most_telling.kernel(scale)
+                    && approximate <= best.approximate
+                {
                     continue;
                 }
                 let gram = executor.clipped_gram(number, group, self.clip_norm);
@@ -161,14 +167,15 @@ fn spread(group: usize, gram: &[f64], scale: f64) -> Spread {
     }
 }
 
-fn raise(best: &Mutex<(GradientPair, GradientPair)>, found: &Spread, scale: f64) {
+fn raise(best: &Mutex<Spread>, found: &Spread, scale: f64) {
     let mut best = best.lock().unwrap_or_else(PoisonError::into_inner);
-    if found.farthest.distance() > best.0.distance() {
-        best.0 = found.farthest;
+    if found.farthest.distance() > best.farthest.distance() {
+        best.farthest = found.farthest;
     }
-    if found.most_telling.kernel(scale) > best.1.kernel(scale) {
-        best.1 = found.most_telling;
+    if found.most_telling.kernel(scale) > best.most_telling.kernel(scale) {
+        best.most_telling = found.most_telling;
     }
+    best.approximate = best.approximate.max(found.approximate);
 }
 
 fn not_finite() -> AttributeError {

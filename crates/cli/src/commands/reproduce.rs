@@ -31,6 +31,9 @@ pub struct ReproduceArgs {
     /// Games a side, in place of the paper's number
     #[arg(long, value_name = "N", value_parser = integer)]
     trials: Option<u64>,
+    /// Folder of the data sets that are not built in, each in a folder of its name
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
     /// Root of all randomness
     #[arg(long, value_name = "SEED", value_parser = nonnegative_integer, default_value = "0")]
     seed: u64,
@@ -100,6 +103,7 @@ fn one(
             threads,
             trials: args.trials,
             seed: args.seed,
+            data: args.data.as_deref(),
             reporter: &reporter,
             stop: &stop,
         };
@@ -148,7 +152,11 @@ fn failure(error: PaperError) -> Failure {
         PaperError::Accounting(error) => error.into(),
         PaperError::Run(error) => error.into(),
         PaperError::Interrupted => Failure::new(exit::INTERRUPTED, error.to_string()),
-        PaperError::Unknown { .. } | PaperError::Game(_) | PaperError::Audit(_) => {
+        PaperError::Unknown { .. }
+        | PaperError::Game(_)
+        | PaperError::Audit(_)
+        | PaperError::Attribute(_)
+        | PaperError::Data(_) => {
             Failure::bad_input(error.to_string())
         }
         PaperError::Write { .. } => Failure::bad_input(error.to_string()),
