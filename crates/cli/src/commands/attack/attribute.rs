@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use training::data::Dataset;
 use training::{Recipe, Replica, TrainingDescription};
-use vocabulary::{Claim, Run, Sampling, Side};
+use vocabulary::{Adjacency, Claim, LensName, Quantity, Run, Sampling, Side};
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -376,8 +376,10 @@ fn game(
             let collector = along(place, attribute, collector, console)?;
             let sensitivities = collector.sensitivities().map_err(failure)?;
             allowed = bound::claims(&place.run, &sensitivities, &Questions::default())?;
-            allowed.retain(|claim| claim.quantity == vocabulary::Quantity::BayesSecurity);
+        } else {
+            allowed = membership(&place.run)?;
         }
+        allowed.retain(|claim| claim.quantity == Quantity::BayesSecurity);
     }
     let candidates = game.candidates().len();
     if format == Format::Json {
@@ -386,19 +388,31 @@ fn game(
         console.answer(&human(&game, observe, &found, &allowed, out))?;
     }
     let contradicted = accuracy.is_some_and(|found| {
-        let certified =
-            allowed.iter().find(|claim| claim.lens == vocabulary::LensName::ClosedFormCertified);
+        let certified = allowed.iter().find(|claim| claim.lens == LensName::ClosedFormCertified);
         certified
             .is_some_and(|claim| found.lower > accuracy_bound(claim.interval.lower, candidates))
     });
     if contradicted {
         console.warn(
             "the attacker was right more often than the certified form allows: the bound is about \
-             one training's sensitivities, which these trainings need not share",
+             the sensitivities of one training, which these trainings need not share",
         );
     }
     narrate(&outcome, out, console);
     Ok(exit_code(&outcome))
+}
+
+/// What is known about replacing a record.
+fn membership(run: &Run) -> Result<Vec<Claim>, Failure> {
+    let run = Run::builder()
+        .phases(run.phases().to_vec())
+        .sampling(run.sampling())
+        .adjacency(Adjacency::Substitute)
+        .clip_norm(run.clip_norm())
+        .build()?;
+    let lenses = vec![LensName::Composition, LensName::ClosedForm, LensName::ClosedFormCertified];
+    let questions = Questions { lenses, ..Questions::default() };
+    Ok(accounting::account(&run, &questions)?.claims)
 }
 
 /// The candidates of the game: named ones, all, or the two ends.
@@ -451,7 +465,7 @@ fn human(
         ));
     }
     if !allowed.is_empty() {
-        text.push_str("\nThe bounds are for an attacker who sees every step of one training.\n");
+        text.push_str("\nThe bounds are for an attacker who sees every step of the training.\n");
     }
     text.push_str(&format!("\n{}\n", out.display()));
     text
