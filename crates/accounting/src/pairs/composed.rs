@@ -184,7 +184,8 @@ impl Pair for Composed {
             Route::Contour(contour) => {
                 // A small delta needs far fewer nodes than the rest of it, which sits between two
                 // poles a unit apart, and loses nothing: its error is a part of delta.
-                if let Ok(delta) = self.average(contour, epsilon, way, false)
+                if likely_mu(contour.sum.parts()) < 0.5
+                    && let Ok(delta) = self.average(contour, epsilon, way, false)
                     && delta.upper < 0.5
                     && delta.width() < 1e-9
                 {
@@ -379,6 +380,22 @@ fn check_delta(delta: f64) -> Result<(), AccountingError> {
         )));
     }
     Ok(())
+}
+
+/// The central-limit mu of the whole: good enough to choose a route by.
+fn likely_mu(parts: &[Part]) -> f64 {
+    let square = |part: &Part| {
+        let scale2 = part.pair.scale() * part.pair.scale();
+        let all = || {
+            let numerator = part.pair.numerator().iter().map(|a| (a.weight, a.centre));
+            let denominator = part.pair.denominator().iter().map(|b| (-b.weight, b.centre));
+            numerator.chain(denominator)
+        };
+        let pairs = all().flat_map(|a| all().map(move |b| (a, b)));
+        let kernel: f64 = pairs.map(|(a, b)| a.0 * b.0 * (a.1 * b.1 / scale2).exp_m1()).sum();
+        part.times * kernel
+    };
+    parts.iter().map(square).sum::<f64>().sqrt()
 }
 
 /// Total variation is at most half the root of the chi-square divergence, and 1 + chi-square is
