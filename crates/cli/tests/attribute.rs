@@ -9,7 +9,7 @@ const RUN: &str = "\
 [run]
 noise_multiplier = 1.0
 sample_rate = 0.002
-steps = 12
+steps = 8
 seed = 3
 [data]
 name = \"adult\"
@@ -44,7 +44,7 @@ fn straight_from_a_training_and_through_a_file() {
     for (mode, more) in [
         ("batch", "--diameter full"),
         ("batch", "--diameter approximate"),
-        ("dataset", "--records 30"),
+        ("dataset", "--records 8"),
         ("record", "--records 5"),
     ] {
         let direct = bench.json(&format!(
