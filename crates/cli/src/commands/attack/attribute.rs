@@ -411,7 +411,8 @@ fn membership(run: &Run) -> Result<Vec<Claim>, Failure> {
         .clip_norm(run.clip_norm())
         .build()?;
     let lenses = vec![LensName::Composition, LensName::ClosedForm, LensName::ClosedFormCertified];
-    let questions = Questions { lenses, ..Questions::default() };
+    let quantities = vec![Quantity::BayesSecurity];
+    let questions = Questions { lenses, quantities, ..Questions::default() };
     Ok(accounting::account(&run, &questions)?.claims)
 }
 
