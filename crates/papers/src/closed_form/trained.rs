@@ -252,3 +252,41 @@ pub(super) fn over_seeds(
     let values: Vec<f64> = epochs.iter().filter(|row| row.epoch == epoch).map(value).collect();
     crate::tools::mean_and_deviation(&values)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use accounting::bayes_security::{closed_form_mu, security_of_mu};
+    use experiments::Silent;
+
+    /// A short training: the attribute leaks less than membership could, the centroid says less
+    /// than all pairs, and the certified form is below both.
+    #[test]
+    fn epochs_are_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let stop = AtomicBool::new(false);
+        let context = Context {
+            folder: folder.path(),
+            threads: 1,
+            trials: None,
+            seed: 0,
+            data: None,
+            reporter: &Silent,
+            stop: &stop,
+        };
+        let setting = Setting { share: 0.03, epochs: 2, batch: 200, ..Setting::adult().unwrap() };
+        assert_eq!(setting.epoch(), 5);
+        let membership = security_of_mu(closed_form_mu(&setting.run(2).unwrap()).unwrap());
+        let found = Trained::new(setting, 7, 2).epochs(&context).unwrap();
+        assert_eq!(found.len(), 4);
+        for row in &found {
+            assert!(row.accuracy > 0.2 && row.accuracy < 0.9, "{row:?}");
+            assert!(row.full[0] > membership && row.full[0] < 1.0, "{row:?} {membership}");
+            for form in 0..3 {
+                assert!(row.approximate[form] <= row.full[form] + 1e-12, "{row:?}");
+            }
+            assert!(row.full[2] < row.full[1] && row.full[1] < row.full[0], "{row:?}");
+        }
+        assert!(found[1].full[0] < found[0].full[0]);
+    }
+}
