@@ -65,6 +65,7 @@ impl Contour {
         LatticeBracket::for_run(&self.run, LatticeOptions { points: LATTICE_POINTS })
             .and_then(|lattice| ask(&lattice))
             .ok()
+            .filter(|interval| interval.upper.is_finite())
             .filter(|interval| interval.width() <= 0.5 * interval.upper)
             .ok_or(refusal)
     }

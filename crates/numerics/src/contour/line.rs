@@ -208,7 +208,7 @@ pub enum Obstacle {
 pub(crate) const LOG_TOLERANCE: f64 = 32.0;
 pub(crate) const MOST_WORK: f64 = 3e7;
 /// Nodes of a line, each of 48 bytes while it is built.
-pub(crate) const MOST_NODES: f64 = 100_000.0;
+pub(crate) const MOST_NODES: f64 = 80_000.0;
 
 impl Line {
     /// Builds the line Re s = c for thresholds near t. `coarse` holds a grid per part that covers

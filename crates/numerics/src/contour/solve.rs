@@ -4,8 +4,8 @@ use super::Part;
 use super::grid::TooFine;
 use super::hard::{self, Choice};
 use super::line::{Line, Obstacle, Value, Zone};
-use super::masked::MaskedLine;
 use super::saddle::{Coarse, Saddle};
+use super::windows::Windows;
 use std::sync::{Arc, Mutex};
 
 /// A number with certified ends.
@@ -77,7 +77,7 @@ impl Ends {
 pub struct SumOfLogRatios {
     parts: Vec<Part>,
     lines: Mutex<Vec<Arc<Line>>>,
-    masked: Mutex<Vec<Arc<MaskedLine>>>,
+    masked: Mutex<Vec<Arc<Windows>>>,
     /// The masks that worked last.
     hint: Mutex<Option<Choice>>,
 }
@@ -125,7 +125,7 @@ impl SumOfLogRatios {
     }
 
     /// A fresh masked line for t, which is kept.
-    fn masked_line(&self, t: f64) -> Result<Arc<MaskedLine>, Obstacle> {
+    fn masked_line(&self, t: f64) -> Result<Arc<Windows>, Obstacle> {
         let mut hint = self.hint.lock().map(|hint| *hint).unwrap_or(None);
         let line = Arc::new(hard::line(&self.parts, t, &mut hint)?);
         if let Ok(mut known) = self.hint.lock() {
@@ -133,13 +133,13 @@ impl SumOfLogRatios {
         }
         if let Ok(mut lines) = self.masked.lock() {
             lines.push(Arc::clone(&line));
-            forget(&mut lines, MOST_MASKED, MaskedLine::nodes);
+            forget(&mut lines, MOST_MASKED, Windows::nodes);
         }
         Ok(line)
     }
 
     fn kept_masked(&self, t: f64) -> Option<Value> {
-        let lines: Vec<Arc<MaskedLine>> = self.masked.lock().ok()?.iter().rev().cloned().collect();
+        let lines: Vec<Arc<Windows>> = self.masked.lock().ok()?.iter().rev().cloned().collect();
         lines.iter().find_map(|line| {
             let value = line.value(t);
             let limit = (3.0 * line.error()).clamp(1e-9, NARROW);

@@ -23,8 +23,8 @@ pub(super) fn high_mass(masked: &[Masked], under_p: bool) -> f64 {
     let log_none: f64 = masked
         .iter()
         .map(|m| {
-            m.masks.upper.map_or(0.0, |edge| {
-                let (p, q) = high_step(&m.part.pair, &edge);
+            m.masks.uppers.first().map_or(0.0, |edge| {
+                let (p, q) = high_step(&m.part.pair, edge);
                 m.part.times * (-(if under_p { p } else { q })).ln_1p()
             })
         })
@@ -78,7 +78,7 @@ pub(super) fn chernoff_high(masked: &[Masked], spread: f64) -> Vec<(f64, f64)> {
         // In logarithms throughout: at large tilts the share of class 2 underflows.
         let mut share = f64::NEG_INFINITY;
         for m in masked {
-            let high = log_total(&m.high, tilt);
+            let high = m.high.as_ref().map_or(f64::NEG_INFINITY, |high| log_total(high, tilt));
             // All of A: keep plus high.
             let all = crate::special::log_add_exp(log_total(&m.keep, tilt), high);
             level += m.part.times * all;

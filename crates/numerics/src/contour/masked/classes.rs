@@ -26,7 +26,8 @@ pub(super) struct Masked<'a> {
     pub(super) keep: Grid,
     pub(super) low: Grid,
     pub(super) middle: Grid,
-    pub(super) high: Grid,
+    /// Where class 2 is asked for.
+    pub(super) high: Option<Grid>,
     /// (distance, for b, for class 1 where there is one)
     pub(super) paths: Vec<(f64, Path, Option<Path>)>,
 }
@@ -37,23 +38,32 @@ impl<'a> Masked<'a> {
         let scale = pair.scale();
         let span = scale * (2.0 * (45.0 + part.times.ln())).sqrt();
         let mut step = (0.25 * scale).min(0.2 * scale * scale / pair.reach());
-        for edge in masks.upper.iter().chain(&masks.lower) {
+        for edge in masks.uppers.iter().chain(&masks.lower) {
             step = step.min(0.3 * edge.width);
         }
         let low = if pair.infimum().is_finite() { -span } else { -span - 2.0 * pair.reach() };
         let top = masks
-            .upper
-            .map_or(span + 60.0 * pair.reach(), |edge| (edge.centre + 18.0 * edge.width).max(span));
+            .uppers
+            .iter()
+            .map(|edge| edge.centre + 18.0 * edge.width)
+            .reduce(f64::min)
+            .map_or(span + 60.0 * pair.reach(), |end| end.max(span));
         let count = ((top.max(span + pair.reach()) - low) / step).ceil();
         if count > MOST_POINTS / 4.0 {
             return Err(Obstacle::TooFine);
         }
         let whole = Grid::between(pair, low, step, count as usize);
-        let keep = whole.masked(|x| masks.keep_with_log(x), deficit(pair, &masks));
+        let keep = whole.masked(|x| masks.keep_with_log(x), deficit(pair, &masks, &whole));
+        let several = masks.uppers.len() > 1;
         let middle = whole.masked(|x| masks.middle_with_log(x), (0.0, 0.0));
         let low = whole.masked(|x| masks.low_with_log(x), (0.0, 0.0));
-        let high = whole.masked(|x| masks.high_with_log(x), (0.0, 0.0));
-        Ok(Self { part, masks, keep, low, middle, high, paths: Vec::new() })
+        let high = (!several).then(|| whole.masked(|x| masks.high_with_log(x), (0.0, 0.0)));
+        let masked = Self { part, masks, keep, low, middle, high, paths: Vec::new() };
+        // The mass above several edges is a sum over this grid, at tilts 0 and 1.
+        if several && ![0.0, 1.0].iter().all(|&tilt| masked.certain(Class::Keep, tilt)) {
+            return Err(Obstacle::TooFine);
+        }
+        Ok(masked)
     }
 
     /// Whether the sum over a class at a real tilt is its integral to e^-45 / T, relative.
@@ -66,13 +76,13 @@ impl<'a> Masked<'a> {
     pub(super) fn certain(&self, class: Class, tilt: f64) -> bool {
         let pair = &self.part.pair;
         let negative = if pair.one_sided() { -tilt } else { (-tilt).max(tilt - 1.0) }.max(0.0);
-        let grid = self.class(class);
+        let Some(grid) = self.class(class) else { return false };
         let wanted = 45.0 + self.part.times.ln();
         let distance = 1.5 * wanted * (grid.x[1] - grid.x[0]) / (2.0 * PI);
         let scale2 = pair.scale() * pair.scale();
         let theta = distance * pair.reach() / scale2;
-        let turned = |edge: Option<Edge>| edge.map_or(0.0, |e| 0.5 * (distance / e.width).powi(2));
-        let masks = turned(self.masks.upper) + turned(self.masks.lower);
+        let turned = |edge: &Edge| 0.5 * (distance / edge.width).powi(2);
+        let masks = self.masks.uppers.iter().chain(&self.masks.lower).map(turned).sum::<f64>();
         let general = 0.5 * distance * distance / scale2 + negative * theta * theta / 7.0 + masks;
         if theta <= 0.5 * PI && general <= 0.45 * wanted {
             return true;
@@ -80,16 +90,27 @@ impl<'a> Masked<'a> {
         if theta >= 0.9 * PI {
             return false;
         }
-        let modulus = Path::masked(pair, grid, tilt, |_| (distance, 0.0), |_, _| masks);
+        // Edges apart from one another do not turn at the same place.
+        let modulus = Path::masked(
+            pair,
+            grid,
+            tilt,
+            |_| (distance, 0.0),
+            |x, y| match class {
+                Class::Keep => self.masks.keep_growth(x, y),
+                Class::Middle => self.masks.keep_growth(x, y) + self.masks.rise_growth(x, y),
+                Class::Low | Class::High => masks,
+            },
+        );
         modulus.log_ratio(0.0) <= 0.45 * wanted
     }
 
-    pub(super) fn class(&self, class: Class) -> &Grid {
+    fn class(&self, class: Class) -> Option<&Grid> {
         match class {
-            Class::Keep => &self.keep,
-            Class::Low => &self.low,
-            Class::Middle => &self.middle,
-            Class::High => &self.high,
+            Class::Keep => Some(&self.keep),
+            Class::Low => Some(&self.low),
+            Class::Middle => Some(&self.middle),
+            Class::High => self.high.as_ref(),
         }
     }
 
@@ -98,7 +119,7 @@ impl<'a> Masked<'a> {
         let pair = &self.part.pair;
         let cap = 0.8 * PI * pair.scale() * pair.scale() / pair.reach();
         let sides = if pair.one_sided() { 1.0 } else { 2.0 };
-        let masks = self.masks;
+        let masks = self.masks.clone();
         for index in 0..8 {
             let distance = cap * 0.45f64.powi(index);
             for bent in [false, true] {
@@ -150,19 +171,54 @@ impl<'a> Masked<'a> {
         }
         let mut whole = Grid::between(pair, first, step, count as usize);
         whole.relative_error = 8.0 * (-digits).exp();
-        let masks = self.masks;
+        let masks = &self.masks;
         let middle =
             masks.lower.is_some().then(|| whole.masked(|x| masks.middle_with_log(x), (0.0, 0.0)));
-        let keep = whole.into_masked(|x| masks.keep_with_log(x), deficit(pair, &masks));
+        // The mass that the masks take reaches farther than the points that count here.
+        let keep = whole.into_masked(|x| masks.keep_with_log(x), self.keep.deficit);
         Ok((keep, middle))
     }
 }
 
-/// Q mass of class 2, and P mass minus it: normal probabilities, since both mask and mixture are.
-pub(super) fn deficit(pair: &MixtureRatio, masks: &Masks) -> (f64, f64) {
-    let Some(edge) = masks.upper else { return (0.0, 0.0) };
-    let (p, q) = high_step(pair, &edge);
-    (q, p - q)
+/// Q mass of class 2, and P mass minus it. For one edge normal probabilities, since both mask and
+/// mixture are; for several, sums over the grid, whose error the grid's own covers.
+fn deficit(pair: &MixtureRatio, masks: &Masks, grid: &Grid) -> (f64, f64) {
+    match masks.uppers.as_slice() {
+        [] => (0.0, 0.0),
+        [edge] => {
+            let (p, q) = high_step(pair, edge);
+            (q, p - q)
+        }
+        _ => {
+            let (mut mass, mut slope) = (Sum::default(), Sum::default());
+            for (j, &x) in grid.x.iter().enumerate() {
+                let high = masks.high(x);
+                mass.add(grid.weight[j] * high);
+                slope.add(grid.lifted(j) * high);
+            }
+            (mass.total(), slope.total())
+        }
+    }
+}
+
+/// A compensated sum: a few roundings whatever the number of terms.
+#[derive(Default)]
+struct Sum {
+    sum: f64,
+    rest: f64,
+}
+
+impl Sum {
+    fn add(&mut self, x: f64) {
+        let sum = self.sum + x;
+        self.rest +=
+            if self.sum.abs() >= x.abs() { (self.sum - sum) + x } else { (x - sum) + self.sum };
+        self.sum = sum;
+    }
+
+    fn total(&self) -> f64 {
+        self.sum + self.rest
+    }
 }
 
 /// P and Q probability of class 2 in one step.

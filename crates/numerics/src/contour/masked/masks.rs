@@ -9,71 +9,80 @@ pub(crate) struct Edge {
     pub(crate) width: f64,
 }
 
-/// The masks of one part.
-#[derive(Clone, Copy, Debug)]
+impl Edge {
+    fn above(&self, x: f64) -> f64 {
+        normal_cdf((x - self.centre) / self.width)
+    }
+
+    fn below(&self, x: f64) -> f64 {
+        normal_cdf((self.centre - x) / self.width)
+    }
+
+    fn log_above(&self, x: f64) -> f64 {
+        log_normal_cdf((x - self.centre) / self.width)
+    }
+
+    fn log_below(&self, x: f64) -> f64 {
+        log_normal_cdf((self.centre - x) / self.width)
+    }
+}
+
+/// The masks of one part. Several upper edges count as their product: the class 0 of one cut is
+/// then exactly what the next cut, with its lower edge as one more upper edge, keeps.
+#[derive(Clone, Debug)]
 pub(crate) struct Masks {
-    pub(crate) upper: Option<Edge>,
+    pub(crate) uppers: Vec<Edge>,
     pub(crate) lower: Option<Edge>,
 }
 
 impl Masks {
     pub(super) fn keep(&self, x: f64) -> f64 {
-        self.upper.map_or(1.0, |edge| normal_cdf((edge.centre - x) / edge.width))
+        self.uppers.iter().map(|edge| edge.below(x)).product()
     }
 
     pub(super) fn rise(&self, x: f64) -> f64 {
-        self.lower.map_or(1.0, |edge| normal_cdf((x - edge.centre) / edge.width))
+        self.lower.map_or(1.0, |edge| edge.above(x))
     }
 
     /// 1 - rise and 1 - keep, without cancellation.
     pub(super) fn fall(&self, x: f64) -> f64 {
-        self.lower.map_or(0.0, |edge| normal_cdf((edge.centre - x) / edge.width))
+        self.lower.map_or(0.0, |edge| edge.below(x))
     }
 
     pub(super) fn high(&self, x: f64) -> f64 {
-        self.upper.map_or(0.0, |edge| normal_cdf((x - edge.centre) / edge.width))
+        // 1 - (1 - a)(1 - b) = a + (1 - a) b
+        self.uppers.iter().fold(0.0, |high, edge| high + (1.0 - high) * edge.above(x))
     }
 
-    /// The logarithm of a mask; where the mask itself underflows, from the tail of the normal.
-    pub(super) fn log(mask: f64, x: f64, edges: &[(Option<Edge>, f64)]) -> f64 {
-        if mask > 1e-280 {
-            return mask.ln();
-        }
-        let log = |edge: Edge, sign: f64| log_normal_cdf(sign * (x - edge.centre) / edge.width);
-        edges.iter().map(|(edge, sign)| edge.map_or(0.0, |edge| log(edge, *sign))).sum()
+    fn log_keep(&self, x: f64) -> f64 {
+        self.uppers.iter().map(|edge| edge.log_below(x)).sum()
     }
 
-    /// The four masks with their logarithms.
+    /// The masks with their logarithms; where a mask underflows, from the tail of the normal.
     pub(super) fn keep_with_log(&self, x: f64) -> (f64, f64) {
-        let mask = self.keep(x);
-        (mask, Self::log(mask, x, &[(self.upper, -1.0)]))
+        with_log(self.keep(x), || self.log_keep(x))
     }
 
     pub(super) fn middle_with_log(&self, x: f64) -> (f64, f64) {
-        let mask = self.keep(x) * self.rise(x);
-        (mask, Self::log(mask, x, &[(self.upper, -1.0), (self.lower, 1.0)]))
+        let log_rise = || self.lower.map_or(0.0, |edge| edge.log_above(x));
+        with_log(self.keep(x) * self.rise(x), || self.log_keep(x) + log_rise())
     }
 
     pub(super) fn low_with_log(&self, x: f64) -> (f64, f64) {
-        let mask = self.keep(x) * self.fall(x);
-        if self.lower.is_none() {
-            return (0.0, f64::NEG_INFINITY);
-        }
-        (mask, Self::log(mask, x, &[(self.upper, -1.0), (self.lower, -1.0)]))
+        let Some(lower) = self.lower else { return (0.0, f64::NEG_INFINITY) };
+        with_log(self.keep(x) * self.fall(x), || self.log_keep(x) + lower.log_below(x))
     }
 
+    /// For a single upper edge, which is where class 2 is asked for.
     pub(super) fn high_with_log(&self, x: f64) -> (f64, f64) {
-        let mask = self.high(x);
-        if self.upper.is_none() {
-            return (0.0, f64::NEG_INFINITY);
-        }
-        (mask, Self::log(mask, x, &[(self.upper, 1.0)]))
+        let Some(edge) = self.uppers.first() else { return (0.0, f64::NEG_INFINITY) };
+        with_log(self.high(x), || edge.log_above(x))
     }
 
     /// log of a bound on |mask(x + iy)| / mask(x): |Phi(z)| <= e^{Im z^2 / 2} Phi(Re z), and
     /// <= 1 + e^{Im z^2/2} Phi(-Re z) where that is smaller.
     pub(super) fn keep_growth(&self, x: f64, y: f64) -> f64 {
-        self.upper.map_or(0.0, |edge| growth((edge.centre - x) / edge.width, y / edge.width))
+        self.uppers.iter().map(|edge| growth((edge.centre - x) / edge.width, y / edge.width)).sum()
     }
 
     pub(super) fn rise_growth(&self, x: f64, y: f64) -> f64 {
@@ -81,7 +90,11 @@ impl Masks {
     }
 }
 
-pub(super) fn growth(re: f64, im: f64) -> f64 {
+fn with_log(mask: f64, log: impl Fn() -> f64) -> (f64, f64) {
+    (mask, if mask > 1e-280 { mask.ln() } else { log() })
+}
+
+fn growth(re: f64, im: f64) -> f64 {
     let whole = 0.5 * im * im;
     if re <= 0.0 {
         return whole;

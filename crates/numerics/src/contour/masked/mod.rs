@@ -28,6 +28,7 @@ use super::line::{Alias, MOST_NODES, Nodes, Obstacle, Value, Zone, alias};
 use super::smooth::{SMOOTH_NODES, Smoothing};
 use super::transform::{self, Transform};
 use crate::complex::Complex;
+use crate::special::log_add_exp;
 use bounds::{Tail, chernoff, chernoff_high, chernoff_low, high_mass, high_value, middle_level};
 use classes::{Class, Masked};
 use std::f64::consts::PI;
@@ -53,21 +54,39 @@ pub(crate) struct MaskedLine {
     error: f64,
 }
 
-impl MaskedLine {
-    /// Builds the line for thresholds near t; where the transform decays too slowly, M is
-    /// smoothed if that is allowed (module `smooth`).
+/// The parts of the split that a line answers for, besides M.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answers {
+    pub(crate) high: bool,
+    pub(crate) low: bool,
+}
+
+/// A tilt for M, before any node is computed.
+pub(crate) struct Place<'a> {
+    masked: Vec<Masked<'a>>,
+    answers: Answers,
+    has_low: bool,
+    c: f64,
+    level: f64,
+    spread: f64,
+    /// log of M in units of e^{level - ct}, as the saddle promises it.
+    log_size: f64,
+    low: Vec<(f64, f64)>,
+}
+
+impl<'a> Place<'a> {
     pub(crate) fn new(
-        parts: &[Part],
-        masks: &[Masks],
+        parts: &'a [Part],
+        masks: Vec<Masks>,
         t: f64,
-        may_smooth: bool,
+        answers: Answers,
     ) -> Result<Self, Obstacle> {
+        let has_low = masks.iter().any(|m| m.lower.is_some());
         let masked: Vec<Masked> = parts
             .iter()
             .zip(masks)
-            .map(|(part, masks)| Masked::new(part, *masks))
+            .map(|(part, masks)| Masked::new(part, masks))
             .collect::<Result<_, _>>()?;
-        let has_low = masks.iter().any(|m| m.lower.is_some());
         let level_at = |c: f64| middle_level(&masked, has_low, c);
 
         // The tilt: minimum of a convex function of c, by golden section on log(c - 1).
@@ -81,31 +100,62 @@ impl MaskedLine {
         if !level.is_finite() {
             return Err(Obstacle::SlowDecay);
         }
-        let low = if has_low { chernoff_low(&masked, c) } else { Vec::new() };
+        let low = if has_low && answers.low { chernoff_low(&masked, c) } else { Vec::new() };
         let step = 0.02 * (c - 1.0);
         let curvature = (level_at(c + step) - 2.0 * level + level_at(c - step)) / (step * step);
         let variance = curvature.max(0.0);
         let spread = (variance + 1.0 / (c * c) + 1.0 / ((c - 1.0) * (c - 1.0))).sqrt();
         let log_size = -(c * (c - 1.0)).ln() - (spread * (2.0 * PI).sqrt()).ln();
-        // The all-low part must be negligible beside what the saddle promises; H may be all there is.
-        let promised = (level - (c - 1.0) * t + log_size).max(high_value(&masked, t).ln());
-        if has_low && chernoff(&low, t) > promised - 20.0 {
+        let place = Self { masked, answers, has_low, c, level, spread, log_size, low };
+        // The all-low part must be negligible beside what is promised.
+        if has_low && answers.low && chernoff(&place.low, t) > place.promised(t) - 20.0 {
             return Err(Obstacle::SlowDecay);
         }
+        Ok(place)
+    }
+
+    /// log of e^t times what the line will say at t, roughly; H may be all there is.
+    pub(crate) fn promised(&self, t: f64) -> f64 {
+        let middle = self.level - (self.c - 1.0) * t + self.log_size;
+        if self.answers.high { middle.max(high_value(&self.masked, t).ln()) } else { middle }
+    }
+
+    /// A Chernoff factor (tilt and logarithm) for M, if its sums are certain there.
+    pub(crate) fn bound(&self) -> Option<(f64, f64)> {
+        let steps: f64 = self.masked.iter().map(|m| m.part.times).sum();
+        self.certain(self.c)
+            .then(|| (self.c, self.level + Zone::Above.log_chernoff(self.c) + 0.01 + 1e-13 * steps))
+    }
+
+    /// The best Chernoff factor at t for the runs of class-0 steps only.
+    pub(crate) fn bound_below(&self, t: f64) -> Option<(f64, f64)> {
+        let size = |bound: &(f64, f64)| chernoff(&[*bound], t);
+        let bounds = if self.has_low { chernoff_low(&self.masked, self.c) } else { Vec::new() };
+        bounds.into_iter().min_by(|a, b| size(a).total_cmp(&size(b)))
+    }
+
+    fn certain(&self, tilt: f64) -> bool {
+        let middle = |m: &Masked| m.masks.lower.is_none() || m.certain(Class::Middle, tilt);
+        self.masked.iter().all(|m| m.certain(Class::Keep, tilt) && middle(m))
+    }
+
+    /// Builds the line for thresholds near t; where the transform decays too slowly, M is
+    /// smoothed if that is allowed (module `smooth`).
+    pub(crate) fn line(self, t: f64, may_smooth: bool) -> Result<MaskedLine, Obstacle> {
+        let Self { c, level, spread, log_size, has_low, .. } = self;
+        let level_at = |c: f64| middle_level(&self.masked, has_low, c);
         let (right, right_length) =
             alias(Zone::Above, c, t, level, log_size, f64::INFINITY, spread, 1.0, &level_at);
         let (left, left_length) =
             alias(Zone::Above, c, t, level, log_size, 1.0, spread, -1.0, &level_at);
         let length = right_length.max(left_length);
-        let certain = [left.tilt, right.tilt].iter().all(|&tilt| {
-            let middle = |m: &Masked| m.masks.lower.is_none() || m.certain(Class::Middle, tilt);
-            masked.iter().all(|m| m.certain(Class::Keep, tilt) && middle(m))
-        });
+        let certain = self.certain(left.tilt) && self.certain(right.tilt);
         if !(length.is_finite() && length > 0.0 && certain) {
             return Err(Obstacle::SlowDecay);
         }
         let spacing = 2.0 * PI / length;
 
+        let Self { masked, answers, low, .. } = self;
         let masked: Vec<Masked> = masked.into_iter().map(|m| m.with_paths(c)).collect();
         let tail = Tail { masked: &masked, has_low, c, level, log_size, spacing };
         let (smoothing, (height, decay)) = match tail.height(Smoothing::none(), MOST_NODES) {
@@ -133,26 +183,33 @@ impl MaskedLine {
         }
         if has_low {
             for k in 0..count {
+                // Where b or a0 is lost in rounding, so is their difference: only its bound counts.
+                let simple = log_add_exp(nodes.upper[k], absent.upper[k]);
+                if !(nodes.error[k] < 0.5 && absent.error[k] < 0.5) {
+                    nodes.log[k] = Complex::new(f64::NEG_INFINITY, 0.0);
+                    nodes.error[k] = f64::INFINITY;
+                    nodes.upper[k] = simple;
+                    continue;
+                }
                 // b^T - a0^T = b^T (1 - e^z), z = T log(1 - a1/b)
                 let z = absent.log[k];
                 let present = exp_m1(z).scale(-1.0);
                 let size = present.modulus();
-                let slip = if absent.error[k] < 0.5 {
-                    1.5 * absent.error[k] * z.re.exp()
-                } else {
-                    z.re.exp() + absent.upper[k].exp()
-                };
+                let slip = 1.5 * absent.error[k] * z.re.exp();
                 nodes.log[k] = nodes.log[k] + present.ln();
-                nodes.upper[k] += (size + slip).ln();
+                nodes.upper[k] = (nodes.upper[k] + (size + slip).ln()).min(simple);
                 let relative = slip / size;
                 nodes.error[k] += if relative < 0.25 { 1.5 * relative } else { f64::INFINITY };
             }
         }
         let level = nodes.log[0].re;
         let truncation = decay.exp() / (PI * spacing * (count - 1) as f64);
-        let high = (high_mass(&masked, true), high_mass(&masked, false));
-        let high_rest = chernoff_high(&masked, spread);
-        let mut line = Self {
+        let (mut high, mut high_rest) = ((0.0, 0.0), Vec::new());
+        if answers.high {
+            high = (high_mass(&masked, true), high_mass(&masked, false));
+            high_rest = chernoff_high(&masked, spread);
+        }
+        let mut line = MaskedLine {
             c,
             spacing,
             nodes,
@@ -169,7 +226,9 @@ impl MaskedLine {
         line.error = line.value(t).relative_error();
         Ok(line)
     }
+}
 
+impl MaskedLine {
     pub(crate) fn nodes(&self) -> usize {
         self.nodes.log.len()
     }
@@ -275,28 +334,40 @@ fn golden(f: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// log(1 - a1/b) along the line.
+/// log(1 - a1/b) along the line; the bound is that of |a0| = |b - a1| itself.
 fn without_middle(b: &Transform, middle: &Grid, c: f64, spacing: f64) -> Transform {
     let count = b.log.len();
     let (scale, a1, a1_error) = transform::plain(middle, c, spacing, count);
     let mut out = Transform { log: Vec::new(), error: Vec::new(), upper: Vec::new() };
     for k in 0..count {
+        let simple = log_add_exp(b.upper[k], scale + (a1[k].modulus() + a1_error[k]).ln());
+        if !(b.error[k] < 0.5) {
+            out.log.push(Complex::new(0.0, 0.0));
+            out.upper.push(simple);
+            out.error.push(f64::INFINITY);
+            continue;
+        }
         let shrink = (scale - b.log[k].re).exp();
         let (sin, cos) = (-b.log[k].im).sin_cos();
         let ratio = a1[k] * Complex::new(cos * shrink, sin * shrink);
         let absolute =
-            a1_error[k] * shrink + ratio.modulus() * (b.error[k].min(1e9) + 4.0 * f64::EPSILON);
+            a1_error[k] * shrink + ratio.modulus() * (1.5 * b.error[k] + 4.0 * f64::EPSILON);
         let distance = Complex::new(1.0 - ratio.re, ratio.im).modulus();
-        out.log.push(ln_1p(ratio.scale(-1.0)));
-        out.upper.push((distance + absolute).ln());
+        let bound = b.upper[k] + (distance + absolute).ln();
+        // ln of a tiny difference may itself be lost.
         let relative = absolute / distance;
-        out.error.push(if relative < 0.25 { 1.5 * relative } else { f64::INFINITY });
+        let lost = !(relative < 0.25);
+        out.log.push(if lost { Complex::new(0.0, 0.0) } else { ln_1p(ratio.scale(-1.0)) });
+        out.upper.push(if bound < simple { bound } else { simple });
+        out.error.push(if lost { f64::INFINITY } else { 1.5 * relative });
     }
     out
 }
 
 fn ln_1p(z: Complex) -> Complex {
-    Complex::new(0.5 * (z.re * (2.0 + z.re) + z.im * z.im).ln_1p(), z.im.atan2(1.0 + z.re))
+    // Near z = -1 the square of the modulus is rounding only, of either sign.
+    let square = (z.re * (2.0 + z.re) + z.im * z.im).max(-1.0);
+    Complex::new(0.5 * square.ln_1p(), z.im.atan2(1.0 + z.re))
 }
 
 fn exp_m1(z: Complex) -> Complex {
