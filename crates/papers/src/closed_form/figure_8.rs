@@ -123,7 +123,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
     }
     let rungs = seconds.iter().enumerate().map(|(index, value)| Rung::exactly(index, *value));
     let figure = Figure::new(
-        "The attribute bound costs several trainings, those for membership nothing",
+        "The attribute bound costs dozens of trainings, those for membership nothing",
         "Seconds for ten epochs of Adult beside DP-SGD itself, one thread, median of rounds scaled up.",
     )
     .subtitle("74 ages, batches of 256, 108-128-2 network")
