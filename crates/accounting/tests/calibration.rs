@@ -181,3 +181,26 @@ fn nonsense_is_named() {
     let error = ask(Target::Epsilon { epsilon: 1e-6, delta: 1e-60 }).unwrap_err();
     assert!(matches!(error, AccountingError::OutsideDomain(_)), "{error:?}");
 }
+
+/// With sensitivities, the steps sought are the first ones of the training that was measured.
+#[test]
+fn attribute_steps_are_the_first_ones() {
+    use accounting::bayes_security::attribute::{Mode, Sensitivities};
+    let distances: Vec<f64> = (0..1000).map(|i| if i < 500 { 0.6 } else { 0.2 }).collect();
+    let sensitivities = Sensitivities::of_distances(Mode::Dataset, &distances).unwrap();
+    let lens = LensName::ClosedFormCertified;
+    let solve = |bayes_security: f64| {
+        let target = Target::BayesSecurity { bayes_security };
+        let start = run(1.0, 0.02, 1);
+        accounting::calibrate_attribute(&start, Unknown::Steps, &target, lens, &[], &sensitivities)
+            .unwrap()
+    };
+    let found = solve(0.9);
+    let Solution::Steps(steps) = found.solution else { panic!("{found:?}") };
+    let security =
+        |steps: u64| sensitivities.first(steps).security(&run(1.0, 0.02, steps)).unwrap().certified;
+    assert!(security(steps) >= 0.9 && security(steps + 1) < 0.9, "{steps}");
+    let all = solve(0.5);
+    assert_eq!(all.solution, Solution::Steps(1000));
+    assert!(all.warnings.iter().any(|warning| warning.contains("end after 1000 steps")));
+}

@@ -8,6 +8,7 @@
 //! training. [`ManyCanaries`] trains it once with many canaries, each in with probability 1/2, one
 //! score a canary. Both are experiments: chunks of trainings that are computed once, in any order.
 
+pub mod attribute;
 mod error;
 mod membership;
 

@@ -2,9 +2,9 @@
 
 use crate::PaperError;
 use audit::{Scores, Table};
-use experiments::{Outcome, Reporter, Settings, Shard, run};
+use experiments::{Experiment, Outcome, Reporter, Settings, Shard, run};
 use games::{Attack, DpSgd, Game, Observe};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use vocabulary::Direction;
 
@@ -16,6 +16,8 @@ pub struct Context<'a> {
     /// In place of the number of games that the paper plays.
     pub trials: Option<u64>,
     pub seed: u64,
+    /// Folder of the data sets that are not built in.
+    pub data: Option<&'a Path>,
     pub reporter: &'a dyn Reporter,
     pub stop: &'a AtomicBool,
 }
@@ -33,6 +35,18 @@ impl Context<'_> {
     ) -> Result<Scores, PaperError> {
         let trials = self.trials.unwrap_or(trials);
         let attack = Attack::new(game, trainer.clone(), observe, Direction::Remove, seed, trials)?;
+        let output = self.carry_out(name, &attack)?;
+        let mut table = Table::default();
+        table.add_file(&output)?;
+        Ok(Scores::new(table.members, table.nonmembers)?)
+    }
+
+    /// Carries an experiment out, or finds it done, and says where its table is.
+    pub(crate) fn carry_out(
+        &self,
+        name: &str,
+        experiment: &dyn Experiment,
+    ) -> Result<PathBuf, PaperError> {
         let folder = self.folder.join("scores");
         std::fs::create_dir_all(&folder)
             .map_err(|source| PaperError::Write { path: folder.clone(), source })?;
@@ -44,15 +58,12 @@ impl Context<'_> {
             reporter: self.reporter,
             stop: self.stop,
         };
-        match run(&attack, &output, &settings)? {
-            Outcome::Complete { .. } => {}
+        match run(experiment, &output, &settings)? {
+            Outcome::Complete { .. } => Ok(output),
             Outcome::Incomplete { .. } | Outcome::Interrupted { .. } => {
-                return Err(PaperError::Interrupted);
+                Err(PaperError::Interrupted)
             }
         }
-        let mut table = Table::default();
-        table.add_file(&output)?;
-        Ok(Scores::new(table.members, table.nonmembers)?)
     }
 
     /// An error when the user asked to stop; called between long computations.

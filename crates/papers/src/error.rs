@@ -8,6 +8,8 @@ pub enum PaperError {
     #[error(transparent)]
     Accounting(#[from] accounting::AccountingError),
     #[error(transparent)]
+    Attribute(#[from] attacks::attribute::AttributeError),
+    #[error(transparent)]
     Audit(#[from] audit::AuditError),
     #[error(transparent)]
     Experiment(#[from] experiments::ExperimentError),
@@ -32,6 +34,8 @@ pub enum PaperError {
     Read { path: PathBuf, source: std::io::Error },
     #[error("{0}")]
     FineTuning(String),
+    #[error("{0}")]
+    Unusable(String),
     #[error("cannot write `{}`: {source}", path.display())]
     Write { path: PathBuf, source: std::io::Error },
     #[error("interrupted; run the same command again to resume")]

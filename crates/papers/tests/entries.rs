@@ -22,6 +22,7 @@ fn entries_write_their_files() {
             threads: 2,
             trials: Some(500),
             seed: 5,
+            data: None,
             reporter: &Silent,
             stop: &stop,
         };
@@ -64,6 +65,7 @@ fn a_stop_is_honoured_and_unknown_names_are_named() {
         threads: 1,
         trials: None,
         seed: 0,
+        data: None,
         reporter: &Silent,
         stop: &stop,
     };

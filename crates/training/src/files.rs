@@ -19,11 +19,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// What the file system says.
-pub fn write_atomically(
-    path: &Path,
-    bytes: &[u8],
-    secret: bool,
-) -> Result<(), TrainingError> {
+pub fn write_atomically(path: &Path, bytes: &[u8], secret: bool) -> Result<(), TrainingError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".partial");
     let partial = path.with_file_name(name);
@@ -156,9 +152,7 @@ pub fn write_checkpoint(
 ///
 /// # Errors
 /// A file that cannot be read, or that is no checkpoint.
-pub fn read_checkpoint(
-    path: &Path,
-) -> Result<Option<(Progress, ReplicaState)>, TrainingError> {
+pub fn read_checkpoint(path: &Path) -> Result<Option<(Progress, ReplicaState)>, TrainingError> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

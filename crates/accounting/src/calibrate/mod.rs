@@ -77,16 +77,16 @@ pub fn calibrate(
     notes: &[String],
 ) -> Result<Calibration> {
     let lens = Lens::named(lens)?;
-    solve(run, unknown, target, lens, notes, &|run| lens.look(run), &|_| {})
+    let most = domain::STEPS.1;
+    solve(run, unknown, target, lens, notes, &|run| lens.look(run), &|_| {}, most)
 }
 
-/// Solves for the noise or the sample rate at which an attribute with these sensitivities meets
-/// the target, under one of the closed-form lenses. The sensitivities are taken to stay what they
-/// were: with other noise the training would have gone elsewhere.
+/// Solves for the noise, the sample rate or the number of first steps with which an attribute with
+/// these sensitivities meets the target, under one of the closed-form lenses. The sensitivities are
+/// taken to stay what they were: with other noise the training would have gone elsewhere.
 ///
 /// # Errors
-/// As [`calibrate`]; `InvalidInput` when steps are sought, of which there are as many as
-/// sensitivities.
+/// As [`calibrate`].
 pub fn calibrate_attribute(
     run: &Run,
     unknown: Unknown,
@@ -95,26 +95,32 @@ pub fn calibrate_attribute(
     notes: &[String],
     sensitivities: &Sensitivities,
 ) -> Result<Calibration> {
-    if unknown == Unknown::Steps {
-        return Err(AccountingError::InvalidInput(format!(
-            "there are sensitivities for {} steps, so the steps cannot be solved for; solve for \
-             the noise or the sample rate",
-            sensitivities.steps()
-        )));
-    }
     let look = |run: &Run| {
         domain::check_run(run)?;
+        if unknown == Unknown::Steps {
+            return attribute::look(lens, run, &sensitivities.first(run.steps()));
+        }
         attribute::look(lens, run, sensitivities)
     };
     let finish = |claim: &mut Claim| attribute::about_attribute(claim, sensitivities.mode(), notes);
-    let mut found = solve(run, unknown, target, Lens::named(lens)?, notes, &look, &finish)?;
-    found.warnings.push(
-        "the sensitivities are taken to stay what they were; measure them again with this answer"
+    let most = sensitivities.steps();
+    let mut found = solve(run, unknown, target, Lens::named(lens)?, notes, &look, &finish, most)?;
+    found.warnings.push(match found.solution {
+        Solution::Steps(steps) if steps == most => format!(
+            "the sensitivities end after {most} steps, and all of these meet the target; measure a \
+             longer training for more"
+        ),
+        Solution::Steps(_) => {
+            "these are the first steps of the training that was measured: stop it there".into()
+        }
+        _ => "the sensitivities are taken to stay what they were; measure them again with this \
+              answer"
             .into(),
-    );
+    });
     Ok(found)
 }
 
+#[allow(clippy::too_many_arguments)]
 fn solve(
     run: &Run,
     unknown: Unknown,
@@ -123,6 +129,7 @@ fn solve(
     notes: &[String],
     look: &dyn Fn(&Run) -> Result<View>,
     finish: &dyn Fn(&mut Claim),
+    most_steps: u64,
 ) -> Result<Calibration> {
     target.check()?;
     let [phase] = run.phases() else {
@@ -146,6 +153,7 @@ fn solve(
         target,
         allowed: target.allowed_mu()?,
         direction: Direction::Both,
+        most_steps,
         evaluations: 0,
         uncertified: None,
     };
@@ -218,6 +226,7 @@ struct Search<'a> {
     allowed: f64,
     /// Both, or the one that was seen to dominate; the answer is verified with both.
     direction: Direction,
+    most_steps: u64,
     evaluations: usize,
     /// Why a candidate could not be measured, if one could not.
     uncertified: Option<String>,
@@ -295,7 +304,7 @@ impl Search<'_> {
 
     fn steps(&mut self, warnings: &mut Vec<String>) -> Result<u64> {
         let phase = self.phase;
-        let most = domain::STEPS.1;
+        let most = self.most_steps;
         let unit = if self.is_linear() {
             1.0 / phase.noise_multiplier
         } else {
@@ -333,7 +342,7 @@ impl Search<'_> {
         if steps == 0 {
             return Err(self.unreachable("not even a single step"));
         }
-        if steps == most {
+        if steps == domain::STEPS.1 {
             warnings.push(
                 "every number of steps up to 1e9, the end of the domain, meets the target".into(),
             );

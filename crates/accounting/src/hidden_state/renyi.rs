@@ -1,5 +1,12 @@
 //! The Rényi rate of Chourasia, Ye, Shokri 2021; formula and direction in the parent module.
 //!
+//! In the paper a step adds sqrt(2 eta) sigma N(0, I) to theta - eta (gradient of the mean loss),
+//! and RDP(alpha) = alpha 4 S^2/(lambda sigma^2 n^2) (1 - e^{-lambda eta K/2}) with S the sensitivity
+//! of the *summed* gradient. Here the noise of a step is eta s C/n, so sigma^2 = eta s^2 C^2/(2 n^2),
+//! S = reach C, and the constant becomes 8 reach^2/(lambda eta s^2). For quadratics the exact rate is
+//! known (Bok et al.), and a test holds the formula against it: never below, and eight times above
+//! for many small steps.
+//!
 //! RDP(alpha) = rho alpha becomes (epsilon, delta) by Canonne, Kamath, Steinke 2020, Proposition 12:
 //! delta = e^{(alpha-1)(rho alpha - epsilon)} (1 - 1/alpha)^alpha / (alpha - 1), valid for every alpha > 1;
 //! the best is searched, and any is a bound.
@@ -96,6 +103,32 @@ mod tests {
                 assert!(bound >= exact.upper && bound < 1.5 * exact.upper, "{mu} {delta}: {bound}");
                 let back = rate.delta(bound).unwrap();
                 assert!((back / delta - 1.0).abs() < 1e-3, "{back} {delta}");
+            }
+        }
+    }
+
+    /// Quadratic losses of the curvatures between m and M leak as much as the formula of Bok et al.
+    /// says, exactly; a bound for all losses must cover them.
+    #[test]
+    fn it_covers_quadratics() {
+        for (eta, m, smooth) in
+            [(0.1, 1.0, 5.0), (1e-3, 1.0, 2.0), (0.5, 1.5, 1.9), (0.01, 0.1, 50.0)]
+        {
+            let loss = Loss {
+                learning_rate: eta,
+                smoothness: smooth,
+                strong_convexity: m,
+                diameter: None,
+            };
+            let c: f64 = 1.0 - eta * m;
+            for steps in [1, 3, 30, 1000, 100_000] {
+                let run =
+                    Run::builder().phase(2.0, 1.0, steps).sampling(Sampling::Full).build().unwrap();
+                let bound = rate(&run, &run.phases()[0], &loss).unwrap().rho;
+                let power = c.powf(steps as f64);
+                let mu_square = (1.0 - power) / (1.0 + power) * (1.0 + c) / (1.0 - c) / 4.0;
+                assert!(bound >= 0.5 * mu_square, "{eta} {m} {steps}: {bound} {mu_square}");
+                assert!(bound <= 16.0 * mu_square, "{eta} {m} {steps}: {bound} {mu_square}");
             }
         }
     }

@@ -1,5 +1,7 @@
 //! `attack`: play a game and write its scores.
 
+mod attribute;
+
 use super::trained;
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real};
 use crate::console::Console;
@@ -89,6 +91,8 @@ enum GameArgs {
     Input(Box<trained::InputArgs>),
     /// Train once with many canaries, each in or not by a coin: one-run auditing
     Canaries(Box<trained::CanariesArgs>),
+    /// Trains: how sensitive the training is to an attribute of a record, and guessing it
+    Attribute(Box<attribute::AttributeGameArgs>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -178,6 +182,7 @@ pub(super) fn run(args: &AttackArgs, console: &mut Console) -> Result<u8, Failur
         GameArgs::Gradient(args) => trained::gradient(args, console),
         GameArgs::Input(args) => trained::input(args, console),
         GameArgs::Canaries(args) => trained::canaries(args, console),
+        GameArgs::Attribute(args) => attribute::run(args, console),
     }
 }
 

@@ -200,6 +200,7 @@ fn one(
             threads,
             trials: args.trials,
             seed: args.seed,
+            data: args.data.as_deref(),
             reporter: &reporter,
             stop: &stop,
         };
@@ -252,9 +253,11 @@ fn failure(error: PaperError) -> Failure {
         PaperError::Accounting(error) => error.into(),
         PaperError::Run(error) => error.into(),
         PaperError::Interrupted => Failure::new(exit::INTERRUPTED, error.to_string()),
-        PaperError::Unknown { .. } | PaperError::Game(_) | PaperError::Audit(_) => {
-            Failure::bad_input(error.to_string())
-        }
+        PaperError::Unknown { .. }
+        | PaperError::Game(_)
+        | PaperError::Audit(_)
+        | PaperError::Attribute(_)
+        | PaperError::Unusable(_) => Failure::bad_input(error.to_string()),
         PaperError::Write { .. }
         | PaperError::Attack(_)
         | PaperError::Training(_)

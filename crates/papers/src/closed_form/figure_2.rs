@@ -4,7 +4,7 @@ use super::{PAPER, logarithmic};
 use crate::{Context, Entry, PaperError, Reproduction, Table};
 use accounting::bayes_security::distance_from_mean;
 use serde_json::json;
-use vocabulary::figure::{Axis, Figure, Series, Stroke};
+use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
 
 pub(super) const ENTRY: Entry = Entry {
     id: "p1-figure-2",
@@ -49,14 +49,15 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
             ]);
         }
         if [1e-5, 1e-1].iter().any(|shown: &f64| (rate / shown - 1.0).abs() < 1e-9) {
-            figure = figure
-                .with(Series::line(format!("truth, p {rate:.0e}"), truths))
-                .with(
-                    Series::line(format!("error term, p {rate:.0e}"), terms).stroke(Stroke::Dashed),
-                )
-                .with(
-                    Series::line(format!("Hellinger, p {rate:.0e}"), bounds).stroke(Stroke::Dotted),
-                );
+            let hue = if rate < 1e-3 { Hue::Blue } else { Hue::Vermilion };
+            for (name, line, stroke) in [
+                ("truth", truths, Stroke::Solid),
+                ("error term", terms, Stroke::Dashed),
+                ("Hellinger", bounds, Stroke::Dotted),
+            ] {
+                let series = Series::line(format!("{name}, p {rate:.0e}"), line);
+                figure = figure.with(series.stroke(stroke).hue(hue));
+            }
         }
     }
     Ok(Reproduction {

@@ -5,7 +5,7 @@ use crate::{Context, Entry, PaperError, Reproduction, Table};
 use accounting::bayes_security::Formula;
 use accounting::{AccountingError, Solution, Target, Unknown, calibrate};
 use serde_json::{Value, json};
-use vocabulary::figure::{Axis, Figure, Series, Stroke};
+use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
 use vocabulary::{Adjacency, LensName, Run};
 
 pub(super) const ENTRY: Entry = Entry {
@@ -32,7 +32,9 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
     .x(Axis::log("noise multiplier"))
     .y(Axis::log("sample rate"));
     let swap = Adjacency::Substitute;
-    for security in [0.9, 0.95, 0.98, 0.99] {
+    for (security, hue) in
+        [(0.9, Hue::Blue), (0.95, Hue::Vermilion), (0.98, Hue::Green), (0.99, Hue::Purple)]
+    {
         let (mut printed, mut solved) = (Vec::new(), Vec::new());
         for sigma in logarithmic(0.1, 100.0, 25) {
             context.go_on()?;
@@ -52,8 +54,12 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
             ]);
         }
         figure = figure
-            .with(Series::line(format!("{security}"), solved))
-            .with(Series::line(format!("{security}, closed form"), printed).stroke(Stroke::Dashed));
+            .with(Series::line(format!("{security}"), solved).stroke(Stroke::Solid).hue(hue))
+            .with(
+                Series::line(format!("{security}, closed form"), printed)
+                    .stroke(Stroke::Dashed)
+                    .hue(hue),
+            );
     }
     let unit = Formula::Paper.sample_rate(0.98, 1.0, STEPS, swap);
     Ok(Reproduction {

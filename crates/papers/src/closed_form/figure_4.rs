@@ -5,7 +5,7 @@ use super::{PAPER, run, securities};
 use crate::{Context, Entry, PaperError, Reproduction, Table};
 use serde_json::{Value, json};
 use vocabulary::Adjacency;
-use vocabulary::figure::{Axis, Figure, Series, Stroke};
+use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
 
 pub(super) const ENTRY: Entry = Entry {
     id: "p1-figure-4",
@@ -130,16 +130,19 @@ fn compute(context: &Context<'_>, rates: &[f64]) -> Result<Reproduction, PaperEr
                 }
                 if [0.5, 1.0, 2.0].contains(sigma) {
                     let [truth, printed, certified] = lines;
-                    figure = figure
-                        .with(Series::line(format!("sigma {sigma}"), truth))
-                        .with(
-                            Series::line(format!("sigma {sigma}, closed form"), printed)
-                                .stroke(Stroke::Dashed),
-                        )
-                        .with(
-                            Series::line(format!("sigma {sigma}, certified"), certified)
-                                .stroke(Stroke::Dotted),
-                        );
+                    let hue = match sigma {
+                        s if *s < 1.0 => Hue::Blue,
+                        s if *s < 2.0 => Hue::Vermilion,
+                        _ => Hue::Green,
+                    };
+                    for (name, line, stroke) in [
+                        ("", truth, Stroke::Solid),
+                        (", closed form", printed, Stroke::Dashed),
+                        (", certified", certified, Stroke::Dotted),
+                    ] {
+                        let series = Series::line(format!("sigma {sigma}{name}"), line);
+                        figure = figure.with(series.stroke(stroke).hue(hue));
+                    }
                 }
             }
             figures.push((format!("{}-{rate:e}", adjacency.as_str()), figure));

@@ -1,12 +1,16 @@
 //! "Closed-Form Bounds for DP-SGD against Record-level Inference" (Cherubin et al. 2024).
 
+mod figure_1;
 mod figure_2;
 mod figure_3;
 mod figure_4;
 mod figure_5;
 mod figure_6;
 mod figure_7;
+mod figure_8;
+mod figure_9;
 mod table;
+mod trained;
 
 use crate::{Entry, PaperError};
 use accounting::bayes_security::{
@@ -19,12 +23,15 @@ use vocabulary::{Adjacency, Interval, Run};
 pub(crate) const PAPER: &str = "Closed-Form Bounds for DP-SGD against Record-level Inference (Cherubin, Köpf, Paverd, Tople, Wutschitz, Zanella-Béguelin 2024, arXiv 2402.14397)";
 
 pub(crate) const ENTRIES: &[Entry] = &[
+    figure_1::ENTRY,
     figure_2::ENTRY,
     figure_3::ENTRY,
     figure_4::ENTRY,
     figure_5::ENTRY,
     figure_6::ENTRY,
     figure_7::ENTRY,
+    figure_8::ENTRY,
+    figure_9::ENTRY,
     figure_4::GRID,
     table::ENTRY,
 ];

@@ -13,6 +13,7 @@ pub(crate) fn reproduce(id: &str) -> Reproduction {
         threads: 1,
         trials: None,
         seed: 0,
+        data: None,
         reporter: &Silent,
         stop: &stop,
     };

@@ -4,6 +4,8 @@
 //! The clipping factor of an example with gradient norm at most r is min(1, C/r), rounded down;
 //! scaling in f32 adds at most 2^-23 relative, so that a clipped row never exceeds C (1 + 2^-20).
 
+mod gram;
+
 use super::convolution::ConvolutionMemory;
 use super::group_norm::GroupNormMemory;
 use super::{elementwise, linear, loss, pooling};
@@ -193,8 +195,14 @@ impl Executor {
     }
 
     fn forward(&mut self, parameters: &[f32], examples: usize) {
+        self.forward_from(0, parameters, examples);
+    }
+
+    /// The operations from `first` on.
+    fn forward_from(&mut self, first: usize, parameters: &[f32], examples: usize) {
         let network = Arc::clone(&self.network);
-        for (operation, memory) in network.operations.iter().zip(&mut self.memories) {
+        let operations = network.operations.iter().zip(&mut self.memories);
+        for (operation, memory) in operations.skip(first) {
             let (before, after) = self.activations.split_at_mut(operation.output);
             let x = &before[operation.input][..examples * network.buffers[operation.input]];
             let y = &mut after[0][..examples * network.buffers[operation.output]];

@@ -127,6 +127,17 @@ impl DataSource {
         Ok(split)
     }
 
+    /// Mean and deviation by which a numeric column is standardised: feature = (value - mean) /
+    /// deviation. A column about which nothing is said is taken as it is.
+    pub fn scale(&self, column: &str) -> (f64, f64) {
+        if self.name.as_deref() == Some("adult") {
+            return adult::scale(column).unwrap_or((0.0, 1.0));
+        }
+        let found = self.column.iter().find(|known| known.name == column);
+        found
+            .map_or((0.0, 1.0), |known| (known.mean.unwrap_or(0.0), known.deviation.unwrap_or(1.0)))
+    }
+
     fn load_path(&self, path: &Path, folder: &Path) -> Result<Split, DataError> {
         let pixels = self.pixels_or(|| Pixels::UNIT);
         let test = self.test.as_ref().map(|path| folder.join(path));

@@ -36,30 +36,52 @@ impl Candidates {
         Self { size, gram }
     }
 
-    fn pair(&self, i: usize, j: usize) -> GradientPair {
-        let at = |i: usize, j: usize| self.gram[i * self.size + j];
+    /// Inner products of gradients that are clipped already: `size` x `size`, symmetric.
+    ///
+    /// # Panics
+    /// If there are not as many numbers.
+    pub fn of_gram(size: usize, gram: Vec<f64>) -> Self {
+        assert_eq!(gram.len(), size * size, "extent of a Gram matrix");
+        Self { size, gram }
+    }
+
+    fn at(&self, i: usize, j: usize) -> f64 {
+        self.gram[i * self.size + j]
+    }
+
+    fn pair(&self, (i, j): (usize, usize)) -> GradientPair {
         GradientPair {
-            norm_a: at(i, i).max(0.0).sqrt(),
-            norm_b: at(j, j).max(0.0).sqrt(),
-            inner: at(i, j),
+            norm_a: self.at(i, i).max(0.0).sqrt(),
+            norm_b: self.at(j, j).max(0.0).sqrt(),
+            inner: self.at(i, j),
         }
     }
 
-    fn best(&self, value: impl Fn(&GradientPair) -> f64) -> Option<GradientPair> {
-        (0..self.size)
-            .flat_map(|i| (0..i).map(move |j| (i, j)))
-            .map(|(i, j)| self.pair(i, j))
-            .max_by(|a, b| value(a).total_cmp(&value(b)))
+    fn best(&self, value: impl Fn(usize, usize) -> f64) -> Option<GradientPair> {
+        let mut best = None;
+        let mut most = f64::NEG_INFINITY;
+        for i in 0..self.size {
+            for j in 0..i {
+                let found = value(i, j);
+                if found > most {
+                    (best, most) = (Some((i, j)), found);
+                }
+            }
+        }
+        best.map(|pair| self.pair(pair))
     }
 
     /// The pair farthest apart: R of the paper.
     pub fn farthest(&self) -> Option<GradientPair> {
-        self.best(GradientPair::distance)
+        self.best(|i, j| self.at(i, i) + self.at(j, j) - 2.0 * self.at(i, j))
     }
 
     /// The pair with the largest K at this noise; `scale` is noise multiplier times clip norm.
     pub fn most_telling(&self, scale: f64) -> Option<GradientPair> {
-        self.best(|pair| pair.kernel(scale))
+        let gain = scale.powi(-2);
+        let own: Vec<f64> = (0..self.size).map(|i| (gain * self.at(i, i)).exp()).collect();
+        // K up to rounding, which can only exchange pairs that are alike.
+        self.best(|i, j| own[i] + own[j] - 2.0 * (gain * self.at(i, j)).exp())
     }
 
     /// Twice the largest distance from the centroid: at least the diameter, at most twice it.
@@ -92,5 +114,7 @@ mod tests {
         let telling = candidates.most_telling(1.0).unwrap();
         assert!(telling.kernel(1.0) >= farthest.kernel(1.0));
         assert!(Candidates::clipped::<f64>(&[&[1.0]], 1.0).farthest().is_none());
+        let same = Candidates::of_gram(2, vec![0.25, 0.1, 0.1, 0.5]).farthest().unwrap();
+        assert!((same.distance() - 0.55f64.sqrt()).abs() < 1e-15);
     }
 }

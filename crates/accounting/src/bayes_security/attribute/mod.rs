@@ -135,6 +135,17 @@ impl Sensitivities {
         Self::new(mode, vec![(String::new(), distances.iter().enumerate().map(row).collect())])
     }
 
+    /// The first steps of the training (all of them, if there are fewer).
+    #[must_use]
+    pub fn first(&self, steps: u64) -> Self {
+        let kept = |rows: &[Row]| rows.iter().filter(|row| row.step <= steps).copied().collect();
+        Self {
+            mode: self.mode,
+            records: self.records.iter().map(|(name, rows)| (name.clone(), kept(rows))).collect(),
+            steps: self.steps.min(steps),
+        }
+    }
+
     pub fn mode(&self) -> Mode {
         self.mode
     }

@@ -57,6 +57,12 @@ pub fn age_feature(years: u32) -> f32 {
     ((f64::from(years) - mean) / deviation) as f32
 }
 
+/// Mean and deviation by which a numeric column is standardised.
+pub fn scale(column: &str) -> Option<(f64, f64)> {
+    let found = NUMBERS.iter().find(|(name, ..)| *name == column);
+    found.map(|(_, _, mean, deviation)| (*mean, *deviation))
+}
+
 fn unpacked() -> Result<String, String> {
     let mut text = String::new();
     flate2::read::GzDecoder::new(PACKED)
