@@ -22,7 +22,7 @@ const WALLS: &[(&str, &[&str])] = &[
     ("audit", &["vocabulary", "numerics", "accounting", "formats"]),
     ("games", &["vocabulary", "numerics", "random", "accounting", "experiments"]),
     ("training", &["vocabulary", "numerics", "random", "formats"]),
-    ("attacks", &["vocabulary", "numerics", "random", "experiments", "training"]),
+    ("attacks", &["vocabulary", "numerics", "random", "accounting", "experiments", "training"]),
     ("language", &["vocabulary", "numerics", "random", "experiments", "training"]),
     ("tuning", &["vocabulary", "numerics", "accounting"]),
     // Claims and figures only.

@@ -74,8 +74,21 @@ fn figures() {
         let line = format!(
             "audit scores.csv --delta 1e-5 --claim run.toml{methods} --format svg --figure {figure}"
         );
-        insta::assert_snapshot!(format!("figure_{figure}"), bench.show(&line));
+        insta::assert_snapshot!(format!("figure_{figure}"), unnamed(&bench.show(&line)));
     }
+}
+
+/// Without the figure's identifier, a hash of all digits of its data: the last ones may differ
+/// between processors, and the drawing rounds them away.
+fn unnamed(svg: &str) -> String {
+    let mut parts = svg.split("figure-");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let hash = part.get(..8).is_some_and(|id| id.bytes().all(|b| b.is_ascii_hexdigit()));
+        out += "figure-";
+        out += if hash { &part[8..] } else { part };
+    }
+    out
 }
 
 fn round(value: &mut serde_json::Value) {

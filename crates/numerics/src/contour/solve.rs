@@ -80,6 +80,8 @@ pub struct SumOfLogRatios {
     masked: Mutex<Vec<Arc<Windows>>>,
     /// The masks that worked last.
     hint: Mutex<Option<Choice>>,
+    /// Thresholds for which masks were looked for, in increasing order, and whether any worked.
+    tried: Mutex<Vec<(f64, bool)>>,
 }
 
 impl Clone for SumOfLogRatios {
@@ -112,6 +114,7 @@ impl SumOfLogRatios {
             lines: Mutex::new(Vec::new()),
             masked: Mutex::new(Vec::new()),
             hint: Mutex::new(None),
+            tried: Mutex::new(Vec::new()),
         }
     }
 
@@ -126,8 +129,16 @@ impl SumOfLogRatios {
 
     /// A fresh masked line for t, which is kept.
     fn masked_line(&self, t: f64) -> Result<Arc<Windows>, Obstacle> {
+        if self.in_vain(t) {
+            return Err(Obstacle::SlowDecay);
+        }
         let mut hint = self.hint.lock().map(|hint| *hint).unwrap_or(None);
-        let line = Arc::new(hard::line(&self.parts, t, &mut hint)?);
+        let found = hard::line(&self.parts, t, &mut hint);
+        if let Ok(mut tried) = self.tried.lock() {
+            let place = tried.partition_point(|(known, _)| *known < t);
+            tried.insert(place, (t, found.is_ok()));
+        }
+        let line = Arc::new(found?);
         if let Ok(mut known) = self.hint.lock() {
             *known = hint;
         }
@@ -136,6 +147,17 @@ impl SumOfLogRatios {
             forget(&mut lines, MOST_MASKED, Windows::nodes);
         }
         Ok(line)
+    }
+
+    /// Whether a search for masks is not worth its second: it failed on either side of t, or next
+    /// to it. A curve asks for dozens of thresholds.
+    fn in_vain(&self, t: f64) -> bool {
+        let Ok(tried) = self.tried.lock() else { return false };
+        let place = tried.partition_point(|(known, _)| *known < t);
+        let failed = |index: usize| tried.get(index).filter(|(_, worked)| !worked);
+        let (below, above) = (place.checked_sub(1).and_then(failed), failed(place));
+        let near = |known: &(f64, bool)| (known.0 - t).abs() <= 0.02 * t.abs();
+        below.is_some() && above.is_some() || below.is_some_and(near) || above.is_some_and(near)
     }
 
     fn kept_masked(&self, t: f64) -> Option<Value> {

@@ -47,11 +47,12 @@ fn audit(scores: &Scores, steps: u64) -> Result<Audit, PaperError> {
     })
 }
 
-/// Plays the attacks and audits whatever is finished.
+/// Plays the attacks (the first among natural records) and audits whatever is finished; `canary` is
+/// what the figures' titles call it.
 pub(super) fn found(
     context: &TrainedContext<'_>,
     attacks: &[Attack],
-    title: &str,
+    canary: &str,
 ) -> Result<Found, PaperError> {
     let played = play(context, attacks)?;
     let mut table = Table::new(
@@ -74,6 +75,7 @@ pub(super) fn found(
     let mut shares = Vec::new();
     let mut sizes = (usize::MAX, 0);
     let mut points: Vec<(&Played, f64, f64)> = Vec::new();
+    let mut aurocs: Vec<(&Played, f64)> = Vec::new();
     for setting in &played {
         let Some(scores) = context.scores(&setting.name)? else { continue };
         let sigma = noise(setting.steps)?;
@@ -99,6 +101,7 @@ pub(super) fn found(
         let share = audit.last_iterate / heuristic;
         shares.push((setting.data.clone(), setting.model, setting.attack, share));
         points.push((setting, heuristic, audit.last_iterate));
+        aurocs.push((setting, audit.auroc));
     }
     let mut figures: Vec<(String, Figure)> = Vec::new();
     for (setting, ..) in &points {
@@ -106,7 +109,8 @@ pub(super) fn found(
         if figures.iter().any(|(name, _)| *name == file) {
             continue;
         }
-        figures.push((file, figure(title, setting, attacks, &points)));
+        let title = finding(canary, setting, attacks[0], &aurocs);
+        figures.push((file, figure(&title, setting, attacks, &points)));
     }
     Ok(Found {
         parameters: json!({
@@ -125,6 +129,33 @@ pub(super) fn found(
         shares,
         sizes,
     })
+}
+
+/// How much of a canary's AUROC above one half is lost among natural records, over the steps that
+/// both worlds have; the AUROC, because it does not depend on how many trainings there are.
+fn finding(canary: &str, like: &Played, natural: Attack, aurocs: &[(&Played, f64)]) -> String {
+    let own = || {
+        (aurocs.iter())
+            .filter(|(setting, _)| setting.data == like.data && setting.model == like.model)
+    };
+    let (mut among, mut alone) = (0.0, 0.0);
+    for (setting, auroc) in own().filter(|(setting, _)| setting.attack == natural) {
+        let other = own().find(|(other, _)| other.attack != natural && other.steps == setting.steps);
+        if let Some((_, other)) = other {
+            among += auroc - 0.5;
+            alone += other - 0.5;
+        }
+    }
+    let hidden = 1.0 - among / alone;
+    if !(alone > 0.05) {
+        format!("{canary} hardly shows, among natural records or without them")
+    } else if hidden.abs() < 0.05 {
+        format!("{canary} shows as well among natural records as without them")
+    } else if hidden > 0.0 {
+        format!("{canary} shows {:.0} % less among natural records", 100.0 * hidden)
+    } else {
+        format!("{canary} shows {:.0} % more among natural records", -100.0 * hidden)
+    }
 }
 
 fn figure(

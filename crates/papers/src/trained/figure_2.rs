@@ -21,7 +21,7 @@ pub(super) const ENTRY: TrainedEntry = TrainedEntry {
 
 fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
     let attacks = [Attack::GradientNatural, Attack::GradientZero];
-    let found = found(context, &attacks, "Natural records hide a gradient canary in part")?;
+    let found = found(context, &attacks, "A gradient canary")?;
     Ok(Reproduction {
         we_get: format!(
             "Of the heuristic epsilon the audit shows {} among natural records and {} where the other records contribute nothing ({}).",

@@ -21,7 +21,7 @@ pub(super) const ENTRY: TrainedEntry = TrainedEntry {
 
 fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
     let attacks = [Attack::InputNatural, Attack::InputBlank];
-    let found = found(context, &attacks, "An input canary among natural and among blank records")?;
+    let found = found(context, &attacks, "A mislabelled record")?;
     Ok(Reproduction {
         we_get: format!(
             "Of the heuristic epsilon the audit shows {} among natural records and {} among blank ones ({}).",

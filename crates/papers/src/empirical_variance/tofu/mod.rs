@@ -19,12 +19,12 @@ pub(super) const ENTRY: Entry = Entry {
     paper: PAPER,
     title: "Memorisation varies at one epsilon: a small model on TOFU",
     shows: "Fine-tuned language models with the same (epsilon, delta) memorise very differently; the spread grows with epsilon and with how many records carry a secret; more steps, larger batches and above all larger learning rates memorise more; simple rules find the safer of two configurations in 65 to 90 % of pairs; audited epsilons follow utility, not memorisation.",
-    seconds: 5000,
+    seconds: 4500,
     compute,
 };
 
 /// Paraphrases that carry a secret (times four openings).
-const DENSITIES: [(&str, usize); 2] = [("low", 8), ("high", 16)];
+const DENSITIES: [(&str, usize); 2] = [("low", 4), ("high", 16)];
 
 /// What is trained; everything else is the same in all.
 const GRID: &str = r#"
@@ -47,7 +47,7 @@ length = 48
 [optimizer]
 kind = "adam"
 [canaries]
-count = 200
+count = 600
 [measure]
 secrets = "secrets.jsonl"
 metrics = ["air"]
@@ -55,7 +55,7 @@ samples = 10
 new_tokens = 12
 [grid]
 batch_size = [512, 1024]
-steps = [25, 50]
+steps = [20, 40]
 learning_rate = [5e-3, 1e-2]
 clip_norm = [0.5, 5.0]
 epsilon = [8.0, 2.0]
@@ -108,7 +108,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
     }
     let (we_get, tables, figures) = found.finish();
     Ok(Reproduction {
-        parameters: json!({"model": "stories260K, LoRA of rank 8 on every projection, and the embedding", "data": "TOFU, 12000 records of at most 48 tokens", "secrets": 52, "records_per_secret": [32, 64], "delta": (data::RECORDS as f64).powf(-1.1), "grid": "b 512, 1024; T 25, 50; eta 5e-3, 1e-2 (Adam); clip 0.5, 5; epsilon 8, 2; 2 seeds", "canaries": 200}),
+        parameters: json!({"model": "stories260K, LoRA of rank 8 on every projection, and the embedding", "data": "TOFU, 12000 records of at most 48 tokens", "secrets": 52, "records_per_secret": [16, 64], "delta": (data::RECORDS as f64).powf(-1.1), "grid": "b 512, 1024; T 20, 40; eta 5e-3, 1e-2 (Adam); clip 0.5, 5; epsilon 8, 2; 2 seeds", "canaries": 600}),
         we_get,
         differs: "The paper trains GPT-2 and Llama-2 on Enron and on paraphrased TOFU, on grids that are not known to us. This is a model of 260,000 numbers with a vocabulary of 512, whose embedding is trained too; a secret's density is the number of records that carry it. Utility is minus the loss on held-out answers. The audit is one-run, on token canaries in every training, with the Gaussian family's bound; the paper's is black-box.".to_owned(),
         tables: [vec![runs], tables].concat(),
