@@ -140,7 +140,8 @@ fn finding(canary: &str, like: &Played, natural: Attack, aurocs: &[(&Played, f64
     };
     let (mut among, mut alone) = (0.0, 0.0);
     for (setting, auroc) in own().filter(|(setting, _)| setting.attack == natural) {
-        let other = own().find(|(other, _)| other.attack != natural && other.steps == setting.steps);
+        let other =
+            own().find(|(other, _)| other.attack != natural && other.steps == setting.steps);
         if let Some((_, other)) = other {
             among += auroc - 0.5;
             alone += other - 0.5;
