@@ -1,22 +1,11 @@
 //! `attack gradient`, `attack input`, `attack canaries` as a user meets them.
 
-use assert_cmd::Command;
+mod support;
+
 use std::fmt::Write as _;
-use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
-
-fn dosimeter(folder: &Path, args: &[&str]) -> (i32, String, String) {
-    let output = Command::cargo_bin("dosimeter")
-        .unwrap()
-        .current_dir(folder)
-        .args(args)
-        .env("NO_COLOR", "1")
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
+use support::dosimeter;
 
 /// Two classes that a line separates, and a training on them.
 fn prepare(noise: f64, optimizer: &str) -> tempfile::TempDir {

@@ -1,21 +1,11 @@
 //! `report` from the command line: the example, files of every kind, the public edition, and
 //! what is refused.
 
-use assert_cmd::Command;
+mod support;
+
 use serde_json::Value;
 use std::path::Path;
-
-fn dosimeter(folder: &Path, args: &[&str]) -> (i32, String, String) {
-    let output = Command::cargo_bin("dosimeter")
-        .unwrap()
-        .current_dir(folder)
-        .args(args)
-        .env("NO_COLOR", "1")
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
+use support::dosimeter;
 
 fn read(folder: &Path, name: &str) -> String {
     std::fs::read_to_string(folder.join(name)).unwrap()

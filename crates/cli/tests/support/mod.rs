@@ -6,6 +6,18 @@
 use std::path::Path;
 use std::process::Command;
 
+/// Runs the binary in a folder: exit code, stdout and stderr, without colours.
+pub fn dosimeter(folder: &Path, args: &[&str]) -> (i32, String, String) {
+    let output = Command::new(assert_cmd::cargo::cargo_bin!("dosimeter"))
+        .current_dir(folder)
+        .args(args)
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("the binary runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
 /// A folder for files of one test; the binary runs in it.
 pub struct Bench {
     folder: tempfile::TempDir,
