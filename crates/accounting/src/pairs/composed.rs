@@ -15,6 +15,7 @@
 
 mod contour;
 
+use super::ends::check_probability;
 use super::one_step::OneStep;
 use super::{Gaussian, OneWay, Pair};
 use crate::AccountingError;
@@ -174,6 +175,7 @@ impl Pair for Composed {
     }
 
     fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        check_probability("false positive rate", fpr)?;
         match &self.route {
             Route::Closed(pair) => return pair.tpr(fpr, way),
             Route::Single(pair) => return pair.tpr(fpr, way),
@@ -193,14 +195,19 @@ impl Pair for Composed {
             Ok(Interval { lower: tpr.lower.min(flatter), ..tpr }.clamp(fpr, 1.0))
         });
         found.or_else(|refusal| {
-            // No test gains more than the total variation.
-            let most = fpr + self.most_total_variation();
+            // No test gains more than the total variation, nor more than the largest loss allows.
+            let most = match way {
+                OneWay::Remove => f64::INFINITY,
+                OneWay::Add => self.add_supremum.exp() * fpr,
+            }
+            .min(fpr + self.most_total_variation());
             let wide = Interval::new(fpr, fpr, (most * (1.0 + 2.0 * f64::EPSILON)).min(1.0));
             if wide.width() <= 0.5 * wide.upper { Ok(wide) } else { Err(refusal) }
         })
     }
 
     fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        check_probability("false positive rate", fpr)?;
         match &self.route {
             Route::Closed(pair) => return pair.fnr(fpr, way),
             Route::Single(pair) => return pair.fnr(fpr, way),
