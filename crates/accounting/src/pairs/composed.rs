@@ -14,6 +14,7 @@
 //! interval, and where that says little either, nothing is answered.
 
 mod contour;
+mod crossing;
 
 use super::ends::check_probability;
 use super::one_step::OneStep;
@@ -21,6 +22,7 @@ use super::{Gaussian, OneWay, Pair};
 use crate::AccountingError;
 use crate::directions::convex::{self, Guess};
 use contour::{Contour, refusal};
+use crossing::crossing;
 use numerics::contour::{Ends, Part, SumOfLogRatios, Zone};
 use numerics::mixture::{Component, MixtureRatio};
 use vocabulary::{Adjacency, Interval, Phase, Run, Sampling};
@@ -165,9 +167,8 @@ impl Pair for Composed {
         let solved = match solved {
             Ok(solved) => solved,
             Err(obstacle) => contour
-                .bracket(refusal(obstacle, "epsilon"), |kept| {
-                    kept.lattice().epsilon(delta, way)
-                })?,
+                .bracket(refusal(obstacle, "epsilon"), |kept| kept.lattice().epsilon(delta, way))
+                .or_else(|_| crossing(|epsilon| contour.average(epsilon, way, false), delta))?,
         };
         Ok(solved.map_increasing(|x| {
             x.max(0.0).min(if way == OneWay::Add { self.add_supremum } else { f64::INFINITY })

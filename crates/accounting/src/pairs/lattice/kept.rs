@@ -50,8 +50,7 @@ impl KeptBracket {
         let mirrored = self.one_order(-epsilon, way.reversed()).map(|other| mirror(other, epsilon));
         match (own, mirrored) {
             (Ok(own), Ok(mirrored)) => {
-                let (lower, upper) =
-                    (own.lower.max(mirrored.lower), own.upper.min(mirrored.upper));
+                let (lower, upper) = (own.lower.max(mirrored.lower), own.upper.min(mirrored.upper));
                 bracket(lower, upper)
             }
             (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one),
