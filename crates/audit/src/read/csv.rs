@@ -3,8 +3,8 @@
 //! Comment lines start with `#`; `# design: one-run` states the design. Quoted fields are
 //! understood in columns that are not read, as long as they hold no line break.
 
-use super::{Design, Table, lines, number, refuse};
-use crate::AuditError;
+use super::{Design, Table, lines, number, refuse, row};
+use crate::{AuditError, Column};
 use std::io::Read;
 use std::path::Path;
 
@@ -101,11 +101,22 @@ impl lines::Lines for Reader<'_> {
             return (0, 0);
         }
         let (mut place, mut taken) = (0, 0);
-        while let Some((score, length)) = number_at(&buffer[place..]) {
+        loop {
+            let rest = &buffer[place..];
+            // Whole rows at once; the shortest has four bytes.
+            let room = rest.len() / 4 + 2;
+            let (members, nonmembers) =
+                (self.table.members.spare(room), self.table.nonmembers.spare(room));
+            let (bytes, inside, outside) = row::take(rest, members, nonmembers);
+            self.table.members.advance(inside);
+            self.table.nonmembers.advance(outside);
+            place += bytes;
+            taken += (inside + outside) as u64;
+            // Then one of another shape.
+            let rest = &buffer[place..];
+            let Some((score, length)) = number_at(rest) else { break };
             // A number at the buffer's end may go on, and NaN has a message of its own.
-            let Some(&[b',', member, b'\n']) = buffer[place + length..].first_chunk::<3>() else {
-                break;
-            };
+            let Some(&[b',', member, b'\n']) = rest[length..].first_chunk::<3>() else { break };
             if score.is_nan() {
                 break;
             }
@@ -132,7 +143,7 @@ fn number_at(bytes: &[u8]) -> Option<(f64, usize)> {
 
 /// One score a line, with or without a header `score`.
 pub(super) fn read_column(
-    values: &mut Vec<f64>,
+    values: &mut Column,
     source: impl Read,
     path: &Path,
 ) -> Result<(), AuditError> {
