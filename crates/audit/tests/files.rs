@@ -26,7 +26,9 @@ fn npy(header: &str, data: &[u8]) -> Result<Vec<f64>, String> {
     bytes.extend(header.as_bytes());
     bytes.extend(data);
     let length = Some(bytes.len() as u64);
-    read_npy(bytes.as_slice(), length, Path::new("scores.npy")).map_err(|error| error.to_string())
+    read_npy(bytes.as_slice(), length, Path::new("scores.npy"))
+        .map(|values| values.to_vec())
+        .map_err(|error| error.to_string())
 }
 
 fn doubles(values: &[f64]) -> Vec<u8> {
