@@ -146,6 +146,21 @@ impl PartialEq for Column {
     }
 }
 
+impl PartialEq<Vec<f64>> for Column {
+    fn eq(&self, other: &Vec<f64>) -> bool {
+        **self == **other
+    }
+}
+
+impl<'a> IntoIterator for &'a Column {
+    type Item = &'a f64;
+    type IntoIter = std::slice::Iter<'a, f64>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
 impl std::fmt::Debug for Column {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         (**self).fmt(f)
