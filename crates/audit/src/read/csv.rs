@@ -154,7 +154,13 @@ pub(super) fn read_column(
         if field.is_empty() || field.starts_with(b"#") {
             return Ok(());
         }
-        let is_header = std::mem::take(&mut first) && field.eq_ignore_ascii_case(b"score");
+        let is_first = std::mem::take(&mut first);
+        if is_first && field.contains(&b',') {
+            let problem = "one score a line is needed here; a file with the columns `score` and \
+                           `member` is given by its name alone";
+            return Err(refuse(path, Some(number), problem));
+        }
+        let is_header = is_first && field.eq_ignore_ascii_case(b"score");
         if !is_header {
             values.push(number_of(field, number, path)?);
         }
@@ -193,10 +199,15 @@ fn header(line: &[u8], number: u64, path: &Path) -> Result<Columns, AuditError> 
     match (score, member) {
         (Some(score), Some(member)) => Ok(Columns { score, member, run, only }),
         _ => {
-            let problem = format!(
-                "the header `{}` does not name `score` and `member`; the first line must",
-                shown(line)
-            );
+            let fix = if line.contains(&b';') || line.contains(&b'\t') {
+                "columns are separated by commas"
+            } else if fast_float2::parse_partial::<f64, _>(line.trim_ascii()).is_ok() {
+                "put a line `score,member` in front of the first row"
+            } else {
+                "the first line must"
+            };
+            let problem =
+                format!("the header `{}` does not name `score` and `member`; {fix}", shown(line));
             Err(refuse(path, Some(number), &problem))
         }
     }

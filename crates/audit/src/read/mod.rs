@@ -76,6 +76,12 @@ impl Table {
                 None,
                 "a .npy file has no member column; use --members A.npy --nonmembers B.npy",
             )),
+            "npz" => Err(refuse(
+                path,
+                None,
+                "a .npz file holds several arrays; save each side with numpy.save, and use --members \
+                 A.npy --nonmembers B.npy",
+            )),
             "parquet" => self.add_parquet(path),
             _ => {
                 // A row has at least four bytes; most have five times as many.
