@@ -55,7 +55,9 @@ function List({ onOpen }: { onOpen: (id: string) => void }) {
         {problem !== null && <p class="refusal" role="alert">{problem}</p>}
         {found !== null && all.length === 0 && (
           <p class="quiet">
-            There is none in this folder yet. <code>dosimeter attack linear --out scores.csv</code> makes one; it appears here while it runs.
+            There is none in this folder yet.{" "}
+            <code>dosimeter attack linear --noise-multiplier 1 --sample-rate 0.01 --steps 1000 --trials 1e5 --out scores.csv</code>, started
+            here, makes one; it appears while it runs.
           </p>
         )}
         <ul class="experiments">
