@@ -136,13 +136,13 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
     .y(Axis::linear("perplexity"))
     .with(Series::scatter("trained", points.clone()));
     Ok(Reproduction {
-        parameters: json!({"model": model, "data": trainings.source, "records": start.records(), "test_records": test.len(), "length": 64, "delta": DELTA, "heuristic_epsilon": HEURISTIC, "epochs": EPOCHS, "canaries": CANARIES, "seeds": seeds, "seed": context.seed, "perplexity_before": before, "trained": start.description.model.embedding.then_some("LoRA of rank 8 and the embedding").unwrap_or("LoRA of rank 8"), "device": context.device.record.instructions}),
+        parameters: json!({"model": model, "data": trainings.source, "records": start.records(), "test_records": test.len(), "length": 64, "delta": DELTA, "heuristic_epsilon": HEURISTIC, "epochs": EPOCHS, "canaries": start.description.canaries.map(|canaries| canaries.count), "seeds": seeds, "seed": context.seed, "perplexity_before": before, "trained": start.description.model.embedding.then_some("LoRA of rank 8 and the embedding").unwrap_or("LoRA of rank 8"), "device": context.device.record.instructions}),
         we_get: if words.is_empty() {
             "no training is finished yet.".into()
         } else {
             format!("Perplexity {before:.3} before training; {}.", words.join("; "))
         },
-        differs: "Smaller than the paper: its model is Gemma 2 and its data PersonaChat, in numbers that are not in the text; these are exchanges of two utterances from Synthetic-Persona-Chat, a small model, a few epochs and learning rates that were not tuned, so that perplexities (over the small model's own tokens) mean something only beside each other. The heuristic epsilon is the same in every row; the noise follows from it. Audits are one-run lower bounds at 95 % confidence, the average over trainings: what a thousand canaries of one training can show is far below what the training may leak.".into(),
+        differs: "Smaller than the paper: its model is Gemma 2 and its data PersonaChat, in numbers that are not in the text; these are exchanges of two utterances from Synthetic-Persona-Chat, a small model, a few epochs and learning rates that were not tuned, so that perplexities (over the small model's own tokens) mean something only beside each other. The heuristic epsilon is the same in every row; the noise follows from it. Audits are one-run lower bounds at 95 % confidence, the average over trainings: what the canaries of one training can show is far below what the training may leak.".into(),
         tables: vec![table, each],
         figures: if points.is_empty() { Vec::new() } else { vec![("perplexity".into(), figure)] },
     })

@@ -59,6 +59,8 @@ impl Trainings {
                 "model.bin".into()
             }
         };
+        // A twentieth of the records are canaries that are in.
+        let canaries = (CANARIES * records / super::RECORDS).clamp(40, CANARIES);
         let mut settings = Vec::new();
         for (batch, rate) in BATCHES {
             let batch = (batch * records as u64 / super::RECORDS as u64).max(1);
@@ -77,7 +79,7 @@ impl Trainings {
                  projections = [\"query\", \"key\", \"value\", \"output\", \"up\", \"down\"]\n\
                  embedding = {embedding}\n\
                  [optimizer]\nkind = \"adam\"\nlearning_rate = {rate:?}\n\
-                 [canaries]\ncount = {CANARIES}\nprefix = {PREFIX}\n",
+                 [canaries]\ncount = {canaries}\nprefix = {PREFIX}\n",
                 path = toml_string(&model.display().to_string()),
                 tokenizer = if small { "tokenizer = \"tokenizer.bin\"\n" } else { "" },
                 // Adapters whose gradients are large would take the clip norm from the canary's row.
