@@ -2,7 +2,7 @@
 //! `cargo xtask bench language`:
 //! `lora_step LAYERS WIDTH HEADS KEY_HEADS HIDDEN VOCABULARY BATCH LENGTH RANK STEPS THREADS`.
 //! Prints processor and clock seconds a step, the largest resident memory, and how long the step's
-//! multiplications alone would take one core at the rate of one large product.
+//! multiplications alone take at the rate of one large product, in processor seconds.
 
 use language::Decoder;
 use language::finetune::{Example, Lora, Recipe, Scope, Trainer, attach, micro_batch};
@@ -89,21 +89,19 @@ fn operations(
     2.0 * batch as f64 * (weights * length + head + attention) as f64
 }
 
-/// Seconds of one core for so many operations, at the rate of a large product.
+/// Processor seconds of so many operations, at the rate of a large product.
 fn product_seconds(operations: f64) -> f64 {
+    const TIMES: usize = 200;
     let (m, k, n) = (512, 512, 512);
     let (left, right) = (vec![0.5_f32; m * k], vec![0.25_f32; k * n]);
     let mut out = vec![0.0_f32; m * n];
-    let mut best = f64::INFINITY;
-    for _ in 0..20 {
-        let start = Instant::now();
-        for _ in 0..4 {
-            product(&mut out, View::new(&left, m, k), View::new(&right, k, n), false);
-        }
-        best = best.min(start.elapsed().as_secs_f64() / 4.0);
+    let begin = processor_seconds();
+    for _ in 0..TIMES {
+        product(&mut out, View::new(&left, m, k), View::new(&right, k, n), false);
     }
+    let seconds = processor_seconds() - begin;
     std::hint::black_box(out);
-    operations * best / (2 * m * k * n) as f64
+    operations * seconds / (2 * TIMES * m * k * n) as f64
 }
 
 fn largest_memory() -> u64 {
