@@ -20,7 +20,7 @@ use vocabulary::Run;
 
 /// Where and how a training with canaries is carried out; nothing here but the device changes a
 /// number.
-pub struct Place {
+pub struct Site {
     /// For the model, the ledger, the scores and meanwhile the checkpoint.
     pub folder: PathBuf,
     pub device: Arc<Device>,
@@ -40,16 +40,16 @@ pub struct Played {
 ///
 /// # Errors
 /// Those of [`Finetuning::carry_out`]; a sentence for one that was stopped.
-pub fn play(start: &Start, run: &Run, seed: u64, place: &Place) -> Result<Played, TrainingError> {
+pub fn play(start: &Start, run: &Run, seed: u64, site: &Site) -> Result<Played, TrainingError> {
     let wrong = |error: LanguageError| TrainingError::Recipe(error.to_string());
     let mut training = Finetuning::new(start, run.clone(), seed).map_err(wrong)?;
     let options = TrainingOptions {
-        out: &place.folder,
+        out: &site.folder,
         noise: NoiseSource::Fast,
-        device: &place.device,
+        device: &site.device,
         force: false,
-        checkpoint_every: place.checkpoint_every,
-        stop: &place.stop,
+        checkpoint_every: site.checkpoint_every,
+        stop: &site.stop,
         report: &|_: &TrainingEvent| (),
     };
     match training.carry_out(&options)? {
@@ -57,7 +57,7 @@ pub fn play(start: &Start, run: &Run, seed: u64, place: &Place) -> Result<Played
             "interrupted after {done} of {steps} steps; run the same command again to resume"
         ))),
         TrainingOutcome::Complete { ledger, .. } => {
-            let path = place.folder.join("canaries.csv");
+            let path = site.folder.join("canaries.csv");
             let text = std::fs::read_to_string(&path).map_err(|source| TrainingError::Io {
                 action: "read",
                 path: path.clone(),
@@ -77,7 +77,7 @@ pub struct TokenGame<'a> {
     start: &'a Start,
     run: Run,
     seed: u64,
-    place: Place,
+    site: Site,
     plan: Plan,
 }
 
@@ -86,7 +86,7 @@ impl<'a> TokenGame<'a> {
     ///
     /// # Errors
     /// A description without canaries, and whatever does not fit together.
-    pub fn new(start: &'a Start, run: Run, seed: u64, place: Place) -> Result<Self, LanguageError> {
+    pub fn new(start: &'a Start, run: Run, seed: u64, site: Site) -> Result<Self, LanguageError> {
         let checked = Finetuning::new(start, run.clone(), seed)?;
         let Some(canaries) = &checked.canaries else {
             return Err(LanguageError::InvalidInput(
@@ -104,12 +104,12 @@ impl<'a> TokenGame<'a> {
             "optimizer": description.optimizer,
             "canaries": description.canaries,
             "score": canaries.score,
-            "device": place.device.record,
+            "device": site.device.record,
         });
         let count = canaries.examples.len() as u64;
         let header = "# design: one-run\nscore,member,canary";
         let plan = Plan::new("attack token", parameters, seed, header, count, count);
-        Ok(Self { start, run, seed, place, plan })
+        Ok(Self { start, run, seed, site, plan })
     }
 }
 
@@ -120,7 +120,7 @@ impl Experiment for TokenGame<'_> {
 
     /// One training has all canaries, so that there is one chunk.
     fn rows(&self, trials: Range<u64>, table: &mut String) -> Result<(), String> {
-        let played = play(self.start, &self.run, self.seed, &self.place)
+        let played = play(self.start, &self.run, self.seed, &self.site)
             .map_err(|error| error.to_string())?;
         for ((score, member), number) in played.scores.iter().zip(0_u64..) {
             if trials.contains(&number) {

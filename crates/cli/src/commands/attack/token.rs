@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use experiments::{Experiment, Outcome};
 use language::LanguageError;
 use language::finetune::canaries::{CanaryDescription, CanaryScore};
-use language::finetune::game::{Place, TokenGame};
+use language::finetune::game::{Site, TokenGame};
 use language::finetune::{FinetuneDescription, Start};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -93,13 +93,13 @@ pub(super) fn run(args: &TokenArgs, console: &mut Console) -> Result<u8, Failure
         .map_err(|error| Failure::bad_input(error.to_string()))?;
     let stop = console.stop_flag();
     let state = trained::beside(out, ".work").join("state");
-    let place = Place {
+    let site = Site {
         folder: state.clone(),
         device: Arc::new(device),
         checkpoint_every: Duration::from_secs_f64(seconds),
         stop: Arc::clone(&stop),
     };
-    let game = TokenGame::new(&start, run, seed, place).map_err(wrong)?;
+    let game = TokenGame::new(&start, run, seed, site).map_err(wrong)?;
     let outcome = match trained::train(&game, out, &args.work, console) {
         Err(_) if stop.load(Ordering::Relaxed) => Outcome::Interrupted { computed: 0, missing: 1 },
         outcome => outcome?,

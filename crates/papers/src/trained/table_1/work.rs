@@ -7,7 +7,7 @@ use crate::trained::TrainedContext;
 use accounting::{AccountingError, Solution, Target, Unknown, calibrate};
 use audit::{Design, Method, Plan as AuditPlan, Scores, analyse};
 use experiments::{ChunkState, Experiment, ExperimentError, Plan, Settings, Shard, run};
-use language::finetune::game::{Place, play};
+use language::finetune::game::{Site, play};
 use language::finetune::{FinetuneDescription, Start, data as texts, weights};
 use serde_json::json;
 use std::fmt::Write;
@@ -174,21 +174,21 @@ impl Trainings {
         let number = trial / BATCHES.len() as u64;
         let seed = self.seed + number;
         let words = |error: &dyn std::fmt::Display| error.to_string();
-        let place = Place {
+        let site = Site {
             folder: self.folder.join(format!("batch{}-seed{seed}", setting.batch)),
             device: Arc::clone(&self.device),
             checkpoint_every: Duration::from_secs(20),
             stop: Arc::clone(&self.stop),
         };
         let start = &setting.start;
-        let played = play(start, &setting.run, seed, &place).map_err(|e| words(&e))?;
+        let played = play(start, &setting.run, seed, &site).map_err(|e| words(&e))?;
         let own = played.ledger.not_private.test_loss;
         let loss = match own.filter(|_| !start.description.model.embedding) {
             Some(loss) => loss,
             None => {
                 // Tokens that were added for canaries are no text: the loss without them.
                 let mut decoder = start.model.decoder.clone();
-                weights::lay_over(&mut decoder, &place.folder).map_err(|e| words(&e))?;
+                weights::lay_over(&mut decoder, &site.folder).map_err(|e| words(&e))?;
                 let test = start.test.as_ref().map_or(&[][..], |test| &test.examples);
                 texts::loss(&decoder, test).map_err(|e| words(&e))?
             }
