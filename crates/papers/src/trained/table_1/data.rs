@@ -90,7 +90,7 @@ fn rows(text: &str) -> Vec<Vec<String>> {
 fn spread(records: Vec<String>, count: usize) -> Vec<String> {
     attacks::spread(records.len(), count.min(records.len()))
         .into_iter()
-        .map(|number| records[number as usize].clone())
+        .map(|number| records[number].clone())
         .collect()
 }
 

@@ -127,6 +127,10 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
         Some(path) => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         None => "stories260K".into(),
     };
+    let trained = match start.description.model.embedding {
+        true => "LoRA of rank 8 and the embedding",
+        false => "LoRA of rank 8",
+    };
     let figure = Figure::new(
         "At one heuristic epsilon smaller batches cost more standard epsilon",
         "Each dot is a batch size (2048, 512, 128 from left to right): the mean perplexity on held-out exchanges of models whose heuristic epsilon is the same.",
@@ -136,7 +140,7 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
     .y(Axis::linear("perplexity"))
     .with(Series::scatter("trained", points.clone()));
     Ok(Reproduction {
-        parameters: json!({"model": model, "data": trainings.source, "records": start.records(), "test_records": test.len(), "length": 64, "delta": DELTA, "heuristic_epsilon": HEURISTIC, "epochs": EPOCHS, "canaries": start.description.canaries.map(|canaries| canaries.count), "seeds": seeds, "seed": context.seed, "perplexity_before": before, "trained": start.description.model.embedding.then_some("LoRA of rank 8 and the embedding").unwrap_or("LoRA of rank 8"), "device": context.device.record.instructions}),
+        parameters: json!({"model": model, "data": trainings.source, "records": start.records(), "test_records": test.len(), "length": 64, "delta": DELTA, "heuristic_epsilon": HEURISTIC, "epochs": EPOCHS, "canaries": start.description.canaries.map(|canaries| canaries.count), "seeds": seeds, "seed": context.seed, "perplexity_before": before, "trained": trained, "device": context.device.record.instructions}),
         we_get: if words.is_empty() {
             "no training is finished yet.".into()
         } else {
