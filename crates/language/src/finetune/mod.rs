@@ -30,4 +30,5 @@ pub use gradients::{Clipped, Example, ExampleGradient, clipped_sum, per_example}
 pub use layout::{Layout, Piece, Scope};
 pub(crate) use session::fingerprint;
 pub use session::{Finetuning, Start, micro_batch};
+pub(crate) use trainer::check_state;
 pub use trainer::{Recipe, Trainer};
