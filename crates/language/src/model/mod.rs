@@ -22,4 +22,5 @@ pub use backward::{NormPlace, Projection, Record};
 pub(crate) use decoder::log_sum_exp;
 pub use decoder::{Adapter, Cache, Decoder, Layer, Linear, NormWeights};
 pub use generate::{Sampling, greedy, sample};
+pub(crate) use generate::{drawn, largest};
 pub(crate) use layers::norm_direction;
