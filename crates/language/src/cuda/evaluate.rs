@@ -7,7 +7,7 @@ use super::weights::CudaDecoder;
 use super::workspace::{Extent, PLACES, Room, Workspace};
 use crate::LanguageError;
 use crate::finetune::{Example, Layout, Scope};
-use crate::model::Decoder;
+use crate::model::{Choose, Decoder};
 use std::sync::Arc;
 use training::cuda::Buffer;
 
@@ -20,6 +20,12 @@ pub struct CudaModel {
     pub(super) workspace: Workspace,
     pub(super) tokens: Buffer<u32>,
     pub(super) learnt: Learnt,
+}
+
+impl Drop for CudaModel {
+    fn drop(&mut self) {
+        self.workspace.give_back(&self.decoder);
+    }
 }
 
 /// What a pass says about each example.
@@ -146,9 +152,7 @@ impl CudaModel {
         Ok(found)
     }
 
-    /// Continues prompts: `choose` is shown the number of a prompt, how many tokens it has been
-    /// given and the logits, and names the next token; `None` ends that text. Whole texts are run
-    /// again for every token: many at a time make up for it.
+    /// Continues prompts. Whole texts are run again for every token: many at a time make up for it.
     ///
     /// # Errors
     /// Empty prompts, tokens that are none, or what the driver says.
@@ -156,7 +160,7 @@ impl CudaModel {
         &mut self,
         prompts: &[Vec<u32>],
         most: usize,
-        choose: &(dyn Fn(usize, usize, &[f32]) -> Option<u32> + Sync),
+        choose: &Choose<'_>,
     ) -> Result<Vec<Vec<u32>>, LanguageError> {
         use rayon::prelude::*;
         if prompts.iter().any(Vec::is_empty) {

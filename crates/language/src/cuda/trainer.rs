@@ -108,7 +108,6 @@ impl<'a> CudaTrainer<'a> {
             correct: answers.iter().filter(|answer| answer.correct).count(),
             clipped: norms.iter().filter(|norm| !(**norm <= clip)).count(),
             norms,
-            ..Default::default()
         })
     }
 

@@ -3,7 +3,7 @@
 use super::context::{Context, Precision, failed};
 use crate::LanguageError;
 use crate::model::{Activation, Architecture, Decoder, Linear, Norm, NormWeights, Pairs, Position};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use training::cuda::{Buffer, CudaDevice};
 
 /// Rows of the head are padded to a multiple of this, which products want.
@@ -39,6 +39,8 @@ pub struct CudaDecoder {
     pub(super) final_norm: FrozenNorm,
     /// The vocabulary, padded with zeros.
     pub(super) head: Buffer<u8>,
+    /// Room of a model that is gone, and its bytes: reserving it anew takes time.
+    pub(super) spare: Mutex<Option<(Buffer<u8>, usize)>>,
 }
 
 impl CudaDecoder {
@@ -95,6 +97,7 @@ impl CudaDecoder {
             final_norm,
             head,
             context,
+            spare: Mutex::new(None),
         }))
     }
 

@@ -9,6 +9,7 @@ use super::adapters::Places;
 use super::context::failed;
 use super::weights::CudaDecoder;
 use crate::LanguageError;
+use std::sync::PoisonError;
 use training::cuda::Buffer;
 use training::cuda::compute::Store;
 
@@ -35,7 +36,7 @@ pub(super) struct Room {
 }
 
 /// Places of a micro-batch beyond which products gain nothing.
-const ROWS: usize = 1 << 15;
+const ROWS: usize = 1 << 14;
 const SEQUENCES: usize = 1 << 10;
 /// Sequences are padded to a multiple of this.
 pub(super) const PLACES: usize = 8;
@@ -67,7 +68,7 @@ pub(super) struct Kept {
 /// Addresses into one buffer; see the fields of the same names on the CPU.
 #[derive(Default)]
 pub(super) struct Workspace {
-    buffer: Option<Buffer<u8>>,
+    buffer: Option<(Buffer<u8>, usize)>,
     /// Whether every layer has memory of its own, for going back.
     pub(super) kept: bool,
     pub(super) rows: usize,
@@ -128,7 +129,9 @@ impl Workspace {
         training: bool,
     ) -> Result<Self, LanguageError> {
         let device = &decoder.context.device;
-        let (free, _) = device.memory().map_err(failed)?;
+        let mut spare = decoder.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let held = spare.as_ref().map_or(0, |(_, size)| *size);
+        let free = device.memory().map_err(failed)?.0 + held;
         let limit = (free as f64 * SHARE) as u64;
         let length = length.max(1).next_multiple_of(PLACES);
         let mut room = Room { rows: ROWS.max(length), sequences: SEQUENCES, length };
@@ -148,12 +151,26 @@ impl Workspace {
             room.rows = (room.rows / 2).max(length);
             room.sequences = (room.sequences / 2).max(1);
         }
-        let size = Self::carve(decoder, places, room, training, 0).1;
-        let buffer = device.zeros(size as usize).map_err(failed)?;
+        let size = Self::carve(decoder, places, room, training, 0).1 as usize;
+        if held < size {
+            // What was reserved is given back only once the device has caught up.
+            drop(spare.take());
+            device.finish().map_err(failed)?;
+        }
+        // A pass writes everything before it reads it: what another left does not matter.
+        let (buffer, size) = match spare {
+            Some(spare) => spare,
+            None => (device.zeros(size).map_err(failed)?, size),
+        };
         let mut made = Self::carve(decoder, places, room, training, buffer.address()).0;
-        made.buffer = Some(buffer);
+        made.buffer = Some((buffer, size));
         made.angles = Some(device.upload(&decoder.angles(length)).map_err(failed)?);
         Ok(made)
+    }
+
+    /// Leaves its memory to the next.
+    pub(super) fn give_back(&mut self, decoder: &CudaDecoder) {
+        *decoder.spare.lock().unwrap_or_else(PoisonError::into_inner) = self.buffer.take();
     }
 
     /// Addresses from `base` on, and where they end.

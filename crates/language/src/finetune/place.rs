@@ -2,7 +2,7 @@
 
 use super::{Example, Recipe, Scope, Trainer, data};
 use crate::LanguageError;
-use crate::model::Decoder;
+use crate::model::{Choose, Decoder};
 use training::{Device, PrecisionName, ReplicaState, StepStatistics, TrainingError};
 
 #[cfg(feature = "cuda")]
@@ -17,11 +17,7 @@ use training::cuda::CudaDevice;
 ///
 /// # Errors
 /// Those of [`Device::with_precision`].
-pub fn device(
-    name: &str,
-    precision: PrecisionName,
-    scope: Scope,
-) -> Result<Device, TrainingError> {
+pub fn device(name: &str, precision: PrecisionName, scope: Scope) -> Result<Device, TrainingError> {
     let only_cpu = scope != Scope::Adapters { embedding: false };
     if only_cpu && name == "auto" && precision == PrecisionName::F32 {
         return Ok(Device::cpu());
@@ -117,7 +113,7 @@ impl Place {
             return Ok(Engine::Cuda(Box::new(trainer)));
         }
         let _ = (longest, same);
-        Ok(Engine::Cpu(Trainer::new(decoder, examples, recipe)?))
+        Ok(Engine::Cpu(Box::new(Trainer::new(decoder, examples, recipe)?)))
     }
 
     /// Measures a decoder as it is.
@@ -143,7 +139,7 @@ impl Place {
 
 /// A training under way somewhere.
 pub(super) enum Engine<'a> {
-    Cpu(Trainer<'a>),
+    Cpu(Box<Trainer<'a>>),
     #[cfg(feature = "cuda")]
     Cuda(Box<CudaTrainer<'a>>),
 }
@@ -232,8 +228,7 @@ impl Measurer {
         data::loss(decoder, examples)
     }
 
-    /// Continuations of prompts on a device, with `choose` naming the next token (`None`: the end)
-    /// given a prompt's number, how many tokens it has been given, and logits; nothing on the CPU.
+    /// Continuations of prompts on a device; nothing on the CPU.
     ///
     /// # Errors
     /// What the device says.
@@ -241,7 +236,7 @@ impl Measurer {
         &mut self,
         prompts: &[Vec<u32>],
         most: usize,
-        choose: &(dyn Fn(usize, usize, &[f32]) -> Option<u32> + Sync),
+        choose: &Choose<'_>,
     ) -> Option<Result<Vec<Vec<u32>>, LanguageError>> {
         #[cfg(feature = "cuda")]
         if let Some(model) = &mut self.cuda {

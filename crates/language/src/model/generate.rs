@@ -77,6 +77,10 @@ pub fn sample(
     })
 }
 
+/// Names the next token, or `None` for the end, given a text's number, how many tokens it has been
+/// given so far, and the logits.
+pub type Choose<'a> = dyn Fn(usize, usize, &[f32]) -> Option<u32> + Sync + 'a;
+
 /// The token of sample `number` at a place, of a sampling that was checked.
 pub(crate) fn drawn(
     logits: &[f32],

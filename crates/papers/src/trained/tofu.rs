@@ -37,9 +37,9 @@ separator = "\n"
 kind = "language"
 path = "../smollm2.gguf"
 train = "lora"
-rank = 8
-alpha = 16.0
-projections = ["query", "key", "value", "output", "gate", "up", "down"]
+rank = 4
+alpha = 32.0
+projections = ["query", "value"]
 length = 64
 [optimizer]
 kind = "adam"
@@ -51,8 +51,8 @@ metrics = ["air"]
 samples = 10
 new_tokens = 12
 [grid]
-batch_size = [512, 1024]
-steps = [20, 40]
+batch_size = [256, 1024]
+steps = [15, 45]
 learning_rate = [1e-3, 4e-3]
 clip_norm = [0.5, 5.0]
 epsilon = [8.0, 2.0]
@@ -83,7 +83,7 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
     let (we_get, tables, figures) = found.finish();
     let record = &context.device.record;
     Ok(Reproduction {
-        parameters: json!({"model": "SmolLM2-135M-Instruct, dequantised, LoRA of rank 8 on every projection", "data": "TOFU, 12000 records of at most 64 tokens", "secrets": 52, "records_per_secret": [16, 64], "delta": (data::RECORDS as f64).powf(-1.1), "grid": "b 512, 1024; T 20, 40; eta 1e-3, 4e-3 (Adam); clip 0.5, 5; epsilon 8, 2; 2 seeds", "canaries": 600, "device": record.instructions, "precision": record.precision}),
+        parameters: json!({"model": "SmolLM2-135M-Instruct, dequantised, LoRA of rank 4 on queries and values", "data": "TOFU, 12000 records of at most 64 tokens", "secrets": 52, "records_per_secret": [16, 64], "delta": (data::RECORDS as f64).powf(-1.1), "grid": "b 256, 1024; T 15, 45; eta 1e-3, 4e-3 (Adam); clip 0.5, 5; epsilon 8, 2; 2 seeds", "canaries": 600, "device": record.instructions, "precision": record.precision}),
         we_get,
         differs: "The paper trains GPT-2 and Llama-2 on Enron and on paraphrased TOFU, on grids that are not known to us. Here a secret's density is the number of records that carry it; utility is minus the loss on held-out answers. The audit is one-run, on token canaries in every training, scored by their loss, with the Gaussian family's bound; the paper's is black-box.".to_owned(),
         tables: [vec![runs], tables].concat(),
