@@ -15,7 +15,7 @@ pub(super) const ENTRY: TrainedEntry = TrainedEntry {
         paper: PAPER,
         title: "Memorisation varies at one epsilon: SmolLM2-135M on TOFU",
         shows: "Fine-tuned language models with the same (epsilon, delta) memorise very differently; the spread grows with epsilon, with the size of the model and with how many records carry a secret; more steps, larger batches and above all larger learning rates memorise more; simple rules find the safer of two configurations in 65 to 90 % of pairs; audited epsilons follow utility, not memorisation.",
-        seconds: 600,
+        seconds: 300,
         compute: needs_data,
     },
     compute,
@@ -48,12 +48,12 @@ count = 600
 [measure]
 secrets = "secrets.jsonl"
 metrics = ["air"]
-samples = 10
-new_tokens = 12
+samples = 5
+new_tokens = 10
 [grid]
-batch_size = [256, 1024]
-steps = [15, 45]
-learning_rate = [1e-3, 4e-3]
+batch_size = [256, 768]
+steps = [5, 15]
+learning_rate = [4e-3, 1.6e-2]
 clip_norm = [0.5, 5.0]
 epsilon = [8.0, 2.0]
 seed = [1, 2]
@@ -83,7 +83,7 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
     let (we_get, tables, figures) = found.finish();
     let record = &context.device.record;
     Ok(Reproduction {
-        parameters: json!({"model": "SmolLM2-135M-Instruct, dequantised, LoRA of rank 4 on queries and values", "data": "TOFU, 12000 records of at most 64 tokens", "secrets": 52, "records_per_secret": [16, 64], "delta": (data::RECORDS as f64).powf(-1.1), "grid": "b 256, 1024; T 15, 45; eta 1e-3, 4e-3 (Adam); clip 0.5, 5; epsilon 8, 2; 2 seeds", "canaries": 600, "device": record.instructions, "precision": record.precision}),
+        parameters: json!({"model": "SmolLM2-135M-Instruct, dequantised, LoRA of rank 4 on queries and values", "data": "TOFU, 12000 records of at most 64 tokens", "secrets": 52, "records_per_secret": [16, 64], "delta": (data::RECORDS as f64).powf(-1.1), "grid": "b 256, 768; T 5, 15; eta 4e-3, 1.6e-2 (Adam); clip 0.5, 5; epsilon 8, 2; 2 seeds", "canaries": 600, "device": record.instructions, "precision": record.precision}),
         we_get,
         differs: "The paper trains GPT-2 and Llama-2 on Enron and on paraphrased TOFU, on grids that are not known to us. Here a secret's density is the number of records that carry it; utility is minus the loss on held-out answers. The audit is one-run, on token canaries in every training, scored by their loss, with the Gaussian family's bound; the paper's is black-box.".to_owned(),
         tables: [vec![runs], tables].concat(),
