@@ -30,6 +30,6 @@ pub(super) fn run(
 }
 
 /// Language models are trained on the CPU; only naming another device is a contradiction.
-fn device(name: &str, tf32: bool) -> Result<Device, TrainingError> {
+pub(super) fn device(name: &str, tf32: bool) -> Result<Device, TrainingError> {
     if name == "auto" && !tf32 { Ok(Device::cpu()) } else { Device::named(name, tf32) }
 }

@@ -15,6 +15,7 @@ mod backward;
 mod decoder;
 pub mod generate;
 mod layers;
+mod turned;
 
 pub use architecture::{Activation, Architecture, Norm, Pairs, Position};
 pub(crate) use backward::Observer;
@@ -23,3 +24,4 @@ pub(crate) use decoder::log_sum_exp;
 pub use decoder::{Adapter, Cache, Decoder, Layer, Linear, NormWeights};
 pub use generate::{Sampling, greedy, sample};
 pub(crate) use layers::norm_direction;
+pub use turned::Turned;

@@ -12,6 +12,8 @@ mod figure_2;
 mod figure_4;
 mod rounds;
 mod settings;
+#[cfg(feature = "language")]
+mod table_1;
 mod table_2;
 
 pub use context::TrainedContext;
@@ -41,7 +43,13 @@ impl TrainedEntry {
 /// assert!(papers::trained_entries().iter().any(|trained| trained.entry.id == "p4-figure-2"));
 /// ```
 pub fn trained_entries() -> Vec<TrainedEntry> {
-    vec![figure_2::ENTRY, figure_4::ENTRY, table_2::ENTRY]
+    vec![
+        figure_2::ENTRY,
+        figure_4::ENTRY,
+        table_2::ENTRY,
+        #[cfg(feature = "language")]
+        table_1::ENTRY,
+    ]
 }
 
 /// What an entry answers without data.
