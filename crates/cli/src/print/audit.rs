@@ -36,7 +36,11 @@ pub(crate) fn commitment(plan: &Plan, hash: &str) -> String {
 pub(crate) fn human(analysis: &Analysis) -> String {
     let (m, n) = (analysis.counts.members, analysis.counts.nonmembers);
     let mut text = match analysis.design {
-        Design::Runs => format!("{m} members and {n} non-members, each a training of its own\n\n"),
+        Design::Runs => {
+            let s = if m == 1 { "" } else { "s" };
+            let t = if n == 1 { "" } else { "s" };
+            format!("{m} member{s} and {n} non-member{t}, each a training of its own\n\n")
+        }
         Design::OneRun => format!("{} canaries of one training, {m} in and {n} out\n\n", m + n),
     };
     if let Some(primary) = analysis.primary() {
