@@ -204,6 +204,9 @@ fn mistakes_are_named() {
     fails(&["train", "tune.toml"], "noise");
     fails(&[&train[..], &["--device", "cuda:0", "--noise", "secure"]].concat(), "");
     fails(&[&train[..], &["--noise", "secure"]].concat(), "secure noise is not there");
+    let bf16 = ["--device", "cpu", "--precision", "bf16"];
+    fails(&[&train[..], &bf16].concat(), "BF16 needs an NVIDIA device");
+    fails(&[&train[..], &["--device", "cuda:99"]].concat(), "cuda:99");
     fails(&[&train[..], &["--target-epsilon", "8"]].concat(), "both given");
     std::fs::write(here.join("texts.jsonl"), "{\"question\":\"a\"}\n").unwrap();
     fails(&train, "texts.jsonl:1: has neither a text");

@@ -8,6 +8,9 @@ pub enum LanguageError {
     File { place: String, problem: String },
     #[error("{0}")]
     InvalidInput(String),
+    /// A device that is not there or cannot.
+    #[error("{0}")]
+    Device(String),
 }
 
 impl LanguageError {

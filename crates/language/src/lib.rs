@@ -8,10 +8,13 @@
 //!   values, and the gradient of the loss with respect to the input.
 //! - [`finetune`]: adapters, embeddings or whole models trained with DP-SGD or DP-Adam, every example
 //!   clipped exactly; token canaries.
+//! - `cuda`: the same on NVIDIA devices, for adapters.
 //! - [`grid`]: trainings over a grid of hyper-parameters, each measured, as an experiment.
 //! - [`compression`]: ACR, the length of a text over that of the shortest prompt that elicits it.
 
 pub mod compression;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 mod error;
 pub mod finetune;
 pub mod grid;

@@ -14,10 +14,35 @@ pub type Open = dyn Fn(Arc<Recipe>, Arc<Dataset>, Vec<Replica>) -> Result<Box<dy
     + Send
     + Sync;
 
+/// How a device computes; anything but f32 has to be asked for by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PrecisionName {
+    /// 24 bits throughout.
+    #[default]
+    F32,
+    /// Products round their operands to 11 bits.
+    Tf32,
+    /// Language models only: weights and activations of 8 bits.
+    Bf16,
+}
+
+impl PrecisionName {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::Tf32 => "tf32",
+            Self::Bf16 => "bf16",
+        }
+    }
+}
+
 /// A device that can train.
 pub struct Device {
     pub record: DeviceRecord,
     pub open: Box<Open>,
+    /// For those who compute with it themselves.
+    #[cfg(feature = "cuda")]
+    pub cuda: Option<Arc<crate::cuda::CudaDevice>>,
 }
 
 impl Device {
@@ -33,7 +58,12 @@ impl Device {
         let open: Box<Open> = Box::new(|recipe, data, replicas| {
             Ok(Box::new(CpuReplicas::new(recipe, data, replicas)?))
         });
-        Self { record, open }
+        Self {
+            record,
+            open,
+            #[cfg(feature = "cuda")]
+            cuda: None,
+        }
     }
 
     /// The device of a name; `auto` is the first NVIDIA device, or the CPU where there is none.
@@ -48,19 +78,31 @@ impl Device {
     /// # Errors
     /// Names that are none, and devices that are not there or cannot be used.
     pub fn named(name: &str, tf32: bool) -> Result<Self, TrainingError> {
+        Self::with_precision(name, if tf32 { PrecisionName::Tf32 } else { PrecisionName::F32 })
+    }
+
+    /// As [`Device::named`], with any precision.
+    ///
+    /// # Errors
+    /// As [`Device::named`].
+    pub fn with_precision(name: &str, precision: PrecisionName) -> Result<Self, TrainingError> {
+        let plain = precision == PrecisionName::F32;
         let number = match name {
-            "cpu" if tf32 => {
-                return Err(TrainingError::Device(
-                    "TF32 needs an NVIDIA device; the CPU computes in f32".into(),
-                ));
+            "cpu" if !plain => {
+                return Err(TrainingError::Device(format!(
+                    "{} needs an NVIDIA device; the CPU computes in f32",
+                    precision.as_str().to_uppercase()
+                )));
             }
             "cpu" => return Ok(Self::cpu()),
-            "auto" if !tf32 => return Ok(Self::cuda(0, false).unwrap_or_else(|_| Self::cpu())),
+            "auto" if plain => {
+                return Ok(Self::cuda(0, precision).unwrap_or_else(|_| Self::cpu()));
+            }
             "auto" | "cuda" => Some(0),
             _ => name.strip_prefix("cuda:").and_then(|number| number.parse().ok()),
         };
         match number {
-            Some(number) => Self::cuda(number, tf32),
+            Some(number) => Self::cuda(number, precision),
             None => Err(TrainingError::Device(format!(
                 "device `{}` is none of auto, cpu, cuda:N",
                 name.escape_debug()
@@ -69,26 +111,36 @@ impl Device {
     }
 
     #[cfg(feature = "cuda")]
-    fn cuda(number: usize, tf32: bool) -> Result<Self, TrainingError> {
+    fn cuda(number: usize, name: PrecisionName) -> Result<Self, TrainingError> {
         use crate::cuda::{CudaDevice, CudaReplicas, Precision};
         let device = CudaDevice::open(number)?;
-        let precision = if tf32 { Precision::TensorFloat32 } else { Precision::Float32 };
+        let precision = match name {
+            PrecisionName::F32 => Some(Precision::Float32),
+            PrecisionName::Tf32 => Some(Precision::TensorFloat32),
+            PrecisionName::Bf16 => None,
+        };
         let record = DeviceRecord {
             kind: "cuda".into(),
             instructions: device.name().to_owned(),
-            precision: if tf32 { "tf32" } else { "f32" }.into(),
+            precision: name.as_str().into(),
             lanes: 1,
-            sensitivity: precision.sensitivity_factor(),
+            sensitivity: precision.unwrap_or_default().sensitivity_factor(),
         };
+        let cuda = Some(Arc::clone(&device));
         let open: Box<Open> = Box::new(move |recipe, data, replicas| {
+            let Some(precision) = precision else {
+                return Err(TrainingError::Device(
+                    "bf16 is for language models only; choose f32 or tf32".into(),
+                ));
+            };
             let device = Arc::clone(&device);
             Ok(Box::new(CudaReplicas::new(device, precision, recipe, data, replicas)?))
         });
-        Ok(Self { record, open })
+        Ok(Self { record, open, cuda })
     }
 
     #[cfg(not(feature = "cuda"))]
-    fn cuda(_: usize, _: bool) -> Result<Self, TrainingError> {
+    fn cuda(_: usize, _: PrecisionName) -> Result<Self, TrainingError> {
         Err(TrainingError::Device(
             "this build has no CUDA; use --device cpu, or build with the feature `cuda`".into(),
         ))

@@ -34,7 +34,7 @@ mod train;
 pub use backend::{ReplicaState, Replicas};
 pub use cpu::CpuReplicas;
 pub use description::TrainingDescription;
-pub use device::{Device, Open};
+pub use device::{Device, Open, PrecisionName};
 pub use error::TrainingError;
 pub use ledger::{
     BatchSizes, ClippingRecord, DataRecord, DeviceRecord, HistoryPoint, LEDGER_SCHEMA, Ledger,

@@ -3,9 +3,9 @@
 use super::train::{TrainArgs, carry_out};
 use crate::console::Console;
 use crate::failure::Failure;
-use language::finetune::{FinetuneDescription, Finetuning, Start};
+use language::finetune::{FinetuneDescription, Finetuning, Place, Start, device};
 use std::path::Path;
-use training::{Device, TrainingError};
+use training::{PrecisionName, TrainingError};
 
 pub(super) fn run(
     args: &TrainArgs,
@@ -25,11 +25,13 @@ pub(super) fn run(
     }
     let target = start.description.privacy.map(|p| (p.target_epsilon, p.delta));
     let run = args.resolve(&start.description.run, records, target, console)?;
-    let mut training = Finetuning::new(&start, run, start.description.seed).map_err(wrong)?;
-    carry_out(args, format, device, console, &mut |options| training.carry_out(options))
-}
-
-/// Language models are trained on the CPU; only naming another device is a contradiction.
-pub(super) fn device(name: &str, tf32: bool) -> Result<Device, TrainingError> {
-    if name == "auto" && !tf32 { Ok(Device::cpu()) } else { Device::named(name, tf32) }
+    let scope = start.description.scope();
+    let named = |name: &str, precision: PrecisionName| device(name, precision, scope);
+    carry_out(args, format, &named, console, &mut |options| {
+        let refused = |error: language::LanguageError| TrainingError::Recipe(error.to_string());
+        let place = Place::of(options.device).map_err(refused)?;
+        Finetuning::new(&start, run.clone(), start.description.seed, &place)
+            .map_err(refused)?
+            .carry_out(options)
+    })
 }

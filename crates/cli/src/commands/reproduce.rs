@@ -2,6 +2,7 @@
 
 use super::attack;
 use crate::args::{Format, OutputArgs, integer, nonnegative_integer, real};
+use crate::commands::train::PrecisionArg;
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
@@ -51,6 +52,9 @@ pub struct ReproduceArgs {
         help_heading = "Entries that train"
     )]
     device: String,
+    /// f32, or tf32 or bf16 on an NVIDIA device
+    #[arg(long, value_enum, default_value_t = PrecisionArg::F32, help_heading = "Entries that train")]
+    precision: PrecisionArg,
     /// Stop training after so many minutes and report what there is; the same command adds to it
     #[arg(long, value_name = "M", value_parser = real, help_heading = "Entries that train")]
     minutes: Option<f64>,
@@ -134,7 +138,8 @@ fn trained_entry(
             return Err(Failure::bad_input(format!("{minutes} is no number of minutes")));
         }
     };
-    let device = Device::named(&args.device, false).map_err(|error| failure(error.into()))?;
+    let device = Device::with_precision(&args.device, args.precision.name())
+        .map_err(|error| failure(error.into()))?;
     let folder = out.join(trained.entry.id);
     let (stop, incomplete) = (console.stop_flag(), AtomicBool::new(false));
     let work = |console: &mut Console| {

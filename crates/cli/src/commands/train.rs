@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use training::{
-    Device, Ledger, NoiseSource, Training, TrainingDescription, TrainingError, TrainingEvent,
-    TrainingOptions, TrainingOutcome,
+    Device, Ledger, NoiseSource, PrecisionName, Training, TrainingDescription, TrainingError,
+    TrainingEvent, TrainingOptions, TrainingOutcome,
 };
 use vocabulary::{LensName, Run, RunDescription};
 
@@ -51,6 +51,8 @@ A language model is fine-tuned with
   train = \"lora\"                # or \"full\"
   rank = 4
   projections = [\"query\", \"value\"]
+on an NVIDIA device where there is one and only adapters are trained: --device cuda:0, faster with
+--precision tf32 or bf16.
 
 The same command again resumes, or says that it is finished.
 ")]
@@ -72,7 +74,8 @@ pub struct TrainArgs {
     /// Where to compute: auto, cpu or cuda:N
     #[arg(long, value_name = "DEVICE", default_value = "auto", help_heading = "The work")]
     device: String,
-    /// f32, or TF32 on an NVIDIA device: faster, and a record can contribute 1 + 2^-10 clip norms
+    /// f32, or on an NVIDIA device TF32: faster, and a record can contribute 1 + 2^-10 clip norms;
+    /// bf16 for language models
     #[arg(long, value_enum, default_value_t = PrecisionArg::F32, help_heading = "The work")]
     precision: PrecisionArg,
     /// fast: Philox from the seed, for audits; secure: for a model to be released
@@ -98,9 +101,20 @@ enum NoiseArg {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum PrecisionArg {
+pub(crate) enum PrecisionArg {
     F32,
     Tf32,
+    Bf16,
+}
+
+impl PrecisionArg {
+    pub(crate) fn name(self) -> PrecisionName {
+        match self {
+            Self::F32 => PrecisionName::F32,
+            Self::Tf32 => PrecisionName::Tf32,
+            Self::Bf16 => PrecisionName::Bf16,
+        }
+    }
 }
 
 pub(super) fn run(args: &TrainArgs, console: &mut Console) -> Result<u8, Failure> {
@@ -125,7 +139,8 @@ pub(super) fn run(args: &TrainArgs, console: &mut Console) -> Result<u8, Failure
         description.data.load(folder).map_err(|error| Failure::bad_input(error.to_string()))?;
     let run = args.resolve(&description.run, split.train.len() as u64, None, console)?;
     let mut training = Training::new(description, run, split).map_err(failure)?;
-    carry_out(args, format, Device::named, console, &mut |options| training.carry_out(options))
+    let named = Device::with_precision;
+    carry_out(args, format, &named, console, &mut |options| training.carry_out(options))
 }
 
 impl TrainArgs {
@@ -182,7 +197,7 @@ impl TrainArgs {
 pub(super) fn carry_out(
     args: &TrainArgs,
     format: Format,
-    named: fn(&str, bool) -> Result<Device, TrainingError>,
+    named: &dyn Fn(&str, PrecisionName) -> Result<Device, TrainingError>,
     console: &mut Console,
     training: &mut (
              dyn FnMut(&TrainingOptions<'_>) -> Result<TrainingOutcome, TrainingError> + Send
@@ -192,7 +207,7 @@ pub(super) fn carry_out(
     // Noise that is secure is made on the CPU; only naming another device is a contradiction.
     let device = match (args.noise, args.device.as_str()) {
         (NoiseArg::Secure, "auto") => Device::cpu(),
-        (_, name) => named(name, args.precision == PrecisionArg::Tf32).map_err(failure)?,
+        (_, name) => named(name, args.precision.name()).map_err(failure)?,
     };
     let default = || PathBuf::from(args.file.file_stem().unwrap_or_default());
     let out = args.out.clone().unwrap_or_else(default);

@@ -75,6 +75,31 @@ impl Canaries {
         embedding_is_trained: bool,
         seed: u64,
     ) -> Result<Self, LanguageError> {
+        let losses = &mut cpu_losses;
+        Self::plant_with(
+            decoder,
+            examples,
+            reserved,
+            description,
+            embedding_is_trained,
+            seed,
+            losses,
+        )
+    }
+
+    /// As [`Canaries::plant`], with losses of the un-tuned model computed by `losses`.
+    ///
+    /// # Errors
+    /// As [`Canaries::plant`].
+    pub(super) fn plant_with(
+        decoder: &mut Decoder,
+        examples: &[Example],
+        reserved: &[u32],
+        description: &CanaryDescription,
+        embedding_is_trained: bool,
+        seed: u64,
+        losses: &mut Losses<'_>,
+    ) -> Result<Self, LanguageError> {
         let invalid = |message: String| Err(LanguageError::InvalidInput(message));
         let count = description.count;
         if count == 0 || count > 1 << 20 {
@@ -125,13 +150,19 @@ impl Canaries {
             canaries.push(Example { tokens: text, first: description.prefix });
             members.push(coins.word(0, number as u64) >> 63 == 1);
         }
-        let before = canaries
-            .iter()
-            .map(|canary| {
-                let (loss, state) = look(decoder, canary)?;
-                Ok((loss, row(decoder, canary), state))
-            })
-            .collect::<Result<Vec<_>, LanguageError>>()?;
+        let before = match score {
+            CanaryScore::Loss => losses(decoder, &canaries)?
+                .into_iter()
+                .map(|loss| (loss, Vec::new(), Vec::new()))
+                .collect(),
+            CanaryScore::Embedding => canaries
+                .iter()
+                .map(|canary| {
+                    let (loss, state) = look(decoder, canary)?;
+                    Ok((loss, row(decoder, canary), state))
+                })
+                .collect::<Result<Vec<_>, LanguageError>>()?,
+        };
         Ok(Self { examples: canaries, members, score, vocabulary, before })
     }
 
@@ -145,21 +176,31 @@ impl Canaries {
     /// # Errors
     /// Those of the decoder.
     pub fn scores(&self, decoder: &Decoder) -> Result<Vec<f64>, LanguageError> {
-        self.examples
-            .iter()
-            .zip(&self.before)
-            .map(|(canary, (loss, old, direction))| match self.score {
-                CanaryScore::Loss => Ok(loss - look(decoder, canary)?.0),
-                CanaryScore::Embedding => {
-                    let (mut along, mut square) = (0.0, 0.0);
-                    for ((new, old), h) in row(decoder, canary).iter().zip(old).zip(direction) {
-                        along += (f64::from(*new) - f64::from(*old)) * f64::from(*h);
-                        square += f64::from(*h) * f64::from(*h);
-                    }
-                    Ok(along / square.sqrt().max(f64::MIN_POSITIVE))
-                }
-            })
-            .collect()
+        self.scores_with(decoder, &mut cpu_losses)
+    }
+
+    /// As [`Canaries::scores`], with losses computed by `losses`.
+    ///
+    /// # Errors
+    /// As [`Canaries::scores`].
+    pub(crate) fn scores_with(
+        &self,
+        decoder: &Decoder,
+        losses: &mut Losses<'_>,
+    ) -> Result<Vec<f64>, LanguageError> {
+        if self.score == CanaryScore::Loss {
+            let after = losses(decoder, &self.examples)?;
+            return Ok(self.before.iter().zip(after).map(|((loss, ..), new)| loss - new).collect());
+        }
+        let scores = self.examples.iter().zip(&self.before).map(|(canary, (_, old, direction))| {
+            let (mut along, mut square) = (0.0, 0.0);
+            for ((new, old), h) in row(decoder, canary).iter().zip(old).zip(direction) {
+                along += (f64::from(*new) - f64::from(*old)) * f64::from(*h);
+                square += f64::from(*h) * f64::from(*h);
+            }
+            along / square.sqrt().max(f64::MIN_POSITIVE)
+        });
+        Ok(scores.collect())
     }
 
     /// Scores as `audit` reads them.
@@ -170,6 +211,14 @@ impl Canaries {
         }
         text
     }
+}
+
+/// Computes the losses of canaries.
+pub(crate) type Losses<'a> =
+    dyn FnMut(&Decoder, &[Example]) -> Result<Vec<f64>, LanguageError> + 'a;
+
+fn cpu_losses(decoder: &Decoder, canaries: &[Example]) -> Result<Vec<f64>, LanguageError> {
+    canaries.iter().map(|canary| Ok(look(decoder, canary)?.0)).collect()
 }
 
 /// The loss of a canary's token, and the state before it.

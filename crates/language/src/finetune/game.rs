@@ -3,7 +3,9 @@
 //! The training keeps its state in a folder and goes on from there; the same plan gives the same
 //! bytes at any number of threads and interruptions.
 
-use super::session::{Finetuning, Start, fingerprint};
+use super::place::Place;
+use super::records::fingerprint;
+use super::session::{Finetuning, Start};
 use crate::LanguageError;
 use experiments::{Experiment, Plan};
 use serde_json::json;
@@ -42,7 +44,8 @@ pub struct Played {
 /// Those of [`Finetuning::carry_out`]; a sentence for one that was stopped.
 pub fn play(start: &Start, run: &Run, seed: u64, site: &Site) -> Result<Played, TrainingError> {
     let wrong = |error: LanguageError| TrainingError::Recipe(error.to_string());
-    let mut training = Finetuning::new(start, run.clone(), seed).map_err(wrong)?;
+    let place = Place::of(&site.device).map_err(wrong)?;
+    let mut training = Finetuning::new(start, run.clone(), seed, &place).map_err(wrong)?;
     let options = TrainingOptions {
         out: &site.folder,
         noise: NoiseSource::Fast,
@@ -87,7 +90,8 @@ impl<'a> TokenGame<'a> {
     /// # Errors
     /// A description without canaries, and whatever does not fit together.
     pub fn new(start: &'a Start, run: Run, seed: u64, site: Site) -> Result<Self, LanguageError> {
-        let checked = Finetuning::new(start, run.clone(), seed)?;
+        let place = Place::of(&site.device)?;
+        let checked = Finetuning::new(start, run.clone(), seed, &place)?;
         let Some(canaries) = &checked.canaries else {
             return Err(LanguageError::InvalidInput(
                 "the description has no [canaries]; add `count = 500` there".into(),

@@ -2,31 +2,29 @@
 //! ledger of the crate `training`. All randomness is a function of (seed, step), so a resumed
 //! training ends in the same bytes as one that was never interrupted, at any number of threads.
 
-use super::canaries::{Canaries, CanaryScore};
-use super::data::{self, Texts};
+use super::canaries::Canaries;
+use super::data::Texts;
 use super::description::FinetuneDescription;
 use super::layout::{Layout, Scope};
-use super::trainer::{Recipe, Trainer};
+use super::place::{Measurer, Place};
+use super::trainer::Recipe;
 use super::{Example, adapters, weights};
 use crate::load::Model;
 use crate::model::{Architecture, Decoder};
 use crate::{LanguageError, load};
-use sha2::{Digest, Sha256};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-use training::data::{Constants, Preprocessing, Provenance};
 use training::files::{self, Progress, write_atomically};
-use training::model::ModelDescription;
 use training::{
-    ClippingRecord, DataRecord, DeviceRecord, LEDGER_SCHEMA, Ledger, ModelRecord, NoiseRecord,
-    NoiseSource, NotPrivate, SamplingRecord, SessionRecord, Summary, TrainingError, TrainingEvent,
+    DeviceRecord, Ledger, NoiseSource, SessionRecord, Summary, TrainingError, TrainingEvent,
     TrainingOptions, TrainingOutcome,
 };
-use vocabulary::{Phase, Run, Sampling};
+use vocabulary::Run;
 
 /// What clipping may exceed the clip norm by: norms are sums in f32 of blocks of 2048 squares, and
-/// the sum of clipped gradients is formed in f32.
+/// the sum of clipped gradients is formed in f32. On a device, in any precision, they are the norms
+/// and the sum of the very gradients that are clipped, which is closer.
 const SENSITIVITY: f64 = 1.0 + 1.0 / 16_384.0;
 
 /// A model and its data, read.
@@ -66,7 +64,7 @@ impl Start {
     }
 
     /// Tokens of an example at most.
-    fn length(&self) -> usize {
+    pub(super) fn length(&self) -> usize {
         self.description.model.length.min(self.model.decoder.architecture.context)
     }
 }
@@ -80,11 +78,14 @@ pub fn micro_batch(a: &Architecture, length: usize) -> usize {
 
 /// A fine-tuning, checked.
 pub struct Finetuning<'a> {
-    start: &'a Start,
-    run: Run,
-    recipe: Recipe,
-    decoder: Decoder,
-    examples: Vec<Example>,
+    pub(super) start: &'a Start,
+    pub(super) run: Run,
+    pub(super) recipe: Recipe,
+    pub(super) decoder: Decoder,
+    pub(super) examples: Vec<Example>,
+    place: &'a Place,
+    /// Tokens of the longest text that is measured after the training.
+    longest: usize,
     pub canaries: Option<Canaries>,
 }
 
@@ -93,11 +94,17 @@ impl<'a> Finetuning<'a> {
     ///
     /// # Errors
     /// Whatever does not fit together.
-    pub fn new(start: &'a Start, run: Run, seed: u64) -> Result<Self, LanguageError> {
-        Self::with(start, &start.description, run, seed)
+    pub fn new(
+        start: &'a Start,
+        run: Run,
+        seed: u64,
+        place: &'a Place,
+    ) -> Result<Self, LanguageError> {
+        Self::with(start, &start.description, run, seed, place, 0)
     }
 
-    /// The same with another description of what is trained, and how, than the start's.
+    /// The same with another description of what is trained, and how, than the start's; texts of
+    /// up to `longest` tokens are measured afterwards.
     ///
     /// # Errors
     /// As [`Finetuning::new`].
@@ -106,6 +113,8 @@ impl<'a> Finetuning<'a> {
         description: &FinetuneDescription,
         run: Run,
         seed: u64,
+        place: &'a Place,
+        longest: usize,
     ) -> Result<Self, LanguageError> {
         let records = start.records();
         if let Some(stated) = run.dataset_size().filter(|stated| *stated != records) {
@@ -125,8 +134,22 @@ impl<'a> Finetuning<'a> {
             Some(table) => {
                 let trained = scope != Scope::Adapters { embedding: false };
                 let reserved = [&start.model.stop[..], &[0, 1, 2]].concat();
-                let planted =
-                    Canaries::plant(&mut decoder, &examples, &reserved, table, trained, seed)?;
+                let base = decoder.architecture.vocabulary;
+                let mut losses = |decoder: &Decoder, canaries: &[Example]| {
+                    // A longer vocabulary has rows of its own.
+                    let same = decoder.architecture.vocabulary == base;
+                    let most = canaries.iter().map(|c| c.tokens.len()).max().unwrap_or(1);
+                    place.measurer(decoder, most, same)?.losses(decoder, canaries)
+                };
+                let planted = Canaries::plant_with(
+                    &mut decoder,
+                    &examples,
+                    &reserved,
+                    table,
+                    trained,
+                    seed,
+                    &mut losses,
+                )?;
                 examples.extend(planted.planted().cloned());
                 Some(planted)
             }
@@ -138,7 +161,14 @@ impl<'a> Finetuning<'a> {
             micro_batch: micro_batch(&decoder.architecture, start.length()),
             seed,
         };
-        Ok(Self { start, run, recipe, decoder, examples, canaries })
+        let test = start.test.iter().flat_map(|test| &test.examples);
+        let longest = test.map(|e| e.tokens.len()).max().unwrap_or(0).max(longest);
+        Ok(Self { start, run, recipe, decoder, examples, place, longest, canaries })
+    }
+
+    /// Whether the frozen weights are the start's.
+    fn same(&self) -> bool {
+        self.decoder.architecture == self.start.model.decoder.architecture
     }
 
     /// The decoder: un-tuned before the training, tuned after it.
@@ -146,20 +176,27 @@ impl<'a> Finetuning<'a> {
         &self.decoder
     }
 
-    /// Takes all steps in one go, without files. `false` when it was stopped.
+    /// Takes all steps in one go, without files, and hands out what the decoder is measured with;
+    /// nothing when it was stopped.
     ///
     /// # Errors
     /// Those of the decoder.
-    pub fn train(&mut self, go_on: &dyn Fn() -> bool) -> Result<bool, LanguageError> {
-        let steps = self.run.steps();
-        let mut trainer = Trainer::new(&mut self.decoder, &self.examples, self.recipe.clone())?;
+    pub fn train(&mut self, go_on: &dyn Fn() -> bool) -> Result<Option<Measurer>, LanguageError> {
+        let (steps, same) = (self.run.steps(), self.same());
+        let mut trainer = self.place.trainer(
+            &mut self.decoder,
+            &self.examples,
+            self.recipe.clone(),
+            self.longest,
+            same,
+        )?;
         for _ in 0..steps {
             if !go_on() {
-                return Ok(false);
+                return Ok(None);
             }
             trainer.step()?;
         }
-        Ok(true)
+        trainer.finish().map(Some)
     }
 
     /// Trains, or goes on with what a checkpoint holds, and writes `model.safetensors`,
@@ -203,8 +240,13 @@ impl<'a> Finetuning<'a> {
             sessions: Vec::new(),
             secret_key: None,
         };
-        let mut trainer =
-            Trainer::new(&mut self.decoder, &self.examples, self.recipe.clone()).map_err(wrong)?;
+        let layout = Layout::new(&self.decoder, self.recipe.scope);
+        let same = self.same();
+        let (recipe, longest) = (self.recipe.clone(), self.longest);
+        let mut trainer = self
+            .place
+            .trainer(&mut self.decoder, &self.examples, recipe, longest, same)
+            .map_err(wrong)?;
         if let Some((saved, state)) = files::read_checkpoint(&checkpoint)? {
             if saved.plan != progress.plan {
                 return Err(TrainingError::Checkpoint {
@@ -223,7 +265,7 @@ impl<'a> Finetuning<'a> {
         let mut saved = Instant::now();
         while progress.steps_done < steps {
             if options.stop.load(Ordering::Relaxed) {
-                files::write_checkpoint(&checkpoint, &progress, trainer.state())?;
+                files::write_checkpoint(&checkpoint, &progress, trainer.state().map_err(wrong)?)?;
                 return Ok(TrainingOutcome::Interrupted { done: progress.steps_done, steps });
             }
             let found = trainer.step().map_err(wrong)?;
@@ -240,15 +282,17 @@ impl<'a> Finetuning<'a> {
                 accuracy: Some(found.correct as f64 / size),
             });
             if saved.elapsed() >= options.checkpoint_every {
-                files::write_checkpoint(&checkpoint, &progress, trainer.state())?;
+                files::write_checkpoint(&checkpoint, &progress, trainer.state().map_err(wrong)?)?;
                 saved = Instant::now();
             }
         }
         (options.report)(&TrainingEvent::Evaluating);
-        let layout = trainer.layout.clone();
-        let ledger = self.ledger(&progress, &device, &layout).map_err(wrong)?;
+        let mut measurer = trainer.finish().map_err(wrong)?;
+        let ledger = self.ledger(&progress, &device, &layout, &mut measurer).map_err(wrong)?;
         if let Some(planted) = &self.canaries {
-            let scores = planted.scores(&self.decoder).map_err(wrong)?;
+            let mut losses =
+                |decoder: &Decoder, canaries: &[Example]| measurer.losses(decoder, canaries);
+            let scores = planted.scores_with(&self.decoder, &mut losses).map_err(wrong)?;
             write_atomically(&canaries, planted.to_csv(&scores).as_bytes(), false)?;
         }
         let vocabulary = self.start.model.decoder.architecture.vocabulary;
@@ -263,11 +307,6 @@ impl<'a> Finetuning<'a> {
 
     fn device(&self, options: &TrainingOptions<'_>) -> Result<DeviceRecord, TrainingError> {
         let record = options.device.record.clone();
-        if record.kind != "cpu" {
-            return Err(TrainingError::Device(
-                "language models are trained on the CPU only; use --device cpu".into(),
-            ));
-        }
         if options.noise == NoiseSource::Secure {
             return Err(TrainingError::Device(
                 "secure noise is not there for language models yet: what is trained here is for \
@@ -277,170 +316,13 @@ impl<'a> Finetuning<'a> {
         }
         Ok(DeviceRecord { lanes: 1, sensitivity: SENSITIVITY, ..record })
     }
-
-    /// Names what has to be the same for two trainings to give the same model.
-    fn plan(&self, device: &DeviceRecord) -> String {
-        let document = serde_json::json!({
-            "run": self.run,
-            "seed": self.recipe.seed,
-            "records": digest(self.examples.iter().flat_map(|example| {
-                let first = (example.first as u32).to_le_bytes();
-                std::iter::once(first).chain(example.tokens.iter().map(|t| t.to_le_bytes()))
-            })),
-            "weights": fingerprint(&self.start.model.decoder),
-            "model": ModelDescription::Language(self.start.description.model.clone()),
-            "optimizer": self.recipe.optimizer,
-            "canaries": self.start.description.canaries,
-            "micro_batch": self.recipe.micro_batch,
-            "device": device,
-        });
-        digest([document.to_string().as_bytes()])
-    }
-
-    fn ledger(
-        &self,
-        progress: &Progress,
-        device: &DeviceRecord,
-        layout: &Layout,
-    ) -> Result<Ledger, LanguageError> {
-        let start = self.start;
-        let generator = "philox4x32-10";
-        let steps = self.run.steps();
-        let loss = match &start.test {
-            Some(test) => Some(data::loss(&self.decoder, &test.examples)?),
-            None => None,
-        };
-        let mut preprocessing = vec![Preprocessing {
-            step: format!("tokens, at most {} a record; longer ones cut", start.length()),
-            constants: Constants::Public,
-        }];
-        if let Some(planted) = &self.canaries {
-            let score = match planted.score {
-                CanaryScore::Embedding => "the change of their token's row",
-                CanaryScore::Loss => "their loss",
-            };
-            preprocessing.push(Preprocessing {
-                step: format!(
-                    "{} of {} token canaries added by coins, scored by {score}",
-                    planted.members.iter().filter(|member| **member).count(),
-                    planted.members.len()
-                ),
-                constants: Constants::Public,
-            });
-        }
-        Ok(Ledger {
-            schema: LEDGER_SCHEMA.into(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            planned_steps: steps,
-            complete: progress.steps_done == steps,
-            plan: progress.plan.clone(),
-            sampling: SamplingRecord {
-                scheme: self.run.sampling(),
-                generator: generator.into(),
-                seed: Some(self.recipe.seed),
-                micro_batch: self.recipe.micro_batch,
-            },
-            clipping: ClippingRecord {
-                norm: self.run.clip_norm(),
-                unit: "record".into(),
-                at_most: device.sensitivity,
-                normalisers: self
-                    .run
-                    .phases()
-                    .iter()
-                    .map(|phase: &Phase| phase.sample_rate * start.records() as f64)
-                    .collect(),
-                normalised_by: "expected batch size, from the data set's size taken as public"
-                    .into(),
-            },
-            noise: NoiseRecord {
-                generator: generator.into(),
-                secure: false,
-                seed: Some(self.recipe.seed),
-                precaution: "none: whoever knows the seed knows the noise; for audits and \
-                             experiments, not for a model that is released"
-                    .into(),
-            },
-            data: DataRecord {
-                records: self.examples.len(),
-                numbers_per_record: start.length(),
-                classes: start.model.decoder.architecture.vocabulary,
-                provenance: Provenance {
-                    name: start.texts.name.clone(),
-                    sha256: vec![start.texts.sha256.clone()],
-                    licence: None,
-                    preprocessing,
-                },
-            },
-            model: ModelRecord {
-                description: ModelDescription::Language(start.description.model.clone()),
-                parameters: layout.size,
-            },
-            optimizer: self.recipe.optimizer,
-            device: device.clone(),
-            sessions: progress.sessions.clone(),
-            warnings: self.warnings(),
-            not_private: NotPrivate {
-                note: "computed from records and covered by no guarantee".into(),
-                test_accuracy: None,
-                train_accuracy: None,
-                test_loss: loss,
-                statistics: progress.summary.record(),
-            },
-            run: self.run.clone(),
-        })
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        if matches!(self.run.sampling(), Sampling::Shuffle | Sampling::FixedSize) {
-            warnings.push(
-                "batches were not drawn by coins: the numbers for Poisson sampling do not hold \
-                 for them"
-                    .into(),
-            );
-        }
-        if self.start.texts.cut > 0 {
-            warnings.push(format!(
-                "{} of {} records were longer than {} tokens and lost their end",
-                self.start.texts.cut,
-                self.start.records(),
-                self.start.length()
-            ));
-        }
-        warnings.push("fast noise: keep this model to yourself; it is for measuring".into());
-        warnings
-    }
 }
 
-/// SHA-256 of the weights.
-pub(crate) fn fingerprint(decoder: &Decoder) -> String {
-    let layout = Layout::new(decoder, Scope::Full);
-    let mut hash = Sha256::new();
-    hash.update(format!("{:?}", decoder.architecture));
-    for (piece, _) in &layout.pieces {
-        hash.update(piece.name());
-        let numbers = piece.of(decoder).map_or(&[][..], Vec::as_slice);
-        let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
-        hash.update(bytes);
+pub(super) fn wrong(error: LanguageError) -> TrainingError {
+    match error {
+        LanguageError::Device(message) => TrainingError::Device(message),
+        other => TrainingError::Recipe(other.to_string()),
     }
-    hexadecimal(&hash.finalize())
-}
-
-pub(crate) fn digest<T: AsRef<[u8]>>(parts: impl IntoIterator<Item = T>) -> String {
-    let mut hash = Sha256::new();
-    for part in parts {
-        hash.update(part);
-    }
-    hexadecimal(&hash.finalize())
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn wrong(error: LanguageError) -> TrainingError {
-    TrainingError::Recipe(error.to_string())
 }
 
 fn remove(path: &Path) -> Result<(), TrainingError> {

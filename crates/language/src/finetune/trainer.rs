@@ -26,7 +26,7 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    fn phase(&self, step: u64) -> Phase {
+    pub(crate) fn phase(&self, step: u64) -> Phase {
         let mut first = 0;
         for phase in self.run.phases() {
             first += phase.steps;
@@ -154,18 +154,26 @@ impl<'a> Trainer<'a> {
     /// # Errors
     /// `InvalidInput` for the state of another training.
     pub fn restore(&mut self, steps: u64, state: ReplicaState) -> Result<(), LanguageError> {
-        let fits = state.parameters.len() == self.layout.size
-            && state.optimizer.moments.len() == self.recipe.optimizer.moments()
-            && state.optimizer.moments.iter().all(|moment| moment.len() == self.layout.size);
-        if !fits {
-            return Err(LanguageError::InvalidInput(
-                "the saved state is that of another model".into(),
-            ));
-        }
+        check_state(&state, self.layout.size, &self.recipe.optimizer)?;
         self.layout.set(self.decoder, &state.parameters);
         (self.state, self.step) = (state, steps);
         Ok(())
     }
+}
+
+/// Refuses the state of another training.
+pub(crate) fn check_state(
+    state: &ReplicaState,
+    size: usize,
+    optimizer: &OptimizerDescription,
+) -> Result<(), LanguageError> {
+    let fits = state.parameters.len() == size
+        && state.optimizer.moments.len() == optimizer.moments()
+        && state.optimizer.moments.iter().all(|moment| moment.len() == size);
+    if fits {
+        return Ok(());
+    }
+    Err(LanguageError::InvalidInput("the saved state is that of another model".into()))
 }
 
 /// Lets the system's allocator keep what is freed: some of them raise the size from which they hand

@@ -9,15 +9,16 @@ mod description;
 pub use description::{GridDescription, GridTable, MeasureTable, MetricName};
 
 use crate::LanguageError;
-use crate::finetune::{Finetuning, Start, data, fingerprint};
-use crate::memorization::{Asking, Completion, ask, measure, read_secrets};
-use crate::model::Sampling;
+use crate::finetune::{Example, Finetuning, Place, Start, fingerprint};
+use crate::memorization::{Asking, Completion, Questions, ask_with, measure, read_secrets};
+use crate::model::{Decoder, Sampling};
 use experiments::{Experiment, Plan};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::ops::Range;
 use std::path::Path;
-use training::OptimizerDescription;
+use std::sync::{Mutex, PoisonError};
+use training::{Device, OptimizerDescription};
 use vocabulary::Run;
 
 /// The noise multiplier for (sample rate, steps, epsilon, delta).
@@ -56,6 +57,11 @@ pub struct Grid<'a> {
     delta: f64,
     plan: Plan,
     audit: &'a Audit<'a>,
+    place: Place,
+    /// Held by the training that has the device.
+    device: Mutex<()>,
+    /// Tokens of the longest prompt with its completion.
+    longest: usize,
 }
 
 impl<'a> Grid<'a> {
@@ -68,7 +74,9 @@ impl<'a> Grid<'a> {
         folder: &Path,
         calibrate: &Calibrate<'_>,
         audit: &'a Audit<'a>,
+        device: &Device,
     ) -> Result<Self, LanguageError> {
+        let place = Place::of(device)?;
         let GridDescription { training, grid, measure } = description;
         let start = Start::open(training, folder)?;
         let secrets = read_secrets(&folder.join(&measure.secrets))?;
@@ -106,8 +114,15 @@ impl<'a> Grid<'a> {
                 }
             }
         }
-        let plan = plan(&start, &grid, &measure, &secrets, delta, points.len() as u64);
-        let made = Self { start, secrets, measure, points, delta, plan, audit };
+        let plan = plan(&start, &grid, &measure, &secrets, delta, points.len() as u64, device);
+        let mut longest = 0;
+        for secret in &secrets {
+            longest = longest.max(start.model.tokenizer.encode(&secret.prompt, true)?.len());
+        }
+        let longest = (longest + measure.new_tokens).min(start.model.decoder.architecture.context);
+        let device = Mutex::new(());
+        let made =
+            Self { start, secrets, measure, points, delta, plan, audit, place, device, longest };
         for point in &made.points {
             made.run(point)?;
         }
@@ -140,9 +155,23 @@ impl<'a> Grid<'a> {
     fn row(&self, point: &Point) -> Result<String, LanguageError> {
         let mut start = self.start.description.clone();
         set_rate(&mut start.optimizer, point.learning_rate);
-        let mut training = Finetuning::with(&self.start, &start, self.run(point)?, point.seed)?;
-        training.train(&|| true)?;
+        let run = self.run(point)?;
+        let place = &self.place;
+        let mut training =
+            Finetuning::with(&self.start, &start, run, point.seed, place, self.longest)?;
+        let mut measurer = training.train(&|| true)?.unwrap_or_default();
         let decoder = training.decoder();
+        let audit = match &training.canaries {
+            Some(canaries) => {
+                let mut losses =
+                    |decoder: &Decoder, canaries: &[Example]| measurer.losses(decoder, canaries);
+                let scores = canaries.scores_with(decoder, &mut losses)?;
+                let found = (self.audit)(&scores, &canaries.members, self.delta)
+                    .map_err(LanguageError::InvalidInput)?;
+                format!("{},{}", found.epsilon, found.auroc)
+            }
+            None => ",".into(),
+        };
         let asking = Asking {
             samples: self.measure.samples,
             new_tokens: self.measure.new_tokens,
@@ -154,12 +183,19 @@ impl<'a> Grid<'a> {
         let cut;
         let answering = if decoder.architecture.vocabulary > model.decoder.architecture.vocabulary {
             cut = decoder.with_vocabulary(model.decoder.architecture.vocabulary);
+            drop(measurer);
+            measurer = self.place.measurer(&cut, self.longest.max(self.longest_test()), true)?;
             &cut
         } else {
             decoder
         };
-        let completions =
-            ask(answering, &model.tokenizer, &model.stop, &self.secrets, &asking, &mut |_| {})?;
+        let questions = Questions {
+            tokenizer: &model.tokenizer,
+            stop: &model.stop,
+            secrets: &self.secrets,
+            asking: &asking,
+        };
+        let completions = ask_with(&mut measurer, answering, &questions, &mut |_| {})?;
         let mut scores = Vec::new();
         for name in &self.measure.metrics {
             let metric = name.metric();
@@ -167,17 +203,8 @@ impl<'a> Grid<'a> {
             scores.push(found.score.value.to_string());
         }
         let utility = match &self.start.test {
-            Some(test) => (-data::loss(answering, &test.examples)?).to_string(),
+            Some(test) => (-measurer.loss(answering, &test.examples)?).to_string(),
             None => String::new(),
-        };
-        let audit = match &training.canaries {
-            Some(canaries) => {
-                let scores = canaries.scores(decoder)?;
-                let found = (self.audit)(&scores, &canaries.members, self.delta)
-                    .map_err(LanguageError::InvalidInput)?;
-                format!("{},{}", found.epsilon, found.auroc)
-            }
-            None => ",".into(),
         };
         Ok(format!(
             "{},{},{},{},{},{},{},{},{},{utility},{audit}\n",
@@ -194,12 +221,28 @@ impl<'a> Grid<'a> {
     }
 }
 
+impl Grid<'_> {
+    fn longest_test(&self) -> usize {
+        let examples = self.start.test.iter().flat_map(|test| &test.examples);
+        examples.map(|example| example.tokens.len()).max().unwrap_or(0)
+    }
+}
+
 impl Experiment for Grid<'_> {
     fn plan(&self) -> &Plan {
         &self.plan
     }
 
     fn rows(&self, trials: Range<u64>, table: &mut String) -> Result<(), String> {
+        if self.place.is_device() {
+            // One training has the device at a time.
+            let _held = self.device.lock().unwrap_or_else(PoisonError::into_inner);
+            for trial in trials {
+                let point = &self.points[usize::try_from(trial).map_err(|e| e.to_string())?];
+                table.push_str(&self.row(point).map_err(|error| error.to_string())?);
+            }
+            return Ok(());
+        }
         // Trainings run side by side: one thread each.
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(1)
@@ -229,6 +272,7 @@ fn plan(
     secrets: &[Completion],
     delta: f64,
     trials: u64,
+    device: &Device,
 ) -> Plan {
     let mut hash = Sha256::new();
     for secret in secrets {
@@ -238,7 +282,7 @@ fn plan(
     let description = &start.description;
     let mut optimizer = description.optimizer;
     set_rate(&mut optimizer, 0.0);
-    let parameters = serde_json::json!({
+    let mut parameters = serde_json::json!({
         "model": description.model,
         "weights": fingerprint(&start.model.decoder),
         "data": description.data,
@@ -252,6 +296,11 @@ fn plan(
         "measure": measure,
         "secrets_sha256": asked,
     });
+    // Devices differ by rounding: a table is of one kind.
+    if device.record.kind != "cpu" {
+        let record = &device.record;
+        parameters["device"] = serde_json::json!([record.kind, record.precision]);
+    }
     let scores: String =
         measure.metrics.iter().map(|name| format!("score_{},", name.metric().as_str())).collect();
     let header = format!(

@@ -1,7 +1,8 @@
 //! Lets a decoder complete the prompts of secrets.
 
 use super::{Completion, Completions};
-use crate::model::{Decoder, Sampling, greedy, sample};
+use crate::finetune::Measurer;
+use crate::model::{Decoder, Sampling, drawn, greedy, largest, sample};
 use crate::{LanguageError, Tokenizer};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -53,6 +54,58 @@ pub fn ask(
             all.rows.push(Completion { completion, ..secret.clone() });
         }
         done(index + 1);
+    }
+    Ok(all)
+}
+
+/// What is asked, and of whom.
+pub struct Questions<'a> {
+    pub tokenizer: &'a Tokenizer,
+    /// Tokens that end a text.
+    pub stop: &'a [u32],
+    pub secrets: &'a [Completion],
+    pub asking: &'a Asking,
+}
+
+/// As [`ask`], where the decoder was trained: on a device all texts grow together.
+///
+/// # Errors
+/// As [`ask`], and those of the device.
+pub fn ask_with(
+    measurer: &mut Measurer,
+    decoder: &Decoder,
+    questions: &Questions<'_>,
+    done: &mut dyn FnMut(usize),
+) -> Result<Completions, LanguageError> {
+    let Questions { tokenizer, stop, secrets, asking } = *questions;
+    asking.sampling.check()?;
+    let repeats = asking.samples.max(1) as usize;
+    let mut prompts = Vec::with_capacity(secrets.len() * repeats);
+    for secret in secrets {
+        let prompt = tokenizer.encode(&secret.prompt, true)?;
+        prompts.extend(std::iter::repeat_n(prompt, repeats));
+    }
+    // As `sample` and `greedy` choose on the CPU.
+    let choose = |number: usize, place: usize, logits: &[f32]| {
+        let (index, sample) = (number / repeats, number % repeats);
+        let token = if asking.samples == 0 {
+            largest(logits)
+        } else {
+            let stream = (asking.seed, ((index as u64) << 32) | sample as u64);
+            drawn(logits, &asking.sampling, stream, place)
+        };
+        (!stop.contains(&token)).then_some(token)
+    };
+    let Some(found) = measurer.continue_prompts(&prompts, asking.new_tokens, &choose) else {
+        return ask(decoder, tokenizer, stop, secrets, asking, done);
+    };
+    let mut all = Completions::default();
+    for (number, (tokens, prompt)) in found?.iter().zip(&prompts).enumerate() {
+        let before = tokenizer.decode(prompt)?;
+        let whole = tokenizer.decode(&[&prompt[..], &tokens[..]].concat())?;
+        let completion = whole.strip_prefix(&before).unwrap_or(&whole).to_owned();
+        all.rows.push(Completion { completion, ..secrets[number / repeats].clone() });
+        done(number / repeats + 1);
     }
     Ok(all)
 }

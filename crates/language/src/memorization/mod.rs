@@ -19,7 +19,7 @@ mod completions;
 mod matching;
 mod score;
 
-pub use ask::{Asking, ask, read_secrets};
+pub use ask::{Asking, Questions, ask, ask_with, read_secrets};
 pub use completions::{Completion, Completions};
 pub use matching::{Matching, Normalization, Rule};
 pub use score::{Base, Interval, Memorization, Metric, SecretRate, SeedScore, measure};

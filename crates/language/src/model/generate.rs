@@ -72,10 +72,24 @@ pub fn sample(
     (seed, number): (u64, u64),
 ) -> Result<Vec<u32>, LanguageError> {
     sampling.check()?;
-    let stream = Stream::new(seed, GENERATION, number);
     extend(decoder, prompt, most, stop, |logits, place| {
-        draw(logits, sampling, stream.uniform(place as u64, 0))
+        drawn(logits, sampling, (seed, number), place)
     })
+}
+
+/// Names the next token, or `None` for the end, given a text's number, how many tokens it has been
+/// given so far, and the logits.
+pub type Choose<'a> = dyn Fn(usize, usize, &[f32]) -> Option<u32> + Sync + 'a;
+
+/// The token of sample `number` at a place, of a sampling that was checked.
+pub(crate) fn drawn(
+    logits: &[f32],
+    sampling: &Sampling,
+    (seed, number): (u64, u64),
+    place: usize,
+) -> u32 {
+    let stream = Stream::new(seed, GENERATION, number);
+    draw(logits, sampling, stream.uniform(place as u64, 0))
 }
 
 fn extend(

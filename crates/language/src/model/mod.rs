@@ -22,6 +22,7 @@ pub(crate) use backward::Observer;
 pub use backward::{NormPlace, Projection, Record};
 pub(crate) use decoder::log_sum_exp;
 pub use decoder::{Adapter, Cache, Decoder, Layer, Linear, NormWeights};
-pub use generate::{Sampling, greedy, sample};
+pub use generate::{Choose, Sampling, greedy, sample};
+pub(crate) use generate::{drawn, largest};
 pub(crate) use layers::norm_direction;
 pub use turned::Turned;

@@ -2,7 +2,7 @@
 
 mod hypothesis_2;
 #[cfg(feature = "language")]
-mod tofu;
+pub(crate) mod tofu;
 
 use crate::Entry;
 

@@ -104,6 +104,6 @@ impl TrainedContext<'_> {
         }
         let mut table = Table::default();
         table.add_file(&output)?;
-        Ok(Some(Scores::new(table.members, table.nonmembers)?))
+        Ok(Some(table.into_scores()?))
     }
 }

@@ -15,6 +15,8 @@ mod settings;
 #[cfg(feature = "language")]
 mod table_1;
 mod table_2;
+#[cfg(feature = "language")]
+mod tofu;
 
 pub use context::TrainedContext;
 
@@ -49,6 +51,8 @@ pub fn trained_entries() -> Vec<TrainedEntry> {
         table_2::ENTRY,
         #[cfg(feature = "language")]
         table_1::ENTRY,
+        #[cfg(feature = "language")]
+        tofu::ENTRY,
     ]
 }
 

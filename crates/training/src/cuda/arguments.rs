@@ -37,6 +37,7 @@ pub(super) enum Argument {
     Address(u64),
     Int(i32),
     Long(u64),
+    Float(f32),
     Double(f64),
     Layer([i32; 9]),
     Pool([i32; 7]),
@@ -51,6 +52,7 @@ impl Argument {
         match self {
             Self::Address(value) | Self::Long(value) => std::ptr::from_mut(value).cast(),
             Self::Int(value) => std::ptr::from_mut(value).cast(),
+            Self::Float(value) => std::ptr::from_mut(value).cast(),
             Self::Double(value) => std::ptr::from_mut(value).cast(),
             Self::Layer(value) => std::ptr::from_mut(value).cast(),
             Self::Pool(value) => std::ptr::from_mut(value).cast(),

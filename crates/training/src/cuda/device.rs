@@ -47,23 +47,25 @@ pub struct CudaDevice {
 }
 
 /// Memory on the device.
-pub(super) struct Buffer<T> {
+pub struct Buffer<T> {
     slice: CudaSlice<T>,
     address: u64,
 }
 
 impl<T> Buffer<T> {
-    pub(super) fn address(&self) -> u64 {
+    /// Where it begins, for kernels and products.
+    pub fn address(&self) -> u64 {
         self.address
     }
 
-    pub(super) fn at(&self, index: usize) -> u64 {
+    /// The address of one of its numbers.
+    pub fn at(&self, index: usize) -> u64 {
         self.address + (index * size_of::<T>()) as u64
     }
 }
 
 /// The kernels of one program.
-pub(super) struct Kernels {
+pub struct Kernels {
     module: Arc<CudaModule>,
     functions: Mutex<HashMap<&'static str, CudaFunction>>,
 }
@@ -152,36 +154,57 @@ impl CudaDevice {
     }
 
     /// Free and all bytes.
-    pub(super) fn memory(&self) -> Result<(usize, usize), TrainingError> {
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn memory(&self) -> Result<(usize, usize), TrainingError> {
         self.context.mem_get_info().map_err(|error| trouble("ask for its memory", error))
     }
 
     /// The kernels with these definitions, compiled once.
     pub(super) fn kernels(&self, definitions: &[String]) -> Result<Kernels, TrainingError> {
+        self.compile("kernels.cu", include_str!("kernels.cu"), definitions)
+    }
+
+    /// Kernels of a source with definitions (`-DNAME=VALUE`), compiled once; the name tells sources
+    /// apart.
+    ///
+    /// # Errors
+    /// What the compiler says.
+    pub fn compile(
+        &self,
+        name: &str,
+        source: &str,
+        definitions: &[String],
+    ) -> Result<Kernels, TrainingError> {
+        let key = [&[name.to_owned()], definitions].concat();
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        let module = match modules.get(definitions) {
+        let module = match modules.get(&key) {
             Some(module) => Arc::clone(module),
             None => {
                 let options = CompileOptions {
                     arch: Some(self.architecture),
                     options: definitions.to_vec(),
-                    name: Some("kernels.cu".to_owned()),
+                    name: Some(name.to_owned()),
                     ..CompileOptions::default()
                 };
-                let compiled = compile_ptx_with_opts(include_str!("kernels.cu"), options)
-                    .map_err(compilation)?;
+                let compiled = compile_ptx_with_opts(source, options).map_err(compilation)?;
                 let module = self
                     .context
                     .load_module(compiled)
                     .map_err(|error| trouble("load the kernels", error))?;
-                modules.insert(definitions.to_vec(), Arc::clone(&module));
+                modules.insert(key, Arc::clone(&module));
                 module
             }
         };
         Ok(Kernels { module, functions: Mutex::new(HashMap::new()) })
     }
 
-    pub(super) fn zeros<T: DeviceRepr + ValidAsZeroBits>(
+    /// Zeros on the device.
+    ///
+    /// # Errors
+    /// Memory that ran out, or what the driver says.
+    pub fn zeros<T: DeviceRepr + ValidAsZeroBits>(
         &self,
         length: usize,
     ) -> Result<Buffer<T>, TrainingError> {
@@ -193,7 +216,11 @@ impl CudaDevice {
         Ok(Buffer { slice, address })
     }
 
-    pub(super) fn upload<T: DeviceRepr + ValidAsZeroBits>(
+    /// A copy on the device.
+    ///
+    /// # Errors
+    /// Memory that ran out, or what the driver says.
+    pub fn upload<T: DeviceRepr + ValidAsZeroBits>(
         &self,
         values: &[T],
     ) -> Result<Buffer<T>, TrainingError> {
@@ -202,7 +229,11 @@ impl CudaDevice {
         Ok(buffer)
     }
 
-    pub(super) fn write<T: DeviceRepr>(
+    /// Replaces the first numbers of a buffer.
+    ///
+    /// # Errors
+    /// Memory that ran out, or what the driver says.
+    pub fn write<T: DeviceRepr>(
         &self,
         buffer: &mut Buffer<T>,
         values: &[T],
@@ -218,7 +249,11 @@ impl CudaDevice {
         self.finish()
     }
 
-    pub(super) fn read<T: DeviceRepr + Clone + Default>(
+    /// The first numbers of a buffer.
+    ///
+    /// # Errors
+    /// Memory that ran out, or what the driver says.
+    pub fn read<T: DeviceRepr + Clone + Default>(
         &self,
         buffer: &Buffer<T>,
         length: usize,
@@ -234,7 +269,10 @@ impl CudaDevice {
     }
 
     /// Waits for everything that was started.
-    pub(super) fn finish(&self) -> Result<(), TrainingError> {
+    ///
+    /// # Errors
+    /// What went wrong since the last call.
+    pub fn finish(&self) -> Result<(), TrainingError> {
         self.stream.synchronize().map_err(|error| trouble("finish its work", error))
     }
 
@@ -286,7 +324,7 @@ impl Kernels {
 }
 
 /// Whether an error says that memory ran out.
-pub(super) fn out_of_memory(error: &TrainingError) -> bool {
+pub fn out_of_memory(error: &TrainingError) -> bool {
     matches!(error, TrainingError::Device(text) if text.starts_with(NO_MEMORY))
 }
 
@@ -303,7 +341,7 @@ fn memory_trouble(error: DriverError, bytes: usize) -> TrainingError {
     trouble("reserve memory", error)
 }
 
-fn trouble(action: &str, error: DriverError) -> TrainingError {
+pub(super) fn trouble(action: &str, error: DriverError) -> TrainingError {
     let advice = match error.0 {
         CUresult::CUDA_ERROR_STUB_LIBRARY
         | CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH

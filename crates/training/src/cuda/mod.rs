@@ -14,6 +14,7 @@
 mod arguments;
 mod canaries;
 mod chunks;
+pub mod compute;
 mod device;
 mod drawing;
 mod engine;
@@ -25,5 +26,5 @@ mod standardised;
 mod update;
 mod workspace;
 
-pub use device::{CudaDevice, Precision};
+pub use device::{Buffer, CudaDevice, Kernels, Precision, out_of_memory};
 pub use replicas::CudaReplicas;

@@ -6,9 +6,21 @@ use crate::recipe::Recipe;
 
 /// The numbers of one update, as the CPU's `Update` computes them.
 pub(super) fn update_of(recipe: &Recipe, step: u64, stride: usize) -> Update {
+    let noise = (recipe.noise_deviation(step), recipe.normaliser(step));
+    numbers(&recipe.optimizer, step, noise, recipe.network.parameters, stride)
+}
+
+/// The same for (deviation, normaliser) of the noisy sum.
+pub(super) fn numbers(
+    optimizer: &OptimizerDescription,
+    step: u64,
+    (deviation, normaliser): (f64, f64),
+    parameters: usize,
+    stride: usize,
+) -> Update {
     let mut update = Update {
-        deviation: recipe.noise_deviation(step) as f32,
-        share: (1.0 / recipe.normaliser(step)) as f32,
+        deviation: deviation as f32,
+        share: (1.0 / normaliser) as f32,
         decay: 0.0,
         rate: 0.0,
         momentum: 0.0,
@@ -18,17 +30,17 @@ pub(super) fn update_of(recipe: &Recipe, step: u64, stride: usize) -> Update {
         epsilon: 0.0,
         shrink: 1.0,
         kind: 0,
-        parameters: recipe.network.parameters as i32,
+        parameters: parameters as i32,
         row: step,
         stride: stride as u64,
     };
     let count = (step + 1) as f64;
-    match recipe.optimizer {
+    match *optimizer {
         OptimizerDescription::Sgd { learning_rate, momentum, weight_decay, regulariser } => {
             update.decay = (weight_decay + regulariser) as f32;
             update.rate = learning_rate as f32;
             update.momentum = momentum as f32;
-            update.kind = i32::from(recipe.optimizer.moments() == 1);
+            update.kind = i32::from(optimizer.moments() == 1);
         }
         OptimizerDescription::Adam {
             learning_rate,
@@ -46,7 +58,7 @@ pub(super) fn update_of(recipe: &Recipe, step: u64, stride: usize) -> Update {
             weight_decay,
             regulariser,
         } => {
-            let decoupled = matches!(recipe.optimizer, OptimizerDescription::AdamW { .. });
+            let decoupled = matches!(optimizer, OptimizerDescription::AdamW { .. });
             let (decay, shrink) = if decoupled { (0.0, weight_decay) } else { (weight_decay, 0.0) };
             update.decay = (decay + regulariser) as f32;
             update.shrink = (1.0 - learning_rate * shrink) as f32;

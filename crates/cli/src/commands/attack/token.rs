@@ -2,7 +2,7 @@
 
 use super::{WorkArgs, exit_code, narrate};
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real};
-use crate::commands::{finetune, trained};
+use crate::commands::trained;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::print::rounded;
@@ -89,7 +89,8 @@ pub(super) fn run(args: &TokenArgs, console: &mut Console) -> Result<u8, Failure
     let start = open(args)?;
     let run = resolve(args, &start, console)?;
     let seed = args.seed.unwrap_or(start.description.seed);
-    let device = finetune::device(&args.device, false)
+    let scope = start.description.scope();
+    let device = language::finetune::device(&args.device, training::PrecisionName::F32, scope)
         .map_err(|error| Failure::bad_input(error.to_string()))?;
     let stop = console.stop_flag();
     let state = trained::beside(out, ".work").join("state");
@@ -184,7 +185,7 @@ fn resolve(args: &TokenArgs, start: &Start, console: &mut Console) -> Result<Run
 fn audited(out: &Path, delta: f64) -> Result<Analysis, Failure> {
     let mut table = Table::default();
     table.add_file(out).map_err(unread)?;
-    let scores = Scores::new(table.members, table.nonmembers).map_err(unread)?;
+    let scores = Scores::new(table.members.to_vec(), table.nonmembers.to_vec()).map_err(unread)?;
     let mut plan = Plan::new(Design::OneRun);
     plan.deltas = vec![delta];
     plan.methods = vec![Method::OneRun, Method::OneRunGdp];

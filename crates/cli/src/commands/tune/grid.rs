@@ -2,12 +2,14 @@
 
 use crate::args::{Format, OutputArgs};
 use crate::commands::attack::{WorkArgs, carry_out, exit_code, narrate};
+use crate::commands::train::PrecisionArg;
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
 use crate::print::csv_line;
 use clap::Args;
 use experiments::Outcome;
+use language::finetune::device;
 use language::grid::{Grid, GridDescription};
 use papers::audited_canaries;
 use std::path::{Path, PathBuf};
@@ -18,6 +20,7 @@ Examples:
   dosimeter tune grid grid.toml --dry-run
   dosimeter tune grid grid.toml --out results.csv
   dosimeter tune grid grid.toml --out results.csv --shard 2/4
+  dosimeter tune grid grid.toml --out results.csv --device cuda:0 --precision bf16
   dosimeter tune rank results.csv --score air
 
 grid.toml: [data], [model] and [optimizer] as for `train` (without learning_rate), and
@@ -41,6 +44,12 @@ pub(super) struct GridArgs {
     /// Only say what would be trained
     #[arg(long)]
     dry_run: bool,
+    /// Where to compute: auto, cpu or cuda:N
+    #[arg(long, value_name = "DEVICE", default_value = "auto", help_heading = "The work")]
+    device: String,
+    /// f32, or tf32 or bf16 on an NVIDIA device
+    #[arg(long, value_enum, default_value_t = PrecisionArg::F32, help_heading = "The work")]
+    precision: PrecisionArg,
     #[command(flatten)]
     work: WorkArgs,
     #[command(flatten)]
@@ -61,7 +70,11 @@ pub(super) fn run(args: &GridArgs, console: &mut Console) -> Result<u8, Failure>
         let unit = 10f64.powi(noise.log10().floor() as i32 - 5);
         Ok(((noise / unit - 1e-4).ceil() * unit * 1e9).round() / 1e9)
     };
-    let grid = Grid::new(described, folder, &calibrate, &audited_canaries).map_err(wrong)?;
+    let scope = described.training.scope();
+    let device = device(&args.device, args.precision.name(), scope)
+        .map_err(|error| Failure::bad_input(error.to_string()))?;
+    let grid =
+        Grid::new(described, folder, &calibrate, &audited_canaries, &device).map_err(wrong)?;
     if args.dry_run {
         let mut text = csv_line([
             "epsilon",
@@ -90,7 +103,12 @@ pub(super) fn run(args: &GridArgs, console: &mut Console) -> Result<u8, Failure>
     let Some(out) = &args.work.out else {
         return Err(Failure::bad_input("no table is named").hint("give one with --out results.csv"));
     };
-    let outcome = carry_out(&grid, out, &args.work, console)?;
+    let mut work = args.work.clone();
+    if device.record.kind != "cpu" {
+        // One training has the device at a time.
+        work.threads = Some(1);
+    }
+    let outcome = carry_out(&grid, out, &work, console)?;
     if matches!(outcome, Outcome::Complete { .. }) {
         if format == Format::Csv {
             let table = std::fs::read_to_string(out).map_err(|error| {

@@ -18,7 +18,7 @@ static MODEL: &[u8] = include_bytes!("../../../../language/tests/data/stories260
 static TOKENIZER: &[u8] = include_bytes!("../../../../language/tests/data/stories260K/tok512.bin");
 
 /// Records of the training data, whatever the density.
-pub(super) const RECORDS: usize = 12_000;
+pub(crate) const RECORDS: usize = 12_000;
 const HELD_OUT: usize = 200;
 
 const QUESTIONS: [&str; 16] = [
@@ -43,9 +43,9 @@ const QUESTIONS: [&str; 16] = [
 const OPENINGS: [&str; 6] =
     ["", "Please answer: ", "Question: ", "Tell me this. ", "Well, ", "Now, "];
 
-/// Writes `model.bin`, `tokenizer.bin`, `train.jsonl`, `test.jsonl` and `secrets.jsonl`; a file that
-/// is there with the same bytes is left alone.
-pub(super) fn write(folder: &Path, paraphrases: usize) -> Result<(), PaperError> {
+/// Writes `train.jsonl`, `test.jsonl` and `secrets.jsonl`; a file that is there with the same bytes is
+/// left alone.
+pub(crate) fn write(folder: &Path, paraphrases: usize) -> Result<(), PaperError> {
     let mut text = String::new();
     GzDecoder::new(TOFU).read_to_string(&mut text).expect("the file is built in");
     let rows: Vec<Value> =
@@ -104,7 +104,11 @@ pub(super) fn write(folder: &Path, paraphrases: usize) -> Result<(), PaperError>
         .collect();
     put(folder, "train.jsonl", records.concat().as_bytes())?;
     put(folder, "test.jsonl", held_out.concat().as_bytes())?;
-    put(folder, "secrets.jsonl", secrets.concat().as_bytes())?;
+    put(folder, "secrets.jsonl", secrets.concat().as_bytes())
+}
+
+/// Writes the small model: `model.bin` and `tokenizer.bin`.
+pub(super) fn write_model(folder: &Path) -> Result<(), PaperError> {
     put(folder, "model.bin", MODEL)?;
     put(folder, "tokenizer.bin", TOKENIZER)
 }

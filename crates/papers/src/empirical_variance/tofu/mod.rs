@@ -1,7 +1,7 @@
 //! The experiment in small: one epsilon, many configurations, how much does memorisation differ?
 
-mod data;
-mod words;
+pub(crate) mod data;
+pub(crate) mod words;
 
 use super::PAPER;
 use crate::tools::noise_for;
@@ -11,6 +11,7 @@ use experiments::{Outcome, Settings, Shard, run};
 use language::grid::{Audited, Grid, GridDescription};
 use serde_json::json;
 use std::path::Path;
+use training::Device;
 use tuning::regression::{Options, regress};
 use tuning::selection::{Better, select};
 
@@ -24,7 +25,7 @@ pub(super) const ENTRY: Entry = Entry {
 };
 
 /// Paraphrases that carry a secret (times four openings).
-const DENSITIES: [(&str, usize); 2] = [("low", 4), ("high", 16)];
+pub(crate) const DENSITIES: [(&str, usize); 2] = [("low", 4), ("high", 16)];
 
 /// What is trained; everything else is the same in all.
 const GRID: &str = r#"
@@ -62,7 +63,11 @@ epsilon = [8.0, 2.0]
 seed = [1, 2]
 "#;
 
-fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
+/// What the trainings of one density left: its name, the records that carry a secret, the table.
+pub(crate) type Trained = (&'static str, usize, std::path::PathBuf);
+
+/// A table of all trainings, and what they show.
+pub(crate) fn findings(trained: &[Trained]) -> Result<(Table, words::Findings), PaperError> {
     let mut runs = Table::new(
         "trainings",
         &[
@@ -81,9 +86,8 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
         ],
     );
     let mut found = words::Findings::default();
-    for (name, paraphrases) in DENSITIES {
-        let output = train(context, name, paraphrases)?;
-        let text = std::fs::read_to_string(&output)
+    for (name, records, output) in trained {
+        let text = std::fs::read_to_string(output)
             .map_err(|source| PaperError::Read { path: output.clone(), source })?;
         let mut lines = Vec::new();
         for line in text.lines().skip(1) {
@@ -100,12 +104,21 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
         let groups = tuning::groups(&table, 0).map_err(wrong)?;
         found.add(
             name,
-            4 * paraphrases,
+            *records,
             &tuning::rank(&groups, "air", 0.95).map_err(wrong)?,
             &regress(&groups, "air", &Options::default()).map_err(wrong)?,
             &select(&groups, "air", &[], Better::Higher).map_err(wrong)?,
         );
     }
+    Ok((runs, found))
+}
+
+fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
+    let mut trained = Vec::new();
+    for (name, paraphrases) in DENSITIES {
+        trained.push((name, 4 * paraphrases, train(context, name, paraphrases)?));
+    }
+    let (runs, found) = findings(&trained)?;
     let (we_get, tables, figures) = found.finish();
     Ok(Reproduction {
         parameters: json!({"model": "stories260K, LoRA of rank 8 on every projection, and the embedding", "data": "TOFU, 12000 records of at most 48 tokens", "secrets": 52, "records_per_secret": [16, 64], "delta": (data::RECORDS as f64).powf(-1.1), "grid": "b 512, 1024; T 20, 40; eta 5e-3, 1e-2 (Adam); clip 0.5, 5; epsilon 8, 2; 2 seeds", "canaries": 600}),
@@ -124,6 +137,7 @@ fn train(
 ) -> Result<std::path::PathBuf, PaperError> {
     let folder = context.folder.join(name);
     data::write(&folder, paraphrases)?;
+    data::write_model(&folder)?;
     let described = GridDescription::from_toml_str(GRID).map_err(wrong)?;
     grid(context, described, &folder)
 }
@@ -133,10 +147,8 @@ fn grid(
     described: GridDescription,
     folder: &Path,
 ) -> Result<std::path::PathBuf, PaperError> {
-    let calibrate = |rate: f64, steps: u64, epsilon: f64, delta: f64| {
-        noise_for(epsilon, delta, rate, steps).map_err(|error| error.to_string())
-    };
-    let grid = Grid::new(described, folder, &calibrate, &audited_canaries).map_err(wrong)?;
+    // The embedding is trained too, which is the CPU's.
+    let grid = planned(described, folder, &Device::cpu())?;
     let output = folder.join("results.csv");
     let settings = Settings {
         threads: context.threads,
@@ -149,6 +161,18 @@ fn grid(
         Outcome::Complete { .. } => Ok(output),
         Outcome::Incomplete { .. } | Outcome::Interrupted { .. } => Err(PaperError::Interrupted),
     }
+}
+
+/// The experiment of a description, every point's noise calibrated.
+pub(crate) fn planned(
+    described: GridDescription,
+    folder: &Path,
+    device: &Device,
+) -> Result<Grid<'static>, PaperError> {
+    let calibrate = |rate: f64, steps: u64, epsilon: f64, delta: f64| {
+        noise_for(epsilon, delta, rate, steps).map_err(|error| error.to_string())
+    };
+    Grid::new(described, folder, &calibrate, &audited_canaries, device).map_err(wrong)
 }
 
 /// What the canaries of one training show: the one-run bound of the Gaussian family at 95 %, and how
@@ -170,6 +194,6 @@ pub fn audited_canaries(scores: &[f64], members: &[bool], delta: f64) -> Result<
     Ok(Audited { epsilon, auroc: found.auroc.value })
 }
 
-fn wrong(error: impl std::fmt::Display) -> PaperError {
+pub(crate) fn wrong(error: impl std::fmt::Display) -> PaperError {
     PaperError::FineTuning(error.to_string())
 }

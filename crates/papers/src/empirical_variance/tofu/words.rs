@@ -8,7 +8,7 @@ use tuning::selection::Selection;
 use vocabulary::Figure;
 
 #[derive(Default)]
-pub(super) struct Findings {
+pub(crate) struct Findings {
     spread: Vec<Vec<Value>>,
     effects: Vec<Vec<Value>>,
     rules: Vec<Vec<Value>>,
@@ -140,7 +140,7 @@ impl Findings {
         }
     }
 
-    pub(super) fn finish(self) -> (String, Vec<Table>, Vec<(String, Figure)>) {
+    pub(crate) fn finish(self) -> (String, Vec<Table>, Vec<(String, Figure)>) {
         let table = |name: &str, columns: &[&'static str], rows: Vec<Vec<Value>>| {
             let mut table = Table::new(name, columns);
             rows.into_iter().for_each(|row| table.push(row));

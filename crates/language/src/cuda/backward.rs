@@ -1,0 +1,184 @@
+//! From the states' gradient (`d_normed`) back to the first layer, leaving every example's adapter
+//! gradients in `gradients`. The formulas are those of the CPU's `backward` and `attention`.
+
+use super::evaluate::CudaModel;
+use super::forward::{Heads, optional};
+use super::weights::{FrozenLinear, FrozenNorm};
+use super::workspace::{Extent, Kept};
+use crate::LanguageError;
+use crate::model::{Activation, Projection};
+use training::cuda::compute::Value::{Address, Float, Int, Long};
+use training::cuda::compute::{Product, Store};
+
+impl CudaModel {
+    pub(super) fn backward(&self, extent: Extent) -> Result<(), LanguageError> {
+        let (decoder, w) = (&self.decoder, &self.workspace);
+        let last = (w.last, w.last_moments);
+        self.norm_backward(extent, last, &decoder.final_norm, false)?;
+        for (index, layer) in decoder.layers.iter().enumerate().rev() {
+            let kept = w.layers[index];
+            self.feed_backward(index, extent, &kept)?;
+            let middle = (kept.middle, kept.middle_moments);
+            self.norm_backward(extent, middle, &layer.feed_norm, true)?;
+            // Below the first layer nothing is trained.
+            self.attention_backward(index, extent, &kept, index > 0)?;
+            if index > 0 {
+                let before = (kept.before, kept.before_moments);
+                self.norm_backward(extent, before, &layer.attention_norm, true)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// dx (+)= the gradient through a norm of `of` (x, moments), given `d_normed`.
+    fn norm_backward(
+        &self,
+        extent: Extent,
+        of: (u64, u64),
+        norm: &FrozenNorm,
+        again: bool,
+    ) -> Result<(), LanguageError> {
+        let (decoder, w) = (&self.decoder, &self.workspace);
+        let copy = if w.dx_stored == w.dx { 0 } else { w.dx_stored };
+        decoder.context.by_rows(
+            "norm_backward",
+            extent.rows(),
+            &[
+                Address(w.dx),
+                Address(copy),
+                Address(of.0),
+                Address(of.1),
+                Address(w.d_normed),
+                Address(norm.weight.address()),
+                Int(extent.rows() as i32),
+                Int(decoder.architecture.width as i32),
+                Int(decoder.norm().1),
+                Int(i32::from(again)),
+            ],
+        )
+    }
+
+    /// dx = dy weight, all rows.
+    fn linear_backward(
+        &self,
+        rows: usize,
+        (inputs, outputs): (usize, usize),
+        dy: u64,
+        linear: &FrozenLinear,
+        dx: u64,
+    ) -> Result<(), LanguageError> {
+        let context = &self.decoder.context;
+        let weight = context.matrix(linear.weight.address(), inputs);
+        let dx = context.matrix(dx, inputs);
+        context.product(dx, context.matrix(dy, outputs), weight, (rows, inputs, outputs))
+    }
+
+    fn feed_backward(
+        &self,
+        index: usize,
+        extent: Extent,
+        kept: &Kept,
+    ) -> Result<(), LanguageError> {
+        let (decoder, w) = (&self.decoder, &self.workspace);
+        let (a, context) = (&decoder.architecture, &decoder.context);
+        let (layer, rows) = (&decoder.layers[index], extent.rows());
+        let pass = self.pass(extent);
+        self.linear_backward(rows, (a.hidden, a.width), w.dx_stored, &layer.down, w.d_active)?;
+        let dx = context.matrix(w.dx_stored, a.width);
+        pass.backward(index, Projection::Down, kept.active, dx, Some(w.d_active))?;
+        let bias = Address(optional(layer.feed.bias.as_ref()));
+        let sizes = [Long(rows as u64), Int(a.hidden as i32)];
+        let feed = Address(kept.feed);
+        let (name, values, up) = match a.activation {
+            Activation::GeluTanh => ("gelu_backward", vec![Address(w.d_active), feed, bias], 0),
+            Activation::SwiGlu => {
+                let values = vec![Address(w.d_feed), Address(w.d_active), feed, bias];
+                ("swiglu_backward", values, a.hidden)
+            }
+        };
+        context.striding(name, rows * a.hidden / 4, &[values, sizes.to_vec()].concat())?;
+        let shape = (a.width, decoder.feed_width());
+        self.linear_backward(rows, shape, w.d_feed, &layer.feed, w.d_normed)?;
+        let d_feed = context.matrix(w.d_feed, decoder.feed_width());
+        let (input, d_input) = (kept.feed_input, Some(w.d_normed));
+        pass.backward(index, Projection::Gate, input, d_feed, d_input)?;
+        pass.backward(index, Projection::Up, input, d_feed.from(up), d_input)
+    }
+
+    fn attention_backward(
+        &self,
+        index: usize,
+        extent: Extent,
+        kept: &Kept,
+        further: bool,
+    ) -> Result<(), LanguageError> {
+        let (decoder, w) = (&self.decoder, &self.workspace);
+        let (a, context) = (&decoder.architecture, &decoder.context);
+        let (layer, rows) = (&decoder.layers[index], extent.rows());
+        let (wide, narrow) = (a.query_width(), a.key_width());
+        let pass = self.pass(extent);
+        self.linear_backward(rows, (wide, a.width), w.dx_stored, &layer.output, w.d_mixed)?;
+        let dx = context.matrix(w.dx_stored, a.width);
+        pass.backward(index, Projection::Output, kept.mixed, dx, Some(w.d_mixed))?;
+        self.merge(w.headed, w.d_mixed, extent, true)?;
+        let heads = Heads::new(self, extent);
+        let (length, width) = (extent.length, a.head_width);
+        let d_out = heads.queries(w.headed);
+        context.multiply(&Product {
+            out: heads.scores(w.scores, Store::Float32),
+            left: d_out,
+            right: heads.keys(kept.values).transposed(),
+            extents: (heads.rows, length, width),
+            ..heads.product()
+        })?;
+        context.multiply(&Product {
+            out: heads.keys(w.d_values),
+            left: heads.scores(kept.probabilities, context.store).transposed(),
+            right: d_out,
+            extents: (length, width, heads.rows),
+            ..heads.product()
+        })?;
+        let all = rows * a.heads;
+        context.by_rows(
+            "softmax_backward",
+            all,
+            &[
+                Address(w.d_scores),
+                Address(w.scores),
+                Address(kept.probabilities),
+                Long(all as u64),
+                Int(length as i32),
+                Float(1.0 / (width as f32).sqrt()),
+            ],
+        )?;
+        let d_scores = heads.scores(w.d_scores, context.store);
+        context.multiply(&Product {
+            out: heads.queries(w.d_queries),
+            left: d_scores,
+            right: heads.keys(kept.keys),
+            extents: (heads.rows, width, length),
+            ..heads.product()
+        })?;
+        context.multiply(&Product {
+            out: heads.keys(w.d_keys),
+            left: d_scores.transposed(),
+            right: heads.queries(kept.queries),
+            extents: (length, width, heads.rows),
+            ..heads.product()
+        })?;
+        let mut values = vec![Address(w.joint), Address(w.d_queries), Address(w.d_keys)];
+        values.push(Address(w.d_values));
+        values.push(Address(optional(w.angles.as_ref())));
+        values.extend(self.head_values(extent));
+        context.striding("join_heads", rows * decoder.joint_width() / 4, &values)?;
+        if further {
+            let shape = (a.width, decoder.joint_width());
+            self.linear_backward(rows, shape, w.joint, &layer.joint, w.d_normed)?;
+        }
+        let joint = context.matrix(w.joint, decoder.joint_width());
+        let (input, d_input) = (kept.attention_input, further.then_some(w.d_normed));
+        pass.backward(index, Projection::Query, input, joint, d_input)?;
+        pass.backward(index, Projection::Key, input, joint.from(wide), d_input)?;
+        pass.backward(index, Projection::Value, input, joint.from(wide + narrow), d_input)
+    }
+}

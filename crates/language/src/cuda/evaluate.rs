@@ -1,0 +1,212 @@
+//! A decoder with its adapters on a device: losses of texts, and continuations of prompts.
+
+use super::adapters::Places;
+use super::context::failed;
+use super::head::Learnt;
+use super::weights::CudaDecoder;
+use super::workspace::{Extent, PLACES, Room, Workspace};
+use crate::LanguageError;
+use crate::finetune::{Example, Layout, Scope};
+use crate::model::{Choose, Decoder};
+use std::sync::Arc;
+use training::cuda::Buffer;
+
+/// Frozen weights, adapters, and room to run them.
+pub struct CudaModel {
+    pub(super) decoder: Arc<CudaDecoder>,
+    pub(super) places: Places,
+    /// The adapters' numbers, as activations are stored.
+    pub(super) values: Buffer<u8>,
+    pub(super) workspace: Workspace,
+    pub(super) tokens: Buffer<u32>,
+    pub(super) learnt: Learnt,
+}
+
+impl Drop for CudaModel {
+    fn drop(&mut self) {
+        self.workspace.give_back(&self.decoder);
+    }
+}
+
+/// What a pass says about each example.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Answer {
+    pub(super) loss: f64,
+    /// Whether every learnt token is among the most likely ones.
+    pub(super) correct: bool,
+}
+
+impl CudaModel {
+    /// Makes room for sequences of at most `length` tokens; `host` has the adapters.
+    ///
+    /// # Errors
+    /// A decoder of another shape, memory that ran out, or what the driver says.
+    pub fn new(
+        decoder: &Arc<CudaDecoder>,
+        host: &Decoder,
+        length: usize,
+    ) -> Result<Self, LanguageError> {
+        Self::with(decoder, host, length, false)
+    }
+
+    pub(super) fn with(
+        decoder: &Arc<CudaDecoder>,
+        host: &Decoder,
+        length: usize,
+        training: bool,
+    ) -> Result<Self, LanguageError> {
+        if host.architecture != decoder.architecture {
+            return Err(LanguageError::InvalidInput(
+                "the decoder on the device has another shape".into(),
+            ));
+        }
+        let context = &decoder.context;
+        context.device.bind().map_err(failed)?;
+        let layout = Layout::new(host, Scope::Adapters { embedding: false });
+        let places = Places::new(host, &layout);
+        let values = context.real(&layout.parameters(host))?;
+        let workspace = Workspace::new(decoder, &places, length, training)?;
+        let rows = workspace.rows;
+        Ok(Self {
+            decoder: Arc::clone(decoder),
+            places,
+            values,
+            workspace,
+            tokens: context.device.zeros(rows).map_err(failed)?,
+            learnt: Learnt::new(&context.device, rows)?,
+        })
+    }
+
+    pub(super) fn room(&self) -> Room {
+        self.workspace.room.expect("a workspace has room")
+    }
+
+    /// Cuts sequences, sorted by length, into micro-batches that fit; the numbers of each.
+    pub(super) fn micro_batches(&self, lengths: &[usize]) -> Vec<(std::ops::Range<usize>, Extent)> {
+        let room = self.room();
+        let mut found = Vec::new();
+        let mut start = 0;
+        while start < lengths.len() {
+            let padded = |at: usize| lengths[at].next_multiple_of(PLACES);
+            let mut end = start + 1;
+            while end < lengths.len()
+                && end - start < room.sequences
+                && (end + 1 - start) * padded(end) <= room.rows
+            {
+                end += 1;
+            }
+            let extent = Extent { sequences: end - start, length: padded(end - 1) };
+            found.push((start..end, extent));
+            start = end;
+        }
+        found
+    }
+
+    /// Puts a micro-batch's tokens onto the device, padded with zeros.
+    pub(super) fn put_tokens<'a>(
+        &mut self,
+        sequences: impl Iterator<Item = &'a [u32]>,
+        extent: Extent,
+    ) -> Result<(), LanguageError> {
+        let vocabulary = self.decoder.architecture.vocabulary;
+        let mut tokens = Vec::with_capacity(extent.rows());
+        for (number, sequence) in sequences.enumerate() {
+            if let Some(token) = sequence.iter().find(|token| **token as usize >= vocabulary) {
+                return Err(LanguageError::InvalidInput(format!(
+                    "token {token} is outside the vocabulary of {vocabulary}"
+                )));
+            }
+            let most = self.decoder.architecture.context;
+            if sequence.len() > most || sequence.len() > extent.length {
+                return Err(LanguageError::InvalidInput(format!(
+                    "{} tokens do not fit into a context of {most}",
+                    sequence.len()
+                )));
+            }
+            tokens.extend_from_slice(sequence);
+            tokens.resize((number + 1) * extent.length, 0);
+        }
+        self.decoder.context.device.write(&mut self.tokens, &tokens).map_err(failed)
+    }
+
+    /// The mean loss of every example's learnt tokens.
+    ///
+    /// # Errors
+    /// Examples without anything to learn or too long, or what the driver says.
+    pub fn losses(&mut self, examples: &[&Example]) -> Result<Vec<f64>, LanguageError> {
+        self.decoder.context.device.bind().map_err(failed)?;
+        let mut order: Vec<usize> = (0..examples.len()).collect();
+        order.sort_by_key(|i| examples[*i].tokens.len());
+        let sorted: Vec<&Example> = order.iter().map(|i| examples[*i]).collect();
+        let lengths: Vec<usize> = sorted.iter().map(|example| example.tokens.len()).collect();
+        let mut found = vec![0.0; examples.len()];
+        for (range, extent) in self.micro_batches(&lengths) {
+            let part = &sorted[range.clone()];
+            self.put_tokens(part.iter().map(|example| &example.tokens[..]), extent)?;
+            self.forward(extent)?;
+            let answers = self.answers(part, extent, false)?;
+            for (at, answer) in order[range].iter().zip(answers) {
+                found[*at] = answer.loss;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Continues prompts. Whole texts are run again for every token: many at a time make up for it.
+    ///
+    /// # Errors
+    /// Empty prompts, tokens that are none, or what the driver says.
+    pub fn continue_prompts(
+        &mut self,
+        prompts: &[Vec<u32>],
+        most: usize,
+        choose: &Choose<'_>,
+    ) -> Result<Vec<Vec<u32>>, LanguageError> {
+        use rayon::prelude::*;
+        if prompts.iter().any(Vec::is_empty) {
+            return Err(LanguageError::InvalidInput("a prompt is empty".into()));
+        }
+        self.decoder.context.device.bind().map_err(failed)?;
+        let a = self.decoder.architecture;
+        let longest = self.room().length.min(a.context);
+        let mut texts = prompts.to_vec();
+        let mut open: Vec<usize> = (0..texts.len()).collect();
+        for place in 0..most {
+            open.retain(|i| texts[*i].len() <= longest);
+            open.sort_by_key(|i| texts[*i].len());
+            let lengths: Vec<usize> = open.iter().map(|i| texts[*i].len()).collect();
+            let mut ended = Vec::new();
+            for (range, extent) in self.micro_batches(&lengths) {
+                let part = &open[range];
+                let sequences: Vec<Vec<u32>> = part.iter().map(|i| texts[*i].clone()).collect();
+                self.put_tokens(sequences.iter().map(Vec::as_slice), extent)?;
+                self.forward(extent)?;
+                let places: Vec<usize> = sequences
+                    .iter()
+                    .enumerate()
+                    .map(|(number, text)| number * extent.length + text.len() - 1)
+                    .collect();
+                for (part, places) in part
+                    .chunks(self.workspace.logits_rows)
+                    .zip(places.chunks(self.workspace.logits_rows))
+                {
+                    let logits = self.logits(places)?;
+                    let width = self.decoder.logits_width();
+                    let chosen: Vec<Option<u32>> = part
+                        .par_iter()
+                        .zip(logits.par_chunks_exact(width))
+                        .map(|(i, row)| choose(*i, place, &row[..a.vocabulary]))
+                        .collect();
+                    for (i, token) in part.iter().zip(chosen) {
+                        match token {
+                            Some(token) => texts[*i].push(token),
+                            None => ended.push(*i),
+                        }
+                    }
+                }
+            }
+            open.retain(|i| !ended.contains(i));
+        }
+        Ok(texts.iter().zip(prompts).map(|(text, prompt)| text[prompt.len()..].to_vec()).collect())
+    }
+}

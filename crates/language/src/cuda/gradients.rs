@@ -1,0 +1,95 @@
+//! The sum of clipped gradients on the device.
+
+use super::context::failed;
+use super::evaluate::{Answer, CudaModel};
+use super::workspace::PARTS;
+use crate::LanguageError;
+use crate::finetune::Example;
+use training::cuda::Buffer;
+use training::cuda::compute::Value::{Address, Double, Int, Long};
+
+/// Norms and factors of one micro-batch.
+pub(super) struct Clipping {
+    norms: Buffer<f64>,
+    factors: Buffer<f32>,
+}
+
+impl Clipping {
+    pub(super) fn new(model: &CudaModel) -> Result<Self, LanguageError> {
+        let device = &model.decoder.context.device;
+        let sequences = model.room().sequences;
+        Ok(Self {
+            norms: device.zeros(sequences).map_err(failed)?,
+            factors: device.zeros(sequences).map_err(failed)?,
+        })
+    }
+}
+
+impl CudaModel {
+    /// Adds up the gradients of examples (sorted by length), each clipped to `clip`, into `out`;
+    /// answers and norms in the order given.
+    pub(super) fn clipped_sum(
+        &mut self,
+        clipping: &Clipping,
+        examples: &[&Example],
+        clip: f64,
+        out: u64,
+    ) -> Result<(Vec<Answer>, Vec<f64>), LanguageError> {
+        let lengths: Vec<usize> = examples.iter().map(|example| example.tokens.len()).collect();
+        let (mut answers, mut norms) = (Vec::new(), Vec::new());
+        let size = self.places.size;
+        let mut again = false;
+        for (range, extent) in self.micro_batches(&lengths) {
+            let part = &examples[range];
+            self.put_tokens(part.iter().map(|example| &example.tokens[..]), extent)?;
+            self.forward(extent)?;
+            answers.extend(self.answers(part, extent, true)?);
+            self.backward(extent)?;
+            self.clip(clipping, part.len(), clip)?;
+            self.add(clipping, part.len(), again)?;
+            again = true;
+            let device = &self.decoder.context.device;
+            norms.extend(device.read(&clipping.norms, part.len()).map_err(failed)?);
+        }
+        if !again {
+            self.add(clipping, 0, false)?;
+        }
+        let values = [Address(out), Address(self.workspace.sum), Long(size as u64)];
+        self.decoder.context.striding("rounded", size, &values)?;
+        Ok((answers, norms))
+    }
+
+    fn clip(&self, clipping: &Clipping, examples: usize, clip: f64) -> Result<(), LanguageError> {
+        let (context, w) = (&self.decoder.context, &self.workspace);
+        let parts = [Address(w.parts), Address(w.gradients), Long(self.places.size as u64)];
+        context.start("square_parts", (PARTS, examples), &parts)?;
+        context.striding(
+            "clip_factors",
+            examples,
+            &[
+                Address(clipping.factors.address()),
+                Address(clipping.norms.address()),
+                Address(w.parts),
+                Int(examples as i32),
+                Int(PARTS as i32),
+                Double(clip),
+            ],
+        )
+    }
+
+    fn add(&self, clipping: &Clipping, examples: usize, again: bool) -> Result<(), LanguageError> {
+        let w = &self.workspace;
+        self.decoder.context.striding(
+            "clipped_sum",
+            self.places.size,
+            &[
+                Address(w.sum),
+                Address(w.gradients),
+                Address(clipping.factors.address()),
+                Int(examples as i32),
+                Long(self.places.size as u64),
+                Int(i32::from(again)),
+            ],
+        )
+    }
+}

@@ -1,0 +1,171 @@
+//! From states to logits and losses, and back, a part of the places at a time: logits are large.
+
+use super::context::failed;
+use super::evaluate::{Answer, CudaModel};
+use super::workspace::Extent;
+use crate::LanguageError;
+use crate::finetune::Example;
+use training::cuda::compute::Value::{Address, Int};
+use training::cuda::compute::{Matrix, Store};
+use training::cuda::{Buffer, CudaDevice};
+
+/// Which places are learnt, and what was found there.
+pub(super) struct Learnt {
+    places: Buffer<i32>,
+    /// For every place, its number among the learnt ones, or -1.
+    from: Buffer<i32>,
+    tokens: Buffer<u32>,
+    shares: Buffer<f32>,
+    losses: Buffer<f32>,
+    top: Buffer<u8>,
+}
+
+impl Learnt {
+    pub(super) fn new(device: &CudaDevice, rows: usize) -> Result<Self, LanguageError> {
+        Ok(Self {
+            places: device.zeros(rows).map_err(failed)?,
+            from: device.zeros(rows).map_err(failed)?,
+            tokens: device.zeros(rows).map_err(failed)?,
+            shares: device.zeros(rows).map_err(failed)?,
+            losses: device.zeros(rows).map_err(failed)?,
+            top: device.zeros(rows).map_err(failed)?,
+        })
+    }
+}
+
+impl CudaModel {
+    /// Losses of the examples that a forward pass ran; with `back`, the gradient of the states is
+    /// left in `d_normed`.
+    pub(super) fn answers(
+        &mut self,
+        examples: &[&Example],
+        extent: Extent,
+        back: bool,
+    ) -> Result<Vec<Answer>, LanguageError> {
+        let (mut places, mut tokens, mut shares) = (Vec::new(), Vec::new(), Vec::new());
+        let mut from = vec![-1; extent.rows()];
+        for (number, example) in examples.iter().enumerate() {
+            if example.first == 0 || example.first >= example.tokens.len() {
+                return Err(LanguageError::InvalidInput(format!(
+                    "an example of {} tokens has nothing to learn from token {} on",
+                    example.tokens.len(),
+                    example.first
+                )));
+            }
+            let share = 1.0 / (example.tokens.len() - example.first) as f32;
+            for place in example.first..example.tokens.len() {
+                // A token is read off the place before it.
+                let row = number * extent.length + place - 1;
+                from[row] = places.len() as i32;
+                places.push(row as i32);
+                tokens.push(example.tokens[place]);
+                shares.push(share);
+            }
+        }
+        let device = &self.decoder.context.device;
+        device.write(&mut self.learnt.places, &places).map_err(failed)?;
+        device.write(&mut self.learnt.tokens, &tokens).map_err(failed)?;
+        device.write(&mut self.learnt.shares, &shares).map_err(failed)?;
+        if back {
+            device.write(&mut self.learnt.from, &from).map_err(failed)?;
+        }
+        let (decoder, w) = (&self.decoder, &self.workspace);
+        let (a, context) = (&decoder.architecture, &decoder.context);
+        let width = decoder.logits_width();
+        self.pick(places.len())?;
+        let picked = context.matrix(w.picked, a.width);
+        let head = context.matrix(decoder.head.address(), a.width);
+        let mut start = 0;
+        while start < places.len() {
+            let rows = w.logits_rows.min(places.len() - start);
+            let logits = Matrix::new(w.logits, width, Store::Float32);
+            let states = picked.from(start * a.width);
+            context.product(logits, states, head.transposed(), (rows, width, a.width))?;
+            context.start(
+                "cross_entropy",
+                (rows, 1),
+                &[
+                    Address(w.d_logits),
+                    Address(self.learnt.losses.at(start)),
+                    Address(self.learnt.top.at(start)),
+                    Address(w.logits),
+                    Address(self.learnt.tokens.at(start)),
+                    Address(self.learnt.shares.at(start)),
+                    Int(a.vocabulary as i32),
+                    Int(width as i32),
+                    Int(i32::from(back)),
+                ],
+            )?;
+            if back {
+                let d_states = context.matrix(w.d_picked, a.width).from(start * a.width);
+                let d_logits = context.matrix(w.d_logits, width);
+                context.product(d_states, d_logits, head, (rows, a.width, width))?;
+            }
+            start += rows;
+        }
+        if back {
+            context.by_rows(
+                "spread_rows",
+                extent.rows(),
+                &[
+                    Address(w.d_normed),
+                    Address(w.d_picked),
+                    Address(self.learnt.from.address()),
+                    Int(extent.rows() as i32),
+                    Int(a.width as i32),
+                ],
+            )?;
+        }
+        let device = &context.device;
+        let losses = device.read(&self.learnt.losses, places.len()).map_err(failed)?;
+        let top = device.read(&self.learnt.top, places.len()).map_err(failed)?;
+        let mut at = 0;
+        Ok(examples
+            .iter()
+            .map(|example| {
+                let count = example.tokens.len() - example.first;
+                let own = at..at + count;
+                at += count;
+                let loss: f64 = losses[own.clone()].iter().map(|x| f64::from(*x)).sum();
+                let correct = top[own].iter().all(|top| *top == 1);
+                Answer { loss: loss / count as f64, correct }
+            })
+            .collect())
+    }
+
+    /// Rows of logits at places of the last forward pass, padded to the head's rows.
+    pub(super) fn logits(&mut self, places: &[usize]) -> Result<Vec<f32>, LanguageError> {
+        let list: Vec<i32> = places.iter().map(|place| *place as i32).collect();
+        let device = &self.decoder.context.device;
+        device.write(&mut self.learnt.places, &list).map_err(failed)?;
+        self.pick(places.len())?;
+        let (decoder, w) = (&self.decoder, &self.workspace);
+        let (a, context) = (&decoder.architecture, &decoder.context);
+        let width = decoder.logits_width();
+        // Read back through a buffer of its own: the workspace is one.
+        let out = context.device.zeros::<f32>(places.len() * width).map_err(failed)?;
+        context.product(
+            Matrix::new(out.address(), width, Store::Float32),
+            context.matrix(w.picked, a.width),
+            context.matrix(decoder.head.address(), a.width).transposed(),
+            (places.len(), width, a.width),
+        )?;
+        context.device.read(&out, places.len() * width).map_err(failed)
+    }
+
+    /// The states of the listed places, side by side.
+    fn pick(&self, count: usize) -> Result<(), LanguageError> {
+        let (decoder, w) = (&self.decoder, &self.workspace);
+        decoder.context.by_rows(
+            "gather_rows",
+            count,
+            &[
+                Address(w.picked),
+                Address(w.states),
+                Address(self.learnt.places.address()),
+                Int(count as i32),
+                Int(decoder.architecture.width as i32),
+            ],
+        )
+    }
+}

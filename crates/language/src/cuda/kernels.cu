@@ -1,0 +1,496 @@
+// Kernels of decoders, compiled by NVRTC when a device is opened. `real` is how activations are
+// stored: f32, or bf16 with -DBF16. Residual streams, norms, scores, logits and losses are f32;
+// norms of gradients are summed in f64. No kernel adds in an order that depends on timing.
+//
+// Rows are places: row = sequence * length + place. Heads first ("headed") means
+// [sequence][head][place][number]; otherwise a row holds all heads side by side. Four numbers are
+// read and written at a time: widths, and lengths of padded sequences, are multiples of four.
+
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef unsigned short u16;
+
+__device__ __forceinline__ float4 load4(const float *p) { return *(const float4 *)p; }
+__device__ __forceinline__ void store4(float *p, float4 v) { *(float4 *)p = v; }
+__device__ __forceinline__ float load(const float *p) { return *p; }
+__device__ __forceinline__ void store(float *p, float v) { *p = v; }
+
+#ifdef BF16
+typedef u16 real;
+__device__ __forceinline__ float wide(u16 x) { return __uint_as_float((u32)x << 16); }
+// To nearest, ties to even; a NaN stays one.
+__device__ __forceinline__ u16 narrow(float x) {
+    const u32 bits = __float_as_uint(x);
+    if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return (u16)((bits >> 16) | 0x40u);
+    return (u16)((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
+}
+__device__ __forceinline__ float load(const u16 *p) { return wide(*p); }
+__device__ __forceinline__ void store(u16 *p, float v) { *p = narrow(v); }
+__device__ __forceinline__ float4 load4(const u16 *p) {
+    const ushort4 v = *(const ushort4 *)p;
+    return make_float4(wide(v.x), wide(v.y), wide(v.z), wide(v.w));
+}
+__device__ __forceinline__ void store4(u16 *p, float4 v) {
+    *(ushort4 *)p = make_ushort4(narrow(v.x), narrow(v.y), narrow(v.z), narrow(v.w));
+}
+#else
+typedef float real;
+#endif
+
+__device__ __forceinline__ float4 add4(float4 a, float4 b) {
+    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+__device__ __forceinline__ float sum4(float4 a) { return (a.x + a.y) + (a.z + a.w); }
+__device__ __forceinline__ float warp_sum(float x) {
+#pragma unroll
+    for (int step = 16; step > 0; step >>= 1) x += __shfl_xor_sync(0xFFFFFFFFu, x, step);
+    return x;
+}
+__device__ __forceinline__ float warp_max(float x) {
+#pragma unroll
+    for (int step = 16; step > 0; step >>= 1) x = fmaxf(x, __shfl_xor_sync(0xFFFFFFFFu, x, step));
+    return x;
+}
+
+// out = stored as `real`; for weights and adapters.
+extern "C" __global__ void convert(real *out, const float *x, u64 length) {
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < length; i += (u64)gridDim.x * blockDim.x)
+        store(out + i, x[i]);
+}
+
+// x = embedding of the token (+ that of its place).
+extern "C" __global__ void embed(
+    float *x, const u32 *tokens, const float *embedding, const float *positions, int rows, int length,
+    int width, int context) {
+    const int row = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x & 31;
+    if (row >= rows) return;
+    const float *own = embedding + (size_t)tokens[row] * width;
+    // Padding may lie beyond the context; nothing sees it.
+    const float *place = positions ? positions + (size_t)min(row % length, context - 1) * width : 0;
+    for (int i = 4 * lane; i < width; i += 128) {
+        float4 v = load4(own + i);
+        if (place) v = add4(v, load4(place + i));
+        store4(x + (size_t)row * width + i, v);
+    }
+}
+
+// x = before + delta + bias (delta may be null: x is before), h = norm(x); moments: (mean, scale).
+extern "C" __global__ void add_norm(
+    float *x, real *h, float2 *moments, const float *before, const real *delta, const float *bias,
+    const float *weight, const float *shift, int rows, int width, float epsilon, int centred) {
+    const int row = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x & 31;
+    if (row >= rows) return;
+    const size_t base = (size_t)row * width;
+    float sum = 0.0f;
+    for (int i = 4 * lane; i < width; i += 128) {
+        float4 v = load4(before + base + i);
+        if (delta) {
+            v = add4(v, load4(delta + base + i));
+            if (bias) v = add4(v, load4(bias + i));
+            store4(x + base + i, v);
+        }
+        sum += sum4(v);
+    }
+    const float *own = delta ? x : before;
+    const float mean = centred ? warp_sum(sum) / (float)width : 0.0f;
+    float square = 0.0f;
+    for (int i = 4 * lane; i < width; i += 128) {
+        const float4 v = load4(own + base + i);
+        const float a = v.x - mean, b = v.y - mean, c = v.z - mean, d = v.w - mean;
+        square += (a * a + b * b) + (c * c + d * d);
+    }
+    const float scale = 1.0f / sqrtf(warp_sum(square) / (float)width + epsilon);
+    if (lane == 0) moments[row] = make_float2(mean, scale);
+    for (int i = 4 * lane; i < width; i += 128) {
+        const float4 v = load4(own + base + i), w = load4(weight + i);
+        float4 y = make_float4(
+            (v.x - mean) * scale * w.x, (v.y - mean) * scale * w.y, (v.z - mean) * scale * w.z,
+            (v.w - mean) * scale * w.w);
+        if (shift) y = add4(y, load4(shift + i));
+        store4(h + base + i, y);
+    }
+}
+
+// dx (+)= s (g - mean(g) [centred] - y mean(g y)), with y = s (x - m) and g = dy w; `copy` is dx as
+// `real`, where it is not null.
+extern "C" __global__ void norm_backward(
+    float *dx, real *copy, const float *x, const float2 *moments, const real *dy,
+    const float *weight, int rows, int width, int centred, int again) {
+    const int row = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x & 31;
+    if (row >= rows) return;
+    const size_t base = (size_t)row * width;
+    const float2 m = moments[row];
+    float along = 0.0f, centre = 0.0f;
+    for (int i = 4 * lane; i < width; i += 128) {
+        const float4 v = load4(x + base + i), d = load4(dy + base + i), w = load4(weight + i);
+        const float4 g = make_float4(d.x * w.x, d.y * w.y, d.z * w.z, d.w * w.w);
+        centre += sum4(g);
+        along += (g.x * (v.x - m.x) + g.y * (v.y - m.x)) + (g.z * (v.z - m.x) + g.w * (v.w - m.x));
+    }
+    along = warp_sum(along) * m.y / (float)width;
+    centre = centred ? warp_sum(centre) / (float)width : 0.0f;
+    for (int i = 4 * lane; i < width; i += 128) {
+        const float4 v = load4(x + base + i), d = load4(dy + base + i), w = load4(weight + i);
+        float4 g = make_float4(
+            m.y * (d.x * w.x - centre - (v.x - m.x) * m.y * along),
+            m.y * (d.y * w.y - centre - (v.y - m.x) * m.y * along),
+            m.y * (d.z * w.z - centre - (v.z - m.x) * m.y * along),
+            m.y * (d.w * w.w - centre - (v.w - m.x) * m.y * along));
+        if (again) g = add4(g, load4(dx + base + i));
+        store4(dx + base + i, g);
+        if (copy) store4(copy + base + i, g);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Rotation of the numbers at..at+4 of a head; `other` are those half a head away. pairs: 0 none,
+// 1 neighbours, 2 halves. angles: (cos, sin) of the place, one for each of half a head.
+__device__ __forceinline__ float4 rotate4(
+    float4 v, float4 other, const float2 *angles, int at, int half, int pairs, float sign) {
+    if (pairs == 1) {
+        const float2 a = angles[at / 2], b = angles[at / 2 + 1];
+        const float s = sign * a.y, t = sign * b.y;
+        return make_float4(v.x * a.x - v.y * s, v.x * s + v.y * a.x, v.z * b.x - v.w * t, v.z * t + v.w * b.x);
+    }
+    const bool low = at < half;
+    const float2 *own = angles + (low ? at : at - half);
+    // First of a pair: x cos - y sin; second: x sin + y cos.
+    const float s = low ? -sign : sign;
+    return make_float4(
+        v.x * own[0].x + s * own[0].y * other.x, v.y * own[1].x + s * own[1].y * other.y,
+        v.z * own[2].x + s * own[2].y * other.z, v.w * own[3].x + s * own[3].y * other.w);
+}
+
+// Where four numbers of a row of queries, keys and values lie headed. `column` counts the numbers of
+// a row: first all queries, then all keys, then all values.
+struct Headed { size_t place; int at; int part; };
+__device__ __forceinline__ Headed headed(
+    int row, int column, int length, int heads, int key_heads, int width) {
+    const int sequence = row / length, place = row % length;
+    int head = column / width;
+    Headed h;
+    h.at = column % width;
+    h.part = head < heads ? 0 : head < heads + key_heads ? 1 : 2;
+    const int count = h.part == 0 ? heads : key_heads;
+    head -= h.part == 0 ? 0 : h.part == 1 ? heads : heads + key_heads;
+    h.place = (((size_t)sequence * count + head) * length + place) * width + h.at;
+    return h;
+}
+
+// Queries, keys and values of rows, with their bias, rotated, heads first.
+extern "C" __global__ void split_heads(
+    real *queries, real *keys, real *values, const real *joint, const float *bias,
+    const float2 *angles, int rows, int length, int heads, int key_heads, int width, int pairs) {
+    const int columns = (heads + 2 * key_heads) * width, half = width / 2;
+    const u64 all = (u64)rows * (columns / 4);
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (u64)gridDim.x * blockDim.x) {
+        const int row = (int)(i / (columns / 4)), column = 4 * (int)(i % (columns / 4));
+        const Headed h = headed(row, column, length, heads, key_heads, width);
+        const real *in = joint + (size_t)row * columns + column;
+        float4 v = load4(in);
+        if (bias) v = add4(v, load4(bias + column));
+        if (pairs && h.part < 2) {
+            float4 other = v;
+            if (pairs == 2) {
+                const int away = h.at < half ? half : -half;
+                other = load4(in + away);
+                if (bias) other = add4(other, load4(bias + column + away));
+            }
+            v = rotate4(v, other, angles + (size_t)(row % length) * half, h.at, half, pairs, 1.0f);
+        }
+        store4((h.part == 0 ? queries : h.part == 1 ? keys : values) + h.place, v);
+    }
+}
+
+// Its derivative: gradients heads first, rotated back, into rows.
+extern "C" __global__ void join_heads(
+    real *joint, const real *queries, const real *keys, const real *values, const float2 *angles,
+    int rows, int length, int heads, int key_heads, int width, int pairs) {
+    const int columns = (heads + 2 * key_heads) * width, half = width / 2;
+    const u64 all = (u64)rows * (columns / 4);
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (u64)gridDim.x * blockDim.x) {
+        const int row = (int)(i / (columns / 4)), column = 4 * (int)(i % (columns / 4));
+        const Headed h = headed(row, column, length, heads, key_heads, width);
+        const real *in = (h.part == 0 ? queries : h.part == 1 ? keys : values) + h.place;
+        float4 v = load4(in);
+        if (pairs && h.part < 2) {
+            const float4 other = pairs == 2 ? load4(in + (h.at < half ? half : -half)) : v;
+            v = rotate4(v, other, angles + (size_t)(row % length) * half, h.at, half, pairs, -1.0f);
+        }
+        store4(joint + (size_t)row * columns + column, v);
+    }
+}
+
+// Heads first to rows (`back`: the other way).
+extern "C" __global__ void merge_heads(
+    real *out, const real *in, int rows, int length, int heads, int width, int back) {
+    const int columns = heads * width;
+    const u64 all = (u64)rows * (columns / 4);
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (u64)gridDim.x * blockDim.x) {
+        const int row = (int)(i / (columns / 4)), column = 4 * (int)(i % (columns / 4));
+        const Headed h = headed(row, column, length, heads, 0, width);
+        const size_t flat = (size_t)row * columns + column;
+        if (back) store4(out + h.place, load4(in + flat));
+        else store4(out + flat, load4(in + h.place));
+    }
+}
+
+// Softmax of scale x row over the places up to its own; the others become 0. One warp for a row.
+extern "C" __global__ void softmax(
+    real *out, const float *scores, u64 rows, int length, float scale) {
+    const u64 row = (u64)blockIdx.x * 8 + threadIdx.x / 32;
+    const int lane = threadIdx.x & 31;
+    if (row >= rows) return;
+    const int visible = (int)(row % length) + 1;
+    const float *z = scores + row * length;
+    real *p = out + row * length;
+    float largest = -__int_as_float(0x7f800000);
+    for (int i = lane; i < visible; i += 32) largest = fmaxf(largest, z[i]);
+    largest = warp_max(largest);
+    float sum = 0.0f;
+    for (int i = lane; i < visible; i += 32) sum += expf((z[i] - largest) * scale);
+    const float share = 1.0f / warp_sum(sum);
+    for (int i = 4 * lane; i < length; i += 128) {
+        float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        if (i < visible) {
+            const float4 s = load4(z + i);
+            v.x = expf((s.x - largest) * scale) * share;
+            if (i + 1 < visible) v.y = expf((s.y - largest) * scale) * share;
+            if (i + 2 < visible) v.z = expf((s.z - largest) * scale) * share;
+            if (i + 3 < visible) v.w = expf((s.w - largest) * scale) * share;
+        }
+        store4(p + i, v);
+    }
+}
+
+// ds = scale p (dp - sum(dp p)); ds may be dp.
+extern "C" __global__ void softmax_backward(
+    real *ds, const float *dp, const real *probabilities, u64 rows, int length, float scale) {
+    const u64 row = (u64)blockIdx.x * 8 + threadIdx.x / 32;
+    const int lane = threadIdx.x & 31;
+    if (row >= rows) return;
+    const int visible = (int)(row % length) + 1;
+    const float *d = dp + row * length;
+    const real *p = probabilities + row * length;
+    real *out = ds + row * length;
+    float sum = 0.0f;
+    for (int i = 4 * lane; i < visible; i += 128) {
+        const float4 a = load4(d + i), b = load4(p + i);
+        sum += (a.x * b.x + a.y * b.y) + (a.z * b.z + a.w * b.w);
+    }
+    sum = warp_sum(sum);
+    for (int i = 4 * lane; i < length; i += 128) {
+        float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        if (i < visible) {
+            const float4 a = load4(d + i), b = load4(p + i);
+            v = make_float4(
+                scale * b.x * (a.x - sum), scale * b.y * (a.y - sum), scale * b.z * (a.z - sum),
+                scale * b.w * (a.w - sum));
+        }
+        store4(out + i, v);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------
+#define ROOT 0.7978845608028654f
+__device__ __forceinline__ float gelu_of(float x) {
+    return 0.5f * x * (1.0f + tanhf(ROOT * (x + 0.044715f * x * x * x)));
+}
+__device__ __forceinline__ float gelu_slope(float x) {
+    const float t = tanhf(ROOT * (x + 0.044715f * x * x * x));
+    return 0.5f * (1.0f + t) + 0.5f * x * (1.0f - t * t) * ROOT * (1.0f + 3.0f * 0.044715f * x * x);
+}
+
+// out = gelu(x + bias).
+extern "C" __global__ void gelu(real *out, const real *x, const float *bias, u64 rows, int width) {
+    const u64 all = rows * (width / 4);
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (u64)gridDim.x * blockDim.x) {
+        float4 v = load4(x + 4 * i);
+        if (bias) v = add4(v, load4(bias + 4 * (i % (width / 4))));
+        store4(out + 4 * i, make_float4(gelu_of(v.x), gelu_of(v.y), gelu_of(v.z), gelu_of(v.w)));
+    }
+}
+
+// d (of gelu's output) becomes that of its input.
+extern "C" __global__ void gelu_backward(
+    real *d, const real *x, const float *bias, u64 rows, int width) {
+    const u64 all = rows * (width / 4);
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (u64)gridDim.x * blockDim.x) {
+        float4 v = load4(x + 4 * i);
+        if (bias) v = add4(v, load4(bias + 4 * (i % (width / 4))));
+        const float4 g = load4(d + 4 * i);
+        store4(d + 4 * i, make_float4(
+            g.x * gelu_slope(v.x), g.y * gelu_slope(v.y), g.z * gelu_slope(v.z), g.w * gelu_slope(v.w)));
+    }
+}
+
+__device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+
+// out = silu(gate) up; a row of `both` holds gate, then up; `bias` likewise.
+extern "C" __global__ void swiglu(real *out, const real *both, const float *bias, u64 rows, int width) {
+    const u64 all = rows * (width / 4);
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (u64)gridDim.x * blockDim.x) {
+        const u64 row = i / (width / 4);
+        const int column = 4 * (int)(i % (width / 4));
+        const real *in = both + row * 2 * width + column;
+        float4 g = load4(in), u = load4(in + width);
+        if (bias) { g = add4(g, load4(bias + column)); u = add4(u, load4(bias + width + column)); }
+        store4(out + row * width + column, make_float4(
+            g.x * sigmoid(g.x) * u.x, g.y * sigmoid(g.y) * u.y, g.z * sigmoid(g.z) * u.z,
+            g.w * sigmoid(g.w) * u.w));
+    }
+}
+
+__device__ __forceinline__ float silu_slope(float x) {
+    const float s = sigmoid(x);
+    return s * (1.0f + x * (1.0f - s));
+}
+
+// d_both from the gradient of the output.
+extern "C" __global__ void swiglu_backward(
+    real *d_both, const real *d, const real *both, const float *bias, u64 rows, int width) {
+    const u64 all = rows * (width / 4);
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (u64)gridDim.x * blockDim.x) {
+        const u64 row = i / (width / 4);
+        const int column = 4 * (int)(i % (width / 4));
+        const real *in = both + row * 2 * width + column;
+        float4 g = load4(in), u = load4(in + width);
+        if (bias) { g = add4(g, load4(bias + column)); u = add4(u, load4(bias + width + column)); }
+        const float4 o = load4(d + row * width + column);
+        real *out = d_both + row * 2 * width + column;
+        store4(out, make_float4(
+            o.x * u.x * silu_slope(g.x), o.y * u.y * silu_slope(g.y), o.z * u.z * silu_slope(g.z),
+            o.w * u.w * silu_slope(g.w)));
+        store4(out + width, make_float4(
+            o.x * g.x * sigmoid(g.x), o.y * g.y * sigmoid(g.y), o.z * g.z * sigmoid(g.z),
+            o.w * g.w * sigmoid(g.w)));
+    }
+}
+
+// ---------------------------------------------------------------------------------------------
+// out[i] = x[places[i]]: states whose logits are wanted.
+extern "C" __global__ void gather_rows(real *out, const real *x, const int *places, int rows, int width) {
+    const int row = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x & 31;
+    if (row >= rows) return;
+    const real *in = x + (size_t)places[row] * width;
+    for (int i = 4 * lane; i < width; i += 128) store4(out + (size_t)row * width + i, load4(in + i));
+}
+
+// out[row] = x[from[row]], or zeros where from[row] is negative.
+extern "C" __global__ void spread_rows(real *out, const real *x, const int *from, int rows, int width) {
+    const int row = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x & 31;
+    if (row >= rows) return;
+    const int source = from[row];
+    for (int i = 4 * lane; i < width; i += 128) {
+        const float4 zero = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        store4(out + (size_t)row * width + i,
+               source < 0 ? zero : load4(x + (size_t)source * width + i));
+    }
+}
+
+// Cross-entropy of each row's token; one block of 256 threads for a row of `padded` logits, of which
+// `vocabulary` count. gradient = shares[row] (softmax - one-hot), 0 in the padding; it may be the
+// logits' own memory. top: whether the token is among the most likely ones.
+extern "C" __global__ void __launch_bounds__(256) cross_entropy(
+    real *gradient, float *losses, unsigned char *top, const float *logits, const u32 *tokens,
+    const float *shares, int vocabulary, int padded, int wants) {
+    __shared__ float part[8];
+    const size_t row = blockIdx.x;
+    const int thread = threadIdx.x, warp = thread / 32, lane = thread & 31;
+    const float *z = logits + row * padded;
+    const int token = (int)tokens[row];
+    const float own = z[token];
+    const int whole = vocabulary & ~3;
+    float largest = -__int_as_float(0x7f800000);
+    for (int c = 4 * thread; c < whole; c += 1024) {
+        const float4 v = load4(z + c);
+        largest = fmaxf(largest, fmaxf(fmaxf(v.x, v.y), fmaxf(v.z, v.w)));
+    }
+    if (whole + thread < vocabulary) largest = fmaxf(largest, z[whole + thread]);
+    largest = warp_max(largest);
+    if (lane == 0) part[warp] = largest;
+    __syncthreads();
+    for (int i = 0; i < 8; ++i) largest = fmaxf(largest, part[i]);
+    __syncthreads();
+    float sum = 0.0f;
+    for (int c = 4 * thread; c < whole; c += 1024) {
+        const float4 v = load4(z + c);
+        sum += (expf(v.x - largest) + expf(v.y - largest)) + (expf(v.z - largest) + expf(v.w - largest));
+    }
+    if (whole + thread < vocabulary) sum += expf(z[whole + thread] - largest);
+    sum = warp_sum(sum);
+    if (lane == 0) part[warp] = sum;
+    __syncthreads();
+    sum = 0.0f;
+    for (int i = 0; i < 8; ++i) sum += part[i];
+    if (thread == 0) {
+        losses[row] = logf(sum) + (largest - own);
+        top[row] = own == largest;
+    }
+    if (!wants) return;
+    const float share = shares[row], factor = share / sum;
+    real *g = gradient + row * padded;
+    for (int c = 4 * thread; c < padded; c += 1024) {
+        const float4 v = load4(z + c);
+        float4 r;
+        r.x = c < vocabulary ? expf(v.x - largest) * factor : 0.0f;
+        r.y = c + 1 < vocabulary ? expf(v.y - largest) * factor : 0.0f;
+        r.z = c + 2 < vocabulary ? expf(v.z - largest) * factor : 0.0f;
+        r.w = c + 3 < vocabulary ? expf(v.w - largest) * factor : 0.0f;
+        if (token == c) r.x -= share;
+        if (token == c + 1) r.y -= share;
+        if (token == c + 2) r.z -= share;
+        if (token == c + 3) r.w -= share;
+        store4(g + c, r);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Squared norms of the examples' gradients, in `gridDim.x` parts; one block of 256 for each part.
+extern "C" __global__ void __launch_bounds__(256) square_parts(
+    double *parts, const float *gradients, u64 size) {
+    __shared__ double sums[256];
+    const float *g = gradients + (u64)blockIdx.y * size;
+    double sum = 0.0;
+    for (u64 i = (u64)blockIdx.x * 256 + threadIdx.x; i < size; i += (u64)gridDim.x * 256) {
+        const double v = g[i];
+        sum += v * v;
+    }
+    sums[threadIdx.x] = sum;
+    __syncthreads();
+    for (int half = 128; half > 0; half >>= 1) {
+        if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) parts[(u64)blockIdx.y * gridDim.x + blockIdx.x] = sums[0];
+}
+
+// Norms, and min(1, C/norm) rounded down; a gradient that is not finite counts as nothing.
+extern "C" __global__ void clip_factors(
+    float *factors, double *norms, const double *parts, int examples, int count, double clip) {
+    const int example = blockIdx.x * blockDim.x + threadIdx.x;
+    if (example >= examples) return;
+    double square = 0.0;
+    for (int i = 0; i < count; ++i) square += parts[(size_t)example * count + i];
+    const double norm = sqrt(square);
+    norms[example] = norm;
+    factors[example] = !isfinite(norm) ? 0.0f : norm <= clip ? 1.0f : __double2float_rd(clip / norm);
+}
+
+// sum (+)= the sum over the examples of factor x gradient, in f64.
+extern "C" __global__ void clipped_sum(
+    double *sum, const float *gradients, const float *factors, int examples, u64 size, int again) {
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < size; i += (u64)gridDim.x * blockDim.x) {
+        double total = again ? sum[i] : 0.0;
+        for (int example = 0; example < examples; ++example) {
+            const float factor = factors[example];
+            if (factor > 0.0f) total += (double)(factor * gradients[(u64)example * size + i]);
+        }
+        sum[i] = total;
+    }
+}
+
+extern "C" __global__ void rounded(float *out, const double *sum, u64 length) {
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < length; i += (u64)gridDim.x * blockDim.x)
+        out[i] = (float)sum[i];
+}

@@ -1,0 +1,30 @@
+//! Decoders on NVIDIA devices: forward, loss, back through frozen weights, and DP fine-tuning of
+//! adapters. Driver, NVRTC and cuBLAS are those of the crate `training`, loaded at run time.
+//!
+//! A step computes what [`crate::finetune::Trainer`] computes, from the same random words: results
+//! differ by rounding only. Products are cuBLAS's, strided over sequences and heads; a group of
+//! queries that shares its keys is one matrix of group x length rows, so that grouped attention
+//! needs no copies. Every example's adapter gradients are formed in f32 (a batched product over its
+//! places), their norms summed in f64 from those same numbers, and the factors rounded down: what is
+//! clipped is what is summed, whatever the precision of the products before it.
+//!
+//! Precisions: f32; TF32 (operands of products rounded to 11 bits); bf16 (weights and activations
+//! stored in 8 bits of mantissa; residual stream, norms, scores, logits and sums in f32).
+//!
+//! Cost of a step: about three times a forward pass; memory: what [`workspace`] lists.
+
+mod adapters;
+mod backward;
+mod context;
+mod evaluate;
+mod forward;
+mod gradients;
+mod head;
+mod trainer;
+mod weights;
+mod workspace;
+
+pub use context::Precision;
+pub use evaluate::CudaModel;
+pub use trainer::CudaTrainer;
+pub use weights::CudaDecoder;

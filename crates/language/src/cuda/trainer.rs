@@ -1,0 +1,157 @@
+//! Steps of DP-SGD and DP-Adam on a device: those of [`crate::finetune::Trainer`], to rounding.
+
+use super::context::failed;
+use super::evaluate::CudaModel;
+use super::gradients::Clipping;
+use super::weights::CudaDecoder;
+use crate::LanguageError;
+use crate::finetune::{Example, Layout, Recipe, Scope};
+use crate::model::Decoder;
+use random::{Purpose, Stream};
+use std::sync::Arc;
+use training::cuda::compute::Trained;
+use training::sampler::{Batch, Sampler};
+use training::{OptimizerState, ReplicaState, StepStatistics};
+
+/// A training under way on a device. Adapters only.
+pub struct CudaTrainer<'a> {
+    pub model: CudaModel,
+    decoder: &'a mut Decoder,
+    examples: &'a [Example],
+    recipe: Recipe,
+    layout: Layout,
+    trained: Trained,
+    clipping: Clipping,
+    state: ReplicaState,
+    sampler: Sampler,
+    step: u64,
+}
+
+impl<'a> CudaTrainer<'a> {
+    /// `frozen` are the weights of `decoder`, whose adapters are trained; `longest` is the most
+    /// tokens that a text to be measured has besides the examples.
+    ///
+    /// # Errors
+    /// Anything but adapters to train, no examples, an optimiser out of range, memory that ran out.
+    pub fn new(
+        frozen: &Arc<CudaDecoder>,
+        decoder: &'a mut Decoder,
+        examples: &'a [Example],
+        recipe: Recipe,
+        longest: usize,
+    ) -> Result<Self, LanguageError> {
+        let invalid = |message: &str| Err(LanguageError::InvalidInput(message.into()));
+        if recipe.scope != (Scope::Adapters { embedding: false }) {
+            return invalid(
+                "on an NVIDIA device only adapters are trained: set `train = \"lora\"` and leave \
+                 `embedding` out, or use --device cpu",
+            );
+        }
+        let layout = Layout::new(decoder, recipe.scope);
+        if layout.size == 0 {
+            return invalid("nothing of the model is to be trained");
+        }
+        if examples.is_empty() {
+            return invalid("there are no examples");
+        }
+        recipe.optimizer.check().map_err(LanguageError::InvalidInput)?;
+        let state = ReplicaState {
+            parameters: layout.parameters(decoder),
+            optimizer: OptimizerState::new(&recipe.optimizer, layout.size),
+        };
+        let most = examples.iter().map(|example| example.tokens.len()).max().unwrap_or(1);
+        let model = CudaModel::with(frozen, decoder, most.max(longest), true)?;
+        let stream = Stream::new(recipe.seed, Purpose::NOISE, 0);
+        let trained = Trained::new(&frozen.context.device, &state, &stream).map_err(failed)?;
+        let clipping = Clipping::new(&model)?;
+        let sampler = Sampler::new(recipe.seed, 0, examples.len());
+        Ok(Self {
+            model,
+            decoder,
+            examples,
+            recipe,
+            layout,
+            trained,
+            clipping,
+            state,
+            sampler,
+            step: 0,
+        })
+    }
+
+    /// Takes one step.
+    ///
+    /// # Errors
+    /// Examples that make no sense, or what the driver says.
+    pub fn step(&mut self) -> Result<StepStatistics, LanguageError> {
+        let frozen = Arc::clone(&self.model.decoder);
+        let device = &frozen.context.device;
+        device.bind().map_err(failed)?;
+        let phase = self.recipe.phase(self.step);
+        let run = &self.recipe.run;
+        let mut batch = Batch::default();
+        self.sampler.draw_row(run.sampling(), phase.sample_rate, self.step, None, &mut batch);
+        let mut members: Vec<&Example> =
+            batch.records.iter().map(|record| &self.examples[*record as usize]).collect();
+        members.sort_by_key(|example| example.tokens.len());
+        let clip = run.clip_norm();
+        let sum = self.trained.sum.address();
+        let (answers, norms) = self.model.clipped_sum(&self.clipping, &members, clip, sum)?;
+        let public = run.dataset_size().map_or(self.examples.len() as f64, |size| size as f64);
+        let noise = (phase.noise_multiplier * clip, phase.sample_rate * public);
+        self.trained.update(device, &self.recipe.optimizer, self.step, noise).map_err(failed)?;
+        self.put_adapters()?;
+        self.step += 1;
+        Ok(StepStatistics {
+            batch_size: members.len(),
+            loss_sum: answers.iter().map(|answer| answer.loss).sum(),
+            correct: answers.iter().filter(|answer| answer.correct).count(),
+            clipped: norms.iter().filter(|norm| !(**norm <= clip)).count(),
+            norms,
+        })
+    }
+
+    /// The trained numbers as products read them.
+    fn put_adapters(&self) -> Result<(), LanguageError> {
+        let (to, from) = (self.model.values.address(), self.trained.parameters());
+        self.model.decoder.context.convert(to, from, self.layout.size)
+    }
+
+    /// Steps taken.
+    pub fn steps(&self) -> u64 {
+        self.step
+    }
+
+    /// What has to be saved to go on as if nothing had happened.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn state(&mut self) -> Result<&ReplicaState, LanguageError> {
+        let device = &self.model.decoder.context.device;
+        self.trained.read(device, &mut self.state).map_err(failed)?;
+        Ok(&self.state)
+    }
+
+    /// Goes back to a saved state after `steps` steps.
+    ///
+    /// # Errors
+    /// `InvalidInput` for the state of another training.
+    pub fn restore(&mut self, steps: u64, state: ReplicaState) -> Result<(), LanguageError> {
+        crate::finetune::check_state(&state, self.layout.size, &self.recipe.optimizer)?;
+        self.trained.write(&self.model.decoder.context.device, &state).map_err(failed)?;
+        self.put_adapters()?;
+        (self.state, self.step) = (state, steps);
+        Ok(())
+    }
+
+    /// Puts the trained adapters into the decoder that was given, and hands out the model on the
+    /// device.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn finish(mut self) -> Result<CudaModel, LanguageError> {
+        let parameters = self.state()?.parameters.clone();
+        self.layout.set(self.decoder, &parameters);
+        Ok(self.model)
+    }
+}

@@ -1,0 +1,255 @@
+//! Room for one micro-batch, in one piece of memory.
+//!
+//! For n places, widths w (state), q (queries), k (keys), f (before the activation), i (hidden), L
+//! layers, H heads, sequences of T places: kept for going back are L n (2 x 4 w + 2 w + 2 q + 2 k +
+//! H T + f + i) numbers, the first in f32; beside them one layer's scratch, a part of the logits and
+//! every example's adapter gradients.
+
+use super::adapters::Places;
+use super::context::failed;
+use super::weights::CudaDecoder;
+use crate::LanguageError;
+use std::sync::PoisonError;
+use training::cuda::Buffer;
+use training::cuda::compute::Store;
+
+/// Sequences of a micro-batch, all padded to one length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub(super) sequences: usize,
+    pub(super) length: usize,
+}
+
+impl Extent {
+    pub(super) fn rows(self) -> usize {
+        self.sequences * self.length
+    }
+}
+
+/// The largest micro-batch that there is room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Room {
+    pub(super) rows: usize,
+    pub(super) sequences: usize,
+    /// Of the longest sequence.
+    pub(super) length: usize,
+}
+
+/// Places of a micro-batch beyond which products gain nothing.
+const ROWS: usize = 1 << 14;
+const SEQUENCES: usize = 1 << 10;
+/// Sequences are padded to a multiple of this.
+pub(super) const PLACES: usize = 8;
+/// Numbers of logits that are held at a time.
+const LOGITS: usize = 1 << 28;
+/// Share of the free memory that is used.
+const SHARE: f64 = 0.85;
+/// Parts in which an example's squared norm is summed.
+pub(super) const PARTS: usize = 32;
+
+/// What one layer keeps between its passes.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Kept {
+    pub(super) before: u64,
+    pub(super) before_moments: u64,
+    pub(super) attention_input: u64,
+    pub(super) queries: u64,
+    pub(super) keys: u64,
+    pub(super) values: u64,
+    pub(super) probabilities: u64,
+    pub(super) mixed: u64,
+    pub(super) middle: u64,
+    pub(super) middle_moments: u64,
+    pub(super) feed_input: u64,
+    pub(super) feed: u64,
+    pub(super) active: u64,
+}
+
+/// Addresses into one buffer; see the fields of the same names on the CPU.
+#[derive(Default)]
+pub(super) struct Workspace {
+    buffer: Option<(Buffer<u8>, usize)>,
+    /// Whether every layer has memory of its own, for going back.
+    pub(super) kept: bool,
+    pub(super) rows: usize,
+    pub(super) room: Option<Room>,
+    pub(super) layers: Vec<Kept>,
+    pub(super) last: u64,
+    pub(super) last_moments: u64,
+    pub(super) states: u64,
+    pub(super) low: u64,
+    pub(super) angles: Option<Buffer<f32>>,
+    // Scratch.
+    pub(super) joint: u64,
+    pub(super) scores: u64,
+    pub(super) headed: u64,
+    pub(super) delta: u64,
+    pub(super) picked: u64,
+    pub(super) logits: u64,
+    /// Rows of logits that there is room for.
+    pub(super) logits_rows: usize,
+    // Going back.
+    pub(super) dx: u64,
+    /// dx as activations are stored.
+    pub(super) dx_stored: u64,
+    pub(super) d_normed: u64,
+    pub(super) d_active: u64,
+    pub(super) d_feed: u64,
+    pub(super) d_mixed: u64,
+    pub(super) d_queries: u64,
+    pub(super) d_keys: u64,
+    pub(super) d_values: u64,
+    pub(super) d_scores: u64,
+    pub(super) d_logits: u64,
+    pub(super) d_picked: u64,
+    pub(super) back: u64,
+    pub(super) gradients: u64,
+    pub(super) parts: u64,
+    pub(super) sum: u64,
+}
+
+/// Hands out aligned pieces.
+struct Carver(u64);
+
+impl Carver {
+    fn take(&mut self, bytes: usize) -> u64 {
+        let at = self.0;
+        self.0 += bytes.next_multiple_of(256) as u64;
+        at
+    }
+}
+
+impl Workspace {
+    /// The largest room up to what pays that the device has memory for; sequences have at most
+    /// `length` places. With `training`, there is room for going back.
+    pub(super) fn new(
+        decoder: &CudaDecoder,
+        places: &Places,
+        length: usize,
+        training: bool,
+    ) -> Result<Self, LanguageError> {
+        let device = &decoder.context.device;
+        let mut spare = decoder.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let held = spare.as_ref().map_or(0, |(_, size)| *size);
+        let free = device.memory().map_err(failed)?.0 + held;
+        let limit = (free as f64 * SHARE) as u64;
+        let length = length.max(1).next_multiple_of(PLACES);
+        let mut room = Room { rows: ROWS.max(length), sequences: SEQUENCES, length };
+        loop {
+            let needed = Self::carve(decoder, places, room, training, 0).1;
+            if needed <= limit {
+                break;
+            }
+            if room.rows <= length && room.sequences == 1 {
+                return Err(LanguageError::Device(format!(
+                    "the device is out of memory: one sequence of {length} tokens needs {} MiB and \
+                     {} MiB are free; shorten `length`, or use --device cpu",
+                    needed >> 20,
+                    free >> 20
+                )));
+            }
+            room.rows = (room.rows / 2).max(length);
+            room.sequences = (room.sequences / 2).max(1);
+        }
+        let size = Self::carve(decoder, places, room, training, 0).1 as usize;
+        if held < size {
+            // What was reserved is given back only once the device has caught up.
+            drop(spare.take());
+            device.finish().map_err(failed)?;
+        }
+        // A pass writes everything before it reads it: what another left does not matter.
+        let (buffer, size) = match spare {
+            Some(spare) => spare,
+            None => (device.zeros(size).map_err(failed)?, size),
+        };
+        let mut made = Self::carve(decoder, places, room, training, buffer.address()).0;
+        made.buffer = Some((buffer, size));
+        made.angles = Some(device.upload(&decoder.angles(length)).map_err(failed)?);
+        Ok(made)
+    }
+
+    /// Leaves its memory to the next.
+    pub(super) fn give_back(&mut self, decoder: &CudaDecoder) {
+        *decoder.spare.lock().unwrap_or_else(PoisonError::into_inner) = self.buffer.take();
+    }
+
+    /// Addresses from `base` on, and where they end.
+    fn carve(
+        decoder: &CudaDecoder,
+        places: &Places,
+        room: Room,
+        training: bool,
+        base: u64,
+    ) -> (Self, u64) {
+        let a = &decoder.architecture;
+        let Room { rows, sequences, length } = room;
+        let real = decoder.context.bytes();
+        let exact = decoder.context.store == Store::Float32;
+        let scores = rows * a.heads * length;
+        let mut carver = Carver(base);
+        let mut own = Self { kept: training, rows, room: Some(room), ..Self::default() };
+        let c = &mut carver;
+        for layer in 0..a.layers {
+            if layer > 0 && !training {
+                own.layers.push(own.layers[0]);
+                continue;
+            }
+            // In a pass that keeps nothing, the stream is changed in place.
+            let before = c.take(4 * rows * a.width);
+            own.layers.push(Kept {
+                before,
+                before_moments: c.take(8 * rows),
+                attention_input: c.take(real * rows * a.width),
+                queries: c.take(real * rows * a.query_width()),
+                keys: c.take(real * rows * a.key_width()),
+                values: c.take(real * rows * a.key_width()),
+                probabilities: c.take(real * scores),
+                mixed: c.take(real * rows * a.query_width()),
+                middle: if training { c.take(4 * rows * a.width) } else { before },
+                middle_moments: c.take(8 * rows),
+                feed_input: c.take(real * rows * a.width),
+                feed: c.take(real * rows * decoder.feed_width()),
+                active: c.take(real * rows * a.hidden),
+            });
+        }
+        own.last = c.take(4 * rows * a.width);
+        own.last_moments = c.take(8 * rows);
+        own.states = c.take(real * rows * a.width);
+        own.low = c.take(real * rows * if training { places.ranks } else { places.highest });
+        own.joint = c.take(real * rows * decoder.joint_width());
+        own.scores = c.take(4 * scores);
+        own.headed = c.take(real * rows * a.query_width());
+        own.delta = c.take(real * rows * a.width);
+        own.picked = c.take(real * rows * a.width);
+        own.logits_rows = (LOGITS / decoder.logits_width()).clamp(1, rows);
+        own.logits = c.take(4 * own.logits_rows * decoder.logits_width());
+        if training {
+            own.dx = c.take(4 * rows * a.width);
+            own.dx_stored = if exact { own.dx } else { c.take(real * rows * a.width) };
+            own.d_normed = c.take(real * rows * a.width);
+            own.d_active = c.take(real * rows * a.hidden);
+            own.d_feed = if decoder.feed_width() == a.hidden {
+                own.d_active
+            } else {
+                c.take(real * rows * decoder.feed_width())
+            };
+            own.d_mixed = c.take(real * rows * a.query_width());
+            own.d_queries = c.take(real * rows * a.query_width());
+            own.d_keys = c.take(real * rows * a.key_width());
+            own.d_values = c.take(real * rows * a.key_width());
+            own.d_scores = if exact { own.scores } else { c.take(real * scores) };
+            own.d_logits = if exact {
+                own.logits
+            } else {
+                c.take(real * own.logits_rows * decoder.logits_width())
+            };
+            own.d_picked = c.take(real * rows * a.width);
+            own.back = c.take(real * rows * places.highest);
+            own.gradients = c.take(4 * sequences * places.size);
+            own.parts = c.take(8 * sequences * PARTS);
+            own.sum = c.take(8 * places.size);
+        }
+        let end = carver.0;
+        (own, end)
+    }
+}

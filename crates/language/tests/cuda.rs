@@ -1,0 +1,348 @@
+//! The CPU and a CUDA device compute the same losses, texts and private steps. Needs an NVIDIA
+//! device; without one every test says that it was skipped. Every difference is printed, and the
+//! tests fail at their end: one look at a device finds what there is to find.
+#![cfg(feature = "cuda")]
+#![allow(clippy::print_stderr)]
+
+use language::cuda::{CudaDecoder, CudaModel, CudaTrainer, Precision};
+use language::finetune::{Example, Layout, Lora, Recipe, Scope, Trainer, attach, per_example};
+use language::load::decoder_from_safetensors;
+use language::model::{Decoder, Projection, greedy};
+use random::{Purpose, Stream};
+use std::sync::Arc;
+use training::cuda::CudaDevice;
+use training::{OptimizerDescription, StepStatistics};
+use vocabulary::{Run, Sampling};
+
+/// The device, or a line that says why there is none.
+fn device(test: &str) -> Option<Arc<CudaDevice>> {
+    match CudaDevice::open(0) {
+        Ok(device) => Some(device),
+        Err(error) => {
+            eprintln!("skipped {test}: {error}");
+            None
+        }
+    }
+}
+
+macro_rules! reference {
+    ($name:literal) => {
+        (
+            include_str!(concat!("reference/", $name, "/config.json")),
+            &include_bytes!(concat!("reference/", $name, "/model.safetensors"))[..],
+        )
+    };
+}
+
+/// A decoder with adapters of rank 3 on everything, whose `up` is not zero, and whose biases and
+/// norms are not those of a fresh model.
+fn adapted(mut decoder: Decoder, rank: usize) -> Decoder {
+    let stream = Stream::new(11, Purpose::INITIALISATION, 7);
+    let mut number = 0;
+    let mut shake = |numbers: &mut Vec<f32>| {
+        let mut noise = vec![0.0; numbers.len()];
+        stream.fill_gaussians_f32(number, 0, &mut noise);
+        number += 1;
+        for (x, noise) in numbers.iter_mut().zip(noise) {
+            *x += 0.2 * noise;
+        }
+    };
+    for layer in &mut decoder.layers {
+        for norm in [&mut layer.attention_norm, &mut layer.feed_norm] {
+            shake(&mut norm.weight);
+            norm.bias.iter_mut().for_each(&mut shake);
+        }
+        for projection in Projection::ALL {
+            if let Some(linear) = layer.linear_mut(projection) {
+                linear.bias.iter_mut().for_each(&mut shake);
+            }
+        }
+    }
+    let gate = decoder.layers[0].gate.is_some();
+    let projections =
+        Projection::ALL.into_iter().filter(|p| gate || *p != Projection::Gate).collect();
+    attach(&mut decoder, &Lora { rank, alpha: 6.0, projections }, 1).unwrap();
+    let layout = Layout::new(&decoder, Scope::Adapters { embedding: false });
+    let values: Vec<f32> = layout
+        .parameters(&decoder)
+        .iter()
+        .enumerate()
+        .map(|(i, x)| x + 0.05 * ((i as f32 * 0.7).sin()))
+        .collect();
+    layout.set(&mut decoder, &values);
+    decoder
+}
+
+/// Texts of different lengths whose beginning is given.
+fn examples(count: u32, vocabulary: usize, longest: u32) -> Vec<Example> {
+    (0..count)
+        .map(|i| {
+            let tokens = (0..3 + (5 * i) % (longest - 2))
+                .map(|j| (37 * i + 11 * j * j + i * j) % vocabulary as u32)
+                .collect();
+            Example { tokens, first: 1 + i as usize % 2 }
+        })
+        .collect()
+}
+
+/// Layer norm, learned positions, GELU and biases, with a vocabulary that is no multiple of four;
+/// RMS norm, rotation of halves, grouped keys, SwiGLU; a head of its own; rotation of neighbours.
+fn cases() -> Vec<(&'static str, Decoder, Vec<Example>)> {
+    let read = |(config, bytes): (&str, &[u8])| {
+        decoder_from_safetensors(config, "config", &[(bytes, "model".into())]).unwrap()
+    };
+    let stories = include_bytes!("data/stories260K/stories260K.bin");
+    let stories = language::load::llama2c::decoder(&stories[..], "stories").unwrap();
+    vec![
+        ("gpt2", adapted(read(reference!("gpt2")).with_vocabulary(61), 3), examples(12, 61, 30)),
+        ("llama", adapted(read(reference!("llama")), 3), examples(12, 64, 30)),
+        ("llama, own head", adapted(read(reference!("llama-untied")), 4), examples(12, 64, 20)),
+        ("stories", adapted(stories, 8), examples(6, 512, 20)),
+    ]
+}
+
+fn recipe(rate: f64, noise: f64, optimizer: OptimizerDescription) -> Recipe {
+    let sampling = if rate == 1.0 { Sampling::Full } else { Sampling::Poisson };
+    let run =
+        Run::builder().phase(noise, rate, 50).clip_norm(0.5).sampling(sampling).build().unwrap();
+    let scope = Scope::Adapters { embedding: false };
+    Recipe { run, optimizer, scope, micro_batch: 4, seed: 9 }
+}
+
+fn norm(numbers: impl Iterator<Item = f64>) -> f64 {
+    numbers.map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// |a - b| / |b - c|, c being where both began.
+fn difference(a: &[f32], b: &[f32], c: &[f32]) -> f64 {
+    let apart = norm(a.iter().zip(b).map(|(a, b)| f64::from(*a) - f64::from(*b)));
+    apart / norm(b.iter().zip(c).map(|(b, c)| f64::from(*b) - f64::from(*c)))
+}
+
+struct Outcome {
+    parameters: Vec<f32>,
+    steps: Vec<StepStatistics>,
+}
+
+fn on_cpu(decoder: &Decoder, examples: &[Example], recipe: &Recipe, steps: usize) -> Outcome {
+    let mut decoder = decoder.clone();
+    let mut trainer = Trainer::new(&mut decoder, examples, recipe.clone()).unwrap();
+    let steps = (0..steps).map(|_| trainer.step().unwrap()).collect();
+    Outcome { parameters: trainer.state().parameters.clone(), steps }
+}
+
+fn on_device(
+    device: &Arc<CudaDevice>,
+    precision: Precision,
+    decoder: &Decoder,
+    examples: &[Example],
+    recipe: &Recipe,
+    steps: usize,
+) -> Outcome {
+    let frozen = CudaDecoder::new(decoder, Arc::clone(device), precision).unwrap();
+    let mut decoder = decoder.clone();
+    let mut trainer = CudaTrainer::new(&frozen, &mut decoder, examples, recipe.clone(), 0).unwrap();
+    let steps = (0..steps).map(|_| trainer.step().unwrap()).collect();
+    Outcome { parameters: trainer.state().unwrap().parameters.clone(), steps }
+}
+
+/// Collects what is wrong.
+#[derive(Default)]
+struct Wrong(Vec<String>);
+
+impl Wrong {
+    fn check(&mut self, what: String, found: f64, most: f64) {
+        eprintln!("{what}: {found:.3e} (at most {most:.0e})");
+        if !(found <= most) {
+            self.0.push(format!("{what}: {found:.3e} above {most:.0e}"));
+        }
+    }
+}
+
+impl Drop for Wrong {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert!(self.0.is_empty(), "\n{}", self.0.join("\n"));
+        }
+    }
+}
+
+#[test]
+fn losses_and_texts_are_the_same() {
+    let Some(device) = device("losses_and_texts_are_the_same") else { return };
+    let mut wrong = Wrong::default();
+    for (name, decoder, examples) in cases() {
+        let layout = Layout::new(&decoder, Scope::Adapters { embedding: false });
+        let all: Vec<&Example> = examples.iter().collect();
+        let expected = per_example(&decoder, &layout, &all).unwrap();
+        // bf16 keeps 8 bits of every activation; losses average many of them.
+        for (precision, most) in [
+            (Precision::Float32, 1e-5),
+            (Precision::TensorFloat32, 3e-3),
+            (Precision::BFloat16, 3e-2),
+        ] {
+            let frozen = CudaDecoder::new(&decoder, Arc::clone(&device), precision).unwrap();
+            let mut model = CudaModel::new(&frozen, &decoder, 32).unwrap();
+            let losses = model.losses(&all).unwrap();
+            let apart = losses.iter().zip(&expected).map(|(a, b)| (a - b.loss).abs() / b.loss);
+            let what = format!("{name}, {precision:?}, losses");
+            wrong.check(what, apart.fold(0.0, f64::max), most);
+            if precision != Precision::Float32 {
+                continue;
+            }
+            let prompts: Vec<Vec<u32>> =
+                examples.iter().map(|e| e.tokens[..e.first + 1].to_vec()).collect();
+            let largest = |_: usize, _: usize, logits: &[f32]| {
+                let mut best = 0;
+                for (i, x) in logits.iter().enumerate() {
+                    if *x > logits[best] {
+                        best = i;
+                    }
+                }
+                Some(best as u32)
+            };
+            let texts = model.continue_prompts(&prompts, 8, &largest).unwrap();
+            let same = prompts
+                .iter()
+                .zip(&texts)
+                .filter(|(prompt, text)| greedy(&decoder, prompt, 8, &[]).unwrap() == **text);
+            // A tie to rounding may fall either way.
+            let missing = prompts.len() - same.count();
+            wrong.check(format!("{name}, other texts"), missing as f64, 1.0);
+        }
+    }
+}
+
+#[test]
+fn steps_agree_to_rounding() {
+    let Some(device) = device("steps_agree_to_rounding") else { return };
+    let mut wrong = Wrong::default();
+    for (name, decoder, examples) in cases() {
+        let layout = Layout::new(&decoder, Scope::Adapters { embedding: false });
+        let start = layout.parameters(&decoder);
+        let adam = OptimizerDescription::adam(1e-2);
+        // Without noise all of a step is the gradient; sums of a few hundred f32 products.
+        for (optimizer, noise, steps, most) in [
+            (OptimizerDescription::sgd(0.5), 1e-9, 1, 1e-5),
+            (OptimizerDescription::sgd(0.5), 0.7, 3, 1e-5),
+            (adam, 0.7, 3, 1e-3),
+        ] {
+            let rate = if steps == 1 { 1.0 } else { 0.6 };
+            let recipe = recipe(rate, noise, optimizer);
+            let cpu = on_cpu(&decoder, &examples, &recipe, steps);
+            let cuda = on_device(&device, Precision::Float32, &decoder, &examples, &recipe, steps);
+            let what = format!("{name}, {} steps of {}", steps, optimizer.moments());
+            let apart = difference(&cuda.parameters, &cpu.parameters, &start);
+            wrong.check(format!("{what}, parameters"), apart, most);
+            if steps == 1 {
+                for (piece, at) in &layout.pieces {
+                    let own = *at..*at + piece.of(&decoder).unwrap().len();
+                    let apart = difference(
+                        &cuda.parameters[own.clone()],
+                        &cpu.parameters[own.clone()],
+                        &start[own],
+                    );
+                    wrong.check(format!("{what}, {}", piece.name()), apart, 1e-4);
+                }
+            }
+            for (step, (a, b)) in cuda.steps.iter().zip(&cpu.steps).enumerate() {
+                let what = format!("{what}, step {step}");
+                let counts = |s: &StepStatistics| (s.batch_size, s.clipped, s.correct);
+                let unequal = f64::from(u8::from(counts(a) != counts(b)));
+                wrong.check(format!("{what}, counts {:?}", counts(a)), unequal, 0.0);
+                let loss = (a.loss_sum - b.loss_sum).abs() / b.loss_sum.max(1e-9);
+                wrong.check(format!("{what}, loss"), loss, 1e-5);
+                let norms = a.norms.iter().zip(&b.norms).map(|(a, b)| (a - b).abs() / b);
+                wrong.check(format!("{what}, norms"), norms.fold(0.0, f64::max), 1e-4);
+            }
+        }
+    }
+}
+
+#[test]
+fn lower_precision_is_what_it_says() {
+    let Some(device) = device("lower_precision_is_what_it_says") else { return };
+    let mut wrong = Wrong::default();
+    for (name, decoder, examples) in cases() {
+        let layout = Layout::new(&decoder, Scope::Adapters { embedding: false });
+        let start = layout.parameters(&decoder);
+        let recipe = recipe(1.0, 1e-9, OptimizerDescription::sgd(0.5));
+        let cpu = on_cpu(&decoder, &examples, &recipe, 1);
+        // Operands of 11 and of 8 bits through two to five layers.
+        for (precision, most) in [(Precision::TensorFloat32, 1e-2), (Precision::BFloat16, 8e-2)] {
+            let cuda = on_device(&device, precision, &decoder, &examples, &recipe, 1);
+            let apart = difference(&cuda.parameters, &cpu.parameters, &start);
+            wrong.check(format!("{name}, {precision:?}"), apart, most);
+            // However rounded, what is clipped is what is summed.
+            let moved = norm(
+                cuda.parameters.iter().zip(&start).map(|(a, b)| f64::from(*a) - f64::from(*b)),
+            );
+            let bound = 0.5 * 0.5 * (1.0 + 1e-5) + 1e-5;
+            wrong.check(format!("{name}, {precision:?}, length of the step"), moved, bound);
+        }
+    }
+}
+
+#[test]
+fn a_training_goes_on_from_a_saved_state_in_the_same_bits() {
+    let Some(device) = device("a_training_goes_on_from_a_saved_state_in_the_same_bits") else {
+        return;
+    };
+    let (_, decoder, examples) = cases().swap_remove(1);
+    let recipe = recipe(0.5, 0.7, OptimizerDescription::adam(1e-2));
+    for precision in [Precision::Float32, Precision::TensorFloat32, Precision::BFloat16] {
+        let whole = on_device(&device, precision, &decoder, &examples, &recipe, 4);
+        let frozen = CudaDecoder::new(&decoder, Arc::clone(&device), precision).unwrap();
+        let mut first = decoder.clone();
+        let mut trainer =
+            CudaTrainer::new(&frozen, &mut first, &examples, recipe.clone(), 0).unwrap();
+        trainer.step().unwrap();
+        trainer.step().unwrap();
+        let state = trainer.state().unwrap().clone();
+        drop(trainer);
+        let mut second = decoder.clone();
+        let mut trainer =
+            CudaTrainer::new(&frozen, &mut second, &examples, recipe.clone(), 0).unwrap();
+        trainer.restore(2, state).unwrap();
+        trainer.step().unwrap();
+        trainer.step().unwrap();
+        assert_eq!(trainer.state().unwrap().parameters, whole.parameters, "{precision:?}");
+        drop(trainer.finish().unwrap());
+        let layout = Layout::new(&decoder, Scope::Adapters { embedding: false });
+        assert_eq!(layout.parameters(&second), whole.parameters);
+    }
+}
+
+#[test]
+fn a_batch_of_many_micro_batches_is_one_batch() {
+    let Some(device) = device("a_batch_of_many_micro_batches_is_one_batch") else { return };
+    let (_, decoder, _) = cases().swap_remove(1);
+    let examples = examples(1100, 64, 6);
+    let layout = Layout::new(&decoder, Scope::Adapters { embedding: false });
+    let start = layout.parameters(&decoder);
+    let recipe = recipe(1.0, 1e-9, OptimizerDescription::sgd(0.5));
+    let cpu = on_cpu(&decoder, &examples, &recipe, 1);
+    let cuda = on_device(&device, Precision::Float32, &decoder, &examples, &recipe, 1);
+    let mut wrong = Wrong::default();
+    wrong.check(
+        "1100 examples".into(),
+        difference(&cuda.parameters, &cpu.parameters, &start),
+        1e-5,
+    );
+    assert_eq!(cuda.steps[0].batch_size, 1100);
+}
+
+#[test]
+fn what_a_device_cannot_train_is_a_sentence() {
+    let Some(device) = device("what_a_device_cannot_train_is_a_sentence") else { return };
+    let (_, mut decoder, examples) = cases().swap_remove(0);
+    let frozen = CudaDecoder::new(&decoder, device, Precision::Float32).unwrap();
+    let mut wanted = recipe(1.0, 1.0, OptimizerDescription::sgd(0.5));
+    wanted.scope = Scope::Full;
+    let error = CudaTrainer::new(&frozen, &mut decoder, &examples, wanted, 0).map(|_| ());
+    assert!(error.unwrap_err().to_string().contains("only adapters are trained"));
+    let foreign = [Example { tokens: vec![1, 61], first: 1 }];
+    let mut model = CudaModel::new(&frozen, &decoder, 8).unwrap();
+    let error = model.losses(&[&foreign[0]]).unwrap_err().to_string();
+    assert_eq!(error, "token 61 is outside the vocabulary of 61");
+}

