@@ -92,7 +92,7 @@ fn steps(python: &Path, threads: usize, bars: &mut Vec<Bar>, tables: &mut String
         "\n## LoRA DP-Adam step, {words}\n\nMedians of three turns: forward, backward, every \
          example's adapter gradients clipped, noise, Adam. Adapters on queries and values. Load \
          before: {:.1}. \"Products\": processor seconds of the step's multiplications alone, adapters \
-         left out, at the rate of one large product: what no implementation in f32 can go below.\n\n\
+         left out, at the rate of one large product.\n\n\
          | model | Dosimeter | PyTorch, hand-written | times | products |\n|---|---|---|---|---|\n",
         load()
     );
