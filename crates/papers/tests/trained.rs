@@ -42,6 +42,10 @@ impl Place {
         let data = root.path().join("data");
         std::fs::create_dir_all(data.join("fashion-mnist")).unwrap();
         pictures(&data.join("fashion-mnist"));
+        // Weights of the right form, for the entry that fine-tunes.
+        let tiny =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../language/tests/reference/tiny.gguf");
+        std::fs::copy(tiny, data.join("smollm2.gguf")).unwrap();
         let folder = root.path().join("out");
         let (stop, incomplete) = (AtomicBool::new(false), AtomicBool::new(false));
         Self { _root: root, data: Some(data), folder, stop, incomplete }
