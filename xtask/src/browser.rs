@@ -83,7 +83,7 @@ fn test_files() -> Result<Vec<PathBuf>> {
 }
 
 /// Packages and a browser, fetched where they are missing; the browser's path.
-fn prepare() -> Result<PathBuf> {
+pub(crate) fn prepare() -> Result<PathBuf> {
     if !answers(node(&["--version"])) {
         bail!("Node.js is not installed; install it, or set DOSIMETER_NO_BROWSER=1");
     }

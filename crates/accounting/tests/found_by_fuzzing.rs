@@ -110,3 +110,30 @@ fn false_negatives_that_hardly_exist() {
     assert!(found.lower > 0.0 && found.relative_width() <= 1e-6, "{found:?}");
     assert!(lattice.lower <= found.upper && found.lower <= lattice.upper, "{found:?} {lattice:?}");
 }
+
+/// A rate that is no number panicked in the search for the best slope.
+#[test]
+fn a_rate_that_is_no_number_is_refused() {
+    let pair = composed(1.0, 0.01, 100, Adjacency::AddRemove);
+    for way in [OneWay::Remove, OneWay::Add] {
+        for rate in [f64::NAN, -0.1, 1.1, f64::INFINITY] {
+            assert!(pair.tpr(rate, way).is_err() && pair.fnr(rate, way).is_err(), "{rate}");
+        }
+    }
+}
+
+/// Trade-off points of a rarely used record took minutes and ended in a refusal, because delta near
+/// epsilon 0 did; the total variation by a 34-digit integral is in `golden/two_steps.csv`.
+#[test]
+fn few_steps_with_little_noise_have_a_trade_off_curve() {
+    let total_variation = 1.199_496_886_078_942e-5;
+    let pair = composed(0.5, 1e-5, 2, Adjacency::AddRemove);
+    for fpr in [1e-3, 0.1] {
+        let tpr = accounting::directions::tpr(&pair, fpr, vocabulary::Direction::Both).unwrap();
+        assert!(fpr <= tpr.lower && tpr.width() <= 0.05 * (tpr.value - fpr), "{tpr:?}");
+        assert!(tpr.lower <= fpr + total_variation * (1.0 + 1e-6), "{tpr:?}");
+    }
+    // No test of the other order gains more than the largest loss allows.
+    let tpr = pair.tpr(1e-12, OneWay::Add).unwrap();
+    assert!(tpr.lower >= 1e-12 && tpr.upper <= 1.0001e-12, "{tpr:?}");
+}

@@ -28,6 +28,7 @@
 mod analysis;
 pub mod band;
 pub mod bayes;
+mod column;
 mod error;
 mod family;
 pub mod figures;
@@ -53,6 +54,7 @@ mod words;
 pub use analysis::{
     Analysis, AuditDocument, Bound, Claims, Counts, Hashes, NotValid, PowerAt, TestAt, analyse,
 };
+pub use column::Column;
 pub use error::AuditError;
 pub use family::{Family, gaussian_epsilon};
 pub use method::Method;

@@ -1,6 +1,6 @@
 //! Scores of members and of non-members, sorted once; everything downstream counts in them.
 
-use crate::AuditError;
+use crate::{AuditError, Column};
 
 /// Two sorted samples: what an attack gave to members and to non-members.
 ///
@@ -8,8 +8,8 @@ use crate::AuditError;
 /// score >= threshold. Infinite scores are ordered like any other; NaN is refused.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scores {
-    members: Vec<f64>,
-    nonmembers: Vec<f64>,
+    members: Column,
+    nonmembers: Column,
 }
 
 /// The errors a test made: counts on both sides.
@@ -50,7 +50,15 @@ impl Scores {
     /// assert!(audit::Scores::new(vec![f64::NAN], vec![0.0]).is_err());
     /// # Ok::<(), audit::AuditError>(())
     /// ```
-    pub fn new(mut members: Vec<f64>, mut nonmembers: Vec<f64>) -> Result<Self, AuditError> {
+    pub fn new(members: Vec<f64>, nonmembers: Vec<f64>) -> Result<Self, AuditError> {
+        Self::of_columns(members.into(), nonmembers.into())
+    }
+
+    /// As [`Scores::new`].
+    pub(crate) fn of_columns(
+        mut members: Column,
+        mut nonmembers: Column,
+    ) -> Result<Self, AuditError> {
         for (side, values) in [("member", &members), ("non-member", &nonmembers)] {
             if values.is_empty() {
                 return Err(AuditError::Scores(format!(
@@ -58,7 +66,7 @@ impl Scores {
                 )));
             }
         }
-        let mut buffer = Vec::new();
+        let mut buffer = Column::default();
         let misplaced = crate::sort::sort(&mut members, &mut buffer)
             .map(|place| ("member", place))
             .or_else(|| {
@@ -75,7 +83,7 @@ impl Scores {
 
     /// Both sides already sorted and free of NaN (a part of sorted scores is sorted).
     pub(crate) fn from_sorted(members: Vec<f64>, nonmembers: Vec<f64>) -> Self {
-        Self { members, nonmembers }
+        Self { members: members.into(), nonmembers: nonmembers.into() }
     }
 
     /// Member scores in ascending order.

@@ -219,3 +219,48 @@ fn mistakes_are_named() {
     fails(&[&ask[..], &["--tuned", "broken.safetensors"]].concat(), "is not safetensors");
     fails(&[&ask[..], &["--tuned", "nothing"]].concat(), "cannot read nothing");
 }
+
+#[test]
+fn token_canaries_are_played_from_one_training_and_audited() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    prepare(here, "rank = 4\nalpha = 1.0\nembedding = true\n", 20, "");
+    let game = ["attack", "token", "tune.toml", "--canaries", "60", "--prefix", "1"];
+    let game = [&game[..], &["--noise-multiplier", "0.3", "--delta", "1e-5", "--out"]].concat();
+    let played = answer(here, &[&game[..], &["scores.csv", "--threads", "2"]].concat());
+    assert_eq!((&played["game"], &played["state"]), (&"token".into(), &"complete".into()));
+    assert_eq!(played["parameters"]["score"], "embedding");
+    let table = std::fs::read_to_string(here.join("scores.csv")).unwrap();
+    assert!(table.starts_with("# design: one-run\nscore,member,canary\n"), "{table}");
+    assert_eq!(table.lines().count(), 62);
+    // With next to no noise the canaries show a good deal, and never more than is proven.
+    let bounds = played["audit"]["bounds"].as_array().unwrap();
+    assert_eq!(
+        (&bounds[0]["method"], &bounds[1]["method"]),
+        (&"one-run".into(), &"one-run-gdp".into())
+    );
+    let shown = bounds[0]["epsilon_lower"].as_f64().unwrap();
+    assert!(shown > 0.5, "{played}");
+    let audit = ["audit", "scores.csv", "--delta", "1e-5", "--claim", "scores.csv.run.json"];
+    let audit = answer(here, &audit);
+    assert_eq!(audit["design"], "one-run");
+    assert_eq!(audit["bounds"][0]["epsilon_lower"], shown);
+    assert_ne!(audit["verdict"]["status"], "contradiction");
+    // The same scores at another number of threads; the state of the training is gone.
+    answer(here, &[&game[..], &["again.csv", "--threads", "1"]].concat());
+    assert_eq!(table, std::fs::read_to_string(here.join("again.csv")).unwrap());
+    assert!(!here.join("again.csv.work/state").exists());
+    let fails = |arguments: &[&str], words: &str| {
+        let output = dosimeter(here).args(arguments).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
+        assert!(errors.contains(words), "{arguments:?}: {errors}");
+    };
+    fails(&[&game[..], &["scores.csv", "--score", "loss"]].concat(), "belongs to another plan");
+    fails(&game[..game.len() - 1], "add --out");
+    std::fs::write(here.join("other.toml"), "[model]\nkind = \"softmax\"\n").unwrap();
+    fails(&["attack", "token", "other.toml", "--out", "x.csv"], "need a language model");
+    prepare(here, "rank = 4\n", 20, "");
+    let loss = [&game[..], &["loss.csv", "--score", "embedding"]].concat();
+    fails(&loss, "needs a trained embedding");
+}

@@ -107,24 +107,29 @@ impl Header {
 
     /// Gives the numbers of `bytes` in their order; a rest shorter than one number is left out.
     pub fn decode(&self, bytes: &[u8], mut take: impl FnMut(f64)) {
-        let mut values = Vec::new();
         // A multiple of every width.
-        for piece in bytes.chunks(1 << 13) {
-            values.clear();
-            self.append(piece, &mut values);
-            values.iter().copied().for_each(&mut take);
+        const PIECE: usize = 1 << 13;
+        let mut values = vec![0.0; PIECE];
+        for piece in bytes.chunks(PIECE) {
+            let count = self.fill(piece, &mut values);
+            values[..count].iter().copied().for_each(&mut take);
         }
     }
 
-    /// Appends the numbers of `bytes` in their order; a rest shorter than one number is left out.
-    pub fn append(&self, bytes: &[u8], values: &mut Vec<f64>) {
+    /// Writes the numbers of `bytes` to the start of `values`, in their order, as far as there is
+    /// room; a rest shorter than one number is left out. Gives how many there were.
+    pub fn fill(&self, bytes: &[u8], values: &mut [f64]) -> usize {
         macro_rules! numbers {
             ($number:ty, $width:literal) => {{
-                let chunks = bytes.as_chunks::<$width>().0.iter();
+                let places = values.iter_mut().zip(bytes.as_chunks::<$width>().0);
                 if self.big_endian {
-                    values.extend(chunks.map(|chunk| <$number>::from_be_bytes(*chunk) as f64));
+                    places.for_each(|(value, chunk)| {
+                        *value = <$number>::from_be_bytes(*chunk) as f64
+                    });
                 } else {
-                    values.extend(chunks.map(|chunk| <$number>::from_le_bytes(*chunk) as f64));
+                    places.for_each(|(value, chunk)| {
+                        *value = <$number>::from_le_bytes(*chunk) as f64
+                    });
                 }
             }};
         }
@@ -140,6 +145,7 @@ impl Header {
             Kind::Unsigned(4) => numbers!(u32, 4),
             Kind::Unsigned(_) => numbers!(u64, 8),
         }
+        values.len().min(bytes.len() / self.width())
     }
 
     /// Reads {'descr': '<f8', 'fortran_order': False, 'shape': (100,), }.

@@ -1,7 +1,8 @@
 //! Speed and memory of LoRA DP-Adam steps on a random Llama of a stated shape, for
 //! `cargo xtask bench language`:
 //! `lora_step LAYERS WIDTH HEADS KEY_HEADS HIDDEN VOCABULARY BATCH LENGTH RANK STEPS THREADS`.
-//! Prints processor and clock seconds a step and the largest resident memory.
+//! Prints processor and clock seconds a step, the largest resident memory, and how long the step's
+//! multiplications alone take at the rate of one large product, in processor seconds.
 
 use language::Decoder;
 use language::finetune::{Example, Lora, Recipe, Scope, Trainer, attach, micro_batch};
@@ -11,6 +12,7 @@ use language::model::{
 use random::{Purpose, Stream};
 use std::time::Instant;
 use training::OptimizerDescription;
+use training::cpu::product::{View, product};
 use vocabulary::Run;
 
 fn decoder([layers, width, heads, key_heads, hidden, vocabulary]: [usize; 6]) -> Decoder {
@@ -70,6 +72,38 @@ fn processor_seconds() -> f64 {
     ticks / 100.0
 }
 
+/// Additions and multiplications of the products of a step, adapters left out: forward, and back to
+/// the queries and values of the first block.
+fn operations(
+    [layers, width, heads, key_heads, hidden, vocabulary]: [usize; 6],
+    batch: usize,
+    length: usize,
+) -> f64 {
+    let narrow = key_heads * (width / heads);
+    let first = width * width + 2 * width * narrow;
+    let block = first + width * width + 3 * width * hidden;
+    let weights = 2 * layers * block - first;
+    let head = 2 * vocabulary * width * (length - 1);
+    // Scores and mixing forward; back through both, twice each.
+    let attention = 6 * layers * length * length * width;
+    2.0 * batch as f64 * (weights * length + head + attention) as f64
+}
+
+/// Processor seconds of so many operations, at the rate of a large product.
+fn product_seconds(operations: f64) -> f64 {
+    const TIMES: usize = 200;
+    let (m, k, n) = (512, 512, 512);
+    let (left, right) = (vec![0.5_f32; m * k], vec![0.25_f32; k * n]);
+    let mut out = vec![0.0_f32; m * n];
+    let begin = processor_seconds();
+    for _ in 0..TIMES {
+        product(&mut out, View::new(&left, m, k), View::new(&right, k, n), false);
+    }
+    let seconds = processor_seconds() - begin;
+    std::hint::black_box(out);
+    operations * seconds / (2 * TIMES * m * k * n) as f64
+}
+
 fn largest_memory() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("");
@@ -109,10 +143,12 @@ fn main() {
         }
         (processor_seconds() - begin, start.elapsed().as_secs_f64())
     });
+    let memory = largest_memory();
+    let shape = [layers, width, heads, keys, hidden, vocabulary];
+    let products = product_seconds(operations(shape, batch, length));
     println!(
-        "{{\"processor_seconds\":{},\"clock_seconds\":{},\"memory_kib\":{},\"micro_batch\":{micro_batch}}}",
+        "{{\"processor_seconds\":{},\"clock_seconds\":{},\"memory_kib\":{memory},\"micro_batch\":{micro_batch},\"product_seconds\":{products}}}",
         processor / steps as f64,
         clock / steps as f64,
-        largest_memory()
     );
 }

@@ -9,7 +9,7 @@ const WORTH_THREADS: usize = 1 << 21;
 
 /// Rows that one thread takes at a time; fixed, so that the result does not depend on threads, and
 /// many, because the other matrix is rearranged for each.
-const ROWS: usize = 256;
+const ROWS: usize = 512;
 
 /// `out` (row by row) becomes left x right; rows in parallel where that pays.
 ///

@@ -46,6 +46,8 @@ impl Place {
         let tiny =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../language/tests/reference/tiny.gguf");
         std::fs::copy(tiny, data.join("smollm2.gguf")).unwrap();
+        std::fs::create_dir_all(data.join("synthetic-persona-chat")).unwrap();
+        conversations(&data.join("synthetic-persona-chat"));
         let folder = root.path().join("out");
         let (stop, incomplete) = (AtomicBool::new(false), AtomicBool::new(false));
         Self { _root: root, data: Some(data), folder, stop, incomplete }
@@ -55,6 +57,7 @@ impl Place {
         TrainedContext {
             folder: &self.folder,
             data: self.data.as_deref(),
+            model: None,
             device: Arc::new(Device::cpu()),
             trials: Some(trials),
             records: Some(40),
@@ -124,4 +127,57 @@ fn missing_data_are_named() {
     place.data = None;
     let error = trained_entries()[2].reproduce(&place.context(1, None)).unwrap_err();
     assert!(matches!(error, PaperError::NeedsData));
+}
+
+/// Conversations of nobody, in the published form.
+fn conversations(folder: &Path) {
+    for (part, count) in [("valid", 6), ("test", 2)] {
+        let mut text =
+            String::from("user 1 personas,user 2 personas,Best Generated Conversation\n");
+        for i in 0..count {
+            let lines: String = (0..8)
+                .map(|j| {
+                    let what = ["the sun", "a dog, a cat", "red", "the park"][(i + j) % 4];
+                    format!("User 1: Do you like {what}?\nUser 2: I like {what} \"\"{j}\"\".\n")
+                })
+                .collect();
+            text.push_str(&format!("\"I like red.\nI run.\",\"I am old.\",\"{lines}\"\n"));
+        }
+        let name = format!("Synthetic-Persona-Chat_{part}.csv");
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+}
+
+#[cfg(feature = "language")]
+#[test]
+fn a_language_model_is_trained_in_parts_and_audited() {
+    let mut place = Place::new();
+    let entry = trained_entries().into_iter().find(|e| e.entry.id == "p4-table-1-trained").unwrap();
+    let data = place.data.replace(PathBuf::from("nowhere"));
+    let Err(error) = entry.reproduce(&place.context(1, None)) else { panic!("without data") };
+    assert!(error.to_string().contains("Synthetic-Persona-Chat_train.csv"), "{error}");
+    place.data = data;
+    // No time: nothing is trained, and it is said.
+    let found = entry.reproduce(&place.context(1, Some(Instant::now()))).unwrap();
+    assert!(place.incomplete.swap(false, Ordering::Relaxed));
+    assert!(found.we_get.contains("no training is finished"), "{}", found.we_get);
+    let found = entry.reproduce(&place.context(1, None)).unwrap();
+    assert!(!place.incomplete.load(Ordering::Relaxed));
+    let [batches, trainings] = &found.tables[..] else { panic!("two tables") };
+    assert_eq!((batches.rows.len(), trainings.rows.len()), (3, 3));
+    let number = |row: usize, name: &str| {
+        let column = batches.columns.iter().position(|c| *c == name).unwrap();
+        batches.rows[row][column].as_f64().unwrap()
+    };
+    for row in 0..3 {
+        // The heuristic is met from below in every row; smaller batches have larger standard epsilon.
+        let heuristic = number(row, "heuristic");
+        assert!(heuristic <= 6.5 && heuristic > 6.4, "{heuristic}");
+        assert!(number(row, "standard") >= heuristic);
+        assert!(number(row, "perplexity") > 1.0);
+    }
+    assert!(number(0, "standard") < number(2, "standard"));
+    // What is there is found again.
+    let again = entry.reproduce(&place.context(1, None)).unwrap();
+    assert_eq!(again.tables[1].rows, trainings.rows);
 }

@@ -135,6 +135,57 @@ fn a_dropped_file_is_audited_in_memory() {
     assert!(document["figures"]["roc"]["series"].as_array().unwrap().len() >= 2);
 }
 
+/// One dimension of doubles, as NumPy writes them.
+fn npy(values: &[f64]) -> Vec<u8> {
+    let header =
+        format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({},), }}\n", values.len());
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend((header.len() as u16).to_le_bytes());
+    file.extend(header.bytes());
+    file.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    file
+}
+
+#[test]
+fn two_numpy_files_are_the_two_sides() {
+    let server = Server::plain();
+    let values = |shift: f64| (0..2000).map(|number| f64::from(number) + shift).collect::<Vec<_>>();
+    let (members, nonmembers) = (npy(&values(300.0)), npy(&values(0.0)));
+    let both = [members.clone(), nonmembers].concat();
+    let ask = |question: serde_json::Value, body: &[u8]| {
+        let encoded: String = question.to_string().bytes().map(|b| format!("%{b:02x}")).collect();
+        let path = format!("/api/audit?question={encoded}");
+        server.request("POST", &path, &[("Content-Type", "application/x-npy")], body)
+    };
+    let answer = ask(json!({"delta": 1e-5, "members_bytes": members.len()}), &both);
+    let document = answer.json();
+    assert_eq!(answer.status, 200, "{document}");
+    let mut csv = String::from("score,member\n");
+    for number in 0..2000 {
+        csv.push_str(&format!("{},1\n{},0\n", f64::from(number) + 300.0, number));
+    }
+    let path = "/api/audit?question=%7B%22delta%22%3A1e-5%7D";
+    let same = server.request("POST", path, &[("Content-Type", "text/csv")], csv.as_bytes());
+    assert_eq!(document, same.json(), "the same scores, hashes included");
+    for (members_bytes, body, words) in [
+        (json!(null), both.as_slice(), "`members_bytes`"),
+        (json!(both.len() + 1), &both, "`members_bytes`"),
+        (json!(members.len() - 8), &both, "the members' file: the header promises 2000"),
+        (
+            json!(members.len()),
+            &both[..both.len() - 8],
+            "the non-members' file: the header promises",
+        ),
+        (json!(members.len()), &members, "the non-members' file"),
+        (json!(0), &both, "the members' file"),
+    ] {
+        let refused = ask(json!({"delta": 1e-5, "members_bytes": members_bytes}), body);
+        let document = refused.json();
+        assert_eq!(refused.status, 400, "{document}");
+        assert!(document["error"].as_str().unwrap().contains(words), "{document}");
+    }
+}
+
 #[test]
 fn experiments_are_listed_by_name_and_found_by_id() {
     let folder = tempfile::tempdir().unwrap();

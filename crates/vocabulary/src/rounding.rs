@@ -11,6 +11,7 @@ use crate::{Interval, Side};
 /// assert_eq!(rounded(1.82823, 4, Side::Upper), "1.829");
 /// assert_eq!(rounded(1.82823, 4, Side::Lower), "1.828");
 /// assert_eq!(rounded(1.0, 4, Side::Upper), "1.000");
+/// assert_eq!(rounded(0.99999998, 4, Side::Lower), "0.9999");
 /// assert_eq!(rounded(1.234e-7, 3, Side::Upper), "1.24e-7");
 /// ```
 pub fn rounded(number: f64, digits: usize, side: Side) -> String {
@@ -79,8 +80,10 @@ fn step(scientific: &str, units: i64) -> String {
     else {
         return scientific.to_owned();
     };
-    let stepped = whole + units;
-    let value = format!("{}e{}", stepped, exponent - decimals as i64);
+    // Below a power of ten the last place is ten times finer: 1.000 - 1 unit is 0.9999.
+    let shrinks = whole.abs() == 10_i64.pow(decimals as u32) && units.signum() == -whole.signum();
+    let (whole, exponent) = if shrinks { (10 * whole, exponent - 1) } else { (whole, exponent) };
+    let value = format!("{}e{}", whole + units, exponent - decimals as i64);
     // Normalises 10.00e0 to 1.000e1; exact, because the text has few digits.
     format!("{:.*e}", decimals, parse(&value))
 }

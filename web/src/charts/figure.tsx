@@ -52,7 +52,7 @@ export function FigureChart({ id, figure, height }: { id: string; figure: Figure
     } else if (mark["band"]) {
       const { lower, upper } = mark["band"] as { lower: Pair[]; upper: Pair[] };
       pairs.push({ hue, upper: parts.length + 1, lower: parts.length + 2 });
-      parts.push({ line: { ...base, width: 0.5 }, points: upper });
+      parts.push({ line: { ...base, width: 0.5, area: true }, points: upper });
       parts.push({ line: { ...base, name: `${series.label}, lower`, width: 0.5, quiet: true }, points: lower });
     } else if (mark["bars"]) {
       const { bars } = mark["bars"] as { bars: { from: number; to: number; value: number }[] };

@@ -4,7 +4,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import { plain, powerOfTen, rounded } from "../numbers.ts";
+import { plain, powerOfTen, rounded, withCommas } from "../numbers.ts";
 import { colour, useScheme } from "../theme.ts";
 
 export interface Line {
@@ -18,6 +18,8 @@ export interface Line {
   quiet?: boolean;
   stepped?: boolean;
   bars?: boolean;
+  /** An area, in the legend. */
+  area?: boolean;
 }
 
 export interface Scale {
@@ -61,6 +63,7 @@ export interface PlotProps {
 
 function tick(scale: Scale, value: number): string {
   if (scale.percent) return `${plain(Number((value * 100).toPrecision(6)))} %`;
+  if (scale.log && value >= 1000 && value < 1e4) return withCommas(Math.round(value));
   if (scale.log) return powerOfTen(Number(value.toPrecision(6)));
   return plain(Number(value.toPrecision(6)));
 }
@@ -224,9 +227,10 @@ export function Plot(props: PlotProps) {
     <figure class={`card chart${stale ? " stale" : ""}`} id={id} aria-labelledby={`${id}-title`}>
       <h3 id={`${id}-title`}>{title}</h3>
       <ul class="legend" aria-label="Lines">
-        {shown.map((line) => (
+        {/* What is drawn last lies on top and is what the chart is about. */}
+        {[...shown].reverse().map((line) => (
           <li key={line.name}>
-            <Swatch hue={line.hue} dash={line.dash} />
+            <Swatch hue={line.hue} dash={line.dash} area={line.area ?? line.bars} />
             {line.name}
           </li>
         ))}
@@ -258,10 +262,14 @@ export function Plot(props: PlotProps) {
   );
 }
 
-export function Swatch({ hue, dash }: { hue: string; dash?: number[] | undefined }) {
+export function Swatch({ hue, dash, area }: { hue: string; dash?: number[] | undefined; area?: boolean | undefined }) {
   return (
-    <svg class={`swatch hue-${hue}`} viewBox="0 0 22 8" width="22" height="8" aria-hidden="true">
-      <line x1="1" y1="4" x2="21" y2="4" stroke="currentColor" stroke-width="2.4" stroke-dasharray={dash?.join(" ")} />
+    <svg class={`swatch hue-${hue}`} viewBox="0 0 22 10" width="22" height="10" aria-hidden="true">
+      {area ? (
+        <rect x="1" y="0.5" width="20" height="9" fill="currentColor" fill-opacity="0.28" stroke="currentColor" stroke-width="0.8" />
+      ) : (
+        <line x1="1" y1="5" x2="21" y2="5" stroke="currentColor" stroke-width="2.4" stroke-dasharray={dash?.join(" ")} />
+      )}
     </svg>
   );
 }

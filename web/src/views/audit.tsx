@@ -14,6 +14,20 @@ const STATUS: Record<string, string> = {
   inconclusive: "Inconclusive: these scores could not have decided",
 };
 
+const isArray = (file: File) => /\.npy$/i.test(file.name);
+
+function kind(file: File): string {
+  if (isArray(file)) return "application/x-npy";
+  return /\.(jsonl|ndjson)$/i.test(file.name) ? "application/x-ndjson" : "text/csv";
+}
+
+/** Members first, as far as the names tell. */
+function inOrder(sides: File[]): File[] {
+  const outside = (file: File) => /(^|[^a-z])(non|not|out|without|holdout|test)/i.test(file.name);
+  const [first, second] = sides;
+  return second !== undefined && outside(first!) && !outside(second) ? [second, first!] : sides;
+}
+
 export function AuditView({ state }: { state: State }) {
   const [audited, setAudited] = useState<Audited | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
@@ -22,22 +36,27 @@ export function AuditView({ state }: { state: State }) {
   const [design, setDesign] = useState("");
   const [against, setAgainst] = useState(true);
   const [name, setName] = useState("");
-  const last = useRef<File | null>(null);
+  // One file with both sides, or the two .npy files of members and of non-members.
+  const [files, setFiles] = useState<File[]>([]);
   const input = useRef<HTMLInputElement>(null);
   const id = useId();
 
-  const audit = async (file: File | null, chosen: { design: string; against: boolean }) => {
-    if (file === null) return;
-    last.current = file;
-    setBusy(true);
+  const audit = async (given: File[], chosen: { design: string; against: boolean }) => {
+    if (given.length === 0) return;
+    setFiles(given);
     setProblem(null);
-    setName(file.name);
-    const lines = /\.(jsonl|ndjson)$/i.test(file.name);
+    if (isArray(given[0]!) && given.length === 1) {
+      setAudited(null);
+      return;
+    }
+    setBusy(true);
+    setName(given.map((file) => file.name).join(" and "));
     const asked: Record<string, unknown> = { delta: state.delta, all_methods: true };
     if (chosen.design !== "") asked["design"] = chosen.design;
     if (chosen.against) asked["claim"] = question(state.run);
+    if (isArray(given[0]!)) asked["members_bytes"] = given[0]!.size;
     try {
-      setAudited(await upload<Audited>("/api/audit", asked, file, lines ? "application/x-ndjson" : "text/csv"));
+      setAudited(await upload<Audited>("/api/audit", asked, new Blob(given), kind(given[0]!)));
     } catch (error) {
       setAudited(null);
       setProblem(error instanceof Refusal ? error.message : "The server does not answer.");
@@ -45,11 +64,29 @@ export function AuditView({ state }: { state: State }) {
       setBusy(false);
     }
   };
+  const take = (list: FileList | null | undefined) => {
+    const fresh = [...(list ?? [])];
+    if (fresh.length === 0) return;
+    const arrays = fresh.filter(isArray);
+    if (arrays.length === 0) {
+      if (fresh.length > 1) setProblem("Several files at once: audit them together with the command line, or drop one of them.");
+      else void audit(fresh, { design, against });
+      return;
+    }
+    // The other side may have come before.
+    const sides = arrays.length === 1 && files.length === 1 && isArray(files[0]!) ? [files[0]!, arrays[0]!] : arrays;
+    if (sides.length > 2 || arrays.length < fresh.length) {
+      setProblem("Drop two .npy files, the members' scores and the non-members', or one file with both.");
+      return;
+    }
+    void audit(inOrder(sides), { design, against });
+  };
   const drop = (event: DragEvent) => {
     event.preventDefault();
     setOver(false);
-    void audit(event.dataTransfer?.files[0] ?? null, { design, against });
+    take(event.dataTransfer?.files);
   };
+  const arrays = files.length > 0 && isArray(files[0]!);
   return (
     <div class="audit">
       <section class="card" aria-labelledby="audit-title">
@@ -62,28 +99,51 @@ export function AuditView({ state }: { state: State }) {
           onDrop={drop}
         >
           <p>
-            <b>Drop a score file here</b>
+            <b>Drop scores here</b>
             <br />
             <span class="quiet small">
-              CSV with the header <code>score,member</code>, or JSON lines; larger scores mean more likely a member. It stays on this machine.
+              CSV with the header <code>score,member</code>, JSON lines, or two <code>.npy</code> files, members and non-members; larger scores mean more likely a member. They stay on this machine.
             </span>
           </p>
           <button type="button" onClick={() => input.current?.click()}>
-            Choose a file
+            Choose files
           </button>
-          <input ref={input} id="file" class="hidden" type="file" accept=".csv,.jsonl,.ndjson" aria-label="Score file" tabIndex={-1}
-            onChange={(event) => void audit((event.currentTarget as HTMLInputElement).files?.[0] ?? null, { design, against })} />
+          <input ref={input} id="file" class="hidden" type="file" multiple accept=".csv,.jsonl,.ndjson,.npy" aria-label="Score files" tabIndex={-1}
+            onChange={(event) => {
+              const chooser = event.currentTarget as HTMLInputElement;
+              take(chooser.files);
+              // So that the same file can be chosen again after it has changed.
+              chooser.value = "";
+            }} />
         </div>
+        {arrays && (
+          <p class="sides" id="sides">
+            {files.length === 1 ? (
+              <span>
+                <b>{files[0]!.name}</b> holds one side. Drop or choose the other <code>.npy</code> file too.
+              </span>
+            ) : (
+              <>
+                <span>
+                  Members: <b>{files[0]!.name}</b>, non-members: <b>{files[1]!.name}</b>
+                </span>
+                <button type="button" id="swap" disabled={busy} onClick={() => void audit([files[1]!, files[0]!], { design, against })}>
+                  Swap the sides
+                </button>
+              </>
+            )}
+          </p>
+        )}
         <div class="options">
           <Choice name="How the scores came about" value={design} options={["", "runs", "one-run"]}
             labels={{ "": "as the file says, else many trainings", runs: "many trainings", "one-run": "canaries of one training" }}
-            onChange={(value) => (setDesign(value), void audit(last.current, { design: value, against }))} />
+            onChange={(value) => (setDesign(value), void audit(files, { design: value, against }))} />
           <div class="check">
             <input type="checkbox" id={id} checked={against}
               onChange={(event) => {
                 const value = (event.currentTarget as HTMLInputElement).checked;
                 setAgainst(value);
-                void audit(last.current, { design, against: value });
+                void audit(files, { design, against: value });
               }} />
             <label for={id}>
               against the run of the panel: {describe(state.run)}, δ = {powerOfTen(state.delta)}

@@ -49,34 +49,44 @@ function List({ onOpen }: { onOpen: (id: string) => void }) {
   const { found, problem } = usePolled<{ experiments: Experiment[] }>("/api/experiments");
   const all = found?.experiments ?? [];
   return (
-    <section class="card" aria-labelledby="experiments-title">
-      <h2 id="experiments-title">Experiments</h2>
-      {problem !== null && <p class="refusal" role="alert">{problem}</p>}
-      {found !== null && all.length === 0 && (
-        <p class="quiet">
-          There is none in this folder yet. <code>dosimeter attack linear --out scores.csv</code> makes one; it appears here while it runs.
-        </p>
-      )}
-      <ul class="experiments">
-        {all.map((experiment) => (
-          <li key={experiment.id}>
-            <button type="button" class="experiment" onClick={() => onOpen(experiment.id)}>
-              <span class="name">{experiment.name}</span>
-              <State experiment={experiment} />
-              <Progress experiment={experiment} />
-              <span class="small quiet">{facts(experiment)}</span>
-            </button>
-          </li>
-        ))}
-      </ul>
-    </section>
+    <div class="audit">
+      <section class="card" aria-labelledby="experiments-title">
+        <h2 id="experiments-title">Experiments</h2>
+        {problem !== null && <p class="refusal" role="alert">{problem}</p>}
+        {found !== null && all.length === 0 && (
+          <p class="quiet">
+            There is none in this folder yet.{" "}
+            <code>dosimeter attack linear --noise-multiplier 1 --sample-rate 0.01 --steps 1000 --trials 1e5 --out scores.csv</code>, started
+            here, makes one; it appears while it runs.
+          </p>
+        )}
+        <ul class="experiments">
+          {all.map((experiment) => (
+            <li key={experiment.id}>
+              <button type="button" class="experiment" onClick={() => onOpen(experiment.id)}>
+                <span class="name">{experiment.name}</span>
+                <State experiment={experiment} />
+                <Progress experiment={experiment} />
+                <span class="small quiet">{facts(experiment)}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      </section>
+    </div>
   );
+}
+
+/** A parameter as a person writes it. */
+function written(key: string, value: unknown): string {
+  if (typeof value === "number" && Number.isInteger(value) && value >= 1e4 && !key.includes("seed")) return withCommas(value);
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
 function facts(experiment: Experiment): string {
   if (experiment.error) return experiment.error;
   const chunks = experiment.chunks!;
-  const parts = [experiment.kind ?? "", `${withCommas(experiment.trials ?? 0)} trials`, `${chunks.done} of ${chunks.all} chunks`];
+  const parts = [experiment.kind ?? "", `${withCommas(experiment.trials ?? 0)} trials`, `${withCommas(chunks.done)} of ${withCommas(chunks.all)} chunks`];
   if (!experiment.merged && experiment.seconds_left) parts.push(`about ${duration(experiment.seconds_left)} left`);
   return parts.filter((part) => part !== "").join(" · ");
 }
@@ -153,7 +163,7 @@ function OneExperiment({ state, id, onBack }: { state: State; id: string; onBack
               {Object.entries(found.parameters ?? {}).map(([key, value]) => (
                 <div key={key}>
                   <dt>{key.replaceAll("_", " ")}</dt>
-                  <dd>{typeof value === "object" ? JSON.stringify(value) : String(value)}</dd>
+                  <dd>{written(key, value)}</dd>
                 </div>
               ))}
               {found.seed !== undefined && (

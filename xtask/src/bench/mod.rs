@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: Dosimeter and its peers side by side, in one run on one machine, and
 //! the page `docs/benchmarks.md` written from what was measured. Peers come from PyPI into a
-//! virtual environment under `target/`. `cargo xtask bench audit` measures that part alone and
-//! puts it in its place on the page. A peer that cannot be installed, fails or runs too
+//! virtual environment under `target/`. `cargo xtask bench audit` (or `server`) measures that part
+//! alone and puts it in its place on the page. A peer that cannot be installed, fails or runs too
 //! long costs its own row and nothing else.
 
 mod audit;
@@ -15,6 +15,7 @@ mod python;
 mod record_level;
 mod sections;
 mod server;
+mod slider;
 mod training;
 
 use anyhow::Result;
@@ -33,18 +34,23 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
         let missed = page.print();
         return Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
+    if arguments.first().is_some_and(|part| part == "server") {
+        let mut page = page::Page::default();
+        server::server(&mut page);
+        slider::slider(&mut page);
+        return written(page.write_part()?);
+    }
     if let Some(unknown) = arguments.first().filter(|part| *part != "audit") {
         anyhow::bail!(
-            "unknown argument `{unknown}`: bench takes none, `audit`, `language`, `python` or `training`"
+            "unknown argument `{unknown}`: bench takes none, `audit`, `language`, `python`, `server` \
+             or `training`"
         );
     }
     let bench = measure::Bench::prepare()?;
     let mut page = page::Page::new(&bench);
     if !arguments.is_empty() {
         audit::audits(&bench, &mut page);
-        let missed = page.write_part()?;
-        println!("wrote a part of docs/benchmarks.md; {missed} of its bars missed or not measured");
-        return Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        return written(page.write_part()?);
     }
     sections::epsilon(&bench, &mut page);
     sections::growth(&bench, &mut page);
@@ -58,7 +64,13 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     sections::processes(&bench, &mut page);
     python::python(&mut page);
     server::server(&mut page);
+    slider::slider(&mut page);
     let missed = page.write()?;
     println!("wrote docs/benchmarks.md; {missed} bars missed or not measured");
+    Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn written(missed: usize) -> Result<ExitCode> {
+    println!("wrote a part of docs/benchmarks.md; {missed} of its bars missed or not measured");
     Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -41,7 +41,9 @@ pub fn server(page: &mut Page) {
     page.heading(
         "The page's server",
         "`POST /api/account` under two lenses (composition and last iterate), every question \
-         different, nothing cached; `wrk` with one thread and 16 connections on the same cores.",
+         different, nothing cached; `wrk` with one thread and 16 connections on the same cores. \
+         While a slider moves the page asks the first of these; mu and true positive rates, which \
+         cost ten times as much, when it rests.",
     );
     let Some(mut served) = Served::start() else {
         page.line("Not measured: `wrk` or the server could not be started.");

@@ -108,7 +108,7 @@ impl<F: FnMut(f64) -> Result<Interval>> Search<F> {
             direction = 1.0;
         }
         let mut step = first_step;
-        loop {
+        for round in 0.. {
             let next = (middle.0 + direction * step).clamp(left, right);
             if next == middle.0 {
                 return Ok(ordered(behind, middle, middle));
@@ -118,8 +118,10 @@ impl<F: FnMut(f64) -> Result<Interval>> Search<F> {
                 return Ok(ordered(behind, middle, ahead));
             }
             (behind, middle) = (middle, ahead);
-            step *= 2.0;
+            // A guess that is this far off deserves longer strides.
+            step *= if round < 4 { 2.0 } else { 4.0 };
         }
+        unreachable!("the range ends")
     }
 
     /// Brent's method within the bracket; gives the place and the curvature found there.
@@ -143,8 +145,9 @@ impl<F: FnMut(f64) -> Result<Interval>> Search<F> {
             let inside = best.0 + step > left && best.0 + step < right;
             if bend > 0.0 && inside && step.abs() < 0.5 * before.abs() {
                 curvature = 2.0 * bend;
-                // What is still to be gained is below the last digits.
-                if 0.5 * curvature * step * step <= 1e-14 * best.1.abs() {
+                // What is still to be gained is below the last digits, or what is known of them.
+                let blur = 0.1 * self.samples[best_index(&self.samples)].y.width();
+                if 0.5 * curvature * step * step <= blur.max(1e-14 * best.1.abs()) {
                     break;
                 }
                 before = step;

@@ -29,16 +29,26 @@ pub fn tpr(pair: &dyn Pair, fpr: f64) -> Result<Interval> {
         let (remove, add) = (pair.tpr(0.0, OneWay::Remove)?, pair.tpr(0.0, OneWay::Add)?);
         return Ok(remove.max(add).clamp(0.0, 1.0));
     }
-    let mut found = solve(pair, fpr, power)?;
+    let solved = solve(pair, fpr, power);
+    let mut found = match &solved {
+        Ok(found) => *found,
+        Err(AccountingError::NotCertified(_)) => Interval::new(fpr, fpr, 1.0),
+        Err(error) => return Err(error.clone()),
+    };
     if found.width() > 1e-6 * found.upper {
         // Where the curve is too straight for convexity to tell: whoever may choose the order
-        // is at least as strong as with either.
+        // is at least as strong as with either, and gains no more than the total variation.
         for way in [OneWay::Remove, OneWay::Add] {
             found.lower = found.lower.max(pair.tpr(fpr, way)?.lower).min(found.upper);
         }
-        found.value = found.value.max(found.lower);
+        let most = (fpr + advantage(pair)?.upper) * (1.0 + 2.0 * f64::EPSILON);
+        found.upper = found.upper.min(most).max(found.lower);
+        found.value = found.value.clamp(found.lower, found.upper);
     }
-    Ok(found.clamp(fpr, 1.0))
+    match solved {
+        Err(refusal) if found.width() > 0.5 * found.upper => Err(refusal),
+        _ => Ok(found.clamp(fpr, 1.0)),
+    }
 }
 
 /// Flatter lines are not looked at.
@@ -56,19 +66,28 @@ pub fn fnr(pair: &dyn Pair, fpr: f64) -> Result<Interval> {
         let (remove, add) = (pair.fnr(0.0, OneWay::Remove)?, pair.fnr(0.0, OneWay::Add)?);
         return Ok(remove.min(add).clamp(0.0, 1.0));
     }
-    let negative = solve(pair, fpr, |pair, fpr, slope, direction| {
+    let solved = solve(pair, fpr, |pair, fpr, slope, direction| {
         Ok(missed(pair, fpr, slope, direction)?.map_decreasing(|x| -x))
-    })?;
-    let mut found = negative.map_decreasing(|x| -x);
+    });
+    let mut found = match &solved {
+        Ok(negative) => negative.map_decreasing(|x| -x),
+        Err(AccountingError::NotCertified(_)) => Interval::new(0.0, 1.0 - fpr, 1.0 - fpr),
+        Err(error) => return Err(error.clone()),
+    };
     // No flatter line demands more than its slope.
     found.upper = found.upper.max(FLATTEST);
     if found.width() > 1e-6 * (1.0 - fpr) {
         for way in [OneWay::Remove, OneWay::Add] {
             found.upper = found.upper.min(pair.fnr(fpr, way)?.upper).max(found.lower);
         }
-        found.value = found.value.min(found.upper);
+        let least = 1.0 - fpr - advantage(pair)?.upper - 4.0 * f64::EPSILON;
+        found.lower = found.lower.max(least).min(found.upper);
+        found.value = found.value.clamp(found.lower, found.upper);
     }
-    Ok(found.clamp(0.0, 1.0 - fpr))
+    match solved {
+        Err(refusal) if found.width() > 0.5 * found.upper => Err(refusal),
+        _ => Ok(found.clamp(0.0, 1.0 - fpr)),
+    }
 }
 
 /// The power that the line of a slope allows: an upper bound for every slope.

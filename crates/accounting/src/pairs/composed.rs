@@ -13,11 +13,17 @@
 //! Where the contour cannot certify, the lattice bracket ([`LatticeBracket`]) answers with a wider
 //! interval, and where that says little either, nothing is answered.
 
+mod contour;
+mod crossing;
+
+use super::ends::check_probability;
 use super::one_step::OneStep;
-use super::{Gaussian, LatticeBracket, LatticeOptions, OneWay, Pair};
+use super::{Gaussian, OneWay, Pair};
 use crate::AccountingError;
 use crate::directions::convex::{self, Guess};
-use numerics::contour::{Ends, Obstacle, Part, SumOfLogRatios, Zone};
+use contour::{Contour, refusal};
+use crossing::crossing;
+use numerics::contour::{Ends, Part, SumOfLogRatios, Zone};
 use numerics::mixture::{Component, MixtureRatio};
 use vocabulary::{Adjacency, Interval, Phase, Run, Sampling};
 
@@ -41,42 +47,6 @@ enum Route {
     Single(OneStep),
     Contour(Contour),
 }
-
-/// Contour inversion, and the lattice behind it.
-#[derive(Clone, Debug)]
-struct Contour {
-    sum: SumOfLogRatios,
-    run: Run,
-}
-
-impl Contour {
-    /// What the lattice says, if it says something: an interval narrower than half its value.
-    fn bracket(
-        &self,
-        refusal: AccountingError,
-        ask: impl Fn(&LatticeBracket) -> Result<Interval, AccountingError>,
-    ) -> Result<Interval, AccountingError> {
-        let components: usize = (self.sum.parts().iter())
-            .map(|part| part.pair.numerator().len() + part.pair.denominator().len())
-            .sum();
-        crate::patience::look();
-        if components > MOST_COMPONENTS {
-            return Err(refusal);
-        }
-        LatticeBracket::for_run(&self.run, LatticeOptions { points: LATTICE_POINTS })
-            .and_then(|lattice| ask(&lattice))
-            .ok()
-            .filter(|interval| interval.upper.is_finite())
-            .filter(|interval| interval.width() <= 0.5 * interval.upper)
-            .ok_or(refusal)
-    }
-}
-
-/// Points of the lattice that stands in for the contour: a fraction of a second, 15 MB.
-const LATTICE_POINTS: usize = 1 << 16;
-/// Gaussians in all steps' mixtures for which the lattice is built; each costs as much again, and
-/// a large group would take minutes.
-const MOST_COMPONENTS: usize = 16;
 
 impl Composed {
     /// The composed pair of a run: Poisson or full batches, add/remove or substitution, any
@@ -119,37 +89,9 @@ impl Composed {
             parts.iter().map(|part| -part.pair.infimum() * part.times).sum::<f64>() * (1.0 + 1e-14);
         let route = match parts.as_slice() {
             [part] if part.times == 1.0 => Route::Single(OneStep::new(part.pair.clone())),
-            _ => Route::Contour(Contour { sum: SumOfLogRatios::new(parts), run: run.clone() }),
+            _ => Route::Contour(Contour::new(SumOfLogRatios::new(parts), run.clone())),
         };
         Ok(Self { route, add_supremum })
-    }
-
-    fn average(
-        &self,
-        contour: &Contour,
-        epsilon: f64,
-        way: OneWay,
-        rest: bool,
-    ) -> Result<Interval, AccountingError> {
-        let (t, growth) = match way {
-            OneWay::Remove => (epsilon, 1.0),
-            OneWay::Add => (-epsilon, 0.0),
-        };
-        let zone = match (way, rest) {
-            (_, true) => Zone::Between,
-            (OneWay::Remove, false) => Zone::Above,
-            (OneWay::Add, false) => Zone::Below,
-        };
-        match contour.sum.average(zone, growth, t) {
-            Ok(ends) => Ok(interval(ends).clamp(0.0, 1.0)),
-            Err(obstacle) => contour.bracket(refusal(obstacle, "delta"), |lattice| {
-                if rest {
-                    lattice.one_minus_delta(epsilon, way)
-                } else {
-                    lattice.delta(epsilon, way)
-                }
-            }),
-        }
     }
 }
 
@@ -163,12 +105,12 @@ impl Pair for Composed {
                 Ok(Interval::exact(0.0))
             }
             Route::Contour(contour) => {
-                let delta = self.average(contour, epsilon, way, false)?;
+                let delta = contour.average(epsilon, way, false)?;
                 if delta.value < 0.9 {
                     return Ok(delta);
                 }
                 // Close to 1 the rest is the number with the digits.
-                let Ok(rest) = self.average(contour, epsilon, way, true) else { return Ok(delta) };
+                let Ok(rest) = contour.average(epsilon, way, true) else { return Ok(delta) };
                 let other = rest.map_decreasing(|rest| 1.0 - rest);
                 Ok(if other.width() < delta.width() { other } else { delta })
             }
@@ -187,7 +129,7 @@ impl Pair for Composed {
                 // A small delta needs far fewer nodes than the rest of it, which sits between two
                 // poles a unit apart, and loses nothing: its error is a part of delta.
                 if likely_mu(contour.sum.parts()) < 0.5
-                    && let Ok(delta) = self.average(contour, epsilon, way, false)
+                    && let Ok(delta) = contour.average(epsilon, way, false)
                     && delta.upper < 0.5
                     && delta.width() < 1e-9
                 {
@@ -200,7 +142,7 @@ impl Pair for Composed {
                     }
                     .clamp(0.0, 1.0));
                 }
-                self.average(contour, epsilon, way, true)
+                contour.average(epsilon, way, true)
             }
         }
     }
@@ -225,7 +167,8 @@ impl Pair for Composed {
         let solved = match solved {
             Ok(solved) => solved,
             Err(obstacle) => contour
-                .bracket(refusal(obstacle, "epsilon"), |lattice| lattice.epsilon(delta, way))?,
+                .bracket(refusal(obstacle, "epsilon"), |kept| kept.lattice().epsilon(delta, way))
+                .or_else(|_| crossing(|epsilon| contour.average(epsilon, way, false), delta))?,
         };
         Ok(solved.map_increasing(|x| {
             x.max(0.0).min(if way == OneWay::Add { self.add_supremum } else { f64::INFINITY })
@@ -233,6 +176,7 @@ impl Pair for Composed {
     }
 
     fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        check_probability("false positive rate", fpr)?;
         match &self.route {
             Route::Closed(pair) => return pair.tpr(fpr, way),
             Route::Single(pair) => return pair.tpr(fpr, way),
@@ -242,20 +186,29 @@ impl Pair for Composed {
             // Every set that has probability zero under one distribution has it under the other.
             return Ok(Interval::exact(if fpr <= 0.0 { 0.0 } else { 1.0 }));
         }
-        let Slopes { low, high, guess } = self.slopes(fpr, way)?;
-        let (_, tpr) = convex::minimise_from(
-            |slope| Ok(self.delta(slope.ln(), way)?.map_increasing(|delta| delta + slope * fpr)),
-            low,
-            high,
-            guess,
-        )?;
-        // Flatter lines: delta(ln k) + k fpr >= 1 - k (1 - fpr).
-        let flatter = 1.0 - low * (1.0 - fpr);
-        let tpr = Interval { lower: tpr.lower.min(flatter), ..tpr };
-        Ok(tpr.clamp(fpr, 1.0))
+        let found = self.slopes(fpr, way).and_then(|Slopes { low, high, guess }| {
+            let power = |slope: f64| {
+                Ok(self.delta(slope.ln(), way)?.map_increasing(|delta| delta + slope * fpr))
+            };
+            let (_, tpr) = convex::minimise_from(power, low, high, guess)?;
+            // Flatter lines: delta(ln k) + k fpr >= 1 - k (1 - fpr).
+            let flatter = 1.0 - low * (1.0 - fpr);
+            Ok(Interval { lower: tpr.lower.min(flatter), ..tpr }.clamp(fpr, 1.0))
+        });
+        found.or_else(|refusal| {
+            // No test gains more than the total variation, nor more than the largest loss allows.
+            let most = match way {
+                OneWay::Remove => f64::INFINITY,
+                OneWay::Add => self.add_supremum.exp() * fpr,
+            }
+            .min(fpr + self.most_total_variation());
+            let wide = Interval::new(fpr, fpr, (most * (1.0 + 2.0 * f64::EPSILON)).min(1.0));
+            if wide.width() <= 0.5 * wide.upper { Ok(wide) } else { Err(refusal) }
+        })
     }
 
     fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        check_probability("false positive rate", fpr)?;
         match &self.route {
             Route::Closed(pair) => return pair.fnr(fpr, way),
             Route::Single(pair) => return pair.fnr(fpr, way),
@@ -264,23 +217,33 @@ impl Pair for Composed {
         if fpr <= 0.0 || fpr >= 1.0 {
             return Ok(Interval::exact(if fpr <= 0.0 { 1.0 } else { 0.0 }));
         }
-        let Slopes { low, high, guess } = self.slopes(fpr, way)?;
-        let (_, negative) = convex::minimise_from(
-            |slope| {
+        let found = self.slopes(fpr, way).and_then(|Slopes { low, high, guess }| {
+            let line = |slope: f64| {
                 Ok(self.one_minus_delta(slope.ln(), way)?.map_decreasing(|rest| slope * fpr - rest))
-            },
-            low,
-            high,
-            guess,
-        )?;
-        let fnr = negative.map_decreasing(|x| -x);
-        // Flatter lines: 1 - delta(ln k) - k fpr <= k (1 - fpr).
-        let fnr = Interval { upper: fnr.upper.max(low * (1.0 - fpr)), ..fnr };
-        Ok(fnr.clamp(0.0, 1.0 - fpr))
+            };
+            let (_, negative) = convex::minimise_from(line, low, high, guess)?;
+            let fnr = negative.map_decreasing(|x| -x);
+            // Flatter lines: 1 - delta(ln k) - k fpr <= k (1 - fpr).
+            let fnr = Interval { upper: fnr.upper.max(low * (1.0 - fpr)), ..fnr };
+            Ok(fnr.clamp(0.0, 1.0 - fpr))
+        });
+        found.or_else(|refusal| {
+            let least = (1.0 - fpr - self.most_total_variation() - 4.0 * f64::EPSILON).max(0.0);
+            let wide = Interval::new(least, 1.0 - fpr, 1.0 - fpr);
+            if wide.width() <= 0.5 * wide.upper { Ok(wide) } else { Err(refusal) }
+        })
     }
 }
 
 impl Composed {
+    /// No test gains more than this.
+    fn most_total_variation(&self) -> f64 {
+        match &self.route {
+            Route::Contour(contour) => total_variation_bound(contour.sum.parts()).min(1.0),
+            _ => 1.0,
+        }
+    }
+
     /// Slopes e^epsilon between which the supporting line at `fpr` is looked for: steeper lines
     /// than (delta(0) + fpr)/fpr and flatter ones than its mirror are worse than slope 1.
     fn slopes(&self, fpr: f64, way: OneWay) -> Result<Slopes, AccountingError> {
@@ -438,15 +401,4 @@ fn total_variation_bound(parts: &[Part]) -> f64 {
         })
         .sum();
     chi_square.min(-log_unused.exp_m1()) * (1.0 + 1e-12)
-}
-
-fn refusal(obstacle: Obstacle, what: &str) -> AccountingError {
-    let reason = match obstacle {
-        Obstacle::SlowDecay => {
-            "the privacy loss is too close to a lattice of atoms for the contour to converge"
-        }
-        Obstacle::TooFine => "the likelihood ratio would need too fine a quadrature",
-        Obstacle::Contradiction => "two routes disagree, so neither is shown",
-    };
-    AccountingError::NotCertified(format!("{what} could not be certified: {reason}"))
 }

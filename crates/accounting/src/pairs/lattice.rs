@@ -53,6 +53,7 @@ mod balance;
 mod block;
 mod compose;
 mod discretise;
+mod kept;
 mod plan;
 mod solve;
 mod step;
@@ -60,6 +61,7 @@ mod step;
 use super::{OneWay, Pair};
 use crate::AccountingError;
 use compose::{Composition, End};
+pub(crate) use kept::KeptBracket;
 use step::Step;
 use vocabulary::{Interval, Run};
 
@@ -140,10 +142,21 @@ impl LatticeBracket {
 }
 
 /// The two compositions of a plan, and the length of its window.
+#[derive(Debug)]
 struct Ends {
     low: Option<Composition>,
     high: Option<Composition>,
     window: f64,
+}
+
+impl Ends {
+    /// What they say about delta(epsilon); widest far from the epsilon of the plan.
+    fn delta(&self, epsilon: f64) -> Result<Interval, AccountingError> {
+        // delta >= 1 - e^epsilon always.
+        let floor = (-epsilon.exp_m1()).max(0.0) * (1.0 - 1e-15);
+        let at = |end: &Composition| end.log_delta(epsilon).exp().max(floor).min(1.0);
+        bracket(self.low.as_ref().map_or(floor, at), self.high.as_ref().map_or(1.0, at))
+    }
 }
 
 /// An interval whose ends come from two computations that must not contradict each other.
@@ -172,11 +185,7 @@ impl Pair for LatticeBracket {
             return Ok(Interval::exact(0.0));
         }
         let (tilt, log_delta) = plan::tilt_for_epsilon(steps, epsilon);
-        let ends = self.both(&plan::best(steps, tilt, epsilon, log_delta, self.points))?;
-        // delta >= 1 - e^epsilon always.
-        let floor = (-epsilon.exp_m1()).max(0.0) * (1.0 - 1e-15);
-        let at = |end: &Composition| end.log_delta(epsilon).exp().max(floor).min(1.0);
-        bracket(ends.low.as_ref().map_or(floor, at), ends.high.as_ref().map_or(1.0, at))
+        self.both(&plan::best(steps, tilt, epsilon, log_delta, self.points))?.delta(epsilon)
     }
 
     /// The complement of `delta`: absolute, not relative, accuracy.

@@ -3,8 +3,8 @@
 //! Comment lines start with `#`; `# design: one-run` states the design. Quoted fields are
 //! understood in columns that are not read, as long as they hold no line break.
 
-use super::{Design, Table, lines, number, refuse};
-use crate::AuditError;
+use super::{Design, Table, lines, number, refuse, row};
+use crate::{AuditError, Column};
 use std::io::Read;
 use std::path::Path;
 
@@ -101,11 +101,22 @@ impl lines::Lines for Reader<'_> {
             return (0, 0);
         }
         let (mut place, mut taken) = (0, 0);
-        while let Some((score, length)) = number_at(&buffer[place..]) {
+        loop {
+            let rest = &buffer[place..];
+            // Whole rows at once; the shortest has four bytes.
+            let room = rest.len() / 4 + 2;
+            let (members, nonmembers) =
+                (self.table.members.spare(room), self.table.nonmembers.spare(room));
+            let (bytes, inside, outside) = row::take(rest, members, nonmembers);
+            self.table.members.advance(inside);
+            self.table.nonmembers.advance(outside);
+            place += bytes;
+            taken += (inside + outside) as u64;
+            // Then one of another shape.
+            let rest = &buffer[place..];
+            let Some((score, length)) = number_at(rest) else { break };
             // A number at the buffer's end may go on, and NaN has a message of its own.
-            let Some(&[b',', member, b'\n']) = buffer[place + length..].first_chunk::<3>() else {
-                break;
-            };
+            let Some(&[b',', member, b'\n']) = rest[length..].first_chunk::<3>() else { break };
             if score.is_nan() {
                 break;
             }
@@ -132,7 +143,7 @@ fn number_at(bytes: &[u8]) -> Option<(f64, usize)> {
 
 /// One score a line, with or without a header `score`.
 pub(super) fn read_column(
-    values: &mut Vec<f64>,
+    values: &mut Column,
     source: impl Read,
     path: &Path,
 ) -> Result<(), AuditError> {
@@ -143,7 +154,13 @@ pub(super) fn read_column(
         if field.is_empty() || field.starts_with(b"#") {
             return Ok(());
         }
-        let is_header = std::mem::take(&mut first) && field.eq_ignore_ascii_case(b"score");
+        let is_first = std::mem::take(&mut first);
+        if is_first && field.contains(&b',') {
+            let problem = "one score a line is needed here; a file with the columns `score` and \
+                           `member` is given by its name alone";
+            return Err(refuse(path, Some(number), problem));
+        }
+        let is_header = is_first && field.eq_ignore_ascii_case(b"score");
         if !is_header {
             values.push(number_of(field, number, path)?);
         }
@@ -182,10 +199,15 @@ fn header(line: &[u8], number: u64, path: &Path) -> Result<Columns, AuditError> 
     match (score, member) {
         (Some(score), Some(member)) => Ok(Columns { score, member, run, only }),
         _ => {
-            let problem = format!(
-                "the header `{}` does not name `score` and `member`; the first line must",
-                shown(line)
-            );
+            let fix = if line.contains(&b';') || line.contains(&b'\t') {
+                "columns are separated by commas"
+            } else if fast_float2::parse_partial::<f64, _>(line.trim_ascii()).is_ok() {
+                "put a line `score,member` in front of the first row"
+            } else {
+                "the first line must"
+            };
+            let problem =
+                format!("the header `{}` does not name `score` and `member`; {fix}", shown(line));
             Err(refuse(path, Some(number), &problem))
         }
     }

@@ -10,9 +10,10 @@ mod npy;
 mod number;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod row;
 mod runs;
 
-use crate::{AuditError, Scores};
+use crate::{AuditError, Column, Scores};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -53,8 +54,8 @@ impl std::fmt::Display for Design {
 /// Scores as they stand in files, before sorting.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    pub members: Vec<f64>,
-    pub nonmembers: Vec<f64>,
+    pub members: Column,
+    pub nonmembers: Column,
     /// The design that a file states about itself.
     pub design: Option<Design>,
     runs: runs::Runs,
@@ -75,8 +76,21 @@ impl Table {
                 None,
                 "a .npy file has no member column; use --members A.npy --nonmembers B.npy",
             )),
+            "npz" => Err(refuse(
+                path,
+                None,
+                "a .npz file holds several arrays; save each side with numpy.save, and use --members \
+                 A.npy --nonmembers B.npy",
+            )),
             "parquet" => self.add_parquet(path),
-            _ => self.add_csv(file, path),
+            _ => {
+                // A row has at least four bytes; most have five times as many.
+                let length = file.metadata().map_or(0, |data| data.len());
+                let rows = usize::try_from(length / 4).unwrap_or(usize::MAX);
+                self.members.expect(rows);
+                self.nonmembers.expect(rows);
+                self.add_csv(file, path)
+            }
         }
     }
 
@@ -135,7 +149,7 @@ impl Table {
         members: &[PathBuf],
         nonmembers: &[PathBuf],
     ) -> Result<(), AuditError> {
-        let add = |values: &mut Vec<f64>, files: &[PathBuf]| {
+        let add = |values: &mut Column, files: &[PathBuf]| {
             files.iter().try_for_each(|path| read_side(values, path))
         };
         let (left, right) = (&mut self.members, &mut self.nonmembers);
@@ -180,7 +194,7 @@ impl Table {
     /// # Errors
     /// A side without scores.
     pub fn into_scores(self) -> Result<Scores, AuditError> {
-        Scores::new(self.members, self.nonmembers)
+        Scores::of_columns(self.members, self.nonmembers)
     }
 
     fn note_design(&mut self, design: Design, path: &Path) -> Result<(), AuditError> {
@@ -203,17 +217,13 @@ impl Table {
 ///
 /// # Errors
 /// What is wrong with the header or the data.
-pub fn read_npy(
-    source: impl Read,
-    length: Option<u64>,
-    path: &Path,
-) -> Result<Vec<f64>, AuditError> {
-    let mut values = Vec::new();
+pub fn read_npy(source: impl Read, length: Option<u64>, path: &Path) -> Result<Column, AuditError> {
+    let mut values = Column::default();
     npy::read(&mut values, source, length, path)?;
     Ok(values)
 }
 
-fn read_side(values: &mut Vec<f64>, path: &Path) -> Result<(), AuditError> {
+fn read_side(values: &mut Column, path: &Path) -> Result<(), AuditError> {
     let file = open(path)?;
     if extension(path) == "npy" {
         let length = file.metadata().ok().filter(|data| data.is_file()).map(|data| data.len());

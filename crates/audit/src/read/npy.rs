@@ -2,7 +2,7 @@
 //! is read by the crate `formats`; no length in it is believed before the bytes are there.
 
 use super::refuse;
-use crate::AuditError;
+use crate::{AuditError, Column};
 use formats::npy::Header;
 use std::io::Read;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::path::Path;
 const CHUNK: usize = 1 << 18;
 
 pub(super) fn read(
-    values: &mut Vec<f64>,
+    values: &mut Column,
     mut source: impl Read,
     length: Option<u64>,
     path: &Path,
@@ -37,7 +37,7 @@ pub(super) fn read(
     }
     // Room for what the header says only when the file's length confirms it.
     if length.is_some() {
-        values.reserve_exact(usize::try_from(count).unwrap_or(0));
+        values.expect(usize::try_from(count).unwrap_or(0));
     }
     let mut buffer = vec![0_u8; CHUNK - CHUNK % width];
     let (mut row, mut left) = (0_u64, data_bytes);
@@ -46,9 +46,9 @@ pub(super) fn read(
         source.read_exact(&mut buffer[..take]).map_err(|_| {
             refuse(path, Some(row + 1), "the file ends before the scores that its header promises")
         })?;
-        header.append(&buffer[..take], values);
         let added = take / width;
-        let fresh = &values[values.len() - added..];
+        let fresh = &mut values.spare(added)[..added];
+        header.fill(&buffer[..take], fresh);
         // All of them first: a search that may stop anywhere is several times as slow.
         if fresh.iter().fold(false, |any, score| any | score.is_nan())
             && let Some(place) = fresh.iter().position(|score| score.is_nan())
@@ -56,6 +56,7 @@ pub(super) fn read(
             let problem = "the score is NaN; an audit needs ordered scores";
             return Err(refuse(path, Some(row + 1 + place as u64), problem));
         }
+        values.advance(added);
         row += added as u64;
         left -= take as u64;
     }

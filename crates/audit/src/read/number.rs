@@ -24,19 +24,26 @@ const TENS: [u64; 20] = {
     tens
 };
 
-/// floor(2^s / 10^k) in [2^63, 2^64), and s.
+/// floor(2^s / 10^k) in [2^63, 2^64), and s; k is at most 19.
+pub(super) const fn reciprocal(k: usize) -> (u64, u64) {
+    if k == 0 {
+        return (1 << 63, 63);
+    }
+    let ten = TENS[k] as u128;
+    // 10^k is no power of two, so this many bits more make 64 of the quotient.
+    let s = 63 + (128 - ten.leading_zeros());
+    // 2^s = 2^64 2^(s - 64), divided in two steps.
+    let upper = (1_u128 << (s - 32)) / ten;
+    let rest = (1_u128 << (s - 32)) % ten;
+    let quotient = (upper << 32) + (rest << 32) / ten;
+    (quotient as u64, s as u64)
+}
+
 const RECIPROCALS: [(u64, u64); 20] = {
-    let mut table = [(1 << 63, 63); 20];
-    let mut place = 1;
+    let mut table = [(0, 0); 20];
+    let mut place = 0;
     while place < 20 {
-        let ten = TENS[place] as u128;
-        // 10^k is no power of two, so this many bits more make 64 of the quotient.
-        let s = 63 + (128 - ten.leading_zeros());
-        // 2^s = 2^64 2^(s - 64), divided in two steps.
-        let upper = (1_u128 << (s - 32)) / ten;
-        let rest = (1_u128 << (s - 32)) % ten;
-        let quotient = (upper << 32) + (rest << 32) / ten;
-        table[place] = (quotient as u64, s as u64);
+        table[place] = reciprocal(place);
         place += 1;
     }
     table
@@ -117,11 +124,17 @@ fn leading(word: u64) -> (u64, usize) {
     let half = 4 * (8 - count);
     // Zeros in front; in two halves, because a shift by 64 is none.
     let digits = (values << half) << half;
-    let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8);
+    (eight_digits(digits), count)
+}
+
+/// The number that eight digits (0 to 9, the first in the lowest byte) make.
+#[inline(always)]
+pub(super) fn eight_digits(digits: u64) -> u64 {
     const BYTES: u64 = 0x0000_00ff_0000_00ff;
+    let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8);
     let outer = (pairs & BYTES).wrapping_mul(100 + (1_000_000 << 32));
     let inner = ((pairs >> 16) & BYTES).wrapping_mul(1 + (10_000 << 32));
-    (outer.wrapping_add(inner) >> 32, count)
+    outer.wrapping_add(inner) >> 32
 }
 
 /// w / 10^k to the nearest double, w of so many digits; `None` when it is too near to a midpoint

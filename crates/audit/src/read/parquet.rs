@@ -15,10 +15,9 @@ pub(super) fn read(table: &mut Table, path: &Path) -> Result<(), AuditError> {
         let mut rows = Table::default();
         read_rows(&mut rows, path).map(|()| rows)
     });
-    let mut rows =
-        rows.map_err(|_| refuse(path, None, "is damaged: a page cannot be decoded"))??;
-    table.members.append(&mut rows.members);
-    table.nonmembers.append(&mut rows.nonmembers);
+    let rows = rows.map_err(|_| refuse(path, None, "is damaged: a page cannot be decoded"))??;
+    table.members.extend_from_slice(&rows.members);
+    table.nonmembers.extend_from_slice(&rows.nonmembers);
     table.runs.append(rows.runs);
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! `attack`: play a game and write its scores.
 
 mod attribute;
+#[cfg(feature = "language")]
+mod token;
 
 use super::trained;
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real};
@@ -93,6 +95,9 @@ enum GameArgs {
     Canaries(Box<trained::CanariesArgs>),
     /// Trains: how sensitive the training is to an attribute of a record, and guessing it
     Attribute(Box<attribute::AttributeGameArgs>),
+    /// Fine-tune a language model once with many token canaries: one-run auditing
+    #[cfg(feature = "language")]
+    Token(Box<token::TokenArgs>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -183,6 +188,8 @@ pub(super) fn run(args: &AttackArgs, console: &mut Console) -> Result<u8, Failur
         GameArgs::Input(args) => trained::input(args, console),
         GameArgs::Canaries(args) => trained::canaries(args, console),
         GameArgs::Attribute(args) => attribute::run(args, console),
+        #[cfg(feature = "language")]
+        GameArgs::Token(args) => token::run(args, console),
     }
 }
 

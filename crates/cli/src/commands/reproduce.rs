@@ -23,6 +23,7 @@ Examples:
   dosimeter reproduce p4-section-4.2 --out figures
   dosimeter reproduce all --out figures
   dosimeter reproduce p4-figure-2 --data data --device cuda:0 --minutes 8 --out figures
+  dosimeter reproduce p4-table-1-trained --data data --device cpu --out figures
 ")]
 pub struct ReproduceArgs {
     /// What to reproduce, or `all`
@@ -40,6 +41,9 @@ pub struct ReproduceArgs {
     /// Folder of the data sets that are not built in, each in a folder of its name
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    /// A language model in place of the built-in small one: a folder, or a .gguf file
+    #[arg(long, value_name = "PATH", help_heading = "Entries that train")]
+    model: Option<PathBuf>,
     /// Where to train: auto, cpu or cuda:N
     #[arg(
         long,
@@ -143,6 +147,7 @@ fn trained_entry(
         let context = TrainedContext {
             folder: &folder,
             data: args.data.as_deref(),
+            model: args.model.as_deref(),
             device: Arc::new(device),
             trials: args.trials,
             records: args.records,
@@ -229,7 +234,7 @@ fn list(format: Format, console: &mut Console) -> Result<u8, Failure> {
             .iter()
             .map(|trained| {
                 let entry = &trained.entry;
-                json!({"id": entry.id, "paper": entry.paper, "title": entry.title, "needs": "data, a device"})
+                json!({"id": entry.id, "paper": entry.paper, "title": entry.title, "needs": "data (--data), a device"})
             })
             .collect();
         console.json(

@@ -396,7 +396,7 @@ fn play(
 }
 
 /// The file with another ending on its name.
-fn beside(out: &Path, ending: &str) -> PathBuf {
+pub(super) fn beside(out: &Path, ending: &str) -> PathBuf {
     let mut name = out.as_os_str().to_owned();
     name.push(ending);
     name.into()
@@ -421,7 +421,7 @@ pub(crate) fn train(
     }
 }
 
-fn document(game: &dyn Experiment, scores: Option<&PathBuf>, outcome: &Outcome) -> Value {
+pub(super) fn document(game: &dyn Experiment, scores: Option<&PathBuf>, outcome: &Outcome) -> Value {
     let plan = game.plan();
     json!({
         "schema": "dosimeter.attack/1",

@@ -3,7 +3,7 @@
 use super::layout::{Layout, Piece};
 use super::terms::{Head, Terms, square, through_head};
 use crate::LanguageError;
-use crate::model::{Decoder, NormPlace, Observer, Projection, norm_direction};
+use crate::model::{Decoder, NormPlace, Observer, Projection, Turned, norm_direction};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use training::cpu::transformer::{exponentials, maximum, scale_by, scaled_sum};
@@ -48,7 +48,18 @@ pub fn clipped_sum(
     examples: &[&Example],
     clip: f64,
 ) -> Result<Clipped, LanguageError> {
-    let pass = Pass::new(decoder, layout, examples)?;
+    clipped_sum_turned(decoder, None, layout, examples, clip)
+}
+
+/// As [`clipped_sum`], with the decoder's turned weights where they are at hand.
+pub(super) fn clipped_sum_turned(
+    decoder: &Decoder,
+    turned: Option<&Turned>,
+    layout: &Layout,
+    examples: &[&Example],
+    clip: f64,
+) -> Result<Clipped, LanguageError> {
+    let pass = Pass::new(decoder, turned, layout, examples)?;
     let norms = pass.norms();
     let factors: Vec<f32> = norms
         .iter()
@@ -70,7 +81,7 @@ pub fn per_example(
     layout: &Layout,
     examples: &[&Example],
 ) -> Result<Vec<ExampleGradient>, LanguageError> {
-    let pass = Pass::new(decoder, layout, examples)?;
+    let pass = Pass::new(decoder, None, layout, examples)?;
     let one = |i: usize| {
         let mut factors = vec![0.0; examples.len()];
         factors[i] = 1.0;
@@ -97,6 +108,7 @@ struct Pass<'a> {
 impl<'a> Pass<'a> {
     fn new(
         decoder: &Decoder,
+        turned: Option<&Turned>,
         layout: &'a Layout,
         examples: &[&Example],
     ) -> Result<Self, LanguageError> {
@@ -122,7 +134,7 @@ impl<'a> Pass<'a> {
             tokens.extend_from_slice(&example.tokens);
             tokens.resize(tokens.len() + length - example.tokens.len(), 0);
         }
-        let (hidden, record) = decoder.forward_recorded(&tokens, examples.len())?;
+        let (hidden, record) = decoder.forward_turned(&tokens, examples.len(), turned)?;
         let place = layout.place(if tied { Piece::Embedding } else { Piece::Head });
         let mut head = place.map(|at| Head { at, width, vocabulary, kept: Vec::new() });
         // All learnt places in one product each way: the head is large.
@@ -134,7 +146,7 @@ impl<'a> Pass<'a> {
         for (i, example) in examples.iter().enumerate() {
             states.extend_from_slice(&hidden[rows(i, example)]);
         }
-        let mut logits = decoder.logits(&states);
+        let mut logits = decoder.logits_turned(&states, turned);
         let (mut losses, mut correct) = (Vec::with_capacity(examples.len()), 0);
         let mut rest = logits.chunks_exact_mut(vocabulary);
         for example in examples {
@@ -264,6 +276,15 @@ impl Observer for Collector<'_> {
         [Piece::Up(layer, projection), Piece::Weight(layer, projection)]
             .into_iter()
             .any(|piece| self.layout.place(piece).is_some())
+    }
+
+    fn last_layer(&self) -> Option<usize> {
+        let whole = [Piece::Embedding, Piece::Positions].map(|piece| self.layout.place(piece));
+        if whole.iter().any(Option::is_some) {
+            return None;
+        }
+        (0..self.decoder.layers.len())
+            .find(|layer| Projection::ALL.iter().any(|projection| self.wants(*layer, *projection)))
     }
 
     fn wants_norms(&self) -> bool {

@@ -10,12 +10,13 @@
 //! The loss of an example is the mean cross-entropy of its tokens from `first` on.
 //!
 //! [`Finetuning`] is a training from a file to its outputs, resumable at any moment, perhaps with
-//! token canaries ([`canaries`]).
+//! token canaries ([`canaries`]); [`game`] is such a training as an experiment whose rows are scores.
 
 mod adapters;
 pub mod canaries;
 pub mod data;
 mod description;
+pub mod game;
 mod gradients;
 mod layout;
 mod place;

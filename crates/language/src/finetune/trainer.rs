@@ -1,9 +1,9 @@
 //! Steps of DP-SGD and DP-Adam, with the sampler and the optimisers of the crate `training`.
 
-use super::gradients::{Clipped, Example, clipped_sum};
+use super::gradients::{Clipped, Example, clipped_sum_turned};
 use super::layout::{Layout, Scope};
 use crate::LanguageError;
-use crate::model::Decoder;
+use crate::model::{Decoder, Turned};
 use random::{Purpose, Stream};
 use rayon::prelude::*;
 use training::cpu::update::{Noise, Update};
@@ -44,6 +44,8 @@ pub struct Trainer<'a> {
     examples: &'a [Example],
     recipe: Recipe,
     pub layout: Layout,
+    /// Of the weights that stay as they are.
+    turned: Option<Turned>,
     state: ReplicaState,
     sampler: Sampler,
     step: u64,
@@ -70,9 +72,13 @@ impl<'a> Trainer<'a> {
             parameters: layout.parameters(decoder),
             optimizer: OptimizerState::new(&recipe.optimizer, layout.size),
         };
+        let turned = match recipe.scope {
+            Scope::Adapters { embedding } => Some(Turned::new(decoder, !embedding)),
+            Scope::Full => None,
+        };
         keep_memory();
         let sampler = Sampler::new(recipe.seed, 0, examples.len());
-        Ok(Self { decoder, examples, recipe, layout, state, sampler, step: 0 })
+        Ok(Self { decoder, examples, recipe, layout, turned, state, sampler, step: 0 })
     }
 
     /// Takes one step.
@@ -96,7 +102,10 @@ impl<'a> Trainer<'a> {
         for parts in parts.chunks(wave) {
             let found: Vec<Result<Clipped, LanguageError>> = parts
                 .par_iter()
-                .map(|part| clipped_sum(self.decoder, &self.layout, part, clip))
+                .map(|part| {
+                    let turned = self.turned.as_ref();
+                    clipped_sum_turned(self.decoder, turned, &self.layout, part, clip)
+                })
                 .collect();
             for part in found {
                 let part = part?;

@@ -78,6 +78,8 @@ pub enum NormPlace {
 
 /// Sees what the gradients of weights are made of.
 pub(crate) trait Observer {
+    /// The layer below whose maps nothing has to be known; `None`: down to the embedded input.
+    fn last_layer(&self) -> Option<usize>;
     fn wants(&self, layer: usize, projection: Projection) -> bool;
     fn wants_norms(&self) -> bool;
     /// The input of a map and the gradient of its output.
@@ -96,6 +98,9 @@ pub(crate) trait Observer {
 struct Nobody;
 
 impl Observer for Nobody {
+    fn last_layer(&self) -> Option<usize> {
+        None
+    }
     fn wants(&self, _: usize, _: Projection) -> bool {
         false
     }
@@ -119,7 +124,8 @@ impl Decoder {
         self.backward_observed(record, d_hidden, &mut Nobody)
     }
 
-    /// As [`Decoder::backward`], showing what the gradients of weights are made of.
+    /// As [`Decoder::backward`], showing what the gradients of weights are made of. Nothing of the
+    /// embedded input's gradient is formed below the observer's last layer.
     pub(crate) fn backward_observed(
         &self,
         record: &Record,
@@ -132,7 +138,11 @@ impl Decoder {
         if observer.wants_norms() {
             observer.norm(NormPlace::Final, &record.last, d_hidden);
         }
+        let last = observer.last_layer();
         for (index, (layer, kept)) in self.layers.iter().zip(&record.layers).enumerate().rev() {
+            if last.is_some_and(|last| index < last) {
+                break;
+            }
             let d_normed = self.feed_backward(index, layer, kept, &dx, observer);
             if observer.wants_norms() {
                 observer.norm(NormPlace::Feed(index), &kept.middle, &d_normed);
@@ -142,7 +152,9 @@ impl Decoder {
             if observer.wants_norms() {
                 observer.norm(NormPlace::Attention(index), &kept.before, &d_normed);
             }
-            norm_backward(a.norm, &layer.attention_norm, &kept.before, &d_normed, &mut dx);
+            if last != Some(index) {
+                norm_backward(a.norm, &layer.attention_norm, &kept.before, &d_normed, &mut dx);
+            }
         }
         dx
     }
@@ -194,7 +206,8 @@ impl Decoder {
         }
     }
 
-    /// From the gradient of attention's output to that of its normalised input.
+    /// From the gradient of attention's output to that of its normalised input, which is left empty
+    /// where nobody asks for it.
     fn attention_backward(
         &self,
         index: usize,
@@ -248,6 +261,9 @@ impl Decoder {
                     observer.linear(index, projection, &input, d_output);
                 }
             }
+        }
+        if observer.last_layer() == Some(index) && !observer.wants_norms() {
+            return Vec::new();
         }
         let mut d_normed = layer.query.backward(&d_queries);
         layer.key.add_backward(&d_keys, &mut d_normed);

@@ -4,6 +4,7 @@ use super::architecture::{Activation, Architecture};
 use super::attention::{self, Extent};
 use super::backward::{LayerRecord, Projection, Record};
 use super::layers::{Rotation, norm};
+use super::turned::Turned;
 use crate::LanguageError;
 use crate::product::{View, add_product, product, vector_product};
 use std::sync::Arc;
@@ -158,15 +159,11 @@ impl Cache {
 }
 
 impl Linear {
-    pub(super) fn forward(&self, x: &[f32]) -> Vec<f32> {
+    /// `turned` is the weight with rows and columns exchanged, where that is at hand.
+    pub(super) fn forward(&self, x: &[f32], turned: Option<&[f32]>) -> Vec<f32> {
         let rows = x.len() / self.inputs;
         let mut out = vec![0.0; rows * self.outputs];
-        if rows == 1 {
-            vector_product(&mut out, x, &self.weight);
-        } else {
-            let weight = View::new(&self.weight, self.outputs, self.inputs).transposed();
-            product(&mut out, View::new(x, rows, self.inputs), weight);
-        }
+        transposed_product(&mut out, x, (&self.weight, self.outputs, self.inputs), turned);
         if let Some(bias) = &self.bias {
             for row in out.chunks_exact_mut(self.outputs) {
                 for (x, bias) in row.iter_mut().zip(bias) {
@@ -230,7 +227,7 @@ impl Decoder {
     /// # Errors
     /// `InvalidInput` for an unknown token or a sequence beyond the context or the cache.
     pub fn forward(&self, tokens: &[u32], cache: &mut Cache) -> Result<Vec<f32>, LanguageError> {
-        self.run(tokens, cache, None)
+        self.run(tokens, cache, None, None)
     }
 
     /// As [`Decoder::forward`] from an empty cache, keeping what [`Decoder::backward`] needs.
@@ -242,11 +239,20 @@ impl Decoder {
         tokens: &[u32],
         sequences: usize,
     ) -> Result<(Vec<f32>, Record), LanguageError> {
+        self.forward_turned(tokens, sequences, None)
+    }
+
+    /// As [`Decoder::forward_recorded`], with the turned weights of this decoder.
+    pub(crate) fn forward_turned(
+        &self,
+        tokens: &[u32],
+        sequences: usize,
+        turned: Option<&Turned>,
+    ) -> Result<(Vec<f32>, Record), LanguageError> {
         let length = tokens.len() / sequences.max(1);
-        let cache = Cache::new(&self.architecture, sequences, length);
-        let mut record = Record::new(length, cache);
+        let mut record = Record::new(length, Cache::new(&self.architecture, 0, 0));
         let mut cache = Cache::new(&self.architecture, sequences, length);
-        let hidden = self.run(tokens, &mut cache, Some(&mut record))?;
+        let hidden = self.run(tokens, &mut cache, Some(&mut record), turned)?;
         record.cache = cache;
         Ok((hidden, record))
     }
@@ -256,6 +262,7 @@ impl Decoder {
         tokens: &[u32],
         cache: &mut Cache,
         mut record: Option<&mut Record>,
+        turned: Option<&Turned>,
     ) -> Result<Vec<f32>, LanguageError> {
         let a = &self.architecture;
         let length = self.check(tokens, cache)?;
@@ -266,8 +273,10 @@ impl Decoder {
         for (index, layer) in self.layers.iter().enumerate() {
             let mut h = vec![0.0; rows * a.width];
             norm(a.norm, &layer.attention_norm, &x, &mut h);
-            let (mut queries, mut keys, values) =
-                (layer.query.forward(&h), layer.key.forward(&h), layer.value.forward(&h));
+            let turned = |projection| turned.and_then(|turned| turned.weight(index, projection));
+            let mut queries = layer.query.forward(&h, turned(Projection::Query));
+            let mut keys = layer.key.forward(&h, turned(Projection::Key));
+            let values = layer.value.forward(&h, turned(Projection::Value));
             if let Some(rotation) = &cache.rotation {
                 for row in 0..rows {
                     let place = start + row % length;
@@ -295,13 +304,13 @@ impl Decoder {
             let keep = record.is_some().then_some(&mut kept);
             attention::forward(a, extent, &queries, &store.0, &store.1, &mut mixed, keep);
             let before = record.is_some().then(|| x.clone());
-            add(&mut x, &layer.output.forward(&mixed));
+            add(&mut x, &layer.output.forward(&mixed, turned(Projection::Output)));
             norm(a.norm, &layer.feed_norm, &x, &mut h);
             let middle = record.is_some().then(|| x.clone());
-            let up = layer.up.forward(&h);
-            let gate = layer.gate.as_ref().map(|gate| gate.forward(&h));
+            let up = layer.up.forward(&h, turned(Projection::Up));
+            let gate = layer.gate.as_ref().map(|gate| gate.forward(&h, turned(Projection::Gate)));
             let active = activate(a.activation, &up, gate.as_deref());
-            add(&mut x, &layer.down.forward(&active));
+            add(&mut x, &layer.down.forward(&active, turned(Projection::Down)));
             if let (Some(record), Some(before), Some(middle)) = (&mut record, before, middle) {
                 record.layers.push(LayerRecord {
                     before,
@@ -383,15 +392,15 @@ impl Decoder {
 
     /// Logits of hidden states (one row of the vocabulary a state).
     pub fn logits(&self, hidden: &[f32]) -> Vec<f32> {
+        self.logits_turned(hidden, None)
+    }
+
+    /// As [`Decoder::logits`], with the turned weights of this decoder.
+    pub(crate) fn logits_turned(&self, hidden: &[f32], turned: Option<&Turned>) -> Vec<f32> {
         let (width, vocabulary) = (self.architecture.width, self.architecture.vocabulary);
-        let rows = hidden.len() / width;
-        let mut out = vec![0.0; rows * vocabulary];
-        if rows == 1 {
-            vector_product(&mut out, hidden, self.head());
-        } else {
-            let head = View::new(self.head(), vocabulary, width).transposed();
-            product(&mut out, View::new(hidden, rows, width), head);
-        }
+        let mut out = vec![0.0; hidden.len() / width * vocabulary];
+        let head = (self.head(), vocabulary, width);
+        transposed_product(&mut out, hidden, head, turned.and_then(Turned::head));
         out
     }
 
@@ -418,6 +427,24 @@ impl Decoder {
         }
         Ok(found)
     }
+}
+
+/// x times the transpose of a weight (outputs x inputs); `turned` is the transpose itself.
+fn transposed_product(
+    out: &mut [f32],
+    x: &[f32],
+    (weight, outputs, inputs): (&[f32], usize, usize),
+    turned: Option<&[f32]>,
+) {
+    let rows = x.len() / inputs;
+    if rows == 1 {
+        return vector_product(out, x, weight);
+    }
+    let right = match turned {
+        Some(turned) => View::new(turned, inputs, outputs),
+        None => View::new(weight, outputs, inputs).transposed(),
+    };
+    product(out, View::new(x, rows, inputs), right);
 }
 
 /// ln of the sum of exponentials.

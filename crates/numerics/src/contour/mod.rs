@@ -14,6 +14,7 @@ mod solve;
 mod spread;
 mod tail;
 mod transform;
+mod tries;
 mod windows;
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::grid::TooFine;
 use super::hard::{self, Choice};
 use super::line::{Line, Obstacle, Value, Zone};
 use super::saddle::{Coarse, Saddle};
+use super::tries::Tries;
 use super::windows::Windows;
 use std::sync::{Arc, Mutex};
 
@@ -80,8 +81,10 @@ pub struct SumOfLogRatios {
     masked: Mutex<Vec<Arc<Windows>>>,
     /// The masks that worked last.
     hint: Mutex<Option<Choice>>,
-    /// Thresholds for which masks were looked for, in increasing order, and whether any worked.
-    tried: Mutex<Vec<(f64, bool)>>,
+    /// Thresholds for which masks were looked for.
+    masks: Tries,
+    /// Thresholds at which a line of each zone was looked for.
+    plain: [Tries; 3],
 }
 
 impl Clone for SumOfLogRatios {
@@ -114,7 +117,8 @@ impl SumOfLogRatios {
             lines: Mutex::new(Vec::new()),
             masked: Mutex::new(Vec::new()),
             hint: Mutex::new(None),
-            tried: Mutex::new(Vec::new()),
+            masks: Tries::default(),
+            plain: Default::default(),
         }
     }
 
@@ -129,15 +133,12 @@ impl SumOfLogRatios {
 
     /// A fresh masked line for t, which is kept.
     fn masked_line(&self, t: f64) -> Result<Arc<Windows>, Obstacle> {
-        if self.in_vain(t) {
+        if self.masks.in_vain(t, self.bottom()) {
             return Err(Obstacle::SlowDecay);
         }
         let mut hint = self.hint.lock().map(|hint| *hint).unwrap_or(None);
         let found = hard::line(&self.parts, t, &mut hint);
-        if let Ok(mut tried) = self.tried.lock() {
-            let place = tried.partition_point(|(known, _)| *known < t);
-            tried.insert(place, (t, found.is_ok()));
-        }
+        self.masks.remember(t, found.is_ok());
         let line = Arc::new(found?);
         if let Ok(mut known) = self.hint.lock() {
             *known = hint;
@@ -149,15 +150,9 @@ impl SumOfLogRatios {
         Ok(line)
     }
 
-    /// Whether a search for masks is not worth its second: it failed on either side of t, or next
-    /// to it. A curve asks for dozens of thresholds.
-    fn in_vain(&self, t: f64) -> bool {
-        let Ok(tried) = self.tried.lock() else { return false };
-        let place = tried.partition_point(|(known, _)| *known < t);
-        let failed = |index: usize| tried.get(index).filter(|(_, worked)| !worked);
-        let (below, above) = (place.checked_sub(1).and_then(failed), failed(place));
-        let near = |known: &(f64, bool)| (known.0 - t).abs() <= 0.02 * t.abs();
-        below.is_some() && above.is_some() || below.is_some_and(near) || above.is_some_and(near)
+    /// The smallest total there can be; -infinity where there is none.
+    fn bottom(&self) -> f64 {
+        self.parts.iter().map(|part| part.times * part.pair.infimum()).sum()
     }
 
     fn kept_masked(&self, t: f64) -> Option<Value> {
@@ -214,13 +209,24 @@ impl SumOfLogRatios {
         let value = match self.kept(zone, t) {
             Some(value) => value,
             None => {
-                let mut coarse = Coarse::new(&self.parts)?;
-                let saddle = coarse.at_threshold(zone, t)?;
-                self.line(&mut coarse, zone, &saddle, t)?.value(t)
+                let tries = &self.plain[zone as usize];
+                if tries.in_vain(t, self.bottom()) {
+                    return Err(Obstacle::SlowDecay);
+                }
+                let fresh = self.fresh(zone, t);
+                tries.remember(t, fresh.as_ref().is_ok_and(|value| accurate(value).is_ok()));
+                fresh?
             }
         };
         accurate(&value)?;
         Ok(Ends::of(&value, growth * t))
+    }
+
+    /// The value at t from a line of its own.
+    fn fresh(&self, zone: Zone, t: f64) -> Result<Value, Obstacle> {
+        let mut coarse = Coarse::new(&self.parts)?;
+        let saddle = coarse.at_threshold(zone, t)?;
+        Ok(self.line(&mut coarse, zone, &saddle, t)?.value(t))
     }
 
     fn line(
@@ -309,7 +315,7 @@ impl SumOfLogRatios {
 
     /// False position on certified averages (rising with t), for the order that seldom matters.
     fn stepped_threshold(&self, zone: Zone, growth: f64, target: f64) -> Result<Ends, Obstacle> {
-        let bottom: f64 = self.parts.iter().map(|part| part.times * part.pair.infimum()).sum();
+        let bottom = self.bottom();
         if !bottom.is_finite() {
             return Err(Obstacle::SlowDecay);
         }

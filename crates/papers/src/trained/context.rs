@@ -14,6 +14,8 @@ pub struct TrainedContext<'a> {
     pub folder: &'a Path,
     /// Folder of the data sets, each in a folder of its name, or of one data set.
     pub data: Option<&'a Path>,
+    /// A language model in place of the small one, where one is trained.
+    pub model: Option<&'a Path>,
     pub device: Arc<Device>,
     /// Trainings a side, in place of ours.
     pub trials: Option<u64>,
@@ -102,6 +104,6 @@ impl TrainedContext<'_> {
         }
         let mut table = Table::default();
         table.add_file(&output)?;
-        Ok(Some(Scores::new(table.members, table.nonmembers)?))
+        Ok(Some(table.into_scores()?))
     }
 }

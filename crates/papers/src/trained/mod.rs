@@ -12,6 +12,8 @@ mod figure_2;
 mod figure_4;
 mod rounds;
 mod settings;
+#[cfg(feature = "language")]
+mod table_1;
 mod table_2;
 #[cfg(feature = "language")]
 mod tofu;
@@ -47,6 +49,8 @@ pub fn trained_entries() -> Vec<TrainedEntry> {
         figure_2::ENTRY,
         figure_4::ENTRY,
         table_2::ENTRY,
+        #[cfg(feature = "language")]
+        table_1::ENTRY,
         #[cfg(feature = "language")]
         tofu::ENTRY,
     ]

@@ -1,10 +1,12 @@
 //! `POST /api/audit?question=…`: scores in the body, the document of `dosimeter audit` out, with
-//! its figures. The question is JSON in the query; the file never touches the disk.
+//! its figures. The question is JSON in the query; the file never touches the disk. The two sides
+//! of NumPy files come as one body, members first; the question says where the second begins.
 
 use super::run::{Several, bounded, resolve};
 use super::{App, body, json};
 use crate::error::ApiError;
 use accounting::{Questions, pairs};
+use audit::read::read_npy;
 use audit::verdict::ClaimedEpsilon;
 use audit::{AuditError, Design, Plan, Scores, Table, analyse, figures};
 use axum::body::Body;
@@ -38,6 +40,9 @@ pub(super) struct AuditQuestion {
     all_methods: bool,
     #[serde(default)]
     claim: Option<Value>,
+    /// Of two .npy files in one body, the bytes of the first.
+    #[serde(default)]
+    members_bytes: Option<usize>,
 }
 
 /// The answer: the command's document and what to draw.
@@ -61,6 +66,7 @@ struct Pictures {
 enum Format {
     Csv,
     Jsonl,
+    Npy,
 }
 
 pub(super) fn question(asked: Asked) -> Result<AuditQuestion, ApiError> {
@@ -83,7 +89,12 @@ pub(super) async fn handle(
     let format = match body::media_type(&headers) {
         Some("text/csv") => Format::Csv,
         Some("application/x-ndjson") => Format::Jsonl,
-        _ => return Err(body::unsupported("send scores as text/csv or application/x-ndjson")),
+        Some("application/x-npy") => Format::Npy,
+        _ => {
+            return Err(body::unsupported(
+                "send scores as text/csv, application/x-ndjson or application/x-npy",
+            ));
+        }
     };
     let _seat = app.uploads.try_acquire().map_err(|_| ApiError::busy())?;
     let limits = &app.limits;
@@ -96,12 +107,29 @@ pub(super) async fn handle(
             match format {
                 Format::Csv => table.add_csv(bytes.as_slice(), name)?,
                 Format::Jsonl => table.add_jsonl(bytes.as_slice(), name)?,
+                Format::Npy => table = both_sides(&bytes, question.members_bytes)?,
             }
             drop(bytes);
             answer(table, question)
         })
         .await?;
     json(&audited)
+}
+
+/// Two .npy files, one behind the other.
+fn both_sides(bytes: &[u8], members_bytes: Option<usize>) -> Result<Table, ApiError> {
+    let (members, nonmembers) =
+        members_bytes.and_then(|length| bytes.split_at_checked(length)).ok_or_else(|| {
+            ApiError::bad_input(
+                "a .npy file holds the scores of one side: send the members' file and behind it the \
+                 non-members', with the length of the first as `members_bytes`",
+            )
+        })?;
+    let read = |side: &[u8], name: &str| read_npy(side, Some(side.len() as u64), Path::new(name));
+    let mut table = Table::default();
+    table.members = read(members, "the members' file")?;
+    table.nonmembers = read(nonmembers, "the non-members' file")?;
+    Ok(table)
 }
 
 /// Audits a table of scores.

@@ -1,0 +1,126 @@
+//! Contour inversion, and the lattice behind it.
+
+use super::interval;
+use crate::AccountingError;
+use crate::pairs::lattice::KeptBracket;
+use crate::pairs::{LatticeBracket, LatticeOptions, OneWay};
+use numerics::contour::{Obstacle, SumOfLogRatios, Zone};
+use std::sync::OnceLock;
+use vocabulary::{Interval, Run};
+
+/// Points of the lattice that stands in for the contour: a fraction of a second, 15 MB.
+const LATTICE_POINTS: usize = 1 << 16;
+/// Gaussians in all steps' mixtures for which the lattice is built; each costs as much again, and
+/// a large group would take minutes.
+const MOST_COMPONENTS: usize = 16;
+/// A contour's answer wider than this (relative) is compared with the lattice's.
+const WIDE: f64 = 1e-5;
+
+/// The sum of a run's losses, asked by contour first.
+#[derive(Debug)]
+pub(super) struct Contour {
+    pub(super) sum: SumOfLogRatios,
+    run: Run,
+    /// Made when the contour first fails; `None` inside where the run has too many components.
+    lattice: OnceLock<Option<KeptBracket>>,
+}
+
+impl Clone for Contour {
+    fn clone(&self) -> Self {
+        Self::new(self.sum.clone(), self.run.clone())
+    }
+}
+
+impl Contour {
+    pub(super) fn new(sum: SumOfLogRatios, run: Run) -> Self {
+        Self { sum, run, lattice: OnceLock::new() }
+    }
+
+    /// What the lattice says, if it says something: an interval narrower than half its value.
+    pub(super) fn bracket(
+        &self,
+        refusal: AccountingError,
+        ask: impl Fn(&KeptBracket) -> Result<Interval, AccountingError>,
+    ) -> Result<Interval, AccountingError> {
+        crate::patience::look();
+        let lattice = self.lattice.get_or_init(|| {
+            let components: usize = (self.sum.parts().iter())
+                .map(|part| part.pair.numerator().len() + part.pair.denominator().len())
+                .sum();
+            if components > MOST_COMPONENTS {
+                return None;
+            }
+            let options = LatticeOptions { points: LATTICE_POINTS };
+            LatticeBracket::for_run(&self.run, options).ok().map(KeptBracket::new)
+        });
+        lattice
+            .as_ref()
+            .and_then(|lattice| ask(lattice).ok())
+            .filter(|interval| interval.upper.is_finite())
+            .filter(|interval| interval.width() <= 0.5 * interval.upper)
+            .ok_or(refusal)
+    }
+
+    /// delta(epsilon), or the rest of it to 1.
+    pub(super) fn average(
+        &self,
+        epsilon: f64,
+        way: OneWay,
+        rest: bool,
+    ) -> Result<Interval, AccountingError> {
+        let (t, growth) = match way {
+            OneWay::Remove => (epsilon, 1.0),
+            OneWay::Add => (-epsilon, 0.0),
+        };
+        let zone = match (way, rest) {
+            (_, true) => Zone::Between,
+            (OneWay::Remove, false) => Zone::Above,
+            (OneWay::Add, false) => Zone::Below,
+        };
+        let by_lattice = |refusal| {
+            self.bracket(refusal, |lattice| {
+                let delta = lattice.delta(epsilon, way)?;
+                Ok(if rest { complement(delta) } else { delta })
+            })
+        };
+        match self.sum.average(zone, growth, t) {
+            Ok(ends) => {
+                let own = interval(ends).clamp(0.0, 1.0);
+                if own.width() <= WIDE * own.upper {
+                    return Ok(own);
+                }
+                // Both enclosures hold, so their intersection does.
+                let Ok(other) = by_lattice(refusal(Obstacle::SlowDecay, "delta")) else {
+                    return Ok(own);
+                };
+                let (lower, upper) = (own.lower.max(other.lower), own.upper.min(other.upper));
+                if lower > upper {
+                    return Err(refusal(Obstacle::Contradiction, "delta"));
+                }
+                let best = if other.width() < own.width() { other.value } else { own.value };
+                Ok(Interval::new(lower, best.clamp(lower, upper), upper))
+            }
+            Err(obstacle) => by_lattice(refusal(obstacle, "delta")),
+        }
+    }
+}
+
+/// 1 - delta, rounded outwards.
+fn complement(delta: Interval) -> Interval {
+    Interval {
+        lower: (1.0 - delta.upper).next_down().max(0.0),
+        value: 1.0 - delta.value,
+        upper: (1.0 - delta.lower).next_up().min(1.0),
+    }
+}
+
+pub(super) fn refusal(obstacle: Obstacle, what: &str) -> AccountingError {
+    let reason = match obstacle {
+        Obstacle::SlowDecay => {
+            "the privacy loss is too close to a lattice of atoms for the contour to converge"
+        }
+        Obstacle::TooFine => "the likelihood ratio would need too fine a quadrature",
+        Obstacle::Contradiction => "two routes disagree, so neither is shown",
+    };
+    AccountingError::NotCertified(format!("{what} could not be certified: {reason}"))
+}

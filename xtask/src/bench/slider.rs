@@ -1,0 +1,64 @@
+//! Answers a second while the page's slider is dragged in a real browser.
+
+use super::bars::Bar;
+use super::format::three_digits;
+use super::page::Page;
+use crate::browser;
+use crate::process::root;
+use serde_json::Value;
+use std::process::Command;
+
+pub fn slider(page: &mut Page) {
+    page.line(
+        "\nThe same server under a hand: the noise slider dragged to and fro in Chromium, five times \
+         1.5 s; counted are the answers of `/api/account` and `/api/panel` that reached the page, \
+         which draws each of them. With nothing to draw: the same questions one after the other. \
+         Browser, server and whatever else runs share the cores.\n",
+    );
+    let measured = measure();
+    let rates: Vec<f64> = measured
+        .as_ref()
+        .and_then(|object| object["rates"].as_array())
+        .map(|rates| rates.iter().filter_map(Value::as_f64).collect())
+        .unwrap_or_default();
+    let best = rates.iter().copied().reduce(f64::max);
+    if let (Some(object), Some(best), Some(worst)) =
+        (&measured, best, rates.iter().copied().reduce(f64::min))
+    {
+        let number = |key: &str| object[key].as_f64().map_or_else(|| "?".to_owned(), three_digits);
+        page.line("| answers a second, best drag | worst drag | nothing to draw | load average |");
+        page.line("|---|---|---|---|");
+        page.line(format!(
+            "| {} | {} | {} | {} |",
+            three_digits(best),
+            three_digits(worst),
+            number("bare"),
+            number("load")
+        ));
+    } else {
+        page.line("Not measured: it needs Node, the page's packages and a browser.");
+    }
+    page.bar(Bar::at_least(
+        "the page while a slider is dragged: 30 answers a second, as a multiple",
+        1.0,
+        best.map(|best| best / 30.0),
+    ));
+}
+
+fn measure() -> Option<Value> {
+    let browser = match browser::prepare() {
+        Ok(browser) => browser,
+        Err(error) => {
+            eprintln!("the slider is left out: {error:#}");
+            return None;
+        }
+    };
+    eprintln!("measuring the page's slider");
+    let output = Command::new("node")
+        .arg("bench/slider.mjs")
+        .current_dir(root().join("web"))
+        .env("CHROMIUM", browser)
+        .output()
+        .ok()?;
+    serde_json::from_slice(&output.stdout).ok()
+}
