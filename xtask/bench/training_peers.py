@@ -125,6 +125,7 @@ def adult(seed, folder):
     import numpy as np
     from opacus import PrivacyEngine
 
+    torch.set_num_threads(1)
     torch.manual_seed(seed)
 
     def load(part):

@@ -50,6 +50,15 @@ fn trains_and_account_reads_the_ledger() {
     assert_eq!(ledger["complete"], true);
     assert_eq!(ledger["noise"]["seed"], 4);
     assert!(ledger["not_private"]["test_accuracy"].as_f64().unwrap() > 0.85, "{ledger}");
+    // Its schema names every key of it, and no key that is missing.
+    let schema = dosimeter(folder.path()).args(["schema", "ledger"]).output().unwrap();
+    let schema: serde_json::Value = serde_json::from_slice(&schema.stdout).unwrap();
+    for key in ledger.as_object().unwrap().keys() {
+        assert!(schema["properties"].get(key).is_some(), "{key}");
+    }
+    for key in schema["required"].as_array().unwrap() {
+        assert!(ledger.get(key.as_str().unwrap()).is_some(), "{key}");
+    }
     // What the ledger says is what the same numbers by flags say.
     let account = |arguments: &[&str]| -> serde_json::Value {
         let output = dosimeter(folder.path())

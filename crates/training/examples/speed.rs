@@ -1,7 +1,9 @@
 //! What training costs on this machine, as one JSON object; used by `cargo xtask bench training`.
 //! `cargo run --release -p training --example speed -- mlp|cnn|adult REPLICAS SECONDS`
 //! `… -- wide-resnet BATCH` (one step; time and peak memory)
+//! `… -- adult-many REPLICAS STEPS` (whole trainings with Adam)
 //! `… -- adult-accuracy SEED` (test accuracy) and `… -- adult-export FOLDER`
+//! `… -- roof` (multiply-adds that one thread can do)
 #![allow(clippy::print_stdout)]
 
 use random::{Purpose, Stream};
@@ -48,9 +50,13 @@ fn main() {
         }
         "adult" => rate(&mlp(ActivationName::Tanh), built_in().train, replicas, seconds),
         "wide-resnet" => wide_resnet(number(1, 4096.0) as usize),
+        "adult-many" => adult_many(number(1, 1000.0) as u64, number(2, 1000.0) as u64),
+        "roof" => roof(),
         "adult-accuracy" => adult_accuracy(number(1, 0.0) as u64),
         "adult-export" => export(Path::new(arguments.get(1).map_or(".", String::as_str))),
-        other => panic!("`{other}` is none of mlp, cnn, adult, wide-resnet, adult-accuracy"),
+        other => panic!(
+            "`{other}` is none of mlp, cnn, adult, adult-many, wide-resnet, roof, adult-accuracy"
+        ),
     }
 }
 
@@ -151,6 +157,65 @@ fn adult_accuracy(seed: u64) {
         accuracy(&network, models.parameters(0), &test),
         start.elapsed().as_secs_f64()
     );
+}
+
+/// The same training as in [`adult_accuracy`], many times and for fewer steps.
+fn adult_many(replicas: u64, steps: u64) {
+    let data = Arc::new(built_in().train.cut(26_048, 0).train);
+    let network =
+        Arc::new(mlp(ActivationName::Tanh).network(data.shape, 2).expect("the model fits"));
+    let sample_rate = 256.0 / data.len() as f64;
+    let run = Run::builder().phase(3.51, sample_rate, steps).clip_norm(2.0).build().expect("valid");
+    let recipe = Recipe::new(network, OptimizerDescription::adam(1e-4), &run, &data, 1)
+        .expect("a valid recipe");
+    let (start, used) = (Instant::now(), cpu_seconds());
+    let replicas = (0..replicas).map(Replica::new).collect();
+    let mut models =
+        CpuReplicas::new(Arc::new(recipe), data, replicas).expect("replicas fit the model");
+    models.advance(steps).expect("finite gradients");
+    println!(
+        "{{\"replicas\":{},\"steps\":{steps},\"wall_s\":{:.1},\"cpu_s\":{:.1}}}",
+        models.len(),
+        start.elapsed().as_secs_f64(),
+        cpu_seconds() - used
+    );
+}
+
+/// Multiply-adds of one thread with everything in registers: what no product can exceed.
+fn roof() {
+    struct Chains(u64);
+    impl pulp::WithSimd for Chains {
+        type Output = f64;
+        #[inline(always)]
+        fn with_simd<S: pulp::Simd>(self, simd: S) -> f64 {
+            let numbers = std::hint::black_box([0.999, 1e-3]).map(|x| simd.splat_f32s(x));
+            let [factor, summand] = numbers;
+            // All different, or the compiler makes one chain of them.
+            let mut sums = std::hint::black_box([
+                1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0,
+            ])
+            .map(|x| simd.splat_f32s(x));
+            for _ in 0..self.0 {
+                for sum in &mut sums {
+                    *sum = simd.mul_add_f32s(*sum, factor, summand);
+                }
+            }
+            std::hint::black_box(sums);
+            (2 * 12 * S::F32_LANES) as f64 * self.0 as f64
+        }
+    }
+    let mut rates: Vec<f64> = (0..7)
+        .map(|_| {
+            let used = cpu_seconds();
+            let mut done = 0.0;
+            while cpu_seconds() - used < 0.5 {
+                done += pulp::Arch::new().dispatch(Chains(1_000_000));
+            }
+            done / (cpu_seconds() - used)
+        })
+        .collect();
+    rates.sort_by(f64::total_cmp);
+    println!("{{\"gflop_s\":{:.1},\"high\":{:.1}}}", rates[3] / 1e9, rates[6] / 1e9);
 }
 
 /// The same records for other programs: little-endian f32 rows and u32 labels.

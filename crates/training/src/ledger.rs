@@ -4,6 +4,7 @@
 use crate::data::Provenance;
 use crate::model::ModelDescription;
 use crate::optimizer::OptimizerDescription;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vocabulary::Run;
 
@@ -11,7 +12,7 @@ use vocabulary::Run;
 pub const LEDGER_SCHEMA: &str = "dosimeter.ledger/1";
 
 /// `dosimeter.ledger/1`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Ledger {
     pub schema: String,
     /// Of the program that trained.
@@ -35,7 +36,7 @@ pub struct Ledger {
     pub not_private: NotPrivate,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SamplingRecord {
     pub scheme: vocabulary::Sampling,
     pub generator: String,
@@ -46,7 +47,7 @@ pub struct SamplingRecord {
     pub micro_batch: usize,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ClippingRecord {
     pub norm: f64,
     /// Whose gradient is clipped.
@@ -58,7 +59,7 @@ pub struct ClippingRecord {
     pub normalised_by: String,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct NoiseRecord {
     pub generator: String,
     pub secure: bool,
@@ -67,7 +68,7 @@ pub struct NoiseRecord {
     pub precaution: String,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct DataRecord {
     pub records: usize,
     pub numbers_per_record: usize,
@@ -76,14 +77,14 @@ pub struct DataRecord {
     pub provenance: Provenance,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ModelRecord {
     #[serde(flatten)]
     pub description: ModelDescription,
     pub parameters: usize,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceRecord {
     pub kind: String,
     pub instructions: String,
@@ -94,7 +95,7 @@ pub struct DeviceRecord {
     pub sensitivity: f64,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionRecord {
     /// Steps that were done when the program was started.
     pub from_step: u64,
@@ -102,7 +103,7 @@ pub struct SessionRecord {
 }
 
 /// Computed from records.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct NotPrivate {
     pub note: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,7 +118,7 @@ pub struct NotPrivate {
 }
 
 /// Over all steps.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct StatisticsRecord {
     pub batch_sizes: BatchSizes,
     pub fraction_clipped: f64,
@@ -127,7 +128,7 @@ pub struct StatisticsRecord {
     pub history: Vec<HistoryPoint>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BatchSizes {
     pub smallest: u64,
     pub mean: f64,
@@ -135,13 +136,13 @@ pub struct BatchSizes {
     pub empty: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantile {
     pub level: f64,
     pub norm: f64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryPoint {
     pub step: u64,
     pub loss: f64,

@@ -10,10 +10,11 @@
 //! `regulariser` is the strength a of the unclipped penalty a/2 |theta|^2 of Steinke et al. 2025,
 //! section 5: it costs no privacy and is what their counterexamples vary.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The `[optimizer]` table.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum OptimizerDescription {
     Sgd {

@@ -5,7 +5,13 @@ use crate::regression::Regression;
 use crate::selection::{Chooser, Selection};
 use crate::{Configuration, Ranking};
 use vocabulary::figure::{Axis, Figure, Hue, Labels, Mark, Measurement, Rung, Series, Stroke};
-use vocabulary::rounding::plain;
+use vocabulary::rounding::{plain, rounded};
+
+/// A delta for a caption: as given where that is short.
+fn short(delta: f64) -> String {
+    let given = plain(delta);
+    if given.len() <= 7 { given } else { rounded(delta, 3, vocabulary::Side::Neither) }
+}
 
 /// The scores of all configurations at each epsilon, with two standard errors of seed noise.
 pub fn ranking(ranking: &Ranking) -> Figure {
@@ -93,7 +99,7 @@ pub fn selection(selection: &Selection, group: usize) -> Figure {
         "Less memorisation costs utility; the rules choose along the edge",
         "Each dot is a configuration's mean over seeds; below is safer. Utility below the threshold is not a candidate.",
     )
-    .subtitle(format!("epsilon {}, delta {}", plain(group.epsilon), plain(group.delta)))
+    .subtitle(format!("epsilon {}, delta {}", plain(group.epsilon), short(group.delta)))
     .x(Axis::linear("utility"))
     .y(Axis::linear(selection.score.clone()))
     .with(
@@ -147,7 +153,7 @@ pub fn profiles(profiles: &Profiles, group: usize) -> Figure {
     .subtitle(format!(
         "epsilon {}, delta {}; last-iterate epsilon from {:.2} to {:.2}",
         plain(group.epsilon),
-        plain(group.delta),
+        short(group.delta),
         group.smallest_last_iterate,
         group.largest_last_iterate
     ))

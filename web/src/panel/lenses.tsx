@@ -106,7 +106,7 @@ export function Lenses({ account, settled, delta, stale }: { account: Account | 
       ))}
       {[...reasons].map(([reason, names]) => (
         <p key={reason} class="small quiet">
-          <b>{names.join(", ")}</b>: {reason}
+          <b>{names.join("; ")}</b>: {reason}
           {reason.includes("--") && " on the command line"}
         </p>
       ))}

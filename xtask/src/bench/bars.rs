@@ -12,6 +12,7 @@ pub struct Bar {
 enum Unit {
     Times,
     Megabytes,
+    Nothing,
 }
 
 impl Bar {
@@ -32,6 +33,11 @@ impl Bar {
         Self { promise: promise.into(), measured, kept, unit: Unit::Megabytes }
     }
 
+    /// The same, of a number that is no ratio.
+    pub fn plain(self) -> Self {
+        Self { unit: Unit::Nothing, ..self }
+    }
+
     pub fn promise(&self) -> &str {
         &self.promise
     }
@@ -44,6 +50,7 @@ impl Bar {
         let measured = match (self.measured, &self.unit) {
             (None, _) => "not measured".to_owned(),
             (Some(value), Unit::Times) => ratio(value),
+            (Some(value), Unit::Nothing) => format!("{value:.2}"),
             (Some(value), Unit::Megabytes) => format!("{} MB", three_digits(value)),
         };
         let verdict = match (self.measured, self.kept) {

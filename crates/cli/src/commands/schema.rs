@@ -49,6 +49,7 @@ const DOCUMENTS: &[Document] = &[
     (tuning::profiles::Profiles::SCHEMA, || schema_for!(tuning::profiles::Profiles)),
     (tuning::search::Search::SCHEMA, || schema_for!(tuning::search::Search)),
     (Translation::SCHEMA, || schema_for!(Translation)),
+    (training::LEDGER_SCHEMA, || schema_for!(training::Ledger)),
     ("dosimeter.run/1", || schema_for!(Run)),
     ("dosimeter.policy/1", || schema_for!(Policy)),
     ("dosimeter.figure/1", || schema_for!(Figure)),

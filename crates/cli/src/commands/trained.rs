@@ -421,7 +421,11 @@ pub(crate) fn train(
     }
 }
 
-pub(super) fn document(game: &dyn Experiment, scores: Option<&PathBuf>, outcome: &Outcome) -> Value {
+pub(super) fn document(
+    game: &dyn Experiment,
+    scores: Option<&PathBuf>,
+    outcome: &Outcome,
+) -> Value {
     let plan = game.plan();
     json!({
         "schema": "dosimeter.attack/1",

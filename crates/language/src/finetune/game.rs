@@ -3,8 +3,8 @@
 //! The training keeps its state in a folder and goes on from there; the same plan gives the same
 //! bytes at any number of threads and interruptions.
 
-use super::fingerprint;
 use super::place::Place;
+use super::records::fingerprint;
 use super::session::{Finetuning, Start};
 use crate::LanguageError;
 use experiments::{Experiment, Plan};

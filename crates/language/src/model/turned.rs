@@ -23,10 +23,7 @@ impl Turned {
             })
         });
         let (rows, columns) = (decoder.architecture.vocabulary, decoder.architecture.width);
-        Self {
-            layers: layers.collect(),
-            head: head.then(|| turn(decoder.head(), rows, columns)),
-        }
+        Self { layers: layers.collect(), head: head.then(|| turn(decoder.head(), rows, columns)) }
     }
 
     pub(super) fn weight(&self, layer: usize, projection: Projection) -> Option<&[f32]> {

@@ -1,5 +1,5 @@
-//! Goes round all settings with twice the trainings each time, until all have theirs or the time is
-//! up.
+//! Goes round all settings with twice the trainings each time (equally many for all, but for whole
+//! chunks), until all have theirs or the time is up.
 
 use super::context::TrainedContext;
 use super::data::{Images, read_all};
@@ -7,6 +7,9 @@ use super::settings::{Attack, Model, RECORDS, TRIALS, models, target};
 use crate::PaperError;
 use attacks::TrainedGame;
 use std::sync::atomic::Ordering;
+
+/// Trainings a side of the first round.
+const FIRST: u64 = 16;
 
 /// A setting, by the numbers of its parts.
 pub(super) struct Played {
@@ -85,7 +88,8 @@ fn carry_on(
     let conditions = attack.conditions();
     // Whole chunks: a part of one would have to be computed again.
     let chunk = TrainedGame::chunk_trials(&target, &conditions, &context.device);
-    let wanted = chunk.saturating_mul(1u64.checked_shl(round).unwrap_or(u64::MAX)).min(trials);
+    let equal = FIRST.saturating_mul(1u64.checked_shl(round).unwrap_or(u64::MAX)).min(trials);
+    let wanted = equal.div_ceil(chunk).saturating_mul(chunk).min(trials);
     if has(context, name, wanted)? {
         return Ok(wanted == trials);
     }

@@ -5,9 +5,11 @@
 //! scaling in f32 adds at most 2^-23 relative, so that a clipped row never exceeds C (1 + 2^-20).
 
 mod gram;
+mod load;
 
 use super::convolution::ConvolutionMemory;
 use super::group_norm::GroupNormMemory;
+use super::linear::Inputs;
 use super::{elementwise, linear, loss, pooling};
 use crate::model::{Kind, Network, Operation};
 use std::sync::Arc;
@@ -49,6 +51,9 @@ pub struct Executor {
     /// The next sum is written instead of added to.
     overwrite: bool,
 }
+
+/// Features, label and, where known, the squared norm of the features.
+pub(crate) type Example<'a> = (&'a [f32], u32, Option<f64>);
 
 impl Executor {
     /// Buffers for up to `capacity` examples at a time.
@@ -115,26 +120,6 @@ impl Executor {
         }
     }
 
-    /// Puts example number `slot` into its place.
-    pub fn load(&mut self, slot: usize, features: &[f32], label: u32) {
-        let square = if self.needs_squares { elementwise::squared_norm(features) } else { 0.0 };
-        self.load_with_square(slot, features, label, square);
-    }
-
-    /// As [`Executor::load`], for an example whose squared norm is known already.
-    pub(crate) fn load_with_square(
-        &mut self,
-        slot: usize,
-        features: &[f32],
-        label: u32,
-        square: f64,
-    ) {
-        self.example_squares[slot] = square;
-        let length = self.network.inputs();
-        self.activations[0][slot * length..(slot + 1) * length].copy_from_slice(features);
-        self.labels[slot] = label;
-    }
-
     /// The next micro-batch begins a new sum: what is in it is not read.
     pub(crate) fn begin_sum(&mut self) {
         self.overwrite = true;
@@ -167,6 +152,18 @@ impl Executor {
         sum: &mut [f32],
     ) -> MicroBatch<'_> {
         self.forward(parameters, examples);
+        self.clip_and_sum(parameters, examples, clip_norm, None, sum)
+    }
+
+    /// Everything after the forward pass. `rows` are the examples where they were not loaded.
+    fn clip_and_sum(
+        &mut self,
+        parameters: &[f32],
+        examples: usize,
+        clip_norm: Option<f64>,
+        rows: Option<&[&[f32]]>,
+        sum: &mut [f32],
+    ) -> MicroBatch<'_> {
         self.loss(examples);
         self.backward(parameters, examples);
         self.norms(examples);
@@ -175,7 +172,7 @@ impl Executor {
             *square = norm;
             *factor = clip_norm.map_or(1.0, |clip_norm| clipping_factor(norm, clip_norm));
         }
-        self.clipped_sum(examples, sum);
+        self.clipped_sum(examples, rows, sum);
         MicroBatch {
             losses: &self.losses[..examples],
             correct: &self.correct[..examples],
@@ -326,7 +323,7 @@ impl Executor {
         }
     }
 
-    fn clipped_sum(&mut self, examples: usize, sum: &mut [f32]) {
+    fn clipped_sum(&mut self, examples: usize, rows: Option<&[&[f32]]>, sum: &mut [f32]) {
         let network = &self.network;
         let factors = &self.factors[..examples];
         let overwrite = std::mem::take(&mut self.overwrite);
@@ -335,8 +332,13 @@ impl Executor {
             match (&operation.kind, memory) {
                 (Kind::Linear(layer), _) => {
                     let dy = &mut self.gradients[operation.output][..length];
-                    let x = &self.activations[operation.input];
-                    let x = &x[..examples * layer.inputs];
+                    let x = match rows {
+                        Some(rows) if operation.input == 0 => Inputs::Anywhere(rows),
+                        _ => {
+                            let x = &self.activations[operation.input];
+                            Inputs::Together(&x[..examples * layer.inputs])
+                        }
+                    };
                     linear::add_clipped(layer, x, dy, factors, sum, overwrite);
                 }
                 (Kind::Convolution(layer), Memory::Convolution(memory)) => {

@@ -4,6 +4,7 @@
 
 use super::elementwise::{add_rows, fill_rows, scale, squared_norm};
 use super::product::{View, product};
+use super::tiles::{self, Forward, Outer};
 use crate::model::Linear;
 
 fn weight<'a>(layer: &Linear, parameters: &'a [f32]) -> View<'a> {
@@ -18,8 +19,20 @@ pub(crate) fn forward(
     y: &mut [f32],
     examples: usize,
 ) {
-    fill_rows(&parameters[layer.bias..layer.bias + layer.outputs], y);
+    let bias = &parameters[layer.bias..layer.bias + layer.outputs];
+    if tiles::suit(layer.outputs) {
+        let rows: Vec<&[f32]> = x.chunks_exact(layer.inputs).collect();
+        return forward_rows(layer, parameters, &rows, y);
+    }
+    fill_rows(bias, y);
     product(y, View::new(x, examples, layer.inputs), weight(layer, parameters), true);
+}
+
+/// The same for rows that lie anywhere, where tiles suit the layer.
+pub(crate) fn forward_rows(layer: &Linear, parameters: &[f32], x: &[&[f32]], y: &mut [f32]) {
+    let weight = &parameters[layer.weight..layer.weight + layer.inputs * layer.outputs];
+    let bias = &parameters[layer.bias..layer.bias + layer.outputs];
+    Forward { x, weight, bias, y }.run();
 }
 
 pub(crate) fn backward(
@@ -53,10 +66,17 @@ pub(crate) fn add_known_squared_norms(
     }
 }
 
+/// The rows that a layer reads.
+#[derive(Clone, Copy)]
+pub(crate) enum Inputs<'a> {
+    Together(&'a [f32]),
+    Anywhere(&'a [&'a [f32]]),
+}
+
 /// Adds the clipped gradients (or writes them); `dy` is scaled in place.
 pub(crate) fn add_clipped(
     layer: &Linear,
-    x: &[f32],
+    x: Inputs<'_>,
     dy: &mut [f32],
     factors: &[f32],
     gradient: &mut [f32],
@@ -67,11 +87,20 @@ pub(crate) fn add_clipped(
             scale(*factor, dy);
         }
     }
-    let examples = factors.len();
-    let out = &mut gradient[layer.weight..layer.weight + layer.inputs * layer.outputs];
-    let left = View::new(x, examples, layer.inputs).transposed();
-    product(out, left, View::new(dy, examples, layer.outputs), !overwrite);
-    let bias = &mut gradient[layer.bias..layer.bias + layer.outputs];
+    let (examples, outputs) = (factors.len(), layer.outputs);
+    let out = &mut gradient[layer.weight..layer.weight + layer.inputs * outputs];
+    match x {
+        Inputs::Anywhere(x) => Outer { x, d: dy, outputs, gradient: out, overwrite }.run(),
+        Inputs::Together(x) if tiles::suit(outputs) => {
+            let x: Vec<&[f32]> = x.chunks_exact(layer.inputs).collect();
+            Outer { x: &x, d: dy, outputs, gradient: out, overwrite }.run();
+        }
+        Inputs::Together(x) => {
+            let left = View::new(x, examples, layer.inputs).transposed();
+            product(out, left, View::new(dy, examples, outputs), !overwrite);
+        }
+    }
+    let bias = &mut gradient[layer.bias..layer.bias + outputs];
     if overwrite {
         bias.fill(0.0);
     }

@@ -12,6 +12,7 @@ pub mod product;
 mod replicas;
 mod secure;
 mod standardise;
+mod tiles;
 pub mod transformer;
 pub mod update;
 mod vectorise;

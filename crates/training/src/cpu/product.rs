@@ -1,5 +1,6 @@
 //! Matrix products on one thread, by the `gemm` crate (AVX-512, AVX2 or NEON, chosen at run
-//! time). The only unsafe code of this crate: `gemm` takes pointers, the extents are checked here.
+//! time). The only unsafe code of the CPU back end: `gemm` takes pointers, the extents are checked
+//! here; and a hint to the cache has an address.
 
 /// A matrix inside a slice: the number at (i, j) is `data[i * row + j * column]`.
 #[derive(Clone, Copy)]
@@ -104,6 +105,20 @@ pub fn strided_product(
             gemm::Parallelism::None,
         );
     }
+}
+
+/// Tells the cache that these numbers are wanted soon; changes no result.
+#[allow(unsafe_code)]
+#[inline]
+pub(crate) fn wanted_soon(numbers: &[f32]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in numbers.chunks(16) {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        // SAFETY: a hint; the address is inside the slice besides.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(line.as_ptr().cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = numbers;
 }
 
 #[cfg(test)]

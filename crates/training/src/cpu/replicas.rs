@@ -2,7 +2,7 @@
 //! in that core's cache; with several lanes a batch is cut into fixed parts that run side by side
 //! and are added in order, so that the result does not depend on the number of threads.
 
-use super::executor::Executor;
+use super::executor::{Example, Executor};
 use super::secure;
 use super::update::{Noise, Update};
 use crate::backend::{ReplicaState, Replicas};
@@ -370,9 +370,6 @@ impl Worker {
     }
 }
 
-/// Features, label and, where known, the squared norm of the features.
-type Example<'a> = (&'a [f32], u32, Option<f64>);
-
 impl Lane {
     fn sum_clipped(
         &mut self,
@@ -396,20 +393,8 @@ impl Lane {
         let mut failed = false;
         for part in 0..parts {
             let own = &batch[batch.len() * part / parts..batch.len() * (part + 1) / parts];
-            for (slot, (features, label, square)) in own.iter().enumerate() {
-                match square {
-                    Some(square) => {
-                        self.executor.load_with_square(slot, features, *label, *square);
-                    }
-                    None => self.executor.load(slot, features, *label),
-                }
-            }
-            let found = self.executor.add_clipped_gradients(
-                parameters,
-                own.len(),
-                clip_norm,
-                &mut self.sum,
-            );
+            let found =
+                self.executor.add_clipped_gradients_of(parameters, own, clip_norm, &mut self.sum);
             for slot in 0..own.len() {
                 let (norm, loss) = (found.norms[slot], found.losses[slot]);
                 failed |= !norm.is_finite() || !loss.is_finite();

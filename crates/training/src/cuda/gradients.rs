@@ -41,7 +41,8 @@ impl Engine {
         self.sum(chunk, pass.again)
     }
 
-    /// One hidden layer: two products and one kernel forward and back, two products for the sums.
+    /// One hidden layer: a product forward, one kernel for everything up to the clipped gradients,
+    /// a product for the sum.
     fn add_clipped_by_head(
         &self,
         chunk: &Chunk,
@@ -72,10 +73,16 @@ impl Engine {
             Int(pass.capacity as i32),
             Long(pass.step),
             NotesArgument(pass.notes),
+            Address(self.sums.address()),
+            flag(pass.again),
         ];
         // Each warp takes several rows, so that the output's weights are loaded less often.
-        self.start("head", (rows.div_ceil(64), chunk.slots), arguments)?;
+        let blocks = if head.sums_itself() { 1 } else { rows.div_ceil(64) };
+        self.start("head", (blocks, chunk.slots), arguments)?;
         self.weight_gradient(chunk, (x, hidden), rows, shape_of(&head.hidden), pass.again)?;
+        if head.sums_itself() {
+            return Ok(());
+        }
         self.weight_gradient(chunk, (active, output), rows, shape_of(&head.output), pass.again)?;
         let bias = (head.hidden.outputs, head.hidden.bias);
         self.bias_gradient(chunk, hidden, rows, bias, pass.again)?;

@@ -422,6 +422,48 @@ extern "C" __global__ void column_sums(
     }
 }
 
+// sums[replica][offset + i width + j] (+)= sum over the slot's rows of x[from + i] dy[j], i < THIN:
+// the few columns of x that a product in large tiles would spend a whole tile on.
+#define THIN 16
+extern "C" __global__ void __launch_bounds__(128) thin_gradient(
+    float *sums, const float *x, const float *dy, const int *order, u64 stride, int offset,
+    int rows, int inputs, int width, int from, int again) {
+    __shared__ float4 part[32][THIN / 4];
+    const int slot = blockIdx.y, column = blockIdx.x * 128 + threadIdx.x, count = inputs - from;
+    const float *in = dy + (size_t)slot * rows * width + (column < width ? column : 0);
+    const float *left = x + (size_t)slot * rows * inputs + from;
+    float sum[THIN];
+#pragma unroll
+    for (int i = 0; i < THIN; ++i) sum[i] = 0.0f;
+    for (int first = 0; first < rows; first += 32) {
+        const int there = min(32, rows - first);
+        for (int i = threadIdx.x; i < 32 * THIN; i += 128) {
+            const int row = i / THIN, place = i % THIN;
+            ((float *)part)[i] = row < there && place < count
+                                     ? left[(size_t)(first + row) * inputs + place] : 0.0f;
+        }
+        __syncthreads();
+#pragma unroll 8
+        for (int row = 0; row < there; ++row) {
+            const float d = in[(size_t)(first + row) * width];
+#pragma unroll
+            for (int i = 0; i < THIN / 4; ++i) {
+                const float4 v = part[row][i];
+                sum[4 * i] += v.x * d;
+                sum[4 * i + 1] += v.y * d;
+                sum[4 * i + 2] += v.z * d;
+                sum[4 * i + 3] += v.w * d;
+            }
+        }
+        __syncthreads();
+    }
+    if (column >= width) return;
+    float *out = sums + (u64)order[slot] * stride + offset + column;
+#pragma unroll
+    for (int i = 0; i < THIN; ++i)
+        if (i < count) out[(size_t)i * width] = again ? out[(size_t)i * width] + sum[i] : sum[i];
+}
+
 extern "C" __global__ void clear(float *sums, const int *order, u64 stride) {
     float *out = sums + (u64)order[blockIdx.y] * stride;
     for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < stride;
@@ -433,15 +475,211 @@ extern "C" __global__ void clear(float *sums, const int *order, u64 stride) {
 // ---------------------------------------------------------------------------------------------
 // The end of a net with one hidden layer, in one pass over its rows: bias and activation, logits,
 // loss, both output gradients, the gradient's norm, clipping. `hidden` holds x W1 and becomes the
-// clipped gradient of the hidden layer; `active` becomes the activations. One warp for a row: a
-// lane holds every 32nd hidden number and, for the softmax, one class. Squares are summed in f32
-// over the few numbers of a lane, then in f64; each sum is raised by what that can lose.
+// clipped gradient of the hidden layer. One warp for a row: a lane holds every 32nd hidden number.
+// Squares are summed in f32; each sum is raised by what its roundings can lose.
 #define EACH ((HIDDEN + 31) / 32)
-#define RAISED (1.0 + (EACH + 2) / 16777216.0)
+#define RAISED (1.0 + (EACH + 6) / 16777216.0)
+#if EACH * CLASSES <= SMALL_HEAD
+// A small head: one block for each slot, the output's weights in its lanes' registers, and with
+// them the sums of the clipped gradients of the output layer and of the hidden bias, so that no
+// other pass over the rows is needed. Sums go row by row within a warp, then over the warps in
+// pairs: always in the same order.
+#define LOGITS (CLASSES <= 2 ? 2 : CLASSES <= 4 ? 4 : CLASSES <= 8 ? 8 : CLASSES <= 16 ? 16 : 32)
+#define LANES_OF_CLASS (32 / LOGITS)
+#define RAISED_LOGITS (1.0 + (CLASSES + 2) / 16777216.0)
+#define ITEMS (EACH * CLASSES + EACH + 1)
+extern "C" __global__ void __launch_bounds__(256, 2) head(
+    float *hidden, float *, float *, float *losses, const float *parameters, const int *labels,
+    const double *x_squares, const int *order, u64 stride, int bias1, int weight2, int bias2,
+    double clip, int rows, int first, int capacity, u64 step, Notes notes, float *sums, int again) {
+    __shared__ float parts[4][ITEMS][32];
+    const int slot = blockIdx.y, warp = threadIdx.x / 32, lane = threadIdx.x & 31;
+    const int class_of_lane = lane / LANES_OF_CLASS;
+    const int replica = order[slot];
+    const float *own = parameters + (u64)replica * stride;
+    float w[EACH][CLASSES], b1[EACH], sum_w[EACH][CLASSES], sum_b1[EACH], sum_b2 = 0.0f;
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        const int i = lane + 32 * k;
+        b1[k] = i < HIDDEN ? own[bias1 + i] : 0.0f;
+        sum_b1[k] = 0.0f;
+#pragma unroll
+        for (int c = 0; c < CLASSES; ++c) {
+            w[k][c] = i < HIDDEN ? own[weight2 + i * CLASSES + c] : 0.0f;
+            sum_w[k][c] = 0.0f;
+        }
+    }
+    const float b2 = class_of_lane < CLASSES ? own[bias2 + class_of_lane] : 0.0f;
+    float next[EACH];
+    if (warp < rows) {
+        const float *h = hidden + ((size_t)slot * rows + warp) * HIDDEN;
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) next[k] = lane + 32 * k < HIDDEN ? h[lane + 32 * k] : 0.0f;
+    }
+    for (int row = warp; row < rows; row += 8) {
+        const size_t place = (size_t)slot * rows + row;
+        const int label = labels[place];
+        float *h = hidden + place * HIDDEN;
+        float value[EACH];
+        float a_square = 0.0f, h_square = 0.0f, d_square = 0.0f;
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) {
+            value[k] = lane + 32 * k < HIDDEN ? activate(next[k] + b1[k], ACTIVATION) : 0.0f;
+            a_square += value[k] * value[k];
+        }
+        if (row + 8 < rows) {
+#pragma unroll
+            for (int k = 0; k < EACH; ++k)
+                next[k] = lane + 32 * k < HIDDEN ? h[8 * HIDDEN + lane + 32 * k] : 0.0f;
+        }
+        // Logits: every exchange halves the classes that a lane sums, until it has one.
+        float part[LOGITS];
+#pragma unroll
+        for (int c = 0; c < LOGITS; ++c) {
+            part[c] = 0.0f;
+            if (c < CLASSES) {
+#pragma unroll
+                for (int k = 0; k < EACH; ++k) part[c] += value[k] * w[k][c < CLASSES ? c : 0];
+            }
+        }
+#pragma unroll
+        for (int offset = 16, left = LOGITS / 2; offset > 0; offset >>= 1, left >>= 1) {
+            if (left > 0) {
+                const bool upper = lane & offset;
+#pragma unroll
+                for (int c = 0; c < LOGITS / 2; ++c)
+                    if (c < left) {
+                        const float mine = upper ? part[c + left] : part[c];
+                        const float other = upper ? part[c] : part[c + left];
+                        part[c] = mine + __shfl_xor_sync(0xFFFFFFFFu, other, offset);
+                    }
+            } else {
+                part[0] += __shfl_xor_sync(0xFFFFFFFFu, part[0], offset);
+            }
+        }
+        const float none = -__int_as_float(0x7f800000);
+        const float logit = class_of_lane < CLASSES ? part[0] + b2 : none;
+        float largest = logit;
+#pragma unroll
+        for (int offset = 16; offset > 0; offset >>= 1)
+            largest = fmaxf(largest, __shfl_xor_sync(0xFFFFFFFFu, largest, offset));
+        const int winner =
+            (__ffs(__ballot_sync(0xFFFFFFFFu, logit == largest)) - 1) / LANES_OF_CLASS;
+        const float e = expf(logit - largest);
+        // Every lane has all classes from here on.
+        float z[CLASSES];
+        float total = 0.0f, others = 0.0f;
+#pragma unroll
+        for (int c = 0; c < CLASSES; ++c) {
+            z[c] = __shfl_sync(0xFFFFFFFFu, e, c * LANES_OF_CLASS);
+            total += z[c];
+            others += c == label ? 0.0f : z[c];
+        }
+        const float scale = 1.0f / total;
+        const int lane_of_label = (label < 0 ? 0 : label) * LANES_OF_CLASS;
+        const float loss =
+            logf(total) - (__shfl_sync(0xFFFFFFFFu, logit, lane_of_label) - largest);
+#pragma unroll
+        for (int c = 0; c < CLASSES; ++c) {
+            z[c] = c == label ? -(others * scale) : z[c] * scale;
+            d_square += z[c] * z[c];
+        }
+        float slope[EACH];
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) {
+            float sum = 0.0f;
+#pragma unroll
+            for (int c = 0; c < CLASSES; ++c) sum += z[c] * w[k][c];
+            slope[k] = ACTIVATION == 1 ? (value[k] > 0.0f ? sum : 0.0f)
+                                       : sum * (1.0f - value[k] * value[k]);
+            h_square += slope[k] * slope[k];
+        }
+        a_square = warp_sum(a_square);
+        h_square = warp_sum(h_square);
+        float factor = 0.0f;
+        if (label >= 0) {
+            const double norm = sqrt((x_squares[place] + 1.0) * ((double)h_square * RAISED)
+                                     + ((double)a_square * RAISED + 1.0)
+                                           * ((double)d_square * RAISED_LOGITS));
+            factor = clipping_factor(norm, clip);
+            if (lane == 0) {
+                note(notes, norm, loss, winner == label, replica, first + row, capacity, step);
+                losses[place] = loss;
+            }
+        }
+        if (label < 0) {
+            // A row that is not there: whatever was computed above must not reach a sum.
+#pragma unroll
+            for (int k = 0; k < EACH; ++k)
+                if (lane + 32 * k < HIDDEN) h[lane + 32 * k] = 0.0f;
+            continue;
+        }
+#pragma unroll
+        for (int c = 0; c < CLASSES; ++c) {
+            z[c] *= factor;
+            if (c == class_of_lane) sum_b2 += z[c];
+        }
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) {
+            const float clipped = slope[k] * factor;
+            if (lane + 32 * k < HIDDEN) h[lane + 32 * k] = clipped;
+            sum_b1[k] += clipped;
+#pragma unroll
+            for (int c = 0; c < CLASSES; ++c) sum_w[k][c] += value[k] * z[c];
+        }
+    }
+#pragma unroll
+    for (int half = 4; half > 0; half >>= 1) {
+        if (warp >= half && warp < 2 * half) {
+            int item = 0;
+#pragma unroll
+            for (int k = 0; k < EACH; ++k) {
+                parts[warp - half][item++][lane] = sum_b1[k];
+#pragma unroll
+                for (int c = 0; c < CLASSES; ++c) parts[warp - half][item++][lane] = sum_w[k][c];
+            }
+            parts[warp - half][item][lane] = sum_b2;
+        }
+        __syncthreads();
+        if (warp < half) {
+            int item = 0;
+#pragma unroll
+            for (int k = 0; k < EACH; ++k) {
+                sum_b1[k] += parts[warp][item++][lane];
+#pragma unroll
+                for (int c = 0; c < CLASSES; ++c) sum_w[k][c] += parts[warp][item++][lane];
+            }
+            sum_b2 += parts[warp][item][lane];
+        }
+        __syncthreads();
+    }
+    if (warp > 0) return;
+    float *out = sums + (u64)replica * stride;
+    if (class_of_lane < CLASSES && lane % LANES_OF_CLASS == 0) {
+        float *to = out + bias2 + class_of_lane;
+        *to = again ? *to + sum_b2 : sum_b2;
+    }
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        const int i = lane + 32 * k;
+        if (i < HIDDEN) {
+            out[bias1 + i] = again ? out[bias1 + i] + sum_b1[k] : sum_b1[k];
+#pragma unroll
+            for (int c = 0; c < CLASSES; ++c) {
+                float *to = out + weight2 + i * CLASSES + c;
+                *to = again ? *to + sum_w[k][c] : sum_w[k][c];
+            }
+        }
+    }
+}
+#else
+// A large head: the output's weights in shared memory; the sums are left to products. `active`
+// becomes the activations, `output` the clipped gradient of the logits.
 extern "C" __global__ void __launch_bounds__(256) head(
     float *hidden, float *active, float *output, float *losses, const float *parameters,
     const int *labels, const double *x_squares, const int *order, u64 stride, int bias1,
-    int weight2, int bias2, double clip, int rows, int first, int capacity, u64 step, Notes notes) {
+    int weight2, int bias2, double clip, int rows, int first, int capacity, u64 step, Notes notes,
+    float *sums, int again) {
     __shared__ float w[HIDDEN * CLASSES];
     __shared__ float b1[HIDDEN], b2[CLASSES];
     const int slot = blockIdx.y, warp = threadIdx.x / 32, lane = threadIdx.x & 31;
@@ -523,6 +761,7 @@ extern "C" __global__ void __launch_bounds__(256) head(
         if (lane == 0) losses[place] = loss;
     }
 }
+#endif
 #endif
 
 // ---------------------------------------------------------------------------------------------

@@ -12,6 +12,11 @@ use crate::model::{self, Convolution, GroupNorm, Kind, Linear};
 /// Threads of a block, and most blocks of a grid-stride loop.
 pub(super) const THREADS: u32 = 256;
 const MOST_BLOCKS: usize = 1 << 16;
+/// Columns of a tile of cuBLAS' large products; columns that `thin_gradient` takes, and slots from
+/// which on tiles, and not launches, are what a product costs.
+const TILE: usize = 128;
+const THIN: usize = 16;
+const FEWEST_THIN: usize = 64;
 
 /// What one micro-batch is part of.
 #[derive(Clone, Copy)]
@@ -199,16 +204,38 @@ impl Engine {
         (inputs, outputs, weight): (usize, usize, usize),
         accumulate: bool,
     ) -> Result<(), TrainingError> {
+        // 784 columns are six tiles of the product and an eighth of a seventh.
+        let rest = inputs % TILE;
+        let thin = chunk.slots >= FEWEST_THIN && inputs > TILE && (1..=THIN).contains(&rest);
+        let columns = if thin { inputs - rest } else { inputs };
         let product = Product {
             m: outputs,
-            n: inputs,
+            n: columns,
             k: rows,
             a: Self::rows_of(dy, rows, outputs),
             b: Operand { transposed: true, ..Self::rows_of(x, rows, inputs) },
             c: self.matrix(self.sums.address(), weight, outputs),
             accumulate,
         };
-        self.multiply(chunk, &product)
+        self.multiply(chunk, &product)?;
+        if !thin {
+            return Ok(());
+        }
+        let mut arguments = [
+            Address(self.sums.address()),
+            Address(x),
+            Address(dy),
+            Address(chunk.order),
+            Long(self.stride as u64),
+            Int((weight + columns * outputs) as i32),
+            Int(rows as i32),
+            Int(inputs as i32),
+            Int(outputs as i32),
+            Int(columns as i32),
+            flag(accumulate),
+        ];
+        let grid = (outputs.div_ceil(128), chunk.slots);
+        self.device.launch(&self.kernels, "thin_gradient", grid, 128, &mut arguments)
     }
 
     pub(super) fn bias_gradient(

@@ -19,6 +19,8 @@ impl Head {
     const MOST_CLASSES: usize = 32;
     const MOST_HIDDEN: usize = 512;
     const MOST_WEIGHTS: usize = 10_000;
+    /// Weights of the output that a lane keeps in registers, and as many sums; see `kernels.cu`.
+    const SMALL: usize = 48;
 
     pub(super) fn of(network: &Network) -> Option<Self> {
         let kinds: Vec<&Kind> =
@@ -39,7 +41,13 @@ impl Head {
             format!("-DHIDDEN={}", self.hidden.outputs),
             format!("-DCLASSES={}", self.output.outputs),
             format!("-DACTIVATION={}", self.activation),
+            format!("-DSMALL_HEAD={}", Self::SMALL),
         ]
+    }
+
+    /// Whether the kernel sums the gradients of the output layer and of the hidden bias itself.
+    pub(super) fn sums_itself(&self) -> bool {
+        self.hidden.outputs.div_ceil(32) * self.output.outputs <= Self::SMALL
     }
 }
 

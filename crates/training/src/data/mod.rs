@@ -33,6 +33,7 @@ pub use parquet::read_parquet;
 pub use pixels::Pixels;
 pub use source::{DataSource, Format};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What one row is.
@@ -61,7 +62,7 @@ impl Shape {
 
 /// Where the constants of a preprocessing step come from. Constants computed from the records
 /// are a release that no accountant sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Constants {
     /// Known without looking at the records (a documented range, a published mean).
@@ -71,7 +72,7 @@ pub enum Constants {
 }
 
 /// One step between the file and the rows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Preprocessing {
     /// In words, for the ledger.
     pub step: String,
@@ -79,7 +80,7 @@ pub struct Preprocessing {
 }
 
 /// Where the rows come from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
     /// A short name (`adult`, or the file's name).
     pub name: String,

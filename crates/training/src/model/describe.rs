@@ -3,9 +3,10 @@
 use super::{Network, NetworkBuilder};
 use crate::TrainingError;
 use crate::data::Shape;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ActivationName {
     #[default]
@@ -14,7 +15,7 @@ pub enum ActivationName {
 }
 
 /// The `[model]` table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ModelDescription {
     /// Multinomial logistic regression.
@@ -51,7 +52,7 @@ pub enum ModelDescription {
 }
 
 /// A decoder from a file, and which of its numbers are trained.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LanguageDescription {
     /// A folder with config.json and safetensors, a .gguf file, or a llama2.c .bin file; relative
@@ -80,7 +81,7 @@ pub struct LanguageDescription {
     pub length: usize,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrainedWeights {
     #[default]

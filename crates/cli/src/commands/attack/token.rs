@@ -90,7 +90,8 @@ pub(super) fn run(args: &TokenArgs, console: &mut Console) -> Result<u8, Failure
     let start = open(args)?;
     let run = resolve(args, &start, console)?;
     let seed = args.seed.unwrap_or(start.description.seed);
-    let device = device(&args.device, PrecisionName::F32, start.description.scope())
+    let scope = start.description.scope();
+    let device = language::finetune::device(&args.device, training::PrecisionName::F32, scope)
         .map_err(|error| Failure::bad_input(error.to_string()))?;
     let stop = console.stop_flag();
     let state = trained::beside(out, ".work").join("state");
