@@ -42,6 +42,10 @@ impl Place {
         let data = root.path().join("data");
         std::fs::create_dir_all(data.join("fashion-mnist")).unwrap();
         pictures(&data.join("fashion-mnist"));
+        // Weights of the right form, for the entry that fine-tunes.
+        let tiny =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../language/tests/reference/tiny.gguf");
+        std::fs::copy(tiny, data.join("smollm2.gguf")).unwrap();
         std::fs::create_dir_all(data.join("synthetic-persona-chat")).unwrap();
         conversations(&data.join("synthetic-persona-chat"));
         let folder = root.path().join("out");
