@@ -13,13 +13,12 @@ use experiments::{Experiment, Outcome};
 use language::LanguageError;
 use language::finetune::canaries::{CanaryDescription, CanaryScore};
 use language::finetune::game::{Site, TokenGame};
-use language::finetune::{FinetuneDescription, Start, device};
+use language::finetune::{FinetuneDescription, Start};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use training::PrecisionName;
 use vocabulary::{LensName, Run, Side};
 
 #[derive(Clone, Debug, Args)]
