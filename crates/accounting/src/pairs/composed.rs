@@ -45,7 +45,7 @@ pub struct Composed {
 enum Route {
     Closed(Gaussian),
     Single(OneStep),
-    Contour(Contour),
+    Contour(Box<Contour>),
 }
 
 impl Composed {
@@ -89,7 +89,7 @@ impl Composed {
             parts.iter().map(|part| -part.pair.infimum() * part.times).sum::<f64>() * (1.0 + 1e-14);
         let route = match parts.as_slice() {
             [part] if part.times == 1.0 => Route::Single(OneStep::new(part.pair.clone())),
-            _ => Route::Contour(Contour::new(SumOfLogRatios::new(parts), run.clone())),
+            _ => Route::Contour(Box::new(Contour::new(SumOfLogRatios::new(parts), run.clone()))),
         };
         Ok(Self { route, add_supremum })
     }
