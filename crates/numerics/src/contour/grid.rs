@@ -51,7 +51,7 @@ pub(crate) struct Design {
 pub(crate) struct TooFine;
 
 /// Each of 48 bytes.
-pub(crate) const MOST_POINTS: f64 = 120_000.0;
+pub(crate) const MOST_POINTS: f64 = 60_000.0;
 
 impl Grid {
     /// A grid for real tilts only: bounds and saddles. Its step is a fixed part of the two scales
@@ -118,12 +118,12 @@ impl Grid {
         let scale = pair.scale();
         let log_norm = (step / (scale * (2.0 * std::f64::consts::PI).sqrt())).ln();
         let mut grid = Self {
-            x: Vec::with_capacity(count),
-            weight: Vec::with_capacity(count),
-            log_weight: Vec::with_capacity(count),
-            log_ratio: Vec::with_capacity(count),
-            lifted: Vec::with_capacity(count),
-            curved: Vec::with_capacity(count),
+            x: Vec::with_capacity(count + 1),
+            weight: Vec::with_capacity(count + 1),
+            log_weight: Vec::with_capacity(count + 1),
+            log_ratio: Vec::with_capacity(count + 1),
+            lifted: Vec::with_capacity(count + 1),
+            curved: Vec::with_capacity(count + 1),
             relative_error: 0.0,
             deficit: (0.0, 0.0),
         };

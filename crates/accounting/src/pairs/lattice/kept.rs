@@ -13,7 +13,7 @@ use vocabulary::Interval;
 type Result<T> = std::result::Result<T, AccountingError>;
 
 /// Compositions kept for each order, of about 1 MB each.
-const MOST_KEPT: usize = 6;
+const MOST_KEPT: usize = 4;
 /// An interval this narrow (relative) is not worth another composition.
 const NARROW: f64 = 1e-6;
 
