@@ -6,6 +6,8 @@ use accounting::{AccountingError, OneWay, Pair, Solution, Target, Unknown, calib
 use audit::{Family, Scores, ThresholdRule, family_points};
 use games::DpSgd;
 use numerics::special::{inverse_normal_sf, normal_sf};
+#[cfg(feature = "language")]
+use std::path::Path;
 use vocabulary::{Direction, LensName, Run};
 
 pub(crate) fn run_of(trainer: &DpSgd) -> Result<Run, PaperError> {
@@ -34,16 +36,49 @@ pub(crate) fn noise_for(
     sample_rate: f64,
     steps: u64,
 ) -> Result<f64, PaperError> {
+    calibrated(LensName::Composition, target, delta, sample_rate, steps).map(six_digits)
+}
+
+/// The noise at which the heuristic has this epsilon, rounded up to four places, for the same reason.
+pub(crate) fn noise_for_heuristic(
+    target: f64,
+    delta: f64,
+    sample_rate: f64,
+    steps: u64,
+) -> Result<f64, PaperError> {
+    let sigma = calibrated(LensName::LastIterate, target, delta, sample_rate, steps)?;
+    Ok((sigma * 1e4).ceil() / 1e4)
+}
+
+fn calibrated(
+    lens: LensName,
+    epsilon: f64,
+    delta: f64,
+    sample_rate: f64,
+    steps: u64,
+) -> Result<f64, PaperError> {
     let run = Run::builder().phase(1.0, sample_rate, steps).build()?;
-    let target = Target::Epsilon { epsilon: target, delta };
-    let found = calibrate(&run, Unknown::NoiseMultiplier, &target, LensName::Composition, &[])?;
+    let target = Target::Epsilon { epsilon, delta };
+    let found = calibrate(&run, Unknown::NoiseMultiplier, &target, lens, &[])?;
     match found.solution {
-        Solution::NoiseMultiplier(sigma) => Ok(six_digits(sigma)),
+        Solution::NoiseMultiplier(sigma) => Ok(sigma),
         other => Err(AccountingError::NotCertified(format!(
             "calibration answered {other:?} instead of a noise multiplier"
         ))
         .into()),
     }
+}
+
+/// Writes a file unless its bytes are there.
+#[cfg(feature = "language")]
+pub(crate) fn put(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), PaperError> {
+    let path = folder.join(name);
+    if std::fs::read(&path).is_ok_and(|found| found == bytes) {
+        return Ok(());
+    }
+    std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::write(&path, bytes))
+        .map_err(|source| PaperError::Write { path, source })
 }
 
 fn six_digits(x: f64) -> f64 {

@@ -63,6 +63,15 @@ pub(super) fn one_minus_delta_at_negative(
     ))
 }
 
+/// 1 - x for probabilities, rounded outwards: absolute, not relative, accuracy.
+pub(super) fn complement(x: Interval) -> Interval {
+    Interval {
+        lower: (1.0 - x.upper).next_down().max(0.0),
+        value: 1.0 - x.value,
+        upper: (1.0 - x.lower).next_up().min(1.0),
+    }
+}
+
 pub(super) fn check_epsilon(epsilon: f64) -> Result<(), AccountingError> {
     if epsilon.is_nan() {
         return Err(AccountingError::InvalidInput(format!("epsilon {epsilon} is not a number")));

@@ -58,6 +58,7 @@ mod plan;
 mod solve;
 mod step;
 
+use super::ends::complement;
 use super::{OneWay, Pair};
 use crate::AccountingError;
 use compose::{Composition, End};
@@ -190,12 +191,7 @@ impl Pair for LatticeBracket {
 
     /// The complement of `delta`: absolute, not relative, accuracy.
     fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        let delta = self.delta(epsilon, way)?;
-        Ok(Interval {
-            lower: (1.0 - delta.upper).next_down().max(0.0),
-            value: 1.0 - delta.value,
-            upper: (1.0 - delta.lower).next_up().min(1.0),
-        })
+        Ok(complement(self.delta(epsilon, way)?))
     }
 
     fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
@@ -217,12 +213,7 @@ impl Pair for LatticeBracket {
     }
 
     fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        let fnr = self.fnr(fpr, way)?;
-        Ok(Interval {
-            lower: (1.0 - fnr.upper).next_down().max(0.0),
-            value: 1.0 - fnr.value,
-            upper: (1.0 - fnr.lower).next_up().min(1.0),
-        })
+        Ok(complement(self.fnr(fpr, way)?))
     }
 
     /// f(fpr) = sup over epsilon of 1 - delta(epsilon) - e^epsilon fpr. Any epsilon gives a lower

@@ -5,9 +5,8 @@ use super::data::{Images, read_all};
 use super::settings::DELTA;
 use super::{TrainedEntry, needs_data};
 use crate::last_iterate::PAPER;
-use crate::tools::{composition, epsilon, mean_and_deviation};
+use crate::tools::{composition, epsilon, mean_and_deviation, noise_for_heuristic};
 use crate::{Entry, PaperError, Reproduction, Table};
-use accounting::{AccountingError, Solution, Target, Unknown, calibrate};
 use experiments::{Experiment, Plan};
 use games::DpSgd;
 use serde_json::json;
@@ -17,8 +16,8 @@ use std::sync::Arc;
 use training::data::Dataset;
 use training::model::ModelDescription;
 use training::{Device, OptimizerDescription, Recipe, Replica, accuracy};
+use vocabulary::Run;
 use vocabulary::figure::{Axis, Figure, Series};
-use vocabulary::{LensName, Run};
 
 pub(super) const ENTRY: TrainedEntry = TrainedEntry {
     entry: Entry {
@@ -72,21 +71,6 @@ impl Experiment for Accuracies {
     }
 }
 
-/// The noise at which the heuristic is met.
-fn noise(sample_rate: f64, steps: u64) -> Result<f64, PaperError> {
-    let run = Run::builder().phase(1.0, sample_rate, steps).build()?;
-    let target = Target::Epsilon { epsilon: HEURISTIC, delta: DELTA };
-    let found = calibrate(&run, Unknown::NoiseMultiplier, &target, LensName::LastIterate, &[])?;
-    match found.solution {
-        // A plan must not depend on the last digits of a root.
-        Solution::NoiseMultiplier(sigma) => Ok((sigma * 1e4).ceil() / 1e4),
-        other => Err(AccountingError::NotCertified(format!(
-            "calibration answered {other:?} instead of a noise multiplier"
-        ))
-        .into()),
-    }
-}
-
 fn models(images: &Images) -> Vec<(&'static str, ModelDescription)> {
     let cnn = ModelDescription::Cnn { activation: Default::default(), groups: 4 };
     let mut all = vec![("cnn with group norm", cnn)];
@@ -108,7 +92,8 @@ fn accuracies(
     let test = images.split.test.clone().ok_or(PaperError::NeedsData)?;
     let sample_rate = (batch / train.len() as f64).min(1.0);
     let steps = (EPOCHS / sample_rate).round() as u64;
-    let run = Run::builder().phase(noise(sample_rate, steps)?, sample_rate, steps).build()?;
+    let noise = noise_for_heuristic(HEURISTIC, DELTA, sample_rate, steps)?;
+    let run = Run::builder().phase(noise, sample_rate, steps).build()?;
     let network = Arc::new(model.network(train.shape, train.classes)?);
     let optimizer = OptimizerDescription::sgd(learning_rate);
     let recipe = Recipe::new(network, optimizer, &run, &train, context.seed)?;

@@ -2,6 +2,7 @@
 
 use super::interval;
 use crate::AccountingError;
+use crate::pairs::ends::complement;
 use crate::pairs::lattice::KeptBracket;
 use crate::pairs::{LatticeBracket, LatticeOptions, OneWay};
 use numerics::contour::{Obstacle, SumOfLogRatios, Zone};
@@ -13,8 +14,6 @@ const LATTICE_POINTS: usize = 1 << 16;
 /// Gaussians in all steps' mixtures for which the lattice is built; each costs as much again, and
 /// a large group would take minutes.
 const MOST_COMPONENTS: usize = 16;
-/// A contour's answer wider than this (relative) is compared with the lattice's.
-const WIDE: f64 = 1e-5;
 
 /// The sum of a run's losses, asked by contour first.
 #[derive(Debug)]
@@ -77,40 +76,13 @@ impl Contour {
             (OneWay::Remove, false) => Zone::Above,
             (OneWay::Add, false) => Zone::Below,
         };
-        let by_lattice = |refusal| {
-            self.bracket(refusal, |lattice| {
+        match self.sum.average(zone, growth, t) {
+            Ok(ends) => Ok(interval(ends).clamp(0.0, 1.0)),
+            Err(obstacle) => self.bracket(refusal(obstacle, "delta"), |lattice| {
                 let delta = lattice.delta(epsilon, way)?;
                 Ok(if rest { complement(delta) } else { delta })
-            })
-        };
-        match self.sum.average(zone, growth, t) {
-            Ok(ends) => {
-                let own = interval(ends).clamp(0.0, 1.0);
-                if own.width() <= WIDE * own.upper {
-                    return Ok(own);
-                }
-                // Both enclosures hold, so their intersection does.
-                let Ok(other) = by_lattice(refusal(Obstacle::SlowDecay, "delta")) else {
-                    return Ok(own);
-                };
-                let (lower, upper) = (own.lower.max(other.lower), own.upper.min(other.upper));
-                if lower > upper {
-                    return Err(refusal(Obstacle::Contradiction, "delta"));
-                }
-                let best = if other.width() < own.width() { other.value } else { own.value };
-                Ok(Interval::new(lower, best.clamp(lower, upper), upper))
-            }
-            Err(obstacle) => by_lattice(refusal(obstacle, "delta")),
+            }),
         }
-    }
-}
-
-/// 1 - delta, rounded outwards.
-fn complement(delta: Interval) -> Interval {
-    Interval {
-        lower: (1.0 - delta.upper).next_down().max(0.0),
-        value: 1.0 - delta.value,
-        upper: (1.0 - delta.lower).next_up().min(1.0),
     }
 }
 

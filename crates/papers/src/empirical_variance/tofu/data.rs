@@ -6,6 +6,7 @@
 //! hundred questions about authors without a secret are held out.
 
 use crate::PaperError;
+use crate::tools::put;
 use flate2::read::GzDecoder;
 use random::{Purpose, Stream};
 use serde_json::{Value, json};
@@ -115,14 +116,4 @@ pub(super) fn write_model(folder: &Path) -> Result<(), PaperError> {
 
 fn line(question: &str, answer: &str) -> String {
     json!({"question": question, "answer": answer}).to_string() + "\n"
-}
-
-fn put(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), PaperError> {
-    let path = folder.join(name);
-    if std::fs::read(&path).is_ok_and(|found| found == bytes) {
-        return Ok(());
-    }
-    std::fs::create_dir_all(folder)
-        .and_then(|()| std::fs::write(&path, bytes))
-        .map_err(|source| PaperError::Write { path, source })
 }

@@ -97,7 +97,7 @@ fn spread(records: Vec<String>, count: usize) -> Vec<String> {
 fn put(folder: &Path, name: &str, records: &[String]) -> Result<(), PaperError> {
     let lines: String =
         records.iter().map(|text| json!({"text": text}).to_string() + "\n").collect();
-    super::put(folder, name, lines.as_bytes())
+    crate::tools::put(folder, name, lines.as_bytes())
 }
 
 #[cfg(test)]

@@ -14,7 +14,6 @@ use crate::tools::{composition, epsilon, last_iterate, mean_and_deviation};
 use crate::{Entry, PaperError, Reproduction, Table};
 use games::DpSgd;
 use serde_json::json;
-use std::path::Path;
 use vocabulary::figure::{Axis, Figure, Series};
 
 pub(super) const ENTRY: TrainedEntry = TrainedEntry {
@@ -41,17 +40,6 @@ const CANARIES: usize = 1_000;
 /// Tokens before a canary's own.
 const PREFIX: usize = 1;
 const SEEDS: u64 = 4;
-
-/// Writes a file unless its bytes are there.
-fn put(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), PaperError> {
-    let path = folder.join(name);
-    if std::fs::read(&path).is_ok_and(|found| found == bytes) {
-        return Ok(());
-    }
-    std::fs::create_dir_all(folder)
-        .and_then(|()| std::fs::write(&path, bytes))
-        .map_err(|source| PaperError::Write { path, source })
-}
 
 fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
     let seeds = context.trials.unwrap_or(SEEDS);

@@ -1,10 +1,10 @@
 //! The trainings of the table as an experiment: a trial is one fine-tuning with its canaries.
 
-use super::{BATCHES, CANARIES, DELTA, EPOCHS, HEURISTIC, PREFIX, TEST_RECORDS, put};
+use super::{BATCHES, CANARIES, DELTA, EPOCHS, HEURISTIC, PREFIX, TEST_RECORDS};
 use crate::PaperError;
 use crate::empirical_variance::audited_canaries;
+use crate::tools::{noise_for_heuristic, put};
 use crate::trained::TrainedContext;
-use accounting::{AccountingError, Solution, Target, Unknown, calibrate};
 use audit::{Design, Method, Plan as AuditPlan, Scores, analyse};
 use experiments::{ChunkState, Experiment, ExperimentError, Plan, Settings, Shard, run};
 use language::finetune::game::{Site, play};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use training::Device;
-use vocabulary::{LensName, Run};
+use vocabulary::Run;
 
 static MODEL: &[u8] = include_bytes!("../../../../language/tests/data/stories260K/stories260K.bin");
 static TOKENIZER: &[u8] = include_bytes!("../../../../language/tests/data/stories260K/tok512.bin");
@@ -66,7 +66,7 @@ impl Trainings {
             let batch = (batch * records as u64 / super::RECORDS as u64).max(1);
             let sample_rate = batch as f64 / records as f64;
             let steps = (EPOCHS / sample_rate).round() as u64;
-            let noise = noise(sample_rate, steps)?;
+            let noise = noise_for_heuristic(HEURISTIC, DELTA, sample_rate, steps)?;
             let run = Run::builder()
                 .phase(noise, sample_rate, steps)
                 .dataset_size(records as u64)
@@ -238,21 +238,6 @@ fn any_mechanism(scores: &[f64], members: &[bool]) -> Result<f64, PaperError> {
     plan.methods = vec![Method::OneRun];
     plan.primary = Method::OneRun;
     Ok(analyse(&scores, &plan, None)?.primary().map_or(0.0, |bound| bound.epsilon))
-}
-
-/// The noise at which the heuristic is met.
-fn noise(sample_rate: f64, steps: u64) -> Result<f64, PaperError> {
-    let run = Run::builder().phase(1.0, sample_rate, steps).build()?;
-    let target = Target::Epsilon { epsilon: HEURISTIC, delta: DELTA };
-    let found = calibrate(&run, Unknown::NoiseMultiplier, &target, LensName::LastIterate, &[])?;
-    match found.solution {
-        // A plan must not depend on the last digits of a root.
-        Solution::NoiseMultiplier(sigma) => Ok((sigma * 1e4).ceil() / 1e4),
-        other => Err(AccountingError::NotCertified(format!(
-            "calibration answered {other:?} instead of a noise multiplier"
-        ))
-        .into()),
-    }
 }
 
 /// A TOML basic string.
