@@ -50,6 +50,8 @@ pub(crate) struct Design {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TooFine;
 
+/// A grid that is not worth making smaller.
+const FEW_POINTS: f64 = 64.0;
 /// Each of 48 bytes.
 pub(crate) const MOST_POINTS: f64 = 60_000.0;
 
@@ -74,22 +76,28 @@ impl Grid {
     ) -> Result<Self, TooFine> {
         let (mut best, mut relative_error) = step(pair, design);
         let (low, high) = range(pair, design);
-        if (high - low) / best > 600.0 {
+        if (high - low) / best > 350.0 {
             let target = design.digits + 2.0;
             let strip = 0.9 * std::f64::consts::PI * pair.scale() * pair.scale() / pair.reach();
             let widest = strip.min(1.5 * pair.scale() * (2.0 * target).sqrt());
+            let mut last = 0.0;
             for index in 0..10 {
                 let d = widest * 0.6f64.powi(index);
-                // The three terms W^s, 1 and s W.
+                // The three terms W^s, 1 and s W; of the last two the modulus is at most that of
+                // the Gaussian, which grows by e^{d^2/(2 s^2)}.
                 let size = Path::straight(pair, coarse, c, d)
                     .log_ratio(-design.frequency)
-                    .max(Path::straight(pair, coarse, 0.0, d).log_ratio(0.0))
-                    .max(Path::straight(pair, coarse, 1.0, d).log_ratio(0.0));
-                let step = 2.0 * std::f64::consts::PI * d / (target + size.max(0.0) + 0.1);
+                    .max(d * d / (2.0 * pair.scale() * pair.scale()));
+                let step = 2.0 * std::f64::consts::PI * d / (target + size + 0.1);
                 if step > best {
                     best = step;
                     relative_error = 2.5 * (-target).exp();
                 }
+                // The size is convex in d, so that there is one best step; few points are enough.
+                if step < last || (high - low) / best < FEW_POINTS {
+                    break;
+                }
+                last = step;
             }
         }
         Self::with_step(pair, design, best, relative_error)

@@ -192,6 +192,8 @@ impl Place {
 
 /// Natural logarithm of the cancellation that is accepted to save nodes.
 const MOST_CANCELLATION: f64 = 7.0;
+/// The part of the value that round-off may take for it.
+const ROUND_OFF: f64 = 1e-9;
 
 /// Why a line could not be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,12 +214,12 @@ pub(crate) const MOST_NODES: f64 = 80_000.0;
 
 impl Line {
     /// Builds the line Re s = c for thresholds near t. `coarse` holds a grid per part that covers
-    /// the tilts in question; `variance` is T K''(c).
+    /// tilts up to `farthest`; `variance` is T K''(c).
     pub(crate) fn new(
         parts: &[Part],
         coarse: &[Grid],
         zone: Zone,
-        c: f64,
+        (c, farthest): (f64, f64),
         t: f64,
         variance: f64,
     ) -> Result<Self, Obstacle> {
@@ -238,8 +240,8 @@ impl Line {
                 Some(log_value) => log_value - (level - c * t),
                 None => -((c * (c - 1.0)).abs() * spread * (2.0 * PI).sqrt()).ln(),
             };
-            let (low, high) = zone.ends();
-            let right = alias(zone, c, t, level, log_size, high, spread, 1.0, &level_at);
+            let (low, _) = zone.ends();
+            let right = alias(zone, c, t, level, log_size, farthest, spread, 1.0, &level_at);
             let left = alias(zone, c, t, level, log_size, low, spread, -1.0, &level_at);
             Place { c, variance, level, spread, log_size, right, left }
         };
@@ -247,7 +249,9 @@ impl Line {
         // A saddle that leans on far jumps has aliases that need a long period. A smaller tilt
         // costs a few digits of cancellation and saves most of the nodes.
         let log_value = best.level - best.c * t + best.log_size;
-        let first = best.log_size;
+        let steps: f64 = parts.iter().map(|part| part.times).sum();
+        let affordable = (ROUND_OFF / (f64::EPSILON * steps)).ln().clamp(0.0, MOST_CANCELLATION);
+        let least = best.log_size - affordable;
         for step in 1..=8 {
             if zone != Zone::Above || best.right.1 < 2.0 * best.left.1 {
                 break;
@@ -259,7 +263,7 @@ impl Line {
                 .map(|(part, grid)| part.times * transform::cumulant(grid, tilt).2)
                 .sum();
             let other = place(tilt, variance, Some(log_value));
-            if other.log_size < first - MOST_CANCELLATION || other.length() > best.length() {
+            if other.log_size < least || other.length() > best.length() {
                 break;
             }
             best = other;
@@ -405,7 +409,8 @@ pub(crate) fn alias(
         let (mut step, mut last) = (start * factor, first);
         while (0.1..17.0).contains(&step) {
             let length = try_step(step, &mut best);
-            if length >= last {
+            // Beyond the end there is nothing to compare.
+            if length >= last && last.is_finite() {
                 break;
             }
             last = length;

@@ -6,6 +6,7 @@
 
 mod grid;
 mod hard;
+mod jumps;
 mod line;
 mod masked;
 mod saddle;

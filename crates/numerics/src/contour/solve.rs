@@ -236,12 +236,19 @@ impl SumOfLogRatios {
         saddle: &Saddle,
         t: f64,
     ) -> Result<Arc<Line>, Obstacle> {
-        let c = saddle.c;
-        let spread = (saddle.variance + 1.0 / (c * c) + 1.0 / ((c - 1.0) * (c - 1.0))).sqrt();
+        let (c, spread) = (saddle.c, saddle.spread());
         let (low, high) = zone.ends();
-        coarse.cover((c + 17.0 / spread).min(high))?;
+        let farthest = coarse.farthest(saddle, t, (c + 17.0 / spread).min(high));
+        coarse.cover(farthest.max(1.25 * c).min(high))?;
         coarse.cover((c - 17.0 / spread).max(low))?;
-        Ok(self.keep(Line::new(&self.parts, coarse.grids(), zone, c, t, saddle.variance)?))
+        Ok(self.keep(Line::new(
+            &self.parts,
+            coarse.grids(),
+            zone,
+            (c, farthest),
+            t,
+            saddle.variance,
+        )?))
     }
 
     /// The threshold t at which e^{growth t} E f(Y - t) = target, with certified ends.
@@ -389,7 +396,10 @@ impl SumOfLogRatios {
             let start = t;
             let (mut value, mut slope) = (line.value(t), 0.0);
             for _ in 0..40 {
-                accurate(&value)?;
+                // Far from the answer a rough value leads to it.
+                if !(value.relative_error() <= 0.1) {
+                    return Err(Obstacle::SlowDecay);
+                }
                 let miss = value.mantissa.ln() + value.log_scale + growth * t - log_target;
                 slope = value.slope / value.mantissa + growth;
                 let step = miss / slope;

@@ -22,6 +22,8 @@ pub(crate) struct Path {
 
 /// Points that cannot carry e^this of the whole, on the axis or off it, are left out.
 const FLOOR: f64 = -92.0;
+/// log of a share that has no say in the choice of a path.
+const NOTHING: f64 = -40.0;
 /// Points tried beyond either end of the grid.
 const MOST_OUTSIDE: u32 = 4000;
 
@@ -38,6 +40,10 @@ impl Path {
         // Second-order gain and cost of y = d (constant) and y = d r(x), r in [0, 1].
         let (mut gain0, mut cost0, mut gain1, mut cost1) = (0.0, 1.0 / scale2, 0.0, 0.0);
         for (j, &log_share) in shares.0.iter().enumerate() {
+            // Only the choice of a path: what is nothing on the axis does not count.
+            if log_share < NOTHING {
+                continue;
+            }
             let (shift, slope) = pair.posterior_shift(grid.x[j]);
             let (r, dr) = (shift / full, slope / full);
             let share = log_share.exp();
@@ -106,7 +112,7 @@ impl Path {
         let negative = (-c).max(0.0) + if pair.one_sided() { 0.0 } else { (c - 1.0).max(0.0) };
         let mut out = Self { log_share: Vec::new(), growth: Vec::new(), angle: Vec::new() };
         // Adds a point; tells whether it could matter at all.
-        let mut add = |x: f64, log_share: f64| {
+        let mut add = |x: f64, log_share: f64, log_p: f64, log_q: f64| {
             let (y, slope) = path(x);
             let fixed = y * y / (2.0 * scale2) + 0.5 * (slope * slope).ln_1p() + mask(x, y);
             let theta = (y * pair.reach() / scale2).min(std::f64::consts::PI);
@@ -115,8 +121,7 @@ impl Path {
                 most -= negative * (0.5 * theta).cos().ln();
                 // Within a right angle |P| is at least its constant part.
                 if pair.one_sided() && theta <= std::f64::consts::FRAC_PI_2 {
-                    let constant =
-                        pair.infimum() - (pair.log_numerator(x) - pair.log_denominator(x));
+                    let constant = pair.infimum() - (log_p - log_q);
                     most = most.min(log_share + c * constant);
                 }
             }
@@ -124,16 +129,16 @@ impl Path {
                 return false;
             }
             let logs = pair.complex_logs(x, y);
-            let growth = fixed
-                + c * (logs.numerator.0 - pair.log_numerator(x))
-                + (1.0 - c) * (logs.denominator.0 - pair.log_denominator(x));
+            let growth =
+                fixed + c * (logs.numerator.0 - log_p) + (1.0 - c) * (logs.denominator.0 - log_q);
             out.log_share.push(log_share);
             out.growth.push(growth);
             out.angle.push(logs.numerator.1 - logs.denominator.1);
             true
         };
-        for (&x, &log_share) in grid.x.iter().zip(log_share) {
-            add(x, log_share);
+        for (j, (&x, &log_share)) in grid.x.iter().zip(log_share).enumerate() {
+            let log_q = pair.log_denominator(x);
+            add(x, log_share, grid.log_ratio[j] + log_q, log_q);
         }
         if negative > 0.0 {
             // What is nothing on the axis may be everything off it: on beyond the grid's ends.
@@ -143,11 +148,10 @@ impl Path {
                 let mut ended = false;
                 for index in 1..=MOST_OUTSIDE {
                     let x = end + direction * step * f64::from(index);
-                    let denominator = pair.log_denominator(x);
-                    let log = unit + denominator - 0.5 * x * x / scale2
-                        + c * (pair.log_numerator(x) - denominator)
-                        + log_mask(x);
-                    if !add(x, log) {
+                    let (log_p, log_q) = (pair.log_numerator(x), pair.log_denominator(x));
+                    let log =
+                        unit + log_q - 0.5 * x * x / scale2 + c * (log_p - log_q) + log_mask(x);
+                    if !add(x, log, log_p, log_q) {
                         ended = true;
                         break;
                     }
