@@ -390,12 +390,14 @@ def security(tool, sigma, rate, steps):
             return 1.0 - float(accountant.get_delta(0.0))
 
         return measure(call, 3)
-    if tool == "pld-fine":
+    if tool.startswith("pld-"):
         from dp_accounting.pld import privacy_loss_distribution
+
+        interval = float(tool.removeprefix("pld-"))
 
         def fine():
             one = privacy_loss_distribution.from_gaussian_mechanism(
-                sigma, sampling_prob=rate, value_discretization_interval=1e-5
+                sigma, sampling_prob=rate, value_discretization_interval=interval
             )
             return 1.0 - float(one.self_compose(steps).get_delta_for_epsilon(0.0))
 

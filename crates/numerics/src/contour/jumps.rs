@@ -22,6 +22,13 @@ struct Jump {
     square: f64,
 }
 
+impl Jump {
+    /// log J
+    fn log(&self, tilt: f64) -> f64 {
+        tilt * (self.log_weight + 0.5 * (tilt - 1.0) * self.square)
+    }
+}
+
 impl Jumps {
     pub(crate) fn new(parts: &[Part]) -> Self {
         let mut jumps = Self { above: Vec::new(), below: Vec::new() };
@@ -43,8 +50,13 @@ impl Jumps {
 
     /// A lower bound on T K(tilt) at tilts above 1 (about one, if Q is a mixture too): T log J.
     pub(crate) fn least(&self, tilt: f64) -> f64 {
-        let log = |jump: &Jump| tilt * (jump.log_weight + 0.5 * (tilt - 1.0) * jump.square);
-        self.above.iter().map(|jump| jump.times * log(jump).max(0.0)).fold(0.0, f64::max)
+        self.above.iter().map(|jump| jump.times * jump.log(tilt).max(0.0)).fold(0.0, f64::max)
+    }
+
+    /// log of the part of one step's A(c) that lies at the jumps.
+    pub(crate) fn log_share(&self, c: f64) -> f64 {
+        let (jumps, tilt) = if c > 0.5 { (&self.above, c) } else { (&self.below, 1.0 - c) };
+        jumps.iter().map(|jump| jump.log(tilt)).fold(f64::NEG_INFINITY, f64::max)
     }
 
     /// A tilt just beyond the nearest cliff, where J = 1.

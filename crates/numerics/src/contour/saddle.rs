@@ -118,6 +118,13 @@ impl<'a> Coarse<'a> {
     /// The largest tilt up to `most` that can be of use for bounds at t: beyond it the jumps
     /// alone outgrow what lies at the saddle.
     pub(crate) fn farthest(&self, saddle: &Saddle, t: f64, most: f64) -> f64 {
+        // Three deviations are enough, and farther points that are nothing are not missed.
+        let enough = saddle.c + 3.0 / saddle.spread();
+        let most = if self.highest >= enough && self.jumps.log_share(saddle.c) < NOTHING {
+            most.min(self.highest)
+        } else {
+            most
+        };
         let top = saddle.log_top(t);
         let useful = |tilt: f64| self.jumps.least(tilt) - tilt * t - top < JUMPS_OUTGROW;
         // Jumps say nothing of tilts up to 1.
@@ -230,6 +237,8 @@ impl<'a> Coarse<'a> {
 
 /// Where the search for a place ends.
 const FARTHEST: f64 = 60.0;
+/// log of a share that counts nowhere: the paths of module `tail` leave it out too.
+const NOTHING: f64 = -100.0;
 /// log of what jumps may carry at a tilt that is worth trying.
 const JUMPS_OUTGROW: f64 = 20.0;
 
