@@ -2,9 +2,10 @@
 
 use super::adapters::Places;
 use super::context::failed;
+use super::embedding::TrainedEmbedding;
 use super::head::Learnt;
 use super::weights::CudaDecoder;
-use super::workspace::{Extent, PLACES, Room, Workspace};
+use super::workspace::{Extent, PLACES, Room, Use, Workspace};
 use crate::LanguageError;
 use crate::finetune::{Example, Layout, Scope};
 use crate::model::{Choose, Decoder};
@@ -17,6 +18,8 @@ pub struct CudaModel {
     pub(super) places: Places,
     /// The adapters' numbers, as activations are stored.
     pub(super) values: Buffer<u8>,
+    /// In place of the frozen one.
+    pub(super) embedding: Option<TrainedEmbedding>,
     pub(super) workspace: Workspace,
     pub(super) tokens: Buffer<u32>,
     pub(super) learnt: Learnt,
@@ -46,14 +49,14 @@ impl CudaModel {
         host: &Decoder,
         length: usize,
     ) -> Result<Self, LanguageError> {
-        Self::with(decoder, host, length, false)
+        Self::with(decoder, host, length, Use::Measuring)
     }
 
     pub(super) fn with(
         decoder: &Arc<CudaDecoder>,
         host: &Decoder,
         length: usize,
-        training: bool,
+        purpose: Use,
     ) -> Result<Self, LanguageError> {
         if host.architecture != decoder.architecture {
             return Err(LanguageError::InvalidInput(
@@ -65,12 +68,13 @@ impl CudaModel {
         let layout = Layout::new(host, Scope::Adapters { embedding: false });
         let places = Places::new(host, &layout);
         let values = context.real(&layout.parameters(host))?;
-        let workspace = Workspace::new(decoder, &places, length, training)?;
+        let workspace = Workspace::new(decoder, &places, length, purpose)?;
         let rows = workspace.rows;
         Ok(Self {
             decoder: Arc::clone(decoder),
             places,
             values,
+            embedding: None,
             workspace,
             tokens: context.device.zeros(rows).map_err(failed)?,
             learnt: Learnt::new(&context.device, rows)?,

@@ -38,7 +38,7 @@ impl CudaModel {
             &[
                 Address(first),
                 Address(self.tokens.address()),
-                Address(decoder.embedding.address()),
+                Address(self.embedding_address()),
                 Address(optional(decoder.positions.as_ref())),
                 Int(rows as i32),
                 Int(extent.length as i32),

@@ -465,14 +465,19 @@ extern "C" __global__ void __launch_bounds__(256) square_parts(
     if (threadIdx.x == 0) parts[(u64)blockIdx.y * gridDim.x + blockIdx.x] = sums[0];
 }
 
-// Norms, and min(1, C/norm) rounded down; a gradient that is not finite counts as nothing.
+// Norms, and min(1, C/norm) rounded down; a gradient that is not finite counts as nothing. `more`,
+// where it is not null: the square of what the parts leave out, and what times `unit` is added to
+// the norm because numbers are rounded after they are scaled.
 extern "C" __global__ void clip_factors(
-    float *factors, double *norms, const double *parts, int examples, int count, double clip) {
+    float *factors, double *norms, const double *parts, const double2 *more, int examples, int count,
+    double clip, double unit) {
     const int example = blockIdx.x * blockDim.x + threadIdx.x;
     if (example >= examples) return;
     double square = 0.0;
     for (int i = 0; i < count; ++i) square += parts[(size_t)example * count + i];
-    const double norm = sqrt(square);
+    if (more) square += more[example].x;
+    // Rounding may leave less than nothing; what is no number stays none.
+    const double norm = sqrt(square < 0.0 ? 0.0 : square) + (more ? unit * more[example].y : 0.0);
     norms[example] = norm;
     factors[example] = !isfinite(norm) ? 0.0f : norm <= clip ? 1.0f : __double2float_rd(clip / norm);
 }
@@ -493,4 +498,87 @@ extern "C" __global__ void clipped_sum(
 extern "C" __global__ void rounded(float *out, const double *sum, u64 length) {
     for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < length; i += (u64)gridDim.x * blockDim.x)
         out[i] = (float)sum[i];
+}
+
+// ---------------------------------------------------------------------------------------------
+// A trained embedding that is the head too. For the places s of an example: residuals p_s (a row of
+// the logits' gradient), states h_s, and x_s, the gradient of the embedded token. The example's
+// gradient is sum_s p_s h_s' + sum_s e(token_s) x_s', and its squared norm
+//   sum_st (p_s.p_t)(h_s.h_t) + sum_s x_s . (sum_{t: token_t = token_s} x_t + 2 sum_t p_t[token_s] h_t).
+// One block of 256 for an example; the inner products of residuals and of states are given. Found:
+// the square, with 2^-16 of what its terms are at most (sums in f32), and S = sum_s |p_s||h_s|.
+extern "C" __global__ void __launch_bounds__(256) embedding_squares(
+    double2 *found, const float *residual_products, const float *state_products,
+    const real *residuals, const real *states, const float *dx, const u32 *tokens, int length,
+    int width, int padded) {
+    __shared__ double sums[8][3];
+    const int warp = threadIdx.x / 32, lane = threadIdx.x & 31;
+    const size_t first = (size_t)blockIdx.x * length;
+    const float *pp = residual_products + first * length, *hh = state_products + first * length;
+    double square = 0.0, sizes = 0.0, rows = 0.0;
+    for (int s = warp; s < length; s += 8) {
+        for (int t = lane; t < length; t += 32)
+            square += (double)pp[s * length + t] * (double)hh[s * length + t];
+        const u32 token = tokens[first + s];
+        const float *x = dx + (first + s) * width;
+        float own = 0.0f;
+        for (int i = lane; i < width; i += 32) {
+            float along = 0.0f;
+            for (int t = 0; t < length; ++t) {
+                along += 2.0f * load(residuals + (first + t) * padded + token)
+                    * load(states + (first + t) * width + i);
+                if (tokens[first + t] == token) along += dx[(first + t) * width + i];
+            }
+            square += (double)along * (double)x[i];
+            own += x[i] * x[i];
+        }
+        rows += sqrt((double)warp_sum(own));
+        sizes += sqrt((double)pp[s * length + s] * (double)hh[s * length + s]);
+    }
+    for (int step = 16; step > 0; step >>= 1) square += __shfl_xor_sync(0xFFFFFFFFu, square, step);
+    if (lane == 0) { sums[warp][0] = square; sums[warp][1] = sizes; sums[warp][2] = rows; }
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    for (int i = 1; i < 8; ++i)
+        for (int j = 0; j < 3; ++j) sums[0][j] += sums[i][j];
+    const double most = sums[0][1] + sums[0][2];
+    found[blockIdx.x] = make_double2(sums[0][0] + most * most / 65536.0, sums[0][1]);
+}
+
+// States times their example's factor; one that counts as nothing loses its residuals, too. One
+// block for a row.
+extern "C" __global__ void scale_rows(
+    real *states, real *residuals, const float *factors, int length, int width, int padded) {
+    const size_t row = blockIdx.x;
+    const float factor = factors[row / length];
+    if (factor == 1.0f) return;
+    for (int i = threadIdx.x; i < width; i += blockDim.x) {
+        real *state = states + row * width + i;
+        store(state, factor > 0.0f ? factor * load(state) : 0.0f);
+    }
+    if (factor > 0.0f) return;
+    for (int i = threadIdx.x; i < padded; i += blockDim.x) store(residuals + row * padded + i, 0.0f);
+}
+
+// sum[token] += the sum over its places, in order, of factor x dx; one warp for a token, whose places
+// are those from starts[number] to starts[number + 1].
+extern "C" __global__ void embedding_rows(
+    float *sum, const float *dx, const float *factors, const int *tokens, const int *starts,
+    const int *places, int count, int length, int width) {
+    const int number = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x & 31;
+    if (number >= count) return;
+    float *out = sum + (size_t)tokens[number] * width;
+    for (int i = lane; i < width; i += 32) {
+        double total = out[i];
+        for (int at = starts[number]; at < starts[number + 1]; ++at) {
+            const float factor = factors[places[at] / length];
+            if (factor > 0.0f) total += (double)(factor * dx[(size_t)places[at] * width + i]);
+        }
+        out[i] = (float)total;
+    }
+}
+
+extern "C" __global__ void clear(float *out, u64 length) {
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < length; i += (u64)gridDim.x * blockDim.x)
+        out[i] = 0.0f;
 }
