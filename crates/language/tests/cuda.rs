@@ -328,10 +328,10 @@ fn an_embedding_is_trained_as_on_the_cpu() {
         examples.push(Example { tokens: vec![7, 60], first: 1 });
         let layout = Layout::new(&decoder, scope);
         let start = layout.parameters(&decoder);
-        for (optimizer, noise, steps, most) in [
-            (OptimizerDescription::sgd(0.5), 1e-9, 1, 1e-5),
-            (OptimizerDescription::sgd(0.5), 0.7, 3, 1e-5),
-            (OptimizerDescription::adam(1e-2), 0.7, 3, 1e-3),
+        for (optimizer, noise, steps) in [
+            (OptimizerDescription::sgd(0.5), 1e-9, 1),
+            (OptimizerDescription::sgd(0.5), 0.7, 3),
+            (OptimizerDescription::adam(1e-2), 0.7, 3),
         ] {
             let rate = if steps == 1 { 1.0 } else { 0.6 };
             let recipe = Recipe { scope, ..recipe(rate, noise, optimizer) };
@@ -340,7 +340,7 @@ fn an_embedding_is_trained_as_on_the_cpu() {
             let what = format!("{name}, embedding, {steps} steps of {}", optimizer.moments());
             // Norms are on the safe side, each in its own way: up to 2^-16 of the squares.
             let apart = difference(&cuda.parameters, &cpu.parameters, &start);
-            wrong.check(format!("{what}, parameters"), apart, most.max(2e-3));
+            wrong.check(format!("{what}, parameters"), apart, 2e-3);
             for (step, (a, b)) in cuda.steps.iter().zip(&cpu.steps).enumerate() {
                 let loss = (a.loss_sum - b.loss_sum).abs() / b.loss_sum.max(1e-9);
                 wrong.check(format!("{what}, step {step}, loss"), loss, 1e-4);

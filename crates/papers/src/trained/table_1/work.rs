@@ -10,9 +10,10 @@ use experiments::{ChunkState, Experiment, ExperimentError, Plan, Settings, Shard
 use language::finetune::game::{Site, play};
 use language::finetune::{FinetuneDescription, Start, data as texts, weights};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -36,6 +37,8 @@ pub(super) struct Trainings {
     folder: PathBuf,
     device: Arc<Device>,
     seed: u64,
+    /// Whether tokens are added to the vocabulary for canaries.
+    extended: bool,
     stop: Arc<AtomicBool>,
     plan: Plan,
 }
@@ -47,9 +50,10 @@ impl Trainings {
         let wanted = context.records.map_or(super::RECORDS, |n| n as usize);
         let sizes = (wanted, TEST_RECORDS.min(wanted));
         let (records, source) = super::data::write(context.data, &folder, sizes)?;
-        // A device trains adapters only; the small model's embedding is most of what it can learn.
+        // Canaries are scored by their row of the embedding, which is trained where that takes no
+        // hours: of the small model, and on a device where it is the head too.
         let small = context.model.is_none();
-        let embedding = small && context.device.record.kind == "cpu";
+        let embedding = small || (context.device.record.kind != "cpu" && tied(context.model));
         let model = match context.model {
             Some(path) => std::path::absolute(path)
                 .map_err(|source| PaperError::Read { path: path.to_owned(), source })?,
@@ -104,7 +108,11 @@ impl Trainings {
         let trials = seeds * BATCHES.len() as u64;
         let plan = Plan::new("table 1", parameters, context.seed, HEADER, 1, trials);
         let (seed, stop) = (context.seed, Arc::new(AtomicBool::new(false)));
-        Ok(Self { settings, source, folder, device, seed, stop, plan })
+        let mut used: BTreeSet<u32> = [0, 1, 2].into();
+        used.extend(&first.model.stop);
+        used.extend(first.texts.examples.iter().flat_map(|example| &example.tokens));
+        let extended = used.len() + canaries > first.model.decoder.architecture.vocabulary;
+        Ok(Self { settings, source, folder, device, seed, extended, stop, plan })
     }
 
     /// Trains what is missing; `false` when the time was up before all was there. The table then has
@@ -183,7 +191,7 @@ impl Trainings {
         let start = &setting.start;
         let played = play(start, &setting.run, seed, &site).map_err(|e| words(&e))?;
         let own = played.ledger.not_private.test_loss;
-        let loss = match own.filter(|_| !start.description.model.embedding) {
+        let loss = match own.filter(|_| !self.extended) {
             Some(loss) => loss,
             None => {
                 // Tokens that were added for canaries are no text: the loss without them.
@@ -238,6 +246,12 @@ fn any_mechanism(scores: &[f64], members: &[bool]) -> Result<f64, PaperError> {
     plan.methods = vec![Method::OneRun];
     plan.primary = Method::OneRun;
     Ok(analyse(&scores, &plan, None)?.primary().map_or(0.0, |bound| bound.epsilon))
+}
+
+/// Whether a model's embedding is its head too; what cannot be read is told later.
+fn tied(model: Option<&Path>) -> bool {
+    let read = model.map(|path| language::load::model(path, None));
+    read.is_some_and(|model| model.is_ok_and(|model| model.decoder.head.is_none()))
 }
 
 /// A TOML basic string.
