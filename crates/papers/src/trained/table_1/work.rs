@@ -13,7 +13,7 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -50,10 +50,7 @@ impl Trainings {
         let wanted = context.records.map_or(super::RECORDS, |n| n as usize);
         let sizes = (wanted, TEST_RECORDS.min(wanted));
         let (records, source) = super::data::write(context.data, &folder, sizes)?;
-        // Canaries are scored by their row of the embedding, which is trained where that takes no
-        // hours: of the small model, and on a device where it is the head too.
         let small = context.model.is_none();
-        let embedding = small || (context.device.record.kind != "cpu" && tied(context.model));
         let model = match context.model {
             Some(path) => std::path::absolute(path)
                 .map_err(|source| PaperError::Read { path: path.to_owned(), source })?,
@@ -65,16 +62,7 @@ impl Trainings {
         };
         // A twentieth of the records are canaries that are in.
         let canaries = (CANARIES * records / super::RECORDS).clamp(40, CANARIES);
-        let mut settings = Vec::new();
-        for (batch, rate) in BATCHES {
-            let batch = (batch * records as u64 / super::RECORDS as u64).max(1);
-            let sample_rate = batch as f64 / records as f64;
-            let steps = (EPOCHS / sample_rate).round() as u64;
-            let noise = noise_for_heuristic(HEURISTIC, DELTA, sample_rate, steps)?;
-            let run = Run::builder()
-                .phase(noise, sample_rate, steps)
-                .dataset_size(records as u64)
-                .build()?;
+        let open = |rate: f64, embedding: bool| {
             let text = format!(
                 "[run]\nsteps = 1\nbatch_size = 1\nnoise_multiplier = 1.0\n\
                  [data]\npath = \"train.jsonl\"\ntest = \"test.jsonl\"\n\
@@ -91,7 +79,27 @@ impl Trainings {
                 rate = if small { rate } else { 0.2 * rate },
             );
             let described = FinetuneDescription::from_toml_str(&text).map_err(wrong)?;
-            let start = Start::open(described, &folder).map_err(wrong)?;
+            Start::open(described, &folder).map_err(wrong)
+        };
+        // Canaries are scored by their row of the embedding, which is trained where that takes no
+        // hours: of the small model, and on a device where it is the head too.
+        let on_device = context.device.record.kind != "cpu";
+        let mut embedding = small || on_device;
+        let mut settings: Vec<Setting> = Vec::new();
+        for (batch, rate) in BATCHES {
+            let batch = (batch * records as u64 / super::RECORDS as u64).max(1);
+            let sample_rate = batch as f64 / records as f64;
+            let steps = (EPOCHS / sample_rate).round() as u64;
+            let noise = noise_for_heuristic(HEURISTIC, DELTA, sample_rate, steps)?;
+            let run = Run::builder()
+                .phase(noise, sample_rate, steps)
+                .dataset_size(records as u64)
+                .build()?;
+            let mut start = open(rate, embedding)?;
+            if embedding && on_device && start.model.decoder.head.is_some() {
+                embedding = false;
+                start = open(rate, embedding)?;
+            }
             settings.push(Setting { batch, run, start });
         }
         let device = Arc::clone(&context.device);
@@ -246,12 +254,6 @@ fn any_mechanism(scores: &[f64], members: &[bool]) -> Result<f64, PaperError> {
     plan.methods = vec![Method::OneRun];
     plan.primary = Method::OneRun;
     Ok(analyse(&scores, &plan, None)?.primary().map_or(0.0, |bound| bound.epsilon))
-}
-
-/// Whether a model's embedding is its head too; what cannot be read is told later.
-fn tied(model: Option<&Path>) -> bool {
-    let read = model.map(|path| language::load::model(path, None));
-    read.is_some_and(|model| model.is_ok_and(|model| model.decoder.head.is_none()))
 }
 
 /// A TOML basic string.
