@@ -58,15 +58,17 @@ extern "C" __global__ void convert(real *out, const float *x, u64 length) {
         store(out + i, x[i]);
 }
 
-// x = embedding of the token (+ that of its place).
+// x = embedding of the token (+ that of its place); `at` are the places, where they are not those
+// within the row's sequence.
 extern "C" __global__ void embed(
-    float *x, const u32 *tokens, const float *embedding, const float *positions, int rows, int length,
-    int width, int context) {
+    float *x, const u32 *tokens, const float *embedding, const float *positions, const int *at,
+    int rows, int length, int width, int context) {
     const int row = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x & 31;
     if (row >= rows) return;
     const float *own = embedding + (size_t)tokens[row] * width;
     // Padding may lie beyond the context; nothing sees it.
-    const float *place = positions ? positions + (size_t)min(row % length, context - 1) * width : 0;
+    const int number = at ? at[row] : row % length;
+    const float *place = positions ? positions + (size_t)min(number, context - 1) * width : 0;
     for (int i = 4 * lane; i < width; i += 128) {
         float4 v = load4(own + i);
         if (place) v = add4(v, load4(place + i));
@@ -581,4 +583,94 @@ extern "C" __global__ void embedding_rows(
 extern "C" __global__ void clear(float *out, u64 length) {
     for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < length; i += (u64)gridDim.x * blockDim.x)
         out[i] = 0.0f;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Keys and values of texts that grow by a token at a time: [sequence][head][places][width], of which
+// at[sequence] are there before the new one.
+
+// Those of a whole pass, [n][length][width], into a cache [n][places][width].
+extern "C" __global__ void keep_places(real *cache, const real *from, int count, int length, int places, int width) {
+    const u64 all = (u64)count * length * (width / 4);
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (u64)gridDim.x * blockDim.x) {
+        const u64 number = i / ((u64)length * (width / 4)), rest = i % ((u64)length * (width / 4));
+        store4(cache + (number * places) * width + 4 * rest, load4(from + 4 * i));
+    }
+}
+
+// As split_heads for one new place of each sequence; keys and values go into the cache.
+extern "C" __global__ void split_heads_at(
+    real *queries, real *keys, real *values, const real *joint, const float *bias,
+    const float2 *angles, const int *at, int rows, int places, int heads, int key_heads, int width,
+    int pairs) {
+    const int columns = (heads + 2 * key_heads) * width, half = width / 2;
+    const u64 all = (u64)rows * (columns / 4);
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (u64)gridDim.x * blockDim.x) {
+        const int row = (int)(i / (columns / 4)), column = 4 * (int)(i % (columns / 4));
+        const Headed h = headed(row, column, 1, heads, key_heads, width);
+        const real *in = joint + (size_t)row * columns + column;
+        float4 v = load4(in);
+        if (bias) v = add4(v, load4(bias + column));
+        if (pairs && h.part < 2) {
+            float4 other = v;
+            if (pairs == 2) {
+                const int away = h.at < half ? half : -half;
+                other = load4(in + away);
+                if (bias) other = add4(other, load4(bias + column + away));
+            }
+            v = rotate4(v, other, angles + (size_t)at[row] * half, h.at, half, pairs, 1.0f);
+        }
+        if (h.part == 0) {
+            store4(queries + h.place, v);
+        } else {
+            const size_t own = (h.place - h.at) / width;
+            store4((h.part == 1 ? keys : values) + (own * places + at[row]) * width + h.at, v);
+        }
+    }
+}
+
+// One query a head against the cache: out = softmax(scale q.k) v over the places up to its own. One
+// warp for a (sequence, head); heads of at most 256 numbers. The softmax is formed on the way: sums
+// so far are scaled down when a larger score comes.
+extern "C" __global__ void attend(
+    real *out, const real *queries, const real *keys, const real *values, const int *at, int rows,
+    int places, int heads, int key_heads, int width, float scale) {
+    const int number = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x & 31;
+    if (number >= rows * heads) return;
+    const int row = number / heads, head = number % heads, group = heads / key_heads;
+    const size_t own = ((size_t)row * key_heads + head / group) * places;
+    const real *q = queries + (size_t)number * width;
+    const int visible = at[row] + 1;
+    float largest = -__int_as_float(0x7f800000), total = 0.0f, found[8];
+#pragma unroll
+    for (int j = 0; j < 8; ++j) found[j] = 0.0f;
+    for (int from = 0; from < visible; from += 32) {
+        float score = -__int_as_float(0x7f800000);
+        if (from + lane < visible) {
+            const real *k = keys + (own + from + lane) * width;
+            float sum = 0.0f;
+            for (int i = 0; i < width; i += 4) {
+                const float4 a = load4(q + i), b = load4(k + i);
+                sum += (a.x * b.x + a.y * b.y) + (a.z * b.z + a.w * b.w);
+            }
+            score = sum * scale;
+        }
+        const float highest = fmaxf(largest, warp_max(score));
+        const float before = expf(largest - highest), weight = expf(score - highest);
+        total = total * before + warp_sum(weight);
+        largest = highest;
+#pragma unroll
+        for (int j = 0; j < 8; ++j) found[j] *= before;
+        const int count = min(32, visible - from);
+        for (int t = 0; t < count; ++t) {
+            const float share = __shfl_sync(0xFFFFFFFFu, weight, t);
+            const real *v = values + (own + from + t) * width;
+#pragma unroll
+            for (int j = 0; j < 8; ++j)
+                if (32 * j + lane < width) found[j] += share * load(v + 32 * j + lane);
+        }
+    }
+#pragma unroll
+    for (int j = 0; j < 8; ++j)
+        if (32 * j + lane < width) store(out + (size_t)number * width + 32 * j + lane, found[j] / total);
 }

@@ -20,6 +20,7 @@ mod embedding;
 mod evaluate;
 mod forward;
 mod gradients;
+mod growing;
 mod head;
 mod trainer;
 mod weights;
