@@ -355,14 +355,14 @@ fn an_embedding_is_trained_as_on_the_cpu() {
             let cpu = on_cpu(&decoder, &examples, &recipe, steps);
             let cuda = on_device(&device, Precision::Float32, &decoder, &examples, &recipe, steps);
             let what = format!("{name}, embedding, {steps} steps of {}", optimizer.moments());
-            // Norms are on the safe side, each in its own way: up to 2^-16 of the squares.
+            // Norms are on the safe side, each in its own way: by less than the tolerance here.
             let apart = difference(&cuda.parameters, &cpu.parameters, &start);
-            wrong.check(format!("{what}, parameters"), apart, 2e-3);
+            wrong.check(format!("{what}, parameters"), apart, 5e-4);
             for (step, (a, b)) in cuda.steps.iter().zip(&cpu.steps).enumerate() {
                 let loss = (a.loss_sum - b.loss_sum).abs() / b.loss_sum.max(1e-9);
                 wrong.check(format!("{what}, step {step}, loss"), loss, 1e-4);
                 let norms = a.norms.iter().zip(&b.norms).map(|(a, b)| (a - b).abs() / b);
-                wrong.check(format!("{what}, step {step}, norms"), norms.fold(0.0, f64::max), 2e-3);
+                wrong.check(format!("{what}, step {step}, norms"), norms.fold(0.0, f64::max), 5e-4);
             }
             if steps > 1 {
                 continue;
@@ -374,7 +374,7 @@ fn an_embedding_is_trained_as_on_the_cpu() {
                     &cpu.parameters[own.clone()],
                     &start[own],
                 );
-                wrong.check(format!("{what}, {}", piece.name()), apart, 2e-3);
+                wrong.check(format!("{what}, {}", piece.name()), apart, 5e-4);
             }
             for (precision, most) in [(Precision::TensorFloat32, 2e-2), (Precision::BFloat16, 0.1)]
             {
