@@ -51,7 +51,7 @@ A language model is fine-tuned with
   train = \"lora\"                # or \"full\"
   rank = 4
   projections = [\"query\", \"value\"]
-on an NVIDIA device where there is one and only adapters are trained: --device cuda:0, faster with
+on an NVIDIA device where there is one and adapters are trained: --device cuda:0, faster with
 --precision tf32 or bf16.
 
 The same command again resumes, or says that it is finished.

@@ -20,9 +20,10 @@ impl CudaModel {
             self.feed_backward(index, extent, &kept)?;
             let middle = (kept.middle, kept.middle_moments);
             self.norm_backward(extent, middle, &layer.feed_norm, true)?;
-            // Below the first layer nothing is trained.
-            self.attention_backward(index, extent, &kept, index > 0)?;
-            if index > 0 {
+            // Below the first layer only an embedding is trained.
+            let further = index > 0 || self.embedding.is_some();
+            self.attention_backward(index, extent, &kept, further)?;
+            if further {
                 let before = (kept.before, kept.before_moments);
                 self.norm_backward(extent, before, &layer.attention_norm, true)?;
             }

@@ -44,7 +44,7 @@ pub(super) struct Context {
     pub(super) device: Arc<CudaDevice>,
     kernels: Kernels,
     pub(super) store: Store,
-    tf32: bool,
+    pub(super) precision: Precision,
 }
 
 impl Context {
@@ -59,7 +59,7 @@ impl Context {
         let kernels = device
             .compile("decoder.cu", include_str!("kernels.cu"), &definitions)
             .map_err(failed)?;
-        Ok(Self { device, kernels, store, tf32: precision == Precision::TensorFloat32 })
+        Ok(Self { device, kernels, store, precision })
     }
 
     /// Bytes of one activation.
@@ -73,7 +73,7 @@ impl Context {
     }
 
     pub(super) fn multiply(&self, product: &Product) -> Result<(), LanguageError> {
-        self.device.multiply(product, self.tf32).map_err(failed)
+        self.device.multiply(product, self.precision == Precision::TensorFloat32).map_err(failed)
     }
 
     /// out = left right, once.

@@ -2,12 +2,14 @@
 
 use super::adapters::Places;
 use super::context::failed;
+use super::embedding::TrainedEmbedding;
+use super::growing::Growing;
 use super::head::Learnt;
 use super::weights::CudaDecoder;
-use super::workspace::{Extent, PLACES, Room, Workspace};
+use super::workspace::{Extent, PLACES, Room, Use, Workspace};
 use crate::LanguageError;
 use crate::finetune::{Example, Layout, Scope};
-use crate::model::{Choose, Decoder};
+use crate::model::Decoder;
 use std::sync::Arc;
 use training::cuda::Buffer;
 
@@ -17,6 +19,10 @@ pub struct CudaModel {
     pub(super) places: Places,
     /// The adapters' numbers, as activations are stored.
     pub(super) values: Buffer<u8>,
+    /// In place of the frozen one.
+    pub(super) embedding: Option<TrainedEmbedding>,
+    /// Keys and values of texts that are being continued.
+    pub(super) growing: Option<Growing>,
     pub(super) workspace: Workspace,
     pub(super) tokens: Buffer<u32>,
     pub(super) learnt: Learnt,
@@ -46,14 +52,14 @@ impl CudaModel {
         host: &Decoder,
         length: usize,
     ) -> Result<Self, LanguageError> {
-        Self::with(decoder, host, length, false)
+        Self::with(decoder, host, length, Use::Measuring)
     }
 
     pub(super) fn with(
         decoder: &Arc<CudaDecoder>,
         host: &Decoder,
         length: usize,
-        training: bool,
+        purpose: Use,
     ) -> Result<Self, LanguageError> {
         if host.architecture != decoder.architecture {
             return Err(LanguageError::InvalidInput(
@@ -65,12 +71,14 @@ impl CudaModel {
         let layout = Layout::new(host, Scope::Adapters { embedding: false });
         let places = Places::new(host, &layout);
         let values = context.real(&layout.parameters(host))?;
-        let workspace = Workspace::new(decoder, &places, length, training)?;
+        let workspace = Workspace::new(decoder, &places, length, purpose)?;
         let rows = workspace.rows;
         Ok(Self {
             decoder: Arc::clone(decoder),
             places,
             values,
+            embedding: None,
+            growing: None,
             workspace,
             tokens: context.device.zeros(rows).map_err(failed)?,
             learnt: Learnt::new(&context.device, rows)?,
@@ -150,63 +158,5 @@ impl CudaModel {
             }
         }
         Ok(found)
-    }
-
-    /// Continues prompts. Whole texts are run again for every token: many at a time make up for it.
-    ///
-    /// # Errors
-    /// Empty prompts, tokens that are none, or what the driver says.
-    pub fn continue_prompts(
-        &mut self,
-        prompts: &[Vec<u32>],
-        most: usize,
-        choose: &Choose<'_>,
-    ) -> Result<Vec<Vec<u32>>, LanguageError> {
-        use rayon::prelude::*;
-        if prompts.iter().any(Vec::is_empty) {
-            return Err(LanguageError::InvalidInput("a prompt is empty".into()));
-        }
-        self.decoder.context.device.bind().map_err(failed)?;
-        let a = self.decoder.architecture;
-        let longest = self.room().length.min(a.context);
-        let mut texts = prompts.to_vec();
-        let mut open: Vec<usize> = (0..texts.len()).collect();
-        for place in 0..most {
-            open.retain(|i| texts[*i].len() <= longest);
-            open.sort_by_key(|i| texts[*i].len());
-            let lengths: Vec<usize> = open.iter().map(|i| texts[*i].len()).collect();
-            let mut ended = Vec::new();
-            for (range, extent) in self.micro_batches(&lengths) {
-                let part = &open[range];
-                let sequences: Vec<Vec<u32>> = part.iter().map(|i| texts[*i].clone()).collect();
-                self.put_tokens(sequences.iter().map(Vec::as_slice), extent)?;
-                self.forward(extent)?;
-                let places: Vec<usize> = sequences
-                    .iter()
-                    .enumerate()
-                    .map(|(number, text)| number * extent.length + text.len() - 1)
-                    .collect();
-                for (part, places) in part
-                    .chunks(self.workspace.logits_rows)
-                    .zip(places.chunks(self.workspace.logits_rows))
-                {
-                    let logits = self.logits(places)?;
-                    let width = self.decoder.logits_width();
-                    let chosen: Vec<Option<u32>> = part
-                        .par_iter()
-                        .zip(logits.par_chunks_exact(width))
-                        .map(|(i, row)| choose(*i, place, &row[..a.vocabulary]))
-                        .collect();
-                    for (i, token) in part.iter().zip(chosen) {
-                        match token {
-                            Some(token) => texts[*i].push(token),
-                            None => ended.push(*i),
-                        }
-                    }
-                }
-            }
-            open.retain(|i| !ended.contains(i));
-        }
-        Ok(texts.iter().zip(prompts).map(|(text, prompt)| text[prompt.len()..].to_vec()).collect())
     }
 }

@@ -38,8 +38,9 @@ impl CudaModel {
             &[
                 Address(first),
                 Address(self.tokens.address()),
-                Address(decoder.embedding.address()),
+                Address(self.embedding_address()),
                 Address(optional(decoder.positions.as_ref())),
+                Address(self.growing.as_ref().map_or(0, |growing| growing.new_places())),
                 Int(rows as i32),
                 Int(extent.length as i32),
                 Int(a.width as i32),
@@ -109,7 +110,7 @@ impl CudaModel {
 
     fn attention(&self, index: usize, extent: Extent, kept: &Kept) -> Result<(), LanguageError> {
         let (decoder, w) = (&self.decoder, &self.workspace);
-        let (a, context) = (&decoder.architecture, &decoder.context);
+        let a = &decoder.architecture;
         let (layer, rows) = (&decoder.layers[index], extent.rows());
         let input = kept.attention_input;
         let shape = (a.width, decoder.joint_width());
@@ -119,6 +120,25 @@ impl CudaModel {
         pass.forward(index, Projection::Query, input, joint)?;
         pass.forward(index, Projection::Key, input, joint.from(wide))?;
         pass.forward(index, Projection::Value, input, joint.from(wide + narrow))?;
+        if let Some(growing) = self.growing.as_ref().filter(|growing| growing.new_places() > 0) {
+            self.attend(growing, index, extent, kept)?;
+        } else {
+            self.attend_all(index, extent, kept)?;
+            if let Some(growing) = &self.growing {
+                self.keep_places(growing, index, extent, kept)?;
+            }
+        }
+        self.merge(kept.mixed, w.headed, extent, false)?;
+        let delta = self.linear(rows, (wide, a.width), kept.mixed, &layer.output, w.delta)?;
+        pass.forward(index, Projection::Output, kept.mixed, delta)
+    }
+
+    /// From queries, keys and values side by side to what every head sees in its own sequence, into
+    /// `headed`.
+    fn attend_all(&self, index: usize, extent: Extent, kept: &Kept) -> Result<(), LanguageError> {
+        let (decoder, w) = (&self.decoder, &self.workspace);
+        let (a, context) = (&decoder.architecture, &decoder.context);
+        let (layer, rows) = (&decoder.layers[index], extent.rows());
         let angles = optional(w.angles.as_ref());
         let mut values = vec![Address(kept.queries), Address(kept.keys), Address(kept.values)];
         values.push(Address(w.joint));
@@ -152,10 +172,7 @@ impl CudaModel {
             right: heads.keys(kept.values),
             extents: (heads.rows, a.head_width, extent.length),
             ..heads.product()
-        })?;
-        self.merge(kept.mixed, w.headed, extent, false)?;
-        let delta = self.linear(rows, (wide, a.width), kept.mixed, &layer.output, w.delta)?;
-        pass.forward(index, Projection::Output, kept.mixed, delta)
+        })
     }
 
     /// The last arguments of the kernels that move heads.

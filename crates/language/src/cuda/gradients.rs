@@ -26,8 +26,8 @@ impl Clipping {
 }
 
 impl CudaModel {
-    /// Adds up the gradients of examples (sorted by length), each clipped to `clip`, into `out`;
-    /// answers and norms in the order given.
+    /// Adds up the gradients of examples (sorted by length), each clipped to `clip`, into `out`, a
+    /// trained embedding first; answers and norms in the order given.
     pub(super) fn clipped_sum(
         &mut self,
         clipping: &Clipping,
@@ -45,16 +45,20 @@ impl CudaModel {
             self.forward(extent)?;
             answers.extend(self.answers(part, extent, true)?);
             self.backward(extent)?;
+            self.embedding_squares(extent)?;
             self.clip(clipping, part.len(), clip)?;
             self.add(clipping, part.len(), again)?;
+            self.add_embedding(part, extent, clipping.factors.address(), out, again)?;
             again = true;
             let device = &self.decoder.context.device;
             norms.extend(device.read(&clipping.norms, part.len()).map_err(failed)?);
         }
         if !again {
             self.add(clipping, 0, false)?;
+            self.clear_embedding(out)?;
         }
-        let values = [Address(out), Address(self.workspace.sum), Long(size as u64)];
+        let adapters = out + 4 * self.embedding_size() as u64;
+        let values = [Address(adapters), Address(self.workspace.sum), Long(size as u64)];
         self.decoder.context.striding("rounded", size, &values)?;
         Ok((answers, norms))
     }
@@ -63,6 +67,7 @@ impl CudaModel {
         let (context, w) = (&self.decoder.context, &self.workspace);
         let parts = [Address(w.parts), Address(w.gradients), Long(self.places.size as u64)];
         context.start("square_parts", (PARTS, examples), &parts)?;
+        let (more, unit) = self.embedding.as_ref().map_or((0, 0.0), |own| own.found());
         context.striding(
             "clip_factors",
             examples,
@@ -70,9 +75,11 @@ impl CudaModel {
                 Address(clipping.factors.address()),
                 Address(clipping.norms.address()),
                 Address(w.parts),
+                Address(more),
                 Int(examples as i32),
                 Int(PARTS as i32),
                 Double(clip),
+                Double(unit),
             ],
         )
     }

@@ -44,6 +44,16 @@ impl CudaModel {
     ) -> Result<Vec<Answer>, LanguageError> {
         let (mut places, mut tokens, mut shares) = (Vec::new(), Vec::new(), Vec::new());
         let mut from = vec![-1; extent.rows()];
+        // Where each example's learnt places begin. For the gradient of a trained embedding all
+        // places are there, those that are not learnt with a share of nothing.
+        let mut starts = Vec::with_capacity(examples.len());
+        let all = back && self.embedding.is_some();
+        if all {
+            places.extend(0..extent.rows() as i32);
+            from.copy_from_slice(&places);
+            tokens.resize(extent.rows(), 0);
+            shares.resize(extent.rows(), 0.0);
+        }
         for (number, example) in examples.iter().enumerate() {
             if example.first == 0 || example.first >= example.tokens.len() {
                 return Err(LanguageError::InvalidInput(format!(
@@ -53,9 +63,15 @@ impl CudaModel {
                 )));
             }
             let share = 1.0 / (example.tokens.len() - example.first) as f32;
+            let start = number * extent.length + example.first - 1;
+            starts.push(if all { start } else { places.len() });
             for place in example.first..example.tokens.len() {
                 // A token is read off the place before it.
                 let row = number * extent.length + place - 1;
+                if all {
+                    (tokens[row], shares[row]) = (example.tokens[place], share);
+                    continue;
+                }
                 from[row] = places.len() as i32;
                 places.push(row as i32);
                 tokens.push(example.tokens[place]);
@@ -74,7 +90,7 @@ impl CudaModel {
         let width = decoder.logits_width();
         self.pick(places.len())?;
         let picked = context.matrix(w.picked, a.width);
-        let head = context.matrix(decoder.head.address(), a.width);
+        let head = context.matrix(self.head_address(), a.width);
         let mut start = 0;
         while start < places.len() {
             let rows = w.logits_rows.min(places.len() - start);
@@ -119,13 +135,12 @@ impl CudaModel {
         let device = &context.device;
         let losses = device.read(&self.learnt.losses, places.len()).map_err(failed)?;
         let top = device.read(&self.learnt.top, places.len()).map_err(failed)?;
-        let mut at = 0;
         Ok(examples
             .iter()
-            .map(|example| {
+            .zip(starts)
+            .map(|(example, start)| {
                 let count = example.tokens.len() - example.first;
-                let own = at..at + count;
-                at += count;
+                let own = start..start + count;
                 let loss: f64 = losses[own.clone()].iter().map(|x| f64::from(*x)).sum();
                 let correct = top[own].iter().all(|top| *top == 1);
                 Answer { loss: loss / count as f64, correct }
@@ -147,7 +162,7 @@ impl CudaModel {
         context.product(
             Matrix::new(out.address(), width, Store::Float32),
             context.matrix(w.picked, a.width),
-            context.matrix(decoder.head.address(), a.width).transposed(),
+            context.matrix(self.head_address(), a.width).transposed(),
             (places.len(), width, a.width),
         )?;
         context.device.read(&out, places.len() * width).map_err(failed)

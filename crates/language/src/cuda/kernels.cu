@@ -58,15 +58,17 @@ extern "C" __global__ void convert(real *out, const float *x, u64 length) {
         store(out + i, x[i]);
 }
 
-// x = embedding of the token (+ that of its place).
+// x = embedding of the token (+ that of its place); `at` are the places, where they are not those
+// within the row's sequence.
 extern "C" __global__ void embed(
-    float *x, const u32 *tokens, const float *embedding, const float *positions, int rows, int length,
-    int width, int context) {
+    float *x, const u32 *tokens, const float *embedding, const float *positions, const int *at,
+    int rows, int length, int width, int context) {
     const int row = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x & 31;
     if (row >= rows) return;
     const float *own = embedding + (size_t)tokens[row] * width;
     // Padding may lie beyond the context; nothing sees it.
-    const float *place = positions ? positions + (size_t)min(row % length, context - 1) * width : 0;
+    const int number = at ? at[row] : row % length;
+    const float *place = positions ? positions + (size_t)min(number, context - 1) * width : 0;
     for (int i = 4 * lane; i < width; i += 128) {
         float4 v = load4(own + i);
         if (place) v = add4(v, load4(place + i));
@@ -465,14 +467,19 @@ extern "C" __global__ void __launch_bounds__(256) square_parts(
     if (threadIdx.x == 0) parts[(u64)blockIdx.y * gridDim.x + blockIdx.x] = sums[0];
 }
 
-// Norms, and min(1, C/norm) rounded down; a gradient that is not finite counts as nothing.
+// Norms, and min(1, C/norm) rounded down; a gradient that is not finite counts as nothing. `more`,
+// where it is not null: the square of what the parts leave out, and what times `unit` is added to
+// the norm because numbers are rounded after they are scaled.
 extern "C" __global__ void clip_factors(
-    float *factors, double *norms, const double *parts, int examples, int count, double clip) {
+    float *factors, double *norms, const double *parts, const double2 *more, int examples, int count,
+    double clip, double unit) {
     const int example = blockIdx.x * blockDim.x + threadIdx.x;
     if (example >= examples) return;
     double square = 0.0;
     for (int i = 0; i < count; ++i) square += parts[(size_t)example * count + i];
-    const double norm = sqrt(square);
+    if (more) square += more[example].x;
+    // Rounding may leave less than nothing; what is no number stays none.
+    const double norm = sqrt(square < 0.0 ? 0.0 : square) + (more ? unit * more[example].y : 0.0);
     norms[example] = norm;
     factors[example] = !isfinite(norm) ? 0.0f : norm <= clip ? 1.0f : __double2float_rd(clip / norm);
 }
@@ -493,4 +500,177 @@ extern "C" __global__ void clipped_sum(
 extern "C" __global__ void rounded(float *out, const double *sum, u64 length) {
     for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < length; i += (u64)gridDim.x * blockDim.x)
         out[i] = (float)sum[i];
+}
+
+// ---------------------------------------------------------------------------------------------
+// A trained embedding that is the head too. For the places s of an example: residuals p_s (a row of
+// the logits' gradient), states h_s, and x_s, the gradient of the embedded token. The example's
+// gradient is sum_s p_s h_s' + sum_s e(token_s) x_s', and its squared norm
+//   sum_st (p_s.p_t)(h_s.h_t) + sum_s x_s . (sum_{t: token_t = token_s} x_t + 2 sum_t p_t[token_s] h_t).
+// One block of 256 for an example; the inner products of residuals and of states are given. Found:
+// the square, with 2^-16 of what its terms are at most (sums in f32), and S = sum_s |p_s||h_s|.
+extern "C" __global__ void __launch_bounds__(256) embedding_squares(
+    double2 *found, const float *residual_products, const float *state_products,
+    const real *residuals, const real *states, const float *dx, const u32 *tokens, int length,
+    int width, int padded) {
+    __shared__ double sums[8][3];
+    const int warp = threadIdx.x / 32, lane = threadIdx.x & 31;
+    const size_t first = (size_t)blockIdx.x * length;
+    const float *pp = residual_products + first * length, *hh = state_products + first * length;
+    double square = 0.0, sizes = 0.0, rows = 0.0;
+    for (int s = warp; s < length; s += 8) {
+        for (int t = lane; t < length; t += 32)
+            square += (double)pp[s * length + t] * (double)hh[s * length + t];
+        const u32 token = tokens[first + s];
+        const float *x = dx + (first + s) * width;
+        float own = 0.0f;
+        for (int i = lane; i < width; i += 32) {
+            float along = 0.0f;
+            for (int t = 0; t < length; ++t) {
+                along += 2.0f * load(residuals + (first + t) * padded + token)
+                    * load(states + (first + t) * width + i);
+                if (tokens[first + t] == token) along += dx[(first + t) * width + i];
+            }
+            square += (double)along * (double)x[i];
+            own += x[i] * x[i];
+        }
+        rows += sqrt((double)warp_sum(own));
+        sizes += sqrt((double)pp[s * length + s] * (double)hh[s * length + s]);
+    }
+    for (int step = 16; step > 0; step >>= 1) square += __shfl_xor_sync(0xFFFFFFFFu, square, step);
+    if (lane == 0) { sums[warp][0] = square; sums[warp][1] = sizes; sums[warp][2] = rows; }
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    for (int i = 1; i < 8; ++i)
+        for (int j = 0; j < 3; ++j) sums[0][j] += sums[i][j];
+    const double most = sums[0][1] + sums[0][2];
+    found[blockIdx.x] = make_double2(sums[0][0] + most * most / 65536.0, sums[0][1]);
+}
+
+// States times their example's factor; one that counts as nothing loses its residuals, too. One
+// block for a row.
+extern "C" __global__ void scale_rows(
+    real *states, real *residuals, const float *factors, int length, int width, int padded) {
+    const size_t row = blockIdx.x;
+    const float factor = factors[row / length];
+    if (factor == 1.0f) return;
+    for (int i = threadIdx.x; i < width; i += blockDim.x) {
+        real *state = states + row * width + i;
+        store(state, factor > 0.0f ? factor * load(state) : 0.0f);
+    }
+    if (factor > 0.0f) return;
+    for (int i = threadIdx.x; i < padded; i += blockDim.x) store(residuals + row * padded + i, 0.0f);
+}
+
+// sum[token] += the sum over its places, in order, of factor x dx; one warp for a token, whose places
+// are those from starts[number] to starts[number + 1].
+extern "C" __global__ void embedding_rows(
+    float *sum, const float *dx, const float *factors, const int *tokens, const int *starts,
+    const int *places, int count, int length, int width) {
+    const int number = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x & 31;
+    if (number >= count) return;
+    float *out = sum + (size_t)tokens[number] * width;
+    for (int i = lane; i < width; i += 32) {
+        double total = out[i];
+        for (int at = starts[number]; at < starts[number + 1]; ++at) {
+            const float factor = factors[places[at] / length];
+            if (factor > 0.0f) total += (double)(factor * dx[(size_t)places[at] * width + i]);
+        }
+        out[i] = (float)total;
+    }
+}
+
+extern "C" __global__ void clear(float *out, u64 length) {
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < length; i += (u64)gridDim.x * blockDim.x)
+        out[i] = 0.0f;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Keys and values of texts that grow by a token at a time: [sequence][head][places][width], of which
+// at[sequence] are there before the new one.
+
+// Those of a whole pass, [n][length][width], into a cache [n][places][width].
+extern "C" __global__ void keep_places(real *cache, const real *from, int count, int length, int places, int width) {
+    const u64 all = (u64)count * length * (width / 4);
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (u64)gridDim.x * blockDim.x) {
+        const u64 number = i / ((u64)length * (width / 4)), rest = i % ((u64)length * (width / 4));
+        store4(cache + (number * places) * width + 4 * rest, load4(from + 4 * i));
+    }
+}
+
+// As split_heads for one new place of each sequence; keys and values go into the cache.
+extern "C" __global__ void split_heads_at(
+    real *queries, real *keys, real *values, const real *joint, const float *bias,
+    const float2 *angles, const int *at, int rows, int places, int heads, int key_heads, int width,
+    int pairs) {
+    const int columns = (heads + 2 * key_heads) * width, half = width / 2;
+    const u64 all = (u64)rows * (columns / 4);
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (u64)gridDim.x * blockDim.x) {
+        const int row = (int)(i / (columns / 4)), column = 4 * (int)(i % (columns / 4));
+        const Headed h = headed(row, column, 1, heads, key_heads, width);
+        const real *in = joint + (size_t)row * columns + column;
+        float4 v = load4(in);
+        if (bias) v = add4(v, load4(bias + column));
+        if (pairs && h.part < 2) {
+            float4 other = v;
+            if (pairs == 2) {
+                const int away = h.at < half ? half : -half;
+                other = load4(in + away);
+                if (bias) other = add4(other, load4(bias + column + away));
+            }
+            v = rotate4(v, other, angles + (size_t)at[row] * half, h.at, half, pairs, 1.0f);
+        }
+        if (h.part == 0) {
+            store4(queries + h.place, v);
+        } else {
+            const size_t own = (h.place - h.at) / width;
+            store4((h.part == 1 ? keys : values) + (own * places + at[row]) * width + h.at, v);
+        }
+    }
+}
+
+// One query a head against the cache: out = softmax(scale q.k) v over the places up to its own. One
+// warp for a (sequence, head); heads of at most 256 numbers. The softmax is formed on the way: sums
+// so far are scaled down when a larger score comes.
+extern "C" __global__ void attend(
+    real *out, const real *queries, const real *keys, const real *values, const int *at, int rows,
+    int places, int heads, int key_heads, int width, float scale) {
+    const int number = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x & 31;
+    if (number >= rows * heads) return;
+    const int row = number / heads, head = number % heads, group = heads / key_heads;
+    const size_t own = ((size_t)row * key_heads + head / group) * places;
+    const real *q = queries + (size_t)number * width;
+    const int visible = at[row] + 1;
+    float largest = -__int_as_float(0x7f800000), total = 0.0f, found[8];
+#pragma unroll
+    for (int j = 0; j < 8; ++j) found[j] = 0.0f;
+    for (int from = 0; from < visible; from += 32) {
+        float score = -__int_as_float(0x7f800000);
+        if (from + lane < visible) {
+            const real *k = keys + (own + from + lane) * width;
+            float sum = 0.0f;
+            for (int i = 0; i < width; i += 4) {
+                const float4 a = load4(q + i), b = load4(k + i);
+                sum += (a.x * b.x + a.y * b.y) + (a.z * b.z + a.w * b.w);
+            }
+            score = sum * scale;
+        }
+        const float highest = fmaxf(largest, warp_max(score));
+        const float before = expf(largest - highest), weight = expf(score - highest);
+        total = total * before + warp_sum(weight);
+        largest = highest;
+#pragma unroll
+        for (int j = 0; j < 8; ++j) found[j] *= before;
+        const int count = min(32, visible - from);
+        for (int t = 0; t < count; ++t) {
+            const float share = __shfl_sync(0xFFFFFFFFu, weight, t);
+            const real *v = values + (own + from + t) * width;
+#pragma unroll
+            for (int j = 0; j < 8; ++j)
+                if (32 * j + lane < width) found[j] += share * load(v + 32 * j + lane);
+        }
+    }
+#pragma unroll
+    for (int j = 0; j < 8; ++j)
+        if (32 * j + lane < width) store(out + (size_t)number * width + 32 * j + lane, found[j] / total);
 }

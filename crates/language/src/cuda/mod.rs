@@ -1,5 +1,5 @@
 //! Decoders on NVIDIA devices: forward, loss, back through frozen weights, and DP fine-tuning of
-//! adapters. Driver, NVRTC and cuBLAS are those of the crate `training`, loaded at run time.
+//! adapters and of an embedding that is the head too. Driver, NVRTC and cuBLAS are those of the crate `training`, loaded at run time.
 //!
 //! A step computes what [`crate::finetune::Trainer`] computes, from the same random words: results
 //! differ by rounding only. Products are cuBLAS's, strided over sequences and heads; a group of
@@ -16,9 +16,11 @@
 mod adapters;
 mod backward;
 mod context;
+mod embedding;
 mod evaluate;
 mod forward;
 mod gradients;
+mod growing;
 mod head;
 mod trainer;
 mod weights;

@@ -1,9 +1,11 @@
 //! Steps of DP-SGD and DP-Adam on a device: those of [`crate::finetune::Trainer`], to rounding.
 
 use super::context::failed;
+use super::embedding::TrainedEmbedding;
 use super::evaluate::CudaModel;
 use super::gradients::Clipping;
 use super::weights::CudaDecoder;
+use super::workspace::Use;
 use crate::LanguageError;
 use crate::finetune::{Example, Layout, Recipe, Scope};
 use crate::model::Decoder;
@@ -13,7 +15,7 @@ use training::cuda::compute::Trained;
 use training::sampler::{Batch, Sampler};
 use training::{OptimizerState, ReplicaState, StepStatistics};
 
-/// A training under way on a device. Adapters only.
+/// A training under way on a device: of adapters, and perhaps of the embedding.
 pub struct CudaTrainer<'a> {
     pub model: CudaModel,
     decoder: &'a mut Decoder,
@@ -32,7 +34,7 @@ impl<'a> CudaTrainer<'a> {
     /// tokens that a text to be measured has besides the examples.
     ///
     /// # Errors
-    /// Anything but adapters to train, no examples, an optimiser out of range, memory that ran out.
+    /// Anything else to train, an embedding that is not the head, no examples, an optimiser out of range, memory that ran out.
     pub fn new(
         frozen: &Arc<CudaDecoder>,
         decoder: &'a mut Decoder,
@@ -41,10 +43,16 @@ impl<'a> CudaTrainer<'a> {
         longest: usize,
     ) -> Result<Self, LanguageError> {
         let invalid = |message: &str| Err(LanguageError::InvalidInput(message.into()));
-        if recipe.scope != (Scope::Adapters { embedding: false }) {
+        let Scope::Adapters { embedding } = recipe.scope else {
             return invalid(
-                "on an NVIDIA device only adapters are trained: set `train = \"lora\"` and leave \
-                 `embedding` out, or use --device cpu",
+                "on an NVIDIA device only adapters are trained, and the embedding: set `train = \
+                 \"lora\"`, or use --device cpu",
+            );
+        };
+        if embedding && decoder.head.is_some() {
+            return invalid(
+                "this model has a head beside its embedding, which are not trained on an NVIDIA \
+                 device: leave `embedding` out, or use --device cpu",
             );
         }
         let layout = Layout::new(decoder, recipe.scope);
@@ -60,9 +68,14 @@ impl<'a> CudaTrainer<'a> {
             optimizer: OptimizerState::new(&recipe.optimizer, layout.size),
         };
         let most = examples.iter().map(|example| example.tokens.len()).max().unwrap_or(1);
-        let model = CudaModel::with(frozen, decoder, most.max(longest), true)?;
+        let purpose = Use::Training { embedding };
+        let mut model = CudaModel::with(frozen, decoder, most.max(longest), purpose)?;
         let stream = Stream::new(recipe.seed, Purpose::NOISE, 0);
         let trained = Trained::new(&frozen.context.device, &state, &stream).map_err(failed)?;
+        if embedding {
+            model.embedding = Some(TrainedEmbedding::new(&model, trained.parameters())?);
+            model.put_head()?;
+        }
         let clipping = Clipping::new(&model)?;
         let sampler = Sampler::new(recipe.seed, 0, examples.len());
         Ok(Self {
@@ -100,7 +113,7 @@ impl<'a> CudaTrainer<'a> {
         let public = run.dataset_size().map_or(self.examples.len() as f64, |size| size as f64);
         let noise = (phase.noise_multiplier * clip, phase.sample_rate * public);
         self.trained.update(device, &self.recipe.optimizer, self.step, noise).map_err(failed)?;
-        self.put_adapters()?;
+        self.put_trained()?;
         self.step += 1;
         Ok(StepStatistics {
             batch_size: members.len(),
@@ -112,9 +125,12 @@ impl<'a> CudaTrainer<'a> {
     }
 
     /// The trained numbers as products read them.
-    fn put_adapters(&self) -> Result<(), LanguageError> {
-        let (to, from) = (self.model.values.address(), self.trained.parameters());
-        self.model.decoder.context.convert(to, from, self.layout.size)
+    fn put_trained(&self) -> Result<(), LanguageError> {
+        self.model.put_head()?;
+        let embedding = self.model.embedding_size();
+        let from = self.trained.parameters() + 4 * embedding as u64;
+        let size = self.layout.size - embedding;
+        self.model.decoder.context.convert(self.model.values.address(), from, size)
     }
 
     /// Steps taken.
@@ -139,12 +155,12 @@ impl<'a> CudaTrainer<'a> {
     pub fn restore(&mut self, steps: u64, state: ReplicaState) -> Result<(), LanguageError> {
         crate::finetune::check_state(&state, self.layout.size, &self.recipe.optimizer)?;
         self.trained.write(&self.model.decoder.context.device, &state).map_err(failed)?;
-        self.put_adapters()?;
+        self.put_trained()?;
         (self.state, self.step) = (state, steps);
         Ok(())
     }
 
-    /// Puts the trained adapters into the decoder that was given, and hands out the model on the
+    /// Puts what was trained into the decoder that was given, and hands out the model on the
     /// device.
     ///
     /// # Errors
@@ -152,6 +168,7 @@ impl<'a> CudaTrainer<'a> {
     pub fn finish(mut self) -> Result<CudaModel, LanguageError> {
         let parameters = self.state()?.parameters.clone();
         self.layout.set(self.decoder, &parameters);
+        self.model.keep_embedding(self.decoder)?;
         Ok(self.model)
     }
 }

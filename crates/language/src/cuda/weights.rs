@@ -155,6 +155,12 @@ fn check(a: &Architecture) -> Result<(), LanguageError> {
     let mut parts = vec![("width", a.width, 4), ("hidden width", a.hidden, 4)];
     let head = if matches!(a.position, Position::Rotary { .. }) { 8 } else { 4 };
     parts.push(("head width", a.head_width, head));
+    if a.head_width > 256 {
+        return Err(LanguageError::Device(format!(
+            "heads of {} numbers are more than the device's kernels take, 256; use --device cpu",
+            a.head_width
+        )));
+    }
     match parts.iter().find(|(_, value, of)| !value.is_multiple_of(*of)) {
         None => Ok(()),
         Some((name, value, of)) => Err(LanguageError::Device(format!(

@@ -103,9 +103,22 @@ pub(super) struct Workspace {
     pub(super) d_logits: u64,
     pub(super) d_picked: u64,
     pub(super) back: u64,
+    /// Inner products of an example's residuals, and of its states, for a trained embedding.
+    pub(super) residual_products: u64,
+    pub(super) state_products: u64,
     pub(super) gradients: u64,
     pub(super) parts: u64,
     pub(super) sum: u64,
+}
+
+/// What a workspace is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    Measuring,
+    Training {
+        /// Whether the embedding is trained, too: all logits are kept then.
+        embedding: bool,
+    },
 }
 
 /// Hands out aligned pieces.
@@ -121,12 +134,12 @@ impl Carver {
 
 impl Workspace {
     /// The largest room up to what pays that the device has memory for; sequences have at most
-    /// `length` places. With `training`, there is room for going back.
+    /// `length` places. For training, there is room for going back.
     pub(super) fn new(
         decoder: &CudaDecoder,
         places: &Places,
         length: usize,
-        training: bool,
+        purpose: Use,
     ) -> Result<Self, LanguageError> {
         let device = &decoder.context.device;
         let mut spare = decoder.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -136,7 +149,7 @@ impl Workspace {
         let length = length.max(1).next_multiple_of(PLACES);
         let mut room = Room { rows: ROWS.max(length), sequences: SEQUENCES, length };
         loop {
-            let needed = Self::carve(decoder, places, room, training, 0).1;
+            let needed = Self::carve(decoder, places, room, purpose, 0).1;
             if needed <= limit {
                 break;
             }
@@ -151,7 +164,7 @@ impl Workspace {
             room.rows = (room.rows / 2).max(length);
             room.sequences = (room.sequences / 2).max(1);
         }
-        let size = Self::carve(decoder, places, room, training, 0).1 as usize;
+        let size = Self::carve(decoder, places, room, purpose, 0).1 as usize;
         if held < size {
             // What was reserved is given back only once the device has caught up.
             drop(spare.take());
@@ -162,7 +175,7 @@ impl Workspace {
             Some(spare) => spare,
             None => (device.zeros(size).map_err(failed)?, size),
         };
-        let mut made = Self::carve(decoder, places, room, training, buffer.address()).0;
+        let mut made = Self::carve(decoder, places, room, purpose, buffer.address()).0;
         made.buffer = Some((buffer, size));
         made.angles = Some(device.upload(&decoder.angles(length)).map_err(failed)?);
         Ok(made)
@@ -178,9 +191,11 @@ impl Workspace {
         decoder: &CudaDecoder,
         places: &Places,
         room: Room,
-        training: bool,
+        purpose: Use,
         base: u64,
     ) -> (Self, u64) {
+        let training = purpose != Use::Measuring;
+        let embedding = purpose == Use::Training { embedding: true };
         let a = &decoder.architecture;
         let Room { rows, sequences, length } = room;
         let real = decoder.context.bytes();
@@ -221,7 +236,8 @@ impl Workspace {
         own.headed = c.take(real * rows * a.query_width());
         own.delta = c.take(real * rows * a.width);
         own.picked = c.take(real * rows * a.width);
-        own.logits_rows = (LOGITS / decoder.logits_width()).clamp(1, rows);
+        let most = if embedding { usize::MAX } else { LOGITS };
+        own.logits_rows = (most / decoder.logits_width()).clamp(1, rows);
         own.logits = c.take(4 * own.logits_rows * decoder.logits_width());
         if training {
             own.dx = c.take(4 * rows * a.width);
@@ -245,6 +261,10 @@ impl Workspace {
             };
             own.d_picked = c.take(real * rows * a.width);
             own.back = c.take(real * rows * places.highest);
+            if embedding {
+                own.residual_products = c.take(4 * rows * length);
+                own.state_products = c.take(4 * rows * length);
+            }
             own.gradients = c.take(4 * sequences * places.size);
             own.parts = c.take(8 * sequences * PARTS);
             own.sum = c.take(8 * places.size);

@@ -17,6 +17,7 @@ use super::Example;
 use crate::LanguageError;
 use crate::model::{Cache, Decoder};
 use random::{Purpose, Stream};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -155,13 +156,11 @@ impl Canaries {
                 .into_iter()
                 .map(|loss| (loss, Vec::new(), Vec::new()))
                 .collect(),
-            CanaryScore::Embedding => canaries
-                .iter()
-                .map(|canary| {
-                    let (loss, state) = look(decoder, canary)?;
-                    Ok((loss, row(decoder, canary), state))
-                })
-                .collect::<Result<Vec<_>, LanguageError>>()?,
+            CanaryScore::Embedding => looks(decoder, &canaries)?
+                .into_iter()
+                .zip(&canaries)
+                .map(|((loss, state), canary)| (loss, row(decoder, canary), state))
+                .collect(),
         };
         Ok(Self { examples: canaries, members, score, vocabulary, before })
     }
@@ -218,17 +217,39 @@ pub(crate) type Losses<'a> =
     dyn FnMut(&Decoder, &[Example]) -> Result<Vec<f64>, LanguageError> + 'a;
 
 fn cpu_losses(decoder: &Decoder, canaries: &[Example]) -> Result<Vec<f64>, LanguageError> {
-    canaries.iter().map(|canary| Ok(look(decoder, canary)?.0)).collect()
+    Ok(looks(decoder, canaries)?.into_iter().map(|(loss, _)| loss).collect())
 }
 
-/// The loss of a canary's token, and the state before it.
-fn look(decoder: &Decoder, canary: &Example) -> Result<(f64, Vec<f32>), LanguageError> {
-    let mut cache = Cache::new(&decoder.architecture, 1, canary.tokens.len());
-    let hidden = decoder.forward(&canary.tokens[..canary.first], &mut cache)?;
-    let state = hidden[hidden.len() - decoder.architecture.width..].to_vec();
-    let logits = decoder.logits(&state);
-    let token = canary.tokens[canary.first] as usize;
-    Ok((crate::model::log_sum_exp(&logits) - f64::from(logits[token]), state))
+/// Canaries that are run together.
+const TOGETHER: usize = 32;
+
+/// The loss of each canary's token, and the state before it. All canaries are equally long.
+fn looks(decoder: &Decoder, canaries: &[Example]) -> Result<Vec<(f64, Vec<f32>)>, LanguageError> {
+    let (width, vocabulary) = (decoder.architecture.width, decoder.architecture.vocabulary);
+    let parts: Vec<Vec<(f64, Vec<f32>)>> = canaries
+        .par_chunks(TOGETHER)
+        .map(|part| {
+            let length = part[0].first;
+            let mut cache = Cache::new(&decoder.architecture, part.len(), length);
+            let tokens: Vec<u32> =
+                part.iter().flat_map(|canary| canary.tokens[..length].iter().copied()).collect();
+            let hidden = decoder.forward(&tokens, &mut cache)?;
+            let states: Vec<f32> = hidden
+                .chunks_exact(length * width)
+                .flat_map(|rows| rows[(length - 1) * width..].iter().copied())
+                .collect();
+            let logits = decoder.logits(&states);
+            Ok(part
+                .iter()
+                .zip(states.chunks_exact(width).zip(logits.chunks_exact(vocabulary)))
+                .map(|(canary, (state, logits))| {
+                    let own = f64::from(logits[canary.tokens[canary.first] as usize]);
+                    (crate::model::log_sum_exp(logits) - own, state.to_vec())
+                })
+                .collect())
+        })
+        .collect::<Result<_, LanguageError>>()?;
+    Ok(parts.into_iter().flatten().collect())
 }
 
 fn row(decoder: &Decoder, canary: &Example) -> Vec<f32> {

@@ -18,7 +18,7 @@ use training::cuda::CudaDevice;
 /// # Errors
 /// Those of [`Device::with_precision`].
 pub fn device(name: &str, precision: PrecisionName, scope: Scope) -> Result<Device, TrainingError> {
-    let only_cpu = scope != Scope::Adapters { embedding: false };
+    let only_cpu = scope == Scope::Full;
     if only_cpu && name == "auto" && precision == PrecisionName::F32 {
         return Ok(Device::cpu());
     }

@@ -24,7 +24,8 @@ use vocabulary::Run;
 
 /// What clipping may exceed the clip norm by: norms are sums in f32 of blocks of 2048 squares, and
 /// the sum of clipped gradients is formed in f32. On a device, in any precision, they are the norms
-/// and the sum of the very gradients that are clipped, which is closer.
+/// and the sum of the very gradients that are clipped, which is closer; what rounding may add to an
+/// embedding's is in its norm.
 const SENSITIVITY: f64 = 1.0 + 1.0 / 16_384.0;
 
 /// A model and its data, read.

@@ -9,7 +9,7 @@ mod description;
 pub use description::{GridDescription, GridTable, MeasureTable, MetricName};
 
 use crate::LanguageError;
-use crate::finetune::{Example, Finetuning, Place, Start, fingerprint};
+use crate::finetune::{Example, Finetuning, Place, Scope, Start, fingerprint};
 use crate::memorization::{Asking, Completion, Questions, ask_with, measure, read_secrets};
 use crate::model::{Decoder, Sampling};
 use experiments::{Experiment, Plan};
@@ -184,7 +184,8 @@ impl<'a> Grid<'a> {
         let answering = if decoder.architecture.vocabulary > model.decoder.architecture.vocabulary {
             cut = decoder.with_vocabulary(model.decoder.architecture.vocabulary);
             drop(measurer);
-            measurer = self.place.measurer(&cut, self.longest.max(self.longest_test()), true)?;
+            let same = start.scope() == (Scope::Adapters { embedding: false });
+            measurer = self.place.measurer(&cut, self.longest.max(self.longest_test()), same)?;
             &cut
         } else {
             decoder

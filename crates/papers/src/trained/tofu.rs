@@ -1,4 +1,5 @@
-//! The experiment of `p2-tofu` with SmolLM2-135M: adapters only, on a device.
+//! The experiment of `p2-tofu` with SmolLM2-135M, and with a small model beside it at equal
+//! everything: adapters and embedding, on a device.
 
 use super::context::TrainedContext;
 use super::{TrainedEntry, needs_data};
@@ -15,7 +16,7 @@ pub(super) const ENTRY: TrainedEntry = TrainedEntry {
         paper: PAPER,
         title: "Memorisation varies at one epsilon: SmolLM2-135M on TOFU",
         shows: "Fine-tuned language models with the same (epsilon, delta) memorise very differently; the spread grows with epsilon, with the size of the model and with how many records carry a secret; more steps, larger batches and above all larger learning rates memorise more; simple rules find the safer of two configurations in 65 to 90 % of pairs; audited epsilons follow utility, not memorisation.",
-        seconds: 300,
+        seconds: 700,
         compute: needs_data,
     },
     compute,
@@ -25,7 +26,7 @@ pub(super) const ENTRY: TrainedEntry = TrainedEntry {
 /// same model.
 const MODEL: &str = "smollm2.gguf";
 
-/// What is trained; everything else is the same in all.
+/// What is trained, the model left out; everything is the same for both.
 const GRID: &str = r#"
 [data]
 path = "train.jsonl"
@@ -33,31 +34,43 @@ test = "test.jsonl"
 prompt = "question"
 completion = "answer"
 separator = "\n"
-[model]
-kind = "language"
-path = "../smollm2.gguf"
-train = "lora"
-rank = 4
-alpha = 32.0
-projections = ["query", "value"]
-length = 64
 [optimizer]
 kind = "adam"
 [canaries]
-count = 600
+count = 1200
+prefix = 1
 [measure]
 secrets = "secrets.jsonl"
-metrics = ["air"]
+metrics = ["air", "vmr"]
 samples = 5
-new_tokens = 10
+new_tokens = 12
 [grid]
 batch_size = [256, 768]
-steps = [5, 15]
-learning_rate = [4e-3, 1.6e-2]
-clip_norm = [0.5, 5.0]
+steps = [10, 30]
+learning_rate = [1e-3, 4e-3]
+clip_norm = [1.0, 10.0]
 epsilon = [8.0, 2.0]
 seed = [1, 2]
+[model]
+kind = "language"
+train = "lora"
+rank = 8
+alpha = 32.0
+projections = ["query", "key", "value", "output", "gate", "up", "down"]
+length = 64
+embedding = true
 "#;
+
+/// Names of the trainings of a model at a density, the model's files, and which paraphrases: the small
+/// one where both memorise.
+const PARTS: [(&str, &str, usize); 3] = [
+    ("high", SMOLLM2, DENSITIES[1].1),
+    ("stories260K-high", STORIES, DENSITIES[1].1),
+    ("low", SMOLLM2, DENSITIES[0].1),
+];
+const SMOLLM2: &str = "path = \"../smollm2.gguf\"\n";
+const STORIES: &str =
+    "path = \"../stories260K/model.bin\"\ntokenizer = \"../stories260K/tokenizer.bin\"\n";
 
 fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
     let weights = find(context.data)?;
@@ -67,11 +80,12 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
             .and_then(|()| std::fs::copy(&weights, &own))
             .map_err(|source| PaperError::Write { path: own, source })?;
     }
+    data::write_model(&context.folder.join("stories260K"))?;
     let mut trained = Vec::new();
-    for (name, paraphrases) in DENSITIES {
+    for (name, model, paraphrases) in PARTS {
         let folder = context.folder.join(name);
         data::write(&folder, paraphrases)?;
-        let described = GridDescription::from_toml_str(GRID).map_err(wrong)?;
+        let described = GridDescription::from_toml_str(&format!("{GRID}{model}")).map_err(wrong)?;
         let grid = planned(described, &folder, &context.device)?;
         if context.carry_on(name, &grid)? {
             trained.push((name, 4 * paraphrases, context.output(name)));
@@ -84,9 +98,9 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
     }
     let record = &context.device.record;
     Ok(Reproduction {
-        parameters: json!({"model": "SmolLM2-135M-Instruct, dequantised, LoRA of rank 4 on queries and values", "data": "TOFU, 12000 records of at most 64 tokens", "secrets": 52, "records_per_secret": [16, 64], "delta": (data::RECORDS as f64).powf(-1.1), "grid": "b 256, 768; T 5, 15; eta 4e-3, 1.6e-2 (Adam); clip 0.5, 5; epsilon 8, 2; 2 seeds", "canaries": 600, "device": record.instructions, "precision": record.precision}),
+        parameters: json!({"models": "SmolLM2-135M-Instruct, dequantised, and stories260K: LoRA of rank 8 on every projection, and the embedding", "data": "TOFU, 12000 records of at most 64 tokens", "secrets": 52, "records_per_secret": [16, 64], "delta": (data::RECORDS as f64).powf(-1.1), "grid": "b 256, 768; T 10, 30; eta 1e-3, 4e-3 (Adam); clip 1, 10; epsilon 8, 2; 2 seeds", "canaries": 1200, "device": record.instructions, "precision": record.precision}),
         we_get,
-        differs: "The paper trains GPT-2 and Llama-2 on Enron and on paraphrased TOFU, on grids that are not known to us. Here a secret's density is the number of records that carry it; utility is minus the loss on held-out answers. The audit is one-run, on token canaries in every training, scored by their loss, with the Gaussian family's bound; the paper's is black-box.".to_owned(),
+        differs: "The paper trains GPT-2 and Llama-2 on Enron and on paraphrased TOFU, on grids that are not known to us. Here a secret's density is the number of records that carry it; utility is minus the loss on held-out answers, over each model's own tokens. Both models get the same records, adapters, grid and seeds; they differ in size, tokenizer and what they were trained on before. The audit is one-run, on token canaries in every training, scored by their row of the embedding, with the Gaussian family's bound; the paper's is black-box.".to_owned(),
         tables: [vec![runs], tables].concat(),
         figures,
     })

@@ -2,6 +2,7 @@
 
 use super::{WorkArgs, exit_code, narrate};
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real};
+use crate::commands::train::PrecisionArg;
 use crate::commands::trained;
 use crate::console::Console;
 use crate::failure::Failure;
@@ -55,6 +56,9 @@ pub(super) struct TokenArgs {
     /// Where to compute: auto, cpu or cuda:N
     #[arg(long, value_name = "DEVICE", default_value = "auto", help_heading = "The work")]
     device: String,
+    /// f32, or tf32 or bf16 on an NVIDIA device
+    #[arg(long, value_enum, default_value_t = PrecisionArg::F32, help_heading = "The work")]
+    precision: PrecisionArg,
     /// Seconds between states of the training on the disk; the result does not depend on it
     #[arg(long, value_name = "SECONDS", value_parser = real, default_value = "5", help_heading = "The work")]
     checkpoint_every: f64,
@@ -90,7 +94,7 @@ pub(super) fn run(args: &TokenArgs, console: &mut Console) -> Result<u8, Failure
     let run = resolve(args, &start, console)?;
     let seed = args.seed.unwrap_or(start.description.seed);
     let scope = start.description.scope();
-    let device = language::finetune::device(&args.device, training::PrecisionName::F32, scope)
+    let device = language::finetune::device(&args.device, args.precision.name(), scope)
         .map_err(|error| Failure::bad_input(error.to_string()))?;
     let stop = console.stop_flag();
     let state = trained::beside(out, ".work").join("state");

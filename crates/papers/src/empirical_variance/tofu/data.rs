@@ -109,7 +109,7 @@ pub(crate) fn write(folder: &Path, paraphrases: usize) -> Result<(), PaperError>
 }
 
 /// Writes the small model: `model.bin` and `tokenizer.bin`.
-pub(super) fn write_model(folder: &Path) -> Result<(), PaperError> {
+pub(crate) fn write_model(folder: &Path) -> Result<(), PaperError> {
     put(folder, "model.bin", MODEL)?;
     put(folder, "tokenizer.bin", TOKENIZER)
 }

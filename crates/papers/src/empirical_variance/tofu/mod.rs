@@ -68,34 +68,46 @@ pub(crate) type Trained = (&'static str, usize, std::path::PathBuf);
 
 /// A table of all trainings, and what they show.
 pub(crate) fn findings(trained: &[Trained]) -> Result<(Table, words::Findings), PaperError> {
-    let mut runs = Table::new(
-        "trainings",
-        &[
-            "density",
-            "epsilon",
-            "batch_size",
-            "steps",
-            "learning_rate",
-            "clip_norm",
-            "seed",
-            "noise_multiplier",
-            "air",
-            "utility",
-            "audit_epsilon",
-            "canary_auroc",
-        ],
-    );
+    let mut columns = vec![
+        "density",
+        "epsilon",
+        "batch_size",
+        "steps",
+        "learning_rate",
+        "clip_norm",
+        "seed",
+        "noise_multiplier",
+        "air",
+        "utility",
+        "audit_epsilon",
+        "canary_auroc",
+    ];
+    let mut rows = Vec::new();
     let mut found = words::Findings::default();
     for (name, records, output) in trained {
         let text = std::fs::read_to_string(output)
             .map_err(|source| PaperError::Read { path: output.clone(), source })?;
+        let header: Vec<&str> = text.lines().next().unwrap_or("").split(',').collect();
+        let place = |name: &str| {
+            header.iter().position(|own| *own == name || *own == format!("score_{name}"))
+        };
+        let verbatim = place("vmr");
+        if verbatim.is_some() && !columns.contains(&"vmr") {
+            columns.push("vmr");
+        }
         let mut lines = Vec::new();
         for line in text.lines().skip(1) {
             let read: Vec<f64> = line.split(',').map(|x| x.parse().unwrap_or(f64::NAN)).collect();
-            // The order of the file without delta, a parameter of the whole.
-            let chosen = [4, 0, 1, 2, 3, 6, 7, 8, 9, 10, 11];
-            let row = chosen.map(|column| read.get(column).copied().unwrap_or(f64::NAN));
-            runs.push([vec![json!(name)], row.map(|x| json!(x)).to_vec()].concat());
+            let at = |column: Option<usize>| {
+                column.and_then(|column| read.get(column)).copied().unwrap_or(f64::NAN)
+            };
+            let mut row = [0.0; 11];
+            for (cell, name) in row.iter_mut().zip(&columns[1..12]) {
+                *cell = at(place(name));
+            }
+            let mut cells = [vec![json!(name)], row.map(|x| json!(x)).to_vec()].concat();
+            cells.extend(verbatim.map(|column| json!(at(Some(column)))));
+            rows.push(cells);
             lines.push(row);
         }
         found.canaries(name, &lines);
@@ -109,7 +121,13 @@ pub(crate) fn findings(trained: &[Trained]) -> Result<(Table, words::Findings), 
             &regress(&groups, "air", &Options::default()).map_err(wrong)?,
             &select(&groups, "air", &[], Better::Higher).map_err(wrong)?,
         );
+        if verbatim.is_some() {
+            let groups = tuning::groups(&table, 1).map_err(wrong)?;
+            found.verbatim(name, &tuning::rank(&groups, "vmr", 0.95).map_err(wrong)?);
+        }
     }
+    let mut runs = Table::new("trainings", &columns);
+    rows.into_iter().for_each(|row| runs.push(row));
     Ok((runs, found))
 }
 

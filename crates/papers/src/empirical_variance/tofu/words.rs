@@ -10,6 +10,7 @@ use vocabulary::Figure;
 #[derive(Default)]
 pub(crate) struct Findings {
     spread: Vec<Vec<Value>>,
+    verbatim: Vec<Vec<Value>>,
     effects: Vec<Vec<Value>>,
     rules: Vec<Vec<Value>>,
     choices: Vec<Vec<Value>>,
@@ -27,22 +28,17 @@ impl Findings {
         regression: &Regression,
         selection: &Selection,
     ) {
+        self.spread.extend(spreads(density, ranking));
+        // Labels are `low` and `high`, or a model's name before them.
+        let model = density.strip_suffix("low").or(density.strip_suffix("high")).unwrap_or("");
+        let model = match model.strip_suffix('-') {
+            Some(model) => format!("{model}, "),
+            None => String::new(),
+        };
         for group in &ranking.groups {
             let s = &group.spread;
-            self.spread.push(vec![
-                json!(density),
-                json!(group.epsilon),
-                json!(s.mean),
-                json!(s.smallest),
-                json!(s.largest),
-                json!(s.seed_noise),
-                json!(s.between),
-                json!(s.between_lower),
-                json!(s.between_upper),
-                json!(s.p_value),
-            ]);
             self.sentences.push(format!(
-                "{records} records a secret, epsilon {}: AIR from {:.3} to {:.3} over {} configurations, spread without seed noise {:.3} (F-test p {})",
+                "{model}{records} records a secret, epsilon {}: AIR from {:.3} to {:.3} over {} configurations, spread without seed noise {:.3} (F-test p {})",
                 group.epsilon,
                 s.smallest,
                 s.largest,
@@ -98,6 +94,11 @@ impl Findings {
         }
     }
 
+    /// The spread of verbatim memorisation.
+    pub(super) fn verbatim(&mut self, density: &str, ranking: &Ranking) {
+        self.verbatim.extend(spreads(density, ranking));
+    }
+
     /// How well canaries are told apart, against memorisation and utility: bounds are mostly 0 at
     /// this number of canaries, areas are not. Rows: epsilon, b, T, eta, clip, seed, noise, air,
     /// utility, bound, area.
@@ -146,23 +147,13 @@ impl Findings {
             rows.into_iter().for_each(|row| table.push(row));
             table
         };
-        let tables = vec![
-            table(
-                "spread",
-                &[
-                    "density",
-                    "epsilon",
-                    "mean_air",
-                    "smallest",
-                    "largest",
-                    "seed_noise",
-                    "between",
-                    "between_lower",
-                    "between_upper",
-                    "p_value",
-                ],
-                self.spread,
-            ),
+        let columns = |mean: &'static str| {
+            let (named, spread) = (["density", "epsilon", mean], ["smallest", "largest"]);
+            let between = ["seed_noise", "between", "between_lower", "between_upper", "p_value"];
+            [&named[..], &spread, &between].concat()
+        };
+        let mut tables = vec![
+            table("spread", &columns("mean_air"), self.spread),
             table(
                 "regression",
                 &["density", "effect", "estimate", "lower", "upper", "p_value"],
@@ -184,6 +175,28 @@ impl Findings {
                 self.correlations,
             ),
         ];
+        if !self.verbatim.is_empty() {
+            tables.insert(1, table("spread-verbatim", &columns("mean_vmr"), self.verbatim));
+        }
         (self.sentences.join("; ") + ".", tables, self.figures)
     }
+}
+
+/// Lines of the table of spreads.
+fn spreads(density: &str, ranking: &Ranking) -> Vec<Vec<Value>> {
+    let line = |epsilon: f64, s: &tuning::spread::Spread| {
+        vec![
+            json!(density),
+            json!(epsilon),
+            json!(s.mean),
+            json!(s.smallest),
+            json!(s.largest),
+            json!(s.seed_noise),
+            json!(s.between),
+            json!(s.between_lower),
+            json!(s.between_upper),
+            json!(s.p_value),
+        ]
+    };
+    ranking.groups.iter().map(|group| line(group.epsilon, &group.spread)).collect()
 }

@@ -10,6 +10,7 @@ use experiments::{ChunkState, Experiment, ExperimentError, Plan, Settings, Shard
 use language::finetune::game::{Site, play};
 use language::finetune::{FinetuneDescription, Start, data as texts, weights};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -36,6 +37,8 @@ pub(super) struct Trainings {
     folder: PathBuf,
     device: Arc<Device>,
     seed: u64,
+    /// Whether tokens are added to the vocabulary for canaries.
+    extended: bool,
     stop: Arc<AtomicBool>,
     plan: Plan,
 }
@@ -47,9 +50,7 @@ impl Trainings {
         let wanted = context.records.map_or(super::RECORDS, |n| n as usize);
         let sizes = (wanted, TEST_RECORDS.min(wanted));
         let (records, source) = super::data::write(context.data, &folder, sizes)?;
-        // A device trains adapters only; the small model's embedding is most of what it can learn.
         let small = context.model.is_none();
-        let embedding = small && context.device.record.kind == "cpu";
         let model = match context.model {
             Some(path) => std::path::absolute(path)
                 .map_err(|source| PaperError::Read { path: path.to_owned(), source })?,
@@ -61,16 +62,7 @@ impl Trainings {
         };
         // A twentieth of the records are canaries that are in.
         let canaries = (CANARIES * records / super::RECORDS).clamp(40, CANARIES);
-        let mut settings = Vec::new();
-        for (batch, rate) in BATCHES {
-            let batch = (batch * records as u64 / super::RECORDS as u64).max(1);
-            let sample_rate = batch as f64 / records as f64;
-            let steps = (EPOCHS / sample_rate).round() as u64;
-            let noise = noise_for_heuristic(HEURISTIC, DELTA, sample_rate, steps)?;
-            let run = Run::builder()
-                .phase(noise, sample_rate, steps)
-                .dataset_size(records as u64)
-                .build()?;
+        let open = |rate: f64, embedding: bool| {
             let text = format!(
                 "[run]\nsteps = 1\nbatch_size = 1\nnoise_multiplier = 1.0\n\
                  [data]\npath = \"train.jsonl\"\ntest = \"test.jsonl\"\n\
@@ -87,7 +79,27 @@ impl Trainings {
                 rate = if small { rate } else { 0.2 * rate },
             );
             let described = FinetuneDescription::from_toml_str(&text).map_err(wrong)?;
-            let start = Start::open(described, &folder).map_err(wrong)?;
+            Start::open(described, &folder).map_err(wrong)
+        };
+        // Canaries are scored by their row of the embedding, which is trained where that takes no
+        // hours: of the small model, and on a device where it is the head too.
+        let on_device = context.device.record.kind != "cpu";
+        let mut embedding = small || on_device;
+        let mut settings: Vec<Setting> = Vec::new();
+        for (batch, rate) in BATCHES {
+            let batch = (batch * records as u64 / super::RECORDS as u64).max(1);
+            let sample_rate = batch as f64 / records as f64;
+            let steps = (EPOCHS / sample_rate).round() as u64;
+            let noise = noise_for_heuristic(HEURISTIC, DELTA, sample_rate, steps)?;
+            let run = Run::builder()
+                .phase(noise, sample_rate, steps)
+                .dataset_size(records as u64)
+                .build()?;
+            let mut start = open(rate, embedding)?;
+            if embedding && on_device && start.model.decoder.head.is_some() {
+                embedding = false;
+                start = open(rate, embedding)?;
+            }
             settings.push(Setting { batch, run, start });
         }
         let device = Arc::clone(&context.device);
@@ -104,7 +116,11 @@ impl Trainings {
         let trials = seeds * BATCHES.len() as u64;
         let plan = Plan::new("table 1", parameters, context.seed, HEADER, 1, trials);
         let (seed, stop) = (context.seed, Arc::new(AtomicBool::new(false)));
-        Ok(Self { settings, source, folder, device, seed, stop, plan })
+        let mut used: BTreeSet<u32> = [0, 1, 2].into();
+        used.extend(&first.model.stop);
+        used.extend(first.texts.examples.iter().flat_map(|example| &example.tokens));
+        let extended = used.len() + canaries > first.model.decoder.architecture.vocabulary;
+        Ok(Self { settings, source, folder, device, seed, extended, stop, plan })
     }
 
     /// Trains what is missing; `false` when the time was up before all was there. The table then has
@@ -183,7 +199,7 @@ impl Trainings {
         let start = &setting.start;
         let played = play(start, &setting.run, seed, &site).map_err(|e| words(&e))?;
         let own = played.ledger.not_private.test_loss;
-        let loss = match own.filter(|_| !start.description.model.embedding) {
+        let loss = match own.filter(|_| !self.extended) {
             Some(loss) => loss,
             None => {
                 // Tokens that were added for canaries are no text: the loss without them.
