@@ -32,7 +32,7 @@ pub(super) const ENTRY: TrainedEntry = TrainedEntry {
 };
 
 const HEURISTIC: f64 = 6.5;
-const EPOCHS: f64 = 10.0;
+const EPOCHS: f64 = 20.0;
 /// Batch size and learning rate, the latter growing with the root of the former; not tuned.
 const BATCHES: [(f64, f64); 3] = [(4096.0, 2.0), (512.0, 0.7), (256.0, 0.5)];
 /// Trainings with different seeds.
