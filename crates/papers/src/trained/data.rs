@@ -66,7 +66,14 @@ fn read(folder: &Path) -> Result<Images, PaperError> {
             ..DataSource::default()
         },
     };
-    let split = source.load(Path::new(""))?;
+    let mut split = source.load(Path::new(""))?;
+    if known.is_none() {
+        // Where the folder lies is no part of what was trained on: trainings go on elsewhere.
+        split.train.provenance.name = format!("{called}/train");
+        if let Some(test) = &mut split.test {
+            test.provenance.name = format!("{called}/test");
+        }
+    }
     let name = known.map_or(called, str::to_owned);
     Ok(Images { name, split })
 }
