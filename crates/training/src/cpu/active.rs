@@ -227,16 +227,15 @@ mod vectors {
         for first in (0..outputs).step_by(LANES) {
             for from in (0..RECORDS).step_by(LANES) {
                 let mut square = [ZEROS; LANES];
-                for row in 0..LANES {
+                for (row, numbers) in square.iter_mut().enumerate() {
                     if from + row < records {
                         let at = (from + row) * outputs + first;
-                        square[row] = load(&d[at..at + LANES]);
+                        *numbers = load(&d[at..at + LANES]);
                     }
                 }
-                let square = transposed(simd, square);
-                for row in 0..LANES {
+                for (row, numbers) in transposed(simd, square).into_iter().enumerate() {
                     let at = (first + row) * RECORDS + from;
-                    store(square[row], &mut turned[at..at + LANES]);
+                    store(numbers, &mut turned[at..at + LANES]);
                 }
             }
         }
@@ -256,16 +255,14 @@ mod vectors {
             let rows = out.len() / outputs;
             for first in (0..outputs).step_by(LANES) {
                 let mut square = [ZEROS; LANES];
-                for row in 0..LANES {
+                for (row, numbers) in square.iter_mut().enumerate() {
                     let at = (first + row) * stride + from * LANES;
-                    square[row] = load(&sums[at..at + LANES]);
+                    *numbers = load(&sums[at..at + LANES]);
                 }
-                let square = transposed(simd, square);
-                for row in 0..LANES {
+                for (row, sum) in transposed(simd, square).into_iter().enumerate() {
                     if row < rows {
                         let at = row * outputs + first;
                         let out = &mut out[at..at + LANES];
-                        let sum = square[row];
                         store(if overwrite { sum } else { simd.add_f32s(load(out), sum) }, out);
                     }
                 }
