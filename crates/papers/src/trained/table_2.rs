@@ -136,6 +136,7 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
     );
     let mut figures = Vec::new();
     let mut words = Vec::new();
+    let mut files = Vec::new();
     for images in read_all(context.data)? {
         for (name, model) in models(&images) {
             let mut points = Vec::new();
@@ -147,6 +148,7 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
                 if !context.is_late() {
                     context.carry_on(&file, &experiment)?;
                 }
+                files.push(file.clone());
                 let Ok(text) = std::fs::read_to_string(context.output(&file)) else {
                     context.incomplete.store(true, std::sync::atomic::Ordering::Relaxed);
                     continue;
@@ -191,7 +193,7 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
         }
     }
     Ok(Reproduction {
-        parameters: json!({"delta": DELTA, "heuristic_epsilon": HEURISTIC, "epochs": EPOCHS, "seeds": context.trials.unwrap_or(SEEDS), "seed": context.seed, "device": context.device.record.instructions}),
+        parameters: json!({"delta": DELTA, "heuristic_epsilon": HEURISTIC, "epochs": EPOCHS, "seeds": context.trials.unwrap_or(SEEDS), "seed": context.seed, "device": context.devices(files.iter().map(String::as_str))}),
         we_get: if words.is_empty() {
             "no training is finished yet.".into()
         } else {
