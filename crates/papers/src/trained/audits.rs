@@ -122,7 +122,7 @@ pub(super) fn found(
             "trials": context.trials.unwrap_or(TRIALS),
             "confidence": CONFIDENCE,
             "seed": context.seed,
-            "device": context.device.record.instructions,
+            "device": context.devices(played.iter().map(|setting| setting.name.as_str())),
         }),
         table,
         figures,
@@ -162,11 +162,13 @@ fn finding(
         return format!("{canary} among natural records, {fewest} trainings a side");
     }
     let hidden = 1.0 - among / alone;
-    if !(alone > 0.05) {
+    let unsure = 2.0 * f64::sqrt(variance);
+    let shows = alone > 0.05;
+    if !shows && unsure < 0.1 {
         format!("{canary} hardly shows, among natural records or without them")
-    } else if hidden.abs() < 0.05 {
+    } else if shows && hidden.abs() < 0.05 {
         format!("{canary} shows as well among natural records as without them")
-    } else if (alone - among).abs() < 2.0 * f64::sqrt(variance) {
+    } else if (alone - among).abs() < unsure {
         format!("{canary}: no effect of natural records seen in {fewest} trainings a side")
     } else if hidden > 0.0 {
         format!("{canary} shows {:.0} % less among natural records", 100.0 * hidden)

@@ -1,7 +1,7 @@
 use crate::PaperError;
 use attacks::{Conditions, Target, TrainedGame};
 use audit::{Scores, Table};
-use experiments::{Event, Experiment, Outcome, Reporter, Settings, Shard, run};
+use experiments::{Event, Experiment, Metadata, Outcome, Reporter, Settings, Shard, run};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,6 +63,20 @@ impl TrainedContext<'_> {
     /// Where the table of an experiment is.
     pub(super) fn output(&self, name: &str) -> PathBuf {
         self.folder.join("scores").join(format!("{name}.csv"))
+    }
+
+    /// The devices that finished tables were made on, which need not be the one at hand: what there is
+    /// can be drawn again anywhere.
+    pub(super) fn devices<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> String {
+        let mut all: Vec<String> = Vec::new();
+        for name in names {
+            let metadata = Metadata::beside(&self.output(name)).ok().flatten();
+            let device = metadata.and_then(|metadata| {
+                Some(metadata.parameters["device"]["instructions"].as_str()?.to_owned())
+            });
+            all.extend(device.filter(|device| !all.contains(device)));
+        }
+        if all.is_empty() { self.device.record.instructions.clone() } else { all.join(", ") }
     }
 
     /// Carries an experiment on; `false` when the time was up before it was finished.

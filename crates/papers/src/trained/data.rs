@@ -66,7 +66,42 @@ fn read(folder: &Path) -> Result<Images, PaperError> {
             ..DataSource::default()
         },
     };
-    let split = source.load(Path::new(""))?;
+    let mut split = source.load(Path::new(""))?;
+    if known.is_none() {
+        // Where the folder lies is no part of what was trained on: trainings go on elsewhere.
+        split.train.provenance.name = format!("{called}/train");
+        if let Some(test) = &mut split.test {
+            test.provenance.name = format!("{called}/test");
+        }
+    }
     let name = known.map_or(called, str::to_owned);
     Ok(Images { name, split })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One pixel, dark grey.
+    const PICTURE: &[u8] =
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x02\0\0\0\x90wS\xde\
+        \0\0\0\x0cIDATx\x9cc`gg\x07\0\0.\0\x16\x92yy\x8b\0\0\0\0IEND\xaeB`\x82";
+
+    /// What was trained on is what the images are and what their folder is called, wherever it is.
+    #[test]
+    fn a_folder_of_images_may_move() {
+        let root = tempfile::tempdir().unwrap();
+        let places = [root.path().join("here"), root.path().join("far/away")];
+        for place in &places {
+            for class in ["train/cat", "train/dog", "test/cat", "test/dog"] {
+                let folder = place.join("cifar10-jpeg").join(class);
+                std::fs::create_dir_all(&folder).unwrap();
+                std::fs::write(folder.join("0.png"), PICTURE).unwrap();
+            }
+        }
+        let [here, away] =
+            places.map(|place| read_all(Some(&place)).unwrap().remove(0).split.train.provenance);
+        assert_eq!(here.name, "cifar10-jpeg/train");
+        assert_eq!(here, away);
+    }
 }

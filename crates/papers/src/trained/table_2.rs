@@ -32,7 +32,7 @@ pub(super) const ENTRY: TrainedEntry = TrainedEntry {
 };
 
 const HEURISTIC: f64 = 6.5;
-const EPOCHS: f64 = 10.0;
+const EPOCHS: f64 = 20.0;
 /// Batch size and learning rate, the latter growing with the root of the former; not tuned.
 const BATCHES: [(f64, f64); 3] = [(4096.0, 2.0), (512.0, 0.7), (256.0, 0.5)];
 /// Trainings with different seeds.
@@ -136,6 +136,7 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
     );
     let mut figures = Vec::new();
     let mut words = Vec::new();
+    let mut files = Vec::new();
     for images in read_all(context.data)? {
         for (name, model) in models(&images) {
             let mut points = Vec::new();
@@ -147,6 +148,7 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
                 if !context.is_late() {
                     context.carry_on(&file, &experiment)?;
                 }
+                files.push(file.clone());
                 let Ok(text) = std::fs::read_to_string(context.output(&file)) else {
                     context.incomplete.store(true, std::sync::atomic::Ordering::Relaxed);
                     continue;
@@ -191,7 +193,7 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
         }
     }
     Ok(Reproduction {
-        parameters: json!({"delta": DELTA, "heuristic_epsilon": HEURISTIC, "epochs": EPOCHS, "seeds": context.trials.unwrap_or(SEEDS), "seed": context.seed, "device": context.device.record.instructions}),
+        parameters: json!({"delta": DELTA, "heuristic_epsilon": HEURISTIC, "epochs": EPOCHS, "seeds": context.trials.unwrap_or(SEEDS), "seed": context.seed, "device": context.devices(files.iter().map(String::as_str))}),
         we_get: if words.is_empty() {
             "no training is finished yet.".into()
         } else {

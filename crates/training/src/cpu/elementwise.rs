@@ -76,11 +76,12 @@ vectorised! {
     pub(crate) fn squared_norm<'a>(x: &'a [f32]) -> f64 {
         let mut sums = [0.0f64; 32];
         let (whole, rest) = x.as_chunks::<32>();
+        // A vector at a time, or the compiler takes the numbers one by one.
         for chunk in whole {
-            for lane in 0..32 {
-                let value = f64::from(chunk[lane]);
-                sums[lane] += value * value;
-            }
+            add_squares(&mut sums, chunk, 0);
+            add_squares(&mut sums, chunk, 8);
+            add_squares(&mut sums, chunk, 16);
+            add_squares(&mut sums, chunk, 24);
         }
         for (lane, value) in rest.iter().enumerate() {
             let value = f64::from(*value);
@@ -94,6 +95,15 @@ vectorised! {
             width /= 2;
         }
         sums[0]
+    }
+}
+
+/// Eight of them, from `first` on.
+#[inline(always)]
+fn add_squares(sums: &mut [f64; 32], numbers: &[f32; 32], first: usize) {
+    for lane in first..first + 8 {
+        let value = f64::from(numbers[lane]);
+        sums[lane] += value * value;
     }
 }
 

@@ -7,6 +7,7 @@
 mod gram;
 mod load;
 
+use super::active::Active;
 use super::convolution::ConvolutionMemory;
 use super::group_norm::GroupNormMemory;
 use super::linear::Inputs;
@@ -48,6 +49,7 @@ pub struct Executor {
     /// Squared norms of the examples, where the first operation needs them.
     example_squares: Vec<f64>,
     needs_squares: bool,
+    active: Active,
     /// The next sum is written instead of added to.
     overwrite: bool,
 }
@@ -96,6 +98,7 @@ impl Executor {
             factors: vec![0.0; capacity],
             example_squares: vec![0.0; capacity],
             needs_squares: network.operations.iter().any(reads_examples),
+            active: Active::default(),
             overwrite: false,
             network,
         }
@@ -339,7 +342,7 @@ impl Executor {
                             Inputs::Together(&x[..examples * layer.inputs])
                         }
                     };
-                    linear::add_clipped(layer, x, dy, factors, sum, overwrite);
+                    linear::add_clipped(layer, x, dy, factors, sum, overwrite, &mut self.active);
                 }
                 (Kind::Convolution(layer), Memory::Convolution(memory)) => {
                     let dy = &mut self.gradients[operation.output][..length];

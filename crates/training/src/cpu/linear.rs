@@ -2,6 +2,7 @@
 //! norm is (|x_i|^2 + 1) |delta_i|^2 (Goodfellow 2015), taken in f64, and the clipped sum is
 //! X' (c delta), one product.
 
+use super::active::{self, Active};
 use super::elementwise::{add_rows, fill_rows, scale, squared_norm};
 use super::product::{View, product};
 use super::tiles::{self, Forward, Outer};
@@ -81,6 +82,7 @@ pub(crate) fn add_clipped(
     factors: &[f32],
     gradient: &mut [f32],
     overwrite: bool,
+    active: &mut Active,
 ) {
     for (factor, dy) in factors.iter().zip(dy.chunks_exact_mut(layer.outputs)) {
         if *factor != 1.0 {
@@ -89,11 +91,16 @@ pub(crate) fn add_clipped(
     }
     let (examples, outputs) = (factors.len(), layer.outputs);
     let out = &mut gradient[layer.weight..layer.weight + layer.inputs * outputs];
+    let mut outer = |x: &[&[f32]]| {
+        let mut work = active::Outer { x, d: dy, outputs, gradient: out, overwrite };
+        if !active.outer(&mut work) {
+            Outer { x, d: dy, outputs, gradient: out, overwrite }.run();
+        }
+    };
     match x {
-        Inputs::Anywhere(x) => Outer { x, d: dy, outputs, gradient: out, overwrite }.run(),
+        Inputs::Anywhere(x) => outer(x),
         Inputs::Together(x) if tiles::suit(outputs) => {
-            let x: Vec<&[f32]> = x.chunks_exact(layer.inputs).collect();
-            Outer { x: &x, d: dy, outputs, gradient: out, overwrite }.run();
+            outer(&x.chunks_exact(layer.inputs).collect::<Vec<&[f32]>>());
         }
         Inputs::Together(x) => {
             let left = View::new(x, examples, layer.inputs).transposed();

@@ -1,6 +1,7 @@
 //! The CPU back end: products by `gemm` on one thread each, loops compiled for the machine's
 //! vectors, replicas (or lanes of one batch) side by side by `rayon`.
 
+mod active;
 mod convolution;
 mod elementwise;
 mod executor;

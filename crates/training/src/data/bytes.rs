@@ -5,7 +5,7 @@ use super::error::{DataError, refuse};
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -95,6 +95,17 @@ pub(super) fn digest(path: &Path) -> std::io::Result<(String, u64)> {
     let mut hash = Sha256::new();
     let length = std::io::copy(&mut file, &mut hash)?;
     Ok((hexadecimal(hash.finalize().as_slice()), length))
+}
+
+/// The SHA-256 of what is inside a gzipped file; of another, nothing.
+pub(super) fn unpacked_digest(path: &Path) -> std::io::Result<Option<String>> {
+    let mut file = BufReader::with_capacity(1 << 17, File::open(path)?);
+    if !file.fill_buf()?.starts_with(&[0x1F, 0x8B]) {
+        return Ok(None);
+    }
+    let mut hash = Sha256::new();
+    std::io::copy(&mut flate2::bufread::MultiGzDecoder::new(file), &mut hash)?;
+    Ok(Some(hexadecimal(hash.finalize().as_slice())))
 }
 
 pub(super) fn hexadecimal(bytes: &[u8]) -> String {

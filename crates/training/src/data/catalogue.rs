@@ -3,7 +3,7 @@
 //!
 //! The checksums are of the files as their authors distribute them; of IDX files also unpacked.
 
-use super::bytes::digest;
+use super::bytes::{digest, unpacked_digest};
 use std::path::Path;
 
 /// A file of a known data set.
@@ -126,6 +126,22 @@ pub const KNOWN: [KnownDataset; 5] = [
                 "t10k-labels-idx1-ubyte.gz",
                 "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
             ),
+            file(
+                "train-images-idx3-ubyte",
+                "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+            ),
+            file(
+                "train-labels-idx1-ubyte",
+                "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+            ),
+            file(
+                "t10k-images-idx3-ubyte",
+                "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+            ),
+            file(
+                "t10k-labels-idx1-ubyte",
+                "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+            ),
         ],
     },
     KnownDataset {
@@ -198,7 +214,7 @@ pub fn known(name: &str) -> Option<&'static KnownDataset> {
 /// How a file compares with the known ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verification {
-    /// The very bytes of this file of this data set.
+    /// The very bytes of this file of this data set; of a gzipped file, those inside.
     Genuine { dataset: &'static str, file: &'static str },
     /// A file of this name is known, with other bytes.
     Different { datasets: Vec<&'static str>, file: &'static str },
@@ -222,7 +238,10 @@ pub fn verify_file(path: &Path) -> std::io::Result<Verified> {
     let (sha256, bytes) = digest(path)?;
     let files = || KNOWN.iter().flat_map(|set| set.files.iter().map(move |file| (set.name, file)));
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let verification = match files().find(|(_, file)| file.sha256 == sha256) {
+    let find = |sha256: &str| files().find(|(_, file)| file.sha256 == sha256);
+    // Gzipped anew, a file has other bytes, but not inside.
+    let inside = || unpacked_digest(path).ok().flatten().and_then(|inside| find(&inside));
+    let verification = match find(&sha256).or_else(inside) {
         Some((dataset, file)) => Verification::Genuine { dataset, file: file.name },
         None => {
             let alike: Vec<_> = files().filter(|(_, file)| file.name == name).collect();
@@ -279,5 +298,11 @@ mod tests {
         );
         assert_eq!(cut.bytes, 3_974_304);
         assert_eq!(write("mine.csv", "1").verification, Verification::Unknown);
+        let path = folder.path().join("again.gz");
+        let packed = std::fs::File::create(&path).unwrap();
+        let mut packed = flate2::write::GzEncoder::new(packed, flate2::Compression::fast());
+        std::io::Write::write_all(&mut packed, data.as_bytes()).unwrap();
+        packed.finish().unwrap();
+        assert_eq!(verify_file(&path).unwrap().verification, genuine);
     }
 }
