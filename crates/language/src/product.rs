@@ -1,6 +1,7 @@
 //! Matrix products as a decoder needs them: rows shared over threads where there are enough.
 
 use rayon::prelude::*;
+use training::cpu::panels::Panels;
 pub(crate) use training::cpu::product::View;
 pub(crate) use training::cpu::product::strided_product as single;
 
@@ -33,6 +34,23 @@ fn by_rows(out: &mut [f32], left: View<'_>, right: View<'_>, accumulate: bool) {
     out.par_chunks_mut(ROWS * n).enumerate().for_each(|(i, part)| {
         single(part, n, left.rows_from(i * ROWS, part.len() / n), right, accumulate);
     });
+}
+
+/// Rows that one thread takes at a time with a matrix that is laid out already.
+const PACKED_ROWS: usize = 192;
+
+/// `out` becomes x times a matrix, or is increased by it.
+///
+/// # Panics
+/// If the shapes do not match.
+pub(crate) fn packed_product(out: &mut [f32], x: &[f32], right: &Panels, accumulate: bool) {
+    let (inner, n) = right.extents();
+    if x.len() <= PACKED_ROWS * inner || x.len() * n < WORTH_THREADS {
+        return right.product(out, x, accumulate);
+    }
+    out.par_chunks_mut(PACKED_ROWS * n)
+        .zip(x.par_chunks(PACKED_ROWS * inner))
+        .for_each(|(out, x)| right.product(out, x, accumulate));
 }
 
 /// One row times the transpose of a matrix stored row by row: the numbers of a matrix-vector

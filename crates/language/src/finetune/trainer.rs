@@ -1,9 +1,9 @@
 //! Steps of DP-SGD and DP-Adam, with the sampler and the optimisers of the crate `training`.
 
-use super::gradients::{Clipped, Example, clipped_sum_turned};
+use super::gradients::{Clipped, Example, clipped_sum_packed};
 use super::layout::{Layout, Scope};
 use crate::LanguageError;
-use crate::model::{Decoder, Turned};
+use crate::model::{Decoder, Packed};
 use random::{Purpose, Stream};
 use rayon::prelude::*;
 use training::cpu::update::{Noise, Update};
@@ -45,7 +45,7 @@ pub struct Trainer<'a> {
     recipe: Recipe,
     pub layout: Layout,
     /// Of the weights that stay as they are.
-    turned: Option<Turned>,
+    packed: Option<Packed>,
     state: ReplicaState,
     sampler: Sampler,
     step: u64,
@@ -72,13 +72,13 @@ impl<'a> Trainer<'a> {
             parameters: layout.parameters(decoder),
             optimizer: OptimizerState::new(&recipe.optimizer, layout.size),
         };
-        let turned = match recipe.scope {
-            Scope::Adapters { embedding } => Some(Turned::new(decoder, !embedding)),
+        let packed = match recipe.scope {
+            Scope::Adapters { embedding } => Some(Packed::new(decoder, !embedding)),
             Scope::Full => None,
         };
         keep_memory();
         let sampler = Sampler::new(recipe.seed, 0, examples.len());
-        Ok(Self { decoder, examples, recipe, layout, turned, state, sampler, step: 0 })
+        Ok(Self { decoder, examples, recipe, layout, packed, state, sampler, step: 0 })
     }
 
     /// Takes one step.
@@ -103,8 +103,8 @@ impl<'a> Trainer<'a> {
             let found: Vec<Result<Clipped, LanguageError>> = parts
                 .par_iter()
                 .map(|part| {
-                    let turned = self.turned.as_ref();
-                    clipped_sum_turned(self.decoder, turned, &self.layout, part, clip)
+                    let packed = self.packed.as_ref();
+                    clipped_sum_packed(self.decoder, packed, &self.layout, part, clip)
                 })
                 .collect();
             for part in found {

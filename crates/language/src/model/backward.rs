@@ -7,6 +7,7 @@ use super::architecture::Activation;
 use super::attention;
 use super::decoder::{Cache, Decoder, Layer, activate};
 use super::layers::{norm, norm_backward};
+use super::packed::{BothWays, Packed};
 use std::sync::Arc;
 use training::cpu::transformer::{gelu_backward, silu_backward};
 
@@ -121,7 +122,7 @@ impl Decoder {
     /// The gradient with respect to every embedded input, given that with respect to the
     /// normalised hidden states of [`Decoder::forward_recorded`].
     pub fn backward(&self, record: &Record, d_hidden: &[f32]) -> Vec<f32> {
-        self.backward_observed(record, d_hidden, &mut Nobody)
+        self.backward_observed(record, d_hidden, None, &mut Nobody)
     }
 
     /// As [`Decoder::backward`], showing what the gradients of weights are made of. Nothing of the
@@ -130,6 +131,7 @@ impl Decoder {
         &self,
         record: &Record,
         d_hidden: &[f32],
+        packed: Option<&Packed>,
         observer: &mut impl Observer,
     ) -> Vec<f32> {
         let a = &self.architecture;
@@ -143,12 +145,13 @@ impl Decoder {
             if last.is_some_and(|last| index < last) {
                 break;
             }
-            let d_normed = self.feed_backward(index, layer, kept, &dx, observer);
+            let packed = |projection| packed.and_then(|packed| packed.weight(index, projection));
+            let d_normed = self.feed_backward(index, layer, kept, &dx, &packed, observer);
             if observer.wants_norms() {
                 observer.norm(NormPlace::Feed(index), &kept.middle, &d_normed);
             }
             norm_backward(a.norm, &layer.feed_norm, &kept.middle, &d_normed, &mut dx);
-            let d_normed = self.attention_backward(index, layer, record, &dx, observer);
+            let d_normed = self.attention_backward(index, layer, record, &dx, &packed, observer);
             if observer.wants_norms() {
                 observer.norm(NormPlace::Attention(index), &kept.before, &d_normed);
             }
@@ -160,12 +163,13 @@ impl Decoder {
     }
 
     /// From the gradient of the feed-forward part's output to that of its normalised input.
-    fn feed_backward(
+    fn feed_backward<'w>(
         &self,
         index: usize,
         layer: &Layer,
         kept: &LayerRecord,
         dx: &[f32],
+        packed: &dyn Fn(Projection) -> Option<&'w BothWays>,
         observer: &mut impl Observer,
     ) -> Vec<f32> {
         let a = &self.architecture;
@@ -173,7 +177,7 @@ impl Decoder {
             let active = Arc::new(activate(a.activation, &kept.up, kept.gate.as_deref()));
             observer.linear(index, Projection::Down, &active, dx);
         }
-        let mut d_up = layer.down.backward(dx);
+        let mut d_up = layer.down.backward(dx, packed(Projection::Down));
         let seen =
             [Projection::Up, Projection::Gate].iter().any(|which| observer.wants(index, *which));
         let input = Arc::new(if seen {
@@ -194,26 +198,27 @@ impl Decoder {
                 silu_backward(gate, &kept.up, &mut d_up, &mut d_gate);
                 show(Projection::Up, &d_up);
                 show(Projection::Gate, &d_gate);
-                let mut d = layer.up.backward(&d_up);
-                weights.add_backward(&d_gate, &mut d);
+                let mut d = layer.up.backward(&d_up, packed(Projection::Up));
+                weights.add_backward(&d_gate, &mut d, packed(Projection::Gate));
                 d
             }
             _ => {
                 gelu_backward(&kept.up, &mut d_up);
                 show(Projection::Up, &d_up);
-                layer.up.backward(&d_up)
+                layer.up.backward(&d_up, packed(Projection::Up))
             }
         }
     }
 
     /// From the gradient of attention's output to that of its normalised input, which is left empty
     /// where nobody asks for it.
-    fn attention_backward(
+    fn attention_backward<'w>(
         &self,
         index: usize,
         layer: &Layer,
         record: &Record,
         dx: &[f32],
+        packed: &dyn Fn(Projection) -> Option<&'w BothWays>,
         observer: &mut impl Observer,
     ) -> Vec<f32> {
         let a = &self.architecture;
@@ -221,7 +226,7 @@ impl Decoder {
         if observer.wants(index, Projection::Output) {
             observer.linear(index, Projection::Output, &kept.mixed, dx);
         }
-        let d_mixed = layer.output.backward(dx);
+        let d_mixed = layer.output.backward(dx, packed(Projection::Output));
         let rows = dx.len() / a.width;
         let mut d_queries = vec![0.0; rows * a.query_width()];
         let mut d_keys = vec![0.0; rows * a.key_width()];
@@ -265,9 +270,9 @@ impl Decoder {
         if observer.last_layer() == Some(index) && !observer.wants_norms() {
             return Vec::new();
         }
-        let mut d_normed = layer.query.backward(&d_queries);
-        layer.key.add_backward(&d_keys, &mut d_normed);
-        layer.value.add_backward(&d_values, &mut d_normed);
+        let mut d_normed = layer.query.backward(&d_queries, packed(Projection::Query));
+        layer.key.add_backward(&d_keys, &mut d_normed, packed(Projection::Key));
+        layer.value.add_backward(&d_values, &mut d_normed, packed(Projection::Value));
         d_normed
     }
 }

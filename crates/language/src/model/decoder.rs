@@ -4,9 +4,9 @@ use super::architecture::{Activation, Architecture};
 use super::attention::{self, Extent};
 use super::backward::{LayerRecord, Projection, Record};
 use super::layers::{Rotation, norm};
-use super::turned::Turned;
+use super::packed::{BothWays, Packed};
 use crate::LanguageError;
-use crate::product::{View, add_product, product, vector_product};
+use crate::product::{View, add_product, packed_product, product, vector_product};
 use std::sync::Arc;
 use training::cpu::transformer::{gelu, scaled_sum, silu_times};
 
@@ -159,11 +159,11 @@ impl Cache {
 }
 
 impl Linear {
-    /// `turned` is the weight with rows and columns exchanged, where that is at hand.
-    pub(super) fn forward(&self, x: &[f32], turned: Option<&[f32]>) -> Vec<f32> {
+    /// `packed` is the weight laid out for products, where that is at hand.
+    pub(super) fn forward(&self, x: &[f32], packed: Option<&BothWays>) -> Vec<f32> {
         let rows = x.len() / self.inputs;
         let mut out = vec![0.0; rows * self.outputs];
-        transposed_product(&mut out, x, (&self.weight, self.outputs, self.inputs), turned);
+        transposed_product(&mut out, x, (&self.weight, self.outputs, self.inputs), packed);
         if let Some(bias) = &self.bias {
             for row in out.chunks_exact_mut(self.outputs) {
                 for (x, bias) in row.iter_mut().zip(bias) {
@@ -180,17 +180,22 @@ impl Linear {
     }
 
     /// The gradient of the input, given that of the output.
-    pub(super) fn backward(&self, dy: &[f32]) -> Vec<f32> {
+    pub(super) fn backward(&self, dy: &[f32], packed: Option<&BothWays>) -> Vec<f32> {
         let mut dx = vec![0.0; dy.len() / self.outputs * self.inputs];
-        self.add_backward(dy, &mut dx);
+        self.add_backward(dy, &mut dx, packed);
         dx
     }
 
     /// Adds the gradient of the input, given that of the output.
-    pub(super) fn add_backward(&self, dy: &[f32], dx: &mut [f32]) {
+    pub(super) fn add_backward(&self, dy: &[f32], dx: &mut [f32], packed: Option<&BothWays>) {
         let rows = dy.len() / self.outputs;
-        let weight = View::new(&self.weight, self.outputs, self.inputs);
-        add_product(dx, View::new(dy, rows, self.outputs), weight);
+        match packed.and_then(|packed| packed.backward.as_ref()) {
+            Some(weight) => packed_product(dx, dy, weight, true),
+            None => {
+                let weight = View::new(&self.weight, self.outputs, self.inputs);
+                add_product(dx, View::new(dy, rows, self.outputs), weight);
+            }
+        }
         if let Some(adapter) = &self.adapter {
             let low = adapter.low_backward(dy, self.outputs);
             let down = View::new(&adapter.down, adapter.rank, self.inputs);
@@ -239,20 +244,20 @@ impl Decoder {
         tokens: &[u32],
         sequences: usize,
     ) -> Result<(Vec<f32>, Record), LanguageError> {
-        self.forward_turned(tokens, sequences, None)
+        self.forward_packed(tokens, sequences, None)
     }
 
-    /// As [`Decoder::forward_recorded`], with the turned weights of this decoder.
-    pub(crate) fn forward_turned(
+    /// As [`Decoder::forward_recorded`], with the frozen weights of this decoder laid out.
+    pub(crate) fn forward_packed(
         &self,
         tokens: &[u32],
         sequences: usize,
-        turned: Option<&Turned>,
+        packed: Option<&Packed>,
     ) -> Result<(Vec<f32>, Record), LanguageError> {
         let length = tokens.len() / sequences.max(1);
         let mut record = Record::new(length, Cache::new(&self.architecture, 0, 0));
         let mut cache = Cache::new(&self.architecture, sequences, length);
-        let hidden = self.run(tokens, &mut cache, Some(&mut record), turned)?;
+        let hidden = self.run(tokens, &mut cache, Some(&mut record), packed)?;
         record.cache = cache;
         Ok((hidden, record))
     }
@@ -262,7 +267,7 @@ impl Decoder {
         tokens: &[u32],
         cache: &mut Cache,
         mut record: Option<&mut Record>,
-        turned: Option<&Turned>,
+        packed: Option<&Packed>,
     ) -> Result<Vec<f32>, LanguageError> {
         let a = &self.architecture;
         let length = self.check(tokens, cache)?;
@@ -273,10 +278,10 @@ impl Decoder {
         for (index, layer) in self.layers.iter().enumerate() {
             let mut h = vec![0.0; rows * a.width];
             norm(a.norm, &layer.attention_norm, &x, &mut h);
-            let turned = |projection| turned.and_then(|turned| turned.weight(index, projection));
-            let mut queries = layer.query.forward(&h, turned(Projection::Query));
-            let mut keys = layer.key.forward(&h, turned(Projection::Key));
-            let values = layer.value.forward(&h, turned(Projection::Value));
+            let packed = |projection| packed.and_then(|packed| packed.weight(index, projection));
+            let mut queries = layer.query.forward(&h, packed(Projection::Query));
+            let mut keys = layer.key.forward(&h, packed(Projection::Key));
+            let values = layer.value.forward(&h, packed(Projection::Value));
             if let Some(rotation) = &cache.rotation {
                 for row in 0..rows {
                     let place = start + row % length;
@@ -304,13 +309,13 @@ impl Decoder {
             let keep = record.is_some().then_some(&mut kept);
             attention::forward(a, extent, &queries, &store.0, &store.1, &mut mixed, keep);
             let before = record.is_some().then(|| x.clone());
-            add(&mut x, &layer.output.forward(&mixed, turned(Projection::Output)));
+            add(&mut x, &layer.output.forward(&mixed, packed(Projection::Output)));
             norm(a.norm, &layer.feed_norm, &x, &mut h);
             let middle = record.is_some().then(|| x.clone());
-            let up = layer.up.forward(&h, turned(Projection::Up));
-            let gate = layer.gate.as_ref().map(|gate| gate.forward(&h, turned(Projection::Gate)));
+            let up = layer.up.forward(&h, packed(Projection::Up));
+            let gate = layer.gate.as_ref().map(|gate| gate.forward(&h, packed(Projection::Gate)));
             let active = activate(a.activation, &up, gate.as_deref());
-            add(&mut x, &layer.down.forward(&active, turned(Projection::Down)));
+            add(&mut x, &layer.down.forward(&active, packed(Projection::Down)));
             if let (Some(record), Some(before), Some(middle)) = (&mut record, before, middle) {
                 record.layers.push(LayerRecord {
                     before,
@@ -392,15 +397,15 @@ impl Decoder {
 
     /// Logits of hidden states (one row of the vocabulary a state).
     pub fn logits(&self, hidden: &[f32]) -> Vec<f32> {
-        self.logits_turned(hidden, None)
+        self.logits_packed(hidden, None)
     }
 
-    /// As [`Decoder::logits`], with the turned weights of this decoder.
-    pub(crate) fn logits_turned(&self, hidden: &[f32], turned: Option<&Turned>) -> Vec<f32> {
+    /// As [`Decoder::logits`], with the frozen weights of this decoder laid out.
+    pub(crate) fn logits_packed(&self, hidden: &[f32], packed: Option<&Packed>) -> Vec<f32> {
         let (width, vocabulary) = (self.architecture.width, self.architecture.vocabulary);
         let mut out = vec![0.0; hidden.len() / width * vocabulary];
         let head = (self.head(), vocabulary, width);
-        transposed_product(&mut out, hidden, head, turned.and_then(Turned::head));
+        transposed_product(&mut out, hidden, head, packed.and_then(Packed::head));
         out
     }
 
@@ -429,22 +434,24 @@ impl Decoder {
     }
 }
 
-/// x times the transpose of a weight (outputs x inputs); `turned` is the transpose itself.
+/// x times the transpose of a weight (outputs x inputs).
 fn transposed_product(
     out: &mut [f32],
     x: &[f32],
     (weight, outputs, inputs): (&[f32], usize, usize),
-    turned: Option<&[f32]>,
+    packed: Option<&BothWays>,
 ) {
     let rows = x.len() / inputs;
     if rows == 1 {
         return vector_product(out, x, weight);
     }
-    let right = match turned {
-        Some(turned) => View::new(turned, inputs, outputs),
-        None => View::new(weight, outputs, inputs).transposed(),
-    };
-    product(out, View::new(x, rows, inputs), right);
+    match packed {
+        Some(packed) => packed_product(out, x, &packed.forward, false),
+        None => {
+            let right = View::new(weight, outputs, inputs).transposed();
+            product(out, View::new(x, rows, inputs), right);
+        }
+    }
 }
 
 /// ln of the sum of exponentials.
