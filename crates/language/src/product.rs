@@ -36,7 +36,7 @@ fn by_rows(out: &mut [f32], left: View<'_>, right: View<'_>, accumulate: bool) {
     });
 }
 
-/// Rows that one thread takes at a time with a matrix that is laid out already.
+/// Rows that one thread takes at least with a matrix that is laid out already.
 const PACKED_ROWS: usize = 192;
 
 /// `out` becomes x times a matrix, or is increased by it.
@@ -45,12 +45,19 @@ const PACKED_ROWS: usize = 192;
 /// If the shapes do not match.
 pub(crate) fn packed_product(out: &mut [f32], x: &[f32], right: &Panels, accumulate: bool) {
     let (inner, n) = right.extents();
-    if x.len() <= PACKED_ROWS * inner || x.len() * n < WORTH_THREADS {
+    let rows = x.len() / inner.max(1);
+    if rows < 2 * PACKED_ROWS || rows * inner * n < WORTH_THREADS {
         return right.product(out, x, accumulate);
     }
-    out.par_chunks_mut(PACKED_ROWS * n)
-        .zip(x.par_chunks(PACKED_ROWS * inner))
+    let part = even_parts(rows, rows / PACKED_ROWS);
+    out.par_chunks_mut(part * n)
+        .zip(x.par_chunks(part * inner))
         .for_each(|(out, x)| right.product(out, x, accumulate));
+}
+
+/// Rows of a part where `rows` are cut into about so many equal ones: whole tiles of six.
+pub(crate) fn even_parts(rows: usize, parts: usize) -> usize {
+    rows.div_ceil(parts.max(1)).next_multiple_of(6)
 }
 
 /// One row times the transpose of a matrix stored row by row: the numbers of a matrix-vector

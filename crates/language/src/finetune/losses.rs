@@ -5,11 +5,14 @@
 use super::gradients::Example;
 use super::terms::through_head;
 use crate::model::{Decoder, Packed};
+use crate::product::even_parts;
 use rayon::prelude::*;
 use training::cpu::transformer::{exponentials, maximum, scale_by};
 
-/// Rows that go there and back together; more where the head has to be rearranged for each part.
-const ROWS: usize = 96;
+/// Logits of the rows that go there and back together, at most: they stay in a cache, and their
+/// memory is small enough for allocators to keep it for the next ones.
+const LOGITS: usize = 7 << 20;
+/// Rows where the head has to be rearranged for each part.
 const UNPACKED_ROWS: usize = 512;
 
 /// What the learnt places of a micro-batch say.
@@ -49,8 +52,13 @@ pub(super) fn learn(
             learnt.iter().map(|token| (*token, learnt.len()))
         })
         .collect();
-    let head = packed.and_then(Packed::head);
-    let rows = if head.is_some() { ROWS } else { UNPACKED_ROWS };
+    let rows = match packed.and_then(Packed::head) {
+        Some(_) => {
+            let most = (LOGITS / decoder.architecture.vocabulary).max(6);
+            even_parts(targets.len(), targets.len().div_ceil(most))
+        }
+        None => UNPACKED_ROWS,
+    };
     let parts: Vec<Part> = states
         .par_chunks(rows * width)
         .zip(targets.par_chunks(rows))

@@ -182,18 +182,23 @@ impl Linear {
     /// The gradient of the input, given that of the output.
     pub(super) fn backward(&self, dy: &[f32], packed: Option<&BothWays>) -> Vec<f32> {
         let mut dx = vec![0.0; dy.len() / self.outputs * self.inputs];
-        self.add_backward(dy, &mut dx, packed);
+        self.backward_into(dy, &mut dx, packed, false);
         dx
     }
 
     /// Adds the gradient of the input, given that of the output.
     pub(super) fn add_backward(&self, dy: &[f32], dx: &mut [f32], packed: Option<&BothWays>) {
+        self.backward_into(dy, dx, packed, true);
+    }
+
+    fn backward_into(&self, dy: &[f32], dx: &mut [f32], packed: Option<&BothWays>, add: bool) {
         let rows = dy.len() / self.outputs;
         match packed.and_then(|packed| packed.backward.as_ref()) {
-            Some(weight) => packed_product(dx, dy, weight, true),
+            Some(weight) => packed_product(dx, dy, weight, add),
             None => {
+                let dy = View::new(dy, rows, self.outputs);
                 let weight = View::new(&self.weight, self.outputs, self.inputs);
-                add_product(dx, View::new(dy, rows, self.outputs), weight);
+                if add { add_product(dx, dy, weight) } else { product(dx, dy, weight) }
             }
         }
         if let Some(adapter) = &self.adapter {
