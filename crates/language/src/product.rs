@@ -61,13 +61,15 @@ pub(crate) fn even_parts(rows: usize, parts: usize) -> usize {
 }
 
 /// One row times the transpose of a matrix stored row by row: the numbers of a matrix-vector
-/// product are read once, so that memory decides; rows are shared over threads.
-pub(crate) fn vector_product(out: &mut [f32], x: &[f32], weight: &[f32]) {
+/// product are read once, so that memory decides; rows are shared over threads. Added to what `out`
+/// holds where `add` says so.
+pub(crate) fn vector_product(out: &mut [f32], x: &[f32], weight: &[f32], add: bool) {
     let width = x.len();
     assert_eq!(weight.len(), out.len() * width, "extent of a product's matrix");
     let part = |(out, weight): (&mut [f32], &[f32])| {
         for (out, row) in out.iter_mut().zip(weight.chunks_exact(width)) {
-            *out = dot(x, row);
+            let sum = dot(x, row);
+            *out = if add { *out + sum } else { sum };
         }
     };
     let share = out.len().div_ceil(rayon::current_num_threads()).max(1);
@@ -115,8 +117,9 @@ mod tests {
             }
             // Small whole numbers: exact in any order.
             let mut out = vec![0.0; n];
-            vector_product(&mut out, &a[..k], &bt);
-            assert_eq!(out, expected[..n]);
+            vector_product(&mut out, &a[..k], &bt, false);
+            vector_product(&mut out, &a[..k], &bt, true);
+            assert!(out.iter().zip(&expected).all(|(x, y)| *x == 2.0 * y));
         }
     }
 }

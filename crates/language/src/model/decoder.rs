@@ -161,37 +161,43 @@ impl Cache {
 impl Linear {
     /// `packed` is the weight laid out for products, where that is at hand.
     pub(super) fn forward(&self, x: &[f32], packed: Option<&BothWays>) -> Vec<f32> {
+        let mut out = vec![0.0; x.len() / self.inputs * self.outputs];
+        self.forward_into(x, &mut out, packed, false);
+        out
+    }
+
+    /// As [`Linear::forward`], added to what `out` holds where `add` says so.
+    pub(super) fn forward_into(
+        &self,
+        x: &[f32],
+        out: &mut [f32],
+        packed: Option<&BothWays>,
+        add: bool,
+    ) {
         let rows = x.len() / self.inputs;
-        let mut out = vec![0.0; rows * self.outputs];
-        transposed_product(&mut out, x, (&self.weight, self.outputs, self.inputs), packed);
+        let weight = (&self.weight[..], self.outputs, self.inputs);
+        transposed_product(out, x, weight, packed, add);
         if let Some(bias) = &self.bias {
             for row in out.chunks_exact_mut(self.outputs) {
-                for (x, bias) in row.iter_mut().zip(bias) {
-                    *x += bias;
-                }
+                scaled_sum(row, bias, 1.0);
             }
         }
         if let Some(adapter) = &self.adapter {
             let low = adapter.low(x, self.inputs);
             let up = View::new(&adapter.up, self.outputs, adapter.rank).transposed();
-            add_product(&mut out, View::new(&low, rows, adapter.rank), up);
+            add_product(out, View::new(&low, rows, adapter.rank), up);
         }
-        out
     }
 
-    /// The gradient of the input, given that of the output.
-    pub(super) fn backward(&self, dy: &[f32], packed: Option<&BothWays>) -> Vec<f32> {
-        let mut dx = vec![0.0; dy.len() / self.outputs * self.inputs];
-        self.backward_into(dy, &mut dx, packed, false);
-        dx
-    }
-
-    /// Adds the gradient of the input, given that of the output.
-    pub(super) fn add_backward(&self, dy: &[f32], dx: &mut [f32], packed: Option<&BothWays>) {
-        self.backward_into(dy, dx, packed, true);
-    }
-
-    fn backward_into(&self, dy: &[f32], dx: &mut [f32], packed: Option<&BothWays>, add: bool) {
+    /// The gradient of the input, given that of the output; added to what `dx` holds where `add`
+    /// says so.
+    pub(super) fn backward_into(
+        &self,
+        dy: &[f32],
+        dx: &mut [f32],
+        packed: Option<&BothWays>,
+        add: bool,
+    ) {
         let rows = dy.len() / self.outputs;
         match packed.and_then(|packed| packed.backward.as_ref()) {
             Some(weight) => packed_product(dx, dy, weight, add),
@@ -280,8 +286,8 @@ impl Decoder {
         let mut x = self.embed(tokens, start, length);
         let extent = Extent { length, start, capacity: cache.capacity };
         let rows = tokens.len();
+        let (mut h, mut active) = (vec![0.0; rows * a.width], vec![0.0; rows * a.hidden]);
         for (index, layer) in self.layers.iter().enumerate() {
-            let mut h = vec![0.0; rows * a.width];
             norm(a.norm, &layer.attention_norm, &x, &mut h);
             let packed = |projection| packed.and_then(|packed| packed.weight(index, projection));
             let mut queries = layer.query.forward(&h, packed(Projection::Query));
@@ -314,13 +320,13 @@ impl Decoder {
             let keep = record.is_some().then_some(&mut kept);
             attention::forward(a, extent, &queries, &store.0, &store.1, &mut mixed, keep);
             let before = record.is_some().then(|| x.clone());
-            add(&mut x, &layer.output.forward(&mixed, packed(Projection::Output)));
+            layer.output.forward_into(&mixed, &mut x, packed(Projection::Output), true);
             norm(a.norm, &layer.feed_norm, &x, &mut h);
             let middle = record.is_some().then(|| x.clone());
             let up = layer.up.forward(&h, packed(Projection::Up));
             let gate = layer.gate.as_ref().map(|gate| gate.forward(&h, packed(Projection::Gate)));
-            let active = activate(a.activation, &up, gate.as_deref());
-            add(&mut x, &layer.down.forward(&active, packed(Projection::Down)));
+            activate(a.activation, &up, gate.as_deref(), &mut active);
+            layer.down.forward_into(&active, &mut x, packed(Projection::Down), true);
             if let (Some(record), Some(before), Some(middle)) = (&mut record, before, middle) {
                 record.layers.push(LayerRecord {
                     before,
@@ -410,7 +416,7 @@ impl Decoder {
         let (width, vocabulary) = (self.architecture.width, self.architecture.vocabulary);
         let mut out = vec![0.0; hidden.len() / width * vocabulary];
         let head = (self.head(), vocabulary, width);
-        transposed_product(&mut out, hidden, head, packed.and_then(Packed::head));
+        transposed_product(&mut out, hidden, head, packed.and_then(Packed::head), false);
         out
     }
 
@@ -439,23 +445,21 @@ impl Decoder {
     }
 }
 
-/// x times the transpose of a weight (outputs x inputs).
+/// x times the transpose of a weight (outputs x inputs), or `out` increased by it.
 fn transposed_product(
     out: &mut [f32],
     x: &[f32],
     (weight, outputs, inputs): (&[f32], usize, usize),
     packed: Option<&BothWays>,
+    add: bool,
 ) {
     let rows = x.len() / inputs;
-    if rows == 1 {
-        return vector_product(out, x, weight);
-    }
+    let right = View::new(weight, outputs, inputs).transposed();
     match packed {
-        Some(packed) => packed_product(out, x, &packed.forward, false),
-        None => {
-            let right = View::new(weight, outputs, inputs).transposed();
-            product(out, View::new(x, rows, inputs), right);
-        }
+        _ if rows == 1 => vector_product(out, x, weight, add),
+        Some(packed) => packed_product(out, x, &packed.forward, add),
+        None if add => add_product(out, View::new(x, rows, inputs), right),
+        None => product(out, View::new(x, rows, inputs), right),
     }
 }
 
@@ -470,11 +474,9 @@ pub(super) fn add(to: &mut [f32], what: &[f32]) {
     scaled_sum(to, what, 1.0);
 }
 
-pub(super) fn activate(kind: Activation, up: &[f32], gate: Option<&[f32]>) -> Vec<f32> {
-    let mut out = vec![0.0; up.len()];
+pub(super) fn activate(kind: Activation, up: &[f32], gate: Option<&[f32]>, out: &mut [f32]) {
     match (kind, gate) {
-        (Activation::SwiGlu, Some(gate)) => silu_times(gate, up, &mut out),
-        _ => gelu(up, &mut out),
+        (Activation::SwiGlu, Some(gate)) => silu_times(gate, up, out),
+        _ => gelu(up, out),
     }
-    out
 }
