@@ -5,7 +5,7 @@
 
 use super::architecture::{Activation, Architecture};
 use super::attention;
-use super::decoder::{Cache, Decoder, Layer, activate};
+use super::decoder::{Cache, Decoder, activate};
 use super::layers::{norm, norm_backward};
 use super::packed::{BothWays, Packed};
 use std::sync::Arc;
@@ -173,12 +173,12 @@ impl Decoder {
                 break;
             }
             let packed = |projection| packed.and_then(|packed| packed.weight(index, projection));
-            self.feed_backward(index, layer, kept, &dx, &packed, &mut room, observer);
+            self.feed_backward(index, kept, &dx, &packed, &mut room, observer);
             if observer.wants_norms() {
                 observer.norm(NormPlace::Feed(index), &kept.middle, &room.normed);
             }
             norm_backward(a.norm, &layer.feed_norm, &kept.middle, &room.normed, &mut dx);
-            self.attention_backward(index, layer, record, &dx, &packed, &mut room, observer);
+            self.attention_backward(index, record, &dx, &packed, &mut room, observer);
             if observer.wants_norms() {
                 observer.norm(NormPlace::Attention(index), &kept.before, &room.normed);
             }
@@ -193,14 +193,13 @@ impl Decoder {
     fn feed_backward<'w>(
         &self,
         index: usize,
-        layer: &Layer,
         kept: &LayerRecord,
         dx: &[f32],
         packed: &dyn Fn(Projection) -> Option<&'w BothWays>,
         room: &mut Room,
         observer: &mut impl Observer,
     ) {
-        let a = &self.architecture;
+        let (a, layer) = (&self.architecture, &self.layers[index]);
         if observer.wants(index, Projection::Down) {
             let mut active = vec![0.0; kept.up.len()];
             activate(a.activation, &kept.up, kept.gate.as_deref(), &mut active);
@@ -243,14 +242,13 @@ impl Decoder {
     fn attention_backward<'w>(
         &self,
         index: usize,
-        layer: &Layer,
         record: &Record,
         dx: &[f32],
         packed: &dyn Fn(Projection) -> Option<&'w BothWays>,
         room: &mut Room,
         observer: &mut impl Observer,
     ) {
-        let a = &self.architecture;
+        let (a, layer) = (&self.architecture, &self.layers[index]);
         let kept = &record.layers[index];
         if observer.wants(index, Projection::Output) {
             observer.linear(index, Projection::Output, &kept.mixed, dx);
