@@ -72,8 +72,9 @@ fn processor_seconds() -> f64 {
     ticks / 100.0
 }
 
-/// Additions and multiplications of the products of a step, adapters left out: forward, and back to
-/// the queries and values of the first block.
+/// Additions and multiplications of the products of a step that cannot be left out, adapters not
+/// counted: forward, and back to the queries and values of the first block; the last token is not
+/// read; attention's past only.
 fn operations(
     [layers, width, heads, key_heads, hidden, vocabulary]: [usize; 6],
     batch: usize,
@@ -83,10 +84,10 @@ fn operations(
     let first = width * width + 2 * width * narrow;
     let block = first + width * width + 3 * width * hidden;
     let weights = 2 * layers * block - first;
-    let head = 2 * vocabulary * width * (length - 1);
+    let head = 2 * vocabulary * width;
     // Scores and mixing forward; back through both, twice each.
-    let attention = 6 * layers * length * length * width;
-    2.0 * batch as f64 * (weights * length + head + attention) as f64
+    let attention = 3 * layers * length * width;
+    2.0 * (batch * (length - 1)) as f64 * (weights + head + attention) as f64
 }
 
 /// Processor seconds of so many operations, at the rate of a large product.
@@ -134,6 +135,7 @@ fn main() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
     let (processor, clock) = pool.install(|| {
         let mut trainer = Trainer::new(&mut decoder, &examples, recipe).expect("a trainer");
+        // The peer's first step is not counted either; one step alone is for its memory.
         if steps > 1 {
             trainer.step().expect("a step");
         }

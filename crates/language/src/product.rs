@@ -1,6 +1,7 @@
 //! Matrix products as a decoder needs them: rows shared over threads where there are enough.
 
 use rayon::prelude::*;
+use training::cpu::panels::Panels;
 pub(crate) use training::cpu::product::View;
 pub(crate) use training::cpu::product::strided_product as single;
 
@@ -35,14 +36,40 @@ fn by_rows(out: &mut [f32], left: View<'_>, right: View<'_>, accumulate: bool) {
     });
 }
 
+/// Rows that one thread takes at least with a matrix that is laid out already.
+const PACKED_ROWS: usize = 192;
+
+/// `out` becomes x times a matrix, or is increased by it.
+///
+/// # Panics
+/// If the shapes do not match.
+pub(crate) fn packed_product(out: &mut [f32], x: &[f32], right: &Panels, accumulate: bool) {
+    let (inner, n) = right.extents();
+    let rows = x.len() / inner.max(1);
+    if rows < 2 * PACKED_ROWS || rows * inner * n < WORTH_THREADS {
+        return right.product(out, x, accumulate);
+    }
+    let part = even_parts(rows, rows / PACKED_ROWS);
+    out.par_chunks_mut(part * n)
+        .zip(x.par_chunks(part * inner))
+        .for_each(|(out, x)| right.product(out, x, accumulate));
+}
+
+/// Rows of a part where `rows` are cut into about so many equal ones: whole tiles of six.
+pub(crate) fn even_parts(rows: usize, parts: usize) -> usize {
+    rows.div_ceil(parts.max(1)).next_multiple_of(6)
+}
+
 /// One row times the transpose of a matrix stored row by row: the numbers of a matrix-vector
-/// product are read once, so that memory decides; rows are shared over threads.
-pub(crate) fn vector_product(out: &mut [f32], x: &[f32], weight: &[f32]) {
+/// product are read once, so that memory decides; rows are shared over threads. Added to what `out`
+/// holds where `add` says so.
+pub(crate) fn vector_product(out: &mut [f32], x: &[f32], weight: &[f32], add: bool) {
     let width = x.len();
     assert_eq!(weight.len(), out.len() * width, "extent of a product's matrix");
     let part = |(out, weight): (&mut [f32], &[f32])| {
         for (out, row) in out.iter_mut().zip(weight.chunks_exact(width)) {
-            *out = dot(x, row);
+            let sum = dot(x, row);
+            *out = if add { *out + sum } else { sum };
         }
     };
     let share = out.len().div_ceil(rayon::current_num_threads()).max(1);
@@ -90,8 +117,9 @@ mod tests {
             }
             // Small whole numbers: exact in any order.
             let mut out = vec![0.0; n];
-            vector_product(&mut out, &a[..k], &bt);
-            assert_eq!(out, expected[..n]);
+            vector_product(&mut out, &a[..k], &bt, false);
+            vector_product(&mut out, &a[..k], &bt, true);
+            assert!(out.iter().zip(&expected).all(|(x, y)| *x == 2.0 * y));
         }
     }
 }

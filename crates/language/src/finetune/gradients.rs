@@ -1,12 +1,13 @@
 //! Every example's own gradient, or the sum of the clipped ones.
 
 use super::layout::{Layout, Piece};
-use super::terms::{Head, Terms, square, through_head};
+use super::losses::{Learnt, learn};
+use super::terms::{Head, Terms, square};
 use crate::LanguageError;
-use crate::model::{Decoder, NormPlace, Observer, Projection, Turned, norm_direction};
+use crate::model::{Decoder, NormPlace, Observer, Packed, Projection, norm_direction};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use training::cpu::transformer::{exponentials, maximum, scale_by, scaled_sum};
+use training::cpu::transformer::scaled_sum;
 
 /// A text whose tokens from `first` on are learnt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,18 +49,18 @@ pub fn clipped_sum(
     examples: &[&Example],
     clip: f64,
 ) -> Result<Clipped, LanguageError> {
-    clipped_sum_turned(decoder, None, layout, examples, clip)
+    clipped_sum_packed(decoder, None, layout, examples, clip)
 }
 
-/// As [`clipped_sum`], with the decoder's turned weights where they are at hand.
-pub(super) fn clipped_sum_turned(
+/// As [`clipped_sum`], with the decoder's frozen weights laid out where that is at hand.
+pub(super) fn clipped_sum_packed(
     decoder: &Decoder,
-    turned: Option<&Turned>,
+    packed: Option<&Packed>,
     layout: &Layout,
     examples: &[&Example],
     clip: f64,
 ) -> Result<Clipped, LanguageError> {
-    let pass = Pass::new(decoder, turned, layout, examples)?;
+    let pass = Pass::new(decoder, packed, layout, examples)?;
     let norms = pass.norms();
     let factors: Vec<f32> = norms
         .iter()
@@ -108,7 +109,7 @@ struct Pass<'a> {
 impl<'a> Pass<'a> {
     fn new(
         decoder: &Decoder,
-        turned: Option<&Turned>,
+        packed: Option<&Packed>,
         layout: &'a Layout,
         examples: &[&Example],
     ) -> Result<Self, LanguageError> {
@@ -128,13 +129,15 @@ impl<'a> Pass<'a> {
             }
         }
         let (width, vocabulary) = (decoder.architecture.width, decoder.architecture.vocabulary);
-        let length = examples.iter().map(|e| e.tokens.len()).max().unwrap_or(0);
+        // The last token is only ever foretold: nothing comes after it.
+        let length = examples.iter().map(|e| e.tokens.len() - 1).max().unwrap_or(0);
         let mut tokens = Vec::with_capacity(examples.len() * length);
         for example in examples {
-            tokens.extend_from_slice(&example.tokens);
-            tokens.resize(tokens.len() + length - example.tokens.len(), 0);
+            let read = &example.tokens[..example.tokens.len() - 1];
+            tokens.extend_from_slice(read);
+            tokens.resize(tokens.len() + length - read.len(), 0);
         }
-        let (hidden, record) = decoder.forward_turned(&tokens, examples.len(), turned)?;
+        let (hidden, record) = decoder.forward_packed(&tokens, examples.len(), packed)?;
         let place = layout.place(if tied { Piece::Embedding } else { Piece::Head });
         let mut head = place.map(|at| Head { at, width, vocabulary, kept: Vec::new() });
         // All learnt places in one product each way: the head is large.
@@ -146,26 +149,8 @@ impl<'a> Pass<'a> {
         for (i, example) in examples.iter().enumerate() {
             states.extend_from_slice(&hidden[rows(i, example)]);
         }
-        let mut logits = decoder.logits_turned(&states, turned);
-        let (mut losses, mut correct) = (Vec::with_capacity(examples.len()), 0);
-        let mut rest = logits.chunks_exact_mut(vocabulary);
-        for example in examples {
-            let count = example.tokens.len() - example.first;
-            let (mut loss, mut right) = (0.0, true);
-            for (row, token) in rest.by_ref().take(count).zip(&example.tokens[example.first..]) {
-                let largest = maximum(row);
-                let own = row[*token as usize];
-                right &= own == largest;
-                let sum = exponentials(row, largest, 1.0);
-                loss += f64::from(largest) + f64::from(sum).ln() - f64::from(own);
-                scale_by(row, 1.0 / (sum * count as f32));
-                row[*token as usize] -= 1.0 / count as f32;
-            }
-            losses.push(loss / count as f64);
-            correct += usize::from(right);
-        }
-        let mut d_states = vec![0.0; states.len()];
-        through_head(&mut d_states, &logits, decoder.head(), vocabulary);
+        let Learnt { losses, correct, d_states, residuals } =
+            learn(decoder, packed, &states, examples, head.is_some());
         let mut d_hidden = vec![0.0; hidden.len()];
         let mut at = 0;
         for (i, example) in examples.iter().enumerate() {
@@ -173,15 +158,15 @@ impl<'a> Pass<'a> {
             let size = rows.len();
             d_hidden[rows].copy_from_slice(&d_states[at..at + size]);
             if let Some(head) = &mut head {
-                let residuals = &logits[at / width * vocabulary..][..size / width * vocabulary];
-                head.kept.push((residuals.to_vec(), states[at..at + size].to_vec()));
+                let own = &residuals[at / width * vocabulary..][..size / width * vocabulary];
+                head.kept.push((own.to_vec(), states[at..at + size].to_vec()));
             }
             at += size;
         }
-        drop(logits);
+        drop(residuals);
         let terms = Terms::new(examples.len(), length);
         let mut collector = Collector { decoder, layout, terms, length };
-        let dx = decoder.backward_observed(&record, &d_hidden, &mut collector);
+        let dx = decoder.backward_observed(&record, &d_hidden, packed, &mut collector);
         let mut terms = collector.terms;
         if let Some(at) = layout.place(Piece::Positions) {
             let context = layout_size(decoder, Piece::Positions);
@@ -198,7 +183,9 @@ impl<'a> Pass<'a> {
                 .enumerate()
                 .map(|(i, example)| {
                     let mut found: BTreeMap<u32, Vec<f32>> = BTreeMap::new();
-                    for (t, token) in example.tokens.iter().enumerate() {
+                    for (t, token) in
+                        example.tokens.iter().enumerate().take(example.tokens.len() - 1)
+                    {
                         let d = &dx[(i * length + t) * width..][..width];
                         let row = found.entry(*token).or_insert_with(|| vec![0.0; width]);
                         scaled_sum(row, d, 1.0);

@@ -19,6 +19,7 @@ mod description;
 pub mod game;
 mod gradients;
 mod layout;
+mod losses;
 mod place;
 mod records;
 mod session;

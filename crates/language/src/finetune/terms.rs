@@ -13,7 +13,8 @@
 //! one product over the whole micro-batch with every example's rows multiplied by its factor, or a
 //! sum of the gradients where they were small enough to be kept.
 
-use crate::product::{View, product, single};
+use crate::model::{Decoder, Packed};
+use crate::product::{View, packed_product, product, single};
 use std::sync::Arc;
 use training::cpu::transformer::{inner, scale_by, scaled_sum};
 
@@ -186,8 +187,16 @@ impl Head {
 }
 
 /// Logits' gradient times the head: what the last norm's output gets.
-pub(super) fn through_head(out: &mut [f32], residuals: &[f32], head: &[f32], vocabulary: usize) {
-    let rows = residuals.len() / vocabulary;
-    let width = head.len() / vocabulary;
-    product(out, View::new(residuals, rows, vocabulary), View::new(head, vocabulary, width));
+pub(super) fn through_head(
+    out: &mut [f32],
+    residuals: &[f32],
+    decoder: &Decoder,
+    packed: Option<&Packed>,
+) {
+    if let Some(head) = packed.and_then(Packed::head).and_then(|head| head.backward.as_ref()) {
+        return packed_product(out, residuals, head, false);
+    }
+    let (vocabulary, width) = (decoder.architecture.vocabulary, decoder.architecture.width);
+    let left = View::new(residuals, residuals.len() / vocabulary, vocabulary);
+    product(out, left, View::new(decoder.head(), vocabulary, width));
 }

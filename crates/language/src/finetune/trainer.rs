@@ -1,9 +1,9 @@
 //! Steps of DP-SGD and DP-Adam, with the sampler and the optimisers of the crate `training`.
 
-use super::gradients::{Clipped, Example, clipped_sum_turned};
+use super::gradients::{Clipped, Example, clipped_sum_packed};
 use super::layout::{Layout, Scope};
 use crate::LanguageError;
-use crate::model::{Decoder, Turned};
+use crate::model::{Decoder, Packed};
 use random::{Purpose, Stream};
 use rayon::prelude::*;
 use training::cpu::update::{Noise, Update};
@@ -45,7 +45,7 @@ pub struct Trainer<'a> {
     recipe: Recipe,
     pub layout: Layout,
     /// Of the weights that stay as they are.
-    turned: Option<Turned>,
+    packed: Option<Packed>,
     state: ReplicaState,
     sampler: Sampler,
     step: u64,
@@ -72,13 +72,13 @@ impl<'a> Trainer<'a> {
             parameters: layout.parameters(decoder),
             optimizer: OptimizerState::new(&recipe.optimizer, layout.size),
         };
-        let turned = match recipe.scope {
-            Scope::Adapters { embedding } => Some(Turned::new(decoder, !embedding)),
+        let packed = match recipe.scope {
+            Scope::Adapters { embedding } => Some(Packed::new(decoder, !embedding)),
             Scope::Full => None,
         };
         keep_memory();
         let sampler = Sampler::new(recipe.seed, 0, examples.len());
-        Ok(Self { decoder, examples, recipe, layout, turned, state, sampler, step: 0 })
+        Ok(Self { decoder, examples, recipe, layout, packed, state, sampler, step: 0 })
     }
 
     /// Takes one step.
@@ -103,8 +103,8 @@ impl<'a> Trainer<'a> {
             let found: Vec<Result<Clipped, LanguageError>> = parts
                 .par_iter()
                 .map(|part| {
-                    let turned = self.turned.as_ref();
-                    clipped_sum_turned(self.decoder, turned, &self.layout, part, clip)
+                    let packed = self.packed.as_ref();
+                    clipped_sum_packed(self.decoder, packed, &self.layout, part, clip)
                 })
                 .collect();
             for part in found {
@@ -180,4 +180,127 @@ pub(crate) fn check_state(
 /// memory back, at every micro-batch here, by what was last freed. Changes speed only.
 fn keep_memory() {
     drop(std::hint::black_box(vec![0_u8; (32 << 20) - (1 << 16)]));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finetune::{Lora, attach, clipped_sum};
+    use crate::model::{
+        Activation, Architecture, Layer, Linear, Norm, NormWeights, Pairs, Position,
+    };
+
+    /// Two blocks with a hidden width that fills no vector.
+    fn decoder() -> Decoder {
+        let stream = Stream::new(3, Purpose::INITIALISATION, 0);
+        let mut row = 0;
+        let mut linear = |outputs: usize, inputs: usize| {
+            let mut weight = vec![0.0; outputs * inputs];
+            stream.fill_gaussians_f32(row, 0, &mut weight);
+            row += 1;
+            weight.iter_mut().for_each(|x| *x *= 0.2);
+            Linear { weight, bias: None, inputs, outputs, adapter: None }
+        };
+        let norm = || NormWeights { weight: vec![1.0; 24], bias: None };
+        let layers = (0..2)
+            .map(|_| Layer {
+                attention_norm: norm(),
+                query: linear(24, 24),
+                key: linear(12, 24),
+                value: linear(12, 24),
+                output: linear(24, 24),
+                feed_norm: norm(),
+                gate: Some(linear(70, 24)),
+                up: linear(70, 24),
+                down: linear(24, 70),
+            })
+            .collect();
+        Decoder {
+            architecture: Architecture {
+                vocabulary: 90,
+                width: 24,
+                layers: 2,
+                heads: 4,
+                key_heads: 2,
+                head_width: 6,
+                hidden: 70,
+                context: 128,
+                norm: Norm::Rms { epsilon: 1e-5 },
+                position: Position::Rotary { base: 10_000.0, pairs: Pairs::Halves },
+                activation: Activation::SwiGlu,
+            },
+            embedding: linear(90, 24).weight,
+            positions: None,
+            layers,
+            final_norm: norm(),
+            head: None,
+        }
+    }
+
+    fn examples() -> Vec<Example> {
+        let tokens = |i: usize| (0..40 + 9 * i).map(|j| ((i * 31 + j * 7) % 90) as u32).collect();
+        (0..7).map(|i| Example { tokens: tokens(i), first: 1 + i }).collect()
+    }
+
+    /// With fresh adapters half of the gradient is zero, so that the others are set.
+    fn with_adapters() -> Decoder {
+        let mut decoder = decoder();
+        let projections = crate::model::Projection::ALL.to_vec();
+        attach(&mut decoder, &Lora { projections, ..Lora::default() }, 1).expect("adapters");
+        for layer in &mut decoder.layers {
+            for projection in crate::model::Projection::ALL {
+                let adapter = layer.linear_mut(projection).and_then(|map| map.adapter.as_mut());
+                let up = &mut adapter.expect("it was attached").up;
+                up.iter_mut().enumerate().for_each(|(i, x)| *x = (i as f32 * 0.9).sin() * 0.02);
+            }
+        }
+        decoder
+    }
+
+    #[test]
+    fn weights_laid_out_give_the_same_gradients() {
+        let decoder = with_adapters();
+        let layout = Layout::new(&decoder, Scope::Adapters { embedding: false });
+        let packed = Packed::new(&decoder, true);
+        let examples = examples();
+        let examples: Vec<&Example> = examples.iter().collect();
+        let plain = clipped_sum(&decoder, &layout, &examples, 0.5).expect("gradients");
+        let found = clipped_sum_packed(&decoder, Some(&packed), &layout, &examples, 0.5)
+            .expect("gradients");
+        assert_eq!(plain.correct, found.correct);
+        // Rounding of f32 through two blocks: some hundred times 6e-8.
+        let close = |a: f64, b: f64, scale: f64| (a - b).abs() <= 2e-5 * scale;
+        for (a, b) in plain.losses.iter().zip(&found.losses) {
+            assert!(close(*a, *b, a.abs()), "{a} {b}");
+        }
+        for (a, b) in plain.norms.iter().zip(&found.norms) {
+            assert!(close(*a, *b, *a), "{a} {b}");
+        }
+        let size = plain.sum.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
+        for (a, b) in plain.sum.iter().zip(&found.sum) {
+            assert!(close(f64::from(*a), f64::from(*b), size), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn threads_change_no_bit() {
+        let examples = examples();
+        let trained = |threads: usize| {
+            let mut decoder = with_adapters();
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("pool");
+            pool.install(|| {
+                let recipe = Recipe {
+                    run: Run::builder().phase(1.0, 1.0, 2).build().expect("a run"),
+                    optimizer: OptimizerDescription::adam(1e-2),
+                    scope: Scope::Adapters { embedding: false },
+                    micro_batch: 3,
+                    seed: 1,
+                };
+                let mut trainer = Trainer::new(&mut decoder, &examples, recipe).expect("trainer");
+                (0..2).for_each(|_| drop(trainer.step().expect("a step")));
+                trainer.state().parameters.clone()
+            })
+        };
+        assert_eq!(trained(1), trained(3));
+    }
 }

@@ -2,11 +2,22 @@
 //!
 //! For one head: P = softmax(Q K' / sqrt(width) + mask), out = P V. Back: dV = P' dO, dP = dO V',
 //! dS = P (dP - rowsum(dP P)), dQ = dS K / sqrt(width), dK = dS' Q / sqrt(width).
+//!
+//! Places are taken in blocks, and a block's products go as far as its last place sees: half of the
+//! square that lies in the future is never formed.
 
 use super::architecture::Architecture;
 use crate::product::{View, single};
 use rayon::prelude::*;
 use training::cpu::transformer::{exponentials, scale_by, softmax_backward};
+
+/// Places of a block.
+const BLOCK: usize = 32;
+
+/// First and one past the last of every block of `length` places.
+fn blocks(length: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..length).step_by(BLOCK).map(move |from| (from, (from + BLOCK).min(length)))
+}
 
 /// Sizes of one call: `length` new places after `start` old ones, in every sequence.
 #[derive(Clone, Copy)]
@@ -48,15 +59,19 @@ pub(super) fn forward(
         let mut kept = kept;
         for head in 0..architecture.heads {
             let (q, k) = (head * width, head / group * width);
-            let left = View::strided(&queries[q..], length, width, wide);
-            let right = View::strided(&keys[k..], seen, width, narrow).transposed();
-            single(&mut scores, seen, left, right, false);
-            for (t, row) in scores.chunks_exact_mut(seen).enumerate() {
-                softmax(row, extent.start + t + 1, scale);
+            for (from, to) in blocks(length) {
+                let (count, visible) = (to - from, extent.start + to);
+                let left = View::strided(&queries[from * wide + q..], count, width, wide);
+                let right = View::strided(&keys[k..], visible, width, narrow).transposed();
+                let scores = &mut scores[from * seen..to * seen];
+                single(scores, seen, left, right, false);
+                for (t, row) in scores.chunks_exact_mut(seen).enumerate() {
+                    softmax(row, extent.start + from + t + 1, scale);
+                }
+                let probabilities = View::strided(scores, count, visible, seen);
+                let right = View::strided(&values[k..], visible, width, narrow);
+                single(&mut mixed[from * wide + q..], wide, probabilities, right, false);
             }
-            let probabilities = View::new(&scores, length, seen);
-            let right = View::strided(&values[k..], seen, width, narrow);
-            single(&mut mixed[q..], wide, probabilities, right, false);
             if let Some(kept) = &mut kept {
                 kept[head * length * seen..(head + 1) * length * seen].copy_from_slice(&scores);
             }
@@ -118,25 +133,30 @@ pub(super) fn backward(
             let d_mixed = &d_mixed[sequence * length * wide..][..length * wide];
             let keys = &keys[sequence * length * narrow..][..length * narrow];
             let values = &values[sequence * length * narrow..][..length * narrow];
-            let mut d_scores = vec![0.0; size];
+            let mut d_scores = vec![0.0; BLOCK.min(length) * length];
             d_keys.fill(0.0);
             d_values.fill(0.0);
             for head in 0..architecture.heads {
                 let (q, k) = (head * width, head / group * width);
                 let p = &probabilities[(sequence * architecture.heads + head) * size..][..size];
-                let d_out = View::strided(&d_mixed[q..], length, width, wide);
-                let v = View::strided(&values[k..], length, width, narrow);
-                single(&mut d_scores, length, d_out, v.transposed(), false);
-                let p_view = View::new(p, length, length);
-                single(&mut d_values[k..], narrow, p_view.transposed(), d_out, true);
-                for (row, p) in d_scores.chunks_exact_mut(length).zip(p.chunks_exact(length)) {
-                    softmax_backward(row, p, scale);
+                for (from, to) in blocks(length) {
+                    let count = to - from;
+                    let p = &p[from * length..to * length];
+                    let d_out = View::strided(&d_mixed[from * wide + q..], count, width, wide);
+                    let v = View::strided(&values[k..], to, width, narrow);
+                    let d_scores = &mut d_scores[..count * to];
+                    single(d_scores, to, d_out, v.transposed(), false);
+                    let p_view = View::strided(p, count, to, length);
+                    single(&mut d_values[k..], narrow, p_view.transposed(), d_out, true);
+                    for (row, p) in d_scores.chunks_exact_mut(to).zip(p.chunks_exact(length)) {
+                        softmax_backward(row, &p[..to], scale);
+                    }
+                    let d_view = View::new(d_scores, count, to);
+                    let key = View::strided(&keys[k..], to, width, narrow);
+                    single(&mut d_queries[from * wide + q..], wide, d_view, key, false);
+                    let query = View::strided(&queries[from * wide + q..], count, width, wide);
+                    single(&mut d_keys[k..], narrow, d_view.transposed(), query, true);
                 }
-                let d_view = View::new(&d_scores, length, length);
-                let key = View::strided(&keys[k..], length, width, narrow);
-                single(&mut d_queries[q..], wide, d_view, key, false);
-                let query = View::strided(&queries[q..], length, width, wide);
-                single(&mut d_keys[k..], narrow, d_view.transposed(), query, true);
             }
         });
 }

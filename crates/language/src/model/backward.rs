@@ -3,10 +3,11 @@
 //! Cost: about one forward pass. Memory: what [`Record`] keeps, roughly (4 width + 3 hidden +
 //! heads x length) numbers a token and layer.
 
-use super::architecture::Activation;
+use super::architecture::{Activation, Architecture};
 use super::attention;
-use super::decoder::{Cache, Decoder, Layer, activate};
+use super::decoder::{Cache, Decoder, activate};
 use super::layers::{norm, norm_backward};
+use super::packed::{BothWays, Packed};
 use std::sync::Arc;
 use training::cpu::transformer::{gelu_backward, silu_backward};
 
@@ -111,6 +112,32 @@ impl Observer for Nobody {
     fn norm(&mut self, _: NormPlace, _: &[f32], _: &[f32]) {}
 }
 
+/// Gradients between products, in memory that serves every layer.
+struct Room {
+    up: Vec<f32>,
+    gate: Vec<f32>,
+    normed: Vec<f32>,
+    mixed: Vec<f32>,
+    queries: Vec<f32>,
+    keys: Vec<f32>,
+    values: Vec<f32>,
+}
+
+impl Room {
+    fn new(a: &Architecture, rows: usize) -> Self {
+        let zeros = |width: usize| vec![0.0; rows * width];
+        Self {
+            up: zeros(a.hidden),
+            gate: zeros(if a.activation == Activation::SwiGlu { a.hidden } else { 0 }),
+            normed: zeros(a.width),
+            mixed: zeros(a.query_width()),
+            queries: zeros(a.query_width()),
+            keys: zeros(a.key_width()),
+            values: zeros(a.key_width()),
+        }
+    }
+}
+
 impl Record {
     pub(super) fn new(length: usize, cache: Cache) -> Self {
         Self { length, cache, layers: Vec::new(), last: Vec::new() }
@@ -121,7 +148,7 @@ impl Decoder {
     /// The gradient with respect to every embedded input, given that with respect to the
     /// normalised hidden states of [`Decoder::forward_recorded`].
     pub fn backward(&self, record: &Record, d_hidden: &[f32]) -> Vec<f32> {
-        self.backward_observed(record, d_hidden, &mut Nobody)
+        self.backward_observed(record, d_hidden, None, &mut Nobody)
     }
 
     /// As [`Decoder::backward`], showing what the gradients of weights are made of. Nothing of the
@@ -130,6 +157,7 @@ impl Decoder {
         &self,
         record: &Record,
         d_hidden: &[f32],
+        packed: Option<&Packed>,
         observer: &mut impl Observer,
     ) -> Vec<f32> {
         let a = &self.architecture;
@@ -139,41 +167,46 @@ impl Decoder {
             observer.norm(NormPlace::Final, &record.last, d_hidden);
         }
         let last = observer.last_layer();
+        let mut room = Room::new(a, dx.len() / a.width);
         for (index, (layer, kept)) in self.layers.iter().zip(&record.layers).enumerate().rev() {
             if last.is_some_and(|last| index < last) {
                 break;
             }
-            let d_normed = self.feed_backward(index, layer, kept, &dx, observer);
+            let packed = |projection| packed.and_then(|packed| packed.weight(index, projection));
+            self.feed_backward(index, kept, &dx, &packed, &mut room, observer);
             if observer.wants_norms() {
-                observer.norm(NormPlace::Feed(index), &kept.middle, &d_normed);
+                observer.norm(NormPlace::Feed(index), &kept.middle, &room.normed);
             }
-            norm_backward(a.norm, &layer.feed_norm, &kept.middle, &d_normed, &mut dx);
-            let d_normed = self.attention_backward(index, layer, record, &dx, observer);
+            norm_backward(a.norm, &layer.feed_norm, &kept.middle, &room.normed, &mut dx);
+            self.attention_backward(index, record, &dx, &packed, &mut room, observer);
             if observer.wants_norms() {
-                observer.norm(NormPlace::Attention(index), &kept.before, &d_normed);
+                observer.norm(NormPlace::Attention(index), &kept.before, &room.normed);
             }
             if last != Some(index) {
-                norm_backward(a.norm, &layer.attention_norm, &kept.before, &d_normed, &mut dx);
+                norm_backward(a.norm, &layer.attention_norm, &kept.before, &room.normed, &mut dx);
             }
         }
         dx
     }
 
     /// From the gradient of the feed-forward part's output to that of its normalised input.
-    fn feed_backward(
+    fn feed_backward<'w>(
         &self,
         index: usize,
-        layer: &Layer,
         kept: &LayerRecord,
         dx: &[f32],
+        packed: &dyn Fn(Projection) -> Option<&'w BothWays>,
+        room: &mut Room,
         observer: &mut impl Observer,
-    ) -> Vec<f32> {
-        let a = &self.architecture;
+    ) {
+        let (a, layer) = (&self.architecture, &self.layers[index]);
         if observer.wants(index, Projection::Down) {
-            let active = Arc::new(activate(a.activation, &kept.up, kept.gate.as_deref()));
-            observer.linear(index, Projection::Down, &active, dx);
+            let mut active = vec![0.0; kept.up.len()];
+            activate(a.activation, &kept.up, kept.gate.as_deref(), &mut active);
+            observer.linear(index, Projection::Down, &Arc::new(active), dx);
         }
-        let mut d_up = layer.down.backward(dx);
+        let Room { up: d_up, gate: d_gate, normed, .. } = room;
+        layer.down.backward_into(dx, d_up, packed(Projection::Down), false);
         let seen =
             [Projection::Up, Projection::Gate].iter().any(|which| observer.wants(index, *which));
         let input = Arc::new(if seen {
@@ -190,42 +223,39 @@ impl Decoder {
         };
         match (a.activation, &layer.gate, &kept.gate) {
             (Activation::SwiGlu, Some(weights), Some(gate)) => {
-                let mut d_gate = vec![0.0; gate.len()];
-                silu_backward(gate, &kept.up, &mut d_up, &mut d_gate);
-                show(Projection::Up, &d_up);
-                show(Projection::Gate, &d_gate);
-                let mut d = layer.up.backward(&d_up);
-                weights.add_backward(&d_gate, &mut d);
-                d
+                silu_backward(gate, &kept.up, d_up, d_gate);
+                show(Projection::Up, d_up);
+                show(Projection::Gate, d_gate);
+                layer.up.backward_into(d_up, normed, packed(Projection::Up), false);
+                weights.backward_into(d_gate, normed, packed(Projection::Gate), true);
             }
             _ => {
-                gelu_backward(&kept.up, &mut d_up);
-                show(Projection::Up, &d_up);
-                layer.up.backward(&d_up)
+                gelu_backward(&kept.up, d_up);
+                show(Projection::Up, d_up);
+                layer.up.backward_into(d_up, normed, packed(Projection::Up), false);
             }
         }
     }
 
-    /// From the gradient of attention's output to that of its normalised input, which is left empty
-    /// where nobody asks for it.
-    fn attention_backward(
+    /// From the gradient of attention's output to that of its normalised input, which is not
+    /// formed where nobody asks for it.
+    fn attention_backward<'w>(
         &self,
         index: usize,
-        layer: &Layer,
         record: &Record,
         dx: &[f32],
+        packed: &dyn Fn(Projection) -> Option<&'w BothWays>,
+        room: &mut Room,
         observer: &mut impl Observer,
-    ) -> Vec<f32> {
-        let a = &self.architecture;
+    ) {
+        let (a, layer) = (&self.architecture, &self.layers[index]);
         let kept = &record.layers[index];
         if observer.wants(index, Projection::Output) {
             observer.linear(index, Projection::Output, &kept.mixed, dx);
         }
-        let d_mixed = layer.output.backward(dx);
         let rows = dx.len() / a.width;
-        let mut d_queries = vec![0.0; rows * a.query_width()];
-        let mut d_keys = vec![0.0; rows * a.key_width()];
-        let mut d_values = vec![0.0; rows * a.key_width()];
+        let Room { normed, mixed, queries: d_queries, keys: d_keys, values: d_values, .. } = room;
+        layer.output.backward_into(dx, mixed, packed(Projection::Output), false);
         let (keys, values) = record.cache.layer(index);
         attention::backward(
             a,
@@ -234,10 +264,10 @@ impl Decoder {
             keys,
             values,
             &kept.probabilities,
-            &d_mixed,
-            &mut d_queries,
-            &mut d_keys,
-            &mut d_values,
+            mixed,
+            d_queries,
+            d_keys,
+            d_values,
         );
         if let Some(rotation) = record.cache.rotation() {
             for row in 0..rows {
@@ -248,9 +278,9 @@ impl Decoder {
             }
         }
         let parts = [
-            (Projection::Query, &d_queries),
-            (Projection::Key, &d_keys),
-            (Projection::Value, &d_values),
+            (Projection::Query, &*d_queries),
+            (Projection::Key, &*d_keys),
+            (Projection::Value, &*d_values),
         ];
         if parts.iter().any(|(projection, _)| observer.wants(index, *projection)) {
             let mut input = vec![0.0; dx.len()];
@@ -263,11 +293,10 @@ impl Decoder {
             }
         }
         if observer.last_layer() == Some(index) && !observer.wants_norms() {
-            return Vec::new();
+            return;
         }
-        let mut d_normed = layer.query.backward(&d_queries);
-        layer.key.add_backward(&d_keys, &mut d_normed);
-        layer.value.add_backward(&d_values, &mut d_normed);
-        d_normed
+        layer.query.backward_into(d_queries, normed, packed(Projection::Query), false);
+        layer.key.backward_into(d_keys, normed, packed(Projection::Key), true);
+        layer.value.backward_into(d_values, normed, packed(Projection::Value), true);
     }
 }

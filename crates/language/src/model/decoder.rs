@@ -4,9 +4,9 @@ use super::architecture::{Activation, Architecture};
 use super::attention::{self, Extent};
 use super::backward::{LayerRecord, Projection, Record};
 use super::layers::{Rotation, norm};
-use super::turned::Turned;
+use super::packed::{BothWays, Packed};
 use crate::LanguageError;
-use crate::product::{View, add_product, product, vector_product};
+use crate::product::{View, add_product, packed_product, product, vector_product};
 use std::sync::Arc;
 use training::cpu::transformer::{gelu, scaled_sum, silu_times};
 
@@ -159,38 +159,54 @@ impl Cache {
 }
 
 impl Linear {
-    /// `turned` is the weight with rows and columns exchanged, where that is at hand.
-    pub(super) fn forward(&self, x: &[f32], turned: Option<&[f32]>) -> Vec<f32> {
+    /// `packed` is the weight laid out for products, where that is at hand.
+    pub(super) fn forward(&self, x: &[f32], packed: Option<&BothWays>) -> Vec<f32> {
+        let mut out = vec![0.0; x.len() / self.inputs * self.outputs];
+        self.forward_into(x, &mut out, packed, false);
+        out
+    }
+
+    /// As [`Linear::forward`], added to what `out` holds where `add` says so.
+    pub(super) fn forward_into(
+        &self,
+        x: &[f32],
+        out: &mut [f32],
+        packed: Option<&BothWays>,
+        add: bool,
+    ) {
         let rows = x.len() / self.inputs;
-        let mut out = vec![0.0; rows * self.outputs];
-        transposed_product(&mut out, x, (&self.weight, self.outputs, self.inputs), turned);
+        let weight = (&self.weight[..], self.outputs, self.inputs);
+        transposed_product(out, x, weight, packed, add);
         if let Some(bias) = &self.bias {
             for row in out.chunks_exact_mut(self.outputs) {
-                for (x, bias) in row.iter_mut().zip(bias) {
-                    *x += bias;
-                }
+                scaled_sum(row, bias, 1.0);
             }
         }
         if let Some(adapter) = &self.adapter {
             let low = adapter.low(x, self.inputs);
             let up = View::new(&adapter.up, self.outputs, adapter.rank).transposed();
-            add_product(&mut out, View::new(&low, rows, adapter.rank), up);
+            add_product(out, View::new(&low, rows, adapter.rank), up);
         }
-        out
     }
 
-    /// The gradient of the input, given that of the output.
-    pub(super) fn backward(&self, dy: &[f32]) -> Vec<f32> {
-        let mut dx = vec![0.0; dy.len() / self.outputs * self.inputs];
-        self.add_backward(dy, &mut dx);
-        dx
-    }
-
-    /// Adds the gradient of the input, given that of the output.
-    pub(super) fn add_backward(&self, dy: &[f32], dx: &mut [f32]) {
+    /// The gradient of the input, given that of the output; added to what `dx` holds where `add`
+    /// says so.
+    pub(super) fn backward_into(
+        &self,
+        dy: &[f32],
+        dx: &mut [f32],
+        packed: Option<&BothWays>,
+        add: bool,
+    ) {
         let rows = dy.len() / self.outputs;
-        let weight = View::new(&self.weight, self.outputs, self.inputs);
-        add_product(dx, View::new(dy, rows, self.outputs), weight);
+        match packed.and_then(|packed| packed.backward.as_ref()) {
+            Some(weight) => packed_product(dx, dy, weight, add),
+            None => {
+                let dy = View::new(dy, rows, self.outputs);
+                let weight = View::new(&self.weight, self.outputs, self.inputs);
+                if add { add_product(dx, dy, weight) } else { product(dx, dy, weight) }
+            }
+        }
         if let Some(adapter) = &self.adapter {
             let low = adapter.low_backward(dy, self.outputs);
             let down = View::new(&adapter.down, adapter.rank, self.inputs);
@@ -239,20 +255,20 @@ impl Decoder {
         tokens: &[u32],
         sequences: usize,
     ) -> Result<(Vec<f32>, Record), LanguageError> {
-        self.forward_turned(tokens, sequences, None)
+        self.forward_packed(tokens, sequences, None)
     }
 
-    /// As [`Decoder::forward_recorded`], with the turned weights of this decoder.
-    pub(crate) fn forward_turned(
+    /// As [`Decoder::forward_recorded`], with the frozen weights of this decoder laid out.
+    pub(crate) fn forward_packed(
         &self,
         tokens: &[u32],
         sequences: usize,
-        turned: Option<&Turned>,
+        packed: Option<&Packed>,
     ) -> Result<(Vec<f32>, Record), LanguageError> {
         let length = tokens.len() / sequences.max(1);
         let mut record = Record::new(length, Cache::new(&self.architecture, 0, 0));
         let mut cache = Cache::new(&self.architecture, sequences, length);
-        let hidden = self.run(tokens, &mut cache, Some(&mut record), turned)?;
+        let hidden = self.run(tokens, &mut cache, Some(&mut record), packed)?;
         record.cache = cache;
         Ok((hidden, record))
     }
@@ -262,7 +278,7 @@ impl Decoder {
         tokens: &[u32],
         cache: &mut Cache,
         mut record: Option<&mut Record>,
-        turned: Option<&Turned>,
+        packed: Option<&Packed>,
     ) -> Result<Vec<f32>, LanguageError> {
         let a = &self.architecture;
         let length = self.check(tokens, cache)?;
@@ -270,13 +286,13 @@ impl Decoder {
         let mut x = self.embed(tokens, start, length);
         let extent = Extent { length, start, capacity: cache.capacity };
         let rows = tokens.len();
+        let (mut h, mut active) = (vec![0.0; rows * a.width], vec![0.0; rows * a.hidden]);
         for (index, layer) in self.layers.iter().enumerate() {
-            let mut h = vec![0.0; rows * a.width];
             norm(a.norm, &layer.attention_norm, &x, &mut h);
-            let turned = |projection| turned.and_then(|turned| turned.weight(index, projection));
-            let mut queries = layer.query.forward(&h, turned(Projection::Query));
-            let mut keys = layer.key.forward(&h, turned(Projection::Key));
-            let values = layer.value.forward(&h, turned(Projection::Value));
+            let packed = |projection| packed.and_then(|packed| packed.weight(index, projection));
+            let mut queries = layer.query.forward(&h, packed(Projection::Query));
+            let mut keys = layer.key.forward(&h, packed(Projection::Key));
+            let values = layer.value.forward(&h, packed(Projection::Value));
             if let Some(rotation) = &cache.rotation {
                 for row in 0..rows {
                     let place = start + row % length;
@@ -304,13 +320,13 @@ impl Decoder {
             let keep = record.is_some().then_some(&mut kept);
             attention::forward(a, extent, &queries, &store.0, &store.1, &mut mixed, keep);
             let before = record.is_some().then(|| x.clone());
-            add(&mut x, &layer.output.forward(&mixed, turned(Projection::Output)));
+            layer.output.forward_into(&mixed, &mut x, packed(Projection::Output), true);
             norm(a.norm, &layer.feed_norm, &x, &mut h);
             let middle = record.is_some().then(|| x.clone());
-            let up = layer.up.forward(&h, turned(Projection::Up));
-            let gate = layer.gate.as_ref().map(|gate| gate.forward(&h, turned(Projection::Gate)));
-            let active = activate(a.activation, &up, gate.as_deref());
-            add(&mut x, &layer.down.forward(&active, turned(Projection::Down)));
+            let up = layer.up.forward(&h, packed(Projection::Up));
+            let gate = layer.gate.as_ref().map(|gate| gate.forward(&h, packed(Projection::Gate)));
+            activate(a.activation, &up, gate.as_deref(), &mut active);
+            layer.down.forward_into(&active, &mut x, packed(Projection::Down), true);
             if let (Some(record), Some(before), Some(middle)) = (&mut record, before, middle) {
                 record.layers.push(LayerRecord {
                     before,
@@ -392,15 +408,15 @@ impl Decoder {
 
     /// Logits of hidden states (one row of the vocabulary a state).
     pub fn logits(&self, hidden: &[f32]) -> Vec<f32> {
-        self.logits_turned(hidden, None)
+        self.logits_packed(hidden, None)
     }
 
-    /// As [`Decoder::logits`], with the turned weights of this decoder.
-    pub(crate) fn logits_turned(&self, hidden: &[f32], turned: Option<&Turned>) -> Vec<f32> {
+    /// As [`Decoder::logits`], with the frozen weights of this decoder laid out.
+    pub(crate) fn logits_packed(&self, hidden: &[f32], packed: Option<&Packed>) -> Vec<f32> {
         let (width, vocabulary) = (self.architecture.width, self.architecture.vocabulary);
         let mut out = vec![0.0; hidden.len() / width * vocabulary];
         let head = (self.head(), vocabulary, width);
-        transposed_product(&mut out, hidden, head, turned.and_then(Turned::head));
+        transposed_product(&mut out, hidden, head, packed.and_then(Packed::head), false);
         out
     }
 
@@ -429,22 +445,22 @@ impl Decoder {
     }
 }
 
-/// x times the transpose of a weight (outputs x inputs); `turned` is the transpose itself.
+/// x times the transpose of a weight (outputs x inputs), or `out` increased by it.
 fn transposed_product(
     out: &mut [f32],
     x: &[f32],
     (weight, outputs, inputs): (&[f32], usize, usize),
-    turned: Option<&[f32]>,
+    packed: Option<&BothWays>,
+    add: bool,
 ) {
     let rows = x.len() / inputs;
-    if rows == 1 {
-        return vector_product(out, x, weight);
+    let right = View::new(weight, outputs, inputs).transposed();
+    match packed {
+        _ if rows == 1 => vector_product(out, x, weight, add),
+        Some(packed) => packed_product(out, x, &packed.forward, add),
+        None if add => add_product(out, View::new(x, rows, inputs), right),
+        None => product(out, View::new(x, rows, inputs), right),
     }
-    let right = match turned {
-        Some(turned) => View::new(turned, inputs, outputs),
-        None => View::new(weight, outputs, inputs).transposed(),
-    };
-    product(out, View::new(x, rows, inputs), right);
 }
 
 /// ln of the sum of exponentials.
@@ -458,11 +474,9 @@ pub(super) fn add(to: &mut [f32], what: &[f32]) {
     scaled_sum(to, what, 1.0);
 }
 
-pub(super) fn activate(kind: Activation, up: &[f32], gate: Option<&[f32]>) -> Vec<f32> {
-    let mut out = vec![0.0; up.len()];
+pub(super) fn activate(kind: Activation, up: &[f32], gate: Option<&[f32]>, out: &mut [f32]) {
     match (kind, gate) {
-        (Activation::SwiGlu, Some(gate)) => silu_times(gate, up, &mut out),
-        _ => gelu(up, &mut out),
+        (Activation::SwiGlu, Some(gate)) => silu_times(gate, up, out),
+        _ => gelu(up, out),
     }
-    out
 }

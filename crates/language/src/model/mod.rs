@@ -15,7 +15,7 @@ mod backward;
 mod decoder;
 pub mod generate;
 mod layers;
-mod turned;
+mod packed;
 
 pub use architecture::{Activation, Architecture, Norm, Pairs, Position};
 pub(crate) use backward::Observer;
@@ -25,4 +25,4 @@ pub use decoder::{Adapter, Cache, Decoder, Layer, Linear, NormWeights};
 pub use generate::{Choose, Sampling, greedy, sample};
 pub(crate) use generate::{drawn, largest};
 pub(crate) use layers::norm_direction;
-pub use turned::Turned;
+pub use packed::Packed;

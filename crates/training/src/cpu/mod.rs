@@ -8,6 +8,7 @@ mod executor;
 mod group_norm;
 mod linear;
 mod loss;
+pub mod panels;
 mod pooling;
 pub mod product;
 mod replicas;

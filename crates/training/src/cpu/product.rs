@@ -43,6 +43,12 @@ impl<'a> View<'a> {
         (self.rows, self.columns)
     }
 
+    /// The number at (i, j).
+    #[inline]
+    pub(crate) fn number(&self, i: usize, j: usize) -> f32 {
+        self.data[i * self.row + j * self.column]
+    }
+
     fn assert_inside(&self) {
         if self.rows > 0 && self.columns > 0 {
             let last = (self.rows - 1) * self.row + (self.columns - 1) * self.column;
