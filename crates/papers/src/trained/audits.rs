@@ -166,7 +166,7 @@ fn finding(
     let same = (alone - among).abs() < unsure;
     let shows = alone > 0.05;
     // Few trainings that show nothing are no finding.
-    if !shows && !(same && unsure >= 0.1) {
+    if !(shows || same && unsure >= 0.1) {
         format!("{canary} hardly shows, among natural records or without them")
     } else if shows && hidden.abs() < 0.05 {
         format!("{canary} shows as well among natural records as without them")
