@@ -88,6 +88,19 @@ fn a_figure_is_played_audited_and_extended() {
     figure.reproduce(&place.context(3, None)).unwrap();
     let after = std::fs::read_to_string(&scores).unwrap();
     assert!(after.len() > before.len() && after.starts_with(&before), "{before}\n{after}");
+    // What was trained elsewhere is drawn here, under the name of the device that trained.
+    for entry in std::fs::read_dir(place.folder.join("scores")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.to_string_lossy().ends_with(".meta.json") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            value["parameters"]["device"]["instructions"] = "another device".into();
+            std::fs::write(&path, value.to_string()).unwrap();
+        }
+    }
+    let drawn = figure.reproduce(&place.context(3, Some(Instant::now()))).unwrap();
+    assert_eq!(drawn.parameters["device"], "another device");
+    assert_eq!(drawn.tables[0].rows.len(), 12);
 }
 
 #[test]

@@ -163,12 +163,14 @@ fn finding(
     }
     let hidden = 1.0 - among / alone;
     let unsure = 2.0 * f64::sqrt(variance);
+    let same = (alone - among).abs() < unsure;
     let shows = alone > 0.05;
-    if !shows && unsure < 0.1 {
+    // Few trainings that show nothing are no finding.
+    if !(shows || same && unsure >= 0.1) {
         format!("{canary} hardly shows, among natural records or without them")
     } else if shows && hidden.abs() < 0.05 {
         format!("{canary} shows as well among natural records as without them")
-    } else if (alone - among).abs() < unsure {
+    } else if same {
         format!("{canary}: no effect of natural records seen in {fewest} trainings a side")
     } else if hidden > 0.0 {
         format!("{canary} shows {:.0} % less among natural records", 100.0 * hidden)
