@@ -55,6 +55,16 @@ pub(crate) fn packed_product(out: &mut [f32], x: &[f32], right: &Panels, accumul
         .for_each(|(out, x)| right.product(out, x, accumulate));
 }
 
+/// `out` becomes x times a matrix that is small beside it, or is increased by it: laid out first, so
+/// that x is not rearranged.
+pub(crate) fn small_product(out: &mut [f32], x: &[f32], right: View<'_>, add: bool) {
+    if Panels::suit() {
+        return packed_product(out, x, &Panels::new(right), add);
+    }
+    let inner = right.extents().0;
+    by_rows(out, View::new(x, x.len() / inner.max(1), inner), right, add);
+}
+
 /// Rows of a part where `rows` are cut into about so many equal ones: whole tiles of six.
 pub(crate) fn even_parts(rows: usize, parts: usize) -> usize {
     rows.div_ceil(parts.max(1)).next_multiple_of(6)

@@ -13,12 +13,13 @@ use std::process::{Command, ExitCode, Stdio};
 /// Layers, width, heads, key heads, hidden, vocabulary, batch, length, rank, steps; with the ratio
 /// that is promised.
 ///
-/// Where products of matrices are nearly all of the time both spend it in the same multiplications,
-/// and the processor's own rate is in the way of more; the promise is lower there.
+/// SmolLM2's shape: 94 % of our step are products at 94 % of the multiply-adds that one core can do;
+/// at all of them, and nothing else to do, the step would be about 1.5 times PyTorch's. So the promise
+/// is lower there.
 const SHAPES: [(&str, f64, [u32; 10]); 3] = [
     ("stories260K: 5 layers of 64, batch 64 x 48", 1.5, [5, 64, 8, 4, 172, 512, 64, 48, 8, 8]),
-    ("6 layers of 256, batch 16 x 64", 1.2, [6, 256, 4, 2, 768, 4096, 16, 64, 8, 4]),
-    ("SmolLM2-135M, batch 8 x 128", 1.1, [30, 576, 9, 3, 1536, 49_152, 8, 128, 4, 1]),
+    ("6 layers of 256, batch 16 x 64", 1.4, [6, 256, 4, 2, 768, 4096, 16, 64, 8, 4]),
+    ("SmolLM2-135M, batch 8 x 128", 1.25, [30, 576, 9, 3, 1536, 49_152, 8, 128, 4, 2]),
 ];
 
 /// SmolLM2-135M, batch 64 x 128: one step.
@@ -97,7 +98,7 @@ fn steps(python: &Path, threads: usize, bars: &mut Vec<Bar>, tables: &mut String
         load()
     );
     for (name, least, shape) in SHAPES {
-        if threads > 1 && shape[9] == 1 {
+        if threads > 1 && shape[1] > 256 {
             continue;
         }
         let arguments: Vec<String> =

@@ -6,7 +6,7 @@ use super::backward::{LayerRecord, Projection, Record};
 use super::layers::{Rotation, norm};
 use super::packed::{BothWays, Packed};
 use crate::LanguageError;
-use crate::product::{View, add_product, packed_product, product, vector_product};
+use crate::product::{View, add_product, packed_product, product, small_product, vector_product};
 use std::sync::Arc;
 use training::cpu::transformer::{gelu, scaled_sum, silu_times};
 
@@ -174,7 +174,6 @@ impl Linear {
         packed: Option<&BothWays>,
         add: bool,
     ) {
-        let rows = x.len() / self.inputs;
         let weight = (&self.weight[..], self.outputs, self.inputs);
         transposed_product(out, x, weight, packed, add);
         if let Some(bias) = &self.bias {
@@ -185,7 +184,7 @@ impl Linear {
         if let Some(adapter) = &self.adapter {
             let low = adapter.low(x, self.inputs);
             let up = View::new(&adapter.up, self.outputs, adapter.rank).transposed();
-            add_product(out, View::new(&low, rows, adapter.rank), up);
+            small_product(out, &low, up, true);
         }
     }
 
@@ -210,7 +209,7 @@ impl Linear {
         if let Some(adapter) = &self.adapter {
             let low = adapter.low_backward(dy, self.outputs);
             let down = View::new(&adapter.down, adapter.rank, self.inputs);
-            add_product(dx, View::new(&low, rows, adapter.rank), down);
+            small_product(dx, &low, down, true);
         }
     }
 }
@@ -221,7 +220,7 @@ impl Adapter {
         let rows = x.len() / inputs;
         let mut low = vec![0.0; rows * self.rank];
         let down = View::new(&self.down, self.rank, inputs).transposed();
-        product(&mut low, View::new(x, rows, inputs), down);
+        small_product(&mut low, x, down, false);
         low.iter_mut().for_each(|x| *x *= self.scale);
         low
     }
@@ -230,7 +229,7 @@ impl Adapter {
     pub(crate) fn low_backward(&self, dy: &[f32], outputs: usize) -> Vec<f32> {
         let rows = dy.len() / outputs;
         let mut low = vec![0.0; rows * self.rank];
-        product(&mut low, View::new(dy, rows, outputs), View::new(&self.up, outputs, self.rank));
+        small_product(&mut low, dy, View::new(&self.up, outputs, self.rank), false);
         low.iter_mut().for_each(|x| *x *= self.scale);
         low
     }
