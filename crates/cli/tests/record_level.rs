@@ -146,6 +146,9 @@ fn translations_have_directions() {
     insta::assert_snapshot!(
         Bench::new().show("translate --bayes-security 0.9 --fpr 0.01 --delta 1e-5")
     );
+    // Decimals stay decimals: no bit of a binary fraction is rounded up into a digit.
+    let tidy = Bench::new().json("translate --bayes-security 0.95 --format json");
+    assert_eq!(tidy["entries"][1]["value"], 0.05);
     let document = Bench::new().json("translate --attack-accuracy 0.55 --format json");
     assert_eq!(document["schema"], "dosimeter.translate/1");
     let security = &document["entries"][0];

@@ -92,6 +92,7 @@ fn translated(args: &TranslateArgs) -> Result<Translation, Failure> {
     let mut entries = Vec::new();
     let (from, security) = source(args)?;
     let mut put = |quantity: String, value: f64, side: Side, note: &str| {
+        let value = decimal(value);
         entries.push(Entry {
             quantity,
             value: value.is_finite().then_some(value),
@@ -132,6 +133,12 @@ fn translated(args: &TranslateArgs) -> Result<Translation, Failure> {
         );
     }
     Ok(Translation { schema: Translation::SCHEMA.into(), from, entries })
+}
+
+/// The short decimal that a sum of decimals was meant to be: 1 - 0.95 is 0.05, not a bit more.
+fn decimal(value: f64) -> f64 {
+    let short = format!("{value:.11e}").parse().unwrap_or(value);
+    if (value - short).abs() <= 2.0 * f64::EPSILON { short } else { value }
 }
 
 /// What was given, in words, and the Bayes security that it guarantees (or needs).
