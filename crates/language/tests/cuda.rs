@@ -157,6 +157,15 @@ impl Wrong {
             self.0.push(format!("{what}: {found:.3e} above {most:.0e}"));
         }
     }
+
+    /// A step at learning rate .5 and clip norm .5 that was computed in a lower precision.
+    fn rounded(&mut self, what: &str, [cuda, cpu]: [&[f32]; 2], start: &[f32], most: f64) {
+        self.check(what.to_owned(), difference(cuda, cpu, start), most);
+        // However rounded, what is clipped is what is summed.
+        let moved = norm(cuda.iter().zip(start).map(|(a, b)| f64::from(*a) - f64::from(*b)));
+        let bound = 0.5 * 0.5 * (1.0 + 1e-5) + 1e-5;
+        self.check(format!("{what}, length of the step"), moved, bound);
+    }
 }
 
 impl Drop for Wrong {
@@ -288,14 +297,8 @@ fn lower_precision_is_what_it_says() {
         // Operands of 11 and of 8 bits through two to five layers.
         for (precision, most) in [(Precision::TensorFloat32, 1e-2), (Precision::BFloat16, 8e-2)] {
             let cuda = on_device(&device, precision, &decoder, &examples, &recipe, 1);
-            let apart = difference(&cuda.parameters, &cpu.parameters, &start);
-            wrong.check(format!("{name}, {precision:?}"), apart, most);
-            // However rounded, what is clipped is what is summed.
-            let moved = norm(
-                cuda.parameters.iter().zip(&start).map(|(a, b)| f64::from(*a) - f64::from(*b)),
-            );
-            let bound = 0.5 * 0.5 * (1.0 + 1e-5) + 1e-5;
-            wrong.check(format!("{name}, {precision:?}, length of the step"), moved, bound);
+            let what = format!("{name}, {precision:?}");
+            wrong.rounded(&what, [&cuda, &cpu].map(|found| &found.parameters[..]), &start, most);
         }
     }
 }
@@ -379,13 +382,13 @@ fn an_embedding_is_trained_as_on_the_cpu() {
             for (precision, most) in [(Precision::TensorFloat32, 2e-2), (Precision::BFloat16, 0.1)]
             {
                 let cuda = on_device(&device, precision, &decoder, &examples, &recipe, 1);
-                let apart = difference(&cuda.parameters, &cpu.parameters, &start);
-                wrong.check(format!("{what}, {precision:?}"), apart, most);
-                let moved = norm(
-                    cuda.parameters.iter().zip(&start).map(|(a, b)| f64::from(*a) - f64::from(*b)),
+                let what = format!("{what}, {precision:?}");
+                wrong.rounded(
+                    &what,
+                    [&cuda, &cpu].map(|found| &found.parameters[..]),
+                    &start,
+                    most,
                 );
-                let bound = 0.5 * 0.5 * (1.0 + 1e-5) + 1e-5;
-                wrong.check(format!("{what}, {precision:?}, length of the step"), moved, bound);
             }
         }
     }

@@ -3,10 +3,10 @@
 
 use super::bars::Bar;
 use super::format::{answer, ratio, seconds, three_digits};
-use super::measure::{Bench, Measured, take};
+use super::measure::{Bench, Measured, install, take, virtual_environment};
 use super::page::Page;
-use crate::process::{root, watch};
-use anyhow::{Result, bail};
+use crate::process::root;
+use anyhow::Result;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -288,20 +288,9 @@ impl Peers {
 }
 
 fn environment() -> Result<PathBuf> {
-    let folder = root().join("target/bench/audit-venv");
-    let python = folder.join("bin/python");
-    if !python.exists() {
-        let mut create = Command::new("python3");
-        create.args(["-m", "venv"]).arg(&folder);
-        if !watch(create)?.success {
-            bail!("`python3 -m venv` failed");
-        }
-    }
+    let python = virtual_environment("audit-venv")?;
     for packages in INSTALLS {
-        let mut install = Command::new(&python);
-        install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-        install.args(*packages);
-        if !watch(install)?.success {
+        if !install(&python, packages)? {
             eprintln!("{} cannot be installed", packages.join(" "));
         }
     }

@@ -4,7 +4,7 @@ use crate::process::{cargo, root, watch};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::cell::Cell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -157,9 +157,9 @@ impl Bench {
     }
 }
 
-/// The interpreter of the virtual environment with all peers in it.
-fn environment() -> Result<PathBuf> {
-    let folder = root().join("target/bench/venv");
+/// The interpreter of a virtual environment, which is made if it is not there.
+pub fn virtual_environment(name: &str) -> Result<PathBuf> {
+    let folder = root().join("target/bench").join(name);
     let python = folder.join("bin/python");
     if !python.exists() {
         let mut create = Command::new("python3");
@@ -168,22 +168,26 @@ fn environment() -> Result<PathBuf> {
             bail!("`python3 -m venv` failed");
         }
     }
-    let mut install = Command::new(&python);
+    Ok(python)
+}
+
+/// Installs packages from the registry; says whether they could be had.
+pub fn install(python: &Path, packages: &[&str]) -> Result<bool> {
+    let mut install = Command::new(python);
     install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-    if watch({
-        let mut all = Command::new(&python);
-        all.args(install.get_args()).args(PEERS);
-        all
-    })?
-    .success
-    {
+    install.args(packages);
+    Ok(watch(install)?.success)
+}
+
+/// The interpreter of the virtual environment with all peers in it.
+fn environment() -> Result<PathBuf> {
+    let python = virtual_environment("venv")?;
+    if install(&python, PEERS)? {
         return Ok(python);
     }
     // One of them cannot be had: the others still can.
     for peer in PEERS {
-        let mut one = Command::new(&python);
-        one.args(install.get_args()).arg(peer);
-        if !watch(one)?.success {
+        if !install(&python, &[peer])? {
             eprintln!("`{peer}` cannot be installed and is left out");
         }
     }

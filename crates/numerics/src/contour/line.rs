@@ -12,6 +12,7 @@
 
 use super::Part;
 use super::grid::{Design, Grid};
+use super::saddle;
 use super::smooth::Smoothing;
 use super::tail::Path;
 use super::transform::{self, Transform};
@@ -235,7 +236,7 @@ impl Line {
         };
         let place = |c: f64, variance: f64, log_value: Option<f64>| {
             let level = level_at(c);
-            let spread = (variance + 1.0 / (c * c) + 1.0 / ((c - 1.0) * (c - 1.0))).sqrt();
+            let spread = saddle::spread(c, variance);
             let log_size = match log_value {
                 Some(log_value) => log_value - (level - c * t),
                 None => -((c * (c - 1.0)).abs() * spread * (2.0 * PI).sqrt()).ln(),

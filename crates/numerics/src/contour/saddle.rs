@@ -38,7 +38,7 @@ impl Saddle {
         let log_value = level
             - c * t
             - (c * (c - 1.0)).abs().ln()
-            - 0.5 * (2.0 * std::f64::consts::PI * curvature(c, variance)).ln();
+            - (spread(c, variance) * (2.0 * std::f64::consts::PI).sqrt()).ln();
         Self { c, t, variance, log_value, level, slope }
     }
 
@@ -55,7 +55,7 @@ impl Saddle {
 
     /// The standard deviation to which the integrand along the line through c belongs.
     pub(crate) fn spread(&self) -> f64 {
-        curvature(self.c, self.variance).sqrt()
+        spread(self.c, self.variance)
     }
 
     /// log of the largest integrand, e^{T K(c) - ct}.
@@ -64,8 +64,9 @@ impl Saddle {
     }
 }
 
-fn curvature(c: f64, variance: f64) -> f64 {
-    variance + 1.0 / (c * c) + 1.0 / ((c - 1.0) * (c - 1.0))
+/// The same for a variance T K''(c).
+pub(crate) fn spread(c: f64, variance: f64) -> f64 {
+    (variance + 1.0 / (c * c) + 1.0 / ((c - 1.0) * (c - 1.0))).sqrt()
 }
 
 impl<'a> Coarse<'a> {

@@ -9,7 +9,7 @@
 //! into the gradient's rows of inputs, 16 by 16.
 
 use super::product::wanted_soon;
-use super::tiles;
+use super::tiles::{self, Outer};
 use super::vectorise::vectorised;
 
 /// Records that are kept together: one bit each in a mask.
@@ -29,16 +29,6 @@ pub(crate) struct Active {
     pack: Vec<f32>,
     /// Outputs by inputs.
     sums: Vec<f32>,
-}
-
-/// G = x' d, or G += x' d.
-pub(crate) struct Outer<'a> {
-    pub(crate) x: &'a [&'a [f32]],
-    pub(crate) d: &'a [f32],
-    pub(crate) outputs: usize,
-    /// A row for each input.
-    pub(crate) gradient: &'a mut [f32],
-    pub(crate) overwrite: bool,
 }
 
 impl Active {
@@ -347,7 +337,7 @@ mod tests {
             let mut gradient = vec![f32::NAN; inputs * outputs];
             let mut expected = gradient.clone();
             for overwrite in [true, false] {
-                tiles::Outer { x: &x, d: &d, outputs, gradient: &mut expected, overwrite }.run();
+                Outer { x: &x, d: &d, outputs, gradient: &mut expected, overwrite }.run();
                 let mut work = Outer { x: &x, d: &d, outputs, gradient: &mut gradient, overwrite };
                 assert!(active.outer(&mut work));
                 assert_eq!(gradient, expected);

@@ -2,7 +2,7 @@
 //! norm is (|x_i|^2 + 1) |delta_i|^2 (Goodfellow 2015), taken in f64, and the clipped sum is
 //! X' (c delta), one product.
 
-use super::active::{self, Active};
+use super::active::Active;
 use super::elementwise::{add_rows, fill_rows, scale, squared_norm};
 use super::product::{View, product};
 use super::tiles::{self, Forward, Outer};
@@ -92,9 +92,9 @@ pub(crate) fn add_clipped(
     let (examples, outputs) = (factors.len(), layer.outputs);
     let out = &mut gradient[layer.weight..layer.weight + layer.inputs * outputs];
     let mut outer = |x: &[&[f32]]| {
-        let mut work = active::Outer { x, d: dy, outputs, gradient: out, overwrite };
+        let mut work = Outer { x, d: dy, outputs, gradient: out, overwrite };
         if !active.outer(&mut work) {
-            Outer { x, d: dy, outputs, gradient: out, overwrite }.run();
+            work.run();
         }
     };
     match x {

@@ -11,12 +11,13 @@ mod rates;
 use self::programs::Programs;
 use self::rates::{MODES, NETS, TURNS, three};
 use super::bars::Bar;
+use super::measure::{install, virtual_environment};
 use crate::process::{cargo, root, watch};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 const PEERS: &[&str] = &["torch==2.15.0", "opacus==1.6.0"];
 
@@ -149,18 +150,8 @@ fn memory(bench: &Programs, bars: &mut Vec<Bar>, tables: &mut String) {
 
 /// The interpreter of a virtual environment with PyTorch and Opacus.
 pub(super) fn environment() -> Result<PathBuf> {
-    let folder = root().join("target/bench/training-venv");
-    let python = folder.join("bin/python");
-    if !python.exists() {
-        let mut create = Command::new("python3");
-        create.args(["-m", "venv"]).arg(&folder);
-        if !watch(create)?.success {
-            bail!("`python3 -m venv` failed");
-        }
-    }
-    let mut install = Command::new(&python);
-    install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(PEERS);
-    if !watch(install)?.success {
+    let python = virtual_environment("training-venv")?;
+    if !install(&python, PEERS)? {
         eprintln!("PyTorch and Opacus cannot be installed; their rows stay empty");
     }
     Ok(python)

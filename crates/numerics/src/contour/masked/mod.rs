@@ -25,6 +25,7 @@ pub(crate) use masks::{Edge, Masks};
 use super::Part;
 use super::grid::Grid;
 use super::line::{Alias, MOST_NODES, Nodes, Obstacle, Value, Zone, alias};
+use super::saddle;
 use super::smooth::{SMOOTH_NODES, Smoothing};
 use super::transform::{self, Transform};
 use crate::complex::Complex;
@@ -104,7 +105,7 @@ impl<'a> Place<'a> {
         let step = 0.02 * (c - 1.0);
         let curvature = (level_at(c + step) - 2.0 * level + level_at(c - step)) / (step * step);
         let variance = curvature.max(0.0);
-        let spread = (variance + 1.0 / (c * c) + 1.0 / ((c - 1.0) * (c - 1.0))).sqrt();
+        let spread = saddle::spread(c, variance);
         let log_size = -(c * (c - 1.0)).ln() - (spread * (2.0 * PI).sqrt()).ln();
         let place = Self { masked, answers, has_low, c, level, spread, log_size, low };
         // The all-low part must be negligible beside what is promised.
