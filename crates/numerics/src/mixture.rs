@@ -130,6 +130,23 @@ impl MixtureRatio {
         (p - q, p_slope - q_slope)
     }
 
+    /// Posterior mean centres of P and of Q at x.
+    pub(crate) fn posterior_means(&self, x: f64) -> (f64, f64) {
+        (
+            posterior_mean(&self.numerator, x, self.scale).0,
+            posterior_mean(&self.denominator, x, self.scale).0,
+        )
+    }
+
+    /// Posterior variances of the centres of P and of Q at x.
+    pub(crate) fn posterior_variances(&self, x: f64) -> (f64, f64) {
+        let scale2 = self.scale * self.scale;
+        (
+            scale2 * posterior_mean(&self.numerator, x, self.scale).1,
+            scale2 * posterior_mean(&self.denominator, x, self.scale).1,
+        )
+    }
+
     /// Logarithms at x + iy relative to N(0) at the same complex point. Needs
     /// |y| reach / s^2 < pi, so that no argument wraps.
     pub(crate) fn complex_logs(&self, x: f64, y: f64) -> ComplexLogs {

@@ -9,7 +9,7 @@
 //! What is summed is W^s - 1 - s (W - 1) (both subtracted terms integrate to zero exactly), so
 //! that a transform that is nearly 1 keeps its relative accuracy and may be raised to the power 1e9.
 
-use super::tail::Path;
+use super::strip::{self, Strip, Unmasked};
 use super::transform::second_remainder;
 use crate::mixture::MixtureRatio;
 
@@ -52,6 +52,8 @@ pub(crate) struct TooFine;
 
 /// A grid that is not worth making smaller.
 const FEW_POINTS: f64 = 64.0;
+/// A grid so large that it pays to ask how large the integrand really gets.
+const WORTH_A_STRIP: f64 = 250.0;
 /// Each of 48 bytes.
 pub(crate) const MOST_POINTS: f64 = 60_000.0;
 
@@ -65,9 +67,9 @@ impl Grid {
         Self::with_step(pair, design, gaussian.min(strip), (-design.digits).exp())
     }
 
-    /// A grid whose step follows from the general bound on the strip; where that would need many points, `coarse` is used to find the integral
-    /// of the modulus on the edges of narrower strips, which for rare jumps is far smaller than
-    /// the general bound.
+    /// A grid whose step follows from the general bound on the strip; where that would need many
+    /// points, from how large the integrand is on the edges of narrower strips (module `strip`),
+    /// which for rare jumps is far less. `coarse` is good for the tilt c on the real axis.
     pub(crate) fn economical(
         pair: &MixtureRatio,
         design: &Design,
@@ -76,22 +78,16 @@ impl Grid {
     ) -> Result<Self, TooFine> {
         let (mut best, mut relative_error) = step(pair, design);
         let (low, high) = range(pair, design);
-        if (high - low) / best > 350.0 {
-            let target = design.digits + 2.0;
-            let strip = 0.9 * std::f64::consts::PI * pair.scale() * pair.scale() / pair.reach();
-            let widest = strip.min(1.5 * pair.scale() * (2.0 * target).sqrt());
+        let target = design.digits + 2.0;
+        if (high - low) / best > WORTH_A_STRIP
+            && let Some(strip) = Strip::new(pair, coarse, c, target, &Unmasked)
+        {
             let mut last = 0.0;
-            for index in 0..10 {
-                let d = widest * 0.6f64.powi(index);
-                // The three terms W^s, 1 and s W; of the last two the modulus is at most that of
-                // the Gaussian, which grows by e^{d^2/(2 s^2)}.
-                let size = Path::straight(pair, coarse, c, d)
-                    .log_ratio(-design.frequency)
-                    .max(d * d / (2.0 * pair.scale() * pair.scale()));
-                let step = 2.0 * std::f64::consts::PI * d / (target + size + 0.1);
+            for d in strip::heights(pair, target) {
+                let step = strip.step(d, design.frequency, &Unmasked);
                 if step > best {
                     best = step;
-                    relative_error = 2.5 * (-target).exp();
+                    relative_error = strip::SIDES * (-target).exp();
                 }
                 // The size is convex in d, so that there is one best step; few points are enough.
                 if step < last || (high - low) / best < FEW_POINTS {
@@ -237,16 +233,19 @@ fn range(pair: &MixtureRatio, design: &Design) -> (f64, f64) {
         let z = x / scale;
         pair.log_denominator(x) + power * pair.log_ratio(x) - 0.5 * z * z
     };
-    // Right: W <= 2 max(1, jump), and beyond the jump's mode at tilt * reach the logarithm of the
-    // integrand falls at least like -(x - mode)^2 / (2 s^2).
+    // Right: W <= (n + 1) max(1, jumps), and beyond a jump's mode at tilt * centre the logarithm of
+    // the integrand falls at least like -(x - mode)^2 / (2 s^2).
     let tilt = design.highest.max(1.0);
-    let mode = tilt * pair.reach();
-    let height = log_integrand(mode, tilt) + tilt * std::f64::consts::LN_2;
     let mut high = span;
-    if height > -depth {
-        high = high.max(mode + scale * (2.0 * depth.min(depth + height)).sqrt());
+    for mode in pair.numerator().iter().map(|component| tilt * component.centre) {
+        let terms = 1.0 + pair.numerator().len() as f64;
+        let height = log_integrand(mode, tilt) + tilt * terms.ln();
+        if height > -depth {
+            high = high.max(mode + scale * (2.0 * depth.min(depth + height)).sqrt());
+        }
     }
-    while high < mode + span && log_integrand(high, tilt) > -depth {
+    let farthest = tilt * pair.reach() + span;
+    while high < farthest && log_integrand(high, tilt) > -depth {
         high += 0.5 * scale;
     }
     let low = if pair.infimum().is_finite() {
@@ -256,13 +255,16 @@ fn range(pair: &MixtureRatio, design: &Design) -> (f64, f64) {
     } else {
         // Mirror image: P^s Q^{1-s} with negative s leans on Q's components.
         let power = 1.0 - design.lowest.min(0.0);
-        let mode = -power * pair.reach();
-        let height = log_integrand(mode, 1.0 - power) + power * std::f64::consts::LN_2;
         let mut low = -span;
-        if height > -depth {
-            low = low.min(mode - scale * (2.0 * depth.min(depth + height)).sqrt());
+        for mode in pair.denominator().iter().map(|component| power * component.centre) {
+            let terms = 1.0 + pair.denominator().len() as f64;
+            let height = log_integrand(mode, 1.0 - power) + power * terms.ln();
+            if height > -depth {
+                low = low.min(mode - scale * (2.0 * depth.min(depth + height)).sqrt());
+            }
         }
-        while low > mode - span && log_integrand(low, 1.0 - power) > -depth {
+        let farthest = -power * pair.reach() - span;
+        while low > farthest && log_integrand(low, 1.0 - power) > -depth {
             low -= 0.5 * scale;
         }
         low

@@ -13,6 +13,7 @@ mod saddle;
 mod smooth;
 mod solve;
 mod spread;
+mod strip;
 mod tail;
 mod transform;
 mod tries;

@@ -1,7 +1,8 @@
 //! Bounds for what the contour of M leaves out: class-2 steps that stay below the threshold,
 //! runs of class-0 steps that reach it, and the transform beyond the last node.
 
-use super::classes::{Class, Masked, high_step};
+use super::classes::{Masked, high_step};
+use super::masks::Class;
 use crate::contour::grid::Grid;
 use crate::contour::line::{LOG_TOLERANCE, Zone};
 use crate::contour::smooth::Smoothing;
@@ -124,13 +125,14 @@ pub(super) struct Tail<'a> {
 }
 
 impl Tail<'_> {
-    /// log of a bound on the transform beyond height u, in units of its value at the real tilt.
-    pub(super) fn decay(&self, u: f64, smoothing: Smoothing) -> f64 {
+    /// log of a bound on the transform beyond height u, in units of its value at the real tilt;
+    /// `room` is the part of the paths' logarithms that is not counted on.
+    pub(super) fn decay(&self, u: f64, smoothing: Smoothing, room: f64) -> f64 {
         let best = |m: &Masked, middle: bool| {
             m.paths
                 .iter()
-                .filter_map(|(_, keep, mid)| if middle { mid.as_ref() } else { Some(keep) })
-                .map(|path| path.log_ratio(u))
+                .filter_map(|(keep, mid)| if middle { mid.as_ref() } else { Some(keep) })
+                .map(|path| (1.0 - room) * path.log_ratio(u))
                 .fold(0.0f64, f64::min)
         };
         let decay = if self.has_low {
@@ -149,16 +151,15 @@ impl Tail<'_> {
         decay + smoothing.log_factor(self.c, u)
     }
 
-    /// The height beyond which nodes are left out, and the log of the decay reached there; none
-    /// if that takes more than `most` nodes. Decay falls with height, so the farthest is asked
-    /// first and the rest by bisection.
-    pub(super) fn height(&self, smoothing: Smoothing, most: f64) -> Option<(f64, f64)> {
+    /// The height beyond which nodes are left out; none if that takes more than `most` nodes.
+    /// Decay falls with height, so the farthest is asked first and the rest by bisection.
+    pub(super) fn height(&self, smoothing: Smoothing, most: f64) -> Option<f64> {
         let enough = |u: f64| {
-            let decay = self.decay(u, smoothing);
-            (decay - (PI * u).ln() < self.log_size - LOG_TOLERANCE).then_some((u, decay))
+            let decay = self.decay(u, smoothing, 0.0);
+            (decay - (PI * u).ln() < self.log_size - LOG_TOLERANCE).then_some(u)
         };
         let mut found = enough(most * self.spacing)?;
-        let (mut low, mut high) = ((2.0 * self.spacing).ln(), found.0.ln());
+        let (mut low, mut high) = ((2.0 * self.spacing).ln(), found.ln());
         while high - low > 0.15 {
             let middle = 0.5 * (low + high);
             match enough(middle.exp()) {

@@ -1,22 +1,17 @@
 //! One part of the run cut into classes: grids for real tilts, for the nodes, and shifted paths.
 
-use super::masks::{Edge, Masks};
+use super::masks::{Class, Edge, Masks};
 use crate::contour::Part;
 use crate::contour::grid::{Grid, MOST_POINTS};
 use crate::contour::line::{LOG_TOLERANCE, Obstacle};
+use crate::contour::strip::{self, Strip};
 use crate::contour::tail::Path;
 use crate::mixture::MixtureRatio;
 use crate::special::normal_cdf;
 use std::f64::consts::PI;
 
-/// Which part of a step is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
-    Keep,
-    Low,
-    Middle,
-    High,
-}
+/// -log of the error permitted to sums at real tilts, in units of 1/T.
+const WANTED: f64 = 45.0;
 
 /// One part with its masks and what is computed once for them.
 pub(super) struct Masked<'a> {
@@ -28,19 +23,25 @@ pub(super) struct Masked<'a> {
     pub(super) middle: Grid,
     /// Where class 2 is asked for.
     pub(super) high: Option<Grid>,
-    /// (distance, for b, for class 1 where there is one)
-    pub(super) paths: Vec<(f64, Path, Option<Path>)>,
+    /// Shifted paths for b, and for class 1 where there is one.
+    pub(super) paths: Vec<(Path, Option<Path>)>,
 }
 
 impl<'a> Masked<'a> {
     pub(super) fn new(part: &'a Part, masks: Masks) -> Result<Self, Obstacle> {
+        Self::refined(part, masks, 1.0)
+    }
+
+    /// With so many times as many points.
+    pub(super) fn refined(part: &'a Part, masks: Masks, times: f64) -> Result<Self, Obstacle> {
         let pair = &part.pair;
         let scale = pair.scale();
-        let span = scale * (2.0 * (45.0 + part.times.ln())).sqrt();
+        let span = scale * (2.0 * (WANTED + 11.0 + part.times.ln())).sqrt();
         let mut step = (0.25 * scale).min(0.2 * scale * scale / pair.reach());
         for edge in masks.uppers.iter().chain(&masks.lower) {
             step = step.min(0.3 * edge.width);
         }
+        step /= times;
         let low = if pair.infimum().is_finite() { -span } else { -span - 2.0 * pair.reach() };
         let top = masks
             .uppers
@@ -77,7 +78,7 @@ impl<'a> Masked<'a> {
         let pair = &self.part.pair;
         let negative = if pair.one_sided() { -tilt } else { (-tilt).max(tilt - 1.0) }.max(0.0);
         let Some(grid) = self.class(class) else { return false };
-        let wanted = 45.0 + self.part.times.ln();
+        let wanted = WANTED + self.part.times.ln();
         let distance = 1.5 * wanted * (grid.x[1] - grid.x[0]) / (2.0 * PI);
         let scale2 = pair.scale() * pair.scale();
         let theta = distance * pair.reach() / scale2;
@@ -91,24 +92,9 @@ impl<'a> Masked<'a> {
             return false;
         }
         // Edges apart from one another do not turn at the same place.
-        let modulus = Path::masked(
-            pair,
-            grid,
-            tilt,
-            |_| (distance, 0.0),
-            |x, y| match class {
-                Class::Keep => self.masks.keep_growth(x, y),
-                Class::Middle => self.masks.keep_growth(x, y) + self.masks.rise_growth(x, y),
-                Class::Low | Class::High => masks,
-            },
-            |x| match class {
-                Class::Keep => self.masks.keep_with_log(x).1,
-                Class::Middle => self.masks.middle_with_log(x).1,
-                Class::Low => self.masks.low_with_log(x).1,
-                Class::High => self.masks.high_with_log(x).1,
-            },
-        );
-        modulus.log_ratio(0.0) <= 0.45 * wanted
+        let mask = self.masks.of(class);
+        Strip::new(pair, grid, tilt, wanted, &mask)
+            .is_some_and(|strip| strip.log_size(distance, 0.0, &mask) <= 0.45 * wanted)
     }
 
     fn class(&self, class: Class) -> Option<&Grid> {
@@ -120,7 +106,7 @@ impl<'a> Masked<'a> {
         }
     }
 
-    /// Candidate paths at tilt c: (distance, for b, for class 1).
+    /// Candidate paths at tilt c.
     pub(super) fn with_paths(mut self, c: f64) -> Self {
         let pair = &self.part.pair;
         let cap = 0.8 * PI * pair.scale() * pair.scale() / pair.reach();
@@ -147,7 +133,7 @@ impl<'a> Masked<'a> {
                         masks.middle_with_log(x).1
                     })
                 });
-                self.paths.push((if bent { 0.0 } else { distance }, keep, middle));
+                self.paths.push((keep, middle));
             }
         }
         self
@@ -157,16 +143,32 @@ impl<'a> Masked<'a> {
     pub(super) fn fine(&self, c: f64, top: f64) -> Result<(Grid, Option<Grid>), Obstacle> {
         let pair = &self.part.pair;
         let digits = LOG_TOLERANCE + 4.0 + (self.part.times * (3.0 + top + c)).ln();
-        let scale2 = pair.scale() * pair.scale();
-        // Straight paths tell the integral of the modulus on either edge of the strip.
-        let mut step = 0.0f64;
-        for (distance, keep, middle) in self.paths.iter().filter(|path| path.0 > 0.0) {
-            let size = keep
-                .log_ratio(-top)
-                .max(middle.as_ref().map_or(f64::NEG_INFINITY, |middle| middle.log_ratio(-top)))
-                .max(distance * distance / (2.0 * scale2))
-                + 1.0;
-            step = step.max(2.0 * PI * distance / (digits + size));
+        // b is summed less its first two terms, which are b at tilts 0 and 1 without frequencies.
+        let strip = |class: Class, grid: &Grid, tilt: f64| {
+            Strip::new(pair, grid, tilt, digits, &self.masks.of(class)).ok_or(Obstacle::TooFine)
+        };
+        let mut strips = vec![
+            (Class::Keep, top, strip(Class::Keep, &self.keep, c)?),
+            (Class::Keep, 0.0, strip(Class::Keep, &self.keep, 0.0)?),
+            (Class::Keep, 0.0, strip(Class::Keep, &self.keep, 1.0)?),
+        ];
+        if self.masks.lower.is_some() {
+            strips.push((Class::Middle, top, strip(Class::Middle, &self.middle, c)?));
+        }
+        let (mut step, mut last) = (0.0f64, 0.0);
+        for d in strip::heights(pair, digits) {
+            let mut allowed = f64::INFINITY;
+            for (class, top, strip) in &strips {
+                if allowed > step {
+                    allowed = allowed.min(strip.step(d, *top, &self.masks.of(*class)));
+                }
+            }
+            step = step.max(allowed);
+            // There is one best height: sizes are convex in it.
+            if allowed < last {
+                break;
+            }
+            last = allowed;
         }
         // Ends: where every tilted integrand has fallen below e^-digits of its top.
         // Class 1 by its own measure: it may be e^-50 of the bulk and still be the whole answer.

@@ -27,11 +27,13 @@ use super::grid::Grid;
 use super::line::{Alias, MOST_NODES, Nodes, Obstacle, Value, Zone, alias};
 use super::saddle;
 use super::smooth::{SMOOTH_NODES, Smoothing};
+use super::tail::ROOM;
 use super::transform::{self, Transform};
 use crate::complex::Complex;
 use crate::special::log_add_exp;
 use bounds::{Tail, chernoff, chernoff_high, chernoff_low, high_mass, high_value, middle_level};
-use classes::{Class, Masked};
+use classes::Masked;
+use masks::Class;
 use std::f64::consts::PI;
 
 /// A contour for M and the bounds for H and L, good for thresholds near the one it was made for.
@@ -159,7 +161,7 @@ impl<'a> Place<'a> {
         let Self { masked, answers, low, .. } = self;
         let masked: Vec<Masked> = masked.into_iter().map(|m| m.with_paths(c)).collect();
         let tail = Tail { masked: &masked, has_low, c, level, log_size, spacing };
-        let (smoothing, (height, decay)) = match tail.height(Smoothing::none(), MOST_NODES) {
+        let (smoothing, height) = match tail.height(Smoothing::none(), MOST_NODES) {
             Some(found) => (Smoothing::none(), found),
             None if may_smooth => {
                 let smoothing = Smoothing::within(spacing, c, log_size);
@@ -170,6 +172,7 @@ impl<'a> Place<'a> {
             None => return Err(Obstacle::SlowDecay),
         };
         let count = (height / spacing).ceil() as usize + 1;
+        let bound = tail.decay(height, smoothing, ROOM);
 
         let mut nodes = Nodes::new(count);
         let mut absent = Nodes::new(count);
@@ -204,7 +207,7 @@ impl<'a> Place<'a> {
             }
         }
         let level = nodes.log[0].re;
-        let truncation = decay.exp() / (PI * spacing * (count - 1) as f64);
+        let truncation = bound.exp() / (PI * spacing * (count - 1) as f64);
         let (mut high, mut high_rest) = ((0.0, 0.0), Vec::new());
         if answers.high {
             high = (high_mass(&masked, true), high_mass(&masked, false));
@@ -375,4 +378,70 @@ fn exp_m1(z: Complex) -> Complex {
     let half = (0.5 * z.im).sin();
     let grown = z.re.exp();
     Complex::new(z.re.exp_m1() - 2.0 * grown * half * half, grown * z.im.sin())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mixture::MixtureRatio;
+
+    /// The integrals of the modulus that bound the transform beyond the last node, on the grid they
+    /// are taken from and on one four times finer: far less apart than the room they have.
+    #[test]
+    fn sums_that_bound_tails_have_room() {
+        let mut compared = 0;
+        for (scale, rate, times) in [
+            (0.25, 1e-4, 3.0),
+            (0.4, 1e-6, 500.0),
+            (0.7, 1e-3, 20.0),
+            (1.0, 1e-5, 1e4),
+            (2.0, 1e-7, 1.0),
+            (5.0, 1e-5, 1e6),
+            (30.0, 1e-4, 50.0),
+        ] {
+            let part = Part { pair: MixtureRatio::subsampled(scale, rate), times };
+            let parts = [part];
+            for depth in [3.0, 6.0, 10.0] {
+                for lower in [false, true] {
+                    let edge = |depth: f64| Edge { centre: depth * scale, width: 0.1 * scale };
+                    let lower = lower.then(|| edge(0.5 * depth));
+                    let masks = Masks { uppers: vec![edge(depth)], lower };
+                    let t = parts[0].pair.log_ratio(0.8 * depth * scale);
+                    let answers = Answers { high: true, low: false };
+                    let Ok(place) = Place::new(&parts, vec![masks.clone()], t, answers) else {
+                        continue;
+                    };
+                    let (c, level, log_size, spread) =
+                        (place.c, place.level, place.log_size, place.spread);
+                    let [rough, fine] = [1.0, 4.0].map(|refined| {
+                        let masked = Masked::refined(&parts[0], masks.clone(), refined).unwrap();
+                        [masked.with_paths(c)]
+                    });
+                    let has_low = lower.is_some();
+                    let tail = |masked| Tail {
+                        masked,
+                        has_low,
+                        c,
+                        level,
+                        log_size,
+                        spacing: 0.1 / spread,
+                    };
+                    for height in [10.0, 100.0, 1e3, 1e4] {
+                        let u = height / spread;
+                        let decay = |masked| tail(masked).decay(u, Smoothing::none(), 0.0);
+                        let (rough, fine) = (decay(&rough), decay(&fine));
+                        // Below that only what was left out is seen.
+                        if (-80.0..-1.0).contains(&rough) {
+                            assert!(
+                                rough > 1.02 * fine,
+                                "{scale} {rate} {depth} {u}: {rough} {fine}"
+                            );
+                            compared += 1;
+                        }
+                    }
+                }
+            }
+        }
+        assert!(compared > 40, "{compared}");
+    }
 }
