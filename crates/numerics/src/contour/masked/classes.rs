@@ -36,7 +36,9 @@ impl<'a> Masked<'a> {
     pub(super) fn refined(part: &'a Part, masks: Masks, times: f64) -> Result<Self, Obstacle> {
         let pair = &part.pair;
         let scale = pair.scale();
-        let span = scale * (2.0 * (WANTED + 11.0 + part.times.ln())).sqrt();
+        // What is cut off at the left end must be light enough for a strip to end before it.
+        let spare = if pair.one_sided() { 0.0 } else { 11.0 };
+        let span = scale * (2.0 * (WANTED + spare + part.times.ln())).sqrt();
         let mut step = (0.25 * scale).min(0.2 * scale * scale / pair.reach());
         for edge in masks.uppers.iter().chain(&masks.lower) {
             step = step.min(0.3 * edge.width);

@@ -166,7 +166,7 @@ impl Mask for ClassMask<'_> {
     /// What is called a mask is a smooth step only within the grid, and nothing beyond its ends. On
     /// the right it is e^-160 there anyhow, so that class 2 gets what is cut off, to 70 digits; but at
     /// large tilts W^c would outgrow any smooth step in the end. Runs with a step beyond the left
-    /// end add at most e^-56 of the answer: Y rises with every outcome, so a low outcome makes a
+    /// end add at most e^-45 of the answer: Y rises with every outcome, so a low outcome makes a
     /// high sum less likely.
     fn cut(&self) -> (bool, bool) {
         (true, self.class != Class::High && !self.masks.uppers.is_empty())
