@@ -34,3 +34,32 @@ fn two_steps_come_out_to_their_digits_at_any_delta() {
     // A wide answer is honest, but not to be the rule.
     assert!(narrow >= 70, "{narrow} of {rows} within 1e-8");
 }
+
+/// One record replaced: at large rates and deltas below 1e-40 the integrand of a tilt lies beyond what
+/// either of the two mixtures alone would suggest.
+#[test]
+fn two_steps_of_a_replaced_record_come_out_to_their_digits() {
+    let table = include_str!("golden/two_steps_substituted.csv");
+    let mut rows = 0;
+    for line in table.lines().filter(|line| !line.starts_with('#') && !line.starts_with("sigma")) {
+        let cells: Vec<f64> = line.split(',').map(|cell| cell.parse().unwrap()).collect();
+        let [sigma, rate, epsilon, truth] = cells[..] else { panic!("{line}") };
+        let run = Run::builder()
+            .phase(sigma, rate, 2)
+            .adjacency(vocabulary::Adjacency::Substitute)
+            .build()
+            .unwrap();
+        for way in [OneWay::Remove, OneWay::Add] {
+            let found = Composed::for_run(&run).unwrap().delta(epsilon, way);
+            let found = found.unwrap_or_else(|error| panic!("{line}: {error}"));
+            let slack = 4e-16 * truth;
+            assert!(
+                found.lower <= truth + slack && truth - slack <= found.upper,
+                "{line} {way:?}: {found:?}"
+            );
+            assert!((found.value / truth - 1.0).abs() <= 1e-9, "{line} {way:?}: {found:?}");
+            rows += 1;
+        }
+    }
+    assert!(rows >= 48, "{rows}");
+}

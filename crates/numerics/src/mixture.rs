@@ -20,6 +20,8 @@ pub struct MixtureRatio {
     scale: f64,
     numerator: Vec<Component>,
     denominator: Vec<Component>,
+    /// Weights at zero.
+    rest: [f64; 2],
     reach: f64,
 }
 
@@ -42,7 +44,20 @@ impl MixtureRatio {
         assert!(denominator.iter().all(|c| c.weight > 0.0 && c.weight <= 1.0 && c.centre < 0.0));
         let reach =
             numerator.iter().chain(&denominator).map(|c| c.centre.abs()).fold(0.0, f64::max);
-        Self { scale, numerator, denominator, reach }
+        let rest = [&numerator, &denominator]
+            .map(|list| (1.0 - list.iter().map(|c| c.weight).sum::<f64>()).max(0.0));
+        Self { scale, numerator, denominator, rest, reach }
+    }
+
+    /// With the weight at zero given, for P and for Q where that has other components: a small one
+    /// is known better than as what the others leave.
+    #[must_use]
+    pub fn with_rest(mut self, rest: f64) -> Self {
+        self.rest[0] = rest;
+        if !self.denominator.is_empty() {
+            self.rest[1] = rest;
+        }
+        self
     }
 
     /// The subsampled Gaussian: (1-q) N(0, s^2) + q N(1, s^2) against N(0, s^2).
@@ -77,12 +92,12 @@ impl MixtureRatio {
 
     /// log P/N(0) at x.
     pub fn log_numerator(&self, x: f64) -> f64 {
-        log_relative(&self.numerator, x, self.scale)
+        log_relative(&self.numerator, self.rest[0], x, self.scale)
     }
 
     /// log Q/N(0) at x.
     pub fn log_denominator(&self, x: f64) -> f64 {
-        log_relative(&self.denominator, x, self.scale)
+        log_relative(&self.denominator, self.rest[1], x, self.scale)
     }
 
     /// log P/Q at x, increasing in x.
@@ -93,7 +108,13 @@ impl MixtureRatio {
     /// inf over x of log P/Q.
     pub fn infimum(&self) -> f64 {
         // As x -> -inf the most negative centres dominate.
-        if self.denominator.is_empty() { log_remainder(&self.numerator) } else { f64::NEG_INFINITY }
+        if !self.denominator.is_empty() {
+            return f64::NEG_INFINITY;
+        }
+        match self.numerator.as_slice() {
+            [one] => (-one.weight).ln_1p(),
+            _ => self.rest[0].ln(),
+        }
     }
 
     /// x with log P/Q = level, to the last bit; infinite if the level is never reached.
@@ -125,16 +146,16 @@ impl MixtureRatio {
     /// Posterior mean centre of P minus that of Q at x (the slope of log P/Q is this over s^2),
     /// and the slope of that difference.
     pub(crate) fn posterior_shift(&self, x: f64) -> (f64, f64) {
-        let (p, p_slope) = posterior_mean(&self.numerator, x, self.scale);
-        let (q, q_slope) = posterior_mean(&self.denominator, x, self.scale);
+        let (p, p_slope) = posterior_mean(&self.numerator, self.rest[0], x, self.scale);
+        let (q, q_slope) = posterior_mean(&self.denominator, self.rest[1], x, self.scale);
         (p - q, p_slope - q_slope)
     }
 
     /// Posterior mean centres of P and of Q at x.
     pub(crate) fn posterior_means(&self, x: f64) -> (f64, f64) {
         (
-            posterior_mean(&self.numerator, x, self.scale).0,
-            posterior_mean(&self.denominator, x, self.scale).0,
+            posterior_mean(&self.numerator, self.rest[0], x, self.scale).0,
+            posterior_mean(&self.denominator, self.rest[1], x, self.scale).0,
         )
     }
 
@@ -142,8 +163,8 @@ impl MixtureRatio {
     pub(crate) fn posterior_variances(&self, x: f64) -> (f64, f64) {
         let scale2 = self.scale * self.scale;
         (
-            scale2 * posterior_mean(&self.numerator, x, self.scale).1,
-            scale2 * posterior_mean(&self.denominator, x, self.scale).1,
+            scale2 * posterior_mean(&self.numerator, self.rest[0], x, self.scale).1,
+            scale2 * posterior_mean(&self.denominator, self.rest[1], x, self.scale).1,
         )
     }
 
@@ -151,8 +172,8 @@ impl MixtureRatio {
     /// |y| reach / s^2 < pi, so that no argument wraps.
     pub(crate) fn complex_logs(&self, x: f64, y: f64) -> ComplexLogs {
         ComplexLogs {
-            numerator: complex_log_relative(&self.numerator, x, y, self.scale),
-            denominator: complex_log_relative(&self.denominator, x, y, self.scale),
+            numerator: complex_log_relative(&self.numerator, self.rest[0], x, y, self.scale),
+            denominator: complex_log_relative(&self.denominator, self.rest[1], x, y, self.scale),
         }
     }
 }
@@ -162,45 +183,42 @@ fn exponent(component: &Component, x: f64, scale: f64) -> f64 {
     component.centre * (2.0 * x - component.centre) / (2.0 * scale * scale)
 }
 
-fn remainder(components: &[Component]) -> f64 {
-    (1.0 - components.iter().map(|c| c.weight).sum::<f64>()).max(0.0)
-}
-
-fn log_remainder(components: &[Component]) -> f64 {
-    match components {
-        [] => 0.0,
-        [one] => (-one.weight).ln_1p(),
-        many => remainder(many).ln(),
-    }
-}
-
-fn log_relative(components: &[Component], x: f64, scale: f64) -> f64 {
+fn log_relative(components: &[Component], rest: f64, x: f64, scale: f64) -> f64 {
     if let [one] = components {
         let e = exponent(one, x, scale);
-        return if one.weight == 1.0 {
-            e
-        } else if e < 30.0 {
-            (one.weight * e.exp_m1()).ln_1p()
+        if one.weight == 1.0 {
+            return e;
+        }
+        if e >= 30.0 {
+            return e + one.weight.ln() + (rest / one.weight * (-e).exp()).ln_1p();
+        }
+        let change = one.weight * e.exp_m1();
+        return if change > NEARLY_NOTHING {
+            change.ln_1p()
         } else {
-            e + one.weight.ln() + ((1.0 - one.weight) / one.weight * (-e).exp()).ln_1p()
+            (rest + one.weight * e.exp()).ln()
         };
     }
     let top = components.iter().map(|c| exponent(c, x, scale)).fold(f64::NEG_INFINITY, f64::max);
-    if top < 30.0 {
-        components.iter().map(|c| c.weight * exponent(c, x, scale).exp_m1()).sum::<f64>().ln_1p()
-    } else {
-        let sum: f64 =
-            components.iter().map(|c| c.weight * (exponent(c, x, scale) - top).exp()).sum();
-        top + (sum + remainder(components) * (-top).exp()).ln()
+    let sum = |top: f64| -> f64 {
+        components.iter().map(|c| c.weight * (exponent(c, x, scale) - top).exp()).sum()
+    };
+    if top >= 30.0 {
+        return top + (sum(top) + rest * (-top).exp()).ln();
     }
+    let change: f64 = components.iter().map(|c| c.weight * exponent(c, x, scale).exp_m1()).sum();
+    if change > NEARLY_NOTHING { change.ln_1p() } else { (rest + sum(0.0)).ln() }
 }
 
+/// A change from 1 beyond which the difference from 0 has more digits.
+const NEARLY_NOTHING: f64 = -0.5;
+
 /// Posterior mean of the centre and its derivative, the posterior variance over s^2.
-fn posterior_mean(components: &[Component], x: f64, scale: f64) -> (f64, f64) {
+fn posterior_mean(components: &[Component], rest: f64, x: f64, scale: f64) -> (f64, f64) {
     if components.is_empty() {
         return (0.0, 0.0);
     }
-    let log_total = log_relative(components, x, scale);
+    let log_total = log_relative(components, rest, x, scale);
     let (mut mean, mut square) = (0.0, 0.0);
     for c in components {
         let share = c.centre * c.weight * (exponent(c, x, scale) - log_total).exp();
@@ -210,7 +228,13 @@ fn posterior_mean(components: &[Component], x: f64, scale: f64) -> (f64, f64) {
     (mean, (square - mean * mean) / (scale * scale))
 }
 
-fn complex_log_relative(components: &[Component], x: f64, y: f64, scale: f64) -> (f64, f64) {
+fn complex_log_relative(
+    components: &[Component],
+    rest: f64,
+    x: f64,
+    y: f64,
+    scale: f64,
+) -> (f64, f64) {
     if components.is_empty() {
         return (0.0, 0.0);
     }
@@ -233,13 +257,22 @@ fn complex_log_relative(components: &[Component], x: f64, y: f64, scale: f64) ->
         im += size * theta.sin();
     }
     // re now holds (real part - base); the modulus through ln_1p keeps small differences.
-    if top == 0.0 {
+    if top == 0.0 && re > NEARLY_NOTHING {
         let modulus = 0.5 * (re * (2.0 + re) + im * im).ln_1p();
-        (modulus, im.atan2(1.0 + re))
-    } else {
-        let real = base + re;
-        (top + 0.5 * (real * real + im * im).ln(), im.atan2(real))
+        return (modulus, im.atan2(1.0 + re));
     }
+    let real = if top > 0.0 && re > NEARLY_NOTHING * base {
+        base + re
+    } else {
+        let turned = |c: &Component| {
+            let size = c.weight * (exponent(c, x, scale) - top).exp();
+            size * (c.centre * y / (scale * scale)).cos()
+        };
+        rest * base + components.iter().map(turned).sum::<f64>()
+    };
+    let square = real * real + im * im;
+    let log = if square > 1e-280 { 0.5 * square.ln() } else { real.hypot(im).ln() };
+    (top + log, im.atan2(real))
 }
 
 #[cfg(test)]
@@ -274,6 +307,40 @@ mod tests {
             let down = pair.complex_logs(x, -0.1);
             assert!((up.numerator.1 + down.numerator.1).abs() < 1e-15);
             assert!(up.numerator.0 <= real.numerator.0 + 1e-13 * (1.0 + x.abs()));
+        }
+    }
+
+    #[test]
+    fn what_is_left_at_zero_keeps_its_digits() {
+        // (1 - q)^2 at the far left, for q within 1e-9 of 1; and one component.
+        let q = 1.0 - 1e-9;
+        let left = 1.0 - q;
+        let two = vec![
+            Component { weight: 2.0 * q * left, centre: 1.0 },
+            Component { weight: q * q, centre: 2.0 },
+        ];
+        let pair = MixtureRatio::new(0.3, two, Vec::new()).with_rest(left * left);
+        let expected = 2.0 * left.ln();
+        for found in
+            [pair.log_ratio(-9.0), pair.infimum(), pair.complex_logs(-9.0, 0.05).numerator.0]
+        {
+            assert!((found / expected - 1.0).abs() < 1e-14, "{found} {expected}");
+        }
+        let one = MixtureRatio::subsampled(0.3, q);
+        assert!((one.log_ratio(-9.0) / left.ln() - 1.0).abs() < 1e-14);
+        assert!((one.complex_logs(-9.0, 0.05).numerator.0 / left.ln() - 1.0).abs() < 1e-14);
+    }
+
+    #[test]
+    fn light_components_do_not_underflow_in_squares() {
+        let parts = vec![
+            Component { weight: 1e-3, centre: 1.0 },
+            Component { weight: 1e-250, centre: 30.0 },
+        ];
+        let pair = MixtureRatio::new(1.0, parts, Vec::new());
+        for x in [5.0, 15.5, 20.0, 40.0] {
+            let (real, off) = (pair.log_numerator(x), pair.complex_logs(x, 1e-3).numerator.0);
+            assert!((real - off).abs() < 0.01 && off <= real + 1e-12, "{x}: {real} {off}");
         }
     }
 

@@ -309,7 +309,12 @@ fn step(phase: &Phase, run: &Run) -> MixtureRatio {
         Adjacency::AddRemove => Vec::new(),
         Adjacency::Substitute => shifts(-1.0),
     };
-    MixtureRatio::new(phase.noise_multiplier, shifts(1.0), denominator)
+    let step = MixtureRatio::new(phase.noise_multiplier, shifts(1.0), denominator);
+    if run.group_size() > 1 && phase.sample_rate < 1.0 {
+        step.with_rest((f64::from(run.group_size()) * (-phase.sample_rate).ln_1p()).exp())
+    } else {
+        step
+    }
 }
 
 fn check_domain(run: &Run) -> Result<(), AccountingError> {

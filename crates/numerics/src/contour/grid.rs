@@ -10,6 +10,7 @@
 //! that a transform that is nearly 1 keeps its relative accuracy and may be raised to the power 1e9.
 
 use super::strip::{self, Strip, Unmasked};
+use super::tail::log_shares;
 use super::transform::second_remainder;
 use crate::mixture::MixtureRatio;
 
@@ -26,8 +27,8 @@ pub(crate) struct Grid {
     lifted: Vec<f64>,
     /// weight * (W - 1 - log W), where W is near 1
     curved: Vec<f64>,
-    /// Error of the rule for A(c + iu), |u| <= the design's, and any c within the design's tilts,
-    /// divided by 1 + |s| + A(c).
+    /// Error of the rule for A(c + iu), |u| <= the design's, and the c it was made for, divided by
+    /// 1 + |s| + A(c).
     pub(crate) relative_error: f64,
     /// A masked grid sums keep (W^s - 1 - s (W - 1)); what the mask takes from 1 + s (W - 1) is
     /// deficit.0 + s deficit.1.
@@ -77,6 +78,7 @@ impl Grid {
         coarse: &Self,
     ) -> Result<Self, TooFine> {
         let (mut best, mut relative_error) = step(pair, design);
+        let mut by_strip = false;
         let (low, high) = range(pair, design);
         let target = design.digits + 2.0;
         if (high - low) / best > WORTH_A_STRIP
@@ -88,6 +90,7 @@ impl Grid {
                 if step > best {
                     best = step;
                     relative_error = strip::SIDES * (-target).exp();
+                    by_strip = true;
                 }
                 // The size is convex in d, so that there is one best step; few points are enough.
                 if step < last || (high - low) / best < FEW_POINTS {
@@ -96,7 +99,14 @@ impl Grid {
                 last = step;
             }
         }
-        Self::with_step(pair, design, best, relative_error)
+        let mut grid = Self::with_step(pair, design, best, relative_error)?;
+        if by_strip {
+            // The strip speaks of its own grid's sum for A(c).
+            let (_, rough) = log_shares(coarse, c);
+            let (_, total) = log_shares(&grid, c);
+            grid.relative_error *= (rough - total).exp().max(1.0);
+        }
+        Ok(grid)
     }
 
     fn with_step(
@@ -233,18 +243,24 @@ fn range(pair: &MixtureRatio, design: &Design) -> (f64, f64) {
         let z = x / scale;
         pair.log_denominator(x) + power * pair.log_ratio(x) - 0.5 * z * z
     };
-    // Right: W <= (n + 1) max(1, jumps), and beyond a jump's mode at tilt * centre the logarithm of
-    // the integrand falls at least like -(x - mode)^2 / (2 s^2).
+    // Right: W <= (n + 1) max(1, jumps)/Q, and beyond a jump's mode the logarithm of the integrand
+    // falls at least like -(x - mode)^2 / (2 s^2). The mode solves x = tilt centre + (tilt - 1) |mean
+    // centre of Q at x|, whose right side falls with x.
     let tilt = design.highest.max(1.0);
+    let right = |centre: f64| {
+        let pull = |x: f64| -(tilt - 1.0) * pair.posterior_means(x).1;
+        if pair.one_sided() { tilt * centre } else { mode(tilt * centre, pull) }
+    };
     let mut high = span;
-    for mode in pair.numerator().iter().map(|component| tilt * component.centre) {
+    let mut farthest = 0.0f64;
+    for mode in pair.numerator().iter().map(|component| right(component.centre)) {
         let terms = 1.0 + pair.numerator().len() as f64;
         let height = log_integrand(mode, tilt) + tilt * terms.ln();
         if height > -depth {
             high = high.max(mode + scale * (2.0 * depth.min(depth + height)).sqrt());
         }
+        farthest = farthest.max(mode + span);
     }
-    let farthest = tilt * pair.reach() + span;
     while high < farthest && log_integrand(high, tilt) > -depth {
         high += 0.5 * scale;
     }
@@ -255,19 +271,36 @@ fn range(pair: &MixtureRatio, design: &Design) -> (f64, f64) {
     } else {
         // Mirror image: P^s Q^{1-s} with negative s leans on Q's components.
         let power = 1.0 - design.lowest.min(0.0);
+        let left =
+            |centre: f64| -mode(-power * centre, |x| (power - 1.0) * pair.posterior_means(-x).0);
         let mut low = -span;
-        for mode in pair.denominator().iter().map(|component| power * component.centre) {
+        let mut farthest = 0.0f64;
+        for mode in pair.denominator().iter().map(|component| left(component.centre)) {
             let terms = 1.0 + pair.denominator().len() as f64;
             let height = log_integrand(mode, 1.0 - power) + power * terms.ln();
             if height > -depth {
                 low = low.min(mode - scale * (2.0 * depth.min(depth + height)).sqrt());
             }
+            farthest = farthest.min(mode - span);
         }
-        let farthest = -power * pair.reach() - span;
         while low > farthest && log_integrand(low, 1.0 - power) > -depth {
             low -= 0.5 * scale;
         }
         low
     };
     (low, high)
+}
+
+/// The x with x = start + pull(x), from above; the pull is not negative and falls with x.
+fn mode(start: f64, pull: impl Fn(f64) -> f64) -> f64 {
+    let (mut low, mut high) = (start, start + pull(start));
+    while high - low > 1e-3 * high {
+        let middle = 0.5 * (low + high);
+        if start + pull(middle) > middle {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    high
 }

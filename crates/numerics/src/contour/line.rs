@@ -487,8 +487,10 @@ mod tests {
     }
 
     fn part(random: &mut Uniform) -> Part {
-        let (scale, rate) = (random.between(0.2, 100.0), random.between(1e-7, 1.0));
-        let times = random.between(1.0, 1e9).ceil();
+        let (scale, near) = (random.between(0.2, 100.0), random.between(1e-7, 1.0));
+        // Mostly small rates and any number of steps, but also rates near 1 and few steps.
+        let (rate, most) = if random.next() < 0.7 { (near, 1e9) } else { (1.0 - near, 10.0) };
+        let times = random.between(1.0, most).ceil();
         let component = |weight: f64, centre: f64| Component { weight, centre };
         let pair = match (random.next() * 3.0) as usize {
             0 => MixtureRatio::subsampled(scale, rate),
@@ -504,7 +506,7 @@ mod tests {
     fn place<'a>(random: &mut Uniform, parts: &'a [Part]) -> Option<Place<'a>> {
         let zones = [Zone::Above, Zone::Above, Zone::Between, Zone::Below];
         let zone = zones[(random.next() * 4.0) as usize];
-        let log_target = 0.5f64.ln() - 60.0 * random.next();
+        let log_target = 0.5f64.ln() - 220.0 * random.next() * random.next();
         let mut coarse = saddle::Coarse::new(parts).ok()?;
         let growth = if zone == Zone::Above { 1.0 } else { 0.0 };
         let at = coarse.at_value(zone, growth, log_target).ok()?;
@@ -564,8 +566,14 @@ mod tests {
                 Design { highest: c.max(1.0), lowest: c.min(0.0), frequency, digits: 10.0 };
             let coarse = &place.coarse.grids()[0];
             let Ok(grid) = Grid::economical(pair, &design, c, coarse) else { continue };
-            let step = grid.x[1] - grid.x[0];
-            let fine = Grid::between(pair, grid.x[0], step / 3.37, (4 * grid.len()).max(8));
+            // Finer, and wider.
+            let step = (grid.x[1] - grid.x[0]) / 3.37;
+            let beyond = 12.0 * pair.scale();
+            let wide = grid.x[grid.len() - 1] - grid.x[0] + 2.0 * beyond;
+            if wide / step > 2e5 {
+                continue;
+            }
+            let fine = Grid::between(pair, grid.x[0] - beyond, step, (wide / step) as usize);
             let spacing = frequency / 40.0;
             let [found, truth] = [&grid, &fine].map(|grid| transform::along(grid, c, spacing, 41));
             for k in 0..=40 {

@@ -18,7 +18,7 @@
 //!
 //! **The short sides.** arg P <= y m/s^2 times r/(1 + r) where r <= 1 (it is concave in y), and times
 //! 1 anyhow; so the exponent is at most a convex function of y, largest at one of its ends: on the
-//! axis, where it is nothing, or at y = d.
+//! axis, where it is nothing (or a factor of 3 for each edge of a mask), or at y = d.
 
 use super::grid::Grid;
 use super::tail::log_shares;
@@ -56,8 +56,7 @@ pub(crate) trait Mask {
     fn growth(&self, x: f64, y: f64, near: f64) -> f64;
     /// Bound on minus the second derivative of its logarithm.
     fn bend(&self) -> f64;
-    /// Bound on the outward derivative of its logarithm at x, which gets no larger farther out;
-    /// asked beyond all edges.
+    /// Bound on the outward derivative of its logarithm at x, which gets no larger farther out.
     fn falls(&self, x: f64, direction: f64) -> f64;
     /// Whether the mask is cut off at the left end of the grid, and at the right end.
     fn cut(&self) -> (bool, bool);
@@ -95,8 +94,9 @@ const TOGETHER: f64 = 3.0;
 const MOST_OUTSIDE: usize = 20_000;
 
 /// The error of the rule, in units of e^-target (1 + |s| + A(c)), with the step that `step` gives:
-/// 2 for the long sides, 4 e^-2 for the short ones at y = d and at most 80 e^-6 for them on the
-/// axis, 4 e^-3 for sum and integral beyond the ends.
+/// 2 e^-.1 for the long sides, 4 e^-2.1 for the short ones at y = d and at most 80 e^-6 for them on
+/// the axis (three times that for each edge of a mask), 6 e^-3 for sum and integral beyond the ends.
+/// A(c) is the sum over the grid that the strip is made from.
 pub(crate) const SIDES: f64 = 3.0;
 
 impl<'a> Strip<'a> {
@@ -361,11 +361,13 @@ fn widest(pair: &MixtureRatio, target: f64) -> f64 {
 }
 
 fn log_sum(logs: &[f64]) -> f64 {
-    let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if top.is_finite() {
-        top + logs.iter().map(|log| (log - top).exp()).sum::<f64>().ln()
-    } else {
-        // NaN is no bound.
-        if logs.iter().any(|log| log.is_nan()) { f64::INFINITY } else { top }
+    if logs.iter().any(|log| log.is_nan()) {
+        // No bound.
+        return f64::INFINITY;
     }
+    let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if !top.is_finite() {
+        return top;
+    }
+    top + logs.iter().map(|log| (log - top).exp()).sum::<f64>().ln()
 }

@@ -69,7 +69,8 @@ impl<'a> Masked<'a> {
         Ok(masked)
     }
 
-    /// Whether the sum over a class at a real tilt is its integral to e^-45 / T, relative.
+    /// Whether the sum over a class at a real tilt is its integral to e^-45 / T, relative, but for the
+    /// ends of the grid (`covers`).
     ///
     /// The rule errs by 2 M / (e^{2 pi d/h} - 1), M the integral of the modulus at distance d from
     /// the axis (module `grid`). With 2 pi d/h = 1.5 times the digits wanted, M may be 0.45 of them.

@@ -153,21 +153,22 @@ impl Mask for ClassMask<'_> {
     }
 
     fn falls(&self, x: f64, direction: f64) -> f64 {
-        // Against the step it falls; along it (log Phi)' = phi/Phi, at most e^{-z^2/2} beyond it.
+        // Against the step it falls; along it (log Phi)' = phi/Phi, which falls and is at most
+        // e^{-z^2/2} beyond the edge and 1 + |z| before it.
         self.edges()
             .filter(|(_, sign)| *sign == direction)
-            .map(|(edge, _)| {
-                let z = (x - edge.centre) / edge.width;
-                (-0.5 * z * z).exp() / edge.width
+            .map(|(edge, sign)| {
+                let z = sign * (x - edge.centre) / edge.width;
+                (if z > 0.0 { (-0.5 * z * z).exp() } else { 1.0 - z }) / edge.width
             })
             .sum()
     }
 
     /// What is called a mask is a smooth step only within the grid, and nothing beyond its ends. On
     /// the right it is e^-160 there anyhow, so that class 2 gets what is cut off, to 70 digits; but at
-    /// large tilts W^c would outgrow any smooth step in the end. Runs with a step beyond the left
-    /// end add at most e^-45 of the answer: Y rises with every outcome, so a low outcome makes a
-    /// high sum less likely.
+    /// large tilts W^c would outgrow any smooth step in the end. On the left it is a matter of negative
+    /// tilts, which bound an average of (1 - e^{Y-t})_+ <= 1 over runs with a step of class 2:
+    /// those with a step beyond the left end besides are at most e^-45 of them.
     fn cut(&self) -> (bool, bool) {
         (true, self.class != Class::High && !self.masks.uppers.is_empty())
     }
