@@ -137,3 +137,56 @@ fn few_steps_with_little_noise_have_a_trade_off_curve() {
     let tpr = pair.tpr(1e-12, OneWay::Add).unwrap();
     assert!(tpr.lower >= 1e-12 && tpr.upper <= 1.0001e-12, "{tpr:?}");
 }
+
+/// e^epsilon overflows, the mass it multiplies underflows: neither is a number of its own.
+#[test]
+fn one_step_at_an_epsilon_beyond_the_largest_double() {
+    for (noise, rate, group, epsilon) in [
+        (0.2, 1e-7, 1, 922.239),
+        (0.289, 1e-7, 1, 2.5e93),
+        (0.289, 1e-7, 1, 1e303),
+        (0.2049, 0.999, 90, 922.35),
+        (0.2049, 0.999, 90, 117_000.0),
+        (0.2, 1e-7, 105, 800.0),
+    ] {
+        let run =
+            vocabulary::Run::builder().phase(noise, rate, 1).group_size(group).build().unwrap();
+        let pair = Composed::for_run(&run).unwrap();
+        for way in [OneWay::Remove, OneWay::Add] {
+            let delta = pair.delta(epsilon, way).unwrap();
+            let rest = pair.one_minus_delta(epsilon, way).unwrap();
+            for ends in [delta, rest] {
+                assert!(
+                    0.0 <= ends.lower && ends.lower <= ends.value && ends.value <= ends.upper,
+                    "{noise} {rate} {group} {epsilon} {way:?}: {ends:?}"
+                );
+            }
+            add_up(delta, rest);
+        }
+    }
+    // 40 records that are all used, but for one part in 25,000: the loss of the sum of 40 shifts is
+    // normal, with a mean of half its variance 40^2/sigma^2.
+    let run =
+        |group| vocabulary::Run::builder().phase(0.2049, 0.999999, 1).group_size(group).build();
+    let pair = Composed::for_run(&run(40).unwrap()).unwrap();
+    let at_the_mean = 40f64.powi(2) / (2.0 * 0.2049f64.powi(2));
+    let delta = pair.delta(at_the_mean, OneWay::Remove).unwrap();
+    assert!((delta.value - 0.5).abs() < 0.01 && delta.relative_width() < 1e-6, "{delta:?}");
+    // Adding them loses at most -40 ln(1 - q).
+    let most = -40.0 * (-0.999999f64).ln_1p();
+    assert!(pair.delta(0.95 * most, OneWay::Add).unwrap().lower > 0.9);
+    assert!(pair.delta(1.01 * most, OneWay::Add).unwrap().upper < 1e-300);
+    // Of 97 that bound is not a number any more.
+    assert!(Composed::for_run(&run(97).unwrap()).is_err());
+}
+
+/// A power within 1e-12 of 1: rounded values on a plateau say nothing of what lies below it.
+#[test]
+fn power_close_to_one_is_what_is_not_missed() {
+    let pair = composed(0.2, 1e-7, 999_999_997, Adjacency::AddRemove);
+    for way in [OneWay::Remove, OneWay::Add] {
+        let (tpr, fnr) = (pair.tpr(0.8977, way).unwrap(), pair.fnr(0.8977, way).unwrap());
+        assert!(tpr.lower + fnr.lower <= 1.0 + 1e-15, "{tpr:?} {fnr:?}");
+        assert!(tpr.upper + fnr.upper >= 1.0 - 1e-15, "{tpr:?} {fnr:?}");
+    }
+}

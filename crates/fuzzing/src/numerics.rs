@@ -153,7 +153,8 @@ fn one_way(pair: &dyn Pair, way: OneWay, delta: f64, epsilon: f64, fpr: f64, at:
     if let Some(power) = power.filter(|_| (0.0..=1.0).contains(&fpr)) {
         assert!(power.upper >= fpr * (1.0 - SLACK), "tpr {power:?} is below a coin's ({at})");
         if let Some(profile) = profile {
-            let most = epsilon.exp() * fpr + profile.upper;
+            // e^epsilon may overflow where the rate is 0.
+            let most = if fpr > 0.0 { epsilon.exp() * fpr } else { 0.0 } + profile.upper;
             assert!(
                 power.lower <= most * (1.0 + SLACK),
                 "tpr {power:?} is above e^epsilon fpr + delta = {most:e} ({at})"

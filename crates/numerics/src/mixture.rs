@@ -85,6 +85,11 @@ impl MixtureRatio {
         &self.denominator
     }
 
+    /// Weights of P and of Q at zero.
+    pub fn at_zero(&self) -> [f64; 2] {
+        self.rest
+    }
+
     /// Whether Q is the reference N(0, s^2) itself.
     pub fn one_sided(&self) -> bool {
         self.denominator.is_empty()

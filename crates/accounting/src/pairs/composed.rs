@@ -188,12 +188,20 @@ impl Pair for Composed {
         }
         let found = self.slopes(fpr, way).and_then(|Slopes { low, high, guess }| {
             let power = |slope: f64| {
-                Ok(self.delta(slope.ln(), way)?.map_increasing(|delta| delta + slope * fpr))
+                let line = |delta: f64| delta + slope * fpr;
+                Ok(with_rounding(self.delta(slope.ln(), way)?.map_increasing(line)))
             };
             let (_, tpr) = convex::minimise_from(power, low, high, guess)?;
             // Flatter lines: delta(ln k) + k fpr >= 1 - k (1 - fpr).
             let flatter = 1.0 - low * (1.0 - fpr);
-            Ok(Interval { lower: tpr.lower.min(flatter), ..tpr }.clamp(fpr, 1.0))
+            let tpr = Interval { lower: tpr.lower.min(flatter), ..tpr }.clamp(fpr, 1.0);
+            // Near 1 the digits are in what is missed.
+            if tpr.upper > 0.9
+                && let Ok(missed) = self.fnr(fpr, way)
+            {
+                return Ok(with_rounding(missed.map_decreasing(|fnr| 1.0 - fnr)).clamp(fpr, 1.0));
+            }
+            Ok(tpr)
         });
         found.or_else(|refusal| {
             // No test gains more than the total variation, nor more than the largest loss allows.
@@ -219,7 +227,8 @@ impl Pair for Composed {
         }
         let found = self.slopes(fpr, way).and_then(|Slopes { low, high, guess }| {
             let line = |slope: f64| {
-                Ok(self.one_minus_delta(slope.ln(), way)?.map_decreasing(|rest| slope * fpr - rest))
+                let line = |rest: f64| slope * fpr - rest;
+                Ok(with_rounding(self.one_minus_delta(slope.ln(), way)?.map_decreasing(line)))
             };
             let (_, negative) = convex::minimise_from(line, low, high, guess)?;
             let fnr = negative.map_decreasing(|x| -x);
@@ -268,6 +277,13 @@ struct Slopes {
     guess: Guess,
 }
 
+/// Ends moved apart by the rounding of a sum: two of the same width say nothing of a slope otherwise.
+fn with_rounding(interval: Interval) -> Interval {
+    let Interval { lower, value, upper } = interval;
+    let slip = |x: f64| 2.0 * f64::EPSILON * x.abs();
+    Interval { lower: lower - slip(lower), value, upper: upper + slip(upper) }
+}
+
 fn interval(ends: Ends) -> Interval {
     Interval { lower: ends.lower, value: ends.value, upper: ends.upper }
 }
@@ -301,8 +317,8 @@ fn step(phase: &Phase, run: &Run) -> MixtureRatio {
                 weight: numerics::beta::binomial_log_pmf(j, records, phase.sample_rate).exp(),
                 centre: sign * j as f64,
             })
-            // A component this light changes delta by less than its weight.
-            .filter(|component| component.weight > 1e-280)
+            // All of them far from zero: each changes delta by less than its weight.
+            .filter(|component| component.weight > LIGHTEST)
             .collect()
     };
     let denominator = match run.adjacency() {
@@ -317,6 +333,11 @@ fn step(phase: &Phase, run: &Run) -> MixtureRatio {
     }
 }
 
+/// Lighter components than this are left out.
+const LIGHTEST: f64 = 1e-280;
+/// Probability that a step uses no record of a group.
+const LEAST_UNUSED: f64 = 1e-279;
+
 fn check_domain(run: &Run) -> Result<(), AccountingError> {
     for phase in run.phases() {
         let sigma = phase.noise_multiplier;
@@ -330,6 +351,16 @@ fn check_domain(run: &Run) -> Result<(), AccountingError> {
             return Err(AccountingError::OutsideDomain(format!(
                 "sample rate {} is below {}, the smallest for which composition is certified",
                 phase.sample_rate, SAMPLE_RATES.0
+            )));
+        }
+        // Where that is nothing in double precision, so is all that bounds the loss of adding.
+        let unused = f64::from(run.group_size()) * (-phase.sample_rate).ln_1p();
+        if phase.sample_rate < 1.0 && unused < LEAST_UNUSED.ln() {
+            return Err(AccountingError::OutsideDomain(format!(
+                "with a sample rate of {} a step uses none of {} records with probability e^{unused:.0}, \
+                 below {LEAST_UNUSED:e}, the smallest for which composition is certified",
+                phase.sample_rate,
+                run.group_size()
             )));
         }
     }

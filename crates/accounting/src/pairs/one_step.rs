@@ -9,7 +9,7 @@
 use super::{OneWay, Pair};
 use crate::AccountingError;
 use numerics::mixture::{Component, MixtureRatio};
-use numerics::special::{inverse_normal_sf, normal_cdf, normal_sf};
+use numerics::special::{inverse_normal_sf, log_normal_cdf, normal_cdf, normal_sf};
 use vocabulary::Interval;
 
 /// One step of a mixture pair.
@@ -26,28 +26,44 @@ impl OneStep {
         Self { pair }
     }
 
-    fn mass(&self, components: &[Component], x: f64, above: bool) -> f64 {
-        let scale = self.pair.scale();
-        let tail = |centre: f64| {
-            let z = (x - centre) / scale;
-            if above { normal_sf(z) } else { normal_cdf(z) }
-        };
-        let listed: f64 = components.iter().map(|c| c.weight * tail(c.centre)).sum();
-        let rest = match components {
-            [] => 1.0,
-            [one] => 1.0 - one.weight,
-            many => (1.0 - many.iter().map(|c| c.weight).sum::<f64>()).max(0.0),
-        };
-        listed + rest * tail(0.0)
+    /// Components of P or of Q, with the one at zero.
+    fn components(&self, numerator: bool) -> impl Iterator<Item = Component> {
+        let [p, q] = self.pair.at_zero();
+        let (list, rest) =
+            if numerator { (self.pair.numerator(), p) } else { (self.pair.denominator(), q) };
+        list.iter().copied().chain([Component { weight: rest, centre: 0.0 }])
     }
 
     /// P or Q mass of {X > x} or {X < x}.
+    fn mass(&self, numerator: bool, x: f64, above: bool) -> f64 {
+        let tail = |centre: f64| {
+            let z = (x - centre) / self.pair.scale();
+            if above { normal_sf(z) } else { normal_cdf(z) }
+        };
+        self.components(numerator).map(|c| c.weight * tail(c.centre)).sum()
+    }
+
+    /// e^epsilon times a mass, also where the one overflows and the other underflows.
+    fn grown(&self, epsilon: f64, numerator: bool, x: f64, above: bool) -> f64 {
+        if epsilon < 700.0 {
+            return epsilon.exp() * self.mass(numerator, x, above);
+        }
+        let log_tail = |centre: f64| {
+            let z = (x - centre) / self.pair.scale();
+            log_normal_cdf(if above { -z } else { z })
+        };
+        self.components(numerator)
+            .filter(|c| c.weight > 0.0)
+            .map(|c| (epsilon + c.weight.ln() + log_tail(c.centre)).exp())
+            .sum()
+    }
+
     fn p(&self, x: f64, above: bool) -> f64 {
-        self.mass(self.pair.numerator(), x, above)
+        self.mass(true, x, above)
     }
 
     fn q(&self, x: f64, above: bool) -> f64 {
-        self.mass(self.pair.denominator(), x, above)
+        self.mass(false, x, above)
     }
 
     /// First minus factor times second at the best threshold, with the order's distributions.
@@ -64,14 +80,12 @@ impl OneStep {
             };
         }
         let above = way == OneWay::Remove;
-        let (first, second) = match way {
-            OneWay::Remove => (self.p(x, above), self.q(x, above)),
-            OneWay::Add => (self.q(x, above), self.p(x, above)),
-        };
-        let factor = epsilon.exp();
-        let plain = first - factor * second;
-        let error = self.unit(x, epsilon) * (first + factor * second);
-        let interval = Interval::around(plain, error);
+        let remove = way == OneWay::Remove;
+        let (first, second) = (self.mass(remove, x, above), self.grown(epsilon, !remove, x, above));
+        if first + second == 0.0 {
+            return Interval::new(0.0, 0.0, f64::MIN_POSITIVE);
+        }
+        let interval = Interval::around(first - second, self.unit(x, epsilon) * (first + second));
         // The same with the component at zero cancelled by hand, where the plain form loses digits.
         match self.reduced(epsilon, x, way) {
             Some(reduced) if reduced.width() < interval.width() => reduced,
@@ -83,7 +97,7 @@ impl OneStep {
     /// One-sided pairs: sum_j a_j (Phi(x/s) - Phi((x - m_j)/s)) - expm1(eps) tail, in which the
     /// component at zero has dropped out.
     fn reduced(&self, epsilon: f64, x: f64, way: OneWay) -> Option<Interval> {
-        if !self.pair.one_sided() {
+        if !self.pair.one_sided() || epsilon > 700.0 {
             return None;
         }
         let scale = self.pair.scale();
@@ -123,18 +137,16 @@ impl Pair for OneStep {
     fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
         let t = if way == OneWay::Remove { epsilon } else { -epsilon };
         let x = self.pair.inverse(t);
-        let factor = epsilon.exp();
         if x == f64::NEG_INFINITY {
+            let factor = epsilon.exp();
             return Ok(match way {
                 OneWay::Remove => Interval::around(factor, UNIT * factor).clamp(0.0, 1.0),
                 OneWay::Add => Interval::exact(1.0),
             });
         }
         let above = way == OneWay::Remove;
-        let rest = match way {
-            OneWay::Remove => self.p(x, !above) + factor * self.q(x, above),
-            OneWay::Add => self.q(x, !above) + factor * self.p(x, above),
-        };
+        let remove = way == OneWay::Remove;
+        let rest = self.mass(remove, x, !above) + self.grown(epsilon, !remove, x, above);
         Ok(Interval::around(rest, self.unit(x, epsilon) * rest).clamp(0.0, 1.0))
     }
 
