@@ -85,9 +85,11 @@ impl MixtureRatio {
         &self.denominator
     }
 
-    /// Weights of P and of Q at zero.
-    pub fn at_zero(&self) -> [f64; 2] {
-        self.rest
+    /// Components of P or of Q, with the one at zero.
+    pub fn with_zero(&self, of_p: bool) -> impl Iterator<Item = Component> {
+        let (listed, rest) =
+            if of_p { (&self.numerator, self.rest[0]) } else { (&self.denominator, self.rest[1]) };
+        listed.iter().copied().chain([Component { weight: rest, centre: 0.0 }])
     }
 
     /// Whether Q is the reference N(0, s^2) itself.

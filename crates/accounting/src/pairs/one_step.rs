@@ -8,7 +8,7 @@
 
 use super::{OneWay, Pair};
 use crate::AccountingError;
-use numerics::mixture::{Component, MixtureRatio};
+use numerics::mixture::MixtureRatio;
 use numerics::special::{inverse_normal_sf, log_normal_cdf, normal_cdf, normal_sf};
 use vocabulary::Interval;
 
@@ -26,34 +26,27 @@ impl OneStep {
         Self { pair }
     }
 
-    /// Components of P or of Q, with the one at zero.
-    fn components(&self, numerator: bool) -> impl Iterator<Item = Component> {
-        let [p, q] = self.pair.at_zero();
-        let (list, rest) =
-            if numerator { (self.pair.numerator(), p) } else { (self.pair.denominator(), q) };
-        list.iter().copied().chain([Component { weight: rest, centre: 0.0 }])
-    }
-
     /// P or Q mass of {X > x} or {X < x}.
-    fn mass(&self, numerator: bool, x: f64, above: bool) -> f64 {
+    fn mass(&self, of_p: bool, x: f64, above: bool) -> f64 {
         let tail = |centre: f64| {
             let z = (x - centre) / self.pair.scale();
             if above { normal_sf(z) } else { normal_cdf(z) }
         };
-        self.components(numerator).map(|c| c.weight * tail(c.centre)).sum()
+        self.pair.with_zero(of_p).map(|c| c.weight * tail(c.centre)).sum()
     }
 
     /// e^epsilon times a mass, also where the one overflows and the other underflows.
-    fn grown(&self, epsilon: f64, numerator: bool, x: f64, above: bool) -> f64 {
+    fn grown(&self, epsilon: f64, of_p: bool, x: f64, above: bool) -> f64 {
         if epsilon < 700.0 {
-            return epsilon.exp() * self.mass(numerator, x, above);
+            return epsilon.exp() * self.mass(of_p, x, above);
         }
         let log_tail = |centre: f64| {
             let z = (x - centre) / self.pair.scale();
             log_normal_cdf(if above { -z } else { z })
         };
-        self.components(numerator)
-            .filter(|c| c.weight > 0.0)
+        // A weight of zero has the logarithm -inf, and adds nothing.
+        self.pair
+            .with_zero(of_p)
             .map(|c| (epsilon + c.weight.ln() + log_tail(c.centre)).exp())
             .sum()
     }

@@ -160,12 +160,11 @@ pub(crate) fn many_jumps(parts: &[Part]) -> bool {
 
 /// P and Q mass above x.
 fn above(pair: &MixtureRatio, x: f64) -> (f64, f64) {
-    let tail = |components: &[crate::mixture::Component]| {
-        let rest = (1.0 - components.iter().map(|c| c.weight).sum::<f64>()).max(0.0);
+    let tail = |of_p: bool| {
         let sf = |centre: f64| crate::special::normal_sf((x - centre) / pair.scale());
-        components.iter().map(|c| c.weight * sf(c.centre)).sum::<f64>() + rest * sf(0.0)
+        pair.with_zero(of_p).map(|c| c.weight * sf(c.centre)).sum::<f64>()
     };
-    (tail(pair.numerator()), tail(pair.denominator()))
+    (tail(true), tail(false))
 }
 
 /// The level from which sizes of losses are measured: the infimum, or 0 where there is none.

@@ -8,6 +8,7 @@
 //! gives the exact modulus.
 
 use super::grid::Grid;
+use super::strip::{Mask, Unmasked};
 use crate::mixture::MixtureRatio;
 
 /// A fixed path: log of |A(c+iu)| / A(c) is at most `log_ratio(u)`, decreasing in u.
@@ -66,15 +67,13 @@ impl Path {
         // Second order tells which is better while neither is cut short.
         let (flat, following) =
             (gain0 * gain0 / cost0, gain1 * gain1 / cost1.max(f64::MIN_POSITIVE));
-        let unmasked = |_: f64, _: f64| 0.0;
-        let straight =
-            || Self::build(pair, grid, c, &shares, |_| (constant, 0.0), unmasked, |_| 0.0);
+        let straight = || Self::build(pair, grid, c, &shares, |_| (constant, 0.0), &Unmasked);
         let curved = || {
             let path = |x: f64| {
                 let (shift, slope) = pair.posterior_shift(x);
                 (bent * shift / full, bent * slope / full)
             };
-            Self::build(pair, grid, c, &shares, path, unmasked, |_| 0.0)
+            Self::build(pair, grid, c, &shares, path, &Unmasked)
         };
         if !capped && flat > 1.2 * following {
             return straight();
@@ -86,17 +85,15 @@ impl Path {
         if straight.log_ratio(u) < curved.log_ratio(u) { straight } else { curved }
     }
 
-    /// A given path (x to y and its slope) on a masked grid; `mask` bounds the growth of the mask,
-    /// whose logarithm on the axis is `log_mask`.
+    /// A given path (x to y and its slope) on a masked grid.
     pub(crate) fn masked(
         pair: &MixtureRatio,
         grid: &Grid,
         c: f64,
         path: impl Fn(f64) -> (f64, f64),
-        mask: impl Fn(f64, f64) -> f64,
-        log_mask: impl Fn(f64) -> f64,
+        mask: &impl Mask,
     ) -> Self {
-        Self::build(pair, grid, c, &log_shares(grid, c), path, mask, log_mask)
+        Self::build(pair, grid, c, &log_shares(grid, c), path, mask)
     }
 
     fn build(
@@ -105,8 +102,7 @@ impl Path {
         c: f64,
         (log_share, total): &(Vec<f64>, f64),
         path: impl Fn(f64) -> (f64, f64),
-        mask: impl Fn(f64, f64) -> f64,
-        log_mask: impl Fn(f64) -> f64,
+        mask: &impl Mask,
     ) -> Self {
         let scale2 = pair.scale() * pair.scale();
         // Negative powers of P or Q grow off the axis: all components lie in a cone of angle theta.
@@ -116,7 +112,8 @@ impl Path {
         // Adds a point; tells whether it could matter at all.
         let mut add = |x: f64, log_share: f64, log_p: f64, log_q: f64| {
             let (y, slope) = path(x);
-            let fixed = y * y / (2.0 * scale2) + 0.5 * (slope * slope).ln_1p() + mask(x, y);
+            let fixed =
+                y * y / (2.0 * scale2) + 0.5 * (slope * slope).ln_1p() + mask.growth(x, y, 0.0);
             let theta = (y * pair.reach() / scale2).min(std::f64::consts::PI);
             let mut most = log_share;
             if negative > 0.0 {
@@ -153,7 +150,7 @@ impl Path {
                     let x = end + direction * step * f64::from(index);
                     let (log_p, log_q) = (pair.log_numerator(x), pair.log_denominator(x));
                     let log =
-                        unit + log_q - 0.5 * x * x / scale2 + c * (log_p - log_q) + log_mask(x);
+                        unit + log_q - 0.5 * x * x / scale2 + c * (log_p - log_q) + mask.log(x);
                     if !add(x, log, log_p, log_q) {
                         ended = true;
                         break;

@@ -126,16 +126,11 @@ impl<'a> Masked<'a> {
                     let full = sides * pair.reach();
                     (distance * shift / full, distance * slope / full)
                 };
-                let keep_growth = |x, y| masks.keep_growth(x, y);
-                let keep = Path::masked(pair, &self.keep, c, path, keep_growth, |x| {
-                    masks.keep_with_log(x).1
-                });
-                let middle = masks.lower.is_some().then(|| {
-                    let growth = |x, y| masks.keep_growth(x, y) + masks.rise_growth(x, y);
-                    Path::masked(pair, &self.middle, c, path, growth, |x| {
-                        masks.middle_with_log(x).1
-                    })
-                });
+                let keep = Path::masked(pair, &self.keep, c, path, &masks.of(Class::Keep));
+                let middle = masks
+                    .lower
+                    .is_some()
+                    .then(|| Path::masked(pair, &self.middle, c, path, &masks.of(Class::Middle)));
                 self.paths.push((keep, middle));
             }
         }
@@ -239,15 +234,11 @@ impl Sum {
 /// P and Q probability of class 2 in one step.
 pub(super) fn high_step(pair: &MixtureRatio, edge: &Edge) -> (f64, f64) {
     let spread = pair.scale().hypot(edge.width);
-    let mass = |components: &[crate::mixture::Component]| {
-        let rest = 1.0 - components.iter().map(|c| c.weight).sum::<f64>();
-        components
-            .iter()
-            .map(|c| c.weight * normal_cdf((c.centre - edge.centre) / spread))
-            .sum::<f64>()
-            + rest.max(0.0) * normal_cdf(-edge.centre / spread)
+    let mass = |of_p: bool| {
+        let cdf = |centre: f64| normal_cdf((centre - edge.centre) / spread);
+        pair.with_zero(of_p).map(|c| c.weight * cdf(c.centre)).sum::<f64>()
     };
-    (mass(pair.numerator()), mass(pair.denominator()))
+    (mass(true), mass(false))
 }
 
 /// First and last x at which some tilt between 0 and c still counts.

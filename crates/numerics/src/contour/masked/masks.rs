@@ -84,16 +84,6 @@ impl Masks {
     pub(super) fn of(&self, class: Class) -> ClassMask<'_> {
         ClassMask { masks: self, class }
     }
-
-    /// log of a bound on |mask(x + iy)| / mask(x): |Phi(z)| <= e^{Im z^2 / 2} Phi(Re z), and
-    /// <= 1 + e^{Im z^2/2} Phi(-Re z) where that is smaller.
-    pub(super) fn keep_growth(&self, x: f64, y: f64) -> f64 {
-        self.uppers.iter().map(|edge| growth((edge.centre - x) / edge.width, y / edge.width)).sum()
-    }
-
-    pub(super) fn rise_growth(&self, x: f64, y: f64) -> f64 {
-        self.lower.map_or(0.0, |edge| growth((x - edge.centre) / edge.width, y / edge.width))
-    }
 }
 
 /// Which part of a step is meant.
@@ -178,6 +168,8 @@ fn with_log(mask: f64, log: impl Fn() -> f64) -> (f64, f64) {
     (mask, if mask > 1e-280 { mask.ln() } else { log() })
 }
 
+/// log of a bound on |Phi(z)| / Phi(Re z): |Phi(z)| <= e^{Im z^2 / 2} Phi(Re z), and
+/// <= 1 + e^{Im z^2/2} Phi(-Re z) where that is smaller.
 fn growth(re: f64, im: f64) -> f64 {
     let whole = 0.5 * im * im;
     if re <= 0.0 {
