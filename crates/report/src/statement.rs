@@ -11,7 +11,7 @@ pub fn statement(account: &Account, delta: f64) -> Vec<String> {
     let mut paragraphs = vec![mechanism(run)];
     let find = |lens: LensName, quantity: Quantity| {
         account.claims.iter().find(|claim| {
-            claim.lens == lens
+            claim.source == lens
                 && claim.quantity == quantity
                 && claim.at.delta.is_none_or(|at| at == delta)
         })
@@ -99,8 +99,9 @@ fn guarantee(run: &Run, epsilon: &Claim, delta: f64) -> String {
 }
 
 fn attack_terms(account: &Account) -> Option<String> {
-    let composition =
-        |claim: &&Claim| claim.lens == LensName::Composition && claim.standing == Standing::Proven;
+    let composition = |claim: &&Claim| {
+        claim.source == LensName::Composition && claim.standing == Standing::Proven
+    };
     let powers: Vec<String> = account
         .claims
         .iter()

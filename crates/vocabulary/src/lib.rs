@@ -14,6 +14,7 @@ mod node;
 mod policy;
 pub mod rounding;
 mod run;
+mod source;
 
 pub use claim::{
     Account, Aside, At, Claim, Direction, Ends, LensName, Quantity, Release, Secret, Side,
@@ -25,3 +26,4 @@ pub use interval::Interval;
 pub use node::nearest;
 pub use policy::Policy;
 pub use run::{Adjacency, Phase, Run, RunBuilder, RunError, Sampling};
+pub use source::{MethodName, Source};

@@ -75,6 +75,7 @@ impl Lens {
              multiplier times the clip norm, on the sum"
                 .into(),
         );
+        all.push(FIXED_IN_ADVANCE.into());
         all
     }
 
@@ -121,6 +122,10 @@ impl Lens {
         Ok(())
     }
 }
+
+/// Of every claim about a run.
+pub(crate) const FIXED_IN_ADVANCE: &str =
+    "the number of steps and the noise were fixed in advance, not chosen from outputs";
 
 fn neighbours(run: &Run) -> String {
     let records = match run.group_size() {
