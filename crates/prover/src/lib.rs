@@ -1,0 +1,2 @@
+//! Proves certified ends again, from the definition of the pair, in ball arithmetic.
+pub mod arithmetic;
