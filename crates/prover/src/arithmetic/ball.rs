@@ -201,7 +201,7 @@ impl<const N: usize> Ball<N> {
     }
 
     pub fn over_u64(self, divisor: u64) -> Self {
-        self.over(Self::from_u64(divisor))
+        self * super::elementary::inverse(divisor)
     }
 
     /// The root of a ball whose members are at least 0. With s close to the root of mid,

@@ -45,32 +45,48 @@ const FACTORIALS: usize = 90;
 fn inverse_factorials() -> &'static [Inverse] {
     static TABLE: OnceLock<Vec<Inverse>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        // 1 = 0.5 * 2. Each division cuts off less than 2^-448 relative to the fraction's scale;
-        // after normalisation less than 2^-447; n of them are far below the 2^-384 that a
-        // mantissa of six words could notice.
+        // 1 = 0.5 * 2. Ninety divisions are off by far less than the 2^-384 that a mantissa of six
+        // words could notice.
         let mut all = vec![Inverse { highest_first: [1 << 63, 0, 0, 0, 0, 0, 0], exponent: 1 }];
         for n in 1..FACTORIALS as u64 {
-            let last = &all[all.len() - 1];
-            let (mut words, mut rest) = ([0u64; 8], 0u128);
-            for (i, word) in words.iter_mut().enumerate() {
-                let given = last.highest_first.get(i).copied().unwrap_or(0);
-                let value = (rest << 64) | u128::from(given);
-                *word = (value / u128::from(n)) as u64;
-                rest = value % u128::from(n);
-            }
-            let shift = words[0].leading_zeros();
-            let mut highest_first = [0; 7];
-            for (i, word) in highest_first.iter_mut().enumerate() {
-                *word = if shift == 0 {
-                    words[i]
-                } else {
-                    (words[i] << shift) | (words[i + 1] >> (64 - shift))
-                };
-            }
-            all.push(Inverse { highest_first, exponent: last.exponent - i64::from(shift) });
+            let next = divided(&all[all.len() - 1], n);
+            all.push(next);
         }
         all
     })
+}
+
+/// 1/n for 0 < n < 1024, from a table.
+pub(super) fn inverse<const N: usize>(n: u64) -> Ball<N> {
+    static TABLE: OnceLock<Vec<Inverse>> = OnceLock::new();
+    let table = TABLE.get_or_init(|| {
+        let one = Inverse { highest_first: [1 << 63, 0, 0, 0, 0, 0, 0], exponent: 1 };
+        (0..1024u64).map(|n| divided(&one, n.max(1))).collect()
+    });
+    match table.get(n as usize) {
+        Some(entry) if n > 0 => {
+            Ball::rounded(Float::from_fraction(&entry.highest_first, entry.exponent))
+        }
+        _ => Ball::from_u64(n).reciprocal(),
+    }
+}
+
+/// A seven-word number divided by n, cut off by less than 2^-447 of itself.
+fn divided(number: &Inverse, n: u64) -> Inverse {
+    let (mut words, mut rest) = ([0u64; 9], 0u128);
+    for (i, word) in words.iter_mut().enumerate() {
+        let given = number.highest_first.get(i).copied().unwrap_or(0);
+        let value = (rest << 64) | u128::from(given);
+        *word = (value / u128::from(n)) as u64;
+        rest = value % u128::from(n);
+    }
+    let shift = words[0].leading_zeros();
+    let mut highest_first = [0; 7];
+    for (i, word) in highest_first.iter_mut().enumerate() {
+        *word =
+            if shift == 0 { words[i] } else { (words[i] << shift) | (words[i + 1] >> (64 - shift)) };
+    }
+    Inverse { highest_first, exponent: number.exponent - i64::from(shift) }
 }
 
 fn inverse_factorial<const N: usize>(n: usize) -> Float<N> {

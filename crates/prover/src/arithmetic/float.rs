@@ -314,6 +314,18 @@ impl<const N: usize> Float<N> {
         if self.negative { -(half_up as i64) } else { half_up as i64 }
     }
 
+    /// |self| * 2^(64 N - guard), cut off to an integer, and the sign; for |self| < 2^guard.
+    pub(super) fn fraction_words(&self, guard: i64) -> (bool, [u64; N]) {
+        let by = guard - self.exponent;
+        if self.is_zero() || by < 0 {
+            return (false, [0; N]);
+        }
+        let shifted = self.shifted_down(by.min(Self::BITS + 64) as u64);
+        let mut words = [0; N];
+        words.copy_from_slice(&shifted[1..=N]);
+        (self.negative, words)
+    }
+
     /// The words as hexadecimal digits, sign and exponent: an exact record.
     pub fn hexadecimal(&self) -> String {
         let digits: String = self.words.iter().rev().map(|word| format!("{word:016x}")).collect();

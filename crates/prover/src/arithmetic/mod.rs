@@ -8,11 +8,13 @@ mod ball;
 mod complex;
 mod elementary;
 mod erfc;
+mod fixed;
 mod float;
 mod magnitude;
 
 pub use ball::Ball;
 pub use complex::Complex;
 pub use erfc::{erfc, normal_tail};
+pub use fixed::{Fixed, Rotor};
 pub use float::Float;
 pub use magnitude::Magnitude;
