@@ -46,7 +46,8 @@ impl<const N: usize> Line<N> {
         let mut log_tail = square.scaled(-1);
         let steps: f64 = roughs.iter().map(|rough| rough.times).sum();
         for ((step, rough), angle) in composition.steps.iter().zip(roughs).zip(&plan.tail_angles) {
-            let bits = 24.0 + steps.log2();
+            // One step's share of the depth, and digits enough for its power.
+            let bits = 24.0 + steps.log2() + plan.bits / step.times as f64;
             let bound = tail_bound(step, rough, plan.tilt, most, *angle, bits)?;
             log_tail = log_tail + bound.logarithm().times_u64(step.times);
         }
