@@ -10,10 +10,13 @@ pub mod arithmetic;
 pub mod contour;
 pub mod model;
 mod mu;
+mod maximum;
+mod obstacle;
 pub mod pairs;
 mod proof;
 mod prove;
 mod tradeoff;
 
-pub use proof::{Enclosure, EndProof, Outcome, Proof};
-pub use prove::{covers, prove};
+pub use obstacle::Obstacle;
+pub use proof::{Certificate, Enclosure, EndProof, Outcome, Proof};
+pub use prove::{certify, covers, prove, prove_within};

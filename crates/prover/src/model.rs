@@ -2,6 +2,8 @@
 
 use crate::arithmetic::{Ball, Magnitude, normal_tail};
 use crate::contour::{Composition, Line, Plan, Rough, Zone};
+use crate::maximum::Maximum;
+use crate::obstacle::{Obstacle, look};
 use crate::pairs::{Count, HalfLine, Part, binomial};
 use std::cell::RefCell;
 use vocabulary::{Adjacency, LensName, Run, Sampling};
@@ -17,6 +19,7 @@ pub enum Model<const N: usize> {
     Gaussian(Ball<N>),
     HalfLine(HalfLine<N>),
     Contour(Box<Contour<N>>),
+    Maximum(Box<Maximum<N>>),
 }
 
 pub struct Contour<const N: usize> {
@@ -36,19 +39,20 @@ impl<const N: usize> Model<N> {
     ///
     /// # Errors
     /// The reason why there is none that this can prove.
-    pub fn new(run: &Run, lens: LensName, depth: i64) -> Result<Self, String> {
+    pub fn new(run: &Run, lens: LensName, depth: i64) -> Result<Self, Obstacle> {
         if !matches!(run.sampling(), Sampling::Poisson | Sampling::Full) {
             return Err("only Poisson and full batches are proven so far".into());
         }
         match lens {
             LensName::Composition => Self::composition(run),
             LensName::LastIterate => Self::last_iterate(run, depth, |_, steps| (steps, steps)),
+            LensName::LastIterateMax => Ok(Self::Maximum(Box::new(Maximum::new(run, depth)?))),
             LensName::FullBatch => Ok(Self::full_batch(run)),
-            _ => Err(format!("the lens {lens} has no pair that is proven here")),
+            _ => Err(format!("the lens {lens} has no pair that is proven here").into()),
         }
     }
 
-    fn composition(run: &Run) -> Result<Self, String> {
+    fn composition(run: &Run) -> Result<Self, Obstacle> {
         let composition = Composition::new(run);
         if composition.steps.is_empty() {
             return Ok(Self::Gaussian(composition.gaussian.root()));
@@ -75,11 +79,11 @@ impl<const N: usize> Model<N> {
 
     /// P = count + N(0, v), Q = N(0, v), v = sum of T sigma^2 (Steinke et al. 2025, Theorem 1). `steps`
     /// gives, for the index and the steps of a phase, those that are counted and those that are noisy.
-    fn last_iterate(
+    pub(crate) fn last_iterate(
         run: &Run,
         depth: i64,
         steps: impl Fn(usize, u64) -> (u64, u64),
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Obstacle> {
         if run.adjacency() == Adjacency::Substitute {
             return Err("the last iterate has no pair for substitution".into());
         }
@@ -133,6 +137,7 @@ impl<const N: usize> Model<N> {
                 format!("half-line test, {} normal tails per side", pair.weights.len())
             }
             Self::Contour(contour) => contour.path.borrow().clone(),
+            Self::Maximum(maximum) => maximum.path(),
         }
     }
 
@@ -141,10 +146,14 @@ impl<const N: usize> Model<N> {
     ///
     /// # Errors
     /// Why it cannot be enclosed.
-    pub fn mean(&self, t: Ball<N>, part: Part, log_scale: f64, bits: f64) -> Result<Ball<N>, String> {
+    pub fn mean(&self, t: Ball<N>, part: Part, log_scale: f64, bits: f64) -> Result<Ball<N>, Obstacle> {
         match self {
             Self::Gaussian(mu) => Ok(gaussian(*mu, t, part)),
-            Self::HalfLine(pair) => pair.at(t, part),
+            Self::HalfLine(pair) => {
+                look()?;
+                pair.at(t, part)
+            }
+            Self::Maximum(maximum) => maximum.mean(t, part),
             Self::Contour(contour) => contour.mean(t, part, log_scale, bits),
         }
     }
@@ -153,7 +162,7 @@ impl<const N: usize> Model<N> {
     ///
     /// # Errors
     /// As [`Model::mean`].
-    pub fn delta(&self, epsilon: Ball<N>, order: Order, log_scale: f64, bits: f64) -> Result<Ball<N>, String> {
+    pub fn delta(&self, epsilon: Ball<N>, order: Order, log_scale: f64, bits: f64) -> Result<Ball<N>, Obstacle> {
         match order {
             Order::Remove => self.mean(epsilon, Part::Above, log_scale, bits),
             Order::Add => {
@@ -168,7 +177,7 @@ impl<const N: usize> Model<N> {
     ///
     /// # Errors
     /// As [`Model::mean`].
-    pub fn rest(&self, epsilon: Ball<N>, order: Order, log_scale: f64, bits: f64) -> Result<Ball<N>, String> {
+    pub fn rest(&self, epsilon: Ball<N>, order: Order, log_scale: f64, bits: f64) -> Result<Ball<N>, Obstacle> {
         match order {
             Order::Remove => self.mean(epsilon, Part::Least, log_scale, bits),
             Order::Add => {
@@ -193,7 +202,7 @@ pub fn gaussian<const N: usize>(mu: Ball<N>, t: Ball<N>, part: Part) -> Ball<N> 
 }
 
 impl<const N: usize> Contour<N> {
-    fn mean(&self, t: Ball<N>, part: Part, log_scale: f64, bits: f64) -> Result<Ball<N>, String> {
+    fn mean(&self, t: Ball<N>, part: Part, log_scale: f64, bits: f64) -> Result<Ball<N>, Obstacle> {
         let wanted = (log_scale - bits * std::f64::consts::LN_2).max(-1e6);
         let good_enough = |found: &Ball<N>| {
             found.is_finite() && (found.radius.order() as f64) * std::f64::consts::LN_2 < wanted + 3.0
@@ -204,22 +213,25 @@ impl<const N: usize> Contour<N> {
                 return Ok(found);
             }
         }
+        look()?;
         let mut best: Option<Plan> = None;
-        let mut obstacle = "no line through the saddle decays".to_owned();
+        let mut obstacle = Obstacle::from("no line through the saddle decays");
         for zone in [Zone::Above, Zone::Between, Zone::Below] {
             let Some(plan) = Plan::new(&self.composition, &self.roughs, zone, t.to_f64(), wanted) else {
                 continue;
             };
-            if plan.needed_bits() > 64.0 * N as f64 - 4.0 {
-                obstacle = format!("{:.0} bits are needed", plan.needed_bits());
+            if plan.work > MOST_WORK {
+                if !matches!(obstacle, Obstacle::Precision(_)) {
+                    obstacle = Obstacle::Other(format!(
+                        "{} nodes with {:.0} points each are too many",
+                        plan.nodes,
+                        plan.work / plan.nodes as f64
+                    ));
+                }
                 continue;
             }
-            if plan.work > MOST_WORK {
-                obstacle = format!(
-                    "{} nodes with {:.0} points each are too many",
-                    plan.nodes,
-                    plan.work / plan.nodes as f64
-                );
+            if plan.needed_bits() > 64.0 * N as f64 - 4.0 {
+                obstacle = Obstacle::Precision(format!("{:.0} bits are needed", plan.needed_bits()));
                 continue;
             }
             if best.as_ref().is_none_or(|best| plan.work < best.work) {

@@ -11,6 +11,7 @@
 use crate::arithmetic::{Ball, normal_tail};
 use crate::model::{Model, Order, gaussian};
 use crate::pairs::Part;
+use crate::obstacle::Obstacle;
 use crate::proof::Outcome;
 
 pub(crate) struct Found<const N: usize> {
@@ -26,7 +27,7 @@ struct Profile<'a, const N: usize> {
 }
 
 impl<const N: usize> Profile<'_, N> {
-    fn at(&self, epsilon: f64, size: f64) -> Result<Ball<N>, String> {
+    fn at(&self, epsilon: f64, size: f64) -> Result<Ball<N>, Obstacle> {
         let at = Ball::from_f64(epsilon);
         let log_scale = size.max(1e-300).ln();
         let mut largest: Option<Ball<N>> = None;
@@ -42,7 +43,7 @@ impl<const N: usize> Profile<'_, N> {
 }
 
 /// epsilon at which a falling function crosses d, in doubles.
-fn crossing(value: impl Fn(f64) -> Result<f64, String>, d: f64) -> Result<f64, String> {
+fn crossing(value: impl Fn(f64) -> Result<f64, Obstacle>, d: f64) -> Result<f64, Obstacle> {
     let (mut low, mut high) = (0.0, 1.0);
     while value(high)? > d {
         low = high;
@@ -91,7 +92,7 @@ fn of_gaussian<const N: usize>(model: &Model<N>, mu: f64, d: f64, at_zero: &Ball
 const MOST_GAPS: usize = 3000;
 
 /// Whether the Gaussian curve of `mu` covers the run down to `d`.
-pub(crate) fn covers<const N: usize>(model: &Model<N>, orders: &[Order], mu: f64, d: f64, bits: f64) -> Result<Found<N>, String> {
+pub(crate) fn covers<const N: usize>(model: &Model<N>, orders: &[Order], mu: f64, d: f64, bits: f64) -> Result<Found<N>, Obstacle> {
     let profile = Profile { model, orders, bits: bits.min(64.0) };
     let at_zero = profile.at(0.0, 1.0)?;
     let target = Ball::from_f64(d);
@@ -144,7 +145,7 @@ pub(crate) fn covers<const N: usize>(model: &Model<N>, orders: &[Order], mu: f64
             }
         }
         if b - a < 1e-13 * b || middle <= a || middle >= b {
-            return Err(format!("near epsilon {middle} the curves cannot be told apart"));
+            return Err(Obstacle::Precision(format!("near epsilon {middle} the curves cannot be told apart")));
         }
         let at_middle = profile.at(middle, height.to_f64())?;
         gaps.push((a, at_a, middle, at_middle));
@@ -158,7 +159,7 @@ pub(crate) fn covers<const N: usize>(model: &Model<N>, orders: &[Order], mu: f64
 }
 
 /// Whether some epsilon with delta(epsilon) >= d needs at least `mu`.
-pub(crate) fn needs<const N: usize>(model: &Model<N>, orders: &[Order], mu: f64, d: f64, bits: f64) -> Result<Found<N>, String> {
+pub(crate) fn needs<const N: usize>(model: &Model<N>, orders: &[Order], mu: f64, d: f64, bits: f64) -> Result<Found<N>, Obstacle> {
     let profile = Profile { model, orders, bits: bits.min(64.0) };
     let (ball, target) = (Ball::<N>::from_f64(mu), Ball::from_f64(d));
     if let Model::Gaussian(_) = model {
@@ -169,13 +170,13 @@ pub(crate) fn needs<const N: usize>(model: &Model<N>, orders: &[Order], mu: f64,
     let rough = Profile { model, orders, bits: 30.0 };
     let far = crossing(|epsilon| rough.at(epsilon, d).map(|ball| ball.to_f64()), d)?;
     // Look for the largest excess: how much more mu, about, is needed at epsilon.
-    let excess = |epsilon: f64| -> Result<f64, String> {
+    let excess = |epsilon: f64| -> Result<f64, Obstacle> {
         let run = profile.at(epsilon, curve(epsilon).to_f64())?;
         let at = Ball::<N>::from_f64(epsilon);
         let density = (-(at.over(ball) - ball.scaled(-1)).squared().scaled(-1)).exponential();
         Ok((run - curve(epsilon)).over(density).to_f64())
     };
-    let show = |epsilon: f64| -> Result<Option<Found<N>>, String> {
+    let show = |epsilon: f64| -> Result<Option<Found<N>>, Obstacle> {
         let run = profile.at(epsilon, d)?;
         let shown = target.is_at_most(&run) && curve(epsilon).is_at_most(&run);
         Ok(shown.then(|| Found {

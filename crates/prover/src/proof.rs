@@ -3,7 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use vocabulary::{At, Direction, LensName, Quantity};
+use vocabulary::{At, Direction, LensName, Quantity, Run};
 
 /// What balls say about an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -75,4 +75,19 @@ pub struct Proof {
     pub at: At,
     pub lower: EndProof,
     pub upper: EndProof,
+}
+
+/// The `dosimeter.proof/1` document: the proofs of all claims of an account.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Certificate {
+    pub schema: String,
+    pub run: Run,
+    /// The gravest of all.
+    pub outcome: Outcome,
+    /// One for each claim, in their order; `null` for claims without certified ends.
+    pub proofs: Vec<Option<Proof>>,
+}
+
+impl Certificate {
+    pub const SCHEMA: &'static str = "dosimeter.proof/1";
 }

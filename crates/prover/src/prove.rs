@@ -7,9 +7,12 @@
 use crate::arithmetic::Ball;
 use crate::model::{Model, Order};
 use crate::mu;
-use crate::proof::{Enclosure, EndProof, Outcome, Proof};
+use crate::proof::{Certificate, Enclosure, EndProof, Outcome, Proof};
+use crate::obstacle::{Obstacle, within};
 use crate::tradeoff::Curve;
-use vocabulary::{Claim, Direction, LensName, Quantity, Run};
+use std::cell::OnceCell;
+use std::time::Duration;
+use vocabulary::{Account, Claim, Direction, LensName, Quantity, Run};
 
 /// Whether a claim is one that carries certified ends of a pair.
 pub fn covers(claim: &Claim) -> bool {
@@ -35,9 +38,22 @@ pub fn covers(claim: &Claim) -> bool {
 /// assert_eq!(proof.outcome, Outcome::Proven);
 /// ```
 pub fn prove(run: &Run, claim: &Claim) -> Proof {
+    prove_within(run, claim, TIME_LIMIT)
+}
+
+/// Time for one claim unless another limit is given.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// As [`prove`], with a time limit: an end that takes longer stays undecided.
+pub fn prove_within(run: &Run, claim: &Claim, limit: Duration) -> Proof {
+    within(limit, || prove_both(run, claim))
+}
+
+fn prove_both(run: &Run, claim: &Claim) -> Proof {
+    let models = Models::new(run, claim);
     let ends = [End::Lower, End::Upper].map(|side| {
         let end = if side == End::Lower { claim.interval.lower } else { claim.interval.upper };
-        prove_end(run, claim, side, end)
+        prove_end(&models, claim, side, end)
     });
     let [lower, upper] = ends;
     Proof {
@@ -48,6 +64,49 @@ pub fn prove(run: &Run, claim: &Claim) -> Proof {
         at: claim.at,
         lower,
         upper,
+    }
+}
+
+/// Checks all claims of an account that have certified ends.
+pub fn certify(account: &Account) -> Certificate {
+    let proofs: Vec<Option<Proof>> = account
+        .claims
+        .iter()
+        .map(|claim| covers(claim).then(|| prove(&account.run, claim)))
+        .collect();
+    let outcome = proofs.iter().flatten().fold(Outcome::Proven, |all, one| all.and(one.outcome));
+    Certificate { schema: Certificate::SCHEMA.into(), run: account.run.clone(), outcome, proofs }
+}
+
+/// The pair at two precisions, made when it is needed; its lines serve both ends of a claim.
+struct Models<'a> {
+    run: &'a Run,
+    lens: LensName,
+    /// Mass that a window may leave out: 2^-(this + bits), far below the claim's own scale.
+    depth: f64,
+    two: OnceCell<Result<Model<2>, Obstacle>>,
+    four: OnceCell<Result<Model<4>, Obstacle>>,
+}
+
+impl<'a> Models<'a> {
+    fn new(run: &'a Run, claim: &Claim) -> Self {
+        let scales = [claim.at.delta, Some(claim.interval.value)];
+        let scale = scales
+            .into_iter()
+            .flatten()
+            .fold(1.0, |scale: f64, x| if x > 0.0 { scale.min(x) } else { scale });
+        let depth = 8.0 - scale.log2();
+        Self { run, lens: claim.lens, depth, two: OnceCell::new(), four: OnceCell::new() }
+    }
+
+    fn two(&self) -> Result<&Model<2>, Obstacle> {
+        let make = || Model::new(self.run, self.lens, (self.depth + 84.0) as i64);
+        self.two.get_or_init(make).as_ref().map_err(Clone::clone)
+    }
+
+    fn four(&self) -> Result<&Model<4>, Obstacle> {
+        let make = || Model::new(self.run, self.lens, (self.depth + 120.0) as i64);
+        self.four.get_or_init(make).as_ref().map_err(Clone::clone)
     }
 }
 
@@ -64,7 +123,7 @@ struct Found {
     enclosures: Vec<Enclosure>,
 }
 
-fn prove_end(run: &Run, claim: &Claim, side: End, end: f64) -> EndProof {
+fn prove_end(models: &Models<'_>, claim: &Claim, side: End, end: f64) -> EndProof {
     let mut proof = EndProof {
         end: end.is_finite().then_some(end),
         outcome: Outcome::Undecided,
@@ -83,25 +142,28 @@ fn prove_end(run: &Run, claim: &Claim, side: End, end: f64) -> EndProof {
         return proof;
     }
     // More digits until both sides are told apart.
-    attempt::<2>(run, claim, side, end, 56.0, &mut proof);
-    if proof.outcome == Outcome::Undecided {
-        attempt::<2>(run, claim, side, end, 84.0, &mut proof);
+    let mut go_on = settle(models.two(), claim, side, end, 56.0, &mut proof);
+    if go_on && proof.outcome == Outcome::Undecided {
+        go_on = settle(models.two(), claim, side, end, 84.0, &mut proof);
     }
-    if proof.outcome == Outcome::Undecided {
-        attempt::<4>(run, claim, side, end, 120.0, &mut proof);
+    if go_on && proof.outcome == Outcome::Undecided {
+        settle(models.four(), claim, side, end, 120.0, &mut proof);
     }
     proof
 }
 
-fn attempt<const N: usize>(run: &Run, claim: &Claim, side: End, end: f64, bits: f64, proof: &mut EndProof) {
-    // Mass that a window may leave out: far below the claim's own scale.
-    let scale = [claim.at.delta, Some(claim.interval.value)].into_iter().flatten().fold(1.0, |scale: f64, x| {
-        if x > 0.0 { scale.min(x) } else { scale }
-    });
-    let depth = (bits - scale.log2()) as i64 + 8;
-    let found = Model::<N>::new(run, claim.lens, depth).and_then(|model| {
+/// One attempt; whether more digits may help where it does not decide.
+fn settle<const N: usize>(
+    model: Result<&Model<N>, Obstacle>,
+    claim: &Claim,
+    side: End,
+    end: f64,
+    bits: f64,
+    proof: &mut EndProof,
+) -> bool {
+    let found = model.and_then(|model| {
         proof.precision = 64 * N as u32;
-        let found = check(&model, claim, side, end, bits);
+        let found = check(model, claim, side, end, bits);
         proof.path = model.path();
         found
     });
@@ -111,8 +173,13 @@ fn attempt<const N: usize>(run: &Run, claim: &Claim, side: End, end: f64, bits: 
             proof.statement = found.statement;
             proof.enclosures = found.enclosures;
         }
-        Err(reason) => proof.statement = reason,
+        Err(obstacle) => {
+            let helps = matches!(obstacle, Obstacle::Precision(_));
+            proof.statement = obstacle.message();
+            return helps;
+        }
     }
+    true
 }
 
 /// Ends that hold whatever the run is.
@@ -172,8 +239,8 @@ fn compare<const N: usize>(balls: &[Ball<N>], bound: &Ball<N>, at_most: bool) ->
     }
 }
 
-fn check<const N: usize>(model: &Model<N>, claim: &Claim, side: End, end: f64, bits: f64) -> Result<Found, String> {
-    let missing = || "the claim does not say where the quantity is taken".to_owned();
+fn check<const N: usize>(model: &Model<N>, claim: &Claim, side: End, end: f64, bits: f64) -> Result<Found, Obstacle> {
+    let missing = || Obstacle::from("the claim does not say where the quantity is taken");
     if !end.is_finite() {
         return Err("the end is not a finite number".into());
     }
@@ -251,7 +318,7 @@ fn deltas<const N: usize>(
     bound: Ball<N>,
     at_most: bool,
     bits: f64,
-) -> Result<Found, String> {
+) -> Result<Found, Obstacle> {
     let scale = log_scale(bound.to_f64());
     // Total variation is the same in both orders.
     let all = if epsilon.mid.is_zero() { &[Order::Remove][..] } else { orders(claim.direction) };
@@ -280,13 +347,16 @@ fn deltas<const N: usize>(
     Ok(Found { outcome, statement, enclosures })
 }
 
-fn power<const N: usize>(model: &Model<N>, claim: &Claim, side: End, end: f64, fpr: f64, bits: f64) -> Result<Found, String> {
+fn power<const N: usize>(model: &Model<N>, claim: &Claim, side: End, end: f64, fpr: f64, bits: f64) -> Result<Found, Obstacle> {
     if fpr <= 0.0 || fpr >= 1.0 {
         // The two distributions have the same null sets.
         let power = Ball::<N>::from_f64(if fpr <= 0.0 { 0.0 } else { 1.0 });
         let outcome = compare(&[power], &Ball::from_f64(end), side == End::Upper);
         let statement = sentence("the power", side == End::Upper, outcome, &end.to_string());
         return Ok(Found { outcome, statement, enclosures: Vec::new() });
+    }
+    if let (Model::Maximum(_), Direction::Add | Direction::Remove) = (model, claim.direction) {
+        return Err("the power of one order is a maximum over stopping times, not a line's".into());
     }
     let curve = Curve { model, orders: orders(claim.direction), fpr, log_scale: log_scale(end) };
     let found = curve.power(claim.interval.value, bits)?;

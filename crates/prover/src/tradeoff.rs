@@ -8,6 +8,7 @@
 
 use crate::arithmetic::Ball;
 use crate::model::{Model, Order};
+use crate::obstacle::Obstacle;
 
 pub(crate) struct Curve<'a, const N: usize> {
     pub(crate) model: &'a Model<N>,
@@ -26,7 +27,7 @@ pub(crate) struct Power<const N: usize> {
 
 impl<const N: usize> Curve<'_, N> {
     /// h at slope e^epsilon.
-    fn line(&self, epsilon: f64, bits: f64) -> Result<Ball<N>, String> {
+    fn line(&self, epsilon: f64, bits: f64) -> Result<Ball<N>, Obstacle> {
         let at = Ball::from_f64(epsilon);
         let mut largest: Option<Ball<N>> = None;
         for order in self.orders {
@@ -38,7 +39,7 @@ impl<const N: usize> Curve<'_, N> {
     }
 
     /// Bounds from three slopes e^(epsilon - gap), e^epsilon, e^(epsilon + gap).
-    fn bounds(&self, epsilon: f64, gap: f64, bits: f64) -> Result<(Power<N>, f64), String> {
+    fn bounds(&self, epsilon: f64, gap: f64, bits: f64) -> Result<(Power<N>, f64), Obstacle> {
         let slopes = [epsilon - gap, epsilon, epsilon + gap];
         let k = slopes.map(|at| Ball::<N>::from_f64(at).exponential());
         let h = [self.line(slopes[0], bits)?, self.line(slopes[1], bits)?, self.line(slopes[2], bits)?];
@@ -58,7 +59,7 @@ impl<const N: usize> Curve<'_, N> {
     }
 
     /// Bounds on the power as close as `bits` allow; `power` is about the answer.
-    pub(crate) fn power(&self, power: f64, bits: f64) -> Result<Power<N>, String> {
+    pub(crate) fn power(&self, power: f64, bits: f64) -> Result<Power<N>, Obstacle> {
         // The best slope lies between (1-p)/(1-a) and p/a.
         let a = self.fpr;
         let low = ((1.0 - power).max(1e-30) / (1.0 - a)).ln() - 1e-3;

@@ -9,7 +9,7 @@ mod table;
 
 use accounting::{AccountingError, account};
 use anyhow::{Context, Result, bail};
-use prover::{Outcome, prove};
+use prover::{Outcome, prove_within};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
@@ -127,7 +127,7 @@ pub fn one(seed: u64, index: u64) -> Value {
         return line;
     };
     let started = Instant::now();
-    let proof = prove(&drawn.run, claim);
+    let proof = prove_within(&drawn.run, claim, std::time::Duration::from_secs(60));
     line["outcome"] = proof.outcome.as_str().into();
     line["proof_s"] = started.elapsed().as_secs_f64().into();
     line["direction"] = json!(claim.direction);

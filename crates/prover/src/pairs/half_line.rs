@@ -6,6 +6,7 @@
 //! E(e^t - e^Y)_+ = e^t Q(X < x) - P(X < x). The root is enclosed between two points at which the sign of
 //! L - t is certain, and the tails are taken at the ball between them.
 
+use crate::obstacle::Obstacle;
 use crate::arithmetic::{Ball, Float, Magnitude, normal_tail};
 
 /// P = sum_j p_j N(first + j, v), plus up to `outside` of mass anywhere to the right of 0;
@@ -70,13 +71,13 @@ impl<const N: usize> HalfLine<N> {
     }
 
     /// A ball around the root of loss(x) = t; None where there is none, or none is found.
-    fn root(&self, t: Ball<N>) -> Result<Option<Ball<N>>, String> {
+    fn root(&self, t: Ball<N>) -> Result<Option<Ball<N>>, Obstacle> {
         if let Some(infimum) = self.infimum() {
             if t.is_at_most(&infimum) {
                 return Ok(None);
             }
             if !infimum.is_below(&t) {
-                return Err("the threshold cannot be told from the smallest loss".into());
+                return Err(Obstacle::precision("the threshold cannot be told from the smallest loss"));
             }
         }
         let excess = |x: f64| (self.loss(Ball::from_f64(x)) - t).to_f64();
@@ -130,14 +131,14 @@ impl<const N: usize> HalfLine<N> {
         // Newton with a slope of doubles gains some 30 bits in every round.
         let mut x = Ball::from_f64(if at_low.abs() < at_high.abs() { low } else { high });
         if !(slope > 0.0 && slope.is_finite()) {
-            return Err("the loss is flat in doubles".into());
+            return Err(Obstacle::precision("the loss is flat in doubles"));
         }
         let mut width = Magnitude::from_f64(high - low);
         let epsilon = (1e-9 * scale).max(f64::MIN_POSITIVE);
         let near = |x: Ball<N>| self.loss(Ball::exact(x.mid));
         slope = ((near(x + Ball::from_f64(epsilon)) - near(x - Ball::from_f64(epsilon))).over(Ball::from_f64(2.0 * epsilon))).to_f64();
         if !(slope > 0.0 && slope.is_finite()) {
-            return Err("the loss is flat".into());
+            return Err(Obstacle::precision("the loss is flat"));
         }
         let inverse = Ball::from_f64(1.0 / slope);
         for _ in 0..2 + 3 * N {
@@ -159,7 +160,7 @@ impl<const N: usize> HalfLine<N> {
             }
             reach = reach.scaled(3);
         }
-        Err("the threshold could not be enclosed".into())
+        Err(Obstacle::precision("the threshold could not be enclosed"))
     }
 
     /// P(X > x) or P(X < x).
@@ -180,7 +181,7 @@ impl<const N: usize> HalfLine<N> {
     }
 
     /// What is asked at t.
-    pub fn at(&self, t: Ball<N>, part: Part) -> Result<Ball<N>, String> {
+    pub fn at(&self, t: Ball<N>, part: Part) -> Result<Ball<N>, Obstacle> {
         let level = t.exponential();
         let found = match self.root(t)? {
             None => match part {
