@@ -6,6 +6,7 @@ mod browser;
 mod fuzz;
 mod gate;
 mod process;
+mod prove;
 mod python;
 
 use anyhow::{Result, bail};
@@ -18,6 +19,9 @@ cargo xtask test --bridges         the Python package beside PyTorch, Opacus, JA
 cargo xtask bench [--quick]        measure beside the peers and write docs/benchmarks.md
 cargo xtask bench audit            the part about audits alone
 cargo xtask bench training         training beside PyTorch and Opacus (downloads them)
+cargo xtask prove --runs N [--seed S] [--part K/N]
+                                   prove the ends of random runs in ball arithmetic, on all cores;
+                                   a part that was broken off goes on; --table writes docs/accuracy.md
 cargo xtask fuzz [--seconds N] [TARGET …]
                                    coverage-guided fuzzing (default 60 s a target)";
 
@@ -33,6 +37,7 @@ fn main() -> Result<ExitCode> {
         "test" => gate::run(),
         "bench" => bench::run(rest),
         "fuzz" => fuzz::run(rest),
+        "prove" => prove::run(rest),
         "--help" | "-h" | "help" => {
             println!("{USAGE}");
             Ok(ExitCode::SUCCESS)
