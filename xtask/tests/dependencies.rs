@@ -28,7 +28,10 @@ const WALLS: &[(&str, &[&str])] = &[
     // Claims and figures only.
     ("report", &["vocabulary", "figures"]),
     ("fuzzing", &["vocabulary", "numerics", "accounting", "audit"]),
-    ("xtask", &[]),
+    // The application layer: the only crate that front ends ask.
+    ("answers", &["vocabulary", "accounting", "audit", "experiments", "random"]),
+    // Names for Python and the page.
+    ("xtask", &["vocabulary"]),
 ];
 
 /// These stand on top and may use everything below, but not one another's glue.
@@ -115,6 +118,25 @@ fn crates_keep_to_their_walls() {
         }
     }
     assert!(breaches.is_empty(), "{}", breaches.join("\n"));
+}
+
+/// The list in DESIGN.md is the workspace, no more and no less.
+#[test]
+fn the_design_lists_every_crate() {
+    let packages = packages();
+    let design = std::fs::read_to_string(root().join("DESIGN.md")).unwrap();
+    let list = design.split("## Which crate may use which?").nth(1).unwrap();
+    let list = list.split("```").nth(1).unwrap();
+    let listed: BTreeSet<&str> = list
+        .lines()
+        .filter_map(|line| line.split("  ").next())
+        .filter(|name| !name.is_empty())
+        .collect();
+    let names: BTreeSet<&str> = ours(&packages)
+        .keys()
+        .map(|name| if *name == "dosimeter" { "cli" } else { name })
+        .collect();
+    assert_eq!(listed, names);
 }
 
 #[test]
