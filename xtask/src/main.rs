@@ -8,6 +8,7 @@ mod fuzz;
 mod gate;
 mod generate;
 mod process;
+mod prove;
 mod python;
 
 use anyhow::{Result, bail};
@@ -21,6 +22,9 @@ cargo xtask bench [--quick]        measure beside the peers and write docs/bench
 cargo xtask bench audit            the part about audits alone
 cargo xtask bench training         training beside PyTorch and Opacus (downloads them)
 cargo xtask generate               names for Python and the page, from the vocabulary
+cargo xtask prove --runs N [--seed S] [--part K/N]
+                                   prove the ends of random runs in ball arithmetic, on all cores;
+                                   a part that was broken off goes on; --table writes docs/accuracy.md
 cargo xtask fuzz [--seconds N] [TARGET …]
                                    coverage-guided fuzzing (default 60 s a target)";
 
@@ -46,6 +50,7 @@ fn main() -> Result<ExitCode> {
         "bench" => bench::run(rest),
         "fuzz" => fuzz::run(rest),
         "generate" => generate(),
+        "prove" => prove::run(rest),
         "--help" | "-h" | "help" => {
             println!("{USAGE}");
             Ok(ExitCode::SUCCESS)

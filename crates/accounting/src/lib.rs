@@ -20,6 +20,7 @@ mod mismatch;
 pub mod pairs;
 pub mod reconstruction;
 pub mod shuffling;
+pub mod translation;
 
 pub use account::{Beyond, DEFAULT_FPRS, Questions, account, account_beyond};
 pub use calibrate::{Calibration, Solution, Target, Unknown, calibrate, calibrate_attribute};

@@ -23,9 +23,9 @@ pub struct LogTails {
     pub upper: f64,
 }
 
-/// x ln(x/m) + m - x for m = x - difference, given the difference without rounding.
-fn deviance(x: f64, difference: f64) -> f64 {
-    let mean = x - difference;
+/// x ln(x/m) + m - x for the mean m = x - difference, both given: a small mean is not what is left
+/// of x, and a small difference is known without rounding.
+fn deviance(x: f64, mean: f64, difference: f64) -> f64 {
     let v = difference / (x + mean);
     if v.abs() < 0.1 {
         let square = v * v;
@@ -53,8 +53,8 @@ fn ln_prefactor(x: f64, a: f64, b: f64) -> f64 {
     let exponent = stirling_remainder(n)
         - stirling_remainder(a)
         - stirling_remainder(b)
-        - deviance(a, difference)
-        - deviance(b, -difference);
+        - deviance(a, n * x, difference)
+        - deviance(b, n * (1.0 - x), -difference);
     exponent + 0.5 * (a * (b / n) / (2.0 * PI)).ln()
 }
 

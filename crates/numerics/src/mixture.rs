@@ -22,6 +22,10 @@ pub struct MixtureRatio {
     denominator: Vec<Component>,
     /// Weights at zero.
     rest: [f64; 2],
+    /// Logarithm of the weight of P at zero, where it is known better than by the weight.
+    log_rest: Option<f64>,
+    /// Relative error of every weight.
+    weight_error: f64,
     reach: f64,
 }
 
@@ -46,7 +50,7 @@ impl MixtureRatio {
             numerator.iter().chain(&denominator).map(|c| c.centre.abs()).fold(0.0, f64::max);
         let rest = [&numerator, &denominator]
             .map(|list| (1.0 - list.iter().map(|c| c.weight).sum::<f64>()).max(0.0));
-        Self { scale, numerator, denominator, rest, reach }
+        Self { scale, numerator, denominator, rest, log_rest: None, weight_error: 0.0, reach }
     }
 
     /// With the weight at zero given, for P and for Q where that has other components: a small one
@@ -58,6 +62,24 @@ impl MixtureRatio {
             self.rest[1] = rest;
         }
         self
+    }
+
+    /// The same by its logarithm, which keeps the digits of a weight near 1.
+    #[must_use]
+    pub fn with_log_rest(self, log_rest: f64) -> Self {
+        Self { log_rest: Some(log_rest), ..self.with_rest(log_rest.exp()) }
+    }
+
+    /// With a bound on the relative error of every weight, for weights that were computed.
+    #[must_use]
+    pub fn with_weight_error(mut self, relative: f64) -> Self {
+        self.weight_error = relative;
+        self
+    }
+
+    /// A bound on the relative error of every weight.
+    pub fn weight_error(&self) -> f64 {
+        self.weight_error
     }
 
     /// The subsampled Gaussian: (1-q) N(0, s^2) + q N(1, s^2) against N(0, s^2).
@@ -120,7 +142,7 @@ impl MixtureRatio {
         }
         match self.numerator.as_slice() {
             [one] => (-one.weight).ln_1p(),
-            _ => self.rest[0].ln(),
+            _ => self.log_rest.unwrap_or_else(|| self.rest[0].ln()),
         }
     }
 

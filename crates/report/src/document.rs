@@ -1,6 +1,6 @@
 //! The report as data: the `dosimeter.report/1` document.
 
-use crate::{Assumption, Search, Training};
+use crate::{Assumption, Cover, Search, Training};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,6 +14,9 @@ pub struct Report {
     pub schema: String,
     /// Of the program that made it.
     pub version: String,
+    /// Title, owner and date, as they were given.
+    #[serde(default, skip_serializing_if = "Cover::is_empty")]
+    pub cover: Cover,
     /// Whether everything computed from records was left out.
     pub public: bool,
     pub delta: f64,
@@ -59,6 +62,7 @@ impl Report {
         Self {
             schema: Self::SCHEMA.into(),
             version: version.into(),
+            cover: Cover::default(),
             public: false,
             delta,
             run: None,

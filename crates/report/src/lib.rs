@@ -1,4 +1,4 @@
-//! Claims and figures in, one self-contained page out.
+//! Claims and figures in, one self-contained document out: a page, Markdown, or PDF.
 //!
 //! A [`Report`] is data: what is claimed about a run, what was measured, the verdict, the
 //! figures, and where everything comes from. It is gathered elsewhere; nothing here computes a
@@ -16,20 +16,34 @@
 //! ```
 
 mod assumption;
+mod card;
+mod content;
+mod cover;
 mod document;
 mod evidence;
 mod grid;
 mod html;
 mod markdown;
+mod paragraph;
+#[cfg(feature = "pdf")]
+mod pdf;
+mod registry;
 mod statement;
 mod table;
 mod training;
 mod words;
+mod yaml;
 
 pub use assumption::{Assumption, Mark, Origin, assumptions};
+pub use card::card;
+pub use cover::{Cover, calendar_day};
 pub use document::{Change, Evidence, Input, Provenance, Report, Seed, Shown, Status, Verdict};
 pub use html::html;
 pub use markdown::markdown;
+pub use paragraph::paragraph;
+#[cfg(feature = "pdf")]
+pub use pdf::{PdfError, pdf};
+pub use registry::{NotAnswered, registry};
 pub use statement::statement;
 pub use training::{Fact, Search, SearchGroup, Training};
 pub use words::{describe, with_commas};

@@ -62,6 +62,19 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{} %", plain(scaled))
 }
 
+/// A sentence with its full stop.
+pub(crate) fn sentence(text: &str) -> String {
+    if text.is_empty() || text.ends_with('.') { text.to_owned() } else { format!("{text}.") }
+}
+
+/// With a capital letter at the start.
+pub(crate) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().collect::<String>() + letters.as_str()
+    })
+}
+
 /// 1234567 as `1,234,567`.
 pub fn with_commas(number: u64) -> String {
     let digits = number.to_string();

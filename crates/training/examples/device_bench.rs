@@ -1,6 +1,9 @@
 //! Speed of a CUDA device: model-steps in a second for many replicas of small models.
 //!
-//! cargo run --release -p training --example device_bench [-- quick]
+//! cargo run --release -p training --example device_bench [-- quick|wide|profile]
+//!
+//! `quick` takes the largest sizes only, `wide` the wide residual nets only, and `profile` says how
+//! long each kernel of a step of WideResNet-16-4 takes.
 //!
 //! Every row is the median of several repetitions after a warm-up, the device finished before the
 //! clock is read. Prints a table and, as its last line, JSON.
@@ -78,27 +81,103 @@ impl Bench {
         let precision = match work.precision {
             Precision::Float32 => "f32",
             Precision::TensorFloat32 => "tf32",
+            Precision::BFloat16 => "bf16",
         };
         let batches = if work.fixed { "fixed" } else { "Poisson" };
         println!(
-            "{:22} {batches:8} {precision:5} M={:5}  {middle:>10.0} [{least:.0}..{most:.0}] model-steps/s",
-            work.name, work.replicas
+            "{:22} {batches:8} {precision:5} B={:5} M={:5}  {middle:>10.1} [{least:.1}..{most:.1}] \
+             model-steps/s, {:.3} ms per step",
+            work.name,
+            work.batch,
+            work.replicas,
+            1e3 * work.replicas as f64 / middle
         );
         self.rows.push(serde_json::json!({
             "model": work.name, "batches": batches, "precision": precision,
-            "replicas": work.replicas, "model_steps_per_second": middle,
+            "replicas": work.replicas, "batch": work.batch, "model_steps_per_second": middle,
             "least": least, "most": most,
         }));
         Ok(())
     }
 }
 
+/// The papers' net on images of 32 x 32, and a small one in several replicas.
+fn wide(bench: &mut Bench) -> Result<(), Box<dyn Error>> {
+    let shape = Shape::Image { height: 32, width: 32, channels: 3 };
+    let data = Arc::new(synthetic(4_096, shape));
+    let large = ModelDescription::WideResnet { depth: 16, width: 4, groups: 16 };
+    let small = ModelDescription::WideResnet { depth: 10, width: 1, groups: 4 };
+    let all = [Precision::Float32, Precision::TensorFloat32, Precision::BFloat16];
+    let mut rows = Vec::new();
+    for precision in all {
+        rows.push(("WideResNet-16-4", &large, 256.0, 1, precision));
+        rows.push(("WideResNet-16-4", &large, 1024.0, 1, precision));
+        rows.push(("WideResNet-10-1", &small, 256.0, 1, precision));
+        rows.push(("WideResNet-10-1", &small, 256.0, 32, precision));
+    }
+    for (name, model, batch, replicas, precision) in rows {
+        bench.run(&Work {
+            name,
+            model,
+            data: &data,
+            fixed: true,
+            replicas,
+            precision,
+            optimizer: OptimizerDescription::sgd(0.1),
+            batch,
+            steps: 10,
+            repetitions: 5,
+        })?;
+    }
+    Ok(())
+}
+
+fn profile(bench: &mut Bench) -> Result<(), Box<dyn Error>> {
+    let shape = Shape::Image { height: 32, width: 32, channels: 3 };
+    let data = Arc::new(synthetic(4_096, shape));
+    let model = ModelDescription::WideResnet { depth: 16, width: 4, groups: 16 };
+    for precision in [Precision::TensorFloat32, Precision::Float32, Precision::BFloat16] {
+        let work = Work {
+            name: "WideResNet-16-4",
+            model: &model,
+            data: &data,
+            fixed: true,
+            replicas: 1,
+            precision,
+            optimizer: OptimizerDescription::sgd(0.1),
+            batch: 256.0,
+            steps: 3,
+            repetitions: 1,
+        };
+        let mut models = bench.replicas(&work, 6)?;
+        models.advance(3)?;
+        bench.device.measure();
+        models.advance(3)?;
+        let rows = bench.device.measured();
+        let all: f64 = rows.iter().map(|(_, _, seconds)| seconds).sum();
+        println!("{precision:?}: {:.3} ms per step in kernels", 1e3 * all / 3.0);
+        for (name, count, seconds) in rows {
+            println!("  {:8.3} ms {:4} x {name}", 1e3 * seconds / 3.0, count / 3);
+        }
+    }
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
-    let quick = std::env::args().any(|argument| argument == "quick");
+    let asked = |name: &str| std::env::args().any(|argument| argument == name);
+    let quick = asked("quick");
     let start = Instant::now();
     let device = CudaDevice::open(0)?;
     println!("{}, opened in {:.2} s", device.name(), start.elapsed().as_secs_f64());
     let mut bench = Bench { device, rows: Vec::new() };
+    if asked("profile") {
+        return profile(&mut bench);
+    }
+    wide(&mut bench)?;
+    if asked("wide") {
+        println!("{}", serde_json::json!({"device": bench.device.name(), "rows": bench.rows}));
+        return Ok(());
+    }
     let sgd = OptimizerDescription::sgd(0.1);
     let mlp = ModelDescription::Mlp { hidden: vec![128], activation: ActivationName::Relu };
     let large = Arc::new(synthetic(60_000, Shape::Flat(784)));

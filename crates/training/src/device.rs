@@ -17,12 +17,13 @@ pub type Open = dyn Fn(Arc<Recipe>, Arc<Dataset>, Vec<Replica>) -> Result<Box<dy
 /// How a device computes; anything but f32 has to be asked for by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PrecisionName {
-    /// 24 bits throughout.
+    /// 24 bits throughout; convolutions on a device multiply 22 bits of each operand.
     #[default]
     F32,
     /// Products round their operands to 11 bits.
     Tf32,
-    /// Language models only: weights and activations of 8 bits.
+    /// Weights and activations of 8 bits in language models; operands of 8 bits in the products of
+    /// convolutions.
     Bf16,
 }
 
@@ -115,24 +116,19 @@ impl Device {
         use crate::cuda::{CudaDevice, CudaReplicas, Precision};
         let device = CudaDevice::open(number)?;
         let precision = match name {
-            PrecisionName::F32 => Some(Precision::Float32),
-            PrecisionName::Tf32 => Some(Precision::TensorFloat32),
-            PrecisionName::Bf16 => None,
+            PrecisionName::F32 => Precision::Float32,
+            PrecisionName::Tf32 => Precision::TensorFloat32,
+            PrecisionName::Bf16 => Precision::BFloat16,
         };
         let record = DeviceRecord {
             kind: "cuda".into(),
             instructions: device.name().to_owned(),
             precision: name.as_str().into(),
             lanes: 1,
-            sensitivity: precision.unwrap_or_default().sensitivity_factor(),
+            sensitivity: precision.sensitivity_factor(),
         };
         let cuda = Some(Arc::clone(&device));
         let open: Box<Open> = Box::new(move |recipe, data, replicas| {
-            let Some(precision) = precision else {
-                return Err(TrainingError::Device(
-                    "bf16 is for language models only; choose f32 or tf32".into(),
-                ));
-            };
             let device = Arc::clone(&device);
             Ok(Box::new(CudaReplicas::new(device, precision, recipe, data, replicas)?))
         });

@@ -253,6 +253,22 @@ fn cases() -> Vec<Case> {
             steps: 3,
             ..Case::default()
         },
+        Case {
+            name: "wider residual net, odd sizes",
+            model: ModelDescription::WideResnet { depth: 10, width: 2, groups: 8 },
+            shape: Shape::Image { height: 11, width: 11, channels: 3 },
+            replicas: 2,
+            steps: 2,
+            ..Case::default()
+        },
+        Case {
+            name: "residual net with channels beside the tiles",
+            model: ModelDescription::WideResnet { depth: 10, width: 3, groups: 16 },
+            shape: Shape::Image { height: 8, width: 8, channels: 3 },
+            replicas: 2,
+            steps: 2,
+            ..Case::default()
+        },
         Case { name: "momentum and decay", optimizer: sgd(0.9, 0.1, 0.2), ..Case::default() },
         Case { name: "Adam", optimizer: OptimizerDescription::adam(0.01), ..Case::default() },
         Case { name: "AdamW", optimizer: adamw, ..Case::default() },
@@ -312,6 +328,96 @@ fn tf32_is_what_it_says() {
     );
 }
 
+/// Convolutions with operands of 11 and of 8 bits, through ten layers and back.
+#[test]
+fn convolutions_round_as_they_say() {
+    let Some(device) = device("convolutions_round_as_they_say") else { return };
+    for width in [1, 2] {
+        let case = Case {
+            name: "wide residual net",
+            model: ModelDescription::WideResnet { depth: 10, width, groups: 4 },
+            shape: Shape::Image { height: 12, width: 12, channels: 3 },
+            replicas: 2,
+            steps: 2,
+            ..Case::default()
+        };
+        for (precision, bound) in [(Precision::TensorFloat32, 1e-2), (Precision::BFloat16, 8e-2)] {
+            let found = difference(&device, &case, precision);
+            eprintln!("width {width}, {precision:?}: {found:.2e}");
+            assert!(found < bound, "{precision:?}: {found:e}");
+            // Not f32 in disguise.
+            assert!(found > 1e-6, "{precision:?}: {found:e}");
+        }
+    }
+}
+
+/// One record, hardly any noise: its contribution is what the step moves by. Records from hardly
+/// visible to blinding, in every precision.
+#[test]
+fn no_record_contributes_more_than_is_stated() {
+    let Some(device) = device("no_record_contributes_more_than_is_stated") else { return };
+    let image = |side: usize, channels| Shape::Image { height: side, width: side, channels };
+    let wide = |width| ModelDescription::WideResnet { depth: 10, width, groups: 4 };
+    let models = [
+        (wide(1), image(12, 3)),
+        (wide(2), image(9, 3)),
+        (ModelDescription::Cnn { activation: ActivationName::Relu, groups: 0 }, image(28, 1)),
+        (mlp(&[64], ActivationName::Tanh), Shape::Flat(40)),
+    ];
+    let precisions = [Precision::Float32, Precision::TensorFloat32, Precision::BFloat16];
+    let (rate, clip) = (1e6, 0.8);
+    for (model, shape) in &models {
+        for precision in precisions {
+            if precision == Precision::BFloat16 && matches!(shape, Shape::Flat(_)) {
+                continue;
+            }
+            for power in [-6, -3, 0, 2, 4] {
+                let mut data = data(1, *shape, 5);
+                data.features.iter_mut().for_each(|x| *x *= 10f32.powi(power));
+                let network = Arc::new(model.network(*shape, 5).unwrap());
+                let run = Run::builder()
+                    .phase(1e-30, 1.0, 1)
+                    .clip_norm(clip)
+                    .sampling(Sampling::Full)
+                    .build()
+                    .unwrap();
+                let sgd = OptimizerDescription::sgd(rate);
+                let recipe = Arc::new(Recipe::new(network, sgd, &run, &data, 3).unwrap());
+                let replicas = (0..3).map(Replica::new).collect();
+                let normaliser = recipe.normaliser(0);
+                let length = recipe.network.parameters;
+                let mut cuda = CudaReplicas::new(
+                    Arc::clone(&device),
+                    precision,
+                    recipe,
+                    Arc::new(data),
+                    replicas,
+                )
+                .unwrap();
+                let (mut start, mut end) = (Vec::new(), Vec::new());
+                cuda.all_parameters(&mut start).unwrap();
+                cuda.keep_statistics();
+                cuda.advance(1).unwrap();
+                cuda.all_parameters(&mut end).unwrap();
+                let moved = start.chunks(length).zip(end.chunks(length));
+                for ((start, end), step) in moved.zip(cuda.statistics().unwrap()) {
+                    let squares = start.iter().zip(end).map(|(a, b)| f64::from(a - b).powi(2));
+                    let found = squares.sum::<f64>().sqrt() * normaliser / rate;
+                    let least = step.norms[0].min(clip) * 0.99;
+                    // The step itself is rounded to 24 bits, twice.
+                    let most = clip * precision.sensitivity_factor() * (1.0 + 2f64.powi(-22));
+                    let what = format!("{model:?} {precision:?} 1e{power}: {found}");
+                    assert!(found <= most, "{what}");
+                    // A saturated softmax leaves nothing that the parameters can show.
+                    if step.norms[0] > 1e-3 {
+                        assert!(found >= least, "{what}, norm {}", step.norms[0]);
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// The noise is the same to the bit: from zero, with nothing but noise, one step is -rate x noise.
 #[test]
 fn noise_is_the_same_to_the_bit() {
@@ -340,10 +446,27 @@ fn noise_is_the_same_to_the_bit() {
 fn a_run_gives_the_same_bits_again_and_resumes() {
     let Some(device) = device("a_run_gives_the_same_bits_again_and_resumes") else { return };
     let optimizer = OptimizerDescription::adam(0.01);
-    let case = Case { replicas: 300, optimizer, ..Case::default() };
+    let wide = Case {
+        model: ModelDescription::WideResnet { depth: 10, width: 2, groups: 8 },
+        shape: Shape::Image { height: 12, width: 12, channels: 3 },
+        replicas: 3,
+        optimizer,
+        ..Case::default()
+    };
+    again_and_resumed(
+        &device,
+        &Case { replicas: 300, optimizer, ..Case::default() },
+        Precision::Float32,
+    );
+    for precision in [Precision::Float32, Precision::TensorFloat32, Precision::BFloat16] {
+        again_and_resumed(&device, &wide, precision);
+    }
+}
+
+fn again_and_resumed(device: &Arc<CudaDevice>, case: &Case, precision: Precision) {
     let data = Arc::new(data(300, case.shape, 5));
-    let recipe = recipe(&case, &data);
-    let make = || on_device(&device, &case, &recipe, &data, Precision::Float32).unwrap();
+    let recipe = recipe(case, &data);
+    let make = || on_device(device, case, &recipe, &data, precision).unwrap();
     let (mut whole, mut again) = (Vec::new(), Vec::new());
     let mut one = make();
     one.advance(6).unwrap();

@@ -16,7 +16,7 @@
 mod contour;
 mod crossing;
 
-use super::ends::check_probability;
+use super::ends::{check_probability, complement};
 use super::one_step::OneStep;
 use super::{Gaussian, OneWay, Pair};
 use crate::AccountingError;
@@ -78,7 +78,10 @@ impl Composed {
                 .iter()
                 .map(|phase| phase.steps as f64 * (shift / phase.noise_multiplier).powi(2))
                 .sum();
-            let pair = Gaussian::new(square.sqrt())?;
+            // A phase has four roundings and the sum of positive terms one for each; half of
+            // all that after the root, and one more.
+            let error = f64::EPSILON * (2.0 + 0.25 * phases.len() as f64);
+            let pair = Gaussian::computed(square.sqrt(), error)?;
             return Ok(Self { route: Route::Closed(pair), add_supremum: f64::INFINITY });
         }
         let parts: Vec<Part> = phases
@@ -111,7 +114,7 @@ impl Pair for Composed {
                 }
                 // Close to 1 the rest is the number with the digits.
                 let Ok(rest) = contour.average(epsilon, way, true) else { return Ok(delta) };
-                let other = rest.map_decreasing(|rest| 1.0 - rest);
+                let other = complement(rest);
                 Ok(if other.width() < delta.width() { other } else { delta })
             }
         }
@@ -133,14 +136,7 @@ impl Pair for Composed {
                     && delta.upper < 0.5
                     && delta.width() < 1e-9
                 {
-                    let rest = delta.map_decreasing(|delta| 1.0 - delta);
-                    let slack = 0.5 * f64::EPSILON;
-                    return Ok(Interval {
-                        lower: rest.lower - slack,
-                        upper: rest.upper + slack,
-                        ..rest
-                    }
-                    .clamp(0.0, 1.0));
+                    return Ok(complement(delta));
                 }
                 contour.average(epsilon, way, true)
             }
@@ -199,7 +195,7 @@ impl Pair for Composed {
             if tpr.upper > 0.9
                 && let Ok(missed) = self.fnr(fpr, way)
             {
-                return Ok(with_rounding(missed.map_decreasing(|fnr| 1.0 - fnr)).clamp(fpr, 1.0));
+                return Ok(complement(missed).clamp(fpr, 1.0));
             }
             Ok(tpr)
         });
@@ -304,6 +300,7 @@ fn merged(phases: &[Phase]) -> Vec<Phase> {
 }
 
 fn step(phase: &Phase, run: &Run) -> MixtureRatio {
+    let (binomial, error) = binomial(run.group_size(), phase.sample_rate);
     let shifts = |sign: f64| -> Vec<Component> {
         let records = u64::from(run.group_size());
         if phase.sample_rate == 1.0 {
@@ -312,11 +309,9 @@ fn step(phase: &Phase, run: &Run) -> MixtureRatio {
         if records == 1 {
             return vec![Component { weight: phase.sample_rate, centre: sign }];
         }
-        (1..=records)
-            .map(|j| Component {
-                weight: numerics::beta::binomial_log_pmf(j, records, phase.sample_rate).exp(),
-                centre: sign * j as f64,
-            })
+        (1u32..)
+            .zip(&binomial[1..])
+            .map(|(j, &weight)| Component { weight, centre: sign * f64::from(j) })
             // All of them far from zero: each changes delta by less than its weight.
             .filter(|component| component.weight > LIGHTEST)
             .collect()
@@ -327,10 +322,34 @@ fn step(phase: &Phase, run: &Run) -> MixtureRatio {
     };
     let step = MixtureRatio::new(phase.noise_multiplier, shifts(1.0), denominator);
     if run.group_size() > 1 && phase.sample_rate < 1.0 {
-        step.with_rest((f64::from(run.group_size()) * (-phase.sample_rate).ln_1p()).exp())
+        let log_unused = f64::from(run.group_size()) * (-phase.sample_rate).ln_1p();
+        step.with_log_rest(log_unused).with_weight_error(error)
     } else {
         step
     }
+}
+
+/// The probabilities of 0 to `trials` successes at a rate below 1, and a bound on their relative
+/// error: from the end that is at least 2^-trials, each from the one before with five roundings.
+fn binomial(trials: u32, rate: f64) -> (Vec<f64>, f64) {
+    let (count, rest) = (f64::from(trials), 1.0 - rate);
+    let few = rate <= 0.5;
+    let (log_first, odds) = if few {
+        (count * (-rate).ln_1p(), rate / rest)
+    } else {
+        // What is left of 1 is exact here.
+        (count * rate.ln(), rest / rate)
+    };
+    let mut weights = Vec::with_capacity(trials as usize + 1);
+    let mut weight = log_first.exp();
+    for j in 0..=trials {
+        weights.push(weight);
+        weight *= f64::from(trials - j) / f64::from(j + 1) * odds;
+    }
+    if !few {
+        weights.reverse();
+    }
+    (weights, f64::EPSILON * (3.0 + 3.0 * count + 2.0 * log_first.abs()))
 }
 
 /// Lighter components than this are left out.

@@ -13,6 +13,7 @@ mod lattice;
 mod one_step;
 mod renyi;
 mod shuffle;
+mod two_point;
 
 pub use advanced_composition::AdvancedComposition;
 pub use binomial_gaussian::{BinomialGaussian, supports_last_iterate};
@@ -22,6 +23,7 @@ pub use last_iterate_max::LastIterateMax;
 pub use lattice::{LatticeBracket, LatticeOptions};
 pub use renyi::RenyiBound;
 pub use shuffle::{ShuffleLowerBound, shuffle_lower_bound};
+pub use two_point::TwoPoint;
 
 use crate::AccountingError;
 use vocabulary::{Direction, Interval};

@@ -6,9 +6,10 @@
 //! both are maxima over x, an error in x is of second order (and never makes delta too large by
 //! more than round-off).
 
+use super::ends::complement;
 use super::{OneWay, Pair};
 use crate::AccountingError;
-use numerics::mixture::MixtureRatio;
+use numerics::mixture::{Component, MixtureRatio};
 use numerics::special::{inverse_normal_sf, log_normal_cdf, normal_cdf, normal_sf};
 use vocabulary::Interval;
 
@@ -20,6 +21,10 @@ pub(crate) struct OneStep {
 
 /// Relative error of a tail probability and of the arithmetic around it.
 const UNIT: f64 = 40.0 * f64::EPSILON;
+/// Below this a product of a weight and a tail may have lost digits to underflow.
+const SMALLEST: f64 = 1e-290;
+/// What a sum of such products may have lost in all, for a thousand components.
+const LOST: f64 = 1e-303;
 
 impl OneStep {
     pub(crate) fn new(pair: MixtureRatio) -> Self {
@@ -35,20 +40,20 @@ impl OneStep {
         self.pair.with_zero(of_p).map(|c| c.weight * tail(c.centre)).sum()
     }
 
-    /// e^epsilon times a mass, also where the one overflows and the other underflows.
+    /// e^epsilon times a mass, also where the one overflows or the other underflows.
     fn grown(&self, epsilon: f64, of_p: bool, x: f64, above: bool) -> f64 {
-        if epsilon < 700.0 {
-            return epsilon.exp() * self.mass(of_p, x, above);
-        }
-        let log_tail = |centre: f64| {
-            let z = (x - centre) / self.pair.scale();
-            log_normal_cdf(if above { -z } else { z })
+        let grown = |c: Component| {
+            let z = (x - c.centre) / self.pair.scale();
+            let z = if above { -z } else { z };
+            let mass = c.weight * normal_cdf(z);
+            if epsilon < 700.0 && mass > SMALLEST {
+                epsilon.exp() * mass
+            } else {
+                // A weight of zero has the logarithm -inf, and adds nothing.
+                (epsilon + c.weight.ln() + log_normal_cdf(z)).exp()
+            }
         };
-        // A weight of zero has the logarithm -inf, and adds nothing.
-        self.pair
-            .with_zero(of_p)
-            .map(|c| (epsilon + c.weight.ln() + log_tail(c.centre)).exp())
-            .sum()
+        self.pair.with_zero(of_p).map(grown).sum()
     }
 
     fn p(&self, x: f64, above: bool) -> f64 {
@@ -62,23 +67,26 @@ impl OneStep {
     /// First minus factor times second at the best threshold, with the order's distributions.
     fn hockey(&self, epsilon: f64, way: OneWay) -> Interval {
         let t = if way == OneWay::Remove { epsilon } else { -epsilon };
-        let x = self.pair.inverse(t);
-        if x == f64::NEG_INFINITY {
+        if t <= self.bottom() {
+            // Nowhere is the ratio as small as e^t.
             return match way {
-                OneWay::Remove => Interval::new(0.0, -epsilon.exp_m1(), 1.0).clamp(
-                    -epsilon.exp_m1() * (1.0 - UNIT),
-                    (-epsilon.exp_m1() * (1.0 + UNIT)).max(0.0),
-                ),
+                OneWay::Remove => {
+                    let sure = -epsilon.exp_m1();
+                    Interval::around(sure, UNIT * sure.abs()).clamp(0.0, 1.0)
+                }
                 OneWay::Add => Interval::exact(0.0),
             };
         }
+        let nearly = self.nearly_bottom();
+        if t <= nearly {
+            return self.hockey_at_the_bottom(epsilon, way, nearly);
+        }
+        let x = self.pair.inverse(t);
         let above = way == OneWay::Remove;
         let remove = way == OneWay::Remove;
         let (first, second) = (self.mass(remove, x, above), self.grown(epsilon, !remove, x, above));
-        if first + second == 0.0 {
-            return Interval::new(0.0, 0.0, f64::MIN_POSITIVE);
-        }
-        let interval = Interval::around(first - second, self.unit(x, epsilon) * (first + second));
+        let error = self.unit(x, epsilon) * (first + second) + LOST;
+        let interval = Interval::around(first - second, error);
         // The same with the component at zero cancelled by hand, where the plain form loses digits.
         match self.reduced(epsilon, x, way) {
             Some(reduced) if reduced.width() < interval.width() => reduced,
@@ -105,7 +113,7 @@ impl OneStep {
             OneWay::Remove => (1.0, epsilon.exp_m1() * normal_sf(x / scale)),
             OneWay::Add => (epsilon.exp(), epsilon.exp_m1() * normal_cdf(x / scale)),
         };
-        let error = self.unit(x, epsilon) * (factor * size + second.abs());
+        let error = self.unit(x, epsilon) * (factor * size + second.abs()) + factor * LOST;
         Some(Interval::around(factor * gained - second, error))
     }
 
@@ -113,7 +121,39 @@ impl OneStep {
     /// z standard deviations out multiplies by z^2; and of e^epsilon.
     fn unit(&self, x: f64, epsilon: f64) -> f64 {
         let z = (x.abs() + self.pair.reach()) / self.pair.scale();
-        UNIT + f64::EPSILON * (4.0 * z * z + 2.0 * epsilon.abs())
+        UNIT + 2.0 * self.pair.weight_error() + f64::EPSILON * (8.0 * z * z + 4.0 * epsilon.abs())
+    }
+
+    /// Room for the rounding of the smallest log ratio and of ratios near it, relative.
+    fn room(&self) -> f64 {
+        32.0 * f64::EPSILON + 2.0 * self.pair.weight_error()
+    }
+
+    /// No log ratio is smaller, whatever the rounding of its infimum; -infinity if there is none.
+    fn bottom(&self) -> f64 {
+        self.pair.infimum() * (1.0 + self.room())
+    }
+
+    /// Thresholds up to here may be below the infimum or above it.
+    fn nearly_bottom(&self) -> f64 {
+        self.pair.infimum() * (1.0 - self.room())
+    }
+
+    /// Where e^t may be just above the smallest ratio: the part of 1 - e^-t W that is positive is
+    /// at most 1 - e^(bottom - t), and only where W is below e^nearly.
+    fn hockey_at_the_bottom(&self, epsilon: f64, way: OneWay, nearly: f64) -> Interval {
+        let x = self.pair.inverse(nearly * (1.0 - self.room()));
+        let tail = if x == f64::NEG_INFINITY { 1.0 } else { self.q(x, false) };
+        let most = -2.0 * self.room() * self.pair.infimum() * tail * (1.0 + UNIT) * 1.01 + LOST;
+        match way {
+            OneWay::Add => Interval::new(0.0, 0.0, most.min(1.0)),
+            // 1 - e^epsilon + e^epsilon times the other order's.
+            OneWay::Remove => {
+                let (sure, weight) = (-epsilon.exp_m1(), epsilon.exp());
+                let slack = UNIT * sure.abs();
+                Interval::new(sure - slack, sure, sure + slack + weight * most).clamp(0.0, 1.0)
+            }
+        }
     }
 }
 
@@ -129,18 +169,23 @@ impl Pair for OneStep {
 
     fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
         let t = if way == OneWay::Remove { epsilon } else { -epsilon };
-        let x = self.pair.inverse(t);
-        if x == f64::NEG_INFINITY {
+        if t <= self.nearly_bottom() {
             let factor = epsilon.exp();
             return Ok(match way {
-                OneWay::Remove => Interval::around(factor, UNIT * factor).clamp(0.0, 1.0),
-                OneWay::Add => Interval::exact(1.0),
+                OneWay::Remove => {
+                    let most = self.hockey(-epsilon, OneWay::Add).upper;
+                    let slack = UNIT * factor;
+                    Interval::new(factor * (1.0 - most) - slack, factor, factor + slack)
+                        .clamp(0.0, 1.0)
+                }
+                OneWay::Add => complement(self.hockey(epsilon, way)),
             });
         }
+        let x = self.pair.inverse(t);
         let above = way == OneWay::Remove;
         let remove = way == OneWay::Remove;
         let rest = self.mass(remove, x, !above) + self.grown(epsilon, !remove, x, above);
-        Ok(Interval::around(rest, self.unit(x, epsilon) * rest).clamp(0.0, 1.0))
+        Ok(Interval::around(rest, self.unit(x, epsilon) * rest + LOST).clamp(0.0, 1.0))
     }
 
     fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
@@ -150,7 +195,7 @@ impl Pair for OneStep {
         }
         let supremum = match way {
             OneWay::Remove => f64::INFINITY,
-            OneWay::Add => -self.pair.infimum(),
+            OneWay::Add => -self.bottom(),
         };
         let mut high = 1.0f64;
         while self.hockey(high.min(supremum), way).upper > delta && high < supremum {
@@ -195,18 +240,23 @@ impl OneStep {
         let scale = self.pair.scale();
         let guess = scale * inverse_normal_sf(if above { fpr } else { 1.0 - fpr });
         let far = scale * 60.0 + 2.0 * self.pair.reach() + guess.abs();
-        let small = |x: f64, slack: f64| null(x) <= fpr * (1.0 + slack);
-        let find = |slack: f64| {
+        let find = |size: f64| {
             if above {
-                bisect(-far, far, |x| small(x, slack))
+                bisect(-far, far, |x| null(x) <= size)
             } else {
-                -bisect(-far, far, |x| small(-x, slack))
+                -bisect(-far, far, |x| null(-x) <= size)
             }
         };
-        let (one, two) = (alternative(find(UNIT)), alternative(find(-UNIT)));
+        let middle = find(fpr);
+        let slack = self.unit(middle.abs() + scale, 0.0);
+        let (one, two) = (find(fpr * (1.0 + slack) + LOST), find(fpr * (1.0 - slack) - LOST));
+        let (one, two) = (alternative(one), alternative(two));
         let (low, high) = if one < two { (one, two) } else { (two, one) };
-        let slack = UNIT + 8.0 * f64::EPSILON * (far / scale).powi(2).min(1e4);
-        Interval::new(low * (1.0 - slack), 0.5 * (low + high), (high * (1.0 + slack)).min(1.0))
+        Interval::new(
+            (low * (1.0 - slack) - LOST).max(0.0),
+            alternative(middle).clamp(low, high),
+            (high * (1.0 + slack) + LOST).min(1.0),
+        )
     }
 }
 

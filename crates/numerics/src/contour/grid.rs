@@ -268,6 +268,22 @@ fn range(pair: &MixtureRatio, design: &Design) -> (f64, f64) {
         // The ratio is bounded below, so a negative power only multiplies by (inf W)^power.
         let most = (design.lowest * pair.infimum()).max(0.0);
         -scale * (2.0 * (depth + most)).sqrt()
+    } else if pair.one_sided() {
+        // Nothing of P stays at zero. For any of its components, with power s < 0, P^s is at most
+        // w^s e^{s m (2x - m)/(2 scale^2)}, which makes the integrand a Gaussian about s m: all of
+        // A(s) where there is no other component, and otherwise of known size, while A(s) >= 1.
+        let power = design.lowest.min(0.0);
+        let alone = pair.numerator().len() == 1;
+        pair.numerator()
+            .iter()
+            .map(|component| {
+                let distance = component.centre / scale;
+                let grown = 0.5 * power * (power - 1.0) * distance * distance;
+                let most = power * component.weight.ln() + if alone { 0.0 } else { grown };
+                power * component.centre - scale * (2.0 * (depth + most)).sqrt()
+            })
+            .fold(f64::NEG_INFINITY, f64::max)
+            .min(-span)
     } else {
         // Mirror image: P^s Q^{1-s} with negative s leans on Q's components.
         let power = 1.0 - design.lowest.min(0.0);

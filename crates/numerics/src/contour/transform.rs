@@ -170,23 +170,17 @@ pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transfor
                 + 40.0 * (lost + size * lost_slope.abs()))
             + discretisation
                 * (unit * (1.0 + size) + (if shift > 0.0 { 1.0 } else { 1.0 + tilted_mass }));
-        let log = if shift > 0.0 {
-            whole.ln() + Complex::new(shift, 0.0)
+        let (log, rounded) = if shift > 0.0 {
+            let log = whole.ln() + Complex::new(shift, 0.0);
+            (log, UNIT * (4.0 + 2.0 * log.modulus()))
         } else {
-            Complex::new(
-                0.5 * (excess.re * (2.0 + excess.re) + excess.im * excess.im).ln_1p(),
-                excess.im.atan2(1.0 + excess.re),
-            )
+            excess.ln_1p()
         };
         out.log.push(log);
         out.upper.push((modulus + absolute).ln() + shift);
         // |log(1 + e/A)| <= 1.5 |e/A| while |e/A| <= 1/4; beyond that the node is useless.
         let relative = absolute / modulus;
-        out.error.push(if relative <= 0.25 {
-            1.5 * relative + 2.0 * UNIT * log.modulus()
-        } else {
-            f64::INFINITY
-        });
+        out.error.push(if relative <= 0.25 { 1.5 * relative + rounded } else { f64::INFINITY });
     }
     out
 }

@@ -49,7 +49,7 @@ pub(super) fn figure(shown: &Shown) -> String {
 }
 
 /// Rows of names need their own height; curves look best in the proportions of a page.
-fn height(figure: &Figure, width: f64) -> f64 {
+pub(crate) fn height(figure: &Figure, width: f64) -> f64 {
     let narrow = width < 500.0;
     if let Scale::Category(names) = &figure.y.scale {
         let legend = if narrow { 130.0 } else { 96.0 };

@@ -4,7 +4,7 @@
 //! rounded; all of them are in the JSON at the end of the page.
 
 mod escape;
-mod figure;
+pub(crate) mod figure;
 mod parts;
 mod sections;
 mod training;

@@ -3,7 +3,7 @@
 use super::escape::escape;
 use super::parts::{exact, number, power_of_ten, table};
 use super::sections::shown;
-use crate::words::with_commas;
+use crate::words::{capital, with_commas};
 use crate::{Fact, Report};
 use vocabulary::Side;
 use vocabulary::rounding::plain;
@@ -101,11 +101,4 @@ pub(super) fn search(report: &Report) -> String {
     ));
     text.push_str(&shown(report, "selection"));
     text
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().collect::<String>() + letters.as_str()
-    })
 }

@@ -41,7 +41,7 @@ pub(super) enum Argument {
     Double(f64),
     Layer([i32; 9]),
     Pool([i32; 7]),
-    Groups([i32; 6]),
+    Groups([i32; 8]),
     Notes(Notes),
     Update(Update),
 }

@@ -8,30 +8,36 @@ use super::arguments::Argument;
 use crate::TrainingError;
 use cudarc::cublas::CudaBlas;
 use cudarc::driver::result::launch_kernel;
-use cudarc::driver::sys::CUresult;
+use cudarc::driver::sys::{CUfunction_attribute_enum, CUresult};
 use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DriverError};
 use cudarc::driver::{DevicePtr, DeviceRepr, ValidAsZeroBits};
 use cudarc::nvrtc::{CompileError, CompileOptions, compile_ptx_with_opts};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 /// How products are computed on a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precision {
-    /// 24 bits throughout.
+    /// 24 bits throughout; convolutions multiply 22 bits of each operand.
     #[default]
     Float32,
     /// Products round their operands to 11 bits. A clipped record can then contribute up to
     /// [`Precision::sensitivity_factor`] times the clip norm.
     TensorFloat32,
+    /// Convolutions round the operands of their products to 8 bits, other products to 11. What is
+    /// stored, summed and clipped is f32.
+    BFloat16,
 }
 
 impl Precision {
-    /// How many clip norms a record can contribute: 1 + 2^-20, and 1 + 2^-10 in TF32.
+    /// How many clip norms a record can contribute: 1 + 2^-20 in f32. The gradients of convolutions
+    /// and normalisations are clipped as they are kept, so that only the clipped sums of linear
+    /// layers, whose products round to 11 bits in TF32 and bf16 alike, raise this to 1 + 2^-10.
     pub fn sensitivity_factor(self) -> f64 {
         match self {
             Self::Float32 => 1.0 + 2f64.powi(-20),
-            Self::TensorFloat32 => 1.0 + 2f64.powi(-10),
+            Self::TensorFloat32 | Self::BFloat16 => 1.0 + 2f64.powi(-10),
         }
     }
 }
@@ -43,8 +49,14 @@ pub struct CudaDevice {
     pub(super) blas: CudaBlas,
     name: String,
     architecture: &'static str,
+    /// Whether it has the tensor cores that `convolution.cu` is written for.
+    pub(super) tensor_cores: bool,
     modules: Mutex<HashMap<Vec<String>, Arc<CudaModule>>>,
+    times: Mutex<Option<Times>>,
 }
+
+/// How often each kernel ran, and for how many seconds in all.
+type Times = HashMap<String, (u64, f64)>;
 
 /// Memory on the device.
 pub struct Buffer<T> {
@@ -145,7 +157,17 @@ impl CudaDevice {
         };
         let name = context.name().unwrap_or_else(|_| "unnamed".to_owned());
         let modules = Mutex::new(HashMap::new());
-        Ok(Arc::new(Self { context, stream, blas, name, architecture, modules }))
+        let (tensor_cores, times) = (capability.0 >= 8, Mutex::new(None));
+        Ok(Arc::new(Self {
+            context,
+            stream,
+            blas,
+            name,
+            architecture,
+            tensor_cores,
+            modules,
+            times,
+        }))
     }
 
     /// The device's own name.
@@ -276,6 +298,40 @@ impl CudaDevice {
         self.stream.synchronize().map_err(|error| trouble("finish its work", error))
     }
 
+    /// From now on waits for every kernel and product and notes how long it took.
+    pub fn measure(&self) {
+        *self.times.lock().unwrap_or_else(PoisonError::into_inner) = Some(Times::new());
+    }
+
+    /// What was noted: name and grid, calls, seconds in all; the longest first.
+    pub fn measured(&self) -> Vec<(String, u64, f64)> {
+        let times = self.times.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut rows: Vec<_> = times
+            .into_iter()
+            .flatten()
+            .map(|(name, (count, seconds))| (name, count, seconds))
+            .collect();
+        rows.sort_by(|a, b| b.2.total_cmp(&a.2));
+        rows
+    }
+
+    /// Does something, and notes under a name how long it takes, if it was asked to.
+    pub(super) fn timed<T>(
+        &self,
+        name: impl FnOnce() -> String,
+        work: impl FnOnce() -> Result<T, TrainingError>,
+    ) -> Result<T, TrainingError> {
+        let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(times) = times.as_mut() else { return work() };
+        self.finish()?;
+        let start = Instant::now();
+        let done = work()?;
+        self.finish()?;
+        let entry = times.entry(name()).or_default();
+        *entry = (entry.0 + 1, entry.1 + start.elapsed().as_secs_f64());
+        Ok(done)
+    }
+
     /// Starts a kernel.
     pub(super) fn launch(
         &self,
@@ -285,31 +341,48 @@ impl CudaDevice {
         threads: u32,
         arguments: &mut [Argument],
     ) -> Result<(), TrainingError> {
+        self.launch_with(kernels, name, grid, threads, 0, arguments)
+    }
+
+    /// Starts a kernel with bytes of shared memory for each block.
+    pub(super) fn launch_with(
+        &self,
+        kernels: &Kernels,
+        name: &'static str,
+        grid: (usize, usize),
+        threads: u32,
+        shared: usize,
+        arguments: &mut [Argument],
+    ) -> Result<(), TrainingError> {
         if grid.0 == 0 || grid.1 == 0 {
             return Ok(());
         }
-        let function = kernels.function(name)?;
+        let function = kernels.function(name, shared)?;
         let mut places: Vec<_> = arguments.iter_mut().map(Argument::place).collect();
         let (x, y) =
             (u32::try_from(grid.0).unwrap_or(u32::MAX), u32::try_from(grid.1).unwrap_or(u32::MAX));
         // The kernels' parameters are listed in `kernels.cu` in this order and of these types;
         // the arguments outlive the call, which copies them.
-        let result = unsafe {
+        let mut result = || unsafe {
             launch_kernel(
                 function.cu_function(),
                 (x, y, 1),
                 (threads, 1, 1),
-                0,
+                shared as u32,
                 self.stream.cu_stream(),
                 &mut places,
             )
         };
-        result.map_err(|error| trouble(&format!("run the kernel `{name}`"), error))
+        self.timed(
+            || format!("{name} ({x}, {y})"),
+            || result().map_err(|error| trouble(&format!("run the kernel `{name}`"), error)),
+        )
     }
 }
 
 impl Kernels {
-    fn function(&self, name: &'static str) -> Result<CudaFunction, TrainingError> {
+    /// A kernel, which may use this many bytes of shared memory.
+    fn function(&self, name: &'static str, shared: usize) -> Result<CudaFunction, TrainingError> {
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(function) = functions.get(name) {
             return Ok(function.clone());
@@ -318,6 +391,12 @@ impl Kernels {
             .module
             .load_function(name)
             .map_err(|error| trouble(&format!("find the kernel `{name}`"), error))?;
+        if shared > 0 {
+            let most = CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            function
+                .set_attribute(most, shared as i32)
+                .map_err(|error| trouble(&format!("prepare the kernel `{name}`"), error))?;
+        }
         functions.insert(name, function.clone());
         Ok(function)
     }

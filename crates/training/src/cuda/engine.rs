@@ -4,14 +4,16 @@ use super::arguments::Argument::{Address, Int, Long, Update as UpdateArgument};
 use super::arguments::Notes;
 use super::canaries::Canaries;
 use super::chunks::{Chunk, ROWS, chunks};
+use super::convolution::mode;
 use super::device::{Buffer, CudaDevice, Kernels, Precision};
 use super::drawing::Drawing;
+use super::kept::Parts;
+use super::plan::Plan;
 use super::program::Pass;
-use super::standardised::Standardised;
 use super::update::update_of;
+use super::weights::Weights;
 use super::workspace::{Head, Workspace};
 use crate::data::Dataset;
-use crate::model::{Convolution, Kind};
 use crate::recipe::{Fault, Recipe};
 use crate::replica::Replica;
 use crate::statistics::StepStatistics;
@@ -29,8 +31,11 @@ pub(super) struct Engine {
     pub(super) precision: Precision,
     pub(super) recipe: Arc<Recipe>,
     pub(super) head: Option<Head>,
+    pub(super) plan: Arc<Plan>,
     pub(super) workspace: Workspace,
-    pub(super) standardised: Vec<Option<Standardised>>,
+    /// What nets of images need.
+    pub(super) images: Option<Images>,
+    pub(super) convolutions: Option<Kernels>,
     /// Numbers from one replica's parameters to the next's.
     pub(super) stride: usize,
     pub(super) parameters: Buffer<f32>,
@@ -48,6 +53,13 @@ pub(super) struct Engine {
     kept: Option<Kept>,
     /// The batches that the input buffer holds whole.
     resident: Option<(u64, u64)>,
+}
+
+/// Kernels of `images.cu` and what they work on.
+pub(super) struct Images {
+    pub(super) kernels: Kernels,
+    pub(super) weights: Weights,
+    pub(super) parts: Parts,
 }
 
 /// What the last step noted about each record.
@@ -80,11 +92,13 @@ impl Engine {
         limit: usize,
     ) -> Result<Self, TrainingError> {
         let network = &recipe.network;
+        let head = Head::of(network);
+        let plan = Arc::new(Plan::new(network, head.is_some(), device.tensor_cores));
         let stride = network.parameters.next_multiple_of(32);
         let (all, count) = (replicas.len() * stride, replicas.len());
         let fixed = all.saturating_mul(4 * (2 + state.moments.len()))
             + 4 * data.features.len()
-            + count * Standardised::bytes(network);
+            + count * Weights::bytes(network, &plan);
         if fixed > limit {
             return Err(TrainingError::Device(format!(
                 "the device is out of memory: {count} models need {} MiB and {} MiB may be used; \
@@ -93,7 +107,6 @@ impl Engine {
                 limit >> 20
             )));
         }
-        let head = Head::of(network);
         let kernels = device.kernels(&head.map(|head| head.definitions()).unwrap_or_default())?;
         let padded = |flat: &[f32]| {
             let mut padded = vec![0.0; all];
@@ -105,7 +118,20 @@ impl Engine {
         let parameters = padded(&state.parameters)?;
         let moments = state.moments.iter().map(|flat| padded(flat)).collect::<Result<_, _>>()?;
         let sums = device.zeros(all)?;
-        let standardised = Standardised::all(device, network, count)?;
+        let images = if plan.runs.is_empty() {
+            None
+        } else {
+            let weights = Weights::new(device, network, &plan, count)?;
+            let parts = Parts::new(device, network, &plan, &weights)?;
+            let kernels = device.compile("images.cu", include_str!("images.cu"), &[])?;
+            Some(Images { kernels, weights, parts })
+        };
+        let convolutions = if plan.implicit.contains(&true) {
+            let source = include_str!("convolution.cu");
+            Some(device.compile("convolution.cu", source, &[mode(precision)])?)
+        } else {
+            None
+        };
         let (canaries, examples) = Canaries::new(device, recipe, data.len(), replicas)?;
         let rows = data.len() + examples.labels.len();
         let drawing = Drawing::new(device, recipe, data.len(), replicas, canaries.most)?;
@@ -128,7 +154,7 @@ impl Engine {
         let (free, _) = device.memory()?;
         let budget = ((free as f64 * SHARE) as usize).min(limit - fixed).max(1);
         let wanted = (count, drawing.capacity.next_multiple_of(ROWS));
-        let workspace = Workspace::new(device, network, head.is_some(), wanted, budget)?;
+        let workspace = Workspace::new(device, network, &plan, head.is_some(), wanted, budget)?;
         let engine = Self {
             noise_keys: device.upload(&keys)?,
             identity: device.upload(&identity)?,
@@ -138,8 +164,10 @@ impl Engine {
             precision,
             recipe: Arc::clone(recipe),
             head,
+            plan,
             workspace,
-            standardised,
+            images,
+            convolutions,
             stride,
             parameters,
             sums,
@@ -219,10 +247,9 @@ impl Engine {
             }
         }
         self.resident = whole.then_some(key);
-        for (layer, standardised) in self.standardised_layers() {
+        if let Some(images) = &self.images {
             let sums = (self.sums.address(), self.stride);
-            let count = self.replicas.len();
-            standardised.pull_back(&self.device, &self.kernels, layer, sums, count)?;
+            images.weights.pull_back(&self.device, &images.kernels, sums)?;
         }
         if self.canaries.gradients {
             self.inject(hits)?;
@@ -230,22 +257,11 @@ impl Engine {
         self.update(step)
     }
 
-    fn standardised_layers(&self) -> impl Iterator<Item = (&Convolution, &Standardised)> {
-        let operations = self.recipe.network.operations.iter();
-        operations.zip(&self.standardised).filter_map(|(operation, standardised)| {
-            match (&operation.kind, standardised) {
-                (Kind::Convolution(layer), Some(standardised)) => Some((layer, standardised)),
-                _ => None,
-            }
-        })
-    }
-
     /// To be called whenever the parameters have changed.
     fn prepare(&self) -> Result<(), TrainingError> {
-        for (layer, standardised) in self.standardised_layers() {
+        if let Some(images) = &self.images {
             let parameters = (self.parameters.address(), self.stride);
-            let count = self.replicas.len();
-            standardised.prepare(&self.device, &self.kernels, layer, parameters, count)?;
+            images.weights.prepare(&self.device, &images.kernels, parameters)?;
         }
         Ok(())
     }

@@ -93,37 +93,57 @@ impl Engine {
     fn backward(&self, chunk: &Chunk) -> Result<(), TrainingError> {
         let network = &self.recipe.network;
         let (rows, images) = (chunk.rows, (chunk.slots * chunk.rows) as u64);
-        let mut written = vec![false; network.buffers.len()];
+        let mut written = Written(vec![0; network.buffers.len()]);
         for (number, operation) in network.operations.iter().enumerate().rev() {
-            // Only a normalisation needs its backward pass for its own gradients.
-            let reaches = matches!(operation.kind, Kind::Add { .. } | Kind::GroupNorm(_));
-            if operation.input == 0 && !reaches {
+            let source = self.plan.sources[number];
+            if let Kind::Linear(_) = operation.kind {
+                // Its clipped sum is taken from where the gradient belongs.
+                self.settle(chunk, &mut written, operation.output)?;
+            }
+            let dy = match written.0[operation.output] {
+                0 => self.workspace.gradient(operation.output),
+                noted => noted,
+            };
+            self.keep_gradient(chunk, number, dy)?;
+            if let Kind::Add { other } = operation.kind {
+                for buffer in [source, other].into_iter().filter(|buffer| *buffer != 0) {
+                    self.add_gradient(chunk, &mut written, buffer, dy)?;
+                }
                 continue;
             }
-            let dy = self.workspace.gradient(operation.output);
-            let dx = self.workspace.gradient(operation.input);
-            let length = chunk.slots * rows * network.buffers[operation.input];
-            let again = std::mem::replace(&mut written[operation.input], true);
+            // Only a normalisation needs its backward pass for its own gradients.
+            let reaches = matches!(operation.kind, Kind::GroupNorm(_));
+            if self.plan.skipped[number] || (source == 0 && !reaches) {
+                continue;
+            }
+            let dx = if source == 0 { 0 } else { self.workspace.gradient(source) };
+            let length = chunk.slots * rows * network.buffers[source];
             match (&operation.kind, &self.workspace.memories[number]) {
                 (Kind::Linear(layer), _) => {
+                    let again = self.settle(chunk, &mut written, source)?;
                     let (shape, weights) = ((layer.inputs, layer.outputs), self.weights_of(number));
                     self.times_weight_transposed(chunk, (dy, dx), rows, shape, weights, again)?;
                 }
                 (Kind::Relu | Kind::Tanh, _) => {
+                    let again = dx != dy && self.settle(chunk, &mut written, source)?;
+                    written.0[source] = dx;
                     let y = self.workspace.activation(operation.output);
-                    let kind = Int(activation_of(&operation.kind));
-                    let length_argument = Long(length as u64);
                     let arguments = vec![
                         Address(dx),
                         Address(dy),
                         Address(y),
-                        length_argument,
-                        kind,
+                        Long(length as u64),
+                        Int(activation_of(&operation.kind)),
                         flag(again),
                     ];
                     self.start("activate_backward", (blocks(length), 1), arguments)?;
                 }
+                (Kind::Convolution(layer), Memory::Nothing) => {
+                    let base = written.take(source, dx);
+                    self.convolve_backward(chunk, number, layer, (dy, dx, base))?;
+                }
                 (Kind::Convolution(layer), _) => {
+                    let again = self.settle(chunk, &mut written, source)?;
                     let all = rows * layer.output.positions();
                     let scratch = self.workspace.scratch.address();
                     let shape = (layer.patch(), layer.output.channels);
@@ -139,24 +159,26 @@ impl Engine {
                     ];
                     self.start("unpatch", (blocks(length), 1), arguments)?;
                 }
-                (Kind::GroupNorm(layer), Memory::GroupNorm { normalised, inverses, gradients }) => {
-                    let units = images as usize * layer.groups;
-                    let arguments = vec![
-                        Address(if operation.input == 0 { 0 } else { dx }),
-                        Address(gradients.address()),
+                (Kind::GroupNorm(layer), Memory::GroupNorm(statistics)) => {
+                    let base = if source == 0 { 0 } else { written.take(source, dx) };
+                    let mut arguments = [
+                        Address(dx),
+                        Address(base),
+                        Address(self.workspace.kept.at(self.plan.kept[number])),
+                        Long(self.plan.kept_stride as u64),
                         Address(dy),
-                        Address(normalised.address()),
-                        Address(inverses.address()),
+                        Address(self.workspace.activation(source)),
+                        Address(statistics.address()),
                         Address(self.parameters.address()),
                         Address(chunk.order),
                         Long(self.stride as u64),
-                        groups_of(layer, rows),
-                        Int(images as i32),
-                        flag(again),
+                        groups_of(layer, rows, self.plan.active[number]),
                     ];
-                    self.start("group_norm_backward", (units.div_ceil(8), 1), arguments)?;
+                    let examples = images as usize;
+                    self.start_norm("group_norm_backward", layer, examples, &mut arguments)?;
                 }
                 (Kind::MaxPool(pool) | Kind::AveragePool(pool), memory) => {
+                    let again = self.settle(chunk, &mut written, source)?;
                     let winners = match memory {
                         Memory::Winners(winners) => winners.address(),
                         _ => 0,
@@ -171,180 +193,136 @@ impl Engine {
                     ];
                     self.start("pool_backward", (blocks(length), 1), arguments)?;
                 }
-                (Kind::Add { other }, _) => {
-                    for (buffer, again) in [
-                        (operation.input, again),
-                        (*other, std::mem::replace(&mut written[*other], true)),
-                    ] {
-                        if buffer == 0 {
-                            continue;
-                        }
-                        let dx = self.workspace.gradient(buffer);
-                        let arguments = if again {
-                            vec![Address(dx), Address(dy), Address(dx), Long(length as u64)]
-                        } else {
-                            vec![Address(dx), Address(dy), Long(length as u64)]
-                        };
-                        let name = if again { "add" } else { "copy" };
-                        self.start(name, (blocks(length), 1), arguments)?;
-                    }
-                }
                 _ => unreachable!("memories are made from the operations"),
             }
         }
         Ok(())
     }
 
+    /// The gradient of a buffer (+)= dy: noted where it is the first, for whoever writes next.
+    fn add_gradient(
+        &self,
+        chunk: &Chunk,
+        written: &mut Written,
+        buffer: usize,
+        dy: u64,
+    ) -> Result<(), TrainingError> {
+        if written.0[buffer] == 0 {
+            written.0[buffer] = dy;
+            return Ok(());
+        }
+        let dx = self.workspace.gradient(buffer);
+        let base = written.take(buffer, dx);
+        let length = chunk.slots * chunk.rows * self.recipe.network.buffers[buffer];
+        let arguments = vec![Address(dx), Address(dy), Address(base), Long(length as u64)];
+        self.start("add", (blocks(length), 1), arguments)
+    }
+
+    /// Puts a noted gradient where it belongs; whether there was one.
+    fn settle(
+        &self,
+        chunk: &Chunk,
+        written: &mut Written,
+        buffer: usize,
+    ) -> Result<bool, TrainingError> {
+        let dx = self.workspace.gradient(buffer);
+        let base = written.take(buffer, dx);
+        if base != 0 && base != dx {
+            let length = chunk.slots * chunk.rows * self.recipe.network.buffers[buffer];
+            let arguments = vec![Address(dx), Address(base), Long(length as u64)];
+            self.start("copy", (blocks(length), 1), arguments)?;
+        }
+        Ok(base != 0)
+    }
+
+    /// Every example's gradient of a convolution, into what is kept of it.
+    fn keep_gradient(&self, chunk: &Chunk, number: usize, dy: u64) -> Result<(), TrainingError> {
+        let operation = &self.recipe.network.operations[number];
+        let (Kind::Convolution(layer), Some(images)) = (&operation.kind, &self.images) else {
+            return Ok(());
+        };
+        let (positions, channels) = (layer.output.positions(), layer.output.channels);
+        let (kept, kept_stride) = (self.plan.kept[number], self.plan.kept_stride);
+        let to = self.workspace.kept.at(kept);
+        let examples = chunk.slots * chunk.rows;
+        if let Memory::Patches(patches) = &self.workspace.memories[number] {
+            let each = Product {
+                m: channels,
+                n: layer.patch(),
+                k: positions,
+                a: Self::rows_of(dy, positions, channels),
+                b: Operand {
+                    transposed: true,
+                    ..Self::rows_of(patches.address(), positions, layer.patch())
+                },
+                c: Operand { stride: kept_stride, ..Self::rows_of(to, 1, channels) },
+                accumulate: false,
+            };
+            each.strided(&self.device, self.precision, [dy, patches.address(), to], examples)?;
+        } else {
+            let x = self.workspace.activation(operation.input);
+            self.each_gradient(chunk, number, layer, (x, dy))?;
+        }
+        let mut arguments = [
+            Address(self.workspace.kept.at(kept + layer.weights())),
+            Long(kept_stride as u64),
+            Address(dy),
+            Int(positions as i32),
+            Int(channels as i32),
+        ];
+        let grid = (examples, channels.div_ceil(64));
+        self.device.launch(&images.kernels, "each_bias", grid, THREADS, &mut arguments)
+    }
+
     fn norms(&self, chunk: &Chunk) -> Result<(), TrainingError> {
         let network = &self.recipe.network;
         let examples = chunk.slots * chunk.rows;
-        let squares = Address(self.workspace.squares.address());
-        let mut again = false;
-        for (number, operation) in network.operations.iter().enumerate() {
-            match (&operation.kind, &self.workspace.memories[number]) {
-                (Kind::Linear(layer), _) => {
-                    let known = operation.input == 0;
-                    let input_squares = self.workspace.input_squares.address();
-                    let arguments = vec![
-                        squares,
-                        Address(self.workspace.activation(operation.input)),
-                        Address(if known { input_squares } else { 0 }),
-                        Address(self.workspace.gradient(operation.output)),
-                        Int(examples as i32),
-                        Int(layer.inputs as i32),
-                        Int(layer.outputs as i32),
-                        flag(again),
-                    ];
-                    self.start("linear_norms", (examples.div_ceil(8), 1), arguments)?;
-                }
-                (Kind::Convolution(layer), Memory::Convolution { patches, gradients, biases }) => {
-                    let dy = self.workspace.gradient(operation.output);
-                    let (positions, channels) = (layer.output.positions(), layer.output.channels);
-                    let each = Product {
-                        m: channels,
-                        n: layer.patch(),
-                        k: positions,
-                        a: Self::rows_of(dy, positions, channels),
-                        b: Operand {
-                            transposed: true,
-                            ..Self::rows_of(patches.address(), positions, layer.patch())
-                        },
-                        c: Self::rows_of(gradients.address(), layer.patch(), channels),
-                        accumulate: false,
-                    };
-                    let starts = [dy, patches.address(), gradients.address()];
-                    each.strided(&self.device, self.precision, starts, examples)?;
-                    if let Some(standardised) = &self.standardised[number] {
-                        let arguments = vec![
-                            squares,
-                            Address(biases.address()),
-                            Address(gradients.address()),
-                            Address(dy),
-                            Address(standardised.used.address()),
-                            Address(standardised.scales.address()),
-                            Address(standardised.lengths.address()),
-                            Address(chunk.order),
-                            Int(chunk.rows as i32),
-                            Int(layer.patch() as i32),
-                            Int(channels as i32),
-                            Int(positions as i32),
-                            flag(again),
-                        ];
-                        self.start("standardised_norms", (examples, 1), arguments)?;
-                        again = true;
-                        continue;
-                    }
-                    let arguments = vec![
-                        squares,
-                        Address(biases.address()),
-                        Address(gradients.address()),
-                        Address(dy),
-                        Int(examples as i32),
-                        Int(layer.weights() as i32),
-                        Int(positions as i32),
-                        Int(channels as i32),
-                        flag(again),
-                    ];
-                    self.start("convolution_norms", (examples.div_ceil(8), 1), arguments)?;
-                }
-                (Kind::GroupNorm(layer), Memory::GroupNorm { gradients, .. }) => {
-                    let arguments = vec![
-                        squares,
-                        Address(gradients.address()),
-                        Int(examples as i32),
-                        Int(2 * layer.image.channels as i32),
-                        flag(again),
-                    ];
-                    self.start("row_norms", (examples.div_ceil(8), 1), arguments)?;
-                }
-                _ => continue,
-            }
+        let mut again = self.kept_norms(chunk)?;
+        for operation in &network.operations {
+            let Kind::Linear(layer) = &operation.kind else { continue };
+            let known = operation.input == 0;
+            let input_squares = self.workspace.input_squares.address();
+            let arguments = vec![
+                Address(self.workspace.squares.address()),
+                Address(self.workspace.activation(operation.input)),
+                Address(if known { input_squares } else { 0 }),
+                Address(self.workspace.gradient(operation.output)),
+                Int(examples as i32),
+                Int(layer.inputs as i32),
+                Int(layer.outputs as i32),
+                flag(again),
+            ];
+            self.start("linear_norms", (examples.div_ceil(8), 1), arguments)?;
             again = true;
         }
         Ok(())
     }
 
     fn sum(&self, chunk: &Chunk, again: bool) -> Result<(), TrainingError> {
-        let network = &self.recipe.network;
         let rows = chunk.rows;
         let factors = Address(self.workspace.factors.address());
-        for (number, operation) in network.operations.iter().enumerate() {
-            match (&operation.kind, &self.workspace.memories[number]) {
-                (Kind::Linear(layer), _) => {
-                    let dy = self.workspace.gradient(operation.output);
-                    let examples = chunk.slots * rows;
-                    let arguments = vec![
-                        Address(dy),
-                        factors,
-                        Int(examples as i32),
-                        Long(layer.outputs as u64),
-                    ];
-                    self.start("scale_rows", (blocks(examples * layer.outputs), 1), arguments)?;
-                    let x = self.workspace.activation(operation.input);
-                    self.weight_gradient(chunk, (x, dy), rows, shape_of(layer), again)?;
-                    let bias = (layer.outputs, layer.bias);
-                    self.bias_gradient(chunk, dy, rows, bias, again)?;
-                }
-                (Kind::Convolution(layer), Memory::Convolution { gradients, biases, .. }) => {
-                    let parts = [
-                        (gradients.address(), layer.weight, layer.weights()),
-                        (biases.address(), layer.bias, layer.output.channels),
-                    ];
-                    for (own, offset, width) in parts {
-                        self.weighted_sum(chunk, own, (offset, width), again)?;
-                    }
-                }
-                // Scale and shift lie one after the other.
-                (Kind::GroupNorm(layer), Memory::GroupNorm { gradients, .. }) => {
-                    let both = (layer.scale, 2 * layer.image.channels);
-                    self.weighted_sum(chunk, gradients.address(), both, again)?;
-                }
-                _ => {}
-            }
+        for operation in &self.recipe.network.operations {
+            let Kind::Linear(layer) = &operation.kind else { continue };
+            let dy = self.workspace.gradient(operation.output);
+            let examples = chunk.slots * rows;
+            let arguments =
+                vec![Address(dy), factors, Int(examples as i32), Long(layer.outputs as u64)];
+            self.start("scale_rows", (blocks(examples * layer.outputs), 1), arguments)?;
+            let x = self.workspace.activation(operation.input);
+            self.weight_gradient(chunk, (x, dy), rows, shape_of(layer), again)?;
+            let bias = (layer.outputs, layer.bias);
+            self.bias_gradient(chunk, dy, rows, bias, again)?;
         }
-        Ok(())
+        self.kept_sums(chunk, again)
     }
+}
 
-    /// sums (+)= clipping factors times kept gradients of `width` numbers.
-    fn weighted_sum(
-        &self,
-        chunk: &Chunk,
-        own: u64,
-        (offset, width): (usize, usize),
-        again: bool,
-    ) -> Result<(), TrainingError> {
-        let arguments = vec![
-            Address(self.sums.address()),
-            Address(own),
-            Address(self.workspace.factors.address()),
-            Address(chunk.order),
-            Long(self.stride as u64),
-            Int(offset as i32),
-            Int(chunk.rows as i32),
-            Int(width as i32),
-            flag(again),
-        ];
-        let grid = (width.div_ceil(THREADS as usize), chunk.slots);
-        self.start("weighted_sum", grid, arguments)
+/// Where the gradient of each buffer is so far; 0: nowhere.
+struct Written(Vec<u64>);
+
+impl Written {
+    /// Where it was; from now on it is in its own place.
+    fn take(&mut self, buffer: usize, own: u64) -> u64 {
+        std::mem::replace(&mut self.0[buffer], own)
     }
 }

@@ -1,5 +1,6 @@
 //! NVIDIA devices. Driver, NVRTC and cuBLAS are loaded at run time, so that the program builds and
-//! runs without them; the kernels (`kernels.cu`) are compiled when a device is opened.
+//! runs without them; the kernels (`kernels.cu`, and `images.cu` and `convolution.cu` for nets of
+//! images) are compiled when they are needed.
 //!
 //! What a step does is specified in the crate's documentation and computed here from the same
 //! random words: results differ from the CPU's by rounding only. Products are batched over the
@@ -15,15 +16,18 @@ mod arguments;
 mod canaries;
 mod chunks;
 pub mod compute;
+mod convolution;
 mod device;
 mod drawing;
 mod engine;
 mod gradients;
+mod kept;
+mod plan;
 mod products;
 mod program;
 mod replicas;
-mod standardised;
 mod update;
+mod weights;
 mod workspace;
 
 pub use device::{Buffer, CudaDevice, Kernels, Precision, out_of_memory};

@@ -57,7 +57,9 @@ impl Product {
             b: operation(&self.b),
             compute: match precision {
                 Precision::Float32 => cublasComputeType_t::CUBLAS_COMPUTE_32F,
-                Precision::TensorFloat32 => cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32,
+                Precision::TensorFloat32 | Precision::BFloat16 => {
+                    cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32
+                }
             },
             beta: f32::from(u8::from(self.accumulate)),
         }
@@ -138,7 +140,7 @@ impl Product {
             let part = (count - from).min(LONGEST);
             let place = |start: u64, operand: &Operand| start + (4 * from * operand.stride) as u64;
             // Addresses and strides lie inside of buffers that the engine owns.
-            let status = unsafe {
+            let status = || unsafe {
                 cublasGemmStridedBatchedEx(
                     *device.blas.handle(),
                     settings.a,
@@ -165,7 +167,10 @@ impl Product {
                     cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
                 )
             };
-            status.result().map_err(failed)?;
+            device.timed(
+                || format!("product {} x {} x {}, {part} times", self.m, self.k, self.n),
+                || status().result().map_err(failed),
+            )?;
             from += part;
         }
         Ok(())

@@ -3,6 +3,7 @@
 use super::arguments::Argument::{Address, Groups, Int, Layer, Long, Pool};
 use super::arguments::{Argument, Notes};
 use super::chunks::Chunk;
+use super::convolution::numbers_of;
 use super::engine::Engine;
 use super::products::{Operand, Product};
 use super::workspace::Memory;
@@ -12,6 +13,8 @@ use crate::model::{self, Convolution, GroupNorm, Kind, Linear};
 /// Threads of a block, and most blocks of a grid-stride loop.
 pub(super) const THREADS: u32 = 256;
 const MOST_BLOCKS: usize = 1 << 16;
+/// Threads that normalise, as in `images.cu`.
+const NORM: u32 = 512;
 /// Columns of a tile of cuBLAS' large products; columns that `thin_gradient` takes, and slots from
 /// which on tiles, and not launches, are what a product costs.
 const TILE: usize = 128;
@@ -50,20 +53,7 @@ pub(super) fn activation_of(kind: &Kind) -> i32 {
 }
 
 pub(super) fn layer_of(layer: &Convolution) -> Argument {
-    Layer(
-        [
-            layer.input.height,
-            layer.input.width,
-            layer.input.channels,
-            layer.output.height,
-            layer.output.width,
-            layer.output.channels,
-            layer.kernel,
-            layer.stride,
-            layer.padding,
-        ]
-        .map(|number| number as i32),
-    )
+    Layer(numbers_of(layer))
 }
 
 pub(super) fn pool_of(pool: &model::Pool) -> Argument {
@@ -81,7 +71,16 @@ pub(super) fn pool_of(pool: &model::Pool) -> Argument {
     )
 }
 
-pub(super) fn groups_of(layer: &GroupNorm, rows: usize) -> Argument {
+/// Channels that a block of `images.cu` normalises: whole groups of at most 32 channels, or one
+/// group.
+pub(super) fn channels_together(layer: &GroupNorm) -> usize {
+    let (channels, width) = (layer.image.channels, layer.image.channels / layer.groups);
+    let most = (32 / width).max(1);
+    let whole = (1..=most).rev().find(|count| channels.is_multiple_of(count * width));
+    whole.unwrap_or(1) * width
+}
+
+pub(super) fn groups_of(layer: &GroupNorm, rows: usize, active: bool) -> Argument {
     Groups(
         [
             layer.image.positions(),
@@ -90,6 +89,8 @@ pub(super) fn groups_of(layer: &GroupNorm, rows: usize) -> Argument {
             layer.scale,
             layer.shift,
             rows,
+            channels_together(layer),
+            usize::from(active),
         ]
         .map(|number| number as i32),
     )
@@ -134,15 +135,17 @@ impl Engine {
 
     /// A layer's weights, those in use where they are standardised.
     pub(super) fn weights_of(&self, number: usize) -> Operand {
-        match (&self.recipe.network.operations[number].kind, &self.standardised[number]) {
-            (Kind::Convolution(layer), Some(standardised)) => Operand {
-                address: standardised.used.address(),
+        let images = self.images.as_ref();
+        let in_use = images.and_then(|images| images.weights.layers[number].as_ref());
+        match (&self.recipe.network.operations[number].kind, in_use) {
+            (Kind::Convolution(layer), Some(in_use)) if layer.standardised => Operand {
+                address: in_use.used.address(),
                 stride: layer.weights(),
                 by_replica: true,
                 leading: layer.output.channels,
                 transposed: false,
             },
-            (Kind::Convolution(layer), None) => {
+            (Kind::Convolution(layer), _) => {
                 self.matrix(self.parameters.address(), layer.weight, layer.output.channels)
             }
             (Kind::Linear(layer), _) => {
@@ -288,9 +291,22 @@ impl Engine {
         let next = operations.iter().find(|next| {
             next.input == output
                 && activation_of(&next.kind) != 0
-                && self.workspace.storage[next.output] == self.workspace.storage[output]
+                && self.plan.storage[next.output] == self.plan.storage[output]
         });
         next.map_or(0, |next| activation_of(&next.kind))
+    }
+
+    /// Starts a kernel of `images.cu` that normalises.
+    pub(super) fn start_norm(
+        &self,
+        name: &'static str,
+        layer: &GroupNorm,
+        examples: usize,
+        arguments: &mut [Argument],
+    ) -> Result<(), TrainingError> {
+        let Some(images) = &self.images else { return Ok(()) };
+        let grid = (examples, layer.image.channels / channels_together(layer));
+        self.device.launch(&images.kernels, name, grid, NORM, arguments)
     }
 
     /// Runs the program up to the logits.
@@ -298,8 +314,11 @@ impl Engine {
         let network = &self.recipe.network;
         let (rows, images) = (chunk.rows, (chunk.slots * chunk.rows) as u64);
         for (number, operation) in network.operations.iter().enumerate() {
+            if self.plan.skipped[number] {
+                continue;
+            }
             let (x, y) = (
-                self.workspace.activation(operation.input),
+                self.workspace.activation(self.plan.sources[number]),
                 self.workspace.activation(operation.output),
             );
             let length = chunk.slots * rows * network.buffers[operation.output];
@@ -319,7 +338,13 @@ impl Engine {
                         self.bias_and_activation(chunk, (x, y), rows, width, activation)?;
                     }
                 }
-                (Kind::Convolution(layer), Memory::Convolution { patches, .. }) => {
+                (Kind::Convolution(layer), Memory::Nothing) => {
+                    let other = self.plan.other[number];
+                    let other = other.map_or(0, |buffer| self.workspace.activation(buffer));
+                    let activation = self.fused_activation(number);
+                    self.convolve(chunk, number, layer, (x, y, other), activation)?;
+                }
+                (Kind::Convolution(layer), Memory::Patches(patches)) => {
                     let (all, patches) = (rows * layer.output.positions(), patches.address());
                     let count = chunk.slots * all * layer.patch();
                     let arguments =
@@ -332,20 +357,17 @@ impl Engine {
                     let activation = self.fused_activation(number);
                     self.bias_and_activation(chunk, (y, y), all, bias, activation)?;
                 }
-                (Kind::GroupNorm(layer), Memory::GroupNorm { normalised, inverses, .. }) => {
-                    let units = images as usize * layer.groups;
-                    let arguments = vec![
+                (Kind::GroupNorm(layer), Memory::GroupNorm(statistics)) => {
+                    let mut arguments = [
                         Address(y),
-                        Address(normalised.address()),
-                        Address(inverses.address()),
+                        Address(statistics.address()),
                         Address(x),
                         Address(self.parameters.address()),
                         Address(chunk.order),
                         Long(self.stride as u64),
-                        groups_of(layer, rows),
-                        Int(images as i32),
+                        groups_of(layer, rows, self.plan.active[number]),
                     ];
-                    self.start("group_norm", (units.div_ceil(8), 1), arguments)?;
+                    self.start_norm("group_norm", layer, images as usize, &mut arguments)?;
                 }
                 (Kind::MaxPool(pool), Memory::Winners(winners)) => {
                     let winners = Address(winners.address());

@@ -2,6 +2,7 @@
 
 use super::device::{CudaDevice, Precision, out_of_memory};
 use super::engine::{Engine, State};
+use super::plan::Plan;
 use crate::TrainingError;
 use crate::backend::{ReplicaState, Replicas};
 use crate::data::Dataset;
@@ -51,6 +52,16 @@ impl CudaReplicas {
             check(&recipe, replica)?;
         }
         let network = &recipe.network;
+        if precision == Precision::BFloat16 {
+            let plan = Plan::new(network, false, device.tensor_cores);
+            if !plan.implicit.contains(&true) {
+                return Err(TrainingError::Device(
+                    "bf16 is for language models and for convolutions whose channels are \
+                     multiples of 16; choose f32 or tf32"
+                        .into(),
+                ));
+            }
+        }
         let starts: Vec<Vec<f32>> = replicas
             .par_iter()
             .map(|replica| match &replica.start {

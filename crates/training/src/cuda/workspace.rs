@@ -1,8 +1,11 @@
 //! Room for one chunk: activations and gradients of `slots` replicas with `rows` examples each.
 
 use super::device::{Buffer, CudaDevice, out_of_memory};
+use super::kept::Parts;
+use super::plan::Plan;
 use crate::TrainingError;
 use crate::model::{Kind, Linear, Network};
+use std::sync::Arc;
 
 /// The net with one hidden layer, whose end is one kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,20 +57,23 @@ impl Head {
 /// What an operation remembers between its passes.
 pub(super) enum Memory {
     Nothing,
-    Convolution { patches: Buffer<f32>, gradients: Buffer<f32>, biases: Buffer<f32> },
+    Patches(Buffer<f32>),
     Winners(Buffer<u8>),
-    GroupNorm { normalised: Buffer<f32>, inverses: Buffer<f32>, gradients: Buffer<f32> },
+    /// Mean and inverse deviation of each example and group.
+    GroupNorm(Buffer<f32>),
 }
 
 pub(super) struct Workspace {
     pub(super) slots: usize,
     pub(super) rows: usize,
-    /// The storage of each buffer: an activation that is its input's only reader writes over it.
-    pub(super) storage: Vec<usize>,
+    plan: Arc<Plan>,
     pub(super) activations: Vec<Buffer<f32>>,
     pub(super) gradients: Vec<Buffer<f32>>,
     pub(super) memories: Vec<Memory>,
     pub(super) scratch: Buffer<f32>,
+    /// Gradients of convolutions and normalisations, example by example.
+    pub(super) kept: Buffer<f32>,
+    pub(super) part_norms: Buffer<f64>,
     pub(super) labels: Buffer<i32>,
     pub(super) losses: Buffer<f32>,
     pub(super) correct: Buffer<u8>,
@@ -77,37 +83,12 @@ pub(super) struct Workspace {
     pub(super) addresses: Buffer<u64>,
 }
 
-/// Where each buffer is stored; see [`Workspace::storage`].
-fn storage(network: &Network, fused: bool) -> Vec<usize> {
-    let mut storage: Vec<usize> = (0..network.buffers.len()).collect();
-    if fused {
-        return storage;
-    }
-    let mut readers = vec![0; network.buffers.len()];
-    for operation in &network.operations {
-        readers[operation.input] += 1;
-        if let Kind::Add { other } = operation.kind {
-            readers[other] += 1;
+fn scratch(network: &Network, plan: &Plan) -> usize {
+    let operations = network.operations.iter().zip(&plan.implicit);
+    let lengths = operations.map(|(operation, implicit)| match &operation.kind {
+        Kind::Convolution(layer) if operation.input != 0 && !implicit => {
+            layer.output.positions() * layer.patch()
         }
-    }
-    for operation in &network.operations {
-        // What writes the input then applies the activation as well.
-        let producer = network.operations.iter().find(|other| other.output == operation.input);
-        let in_place = matches!(operation.kind, Kind::Relu | Kind::Tanh)
-            && producer
-                .is_some_and(|other| matches!(other.kind, Kind::Linear(_) | Kind::Convolution(_)))
-            && readers[operation.input] == 1;
-        if in_place {
-            storage[operation.output] = storage[operation.input];
-        }
-    }
-    storage
-}
-
-fn scratch(network: &Network) -> usize {
-    let convolutions = network.operations.iter().filter(|operation| operation.input != 0);
-    let lengths = convolutions.map(|operation| match &operation.kind {
-        Kind::Convolution(layer) => layer.output.positions() * layer.patch(),
         _ => 0,
     });
     lengths.max().unwrap_or(0)
@@ -115,23 +96,21 @@ fn scratch(network: &Network) -> usize {
 
 impl Workspace {
     /// Bytes that one example takes.
-    pub(super) fn bytes_per_example(network: &Network, fused: bool) -> usize {
-        let storage = storage(network, fused);
-        let own = |from: usize| -> usize {
-            (from..storage.len()).filter(|i| storage[*i] == *i).map(|i| network.buffers[i]).sum()
-        };
-        let mut numbers = own(0) + if fused { 0 } else { own(1) } + scratch(network) + 8;
-        for operation in &network.operations {
+    pub(super) fn bytes_per_example(network: &Network, plan: &Plan, fused: bool) -> usize {
+        let all = 0..network.buffers.len();
+        let own = all.clone().filter(|i| plan.owns(network, *i));
+        let mut numbers: usize = own.map(|i| network.buffers[i]).sum();
+        if !fused {
+            let own = all.filter(|i| plan.owns_gradient(network, *i));
+            numbers += own.map(|i| network.buffers[i]).sum::<usize>();
+        }
+        numbers += scratch(network, plan) + plan.kept_stride + 8;
+        numbers += 4 * Parts::count(network, plan);
+        for (operation, implicit) in network.operations.iter().zip(&plan.implicit) {
             numbers += match &operation.kind {
-                Kind::Convolution(layer) => {
-                    layer.output.positions() * layer.patch()
-                        + layer.weights()
-                        + layer.output.channels
-                }
+                Kind::Convolution(layer) if !implicit => layer.output.positions() * layer.patch(),
                 Kind::MaxPool(layer) => layer.output.len().div_ceil(4),
-                Kind::GroupNorm(layer) => {
-                    layer.image.len() + layer.groups + 2 * layer.image.channels
-                }
+                Kind::GroupNorm(layer) => 2 * layer.groups,
                 _ => 0,
             };
         }
@@ -142,15 +121,16 @@ impl Workspace {
     pub(super) fn new(
         device: &CudaDevice,
         network: &Network,
+        plan: &Arc<Plan>,
         fused: bool,
         (slots, rows): (usize, usize),
         budget: usize,
     ) -> Result<Self, TrainingError> {
-        let examples = (budget / Self::bytes_per_example(network, fused)).max(1);
+        let examples = (budget / Self::bytes_per_example(network, plan, fused)).max(1);
         let mut rows = rows.min(examples).max(1);
         let mut slots = slots.min(examples / rows).max(1);
         loop {
-            match Self::allocate(device, network, fused, slots, rows) {
+            match Self::allocate(device, network, plan, fused, (slots, rows)) {
                 Err(error) if out_of_memory(&error) && slots * rows > 1 => {
                     // What was reserved is given back only once the device has caught up.
                     device.finish()?;
@@ -168,39 +148,31 @@ impl Workspace {
     fn allocate(
         device: &CudaDevice,
         network: &Network,
+        plan: &Arc<Plan>,
         fused: bool,
-        slots: usize,
-        rows: usize,
+        (slots, rows): (usize, usize),
     ) -> Result<Self, TrainingError> {
         let examples = slots * rows;
-        let storage = storage(network, fused);
-        let buffers = |from: usize| {
-            (0..storage.len())
-                .map(|i| {
-                    let own = storage[i] == i && i >= from;
-                    device.zeros(if own { examples * network.buffers[i] } else { 0 })
-                })
+        let buffers = |own: &dyn Fn(usize) -> bool| {
+            (0..network.buffers.len())
+                .map(|i| device.zeros(if own(i) { examples * network.buffers[i] } else { 0 }))
                 .collect::<Result<Vec<Buffer<f32>>, _>>()
         };
         let memories = network
             .operations
             .iter()
-            .map(|operation| {
+            .zip(&plan.implicit)
+            .map(|(operation, implicit)| {
                 Ok(match &operation.kind {
-                    Kind::Convolution(layer) => Memory::Convolution {
-                        patches: device
-                            .zeros(examples * layer.output.positions() * layer.patch())?,
-                        gradients: device.zeros(examples * layer.weights())?,
-                        biases: device.zeros(examples * layer.output.channels)?,
-                    },
+                    Kind::Convolution(layer) if !implicit => Memory::Patches(
+                        device.zeros(examples * layer.output.positions() * layer.patch())?,
+                    ),
                     Kind::MaxPool(layer) => {
                         Memory::Winners(device.zeros(examples * layer.output.len())?)
                     }
-                    Kind::GroupNorm(layer) => Memory::GroupNorm {
-                        normalised: device.zeros(examples * layer.image.len())?,
-                        inverses: device.zeros(examples * layer.groups)?,
-                        gradients: device.zeros(examples * 2 * layer.image.channels)?,
-                    },
+                    Kind::GroupNorm(layer) => {
+                        Memory::GroupNorm(device.zeros(examples * 2 * layer.groups)?)
+                    }
                     _ => Memory::Nothing,
                 })
             })
@@ -208,10 +180,12 @@ impl Workspace {
         Ok(Self {
             slots,
             rows,
-            activations: buffers(0)?,
-            gradients: buffers(if fused { usize::MAX } else { 1 })?,
+            activations: buffers(&|i| plan.owns(network, i))?,
+            gradients: buffers(&|i| !fused && plan.owns_gradient(network, i))?,
             memories,
-            scratch: device.zeros(examples * scratch(network))?,
+            scratch: device.zeros(examples * scratch(network, plan))?,
+            kept: device.zeros(examples * plan.kept_stride)?,
+            part_norms: device.zeros(examples * 2 * Parts::count(network, plan))?,
             labels: device.zeros(examples)?,
             losses: device.zeros(examples)?,
             correct: device.zeros(examples)?,
@@ -219,15 +193,15 @@ impl Workspace {
             input_squares: device.zeros(examples)?,
             factors: device.zeros(examples)?,
             addresses: device.zeros(3 * slots)?,
-            storage,
+            plan: Arc::clone(plan),
         })
     }
 
     pub(super) fn activation(&self, buffer: usize) -> u64 {
-        self.activations[self.storage[buffer]].address()
+        self.activations[self.plan.storage[buffer]].address()
     }
 
     pub(super) fn gradient(&self, buffer: usize) -> u64 {
-        self.gradients[self.storage[buffer]].address()
+        self.gradients[self.plan.gradients[buffer]].address()
     }
 }

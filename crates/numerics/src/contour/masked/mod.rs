@@ -361,17 +361,12 @@ fn without_middle(b: &Transform, middle: &Grid, c: f64, spacing: f64) -> Transfo
         // ln of a tiny difference may itself be lost.
         let relative = absolute / distance;
         let lost = !(relative < 0.25);
-        out.log.push(if lost { Complex::new(0.0, 0.0) } else { ln_1p(ratio.scale(-1.0)) });
+        let (log, rounded) = ratio.scale(-1.0).ln_1p();
+        out.log.push(if lost { Complex::new(0.0, 0.0) } else { log });
         out.upper.push(if bound < simple { bound } else { simple });
-        out.error.push(if lost { f64::INFINITY } else { 1.5 * relative });
+        out.error.push(if lost { f64::INFINITY } else { 1.5 * relative + rounded });
     }
     out
-}
-
-fn ln_1p(z: Complex) -> Complex {
-    // Near z = -1 the square of the modulus is rounding only, of either sign.
-    let square = (z.re * (2.0 + z.re) + z.im * z.im).max(-1.0);
-    Complex::new(0.5 * square.ln_1p(), z.im.atan2(1.0 + z.re))
 }
 
 fn exp_m1(z: Complex) -> Complex {

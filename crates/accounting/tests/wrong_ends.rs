@@ -1,0 +1,152 @@
+//! Certified ends that were on the wrong side of the truth, with the truth. References: contour sums
+//! in 90-digit arithmetic with the exact doubles, repeated at another tilt and step; closed forms
+//! of one step in 60 digits; for two single steps nested quadrature in 40 digits, in both orders.
+
+use accounting::pairs::Composed;
+use accounting::{OneWay, Pair, directions};
+use vocabulary::{Direction, Interval, Run};
+
+fn composed(phases: &[(f64, f64, u64)], group: u32) -> Composed {
+    let run = phases
+        .iter()
+        .fold(Run::builder(), |run, &(noise, rate, steps)| run.phase(noise, rate, steps))
+        .group_size(group)
+        .build()
+        .unwrap();
+    Composed::for_run(&run).unwrap()
+}
+
+/// The enclosure holds the truth, and is no wider than it has to be.
+#[track_caller]
+fn holds(found: Interval, truth: f64, width: f64) {
+    // The reference is itself rounded to a double.
+    let slip = 0.5 * f64::EPSILON * truth;
+    assert!(found.lower <= truth + slip && truth - slip <= found.upper, "{found:?} {truth:e}");
+    assert!(found.width() <= width * truth, "{found:?} is wider than {width:e}");
+}
+
+/// |A| near 0 in the transform of a step that always uses the record, or nearly always.
+#[test]
+fn a_phase_of_one_step_beside_others() {
+    let pair = composed(
+        &[
+            (0.5876059344697525, 0.0012095671377026565, 1),
+            (2.861670399396739, 0.9999988157265957, 1),
+        ],
+        1,
+    );
+    // In this company the answer was wrong; alone it was wide.
+    for epsilon in [0.0002053772996892019, 12.047730434552244] {
+        directions::delta(&pair, epsilon, Direction::Both).unwrap();
+    }
+    for delta in [0.003903734837598344, 2.613300531823337e-10] {
+        directions::epsilon(&pair, delta, Direction::Both).unwrap();
+    }
+    holds(directions::advantage(&pair).unwrap(), 0.138_714_734_329_088_15, 1e-11);
+    let pair = composed(
+        &[
+            (1.4196954105174906, 0.033043115599539465, 1),
+            (2.126400871809939, 0.9999993361458324, 1),
+        ],
+        1,
+    );
+    holds(directions::advantage(&pair).unwrap(), 0.186_177_326_682_966_72, 1e-11);
+    let pair = composed(&[(0.5, 1.0, 1), (1.0, 0.01, 100)], 1);
+    holds(directions::bayes_security(&pair).unwrap(), 0.316_310_672_705_929_48, 1e-11);
+}
+
+#[test]
+fn strong_leakage_of_a_group() {
+    let pair = composed(&[(10.0 / 11.0, 0.999, 5)], 10);
+    holds(directions::bayes_security(&pair).unwrap(), 9.886_810_843_366_248e-33, 1e-5);
+}
+
+/// Full batches mixed with sampled ones, order `add`: the grid of the former ended too soon.
+#[test]
+fn full_batches_mixed_with_sampled_ones() {
+    for (phases, epsilon, truth) in [
+        ([(4.0, 1.0, 1), (5.0, 0.3, 10)], 4.0, 4.476_525_283_390_977e-42),
+        ([(1.0, 1.0, 1), (5.0, 0.3, 10)], 10.0, 5.188_734_514_490_493e-22),
+        (
+            [(1.9735394612835808, 1.0, 1), (5.642270326355798, 0.2602181242236303, 10)],
+            2.167082233921584,
+            6.394_017_618_874_707e-6,
+        ),
+    ] {
+        let pair = composed(&phases, 1);
+        holds(pair.delta(epsilon, OneWay::Add).unwrap(), truth, 1e-10);
+        let solved = pair.epsilon(truth, OneWay::Add).unwrap();
+        holds(solved, epsilon, 1e-10);
+    }
+}
+
+/// e^epsilon times a tail that underflows.
+#[test]
+fn far_in_the_tail_of_one_step() {
+    let pair = composed(&[(1.3444905367982425, 0.9124496502840092, 1)], 20);
+    holds(
+        pair.delta(459.9284863896538, OneWay::Remove).unwrap(),
+        1.085_210_618_821_524_7e-124,
+        1e-9,
+    );
+}
+
+/// A mean that was computed as what is left of a count.
+#[test]
+fn weights_of_groups_at_small_rates() {
+    for (noise, rate, group, truth) in [
+        (1.0, 1e-6, 2, 7.658_497_039_015_025e-7),
+        (0.7, 3.3e-5, 3, 5.196_900_664_061_341e-5),
+        (5.0, 1.7e-7, 5, 6.770_732_291_661_536e-8),
+        (2.0, 1e-4, 20, 3.947_820_835_805_526_5e-4),
+    ] {
+        let pair = composed(&[(noise, rate, 1)], group);
+        holds(directions::advantage(&pair).unwrap(), truth, 3e-12);
+    }
+    let pair = composed(&[(2.0, 1.1e-5, 1_000_000)], 2);
+    holds(directions::advantage(&pair).unwrap(), 4.677_429_615_647_5e-3, 1e-12);
+}
+
+/// Just below the largest loss of adding a record, which is itself rounded.
+#[test]
+fn next_to_the_largest_loss_of_adding() {
+    for (noise, rate, group, epsilon, truth) in [
+        (0.2, 0.3, 1, 0.35667494393873234, 4.592_804_627_823_636e-24),
+        (0.25, 0.05, 1, 0.05129329438755053, 1.062_975_372_011_585_3e-30),
+        (0.2, 1e-3, 2, 0.002001000667167067, 3.137_530_037_558_11e-27),
+        (0.3, 0.9, 3, 6.907755278982138, 1.201_788_331_701_424_3e-45),
+    ] {
+        let pair = composed(&[(noise, rate, 1)], group);
+        let found = pair.delta(epsilon, OneWay::Add).unwrap();
+        assert!(found.lower <= truth && truth <= found.upper, "{found:?} {truth:e}");
+        assert!(found.upper < 1e-14 * epsilon, "{found:?}");
+        let rest = pair.one_minus_delta(epsilon, OneWay::Add).unwrap();
+        assert!(rest.lower <= 1.0 - truth && 1.0 - truth <= rest.upper);
+        // Beyond the largest loss there is nothing.
+        let beyond = epsilon * (1.0 + 1e-12);
+        assert_eq!(pair.delta(beyond, OneWay::Add).unwrap(), Interval::exact(0.0));
+    }
+}
+
+/// The distance of full batches is itself rounded.
+#[test]
+fn full_batches_of_several_phases() {
+    for (phases, epsilon, delta, advantage) in [
+        (
+            vec![(1.3, 1.0, 7), (2.7, 1.0, 11)],
+            1.0,
+            0.632_540_587_147_136_5,
+            0.765_396_611_878_722_9,
+        ),
+        (
+            vec![(0.9, 1.0, 3), (1.7, 1.0, 5), (3.3, 1.0, 100)],
+            2.5,
+            0.832_986_003_644_234_1,
+            0.944_069_842_683_481_3,
+        ),
+    ] {
+        let pair = composed(&phases, 1);
+        holds(pair.delta(epsilon, OneWay::Remove).unwrap(), delta, 1e-13);
+        holds(directions::advantage(&pair).unwrap(), advantage, 1e-13);
+    }
+}

@@ -1,0 +1,167 @@
+//! Doubles that choose where to look: tilts, spacings, ranges. Nothing here is trusted; a bad
+//! choice makes a wide ball, not a wrong one.
+
+use crate::pairs::Step;
+
+/// A step in doubles.
+pub struct Rough {
+    log_coefficients: Vec<f64>,
+    scale: f64,
+    substitute: bool,
+    pub times: f64,
+}
+
+/// ln(e^a + e^b).
+fn log_add(a: f64, b: f64) -> f64 {
+    let (high, low) = if a > b { (a, b) } else { (b, a) };
+    if low == f64::NEG_INFINITY { high } else { high + (low - high).exp().ln_1p() }
+}
+
+/// What an integral over the real line looks like.
+pub struct Shape {
+    pub log_integral: f64,
+    pub from: f64,
+    pub to: f64,
+}
+
+impl Rough {
+    pub fn new<const N: usize>(step: &Step<N>) -> Self {
+        Self {
+            log_coefficients: step.log_coefficients(),
+            scale: step.scale,
+            substitute: step.substitute,
+            times: step.times as f64,
+        }
+    }
+
+    fn records(&self) -> f64 {
+        (self.log_coefficients.len() - 1) as f64
+    }
+
+    /// ln A and the share of A that is not a_0.
+    fn up(&self, x: f64) -> (f64, f64) {
+        let slope = x / (self.scale * self.scale);
+        let terms = || self.log_coefficients.iter().enumerate().skip(1).map(|(j, a)| a + j as f64 * slope);
+        let largest = terms().fold(f64::NEG_INFINITY, f64::max);
+        let sum: f64 = terms().map(|term| (term - largest).exp()).sum();
+        let above = largest + sum.ln();
+        let whole = log_add(above, self.log_coefficients[0]);
+        (whole, (above - whole).exp())
+    }
+
+    /// ln |integrand| at x for tilt c, on a line where angles are at most `theta`, with e^(u angle).
+    fn log_integrand(&self, x: f64, c: f64, theta: f64, u: f64) -> f64 {
+        let lower = |share: f64| (-(1.0 - theta.cos()) * share).ln_1p();
+        let angle = |share: f64| theta.min(share * theta.sin() / (1.0 - (1.0 - theta.cos()) * share));
+        let part = |(log, share): (f64, f64), power: f64| {
+            power * (log + if power < 0.0 { lower(share) } else { 0.0 }) + u * angle(share)
+        };
+        let down = if self.substitute { part(self.up(-x), 1.0 - c) } else { 0.0 };
+        part(self.up(x), c) + down - 0.5 * (x / self.scale).powi(2)
+    }
+
+    /// The integral of the modulus, and where it comes from down to `depth` below its peak.
+    pub fn shape(&self, c: f64, theta: f64, u: f64, depth: f64) -> Option<Shape> {
+        let k = self.records();
+        let reach = (c.abs() + (1.0 - c).abs() * f64::from(u8::from(self.substitute))) * k;
+        let step = (self.scale / 6.0).min(self.scale * self.scale / k);
+        let far = reach + self.scale * (2.0 * depth).sqrt() + 4.0 * self.scale;
+        let (left, right) = if self.substitute || c < 0.0 {
+            (far, far)
+        } else {
+            (self.scale * (2.0 * depth).sqrt() + 4.0 * self.scale, far)
+        };
+        let points = (left + right) / step;
+        if !(points * k < 3e6) {
+            return None;
+        }
+        let values: Vec<(f64, f64)> = (0..=points as usize)
+            .map(|i| {
+                let x = -left + i as f64 * step;
+                (x, self.log_integrand(x, c, theta, u))
+            })
+            .collect();
+        let peak = values.iter().map(|v| v.1).fold(f64::NEG_INFINITY, f64::max);
+        if !peak.is_finite() {
+            return None;
+        }
+        let sum: f64 = values.iter().map(|v| (v.1 - peak).exp()).sum();
+        let inside = || values.iter().filter(|v| v.1 > peak - depth);
+        Some(Shape {
+            log_integral: peak + (sum * step / (self.scale * 2.506_628_274_631)).ln(),
+            from: inside().next()?.0 - step,
+            to: inside().next_back()?.0 + step,
+        })
+    }
+
+    /// ln M(c).
+    pub fn log_moment(&self, c: f64) -> f64 {
+        self.shape(c, 0.0, 0.0, 60.0).map_or(f64::INFINITY, |shape| shape.log_integral)
+    }
+
+    /// ln of the bound on |M(c + iu)| for all u >= `u`, with the path moved by the angle `theta`.
+    pub fn log_tail(&self, c: f64, u: f64, theta: f64, shape: &Shape) -> f64 {
+        let y = theta * self.scale * self.scale / self.records();
+        let (cosine, sine) = {
+            let turn = theta / self.records();
+            (turn.cos(), turn.sin())
+        };
+        let step = (self.scale / 6.0).min(self.scale * self.scale / self.records());
+        let points = ((shape.to - shape.from) / step).ceil().max(1.0) as usize;
+        // ln A(x + iy) by Horner, scaled by its largest term.
+        let at = |x: f64, sine: f64| -> (f64, f64) {
+            let slope = x / (self.scale * self.scale);
+            let largest = self
+                .log_coefficients
+                .iter()
+                .enumerate()
+                .map(|(j, a)| a + j as f64 * slope)
+                .fold(f64::NEG_INFINITY, f64::max);
+            let (mut re, mut im, mut turn_re, mut turn_im) = (0.0, 0.0, 1.0, 0.0);
+            for (j, a) in self.log_coefficients.iter().enumerate() {
+                let size = (a + j as f64 * slope - largest).exp();
+                re += size * turn_re;
+                im += size * turn_im;
+                (turn_re, turn_im) =
+                    (turn_re * cosine - turn_im * sine, turn_re * sine + turn_im * cosine);
+            }
+            (largest + 0.5 * (re * re + im * im).ln(), im.atan2(re))
+        };
+        let logs = (0..=points).map(|i| {
+            let x = shape.from + i as f64 * step;
+            let (up, up_angle) = at(x, sine);
+            let (down, down_angle) = if self.substitute { at(-x, -sine) } else { (0.0, 0.0) };
+            c * up + (1.0 - c) * down - u * (up_angle - down_angle)
+                - 0.5 * (x / self.scale).powi(2)
+        });
+        let logs: Vec<f64> = logs.collect();
+        let peak = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let sum: f64 = logs.iter().map(|log| (log - peak).exp()).sum();
+        peak + (sum * step / (self.scale * 2.506_628_274_631)).ln() + 0.5 * (y / self.scale).powi(2)
+    }
+
+    /// The angle that gives the smallest tail, and that tail.
+    pub fn best_tail(&self, c: f64, u: f64, shape: &Shape) -> (f64, f64) {
+        let value = |log_theta: f64| self.log_tail(c, u, log_theta.exp(), shape);
+        let (low, high) = (1e-6f64.ln(), 1.2f64.ln());
+        let mut best = (low, value(low));
+        for i in 1..=12 {
+            let at = low + (high - low) * f64::from(i) / 12.0;
+            let here = value(at);
+            if here < best.1 {
+                best = (at, here);
+            }
+        }
+        let mut step = (high - low) / 24.0;
+        for _ in 0..5 {
+            for at in [best.0 - step, best.0 + step] {
+                let here = value(at.min(high));
+                if here < best.1 {
+                    best = (at.min(high), here);
+                }
+            }
+            step *= 0.5;
+        }
+        (best.0.exp(), best.1)
+    }
+}

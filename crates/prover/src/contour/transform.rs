@@ -1,0 +1,207 @@
+//! M(c + iu) = E_Q (P/Q)^(c+iu) of one step, at equally spaced u, and bounds for all larger u.
+//!
+//! Trapezoid rule on the real axis: sum_j w_j e^(i u L_j), w_j = h N(x_j) A^c B^(1-c), L = ln A - ln B.
+//! Its error is bounded along lines off the axis ([`super::bounds`]); what is left out of the sum by
+//! cells. The sums run in fixed point.
+
+use super::bounds::{Lines, trapezoid_error};
+use super::rough::{Rough, Shape};
+use crate::arithmetic::{Ball, Complex, Fixed, Magnitude, Rotor};
+use crate::pairs::Step;
+
+/// The grid of one step at one tilt.
+pub struct Transform<const N: usize> {
+    /// w_j.
+    weights: Vec<Ball<N>>,
+    /// L_j.
+    losses: Vec<Ball<N>>,
+    /// Off by at most this, for every |u| up to the one it was made for.
+    error: Magnitude,
+}
+
+/// A spacing and a strip for the trapezoid rule, chosen in doubles.
+pub struct Choice {
+    pub theta: f64,
+    pub spacing: f64,
+    pub from: f64,
+    pub to: f64,
+    pub log_integral: f64,
+}
+
+impl Choice {
+    pub fn points(&self) -> f64 {
+        (self.to - self.from) / self.spacing
+    }
+
+    /// The cheapest choice with a relative error of 2^-bits for |u| <= `most`.
+    pub fn new<const N: usize>(rough: &Rough, step: &Step<N>, tilt: f64, most: f64, bits: f64) -> Option<Self> {
+        let depth = bits * std::f64::consts::LN_2 + 10.0;
+        let on_axis = rough.shape(tilt, 0.0, 0.0, depth)?;
+        let mut best: Option<Self> = None;
+        for theta in [0.003, 0.006, 0.012, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 1.1, 1.3] {
+            let Some(off) = rough.shape(tilt, theta, most, depth) else { continue };
+            let distance = theta * step.scale * step.scale / step.records as f64;
+            let raised = off.log_integral + 0.5 * (distance / step.scale).powi(2);
+            let needed = (raised - on_axis.log_integral).max(0.0) + depth + 2.0;
+            let spacing = 2.0 * std::f64::consts::PI * distance / needed;
+            if best.as_ref().is_none_or(|best| spacing > best.spacing) {
+                best = Some(Self {
+                    theta,
+                    spacing,
+                    from: on_axis.from,
+                    to: on_axis.to,
+                    log_integral: on_axis.log_integral,
+                });
+            }
+        }
+        let mut best = best?;
+        // A short spacing makes grid points exact doubles.
+        let power = best.spacing.log2().floor() - 4.0;
+        best.spacing = (best.spacing / power.exp2()).floor() * power.exp2();
+        Some(best)
+    }
+}
+
+impl<const N: usize> Transform<N> {
+    /// The grid of a choice; `most` bounds |u|.
+    pub fn new(step: &Step<N>, tilt: f64, most: f64, bits: f64, choice: &Choice) -> Self {
+        let h = choice.spacing;
+        let (first, last) = ((choice.from / h).floor() as i64, (choice.to / h).ceil() as i64);
+        let (c, density) = (Ball::from_f64(tilt), Self::density(step));
+        let mut transform = Self { weights: Vec::new(), losses: Vec::new(), error: Magnitude::ZERO };
+        for j in first..=last {
+            let x = Ball::from_f64(h) * signed(j);
+            let (up, down) = step.logarithms(x);
+            let exponent = c * up + (Ball::one() - c) * down
+                - (x.squared() * step.inverse_square()).scaled(-1);
+            transform.weights.push(exponent.exponential() * density * Ball::from_f64(h));
+            transform.losses.push(up - down);
+        }
+        let floor = choice.log_integral - (bits + 30.0) * std::f64::consts::LN_2;
+        let strip = Lines::new(step, tilt, choice.theta, most);
+        let integral = strip.whole(floor).times(strip.off_axis(strip.theta).above());
+        let distance = strip.theta.over_u64(step.records).over(step.inverse_square());
+        let axis = Lines::new(step, tilt, 0.0, 0.0);
+        let far = axis.far();
+        let (left, right) = (h * first as f64, h * last as f64);
+        transform.error = trapezoid_error(integral, distance, h)
+            .plus(axis.between(-far, left, h, floor))
+            .plus(axis.between(right, far, h, floor))
+            .plus(axis.beyond(h));
+        transform
+    }
+
+    fn density(step: &Step<N>) -> Ball<N> {
+        (Ball::pi().scaled(1).root() * Ball::from_f64(step.scale)).reciprocal()
+    }
+
+    /// M(c).
+    pub fn real(&self) -> Ball<N> {
+        self.weights.iter().fold(Ball::ZERO, |sum, w| sum + *w).widened(self.error)
+    }
+
+    /// M(c + i k du) for k = 0 .. nodes.
+    ///
+    /// Each weight is divided by a power of two S above their sum and turned by a fixed-point rotor.
+    /// A turn is off by at most sqrt(2) (unit + radius) in modulus, a product by 2 sqrt(2) units more,
+    /// and moduli stay below 1. So k turns are off by less than (k + 1) (4.3 units + 1.5 radius),
+    /// stated below with 8 for both.
+    pub fn nodes(&self, du: f64, nodes: usize) -> Vec<Complex<N>> {
+        let sum = self.real().above();
+        let power = sum.order() + 1;
+        let spacing = Ball::from_f64(du);
+        let mut widest = Magnitude::ZERO;
+        let mut turns = Vec::new();
+        let mut now = Vec::new();
+        for (weight, loss) in self.weights.iter().zip(&self.losses) {
+            let (cosine, sine) = (*loss * spacing).cosine_sine();
+            widest = widest.max(cosine.radius).max(sine.radius).max(weight.scaled(-power).radius);
+            turns.push(Rotor::from_complex(&Complex { re: cosine, im: sine }));
+            now.push(Rotor::from_complex(&Complex { re: weight.scaled(-power), im: Ball::ZERO }));
+        }
+        let unit = Magnitude::power_of_two(Fixed::<N>::UNIT);
+        let each = unit.plus(widest).scaled(3);
+        let count = Magnitude::from_f64(self.weights.len() as f64);
+        (0..=nodes)
+            .map(|k| {
+                let mut total = Rotor { re: Fixed::ZERO, im: Fixed::ZERO };
+                for value in &now {
+                    total = Rotor { re: total.re.plus(value.re), im: total.im.plus(value.im) };
+                }
+                for (value, turn) in now.iter_mut().zip(&turns) {
+                    *value = value.times(*turn);
+                }
+                let radius = each.times(count).times(Magnitude::from_f64(k as f64 + 1.0));
+                let node = total.to_complex(radius);
+                Complex {
+                    re: node.re.scaled(power).widened(self.error),
+                    im: node.im.scaled(power).widened(self.error),
+                }
+            })
+            .collect()
+    }
+}
+
+fn signed<const N: usize>(j: i64) -> Ball<N> {
+    let size = Ball::from_u64(j.unsigned_abs());
+    if j < 0 { -size } else { size }
+}
+
+/// A bound on |M(c + iu)| for every u >= `from`, by moving the path of integration to x + iy.
+///
+/// |A(x+iy)^s| = |A|^c e^(-u arg A), and arg A >= 0 >= arg B there, so the bound falls with u and its
+/// value at `from` holds for all larger u. The integral of the modulus is that of an analytic
+/// function, exp of (s ln A(x+iy) + conj(s) ln A(x-iy))/2 and so on, to which the trapezoid rule applies.
+/// At x + i eta its factor in u is e^(-u (arg A(x+i(y+eta)) + arg A(x+i(y-eta)))/2) <= 1: arg A is odd in y
+/// and rises with it, since d arg A/dy = Re(z A'/A)/s^2 is a sum of terms j a_i a_j |z|^(i+j)
+/// cos((j-i) y/s^2), none of them negative while angles are below pi/2.
+pub fn tail_bound<const N: usize>(step: &Step<N>, rough: &Rough, tilt: f64, from: f64, theta: f64, bits: f64) -> Option<Ball<N>> {
+    let depth = bits * std::f64::consts::LN_2 + 6.0;
+    let on_axis = rough.shape(tilt, 0.0, 0.0, depth)?;
+    // The strip with the widest spacing among those that stay below an angle of pi/2 in all.
+    let mut best: Option<(f64, f64, Shape)> = None;
+    for strip in [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4] {
+        if theta + strip > 1.5 {
+            continue;
+        }
+        let Some(off) = rough.shape(tilt, theta + strip, 0.0, depth) else { continue };
+        let distance = strip * step.scale * step.scale / step.records as f64;
+        let raised = off.log_integral + 0.5 * (distance / step.scale).powi(2);
+        let needed = (raised - on_axis.log_integral).max(0.0) + depth;
+        let spacing = 2.0 * std::f64::consts::PI * distance / needed;
+        if best.as_ref().is_none_or(|best| spacing > best.1) {
+            best = Some((strip, spacing, off));
+        }
+    }
+    let (strip_theta, spacing, off) = best?;
+    let power = spacing.log2().floor() - 4.0;
+    let h = (spacing / power.exp2()).floor() * power.exp2();
+    let (first, last) = ((off.from / h).floor() as i64, (off.to / h).ceil() as i64);
+    if last - first > 200_000 {
+        return None;
+    }
+    let angle = Ball::from_f64(theta);
+    let turn = angle.over_u64(step.records).cosine_sine();
+    let (c, u) = (Ball::from_f64(tilt), Ball::from_f64(from));
+    let mut sum = Ball::ZERO;
+    for j in first..=last {
+        let x = Ball::from_f64(h) * signed(j);
+        let (up, down) = step.complex_logarithms(x, turn);
+        let exponent = c * up.re + (Ball::one() - c) * down.re
+            - u * (up.im - down.im)
+            - (x.squared() * step.inverse_square()).scaled(-1);
+        sum = sum + exponent.exponential();
+    }
+    let sum = sum * Transform::density(step) * Ball::from_f64(h);
+    let floor = on_axis.log_integral - depth - 20.0;
+    let lines = Lines::new(step, tilt, theta + strip_theta, 0.0);
+    let strip = Ball::from_f64(strip_theta);
+    let distance = strip.over_u64(step.records).over(step.inverse_square());
+    let far = lines.far();
+    let whole = lines.whole(floor).times(lines.off_axis(strip).above());
+    let error = trapezoid_error(whole, distance, h)
+        .plus(lines.between(-far, h * first as f64, h, floor))
+        .plus(lines.between(h * last as f64, far, h, floor))
+        .plus(lines.beyond(h));
+    Some((sum.widened(error) * lines.off_axis(angle)).upper())
+}

@@ -1,0 +1,273 @@
+//! The pair of a lens and a run, at one precision, and its three means at a threshold.
+
+use crate::arithmetic::{Ball, Magnitude, normal_tail};
+use crate::contour::{Composition, Line, Plan, Rough, Zone};
+use crate::maximum::Maximum;
+use crate::obstacle::{Obstacle, look};
+use crate::pairs::{Count, HalfLine, Part, binomial};
+use std::cell::RefCell;
+use vocabulary::{Adjacency, LensName, Run, Sampling};
+
+/// One order of a pair: `Remove` compares with the record against without it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    Remove,
+    Add,
+}
+
+pub enum Model<const N: usize> {
+    Gaussian(Ball<N>),
+    HalfLine(HalfLine<N>),
+    Contour(Box<Contour<N>>),
+    Maximum(Box<Maximum<N>>),
+}
+
+pub struct Contour<const N: usize> {
+    composition: Composition<N>,
+    roughs: Vec<Rough>,
+    /// Lines are kept: whether one is good enough for another threshold, its ball says.
+    lines: RefCell<Vec<Line<N>>>,
+    /// What was done last, for the record.
+    path: RefCell<String>,
+}
+
+/// Rotations beyond which a line is not worth its time: some seconds.
+const MOST_WORK: f64 = 6e7;
+
+impl<const N: usize> Model<N> {
+    /// The pair of a lens.
+    ///
+    /// # Errors
+    /// The reason why there is none that this can prove.
+    pub fn new(run: &Run, lens: LensName, depth: i64) -> Result<Self, Obstacle> {
+        if !matches!(run.sampling(), Sampling::Poisson | Sampling::Full) {
+            return Err("only Poisson and full batches are proven so far".into());
+        }
+        match lens {
+            LensName::Composition => Self::composition(run),
+            LensName::LastIterate => Self::last_iterate(run, depth, |_, steps| (steps, steps)),
+            LensName::LastIterateMax => Ok(Self::Maximum(Box::new(Maximum::new(run, depth)?))),
+            LensName::FullBatch => Ok(Self::full_batch(run)),
+            _ => Err(format!("the lens {lens} has no pair that is proven here").into()),
+        }
+    }
+
+    fn composition(run: &Run) -> Result<Self, Obstacle> {
+        let composition = Composition::new(run);
+        if composition.steps.is_empty() {
+            return Ok(Self::Gaussian(composition.gaussian.root()));
+        }
+        if run.steps() == 1 {
+            let phase = run.phases()[0];
+            let records = u64::from(run.group_size());
+            return Ok(Self::HalfLine(HalfLine::new(
+                binomial(records, phase.sample_rate),
+                0,
+                Ball::from_f64(phase.noise_multiplier).squared(),
+                run.adjacency() == Adjacency::Substitute,
+                Magnitude::ZERO,
+            )));
+        }
+        let roughs = composition.steps.iter().map(Rough::new).collect();
+        Ok(Self::Contour(Box::new(Contour {
+            composition,
+            roughs,
+            lines: RefCell::new(Vec::new()),
+            path: RefCell::new(String::new()),
+        })))
+    }
+
+    /// P = count + N(0, v), Q = N(0, v), v = sum of T sigma^2 (Steinke et al. 2025, Theorem 1). `steps`
+    /// gives, for the index and the steps of a phase, those that are counted and those that are noisy.
+    pub(crate) fn last_iterate(
+        run: &Run,
+        depth: i64,
+        steps: impl Fn(usize, u64) -> (u64, u64),
+    ) -> Result<Self, Obstacle> {
+        if run.adjacency() == Adjacency::Substitute {
+            return Err("the last iterate has no pair for substitution".into());
+        }
+        let records = u64::from(run.group_size());
+        let mut variance = Ball::ZERO;
+        let mut rates: Vec<(f64, u64)> = Vec::new();
+        for (index, phase) in run.phases().iter().enumerate() {
+            let (counted, noisy) = steps(index, phase.steps);
+            variance = variance + Ball::from_f64(phase.noise_multiplier).squared().times_u64(noisy);
+            let draws = counted.checked_mul(records).ok_or("too many draws")?;
+            match rates.iter_mut().find(|rate| rate.0 == phase.sample_rate) {
+                Some(rate) => rate.1 += draws,
+                None => rates.push((phase.sample_rate, draws)),
+            }
+        }
+        let mut count = Count::certain(0);
+        for (rate, draws) in rates {
+            let law = if rate == 1.0 {
+                Some(Count::certain(draws))
+            } else {
+                Count::binomial(draws, rate, depth)
+            };
+            count = law
+                .and_then(|law| count.plus(&law))
+                .ok_or("the law of the count has too many values")?;
+        }
+        if let ([_], true) = (count.weights.as_slice(), count.outside.is_zero()) {
+            return Ok(Self::Gaussian(Ball::from_u64(count.first).over(variance.root())));
+        }
+        Ok(Self::HalfLine(HalfLine::new(count.weights, count.first, variance, false, count.outside)))
+    }
+
+    /// mu^2 = sum of T (k q/sigma)^2, twice the shift for substitution (Steinke et al. 2025, eq. 4).
+    fn full_batch(run: &Run) -> Self {
+        let shift = u64::from(run.group_size())
+            * if run.adjacency() == Adjacency::Substitute { 2 } else { 1 };
+        let square = run.phases().iter().fold(Ball::ZERO, |sum, phase| {
+            let ratio = Ball::from_f64(phase.sample_rate)
+                .times_u64(shift)
+                .over(Ball::from_f64(phase.noise_multiplier));
+            sum + ratio.squared().times_u64(phase.steps)
+        });
+        Self::Gaussian(square.root())
+    }
+
+    /// How the last number was enclosed.
+    pub fn path(&self) -> String {
+        match self {
+            Self::Gaussian(_) => "closed form of a Gaussian pair".into(),
+            Self::HalfLine(pair) => {
+                format!("half-line test, {} normal tails per side", pair.weights.len())
+            }
+            Self::Contour(contour) => contour.path.borrow().clone(),
+            Self::Maximum(maximum) => maximum.path(),
+        }
+    }
+
+    /// A mean at threshold t. `log_scale` is ln of the expected size and `bits` the wanted relative
+    /// accuracy: they choose the work, not the truth.
+    ///
+    /// # Errors
+    /// Why it cannot be enclosed.
+    pub fn mean(&self, t: Ball<N>, part: Part, log_scale: f64, bits: f64) -> Result<Ball<N>, Obstacle> {
+        match self {
+            Self::Gaussian(mu) => Ok(gaussian(*mu, t, part)),
+            Self::HalfLine(pair) => {
+                look()?;
+                pair.at(t, part)
+            }
+            Self::Maximum(maximum) => maximum.mean(t, part),
+            Self::Contour(contour) => contour.mean(t, part, log_scale, bits),
+        }
+    }
+
+    /// delta(epsilon) of one order, any real epsilon.
+    ///
+    /// # Errors
+    /// As [`Model::mean`].
+    pub fn delta(&self, epsilon: Ball<N>, order: Order, log_scale: f64, bits: f64) -> Result<Ball<N>, Obstacle> {
+        match order {
+            Order::Remove => self.mean(epsilon, Part::Above, log_scale, bits),
+            Order::Add => {
+                let level = epsilon.exponential();
+                let below = self.mean(-epsilon, Part::Below, log_scale - epsilon.to_f64(), bits)?;
+                Ok(level * below)
+            }
+        }
+    }
+
+    /// 1 - delta(epsilon), as a sum of positive terms.
+    ///
+    /// # Errors
+    /// As [`Model::mean`].
+    pub fn rest(&self, epsilon: Ball<N>, order: Order, log_scale: f64, bits: f64) -> Result<Ball<N>, Obstacle> {
+        match order {
+            Order::Remove => self.mean(epsilon, Part::Least, log_scale, bits),
+            Order::Add => {
+                let level = epsilon.exponential();
+                let least = self.mean(-epsilon, Part::Least, log_scale - epsilon.to_f64(), bits)?;
+                Ok(level * least)
+            }
+        }
+    }
+}
+
+/// With a = t/mu - mu/2, b = t/mu + mu/2: P(X > x) is the normal tail at a, Q(X > x) that at b.
+pub fn gaussian<const N: usize>(mu: Ball<N>, t: Ball<N>, part: Part) -> Ball<N> {
+    let level = t.exponential();
+    let (centre, half) = (t.over(mu), mu.scaled(-1));
+    let (a, b) = (centre - half, centre + half);
+    match part {
+        Part::Above => normal_tail(a) - level * normal_tail(b),
+        Part::Least => normal_tail(-a) + level * normal_tail(b),
+        Part::Below => level * normal_tail(-b) - normal_tail(-a),
+    }
+}
+
+impl<const N: usize> Contour<N> {
+    fn mean(&self, t: Ball<N>, part: Part, log_scale: f64, bits: f64) -> Result<Ball<N>, Obstacle> {
+        let wanted = (log_scale - bits * std::f64::consts::LN_2).max(-1e6);
+        let good_enough = |found: &Ball<N>| {
+            found.is_finite() && (found.radius.order() as f64) * std::f64::consts::LN_2 < wanted + 3.0
+        };
+        for line in self.lines.borrow().iter() {
+            let found = convert(line.zone(), line.at(t), t, part);
+            if good_enough(&found) {
+                return Ok(found);
+            }
+        }
+        look()?;
+        let mut best: Option<Plan> = None;
+        let mut obstacle = Obstacle::from("no line through the saddle decays");
+        for zone in [Zone::Above, Zone::Between, Zone::Below] {
+            let Some(plan) = Plan::new(&self.composition, &self.roughs, zone, t.to_f64(), wanted) else {
+                continue;
+            };
+            if plan.work > MOST_WORK {
+                if !matches!(obstacle, Obstacle::Precision(_)) {
+                    obstacle = Obstacle::Other(format!(
+                        "{} nodes with {:.0} points each are too many",
+                        plan.nodes,
+                        plan.work / plan.nodes as f64
+                    ));
+                }
+                continue;
+            }
+            if plan.needed_bits() > 64.0 * N as f64 - 4.0 {
+                obstacle = Obstacle::Precision(format!("{:.0} bits are needed", plan.needed_bits()));
+                continue;
+            }
+            if best.as_ref().is_none_or(|best| plan.work < best.work) {
+                best = Some(plan);
+            }
+        }
+        let plan = best.ok_or(obstacle)?;
+        let line = Line::new(&self.composition, &self.roughs, &plan).ok_or("a bound could not be computed")?;
+        let found = convert(line.zone(), line.at(t), t, part);
+        self.path.replace(format!(
+            "contour Re s = {:e}, spacing {:e}, {} nodes, {} points each",
+            line.tilt(),
+            plan.spacing,
+            line.nodes(),
+            line.points()
+        ));
+        let mut lines = self.lines.borrow_mut();
+        lines.push(line);
+        if lines.len() > 6 {
+            lines.remove(0);
+        }
+        Ok(found)
+    }
+}
+
+/// From the mean of a line's zone to the one that is asked for: they differ by 1 and e^t.
+fn convert<const N: usize>(zone: Zone, found: Ball<N>, t: Ball<N>, part: Part) -> Ball<N> {
+    let least = |found: Ball<N>| match zone {
+        Zone::Above => Ball::one() - found,
+        Zone::Between => found,
+        Zone::Below => t.exponential() - found,
+    };
+    match (zone, part) {
+        (Zone::Above, Part::Above) | (Zone::Between, Part::Least) | (Zone::Below, Part::Below) => found,
+        (_, Part::Least) => least(found),
+        (_, Part::Above) => Ball::one() - least(found),
+        (_, Part::Below) => t.exponential() - least(found),
+    }
+}

@@ -1,0 +1,223 @@
+//! Gaussian mu at a delta d: the smallest mu whose profile G is at least the run's at every
+//! epsilon >= 0 with delta(epsilon) >= d.
+//!
+//! *Upper end*, mu covers: both profiles are convex in k = e^epsilon. On a gap [k_1, k_2] the run's
+//! lies below its chord, and G above each of its tangents, G(k_0) + G'(k_0)(k - k_0), G' =
+//! -(normal tail at epsilon/mu + mu/2). So a gap is cleared when one tangent is above the chord at both
+//! ends. Gaps from 0 to a point where delta is at most d are halved until all are cleared.
+//!
+//! *Lower end*, mu is needed: one epsilon with delta(epsilon) >= d and delta(epsilon) >= G(epsilon).
+
+use crate::arithmetic::{Ball, normal_tail};
+use crate::model::{Model, Order, gaussian};
+use crate::pairs::Part;
+use crate::obstacle::Obstacle;
+use crate::proof::Outcome;
+
+pub(crate) struct Found<const N: usize> {
+    pub(crate) outcome: Outcome,
+    pub(crate) statement: String,
+    pub(crate) points: Vec<(String, Ball<N>)>,
+}
+
+struct Profile<'a, const N: usize> {
+    model: &'a Model<N>,
+    orders: &'a [Order],
+    bits: f64,
+}
+
+impl<const N: usize> Profile<'_, N> {
+    fn at(&self, epsilon: f64, size: f64) -> Result<Ball<N>, Obstacle> {
+        let at = Ball::from_f64(epsilon);
+        let log_scale = size.max(1e-300).ln();
+        let mut largest: Option<Ball<N>> = None;
+        for order in self.orders {
+            let delta = self.model.delta(at, *order, log_scale, self.bits)?;
+            largest = Some(largest.map_or(delta, |known| known.maximum(delta)));
+            if epsilon == 0.0 {
+                break;
+            }
+        }
+        largest.ok_or_else(|| "no order was asked for".into())
+    }
+}
+
+/// epsilon at which a falling function crosses d, in doubles.
+fn crossing(value: impl Fn(f64) -> Result<f64, Obstacle>, d: f64) -> Result<f64, Obstacle> {
+    let (mut low, mut high) = (0.0, 1.0);
+    while value(high)? > d {
+        low = high;
+        high *= 2.0;
+        if high > 1e9 {
+            return Err("the profile does not fall to delta".into());
+        }
+    }
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if value(middle)? > d { low = middle } else { high = middle }
+        if high - low < 1e-13 * high {
+            break;
+        }
+    }
+    Ok(0.5 * (low + high))
+}
+
+/// A Gaussian pair covers itself: its own mu is the answer wherever delta(0) > d, and 0 where
+/// delta(0) < d.
+fn of_gaussian<const N: usize>(model: &Model<N>, mu: f64, d: f64, at_zero: &Ball<N>, upper: bool) -> Option<Found<N>> {
+    let Model::Gaussian(own) = model else { return None };
+    let target = Ball::from_f64(d);
+    let truth = if target.is_below(at_zero) {
+        *own
+    } else if at_zero.is_below(&target) {
+        Ball::ZERO
+    } else {
+        return None;
+    };
+    let end = Ball::from_f64(mu);
+    let (holds, fails) = if upper {
+        (truth.is_at_most(&end), end.is_below(&truth))
+    } else {
+        (end.is_at_most(&truth), truth.is_below(&end))
+    };
+    let outcome = match (holds, fails) {
+        (true, _) => Outcome::Proven,
+        (_, true) => Outcome::Wrong,
+        _ => Outcome::Undecided,
+    };
+    Some(Found { outcome, statement: "the pair is Gaussian: its own mu".into(), points: vec![("mu".into(), truth)] })
+}
+
+/// Gaps that may be looked at.
+const MOST_GAPS: usize = 3000;
+
+/// Whether the Gaussian curve of `mu` covers the run down to `d`.
+pub(crate) fn covers<const N: usize>(model: &Model<N>, orders: &[Order], mu: f64, d: f64, bits: f64) -> Result<Found<N>, Obstacle> {
+    let profile = Profile { model, orders, bits: bits.min(64.0) };
+    let at_zero = profile.at(0.0, 1.0)?;
+    let target = Ball::from_f64(d);
+    if at_zero.is_below(&target) {
+        return Ok(Found { outcome: Outcome::Proven, statement: format!("delta(0) < {d}: no epsilon counts"), points: vec![("delta(0)".into(), at_zero)] });
+    }
+    if mu <= 0.0 {
+        return Ok(Found { outcome: if target.is_below(&at_zero) { Outcome::Wrong } else { Outcome::Undecided }, statement: format!("delta(0) >= {d}"), points: vec![("delta(0)".into(), at_zero)] });
+    }
+    let ball = Ball::<N>::from_f64(mu);
+    if let Some(found) = of_gaussian(model, mu, d, &at_zero, true) {
+        return Ok(found);
+    }
+    let curve = |epsilon: f64| gaussian(ball, Ball::from_f64(epsilon), Part::Above);
+    // The far end: where the run's profile is certainly at most d.
+    let rough = Profile { model, orders, bits: 30.0 };
+    let cross = crossing(|epsilon| rough.at(epsilon, d).map(|ball| ball.to_f64()), d)?;
+    let mut far = cross * (1.0 + 1e-12);
+    let mut slack = 1e-12;
+    while !profile.at(far, d)?.is_at_most(&target) {
+        slack *= 4.0;
+        far = cross * (1.0 + slack) + slack;
+        if slack > 1.0 {
+            return Err("the end of the profile could not be enclosed".into());
+        }
+    }
+    let mut gaps = vec![(0.0, at_zero, far, profile.at(far, d)?)];
+    let mut looked = 0;
+    while let Some((a, at_a, b, at_b)) = gaps.pop() {
+        looked += 1;
+        if looked > MOST_GAPS {
+            return Err("too many gaps of the profile are close to the Gaussian curve".into());
+        }
+        let middle = 0.5 * (a + b);
+        let at = Ball::from_f64(middle);
+        let slope = -normal_tail(at.over(ball) + ball.scaled(-1));
+        let k = |epsilon: f64| Ball::<N>::from_f64(epsilon).exponential();
+        let height = curve(middle);
+        let tangent = |epsilon: f64| height + slope * (k(epsilon) - k(middle));
+        if at_a.is_at_most(&tangent(a)) && at_b.is_at_most(&tangent(b)) {
+            continue;
+        }
+        for (epsilon, value) in [(a, at_a), (b, at_b)] {
+            if curve(epsilon).is_below(&value) && target.is_at_most(&value) {
+                return Ok(Found {
+                    outcome: Outcome::Wrong,
+                    statement: format!("at epsilon {epsilon} the run's delta is above that of mu = {mu}"),
+                    points: vec![(format!("delta({epsilon})"), value), ("of the Gaussian".into(), curve(epsilon))],
+                });
+            }
+        }
+        if b - a < 1e-13 * b || middle <= a || middle >= b {
+            return Err(Obstacle::Precision(format!("near epsilon {middle} the curves cannot be told apart")));
+        }
+        let at_middle = profile.at(middle, height.to_f64())?;
+        gaps.push((a, at_a, middle, at_middle));
+        gaps.push((middle, at_middle, b, at_b));
+    }
+    Ok(Found {
+        outcome: Outcome::Proven,
+        statement: format!("the Gaussian curve of mu = {mu} is above the run's profile on {looked} gaps of [0, {far}]"),
+        points: vec![("delta(0)".into(), at_zero)],
+    })
+}
+
+/// Whether some epsilon with delta(epsilon) >= d needs at least `mu`.
+pub(crate) fn needs<const N: usize>(model: &Model<N>, orders: &[Order], mu: f64, d: f64, bits: f64) -> Result<Found<N>, Obstacle> {
+    let profile = Profile { model, orders, bits: bits.min(64.0) };
+    let (ball, target) = (Ball::<N>::from_f64(mu), Ball::from_f64(d));
+    if let Model::Gaussian(_) = model {
+        let at_zero = profile.at(0.0, 1.0)?;
+        return of_gaussian(model, mu, d, &at_zero, false).ok_or_else(|| "delta(0) cannot be told from delta".into());
+    }
+    let curve = |epsilon: f64| gaussian(ball, Ball::from_f64(epsilon), Part::Above);
+    let rough = Profile { model, orders, bits: 30.0 };
+    let far = crossing(|epsilon| rough.at(epsilon, d).map(|ball| ball.to_f64()), d)?;
+    // Look for the largest excess: how much more mu, about, is needed at epsilon.
+    let excess = |epsilon: f64| -> Result<f64, Obstacle> {
+        let run = profile.at(epsilon, curve(epsilon).to_f64())?;
+        let at = Ball::<N>::from_f64(epsilon);
+        let density = (-(at.over(ball) - ball.scaled(-1)).squared().scaled(-1)).exponential();
+        Ok((run - curve(epsilon)).over(density).to_f64())
+    };
+    let show = |epsilon: f64| -> Result<Option<Found<N>>, Obstacle> {
+        let run = profile.at(epsilon, d)?;
+        let shown = target.is_at_most(&run) && curve(epsilon).is_at_most(&run);
+        Ok(shown.then(|| Found {
+            outcome: Outcome::Proven,
+            statement: format!("delta({epsilon}) is at least {d} and at least that of the Gaussian curve"),
+            points: vec![(format!("delta({epsilon})"), run), ("of the Gaussian".into(), curve(epsilon))],
+        }))
+    };
+    // The two ends of the range are the usual places.
+    for epsilon in [0.0, far * (1.0 - 1e-13), far * (1.0 - 1e-11), far * (1.0 - 1e-9)] {
+        if let Some(found) = show(epsilon)? {
+            return Ok(found);
+        }
+    }
+    let count = 12;
+    let mut best = (0.0, f64::NEG_INFINITY);
+    for i in 0..count {
+        let epsilon = far * f64::from(i) / f64::from(count);
+        let here = excess(epsilon)?;
+        if here > best.1 {
+            best = (epsilon, here);
+        }
+    }
+    let mut step = 0.5 * far / f64::from(count);
+    for _ in 0..40 {
+        for epsilon in [best.0 - step, best.0 + step] {
+            if epsilon > 0.0 && epsilon < far {
+                let here = excess(epsilon)?;
+                if here > best.1 {
+                    best = (epsilon, here);
+                }
+            }
+        }
+        if let Some(found) = show(best.0)? {
+            return Ok(found);
+        }
+        step *= 0.6;
+    }
+    let less = covers(model, orders, mu.next_down(), d, bits)?;
+    if less.outcome == Outcome::Proven {
+        return Ok(Found { outcome: Outcome::Wrong, ..less });
+    }
+    Err("no epsilon was found that needs this mu".into())
+}

@@ -1,0 +1,382 @@
+//! From claims to proofs.
+//!
+//! To check an end the quantity itself need not be computed. epsilon <= e at delta d means
+//! delta(e) <= d in every order; epsilon >= e means delta(e) >= d in one. Delta, advantage and Bayes
+//! security are compared directly; powers by lines ([`crate::tradeoff`]).
+
+use crate::arithmetic::Ball;
+use crate::model::{Model, Order};
+use crate::mu;
+use crate::proof::{Certificate, Enclosure, EndProof, Outcome, Proof};
+use crate::obstacle::{Obstacle, within};
+use crate::tradeoff::Curve;
+use std::cell::OnceCell;
+use std::time::Duration;
+use vocabulary::{Account, Claim, Direction, LensName, Quantity, Run};
+
+/// Whether a claim is one that carries certified ends of a pair.
+pub fn covers(claim: &Claim) -> bool {
+    matches!(
+        claim.lens,
+        LensName::Composition | LensName::LastIterate | LensName::LastIterateMax | LensName::FullBatch
+    ) && claim.confidence.is_none()
+}
+
+/// Checks both ends of a claim about a run.
+///
+/// ```
+/// use prover::{Outcome, prove};
+/// let run = vocabulary::Run::builder().phase(1.0, 1.0, 1).build().unwrap();
+/// let claim = serde_json::from_value(serde_json::json!({
+///     "lens": "composition", "release": "all-iterates", "secret": "membership",
+///     "direction": "both", "quantity": "epsilon", "at": {"delta": 1e-5},
+///     "standing": "proven", "side": "upper",
+///     "value": 4.377178095681, "lower": 4.377178095681, "upper": 4.377178095682,
+///     "assumptions": []
+/// })).unwrap();
+/// let proof = prove(&run, &claim);
+/// assert_eq!(proof.outcome, Outcome::Proven);
+/// ```
+pub fn prove(run: &Run, claim: &Claim) -> Proof {
+    prove_within(run, claim, TIME_LIMIT)
+}
+
+/// Time for one claim unless another limit is given.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// As [`prove`], with a time limit: an end that takes longer stays undecided.
+pub fn prove_within(run: &Run, claim: &Claim, limit: Duration) -> Proof {
+    within(limit, || prove_both(run, claim))
+}
+
+fn prove_both(run: &Run, claim: &Claim) -> Proof {
+    let models = Models::new(run, claim);
+    let ends = [End::Lower, End::Upper].map(|side| {
+        let end = if side == End::Lower { claim.interval.lower } else { claim.interval.upper };
+        prove_end(&models, claim, side, end)
+    });
+    let [lower, upper] = ends;
+    Proof {
+        outcome: lower.outcome.and(upper.outcome),
+        lens: claim.lens,
+        direction: claim.direction,
+        quantity: claim.quantity,
+        at: claim.at,
+        lower,
+        upper,
+    }
+}
+
+/// Checks all claims of an account that have certified ends.
+pub fn certify(account: &Account) -> Certificate {
+    let proofs: Vec<Option<Proof>> = account
+        .claims
+        .iter()
+        .map(|claim| covers(claim).then(|| prove(&account.run, claim)))
+        .collect();
+    let outcome = proofs.iter().flatten().fold(Outcome::Proven, |all, one| all.and(one.outcome));
+    Certificate { schema: Certificate::SCHEMA.into(), run: account.run.clone(), outcome, proofs }
+}
+
+/// The pair at two precisions, made when it is needed; its lines serve both ends of a claim.
+struct Models<'a> {
+    run: &'a Run,
+    lens: LensName,
+    /// Mass that a window may leave out: 2^-(this + bits), far below the claim's own scale.
+    depth: f64,
+    two: OnceCell<Result<Model<2>, Obstacle>>,
+    four: OnceCell<Result<Model<4>, Obstacle>>,
+}
+
+impl<'a> Models<'a> {
+    fn new(run: &'a Run, claim: &Claim) -> Self {
+        let scales = [claim.at.delta, Some(claim.interval.value)];
+        let scale = scales
+            .into_iter()
+            .flatten()
+            .fold(1.0, |scale: f64, x| if x > 0.0 { scale.min(x) } else { scale });
+        let depth = 8.0 - scale.log2();
+        Self { run, lens: claim.lens, depth, two: OnceCell::new(), four: OnceCell::new() }
+    }
+
+    fn two(&self) -> Result<&Model<2>, Obstacle> {
+        let make = || Model::new(self.run, self.lens, (self.depth + 84.0) as i64);
+        self.two.get_or_init(make).as_ref().map_err(Clone::clone)
+    }
+
+    fn four(&self) -> Result<&Model<4>, Obstacle> {
+        let make = || Model::new(self.run, self.lens, (self.depth + 120.0) as i64);
+        self.four.get_or_init(make).as_ref().map_err(Clone::clone)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Lower,
+    Upper,
+}
+
+/// One attempt's result.
+struct Found {
+    outcome: Outcome,
+    statement: String,
+    enclosures: Vec<Enclosure>,
+}
+
+fn prove_end(models: &Models<'_>, claim: &Claim, side: End, end: f64) -> EndProof {
+    let mut proof = EndProof {
+        end: end.is_finite().then_some(end),
+        outcome: Outcome::Undecided,
+        statement: String::new(),
+        enclosures: Vec::new(),
+        path: "none needed".into(),
+        precision: 0,
+    };
+    if let Some(statement) = trivial(claim, side, end) {
+        proof.outcome = Outcome::Proven;
+        proof.statement = statement;
+        return proof;
+    }
+    if !covers(claim) {
+        proof.statement = "the claim has no certified ends of a pair".into();
+        return proof;
+    }
+    // More digits until both sides are told apart.
+    let mut go_on = settle(models.two(), claim, side, end, 56.0, &mut proof);
+    if go_on && proof.outcome == Outcome::Undecided {
+        go_on = settle(models.two(), claim, side, end, 84.0, &mut proof);
+    }
+    if go_on && proof.outcome == Outcome::Undecided {
+        settle(models.four(), claim, side, end, 120.0, &mut proof);
+    }
+    proof
+}
+
+/// One attempt; whether more digits may help where it does not decide.
+fn settle<const N: usize>(
+    model: Result<&Model<N>, Obstacle>,
+    claim: &Claim,
+    side: End,
+    end: f64,
+    bits: f64,
+    proof: &mut EndProof,
+) -> bool {
+    let found = model.and_then(|model| {
+        proof.precision = 64 * N as u32;
+        let found = check(model, claim, side, end, bits);
+        proof.path = model.path();
+        found
+    });
+    match found {
+        Ok(found) => {
+            proof.outcome = found.outcome;
+            proof.statement = found.statement;
+            proof.enclosures = found.enclosures;
+        }
+        Err(obstacle) => {
+            let helps = matches!(obstacle, Obstacle::Precision(_));
+            proof.statement = obstacle.message();
+            return helps;
+        }
+    }
+    true
+}
+
+/// Ends that hold whatever the run is.
+fn trivial(claim: &Claim, side: End, end: f64) -> Option<String> {
+    if end.is_nan() {
+        return None;
+    }
+    let least = match claim.quantity {
+        Quantity::Tpr => claim.at.fpr?,
+        Quantity::Reconstruction => claim.at.prior?,
+        Quantity::AttackAccuracy => 0.5,
+        _ => 0.0,
+    };
+    let most = match claim.quantity {
+        Quantity::Epsilon | Quantity::Mu => f64::INFINITY,
+        _ => 1.0,
+    };
+    match side {
+        End::Lower if end <= least => Some(format!("the quantity is at least {least}")),
+        End::Upper if end >= most => Some(format!("the quantity is at most {most}")),
+        _ => None,
+    }
+}
+
+fn orders(direction: Direction) -> &'static [Order] {
+    match direction {
+        Direction::Both => &[Order::Remove, Order::Add],
+        Direction::Remove => &[Order::Remove],
+        Direction::Add => &[Order::Add],
+    }
+}
+
+fn enclosure<const N: usize>(of: String, ball: &Ball<N>) -> Enclosure {
+    let (lower, upper) = ball.doubles();
+    Enclosure {
+        of,
+        lower: lower.is_finite().then_some(lower),
+        upper: upper.is_finite().then_some(upper),
+        midpoint: ball.mid.hexadecimal(),
+        bits: ball.accuracy().min(64 * N as i64),
+    }
+}
+
+/// Compares the largest of `balls` with `bound`: is it at most (or at least) that?
+fn compare<const N: usize>(balls: &[Ball<N>], bound: &Ball<N>, at_most: bool) -> Outcome {
+    let (holds, fails) = if at_most {
+        (balls.iter().all(|ball| ball.is_at_most(bound)), balls.iter().any(|ball| bound.is_below(ball)))
+    } else {
+        (balls.iter().any(|ball| bound.is_at_most(ball)), balls.iter().all(|ball| ball.is_below(bound)))
+    };
+    if holds {
+        Outcome::Proven
+    } else if fails {
+        Outcome::Wrong
+    } else {
+        Outcome::Undecided
+    }
+}
+
+fn check<const N: usize>(model: &Model<N>, claim: &Claim, side: End, end: f64, bits: f64) -> Result<Found, Obstacle> {
+    let missing = || Obstacle::from("the claim does not say where the quantity is taken");
+    if !end.is_finite() {
+        return Err("the end is not a finite number".into());
+    }
+    match claim.quantity {
+        Quantity::Epsilon => {
+            let target = claim.at.delta.ok_or_else(missing)?;
+            let at = Ball::from_f64(end);
+            deltas(model, claim, at, end.to_string(), Ball::from_f64(target), side == End::Upper, bits)
+        }
+        Quantity::Delta => {
+            let epsilon = claim.at.epsilon.ok_or_else(missing)?;
+            let at = Ball::from_f64(epsilon);
+            deltas(model, claim, at, epsilon.to_string(), Ball::from_f64(end), side == End::Upper, bits)
+        }
+        Quantity::Advantage => {
+            deltas(model, claim, Ball::ZERO, "0".into(), Ball::from_f64(end), side == End::Upper, bits)
+        }
+        Quantity::AttackAccuracy => {
+            // (1-p) + p delta(ln((1-p)/p)) for the smaller prior p.
+            let prior = claim.at.prior.ok_or_else(missing)?;
+            let p = Ball::from_f64(prior).minimum(Ball::one() - Ball::from_f64(prior));
+            let other = Ball::one() - p;
+            let bound = (Ball::from_f64(end) - other).over(p);
+            let at = other.over(p).logarithm();
+            deltas(model, claim, at, format!("ln((1-p)/p), p = {prior}"), bound, side == End::Upper, bits)
+        }
+        Quantity::BayesSecurity => {
+            let rest = model.rest(Ball::ZERO, Order::Remove, log_scale(end), bits)?;
+            let outcome = compare(&[rest], &Ball::from_f64(end), side == End::Upper);
+            Ok(Found {
+                outcome,
+                statement: sentence("1 - delta(0)", side == End::Upper, outcome, &end.to_string()),
+                enclosures: vec![enclosure("1 - delta(0)".into(), &rest)],
+            })
+        }
+        Quantity::Tpr => power(model, claim, side, end, claim.at.fpr.ok_or_else(missing)?, bits),
+        Quantity::Reconstruction => {
+            if claim.assumptions.iter().any(|one| one.contains("candidates")) {
+                return Err("a claim about candidates does not carry their priors".into());
+            }
+            power(model, claim, side, end, claim.at.prior.ok_or_else(missing)?, bits)
+        }
+        Quantity::Mu => {
+            let delta = claim.at.delta.ok_or_else(missing)?;
+            let all = orders(claim.direction);
+            let found = if side == End::Upper {
+                mu::covers(model, all, end, delta, bits)?
+            } else {
+                mu::needs(model, all, end, delta, bits)?
+            };
+            Ok(Found { outcome: found.outcome, statement: found.statement, enclosures: found.points.iter().map(|(of, ball)| enclosure(of.clone(), ball)).collect() })
+        }
+    }
+}
+
+fn log_scale(x: f64) -> f64 {
+    if x > 0.0 { x.ln() } else { -700.0 }
+}
+
+fn sentence(what: &str, at_most: bool, outcome: Outcome, end: &str) -> String {
+    let relation = match (outcome, at_most) {
+        (Outcome::Undecided, _) => return format!("{what} cannot be told from {end}"),
+        (Outcome::Proven, true) | (Outcome::Wrong, false) => "<=",
+        (Outcome::Proven, false) | (Outcome::Wrong, true) => ">=",
+    };
+    format!("{what} {relation} {end}")
+}
+
+/// Whether the largest delta at epsilon is at most (at least) a bound.
+fn deltas<const N: usize>(
+    model: &Model<N>,
+    claim: &Claim,
+    epsilon: Ball<N>,
+    name: String,
+    bound: Ball<N>,
+    at_most: bool,
+    bits: f64,
+) -> Result<Found, Obstacle> {
+    let scale = log_scale(bound.to_f64());
+    // Total variation is the same in both orders.
+    let all = if epsilon.mid.is_zero() { &[Order::Remove][..] } else { orders(claim.direction) };
+    let (mut balls, mut enclosures, mut first_error) = (Vec::new(), Vec::new(), None);
+    for order in all {
+        match model.delta(epsilon, *order, scale, bits) {
+            Ok(ball) => {
+                enclosures.push(enclosure(format!("delta({name}), {order:?}").to_lowercase(), &ball));
+                balls.push(ball);
+            }
+            Err(reason) => first_error = Some(reason),
+        }
+        // One order may settle it.
+        let settled = if at_most { Outcome::Wrong } else { Outcome::Proven };
+        if !balls.is_empty() && compare(&balls, &bound, at_most) == settled {
+            first_error = None;
+            break;
+        }
+    }
+    if let Some(reason) = first_error {
+        return Err(reason);
+    }
+    let outcome = compare(&balls, &bound, at_most);
+    let (_, shown) = bound.doubles();
+    let statement = sentence(&format!("delta({name})"), at_most, outcome, &shown.to_string());
+    Ok(Found { outcome, statement, enclosures })
+}
+
+fn power<const N: usize>(model: &Model<N>, claim: &Claim, side: End, end: f64, fpr: f64, bits: f64) -> Result<Found, Obstacle> {
+    if fpr <= 0.0 || fpr >= 1.0 {
+        // The two distributions have the same null sets.
+        let power = Ball::<N>::from_f64(if fpr <= 0.0 { 0.0 } else { 1.0 });
+        let outcome = compare(&[power], &Ball::from_f64(end), side == End::Upper);
+        let statement = sentence("the power", side == End::Upper, outcome, &end.to_string());
+        return Ok(Found { outcome, statement, enclosures: Vec::new() });
+    }
+    if let (Model::Maximum(_), Direction::Add | Direction::Remove) = (model, claim.direction) {
+        return Err("the power of one order is a maximum over stopping times, not a line's".into());
+    }
+    let curve = Curve { model, orders: orders(claim.direction), fpr, log_scale: log_scale(end) };
+    let found = curve.power(claim.interval.value, bits)?;
+    let end_ball = Ball::from_f64(end);
+    let (holds, fails) = match side {
+        End::Upper => (found.upper.is_at_most(&end_ball), end_ball.is_below(&found.lower)),
+        End::Lower => (end_ball.is_at_most(&found.lower), found.upper.is_below(&end_ball)),
+    };
+    let outcome = match (holds, fails) {
+        (true, _) => Outcome::Proven,
+        (_, true) => Outcome::Wrong,
+        _ => Outcome::Undecided,
+    };
+    let line = format!("by the line of slope e^{}", found.epsilon);
+    Ok(Found {
+        outcome,
+        statement: sentence(&format!("the power at {fpr} {line}"), side == End::Upper, outcome, &end.to_string()),
+        enclosures: vec![
+            enclosure("power, from below".into(), &found.lower),
+            enclosure("power, from above".into(), &found.upper),
+        ],
+    })
+}

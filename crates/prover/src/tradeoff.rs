@@ -1,0 +1,106 @@
+//! True positive rates. With h(k) = max over the orders of delta(ln k) + k a, a convex function of the slope
+//! k > 0, TPR(a) = min h: for one order by duality, for both because the symmetrised trade-off
+//! curve is the convex hull of the smaller of the two curves (Dong, Roth, Su 2022, Proposition 6), whose
+//! lines are those of either order.
+//!
+//! Every k gives an upper bound. Three slopes a < b < c with h(b) <= h(a), h(c) give a lower one: the
+//! minimum lies between a and c, and a convex function lies above its chords' extensions.
+
+use crate::arithmetic::Ball;
+use crate::model::{Model, Order};
+use crate::obstacle::Obstacle;
+
+pub(crate) struct Curve<'a, const N: usize> {
+    pub(crate) model: &'a Model<N>,
+    pub(crate) orders: &'a [Order],
+    pub(crate) fpr: f64,
+    /// ln of about the power.
+    pub(crate) log_scale: f64,
+}
+
+/// Two bounds on a power, and the epsilon of the line that shows them.
+pub(crate) struct Power<const N: usize> {
+    pub(crate) lower: Ball<N>,
+    pub(crate) upper: Ball<N>,
+    pub(crate) epsilon: f64,
+}
+
+impl<const N: usize> Curve<'_, N> {
+    /// h at slope e^epsilon.
+    fn line(&self, epsilon: f64, bits: f64) -> Result<Ball<N>, Obstacle> {
+        let at = Ball::from_f64(epsilon);
+        let mut largest: Option<Ball<N>> = None;
+        for order in self.orders {
+            let delta = self.model.delta(at, *order, self.log_scale, bits)?;
+            largest = Some(largest.map_or(delta, |known| known.maximum(delta)));
+        }
+        let delta = largest.ok_or("no order was asked for")?;
+        Ok(delta + at.exponential() * Ball::from_f64(self.fpr))
+    }
+
+    /// Bounds from three slopes e^(epsilon - gap), e^epsilon, e^(epsilon + gap).
+    fn bounds(&self, epsilon: f64, gap: f64, bits: f64) -> Result<(Power<N>, f64), Obstacle> {
+        let slopes = [epsilon - gap, epsilon, epsilon + gap];
+        let k = slopes.map(|at| Ball::<N>::from_f64(at).exponential());
+        let h = [self.line(slopes[0], bits)?, self.line(slopes[1], bits)?, self.line(slopes[2], bits)?];
+        // The vertex of the parabola in epsilon: where to look next.
+        let (left, right) = ((h[0] - h[1]).to_f64(), (h[2] - h[1]).to_f64());
+        let vertex = epsilon + 0.5 * gap * (left - right) / (left + right);
+        let inside = h[1].is_at_most(&h[0]) && h[1].is_at_most(&h[2]);
+        let lower = if inside {
+            let rise = (h[2] - h[1]).over(k[2] - k[1]);
+            let fall = (h[1] - h[0]).over(k[1] - k[0]);
+            (h[1] - rise * (k[1] - k[0])).minimum(h[1] + fall * (k[2] - k[1]))
+        } else {
+            // No slope allows less than the false positive rate itself.
+            Ball::from_f64(self.fpr)
+        };
+        Ok((Power { lower, upper: h[1], epsilon }, vertex))
+    }
+
+    /// Bounds on the power as close as `bits` allow; `power` is about the answer.
+    pub(crate) fn power(&self, power: f64, bits: f64) -> Result<Power<N>, Obstacle> {
+        // The best slope lies between (1-p)/(1-a) and p/a.
+        let a = self.fpr;
+        let low = ((1.0 - power).max(1e-30) / (1.0 - a)).ln() - 1e-3;
+        let high = (power.max(a) / a).ln() + 1e-3;
+        let explore = 26.0;
+        let (mut left, mut right) = (low.min(high - 1e-6), high);
+        let ratio = 0.618_033_988_75;
+        let value = |at: f64| self.line(at, explore).map(|ball| ball.to_f64());
+        let (mut one, mut two) = (right - ratio * (right - left), left + ratio * (right - left));
+        let (mut at_one, mut at_two) = (value(one)?, value(two)?);
+        for _ in 0..14 {
+            if at_one < at_two {
+                (right, two, at_two) = (two, one, at_one);
+                one = right - ratio * (right - left);
+                at_one = value(one)?;
+            } else {
+                (left, one, at_one) = (one, two, at_two);
+                two = left + ratio * (right - left);
+                at_two = value(two)?;
+            }
+        }
+        let mut at = 0.5 * (left + right);
+        let mut gap = right - left;
+        let mut best: Option<Power<N>> = None;
+        for _ in 0..7 {
+            let (found, vertex) = self.bounds(at, gap, bits)?;
+            let better = |best: &Power<N>| {
+                (found.upper - found.lower).to_f64() < (best.upper - best.lower).to_f64()
+            };
+            if best.as_ref().is_none_or(better) {
+                best = Some(found);
+            }
+            if !vertex.is_finite() || (vertex - at).abs() > 4.0 * gap {
+                // Not a parabola here: look a little further.
+                at = if vertex > at { at + gap } else { at - gap };
+                continue;
+            }
+            let moved = (vertex - at).abs();
+            at = vertex;
+            gap = (gap * 0.02).max(4.0 * moved.min(gap * 0.25)).max(1e-11 * (high - low));
+        }
+        best.ok_or_else(|| "no slope was looked at".into())
+    }
+}

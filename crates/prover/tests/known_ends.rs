@@ -1,0 +1,193 @@
+//! Ends that are known to be wrong are proven wrong, and the truth is proven right.
+//!
+//! The wrong ends are intervals that version 0.1.0 gave; the truths were computed with ball
+//! arithmetic of another library (Arb) or 40-digit quadrature from the exact doubles.
+
+use prover::{Outcome, prove};
+use vocabulary::{Adjacency, Claim, Run};
+
+type Phases<'a> = &'a [(f64, f64, u64)];
+
+fn run(phases: Phases<'_>, group: u32, adjacency: Adjacency) -> Run {
+    let builder = Run::builder().group_size(group).adjacency(adjacency);
+    phases.iter().fold(builder, |builder, p| builder.phase(p.0, p.1, p.2)).build().unwrap()
+}
+
+fn claim(lens: &str, direction: &str, quantity: &str, at: (&str, f64), ends: (f64, f64)) -> Claim {
+    let mut place = serde_json::Map::new();
+    if !at.0.is_empty() {
+        place.insert(at.0.into(), at.1.into());
+    }
+    serde_json::from_value(serde_json::json!({
+        "lens": lens, "release": "all-iterates", "secret": "membership", "direction": direction,
+        "quantity": quantity, "at": place, "standing": "proven", "side": "upper",
+        "value": 0.5 * (ends.0 + ends.1), "lower": ends.0, "upper": ends.1, "assumptions": []
+    }))
+    .unwrap()
+}
+
+/// (lower end's, upper end's) outcome.
+fn outcomes(run: &Run, claim: &Claim) -> (Outcome, Outcome) {
+    let proof = prove(run, claim);
+    println!("{}", serde_json::to_string_pretty(&proof).unwrap());
+    (proof.lower.outcome, proof.upper.outcome)
+}
+
+const RIGHT: (Outcome, Outcome) = (Outcome::Proven, Outcome::Proven);
+
+struct Case<'a> {
+    phases: Phases<'a>,
+    group: u32,
+    direction: &'a str,
+    quantity: &'a str,
+    at: (&'a str, f64),
+    wrong: (f64, f64),
+    /// Which ends of `wrong` are wrong: lower, upper.
+    which: (bool, bool),
+    right: (f64, f64),
+}
+
+#[test]
+fn wrong_ends_are_found_and_the_truth_is_proven() {
+    let none = ("", 0.0);
+    let two = [(0.5876059344697525, 0.0012095671377026565, 1), (2.861670399396739, 0.9999988157265957, 1)];
+    let other = [(1.4196954105174906, 0.033043115599539465, 1), (2.126400871809939, 0.9999993361458324, 1)];
+    let mixed = [(1.9735394612835808, 1.0, 1), (5.642270326355798, 0.2602181242236303, 10)];
+    let cases = [
+        Case {
+            phases: &two,
+            group: 1,
+            direction: "both",
+            quantity: "advantage",
+            at: none,
+            wrong: (0.1387147342426236, 0.13871473432495468),
+            which: (false, true),
+            right: (0.13871473432908813, 0.13871473432908818),
+        },
+        Case {
+            phases: &other,
+            group: 1,
+            direction: "both",
+            quantity: "advantage",
+            at: none,
+            wrong: (0.1861773266778063, 0.18617732667900802),
+            which: (false, true),
+            right: (0.18617732668296670, 0.18617732668296675),
+        },
+        Case {
+            phases: &mixed,
+            group: 1,
+            direction: "add",
+            quantity: "delta",
+            at: ("epsilon", 2.167082233921584),
+            wrong: (6.394017618393685e-06, 6.39401761840791e-06),
+            which: (false, true),
+            right: (6.3940176188747060e-06, 6.3940176188747080e-06),
+        },
+        Case {
+            phases: &[(0.5, 1.0, 1), (1.0, 0.01, 100)],
+            group: 1,
+            direction: "both",
+            quantity: "bayes-security",
+            at: none,
+            wrong: (0.31631067272, 0.31631067282),
+            which: (true, false),
+            right: (0.3163106727055, 0.3163106727065),
+        },
+        Case {
+            phases: &[(10.0 / 11.0, 0.999, 5)],
+            group: 10,
+            direction: "both",
+            quantity: "bayes-security",
+            at: none,
+            wrong: (9.889023e-33, 9.889071e-33),
+            which: (true, false),
+            right: (9.8868107e-33, 9.8868109e-33),
+        },
+        Case {
+            phases: &[(4.0, 1.0, 1), (5.0, 0.3, 10)],
+            group: 1,
+            direction: "add",
+            quantity: "delta",
+            at: ("epsilon", 4.0),
+            wrong: (2.628e-46, 2.629e-46),
+            which: (false, true),
+            right: (4.4765e-42, 4.4766e-42),
+        },
+        Case {
+            phases: &[(1.0, 1.0, 1), (5.0, 0.3, 10)],
+            group: 1,
+            direction: "add",
+            quantity: "delta",
+            at: ("epsilon", 10.0),
+            wrong: (0.999999, 0.9999999),
+            which: (true, false),
+            right: (5.188e-22, 5.189e-22),
+        },
+        Case {
+            phases: &[(1.3444905367982425, 0.9124496502840092, 1)],
+            group: 20,
+            direction: "both",
+            quantity: "delta",
+            at: ("epsilon", 459.9284863896538),
+            wrong: (6.937e-126, 6.938e-126),
+            which: (false, true),
+            right: (1.0852e-124, 1.0853e-124),
+        },
+        Case {
+            phases: &[(2.0, 1.1e-5, 1_000_000)],
+            group: 2,
+            direction: "both",
+            quantity: "advantage",
+            at: none,
+            wrong: (4.6774296156e-3, 4.677429615641e-3),
+            which: (false, true),
+            right: (4.67742961564753e-3, 4.67742961564754e-3),
+        },
+    ];
+    for case in cases {
+        let run = run(case.phases, case.group, Adjacency::AddRemove);
+        let make = |ends| claim("composition", case.direction, case.quantity, case.at, ends);
+        let expected = |wrong: bool| if wrong { Outcome::Wrong } else { Outcome::Proven };
+        let found = outcomes(&run, &make(case.wrong));
+        assert_eq!(found, (expected(case.which.0), expected(case.which.1)), "{:?}", case.phases);
+        assert_eq!(outcomes(&run, &make(case.right)), RIGHT, "{:?}", case.phases);
+    }
+}
+
+/// epsilon of a run with a full-batch phase, order add: the upper end that was certified is wrong.
+#[test]
+fn a_wrong_epsilon_is_found() {
+    let mixed = [(1.9735394612835808, 1.0, 1), (5.642270326355798, 0.2602181242236303, 10)];
+    let run = run(&mixed, 1, Adjacency::AddRemove);
+    let at = ("delta", 1.017434494342773e-05);
+    let wrong = claim("composition", "add", "epsilon", at, (2.1093267531078195, 2.1093267531084874));
+    assert_eq!(outcomes(&run, &wrong), (Outcome::Proven, Outcome::Wrong));
+}
+
+/// Values with twelve trusted digits and more, found by other routes: quadrature, closed forms and a
+/// contour in other precision.
+#[test]
+fn trusted_values_are_proven() {
+    let near = |x: f64, digits: f64| (x * (1.0 - digits), x * (1.0 + digits));
+    let cases: [(Phases<'_>, &str, &str, &str, (&str, f64), (f64, f64)); 9] = [
+        (&[(1.0, 0.01, 1000)], "composition", "remove", "epsilon", ("delta", 1e-3), near(1.162512319862151, 1e-12)),
+        (&[(1.0, 0.01, 1000)], "composition", "add", "epsilon", ("delta", 1e-3), near(0.973142267470673, 1e-12)),
+        (&[(1.0, 0.1, 3)], "last-iterate", "both", "epsilon", ("delta", 1e-6), near(2.222410709182349786, 1e-14)),
+        (&[(0.5, 1e-3, 100_000)], "last-iterate", "both", "epsilon", ("delta", 1e-6), near(2.9660831, 3e-8)),
+        (&[(1.0, 1.0, 1)], "composition", "both", "epsilon", ("delta", 1e-5), near(4.37717809568122463, 1e-15)),
+        (&[(2.0, 1.0, 4)], "full-batch", "both", "mu", ("delta", 1e-5), near(1.0, 1e-12)),
+        (&[(1.0, 1.0, 1)], "composition", "both", "tpr", ("fpr", 0.001), near(0.01835, 3e-3)),
+        (&[(1.0, 0.01, 1000)], "composition", "both", "epsilon", ("delta", 1e-5), near(1.82823666652, 1e-11)),
+        (&[(2.0, 1e-4, 500_000)], "composition", "both", "tpr", ("fpr", 0.01), (0.01205, 0.01215)),
+    ];
+    for (phases, lens, direction, quantity, at, ends) in cases {
+        let run = run(phases, 1, Adjacency::AddRemove);
+        let found = outcomes(&run, &claim(lens, direction, quantity, at, ends));
+        assert_eq!(found, RIGHT, "{phases:?} {lens} {quantity}");
+    }
+    // Substitution (1.2052 to its digits), and a true positive rate from both sides.
+    let replaced = run(&[(2.0, 0.01, 1000)], 1, Adjacency::Substitute);
+    let epsilon = claim("composition", "both", "epsilon", ("delta", 1e-5), (1.20519, 1.20521));
+    assert_eq!(outcomes(&replaced, &epsilon), RIGHT);
+}

@@ -1,0 +1,106 @@
+//! The whole claim in one paragraph, for a paper or a model card.
+
+use crate::words::{describe, percent, with_commas};
+use crate::{Report, Status};
+use vocabulary::rounding::{plain, quote, rounded};
+use vocabulary::{Adjacency, Claim, LensName, Quantity, Run, Sampling, Side, Standing};
+
+/// Mechanism, guarantee, attack terms, evidence: one sentence each. Nothing where the report
+/// claims nothing.
+pub fn paragraph(report: &Report) -> Option<String> {
+    let run = report.run.as_ref()?;
+    let claim = report.verdict.claim.as_ref()?;
+    let epsilon = number(claim);
+    if epsilon == "inf" {
+        return None;
+    }
+    let mut sentences = vec![format!(
+        "The model was trained with DP-SGD ({}, clip norm {}, {}).",
+        describe(run),
+        plain(run.clip_norm()),
+        batches(run)
+    )];
+    let guarantee = format!(
+        "({epsilon}, {})-differentially private for {}",
+        plain(report.delta),
+        neighbours(run)
+    );
+    sentences.push(match claim.standing {
+        Standing::Proven => format!(
+            "The training is {guarantee}, by numerical composition with certified error bounds \
+             (Dosimeter {}); this covers the release of every iterate.",
+            report.version
+        ),
+        _ => format!(
+            "Under an assumption that is not proven, the training is {guarantee} (Dosimeter {}).",
+            report.version
+        ),
+    });
+    if let Some(tpr) = power(report) {
+        let rate = tpr.at.fpr.map(percent).unwrap_or_default();
+        sentences.push(format!(
+            "At a false positive rate of {rate}, no membership attack has a true positive rate \
+             above {}.",
+            share(tpr)
+        ));
+    }
+    if let (Some(evidence), false) = (&report.verdict.evidence, report.public)
+        && let Some(lower) = evidence.epsilon_lower
+    {
+        let outcome = match report.verdict.status {
+            Status::Contradiction => ", which contradicts the claim",
+            Status::Consistent => ", which is consistent with the claim",
+            _ => "",
+        };
+        sentences.push(format!(
+            "An audit with {} scores shows epsilon \u{2265} {} at {} confidence{outcome}.",
+            with_commas(evidence.members + evidence.nonmembers),
+            rounded(lower, 3, Side::Lower),
+            percent(evidence.confidence)
+        ));
+    }
+    Some(sentences.join(" "))
+}
+
+/// The proven power of an attack at the smallest false positive rate.
+fn power(report: &Report) -> Option<&Claim> {
+    let claims = &report.account.as_ref()?.claims;
+    claims
+        .iter()
+        .filter(|claim| {
+            claim.source == LensName::Composition
+                && claim.quantity == Quantity::Tpr
+                && claim.standing == Standing::Proven
+                && claim.at.fpr.is_some()
+        })
+        .min_by(|a, b| a.at.fpr.unwrap_or(1.0).total_cmp(&b.at.fpr.unwrap_or(1.0)))
+}
+
+fn share(claim: &Claim) -> String {
+    format!("{} %", rounded(100.0 * claim.interval.upper, 3, Side::Upper))
+}
+
+fn number(claim: &Claim) -> String {
+    quote(claim.interval, 4, claim.side)
+}
+
+/// What neighbouring data sets differ by.
+pub(crate) fn neighbours(run: &Run) -> String {
+    let records = match run.group_size() {
+        1 => "one record".to_owned(),
+        size => format!("{size} records"),
+    };
+    match run.adjacency() {
+        Adjacency::AddRemove => format!("adding or removing {records}"),
+        Adjacency::Substitute => format!("replacing {records}"),
+    }
+}
+
+pub(crate) fn batches(run: &Run) -> &'static str {
+    match run.sampling() {
+        Sampling::Poisson => "Poisson batches",
+        Sampling::Full => "full batches",
+        Sampling::Shuffle => "shuffled batches",
+        Sampling::FixedSize => "batches of a fixed size",
+    }
+}

@@ -1,0 +1,129 @@
+//! Norms and clipped sums of what is kept of each example.
+
+use super::arguments::Argument::{Address, Int, Long};
+use super::chunks::Chunk;
+use super::device::{Buffer, CudaDevice};
+use super::engine::Engine;
+use super::plan::Plan;
+use super::program::{THREADS, flag};
+use super::weights::{Weights, pair};
+use crate::TrainingError;
+use crate::model::{Kind, Network};
+
+/// Columns of a part, as in `images.cu`.
+const COLUMNS: usize = 64;
+
+/// The parts whose norms are taken on their own, and the tensors that they make up.
+pub(super) struct Parts {
+    table: Buffer<u64>,
+    tensors: Buffer<i32>,
+    count: usize,
+    tensor_count: usize,
+}
+
+/// Kept tensors of a network: (operation, offset, rows, columns, whether standardised).
+fn tensors(network: &Network, plan: &Plan) -> Vec<(usize, usize, usize, usize, bool)> {
+    let mut all = Vec::new();
+    for (number, operation) in network.operations.iter().enumerate() {
+        let kept = plan.kept[number];
+        match &operation.kind {
+            Kind::Convolution(layer) => {
+                let (rows, columns) = (layer.patch(), layer.output.channels);
+                all.push((number, kept, rows, columns, layer.standardised));
+                all.push((number, kept + layer.weights(), 1, columns, false));
+            }
+            Kind::GroupNorm(layer) => all.push((number, kept, 2, layer.image.channels, false)),
+            _ => {}
+        }
+    }
+    all
+}
+
+impl Parts {
+    /// How many there are.
+    pub(super) fn count(network: &Network, plan: &Plan) -> usize {
+        let tensors = tensors(network, plan);
+        tensors.iter().map(|(_, _, _, columns, _)| columns.div_ceil(COLUMNS)).sum()
+    }
+
+    pub(super) fn new(
+        device: &CudaDevice,
+        network: &Network,
+        plan: &Plan,
+        weights: &Weights,
+    ) -> Result<Self, TrainingError> {
+        let (mut table, mut list, mut count) = (Vec::new(), Vec::new(), 0);
+        for (number, offset, rows, columns, standardised) in tensors(network, plan) {
+            list.extend([count as i32, columns.div_ceil(COLUMNS) as i32]);
+            let in_use = weights.layers[number].as_ref().filter(|_| standardised);
+            let addresses = in_use.map_or([0; 3], |layer| {
+                [layer.used.address(), layer.scales.address(), layer.lengths.address()]
+            });
+            for first in (0..columns).step_by(COLUMNS) {
+                table.extend(addresses);
+                table.extend([pair(offset, rows), pair(columns, first)]);
+                count += 1;
+            }
+        }
+        let tensor_count = list.len() / 2;
+        Ok(Self {
+            table: device.upload(&table)?,
+            tensors: device.upload(&list)?,
+            count,
+            tensor_count,
+        })
+    }
+}
+
+impl Engine {
+    /// The squared norms of what is kept of a chunk's examples.
+    pub(super) fn kept_norms(&self, chunk: &Chunk) -> Result<bool, TrainingError> {
+        let Some(images) = &self.images else { return Ok(false) };
+        let (workspace, parts) = (&self.workspace, &images.parts);
+        let examples = chunk.slots * chunk.rows;
+        let mut arguments = [
+            Address(workspace.part_norms.address()),
+            Address(parts.table.address()),
+            Address(workspace.kept.address()),
+            Long(self.plan.kept_stride as u64),
+            Address(chunk.order),
+            Int(chunk.rows as i32),
+        ];
+        let grid = (examples, parts.count);
+        self.device.launch(&images.kernels, "part_norms", grid, THREADS, &mut arguments)?;
+        let mut arguments = [
+            Address(workspace.squares.address()),
+            Address(workspace.part_norms.address()),
+            Address(parts.tensors.address()),
+            Int(parts.tensor_count as i32),
+            Int(parts.count as i32),
+            Int(examples as i32),
+        ];
+        let grid = (examples.div_ceil(8), 1);
+        self.device.launch(&images.kernels, "kept_norms", grid, THREADS, &mut arguments)?;
+        Ok(true)
+    }
+
+    /// sums (+)= clipping factors times what is kept.
+    pub(super) fn kept_sums(&self, chunk: &Chunk, again: bool) -> Result<(), TrainingError> {
+        let Some(images) = &self.images else { return Ok(()) };
+        for (parameter, kept, length) in &self.plan.runs {
+            let mut arguments = [
+                Address(self.sums.address()),
+                Address(self.workspace.kept.address()),
+                Long(self.plan.kept_stride as u64),
+                Address(self.workspace.factors.address()),
+                Address(chunk.order),
+                Long(self.stride as u64),
+                Int(*parameter as i32),
+                Int(*kept as i32),
+                Int(chunk.rows as i32),
+                Int(*length as i32),
+                flag(again),
+            ];
+            let grid = (length.div_ceil(THREADS as usize), chunk.slots);
+            self.device.launch(&images.kernels, "kept_sum", grid, THREADS, &mut arguments)?;
+        }
+        Ok(())
+    }
+}

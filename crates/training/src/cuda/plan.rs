@@ -1,0 +1,227 @@
+//! Which operations are done together, where buffers are stored, and what is kept of each example.
+//!
+//! A group normalisation reads through the ReLU before it; a convolution adds the other branch of
+//! a residual block; an activation works in place on what a layer writes. The gradients of
+//! convolutions and normalisations are kept for each example, one after the other; their norms and
+//! clipped sum are taken from there, so that what is clipped is what is added, to the bit.
+
+use crate::model::{Convolution, Kind, Network};
+
+/// What the device makes of a network.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Plan {
+    /// The buffer that holds each buffer's numbers, and the one that holds their gradient.
+    pub(super) storage: Vec<usize>,
+    pub(super) gradients: Vec<usize>,
+    /// Operations that another one does.
+    pub(super) skipped: Vec<bool>,
+    /// The buffer that each operation reads.
+    pub(super) sources: Vec<usize>,
+    /// Normalisations that read through a ReLU.
+    pub(super) active: Vec<bool>,
+    /// What a convolution adds to its result.
+    pub(super) other: Vec<Option<usize>>,
+    /// Convolutions that `convolution.cu` computes; others write their patches down.
+    pub(super) implicit: Vec<bool>,
+    /// Where each operation's gradient begins within an example's.
+    pub(super) kept: Vec<usize>,
+    /// Numbers kept of each example.
+    pub(super) kept_stride: usize,
+    /// Parts of both the parameters and the kept numbers: (parameter, kept, length).
+    pub(super) runs: Vec<(usize, usize, usize)>,
+}
+
+/// Channels come in groups of this many in `convolution.cu`, positions are divided by
+/// multiplication below this bound.
+const CHANNELS: usize = 16;
+const MOST_POSITIONS: usize = 1 << 15;
+/// Kept tensors begin at multiples of this.
+const ALIGNED: usize = 4;
+
+fn suits(layer: &Convolution) -> bool {
+    layer.input.channels.is_multiple_of(CHANNELS)
+        && layer.output.channels.is_multiple_of(CHANNELS)
+        && layer.input.positions() < MOST_POSITIONS
+        && layer.output.positions() < MOST_POSITIONS
+}
+
+/// (first parameter, count) of what is kept of an operation.
+pub(super) fn kept_of(kind: &Kind) -> Option<(usize, usize)> {
+    match kind {
+        // The bias lies behind the weights, the shift behind the scale.
+        Kind::Convolution(layer) => Some((layer.weight, layer.weights() + layer.output.channels)),
+        Kind::GroupNorm(layer) => Some((layer.scale, 2 * layer.image.channels)),
+        _ => None,
+    }
+}
+
+impl Plan {
+    /// `fused`: the whole net is one kernel and every buffer its own. `tensor_cores`: the device
+    /// has what `convolution.cu` needs.
+    pub(super) fn new(network: &Network, fused: bool, tensor_cores: bool) -> Self {
+        let (count, buffers) = (network.operations.len(), network.buffers.len());
+        let mut plan = Self {
+            storage: (0..buffers).collect(),
+            gradients: (0..buffers).collect(),
+            skipped: vec![false; count],
+            sources: network.operations.iter().map(|operation| operation.input).collect(),
+            active: vec![false; count],
+            other: vec![None; count],
+            implicit: vec![false; count],
+            kept: vec![0; count],
+            kept_stride: 0,
+            runs: Vec::new(),
+        };
+        if fused {
+            return plan;
+        }
+        let mut readers = vec![0; buffers];
+        let mut writer = vec![None; buffers];
+        for (number, operation) in network.operations.iter().enumerate() {
+            readers[operation.input] += 1;
+            if let Kind::Add { other } = operation.kind {
+                readers[other] += 1;
+            }
+            writer[operation.output] = Some(number);
+        }
+        for (number, operation) in network.operations.iter().enumerate() {
+            if let Kind::Convolution(layer) = &operation.kind {
+                plan.implicit[number] = tensor_cores && suits(layer);
+            }
+            plan.fuse(network, number, &readers, &writer);
+        }
+        plan.keep(network);
+        plan
+    }
+
+    fn fuse(
+        &mut self,
+        network: &Network,
+        number: usize,
+        readers: &[usize],
+        writer: &[Option<usize>],
+    ) {
+        let operation = &network.operations[number];
+        let (input, output) = (operation.input, operation.output);
+        let Some(before) = writer[input].filter(|_| readers[input] == 1) else { return };
+        match (&network.operations[before].kind, &operation.kind) {
+            (Kind::Relu, Kind::GroupNorm(_)) if self.storage[input] == input => {
+                self.skipped[before] = true;
+                self.active[number] = true;
+                self.sources[number] = network.operations[before].input;
+            }
+            (Kind::Linear(_) | Kind::Convolution(_), Kind::Relu | Kind::Tanh) => {
+                // A normalisation that reads through the ReLU needs what is before it.
+                let next = network.operations.iter().find(|next| next.input == output);
+                let through = matches!(operation.kind, Kind::Relu)
+                    && readers[output] == 1
+                    && next.is_some_and(|next| matches!(next.kind, Kind::GroupNorm(_)));
+                if !through {
+                    self.storage[output] = input;
+                    self.gradients[output] = input;
+                }
+            }
+            (Kind::Convolution(_), Kind::Add { other })
+                if self.implicit[before]
+                    && *other != input
+                    && writer[*other].is_none_or(|there| there < before) =>
+            {
+                self.skipped[number] = true;
+                self.other[before] = Some(*other);
+                self.storage[input] = output;
+                self.gradients[input] = output;
+                let only = readers[*other] == 1;
+                let made = writer[*other].map(|there| &network.operations[there].kind);
+                if only && matches!(made, Some(Kind::Convolution(_))) {
+                    self.gradients[*other] = output;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn keep(&mut self, network: &Network) {
+        for (number, operation) in network.operations.iter().enumerate() {
+            let Some((parameter, length)) = kept_of(&operation.kind) else { continue };
+            let begin = self.kept_stride.next_multiple_of(ALIGNED);
+            self.kept[number] = begin;
+            self.kept_stride = begin + length;
+            match self.runs.last_mut() {
+                Some((first, kept, long))
+                    if *first + *long == parameter && *kept + *long == begin =>
+                {
+                    *long += length;
+                }
+                _ => self.runs.push((parameter, begin, length)),
+            }
+        }
+        self.kept_stride = self.kept_stride.next_multiple_of(32);
+    }
+
+    /// Whether a buffer has activations of its own: it is the storage of itself and is written.
+    pub(super) fn owns(&self, network: &Network, buffer: usize) -> bool {
+        self.storage[buffer] == buffer && !self.passed_over(network, buffer)
+    }
+
+    /// Whether a buffer has gradients of its own.
+    pub(super) fn owns_gradient(&self, network: &Network, buffer: usize) -> bool {
+        buffer > 0 && self.gradients[buffer] == buffer && !self.passed_over(network, buffer)
+    }
+
+    /// The result of a ReLU that a normalisation reads through is nowhere.
+    fn passed_over(&self, network: &Network, buffer: usize) -> bool {
+        let mut operations = network.operations.iter().zip(&self.skipped);
+        operations.any(|(operation, skipped)| {
+            *skipped && operation.output == buffer && matches!(operation.kind, Kind::Relu)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Plan;
+    use crate::data::Shape;
+    use crate::model::{ActivationName, Kind, ModelDescription};
+
+    #[test]
+    fn residual_blocks_have_no_operation_of_their_own() {
+        let model = ModelDescription::WideResnet { depth: 16, width: 4, groups: 16 };
+        let shape = Shape::Image { height: 32, width: 32, channels: 3 };
+        let network = model.network(shape, 10).unwrap();
+        let plan = Plan::new(&network, false, true);
+        for (number, operation) in network.operations.iter().enumerate() {
+            let joined = matches!(operation.kind, Kind::Relu | Kind::Add { .. });
+            assert_eq!(plan.skipped[number], joined, "{number}: {:?}", operation.kind);
+            if let Kind::Convolution(layer) = &operation.kind {
+                assert_eq!(plan.implicit[number], layer.input.channels != 3);
+            }
+        }
+        // All but the last layer is kept, as one run.
+        let output = 256 * 10 + 10;
+        assert_eq!(plan.runs, [(0, 0, network.parameters - output)]);
+        // Without tensor cores additions stay, and every buffer that is read is written.
+        let plain = Plan::new(&network, false, false);
+        assert!(plain.other.iter().all(Option::is_none));
+        for operation in &network.operations {
+            if matches!(operation.kind, Kind::Add { .. }) {
+                assert!(plain.owns(&network, operation.output));
+            }
+        }
+    }
+
+    #[test]
+    fn activations_of_layers_work_in_place() {
+        let model = ModelDescription::Cnn { activation: ActivationName::Relu, groups: 0 };
+        let shape = Shape::Image { height: 28, width: 28, channels: 1 };
+        let network = model.network(shape, 10).unwrap();
+        let plan = Plan::new(&network, false, true);
+        for operation in &network.operations {
+            if matches!(operation.kind, Kind::Relu) {
+                assert_eq!(plan.storage[operation.output], operation.input);
+            }
+        }
+        assert_eq!(plan.implicit.iter().filter(|implicit| **implicit).count(), 1);
+        // Two convolutions one after the other in the parameters.
+        assert_eq!(plan.runs.len(), 1);
+    }
+}

@@ -1,0 +1,141 @@
+//! `cargo xtask prove --runs N --seed S --part K/N`: draws runs over the whole domain, asks the solver one
+//! question about each in random company, and has both ends proven in ball arithmetic.
+//!
+//! Results are lines of JSON in `target/prove/seed-S/part-K-of-N.jsonl`, one per run. A part that was
+//! broken off goes on where it stopped; `--table` sums up all parts into docs/accuracy.md.
+
+mod draw;
+mod table;
+
+use accounting::{AccountingError, account};
+use anyhow::{Context, Result, bail};
+use prover::{Outcome, prove_within};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+struct Options {
+    runs: u64,
+    seed: u64,
+    part: (u64, u64),
+    threads: usize,
+    table: bool,
+}
+
+fn options(rest: &[String]) -> Result<Options> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut options = Options { runs: 60, seed: 1, part: (1, 1), threads, table: false };
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        let mut number = || -> Result<&String> { words.next().with_context(|| format!("{word} needs a value")) };
+        match word.as_str() {
+            "--runs" => options.runs = number()?.parse()?,
+            "--seed" => options.seed = number()?.parse()?,
+            "--threads" => options.threads = number()?.parse()?,
+            "--part" => {
+                let text = number()?;
+                let (k, n) = text.split_once('/').context("--part takes K/N, such as 2/8")?;
+                options.part = (k.parse()?, n.parse()?);
+                if options.part.0 == 0 || options.part.0 > options.part.1 {
+                    bail!("--part {text}: K lies in 1..=N");
+                }
+            }
+            "--table" => options.table = true,
+            other => bail!("unknown option `{other}`"),
+        }
+    }
+    Ok(options)
+}
+
+pub fn run(rest: &[String]) -> Result<ExitCode> {
+    let options = options(rest)?;
+    let folder = PathBuf::from(format!("target/prove/seed-{}", options.seed));
+    fs::create_dir_all(&folder)?;
+    if options.table {
+        return table::write(&folder, options.seed);
+    }
+    let (part, parts) = options.part;
+    let path = folder.join(format!("part-{part}-of-{parts}.jsonl"));
+    let done: BTreeSet<u64> = fs::read_to_string(&path)
+        .unwrap_or_default()
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok()?["index"].as_u64())
+        .collect();
+    let mine: Vec<u64> =
+        (0..options.runs).filter(|i| i % parts == part - 1 && !done.contains(i)).collect();
+    eprintln!("{} runs to prove, {} done before, {} threads", mine.len(), done.len(), options.threads);
+    let file = Mutex::new(OpenOptions::new().create(true).append(true).open(&path)?);
+    let next = AtomicU64::new(0);
+    let wrong = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..options.threads {
+            scope.spawn(|| {
+                loop {
+                    let position = next.fetch_add(1, Ordering::Relaxed) as usize;
+                    let Some(index) = mine.get(position) else { break };
+                    let line = one(options.seed, *index);
+                    if line["outcome"] == "wrong" {
+                        wrong.fetch_add(1, Ordering::Relaxed);
+                        eprintln!("wrong: {line}");
+                    }
+                    if let Ok(mut file) = file.lock() {
+                        // A line that cannot be written is proven again by the next call.
+                        let _ = writeln!(file, "{line}");
+                    }
+                }
+            });
+        }
+    });
+    let summary = table::summary(&folder)?;
+    println!("{summary}");
+    Ok(ExitCode::from(if wrong.load(Ordering::Relaxed) > 0 { 3 } else { 0 }))
+}
+
+/// Draws, asks and proves one run.
+pub fn one(seed: u64, index: u64) -> Value {
+    let mut source = draw::Source::new(seed, index);
+    let drawn = draw::draw(&mut source);
+    let asked = Instant::now();
+    let answer = account(&drawn.run, &drawn.questions);
+    let asked = asked.elapsed().as_secs_f64();
+    let mut line = json!({
+        "index": index, "kind": drawn.kind, "run": drawn.run, "lens": drawn.lens,
+        "quantity": drawn.quantity, "asked_s": asked,
+    });
+    let claims = match answer {
+        Ok(account) => account.claims,
+        Err(AccountingError::OutsideDomain(reason) | AccountingError::NotCertified(reason)) => {
+            line["outcome"] = "refused".into();
+            line["reason"] = reason.into();
+            return line;
+        }
+        Err(error) => {
+            line["outcome"] = "refused".into();
+            line["reason"] = error.to_string().into();
+            return line;
+        }
+    };
+    let of_quantity: Vec<_> = claims.iter().filter(|claim| claim.quantity == drawn.quantity).collect();
+    let Some(claim) = of_quantity.get(source.below(of_quantity.len().max(1) as u64) as usize) else {
+        line["outcome"] = "unanswered".into();
+        return line;
+    };
+    let started = Instant::now();
+    let proof = prove_within(&drawn.run, claim, std::time::Duration::from_secs(60));
+    line["outcome"] = proof.outcome.as_str().into();
+    line["proof_s"] = started.elapsed().as_secs_f64().into();
+    line["direction"] = json!(claim.direction);
+    line["at"] = json!(claim.at);
+    line["width"] = json!(claim.interval.relative_width());
+    line["ends"] = json!([claim.interval.lower, claim.interval.upper]);
+    if proof.outcome != Outcome::Proven {
+        line["proof"] = json!(proof);
+    }
+    line
+}

@@ -1,0 +1,94 @@
+//! Sums up the lines of a survey.
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+#[derive(Default)]
+struct Row {
+    counts: BTreeMap<String, u64>,
+    seconds: f64,
+    longest: f64,
+}
+
+const OUTCOMES: [&str; 5] = ["proven", "undecided", "wrong", "unanswered", "refused"];
+
+fn lines(folder: &Path) -> Result<Vec<Value>> {
+    let mut by_index = BTreeMap::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "jsonl") {
+            for line in fs::read_to_string(&path)?.lines() {
+                if let Ok(value) = serde_json::from_str::<Value>(line) {
+                    by_index.insert(value["index"].as_u64(), value);
+                }
+            }
+        }
+    }
+    Ok(by_index.into_values().collect())
+}
+
+/// The table, by kind of run and by quantity.
+pub fn summary(folder: &Path) -> Result<String> {
+    let lines = lines(folder)?;
+    let mut text = String::from("| runs | proven | undecided | wrong | unanswered | refused | mean s | longest s |\n|---|--:|--:|--:|--:|--:|--:|--:|\n");
+    let mut add = |name: &str, chosen: &dyn Fn(&Value) -> bool| {
+        let mut row = Row::default();
+        for line in lines.iter().filter(|line| chosen(line)) {
+            *row.counts.entry(line["outcome"].as_str().unwrap_or("").into()).or_default() += 1;
+            let seconds = line["proof_s"].as_f64().unwrap_or(0.0);
+            row.seconds += seconds;
+            row.longest = row.longest.max(seconds);
+        }
+        let total: u64 = row.counts.values().sum();
+        if total == 0 {
+            return;
+        }
+        let counts: Vec<String> =
+            OUTCOMES.iter().map(|one| row.counts.get(*one).copied().unwrap_or(0).to_string()).collect();
+        text += &format!(
+            "| {name} | {} | {:.2} | {:.1} |\n",
+            counts.join(" | "),
+            row.seconds / total as f64,
+            row.longest
+        );
+    };
+    add("all", &|_| true);
+    let mut kinds: Vec<String> =
+        lines.iter().filter_map(|line| line["kind"].as_str().map(str::to_owned)).collect();
+    kinds.sort();
+    kinds.dedup();
+    for kind in &kinds {
+        add(kind, &|line| line["kind"] == kind.as_str());
+    }
+    let mut quantities: Vec<String> =
+        lines.iter().filter_map(|line| line["quantity"].as_str().map(str::to_owned)).collect();
+    quantities.sort();
+    quantities.dedup();
+    for quantity in &quantities {
+        add(&format!("*{quantity}*"), &|line| line["quantity"] == quantity.as_str());
+    }
+    Ok(text)
+}
+
+const BEGIN: &str = "<!-- survey of proofs: begin -->";
+const END: &str = "<!-- survey of proofs: end -->";
+
+/// Writes the table between its marks in docs/accuracy.md.
+pub fn write(folder: &Path, seed: u64) -> Result<ExitCode> {
+    let path = "docs/accuracy.md";
+    let page = fs::read_to_string(path)?;
+    let (head, rest) = page.split_once(BEGIN).with_context(|| format!("{path} lacks `{BEGIN}`"))?;
+    let (_, tail) = rest.split_once(END).with_context(|| format!("{path} lacks `{END}`"))?;
+    let count = lines(folder)?.len();
+    let table = summary(folder)?;
+    let text = format!(
+        "{head}{BEGIN}\n`cargo xtask prove --runs {count} --seed {seed}`:\n\n{table}{END}{tail}"
+    );
+    fs::write(path, text)?;
+    println!("{table}");
+    Ok(ExitCode::SUCCESS)
+}
