@@ -22,6 +22,7 @@ from __future__ import annotations
 from ._core import VERSION as __version__
 from .auditing import Audit, Bound, Measured, Verdict, audit, plan
 from .calibration import Calibration, calibrate
+from .checking import Check, Limit, Translated, Translation, check, translate
 from .claims import Account, At, Claim, Unsupportedness, account
 from .comparison import Comparison, compare
 from .curves import Curve, Line, profile, steps, tradeoff
@@ -46,6 +47,7 @@ __all__ = [
     "Audit",
     "Bound",
     "Calibration",
+    "Check",
     "Claim",
     "Comparison",
     "Curve",
@@ -54,6 +56,7 @@ __all__ = [
     "Figure",
     "Incomplete",
     "InvalidInput",
+    "Limit",
     "Line",
     "Measured",
     "NotCertified",
@@ -61,6 +64,8 @@ __all__ = [
     "Report",
     "Run",
     "Training",
+    "Translated",
+    "Translation",
     "Unsupported",
     "Unsupportedness",
     "Verdict",
@@ -69,6 +74,7 @@ __all__ = [
     "attack",
     "audit",
     "calibrate",
+    "check",
     "compare",
     "figure",
     "memorize",
@@ -79,5 +85,6 @@ __all__ = [
     "steps",
     "tradeoff",
     "train",
+    "translate",
     "tune",
 ]

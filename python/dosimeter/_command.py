@@ -1,8 +1,10 @@
-"""The command line, called in this process: its numbers are the answers of most functions."""
+"""The core, asked with documents; and the command line, called in this process, for what plays,
+trains or writes files."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 import warnings
@@ -13,7 +15,35 @@ from typing import Any
 
 from . import _core
 from ._types import Document, Progress
-from .errors import DosimeterWarning, in_python
+from .errors import DosimeterWarning, InvalidInput, in_python
+
+
+def ask(kind: str, question: Mapping[str, Any], *, stacklevel: int = 4) -> tuple[int, str]:
+    """Asks a question and gives the exit code and the text of the answer; warnings become ours."""
+    text, warnings, code = _core.ask(kind, question_text(question))
+    warn(warnings, stacklevel=stacklevel)
+    return code, text
+
+
+def question_text(question: Mapping[str, Any]) -> str:
+    """A question as JSON: what was not given is not said, numbers of other libraries are numbers."""
+    return json.dumps(plain(question), allow_nan=False)
+
+
+def plain(value: Any, key: str = "question") -> Any:
+    """A value as JSON spells it."""
+    if value is None or isinstance(value, (bool, str, int)):
+        return value
+    if isinstance(value, Mapping):
+        return {name: plain(one, name) for name, one in value.items() if one is not None}
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, (list, tuple)):
+        return [plain(one, key) for one in value]
+    number = float(value)
+    if not math.isfinite(number):
+        raise InvalidInput(f"`{key}` is {number}, which is not a finite number")
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
 def flags(options: Mapping[str, Any]) -> list[str]:

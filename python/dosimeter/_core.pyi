@@ -7,10 +7,10 @@ from typing import TypeAlias, final
 __all__ = [
     "VERSION",
     "Run",
-    "account",
     "account_seconds",
+    "ask",
+    "audit",
     "command",
-    "curve",
     "curve_figure",
     "figure_svg",
     "main",
@@ -18,37 +18,14 @@ __all__ = [
 
 VERSION: str
 
-_Written: TypeAlias = tuple[
-    float | None, float | None, float | None, float | None, float | None
-]
-_RawClaim: TypeAlias = tuple[
-    tuple[str, str, str, str, str],
-    tuple[float | None, float | None, float | None, float | None],
-    str,
-    str,
-    tuple[float, float, float],
-    float | None,
-    str | None,
-    tuple[str, ...],
-]
-_RawLine: TypeAlias = tuple[str, str, str, tuple[bytes, bytes, bytes, bytes]]
+_Said: TypeAlias = tuple[str, list[str], int]
 
 @final
 class Run:
-    def __new__(
-        cls,
-        whole: _Written,
-        dataset_size: float | None,
-        clip_norm: float | None,
-        sampling: str | None,
-        adjacency: str | None,
-        group_size: float | None,
-        phases: Sequence[_Written],
-    ) -> Run: ...
-    @staticmethod
-    def from_text(text: str, json: bool, notes: Sequence[str] | None) -> Run: ...
+    def __new__(cls, question: str) -> Run: ...
     @staticmethod
     def from_files(paths: Sequence[str | PathLike[str]]) -> Run: ...
+    def question(self) -> str: ...
     def json(self) -> str: ...
     @property
     def notes(self) -> list[str]: ...
@@ -65,32 +42,15 @@ class Run:
     @property
     def group_size(self) -> int: ...
 
-def account(
-    run: Run,
-    deltas: Sequence[float],
-    epsilons: Sequence[float],
-    fprs: Sequence[float],
-    priors: Sequence[float],
-    directions: bool,
-    lenses: Sequence[str],
-    quantities: Sequence[str],
-) -> tuple[list[_RawClaim], list[tuple[str, str]], str, list[str]]: ...
-def account_seconds(
-    run: Run,
-    deltas: Sequence[float],
-    lenses: Sequence[str],
-    quantities: Sequence[str],
-    repetitions: int,
-) -> float: ...
-def curve(
-    run: Run,
-    kind: str,
-    lenses: Sequence[str],
-    direction: str,
-    delta: float | None,
-    at: Sequence[float],
-    points: int,
-) -> tuple[list[_RawLine], list[str], str]: ...
+def ask(kind: str, question: str) -> _Said: ...
+def audit(
+    question: str,
+    files: Sequence[str | PathLike[str]],
+    members: Sequence[str | PathLike[str]],
+    nonmembers: Sequence[str | PathLike[str]],
+    figure: str | None,
+) -> _Said: ...
+def account_seconds(question: str, repetitions: int) -> float: ...
 def curve_figure(document: str) -> str: ...
 def figure_svg(document: str) -> str: ...
 def main(arguments: Sequence[str]) -> int: ...

@@ -6,7 +6,6 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ._values import shown
 from .errors import DosimeterError
 
 if TYPE_CHECKING:
@@ -39,14 +38,13 @@ def bullets(title: str, items: Sequence[str]) -> str:
 
 
 def claims_table(claims: Iterable[Claim]) -> str:
-    sign = {"upper": "≤", "lower": "≥", "neither": "≈"}
     rows = [
         (
-            claim.lens,
+            claim.lens or claim.method or "",
             claim.standing,
             claim.release,
             f"{claim.quantity}{' @ ' + str(claim.at) if str(claim.at) else ''}",
-            f"{sign[claim.side]} {shown(claim.quoted, claim.side)}",
+            claim.shown,
         )
         for claim in claims
     ]

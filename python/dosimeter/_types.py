@@ -1,41 +1,42 @@
-"""Names with a closed set of values, as the documents spell them."""
+"""The types of the package's keywords and documents."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeAlias, Union
 
-Lens: TypeAlias = Literal[
-    "composition",
-    "last-iterate",
-    "last-iterate-max",
-    "full-batch",
-    "renyi",
-    "gaussian-clt",
-    "advanced-composition",
-    "closed-form",
-    "closed-form-clt",
-    "closed-form-certified",
-    "hidden-state",
-    "hidden-state-renyi",
+from ._names import (
+    Adjacency,
+    Direction,
+    Lens,
+    Method,
+    Quantity,
+    Release,
+    Sampling,
+    Secret,
+    Side,
+    Standing,
+)
+
+__all__ = [
+    "Adjacency",
+    "Design",
+    "Direction",
+    "Document",
+    "Engine",
+    "Lens",
+    "Method",
+    "Numbers",
+    "Progress",
+    "ProgressCallback",
+    "Quantity",
+    "Release",
+    "Sampling",
+    "Secret",
+    "Side",
+    "Standing",
 ]
-Sampling: TypeAlias = Literal["poisson", "full", "shuffle", "fixed-size"]
-Adjacency: TypeAlias = Literal["add-remove", "substitute"]
-Release: TypeAlias = Literal["all-iterates", "last-iterate"]
-Secret: TypeAlias = Literal["membership", "attribute", "reconstruction"]
-Direction: TypeAlias = Literal["both", "add", "remove"]
-Quantity: TypeAlias = Literal[
-    "epsilon",
-    "delta",
-    "mu",
-    "tpr",
-    "advantage",
-    "bayes-security",
-    "reconstruction",
-    "attack-accuracy",
-]
-Standing: TypeAlias = Literal["proven", "heuristic", "estimate", "measured"]
-Side: TypeAlias = Literal["upper", "lower", "neither"]
+
 Design: TypeAlias = Literal["runs", "one-run"]
 Engine: TypeAlias = Literal["local", "ray"]
 

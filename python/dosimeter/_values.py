@@ -55,25 +55,3 @@ def as_document(text: str | bytes | Mapping[str, Any], schema: str) -> Document:
     if document.get("schema") != schema:
         raise InvalidInput(f"the document's schema is {document.get('schema')!r}, not {schema!r}")
     return document
-
-
-def shown(number: float, side: str = "neither", digits: int = 4) -> str:
-    """A number for a person, rounded towards its safe side."""
-    if math.isinf(number) or math.isnan(number):
-        return "inf" if number > 0 else str(number)
-    if number == 0.0:
-        return "0"
-    places = digits - 1 - math.floor(math.log10(abs(number)))
-    import decimal
-
-    rounding = {
-        "upper": decimal.ROUND_CEILING,
-        "lower": decimal.ROUND_FLOOR,
-        "neither": decimal.ROUND_HALF_EVEN,
-    }[side]
-    exact = decimal.Decimal(number)
-    kept = exact.quantize(decimal.Decimal(1).scaleb(-places), rounding=rounding)
-    if kept.adjusted() > exact.adjusted():
-        # Rounded into the next decade: one place less.
-        kept = exact.quantize(decimal.Decimal(1).scaleb(1 - places), rounding=rounding)
-    return f"{kept:f}" if -4 <= math.log10(abs(number)) < 7 else f"{float(kept):.{digits}g}"

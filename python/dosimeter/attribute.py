@@ -31,8 +31,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from . import _command
-from .claims import Account
+from .claims import Account, account
 from .errors import InvalidInput
 from .runs import Run
 
@@ -158,17 +157,12 @@ class Sensitivity:
 
     def account(self, run: Run, **questions: Any) -> Account:
         """Claims about the attribute under the closed-form lenses (and about membership)."""
-        with _command.scratch() as folder:
-            self.save(folder / "sensitivity.csv")
-            options = {
-                **run.flags(),
-                "attribute_sensitivity": folder / "sensitivity.csv",
-                "attribute_mode": self.mode,
-                "lens": ["closed-form", "closed-form-clt", "closed-form-certified"],
-                **questions,
-            }
-            _, document = _command.answer(["account", *_command.flags(options)])
-        return Account.from_dict(document)
+        known = {
+            "attribute_sensitivity": {"text": self.to_csv()},
+            "attribute_mode": self.mode,
+            "lens": ("closed-form", "closed-form-clt", "closed-form-certified"),
+        }
+        return account(run, **(known | questions))
 
 
 def per_example_gradients(

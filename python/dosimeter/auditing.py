@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 
-from . import _command, _tables
+from . import _command, _core, _tables
 from ._types import Design, Document, Numbers
-from ._values import as_document, as_text, numbers, shown, words
+from ._values import as_document, as_text, numbers, words
 from .errors import InvalidInput
-from .runs import Run, RunLike, as_run
+from .runs import RunLike, as_run
 
 if TYPE_CHECKING:
     import pandas
@@ -42,6 +42,7 @@ class Bound:
     threshold_rule: str | None = None
     epsilon_lower: float | None = None
     epsilon_estimate: float | None = None
+    shown: str = ""
     confidence: float | None = None
     credibility: float | None = None
     details: Document = field(default_factory=dict, compare=False)
@@ -54,12 +55,8 @@ class Bound:
         return cls(**known, details=rest)
 
     def __str__(self) -> str:
-        if self.epsilon_lower is None:
-            number = f"about {shown(self.epsilon_estimate or 0.0)}"
-        else:
-            number = f">= {shown(self.epsilon_lower, 'lower')}"
         rule = f", {self.threshold_rule}" if self.threshold_rule else ""
-        return f"epsilon @ delta {self.delta:g} {number} ({self.method}{rule})"
+        return f"epsilon @ delta {self.delta:g} {self.shown} ({self.method}{rule})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,9 +91,9 @@ class Verdict:
 class _Scores:
     """Where an audit's scores came from, kept for its figures."""
 
-    arguments: tuple[str, ...]
+    question: Document
+    files: tuple[str, ...]
     sides: Sides | None
-    claim: Run | None
 
 
 class Audit:
@@ -195,8 +192,7 @@ class Audit:
         if self._scores is None:
             raise InvalidInput("this audit was read from a document; its scores are not there")
         title = {"roc": "ROC", "histogram": "Scores", "ladder": "Bounds"}[kind]
-        arguments = [*self._scores.arguments, "--figure", kind, "--format", "svg"]
-        _, svg, _ = _with_files(arguments, self._scores.sides, self._scores.claim)
+        svg = _ask(self._scores, kind)[0]
         return Figure(title=title, svg=svg)
 
     def __repr__(self) -> str:
@@ -257,7 +253,7 @@ def audit(
     epsilon @ delta 1e-05 >= 3.281 (clopper-pearson, fixed:0.5)
     """
     sides, files = _sides(scores, members, nonmembers)
-    options |= {
+    question = options | {
         "design": design,
         "delta": numbers(delta),
         "confidence": confidence,
@@ -272,34 +268,31 @@ def audit(
         "min_count": min_count,
         "bootstrap": bootstrap,
         "seed": seed,
+        "claim": None if claim is None else as_run(claim).to_dict(),
     }
-    arguments = ["audit", *files, *_command.flags(options)]
-    claimed = None if claim is None else as_run(claim)
-    _, stdout, _ = _with_files([*arguments, "--format", "json"], sides, claimed)
-    document = json.loads(stdout)
-    _command.warn(document["warnings"])
-    answer = Audit(document)
-    answer._scores = _Scores(arguments=tuple(arguments), sides=sides, claim=claimed)
+    asked = _Scores(question=question, files=tuple(files), sides=sides)
+    text, warnings = _ask(asked, None)
+    _command.warn(warnings)
+    answer = Audit(json.loads(text))
+    answer._scores = asked
     return answer
 
 
-def _with_files(
-    arguments: list[str], sides: Sides | None, claim: Run | None
-) -> tuple[int, str, str]:
-    """Runs a command on arrays and a run that have no files yet."""
+def _ask(scores: _Scores, figure: str | None) -> tuple[str, list[str]]:
+    """Asks about files, or arrays that have no files yet."""
+    sides, files = scores.sides, list(scores.files)
+    members: list[str] = []
+    nonmembers: list[str] = []
     with _command.scratch() as folder:
-        given = list(arguments)
         if isinstance(sides, Mapping):
             _split(sides)
-            given.append(os.fspath(_tables.write_csv(sides, folder / "scores.csv")))
+            files.append(os.fspath(_tables.write_csv(sides, folder / "scores.csv")))
         elif sides is not None:
-            for name, side in zip(("members", "nonmembers"), sides, strict=True):
-                given += [f"--{name}", os.fspath(_write_npy(folder / f"{name}.npy", side))]
-        if claim is not None:
-            path = folder / "claim.json"
-            path.write_text(claim.to_json(), encoding="utf-8")
-            given += ["--claim", os.fspath(path)]
-        return _command.run(given)
+            members = [os.fspath(_write_npy(folder / "members.npy", sides[0]))]
+            nonmembers = [os.fspath(_write_npy(folder / "nonmembers.npy", sides[1]))]
+        question = _command.question_text(scores.question)
+        text, warnings, _ = _core.audit(question, files, members, nonmembers, figure)
+    return text, warnings
 
 
 def _sides(scores: Any, members: Any, nonmembers: Any) -> tuple[Sides | None, list[str]]:
@@ -387,8 +380,9 @@ def plan(
     >>> 1000 < dosimeter.plan(target_epsilon=1.0, mu=1.0)["needed"]["runs_per_side"] < 1500
     True
     """
-    options: dict[str, Any] = {
+    question: dict[str, Any] = {
         "target_epsilon": target_epsilon,
+        "claim": None if claim is None else as_run(claim).to_dict(),
         "delta": delta,
         "confidence": confidence,
         "power": power,
@@ -399,9 +393,6 @@ def plan(
         "attack_tpr": attack_tpr,
     }
     if run is not None:
-        options |= as_run(run).flags() | {"observe": observe}
-    claimed = None if claim is None else as_run(claim)
-    arguments = ["plan", *_command.flags(options), "--format", "json"]
-    _, stdout, _ = _with_files(arguments, None, claimed)
-    document: Document = json.loads(stdout)
+        question |= {"run": as_run(run).to_dict(), "observe": observe}
+    document: Document = json.loads(_command.ask("plan", question)[1])
     return document

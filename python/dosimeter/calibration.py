@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from . import _command
 from ._types import Adjacency, Document, Lens, Sampling
-from ._values import as_document, as_text, shown
+from ._values import as_document, as_text
 from .claims import Claim
 from .runs import Run
 
@@ -27,6 +27,7 @@ class Calibration:
 
     unknown: Unknown
     solution: float
+    solution_shown: str
     run: Run
     target: Document
     achieved: Claim
@@ -41,6 +42,7 @@ class Calibration:
         return {
             "schema": self.SCHEMA,
             "solution": {self.unknown: self.solution},
+            "solution_shown": self.solution_shown,
             "run": self.run.to_dict(),
             "target": self.target,
             "achieved": self.achieved.to_dict(),
@@ -59,6 +61,7 @@ class Calibration:
         return cls(
             unknown=unknown,
             solution=solution,
+            solution_shown=found["solution_shown"],
             run=Run.from_json({"run": found["run"]}),
             target=found["target"],
             achieved=Claim.from_dict(found["achieved"]),
@@ -78,14 +81,12 @@ class Calibration:
         return f"<Calibration {self}>"
 
     def __str__(self) -> str:
-        side = "upper" if self.unknown == "noise_multiplier" else "lower"
-        number = self.solution if self.unknown == "steps" else shown(self.solution, side, 6)
-        return f"{self.unknown} {number}: {self.achieved}"
+        return f"{self.unknown} {self.solution_shown}: {self.achieved}"
 
     def _repr_html_(self) -> str:
         from ._html import claims_table, definition
 
-        rows = [(self.unknown, repr(self.solution)), ("slack", repr(self.slack))]
+        rows = [(self.unknown, self.solution_shown), ("slack", repr(self.slack))]
         return definition("Calibration", rows) + claims_table([self.achieved])
 
 
@@ -130,7 +131,7 @@ def calibrate(
     >>> answer.achieved.upper <= 2.0
     True
     """
-    options = {
+    question = {
         "solve": solve.replace("_", "-"),
         "target_epsilon": target_epsilon,
         "target_mu": target_mu,
@@ -143,16 +144,17 @@ def calibrate(
         "fpr": fpr,
         "prior": prior,
         "lens": lens,
-        "noise_multiplier": noise_multiplier,
-        "sample_rate": sample_rate,
-        "dataset_size": dataset_size,
-        "batch_size": batch_size,
-        "steps": steps,
-        "epochs": epochs,
-        "clip_norm": clip_norm,
-        "sampling": sampling,
-        "adjacency": adjacency,
-        "group_size": group_size,
+        "run": {
+            "noise_multiplier": noise_multiplier,
+            "sample_rate": sample_rate,
+            "dataset_size": dataset_size,
+            "batch_size": batch_size,
+            "steps": steps,
+            "epochs": epochs,
+            "clip_norm": clip_norm,
+            "sampling": sampling,
+            "adjacency": adjacency,
+            "group_size": group_size,
+        },
     }
-    _, document = _command.answer(["calibrate", *_command.flags(options)])
-    return Calibration.from_dict(document)
+    return Calibration.from_json(_command.ask("calibrate", question)[1])

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, overload
 
-from . import _command, _core, _tables
-from ._command import warn
+from . import _command, _tables
 from ._types import (
+    Adjacency,
     Direction,
     Document,
     Lens,
+    Method,
     Numbers,
     Quantity,
     Release,
@@ -20,7 +21,7 @@ from ._types import (
     Side,
     Standing,
 )
-from ._values import as_document, as_text, finite, infinite, numbers, shown, words
+from ._values import as_document, as_text, finite, infinite, numbers, words
 from .runs import Run, RunLike, as_run
 
 if TYPE_CHECKING:
@@ -51,13 +52,17 @@ class Claim:
     """One statement about a run; its attributes are the keys of the document.
 
     ``value`` is the best estimate and lies in [``lower``, ``upper``], the certified ends;
-    ``side`` names the end that may be quoted. An infinite number has a ``reason``.
+    ``side`` names the end that may be quoted and ``shown`` is its text. A claim is from a
+    ``lens`` or from a ``method``. An infinite number has a ``reason``. Where the ends are those
+    of an upper bound on the worst case, ``at_least`` is what it is proven to be at least.
     """
 
-    lens: Lens
+    lens: Lens | None = None
+    method: Method | None = None
     release: Release
     secret: Secret
     direction: Direction
+    adjacency: Adjacency
     quantity: Quantity
     at: At
     standing: Standing
@@ -65,9 +70,13 @@ class Claim:
     value: float
     lower: float
     upper: float
-    assumptions: tuple[str, ...]
+    shown: str
+    at_least: float | None = None
+    at_least_shown: str | None = None
     confidence: float | None = None
+    certificate: str | None = None
     reason: str | None = None
+    assumptions: tuple[str, ...]
 
     @property
     def quoted(self) -> float:
@@ -76,30 +85,21 @@ class Claim:
 
     def to_dict(self) -> Document:
         """The claim as ``account --format json`` prints it."""
-        document: Document = {
-            "lens": self.lens,
-            "release": self.release,
-            "secret": self.secret,
-            "direction": self.direction,
-            "quantity": self.quantity,
-            "at": self.at.to_dict(),
-            "standing": self.standing,
-            "side": self.side,
-            "value": finite(self.value),
-            "lower": finite(self.lower),
-            "upper": finite(self.upper),
-        }
-        if self.confidence is not None:
-            document["confidence"] = self.confidence
-        if self.reason is not None:
-            document["reason"] = self.reason
+        ends = ("value", "lower", "upper")
+        document: Document = {}
+        for key, value in vars(self).items():
+            if key in ends:
+                document[key] = finite(value)
+            elif value is not None:
+                document[key] = value
+        document["at"] = self.at.to_dict()
         document["assumptions"] = list(self.assumptions)
         return document
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Claim:
         """A claim from its document."""
-        keys = dict(document)
+        keys = {key: document[key] for key in cls.__dataclass_fields__ if key in document}
         for end in ("value", "lower", "upper"):
             keys[end] = infinite(keys[end])
         keys["at"] = At(**keys["at"])
@@ -117,38 +117,13 @@ class Claim:
         return f"<Claim {self}>"
 
     def __str__(self) -> str:
-        sign = {"upper": "<=", "lower": ">=", "neither": "about"}[self.side]
         place = f" @ {self.at}" if self.at.to_dict() else ""
-        number = shown(self.quoted, self.side)
-        return f"{self.quantity}{place} {sign} {number} ({self.standing}, {self.lens})"
+        return f"{self.quantity}{place} {self.shown} ({self.standing}, {self.lens or self.method})"
 
     def _repr_html_(self) -> str:
         from ._html import claims_table, page
 
         return page(claims_table([self]))
-
-
-def _claim(raw: _core._RawClaim) -> Claim:
-    (lens, release, secret, direction, quantity), at, standing, side, ends, *rest = raw
-    delta, epsilon, fpr, prior = at
-    value, lower, upper = ends
-    confidence, reason, assumptions = rest
-    return Claim(
-        lens=cast(Lens, lens),
-        release=cast(Release, release),
-        secret=cast(Secret, secret),
-        direction=cast(Direction, direction),
-        quantity=cast(Quantity, quantity),
-        at=At(delta=delta, epsilon=epsilon, fpr=fpr, prior=prior),
-        standing=cast(Standing, standing),
-        side=cast(Side, side),
-        value=value,
-        lower=lower,
-        upper=upper,
-        confidence=cast("float | None", confidence),
-        reason=cast("str | None", reason),
-        assumptions=cast("tuple[str, ...]", assumptions),
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,14 +144,13 @@ class Account(Sequence[Claim]):
 
     SCHEMA = "dosimeter.account/1"
 
-    __slots__ = ("_claims", "_raw", "asides", "run", "unsupported", "warnings")
+    __slots__ = ("_claims", "asides", "run", "unsupported", "warnings")
 
     run: Run
     unsupported: tuple[Unsupportedness, ...]
     asides: tuple[Document, ...]
     warnings: tuple[str, ...]
-    _claims: tuple[Claim, ...] | None
-    _raw: list[_core._RawClaim] | None
+    _claims: tuple[Claim, ...]
 
     def __init__(
         self,
@@ -187,21 +161,9 @@ class Account(Sequence[Claim]):
         asides: Iterable[Document] = (),
         warnings: Iterable[str] = (),
     ) -> None:
-        self._keep(run, tuple(claims), None, unsupported, asides, warnings)
-
-    def _keep(
-        self,
-        run: Run,
-        claims: tuple[Claim, ...] | None,
-        raw: list[_core._RawClaim] | None,
-        unsupported: Iterable[Unsupportedness],
-        asides: Iterable[Document],
-        warnings: Iterable[str],
-    ) -> None:
         keep = object.__setattr__
         keep(self, "run", run)
-        keep(self, "_claims", claims)
-        keep(self, "_raw", raw)
+        keep(self, "_claims", tuple(claims))
         keep(self, "unsupported", tuple(unsupported))
         keep(self, "asides", tuple(asides))
         keep(self, "warnings", tuple(warnings))
@@ -212,14 +174,10 @@ class Account(Sequence[Claim]):
     @property
     def claims(self) -> tuple[Claim, ...]:
         """The claims, in the order of the document."""
-        claims = self._claims
-        if claims is None:
-            claims = tuple(_claim(raw) for raw in self._raw or ())
-            object.__setattr__(self, "_claims", claims)
-        return claims
+        return self._claims
 
     def __len__(self) -> int:
-        return len(self._raw or ()) if self._claims is None else len(self._claims)
+        return len(self._claims)
 
     @overload
     def __getitem__(self, index: int) -> Claim: ...
@@ -307,8 +265,12 @@ class Account(Sequence[Claim]):
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Account:
         found = as_document(document, cls.SCHEMA)
+        return cls._of(found, Run.from_json({"run": found["run"]}))
+
+    @classmethod
+    def _of(cls, found: Mapping[str, Any], run: Run) -> Account:
         return cls(
-            run=Run.from_json({"run": found["run"]}),
+            run=run,
             claims=(Claim.from_dict(claim) for claim in found["claims"]),
             unsupported=(Unsupportedness(**one) for one in found["unsupported"]),
             asides=found.get("asides", ()),
@@ -415,47 +377,14 @@ def account(
     1.828237
     """
     checked = as_run(run)
-    if beyond:
-        questions = {
-            "delta": numbers(delta),
-            "epsilon": numbers(epsilon),
-            "fpr": numbers(fpr),
-            "prior": numbers(prior),
-            "directions": directions,
-            "lens": words(lens),
-            "quantity": words(quantity),
-        }
-        return _beyond(checked, questions | beyond)
-    raw, unsupported, asides, warnings = _core.account(
-        checked._handle,
-        numbers(delta),
-        numbers(epsilon),
-        numbers(fpr),
-        numbers(prior),
-        directions,
-        words(lens),
-        words(quantity),
-    )
-    if warnings:
-        warn(warnings)
-    result = Account.__new__(Account)
-    result._keep(
-        checked,
-        None,
-        raw,
-        [Unsupportedness(lens=cast(Lens, name), reason=reason) for name, reason in unsupported],
-        json.loads(asides) if asides != "[]" else (),
-        warnings,
-    )
-    return result
-
-
-def _beyond(run: Run, questions: Document) -> Account:
-    """The command's own answer, for questions that are more than a run's."""
-    with _command.scratch() as folder:
-        files, described = run._described(folder)
-        arguments = ["account", *files, *_command.flags(described | questions)]
-        _, stdout, _ = _command.run([*arguments, "--format", "json"])
-    document: Document = json.loads(stdout)
-    warn(document["warnings"], stacklevel=4)
-    return Account.from_dict(document)
+    question = checked._question() | {
+        "delta": numbers(delta),
+        "epsilon": numbers(epsilon),
+        "fpr": numbers(fpr),
+        "prior": numbers(prior),
+        "directions": directions,
+        "lens": words(lens),
+        "quantity": words(quantity),
+    }
+    _, text = _command.ask("account", question | beyond, stacklevel=4)
+    return Account._of(json.loads(text), checked)

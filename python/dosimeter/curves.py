@@ -7,8 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from . import _core, _tables
-from ._command import warn
+from . import _command, _tables
 from ._types import Direction, Document, Lens, Numbers, Standing
 from ._values import as_document, as_text, infinite, numbers, words
 from .runs import Run, RunLike, as_run
@@ -242,12 +241,16 @@ def _curve(
     points: int,
 ) -> Curve:
     checked = as_run(run)
-    lines, warnings, document = _core.curve(
-        checked._handle, kind, words(lens), direction, delta, numbers(at), points
-    )
-    warn(warnings, stacklevel=4)
-    made = [Line(*line) for line in lines]
-    return Curve(run=checked, document=document, lines=made, warnings=warnings)
+    question = checked._question() | {
+        "kind": kind,
+        "lens": words(lens),
+        "direction": direction,
+        "delta": delta,
+        "fpr": numbers(at) if kind == "tradeoff" else None,
+        "epsilon": numbers(at) if kind == "profile" else None,
+        "points": points,
+    }
+    return _restore(_command.ask("curve", question, stacklevel=5)[1], checked)
 
 
 def tradeoff(

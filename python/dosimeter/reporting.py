@@ -87,9 +87,7 @@ def report(
         if isinstance(run, (str, os.PathLike)):
             arguments.append(os.fspath(run))
         elif run is not None:
-            files, described = as_run(run)._described(folder)
-            arguments += files
-            options |= described
+            arguments += as_run(run)._described(folder)
         if isinstance(scores, (str, os.PathLike)):
             arguments.append(os.fspath(scores))
         elif scores is not None:

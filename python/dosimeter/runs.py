@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any, Union, cast
 
 from . import _core
+from ._command import question_text
 from ._types import Adjacency, Document, Sampling
 from ._values import as_text
 from .errors import InvalidInput
-
-_PHASE_KEYS = ("noise_multiplier", "sample_rate", "batch_size", "steps", "epochs")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +62,6 @@ class Run:
     phases: tuple[Phase, ...]
     notes: tuple[str, ...] = field(compare=False)
     _handle: _core.Run = field(compare=False)
-    #: The keywords of a run with one phase, as they were given.
-    _given: Mapping[str, Any] | None = field(compare=False)
 
     def __init__(
         self,
@@ -81,35 +78,22 @@ class Run:
         group_size: float | None = None,
         phases: Iterable[Phase | Mapping[str, float]] = (),
     ) -> None:
-        whole = (noise_multiplier, sample_rate, batch_size, steps, epochs)
-        several = [_written(phase) for phase in phases]
-        self._keep(
-            _core.Run(
-                whole,
-                dataset_size,
-                clip_norm,
-                sampling,
-                adjacency,
-                group_size,
-                several,
-            ),
-            None
-            if several
-            else {
-                "noise_multiplier": noise_multiplier,
-                "sample_rate": sample_rate,
-                "dataset_size": _whole(dataset_size),
-                "batch_size": _whole(batch_size),
-                "steps": _whole(steps),
-                "epochs": epochs,
-                "clip_norm": clip_norm,
-                "sampling": sampling,
-                "adjacency": adjacency,
-                "group_size": _whole(group_size),
-            },
-        )
+        keys: dict[str, Any] = {
+            "noise_multiplier": noise_multiplier,
+            "sample_rate": sample_rate,
+            "dataset_size": dataset_size,
+            "batch_size": batch_size,
+            "steps": steps,
+            "epochs": epochs,
+            "clip_norm": clip_norm,
+            "sampling": sampling,
+            "adjacency": adjacency,
+            "group_size": group_size,
+            "phase": [_written(phase) for phase in phases] or None,
+        }
+        self._keep(_core.Run(question_text({"run": keys})))
 
-    def _keep(self, handle: _core.Run, given: Mapping[str, Any] | None = None) -> None:
+    def _keep(self, handle: _core.Run) -> None:
         phases = tuple(
             Phase(noise_multiplier=noise, sample_rate=rate, steps=steps)
             for noise, rate, steps in handle.phases
@@ -127,12 +111,11 @@ class Run:
         keep(self, "phases", phases)
         keep(self, "notes", tuple(handle.notes))
         keep(self, "_handle", handle)
-        keep(self, "_given", given)
 
     @classmethod
-    def _of(cls, handle: _core.Run, given: Mapping[str, Any] | None = None) -> Run:
+    def _of(cls, handle: _core.Run) -> Run:
         run = cls.__new__(cls)
-        run._keep(handle, given)
+        run._keep(handle)
         return run
 
     @classmethod
@@ -142,13 +125,13 @@ class Run:
         >>> Run.from_toml("[run]\\nnoise_multiplier = 1\\nsample_rate = 0.01\\nsteps = 1e3").steps
         1000
         """
-        return cls._of(_core.Run.from_text(text, False, None))
+        return cls._of(_core.Run(question_text({"files": [{"text": text}]})))
 
     @classmethod
     def from_json(cls, text: str | Mapping[str, Any]) -> Run:
         """A run from a JSON document: a run, an account or a ledger."""
         document = text if isinstance(text, str) else json.dumps(text)
-        return cls._of(_core.Run.from_text(document, True, None))
+        return cls._of(_core.Run(question_text({"files": [{"text": document}]})))
 
     @classmethod
     def from_file(cls, *paths: str | os.PathLike[str]) -> Run:
@@ -189,17 +172,29 @@ class Run:
             "group_size": None if self.group_size == 1 else self.group_size,
         }
 
-    def _described(self, folder: Path) -> tuple[list[str], dict[str, Any]]:
-        """Files and flags that describe this run to a command. What was not given is not said, so
-        that the answer lists it among the defaults."""
-        if self._given is not None:
-            return [], dict(self._given)
-        path = folder / "run.json"
-        path.write_text(self.to_json(), encoding="utf-8")
-        return [os.fspath(path)], {}
+    def _question(self) -> dict[str, Any]:
+        """The part of a question that describes this run: as it was given, so that the answer
+        lists the defaults."""
+        return cast("dict[str, Any]", json.loads(self._handle.question()))
+
+    def _described(self, folder: Path) -> list[str]:
+        """A file that describes this run to a command, as it was given."""
+        asked = self._question()
+        files = []
+        for place, file in enumerate(asked.get("files", ())):
+            text = file["text"]
+            kind = "json" if text.lstrip().startswith("{") else "toml"
+            path = folder / f"run-{place}.{kind}"
+            path.write_text(text, encoding="utf-8")
+            files.append(os.fspath(path))
+        if "run" in asked:
+            path = folder / "run.json"
+            path.write_text(json.dumps({"run": asked["run"]}), encoding="utf-8")
+            files.append(os.fspath(path))
+        return files
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_restore, (self._handle.json(), self.notes, self._given))
+        return (_restore, (self._handle.question(),))
 
     def __repr__(self) -> str:
         if len(self.phases) == 1:
@@ -226,30 +221,12 @@ class Run:
         return definition("DP-SGD run", rows)
 
 
-def _whole(count: float | None) -> int | None:
-    return None if count is None else int(count)
+def _written(phase: Phase | Mapping[str, float]) -> Mapping[str, float]:
+    return vars(phase) if isinstance(phase, Phase) else phase
 
 
-def _written(phase: Phase | Mapping[str, float]) -> _core._Written:
-    if isinstance(phase, Phase):
-        return (phase.noise_multiplier, phase.sample_rate, None, phase.steps, None)
-    unknown = set(phase) - set(_PHASE_KEYS)
-    if unknown:
-        raise InvalidInput(
-            f"unknown key `{sorted(unknown)[0]}` in a phase; known keys: {', '.join(_PHASE_KEYS)}"
-        )
-    get = phase.get
-    return (
-        get("noise_multiplier"),
-        get("sample_rate"),
-        get("batch_size"),
-        get("steps"),
-        get("epochs"),
-    )
-
-
-def _restore(document: str, notes: tuple[str, ...], given: Mapping[str, Any] | None) -> Run:
-    return Run._of(_core.Run.from_text(document, True, notes), given)
+def _restore(question: str) -> Run:
+    return Run._of(_core.Run(question))
 
 
 #: What can stand for a run: itself, the path of its file, or its keywords.

@@ -93,16 +93,3 @@ def test_infinity_is_null_with_a_reason_in_documents() -> None:
     document = infinite.to_dict()
     assert document["value"] is None and document["upper"] is None and document["reason"]
     assert dosimeter.Claim.from_dict(document) == infinite
-
-
-def test_rounding_for_people_is_towards_the_safe_side() -> None:
-    from dosimeter._values import shown
-
-    assert shown(1.82823666653, "upper") == "1.829"
-    assert shown(1.82823666653, "lower") == "1.828"
-    assert shown(0.0040681, "upper") == "0.004069"
-    assert shown(12345.678, "upper") == "12350"
-    assert shown(0.09999999, "upper") == "0.1000" and shown(0.09999999, "lower") == "0.09999"
-    assert shown(float("inf"), "upper") == "inf" and shown(0.0) == "0"
-    assert float(shown(1e-12 / 3, "upper")) >= 1e-12 / 3
-    assert float(shown(1e-12 / 3, "lower")) <= 1e-12 / 3

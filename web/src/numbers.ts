@@ -1,4 +1,5 @@
-// Numbers as people read them: upper ends rounded up, lower ends down, as the command line does.
+// Numbers as people read them. Claims carry their own text (`shown`); what is read off a drawn
+// curve is rounded here, upper ends up and lower ends down.
 
 import type { Claim, Side } from "./types.ts";
 
@@ -16,8 +17,14 @@ export function rounded(number: number, digits: number, side: Side): string {
 function step(scientific: string, units: number): string {
   const [mantissa = "0", exponent = "0"] = scientific.split("e");
   const decimals = (mantissa.split(".")[1] ?? "").length;
-  const whole = Number(mantissa.replace(".", "")) + units;
-  return Number(`${whole}e${Number(exponent) - decimals}`).toExponential(decimals);
+  let whole = Number(mantissa.replace(".", ""));
+  let power = Number(exponent) - decimals;
+  // Below a power of ten the last place is ten times finer: 1.000 - 1 unit is 0.9999.
+  if (Math.abs(whole) === 10 ** decimals && Math.sign(units) === -Math.sign(whole)) {
+    whole *= 10;
+    power -= 1;
+  }
+  return Number(`${whole + units}e${power}`).toExponential(decimals);
 }
 
 function positional(scientific: string): string {
@@ -50,9 +57,13 @@ export function quotedEnd(claim: { side: Side; value: number | null; lower: numb
   return end ?? Infinity;
 }
 
-export function quote(claim: Claim, digits = 4): string {
-  const end = quotedEnd(claim);
-  return Number.isFinite(end) ? `${SIGN[claim.side]} ${rounded(end, digits, claim.side)}` : "unbounded";
+/** The text of a claim as the core made it, with typographic signs. */
+export function typographic(shown: string): string {
+  return shown.replace("<=", "≤").replace(">=", "≥").replace("~", "≈").replace(" ", "\u00a0");
+}
+
+export function quote(claim: Claim): string {
+  return Number.isFinite(quotedEnd(claim)) ? typographic(claim.shown) : "unbounded";
 }
 
 /** A share in percent, rounded to its side. */

@@ -1,19 +1,22 @@
 // The documents of the API, as far as the page reads them.
 
-export type Standing = "proven" | "heuristic" | "estimate" | "measured";
-export type Side = "upper" | "lower" | "neither";
+import type { Direction, Lens, Method, Quantity, Release, Side, Standing } from "./names.ts";
+
+export type { Side, Standing };
 
 export interface Claim {
-  lens: string;
-  release: string;
-  quantity: string;
-  direction: string;
+  lens: Lens;
+  release: Release;
+  quantity: Quantity;
+  direction: Direction;
   at: { delta?: number; epsilon?: number; fpr?: number; prior?: number };
   standing: Standing;
   side: Side;
   value: number | null;
   lower: number | null;
   upper: number | null;
+  /** The end that may be quoted, rounded to its side, with its sign. */
+  shown: string;
   reason?: string;
   assumptions: string[];
 }
@@ -22,12 +25,14 @@ export interface Account {
   schema: string;
   claims: Claim[];
   unsupported: { lens: string; reason: string }[];
-  asides?: { name: string; note: string; side: Side; value: number | null; lower: number | null; upper: number | null }[];
+  asides?: { name: string; note: string; shown: string }[];
   warnings: string[];
 }
 
 export interface Calibration {
   solution: { noise_multiplier?: number; steps?: number; sample_rate?: number };
+  /** The solution rounded so that it still meets the target. */
+  solution_shown: string;
   achieved: Claim;
   slack: number;
   warnings: string[];
@@ -66,11 +71,12 @@ export interface StepsLine {
 export type StepsCurve = StepsLine & { others?: StepsLine[]; warnings?: string[] };
 
 export interface Bound {
-  method: string;
+  method: Method;
   threshold_rule?: string;
   delta: number;
   epsilon_lower?: number | null;
   epsilon_estimate?: number | null;
+  shown: string;
   confidence?: number;
   credibility?: number;
   valid_for: string;

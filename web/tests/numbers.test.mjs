@@ -18,6 +18,7 @@ test("known roundings", () => {
   assert.equal(rounded(1.82823, 4, "upper"), "1.829");
   assert.equal(rounded(1.82823, 4, "lower"), "1.828");
   assert.equal(rounded(1, 4, "upper"), "1.000");
+  assert.equal(rounded(0.9999998, 4, "lower"), "0.9999");
   assert.equal(rounded(9.9996, 4, "upper"), "10.00");
   assert.equal(rounded(0.00012341, 3, "upper"), "0.000124");
   assert.equal(rounded(123456.7, 3, "upper"), "124000");

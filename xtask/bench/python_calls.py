@@ -17,15 +17,16 @@ def call(sigma, rate, steps, alone):
     from dosimeter import _core
 
     quantity = "epsilon" if alone else None
-    asked = ["epsilon"] if alone else []
     run = dosimeter.Run(noise_multiplier=sigma, sample_rate=rate, steps=steps)
+    asked = {"delta": 1e-5, "lens": "composition", "quantity": ["epsilon"] if alone else []}
+    question = json.dumps(json.loads(run._handle.question()) | asked)
     python, rust = [], []
     for _ in range(200):
         start = time.process_time()
         dosimeter.account(run, delta=1e-5, lens="composition", quantity=quantity)
         python.append(time.process_time() - start)
         start = time.process_time()
-        _core.account_seconds(run._handle, [1e-5], ["composition"], asked, 1)
+        _core.account_seconds(question, 1)
         rust.append(time.process_time() - start)
     return {"python_s": statistics.median(python), "rust_s": statistics.median(rust)}
 

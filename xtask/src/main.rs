@@ -1,10 +1,12 @@
 //! Project commands. `cargo xtask test` is the gate, `cargo xtask bench` measures Dosimeter
-//! beside its peers, `cargo xtask fuzz` runs the coverage-guided fuzzers.
+//! beside its peers, `cargo xtask generate` writes the names that Python and the page know,
+//! `cargo xtask fuzz` runs the coverage-guided fuzzers.
 
 mod bench;
 mod browser;
 mod fuzz;
 mod gate;
+mod generate;
 mod process;
 mod prove;
 mod python;
@@ -19,11 +21,21 @@ cargo xtask test --bridges         the Python package beside PyTorch, Opacus, JA
 cargo xtask bench [--quick]        measure beside the peers and write docs/benchmarks.md
 cargo xtask bench audit            the part about audits alone
 cargo xtask bench training         training beside PyTorch and Opacus (downloads them)
+cargo xtask generate               names for Python and the page, from the vocabulary
 cargo xtask prove --runs N [--seed S] [--part K/N]
                                    prove the ends of random runs in ball arithmetic, on all cores;
                                    a part that was broken off goes on; --table writes docs/accuracy.md
 cargo xtask fuzz [--seconds N] [TARGET …]
                                    coverage-guided fuzzing (default 60 s a target)";
+
+/// Writes what is generated.
+fn generate() -> Result<ExitCode> {
+    for (path, text) in generate::files() {
+        std::fs::write(process::root().join(path), text)?;
+        println!("{path}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
 
 fn main() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -37,6 +49,7 @@ fn main() -> Result<ExitCode> {
         "test" => gate::run(),
         "bench" => bench::run(rest),
         "fuzz" => fuzz::run(rest),
+        "generate" => generate(),
         "prove" => prove::run(rest),
         "--help" | "-h" | "help" => {
             println!("{USAGE}");

@@ -4,7 +4,7 @@ use crate::bayes_security::attribute::{self, Sensitivities};
 use crate::hidden_state::{self, Loss};
 use crate::lenses::{self, Lens, View};
 use crate::reconstruction;
-use crate::{AccountingError, directions, domain};
+use crate::{AccountingError, domain};
 use vocabulary::{
     Account, Adjacency, At, Claim, Direction, Interval, LensName, Quantity, Release, Run, Secret,
     Side, Standing, Unsupported,
@@ -152,17 +152,17 @@ fn accuracies(
 ) -> Result<Vec<Claim>> {
     let maker = ClaimMaker::new(lens, run, &questions.notes);
     let mut all = Vec::new();
-    for prior in beyond.attack_priors {
-        let (threshold, smaller) = directions::accuracy_threshold(*prior)?;
-        let delta = match view.delta(threshold, Direction::Both) {
+    let asked = questions.quantities.contains(&Quantity::AttackAccuracy);
+    let priors = match beyond.attack_priors {
+        [] if asked => &[0.5][..],
+        given => given,
+    };
+    for prior in priors {
+        let hits = match view.attack_accuracy(*prior) {
             Err(AccountingError::Unsupported(_)) => continue,
-            delta => delta?,
+            hits => hits?,
         };
-        let hits = delta.map_increasing(|delta| (1.0 - smaller) + smaller * delta);
         let at = At { prior: Some(*prior), ..At::default() };
-        // The sum is rounded.
-        let hits = Interval::new(hits.lower - f64::EPSILON, hits.value, hits.upper + f64::EPSILON);
-        let hits = hits.clamp(1.0 - smaller, 1.0);
         all.push(maker.claim(Quantity::AttackAccuracy, at, Direction::Both, hits));
     }
     Ok(all)

@@ -7,6 +7,7 @@ use crate::account::Questions;
 use crate::lenses::Lens;
 use crate::pairs::shuffle_lower_bound;
 use crate::{AccountingError, pairs::ShuffleLowerBound};
+use vocabulary::rounding::{DIGITS, rounded};
 use vocabulary::{
     Account, Aside, At, Direction, Interval, LensName, Quantity, Run, Sampling, Side, Standing,
 };
@@ -59,12 +60,12 @@ pub(crate) fn add(run: &Run, questions: &Questions, account: &mut Account) {
                         .into(),
                 ));
                 if let Some(known) = known.filter(|known| *known > epsilon.upper) {
-                    // Rounded towards each other's side: the warning is true as printed.
+                    // Each rounded towards its side: the warning is true as printed.
                     account.warnings.push(format!(
-                        "at delta {delta:e} shuffled batches leak at least epsilon {:.3}, above the \
-                         {:.3} that a Poisson analysis would report",
-                        (known * 1e3).floor() / 1e3,
-                        (epsilon.upper * 1e3).ceil() / 1e3
+                        "at delta {delta:e} shuffled batches leak at least epsilon {}, above the {} \
+                         that a Poisson analysis would report",
+                        rounded(known, DIGITS, Side::Lower),
+                        rounded(epsilon.upper, DIGITS, Side::Upper)
                     ));
                 }
             }

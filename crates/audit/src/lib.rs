@@ -60,7 +60,7 @@ pub use family::{Family, gaussian_epsilon};
 pub use method::Method;
 pub use plan::{Plan, PlanDocument};
 pub use rates::{RateBounds, Simultaneous};
-pub use read::{Design, Table};
+pub use read::{Design, SettledTable, Table};
 pub use rule::{FOLDS, Measurement, RuleBound, ThresholdRule, family_points};
 pub use scores::{Errors, Scores};
 pub use search::{Best, best_threshold};

@@ -4,6 +4,7 @@ use crate::{AuditError, Design};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::str::FromStr;
+use vocabulary::{MethodName, Source};
 
 /// A way to read scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
@@ -42,6 +43,12 @@ impl Method {
             Self::OneRun => "one-run",
             Self::OneRunGdp => "one-run-gdp",
         }
+    }
+
+    /// The method as the maker of a claim.
+    pub fn source(self) -> Source {
+        // The names are those of the vocabulary; a test holds the two lists together.
+        Source::Method(MethodName::parse(self.name()).unwrap_or(MethodName::ClopperPearson))
     }
 
     /// The bound that needs no family, shown beside every other one.
@@ -91,5 +98,17 @@ impl FromStr for Method {
 impl std::fmt::Display for Method {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_method_makes_claims_in_its_own_name() {
+        for method in Method::ALL {
+            assert_eq!(method.source().as_str(), method.name());
+        }
     }
 }

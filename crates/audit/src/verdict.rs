@@ -3,6 +3,8 @@
 use crate::words;
 use schemars::JsonSchema;
 use serde::Serialize;
+use vocabulary::Side;
+use vocabulary::rounding::{DIGITS, rounded};
 
 /// The outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -103,21 +105,10 @@ fn judge(
     (Status::Consistent, reason)
 }
 
-/// Four significant digits, rounded down.
 fn down(value: f64) -> String {
-    rounded(value, f64::floor)
+    rounded(value, DIGITS, Side::Lower)
 }
 
-/// Four significant digits, rounded up.
 fn up(value: f64) -> String {
-    rounded(value, f64::ceil)
-}
-
-fn rounded(value: f64, direction: impl Fn(f64) -> f64) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return format!("{value}");
-    }
-    let places = 3 - value.abs().log10().floor() as i32;
-    let scale = 10f64.powi(places.clamp(-300, 300));
-    format!("{}", direction(value * scale) / scale)
+    rounded(value, DIGITS, Side::Upper)
 }

@@ -81,11 +81,11 @@ fn all_formats_read_the_same_scores() {
         "\u{feff}run,member,note,score\n0,1,\"a,b\",1.5\n1,0,x,-2\n2,1,,inf\n3,0,,-inf\n",
         "# design: runs\n# anything\n\"score\",\"member\"\n1.5,1\n-2,0\n\ninf,true\n-inf,false\n",
     ] {
-        assert_eq!(csv(text).unwrap().into_scores().unwrap(), expected, "{text}");
+        assert_eq!(csv(text).unwrap().settle().unwrap().into_scores().unwrap(), expected, "{text}");
     }
     let lines = "{\"score\":1.5,\"member\":1}\n{\"member\":false,\"score\":-2,\"run\":7}\n\
                  {\"score\":\"inf\",\"member\":true}\n{\"score\":\"-inf\",\"member\":0}\n";
-    assert_eq!(jsonl(lines).unwrap().into_scores().unwrap(), expected);
+    assert_eq!(jsonl(lines).unwrap().settle().unwrap().into_scores().unwrap(), expected);
     let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }       \n";
     assert_eq!(npy(header, &doubles(&[1.5, f64::INFINITY])).unwrap(), [1.5, f64::INFINITY]);
     let big: Vec<u8> = [1.5_f32, -2.0].iter().flat_map(|value| value.to_be_bytes()).collect();
@@ -149,7 +149,13 @@ fn bad_text_is_refused_with_its_row() {
 
 #[test]
 fn one_class_is_refused() {
-    let problem = csv("score,member\n1,1\n2,1\n").unwrap().into_scores().unwrap_err().to_string();
+    let problem = csv("score,member\n1,1\n2,1\n")
+        .unwrap()
+        .settle()
+        .unwrap()
+        .into_scores()
+        .unwrap_err()
+        .to_string();
     assert!(problem.contains("there is no non-member score"), "{problem}");
 }
 

@@ -59,7 +59,7 @@ fn rows(estimator: &str) -> Vec<Row> {
 fn scores(name: &str) -> Scores {
     let mut table = Table::default();
     table.add_file(&folder().join("scores").join(format!("{name}.csv"))).unwrap();
-    table.into_scores().unwrap()
+    table.settle().unwrap().into_scores().unwrap()
 }
 
 fn parameter(row: &Row, name: &str) -> f64 {

@@ -2,6 +2,9 @@
 
 use crate::exit;
 use accounting::AccountingError;
+use answers::{Kind, Refusal};
+use audit::AuditError;
+use experiments::ExperimentError;
 use vocabulary::RunError;
 
 /// A command's failure. `Display` is the sentence after `error: `.
@@ -47,22 +50,28 @@ impl Failure {
     }
 }
 
-impl From<RunError> for Failure {
-    fn from(error: RunError) -> Self {
-        Self::bad_input(error.to_string())
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            unsupported: refusal.kind == Kind::Unsupported,
+            hint: refusal.hint,
+            ..Self::new(refusal.kind.exit_code(), refusal.message)
+        }
     }
 }
 
-impl From<AccountingError> for Failure {
-    fn from(error: AccountingError) -> Self {
-        let code = match &error {
-            AccountingError::OutsideDomain(_) | AccountingError::NotCertified(_) => exit::REFUSED,
-            AccountingError::Unsupported(_) | AccountingError::InvalidInput(_) => exit::BAD_INPUT,
-        };
-        let unsupported = matches!(error, AccountingError::Unsupported(_));
-        Self { unsupported, ..Self::new(code, error.to_string()) }
-    }
+/// What the crates below refuse with is put into words and kinds by `answers`.
+macro_rules! refused_by {
+    ($($error:ty),*) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Refusal::from(error).into()
+            }
+        })*
+    };
 }
+
+refused_by!(RunError, AccountingError, AuditError, ExperimentError);
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {

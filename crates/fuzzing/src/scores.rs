@@ -23,7 +23,6 @@ pub fn score_file(data: &[u8]) -> usize {
         4 => table.add_csv(Trickle(content), Path::new("scores.csv")),
         _ => table.add_jsonl(Trickle(content), Path::new("scores.jsonl")),
     };
-    let read = read.and_then(|()| table.settle_design());
     if let Err(error) = read {
         refused(&error);
         return 0;
@@ -33,7 +32,14 @@ pub fn score_file(data: &[u8]) -> usize {
     assert!(table.members.iter().chain(&table.nonmembers).all(|score| !score.is_nan()));
     // What cannot have been there was not read.
     assert!(rows <= content.len(), "{rows} scores from {} bytes", content.len());
-    let design = table.design.unwrap_or(Design::Runs);
+    let table = match table.settle() {
+        Ok(table) => table,
+        Err(error) => {
+            refused(&error);
+            return 0;
+        }
+    };
+    let design = table.design().unwrap_or(Design::Runs);
     match table.into_scores() {
         Err(error) => refused(&error),
         Ok(scores) => {
@@ -112,7 +118,7 @@ fn written_and_read_again(scores: &Scores) {
     let mut table = Table::default();
     let again = table
         .add_csv(text.as_bytes(), Path::new("again.csv"))
-        .and_then(|()| table.into_scores())
+        .and_then(|()| table.settle()?.into_scores())
         .unwrap_or_else(|error| panic!("{error}: {text}"));
     assert_eq!(hash::scores(scores), hash::scores(&again), "{text}");
 }

@@ -38,7 +38,7 @@ impl Context<'_> {
         let output = self.carry_out(name, &attack)?;
         let mut table = Table::default();
         table.add_file(&output)?;
-        Ok(table.into_scores()?)
+        Ok(table.settle()?.into_scores()?)
     }
 
     /// Carries an experiment out, or finds it done, and says where its table is.

@@ -1,10 +1,9 @@
 //! Failures of the core as the exceptions of `dosimeter.errors`.
 
-use accounting::AccountingError;
+use answers::{Kind, Refusal};
 use dosimeter_cli::{Failure, exit};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
-use vocabulary::RunError;
 
 /// An exception of the package, by name, with its sentence, hint and exit code.
 fn exception(
@@ -25,17 +24,17 @@ fn exception(
     }
 }
 
-pub(crate) fn from_run(py: Python<'_>, error: &RunError) -> PyErr {
-    exception(py, "InvalidInput", &error.to_string(), None, None)
-}
-
-pub(crate) fn from_accounting(py: Python<'_>, error: &AccountingError) -> PyErr {
-    let name = match error {
-        AccountingError::OutsideDomain(_) | AccountingError::NotCertified(_) => "NotCertified",
-        AccountingError::Unsupported(_) => "Unsupported",
-        AccountingError::InvalidInput(_) => "InvalidInput",
+/// What a refusal means to a Python program.
+pub(crate) fn refused(py: Python<'_>, refusal: &Refusal) -> PyErr {
+    let name = match refusal.kind {
+        Kind::BadInput => "InvalidInput",
+        Kind::Unsupported => "Unsupported",
+        Kind::NotCertified => "NotCertified",
+        Kind::Incomplete => "Incomplete",
+        Kind::Bug => "DosimeterError",
     };
-    exception(py, name, &error.to_string(), None, None)
+    let code = Some(refusal.kind.exit_code());
+    exception(py, name, &refusal.message, refusal.hint.as_deref(), code)
 }
 
 pub(crate) fn invalid(py: Python<'_>, message: &str) -> PyErr {

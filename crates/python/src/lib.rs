@@ -1,15 +1,15 @@
 //! The private module `dosimeter._core`: what the Python package needs of the core, and no logic
-//! of its own. `account` and the curves are direct calls (a question costs microseconds more
-//! than in Rust); everything else is a command of the command line, run in this process, so
-//! that both front ends give the same numbers by construction.
+//! of its own. A question is a document, asked of [`answers`], and its answer is the text that
+//! every door gives; what plays, trains or writes files is a command of the command line, run
+//! in this process.
 //!
 //! Every function lets go of the interpreter while it computes and looks for Ctrl-C meanwhile
 //! ([`interruptible`]). The public, typed API is in `python/dosimeter`.
 
-mod account;
+mod ask;
 mod command;
-mod curve;
 mod errors;
+mod figure;
 mod interruptible;
 mod run;
 
@@ -18,11 +18,11 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::account::{account, account_seconds};
+    use super::ask::{account_seconds, ask, audit};
     #[pymodule_export]
     use super::command::{command, main};
     #[pymodule_export]
-    use super::curve::{curve, curve_figure, figure_svg};
+    use super::figure::{curve_figure, figure_svg};
     #[pymodule_export]
     use super::run::Run;
 

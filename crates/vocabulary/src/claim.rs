@@ -147,6 +147,22 @@ pub enum Quantity {
 }
 
 impl Quantity {
+    pub const ALL: [Self; 8] = [
+        Self::Epsilon,
+        Self::Delta,
+        Self::Mu,
+        Self::Tpr,
+        Self::Advantage,
+        Self::BayesSecurity,
+        Self::Reconstruction,
+        Self::AttackAccuracy,
+    ];
+
+    /// The quantity of a name, if there is one.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|quantity| quantity.as_str() == name)
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Epsilon => "epsilon",

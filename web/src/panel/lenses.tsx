@@ -1,6 +1,6 @@
 // Every claim about the run, a row for each lens.
 
-import { powerOfTen, quotedEnd, rounded, SIGN } from "../numbers.ts";
+import { powerOfTen, quotedEnd, typographic } from "../numbers.ts";
 import type { Account, Claim } from "../types.ts";
 import { lensName } from "../words.ts";
 import { Badge, findClaim } from "./readings.tsx";
@@ -23,7 +23,7 @@ function Cell({ claim, stale, id }: { claim: Claim | undefined; stale: boolean; 
     <td class={`n${stale ? " stale" : ""}`}>
       {Number.isFinite(end) ? (
         <data id={id} value={String(end)}>
-          {SIGN[claim.side]}&nbsp;{rounded(end, 4, claim.side)}
+          {typographic(claim.shown)}
         </data>
       ) : (
         <span class="quiet" title={claim.reason}>
@@ -96,7 +96,7 @@ export function Lenses({ account, settled, delta, stale }: { account: Account | 
       </p>
       {(account?.asides ?? []).map((aside) => (
         <p key={aside.name} class="note">
-          <b>{SIGN[aside.side]} {rounded(quotedEnd(aside), 4, aside.side)}</b> {aside.note}
+          <b>{typographic(aside.shown)}</b> {aside.note}
         </p>
       ))}
       {warnings.map((warning) => (

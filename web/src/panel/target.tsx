@@ -2,7 +2,7 @@
 
 import { useEffect, useId, useMemo, useState } from "preact/hooks";
 import { Latest, Refusal } from "../api.ts";
-import { plain, quote, rounded, withCommas } from "../numbers.ts";
+import { plain, quote, withCommas } from "../numbers.ts";
 import { QUANTITIES, SOLVES, TARGET_LENSES, UNCOVERED, covered, question, type Run, type State, type Target } from "../state.ts";
 import type { Calibration } from "../types.ts";
 import { QUANTITY_NAMES, SOLVE_NAMES, lensName } from "../words.ts";
@@ -66,19 +66,12 @@ export function TargetCard({ state, onTarget, onRun }: Props) {
     setProblem(known ? UNCOVERED : "Full batches have sample rate 1; there is none to solve for.");
   }, [asked]);
 
-  // Noise up, rates down: still safe as printed.
   const solved = found?.solution;
   const answer =
-    solved?.noise_multiplier !== undefined
-      ? rounded(solved.noise_multiplier, 5, "upper")
-      : solved?.sample_rate !== undefined
-        ? rounded(solved.sample_rate, 5, "lower")
-        : solved?.steps !== undefined
-          ? withCommas(solved.steps)
-          : null;
+    solved?.steps !== undefined ? withCommas(solved.steps) : (found?.solution_shown ?? null);
   const apply = () => {
-    if (solved?.noise_multiplier !== undefined) onRun({ noise: Number(rounded(solved.noise_multiplier, 5, "upper")) });
-    if (solved?.sample_rate !== undefined) onRun({ rate: Number(rounded(solved.sample_rate, 5, "lower")) });
+    if (solved?.noise_multiplier !== undefined) onRun({ noise: Number(found?.solution_shown) });
+    if (solved?.sample_rate !== undefined) onRun({ rate: Number(found?.solution_shown) });
     if (solved?.steps !== undefined) onRun({ steps: solved.steps });
   };
   const sign = target.quantity === "bayes-security" ? "≥" : "≤";

@@ -3,10 +3,10 @@
 import { useId, useRef, useState } from "preact/hooks";
 import { Refusal, upload } from "../api.ts";
 import { FigureChart } from "../charts/figure.tsx";
-import { percent, plain, powerOfTen, rounded, withCommas } from "../numbers.ts";
+import { percent, plain, powerOfTen, rounded, typographic, withCommas } from "../numbers.ts";
 import { Choice } from "../panel/controls.tsx";
 import { describe, question, type State } from "../state.ts";
-import type { Audit, Audited, Bound } from "../types.ts";
+import type { Audit, Audited } from "../types.ts";
 
 const STATUS: Record<string, string> = {
   consistent: "Consistent: the scores could have contradicted the claim and did not",
@@ -174,7 +174,7 @@ export function Findings({ audited, name }: { audited: Audited; name: string }) 
         <p class="headline">
           {primary && (
             <>
-              ε ≥ <data id="audit-epsilon" value={String(primary.epsilon_lower ?? "")}>{lower(primary)}</data>{" "}
+              ε <data id="audit-epsilon" value={String(primary.epsilon_lower ?? "")}>{typographic(primary.shown)}</data>{" "}
               <span class="quiet">
                 at δ = {primary.delta === 0 ? "0" : powerOfTen(primary.delta)}, {percent(primary.confidence ?? 0.95, 2, "neither")} confidence
               </span>
@@ -193,10 +193,6 @@ export function Findings({ audited, name }: { audited: Audited; name: string }) 
       <Bounds audit={audit} />
     </>
   );
-}
-
-function lower(bound: Bound): string {
-  return bound.epsilon_lower === null || bound.epsilon_lower === undefined ? "unbounded" : rounded(bound.epsilon_lower, 4, "lower");
 }
 
 function sentence(text: string): string {
@@ -225,9 +221,7 @@ function Bounds({ audit }: { audit: Audit }) {
                   {bound.threshold_rule ? `, ${bound.threshold_rule}` : ""} {bound.primary && <span class="tag">headline</span>}
                 </th>
                 <td class="n">
-                  {bound.epsilon_estimate !== undefined
-                    ? `≈ ${rounded(bound.epsilon_estimate ?? Infinity, 4, "neither")}`
-                    : `≥ ${lower(bound)}`}
+                  {typographic(bound.shown)}
                 </td>
                 <td class="n">
                   {bound.confidence !== undefined

@@ -18,7 +18,8 @@ use crate::{AccountingError, domain};
 use schemars::JsonSchema;
 use search::{Found, Measured, largest_safe_count, smallest_safe};
 use serde::{Deserialize, Serialize};
-use vocabulary::{Claim, Direction, LensName, Phase, Run, Sampling};
+use vocabulary::rounding::rounded;
+use vocabulary::{Claim, Direction, LensName, Phase, Run, Sampling, Side};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 
@@ -40,11 +41,28 @@ pub enum Solution {
     SampleRate(f64),
 }
 
+/// Significant digits of a solution that is shown.
+const DIGITS: usize = 6;
+
+impl Solution {
+    /// As text, rounded to the side that still meets the target.
+    pub fn shown(self) -> String {
+        match self {
+            Self::NoiseMultiplier(noise) => rounded(noise, DIGITS, Side::Upper),
+            Self::Steps(steps) => steps.to_string(),
+            Self::SampleRate(rate) => rounded(rate, DIGITS, Side::Lower),
+        }
+    }
+}
+
 /// The answer of a calibration: the `dosimeter.calibrate/1` document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
     pub schema: String,
     pub solution: Solution,
+    /// The solution as text: noise rounded up, a rate rounded down, so that it still meets the
+    /// target.
+    pub solution_shown: String,
     /// The run with the solution in it.
     pub run: Run,
     pub target: Target,
@@ -207,6 +225,7 @@ fn solve(
     Ok(Calibration {
         schema: Calibration::SCHEMA.into(),
         solution,
+        solution_shown: solution.shown(),
         run,
         target: *target,
         achieved,

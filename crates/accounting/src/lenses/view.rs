@@ -189,6 +189,19 @@ impl View {
         self.delta(0.0, Direction::Both)
     }
 
+    /// The accuracy of the best attacker who tells two secrets apart, one of which has this prior.
+    ///
+    /// # Errors
+    /// Those of the pair or bound; a prior outside (0, 1).
+    pub fn attack_accuracy(&self, prior: f64) -> Result<Interval> {
+        let (threshold, smaller) = directions::accuracy_threshold(prior)?;
+        let delta = self.delta(threshold, Direction::Both)?;
+        let hits = delta.map_increasing(|delta| (1.0 - smaller) + smaller * delta);
+        // The sum is rounded.
+        let hits = Interval::new(hits.lower - f64::EPSILON, hits.value, hits.upper + f64::EPSILON);
+        Ok(hits.clamp(1.0 - smaller, 1.0))
+    }
+
     /// # Errors
     /// Those of the pair or bound.
     pub fn bayes_security(&self) -> Result<Interval> {

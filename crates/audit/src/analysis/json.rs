@@ -7,6 +7,9 @@ use crate::verdict::Verdict;
 use crate::{Design, Method, PlanDocument};
 use schemars::JsonSchema;
 use serde::Serialize;
+use vocabulary::{
+    Adjacency, At, Claim, Direction, Interval, Quantity, Release, Run, Secret, Side, Standing,
+};
 
 /// An audit.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -36,10 +39,11 @@ pub struct AuditDocument {
     hashes: Hashes,
 }
 
-/// One bound or estimate.
+/// One bound or estimate: a claim from a method, with what the audit says beside it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 struct BoundDocument {
-    method: Method,
+    #[serde(flatten)]
+    claim: Claim,
     #[serde(skip_serializing_if = "Option::is_none")]
     threshold_rule: Option<String>,
     delta: f64,
@@ -49,15 +53,11 @@ struct BoundDocument {
     /// In place of a bound, for `grid`.
     #[serde(skip_serializing_if = "Option::is_none")]
     epsilon_estimate: Option<Option<f64>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
     /// The same test's own epsilon is at most this, with the same confidence.
     #[serde(skip_serializing_if = "Option::is_none")]
     epsilon_upper: Option<Option<f64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     epsilon_upper_reason: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    confidence: Option<f64>,
     /// In place of a confidence, for `bayes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     credibility: Option<f64>,
@@ -133,7 +133,7 @@ impl Analysis {
             design: self.design,
             members: self.counts.members,
             nonmembers: self.counts.nonmembers,
-            bounds: self.bounds.iter().map(Bound::document).collect(),
+            bounds: self.bounds.iter().map(|bound| bound.document(self.adjacency())).collect(),
             not_valid: self.not_valid.clone(),
             auroc: self.auroc,
             advantage: self.advantage,
@@ -152,26 +152,66 @@ impl Analysis {
     }
 }
 
+impl Analysis {
+    /// Which data sets the scores tell apart: those of the claimed run, else one record more.
+    pub fn adjacency(&self) -> Adjacency {
+        self.plan.claim.as_ref().map_or(Adjacency::AddRemove, Run::adjacency)
+    }
+}
+
 impl Bound {
-    fn document(&self) -> BoundDocument {
+    /// The bound as a claim. Scores bound epsilon from below, whatever the attacker saw: a bound
+    /// on what the last iterate leaks is one on what all iterates leak.
+    pub fn claim(&self, adjacency: Adjacency) -> Claim {
+        let estimate = self.method == Method::Grid;
+        let (standing, side) = if estimate {
+            (Standing::Estimate, Side::Neither)
+        } else {
+            (Standing::Measured, Side::Lower)
+        };
+        let upper = if estimate { self.epsilon } else { f64::INFINITY };
+        let mut assumptions = vec![format!("holds for {}", self.valid_for)];
+        if self.method == Method::Bayes {
+            assumptions.push("a credible interval under its prior, not a confidence bound".into());
+        }
+        Claim {
+            source: self.method.source(),
+            release: Release::AllIterates,
+            secret: Secret::Membership,
+            direction: Direction::Both,
+            adjacency,
+            quantity: Quantity::Epsilon,
+            at: At { delta: Some(self.delta), ..At::default() },
+            standing,
+            side,
+            interval: Interval { lower: self.epsilon, value: self.epsilon, upper },
+            at_least: None,
+            confidence: self.method.is_confidence_bound().then_some(self.confidence),
+            certificate: None,
+            reason: self
+                .reason
+                .clone()
+                .or_else(|| (!estimate).then(|| "scores bound epsilon from below only".into())),
+            assumptions,
+        }
+    }
+
+    fn document(&self, adjacency: Adjacency) -> BoundDocument {
         let epsilon = finite(self.epsilon);
-        let bound = self.method.is_confidence_bound();
         let family = matches!(self.method, Method::Gdp | Method::Composition | Method::LastIterate);
         let unbounded = self.epsilon_upper == Some(f64::INFINITY);
         BoundDocument {
-            method: self.method,
+            claim: self.claim(adjacency),
             threshold_rule: self.threshold_rule.map(|rule| rule.to_string()),
             delta: self.delta,
             epsilon_lower: (self.method != Method::Grid).then_some(epsilon),
             epsilon_estimate: (self.method == Method::Grid).then_some(epsilon),
-            reason: self.reason.clone(),
             epsilon_upper: self.epsilon_upper.map(finite),
             epsilon_upper_reason: unbounded.then_some(if self.delta == 0.0 && family {
                 INFINITE_AT_ZERO
             } else {
                 "no error was seen that would bound this test from above"
             }),
-            confidence: bound.then_some(self.confidence),
             credibility: (self.method == Method::Bayes).then_some(self.confidence),
             mu_lower: self.mu_lower.map(finite),
             noise_multiplier_upper: self.noise_multiplier_upper.map(finite),

@@ -160,41 +160,34 @@ impl Table {
         })
     }
 
-    /// Reads the design off the column `run` where there is one: every row its own training, or
-    /// all rows of one training.
+    /// Settles how the rows came about: by the column `run` where there is one (every row its own
+    /// training, or all rows of one training), else by what the file says. Only a settled table
+    /// gives scores.
     ///
     /// # Errors
     /// Rows of which some share a training and some do not, for which no bound is valid; a column
     /// that contradicts what a file states about itself.
-    pub fn settle_design(&mut self) -> Result<(), AuditError> {
+    pub fn settle(mut self) -> Result<SettledTable, AuditError> {
         let told = std::mem::take(&mut self.runs).tell(self.members.len(), self.nonmembers.len());
-        match (told, self.design) {
-            (runs::Told::Nothing, _) => Ok(()),
-            (runs::Told::Mixed, _) => Err(AuditError::Scores(
-                "some rows share an entry of the column `run` and some do not: rows of one training are not independent, and several trainings are not one; keep one row a training and side, or audit each training alone".to_owned(),
-            )),
+        let design = match (told, self.design) {
+            (runs::Told::Nothing, stated) => stated,
+            (runs::Told::Mixed, _) => {
+                return Err(AuditError::Scores(
+                    "some rows share an entry of the column `run` and some do not: rows of one training are not independent, and several trainings are not one; keep one row a training and side, or audit each training alone".to_owned(),
+                ));
+            }
             (runs::Told::Design(told), Some(stated)) if told != stated => {
-                Err(AuditError::Scores(format!(
+                return Err(AuditError::Scores(format!(
                     "the file says `design: {stated}`, but its column `run` says {told}: {}",
                     match told {
                         Design::Runs => "every row is a training of its own",
                         Design::OneRun => "all rows are of one training",
                     }
-                )))
+                )));
             }
-            (runs::Told::Design(told), _) => {
-                self.design = Some(told);
-                Ok(())
-            }
-        }
-    }
-
-    /// Sorts what was read.
-    ///
-    /// # Errors
-    /// A side without scores.
-    pub fn into_scores(self) -> Result<Scores, AuditError> {
-        Scores::of_columns(self.members, self.nonmembers)
+            (runs::Told::Design(told), _) => Some(told),
+        };
+        Ok(SettledTable { members: self.members, nonmembers: self.nonmembers, design })
     }
 
     fn note_design(&mut self, design: Design, path: &Path) -> Result<(), AuditError> {
@@ -209,6 +202,29 @@ impl Table {
                 Ok(())
             }
         }
+    }
+}
+
+/// Scores whose design is settled.
+#[derive(Clone, Debug)]
+pub struct SettledTable {
+    members: Column,
+    nonmembers: Column,
+    design: Option<Design>,
+}
+
+impl SettledTable {
+    /// What the rows say about how they came about; nothing where they do not.
+    pub fn design(&self) -> Option<Design> {
+        self.design
+    }
+
+    /// Sorts what was read.
+    ///
+    /// # Errors
+    /// A side without scores.
+    pub fn into_scores(self) -> Result<Scores, AuditError> {
+        Scores::of_columns(self.members, self.nonmembers)
     }
 }
 

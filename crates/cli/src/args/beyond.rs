@@ -3,12 +3,10 @@
 
 use super::{integer, nonnegative_integer, real};
 use crate::failure::Failure;
-use accounting::bayes_security::attribute::{Mode, Sensitivities};
-use accounting::hidden_state::Loss;
+use accounting::bayes_security::attribute::Mode;
+use answers::TextFile;
 use clap::Args;
-use random::{Purpose, Stream};
 use std::path::PathBuf;
-use vocabulary::{Aside, Run, Sampling};
 
 /// Flags about a secret attribute.
 #[derive(Clone, Debug, Default, Args)]
@@ -23,18 +21,16 @@ pub struct AttributeArgs {
 }
 
 impl AttributeArgs {
-    /// The sensitivities, if a file was given.
+    /// The file of sensitivities, if one was given.
     ///
     /// # Errors
-    /// Names the file and what is wrong with it.
-    pub fn load(&self) -> Result<Option<Sensitivities>, Failure> {
+    /// Names the file that cannot be read.
+    pub fn file(&self) -> Result<Option<TextFile>, Failure> {
         let Some(path) = &self.attribute_sensitivity else { return Ok(None) };
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            Failure::bad_input(format!("cannot read {}: {error}", path.display()))
-        })?;
-        Sensitivities::from_csv(&text, self.attribute_mode.unwrap_or_default())
-            .map(Some)
-            .map_err(|error| Failure::from(error).at(path.display()))
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Failure::bad_input(format!("cannot read {name}: {error}")))?;
+        Ok(Some(TextFile { name, text }))
     }
 }
 
@@ -61,22 +57,6 @@ pub struct CandidateArgs {
     pub attack_prior: Vec<f64>,
 }
 
-impl CandidateArgs {
-    /// The prior probabilities; empty when nothing was said.
-    ///
-    /// # Errors
-    /// For one candidate or more than a million.
-    pub fn priors(&self) -> Result<Vec<f64>, Failure> {
-        match self.candidates {
-            Some(count) if !(2..=1_000_000).contains(&count) => Err(Failure::bad_input(format!(
-                "{count} candidates are not between 2 and 1,000,000"
-            ))),
-            Some(count) => Ok(vec![1.0 / count as f64; count as usize]),
-            None => Ok(self.candidate_priors.clone()),
-        }
-    }
-}
-
 /// Flags about shuffled batches.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Shuffled batches")]
@@ -90,42 +70,6 @@ pub struct ShuffleArgs {
     /// Seed of the Monte Carlo samples
     #[arg(long, value_name = "SEED", value_parser = nonnegative_integer, default_value = "0", requires = "monte_carlo")]
     pub monte_carlo_seed: u64,
-}
-
-impl ShuffleArgs {
-    /// The numbers to show beside the claims.
-    ///
-    /// # Errors
-    /// Without an epsilon, for another sampling than `shuffle`, and those of the game.
-    pub fn asides(&self, run: &Run, epsilons: &[f64]) -> Result<Vec<Aside>, Failure> {
-        let Some(samples) = self.monte_carlo else { return Ok(Vec::new()) };
-        if run.sampling() != Sampling::Shuffle {
-            return Err(Failure::bad_input(format!(
-                "--monte-carlo is about --sampling shuffle, but the run's is {}",
-                run.sampling().as_str()
-            )));
-        }
-        if epsilons.is_empty() {
-            return Err(Failure::bad_input("--monte-carlo needs an --epsilon, e.g. 1"));
-        }
-        let stream = Stream::new(self.monte_carlo_seed, Purpose::NOISE, 0);
-        let (mut row, mut buffer, mut next) = (0, vec![0.0; 4096], 4096);
-        let mut gaussian = || {
-            if next == buffer.len() {
-                stream.fill_gaussians(row, 0, &mut buffer);
-                (row, next) = (row + 1, 0);
-            }
-            next += 1;
-            buffer[next - 1]
-        };
-        Ok(accounting::shuffling::measured(
-            run,
-            epsilons,
-            samples,
-            self.monte_carlo_confidence,
-            &mut gaussian,
-        )?)
-    }
 }
 
 /// Flags about the loss.
@@ -144,16 +88,4 @@ pub struct LossArgs {
     /// Iterates are projected to a set of this diameter
     #[arg(long, value_name = "D", value_parser = real, allow_hyphen_values = true, requires = "learning_rate")]
     pub diameter: Option<f64>,
-}
-
-impl LossArgs {
-    /// The constants, if they were given.
-    pub fn loss(&self) -> Option<Loss> {
-        Some(Loss {
-            learning_rate: self.learning_rate?,
-            smoothness: self.smoothness?,
-            strong_convexity: self.strong_convexity.unwrap_or(0.0),
-            diameter: self.diameter,
-        })
-    }
 }

@@ -10,4 +10,4 @@ pub use beyond::{AttributeArgs, CandidateArgs, LossArgs, ShuffleArgs};
 pub use numbers::{integer, lens, nonnegative_integer, real};
 pub use output::{Format, OutputArgs};
 pub use questions::QuestionArgs;
-pub use run::{Loaded, RunArgs, compose, load_file};
+pub use run::{RunArgs, claimed, read_file, read_files};

@@ -1,7 +1,6 @@
 //! What is asked about a run.
 
 use super::{lens, real};
-use accounting::Questions;
 use clap::Args;
 use vocabulary::{LensName, Quantity};
 
@@ -33,26 +32,7 @@ pub struct QuestionArgs {
 }
 
 fn quantity(text: &str) -> Result<Quantity, String> {
-    use Quantity::{Advantage, BayesSecurity, Delta, Epsilon, Mu, Reconstruction, Tpr};
-    let all = [Epsilon, Delta, Mu, Tpr, Advantage, BayesSecurity, Reconstruction];
-    all.into_iter().find(|quantity| quantity.as_str() == text).ok_or_else(|| {
-        let names: Vec<&str> = all.iter().map(|quantity| quantity.as_str()).collect();
-        format!("it must be one of: {}", names.join(", "))
+    Quantity::parse(text).ok_or_else(|| {
+        format!("it must be one of: {}", Quantity::ALL.map(Quantity::as_str).join(", "))
     })
-}
-
-impl QuestionArgs {
-    /// The questions, with the notes that belong to the run.
-    pub fn questions(&self, notes: &[String]) -> Questions {
-        Questions {
-            deltas: self.delta.clone(),
-            epsilons: self.epsilon.clone(),
-            fprs: self.fpr.clone(),
-            priors: self.prior.clone(),
-            directions: self.directions,
-            lenses: self.lens.clone(),
-            quantities: self.quantity.clone(),
-            notes: notes.to_vec(),
-        }
-    }
 }

@@ -2,11 +2,10 @@
 
 use super::{nonnegative_integer, real};
 use crate::failure::Failure;
+use answers::{Described, TextFile};
 use clap::Args;
 use std::path::{Path, PathBuf};
-use vocabulary::{
-    Adjacency, Document, PhaseDescription, Policy, Resolved, RunDescription, Sampling,
-};
+use vocabulary::{Adjacency, PhaseDescription, Run, RunDescription, Sampling};
 
 /// A run in flags.
 #[derive(Clone, Debug, Default, Args)]
@@ -44,13 +43,6 @@ pub struct RunArgs {
     pub group_size: Option<u64>,
 }
 
-/// A run from a file and flags, with the policy the file carried.
-#[derive(Clone, Debug)]
-pub struct Loaded {
-    pub resolved: Resolved,
-    pub policy: Option<Policy>,
-}
-
 impl RunArgs {
     /// The flags as a description.
     pub fn description(&self) -> RunDescription {
@@ -77,104 +69,43 @@ impl RunArgs {
         self.description() == RunDescription::default()
     }
 
-    /// The run of these flags and, where given, a file.
+    /// The run of the flags alone.
     ///
     /// # Errors
-    /// Everything wrong with the file or the flags.
-    pub fn load(&self, file: Option<&Path>) -> Result<Loaded, Failure> {
-        let flags = self.description();
-        let Some(path) = file else {
-            return Ok(Loaded { resolved: flags.resolve()?, policy: None });
-        };
-        let document = load_file(path)?;
-        let resolved = document
-            .run
-            .overridden_by(&flags)
-            .and_then(|run| run.resolve())
-            .map_err(|error| Failure::from(error).at(path.display()))?;
-        Ok(Loaded { resolved, policy: document.policy })
-    }
-
-    /// One run from any number of files (composed in order) and the flags.
-    ///
-    /// # Errors
-    /// Everything wrong with a file, and files that cannot be phases of one run.
-    pub fn load_all(&self, files: &[PathBuf]) -> Result<Loaded, Failure> {
-        let mut all = Vec::new();
-        for path in files {
-            all.push(self.load(Some(path))?);
-        }
-        match all.len() {
-            0 => self.load(None),
-            1 => Ok(all.remove(0)),
-            _ => compose(all),
-        }
+    /// Everything wrong with the flags.
+    pub fn run(&self) -> Result<Run, Failure> {
+        Ok(self.description().resolve()?.run)
     }
 }
 
-/// Several runs, one after the other on the same records, as one run.
+/// Files as a question holds them.
 ///
 /// # Errors
-/// When they differ in what a run has only once.
-pub fn compose(all: Vec<Loaded>) -> Result<Loaded, Failure> {
-    let first = &all[0].resolved.run;
-    let mut phases = Vec::new();
-    let mut notes: Vec<String> = Vec::new();
-    for loaded in &all {
-        let run = &loaded.resolved.run;
-        let differences = [
-            ("sampling", run.sampling().as_str().to_owned(), first.sampling().as_str().to_owned()),
-            (
-                "adjacency",
-                run.adjacency().as_str().to_owned(),
-                first.adjacency().as_str().to_owned(),
-            ),
-            ("clip norm", run.clip_norm().to_string(), first.clip_norm().to_string()),
-            ("group size", run.group_size().to_string(), first.group_size().to_string()),
-            (
-                "data set size",
-                format!("{:?}", run.dataset_size()),
-                format!("{:?}", first.dataset_size()),
-            ),
-        ];
-        for (what, here, there) in differences {
-            if here != there {
-                return Err(Failure::bad_input(format!(
-                    "the files cannot be composed: their {what} differs ({there} and {here}); \
-                     make it the same in all of them"
-                )));
-            }
-        }
-        phases.extend_from_slice(run.phases());
-        for note in &loaded.resolved.notes {
-            if !notes.contains(note) {
-                notes.push(note.clone());
-            }
-        }
-    }
-    notes.push(format!("{} files composed in order on the same records", all.len()));
-    let run = first.with_phases(phases)?;
-    Ok(Loaded { resolved: Resolved { run, notes }, policy: all.into_iter().find_map(|l| l.policy) })
+/// Names the file that cannot be read.
+pub fn read_files(paths: &[PathBuf]) -> Result<Vec<TextFile>, Failure> {
+    paths.iter().map(|path| read_file(path)).collect()
 }
 
 /// Reads a TOML run, or a JSON run or ledger.
 ///
 /// # Errors
-/// Names the file and what is wrong with it.
-pub fn load_file(path: &Path) -> Result<Document, Failure> {
-    let place = path.display();
+/// Names the file that cannot be read.
+pub fn read_file(path: &Path) -> Result<TextFile, Failure> {
+    let name = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| {
-        Failure::bad_input(format!("cannot read {place}: {error}"))
+        Failure::bad_input(format!("cannot read {name}: {error}"))
             .hint("give a RUN.toml or LEDGER.json, or describe the run with flags")
     })?;
-    let looks_like_json = text.trim_start().starts_with('{');
-    let parsed = if path.extension().is_some_and(|extension| extension == "json") || looks_like_json
-    {
-        Document::from_json_str(&text)
-    } else {
-        Document::from_toml_str(&text)
-    };
-    parsed.map_err(|error| Failure::from(error).at(place))
+    Ok(TextFile { name, text })
+}
+
+/// The run of a file that is claimed.
+///
+/// # Errors
+/// Names the file and what is wrong with it.
+pub fn claimed(path: Option<&Path>) -> Result<Option<Described>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    Ok(Some(read_file(path)?.document()?.run.into()))
 }
 
 fn sampling(text: &str) -> Result<Sampling, String> {

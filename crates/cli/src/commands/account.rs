@@ -1,12 +1,14 @@
 //! `account`: what does this DP-SGD run leak, under every lens.
 
+use super::answer;
 use crate::args::{
     AttributeArgs, CandidateArgs, Format, LossArgs, OutputArgs, QuestionArgs, RunArgs, ShuffleArgs,
+    read_files,
 };
 use crate::console::Console;
-use crate::exit;
 use crate::failure::Failure;
 use crate::print::{claims, describe};
+use answers::AccountQuestion;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -39,37 +41,49 @@ pub struct AccountArgs {
     output: OutputArgs,
 }
 
+impl AccountArgs {
+    fn question(&self) -> Result<AccountQuestion, Failure> {
+        Ok(AccountQuestion {
+            files: read_files(&self.files)?,
+            run: self.run.description().into(),
+            delta: self.questions.delta.clone().into(),
+            epsilon: self.questions.epsilon.clone().into(),
+            fpr: self.questions.fpr.clone().into(),
+            prior: self.questions.prior.clone().into(),
+            directions: self.questions.directions,
+            lens: self.questions.lens.clone().into(),
+            quantity: self.questions.quantity.clone().into(),
+            candidates: self.candidates.candidates,
+            candidate_priors: self.candidates.candidate_priors.clone().into(),
+            attack_prior: self.candidates.attack_prior.clone().into(),
+            attribute_sensitivity: self.attribute.file()?,
+            attribute_mode: self.attribute.attribute_mode,
+            learning_rate: self.loss.learning_rate,
+            smoothness: self.loss.smoothness,
+            strong_convexity: self.loss.strong_convexity,
+            diameter: self.loss.diameter,
+            monte_carlo: self.shuffle.monte_carlo,
+            monte_carlo_confidence: Some(self.shuffle.monte_carlo_confidence),
+            monte_carlo_seed: Some(self.shuffle.monte_carlo_seed),
+        })
+    }
+}
+
 pub(super) fn run(args: &AccountArgs, console: &mut Console) -> Result<u8, Failure> {
     let format = args.output.among(&[Format::Human, Format::Json, Format::Csv])?;
-    let loaded = args.run.load_all(&args.files)?;
-    let questions = args.questions.questions(&loaded.resolved.notes);
-    let (attribute, loss) = (args.attribute.load()?, args.loss.loss());
-    let candidates = args.candidates.priors()?;
-    let beyond = accounting::Beyond {
-        loss: loss.as_ref(),
-        attribute: attribute.as_ref(),
-        candidates: &candidates,
-        attack_priors: &args.candidates.attack_prior,
-    };
-    let mut account = accounting::account_beyond(&loaded.resolved.run, &questions, &beyond)?;
-    account.asides.extend(args.shuffle.asides(&account.run, &questions.epsilons)?);
-    match format {
-        Format::Json => console.json(&account)?,
-        Format::Csv => console.answer(&claims::csv(&account.claims))?,
-        _ => {
-            let mut text = describe::run(&account.run);
-            text.push('\n');
-            text.push_str(&claims::table(&account.claims));
-            text.push_str(&claims::asides(&account.asides));
-            text.push_str(&claims::footer(&account.claims, &account.unsupported));
-            console.answer(&text)?;
+    let code = answer(&args.question()?, format, console, |account| {
+        if format == Format::Csv {
+            return claims::csv(&account.claims);
         }
-    }
-    for warning in &account.warnings {
-        console.warn(warning);
-    }
-    if questions.deltas.is_empty() && format != Format::Csv {
+        let mut text = describe::run(&account.run);
+        text.push('\n');
+        text.push_str(&claims::table(&account.claims));
+        text.push_str(&claims::asides(&account.asides));
+        text.push_str(&claims::footer(&account.claims, &account.unsupported));
+        text
+    })?;
+    if args.questions.delta.is_empty() && format != Format::Csv {
         console.hint("give --delta (well below 1/n) for epsilon and mu");
     }
-    Ok(exit::ANSWERED)
+    Ok(code)
 }

@@ -12,11 +12,10 @@ use crate::failure::Failure;
 use crate::print::rounded;
 use crate::progress::Progress;
 use clap::{Args, Subcommand, ValueEnum};
-use experiments::{Experiment, ExperimentError, Outcome, Settings, Shard};
+use experiments::{Experiment, Outcome, Settings, Shard};
 use games::exact::{Known, known};
 use games::{Attack, DpSgd, Encoding, Game, GameError, Observe, RepeaterVariant};
 use serde_json::{Value, json};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use vocabulary::{Adjacency, Direction, Sampling, Side};
 
@@ -298,7 +297,7 @@ fn simulate(
 
 /// A game is one phase of Poisson-sampled DP-SGD about one record, in units of the clip norm.
 fn trainer(args: &RunArgs) -> Result<(DpSgd, Option<u64>), Failure> {
-    let run = args.load(None)?.resolved.run;
+    let run = args.run()?;
     let refuse = |what: &str| Err(Failure::bad_input(format!("a simulated game {what}")));
     if run.clip_norm() != 1.0 {
         return refuse("is in units of the clip norm; leave --clip-norm out");
@@ -322,7 +321,7 @@ pub(super) fn carry_out(
     console: &mut Console,
 ) -> Result<Outcome, Failure> {
     let shard = match &work.shard {
-        Some(text) => text.parse::<Shard>().map_err(failure)?,
+        Some(text) => text.parse::<Shard>()?,
         None => Shard::ALL,
     };
     let threads = match work.threads {
@@ -332,7 +331,7 @@ pub(super) fn carry_out(
     let stop = console.stop_flag();
     let reporter = Progress::new(console);
     let settings = Settings { threads, shard, force: work.force, reporter: &reporter, stop: &stop };
-    experiments::run(experiment, out, &settings).map_err(failure)
+    Ok(experiments::run(experiment, out, &settings)?)
 }
 
 pub(super) fn exit_code(outcome: &Outcome) -> u8 {
@@ -362,20 +361,6 @@ pub(super) fn narrate(outcome: &Outcome, out: &Path, console: &mut Console) {
 }
 
 /// Files that are in the way are the user's to decide about; a full disk is work left to do.
-pub(super) fn failure(error: ExperimentError) -> Failure {
-    let code = match &error {
-        ExperimentError::Io { source, .. } => match source.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-                exit::INCOMPLETE
-            }
-            _ => exit::BAD_INPUT,
-        },
-        ExperimentError::ChunkFailed { .. } => exit::BUG,
-        _ => exit::BAD_INPUT,
-    };
-    Failure::new(code, error.to_string())
-}
-
 fn human_facts(delta: f64, facts: &[Known]) -> String {
     let mut text = format!("epsilon at delta {delta:e}, certified\n");
     for fact in facts {

@@ -1,20 +1,14 @@
 //! `audit`: membership scores in, valid lower bounds out.
 
-use crate::args::{Format, OutputArgs, load_file, nonnegative_integer, real};
+use super::show;
+use crate::args::{Format, OutputArgs, claimed, nonnegative_integer, real};
 use crate::console::Console;
-use crate::exit;
 use crate::failure::Failure;
 use crate::print::audit as print;
-use accounting::{AccountingError, Questions, pairs};
-use audit::verdict::{ClaimedEpsilon, Status};
-use audit::{
-    Analysis, AuditError, Design, Method, Plan, PlanDocument, Scores, Table, analyse, figures,
-};
+use answers::{AuditQuestion, read_scores};
+use audit::{Design, Method};
 use clap::{Args, ValueEnum};
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::path::PathBuf;
-use vocabulary::{LensName, Quantity, Run, Standing};
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -106,209 +100,54 @@ enum Picture {
     Ladder,
 }
 
+impl AuditArgs {
+    fn question(&self) -> Result<AuditQuestion, Failure> {
+        Ok(AuditQuestion {
+            design: self.design,
+            delta: self.delta.clone().into(),
+            confidence: Some(self.confidence),
+            method: self.method.clone().into(),
+            all_methods: false,
+            threshold: Some(self.threshold),
+            direction: Some(self.direction),
+            primary: self.primary,
+            joint: self.joint,
+            claim: claimed(self.claim.as_deref())?,
+            sample_rate: self.sample_rate,
+            steps: self.steps,
+            fpr: self.fpr.clone().into(),
+            min_count: Some(self.min_count),
+            bootstrap: Some(self.bootstrap),
+            seed: Some(self.seed),
+        })
+    }
+}
+
 pub(super) fn run(args: &AuditArgs, console: &mut Console) -> Result<u8, Failure> {
     let format = args.output.among(&[Format::Human, Format::Json, Format::Csv, Format::Svg])?;
-    let claimed = match &args.claim {
-        Some(path) => Some(load_file(path)?.run.resolve()?.run),
-        None => None,
-    };
+    let question = args.question()?;
     if args.plan_only {
-        return commit(&plan(args, None, claimed.as_ref())?, format, console);
+        let (plan, commitment) = answers::commit(&question)?;
+        return show(&commitment, format, console, |one| print::commitment(&plan, &one.hash));
     }
-    let (scores, stated) = read(args)?;
-    let plan = plan(args, stated, claimed.as_ref())?;
-    let epsilon = |delta: f64| match &claimed {
-        Some(run) => proven(run, delta),
-        None => Ok(ClaimedEpsilon { lower: 0.0, upper: f64::INFINITY }),
+    let audited =
+        answers::audit(&question, read_scores(&args.files, &args.members, &args.nonmembers)?)?;
+    let figure = match (format, args.figure) {
+        (Format::Svg, Picture::Roc) => Some(audited.figure(answers::Picture::Roc)?),
+        (Format::Svg, Picture::Histogram) => Some(audited.figure(answers::Picture::Histogram)?),
+        (Format::Svg, Picture::Ladder) => Some(audited.figure(answers::Picture::Ladder)?),
+        _ => None,
     };
-    let claims: Option<audit::Claims<'_>> = if claimed.is_some() { Some(&epsilon) } else { None };
-    let analysis = analyse(&scores, &plan, claims)?;
-    match format {
-        Format::Json => console.json(&analysis.document())?,
-        Format::Csv => console.answer(&print::csv(&analysis))?,
-        Format::Svg => {
-            let figure = draw(args.figure, &scores, &analysis, claimed.as_ref())?;
-            console.answer(&::figures::to_svg(&figure, &::figures::Options::default()))?;
-        }
-        Format::Human => console.answer(&print::human(&analysis))?,
-    }
-    for warning in &analysis.warnings {
-        console.warn(warning);
-    }
-    if args.design.is_none() && stated.is_none() {
-        console.hint(
-            "each row is taken for a training of its own; for canaries of one training give --design one-run",
-        );
+    let code = show(&audited, format, console, |audited| match (&figure, format) {
+        (Some(figure), _) => figures::to_svg(figure, &figures::Options::default()),
+        (None, Format::Csv) => print::csv(&audited.analysis),
+        _ => print::human(&audited.analysis),
+    })?;
+    if let Some(hint) = audited.hint {
+        console.hint(hint);
     }
     if args.delta.is_empty() && format == Format::Human {
         console.hint("the bounds are at delta 0; give --delta for the delta of a claim");
     }
-    let contradiction =
-        analysis.verdict.as_ref().is_some_and(|verdict| verdict.status == Status::Contradiction);
-    Ok(if contradiction { exit::CHECK_FAILED } else { exit::ANSWERED })
-}
-
-fn read(args: &AuditArgs) -> Result<(Scores, Option<Design>), Failure> {
-    if args.files.is_empty() && args.members.is_empty() && args.nonmembers.is_empty() {
-        return Err(Failure::bad_input("there are no scores to audit").hint(
-            "give SCORES.csv with the header `score,member`, or --members and --nonmembers",
-        ));
-    }
-    let mut table = Table::default();
-    for path in &args.files {
-        table.add_file(path)?;
-    }
-    table.add_sides(&args.members, &args.nonmembers)?;
-    table.settle_design()?;
-    for (side, empty) in
-        [("member", table.members.is_empty()), ("non-member", table.nonmembers.is_empty())]
-    {
-        if empty {
-            let files: Vec<String> = args
-                .files
-                .iter()
-                .chain(&args.members)
-                .chain(&args.nonmembers)
-                .map(|path| path.display().to_string())
-                .collect();
-            return Err(Failure::bad_input(format!(
-                "{}: there is no {side} score; an audit compares members with non-members",
-                files.join(", ")
-            )));
-        }
-    }
-    let design = table.design;
-    Ok((table.into_scores()?, design))
-}
-
-/// A plan with its hash: the proof, once published, that the analysis was fixed beforehand.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Commitment {
-    /// `dosimeter.audit-commitment/1`
-    schema: &'static str,
-    plan: PlanDocument,
-    /// SHA-256 of the plan as one line of JSON; an audit under this plan prints the same.
-    hash: String,
-}
-
-impl Commitment {
-    pub(super) const SCHEMA: &'static str = "dosimeter.audit-commitment/1";
-}
-
-fn commit(plan: &Plan, format: Format, console: &mut Console) -> Result<u8, Failure> {
-    let commitment = Commitment {
-        schema: Commitment::SCHEMA,
-        plan: plan.document(),
-        hash: audit::hash::plan(plan)?,
-    };
-    if format == Format::Json {
-        console.json(&commitment)?;
-    } else {
-        console.answer(&print::commitment(plan, &commitment.hash))?;
-    }
-    Ok(exit::ANSWERED)
-}
-
-fn plan(args: &AuditArgs, stated: Option<Design>, claimed: Option<&Run>) -> Result<Plan, Failure> {
-    if let (Some(asked), Some(stated)) = (args.design, stated)
-        && asked != stated
-    {
-        return Err(Failure::bad_input(format!(
-            "--design {asked} was asked for, but the file says that the design is {stated}"
-        ))
-        .hint("leave --design out, or correct the file if it is wrong"));
-    }
-    let design = args.design.or(stated).unwrap_or(Design::Runs);
-    let all_methods = args.method.iter().any(|name| name == "all");
-    let mut plan = Plan::new(design);
-    if !args.method.is_empty() && !all_methods {
-        plan.methods = args
-            .method
-            .iter()
-            .map(|name| name.parse::<Method>())
-            .collect::<Result<_, AuditError>>()?;
-    }
-    plan.all_methods = all_methods;
-    if !args.delta.is_empty() {
-        plan.deltas.clone_from(&args.delta);
-    }
-    plan.confidence = args.confidence;
-    plan.threshold = args.threshold;
-    plan.direction = args.direction;
-    plan.primary = args.primary.unwrap_or(plan.primary);
-    plan.joint = args.joint;
-    plan.seed = args.seed;
-    let phase = claimed.and_then(|run| match run.phases() {
-        [phase] => Some(*phase),
-        _ => None,
-    });
-    let sample_rate = args.sample_rate.or(phase.map(|phase| phase.sample_rate));
-    let steps = args.steps.or(phase.map(|phase| phase.steps));
-    plan.training = sample_rate.zip(steps);
-    plan.claim = claimed.cloned();
-    plan.min_count = args.min_count;
-    if !args.fpr.is_empty() {
-        plan.fprs.clone_from(&args.fpr);
-    }
-    plan.bootstrap = usize::try_from(args.bootstrap).unwrap_or(usize::MAX);
-    Ok(plan.check()?)
-}
-
-/// The smallest proven epsilon of the claimed run at delta.
-fn proven(run: &Run, delta: f64) -> Result<ClaimedEpsilon, AuditError> {
-    if delta <= 0.0 {
-        return Ok(ClaimedEpsilon { lower: f64::INFINITY, upper: f64::INFINITY });
-    }
-    let questions = Questions {
-        deltas: vec![delta],
-        lenses: vec![LensName::Composition],
-        ..Questions::default()
-    };
-    let account = accounting::account(run, &questions)?;
-    account
-        .claims
-        .iter()
-        .filter(|claim| {
-            claim.quantity == Quantity::Epsilon
-                && claim.standing == Standing::Proven
-                && claim.at.delta == Some(delta)
-        })
-        .map(|claim| ClaimedEpsilon { lower: claim.interval.lower, upper: claim.interval.upper })
-        .reduce(|best, next| if next.upper < best.upper { next } else { best })
-        .ok_or_else(|| {
-            AuditError::Accounting(AccountingError::Unsupported(
-                "no proven epsilon is known for the claimed run, so there is nothing to compare with"
-                    .to_owned(),
-            ))
-        })
-}
-
-fn draw(
-    picture: Picture,
-    scores: &Scores,
-    analysis: &Analysis,
-    claimed: Option<&Run>,
-) -> Result<vocabulary::Figure, Failure> {
-    Ok(match picture {
-        Picture::Roc => {
-            let pair = claimed.map(pairs::Composed::for_run).transpose()?;
-            let pair = pair.as_ref().map(|pair| pair as &dyn accounting::Pair);
-            figures::roc(scores, analysis, pair)?
-        }
-        Picture::Histogram => figures::histogram(scores, analysis),
-        Picture::Ladder => {
-            let delta = analysis.primary().map(|bound| bound.delta);
-            let epsilon = claimed.zip(delta).map(|(run, delta)| proven(run, delta)).transpose()?;
-            figures::ladder(analysis, epsilon.map(|epsilon| epsilon.upper))
-        }
-    })
-}
-
-impl From<AuditError> for Failure {
-    fn from(error: AuditError) -> Self {
-        match error {
-            AuditError::Accounting(error) => error.into(),
-            other => Self::bad_input(other.to_string()),
-        }
-    }
+    Ok(code)
 }

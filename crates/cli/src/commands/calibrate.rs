@@ -1,13 +1,14 @@
 //! `calibrate`: which noise, steps or rate meets a target.
 
+use super::answer;
 use crate::args::{AttributeArgs, Format, OutputArgs, RunArgs, lens, real};
 use crate::console::Console;
-use crate::exit;
 use crate::failure::Failure;
 use crate::print::{claims, describe, plain, rounded};
-use accounting::{Calibration, Solution, Target, Unknown};
+use accounting::{Calibration, Solution, Unknown};
+use answers::CalibrateQuestion;
 use clap::{Args, ValueEnum};
-use vocabulary::{LensName, Run, Sampling, Side};
+use vocabulary::{LensName, Run, Side};
 
 /// What can be solved for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -46,17 +47,6 @@ pub struct CalibrateArgs {
     output: OutputArgs,
 }
 
-impl CalibrateArgs {
-    /// Composition says nothing about an attribute; where no lens was chosen, the one that errs on
-    /// the safe side is.
-    fn attribute_lens(&self) -> LensName {
-        match self.lens {
-            LensName::Composition => LensName::ClosedFormCertified,
-            other => other,
-        }
-    }
-}
-
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The target (exactly one)")]
 struct TargetArgs {
@@ -92,171 +82,46 @@ struct TargetArgs {
     prior: Option<f64>,
 }
 
-impl TargetArgs {
-    fn target(&self) -> Result<Target, Failure> {
-        let delta = |what: &str| {
-            self.delta.ok_or_else(|| {
-                Failure::bad_input(format!("{what} needs a delta; add --delta, e.g. 1e-5"))
-            })
-        };
-        let mut found: Vec<(&str, Target)> = Vec::new();
-        if let Some(epsilon) = self.target_epsilon {
-            let delta = delta("--target-epsilon")?;
-            found.push(("--target-epsilon", Target::Epsilon { epsilon, delta }));
-        }
-        if let Some(mu) = self.target_mu {
-            let delta = delta("--target-mu")?;
-            found.push(("--target-mu", Target::Mu { mu, delta }));
-        }
-        if let Some(bayes_security) = self.target_bayes_security {
-            found.push(("--target-bayes-security", Target::BayesSecurity { bayes_security }));
-        }
-        if let Some(advantage) = self.target_advantage {
-            found.push(("--target-advantage", Target::Advantage { advantage }));
-        }
-        if let Some(tpr) = self.target_tpr {
-            let fpr = self.fpr.ok_or_else(|| {
-                Failure::bad_input("--target-tpr needs a false positive rate; add --fpr, e.g. 0.01")
-            })?;
-            found.push(("--target-tpr", Target::Tpr { tpr, fpr }));
-        }
-        if let Some(accuracy) = self.target_attack_accuracy {
-            let prior = self.prior.unwrap_or(0.5);
-            found.push(("--target-attack-accuracy", Target::AttackAccuracy { accuracy, prior }));
-        }
-        if let Some(success) = self.target_reconstruction {
-            let prior = self.prior.ok_or_else(|| {
-                Failure::bad_input(
-                    "--target-reconstruction needs a prior; add --prior, e.g. 1/candidates",
-                )
-            })?;
-            found.push(("--target-reconstruction", Target::Reconstruction { success, prior }));
-        }
-        match found.as_slice() {
-            [(name, target)] => {
-                self.refuse_unused(name)?;
-                Ok(*target)
-            }
-            [] => Err(Failure::bad_input(
-                "no target was given; add one, e.g. --target-epsilon 2 --delta 1e-5",
-            )),
-            several => {
-                let names: Vec<&str> = several.iter().map(|(name, _)| *name).collect();
-                Err(Failure::bad_input(format!(
-                    "{} were given together; keep one of them",
-                    names.join(" and ")
-                )))
-            }
-        }
-    }
-
-    /// A flag that the target does not use was meant for another one.
-    fn refuse_unused(&self, name: &str) -> Result<(), Failure> {
-        let uses = |flag: &str| match flag {
-            "--delta" => matches!(name, "--target-epsilon" | "--target-mu"),
-            "--fpr" => name == "--target-tpr",
-            _ => matches!(name, "--target-attack-accuracy" | "--target-reconstruction"),
-        };
-        for (flag, value) in [("--delta", self.delta), ("--fpr", self.fpr), ("--prior", self.prior)]
-        {
-            if let Some(value) = value
-                && !uses(flag)
-            {
-                return Err(Failure::bad_input(format!(
-                    "{flag} {value} has no meaning for {name}; drop it"
-                )));
-            }
-        }
-        Ok(())
+impl CalibrateArgs {
+    fn question(&self) -> Result<CalibrateQuestion, Failure> {
+        let target = &self.target;
+        Ok(CalibrateQuestion {
+            solve: match self.solve {
+                Solve::NoiseMultiplier => Unknown::NoiseMultiplier,
+                Solve::Steps => Unknown::Steps,
+                Solve::SampleRate => Unknown::SampleRate,
+            },
+            run: self.run.description().into(),
+            target_epsilon: target.target_epsilon,
+            target_mu: target.target_mu,
+            target_bayes_security: target.target_bayes_security,
+            target_advantage: target.target_advantage,
+            target_tpr: target.target_tpr,
+            target_attack_accuracy: target.target_attack_accuracy,
+            target_reconstruction: target.target_reconstruction,
+            delta: target.delta,
+            fpr: target.fpr,
+            prior: target.prior,
+            lens: Some(self.lens),
+            attribute_sensitivity: self.attribute.file()?,
+            attribute_mode: self.attribute.attribute_mode,
+        })
     }
 }
 
 pub(super) fn run(args: &CalibrateArgs, console: &mut Console) -> Result<u8, Failure> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
-    let target = args.target.target()?;
-    let (description, unknown) = blanked(args)?;
-    let resolved = description.resolve()?;
-    let run = resolved.run;
-    let notes = resolved.notes;
-    let answer = match args.attribute.load()? {
-        None => accounting::calibrate(&run, unknown, &target, args.lens, &notes)?,
-        Some(sensitivities) => accounting::calibrate_attribute(
-            &run,
-            unknown,
-            &target,
-            args.attribute_lens(),
-            &notes,
-            &sensitivities,
-        )?,
-    };
-    match format {
-        Format::Json => console.json(&answer)?,
-        _ => console.answer(&human(&answer))?,
-    }
-    for warning in &answer.warnings {
-        console.warn(warning);
-    }
-    Ok(exit::ANSWERED)
-}
-
-/// The description with a placeholder where the unknown is, after checking that it was left out.
-fn blanked(args: &CalibrateArgs) -> Result<(vocabulary::RunDescription, Unknown), Failure> {
-    let mut described = args.run.description();
-    let whole = &mut described.whole;
-    let contradiction = |flag: &str| {
-        Err(Failure::bad_input(format!(
-            "{flag} was given, but it is what --solve asks for (or follows from it); drop it"
-        )))
-    };
-    let unknown = match args.solve {
-        Solve::NoiseMultiplier => {
-            if whole.noise_multiplier.is_some() {
-                return contradiction("--noise-multiplier");
-            }
-            whole.noise_multiplier = Some(1.0);
-            Unknown::NoiseMultiplier
-        }
-        Solve::Steps => {
-            if whole.steps.is_some() || whole.epochs.is_some() {
-                return contradiction(if whole.steps.is_some() { "--steps" } else { "--epochs" });
-            }
-            whole.steps = Some(1);
-            Unknown::Steps
-        }
-        Solve::SampleRate => {
-            if whole.sample_rate.is_some() || whole.batch_size.is_some() {
-                return contradiction(if whole.sample_rate.is_some() {
-                    "--sample-rate"
-                } else {
-                    "--batch-size"
-                });
-            }
-            if let Some(epochs) = whole.epochs {
-                return Err(Failure::bad_input(format!(
-                    "--epochs {epochs} depends on the sample rate that is solved for; give --steps"
-                )));
-            }
-            if described.sampling != Some(Sampling::Full) {
-                whole.sample_rate = Some(0.01);
-            }
-            Unknown::SampleRate
-        }
-    };
-    Ok((described, unknown))
+    answer(&args.question()?, format, console, human)
 }
 
 /// The run with the solution as it is printed, i.e. rounded to the safe side.
 fn as_printed(answer: &Calibration) -> Run {
     let mut phases = answer.run.phases().to_vec();
-    let read = |text: String, exact: f64| text.parse().unwrap_or(exact);
+    let read = |exact: f64| answer.solution_shown.parse().unwrap_or(exact);
     for phase in &mut phases {
         match answer.solution {
-            Solution::NoiseMultiplier(noise) => {
-                phase.noise_multiplier = read(rounded(noise, 6, Side::Upper), noise);
-            }
-            Solution::SampleRate(rate) => {
-                phase.sample_rate = read(rounded(rate, 6, Side::Lower), rate);
-            }
+            Solution::NoiseMultiplier(noise) => phase.noise_multiplier = read(noise),
+            Solution::SampleRate(rate) => phase.sample_rate = read(rate),
             Solution::Steps(_) => {}
         }
     }
@@ -264,14 +129,12 @@ fn as_printed(answer: &Calibration) -> Run {
 }
 
 fn human(answer: &Calibration) -> String {
-    // Noise is rounded up, steps are whole, rates are rounded down: still safe as printed.
+    let shown = &answer.solution_shown;
     let solution = match answer.solution {
-        Solution::NoiseMultiplier(value) => {
-            format!("noise multiplier {}", rounded(value, 6, Side::Upper))
-        }
-        Solution::Steps(steps) => format!("steps {steps}"),
+        Solution::NoiseMultiplier(_) => format!("noise multiplier {shown}"),
+        Solution::Steps(_) => format!("steps {shown}"),
         Solution::SampleRate(rate) => {
-            let mut text = format!("sample rate {}", rounded(rate, 6, Side::Lower));
+            let mut text = format!("sample rate {shown}");
             if let Some(size) = answer.run.dataset_size() {
                 text.push_str(&format!(
                     " (expected batch size {} of {size})",

@@ -1,17 +1,15 @@
 //! `check`: a gate for other people's continuous integration. Exit 3 when the run breaks its
 //! policy, or cannot be shown to keep it.
 
-use crate::args::{Format, OutputArgs, RunArgs, lens, real};
+use super::show;
+use crate::args::{Format, OutputArgs, RunArgs, lens, read_files, real};
 use crate::console::Console;
-use crate::exit;
 use crate::failure::Failure;
 use crate::print::{claims, describe, plain};
-use accounting::Questions;
+use answers::{Ask, Check, CheckQuestion};
 use clap::Args;
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::path::PathBuf;
-use vocabulary::{At, Claim, LensName, Policy, Quantity, Run};
+use vocabulary::{LensName, Policy};
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -61,89 +59,25 @@ struct PolicyArgs {
     lens: Option<LensName>,
 }
 
-/// One limit and how the run stands to it.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub(super) struct Verdict {
-    /// The policy's key.
-    pub limit: String,
-    pub allowed: f64,
-    pub passed: bool,
-    pub claim: Claim,
-}
-
-/// The `dosimeter.check/1` document.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub(super) struct CheckReport {
-    pub schema: String,
-    pub run: Run,
-    pub policy: Policy,
-    pub passed: bool,
-    pub verdicts: Vec<Verdict>,
-    pub warnings: Vec<String>,
-}
-
-impl CheckReport {
-    pub(super) const SCHEMA: &'static str = "dosimeter.check/1";
-}
-
 pub(super) fn run(args: &CheckArgs, console: &mut Console) -> Result<u8, Failure> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
-    let loaded = args.run.load_all(&args.files)?;
-    let policy = loaded.policy.unwrap_or_default().overridden_by(&args.policy.policy());
-    let limits = limits(&policy)?;
-    let lens = policy.lens.unwrap_or(LensName::Composition);
-    let questions = Questions {
-        deltas: policy.delta.into_iter().collect(),
-        fprs: policy.fpr.into_iter().collect(),
-        lenses: vec![lens],
-        notes: loaded.resolved.notes.clone(),
-        ..Questions::default()
+    let question = CheckQuestion {
+        files: read_files(&args.files)?,
+        run: args.run.description().into(),
+        policy: args.policy.policy(),
     };
-    let account = accounting::account(&loaded.resolved.run, &questions)?;
-    let mut verdicts = Vec::new();
-    for (name, quantity, at, allowed) in limits {
-        let claim =
-            account.claims.iter().find(|claim| claim.quantity == quantity && claim.at == at);
-        let claim = claim.cloned().ok_or_else(|| {
-            Failure::refused(format!(
-                "the lens `{lens}` gives no {} for this run, so `{name}` cannot be checked",
-                quantity.as_str()
-            ))
-        })?;
-        // Only the certified end may pass: what cannot be shown has not been shown.
-        let passed = if quantity.is_leakage() {
-            claim.interval.upper <= allowed
-        } else {
-            claim.interval.lower >= allowed
-        };
-        verdicts.push(Verdict { limit: name.into(), allowed, passed, claim });
-    }
-    let report = CheckReport {
-        schema: CheckReport::SCHEMA.into(),
-        run: account.run,
-        policy,
-        passed: verdicts.iter().all(|verdict| verdict.passed),
-        verdicts,
-        warnings: account.warnings,
-    };
-    match format {
-        Format::Json => console.json(&report)?,
-        _ => console.answer(&human(&report))?,
-    }
-    for warning in &report.warnings {
-        console.warn(warning);
-    }
-    if report.passed {
-        return Ok(exit::ANSWERED);
-    }
-    let broken: Vec<String> = report
+    let check = question.ask()?;
+    let code = show(&check, format, console, human)?;
+    let broken: Vec<String> = check
         .verdicts
         .iter()
         .filter(|verdict| !verdict.passed)
         .map(|verdict| format!("{} {}", verdict.limit, plain(verdict.allowed)))
         .collect();
-    console.note(&format!("check failed: {}", broken.join(", ")));
-    Ok(exit::CHECK_FAILED)
+    if !check.passed {
+        console.note(&format!("check failed: {}", broken.join(", ")));
+    }
+    Ok(code)
 }
 
 impl PolicyArgs {
@@ -161,51 +95,7 @@ impl PolicyArgs {
     }
 }
 
-type Limit = (&'static str, Quantity, At, f64);
-
-fn limits(policy: &Policy) -> Result<Vec<Limit>, Failure> {
-    if policy.is_empty() {
-        return Err(Failure::bad_input(
-            "there is no policy to check; give e.g. --max-epsilon 8 --delta 1e-5, or a [policy] table",
-        ));
-    }
-    let missing = |limit: &str, flag: &str| {
-        Failure::bad_input(format!(
-            "{limit} needs {flag}; add it to the flags or the [policy] table"
-        ))
-    };
-    let mut limits: Vec<Limit> = Vec::new();
-    let at_delta = |limit: &str| -> Result<At, Failure> {
-        let delta = policy.delta.ok_or_else(|| missing(limit, "a delta (--delta 1e-5)"))?;
-        Ok(At { delta: Some(delta), ..At::default() })
-    };
-    if let Some(allowed) = policy.max_epsilon {
-        limits.push(("max_epsilon", Quantity::Epsilon, at_delta("max_epsilon")?, allowed));
-    }
-    if let Some(allowed) = policy.max_mu {
-        limits.push(("max_mu", Quantity::Mu, at_delta("max_mu")?, allowed));
-    }
-    if let Some(allowed) = policy.max_advantage {
-        limits.push(("max_advantage", Quantity::Advantage, At::default(), allowed));
-    }
-    if let Some(allowed) = policy.min_bayes_security {
-        limits.push(("min_bayes_security", Quantity::BayesSecurity, At::default(), allowed));
-    }
-    if let Some(allowed) = policy.max_tpr {
-        let fpr = policy.fpr.ok_or_else(|| missing("max_tpr", "a rate (--fpr 0.01)"))?;
-        limits.push(("max_tpr", Quantity::Tpr, At { fpr: Some(fpr), ..At::default() }, allowed));
-    }
-    for (name, quantity, _, allowed) in &limits {
-        let unbounded = matches!(quantity, Quantity::Epsilon | Quantity::Mu);
-        if !(*allowed >= 0.0 && (unbounded || *allowed <= 1.0) && allowed.is_finite()) {
-            let range = if unbounded { "a finite number of at least 0" } else { "in [0, 1]" };
-            return Err(Failure::bad_input(format!("{name} {allowed} is not {range}; correct it")));
-        }
-    }
-    Ok(limits)
-}
-
-fn human(report: &CheckReport) -> String {
+fn human(report: &Check) -> String {
     let mut text = describe::run(&report.run);
     text.push('\n');
     for verdict in &report.verdicts {

@@ -1,15 +1,14 @@
 //! `compare`: several runs side by side, all lenses of one, a map of the heuristic over
 //! (sample rate, steps), or one heuristic epsilon for several batch sizes.
 
-use crate::args::{Format, OutputArgs, QuestionArgs, RunArgs, integer, real};
+use super::answer;
+use crate::args::{Format, OutputArgs, QuestionArgs, RunArgs, integer, read_file, real};
 use crate::console::Console;
-use crate::exit;
 use crate::failure::Failure;
 use crate::print::{Align, Table, claims, csv_line, describe, plain, rounded};
-use accounting::compare::{BatchSizes, Map, MapNoise, MapRequest};
+use accounting::compare::{BatchSizes, Map, MapNoise};
+use answers::{BatchSizesQuestion, CompareQuestion, Comparison, MapQuestion, NamedRun};
 use clap::Args;
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::path::PathBuf;
 use vocabulary::{Account, Side};
 
@@ -52,24 +51,6 @@ pub struct CompareArgs {
     output: OutputArgs,
 }
 
-/// The `dosimeter.compare/1` document.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub(super) struct Comparison {
-    pub schema: String,
-    pub runs: Vec<Named>,
-}
-
-/// A run with its name and its account.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub(super) struct Named {
-    pub name: String,
-    pub account: Account,
-}
-
-impl Comparison {
-    pub(super) const SCHEMA: &'static str = "dosimeter.compare/1";
-}
-
 pub(super) fn run(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure> {
     match (args.map, !args.batch_sizes.is_empty()) {
         (true, true) => Err(Failure::bad_input(
@@ -78,14 +59,6 @@ pub(super) fn run(args: &CompareArgs, console: &mut Console) -> Result<u8, Failu
         (true, false) => map(args, console),
         (false, true) => batch_sizes(args, console),
         (false, false) => side_by_side(args, console),
-    }
-}
-
-fn one_delta(args: &CompareArgs) -> Result<f64, Failure> {
-    match args.questions.delta.as_slice() {
-        [delta] => Ok(*delta),
-        [] => Err(Failure::bad_input("this comparison needs a delta; add --delta, e.g. 1e-5")),
-        _ => Err(Failure::bad_input("this comparison takes one --delta; drop the others")),
     }
 }
 
@@ -106,34 +79,36 @@ fn side_by_side(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure
         return Err(Failure::bad_input("--heuristic-epsilon belongs to --batch-sizes; add that"));
     }
     let mut runs = Vec::new();
-    let mut add = |name: String, loaded: crate::args::Loaded| -> Result<(), Failure> {
-        let questions = args.questions.questions(&loaded.resolved.notes);
-        let account = accounting::account(&loaded.resolved.run, &questions)
-            .map_err(|error| Failure::from(error).at(&name))?;
-        runs.push(Named { name, account });
-        Ok(())
-    };
-    if args.files.is_empty() {
-        add("run".into(), args.run.load(None)?)?;
-    }
     for path in &args.files {
-        add(path.display().to_string(), args.run.load(Some(path))?)?;
+        runs.push(NamedRun {
+            name: path.display().to_string(),
+            files: vec![read_file(path)?],
+            run: args.run.description().into(),
+        });
     }
-    let comparison = Comparison { schema: Comparison::SCHEMA.into(), runs };
-    match format {
-        Format::Json => console.json(&comparison)?,
-        Format::Csv => console.answer(&csv(&comparison))?,
-        _ => console.answer(&human(&comparison))?,
+    if runs.is_empty() {
+        let run = args.run.description().into();
+        runs.push(NamedRun { name: "run".into(), files: Vec::new(), run });
     }
-    for named in &comparison.runs {
-        for warning in &named.account.warnings {
-            console.warn(&format!("{}: {warning}", named.name));
-        }
-    }
-    if args.questions.delta.is_empty() && format == Format::Human {
+    let asked = &args.questions;
+    let question = CompareQuestion {
+        runs,
+        delta: asked.delta.clone().into(),
+        epsilon: asked.epsilon.clone().into(),
+        fpr: asked.fpr.clone().into(),
+        prior: asked.prior.clone().into(),
+        directions: asked.directions,
+        lens: asked.lens.clone().into(),
+        quantity: asked.quantity.clone().into(),
+    };
+    let code = answer(&question, format, console, |comparison| match format {
+        Format::Csv => csv(comparison),
+        _ => human(comparison),
+    })?;
+    if asked.delta.is_empty() && format == Format::Human {
         console.hint("give --delta (well below 1/n) for epsilon and mu");
     }
-    Ok(exit::ANSWERED)
+    Ok(code)
 }
 
 fn human(comparison: &Comparison) -> String {
@@ -228,51 +203,33 @@ fn map(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure> {
             "--map looks at a grid of runs, not at files; drop them and give --noise-multiplier",
         ));
     }
-    let noise = match (args.run.noise_multiplier, args.standard_epsilon) {
-        (Some(noise), None) => MapNoise::NoiseMultiplier(noise),
-        (None, Some(epsilon)) => MapNoise::StandardEpsilon(epsilon),
-        (Some(_), Some(_)) => {
-            return Err(Failure::bad_input(
-                "--noise-multiplier and --standard-epsilon both fix the noise; drop one of them",
-            ));
-        }
-        (None, None) => {
-            return Err(Failure::bad_input(
-                "--map needs the noise; give --noise-multiplier 1, or --standard-epsilon 8",
-            ));
-        }
+    let question = MapQuestion {
+        noise_multiplier: args.run.noise_multiplier,
+        standard_epsilon: args.standard_epsilon,
+        delta: args.questions.delta.clone().into(),
+        sample_rates: args.sample_rates.clone().into(),
+        steps_list: args.steps_list.clone().into(),
     };
-    let defaults = [1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0];
-    let counts = [10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000];
-    let request = MapRequest {
-        noise,
-        delta: one_delta(args)?,
-        sample_rates: if args.sample_rates.is_empty() {
-            defaults.to_vec()
-        } else {
-            args.sample_rates.clone()
-        },
-        steps: if args.steps_list.is_empty() { counts.to_vec() } else { args.steps_list.clone() },
-    };
-    let map = accounting::compare::map(&request)?;
-    match args.output.format {
-        Format::Json => console.json(&map)?,
-        Format::Csv => console.answer(&map_csv(&map))?,
+    let format = args.output.format;
+    answer(&question, format, console, |map| match format {
+        Format::Csv => map_csv(map),
         Format::Svg => {
-            let figure = accounting::compare::map_figure(&map);
-            console.answer(&figures::to_svg(&figure, &figures::Options::default()))?;
+            figures::to_svg(&accounting::compare::map_figure(map), &figures::Options::default())
         }
-        Format::Human => console.answer(&map_human(&map, &request))?,
-    }
-    let missing = map.cells.iter().filter(|cell| cell.reason.is_some()).count();
-    if missing > 0 {
-        let reason = map.cells.iter().find_map(|cell| cell.reason.clone()).unwrap_or_default();
-        console.warn(&format!("{missing} cells are empty; the first because {reason}"));
-    }
-    Ok(exit::ANSWERED)
+        Format::Human | Format::Json => map_human(map),
+    })
 }
 
-fn map_human(map: &Map, request: &MapRequest) -> String {
+fn map_human(map: &Map) -> String {
+    let (mut rates, mut counts): (Vec<f64>, Vec<u64>) = (Vec::new(), Vec::new());
+    for cell in &map.cells {
+        if !rates.contains(&cell.sample_rate) {
+            rates.push(cell.sample_rate);
+        }
+        if !counts.contains(&cell.steps) {
+            counts.push(cell.steps);
+        }
+    }
     let mut text = match map.noise {
         MapNoise::NoiseMultiplier(noise) => format!("noise multiplier {}", plain(noise)),
         MapNoise::StandardEpsilon(epsilon) => {
@@ -285,13 +242,13 @@ fn map_human(map: &Map, request: &MapRequest) -> String {
         ("last-iterate / full-batch (both heuristic)", 1),
     ] {
         text.push_str(&format!("\n{title}\n"));
-        let steps: Vec<String> = request.steps.iter().map(|steps| plain(*steps as f64)).collect();
+        let steps: Vec<String> = counts.iter().map(|steps| plain(*steps as f64)).collect();
         let columns = std::iter::once(("", Align::Right))
             .chain(steps.iter().map(|steps| (steps.as_str(), Align::Right)));
         let mut table = Table::new(columns);
-        for rate in &request.sample_rates {
+        for rate in &rates {
             let mut cells = vec![plain(*rate)];
-            for steps in &request.steps {
+            for steps in &counts {
                 let cell = map.cells.iter().find(|c| c.sample_rate == *rate && c.steps == *steps);
                 let ratio = cell.and_then(|cell| {
                     if pick == 0 {
@@ -338,25 +295,17 @@ fn map_csv(map: &Map) -> String {
 
 fn batch_sizes(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure> {
     let format = args.output.among(&[Format::Human, Format::Json, Format::Csv])?;
-    let needed = |flag: &str| Failure::bad_input(format!("--batch-sizes needs {flag}; add it"));
-    let answer = accounting::compare::batch_sizes(
-        &args.batch_sizes,
-        args.run.dataset_size.ok_or_else(|| needed("--dataset-size"))?,
-        args.run.epochs.ok_or_else(|| needed("--epochs"))?,
-        args.heuristic_epsilon.ok_or_else(|| needed("--heuristic-epsilon"))?,
-        one_delta(args)?,
-    )?;
-    match format {
-        Format::Json => console.json(&answer)?,
-        Format::Csv => console.answer(&batch_csv(&answer))?,
-        _ => console.answer(&batch_human(&answer))?,
-    }
-    for row in &answer.rows {
-        if let Some(reason) = &row.reason {
-            console.warn(&format!("batch size {}: {reason}", row.batch_size));
-        }
-    }
-    Ok(exit::ANSWERED)
+    let question = BatchSizesQuestion {
+        batch_sizes: args.batch_sizes.clone().into(),
+        dataset_size: args.run.dataset_size,
+        epochs: args.run.epochs,
+        heuristic_epsilon: args.heuristic_epsilon,
+        delta: args.questions.delta.clone().into(),
+    };
+    answer(&question, format, console, |sizes| match format {
+        Format::Csv => batch_csv(sizes),
+        _ => batch_human(sizes),
+    })
 }
 
 fn batch_human(answer: &BatchSizes) -> String {

@@ -1,11 +1,12 @@
 //! `curve`: the curves behind the numbers.
 
-use crate::args::{Format, OutputArgs, RunArgs, lens, nonnegative_integer, real};
+use super::answer;
+use crate::args::{Format, OutputArgs, RunArgs, lens, nonnegative_integer, read_files, real};
 use crate::console::Console;
-use crate::exit;
 use crate::failure::Failure;
 use crate::print::{Align, Table, csv_line, describe, plain, rounded};
-use accounting::curve::{Curve, CurveKind, CurveRequest, Point};
+use accounting::curve::{Curve, CurveKind, Point};
+use answers::CurveQuestion;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use vocabulary::{Direction, LensName, Side};
@@ -69,58 +70,34 @@ pub struct CurveArgs {
 }
 
 pub(super) fn run(args: &CurveArgs, console: &mut Console) -> Result<u8, Failure> {
-    let format = args.output.format;
-    let run = args.run.load_all(&args.files)?.resolved.run;
-    let kind = match args.kind {
-        Kind::Tradeoff => CurveKind::Tradeoff,
-        Kind::Profile => CurveKind::Profile,
-        Kind::Steps => CurveKind::Steps,
-    };
-    refuse_foreign_flags(args)?;
-    let request = CurveRequest {
-        kind,
-        lenses: if args.lens.is_empty() { vec![LensName::Composition] } else { args.lens.clone() },
-        direction: match args.direction {
+    let question = CurveQuestion {
+        kind: match args.kind {
+            Kind::Tradeoff => CurveKind::Tradeoff,
+            Kind::Profile => CurveKind::Profile,
+            Kind::Steps => CurveKind::Steps,
+        },
+        files: read_files(&args.files)?,
+        run: args.run.description().into(),
+        lens: args.lens.clone().into(),
+        direction: Some(match args.direction {
             Way::Both => Direction::Both,
             Way::Add => Direction::Add,
             Way::Remove => Direction::Remove,
-        },
+        }),
+        points: Some(args.points),
+        fpr: args.fpr.clone().into(),
+        epsilon: args.epsilon.clone().into(),
         delta: args.delta,
-        at: match kind {
-            CurveKind::Tradeoff => args.fpr.clone(),
-            CurveKind::Profile => args.epsilon.clone(),
-            CurveKind::Steps => Vec::new(),
-        },
-        points: usize::try_from(args.points).unwrap_or(usize::MAX),
+        first: None,
     };
-    let curve = accounting::curve::curve(&run, &request)?;
-    match format {
-        Format::Json => console.json(&curve)?,
-        Format::Csv => console.answer(&csv(&curve))?,
+    let format = args.output.format;
+    answer(&question, format, console, |curve| match format {
+        Format::Csv => csv(curve),
         Format::Svg => {
-            let figure = accounting::curve::figure(&curve);
-            console.answer(&figures::to_svg(&figure, &figures::Options::default()))?;
+            figures::to_svg(&accounting::curve::figure(curve), &figures::Options::default())
         }
-        Format::Human => console.answer(&human(&curve))?,
-    }
-    for warning in &curve.warnings {
-        console.warn(warning);
-    }
-    Ok(exit::ANSWERED)
-}
-
-fn refuse_foreign_flags(args: &CurveArgs) -> Result<(), Failure> {
-    let foreign = [
-        ("--fpr", !args.fpr.is_empty() && args.kind != Kind::Tradeoff, "tradeoff"),
-        ("--epsilon", !args.epsilon.is_empty() && args.kind != Kind::Profile, "profile"),
-        ("--delta", args.delta.is_some() && args.kind != Kind::Steps, "steps"),
-    ];
-    for (flag, given, owner) in foreign {
-        if given {
-            return Err(Failure::bad_input(format!("{flag} belongs to `curve {owner}`; drop it")));
-        }
-    }
-    Ok(())
+        Format::Human | Format::Json => human(curve),
+    })
 }
 
 fn names(kind: CurveKind) -> (&'static str, &'static str) {

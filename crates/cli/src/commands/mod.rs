@@ -24,8 +24,10 @@ mod trained;
 mod translate;
 mod tune;
 
+use crate::args::Format;
 use crate::console::Console;
 use crate::failure::Failure;
+use answers::{Ask, Document};
 use clap::{Parser, Subcommand};
 
 /// Measures what a DP-SGD training run really leaks: what is proven, what is expected, what an
@@ -129,4 +131,29 @@ impl Command {
             Self::Schema(args) => schema::run(args, console),
         }
     }
+}
+
+/// Asks, shows the answer and its warnings; the number is the exit code.
+fn answer<Q: Ask>(
+    question: &Q,
+    format: Format,
+    console: &mut Console,
+    shown: impl FnOnce(&Q::Answer) -> String,
+) -> Result<u8, Failure> {
+    show(&question.ask()?, format, console, shown)
+}
+
+/// Shows an answer and its warnings; the number is the exit code.
+fn show<D: Document>(
+    document: &D,
+    format: Format,
+    console: &mut Console,
+    shown: impl FnOnce(&D) -> String,
+) -> Result<u8, Failure> {
+    let text = if format == Format::Json { document.text() } else { shown(document) };
+    console.answer(&text)?;
+    for warning in document.warnings() {
+        console.warn(&warning);
+    }
+    Ok(document.exit_code())
 }

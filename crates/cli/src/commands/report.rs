@@ -2,7 +2,7 @@
 
 use super::attack::{WorkArgs, exit_code};
 use super::trained::train;
-use crate::args::{RunArgs, integer, load_file, real};
+use crate::args::{RunArgs, integer, read_files, real};
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
@@ -251,9 +251,9 @@ fn subject(
     }
 }
 
-fn scores(mut table: Table, asked: Option<Design>) -> Result<(Scores, Design), Failure> {
-    table.settle_design()?;
-    if let (Some(asked), Some(stated)) = (asked, table.design)
+fn scores(table: Table, asked: Option<Design>) -> Result<(Scores, Design), Failure> {
+    let table = table.settle()?;
+    if let (Some(asked), Some(stated)) = (asked, table.design())
         && asked != stated
     {
         return Err(Failure::bad_input(format!(
@@ -261,7 +261,7 @@ fn scores(mut table: Table, asked: Option<Design>) -> Result<(Scores, Design), F
         ))
         .hint("leave --design out, or correct the file if it is wrong"));
     }
-    let design = asked.or(table.design).unwrap_or(Design::Runs);
+    let design = asked.or(table.design()).unwrap_or(Design::Runs);
     Ok((table.into_scores()?, design))
 }
 
@@ -271,10 +271,11 @@ fn resolve(
     files: &[PathBuf],
     ledgers: &[serde_json::Value],
 ) -> Result<(Resolved, Origin), Failure> {
-    let loaded = args.run.load_all(files)?;
+    let files = read_files(files)?;
+    let loaded = answers::load(&files, &args.run.description().into())?;
     let mut written: Vec<RunDescription> = vec![args.run.description()];
-    for path in files {
-        written.push(load_file(path)?.run);
+    for file in &files {
+        written.push(file.document()?.run);
     }
     let stated = |told: fn(&RunDescription) -> bool| written.iter().any(told);
     let mut origin = Origin {

@@ -1,6 +1,5 @@
 //! `reproduce`: a figure or table of the papers, with its data.
 
-use super::attack;
 use crate::args::{Format, OutputArgs, integer, nonnegative_integer, real};
 use crate::commands::train::PrecisionArg;
 use crate::console::Console;
@@ -259,7 +258,7 @@ fn list(format: Format, console: &mut Console) -> Result<u8, Failure> {
 
 fn failure(error: PaperError) -> Failure {
     match error {
-        PaperError::Experiment(error) => attack::failure(error),
+        PaperError::Experiment(error) => error.into(),
         PaperError::Accounting(error) => error.into(),
         PaperError::Run(error) => error.into(),
         PaperError::Interrupted => Failure::new(exit::INTERRUPTED, error.to_string()),

@@ -1,16 +1,15 @@
 //! `schema`: the JSON schemas of the documents that commands print and read.
 
-use super::audit::Commitment;
-use super::check::CheckReport;
-use super::compare::Comparison;
-use super::plan::PlanAnswer;
-use super::translate::Translation;
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
 use accounting::Calibration;
 use accounting::compare::{BatchSizes, Map};
 use accounting::curve::Curve;
+use answers::{
+    CalibrationMap, Check, Commitment, Comparison, ExperimentStatus, Panel, Planned,
+    RefusalDocument, Translation,
+};
 use clap::Args;
 use schemars::{Schema, schema_for};
 use vocabulary::{Account, Figure, Policy, Run};
@@ -39,15 +38,19 @@ const DOCUMENTS: &[Document] = &[
     (Comparison::SCHEMA, || schema_for!(Comparison)),
     (Map::SCHEMA, || schema_for!(Map)),
     (BatchSizes::SCHEMA, || schema_for!(BatchSizes)),
-    (CheckReport::SCHEMA, || schema_for!(CheckReport)),
+    (Check::SCHEMA, || schema_for!(Check)),
     (audit::AuditDocument::SCHEMA, || schema_for!(audit::AuditDocument)),
     (Commitment::SCHEMA, || schema_for!(Commitment)),
-    (PlanAnswer::SCHEMA, || schema_for!(PlanAnswer)),
+    (Planned::SCHEMA, || schema_for!(Planned)),
     (tuning::regression::Regression::SCHEMA, || schema_for!(tuning::regression::Regression)),
     (tuning::Ranking::SCHEMA, || schema_for!(tuning::Ranking)),
     (tuning::selection::Selection::SCHEMA, || schema_for!(tuning::selection::Selection)),
     (tuning::profiles::Profiles::SCHEMA, || schema_for!(tuning::profiles::Profiles)),
     (tuning::search::Search::SCHEMA, || schema_for!(tuning::search::Search)),
+    (ExperimentStatus::SCHEMA, || schema_for!(ExperimentStatus)),
+    (Panel::SCHEMA, || schema_for!(Panel)),
+    (CalibrationMap::SCHEMA, || schema_for!(CalibrationMap)),
+    (RefusalDocument::SCHEMA, || schema_for!(RefusalDocument<'static>)),
     (Translation::SCHEMA, || schema_for!(Translation)),
     (training::LEDGER_SCHEMA, || schema_for!(training::Ledger)),
     ("dosimeter.run/1", || schema_for!(Run)),

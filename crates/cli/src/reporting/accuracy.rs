@@ -4,10 +4,9 @@ use super::curves::{look, stroke};
 use super::{epsilon, hedged, label};
 use crate::print::rounded;
 use accounting::AccountingError;
-use accounting::directions;
 use accounting::lenses::Lens;
 use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
-use vocabulary::{Account, At, Claim, Direction, LensName, Quantity, Run, Secret, Side};
+use vocabulary::{Account, At, Claim, LensName, Quantity, Run, Secret, Side};
 
 const LENSES: [LensName; 2] = [LensName::Composition, LensName::LastIterate];
 
@@ -21,9 +20,8 @@ pub(super) fn claims(run: &Run, account: &Account) -> Vec<Claim> {
         let Some(model) = epsilon(account, lens) else { continue };
         let view = Lens::named(lens).and_then(|lens| lens.look(run));
         let Ok(view) = view else { continue };
-        let Some(pair) = view.as_pair() else { continue };
         for prior in PRIORS {
-            if let Ok(interval) = directions::accuracy(pair, prior, Direction::Both) {
+            if let Ok(interval) = view.attack_accuracy(prior) {
                 claims.push(Claim {
                     quantity: Quantity::AttackAccuracy,
                     secret: Secret::Membership,
@@ -70,12 +68,11 @@ pub(super) fn figure(run: &Run, claims: &[Claim]) -> Result<Option<Figure>, Acco
             continue;
         };
         let view = Lens::named(lens)?.look(run)?;
-        let Some(pair) = view.as_pair() else { continue };
         let mut points = Vec::new();
         for prior in priors.iter().step_by(2) {
-            points.push((*prior, directions::accuracy(pair, *prior, Direction::Both)?.upper));
+            points.push((*prior, view.attack_accuracy(*prior)?.upper));
         }
-        points.push((0.5, directions::accuracy(pair, 0.5, Direction::Both)?.upper));
+        points.push((0.5, view.attack_accuracy(0.5)?.upper));
         figure = figure.with(
             Series::line(label(lens, standing), points).hue(look(lens)).stroke(stroke(standing)),
         );

@@ -118,6 +118,6 @@ impl TrainedContext<'_> {
         }
         let mut table = Table::default();
         table.add_file(&output)?;
-        Ok(Some(table.into_scores()?))
+        Ok(Some(table.settle()?.into_scores()?))
     }
 }

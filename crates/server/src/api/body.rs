@@ -2,30 +2,59 @@
 
 use super::App;
 use crate::error::ApiError;
+use answers::Kind;
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::time::Duration;
 
-/// A JSON question.
-pub(super) async fn question<T: DeserializeOwned>(
+/// The text of a JSON question.
+pub(super) async fn question(
     app: &App,
     headers: &HeaderMap,
     body: Body,
-) -> Result<T, ApiError> {
+) -> Result<String, ApiError> {
     // Of the types that a foreign page may send without asking first, this is none.
     if media_type(headers) != Some("application/json") {
         return Err(unsupported("send the question as application/json"));
     }
     let bytes = read(headers, body, app.limits.question_bytes, app.limits.question_time).await?;
-    parse(&bytes)
+    let text = String::from_utf8(bytes)
+        .map_err(|_| ApiError::bad_input("the question cannot be read: it is not UTF-8"))?;
+    small_enough(&text)?;
+    Ok(text)
 }
 
-/// Reads a question from JSON text.
-pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| ApiError::bad_input(format!("the question cannot be read: {error}")))
+/// Numbers of one kind that a question may hold; more would be a way to buy time.
+const MOST_ENTRIES: usize = 64;
+
+/// The largest values of keys that cost time in proportion.
+const MOST: &[(&str, u64)] =
+    &[("points", 257), ("candidates", 10_000), ("monte_carlo", 1_000_000), ("bootstrap", 1_000)];
+
+/// Refuses what a page has no use for and would hold a thread for long. What is no object is
+/// refused where it is read.
+pub(super) fn small_enough(text: &str) -> Result<(), ApiError> {
+    let Ok(Value::Object(keys)) = serde_json::from_str(text) else { return Ok(()) };
+    for (key, value) in &keys {
+        let entries = value.as_array().map_or(0, Vec::len);
+        if entries > MOST_ENTRIES {
+            return Err(ApiError::bad_input(format!(
+                "`{key}` has {entries} entries; ask for at most {MOST_ENTRIES} at a time"
+            )));
+        }
+        let most = MOST.iter().find(|(name, _)| name == key).map(|(_, most)| *most);
+        if let (Some(most), Some(asked)) = (most, value.as_u64())
+            && asked > most
+        {
+            return Err(ApiError::bad_input(format!(
+                "`{key}` {asked} is more than the {most} that are computed for a page; the command \
+                 line has no such limit"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The bytes of a body, no more than `limit` and no longer than `time`.
@@ -48,7 +77,7 @@ pub(super) async fn read(
         Ok(Err(_)) => Err(ApiError::bad_input("the body broke off")),
         Err(_) => Err(ApiError::new(
             StatusCode::REQUEST_TIMEOUT,
-            2,
+            Kind::BadInput,
             format!("the body did not arrive within {} s", time.as_secs()),
         )),
     }
@@ -60,5 +89,5 @@ pub(super) fn media_type(headers: &HeaderMap) -> Option<&str> {
 }
 
 pub(super) fn unsupported(message: &str) -> ApiError {
-    ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, 2, message)
+    ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, Kind::BadInput, message)
 }

@@ -1,14 +1,8 @@
 //! What can be asked, and the routes to it.
 
-mod account;
 mod audit;
 mod body;
-mod calibrate;
-mod curve;
 mod experiments;
-mod map;
-mod panel;
-mod run;
 
 use crate::Settings;
 use crate::assets;
@@ -17,8 +11,11 @@ use crate::experiment_list::ExperimentList;
 use crate::guard::{self, Guard};
 use crate::limits::Limits;
 use crate::work::Work;
+use answers::Question;
 use axum::Router;
-use axum::http::{HeaderValue, header};
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -45,17 +42,19 @@ pub(crate) fn router(settings: &Settings, address: SocketAddr) -> Router {
         limits,
     });
     let guard = Arc::new(Guard::new(address, settings.token.clone()));
-    Router::new()
+    let mut router = Router::new();
+    for kind in Question::KINDS {
+        let answer = |State(app): State<Arc<App>>, headers: HeaderMap, body: Body| {
+            ask(kind, app, headers, body)
+        };
+        router = router.route(&format!("/api/{kind}"), post(answer));
+    }
+    router
         .route("/", get(assets::page))
         .route("/app.js", get(assets::script))
         .route("/app.css", get(assets::style))
         .route("/icon.svg", get(assets::icon))
         .route("/api/version", get(version))
-        .route("/api/account", post(account::handle))
-        .route("/api/calibrate", post(calibrate::handle))
-        .route("/api/curve", post(curve::handle))
-        .route("/api/panel", post(panel::handle))
-        .route("/api/map", post(map::handle))
         .route("/api/audit", post(audit::handle))
         .route("/api/experiments", get(experiments::list))
         .route("/api/experiments/{id}", get(experiments::one))
@@ -71,16 +70,27 @@ async fn version() -> Response {
         "schema": "dosimeter.version/1",
         "version": env!("CARGO_PKG_VERSION"),
     }))
-    .unwrap_or_else(IntoResponse::into_response)
+}
+
+/// Any question: what the command line answers, to the byte.
+async fn ask(
+    kind: &'static str,
+    app: Arc<App>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ApiError> {
+    let text = body::question(&app, &headers, body).await?;
+    let question = Question::read(kind, &text)?;
+    let answer = app.work.run(move || Ok(question.answer()?)).await?;
+    Ok(json_text(answer.text))
 }
 
 /// A document as a response.
-fn json(document: &impl Serialize) -> Result<Response, ApiError> {
-    let bytes = serde_json::to_vec(document).map_err(|_| ApiError::bug())?;
-    Ok(json_bytes(bytes))
+fn json(document: &impl Serialize) -> Response {
+    json_text(answers::text(document))
 }
 
-fn json_bytes(bytes: Vec<u8>) -> Response {
+fn json_text(text: String) -> Response {
     let kind = HeaderValue::from_static("application/json");
-    ([(header::CONTENT_TYPE, kind)], bytes).into_response()
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
 }

@@ -3,6 +3,7 @@
 //! address bar; programs send `Authorization: Bearer …`.
 
 use crate::error::ApiError;
+use answers::Kind;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -61,7 +62,7 @@ impl Token {
             _ => {
                 let error = ApiError::new(
                     StatusCode::UNAUTHORIZED,
-                    2,
+                    Kind::BadInput,
                     "a token is needed: open the link that `dosimeter serve` printed, or send \
                      Authorization: Bearer",
                 );

@@ -3,7 +3,6 @@
 use super::{Mode, Sensitivities};
 use crate::AccountingError;
 use crate::account::{ClaimMaker, DEFAULT_FPRS, Questions};
-use crate::directions::accuracy_threshold;
 use crate::lenses::{FIXED_IN_ADVANCE, Lens, View};
 use vocabulary::{
     At, Claim, Direction, Interval, LensName, Quantity, Run, Secret, Side, Source, Standing,
@@ -77,12 +76,8 @@ pub fn claims(
         }
         let priors = if questions.priors.is_empty() { &[0.5][..] } else { &questions.priors };
         for prior in priors {
-            let (threshold, smaller) = accuracy_threshold(*prior)?;
             let at = At { prior: Some(*prior), ..At::default() };
-            let hits = view
-                .delta(threshold, Direction::Both)?
-                .map_increasing(|delta| (1.0 - smaller) + smaller * delta);
-            push(Quantity::AttackAccuracy, at, hits);
+            push(Quantity::AttackAccuracy, at, view.attack_accuracy(*prior)?);
         }
         debug_assert!(view.as_pair().is_none());
     }

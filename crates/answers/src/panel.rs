@@ -1,4 +1,4 @@
-//! `POST /api/panel`: the profile and the trade-off curve of several lenses, fast enough to
+//! The profile and the trade-off curve of several lenses, fast enough to
 //! follow a slider.
 //!
 //! One sweep of delta over a common grid of epsilons serves both: the trade-off curve is the
@@ -6,81 +6,63 @@
 //! upper bound on any attack that is within a percent of the exact curve. Numbers that people
 //! quote come from `account` and `curve`; this is what is drawn.
 
-use super::run::{Several, lenses, resolve};
-use super::{App, body, json};
-use crate::error::ApiError;
+use crate::run::Described;
+use crate::{Refusal, Several};
 use accounting::AccountingError;
 use accounting::curve::most_power;
 use accounting::lenses::Lens;
-use axum::body::Body;
-use axum::extract::State;
-use axum::http::HeaderMap;
-use axum::response::Response;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use std::sync::Arc;
-use vocabulary::{Direction, LensName, Run, Standing};
+use vocabulary::{Direction, LensName, Run, Standing, Unsupported};
 
 /// The smallest delta that is drawn.
 const LEAST_DELTA: f64 = 1e-8;
 /// Rates per decade of the trade-off curve, which has five.
 const RATES: i32 = 8;
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct PanelQuestion {
-    run: Value,
+pub struct PanelQuestion {
     #[serde(default)]
-    lens: Several<String>,
+    pub run: Described,
+    #[serde(default)]
+    pub lens: Several<LensName>,
     /// Steps of the grid of epsilons.
-    #[serde(default)]
-    points: Option<usize>,
+    pub points: Option<usize>,
 }
 
-/// The answer: upper ends only, because that is what is drawn.
-#[derive(Debug, Serialize)]
-struct Panel {
-    schema: &'static str,
-    run: Run,
-    epsilon: Vec<f64>,
-    fpr: Vec<f64>,
-    lines: Vec<Line>,
-    unsupported: Vec<Missing>,
+/// The `dosimeter.panel/1` document: upper ends only, because that is what is drawn.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Panel {
+    pub schema: &'static str,
+    pub run: Run,
+    pub epsilon: Vec<f64>,
+    pub fpr: Vec<f64>,
+    pub lines: Vec<PanelLine>,
+    pub unsupported: Vec<Unsupported>,
 }
 
-#[derive(Debug, Serialize)]
-struct Line {
-    lens: LensName,
-    standing: Standing,
-    delta: Vec<f64>,
-    tpr: Vec<f64>,
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PanelLine {
+    pub lens: LensName,
+    pub standing: Standing,
+    pub delta: Vec<f64>,
+    pub tpr: Vec<f64>,
 }
 
-#[derive(Debug, Serialize)]
-struct Missing {
-    lens: LensName,
-    reason: String,
+impl Panel {
+    pub const SCHEMA: &'static str = "dosimeter.panel/1";
 }
 
-pub(super) async fn handle(
-    State(app): State<Arc<App>>,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, ApiError> {
-    let question: PanelQuestion = body::question(&app, &headers, body).await?;
-    let panel = app.work.run(move || answer(question)).await?;
-    json(&panel)
-}
-
-fn answer(question: PanelQuestion) -> Result<Panel, ApiError> {
-    let run = resolve(&question.run)?.run;
-    let mut chosen = lenses(question.lens)?;
+pub(crate) fn ask(question: &PanelQuestion) -> Result<Panel, Refusal> {
+    let run = question.run.run()?;
+    let mut chosen = question.lens.0.clone();
     if chosen.is_empty() {
         chosen = vec![LensName::Composition, LensName::LastIterate];
     }
     let points = question.points.unwrap_or(48);
     if !(8..=256).contains(&points) {
-        return Err(ApiError::bad_input(format!("{points} points are outside of 8 to 256")));
+        return Err(Refusal::bad_input(format!("{points} points are outside of 8 to 256")));
     }
     let mut farthest = None;
     let mut epsilon = Vec::new();
@@ -103,9 +85,9 @@ fn answer(question: PanelQuestion) -> Result<Panel, ApiError> {
         });
         match line {
             Ok((standing, delta)) => {
-                lines.push(Line { lens: name, standing, delta, tpr: Vec::new() });
+                lines.push(PanelLine { lens: name, standing, delta, tpr: Vec::new() });
             }
-            Err(error) => unsupported.push(Missing { lens: name, reason: error.to_string() }),
+            Err(error) => unsupported.push(Unsupported { lens: name, reason: error.to_string() }),
         }
     }
     let fpr: Vec<f64> =
@@ -115,5 +97,5 @@ fn answer(question: PanelQuestion) -> Result<Panel, ApiError> {
             epsilon.iter().copied().zip(line.delta.iter().copied()).collect();
         line.tpr = fpr.iter().map(|fpr| most_power(&profile, *fpr)).collect();
     }
-    Ok(Panel { schema: "dosimeter.panel/1", run, epsilon, fpr, lines, unsupported })
+    Ok(Panel { schema: Panel::SCHEMA, run, epsilon, fpr, lines, unsupported })
 }

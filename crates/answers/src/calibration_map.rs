@@ -1,82 +1,69 @@
-//! `POST /api/map`: epsilon over noise and steps, around a run.
+//! Epsilon over noise and steps, around a run.
 //!
 //! The window snaps to powers, so that it stands still while a slider moves inside it. Cells
 //! are computed from the run outwards until the time is up; what is missing is `null`.
 
-use super::run::resolve;
-use super::{App, body, json};
-use crate::error::ApiError;
+use crate::Refusal;
+use crate::run::Described;
 use accounting::domain;
 use accounting::lenses::Lens;
-use axum::body::Body;
-use axum::extract::State;
-use axum::http::HeaderMap;
-use axum::response::Response;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vocabulary::{Direction, LensName, Phase, Run, Standing};
 
-#[derive(Debug, Deserialize)]
+/// What is drawn around a run.
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct MapQuestion {
-    run: Value,
-    delta: f64,
+pub struct CalibrationMapQuestion {
     #[serde(default)]
-    lens: Option<LensName>,
+    pub run: Described,
+    pub delta: f64,
+    pub lens: Option<LensName>,
     /// Columns (noise) and rows (steps).
-    #[serde(default)]
-    columns: Option<usize>,
-    #[serde(default)]
-    rows: Option<usize>,
+    pub columns: Option<usize>,
+    pub rows: Option<usize>,
     /// Milliseconds after which no further cell is begun.
-    #[serde(default)]
-    milliseconds: Option<u64>,
+    pub milliseconds: Option<u64>,
 }
 
-#[derive(Debug, Serialize)]
-struct Map {
-    schema: &'static str,
-    lens: LensName,
-    standing: Standing,
-    delta: f64,
-    noise_multiplier: Vec<f64>,
-    steps: Vec<u64>,
+/// The `dosimeter.calibration-map/1` document.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct CalibrationMap {
+    pub schema: &'static str,
+    pub lens: LensName,
+    pub standing: Standing,
+    pub delta: f64,
+    pub noise_multiplier: Vec<f64>,
+    pub steps: Vec<u64>,
     /// One row for each number of steps; upper ends; `null` where there is none.
-    epsilon: Vec<Vec<Option<f64>>>,
+    pub epsilon: Vec<Vec<Option<f64>>>,
     /// Whether the time was up before all cells were.
-    incomplete: bool,
+    pub incomplete: bool,
 }
 
-pub(super) async fn handle(
-    State(app): State<Arc<App>>,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, ApiError> {
-    let question: MapQuestion = body::question(&app, &headers, body).await?;
-    let map = app.work.run(move || answer(&question)).await?;
-    json(&map)
+impl CalibrationMap {
+    pub const SCHEMA: &'static str = "dosimeter.calibration-map/1";
 }
 
-fn answer(question: &MapQuestion) -> Result<Map, ApiError> {
-    let run = resolve(&question.run)?.run;
+pub(crate) fn ask(question: &CalibrationMapQuestion) -> Result<CalibrationMap, Refusal> {
+    let run = question.run.run()?;
     let [phase] = run.phases() else {
-        return Err(ApiError::bad_input("a map needs a run with one phase"));
+        return Err(Refusal::bad_input("a map needs a run with one phase"));
     };
     domain::check_delta(question.delta)?;
     domain::check_run(&run)?;
     let (columns, rows) = (question.columns.unwrap_or(17), question.rows.unwrap_or(13));
     if !(2..=64).contains(&columns) || !(2..=64).contains(&rows) {
-        return Err(ApiError::bad_input("columns and rows are outside of 2 to 64"));
+        return Err(Refusal::bad_input("columns and rows are outside of 2 to 64"));
     }
     let until =
         Instant::now() + Duration::from_millis(question.milliseconds.unwrap_or(2_000).min(20_000));
     let lens = Lens::named(question.lens.unwrap_or(LensName::Composition))?;
     lens.look(&run)?;
     let (noise_multiplier, steps) = window(*phase, columns, rows);
-    let mut map = Map {
-        schema: "dosimeter.calibration-map/1",
+    let mut map = CalibrationMap {
+        schema: CalibrationMap::SCHEMA,
         lens: lens.name,
         standing: lens.standing(&run),
         delta: question.delta,

@@ -1,0 +1,278 @@
+//! Membership scores in, valid lower bounds out.
+
+use crate::run::Described;
+use crate::{Refusal, Several, claimed};
+use accounting::pairs;
+use audit::verdict::Status;
+use audit::{
+    Analysis, AttackDirection, AuditDocument, AuditError, Claims, Design, Method, Plan,
+    PlanDocument, Scores, SettledTable, Table, ThresholdRule, analyse, figures,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::path::PathBuf;
+use std::str::FromStr;
+use vocabulary::{Figure, Run};
+
+/// The question of `audit`; the scores come beside it, as a table whose design is settled.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AuditQuestion {
+    /// What the scores say about themselves where it is not given, else `runs`.
+    #[serde(deserialize_with = "parsed")]
+    pub design: Option<Design>,
+    pub delta: Several<f64>,
+    pub confidence: Option<f64>,
+    /// Names of methods, or `all`.
+    pub method: Several<String>,
+    /// The same as the method `all`.
+    pub all_methods: bool,
+    #[serde(deserialize_with = "parsed")]
+    pub threshold: Option<ThresholdRule>,
+    #[serde(deserialize_with = "parsed")]
+    pub direction: Option<AttackDirection>,
+    #[serde(deserialize_with = "parsed")]
+    pub primary: Option<Method>,
+    pub joint: bool,
+    /// The run whose proven epsilon is compared with the primary bound.
+    pub claim: Option<Described>,
+    /// Of the training, for the DP-SGD families; the claim's where it is not given.
+    pub sample_rate: Option<f64>,
+    pub steps: Option<u64>,
+    pub fpr: Several<f64>,
+    pub min_count: Option<u64>,
+    pub bootstrap: Option<u64>,
+    pub seed: Option<u64>,
+}
+
+/// A name in a document, read as the command line reads it.
+pub(crate) fn parsed<'de, T: FromStr<Err = AuditError>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    Option::<String>::deserialize(deserializer)?
+        .map(|text| text.parse().map_err(serde::de::Error::custom))
+        .transpose()
+}
+
+/// An audit, with what is needed to draw it.
+#[derive(Clone, Debug)]
+pub struct Audited {
+    pub analysis: Analysis,
+    scores: Scores,
+    claimed: Option<Run>,
+    /// What the person who asked may want to know.
+    pub hint: Option<&'static str>,
+}
+
+impl Serialize for Audited {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.analysis.document().serialize(serializer)
+    }
+}
+
+/// The figures of an audit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Picture {
+    /// True against false positive rate, with the band and the claimed run's curve.
+    Roc,
+    /// Both samples with the threshold.
+    Histogram,
+    /// All bounds against the claim.
+    Ladder,
+}
+
+/// An audit as a page shows it: the document, and what to draw.
+#[derive(Clone, Debug, Serialize)]
+pub struct PageAudit {
+    /// `dosimeter.page-audit/1`
+    schema: &'static str,
+    audit: AuditDocument,
+    figures: Pictures,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Pictures {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    roc: Option<Figure>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    histogram: Option<Figure>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ladder: Option<Figure>,
+}
+
+/// A plan with its hash: the proof, once published, that the analysis was fixed beforehand.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Commitment {
+    /// `dosimeter.audit-commitment/1`
+    pub schema: &'static str,
+    pub plan: PlanDocument,
+    /// SHA-256 of the plan as one line of JSON; an audit under this plan prints the same.
+    pub hash: String,
+}
+
+impl Commitment {
+    pub const SCHEMA: &'static str = "dosimeter.audit-commitment/1";
+}
+
+/// The scores of files, with their design settled.
+///
+/// # Errors
+/// What is wrong with a file, with its row; a side without scores.
+pub fn read_scores(
+    files: &[PathBuf],
+    members: &[PathBuf],
+    nonmembers: &[PathBuf],
+) -> Result<SettledTable, Refusal> {
+    if files.is_empty() && members.is_empty() && nonmembers.is_empty() {
+        return Err(Refusal::bad_input("there are no scores to audit").hint(
+            "give SCORES.csv with the header `score,member`, or --members and --nonmembers",
+        ));
+    }
+    let mut table = Table::default();
+    for path in files {
+        table.add_file(path)?;
+    }
+    table.add_sides(members, nonmembers)?;
+    for (side, empty) in
+        [("member", table.members.is_empty()), ("non-member", table.nonmembers.is_empty())]
+    {
+        if empty {
+            let all = files.iter().chain(members).chain(nonmembers);
+            let names: Vec<String> = all.map(|path| path.display().to_string()).collect();
+            return Err(Refusal::bad_input(format!(
+                "{}: there is no {side} score; an audit compares members with non-members",
+                names.join(", ")
+            )));
+        }
+    }
+    Ok(table.settle()?)
+}
+
+/// Audits scores.
+///
+/// # Errors
+/// A malformed question, a design that the scores contradict, and those of the accounting.
+pub fn audit(question: &AuditQuestion, table: SettledTable) -> Result<Audited, Refusal> {
+    let claimed = question.claim.as_ref().map(Described::run).transpose()?;
+    let stated = table.design();
+    let scores = table.into_scores()?;
+    let plan = plan(question, stated, claimed.as_ref())?;
+    let epsilon = |delta: f64| match &claimed {
+        Some(run) => claimed::epsilon(run, delta),
+        None => Err(AuditError::InvalidInput("no run is claimed".into())),
+    };
+    let claims: Option<Claims<'_>> = if claimed.is_some() { Some(&epsilon) } else { None };
+    let analysis = analyse(&scores, &plan, claims)?;
+    let hint = (question.design.is_none() && stated.is_none()).then_some(
+        "each row is taken for a training of its own; for canaries of one training give --design one-run",
+    );
+    Ok(Audited { analysis, scores, claimed, hint })
+}
+
+/// The plan of an audit and its hash, to be published before there are scores.
+///
+/// # Errors
+/// A malformed question.
+pub fn commit(question: &AuditQuestion) -> Result<(Plan, Commitment), Refusal> {
+    let claimed = question.claim.as_ref().map(Described::run).transpose()?;
+    let plan = plan(question, None, claimed.as_ref())?;
+    let commitment = Commitment {
+        schema: Commitment::SCHEMA,
+        plan: plan.document(),
+        hash: audit::hash::plan(&plan)?,
+    };
+    Ok((plan, commitment))
+}
+
+fn plan(
+    question: &AuditQuestion,
+    stated: Option<Design>,
+    claimed: Option<&Run>,
+) -> Result<Plan, Refusal> {
+    if let (Some(asked), Some(stated)) = (question.design, stated)
+        && asked != stated
+    {
+        return Err(Refusal::bad_input(format!(
+            "--design {asked} was asked for, but the file says that the design is {stated}"
+        ))
+        .hint("leave --design out, or correct the file if it is wrong"));
+    }
+    let all_methods = question.all_methods || question.method.iter().any(|name| name == "all");
+    let mut plan = Plan::new(question.design.or(stated).unwrap_or(Design::Runs));
+    if !question.method.is_empty() && !all_methods {
+        let named: Result<_, AuditError> =
+            question.method.iter().map(|name| name.parse()).collect();
+        plan.methods = named?;
+    }
+    plan.all_methods = all_methods;
+    if !question.delta.is_empty() {
+        plan.deltas.clone_from(&question.delta);
+    }
+    plan.confidence = question.confidence.unwrap_or(plan.confidence);
+    plan.threshold = question.threshold.unwrap_or(plan.threshold);
+    plan.direction = question.direction.unwrap_or(plan.direction);
+    plan.primary = question.primary.unwrap_or(plan.primary);
+    plan.joint = question.joint;
+    plan.seed = question.seed.unwrap_or(plan.seed);
+    let phase = claimed.and_then(|run| match run.phases() {
+        [phase] => Some(*phase),
+        _ => None,
+    });
+    let sample_rate = question.sample_rate.or(phase.map(|phase| phase.sample_rate));
+    let steps = question.steps.or(phase.map(|phase| phase.steps));
+    plan.training = sample_rate.zip(steps);
+    plan.claim = claimed.cloned();
+    plan.min_count = question.min_count.unwrap_or(plan.min_count);
+    if !question.fpr.is_empty() {
+        plan.fprs.clone_from(&question.fpr);
+    }
+    if let Some(rounds) = question.bootstrap {
+        plan.bootstrap = usize::try_from(rounds).unwrap_or(usize::MAX);
+    }
+    Ok(plan.check()?)
+}
+
+impl Audited {
+    /// Whether the primary bound contradicts a proven claim.
+    pub fn contradicts(&self) -> bool {
+        let verdict = self.analysis.verdict.as_ref();
+        verdict.is_some_and(|verdict| verdict.status == Status::Contradiction)
+    }
+
+    /// One of the figures.
+    ///
+    /// # Errors
+    /// Those of the accounting, about the claimed run.
+    pub fn figure(&self, picture: Picture) -> Result<Figure, Refusal> {
+        let (scores, analysis) = (&self.scores, &self.analysis);
+        Ok(match picture {
+            Picture::Roc => {
+                let pair = self.claimed.as_ref().map(pairs::Composed::for_run).transpose()?;
+                let pair = pair.as_ref().map(|pair| pair as &dyn accounting::Pair);
+                figures::roc(scores, analysis, pair)?
+            }
+            Picture::Histogram => figures::histogram(scores, analysis),
+            Picture::Ladder => {
+                let delta = analysis.primary().map(|bound| bound.delta);
+                let claimed = self.claimed.as_ref().zip(delta);
+                let epsilon =
+                    claimed.map(|(run, delta)| claimed::epsilon(run, delta)).transpose()?;
+                let limit = epsilon.map(|epsilon| epsilon.upper).filter(|upper| upper.is_finite());
+                figures::ladder(analysis, limit)
+            }
+        })
+    }
+
+    /// The document with every figure that can be drawn.
+    pub fn page(&self) -> PageAudit {
+        PageAudit {
+            schema: "dosimeter.page-audit/1",
+            audit: self.analysis.document(),
+            figures: Pictures {
+                roc: self.figure(Picture::Roc).ok(),
+                histogram: self.figure(Picture::Histogram).ok(),
+                ladder: self.figure(Picture::Ladder).ok(),
+            },
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! How many runs or canaries an audit needs.
+
+use crate::audit::parsed;
+use crate::run::Described;
+use crate::{Refusal, claimed};
+use accounting::{Pair, pairs};
+use audit::planning::{Attack, Goal, Target, canaries_needed, runs_needed};
+use audit::{Design, Family, Method, ThresholdRule};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use vocabulary::rounding::plain;
+use vocabulary::{Release, Run};
+
+/// The question of `plan`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PlanQuestion {
+    /// Epsilon that the audit should show.
+    pub target_epsilon: Option<f64>,
+    /// In its place: the proven epsilon of this run.
+    pub claim: Option<Described>,
+    /// Of the bound; 0 unless given.
+    pub delta: Option<f64>,
+    /// Of the bound; 0.95 unless given.
+    pub confidence: Option<f64>,
+    /// Probability that the audit shows the target; 0.8 unless given.
+    pub power: Option<f64>,
+    #[serde(deserialize_with = "parsed")]
+    pub design: Option<Design>,
+    pub threshold: Option<PlannedRule>,
+    #[serde(deserialize_with = "parsed")]
+    pub method: Option<Method>,
+    /// The attack's scores are N(mu, 1) against N(0, 1).
+    pub mu: Option<f64>,
+    pub attack_fpr: Option<f64>,
+    pub attack_tpr: Option<f64>,
+    /// The run whose best attack is assumed, and what it sees.
+    pub run: Option<Described>,
+    pub observe: Option<Release>,
+}
+
+/// A threshold rule without its threshold, which is the planned attack's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlannedRule {
+    #[default]
+    Union,
+    Holdout,
+    KFold,
+    Dkw,
+    Fixed,
+}
+
+impl PlannedRule {
+    fn rule(self) -> ThresholdRule {
+        match self {
+            Self::Union => ThresholdRule::Union,
+            Self::Holdout => ThresholdRule::Holdout,
+            Self::KFold => ThresholdRule::KFold,
+            Self::Dkw => ThresholdRule::Dkw,
+            Self::Fixed => ThresholdRule::Fixed(0.0),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Union => "union",
+            Self::Holdout => "holdout",
+            Self::KFold => "k-fold",
+            Self::Dkw => "dkw",
+            Self::Fixed => "fixed",
+        }
+    }
+}
+
+/// How many rows an audit needs.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Planned {
+    /// `dosimeter.plan/1`
+    pub schema: &'static str,
+    pub design: Design,
+    pub method: Method,
+    pub threshold_rule: &'static str,
+    pub target: PlannedTarget,
+    pub confidence: f64,
+    /// The power that was asked for.
+    pub power: f64,
+    pub needed: NeededRows,
+    pub achieved_power: f64,
+    /// Whether the power was simulated (and lowered by two standard errors).
+    pub power_simulated: bool,
+    pub attack: PlannedAttack,
+    /// No number of scores of this attack shows more to a bound that holds for any mechanism;
+    /// `null` is infinity.
+    pub largest_epsilon: Option<f64>,
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct PlannedTarget {
+    pub epsilon: f64,
+    pub delta: f64,
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum NeededRows {
+    Runs { runs_per_side: u64, runs: u64 },
+    Canaries { canaries: u64 },
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct PlannedAttack {
+    pub description: String,
+    /// The threshold's true rates.
+    pub fpr: f64,
+    pub tpr: f64,
+}
+
+impl Planned {
+    pub const SCHEMA: &'static str = "dosimeter.plan/1";
+}
+
+pub(crate) fn ask(question: &PlanQuestion) -> Result<Planned, Refusal> {
+    let (delta, confidence) = (question.delta.unwrap_or(0.0), question.confidence.unwrap_or(0.95));
+    let (design, rule) =
+        (question.design.unwrap_or(Design::Runs), question.threshold.unwrap_or_default());
+    if !(delta >= 0.0 && delta < 1.0) {
+        return Err(Refusal::bad_input(format!("delta {delta} is outside [0, 1)")));
+    }
+    if !(confidence > 0.0 && confidence < 1.0) {
+        let message = format!("confidence {confidence} is outside (0, 1)");
+        return Err(Refusal::bad_input(message));
+    }
+    let claimed = question.claim.as_ref().map(Described::run).transpose()?;
+    let epsilon = target(question, delta, claimed.as_ref())?;
+    let power = question.power.unwrap_or(0.8);
+    let target = Target { epsilon, delta, confidence, power };
+    let described = question.run.as_ref().map(Described::run).transpose()?;
+    let seen = question.observe.unwrap_or(Release::AllIterates);
+    let pair = described.as_ref().map(|run| pair(seen, run)).transpose()?;
+    let (attack, words) = attack(question, seen, pair.as_deref())?;
+    let method = method(question.method, design)?;
+    let threshold = rule.rule();
+    let needed = match design {
+        Design::Runs => {
+            let goal = goal(method, &target, described.as_ref().or(claimed.as_ref()))?;
+            runs_needed(&attack, &goal, &target, &threshold)?
+        }
+        Design::OneRun => canaries_needed(&attack, &target, &threshold)?,
+    };
+    let largest = attack.largest_epsilon(target.delta)?;
+    Ok(Planned {
+        schema: Planned::SCHEMA,
+        design,
+        method,
+        threshold_rule: rule.name(),
+        target: PlannedTarget { epsilon, delta },
+        confidence,
+        power,
+        needed: match design {
+            Design::Runs => {
+                NeededRows::Runs { runs_per_side: needed.count, runs: 2 * needed.count }
+            }
+            Design::OneRun => NeededRows::Canaries { canaries: needed.count },
+        },
+        achieved_power: needed.power,
+        power_simulated: needed.simulated,
+        attack: PlannedAttack { description: words, fpr: needed.fpr, tpr: needed.tpr },
+        largest_epsilon: largest.is_finite().then_some(largest),
+    })
+}
+
+fn method(asked: Option<Method>, design: Design) -> Result<Method, Refusal> {
+    let method = asked.unwrap_or(Method::distribution_free(design));
+    let known: &[Method] = match design {
+        Design::Runs => {
+            &[Method::ClopperPearson, Method::Gdp, Method::Composition, Method::LastIterate]
+        }
+        Design::OneRun => &[Method::OneRun],
+    };
+    if known.contains(&method) {
+        return Ok(method);
+    }
+    let names: Vec<&str> = known.iter().map(|method| method.name()).collect();
+    Err(Refusal::bad_input(format!(
+        "plan does not know {method} for design {design}: {}",
+        names.join(", ")
+    )))
+}
+
+fn goal(method: Method, target: &Target, run: Option<&Run>) -> Result<Goal, Refusal> {
+    let training = || match run.map(Run::phases) {
+        Some([phase]) => Ok((phase.sample_rate, phase.steps)),
+        Some(_) => Err(Refusal::bad_input(format!("{method} needs a run of one phase"))),
+        None => Err(Refusal::bad_input(format!("{method} needs the sample rate and the steps"))
+            .hint("give the run that is attacked (--noise-multiplier, --sample-rate, --steps)")),
+    };
+    let (epsilon, delta) = (target.epsilon, target.delta);
+    Ok(match method {
+        Method::Gdp => Goal::gaussian(epsilon, delta)?,
+        Method::Composition => {
+            let (sample_rate, steps) = training()?;
+            Goal::family(Family::Composition { sample_rate, steps }, epsilon, delta)?
+        }
+        Method::LastIterate => {
+            let (sample_rate, steps) = training()?;
+            Goal::family(Family::LastIterate { sample_rate, steps }, epsilon, delta)?
+        }
+        _ => Goal::clopper_pearson(epsilon, delta),
+    })
+}
+
+fn target(question: &PlanQuestion, delta: f64, claimed: Option<&Run>) -> Result<f64, Refusal> {
+    let epsilon = match (claimed, question.target_epsilon) {
+        (Some(_), Some(_)) => {
+            return Err(Refusal::bad_input(
+                "--claim and --target-epsilon both say what is to be shown; drop one of them",
+            ));
+        }
+        (Some(_), None) if delta <= 0.0 => {
+            return Err(Refusal::bad_input("a claim has no finite epsilon at delta 0")
+                .hint("give the delta of the claim with --delta"));
+        }
+        (Some(run), None) => claimed::epsilon(run, delta)?.upper,
+        (None, Some(epsilon)) => epsilon,
+        (None, None) => {
+            return Err(Refusal::bad_input("there is nothing to plan for")
+                .hint("give --target-epsilon E, or --claim RUN.toml with --delta"));
+        }
+    };
+    if epsilon > 0.0 && epsilon.is_finite() {
+        Ok(epsilon)
+    } else {
+        Err(Refusal::bad_input(format!("target epsilon {epsilon} is not a finite number above 0")))
+    }
+}
+
+/// What the attacker on the run of the flags sees.
+fn pair(seen: Release, run: &Run) -> Result<Box<dyn Pair>, Refusal> {
+    Ok(match seen {
+        Release::AllIterates => Box::new(pairs::Composed::for_run(run)?) as Box<dyn Pair>,
+        Release::LastIterate => Box::new(pairs::BinomialGaussian::for_run(run)?),
+    })
+}
+
+fn attack<'a>(
+    question: &PlanQuestion,
+    seen: Release,
+    pair: Option<&'a dyn Pair>,
+) -> Result<(Attack<'a>, String), Refusal> {
+    let rate = |name: &str, value: f64| {
+        if value > 0.0 && value < 1.0 {
+            Ok(value)
+        } else {
+            Err(Refusal::bad_input(format!("{name} {value} is outside (0, 1)")))
+        }
+    };
+    match (question.mu, question.attack_fpr.zip(question.attack_tpr), pair) {
+        (Some(mu), None, None) if mu > 0.0 && mu.is_finite() => {
+            Ok((Attack::Gaussian { mu }, format!("scores N({}, 1) against N(0, 1)", plain(mu))))
+        }
+        (Some(mu), None, None) => {
+            Err(Refusal::bad_input(format!("mu {mu} is not a finite number above 0")))
+        }
+        (None, Some((fpr, tpr)), None) => {
+            let (fpr, tpr) =
+                (rate("false positive rate", fpr)?, rate("true positive rate", tpr)?);
+            let words = format!("one threshold, TPR {} at FPR {}", plain(tpr), plain(fpr));
+            Ok((Attack::Rates { fpr, tpr }, words))
+        }
+        (None, None, Some(pair)) => {
+            let seen = match seen {
+                Release::AllIterates => "all iterates",
+                Release::LastIterate => "the last iterate",
+            };
+            Ok((Attack::Pair(pair), format!("the best attack on {seen} of the run")))
+        }
+        (None, None, None) => Err(Refusal::bad_input("no attack is assumed").hint(
+            "give --mu, or --attack-fpr and --attack-tpr, or a run (--noise-multiplier, --sample-rate, --steps)",
+        )),
+        _ => Err(Refusal::bad_input("several attacks are assumed")
+            .hint("give one of --mu, --attack-fpr with --attack-tpr, and a run")),
+    }
+}

@@ -1,0 +1,164 @@
+//! Why a question was not answered: a document, `dosimeter.error/1`, like any answer.
+
+use accounting::AccountingError;
+use audit::AuditError;
+use experiments::ExperimentError;
+use schemars::JsonSchema;
+use serde::Serialize;
+use vocabulary::RunError;
+
+/// What a process says when it ends. Scripts rely on these numbers.
+pub mod exit {
+    /// The question was answered.
+    pub const ANSWERED: u8 = 0;
+    /// A bug in this program.
+    pub const BUG: u8 = 1;
+    /// The input or the configuration is wrong.
+    pub const BAD_INPUT: u8 = 2;
+    /// A check failed: the run breaks its policy, or a measurement contradicts a proven claim.
+    pub const CHECK_FAILED: u8 = 3;
+    /// Work is missing; running the same command again resumes it.
+    pub const INCOMPLETE: u8 = 4;
+    /// Refused: outside of the domain, or beyond what can be certified.
+    pub const REFUSED: u8 = 5;
+    /// Interrupted; can be resumed.
+    pub const INTERRUPTED: u8 = 130;
+}
+
+/// The kinds of refusals that a program may want to tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The question is malformed or contradicts itself.
+    BadInput,
+    /// A lens was asked for by name that does not hold for the run.
+    Unsupported,
+    /// Outside of the domain, or beyond what can be certified.
+    NotCertified,
+    /// Work is missing or the machine is busy: ask again.
+    Incomplete,
+    /// A bug in this program.
+    Bug,
+}
+
+impl Kind {
+    /// What the command line exits with.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::BadInput | Self::Unsupported => exit::BAD_INPUT,
+            Self::NotCertified => exit::REFUSED,
+            Self::Incomplete => exit::INCOMPLETE,
+            Self::Bug => exit::BUG,
+        }
+    }
+}
+
+/// A question that got no answer. `Display` is the sentence.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    pub kind: Kind,
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+/// A refusal as every door shows it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RefusalDocument<'a> {
+    /// `dosimeter.error/1`
+    schema: &'static str,
+    error: &'a str,
+    kind: Kind,
+    exit_code: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'a str>,
+}
+
+impl RefusalDocument<'_> {
+    pub const SCHEMA: &'static str = "dosimeter.error/1";
+}
+
+impl Refusal {
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hint: None }
+    }
+
+    /// The question is malformed or contradicts itself.
+    pub fn bad_input(message: impl Into<String>) -> Self {
+        Self::new(Kind::BadInput, message)
+    }
+
+    /// Adds an action the user can take.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Puts the place where it happened in front of the sentence; nothing where it has no name.
+    #[must_use]
+    pub fn at(mut self, place: impl std::fmt::Display) -> Self {
+        let place = place.to_string();
+        if !place.is_empty() {
+            self.message = format!("{place}: {}", self.message);
+        }
+        self
+    }
+
+    /// The refusal as a document.
+    pub fn document(&self) -> RefusalDocument<'_> {
+        RefusalDocument {
+            schema: RefusalDocument::SCHEMA,
+            error: &self.message,
+            kind: self.kind,
+            exit_code: self.kind.exit_code(),
+            hint: self.hint.as_deref(),
+        }
+    }
+}
+
+impl From<RunError> for Refusal {
+    fn from(error: RunError) -> Self {
+        Self::bad_input(error.to_string())
+    }
+}
+
+impl From<AccountingError> for Refusal {
+    fn from(error: AccountingError) -> Self {
+        let kind = match &error {
+            AccountingError::OutsideDomain(_) | AccountingError::NotCertified(_) => {
+                Kind::NotCertified
+            }
+            AccountingError::Unsupported(_) => Kind::Unsupported,
+            AccountingError::InvalidInput(_) => Kind::BadInput,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+impl From<AuditError> for Refusal {
+    fn from(error: AuditError) -> Self {
+        match error {
+            AuditError::Accounting(error) => error.into(),
+            other => Self::bad_input(other.to_string()),
+        }
+    }
+}
+
+impl From<ExperimentError> for Refusal {
+    fn from(error: ExperimentError) -> Self {
+        use std::io::ErrorKind;
+        let kind = match &error {
+            ExperimentError::Io { source, .. } => match source.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+                    Kind::Incomplete
+                }
+                _ => Kind::BadInput,
+            },
+            ExperimentError::ChunkFailed { .. } => Kind::Bug,
+            _ => Kind::BadInput,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
