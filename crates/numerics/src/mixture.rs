@@ -129,6 +129,18 @@ impl MixtureRatio {
         log_relative(&self.denominator, self.rest[1], x, self.scale)
     }
 
+    /// log P/N(0) at x and a bound on its error in units of `f64::EPSILON`, also that of rounding x.
+    pub(crate) fn log_numerator_with_slip(&self, x: f64) -> (f64, f64) {
+        let value = self.log_numerator(x);
+        (value, slip(&self.numerator, self.weight_error, x, self.scale, value))
+    }
+
+    /// The same for log Q/N(0).
+    pub(crate) fn log_denominator_with_slip(&self, x: f64) -> (f64, f64) {
+        let value = self.log_denominator(x);
+        (value, slip(&self.denominator, self.weight_error, x, self.scale, value))
+    }
+
     /// log P/Q at x, increasing in x.
     pub fn log_ratio(&self, x: f64) -> f64 {
         self.log_numerator(x) - self.log_denominator(x)
@@ -237,6 +249,32 @@ fn log_relative(components: &[Component], rest: f64, x: f64, scale: f64) -> f64 
     }
     let change: f64 = components.iter().map(|c| c.weight * exponent(c, x, scale).exp_m1()).sum();
     if change > NEARLY_NOTHING { change.ln_1p() } else { (rest + sum(0.0)).ln() }
+}
+
+/// A bound on the error of `log_relative`, in units of `f64::EPSILON`. An exponent
+/// m (2x - m)/(2 s^2) has four roundings and x one, of the size of m (2 |x| + m)/(2 s^2); that weighs
+/// with the component's share of the mixture. Weights and functions are a part of what each component
+/// changes, w |e^E - 1|. The logarithm itself is rounded; away from 1 it is one of a sum.
+fn slip(components: &[Component], weight_error: f64, x: f64, scale: f64, value: f64) -> f64 {
+    if components.is_empty() {
+        return 0.0;
+    }
+    let each = 2.0 + 0.5 * components.len() as f64 + weight_error / f64::EPSILON;
+    let mut sum = 0.0;
+    for c in components {
+        let e = exponent(c, x, scale);
+        let size = c.centre.abs() * (2.0 * x.abs() + c.centre.abs()) / (2.0 * scale * scale);
+        let share = c.weight * (e - value).exp();
+        // Where little is left the mixture is added up, and not what it differs from 1 by.
+        let changed = if value < -0.5 {
+            share
+        } else {
+            e.abs().min(1.0) * if e > 0.0 { share } else { c.weight * (-value).exp() }
+        };
+        sum += 4.0 * share * size + each * changed;
+    }
+    let far = if value.abs() > 0.5 { 2.0 + each } else { 0.0 };
+    sum + value.abs() + far
 }
 
 /// A change from 1 beyond which the difference from 0 has more digits.

@@ -33,9 +33,16 @@ pub(crate) const SAMPLE_RATES: (f64, f64) = (1e-7, 1.0);
 pub(crate) const MOST_STEPS: u64 = 1_000_000_000;
 pub(crate) const DELTAS: (f64, f64) = (1e-100, 0.5);
 
-/// The composed pair of a run.
+/// The composed pair of a run. Every question is asked of a session of its own, so that an answer
+/// does not depend on what else was asked.
 #[derive(Clone, Debug)]
 pub struct Composed {
+    pair: Session,
+}
+
+/// The pair with a memory of what was asked.
+#[derive(Clone, Debug)]
+struct Session {
     route: Route,
     /// No loss of the `Add` order exceeds this.
     add_supremum: f64,
@@ -82,7 +89,8 @@ impl Composed {
             // all that after the root, and one more.
             let error = f64::EPSILON * (2.0 + 0.25 * phases.len() as f64);
             let pair = Gaussian::computed(square.sqrt(), error)?;
-            return Ok(Self { route: Route::Closed(pair), add_supremum: f64::INFINITY });
+            let pair = Session { route: Route::Closed(pair), add_supremum: f64::INFINITY };
+            return Ok(Self { pair });
         }
         let parts: Vec<Part> = phases
             .iter()
@@ -94,11 +102,37 @@ impl Composed {
             [part] if part.times == 1.0 => Route::Single(OneStep::new(part.pair.clone())),
             _ => Route::Contour(Box::new(Contour::new(SumOfLogRatios::new(parts), run.clone()))),
         };
-        Ok(Self { route, add_supremum })
+        Ok(Self { pair: Session { route, add_supremum } })
     }
 }
 
 impl Pair for Composed {
+    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        self.pair.clone().delta(epsilon, way)
+    }
+
+    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        self.pair.clone().one_minus_delta(epsilon, way)
+    }
+
+    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        self.pair.clone().epsilon(delta, way)
+    }
+
+    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        self.pair.clone().tpr(fpr, way)
+    }
+
+    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        self.pair.clone().fnr(fpr, way)
+    }
+
+    fn session(&self) -> Option<Box<dyn Pair + '_>> {
+        Some(Box::new(self.pair.clone()))
+    }
+}
+
+impl Pair for Session {
     fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
         check_epsilon(epsilon)?;
         match &self.route {
@@ -183,13 +217,14 @@ impl Pair for Composed {
             return Ok(Interval::exact(if fpr <= 0.0 { 0.0 } else { 1.0 }));
         }
         let found = self.slopes(fpr, way).and_then(|Slopes { low, high, guess }| {
-            let power = |slope: f64| {
+            let power = |log_slope: f64| {
+                let slope = log_slope.exp();
                 let line = |delta: f64| delta + slope * fpr;
-                Ok(with_rounding(self.delta(slope.ln(), way)?.map_increasing(line)))
+                Ok(with_rounding(self.delta(log_slope, way)?.map_increasing(line)))
             };
             let (_, tpr) = convex::minimise_from(power, low, high, guess)?;
             // Flatter lines: delta(ln k) + k fpr >= 1 - k (1 - fpr).
-            let flatter = 1.0 - low * (1.0 - fpr);
+            let flatter = (1.0 - low * (1.0 - fpr)) - 4.0 * f64::EPSILON;
             let tpr = Interval { lower: tpr.lower.min(flatter), ..tpr }.clamp(fpr, 1.0);
             // Near 1 the digits are in what is missed.
             if tpr.upper > 0.9
@@ -222,25 +257,29 @@ impl Pair for Composed {
             return Ok(Interval::exact(if fpr <= 0.0 { 1.0 } else { 0.0 }));
         }
         let found = self.slopes(fpr, way).and_then(|Slopes { low, high, guess }| {
-            let line = |slope: f64| {
-                let line = |rest: f64| slope * fpr - rest;
-                Ok(with_rounding(self.one_minus_delta(slope.ln(), way)?.map_decreasing(line)))
+            let line = |log_slope: f64| {
+                let slope = log_slope.exp();
+                let rest = self.one_minus_delta(log_slope, way)?;
+                let slack = 4.0 * f64::EPSILON * (slope * fpr + rest.upper);
+                let line = rest.map_decreasing(|rest| slope * fpr - rest);
+                Ok(Interval { lower: line.lower - slack, upper: line.upper + slack, ..line })
             };
             let (_, negative) = convex::minimise_from(line, low, high, guess)?;
             let fnr = negative.map_decreasing(|x| -x);
             // Flatter lines: 1 - delta(ln k) - k fpr <= k (1 - fpr).
-            let fnr = Interval { upper: fnr.upper.max(low * (1.0 - fpr)), ..fnr };
-            Ok(fnr.clamp(0.0, 1.0 - fpr))
+            let flatter = low * (1.0 - fpr) * (1.0 + 4.0 * f64::EPSILON);
+            let fnr = Interval { upper: fnr.upper.max(flatter), ..fnr };
+            Ok(fnr.clamp(0.0, (1.0 - fpr).next_up()))
         });
         found.or_else(|refusal| {
             let least = (1.0 - fpr - self.most_total_variation() - 4.0 * f64::EPSILON).max(0.0);
-            let wide = Interval::new(least, 1.0 - fpr, 1.0 - fpr);
+            let wide = Interval::new(least, 1.0 - fpr, (1.0 - fpr).next_up());
             if wide.width() <= 0.5 * wide.upper { Ok(wide) } else { Err(refusal) }
         })
     }
 }
 
-impl Composed {
+impl Session {
     /// No test gains more than this.
     fn most_total_variation(&self) -> f64 {
         match &self.route {
@@ -276,7 +315,8 @@ struct Slopes {
 /// Ends moved apart by the rounding of a sum: two of the same width say nothing of a slope otherwise.
 fn with_rounding(interval: Interval) -> Interval {
     let Interval { lower, value, upper } = interval;
-    let slip = |x: f64| 2.0 * f64::EPSILON * x.abs();
+    // Three roundings: of an exponential, a product and a sum of positive numbers.
+    let slip = |x: f64| 4.0 * f64::EPSILON * x.abs();
     Interval { lower: lower - slip(lower), value, upper: upper + slip(upper) }
 }
 

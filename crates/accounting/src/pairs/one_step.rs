@@ -85,6 +85,9 @@ impl OneStep {
         let above = way == OneWay::Remove;
         let remove = way == OneWay::Remove;
         let (first, second) = (self.mass(remove, x, above), self.grown(epsilon, !remove, x, above));
+        if first + second == 0.0 {
+            return Interval::new(0.0, 0.0, LOST);
+        }
         let error = self.unit(x, epsilon) * (first + second) + LOST;
         let interval = Interval::around(first - second, error);
         // The same with the component at zero cancelled by hand, where the plain form loses digits.

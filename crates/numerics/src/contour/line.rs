@@ -17,6 +17,7 @@ use super::smooth::Smoothing;
 use super::tail::{self, Path};
 use super::transform::{self, Transform};
 use crate::complex::Complex;
+use crate::sum::Sum;
 use std::f64::consts::PI;
 
 /// Which function of Y - t is averaged.
@@ -118,8 +119,12 @@ impl Nodes {
     /// Multiplies by the T-th power of a transform.
     pub(crate) fn multiply(&mut self, transform: &Transform, times: f64) {
         for k in 0..self.log.len() {
-            self.log[k] = self.log[k] + transform.log[k].scale(times);
-            self.error[k] += times * transform.error[k];
+            let log = self.log[k] + transform.log[k].scale(times);
+            self.log[k] = log;
+            // The product and the sum are rounded.
+            let rounded = transform.log[k].re.abs() + transform.log[k].im.abs();
+            self.error[k] += times * (transform.error[k] + 0.5 * f64::EPSILON * rounded)
+                + 0.5 * f64::EPSILON * (log.re.abs() + log.im.abs());
             self.upper[k] += times * transform.upper[k];
         }
     }
@@ -135,6 +140,7 @@ impl Nodes {
         smoothing: Smoothing,
     ) -> Sums {
         let mut out = Sums { sum: 0.0, slope: 0.0, round: 0.0 };
+        let mut sum = Sum::default();
         for (k, log) in self.log.iter().enumerate() {
             let u = spacing * k as f64;
             let phase = log.im - u * t + smoothing.argument(c, u);
@@ -148,10 +154,10 @@ impl Nodes {
             let term_re = size * (cos * re - sin * im);
             let term_im = size * (cos * im + sin * re);
             let factor = if k == 0 { 0.5 } else { 1.0 };
-            out.sum += factor * term_re;
+            sum.add(factor * term_re);
             out.slope -= factor * ((c - offset) * term_re - u * term_im);
             let unit = f64::EPSILON
-                * (8.0 + u * t.abs() + log.im.abs() + (log.re - level).abs() + 2.0 * fall.abs());
+                * (10.0 + u * t.abs() + log.im.abs() + (log.re - level).abs() + 2.0 * fall.abs());
             let err = self.error[k] + unit;
             // Where the relative error is large the node itself is small: bound it by its size.
             let slip = if err < 0.5 {
@@ -161,6 +167,7 @@ impl Nodes {
             };
             out.round += factor * slip * norm.sqrt();
         }
+        out.sum = sum.total();
         out
     }
 }
@@ -327,9 +334,10 @@ impl Line {
             self.nodes.sums(c, self.spacing, self.level, t, 0.0, Smoothing::none());
         let scale = self.spacing / PI;
         let mantissa = sign * scale * sum;
-        let terms = self.nodes.log.len() as f64;
-        let round = scale * round + terms * f64::EPSILON * mantissa.abs() + self.truncation;
         let log_scale = self.level - c * t;
+        // The sum's last rounding; and the scale: a product and a difference of logarithms.
+        let slip = f64::EPSILON * (4.0 + (c * t).abs() + log_scale.abs());
+        let round = scale * round + slip * mantissa.abs() + self.truncation;
         let alias = self.alias_bound(&self.left, t, log_scale)
             + self.alias_bound(&self.right, t, log_scale);
         Value {
