@@ -3,16 +3,15 @@
 //!
 //! **Proof.** The family is indexed by the noise multiplier s. More noise is less noise with a
 //! step of post-processing, so the trade-off curve f_s of either order of the pair rises with s
-//! (Dong, Roth and Su 2022, Lemma 1). Let the rule's rate bounds hold at a set of thresholds t all
-//! at once: FPR(t) <= u(t) and FNR(t) <= w(t) for every t of the set, which the bands (`union`,
-//! `dkw`) give at every threshold there is, `fixed` and `holdout` at one, and `k-fold` at five
-//! with a fifth of the error each. Call s violated when *for each order* of the pair some
-//! threshold of the set, perhaps another one, has f_s(u(t)) > w(t). The attack faces one of the
-//! orders, with the true noise s0: FNR(t) >= f_s0(FPR(t)) at every threshold. With t that
-//! order's violating threshold, f falling,
-//! f_s0(u(t)) <= f_s0(FPR(t)) <= FNR(t) <= w(t) < f_s(u(t)), so s0 < s. The choice of s and of the
-//! thresholds may depend on the scores in any way, because the rate bounds hold at all of them. So
-//! with the confidence of the rate bounds the true noise is below every violated s, and epsilon, which
+//! (Dong, Roth and Su 2022, Lemma 1). Let the rule put (FPR(t), FNR(t)) into a region C(t) for a set of
+//! thresholds t all at once: `union` gives the region of [`crate::joint`] at every threshold there
+//! is; `dkw` a box FPR <= u(t), FNR <= w(t) at every threshold, `fixed` and `holdout` one at one, and
+//! `k-fold` at five with a fifth of the error each. Call s violated when *for each order* of the pair
+//! some threshold of the set, perhaps another one, has all of C(t) strictly below f_s. The attack
+//! faces one of the orders, with the true noise s0: FNR(t) >= f_s0(FPR(t)) at every threshold. With
+//! t that order's violating threshold, f_s0(FPR(t)) <= FNR(t) < f_s(FPR(t)), so s0 < s. The choice of s and of the
+//! thresholds may depend on the scores in any way, because the regions hold at all of them. So
+//! with the confidence of the regions the true noise is below every violated s, and epsilon, which
 //! falls with the noise, is at least epsilon(s, delta). QED. (Nasr et al., "Tight auditing of
 //! differentially private machine learning", 2023, section 5, as used by Steinke et al., arXiv
 //! 2410.06186; the set of thresholds and the two orders are ours.)
@@ -27,7 +26,7 @@
 //! are taken at their certified upper ends. It limits these tests, not the mechanism.
 
 use crate::violation::{self, ByNoise};
-use crate::{AuditError, RateBounds};
+use crate::{AuditError, FamilyPoints, RateBounds};
 use accounting::{AccountingError, OneWay, Pair, directions, pairs};
 use vocabulary::{Direction, Run};
 
@@ -170,15 +169,16 @@ impl Family {
     /// # Errors
     /// Those of the accounting.
     pub fn violated_noise(&self, rates: &RateBounds) -> Result<Option<f64>, AuditError> {
-        self.least_violated_noise(std::slice::from_ref(rates))
+        Ok(violation::least_violated_noise(self, std::slice::from_ref(rates))?
+            .map(|found| found.noise))
     }
 
-    /// The smallest violated noise over several rates that hold together.
+    /// The smallest violated noise over several thresholds that hold together.
     ///
     /// # Errors
     /// Those of the accounting.
-    pub fn least_violated_noise(&self, points: &[RateBounds]) -> Result<Option<f64>, AuditError> {
-        Ok(violation::least_violated_noise(self, points)?.map(|violated| violated.noise))
+    pub fn least_violated_noise(&self, points: &FamilyPoints) -> Result<Option<f64>, AuditError> {
+        Ok(points.least_violated(self)?.map(|violated| violated.noise))
     }
 }
 

@@ -100,7 +100,10 @@ fn canaries() {
             let mut rng = Rng::new(60_000 + trial);
             let scores = Mechanism::Gaussian { mu: 2.0 }.canaries(count as usize, &mut rng);
             let statistic = OneRunStatistic::Epsilon { delta: 1e-6 };
-            one_run_bound(&scores, &rule, &statistic, 0.05, trial).unwrap().value >= 1.0
+            one_run_bound(&scores, &rule, &statistic, audit::AttackDirection::Both, 0.05, trial)
+                .unwrap()
+                .value
+                >= 1.0
         });
     }
 }

@@ -1,9 +1,7 @@
 //! Bounds from canaries of one training.
 
 use super::{ANY_MECHANISM, Bound, TestAt};
-use crate::one_run::{
-    OneRunBound, OneRunStatistic, OneRunZero, one_run_bound, one_run_epsilon, one_run_gaussian_mu,
-};
+use crate::one_run::{OneRunBound, OneRunStatistic, OneRunZero, one_run_bound, one_run_reach};
 use crate::{AuditError, Method, Plan, Scores, gaussian_epsilon, words};
 
 pub(super) fn bounds(
@@ -19,8 +17,14 @@ pub(super) fn bounds(
             Method::OneRun => {
                 for &delta in &plan.deltas {
                     let statistic = OneRunStatistic::Epsilon { delta };
-                    let found =
-                        one_run_bound(scores, &plan.threshold, &statistic, level, plan.seed)?;
+                    let found = one_run_bound(
+                        scores,
+                        &plan.threshold,
+                        &statistic,
+                        plan.direction,
+                        level,
+                        plan.seed,
+                    )?;
                     let reason = why_zero(&found, delta);
                     if let Some(reason) = &reason {
                         let at = words::delta(delta);
@@ -36,7 +40,14 @@ pub(super) fn bounds(
             }
             Method::OneRunGdp => {
                 let statistic = OneRunStatistic::GaussianMu;
-                let found = one_run_bound(scores, &plan.threshold, &statistic, level, plan.seed)?;
+                let found = one_run_bound(
+                    scores,
+                    &plan.threshold,
+                    &statistic,
+                    plan.direction,
+                    level,
+                    plan.seed,
+                )?;
                 for &delta in &plan.deltas {
                     let epsilon = gaussian_epsilon(found.value, delta);
                     all.push(Bound {
@@ -91,17 +102,17 @@ fn why_zero(found: &OneRunBound, delta: f64) -> Option<String> {
         return None;
     }
     let guesses = &found.guesses;
-    OneRunZero::explain(guesses.canaries, guesses.total(), guesses.right, found.level, delta)
+    OneRunZero::explain(guesses.canaries, guesses.counted(delta), guesses.right, found.level, delta)
         .map(|zero| zero.to_string())
 }
 
-/// The bound that all-right guesses about all canaries would have given.
+/// The bound that guesses without an error would have given under the plan's rule.
 pub(super) fn reach(plan: &Plan, method: Method, canaries: u64, delta: f64) -> f64 {
-    let level = plan.level();
+    let at = |statistic: &OneRunStatistic| {
+        one_run_reach(canaries, &plan.threshold, statistic, plan.direction, plan.level())
+    };
     match method {
-        Method::OneRunGdp => {
-            gaussian_epsilon(one_run_gaussian_mu(canaries, canaries, canaries, level), delta)
-        }
-        _ => one_run_epsilon(canaries, canaries, canaries, level, delta),
+        Method::OneRunGdp => gaussian_epsilon(at(&OneRunStatistic::GaussianMu), delta),
+        _ => at(&OneRunStatistic::Epsilon { delta }),
     }
 }
