@@ -342,7 +342,10 @@ mod tests {
 
     impl Words {
         fn next(&mut self) -> u64 {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            self.0 = self
+                .0
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             let word = self.0 ^ (self.0 >> 29);
             match word % 5 {
                 0 => word >> (self.0 >> 58),
