@@ -10,6 +10,7 @@ mod account;
 mod command;
 mod curve;
 mod errors;
+mod experiment;
 mod interruptible;
 mod run;
 
@@ -23,6 +24,8 @@ mod _core {
     use super::command::{command, main};
     #[pymodule_export]
     use super::curve::{curve, curve_figure, figure_svg};
+    #[pymodule_export]
+    use super::experiment::{experiment, plan_name, training_seed};
     #[pymodule_export]
     use super::run::Run;
 
