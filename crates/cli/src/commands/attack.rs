@@ -1,6 +1,7 @@
 //! `attack`: play a game and write its scores.
 
 mod attribute;
+mod command;
 #[cfg(feature = "language")]
 mod token;
 
@@ -94,6 +95,8 @@ enum GameArgs {
     Canaries(Box<trained::CanariesArgs>),
     /// Trains: how sensitive the training is to an attribute of a record, and guessing it
     Attribute(Box<attribute::AttributeGameArgs>),
+    /// Any program that trains once and prints its score: `-- ./train.sh --member {member} --seed {seed}`
+    Command(Box<command::CommandArgs>),
     /// Fine-tune a language model once with many token canaries: one-run auditing
     #[cfg(feature = "language")]
     Token(Box<token::TokenArgs>),
@@ -187,6 +190,7 @@ pub(super) fn run(args: &AttackArgs, console: &mut Console) -> Result<u8, Failur
         GameArgs::Input(args) => trained::input(args, console),
         GameArgs::Canaries(args) => trained::canaries(args, console),
         GameArgs::Attribute(args) => attribute::run(args, console),
+        GameArgs::Command(args) => command::run(args, console),
         #[cfg(feature = "language")]
         GameArgs::Token(args) => token::run(args, console),
     }
