@@ -5,6 +5,8 @@ mod bench;
 mod browser;
 mod fuzz;
 mod gate;
+mod package;
+mod poppler;
 mod process;
 mod python;
 
@@ -18,8 +20,9 @@ cargo xtask test --bridges         the Python package beside PyTorch, Opacus, JA
 cargo xtask bench [--quick]        measure beside the peers and write docs/benchmarks.md
 cargo xtask bench audit            the part about audits alone
 cargo xtask bench training         training beside PyTorch and Opacus (downloads them)
+cargo xtask package [PART …]        binary, wheel, sdist, Debian package in target/package/out
 cargo xtask fuzz [--seconds N] [TARGET …]
-                                   coverage-guided fuzzing (default 60 s a target)";
+                                   coverage-guided fuzzing (default 60 s per target)";
 
 fn main() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -33,6 +36,7 @@ fn main() -> Result<ExitCode> {
         "test" => gate::run(),
         "bench" => bench::run(rest),
         "fuzz" => fuzz::run(rest),
+        "package" => package::run(rest),
         "--help" | "-h" | "help" => {
             println!("{USAGE}");
             Ok(ExitCode::SUCCESS)
