@@ -64,7 +64,7 @@ enum GameArgs {
     },
     /// A malicious data set whose records rewrite the model
     Repeaters {
-        /// One bit a step as printed, or the value itself
+        /// One bit per step as printed, or the value itself
         #[arg(long, value_enum, default_value_t = Variant::Analog)]
         variant: Variant,
         /// Where the printed variant cuts [default: the one with the largest epsilon at delta 1e-5]
@@ -100,6 +100,9 @@ enum GameArgs {
     /// Fine-tune a language model once with many token canaries: one-run auditing
     #[cfg(feature = "language")]
     Token(Box<token::TokenArgs>),
+    /// Fine-tune a language model once with many token canaries (not part of this build)
+    #[cfg(not(feature = "language"))]
+    Token(super::absent::AbsentArgs),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -193,6 +196,8 @@ pub(super) fn run(args: &AttackArgs, console: &mut Console) -> Result<u8, Failur
         GameArgs::Command(args) => command::run(args, console),
         #[cfg(feature = "language")]
         GameArgs::Token(args) => token::run(args, console),
+        #[cfg(not(feature = "language"))]
+        GameArgs::Token(args) => super::absent::run(args, console, "`attack token`", "language"),
     }
 }
 
