@@ -23,9 +23,9 @@ mod _core {
     #[pymodule_export]
     use super::command::{command, main};
     #[pymodule_export]
-    use super::figure::{curve_figure, figure_svg};
-    #[pymodule_export]
     use super::experiment::{experiment, plan_name, training_seed};
+    #[pymodule_export]
+    use super::figure::{curve_figure, figure_svg};
     #[pymodule_export]
     use super::run::Run;
 
