@@ -26,6 +26,8 @@ pub struct MixtureRatio {
     log_rest: Option<f64>,
     /// Relative error of every weight.
     weight_error: f64,
+    /// What the components that were left out weigh together.
+    left_out: f64,
     reach: f64,
 }
 
@@ -50,7 +52,16 @@ impl MixtureRatio {
             numerator.iter().chain(&denominator).map(|c| c.centre.abs()).fold(0.0, f64::max);
         let rest = [&numerator, &denominator]
             .map(|list| (1.0 - list.iter().map(|c| c.weight).sum::<f64>()).max(0.0));
-        Self { scale, numerator, denominator, rest, log_rest: None, weight_error: 0.0, reach }
+        Self {
+            scale,
+            numerator,
+            denominator,
+            rest,
+            log_rest: None,
+            weight_error: 0.0,
+            left_out: 0.0,
+            reach,
+        }
     }
 
     /// With the weight at zero given, for P and for Q where that has other components: a small one
@@ -75,6 +86,18 @@ impl MixtureRatio {
     pub fn with_weight_error(mut self, relative: f64) -> Self {
         self.weight_error = relative;
         self
+    }
+
+    /// With a bound on what components of P or of Q that are not listed weigh together.
+    #[must_use]
+    pub fn with_left_out(mut self, mass: f64) -> Self {
+        self.left_out = mass;
+        self
+    }
+
+    /// A bound on the mass of P and of Q that is not listed: both are that much short of 1.
+    pub fn left_out(&self) -> f64 {
+        self.left_out
     }
 
     /// A bound on the relative error of every weight.

@@ -108,7 +108,7 @@ pub fn fnr(pair: &dyn Pair, fpr: f64, direction: Direction) -> Result<Interval> 
     check_rate(fpr)?;
     match direction {
         Direction::Both => in_session(pair, |pair| symmetrised::fnr(pair, fpr)),
-        one => Ok(pair.fnr(fpr, ways(one)[0])?.clamp(0.0, 1.0 - fpr)),
+        one => Ok(pair.fnr(fpr, ways(one)[0])?.clamp(0.0, most_missed(fpr))),
     }
 }
 
@@ -137,6 +137,11 @@ pub(crate) fn accuracy_threshold(prior: f64) -> Result<(f64, f64)> {
     }
     let smaller = prior.min(1.0 - prior);
     Ok((((1.0 - smaller) / smaller).ln(), smaller))
+}
+
+/// No test of this size misses more than 1 - `fpr`, rounded up.
+pub(crate) fn most_missed(fpr: f64) -> f64 {
+    (1.0 - fpr).next_up().min(1.0)
 }
 
 fn check_rate(fpr: f64) -> Result<()> {

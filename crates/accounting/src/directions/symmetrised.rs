@@ -12,8 +12,8 @@
 //! With one order in place of the larger, H is convex on either side of s = 1, but not always across
 //! it: its slope jumps there by 1 - P(W > 1) - Q(W > 1). So one order is only searched on one side.
 
-use super::advantage;
 use super::convex::{self, Guess};
+use super::{advantage, most_missed};
 use crate::{AccountingError, OneWay, Pair};
 use vocabulary::{Direction, Interval};
 
@@ -74,7 +74,7 @@ pub fn fnr(pair: &dyn Pair, fpr: f64) -> Result<Interval> {
     });
     let mut found = match &solved {
         Ok(negative) => negative.map_decreasing(|x| -x),
-        Err(AccountingError::NotCertified(_)) => Interval::new(0.0, 1.0 - fpr, 1.0 - fpr),
+        Err(AccountingError::NotCertified(_)) => Interval::new(0.0, 1.0 - fpr, most_missed(fpr)),
         Err(error) => return Err(error.clone()),
     };
     // No flatter line demands more than its slope.
@@ -89,7 +89,7 @@ pub fn fnr(pair: &dyn Pair, fpr: f64) -> Result<Interval> {
     }
     match solved {
         Err(refusal) if found.width() > 0.5 * found.upper => Err(refusal),
-        _ => Ok(found.clamp(0.0, 1.0 - fpr)),
+        _ => Ok(found.clamp(0.0, most_missed(fpr))),
     }
 }
 

@@ -17,10 +17,11 @@ mod contour;
 mod crossing;
 
 use super::ends::{check_probability, complement};
-use super::one_step::OneStep;
+use super::one_step::{OneStep, lost};
 use super::{Gaussian, OneWay, Pair};
 use crate::AccountingError;
 use crate::directions::convex::{self, Guess};
+use crate::directions::most_missed;
 use contour::{Contour, refusal};
 use crossing::crossing;
 use numerics::contour::{Ends, Part, SumOfLogRatios, Zone};
@@ -142,13 +143,13 @@ impl Pair for Session {
                 Ok(Interval::exact(0.0))
             }
             Route::Contour(contour) => {
-                let delta = contour.average(epsilon, way, false)?;
+                let delta = self.with_lost(contour.average(epsilon, way, false)?, epsilon, way);
                 if delta.value < 0.9 {
                     return Ok(delta);
                 }
                 // Close to 1 the rest is the number with the digits.
                 let Ok(rest) = contour.average(epsilon, way, true) else { return Ok(delta) };
-                let other = complement(rest);
+                let other = self.with_lost(complement(rest), epsilon, way);
                 Ok(if other.width() < delta.width() { other } else { delta })
             }
         }
@@ -170,9 +171,9 @@ impl Pair for Session {
                     && delta.upper < 0.5
                     && delta.width() < 1e-9
                 {
-                    return Ok(complement(delta));
+                    return Ok(complement(self.with_lost(delta, epsilon, way)));
                 }
-                contour.average(epsilon, way, true)
+                Ok(self.with_lost(contour.average(epsilon, way, true)?, epsilon, way))
             }
         }
     }
@@ -269,17 +270,29 @@ impl Pair for Session {
             // Flatter lines: 1 - delta(ln k) - k fpr <= k (1 - fpr).
             let flatter = low * (1.0 - fpr) * (1.0 + 4.0 * f64::EPSILON);
             let fnr = Interval { upper: fnr.upper.max(flatter), ..fnr };
-            Ok(fnr.clamp(0.0, (1.0 - fpr).next_up()))
+            Ok(fnr.clamp(0.0, most_missed(fpr)))
         });
         found.or_else(|refusal| {
             let least = (1.0 - fpr - self.most_total_variation() - 4.0 * f64::EPSILON).max(0.0);
-            let wide = Interval::new(least, 1.0 - fpr, (1.0 - fpr).next_up());
+            let wide = Interval::new(least, 1.0 - fpr, most_missed(fpr));
             if wide.width() <= 0.5 * wide.upper { Ok(wide) } else { Err(refusal) }
         })
     }
 }
 
 impl Session {
+    /// The enclosure with what components that are not listed may add or take. The epsilons of the
+    /// domain's deltas do not see them: they are below 1e-260, and those above 1e-100.
+    fn with_lost(&self, ends: Interval, epsilon: f64, way: OneWay) -> Interval {
+        let Route::Contour(contour) = &self.route else { return ends };
+        let of = |part: &Part| lost(part.times * part.pair.left_out(), &part.pair, epsilon, way);
+        let lost: f64 = contour.sum.parts().iter().map(of).sum();
+        if lost == 0.0 {
+            return ends;
+        }
+        Interval { lower: ends.lower - lost, upper: ends.upper + lost, ..ends }.clamp(0.0, 1.0)
+    }
+
     /// No test gains more than this.
     fn most_total_variation(&self) -> f64 {
         match &self.route {
@@ -352,7 +365,6 @@ fn step(phase: &Phase, run: &Run) -> MixtureRatio {
         (1u32..)
             .zip(&binomial[1..])
             .map(|(j, &weight)| Component { weight, centre: sign * f64::from(j) })
-            // All of them far from zero: each changes delta by less than its weight.
             .filter(|component| component.weight > LIGHTEST)
             .collect()
     };
@@ -363,7 +375,10 @@ fn step(phase: &Phase, run: &Run) -> MixtureRatio {
     let step = MixtureRatio::new(phase.noise_multiplier, shifts(1.0), denominator);
     if run.group_size() > 1 && phase.sample_rate < 1.0 {
         let log_unused = f64::from(run.group_size()) * (-phase.sample_rate).ln_1p();
-        step.with_log_rest(log_unused).with_weight_error(error)
+        // What is not listed changes delta by no more than its weight.
+        let light = binomial[1..].iter().filter(|weight| **weight <= LIGHTEST);
+        let left_out: f64 = light.map(|weight| 1.01 * weight + f64::MIN_POSITIVE).sum();
+        step.with_log_rest(log_unused).with_weight_error(error).with_left_out(left_out)
     } else {
         step
     }

@@ -220,6 +220,8 @@ pub(crate) const LOG_TOLERANCE: f64 = 32.0;
 /// over the domain less than a third of this (test below).
 pub(crate) const ROOM: f64 = 1.0;
 pub(crate) const MOST_WORK: f64 = 3e7;
+/// More parts than this are looked at more cheaply.
+const MANY_PARTS: usize = 16;
 /// Nodes of a line, each of 48 bytes while it is built.
 pub(crate) const MOST_NODES: f64 = 80_000.0;
 
@@ -445,12 +447,27 @@ fn height(
     spacing: f64,
 ) -> Result<(f64, f64), Obstacle> {
     let mut u = (2.2 * LOG_TOLERANCE / variance).sqrt().max(2.0 * spacing);
+    // Of many parts each has one path, made for a careful guess: a path holds at every height.
+    let many = parts.len() > MANY_PARTS;
+    if many {
+        let depth = LOG_TOLERANCE - log_size - (PI * u).ln();
+        u = u.max((2.3 * depth.max(0.0) / variance).sqrt());
+    }
+    let made_for = |u: f64| -> Vec<Path> {
+        (parts.iter().zip(coarse))
+            .map(|(part, grid)| Path::best(&part.pair, grid, c, u, many))
+            .collect()
+    };
+    let mut paths = made_for(if many { 1.2 * u } else { u });
+    let mut made = u;
     loop {
-        let decay: f64 = parts
-            .iter()
-            .zip(coarse)
-            .map(|(part, grid)| part.times * Path::best(&part.pair, grid, c, u).log_ratio(u))
-            .sum();
+        let outgrown = if many { u > 2.5 * made } else { u != made };
+        if outgrown {
+            paths = made_for(u);
+            made = u;
+        }
+        let decay: f64 =
+            (parts.iter().zip(&paths)).map(|(part, path)| part.times * path.log_ratio(u)).sum();
         let wanted = log_size - LOG_TOLERANCE + (PI * u).ln();
         if decay < wanted {
             return Ok((u, decay));
@@ -551,7 +568,8 @@ mod tests {
                 }
             }
             if let Some(top) = place.top {
-                let ratio = |grid: &Grid| Path::best(pair, grid, place.c, top).log_ratio(top);
+                let ratio =
+                    |grid: &Grid| Path::best(pair, grid, place.c, top, false).log_ratio(top);
                 let (rough, fine) = (ratio(grid), ratio(&fine));
                 assert!(rough > 1.02 * fine, "{pair:?} {times} at {}: {rough} {fine}", place.c);
                 tails += 1;
