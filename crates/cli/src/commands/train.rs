@@ -75,7 +75,7 @@ pub struct TrainArgs {
     #[arg(long, value_name = "DEVICE", default_value = "auto", help_heading = "The work")]
     device: String,
     /// f32, or on an NVIDIA device TF32: faster, and a record can contribute 1 + 2^-10 clip norms;
-    /// bf16 for language models
+    /// bf16 for language models and convolutions
     #[arg(long, value_enum, default_value_t = PrecisionArg::F32, help_heading = "The work")]
     precision: PrecisionArg,
     /// fast: Philox from the seed, for audits; secure: for a model to be released
