@@ -34,7 +34,7 @@ class Patient:
 
     #: A recorder or a recording.
     recorder: Any
-    #: Minus the model's loss on the record that is asked about.
+    #: By how much the loss of the record that is asked about fell (or minus that loss).
     score: float = 0.0
 
 

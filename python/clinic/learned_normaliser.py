@@ -25,6 +25,7 @@ def train(
     model: Any = network(seed)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
     recorder = watched(model, optimizer, seed, canaries, every=every)
+    start = target_score(model, inputs, labels)
     generator = numpy.random.default_rng(seed)
     for _ in range(STEPS):
         chosen = poisson(generator, member)
@@ -32,7 +33,7 @@ def train(
         recorder.batch(batch, records=chosen)
         set_gradients(model, [part / BATCH for part in noised(clipped_sum(model, *batch))])
         optimizer.step()
-    return Patient(recorder, target_score(model, inputs, labels))
+    return Patient(recorder, target_score(model, inputs, labels) - start)
 
 
 if __name__ == "__main__":

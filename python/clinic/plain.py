@@ -74,6 +74,7 @@ def loop(
     model = network(seed, middle)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
     recorder = watched(model, optimizer, seed, canaries, every=every)
+    start = target_score(model, inputs, labels)
     generator = numpy.random.default_rng(seed)
     for _ in range(STEPS):
         chosen = poisson(generator, member)
@@ -82,14 +83,18 @@ def loop(
         optimizer.zero_grad()
         step(model, optimizer, *batch)
         optimizer.step()
-    return Patient(recorder, target_score(model, inputs, labels))
+    return Patient(recorder, target_score(model, inputs, labels) - start)
 
 
 def target_score(model: Any, inputs: Any, labels: Any) -> float:
+    """Minus the loss of the record that is asked about."""
     target = slice(TARGET, TARGET + 1)
+    training = model.training
     model.eval()
     with torch.no_grad():
-        return -float(cross_entropy(model, (inputs[target], labels[target])))
+        found = -float(cross_entropy(model, (inputs[target], labels[target])))
+    model.train(training)
+    return found
 
 
 def set_gradients(model: Any, gradients: list[Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy
 import torch
@@ -208,7 +208,7 @@ class GradientCanary:
         self.noise_multiplier = noise_multiplier
         self._given: list[Any] | None = None
         if isinstance(direction, str):
-            self.directions = Directions(direction, count, self.flat.total, seed)
+            self.directions = Directions(cast(Kind, direction), count, self.flat.total, seed)
         else:
             self.directions = Directions("signs", 1, self.flat.total, seed)
             self._given = self._vector(direction)
@@ -323,17 +323,23 @@ class GradientCanary:
     def _likelihood(self, seen: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
         if self.noise_multiplier is None:
             return seen
-        exponent = (seen - 0.5) / self.noise_multiplier**2
+        exponent: NDArray[numpy.float64] = (seen - 0.5) / self.noise_multiplier**2
         if self.sample_rate >= 1.0:
             return exponent
         rate = self.sample_rate
-        return numpy.logaddexp(math.log1p(-rate), math.log(rate) + exponent)
+        found: NDArray[numpy.float64] = numpy.logaddexp(
+            math.log1p(-rate), math.log(rate) + exponent
+        )
+        return found
 
     def scores(self) -> NDArray[numpy.float64]:
         """One score for each canary, larger for those that are in."""
         if self._start is None:
-            return self._evidence.copy()
-        return self.flat.sign * (self.products(self.flat.values()) - self._start)
+            seen: NDArray[numpy.float64] = numpy.array(self._evidence)
+            return seen
+        moved = self.products(self.flat.values()) - self._start
+        found: NDArray[numpy.float64] = numpy.multiply(self.flat.sign, moved)
+        return found
 
     def audit(self, **options: Any) -> Audit:
         """Audits the scores as canaries of one training; the keywords of

@@ -359,7 +359,7 @@ class _HooksOff:
             self.model.enable_hooks()
 
 
-class _Whole(torch.nn.Module):
+class _Whole(torch.nn.Module):  # type: ignore[misc]
     """The loss of a batch as a module, so that parameters can be given to it."""
 
     def __init__(self, model: Any, loss: Loss) -> None:

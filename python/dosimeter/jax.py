@@ -164,7 +164,10 @@ class GradientCanary:
         if self.sample_rate >= 1.0:
             return exponent
         rate = self.sample_rate
-        return numpy.logaddexp(math.log1p(-rate), math.log(rate) + exponent)
+        found: NDArray[numpy.float64] = numpy.logaddexp(
+            math.log1p(-rate), math.log(rate) + exponent
+        )
+        return found
 
     def audit(self, scores: Any, **options: Any) -> Audit:
         """Audits scores as canaries of one training; the keywords of :func:`dosimeter.audit`."""

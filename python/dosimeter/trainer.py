@@ -67,7 +67,7 @@ class PrivacyCallback(TrainerCallback):  # type: ignore[misc]
         false_alarm: float = 1e-4,
     ) -> None:
         self.claim = as_run(claim)
-        self.options = {
+        self.options: dict[str, Any] = {
             "claim": self.claim,
             "loss": loss,
             "dataset_size": dataset_size,
