@@ -73,7 +73,7 @@ impl DocumentArgs {
             let format = self.format.unwrap_or(ReportFormat::Html);
             return Ok((format, format!("dosimeter-report.{}", format.endings()[0]).into()));
         };
-        if out.as_os_str() == "-" || !out.file_name().is_some_and(|_| out.extension().is_some()) {
+        if out.as_os_str() == "-" || out.extension().is_none() {
             return match self.format {
                 Some(format) => Ok((format, out)),
                 None if out.as_os_str() == "-" => Ok((ReportFormat::Html, out)),
@@ -92,7 +92,7 @@ impl DocumentArgs {
                     out.display(),
                     format.name()
                 ))
-                .hint(&format!(
+                .hint(format!(
                     "write {}, or choose another --format",
                     out.with_extension(good).display()
                 )))

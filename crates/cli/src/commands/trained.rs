@@ -377,7 +377,7 @@ fn play(
     if complete {
         // What these trainings claim to be, for the audit: sizes and flags are resolved in it.
         let run = json!({"schema": "dosimeter.run/1", "run": game.plan().parameters["run"]});
-        super::report::write(&claim, &format!("{run:#}\n"))?;
+        super::report::write(&claim, format!("{run:#}\n"))?;
     }
     if format == Format::Json {
         console.json(&document(game, complete.then_some(out), &outcome))?;

@@ -116,7 +116,7 @@ pub(super) fn run(args: &TokenArgs, console: &mut Console) -> Result<u8, Failure
     let mut found = None;
     if complete {
         let run = json!({"schema": "dosimeter.run/1", "run": game.plan().parameters["run"]});
-        crate::commands::report::write(&claim, &format!("{run:#}\n"))?;
+        crate::commands::report::write(&claim, format!("{run:#}\n"))?;
         // Only the time to train again is lost if it stays.
         drop(std::fs::remove_dir_all(&state));
         found = args.delta.map(|delta| audited(out, delta)).transpose()?;
