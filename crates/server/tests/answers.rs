@@ -135,6 +135,30 @@ fn a_dropped_file_is_audited_in_memory() {
     assert!(document["figures"]["roc"]["series"].as_array().unwrap().len() >= 2);
 }
 
+#[test]
+fn rows_of_one_training_are_not_audited_as_trainings_of_their_own() {
+    let server = Server::plain();
+    let ask = |question: &str, rows: &dyn Fn(usize) -> String| {
+        let mut csv = String::from("score,member,run\n");
+        for row in 0..200 {
+            csv.push_str(&format!("{},{},{}\n", row % 17, row % 2, rows(row)));
+        }
+        let path = format!("/api/audit?question={question}");
+        server.request("POST", &path, &[("Content-Type", "text/csv")], csv.as_bytes())
+    };
+    let one = ask("%7B%7D", &|_| "seed 1".into()).json();
+    assert_eq!(one["audit"]["design"], "one-run");
+    assert_eq!(one["audit"]["bounds"][0]["method"], "one-run");
+    let own = ask("%7B%7D", &|row| row.to_string()).json();
+    assert_eq!(own["audit"]["design"], "runs");
+    // Asked for as independent trainings, or neither one training nor many: refused.
+    let insisted = ask("%7B%22design%22%3A%22runs%22%7D", &|_| "seed 1".into());
+    assert_eq!(insisted.status, 400);
+    let mixed = ask("%7B%7D", &|row| (row / 4).to_string());
+    assert_eq!(mixed.status, 400);
+    assert!(mixed.json()["error"].as_str().unwrap().contains("column `run`"));
+}
+
 /// One dimension of doubles, as NumPy writes them.
 fn npy(values: &[f64]) -> Vec<u8> {
     let header =
