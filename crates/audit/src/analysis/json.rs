@@ -43,10 +43,10 @@ struct BoundDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     threshold_rule: Option<String>,
     delta: f64,
-    /// Epsilon is at least this; `null` is infinity, with a reason. Not for `grid`.
+    /// Epsilon is at least this; `null` is infinity, with a reason. Not for estimates.
     #[serde(skip_serializing_if = "Option::is_none")]
     epsilon_lower: Option<Option<f64>>,
-    /// In place of a bound, for `grid`.
+    /// In place of a bound, for `grid` and `gaussian-pair`.
     #[serde(skip_serializing_if = "Option::is_none")]
     epsilon_estimate: Option<Option<f64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -162,8 +162,8 @@ impl Bound {
             method: self.method,
             threshold_rule: self.threshold_rule.map(|rule| rule.to_string()),
             delta: self.delta,
-            epsilon_lower: (self.method != Method::Grid).then_some(epsilon),
-            epsilon_estimate: (self.method == Method::Grid).then_some(epsilon),
+            epsilon_lower: (!self.method.is_estimate()).then_some(epsilon),
+            epsilon_estimate: self.method.is_estimate().then_some(epsilon),
             reason: self.reason.clone(),
             epsilon_upper: self.epsilon_upper.map(finite),
             epsilon_upper_reason: unbounded.then_some(if self.delta == 0.0 && family {

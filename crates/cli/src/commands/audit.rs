@@ -49,7 +49,8 @@ pub struct AuditArgs {
     /// Confidence of each bound
     #[arg(long, value_name = "C", value_parser = real, allow_hyphen_values = true, default_value = "0.95")]
     confidence: f64,
-    /// clopper-pearson, gdp, composition, last-iterate, bayes, grid, one-run, one-run-gdp, or all
+    /// clopper-pearson, gdp, composition, last-iterate, bayes, grid, one-run, one-run-gdp,
+    /// one-run-independent, gaussian-pair, or all
     #[arg(long, value_name = "METHOD", value_delimiter = ',')]
     method: Vec<String>,
     /// union, holdout, k-fold, dkw, or fixed:V (V chosen before seeing the scores)
@@ -67,6 +68,9 @@ pub struct AuditArgs {
     /// The run that is claimed; its proven epsilon is compared with the primary bound
     #[arg(long, value_name = "RUN.toml")]
     claim: Option<PathBuf>,
+    /// In place of --claim: the claimed epsilon at the (first) --delta
+    #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true, conflicts_with = "claim")]
+    claim_epsilon: Option<f64>,
     /// Sample rate of the training, for the DP-SGD families [default: the claim's]
     #[arg(long, value_name = "Q", value_parser = real, allow_hyphen_values = true)]
     sample_rate: Option<f64>,
@@ -246,6 +250,7 @@ fn plan(args: &AuditArgs, stated: Option<Design>, claimed: Option<&Run>) -> Resu
     let steps = args.steps.or(phase.map(|phase| phase.steps));
     plan.training = sample_rate.zip(steps);
     plan.claim = claimed.cloned();
+    plan.claim_epsilon = args.claim_epsilon;
     plan.min_count = args.min_count;
     if !args.fpr.is_empty() {
         plan.fprs.clone_from(&args.fpr);
@@ -299,7 +304,8 @@ fn draw(
         Picture::Ladder => {
             let delta = analysis.primary().map(|bound| bound.delta);
             let epsilon = claimed.zip(delta).map(|(run, delta)| proven(run, delta)).transpose()?;
-            figures::ladder(analysis, epsilon.map(|epsilon| epsilon.upper))
+            let claimed = epsilon.map(|epsilon| epsilon.upper).or(analysis.plan.claim_epsilon);
+            figures::ladder(analysis, claimed)
         }
     })
 }
