@@ -68,36 +68,61 @@ pub enum Family {
     Composition { sample_rate: f64, steps: u64 },
     /// The last iterate of linear losses (Steinke et al.).
     LastIterate { sample_rate: f64, steps: u64 },
+    /// Either of them for a group of records that are in or out together.
+    Groups { seen: Seen, sample_rate: f64, steps: u64, size: u32 },
+}
+
+/// What the attacker sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    AllIterates,
+    LastIterate,
 }
 
 impl Family {
+    /// The family for groups of so many records; of one record it is the plain one.
+    pub fn of_groups(seen: Seen, sample_rate: f64, steps: u64, size: u32) -> Self {
+        match (seen, size) {
+            (Seen::AllIterates, 1) => Self::Composition { sample_rate, steps },
+            (Seen::LastIterate, 1) => Self::LastIterate { sample_rate, steps },
+            _ => Self::Groups { seen, sample_rate, steps, size },
+        }
+    }
+
+    fn parts(&self) -> (Seen, f64, u64, u32) {
+        match *self {
+            Self::Composition { sample_rate, steps } => (Seen::AllIterates, sample_rate, steps, 1),
+            Self::LastIterate { sample_rate, steps } => (Seen::LastIterate, sample_rate, steps, 1),
+            Self::Groups { seen, sample_rate, steps, size } => (seen, sample_rate, steps, size),
+        }
+    }
+
     /// The pair at a noise multiplier.
     ///
     /// # Errors
     /// Those of the accounting.
     pub fn pair(&self, noise_multiplier: f64) -> Result<Box<dyn Pair>, AuditError> {
-        let (Self::Composition { sample_rate, steps } | Self::LastIterate { sample_rate, steps }) =
-            *self;
+        let (seen, sample_rate, steps, size) = self.parts();
         let run = Run::builder()
             .phase(noise_multiplier, sample_rate, steps)
+            .group_size(size)
             .build()
             .map_err(|error| AuditError::InvalidInput(error.to_string()))?;
-        Ok(match self {
-            Self::Composition { .. } => Box::new(pairs::Composed::for_run(&run)?),
-            Self::LastIterate { .. } => Box::new(pairs::BinomialGaussian::for_run(&run)?),
+        Ok(match seen {
+            Seen::AllIterates => Box::new(pairs::Composed::for_run(&run)?),
+            Seen::LastIterate => Box::new(pairs::BinomialGaussian::for_run(&run)?),
         })
     }
 
     /// The family's name for people.
     pub fn describe(&self) -> String {
-        match self {
-            Self::Composition { sample_rate, steps } => format!(
-                "DP-SGD with every iterate seen, sample rate {sample_rate}, {steps} steps, any noise"
-            ),
-            Self::LastIterate { sample_rate, steps } => format!(
-                "the last iterate of DP-SGD on linear losses, sample rate {sample_rate}, {steps} steps, any noise"
-            ),
-        }
+        let (seen, sample_rate, steps, size) = self.parts();
+        let seen = match seen {
+            Seen::AllIterates => "DP-SGD with every iterate seen",
+            Seen::LastIterate => "the last iterate of DP-SGD on linear losses",
+        };
+        let group = if size > 1 { format!("groups of {size} records, ") } else { String::new() };
+        format!("{seen}, {group}sample rate {sample_rate}, {steps} steps, any noise")
     }
 
     /// Epsilon of the member with this noise, from below.
@@ -157,9 +182,11 @@ impl Family {
 
     /// The noise multipliers between which the search stays: where the accounting certifies.
     pub fn noise_domain(&self) -> (f64, f64) {
-        match self {
-            Self::Composition { .. } => (0.2, 100.0),
-            Self::LastIterate { .. } => (0.02, 1e5),
+        let (seen, _, _, size) = self.parts();
+        let scale = f64::from(size);
+        match seen {
+            Seen::AllIterates => (0.2 * scale, 100.0 * scale),
+            Seen::LastIterate => (0.02 * scale, 1e5),
         }
     }
 
@@ -192,12 +219,14 @@ impl ByNoise for Family {
     }
 
     fn start(&self, mu: f64) -> f64 {
-        match *self {
-            Self::Composition { sample_rate, steps } => {
+        let (seen, sample_rate, steps, size) = self.parts();
+        let scale = f64::from(size);
+        match seen {
+            Seen::AllIterates => {
                 let scaled = mu / sample_rate;
-                1.0 / (scaled * scaled / steps as f64).ln_1p().sqrt()
+                scale / (scaled * scaled / steps as f64).ln_1p().sqrt()
             }
-            Self::LastIterate { sample_rate, steps } => sample_rate * (steps as f64).sqrt() / mu,
+            Seen::LastIterate => scale * sample_rate * (steps as f64).sqrt() / mu,
         }
     }
 }

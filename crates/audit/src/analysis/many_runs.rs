@@ -25,7 +25,10 @@ pub(super) fn bounds(
             Method::Composition | Method::LastIterate => family(scores, plan, method),
             Method::Bayes => bayes(scores, plan),
             Method::Grid => grid(scores, plan, not_valid),
-            Method::OneRun | Method::OneRunGdp => Ok(Vec::new()),
+            Method::OneRun
+            | Method::OneRunGdp
+            | Method::OneRunIndependent
+            | Method::GaussianPair => Ok(Vec::new()),
         };
         match found {
             Ok(found) => all.extend(found),

@@ -200,6 +200,11 @@ impl JointScores {
             low = low.min((y.max(1e-12) / rates.true_negative_lower.max(1e-12)).ln());
             high = high.max((rates.true_positive_lower.max(1e-12) / x.max(1e-12)).ln());
         }
+        // Where hardly anything is shown the ends are near each other, or cross.
+        if high - low < 0.1 {
+            let middle = 0.5 * (low + high);
+            return (middle - 0.05, middle + 0.05);
+        }
         (low, high)
     }
 }
@@ -284,4 +289,10 @@ fn gaussian_delta(mu: f64, slope: f64) -> f64 {
     let delta = above - slope.exp() * below;
     // Rounding is relative to the larger term.
     (delta + 1e-13 * above).max(0.0)
+}
+
+/// The largest argument above 0 for which a predicate that holds up to some point holds, from below;
+/// 0 when none does.
+pub(crate) fn largest_where(holds: impl Fn(f64) -> bool) -> f64 {
+    largest(holds, 0.0).unwrap_or(0.0)
 }
