@@ -7,7 +7,7 @@
 use crate::arithmetic::Ball;
 use crate::model::{Model, Order};
 use crate::mu;
-use crate::obstacle::{Obstacle, within};
+use crate::obstacle::{Limit, Obstacle, within};
 use crate::proof::{Certificate, Enclosure, EndProof, Outcome, Proof};
 use crate::tradeoff::Curve;
 use std::cell::OnceCell;
@@ -45,10 +45,10 @@ pub fn prove(run: &Run, claim: &Claim) -> Proof {
 }
 
 /// Time for one claim unless another limit is given.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Limit = Limit::Time(Duration::from_secs(60));
 
-/// As [`prove`], with a time limit: an end that takes longer stays undecided.
-pub fn prove_within(run: &Run, claim: &Claim, limit: Duration) -> Proof {
+/// As [`prove`], with another limit: an end that takes longer stays undecided.
+pub fn prove_within(run: &Run, claim: &Claim, limit: Limit) -> Proof {
     within(limit, || prove_both(run, claim))
 }
 
