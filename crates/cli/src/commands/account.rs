@@ -35,6 +35,10 @@ pub struct AccountArgs {
     loss: LossArgs,
     #[command(flatten)]
     shuffle: ShuffleArgs,
+    /// Check every certified end again in ball arithmetic (seconds): exit 3 when one is wrong, 5 when
+    /// one is undecided
+    #[arg(long)]
+    certify: bool,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -53,8 +57,12 @@ pub(super) fn run(args: &AccountArgs, console: &mut Console) -> Result<u8, Failu
     };
     let mut account = accounting::account_beyond(&loaded.resolved.run, &questions, &beyond)?;
     account.asides.extend(args.shuffle.asides(&account.run, &questions.epsilons)?);
+    let certificate = args.certify.then(|| prover::certify(&account));
     match format {
-        Format::Json => console.json(&account)?,
+        Format::Json => match &certificate {
+            Some(certificate) => console.json(&super::prove::sealed(&account, certificate)?)?,
+            None => console.json(&account)?,
+        },
         Format::Csv => console.answer(&claims::csv(&account.claims))?,
         _ => {
             let mut text = describe::run(&account.run);
@@ -71,5 +79,8 @@ pub(super) fn run(args: &AccountArgs, console: &mut Console) -> Result<u8, Failu
     if questions.deltas.is_empty() && format != Format::Csv {
         console.hint("give --delta (well below 1/n) for epsilon and mu");
     }
-    Ok(exit::ANSWERED)
+    match certificate {
+        Some(certificate) => Ok(super::prove::tell(&certificate, console)),
+        None => Ok(exit::ANSWERED),
+    }
 }

@@ -42,6 +42,7 @@ const DOCUMENTS: &[Document] = &[
     (CheckReport::SCHEMA, || schema_for!(CheckReport)),
     (audit::AuditDocument::SCHEMA, || schema_for!(audit::AuditDocument)),
     (Commitment::SCHEMA, || schema_for!(Commitment)),
+    (prover::Certificate::SCHEMA, || schema_for!(prover::Certificate)),
     (PlanAnswer::SCHEMA, || schema_for!(PlanAnswer)),
     (tuning::regression::Regression::SCHEMA, || schema_for!(tuning::regression::Regression)),
     (tuning::Ranking::SCHEMA, || schema_for!(tuning::Ranking)),
