@@ -25,6 +25,7 @@ mod account;
 mod audit;
 mod calibrate;
 mod calibration_map;
+mod certified;
 mod check;
 mod claimed;
 mod compare;
@@ -44,6 +45,7 @@ pub use audit::{
 };
 pub use calibrate::CalibrateQuestion;
 pub use calibration_map::{CalibrationMap, CalibrationMapQuestion};
+pub use certified::{Certified, certified};
 pub use check::{Check, CheckQuestion, LimitVerdict};
 pub use claimed::epsilon as claimed_epsilon;
 pub use compare::{

@@ -17,6 +17,6 @@ mod proof;
 mod prove;
 mod tradeoff;
 
-pub use obstacle::Obstacle;
+pub use obstacle::{Limit, Obstacle};
 pub use proof::{Certificate, Enclosure, EndProof, Outcome, Proof};
 pub use prove::{certify, covers, prove, prove_within};

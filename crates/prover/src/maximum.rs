@@ -8,7 +8,7 @@
 
 use crate::arithmetic::{Ball, Float};
 use crate::model::Model;
-use crate::obstacle::{Obstacle, look};
+use crate::obstacle::{Obstacle, spend};
 use crate::pairs::Part;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ impl<const N: usize> Maximum<N> {
         if let Some(known) = self.pairs.borrow().get(&key) {
             return Ok(Rc::clone(known));
         }
-        look()?;
+        spend(1.0)?;
         let (phase, counted, noisy) = key;
         let phases = self.run.phases()[..=phase].to_vec();
         let part = self.run.with_phases(phases).map_err(|error| error.to_string())?;

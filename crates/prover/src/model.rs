@@ -3,7 +3,7 @@
 use crate::arithmetic::{Ball, Magnitude, normal_tail};
 use crate::contour::{Composition, Line, Plan, Rough, Zone};
 use crate::maximum::Maximum;
-use crate::obstacle::{Obstacle, look};
+use crate::obstacle::{Obstacle, spend};
 use crate::pairs::{Count, HalfLine, Part, binomial};
 use std::cell::RefCell;
 use vocabulary::{Adjacency, LensName, Run, Sampling};
@@ -41,7 +41,8 @@ impl<const N: usize> Model<N> {
     ///
     /// # Errors
     /// The reason why there is none that this can prove.
-    pub fn new(run: &Run, lens: LensName, depth: i64) -> Result<Self, Obstacle> {
+    pub fn new(run: &Run, lens: Option<LensName>, depth: i64) -> Result<Self, Obstacle> {
+        let lens = lens.ok_or_else(|| Obstacle::from("a measured claim has no pair".to_owned()))?;
         if !matches!(run.sampling(), Sampling::Poisson | Sampling::Full) {
             return Err("only Poisson and full batches are proven so far".into());
         }
@@ -164,7 +165,7 @@ impl<const N: usize> Model<N> {
         match self {
             Self::Gaussian(mu) => Ok(gaussian(*mu, t, part)),
             Self::HalfLine(pair) => {
-                look()?;
+                spend(0.3 + 0.05 * pair.weights.len() as f64)?;
                 pair.at(t, part)
             }
             Self::Maximum(maximum) => maximum.mean(t, part),
@@ -240,7 +241,6 @@ impl<const N: usize> Contour<N> {
                 return Ok(found);
             }
         }
-        look()?;
         let mut best: Option<Plan> = None;
         let mut obstacle = Obstacle::from("no line through the saddle decays");
         let zones = match part {
@@ -252,7 +252,7 @@ impl<const N: usize> Contour<N> {
             if best.as_ref().is_some_and(|best| best.work < CHEAP) {
                 break;
             }
-            look()?;
+            spend(15.0)?;
             let Some(plan) = Plan::new(&self.composition, &self.roughs, zone, t.to_f64(), wanted)
             else {
                 continue;
@@ -277,6 +277,8 @@ impl<const N: usize> Contour<N> {
             }
         }
         let plan = best.ok_or(obstacle)?;
+        // Some forty nanoseconds for each rotation, and the bounds.
+        spend(30.0 + 4e-5 * plan.work * (N * N) as f64 / 4.0)?;
         let line = Line::new(&self.composition, &self.roughs, &plan)
             .ok_or("a bound could not be computed")?;
         let found = convert(line.zone(), line.at(t), t, part);

@@ -36,23 +36,49 @@ impl From<String> for Obstacle {
     }
 }
 
-thread_local! {
-    static DEADLINE: Cell<Option<Instant>> = const { Cell::new(None) };
+/// How long one may try.
+#[derive(Clone, Copy, Debug)]
+pub enum Limit {
+    /// Time on the clock.
+    Time(Duration),
+    /// Units of work, about a millisecond each on a free core: the same proofs on every machine.
+    Work(f64),
 }
 
-/// Runs `work` with a time limit: past it every further step is refused, so an end stays undecided.
-pub(crate) fn within<T>(limit: Duration, work: impl FnOnce() -> T) -> T {
-    let before = DEADLINE.replace(Instant::now().checked_add(limit));
+#[derive(Clone, Copy)]
+struct Left {
+    deadline: Option<Instant>,
+    work: f64,
+}
+
+thread_local! {
+    static LEFT: Cell<Left> = const { Cell::new(Left { deadline: None, work: f64::INFINITY }) };
+}
+
+/// Runs `work` with a limit: past it every further step is refused, so an end stays undecided.
+pub(crate) fn within<T>(limit: Limit, work: impl FnOnce() -> T) -> T {
+    let left = match limit {
+        Limit::Time(time) => {
+            Left { deadline: Instant::now().checked_add(time), work: f64::INFINITY }
+        }
+        Limit::Work(units) => Left { deadline: None, work: units },
+    };
+    let before = LEFT.replace(left);
     let result = work();
-    DEADLINE.set(before);
+    LEFT.set(before);
     result
 }
 
+/// Takes `units` of work from what is left.
+///
 /// # Errors
-/// Past the time limit.
-pub(crate) fn look() -> Result<(), Obstacle> {
-    if DEADLINE.get().is_some_and(|deadline| Instant::now() > deadline) {
-        return Err("the time limit is spent".into());
+/// Past the limit.
+pub(crate) fn spend(units: f64) -> Result<(), Obstacle> {
+    let mut left = LEFT.get();
+    left.work -= units;
+    LEFT.set(left);
+    if left.work < 0.0 || left.deadline.is_some_and(|deadline| Instant::now() > deadline) {
+        return Err("the limit of time or work is spent".into());
     }
     Ok(())
 }

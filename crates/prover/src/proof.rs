@@ -3,7 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use vocabulary::{At, Direction, LensName, Quantity, Run};
+use vocabulary::{At, Direction, Quantity, Run};
 
 /// What balls say about an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -69,7 +69,7 @@ pub struct EndProof {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Proof {
     pub outcome: Outcome,
-    pub lens: LensName,
+    pub lens: String,
     pub direction: Direction,
     pub quantity: Quantity,
     pub at: At,

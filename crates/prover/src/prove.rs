@@ -7,7 +7,7 @@
 use crate::arithmetic::Ball;
 use crate::model::{Model, Order};
 use crate::mu;
-use crate::obstacle::{Obstacle, within};
+use crate::obstacle::{Limit, Obstacle, within};
 use crate::proof::{Certificate, Enclosure, EndProof, Outcome, Proof};
 use crate::tradeoff::Curve;
 use std::cell::OnceCell;
@@ -16,13 +16,15 @@ use vocabulary::{Account, Claim, Direction, LensName, Quantity, Run};
 
 /// Whether a claim is one that carries certified ends of a pair.
 pub fn covers(claim: &Claim) -> bool {
-    matches!(
-        claim.lens,
-        LensName::Composition
-            | LensName::LastIterate
-            | LensName::LastIterateMax
-            | LensName::FullBatch
-    ) && claim.confidence.is_none()
+    claim.source.lens().is_some_and(|lens| {
+        matches!(
+            lens,
+            LensName::Composition
+                | LensName::LastIterate
+                | LensName::LastIterateMax
+                | LensName::FullBatch
+        )
+    }) && claim.confidence.is_none()
 }
 
 /// Checks both ends of a claim about a run.
@@ -45,10 +47,10 @@ pub fn prove(run: &Run, claim: &Claim) -> Proof {
 }
 
 /// Time for one claim unless another limit is given.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Limit = Limit::Time(Duration::from_secs(60));
 
-/// As [`prove`], with a time limit: an end that takes longer stays undecided.
-pub fn prove_within(run: &Run, claim: &Claim, limit: Duration) -> Proof {
+/// As [`prove`], with another limit: an end that takes longer stays undecided.
+pub fn prove_within(run: &Run, claim: &Claim, limit: Limit) -> Proof {
     within(limit, || prove_both(run, claim))
 }
 
@@ -61,7 +63,7 @@ fn prove_both(run: &Run, claim: &Claim) -> Proof {
     let [lower, upper] = ends;
     Proof {
         outcome: lower.outcome.and(upper.outcome),
-        lens: claim.lens,
+        lens: claim.source.as_str().into(),
         direction: claim.direction,
         quantity: claim.quantity,
         at: claim.at,
@@ -84,7 +86,7 @@ pub fn certify(account: &Account) -> Certificate {
 /// The pair at two precisions, made when it is needed; its lines serve both ends of a claim.
 struct Models<'a> {
     run: &'a Run,
-    lens: LensName,
+    lens: Option<LensName>,
     /// Mass that a window may leave out: 2^-(this + bits), far below the claim's own scale.
     depth: f64,
     two: OnceCell<Result<Model<2>, Obstacle>>,
@@ -99,7 +101,7 @@ impl<'a> Models<'a> {
             .flatten()
             .fold(1.0, |scale: f64, x| if x > 0.0 { scale.min(x) } else { scale });
         let depth = 8.0 - scale.log2();
-        Self { run, lens: claim.lens, depth, two: OnceCell::new(), four: OnceCell::new() }
+        Self { run, lens: claim.source.lens(), depth, two: OnceCell::new(), four: OnceCell::new() }
     }
 
     fn two(&self) -> Result<&Model<2>, Obstacle> {

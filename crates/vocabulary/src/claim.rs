@@ -313,6 +313,7 @@ struct AsideDocument {
     #[serde(flatten)]
     ends: Ends,
     /// The end that may be quoted, rounded towards its side, with its sign.
+    #[serde(default)]
     shown: String,
     note: String,
 }
@@ -373,6 +374,7 @@ struct ClaimDocument {
     release: Release,
     secret: Secret,
     direction: Direction,
+    #[serde(default)]
     adjacency: Adjacency,
     quantity: Quantity,
     at: At,
@@ -381,6 +383,7 @@ struct ClaimDocument {
     #[serde(flatten)]
     ends: Ends,
     /// The end that may be quoted, rounded towards its side, with its sign.
+    #[serde(default)]
     shown: String,
     /// What the worst case is proven to be at least, where the ends are those of an upper bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]

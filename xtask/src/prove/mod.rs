@@ -2,7 +2,8 @@
 //! question about each in random company, and has both ends proven in ball arithmetic.
 //!
 //! Results are lines of JSON in `target/prove/seed-S/part-K-of-N.jsonl` (`--out DIR` for another folder), one
-//! per run; `--seconds` limits the time of a proof. A part that was
+//! per run; `--work` limits a proof (units of about a
+//! millisecond), the same on every machine. A part that was
 //! broken off goes on where it stopped; `--table` sums up all parts into docs/accuracy.md.
 
 mod draw;
@@ -10,7 +11,7 @@ mod table;
 
 use accounting::{AccountingError, account};
 use anyhow::{Context, Result, bail};
-use prover::{Outcome, prove_within};
+use prover::{Limit, Outcome, prove_within};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
@@ -19,7 +20,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 struct Options {
     runs: u64,
@@ -27,7 +28,7 @@ struct Options {
     part: (u64, u64),
     threads: usize,
     table: bool,
-    seconds: u64,
+    work: f64,
     out: PathBuf,
 }
 
@@ -39,7 +40,7 @@ fn options(rest: &[String]) -> Result<Options> {
         part: (1, 1),
         threads,
         table: false,
-        seconds: 60,
+        work: 60_000.0,
         out: "target/prove".into(),
     };
     let mut words = rest.iter();
@@ -58,7 +59,7 @@ fn options(rest: &[String]) -> Result<Options> {
                     bail!("--part {text}: K lies in 1..=N");
                 }
             }
-            "--seconds" => options.seconds = number()?.parse()?,
+            "--work" => options.work = number()?.parse()?,
             "--out" => options.out = number()?.into(),
             "--table" => options.table = true,
             other => bail!("unknown option `{other}`"),
@@ -98,7 +99,7 @@ pub fn run(rest: &[String]) -> Result<ExitCode> {
                 loop {
                     let position = next.fetch_add(1, Ordering::Relaxed) as usize;
                     let Some(index) = mine.get(position) else { break };
-                    let line = one(options.seed, *index, options.seconds);
+                    let line = one(options.seed, *index, options.work);
                     if line["outcome"] == "wrong" {
                         wrong.fetch_add(1, Ordering::Relaxed);
                         eprintln!("wrong: {line}");
@@ -117,7 +118,7 @@ pub fn run(rest: &[String]) -> Result<ExitCode> {
 }
 
 /// Draws, asks and proves one run.
-fn one(seed: u64, index: u64, seconds: u64) -> Value {
+fn one(seed: u64, index: u64, work: f64) -> Value {
     let mut source = draw::Source::new(seed, index);
     let drawn = draw::draw(&mut source);
     let asked = Instant::now();
@@ -148,7 +149,7 @@ fn one(seed: u64, index: u64, seconds: u64) -> Value {
         return line;
     };
     let started = Instant::now();
-    let proof = prove_within(&drawn.run, claim, Duration::from_secs(seconds));
+    let proof = prove_within(&drawn.run, claim, Limit::Work(work));
     line["outcome"] = proof.outcome.as_str().into();
     line["proof_s"] = started.elapsed().as_secs_f64().into();
     line["direction"] = json!(claim.direction);

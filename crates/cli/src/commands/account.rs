@@ -1,6 +1,6 @@
 //! `account`: what does this DP-SGD run leak, under every lens.
 
-use super::answer;
+use super::show;
 use crate::args::{
     AttributeArgs, CandidateArgs, Format, LossArgs, OutputArgs, QuestionArgs, RunArgs, ShuffleArgs,
     read_files,
@@ -8,9 +8,10 @@ use crate::args::{
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::print::{claims, describe};
-use answers::AccountQuestion;
+use answers::{AccountQuestion, Ask};
 use clap::Args;
 use std::path::PathBuf;
+use vocabulary::Account;
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -37,6 +38,10 @@ pub struct AccountArgs {
     loss: LossArgs,
     #[command(flatten)]
     shuffle: ShuffleArgs,
+    /// Check every certified end again in ball arithmetic (seconds): exit 3 when one is wrong, 5 when
+    /// one is undecided
+    #[arg(long)]
+    certify: bool,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -71,7 +76,7 @@ impl AccountArgs {
 
 pub(super) fn run(args: &AccountArgs, console: &mut Console) -> Result<u8, Failure> {
     let format = args.output.among(&[Format::Human, Format::Json, Format::Csv])?;
-    let code = answer(&args.question()?, format, console, |account| {
+    let shown = |account: &Account| {
         if format == Format::Csv {
             return claims::csv(&account.claims);
         }
@@ -81,7 +86,16 @@ pub(super) fn run(args: &AccountArgs, console: &mut Console) -> Result<u8, Failu
         text.push_str(&claims::asides(&account.asides));
         text.push_str(&claims::footer(&account.claims, &account.unsupported));
         text
-    })?;
+    };
+    let account = args.question()?.ask()?;
+    let code = if args.certify {
+        let certified = answers::certified(account);
+        let code = show(&certified, format, console, |one| shown(&one.account))?;
+        super::prove::tell(&certified.certificate, console);
+        code
+    } else {
+        show(&account, format, console, shown)?
+    };
     if args.questions.delta.is_empty() && format != Format::Csv {
         console.hint("give --delta (well below 1/n) for epsilon and mu");
     }

@@ -18,6 +18,7 @@ mod manual;
 #[cfg(feature = "language")]
 mod memorize;
 mod plan;
+mod prove;
 mod report;
 mod report_format;
 #[cfg(feature = "papers")]
@@ -78,6 +79,8 @@ pub enum Command {
     Compare(compare::CompareArgs),
     /// Gate for continuous integration: exit 3 when the run breaks the policy
     Check(check::CheckArgs),
+    /// Check every certified end again, in ball arithmetic: exit 3 when one is wrong
+    Prove(prove::ProveArgs),
     /// Membership scores in, valid lower bounds out
     Audit(audit::AuditArgs),
     /// How many runs or canaries an audit needs
@@ -132,6 +135,7 @@ impl Command {
             Self::Curve(args) => curve::run(args, console),
             Self::Compare(args) => compare::run(args, console),
             Self::Check(args) => check::run(args, console),
+            Self::Prove(args) => prove::run(args, console),
             Self::Audit(args) => audit::run(args, console),
             Self::Plan(args) => plan::run(args, console),
             Self::Attack(args) => attack::run(args, console),

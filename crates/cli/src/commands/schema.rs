@@ -41,6 +41,7 @@ const DOCUMENTS: &[Document] = &[
     (Check::SCHEMA, || schema_for!(Check)),
     (audit::AuditDocument::SCHEMA, || schema_for!(audit::AuditDocument)),
     (Commitment::SCHEMA, || schema_for!(Commitment)),
+    (prover::Certificate::SCHEMA, || schema_for!(prover::Certificate)),
     (Planned::SCHEMA, || schema_for!(Planned)),
     (tuning::regression::Regression::SCHEMA, || schema_for!(tuning::regression::Regression)),
     (tuning::Ranking::SCHEMA, || schema_for!(tuning::Ranking)),

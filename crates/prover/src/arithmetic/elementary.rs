@@ -10,6 +10,7 @@
 use super::ball::Ball;
 use super::float::Float;
 use super::magnitude::Magnitude;
+use std::cmp::Ordering;
 use std::sync::OnceLock;
 
 /// ln 2, first 448 bits.
@@ -220,7 +221,10 @@ impl<const N: usize> Ball<N> {
         } else {
             Self::exact(self.mid) - multiple
         };
-        // |rest| <= pi/4 + a rounding: its square is below 0.63.
+        // |rest| <= pi/4 + a rounding: its square is below 0.63. Checked: the turns are a guess.
+        if rest.mid.absolute().compare(&Float::from_f64(0.79)) == Ordering::Greater {
+            return (everywhere, everywhere);
+        }
         let (cosine, sine) = near_zero(&rest.mid);
         let moved = rest.radius.plus(self.radius);
         let (cosine, sine) = (cosine.widened(moved), sine.widened(moved));
@@ -241,8 +245,11 @@ fn exponential_of_point<const N: usize>(x: &Float<N>) -> Ball<N> {
     let turns = x.times(&Float::from_f64(std::f64::consts::LOG2_E)).rounded();
     let multiple = Ball::<N>::ln_2().times_u64(turns.unsigned_abs());
     let rest = if turns < 0 { Ball::exact(*x) + multiple } else { Ball::exact(*x) - multiple };
+    // |r| <= ln(2)/2 + a rounding, so |small| < 2^-5; checked, since the number of turns is a guess.
+    if rest.mid.exponent() > -1 && !rest.mid.is_zero() {
+        return Ball::everything();
+    }
     let small = rest.mid.scaled(-4);
-    // |r| <= ln(2)/2 + a rounding, so |small| < 2^-5.
     let mut sum: Float<N> = Float::ZERO;
     for n in (0..terms::<N>(-5.0)).rev() {
         sum = sum.times(&small).plus(&inverse_factorial(n));

@@ -180,10 +180,6 @@ impl<const N: usize> Float<N> {
         }
     }
 
-    pub fn times_small(&self, factor: u64) -> Self {
-        self.times(&Self::from_u64(factor))
-    }
-
     pub fn plus(&self, other: &Self) -> Self {
         if other.is_zero() {
             return *self;

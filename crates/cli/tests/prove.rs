@@ -1,0 +1,56 @@
+//! `prove` and `account --certify`: exit 0, 3 and 5, and the seal on claims.
+
+mod support;
+
+use support::Bench;
+
+/// One claim with its run. Epsilon of a Gaussian with mu = 1 at delta 1e-5 is 4.37717809568122463.
+fn document(lens: &str, direction: &str, quantity: &str, at: &str, ends: (f64, f64)) -> String {
+    format!(
+        r#"{{"run": {{"noise_multiplier": 1.0, "sample_rate": 1.0, "steps": 1, "sampling": "full",
+            "adjacency": "add-remove", "clip_norm": 1.0}},
+          "claim": {{"lens": "{lens}", "release": "all-iterates", "secret": "membership",
+            "direction": "{direction}", "quantity": "{quantity}", "at": {at}, "standing": "proven",
+            "side": "upper", "value": {}, "lower": {}, "upper": {}, "assumptions": []}}}}"#,
+        ends.0, ends.0, ends.1
+    )
+}
+
+#[test]
+fn right_ends_are_proven() {
+    let text = document("composition", "both", "epsilon", r#"{"delta": 1e-5}"#, (4.37717, 4.37718));
+    let bench = Bench::new().file("claim.json", &text);
+    let (code, stdout, stderr) = bench.run("prove claim.json");
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    assert!(stdout.contains("proven: delta(4.37718) <= "), "{stdout}");
+    assert!(stderr.contains("1 of 1 claims proven in ball arithmetic"), "{stderr}");
+    let proof = bench.json("prove claim.json --format json");
+    assert_eq!(proof["schema"], "dosimeter.proof/1");
+    assert_eq!(proof["proofs"][0]["upper"]["enclosures"][0]["of"], "delta(4.37718), remove");
+}
+
+#[test]
+fn a_wrong_end_is_a_failed_check() {
+    let text = document("composition", "both", "epsilon", r#"{"delta": 1e-5}"#, (4.3, 4.377));
+    let (code, _, stderr) = Bench::new().file("claim.json", &text).run("prove claim.json");
+    assert_eq!(code, 3, "{stderr}");
+    assert!(stderr.contains("a certified end is wrong; please report it"), "{stderr}");
+}
+
+#[test]
+fn an_undecided_end_is_a_refusal() {
+    let text = document("last-iterate-max", "add", "tpr", r#"{"fpr": 0.01}"#, (0.05, 0.2));
+    let (code, _, stderr) = Bench::new().file("claim.json", &text).run("prove claim.json");
+    assert_eq!(code, 5, "{stderr}");
+    assert!(stderr.contains("undecided"), "{stderr}");
+}
+
+#[test]
+fn certified_claims_carry_a_seal() {
+    let run = "account --noise-multiplier 2 --sample-rate 0.01 --steps 100 --epsilon 0.1";
+    let document = Bench::new().json(&format!("{run} --lens full-batch --certify --format json"));
+    for claim in document["claims"].as_array().unwrap() {
+        assert_eq!(claim["certificate"], "balls", "{claim}");
+    }
+    assert_eq!(document["certificate"]["schema"], "dosimeter.proof/1");
+}
