@@ -6,8 +6,8 @@ use crate::lenses::{self, Lens, View};
 use crate::reconstruction;
 use crate::{AccountingError, directions, domain};
 use vocabulary::{
-    Account, At, Claim, Direction, Interval, LensName, Quantity, Release, Run, Secret, Side,
-    Standing, Unsupported,
+    Account, Adjacency, At, Claim, Direction, Interval, LensName, Quantity, Release, Run, Secret,
+    Side, Standing, Unsupported,
 };
 
 type Result<T> = std::result::Result<T, AccountingError>;
@@ -237,6 +237,7 @@ fn claims(
 ) -> Result<Vec<Claim>> {
     let maker = ClaimMaker::new(lens, run, &questions.notes);
     let mut claims = Vec::new();
+    let below = view.at_least();
     // What leads a person astray least comes first; within a quantity both, then the ways.
     for direction in directions(view, questions) {
         for delta in questions.deltas.iter().filter(|_| questions.wants(Quantity::Epsilon)) {
@@ -251,6 +252,7 @@ fn claims(
             };
             let mut claim = maker.claim(Quantity::Epsilon, at, direction, epsilon);
             claim.reason = view.silence(*delta).or(claim.reason);
+            claim.at_least = lower_end(below.map(|below| below.epsilon(*delta, direction)));
             claims.push(claim);
         }
         for epsilon in questions
@@ -259,32 +261,36 @@ fn claims(
             .filter(|_| questions.wants(Quantity::Delta) && !matches!(view, View::Security(_)))
         {
             let at = At { epsilon: Some(*epsilon), ..At::default() };
-            claims.push(maker.claim(
-                Quantity::Delta,
-                at,
-                direction,
-                view.delta(*epsilon, direction)?,
-            ));
+            let delta = view.delta(*epsilon, direction)?;
+            let mut claim = maker.claim(Quantity::Delta, at, direction, delta);
+            claim.at_least = lower_end(below.map(|below| below.delta(*epsilon, direction)));
+            claims.push(claim);
         }
     }
     let both = Direction::Both;
-    let mut optional =
-        |quantity: Quantity, at: At, direction, answer: Result<Interval>| match answer {
-            Ok(interval) => claims.push(maker.claim(quantity, at, direction, interval)),
-            Err(AccountingError::Unsupported(_)) => {}
-            Err(error) => {
-                warnings.push(format!(
-                    "{} of {} is left out: {error}",
-                    quantity.as_str(),
-                    lens.name
-                ));
-            }
-        };
+    let mut optional = |quantity: Quantity,
+                        at: At,
+                        direction,
+                        ask: &dyn Fn(&View) -> Result<Interval>| match ask(
+        view,
+    ) {
+        Ok(interval) => {
+            let mut claim = maker.claim(quantity, at, direction, interval);
+            // Curves of a lower end cost more than they tell.
+            let below = below.filter(|_| quantity == Quantity::Advantage);
+            claim.at_least = lower_end(below.map(ask));
+            claims.push(claim);
+        }
+        Err(AccountingError::Unsupported(_)) => {}
+        Err(error) => {
+            warnings.push(format!("{} of {} is left out: {error}", quantity.as_str(), lens.name));
+        }
+    };
     if questions.wants(Quantity::Advantage) {
-        optional(Quantity::Advantage, At::default(), both, view.advantage());
+        optional(Quantity::Advantage, At::default(), both, &View::advantage);
     }
     if questions.wants(Quantity::BayesSecurity) {
-        optional(Quantity::BayesSecurity, At::default(), both, view.bayes_security());
+        optional(Quantity::BayesSecurity, At::default(), both, &View::bayes_security);
     }
     let slow = [Quantity::Mu, Quantity::Tpr, Quantity::Reconstruction];
     if !slow.iter().any(|quantity| questions.wants(*quantity)) {
@@ -301,20 +307,25 @@ fn claims(
     }
     for delta in questions.deltas.iter().filter(|_| questions.wants(Quantity::Mu)) {
         let at = At { delta: Some(*delta), ..At::default() };
-        optional(Quantity::Mu, at, both, view.mu(*delta, both));
+        optional(Quantity::Mu, at, both, &|view| view.mu(*delta, both));
     }
     let fprs = if questions.fprs.is_empty() { &DEFAULT_FPRS[..] } else { &questions.fprs };
     for direction in directions(view, questions) {
         for fpr in fprs.iter().filter(|_| questions.wants(Quantity::Tpr)) {
             let at = At { fpr: Some(*fpr), ..At::default() };
-            optional(Quantity::Tpr, at, direction, view.tpr(*fpr, direction));
+            optional(Quantity::Tpr, at, direction, &|view| view.tpr(*fpr, direction));
         }
     }
     for prior in questions.priors.iter().filter(|_| questions.wants(Quantity::Reconstruction)) {
         let at = At { prior: Some(*prior), ..At::default() };
-        optional(Quantity::Reconstruction, at, both, view.tpr(*prior, both));
+        optional(Quantity::Reconstruction, at, both, &|view| view.tpr(*prior, both));
     }
     Ok(claims)
+}
+
+/// The end of an answer about the worst case that it is at least, where there is one.
+fn lower_end(answer: Option<Result<Interval>>) -> Option<f64> {
+    answer?.ok().map(|interval| interval.lower).filter(|least| least.is_finite())
 }
 
 fn directions(view: &View, questions: &Questions) -> Vec<Direction> {
@@ -329,6 +340,7 @@ fn directions(view: &View, questions: &Questions) -> Vec<Direction> {
 pub(crate) struct ClaimMaker {
     lens: LensName,
     release: Release,
+    adjacency: Adjacency,
     standing: Standing,
     assumptions: Vec<String>,
 }
@@ -337,7 +349,13 @@ impl ClaimMaker {
     pub(crate) fn new(lens: &Lens, run: &Run, notes: &[String]) -> Self {
         let mut assumptions = lens.assumptions(run);
         assumptions.extend_from_slice(notes);
-        Self { lens: lens.name, release: lens.release, standing: lens.standing(run), assumptions }
+        Self {
+            lens: lens.name,
+            release: lens.release,
+            adjacency: run.adjacency(),
+            standing: lens.standing(run),
+            assumptions,
+        }
     }
 
     pub(crate) fn claim(
@@ -349,7 +367,7 @@ impl ClaimMaker {
     ) -> Claim {
         crate::patience::look();
         Claim {
-            lens: self.lens,
+            source: self.lens.into(),
             release: self.release,
             secret: if quantity == Quantity::Reconstruction {
                 Secret::Reconstruction
@@ -357,6 +375,7 @@ impl ClaimMaker {
                 Secret::Membership
             },
             direction,
+            adjacency: self.adjacency,
             quantity,
             at,
             standing: self.standing,
@@ -366,7 +385,9 @@ impl ClaimMaker {
                 (_, false) => Side::Lower,
             },
             interval,
+            at_least: None,
             confidence: None,
+            certificate: None,
             reason: (!interval.upper.is_finite())
                 .then(|| "the lens gives no finite number here".into()),
             assumptions: self.assumptions.clone(),

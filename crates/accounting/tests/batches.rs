@@ -1,12 +1,11 @@
 //! Ways to draw batches against reference values: every row of `golden/batches.csv`, certified ends on
 //! the right sides, and the widths that are promised.
 
-use accounting::schemes::{self, Asked};
+use accounting::schemes;
 use accounting::{OneWay, Pair, directions};
 use std::collections::BTreeMap;
 use vocabulary::{
-    Adjacency, At, Direction, Drawing, FurtherRelease, Interval, Matrix, Permutation, Quantity,
-    Run, Sampling,
+    Adjacency, Direction, Drawing, FurtherRelease, Interval, Matrix, Permutation, Run, Sampling,
 };
 
 struct Row {
@@ -129,16 +128,6 @@ impl Row {
         }
         .unwrap_or_else(|error| panic!("line {}: {error}", self.line))
     }
-
-    fn asked(&self) -> Asked {
-        let (quantity, at) = match self.quantity.as_str() {
-            "epsilon" => (Quantity::Epsilon, At { delta: self.at, ..At::default() }),
-            "delta" => (Quantity::Delta, At { epsilon: self.at, ..At::default() }),
-            "tpr" => (Quantity::Tpr, At { fpr: self.at, ..At::default() }),
-            _ => (Quantity::Advantage, At::default()),
-        };
-        Asked { quantity, at, direction: Direction::Both }
-    }
 }
 
 /// Rows that a run and a pair answer.
@@ -199,8 +188,9 @@ fn lower_ends() {
             else {
                 continue;
             };
-            let found = schemes::at_least(&run, &row.asked());
-            let found = found.unwrap_or_else(|| panic!("line {}: no lower end", row.line));
+            let below = schemes::at_least(&run);
+            let below = below.unwrap_or_else(|| panic!("line {}: no lower end", row.line));
+            let found = row.answer(below.as_ref()).lower;
             assert!(found <= row.value, "line {}: {found} above {}", row.line, row.value);
             assert!(
                 found >= reference * (1.0 - 1e-6),

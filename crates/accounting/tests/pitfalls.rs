@@ -96,7 +96,7 @@ fn a_resumed_training_is_the_whole_training() {
 fn the_last_iterate_heuristic_is_not_sold_as_a_bound() {
     let account = ask(run(1.0, 0.01, 1000), 1e-5, &[]).unwrap();
     let of = |lens| {
-        let mut claims = account.claims.iter().filter(move |claim| claim.lens == lens);
+        let mut claims = account.claims.iter().filter(move |claim| claim.source == lens);
         claims.find(|claim| claim.quantity == Quantity::Epsilon).unwrap()
     };
     let proven = of(LensName::Composition);

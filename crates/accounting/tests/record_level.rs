@@ -94,7 +94,7 @@ fn exact_values_by_a_second_route() {
     {
         let with = |x: f64| (1.0 - rate) * normal(x, 0.0, sigma) + rate * normal(x, 1.0, sigma);
         let without = |x: f64| match adjacency {
-            Adjacency::AddRemove => normal(x, 0.0, sigma),
+            Adjacency::AddRemove | Adjacency::ZeroOut => normal(x, 0.0, sigma),
             Adjacency::Substitute => {
                 (1.0 - rate) * normal(x, 0.0, sigma) + rate * normal(x, -1.0, sigma)
             }
@@ -246,7 +246,7 @@ fn claims_carry_their_standing() {
     let questions = Questions { deltas: vec![1e-5], epsilons: vec![1.0], ..Questions::default() };
     let plain = account(&run, &questions).unwrap();
     let of = |lens: LensName, quantity: Quantity| {
-        plain.claims.iter().find(|claim| claim.lens == lens && claim.quantity == quantity)
+        plain.claims.iter().find(|claim| claim.source == lens && claim.quantity == quantity)
     };
     for (lens, standing, side) in [
         (LensName::ClosedForm, Standing::Estimate, Side::Neither),
@@ -292,7 +292,7 @@ fn hidden_state_lenses_hold_with_constants() {
         let claim = found
             .claims
             .iter()
-            .find(|claim| claim.lens == lens && claim.quantity == Quantity::Epsilon)
+            .find(|claim| claim.source == lens && claim.quantity == Quantity::Epsilon)
             .unwrap();
         assert_eq!(claim.standing, Standing::Proven);
         (claim.interval.upper, claim.assumptions.join("\n"))

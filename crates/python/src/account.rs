@@ -124,7 +124,7 @@ fn tuple<'py>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     let At { delta, epsilon, fpr, prior } = claim.at;
     let threat = (
-        claim.lens.as_str(),
+        claim.source.as_str(),
         claim.release.as_str(),
         secret(claim.secret),
         claim.direction.as_str(),

@@ -40,6 +40,7 @@ impl Run {
             adjacency: choice(py, "adjacency", adjacency, vocabulary::Adjacency::ALL)?,
             group_size: group_size.map(|size| u32::try_from(size).unwrap_or(u32::MAX)),
             phases: phases.into_iter().map(|one| phase(py, one)).collect::<PyResult<_>>()?,
+            ..RunDescription::default()
         };
         let resolved = description.resolve().map_err(|error| from_run(py, &error))?;
         Ok(Self { resolved })

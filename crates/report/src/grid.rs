@@ -43,7 +43,7 @@ pub(crate) fn grid(account: &Account) -> Grid<'_> {
     }
     let rows = LensName::ALL.into_iter().filter_map(|lens| {
         let of_lens: Vec<&Claim> =
-            claims.iter().copied().filter(|claim| claim.lens == lens).collect();
+            claims.iter().copied().filter(|claim| claim.source == lens).collect();
         let cells = columns
             .iter()
             .map(|name| of_lens.iter().copied().find(|claim| quantity_name(claim) == *name))

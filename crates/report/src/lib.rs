@@ -32,4 +32,4 @@ pub use html::html;
 pub use markdown::markdown;
 pub use statement::statement;
 pub use training::{Fact, Search, SearchGroup, Training};
-pub use words::{describe, lens_name, with_commas};
+pub use words::{describe, with_commas};

@@ -2,7 +2,7 @@
 
 use crate::grid::grid;
 use crate::words::{DIGITS, percent, quoted, sign, with_commas};
-use crate::{Report, describe, evidence, lens_name};
+use crate::{Report, describe, evidence};
 use vocabulary::Side;
 use vocabulary::rounding::{plain, rounded};
 
@@ -50,7 +50,7 @@ fn readings(report: &Report) -> String {
     let mut rows = Vec::new();
     for claim in [&report.verdict.claim, &report.verdict.heuristic].into_iter().flatten() {
         rows.push(vec![
-            lens_name(claim.lens).to_owned(),
+            claim.source.label().to_owned(),
             claim.standing.as_str().to_owned(),
             format!("\u{3b5} {}", quoted(claim)),
         ]);
@@ -85,8 +85,7 @@ fn claims(report: &Report) -> String {
         return String::new();
     }
     let rows = grid.rows.iter().map(|row| {
-        let mut cells =
-            vec![lens_name(row.lens).to_owned(), row.first.standing.as_str().to_owned()];
+        let mut cells = vec![row.lens.label().to_owned(), row.first.standing.as_str().to_owned()];
         cells.extend(row.cells.iter().map(|cell| cell.map_or_else(|| DASH.to_owned(), quoted)));
         cells
     });

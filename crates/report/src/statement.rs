@@ -3,7 +3,7 @@
 
 use crate::words::{describe, percent, with_commas};
 use vocabulary::rounding::{plain, quote};
-use vocabulary::{Account, Adjacency, Claim, LensName, Quantity, Run, Sampling, Standing};
+use vocabulary::{Account, Claim, LensName, Quantity, Run, Sampling, Standing};
 
 /// The statement about a run from its claims.
 pub fn statement(account: &Account, delta: f64) -> Vec<String> {
@@ -11,7 +11,7 @@ pub fn statement(account: &Account, delta: f64) -> Vec<String> {
     let mut paragraphs = vec![mechanism(run)];
     let find = |lens: LensName, quantity: Quantity| {
         account.claims.iter().find(|claim| {
-            claim.lens == lens
+            claim.source == lens
                 && claim.quantity == quantity
                 && claim.at.delta.is_none_or(|at| at == delta)
         })
@@ -68,14 +68,12 @@ fn batches(run: &Run) -> &'static str {
         Sampling::Full => "the full data set",
         Sampling::Shuffle => "cut from a shuffled data set",
         Sampling::FixedSize => "uniform subsets of fixed size",
+        other => other.words(),
     }
 }
 
 fn guarantee(run: &Run, epsilon: &Claim, delta: f64) -> String {
-    let relation = match run.adjacency() {
-        Adjacency::AddRemove => "adding or removing",
-        Adjacency::Substitute => "replacing",
-    };
+    let relation = run.adjacency().words();
     let (opening, how) = match epsilon.standing {
         Standing::Proven => {
             ("The training is", "by numerical composition with certified error bounds, rounded up")
@@ -99,8 +97,9 @@ fn guarantee(run: &Run, epsilon: &Claim, delta: f64) -> String {
 }
 
 fn attack_terms(account: &Account) -> Option<String> {
-    let composition =
-        |claim: &&Claim| claim.lens == LensName::Composition && claim.standing == Standing::Proven;
+    let composition = |claim: &&Claim| {
+        claim.source == LensName::Composition && claim.standing == Standing::Proven
+    };
     let powers: Vec<String> = account
         .claims
         .iter()

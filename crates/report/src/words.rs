@@ -1,28 +1,8 @@
 //! Names and numbers as a person reads them.
 
+pub(crate) use vocabulary::rounding::DIGITS;
 use vocabulary::rounding::{plain, quote};
-use vocabulary::{Claim, LensName, Quantity, Run, Sampling, Side};
-
-/// Digits of a number in the page.
-pub(crate) const DIGITS: usize = 4;
-
-/// The name of a lens in words.
-pub fn lens_name(lens: LensName) -> &'static str {
-    match lens {
-        LensName::Composition => "composition",
-        LensName::LastIterate => "last iterate",
-        LensName::LastIterateMax => "last iterate, any stop",
-        LensName::FullBatch => "full batch",
-        LensName::Renyi => "R\u{e9}nyi",
-        LensName::GaussianClt => "Gaussian limit",
-        LensName::AdvancedComposition => "advanced composition",
-        LensName::ClosedForm => "closed form",
-        LensName::ClosedFormClt => "closed form, limit",
-        LensName::ClosedFormCertified => "closed form, certified",
-        LensName::HiddenState => "hidden state",
-        LensName::HiddenStateRenyi => "hidden state, R\u{e9}nyi",
-    }
-}
+use vocabulary::{Claim, Quantity, Run, Sampling, Side};
 
 /// The run in one line.
 pub fn describe(run: &Run) -> String {

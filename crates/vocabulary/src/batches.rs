@@ -43,6 +43,19 @@ impl Sampling {
         matches!(self, Self::Poisson | Self::Full)
     }
 
+    /// The batches in a few words, for the middle of a sentence.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Poisson => "Poisson batches",
+            Self::Full => "full batches",
+            Self::Shuffle => "shuffled batches",
+            Self::FixedSize => "batches of a fixed size",
+            Self::BallsAndBins => "balls-and-bins batches",
+            Self::TruncatedPoisson => "truncated Poisson batches",
+            Self::CyclicPoisson => "cyclic Poisson batches",
+        }
+    }
+
     pub fn as_str(self) -> &'static str {
         Self::ALL.iter().find(|(_, scheme)| *scheme == self).map_or("", |(name, _)| name)
     }

@@ -1,6 +1,6 @@
 //! Claims: a quantity, a threat, a value with its ends, and a standing.
 
-use crate::Interval;
+use crate::{Adjacency, Interval, MethodName, Source, rounding};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +53,24 @@ impl LensName {
             Self::ClosedFormCertified => "closed-form-certified",
             Self::HiddenState => "hidden-state",
             Self::HiddenStateRenyi => "hidden-state-renyi",
+        }
+    }
+
+    /// The name in words.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Composition => "composition",
+            Self::LastIterate => "last iterate",
+            Self::LastIterateMax => "last iterate, any stop",
+            Self::FullBatch => "full batch",
+            Self::Renyi => "R\u{e9}nyi",
+            Self::GaussianClt => "Gaussian limit",
+            Self::AdvancedComposition => "advanced composition",
+            Self::ClosedForm => "closed form",
+            Self::ClosedFormClt => "closed form, limit",
+            Self::ClosedFormCertified => "closed form, certified",
+            Self::HiddenState => "hidden state",
+            Self::HiddenStateRenyi => "hidden state, R\u{e9}nyi",
         }
     }
 
@@ -196,27 +214,46 @@ pub enum Side {
     Neither,
 }
 
-/// One statement about a run.
+/// One statement about a run: who makes it, about what, how large, and how far to trust it.
 ///
-/// In documents the interval is flat (`value`, `lower`, `upper`) and an infinite number is
-/// `null`, with a `reason` beside it.
+/// In documents the interval is flat (`value`, `lower`, `upper`), an infinite number is `null`
+/// with a `reason` beside it, and `shown` is the text of the end that may be quoted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(from = "ClaimDocument", into = "ClaimDocument")]
+#[serde(try_from = "ClaimDocument", into = "ClaimDocument")]
 pub struct Claim {
-    pub lens: LensName,
+    pub source: Source,
     pub release: Release,
     pub secret: Secret,
     pub direction: Direction,
+    /// Which data sets count as neighbours: a number without it cannot be compared.
+    pub adjacency: Adjacency,
     pub quantity: Quantity,
     pub at: At,
     pub standing: Standing,
     pub side: Side,
     pub interval: Interval,
+    /// Where the interval is that of an upper bound on the worst case: what the worst case is
+    /// proven to be at least.
+    pub at_least: Option<f64>,
     /// Present for measured claims.
     pub confidence: Option<f64>,
+    /// What checked the ends again, where something did.
+    pub certificate: Option<String>,
     /// Why a number is infinite, when one is.
     pub reason: Option<String>,
     pub assumptions: Vec<String>,
+}
+
+impl Claim {
+    /// The end that may be quoted, as text: `<= 1.829`.
+    pub fn shown(&self) -> String {
+        rounding::shown(self.interval, self.side)
+    }
+
+    /// What the worst case is at least, as text: `>= 7.064`.
+    pub fn at_least_shown(&self) -> Option<String> {
+        self.at_least.map(|least| rounding::shown(Interval::exact(least), Side::Lower))
+    }
 }
 
 /// A lens that does not hold for a run, and why.
@@ -228,7 +265,8 @@ pub struct Unsupported {
 
 /// A number that is not a claim about the run as described, shown beside the claims so that a
 /// reader sees what a mismatch would cost.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "AsideDocument", into = "AsideDocument")]
 pub struct Aside {
     /// What it is, e.g. `shuffle-lower-bound` or `if-poisson`.
     pub name: String,
@@ -236,9 +274,46 @@ pub struct Aside {
     pub at: At,
     pub standing: Standing,
     pub side: Side,
-    #[serde(flatten)]
     pub ends: Ends,
     pub note: String,
+}
+
+impl Aside {
+    /// The end that may be quoted, as text.
+    pub fn shown(&self) -> String {
+        rounding::shown(self.ends.into(), self.side)
+    }
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Aside")]
+struct AsideDocument {
+    /// What it is, e.g. `shuffle-lower-bound` or `if-poisson`.
+    name: String,
+    quantity: Quantity,
+    at: At,
+    standing: Standing,
+    side: Side,
+    #[serde(flatten)]
+    ends: Ends,
+    /// The end that may be quoted, rounded towards its side, with its sign.
+    shown: String,
+    note: String,
+}
+
+impl From<Aside> for AsideDocument {
+    fn from(aside: Aside) -> Self {
+        let shown = aside.shown();
+        let Aside { name, quantity, at, standing, side, ends, note } = aside;
+        Self { name, quantity, at, standing, side, ends, shown, note }
+    }
+}
+
+impl From<AsideDocument> for Aside {
+    fn from(document: AsideDocument) -> Self {
+        let AsideDocument { name, quantity, at, standing, side, ends, shown: _, note } = document;
+        Self { name, quantity, at, standing, side, ends, note }
+    }
 }
 
 /// The three numbers of an interval as documents spell them; infinity is `null`.
@@ -273,18 +348,34 @@ impl From<Ends> for Interval {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Claim")]
 struct ClaimDocument {
-    lens: LensName,
+    /// The lens that makes the claim; a claim has a lens or a method.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lens: Option<LensName>,
+    /// The audit method that makes the claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    method: Option<MethodName>,
     release: Release,
     secret: Secret,
     direction: Direction,
+    adjacency: Adjacency,
     quantity: Quantity,
     at: At,
     standing: Standing,
     side: Side,
     #[serde(flatten)]
     ends: Ends,
+    /// The end that may be quoted, rounded towards its side, with its sign.
+    shown: String,
+    /// What the worst case is proven to be at least, where the ends are those of an upper bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at_least: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at_least_shown: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     confidence: Option<f64>,
+    /// What checked the ends again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    certificate: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     assumptions: Vec<String>,
@@ -293,17 +384,28 @@ struct ClaimDocument {
 impl From<Claim> for ClaimDocument {
     fn from(claim: Claim) -> Self {
         let infinite = !(claim.interval.value.is_finite() && claim.interval.upper.is_finite());
+        let (shown, at_least_shown) = (claim.shown(), claim.at_least_shown());
+        let (lens, method) = match claim.source {
+            Source::Lens(lens) => (Some(lens), None),
+            Source::Method(method) => (None, Some(method)),
+        };
         Self {
-            lens: claim.lens,
+            lens,
+            method,
             release: claim.release,
             secret: claim.secret,
             direction: claim.direction,
+            adjacency: claim.adjacency,
             quantity: claim.quantity,
             at: claim.at,
             standing: claim.standing,
             side: claim.side,
             ends: claim.interval.into(),
+            shown,
+            at_least: claim.at_least,
+            at_least_shown,
             confidence: claim.confidence,
+            certificate: claim.certificate,
             reason: claim
                 .reason
                 .or_else(|| infinite.then(|| "the number is infinite: no bound is known".into())),
@@ -312,22 +414,42 @@ impl From<Claim> for ClaimDocument {
     }
 }
 
-impl From<ClaimDocument> for Claim {
-    fn from(document: ClaimDocument) -> Self {
-        Self {
-            lens: document.lens,
+impl TryFrom<ClaimDocument> for Claim {
+    type Error = &'static str;
+
+    fn try_from(document: ClaimDocument) -> Result<Self, Self::Error> {
+        let source = match (document.lens, document.method) {
+            (Some(lens), None) => Source::Lens(lens),
+            (None, Some(method)) => Source::Method(method),
+            _ => return Err("a claim has either a `lens` or a `method`"),
+        };
+        Ok(Self {
+            source,
             release: document.release,
             secret: document.secret,
             direction: document.direction,
+            adjacency: document.adjacency,
             quantity: document.quantity,
             at: document.at,
             standing: document.standing,
             side: document.side,
             interval: document.ends.into(),
+            at_least: document.at_least,
             confidence: document.confidence,
+            certificate: document.certificate,
             reason: document.reason,
             assumptions: document.assumptions,
-        }
+        })
+    }
+}
+
+impl JsonSchema for Aside {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        AsideDocument::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        AsideDocument::json_schema(generator)
     }
 }
 

@@ -15,6 +15,7 @@ mod node;
 mod policy;
 pub mod rounding;
 mod run;
+mod source;
 
 pub use batches::{Drawing, FurtherRelease, Matrix, Permutation, Sampling};
 pub use claim::{
@@ -27,3 +28,4 @@ pub use interval::Interval;
 pub use node::nearest;
 pub use policy::Policy;
 pub use run::{Adjacency, Phase, Run, RunBuilder, RunError, Stopped};
+pub use source::{MethodName, Source};

@@ -55,6 +55,27 @@ pub fn quote(interval: Interval, digits: usize, side: Side) -> String {
     rounded(quoted_end(interval, side), digits, side)
 }
 
+/// Significant digits of a number that is shown to a person.
+pub const DIGITS: usize = 4;
+
+/// The quotable end of an interval with the sign that says which end it is. Every document and
+/// every view shows a claim in these words.
+///
+/// ```
+/// use vocabulary::{Interval, Side, rounding::shown};
+/// assert_eq!(shown(Interval::new(1.8281, 1.8282, 1.8283), Side::Upper), "<= 1.829");
+/// assert_eq!(shown(Interval::new(0.8389, 0.8390, 1.0), Side::Lower), ">= 0.8389");
+/// assert_eq!(shown(Interval::exact(1.72), Side::Neither), "~ 1.720");
+/// ```
+pub fn shown(interval: Interval, side: Side) -> String {
+    let sign = match side {
+        Side::Upper => "<=",
+        Side::Lower => ">=",
+        Side::Neither => "~",
+    };
+    format!("{sign} {}", quote(interval, DIGITS, side))
+}
+
 /// An input as it was given: the shortest text that reads back as the same number.
 pub fn plain(number: f64) -> String {
     let magnitude = number.abs();

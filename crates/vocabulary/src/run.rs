@@ -19,6 +19,15 @@ pub enum Adjacency {
 }
 
 impl Adjacency {
+    /// What is done to a record, e.g. "replacing", for the middle of a sentence.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::AddRemove => "adding or removing",
+            Self::Substitute => "replacing",
+            Self::ZeroOut => "zeroing out",
+        }
+    }
+
     /// The names users write.
     pub const ALL: &'static [(&'static str, Self)] = &[
         ("add-remove", Self::AddRemove),

@@ -15,5 +15,11 @@ pub(super) const LENS: Lens = Lens {
         all.extend(schemes::words(run));
         all
     },
-    look: |run| Ok(View::Pair(schemes::pair(run)?)),
+    look: |run| {
+        let view = View::Pair(schemes::pair(run)?);
+        Ok(match schemes::at_least(run) {
+            Some(below) => view.enclosed(View::Pair(below)),
+            None => view,
+        })
+    },
 };

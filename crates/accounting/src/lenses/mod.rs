@@ -19,7 +19,7 @@ mod view;
 pub use view::{ProfileBound, View};
 
 use crate::{AccountingError, domain};
-use vocabulary::{Adjacency, LensName, Release, Run, Sampling, Standing};
+use vocabulary::{LensName, Release, Run, Sampling, Standing};
 
 /// One way of looking at a run.
 pub struct Lens {
@@ -76,6 +76,7 @@ impl Lens {
              multiplier times the clip norm, on the sum"
                 .into(),
         );
+        all.push(crate::schemes::stopping(run));
         all
     }
 
@@ -114,17 +115,7 @@ fn neighbours(run: &Run) -> String {
         1 => "one record".to_owned(),
         size => format!("{size} records"),
     };
-    match run.adjacency() {
-        Adjacency::AddRemove => {
-            format!("neighbouring data sets differ by adding or removing {records}")
-        }
-        Adjacency::Substitute => {
-            format!("neighbouring data sets differ by replacing {records}")
-        }
-        Adjacency::ZeroOut => {
-            format!("neighbouring data sets differ by zeroing out the gradients of {records}")
-        }
-    }
+    format!("neighbouring data sets differ by {} {records}", run.adjacency().words())
 }
 
 fn batches(run: &Run) -> String {

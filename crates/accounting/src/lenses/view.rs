@@ -43,6 +43,12 @@ pub enum View {
     Bound(Box<dyn ProfileBound>),
     /// Bayes security, and nothing else.
     Security(Interval),
+    /// The truth is only enclosed: every answer is that of `above`, an upper bound on the worst
+    /// case, and `below` is a lower bound on it.
+    Enclosed {
+        above: Box<View>,
+        below: Box<View>,
+    },
 }
 
 impl View {
@@ -59,10 +65,24 @@ impl View {
         Self::Bound(Box::new(bound))
     }
 
+    /// This view as an upper bound on the worst case, with a lower bound on it.
+    pub fn enclosed(self, below: Self) -> Self {
+        Self::Enclosed { above: Box::new(self), below: Box::new(below) }
+    }
+
+    /// What the worst case is at least, where the view is only an upper bound on it.
+    pub fn at_least(&self) -> Option<&Self> {
+        match self {
+            Self::Enclosed { below, .. } => Some(below),
+            _ => None,
+        }
+    }
+
     /// Why there is no finite epsilon at `delta`, where the lens knows.
     pub fn silence(&self, delta: f64) -> Option<String> {
         match self {
             Self::Bound(bound) => bound.silence(delta),
+            Self::Enclosed { above, .. } => above.silence(delta),
             Self::Pair(_) | Self::Gaussian(_) | Self::Security(_) => None,
         }
     }
@@ -77,6 +97,7 @@ impl View {
         match self {
             Self::Pair(pair) => Some(pair.as_ref()),
             Self::Gaussian(pair) => Some(pair),
+            Self::Enclosed { above, .. } => above.as_pair(),
             Self::Bound(_) | Self::Security(_) => None,
         }
     }
@@ -89,6 +110,7 @@ impl View {
             Self::Gaussian(pair) => directions::epsilon(pair, delta, direction),
             Self::Bound(bound) => Ok(at_most(bound.epsilon(delta)?, 0.0)),
             Self::Security(_) => Err(AccountingError::Unsupported(SECURITY_ONLY.into())),
+            Self::Enclosed { above, .. } => above.epsilon(delta, direction),
         }
     }
 
@@ -100,6 +122,7 @@ impl View {
             Self::Gaussian(pair) => directions::delta(pair, epsilon, direction),
             Self::Bound(bound) => Ok(at_most(bound.delta(epsilon)?.min(1.0), 0.0)),
             Self::Security(security) => Ok(security.map_decreasing(|beta| 1.0 - beta)),
+            Self::Enclosed { above, .. } => above.delta(epsilon, direction),
         }
     }
 
@@ -115,6 +138,7 @@ impl View {
                 Ok(Interval::new(rest, rest, 1.0))
             }
             Self::Security(security) => Ok(*security),
+            Self::Enclosed { above, .. } => above.one_minus_delta(epsilon, direction),
         }
     }
 
@@ -132,6 +156,7 @@ impl View {
             Self::Security(security) => Ok(security
                 .map_decreasing(|beta| (1.0 - beta) + fpr + f64::EPSILON)
                 .clamp(fpr, 1.0)),
+            Self::Enclosed { above, .. } => above.tpr(fpr, direction),
         }
     }
 
@@ -149,14 +174,17 @@ impl View {
             Self::Security(security) => {
                 Ok(security.map_increasing(|beta| beta - fpr).clamp(0.0, 1.0 - fpr))
             }
+            Self::Enclosed { above, .. } => above.fnr(fpr, direction),
         }
     }
 
     /// # Errors
     /// Those of the pair or bound.
     pub fn advantage(&self) -> Result<Interval> {
-        if let Self::Bound(bound) = self {
-            with_attack_terms(bound.as_ref())?;
+        match self {
+            Self::Bound(bound) => with_attack_terms(bound.as_ref())?,
+            Self::Enclosed { above, .. } => return above.advantage(),
+            _ => {}
         }
         self.delta(0.0, Direction::Both)
     }
@@ -192,6 +220,7 @@ impl View {
                     .into(),
             )),
             Self::Security(_) => Err(AccountingError::Unsupported(SECURITY_ONLY.into())),
+            Self::Enclosed { above, .. } => above.mu(delta, direction),
         }
     }
 }

@@ -18,8 +18,8 @@
 
 use super::profile::{FromProfile, Profile};
 use super::triangle::Chain;
-use super::{Asked, BoxedPair, Result, Scheme, batches_per_epoch, lower_end, one_phase};
-use crate::{AccountingError, OneWay, Pair};
+use super::{BoxedPair, Result, Scheme, batches_per_epoch, one_phase};
+use crate::{AccountingError, OneWay};
 use numerics::positive::{Positive, Side, log_sinh_grid, sinh_grid};
 use numerics::special::{normal_cdf, normal_sf};
 use std::sync::OnceLock;
@@ -39,7 +39,7 @@ pub(super) const SCHEME: Scheme = Scheme {
     }
     },
     pair,
-    at_least: |_, _| None,
+    at_least: |_| None,
 };
 
 /// Spacing of the grids for claims, and for lower ends beside other numbers.
@@ -92,16 +92,10 @@ fn pair(run: &Run) -> Result<BoxedPair> {
     Ok(Box::new(FromProfile(Chain::new(one, links))))
 }
 
-/// A lower end of balls and bins with whole epochs.
-pub(super) fn lower_end_of(
-    noise_multiplier: f64,
-    batches: u64,
-    epochs: u64,
-    asked: &Asked,
-) -> Option<f64> {
+/// Balls and bins with whole epochs on a coarse grid, for its lower ends.
+pub(super) fn coarse(noise_multiplier: f64, batches: u64, epochs: u64) -> Option<BoxedPair> {
     let factors = vec![Factor { batches, seen: batches, times: epochs }];
-    let game = Thrown::new(noise_multiplier, factors, COARSE).ok()?;
-    lower_end(&FromProfile(game) as &dyn Pair, asked)
+    Some(Box::new(FromProfile(Thrown::new(noise_multiplier, factors, COARSE).ok()?)))
 }
 
 /// A number of equal epochs, of whose batches the first `seen` are run.
@@ -312,6 +306,7 @@ impl Profile for Thrown {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Pair;
     use crate::pairs::Gaussian;
 
     fn game(sigma: f64, batches: u64, epochs: u64) -> FromProfile<Thrown> {

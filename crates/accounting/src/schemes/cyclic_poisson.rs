@@ -17,7 +17,7 @@ pub(super) const SCHEME: Scheme = Scheme {
         )
     },
     pair: |run| Ok(Box::new(Composed::for_run(&turns(run)?)?)),
-    at_least: |_, _| None,
+    at_least: |_| None,
 };
 
 /// The Poisson run of one group: each phase has at most ceil(T/c) turns of a group.

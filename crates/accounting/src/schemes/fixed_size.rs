@@ -21,7 +21,7 @@
 
 use super::law_pair::LawPair;
 use super::profile::{FromProfile, Profile};
-use super::{Asked, BoxedPair, Result, Scheme, lower_end, sizes};
+use super::{BoxedPair, Result, Scheme, sizes};
 use crate::pairs::{Composed, Gaussian, OneStep};
 use crate::{AccountingError, OneWay, Pair};
 use numerics::inversion::{Law, Times};
@@ -242,22 +242,48 @@ impl Profile for OneStepProfile {
     }
 }
 
-fn at_least(run: &Run, asked: &Asked) -> Option<f64> {
+fn at_least(run: &Run) -> Option<BoxedPair> {
     if run.drawing().replacement || run.group_size() > 1 {
         return None;
     }
     match run.adjacency() {
-        // Exact.
+        // Exact; so is one step, by every h(g).
         Adjacency::AddRemove => None,
-        // One step is attained by every h(g).
-        _ if run.steps() == 1 && run.adjacency() == Adjacency::Substitute => None,
+        Adjacency::Substitute if run.steps() == 1 => None,
         Adjacency::Substitute => {
-            lower_end(&Composed::for_run(&as_removal(&halved(run).ok()?)?).ok()?, asked)
+            let removed = Composed::for_run(&as_removal(&halved(run).ok()?)?).ok()?;
+            // Replacing goes both ways, so that the larger order serves both.
+            Some(Box::new(EitherWay(removed)))
         }
         Adjacency::ZeroOut => {
             let poisson = run.with_sampling(Sampling::Poisson).ok()?;
-            lower_end(&Composed::for_run(&poisson).ok()?, asked)
+            Some(Box::new(Composed::for_run(&poisson).ok()?))
         }
+    }
+}
+
+/// The remove order of a pair, for both.
+struct EitherWay(Composed);
+
+impl Pair for EitherWay {
+    fn delta(&self, epsilon: f64, _: OneWay) -> Result<Interval> {
+        self.0.delta(epsilon, OneWay::Remove)
+    }
+
+    fn one_minus_delta(&self, epsilon: f64, _: OneWay) -> Result<Interval> {
+        self.0.one_minus_delta(epsilon, OneWay::Remove)
+    }
+
+    fn epsilon(&self, delta: f64, _: OneWay) -> Result<Interval> {
+        self.0.epsilon(delta, OneWay::Remove)
+    }
+
+    fn tpr(&self, fpr: f64, _: OneWay) -> Result<Interval> {
+        self.0.tpr(fpr, OneWay::Remove)
+    }
+
+    fn fnr(&self, fpr: f64, _: OneWay) -> Result<Interval> {
+        self.0.fnr(fpr, OneWay::Remove)
     }
 }
 

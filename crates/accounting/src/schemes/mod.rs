@@ -25,8 +25,8 @@ pub use matrix::sensitivity;
 pub use releases::effective_noise_multiplier;
 pub use truncated_poisson::{Truncation, truncation};
 
-use crate::{AccountingError, Pair, directions};
-use vocabulary::{At, Direction, Phase, Quantity, Run, Sampling};
+use crate::{AccountingError, Pair};
+use vocabulary::{Phase, Run, Sampling};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 type BoxedPair = Box<dyn Pair>;
@@ -39,15 +39,7 @@ pub struct Scheme {
     /// The pair that dominates the run.
     pair: fn(&Run) -> Result<BoxedPair>,
     /// A proven lower end of the worst case, where the pair is an upper bound only.
-    at_least: fn(&Run, &Asked) -> Option<f64>,
-}
-
-/// The quantity of a claim and where it is taken.
-#[derive(Clone, Copy, Debug)]
-pub struct Asked {
-    pub quantity: Quantity,
-    pub at: At,
-    pub direction: Direction,
+    at_least: fn(&Run) -> Option<BoxedPair>,
 }
 
 /// The table of schemes.
@@ -82,14 +74,15 @@ pub fn pair(run: &Run) -> Result<BoxedPair> {
     (of(&run).pair)(&run)
 }
 
-/// A proven lower end of what the worst data set leaks, where the pair is an upper bound only.
-pub fn at_least(run: &Run, asked: &Asked) -> Option<f64> {
-    // What is stopped early, released besides or correlated has its own worst case.
+/// What the worst data set leaks at least, where the pair is an upper bound only: the lower ends of
+/// this pair's epsilon and delta are proven lower ends of the worst case.
+pub fn at_least(run: &Run) -> Option<BoxedPair> {
+    // What is stopped early or correlated has a worst case of its own.
     if run.max_steps().is_some() || run.matrix().is_some() {
         return None;
     }
     let run = accounted(run).ok()?;
-    (of(&run).at_least)(&run, asked).filter(|bound| bound.is_finite() && *bound > 0.0)
+    (of(&run).at_least)(&run)
 }
 
 /// How a record takes part, in words, and what is assumed besides.
@@ -104,17 +97,26 @@ pub fn words(run: &Run) -> Vec<String> {
             run.releases().len()
         ));
     }
-    match run.max_steps() {
-        Some(most) => all.push(format!(
-            "outputs decided when to stop, so all {most} steps that the run could have had count"
-        )),
-        None => all.push("the number of steps and their noise were fixed in advance".into()),
-    }
     if let Some(matrix) = run.matrix() {
         all.push(matrix::words(matrix));
     }
     all
 }
+
+/// How the number of steps came about, in words.
+pub(crate) fn stopping(run: &Run) -> String {
+    match run.max_steps() {
+        Some(most) => format!(
+            "outputs decided when to stop, so all {most} steps that the run could have had count; \
+             the noise was fixed in advance"
+        ),
+        None => FIXED_IN_ADVANCE.into(),
+    }
+}
+
+/// Of every claim about a run that was not stopped by its outputs.
+pub(crate) const FIXED_IN_ADVANCE: &str =
+    "the number of steps and the noise were fixed in advance, not chosen from outputs";
 
 /// Every lens but composition is about plain Poisson and full batches.
 ///
@@ -155,20 +157,6 @@ fn accounted(run: &Run) -> Result<Run> {
         .map_err(|error| AccountingError::InvalidInput(error.to_string()))?;
     crate::domain::check_run(&changed)?;
     Ok(changed)
-}
-
-/// The lower end of a quantity of a pair; nothing for Bayes security, whose bound has another side.
-fn lower_end(pair: &dyn Pair, asked: &Asked) -> Option<f64> {
-    let Asked { quantity, at, direction } = *asked;
-    let found = match quantity {
-        Quantity::Epsilon => directions::epsilon(pair, at.delta?, direction),
-        Quantity::Delta => directions::delta(pair, at.epsilon?, direction),
-        Quantity::Tpr => directions::tpr(pair, at.fpr?, direction),
-        Quantity::Advantage => directions::advantage(pair),
-        Quantity::Mu | Quantity::BayesSecurity | Quantity::Reconstruction => return None,
-        Quantity::AttackAccuracy => return None,
-    };
-    found.ok().map(|interval| interval.lower)
 }
 
 /// The records in a batch and in the data set, where both are known and whole.

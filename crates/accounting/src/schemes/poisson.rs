@@ -42,12 +42,12 @@ pub(super) const SCHEME: Scheme = Scheme {
         "Poisson batches: every record joins every batch independently with the sample rate".into()
     },
     pair: |run| Ok(Box::new(Composed::for_run(run)?)),
-    at_least: |_, _| None,
+    at_least: |_| None,
 };
 
 pub(super) const FULL: Scheme = Scheme {
     sampling: Sampling::Full,
     words: |_| "every record is in every batch".into(),
     pair: |run| Ok(Box::new(Composed::for_run(run)?)),
-    at_least: |_, _| None,
+    at_least: |_| None,
 };

@@ -16,11 +16,11 @@
 //! batch add up: the one-epoch bound at noise sigma/sqrt(E).
 
 use super::mixed::MixedGaussians;
-use super::profile::FromProfile;
-use super::{Asked, BoxedPair, Result, Scheme, balls_and_bins, batches_per_epoch};
-use crate::AccountingError;
-use crate::pairs::{Gaussian, shuffle_lower_bound};
-use vocabulary::{Adjacency, Permutation, Quantity, Run, Sampling};
+use super::profile::{FromProfile, complement};
+use super::{BoxedPair, Result, Scheme, balls_and_bins, batches_per_epoch};
+use crate::pairs::{Gaussian, ShuffleLowerBound, shuffle_lower_bound};
+use crate::{AccountingError, OneWay, Pair};
+use vocabulary::{Adjacency, Interval, Permutation, Run, Sampling};
 
 pub(super) const SCHEME: Scheme = Scheme {
     sampling: Sampling::Shuffle,
@@ -94,28 +94,61 @@ fn whole_epochs(run: &Run) -> Option<(f64, u64, u64)> {
     (whole && epochs > 0).then_some((phase.noise_multiplier, batches, epochs))
 }
 
-fn at_least(run: &Run, asked: &Asked) -> Option<f64> {
+fn at_least(run: &Run) -> Option<BoxedPair> {
     let (noise, batches, epochs) = whole_epochs(run)?;
-    let event = match run.drawing().permutation {
-        Permutation::Fresh => shuffle_lower_bound(noise, batches, epochs).ok()?,
+    Some(Box::new(match run.drawing().permutation {
+        Permutation::Fresh => LowerEnds {
+            event: shuffle_lower_bound(noise, batches, epochs).ok()?,
+            thrown: balls_and_bins::coarse(noise, batches, epochs),
+        },
         // More noise is the safe side of the rounding.
         Permutation::Kept => {
             let noise = noise / (epochs as f64).sqrt() * (1.0 + 4.0 * f64::EPSILON);
-            shuffle_lower_bound(noise, batches, 1).ok()?
+            LowerEnds { event: shuffle_lower_bound(noise, batches, 1).ok()?, thrown: None }
         }
-    };
-    let event = match asked.quantity {
-        Quantity::Epsilon => event.epsilon(asked.at.delta?).ok().map(|bound| bound.lower),
-        Quantity::Delta => event.delta(asked.at.epsilon?).ok().map(|bound| bound.lower),
-        Quantity::Advantage => event.delta(0.0).ok().map(|bound| bound.lower),
-        _ => None,
-    };
-    let thrown = match run.drawing().permutation {
-        Permutation::Fresh => balls_and_bins::lower_end_of(noise, batches, epochs, asked),
-        Permutation::Kept => None,
-    };
-    match (event, thrown) {
-        (Some(a), Some(b)) => Some(a.max(b)),
-        (a, b) => a.or(b),
+    }))
+}
+
+/// Lower ends of epsilon and delta; nothing is said from above.
+struct LowerEnds {
+    event: ShuffleLowerBound,
+    thrown: Option<BoxedPair>,
+}
+
+impl Pair for LowerEnds {
+    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+        let event = self.event.in_order(way).delta(epsilon)?.lower;
+        let thrown = match &self.thrown {
+            Some(pair) => pair.delta(epsilon, way)?.lower,
+            None => 0.0,
+        };
+        let least = event.max(thrown);
+        Ok(Interval { lower: least, value: least, upper: 1.0 })
     }
+
+    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+        Ok(complement(self.delta(epsilon, way)?))
+    }
+
+    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval> {
+        let event = self.event.in_order(way).epsilon(delta)?.lower;
+        let thrown = match &self.thrown {
+            Some(pair) => pair.epsilon(delta, way)?.lower,
+            None => 0.0,
+        };
+        let least = event.max(thrown);
+        Ok(Interval { lower: least, value: least, upper: f64::INFINITY })
+    }
+
+    fn tpr(&self, _: f64, _: OneWay) -> Result<Interval> {
+        Err(no_curve())
+    }
+
+    fn fnr(&self, _: f64, _: OneWay) -> Result<Interval> {
+        Err(no_curve())
+    }
+}
+
+fn no_curve() -> AccountingError {
+    AccountingError::Unsupported("the lower end is about epsilon and delta".into())
 }

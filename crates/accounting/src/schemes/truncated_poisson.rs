@@ -32,7 +32,7 @@ pub(super) const SCHEME: Scheme = Scheme {
         )
     },
     pair,
-    at_least: |_, _| None,
+    at_least: |_| None,
 };
 
 /// How often a batch is cut, and how often the record then stays.

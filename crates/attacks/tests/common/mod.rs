@@ -57,7 +57,7 @@ pub(crate) fn proven(run: &Run, delta: f64) -> ClaimedEpsilon {
     let claims = account(run, &questions).unwrap().claims;
     let claim = claims
         .iter()
-        .find(|claim| claim.lens == LensName::Composition && claim.quantity == Quantity::Epsilon)
+        .find(|claim| claim.source == LensName::Composition && claim.quantity == Quantity::Epsilon)
         .unwrap();
     ClaimedEpsilon { lower: claim.interval.lower, upper: claim.interval.upper }
 }

@@ -300,7 +300,7 @@ fn human(answer: &Calibration) -> String {
         "achieved  {} ({}, lens {}), {slack}\n",
         claims::number(claim),
         claim.standing.as_str(),
-        claim.lens,
+        claim.source,
     ));
     text.push_str(&format!("run       {}", describe::run(&as_printed(answer))));
     text.push_str(&claims::footer(std::slice::from_ref(claim), &[]));

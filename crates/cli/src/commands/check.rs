@@ -218,7 +218,7 @@ fn human(report: &CheckReport) -> String {
             plain(verdict.allowed),
             claims::number(claim),
             claim.standing.as_str(),
-            claim.lens,
+            claim.source,
         ));
     }
     if let Some(verdict) = report.verdicts.first() {

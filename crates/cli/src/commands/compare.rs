@@ -11,7 +11,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
-use vocabulary::{Account, LensName, Side};
+use vocabulary::{Account, Side};
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -161,9 +161,9 @@ fn human(comparison: &Comparison) -> String {
         .into_iter()
         .chain(titles.iter().map(|title| (title.as_str(), Align::Right)));
     let mut table = Table::new(columns);
-    let mut seen: Vec<(String, LensName, vocabulary::Direction)> = Vec::new();
+    let mut seen: Vec<(String, vocabulary::Source, vocabulary::Direction)> = Vec::new();
     for claim in comparison.runs.iter().flat_map(|named| &named.account.claims) {
-        let key = (claims::title(claim.quantity, claim.at), claim.lens, claim.direction);
+        let key = (claims::title(claim.quantity, claim.at), claim.source, claim.direction);
         if !seen.contains(&key) {
             seen.push(key);
         }
@@ -181,7 +181,7 @@ fn human(comparison: &Comparison) -> String {
                 .claims
                 .iter()
                 .find(|claim| {
-                    claim.lens == lens
+                    claim.source == lens
                         && claim.direction == direction
                         && claims::title(claim.quantity, claim.at) == title
                 })

@@ -1,14 +1,11 @@
 //! Claims for a person: one row a lens, one column a question, every number rounded towards
 //! the side that may be quoted, with the standing beside it.
 
-use super::{Align, Table, csv_line, plain, quote, wrap};
+use super::{Align, Table, csv_line, plain, wrap};
 use vocabulary::{
-    Aside, At, Claim, Direction, Interval, LensName, Quantity, Release, Secret, Side, Standing,
-    Unsupported,
+    Aside, At, Claim, Direction, Quantity, Release, Secret, Side, Source, Standing, Unsupported,
 };
 
-/// Significant digits of a quoted number.
-const DIGITS: usize = 4;
 /// Width of a screen.
 const WIDTH: usize = 96;
 
@@ -18,12 +15,12 @@ pub fn table(claims: &[Claim]) -> String {
         return String::new();
     }
     let mut columns: Vec<(Quantity, At)> = Vec::new();
-    let mut rows: Vec<(LensName, Direction, bool)> = Vec::new();
+    let mut rows: Vec<(Source, Direction, bool)> = Vec::new();
     for claim in claims {
         if !columns.contains(&(claim.quantity, claim.at)) {
             columns.push((claim.quantity, claim.at));
         }
-        let row = (claim.lens, claim.direction, is_attribute(claim));
+        let row = (claim.source, claim.direction, is_attribute(claim));
         if !rows.contains(&row) {
             rows.push(row);
         }
@@ -44,7 +41,7 @@ pub fn table(claims: &[Claim]) -> String {
         let of_row: Vec<&Claim> = claims
             .iter()
             .filter(|claim| {
-                (claim.lens, claim.direction, is_attribute(claim)) == (lens, direction, attribute)
+                (claim.source, claim.direction, is_attribute(claim)) == (lens, direction, attribute)
             })
             .collect();
         let Some(first) = of_row.first() else { continue };
@@ -74,23 +71,13 @@ fn is_attribute(claim: &Claim) -> bool {
 }
 
 /// A lens as a row's name: claims about an attribute say so.
-fn name(lens: LensName, attribute: bool) -> String {
+fn name(lens: Source, attribute: bool) -> String {
     if attribute { format!("{lens}/attribute") } else { lens.as_str().to_owned() }
 }
 
 /// A claim's number as it may be quoted: `<= 1.829`, `>= 0.8389`, `~ 1.72`.
 pub fn number(claim: &Claim) -> String {
-    bounded(claim.interval, claim.side)
-}
-
-/// An interval's quotable end, with the sign that says which end it is.
-pub fn bounded(interval: Interval, side: Side) -> String {
-    let sign = match side {
-        Side::Upper => "<= ",
-        Side::Lower => ">= ",
-        Side::Neither => "~ ",
-    };
-    format!("{sign}{}", quote(interval, DIGITS, side))
+    claim.shown()
 }
 
 /// The question as a column's title, e.g. `epsilon at delta 1e-5`.
@@ -120,12 +107,7 @@ pub fn asides(asides: &[Aside]) -> String {
     }
     let mut text = String::from("\nNot about this run's sampling, for comparison:\n");
     for aside in asides {
-        let what = format!(
-            "{} {}: {}",
-            title(aside.quantity, aside.at),
-            bounded(aside.ends.into(), aside.side),
-            aside.note
-        );
+        let what = format!("{} {}: {}", title(aside.quantity, aside.at), aside.shown(), aside.note);
         text.push_str(&wrap(&what, "  - ", 4, WIDTH));
     }
     text
@@ -136,8 +118,9 @@ pub fn footer(claims: &[Claim], unsupported: &[Unsupported]) -> String {
     let mut text = String::new();
     let mut lenses: Vec<&Claim> = Vec::new();
     for claim in claims {
-        let same =
-            |seen: &&Claim| seen.lens == claim.lens && is_attribute(seen) == is_attribute(claim);
+        let same = |seen: &&Claim| {
+            seen.source == claim.source && is_attribute(seen) == is_attribute(claim)
+        };
         if !lenses.iter().any(same) {
             lenses.push(claim);
         }
@@ -147,7 +130,7 @@ pub fn footer(claims: &[Claim], unsupported: &[Unsupported]) -> String {
         // Each once, with the lenses that make it where not all do.
         let mut lines: Vec<(&str, Vec<String>)> = Vec::new();
         for claim in &lenses {
-            let whose = name(claim.lens, is_attribute(claim));
+            let whose = name(claim.source, is_attribute(claim));
             for line in &claim.assumptions {
                 match lines.iter_mut().find(|(known, _)| known == line) {
                     Some((_, makers)) => makers.push(whose.clone()),
@@ -233,7 +216,7 @@ pub fn csv(claims: &[Claim]) -> String {
     for claim in claims {
         let interval = claim.interval;
         text.push_str(&csv_line([
-            claim.lens.as_str().to_owned(),
+            claim.source.as_str().to_owned(),
             claim.release.as_str().to_owned(),
             match claim.secret {
                 Secret::Membership => "membership",

@@ -42,7 +42,7 @@ pub(super) fn claims(run: &Run, account: &Account) -> Vec<Claim> {
 pub(super) fn figure(run: &Run, claims: &[Claim]) -> Result<Option<Figure>, AccountingError> {
     let Some(even) = claims
         .iter()
-        .find(|claim| claim.lens == LensName::Composition && claim.at.prior == Some(0.5))
+        .find(|claim| claim.source == LensName::Composition && claim.at.prior == Some(0.5))
     else {
         return Ok(None);
     };
@@ -65,7 +65,7 @@ pub(super) fn figure(run: &Run, claims: &[Claim]) -> Result<Option<Figure>, Acco
     );
     for lens in LENSES {
         let Some(standing) =
-            claims.iter().find(|claim| claim.lens == lens).map(|claim| claim.standing)
+            claims.iter().find(|claim| claim.source == lens).map(|claim| claim.standing)
         else {
             continue;
         };

@@ -126,7 +126,7 @@ fn tradeoff_title(account: Option<&Account>, evidence: Option<(&Scores, &Analysi
     let fpr = if evidence.is_some_and(few) { 0.01 } else { 0.001 };
     let allowed = account.and_then(|account| {
         account.claims.iter().find(|claim| {
-            claim.lens == LensName::Composition
+            claim.source == LensName::Composition
                 && claim.quantity == Quantity::Tpr
                 && claim.at.fpr == Some(fpr)
         })

@@ -3,7 +3,6 @@
 use super::{epsilon, label};
 use crate::print::{plain, rounded};
 use audit::{Analysis, Method, Scores, TestAt};
-use report::lens_name;
 use vocabulary::figure::{Axis, Figure, Hue, Labels, Rung, Series, Stroke};
 use vocabulary::{Account, LensName, Side, Standing};
 
@@ -91,8 +90,8 @@ fn method_name(method: Method) -> String {
     match method {
         Method::ClopperPearson => "Clopper\u{2013}Pearson".into(),
         Method::Gdp => "Gaussian family".into(),
-        Method::Composition => format!("{} family", lens_name(LensName::Composition)),
-        Method::LastIterate => format!("{} family", lens_name(LensName::LastIterate)),
+        Method::Composition => format!("{} family", LensName::Composition.label()),
+        Method::LastIterate => format!("{} family", LensName::LastIterate.label()),
         Method::Bayes => "Bayes, credible".into(),
         Method::Grid => "grid estimate".into(),
         Method::OneRun => "one run".into(),

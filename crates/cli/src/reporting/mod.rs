@@ -183,7 +183,7 @@ fn audit(
 /// The claim of a lens about one quantity; a report asks at one delta only.
 fn find(account: &Account, lens: LensName, quantity: Quantity) -> Option<&Claim> {
     account.claims.iter().find(|claim| {
-        claim.lens == lens && claim.quantity == quantity && claim.direction == Direction::Both
+        claim.source == lens && claim.quantity == quantity && claim.direction == Direction::Both
     })
 }
 
@@ -203,5 +203,5 @@ fn hedged(standing: Standing, sentence: &str) -> String {
 
 /// A lens with its standing, as a label.
 fn label(lens: LensName, standing: Standing) -> String {
-    format!("{} ({})", report::lens_name(lens), standing.as_str())
+    format!("{} ({})", lens.label(), standing.as_str())
 }

@@ -394,6 +394,22 @@ impl Line {
     }
 }
 
+/// The period that the aliases of a line need.
+pub(super) fn period(
+    zone: Zone,
+    c: f64,
+    t: f64,
+    log_size: f64,
+    spread: f64,
+    rough: &dyn Fn(f64) -> f64,
+) -> f64 {
+    let (low, high) = zone.ends();
+    let level = rough(c);
+    let size = log_size.min(0.0);
+    let left = alias(zone, c, t, level, size, low, spread, -1.0, rough).1;
+    left.max(alias(zone, c, t, level, size, high, spread, 1.0, rough).1)
+}
+
 /// The second tilt on one side and the period that its aliases need.
 #[expect(clippy::too_many_arguments, reason = "one place, one caller")]
 fn alias(

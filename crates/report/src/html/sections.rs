@@ -6,7 +6,7 @@ use super::parts::{NOT_PRIVATE, claim, exact, number, power_of_ten, share, stand
 use super::training;
 use crate::grid::grid;
 use crate::words::{DIGITS, percent, sign, with_commas};
-use crate::{Report, evidence, lens_name};
+use crate::{Report, evidence};
 use vocabulary::rounding::{quoted_end, rounded};
 use vocabulary::{Interval, LensName, Quantity, Release, Side, Standing};
 
@@ -175,7 +175,7 @@ fn claims(report: &Report) -> String {
                 Release::LastIterate => "last iterate",
             };
             let mut cells = vec![
-                escape(lens_name(row.lens)),
+                escape(row.lens.label()),
                 format!("{}<span class=\"why\">{sees}</span>", standing(row.first.standing)),
             ];
             cells.extend(row.cells.iter().map(|cell| cell.map_or_else(|| DASH.to_owned(), claim)));
@@ -200,7 +200,7 @@ fn bayes(report: &Report) -> String {
     let mut text = String::new();
     let security = report.account.as_ref().and_then(|account| {
         account.claims.iter().find(|claim| {
-            claim.lens == LensName::Composition && claim.quantity == Quantity::BayesSecurity
+            claim.source == LensName::Composition && claim.quantity == Quantity::BayesSecurity
         })
     });
     let Some(security) = security else { return text };
@@ -221,7 +221,7 @@ fn accuracy_table(report: &Report) -> String {
     let mut priors: Vec<f64> = all.iter().filter_map(|claim| claim.at.prior).collect();
     priors.sort_by(|a, b| b.total_cmp(a));
     priors.dedup();
-    let mut lenses: Vec<LensName> = all.iter().map(|claim| claim.lens).collect();
+    let mut lenses: Vec<LensName> = all.iter().filter_map(|claim| claim.source.lens()).collect();
     lenses.dedup();
     lenses.sort_by_key(|lens| LensName::ALL.iter().position(|other| other == lens));
     lenses.dedup();
@@ -234,8 +234,9 @@ fn accuracy_table(report: &Report) -> String {
             let guess = prior.max(1.0 - prior);
             let mut row = vec![percent(*prior), percent(guess)];
             for lens in &lenses {
-                let found =
-                    all.iter().find(|claim| claim.lens == *lens && claim.at.prior == Some(*prior));
+                let found = all
+                    .iter()
+                    .find(|claim| claim.source == *lens && claim.at.prior == Some(*prior));
                 row.push(found.map_or_else(
                     || DASH.into(),
                     |claim| {
@@ -251,9 +252,9 @@ fn accuracy_table(report: &Report) -> String {
         .map(|lens| {
             let word = all
                 .iter()
-                .find(|claim| claim.lens == *lens)
+                .find(|claim| claim.source == *lens)
                 .map_or("", |claim| claim.standing.as_str());
-            format!("#{}, {word}", lens_name(*lens))
+            format!("#{}, {word}", lens.label())
         })
         .collect();
     let mut columns = vec!["prior of membership", "#right by guessing"];
@@ -386,8 +387,8 @@ fn missing(report: &Report) -> String {
         let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
         for entry in &account.unsupported {
             match reasons.iter_mut().find(|(reason, _)| *reason == entry.reason) {
-                Some((_, names)) => names.push(lens_name(entry.lens)),
-                None => reasons.push((&entry.reason, vec![lens_name(entry.lens)])),
+                Some((_, names)) => names.push(entry.lens.label()),
+                None => reasons.push((&entry.reason, vec![entry.lens.label()])),
             }
         }
         for (reason, names) in reasons {

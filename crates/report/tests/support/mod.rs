@@ -19,10 +19,11 @@ pub(crate) fn claim(lens: LensName, quantity: Quantity, at: At, value: f64) -> C
     };
     let width = 1e-9 * value;
     Claim {
-        lens,
+        source: lens.into(),
         release,
         secret: Secret::Membership,
         direction: Direction::Both,
+        adjacency: Adjacency::AddRemove,
         quantity,
         at,
         standing,
@@ -32,7 +33,9 @@ pub(crate) fn claim(lens: LensName, quantity: Quantity, at: At, value: f64) -> C
             _ => Side::Lower,
         },
         interval: Interval::new(value - width, value, value + width),
+        at_least: None,
         confidence: None,
+        certificate: None,
         reason: None,
         assumptions: vec!["invented <for> a test & nothing else".into()],
     }
@@ -133,7 +136,7 @@ pub(crate) fn figures() -> Vec<Shown> {
 
 pub(crate) fn full() -> Report {
     let account = account();
-    let find = |lens: LensName| account.claims.iter().find(|claim| claim.lens == lens).cloned();
+    let find = |lens: LensName| account.claims.iter().find(|claim| claim.source == lens).cloned();
     let verdict = Verdict {
         status: Status::Consistent,
         headline: "The claim stands: epsilon is at most 6.42 at delta 1e-5".into(),

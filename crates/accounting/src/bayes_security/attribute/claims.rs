@@ -5,7 +5,9 @@ use crate::AccountingError;
 use crate::account::{ClaimMaker, DEFAULT_FPRS, Questions};
 use crate::directions::accuracy_threshold;
 use crate::lenses::{Lens, View};
-use vocabulary::{At, Claim, Direction, Interval, LensName, Quantity, Run, Secret, Side, Standing};
+use vocabulary::{
+    At, Claim, Direction, Interval, LensName, Quantity, Run, Secret, Side, Source, Standing,
+};
 
 /// The lenses that speak about attributes.
 pub const LENSES: [LensName; 3] =
@@ -40,7 +42,7 @@ pub fn look(
 /// Turns a claim about membership into one about the attribute.
 pub(crate) fn about_attribute(claim: &mut Claim, mode: Mode, notes: &[String]) {
     claim.secret = Secret::Attribute;
-    claim.assumptions = assumptions(claim.lens, mode);
+    claim.assumptions = assumptions(claim.source, mode);
     claim.assumptions.extend_from_slice(notes);
     if claim.standing == Standing::Proven {
         claim.standing = Standing::Heuristic;
@@ -90,7 +92,7 @@ pub fn claims(
     Ok(all)
 }
 
-fn assumptions(lens: LensName, mode: Mode) -> Vec<String> {
+fn assumptions(source: Source, mode: Mode) -> Vec<String> {
     let mut all = vec![
         "the attacker sees every iterate and knows everything but one attribute of one record"
             .to_owned(),
@@ -108,11 +110,12 @@ fn assumptions(lens: LensName, mode: Mode) -> Vec<String> {
         Mode::Dataset => "sensitivities are maxima over all records".into(),
         Mode::Record => "each record has its own sensitivities; the worst record is shown".into(),
     });
-    match lens {
-        LensName::ClosedForm => all.push(
+    all.push(crate::schemes::FIXED_IN_ADVANCE.into());
+    match source.lens() {
+        Some(LensName::ClosedForm) => all.push(
             "the published closed form without its error term: it errs on the unsafe side".into(),
         ),
-        LensName::ClosedFormClt => {
+        Some(LensName::ClosedFormClt) => {
             all.push("the log-likelihood ratio is already normal (central limit)".into());
         }
         _ => {}

@@ -180,11 +180,7 @@ impl Sensitivities {
         &self,
         run: &Run,
     ) -> Result<Vec<(&str, AttributeSecurity)>, AccountingError> {
-        if !run.sampling().by_coins() {
-            return Err(AccountingError::Unsupported(
-                "the attribute bound is about Poisson and full batches".into(),
-            ));
-        }
+        crate::schemes::only_plain(run)?;
         if run.group_size() != 1 {
             return Err(AccountingError::Unsupported(
                 "the attribute bound is about one record, not a group".into(),

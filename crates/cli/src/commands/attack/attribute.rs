@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use training::data::Dataset;
 use training::{Recipe, Replica, TrainingDescription};
-use vocabulary::{Adjacency, Claim, LensName, Quantity, Run, Sampling, Side};
+use vocabulary::{Adjacency, Claim, LensName, Quantity, Run, Side};
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -159,7 +159,7 @@ fn load(args: &AttributeGameArgs) -> Result<Place, Failure> {
     let mut run = described.run.clone().overridden_by(&args.run.description())?;
     run.dataset_size = run.dataset_size.or(Some(data.len() as u64));
     let run = run.resolve().map_err(|error| Failure::from(error).at(&place))?.run;
-    if !matches!(run.sampling(), Sampling::Poisson | Sampling::Full) {
+    if !run.sampling().by_coins() {
         return Err(Failure::refused(format!(
             "the attribute bound is about Poisson and full batches, not {}",
             run.sampling().as_str()
@@ -388,7 +388,7 @@ fn game(
         console.answer(&human(&game, observe, &found, &allowed, out))?;
     }
     let contradicted = accuracy.is_some_and(|found| {
-        let certified = allowed.iter().find(|claim| claim.lens == LensName::ClosedFormCertified);
+        let certified = allowed.iter().find(|claim| claim.source == LensName::ClosedFormCertified);
         certified
             .is_some_and(|claim| found.lower > accuracy_bound(claim.interval.lower, candidates))
     });
@@ -460,7 +460,7 @@ fn human(
             if claim.side == Side::Neither { ("~", claim.side) } else { ("<=", Side::Upper) };
         text.push_str(&format!(
             "  {:<34} {sign} {} % ({})\n",
-            format!("allowed by {}", claim.lens),
+            format!("allowed by {}", claim.source),
             percent(accuracy_bound(end, candidates), side),
             claim.standing.as_str()
         ));
@@ -508,7 +508,7 @@ fn document(
             "blind": 1.0 / candidates as f64,
         })),
         "allowed": allowed.iter().map(|claim| json!({
-            "lens": claim.lens,
+            "lens": claim.source.as_str(),
             "standing": claim.standing,
             "bayes_security": claim.interval.value,
             "accuracy": accuracy_bound(claim.interval.value, candidates),
