@@ -19,8 +19,16 @@ Lens: TypeAlias = Literal[
     "hidden-state",
     "hidden-state-renyi",
 ]
-Sampling: TypeAlias = Literal["poisson", "full", "shuffle", "fixed-size"]
-Adjacency: TypeAlias = Literal["add-remove", "substitute"]
+Sampling: TypeAlias = Literal[
+    "poisson",
+    "full",
+    "shuffle",
+    "fixed-size",
+    "balls-and-bins",
+    "truncated-poisson",
+    "cyclic-poisson",
+]
+Adjacency: TypeAlias = Literal["add-remove", "substitute", "zero-out"]
 Release: TypeAlias = Literal["all-iterates", "last-iterate"]
 Secret: TypeAlias = Literal["membership", "attribute", "reconstruction"]
 Direction: TypeAlias = Literal["both", "add", "remove"]

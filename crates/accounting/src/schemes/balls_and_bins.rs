@@ -43,7 +43,7 @@ pub(super) const SCHEME: Scheme = Scheme {
 };
 
 /// Spacing of the grids for claims, and for lower ends beside other numbers.
-const FINE: f64 = 1.0 / 128.0;
+const FINE: f64 = 1.0 / 64.0;
 const COARSE: f64 = 1.0 / 24.0;
 
 fn pair(run: &Run) -> Result<BoxedPair> {

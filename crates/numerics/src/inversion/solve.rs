@@ -270,23 +270,34 @@ impl Composition {
         for _ in 0..4 {
             let home = t;
             let mut last = f64::INFINITY;
-            for _ in 0..40 {
+            // Points at which the average is certainly too large and too small.
+            let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
+            for _ in 0..60 {
                 let value = line.value(t);
                 let off = log_at(&value, t, value.mantissa) - log_target;
                 let slope = value.slope / value.mantissa + growth;
-                let most = 0.5 * saddle.spread + 0.5;
-                let step = if off == f64::NEG_INFINITY {
-                    // Too far out: nothing is left of the value.
-                    if falling { -most } else { most }
+                if (off > 0.0) == falling {
+                    low = t;
                 } else {
-                    (-off / slope).clamp(-most, most)
-                };
-                if !step.is_finite() {
-                    return Err(Obstacle::SlowDecay);
+                    high = t;
                 }
-                t += step;
+                let most = 0.5 * saddle.spread + 0.5;
+                let mut next = t + (-off / slope).clamp(-most, most);
+                if !next.is_finite() {
+                    // Nothing is left of the value so far out.
+                    next = if falling { t - most } else { t + most };
+                }
+                if !(next > low && next < high) {
+                    next = match (low.is_finite(), high.is_finite()) {
+                        (true, true) => 0.5 * (low + high),
+                        (true, false) => low + most,
+                        _ => high - most,
+                    };
+                }
+                let step = next - t;
+                t = next;
                 // Down to round-off: no longer shrinking, or far below what the ends can tell.
-                if step.abs() <= 1e-12 * t.abs() || (step.abs() < 1e-6 && step.abs() >= 0.5 * last)
+                if step.abs() <= 1e-12 * t.abs() || (step.abs() < 1e-7 && step.abs() >= 0.5 * last)
                 {
                     break;
                 }
