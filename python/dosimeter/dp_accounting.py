@@ -24,7 +24,9 @@ def to_event(run: RunLike) -> DpEvent:
     """The event that dp_accounting's accountants compose.
 
     Raises :class:`~dosimeter.Unsupported` for shuffled batches and for groups of records, which
-    have no event. Batches of a fixed size become ``SampledWithoutReplacementDpEvent``.
+    have no event. Batches of a fixed size become ``SampledWithoutReplacementDpEvent``, whose noise
+    dp_accounting counts in units of what replacing a record moves: twice the clip norm, so half of
+    the run's noise multiplier.
 
     >>> import dosimeter
     >>> run = dosimeter.Run(noise_multiplier=1.0, sample_rate=0.01, steps=1000)
@@ -50,7 +52,8 @@ def _step(run: Run, phase: Phase) -> DpEvent:
         if size is None:
             raise Unsupported("batches of a fixed size need the run's dataset_size")
         batch = round(phase.sample_rate * size)
-        event = theirs.SampledWithoutReplacementDpEvent(size, batch, event)
+        halved = theirs.GaussianDpEvent(0.5 * phase.noise_multiplier)
+        event = theirs.SampledWithoutReplacementDpEvent(size, batch, halved)
     elif run.sampling != "full":
         raise Unsupported(f"dp_accounting has no event for {run.sampling} batches")
     return theirs.SelfComposedDpEvent(event, phase.steps)
@@ -59,8 +62,11 @@ def _step(run: Run, phase: Phase) -> DpEvent:
 def neighboring_relation(run: RunLike) -> NeighboringRelation:
     """The relation to construct an accountant with."""
     relation = theirs.NeighboringRelation
-    if as_run(run).adjacency == "substitute":
+    adjacency = as_run(run).adjacency
+    if adjacency == "substitute":
         return relation.REPLACE_ONE
+    if adjacency == "zero-out":
+        return relation.REPLACE_SPECIAL
     return relation.ADD_OR_REMOVE_ONE
 
 
@@ -120,7 +126,9 @@ def _steps(event: Any, count: int) -> list[_Step]:
         return [("poisson", noise, event.sampling_probability, count, None)]
     if isinstance(event, theirs.SampledWithoutReplacementDpEvent):
         size = event.source_dataset_size
-        return [("fixed-size", _gaussian(event.event), event.sample_size / size, count, size)]
+        # Their noise is in units of the distance between two records, twice the clip norm.
+        noise = 2.0 * _gaussian(event.event)
+        return [("fixed-size", noise, event.sample_size / size, count, size)]
     raise Unsupported(f"a {type(event).__name__} is not a step of DP-SGD")
 
 

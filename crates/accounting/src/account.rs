@@ -276,9 +276,9 @@ fn claims(
     ) {
         Ok(interval) => {
             let mut claim = maker.claim(quantity, at, direction, interval);
-            if quantity.is_leakage() {
-                claim.at_least = lower_end(below.map(ask));
-            }
+            // Curves of a lower end cost more than they tell.
+            let below = below.filter(|_| quantity == Quantity::Advantage);
+            claim.at_least = lower_end(below.map(ask));
             claims.push(claim);
         }
         Err(AccountingError::Unsupported(_)) => {}

@@ -19,6 +19,7 @@ pub mod lenses;
 mod mismatch;
 pub mod pairs;
 pub mod reconstruction;
+pub mod schemes;
 pub mod shuffling;
 pub mod translation;
 

@@ -17,14 +17,17 @@ pub(crate) fn add(run: &Run, questions: &Questions, account: &mut Account) {
     if matches!(run.sampling(), Sampling::Poisson | Sampling::Full) {
         return;
     }
-    let scheme = match run.sampling() {
-        Sampling::Shuffle => "shuffled",
-        _ => "fixed-size",
-    };
-    account.warnings.push(format!(
-        "no lens covers {scheme} batches, so nothing is claimed about this run; train with Poisson \
-         batches (and say --sampling poisson) for a proven number"
-    ));
+    if account.claims.is_empty() {
+        account.warnings.push(format!(
+            "no lens covers {} with {} as the relation between data sets, so nothing is claimed about \
+             this run; choose --adjacency zero-out or substitute for a proven number",
+            run.sampling().words(),
+            run.adjacency().as_str()
+        ));
+    }
+    if run.sampling() == Sampling::CyclicPoisson || run.matrix().is_some() {
+        return;
+    }
     let lower = if run.sampling() == Sampling::Shuffle { shuffled(run) } else { None };
     let poisson = run
         .with_sampling(Sampling::Poisson)

@@ -31,16 +31,35 @@ fn composition(run: RunBuilder, delta: f64) -> f64 {
 
 #[test]
 fn shuffled_and_fixed_size_batches_are_not_accounted_as_poisson() {
+    let poisson = composition(run(1.0, 0.01, 1000), 1e-5);
     for sampling in [Sampling::Shuffle, Sampling::FixedSize] {
-        let other = || run(1.0, 0.01, 1000).sampling(sampling);
+        let other = || run(1.0, 0.01, 1000).sampling(sampling).adjacency(Adjacency::ZeroOut);
         let account = ask(other(), 1e-5, &[]).unwrap();
-        assert_eq!(account.claims, [], "{sampling:?}");
-        assert!(!account.warnings.is_empty());
+        // Only the lens that asks the scheme for its own pair has a number, and a larger one.
+        assert!(account.claims.iter().all(|claim| claim.source == LensName::Composition));
+        let epsilon = claim(&account, Quantity::Epsilon);
+        assert_eq!(epsilon.standing, Standing::Proven);
+        assert!(epsilon.interval.lower > 5.0 * poisson, "{sampling:?} {epsilon:?}");
         let reason = &account.unsupported[0].reason;
         assert!(reason.contains("Poisson"), "{reason}");
-        let named = ask(other(), 1e-5, &[LensName::Composition]).unwrap_err();
-        assert!(matches!(named, AccountingError::Unsupported(_)), "{named:?}");
     }
+    // Adding a record to a shuffled data set moves all batches: a refusal that names what is covered.
+    let added = run(1.0, 0.01, 1000).sampling(Sampling::Shuffle);
+    let account = ask(added, 1e-5, &[]).unwrap();
+    assert_eq!(account.claims, []);
+    assert!(account.warnings.iter().any(|warning| warning.contains("zero-out")));
+    let added = run(1.0, 0.01, 1000).sampling(Sampling::Shuffle);
+    let named = ask(added, 1e-5, &[LensName::Composition]).unwrap_err();
+    assert!(named.to_string().contains("zero-out"), "{named}");
+}
+
+#[test]
+fn a_run_stopped_by_its_outputs_counts_all_steps_it_could_have_had() {
+    let whole = composition(run(1.0, 0.01, 1000), 1e-5);
+    let early = composition(run(1.0, 0.01, 300).stopped_on_output(1000), 1e-5);
+    assert_eq!(early, whole);
+    let account = ask(run(1.0, 0.01, 300).stopped_on_output(1000), 1e-5, &[]).unwrap();
+    assert!(account.claims.iter().all(|claim| claim.source == LensName::Composition));
 }
 
 #[test]
@@ -79,8 +98,8 @@ fn replacing_a_record_is_another_promise_than_adding_one() {
             .unwrap();
     let replaced = claim(&replaced, Quantity::Epsilon);
     assert!(replaced.interval.lower > added);
-    assert_eq!(replaced.standing, Standing::Heuristic);
-    assert!(replaced.assumptions.iter().any(|text| text.contains("unproven")), "{replaced:?}");
+    assert_eq!(replaced.standing, Standing::Proven);
+    assert!(replaced.assumptions.iter().any(|text| text.contains("replacing")), "{replaced:?}");
 }
 
 #[test]

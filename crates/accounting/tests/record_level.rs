@@ -94,7 +94,7 @@ fn exact_values_by_a_second_route() {
     {
         let with = |x: f64| (1.0 - rate) * normal(x, 0.0, sigma) + rate * normal(x, 1.0, sigma);
         let without = |x: f64| match adjacency {
-            Adjacency::AddRemove => normal(x, 0.0, sigma),
+            Adjacency::AddRemove | Adjacency::ZeroOut => normal(x, 0.0, sigma),
             Adjacency::Substitute => {
                 (1.0 - rate) * normal(x, 0.0, sigma) + rate * normal(x, -1.0, sigma)
             }

@@ -130,6 +130,11 @@ fn compose(all: Vec<Loaded>) -> Result<Loaded, Refusal> {
             ("clip norm", run.clip_norm().to_string(), first.clip_norm().to_string()),
             ("group size", run.group_size().to_string(), first.group_size().to_string()),
             (
+                "way to draw batches",
+                format!("{:?} {:?}", run.drawing(), run.releases()),
+                format!("{:?} {:?}", first.drawing(), first.releases()),
+            ),
+            (
                 "data set size",
                 format!("{:?}", run.dataset_size()),
                 format!("{:?}", first.dataset_size()),

@@ -3,9 +3,11 @@ pub mod beta;
 
 mod complex;
 pub mod contour;
+pub mod inversion;
 pub mod lattice;
 pub mod mixture;
 pub mod patience;
+pub mod positive;
 pub mod roots;
 pub mod special;
 mod sum;

@@ -5,7 +5,7 @@ use crate::words::with_commas;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vocabulary::rounding::plain;
-use vocabulary::{Adjacency, Run, Sampling};
+use vocabulary::{Run, Sampling};
 
 /// Who vouches for an assumption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -87,12 +87,7 @@ pub fn assumptions(run: &Run, origin: Origin) -> Vec<Assumption> {
             fact(origin.sampling_stated),
             default(
                 origin.sampling_stated,
-                match run.sampling() {
-                    Sampling::Poisson | Sampling::Full => {
-                        "shuffled or fixed-size batches are another mechanism and can leak far more"
-                    }
-                    _ => "no analysis of this program covers it",
-                },
+                "batches drawn in another way are another mechanism and can leak far more",
             ),
         ),
         assumption(
@@ -107,14 +102,7 @@ pub fn assumptions(run: &Run, origin: Origin) -> Vec<Assumption> {
             ),
         ),
         assumption(
-            match run.adjacency() {
-                Adjacency::AddRemove => {
-                    format!("Neighbouring data sets differ by adding or removing {records}")
-                }
-                Adjacency::Substitute => {
-                    format!("Neighbouring data sets differ by replacing {records}")
-                }
-            },
+            format!("Neighbouring data sets differ by {} {records}", run.adjacency().words()),
             Mark::Declared,
             if origin.adjacency_stated || origin.ledger {
                 "a definition, not a fact: it says what the claim is about"
@@ -183,6 +171,7 @@ fn sampling(run: &Run) -> String {
         Sampling::Full => "Every record is in every batch".into(),
         Sampling::Shuffle => "The records are shuffled once an epoch and cut into batches".into(),
         Sampling::FixedSize => "Each batch is a uniform subset of fixed size".into(),
+        other => format!("The run has {}", other.words()),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::words::{describe, percent, with_commas};
 use vocabulary::rounding::{plain, quote};
-use vocabulary::{Account, Adjacency, Claim, LensName, Quantity, Run, Sampling, Standing};
+use vocabulary::{Account, Claim, LensName, Quantity, Run, Sampling, Standing};
 
 /// The statement about a run from its claims.
 pub fn statement(account: &Account, delta: f64) -> Vec<String> {
@@ -68,14 +68,12 @@ fn batches(run: &Run) -> &'static str {
         Sampling::Full => "the full data set",
         Sampling::Shuffle => "cut from a shuffled data set",
         Sampling::FixedSize => "uniform subsets of fixed size",
+        other => other.words(),
     }
 }
 
 fn guarantee(run: &Run, epsilon: &Claim, delta: f64) -> String {
-    let relation = match run.adjacency() {
-        Adjacency::AddRemove => "adding or removing",
-        Adjacency::Substitute => "replacing",
-    };
+    let relation = run.adjacency().words();
     let (opening, how) = match epsilon.standing {
         Standing::Proven => {
             ("The training is", "by numerical composition with certified error bounds, rounded up")

@@ -86,6 +86,9 @@ impl Recipe {
         if let Err(message) = optimizer.check() {
             return recipe(message);
         }
+        if let Err(message) = crate::sampler::drawn(run) {
+            return recipe(message);
+        }
         if data.is_empty() {
             return recipe("the data set has no records".into());
         }

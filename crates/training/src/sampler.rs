@@ -11,7 +11,7 @@
 
 use crate::recipe::{Fault, Recipe};
 use random::{Bernoulli, Purpose, SecureKey, SecureStream, Stream};
-use vocabulary::Sampling;
+use vocabulary::{Drawing, Run, Sampling};
 
 /// The records of one batch, and room for the coins that chose them.
 #[derive(Clone, Debug, Default)]
@@ -94,6 +94,7 @@ impl Sampler {
                 batch.extend_from_slice(&self.order[first..first + size]);
                 batch.sort_unstable();
             }
+            other => unreachable!("{} is refused before training", other.as_str()),
         }
     }
 
@@ -109,6 +110,28 @@ impl Sampler {
         self.order.clear();
         self.order.extend(keys.into_iter().map(|(_, record)| record));
     }
+}
+
+/// Whether training draws a run's batches the way it says.
+pub(crate) fn drawn(run: &Run) -> Result<(), String> {
+    let drawing = run.drawing();
+    let plain = matches!(
+        run.sampling(),
+        Sampling::Poisson | Sampling::Full | Sampling::Shuffle | Sampling::FixedSize
+    );
+    if !plain || *drawing != Drawing::default() {
+        return Err(format!(
+            "training draws poisson, full, shuffle (a new order for every epoch) and fixed-size \
+             batches (without replacement), not this kind of {}",
+            run.sampling().words()
+        ));
+    }
+    if !run.releases().is_empty() || run.matrix().is_some() {
+        return Err("training releases one noisy sum per step, with independent noise; further \
+                    releases and correlated noise can be accounted for, but not trained with"
+            .into());
+    }
+    Ok(())
 }
 
 fn secure_stream(secure: Option<&SecureKey>, row: u64) -> SecureStream {

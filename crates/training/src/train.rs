@@ -364,10 +364,10 @@ impl Training {
                 "batches were shuffled: the numbers for Poisson sampling do not hold for them"
                     .into(),
             ),
-            Sampling::FixedSize => warnings.push(
-                "batches had a fixed size: the numbers for Poisson sampling do not hold for them"
-                    .into(),
-            ),
+            other => warnings.push(format!(
+                "the run has {}: the numbers for Poisson sampling do not hold for them",
+                other.words()
+            )),
         }
         let preprocessing = &self.split.train.provenance.preprocessing;
         for step in preprocessing.iter().filter(|step| step.constants == Constants::FromRecords) {

@@ -3,7 +3,11 @@
 //! fills the defaults and says which ones it used.
 
 use crate::node::{Node, shortened, unknown_key};
-use crate::{Adjacency, LensName, Phase, Policy, Run, RunError, Sampling};
+use crate::run::{Details, Stopped};
+use crate::{
+    Adjacency, FurtherRelease, LensName, Matrix, Permutation, Phase, Policy, Run, RunError,
+    Sampling,
+};
 
 /// One phase as written; what is missing is taken from the run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,6 +29,24 @@ pub struct RunDescription {
     pub adjacency: Option<Adjacency>,
     pub group_size: Option<u32>,
     pub phases: Vec<PhaseDescription>,
+    /// What some ways to draw batches need beyond a rate.
+    pub batches: BatchesDescription,
+}
+
+/// What some ways to draw batches need beyond a rate, and what else is released, as written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BatchesDescription {
+    pub permutation: Option<Permutation>,
+    pub replacement: Option<bool>,
+    pub max_batch_size: Option<u64>,
+    pub cycle_length: Option<u64>,
+    pub uses_per_epoch: Option<u64>,
+    /// Noise on the centred count of adaptive clipping (sensitivity 1/2).
+    pub count_noise: Option<f64>,
+    pub releases: Vec<FurtherRelease>,
+    pub matrix: Option<Matrix>,
+    pub stopped: Option<Stopped>,
+    pub max_steps: Option<u64>,
 }
 
 /// A file: the run, and the policy it may carry.
@@ -53,6 +75,16 @@ const RUN_KEYS: &[&str] = &[
     "sampling",
     "adjacency",
     "group_size",
+    "permutation",
+    "replacement",
+    "max_batch_size",
+    "cycle_length",
+    "uses_per_epoch",
+    "count_noise",
+    "release",
+    "matrix",
+    "stopped",
+    "max_steps",
     "phase",
     "seed",
 ];
@@ -158,7 +190,7 @@ impl RunDescription {
     fn from_entries(entries: Vec<(String, Node)>) -> Result<Self, RunError> {
         let mut run = Self::default();
         for (key, node) in entries {
-            if run.whole.take(&key, &node)? {
+            if run.whole.take(&key, &node)? || run.batches.take(&key, &node)? {
                 continue;
             }
             match key.as_str() {
@@ -212,6 +244,7 @@ impl RunDescription {
         self.sampling = flags.sampling.or(self.sampling);
         self.adjacency = flags.adjacency.or(self.adjacency);
         self.group_size = flags.group_size.or(self.group_size);
+        self.batches = self.batches.overridden_by(&flags.batches);
         Ok(self)
     }
 
@@ -245,6 +278,7 @@ impl RunDescription {
             notes.push("clip norm 1 (default; epsilon does not depend on it)".into());
             1.0
         });
+        let (details, effective) = self.batches.resolve(sampling, &mut notes);
         let mut builder = Run::builder()
             .sampling(sampling)
             .adjacency(adjacency)
@@ -253,18 +287,149 @@ impl RunDescription {
         if let Some(size) = self.dataset_size {
             builder = builder.dataset_size(size);
         }
-        if self.phases.is_empty() {
-            builder =
-                builder.phases([self.whole.resolve(self.dataset_size, sampling, &mut notes)?]);
+        let place = Place {
+            dataset_size: self.dataset_size,
+            sampling,
+            cycle_length: self.batches.cycle_length.unwrap_or(1),
+        };
+        let written: Vec<PhaseDescription> = if self.phases.is_empty() {
+            vec![self.whole.clone()]
         } else {
-            for phase in &self.phases {
-                let filled = phase.filled_from(&self.whole);
-                builder =
-                    builder.phases([filled.resolve(self.dataset_size, sampling, &mut notes)?]);
+            self.phases.iter().map(|phase| phase.filled_from(&self.whole)).collect()
+        };
+        let missing = written.iter().filter(|phase| phase.noise_multiplier.is_none()).count();
+        // Releases in place of a noise multiplier: together they are one release of this noise.
+        let instead = effective.filter(|_| missing == written.len());
+        for mut phase in written {
+            if let Some(noise) = instead {
+                phase.noise_multiplier = Some(noise);
+            }
+            builder = builder.phases([phase.resolve(&place, &mut notes)?]);
+        }
+        let mut details = details;
+        if let Some(noise) = instead {
+            notes.push(format!(
+                "noise multiplier {noise}: {} releases on one batch, their squares added",
+                details.releases.len()
+            ));
+            details.releases.clear();
+        }
+        Ok(Resolved { run: builder.details(details).build()?, notes })
+    }
+}
+
+impl BatchesDescription {
+    fn take(&mut self, key: &str, node: &Node) -> Result<bool, RunError> {
+        match key {
+            "permutation" => self.permutation = Some(choice(key, node, Permutation::ALL)?),
+            "replacement" => self.replacement = Some(node.truth(key)?),
+            "max_batch_size" => self.max_batch_size = Some(node.integer(key)?),
+            "cycle_length" => self.cycle_length = Some(node.integer(key)?),
+            "uses_per_epoch" => self.uses_per_epoch = Some(node.integer(key)?),
+            "count_noise" => self.count_noise = Some(node.number(key)?),
+            "stopped" => self.stopped = Some(choice(key, node, Stopped::ALL)?),
+            "max_steps" => self.max_steps = Some(node.integer(key)?),
+            "release" => {
+                for item in node.clone().list(key)? {
+                    self.releases.push(release(item.table(key)?)?);
+                }
+            }
+            "matrix" => self.matrix = Some(matrix(node.clone().table(key)?)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn overridden_by(self, flags: &Self) -> Self {
+        let releases =
+            if flags.releases.is_empty() { self.releases } else { flags.releases.clone() };
+        Self {
+            permutation: flags.permutation.or(self.permutation),
+            replacement: flags.replacement.or(self.replacement),
+            max_batch_size: flags.max_batch_size.or(self.max_batch_size),
+            cycle_length: flags.cycle_length.or(self.cycle_length),
+            uses_per_epoch: flags.uses_per_epoch.or(self.uses_per_epoch),
+            count_noise: flags.count_noise.or(self.count_noise),
+            releases,
+            matrix: flags.matrix.clone().or(self.matrix),
+            stopped: flags.stopped.or(self.stopped),
+            max_steps: flags.max_steps.or(self.max_steps),
+        }
+    }
+
+    /// What the run keeps, and the noise multiplier that the releases alone would have.
+    fn resolve(&self, sampling: Sampling, notes: &mut Vec<String>) -> (Details, Option<f64>) {
+        let mut releases = self.releases.clone();
+        if let Some(noise) = self.count_noise {
+            notes.push(format!("a centred count with noise {noise} and sensitivity 1/2"));
+            releases.push(FurtherRelease { noise, sensitivity: 0.5 });
+        }
+        if sampling == Sampling::Shuffle && self.permutation.is_none() {
+            notes.push("permutation fresh (default)".into());
+        }
+        let square: f64 = releases.iter().map(|r| (r.sensitivity / r.noise).powi(2)).sum();
+        // Less noise is the safe side of the rounding.
+        let slack = 1.0 - 4.0 * f64::EPSILON * (2.0 + releases.len() as f64);
+        let effective = (!releases.is_empty()).then(|| slack / square.sqrt());
+        let details = Details {
+            drawing: crate::Drawing {
+                permutation: self.permutation.unwrap_or_default(),
+                replacement: self.replacement.unwrap_or_default(),
+                max_batch_size: self.max_batch_size,
+                cycle_length: self.cycle_length,
+                uses_per_epoch: self.uses_per_epoch,
+            },
+            releases,
+            matrix: self.matrix.clone(),
+            stopped: self.stopped,
+            max_steps: self.max_steps,
+        };
+        (details, effective)
+    }
+}
+
+fn release(entries: Vec<(String, Node)>) -> Result<FurtherRelease, RunError> {
+    let (mut noise, mut sensitivity) = (None, None);
+    for (key, node) in entries {
+        match key.as_str() {
+            "noise" => noise = Some(node.number(&key)?),
+            "sensitivity" => sensitivity = Some(node.number(&key)?),
+            _ => return Err(unknown_key(&key, "[[run.release]]", &["noise", "sensitivity"])),
+        }
+    }
+    Ok(FurtherRelease {
+        noise: noise.ok_or(RunError::Missing("the noise of a release", "`noise`"))?,
+        sensitivity: sensitivity
+            .ok_or(RunError::Missing("the sensitivity of a release", "`sensitivity`"))?,
+    })
+}
+
+fn matrix(entries: Vec<(String, Node)>) -> Result<Matrix, RunError> {
+    let mut matrix = Matrix::default();
+    for (key, node) in entries {
+        match key.as_str() {
+            "bands" => matrix.bands = Some(node.integer(&key)?),
+            "uses" => matrix.uses = Some(node.integer(&key)?),
+            "separation" => matrix.separation = Some(node.integer(&key)?),
+            "toeplitz" => {
+                for item in node.list(&key)? {
+                    matrix.toeplitz.push(item.number("toeplitz")?);
+                }
+            }
+            _ => {
+                let known = &["bands", "toeplitz", "uses", "separation"];
+                return Err(unknown_key(&key, "[run.matrix]", known));
             }
         }
-        Ok(Resolved { run: builder.build()?, notes })
     }
+    Ok(matrix)
+}
+
+/// What a phase is resolved in.
+struct Place {
+    dataset_size: Option<u64>,
+    sampling: Sampling,
+    cycle_length: u64,
 }
 
 impl PhaseDescription {
@@ -302,27 +467,19 @@ impl PhaseDescription {
         filled
     }
 
-    fn resolve(
-        &self,
-        dataset_size: Option<u64>,
-        sampling: Sampling,
-        notes: &mut Vec<String>,
-    ) -> Result<Phase, RunError> {
+    fn resolve(&self, place: &Place, notes: &mut Vec<String>) -> Result<Phase, RunError> {
         let noise_multiplier = self
             .noise_multiplier
             .ok_or(RunError::Missing("the noise multiplier", "--noise-multiplier"))?;
-        let sample_rate = self.rate(dataset_size, sampling, notes)?;
-        let steps = self.count(sample_rate, notes)?;
+        let sample_rate = self.rate(place, notes)?;
+        // A record of a group is looked at in every so many steps only.
+        let per_step = sample_rate / place.cycle_length.max(1) as f64;
+        let steps = self.count(per_step, notes)?;
         Ok(Phase { noise_multiplier, sample_rate, steps })
     }
 
-    fn rate(
-        &self,
-        dataset_size: Option<u64>,
-        sampling: Sampling,
-        notes: &mut Vec<String>,
-    ) -> Result<f64, RunError> {
-        match (self.sample_rate, self.batch_size, dataset_size) {
+    fn rate(&self, place: &Place, notes: &mut Vec<String>) -> Result<f64, RunError> {
+        match (self.sample_rate, self.batch_size, place.dataset_size) {
             (Some(rate), Some(batch), _) => Err(RunError::Contradiction(format!(
                 "sample rate {rate} and batch size {batch} were both given; drop one of them"
             ))),
@@ -338,12 +495,18 @@ impl PhaseDescription {
                      correct them"
                 )))
             }
+            (None, Some(batch), Some(size)) if place.cycle_length > 1 => {
+                let groups = place.cycle_length;
+                let rate = groups as f64 * batch as f64 / size as f64;
+                notes.push(format!("sample rate {rate} = {groups} groups x {batch} / {size}"));
+                Ok(rate)
+            }
             (None, Some(batch), Some(size)) => {
                 let rate = batch as f64 / size as f64;
                 notes.push(format!("sample rate {rate} = {batch} / {size}"));
                 Ok(rate)
             }
-            (None, None, _) if sampling == Sampling::Full => Ok(1.0),
+            (None, None, _) if place.sampling == Sampling::Full => Ok(1.0),
             (None, None, Some(_)) => {
                 Err(RunError::Missing("the batch size", "--batch-size (or --sample-rate)"))
             }

@@ -6,6 +6,7 @@
 //! heuristic, an estimate, or measured? Every claim names the [`Side`] that a person
 //! may quote, and every printed figure is rounded towards that side.
 
+mod batches;
 mod claim;
 mod description;
 pub mod figure;
@@ -16,14 +17,15 @@ pub mod rounding;
 mod run;
 mod source;
 
+pub use batches::{Drawing, FurtherRelease, Matrix, Permutation, Sampling};
 pub use claim::{
     Account, Aside, At, Claim, Direction, Ends, LensName, Quantity, Release, Secret, Side,
     Standing, Unsupported,
 };
-pub use description::{Document, PhaseDescription, Resolved, RunDescription};
+pub use description::{BatchesDescription, Document, PhaseDescription, Resolved, RunDescription};
 pub use figure::Figure;
 pub use interval::Interval;
 pub use node::nearest;
 pub use policy::Policy;
-pub use run::{Adjacency, Phase, Run, RunBuilder, RunError, Sampling};
+pub use run::{Adjacency, Phase, Run, RunBuilder, RunError, Stopped};
 pub use source::{MethodName, Source};

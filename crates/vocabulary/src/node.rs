@@ -114,6 +114,13 @@ impl Node {
         }
     }
 
+    pub(crate) fn truth(&self, key: &str) -> Result<bool, RunError> {
+        match self {
+            Self::Boolean(truth) => Ok(*truth),
+            other => Err(wrong(key, "true or false", other)),
+        }
+    }
+
     pub(crate) fn text(&self, key: &str) -> Result<&str, RunError> {
         match self {
             Self::Text(text) => Ok(text),

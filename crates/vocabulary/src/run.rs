@@ -1,42 +1,9 @@
 //! DP-SGD as data. The meaning of a serialised run never changes; new behaviour is a new
 //! variant, and a lens says whether it supports a run before it computes.
 
+use crate::batches::{Drawing, FurtherRelease, Matrix, Permutation, Sampling};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// How the records of a batch are chosen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Sampling {
-    /// Each record is in each batch independently with probability `sample_rate`.
-    #[default]
-    Poisson,
-    /// Every record is in every batch.
-    Full,
-    /// The data set is shuffled once an epoch and cut into batches.
-    Shuffle,
-    /// Each batch is a uniform subset of fixed size.
-    FixedSize,
-}
-
-impl Sampling {
-    /// The names users write.
-    pub const ALL: &'static [(&'static str, Self)] = &[
-        ("poisson", Self::Poisson),
-        ("full", Self::Full),
-        ("shuffle", Self::Shuffle),
-        ("fixed-size", Self::FixedSize),
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Poisson => "poisson",
-            Self::Full => "full",
-            Self::Shuffle => "shuffle",
-            Self::FixedSize => "fixed-size",
-        }
-    }
-}
 
 /// Which data sets count as neighbours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -47,17 +14,32 @@ pub enum Adjacency {
     AddRemove,
     /// One record is replaced by another.
     Substitute,
+    /// The record stays, but its gradients are zero: the number of records does not change.
+    ZeroOut,
 }
 
 impl Adjacency {
+    /// What is done to a record, e.g. "replacing", for the middle of a sentence.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::AddRemove => "adding or removing",
+            Self::Substitute => "replacing",
+            Self::ZeroOut => "zeroing out",
+        }
+    }
+
     /// The names users write.
-    pub const ALL: &'static [(&'static str, Self)] =
-        &[("add-remove", Self::AddRemove), ("substitute", Self::Substitute)];
+    pub const ALL: &'static [(&'static str, Self)] = &[
+        ("add-remove", Self::AddRemove),
+        ("substitute", Self::Substitute),
+        ("zero-out", Self::ZeroOut),
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Self::AddRemove => "add-remove",
             Self::Substitute => "substitute",
+            Self::ZeroOut => "zero-out",
         }
     }
 }
@@ -83,6 +65,38 @@ pub struct Run {
     clip_norm: f64,
     dataset_size: Option<u64>,
     group_size: u32,
+    details: Details,
+}
+
+/// What most runs leave at its default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Details {
+    #[serde(flatten)]
+    pub(crate) drawing: Drawing,
+    /// Further releases on every batch, beside the noisy sum of gradients.
+    #[serde(default, rename = "release", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) releases: Vec<FurtherRelease>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) matrix: Option<Matrix>,
+    /// How the run ended, where it was not fixed in advance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) stopped: Option<Stopped>,
+    /// The steps after which the run would have ended in any case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) max_steps: Option<u64>,
+}
+
+/// How the number of steps was chosen, where it was not fixed in advance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stopped {
+    /// By looking at outputs: the run is accounted for as if it had its most steps.
+    OnOutput,
+}
+
+impl Stopped {
+    /// The names users write.
+    pub const ALL: &'static [(&'static str, Self)] = &[("on-output", Self::OnOutput)];
 }
 
 /// What is wrong with a run's description. The message names the value and the fix.
@@ -132,6 +146,8 @@ pub enum RunError {
     Schema(String),
     #[error("line {line} is not valid {format}: {message}")]
     Syntax { format: &'static str, line: usize, message: String },
+    #[error("{0}; {1}")]
+    Scheme(String, &'static str),
     #[error("a run needs at least one phase: give noise multiplier, sample rate and steps")]
     NoPhase,
 }
@@ -177,6 +193,26 @@ impl Run {
         self.group_size
     }
 
+    /// What the way to draw batches needs beyond a rate.
+    pub fn drawing(&self) -> &Drawing {
+        &self.details.drawing
+    }
+
+    /// Further releases on every batch, beside the noisy sum of gradients.
+    pub fn releases(&self) -> &[FurtherRelease] {
+        &self.details.releases
+    }
+
+    /// Noise that is correlated between steps, if it is.
+    pub fn matrix(&self) -> Option<&Matrix> {
+        self.details.matrix.as_ref()
+    }
+
+    /// The steps to account for when outputs decided when to stop.
+    pub fn max_steps(&self) -> Option<u64> {
+        self.details.stopped.and(self.details.max_steps)
+    }
+
     /// Updates over all phases.
     pub fn steps(&self) -> u64 {
         self.phases.iter().map(|phase| phase.steps).sum()
@@ -189,6 +225,7 @@ impl Run {
     pub fn with_sampling(&self, sampling: Sampling) -> Result<Self, RunError> {
         let mut changed = self.clone();
         changed.sampling = sampling;
+        changed.details.drawing = Drawing::default();
         changed.with_phases(self.phases.clone())
     }
 
@@ -201,6 +238,7 @@ impl Run {
             clip_norm: Some(self.clip_norm),
             dataset_size: self.dataset_size,
             group_size: Some(self.group_size),
+            details: self.details.clone(),
         }
         .build()
     }
@@ -215,6 +253,7 @@ pub struct RunBuilder {
     clip_norm: Option<f64>,
     dataset_size: Option<u64>,
     group_size: Option<u32>,
+    details: Details,
 }
 
 impl RunBuilder {
@@ -250,6 +289,36 @@ impl RunBuilder {
 
     pub fn group_size(mut self, size: u32) -> Self {
         self.group_size = Some(size);
+        self
+    }
+
+    /// What the scheme needs beyond a rate.
+    pub fn drawing(mut self, drawing: Drawing) -> Self {
+        self.details.drawing = drawing;
+        self
+    }
+
+    /// Further releases on every batch.
+    pub fn releases(mut self, releases: impl IntoIterator<Item = FurtherRelease>) -> Self {
+        self.details.releases.extend(releases);
+        self
+    }
+
+    /// Noise that is correlated between steps.
+    pub fn matrix(mut self, matrix: Matrix) -> Self {
+        self.details.matrix = Some(matrix);
+        self
+    }
+
+    /// The run was stopped by looking at outputs, after at most so many steps.
+    pub fn stopped_on_output(mut self, max_steps: u64) -> Self {
+        self.details.stopped = Some(Stopped::OnOutput);
+        self.details.max_steps = Some(max_steps);
+        self
+    }
+
+    pub(crate) fn details(mut self, details: Details) -> Self {
+        self.details = details;
         self
     }
 
@@ -291,6 +360,7 @@ impl RunBuilder {
         if self.dataset_size == Some(0) {
             return Err(RunError::DatasetSize(0));
         }
+        self.details.check(self.sampling, &self.phases, self.dataset_size)?;
         Ok(Run {
             phases: self.phases,
             sampling: self.sampling,
@@ -298,7 +368,94 @@ impl RunBuilder {
             clip_norm,
             dataset_size: self.dataset_size,
             group_size,
+            details: self.details,
         })
+    }
+}
+
+impl Details {
+    fn check(
+        &self,
+        sampling: Sampling,
+        phases: &[Phase],
+        dataset_size: Option<u64>,
+    ) -> Result<(), RunError> {
+        let drawing = &self.drawing;
+        let only = |given: bool, key: &str, scheme: Sampling| {
+            if !given || sampling == scheme {
+                return Ok(());
+            }
+            Err(RunError::Scheme(
+                format!(
+                    "`{key}` belongs to sampling {}, but sampling is {}",
+                    scheme.as_str(),
+                    sampling.as_str()
+                ),
+                "drop it or choose that sampling",
+            ))
+        };
+        only(drawing.permutation != Permutation::Fresh, "permutation", Sampling::Shuffle)?;
+        only(drawing.replacement, "replacement", Sampling::FixedSize)?;
+        only(drawing.max_batch_size.is_some(), "max_batch_size", Sampling::TruncatedPoisson)?;
+        only(drawing.cycle_length.is_some(), "cycle_length", Sampling::CyclicPoisson)?;
+        only(drawing.uses_per_epoch.is_some(), "uses_per_epoch", Sampling::BallsAndBins)?;
+        if sampling == Sampling::TruncatedPoisson {
+            if drawing.max_batch_size.is_none() {
+                return Err(RunError::Missing("the largest batch", "--max-batch-size"));
+            }
+            if dataset_size.is_none() {
+                return Err(RunError::Missing("the number of records", "--dataset-size"));
+            }
+        }
+        if sampling == Sampling::CyclicPoisson && drawing.cycle_length.is_none() {
+            return Err(RunError::Missing("the number of groups", "--cycle-length"));
+        }
+        for (key, value) in [
+            ("max_batch_size", drawing.max_batch_size),
+            ("cycle_length", drawing.cycle_length),
+            ("uses_per_epoch", drawing.uses_per_epoch),
+        ] {
+            if value == Some(0) {
+                return Err(RunError::Scheme(format!("`{key}` is 0"), "give at least 1"));
+            }
+        }
+        for release in &self.releases {
+            let fine = |x: f64| x > 0.0 && x.is_finite();
+            if !fine(release.noise) || !fine(release.sensitivity) {
+                return Err(RunError::Scheme(
+                    format!(
+                        "a release has noise {} and sensitivity {}",
+                        release.noise, release.sensitivity
+                    ),
+                    "both must be finite and above 0",
+                ));
+            }
+        }
+        match (self.stopped, self.max_steps) {
+            (Some(_), None) => {
+                return Err(RunError::Missing(
+                    "the most steps that the run could have had",
+                    "max_steps (beside `stopped`)",
+                ));
+            }
+            (None, Some(_)) => {
+                return Err(RunError::Scheme(
+                    "`max_steps` is about a run that was stopped early".into(),
+                    "add stopped = \"on-output\", or drop it",
+                ));
+            }
+            (Some(_), Some(most)) => {
+                let steps: u64 = phases.iter().map(|phase| phase.steps).sum();
+                if most < steps || most > 1 << 53 {
+                    return Err(RunError::Scheme(
+                        format!("max_steps {most} is not between the {steps} steps taken and 2^53"),
+                        "give the steps after which the run would have ended in any case",
+                    ));
+                }
+            }
+            (None, None) => {}
+        }
+        Ok(())
     }
 }
 
@@ -321,6 +478,8 @@ struct RunDocument {
     dataset_size: Option<u64>,
     #[serde(default = "one", skip_serializing_if = "is_one")]
     group_size: u32,
+    #[serde(flatten)]
+    details: Details,
 }
 
 fn one() -> u32 {
@@ -347,6 +506,7 @@ impl Serialize for Run {
             clip_norm: self.clip_norm,
             dataset_size: self.dataset_size,
             group_size: self.group_size,
+            details: self.details.clone(),
         }
         .serialize(serializer)
     }

@@ -70,9 +70,9 @@ impl Formula {
     fn step(self, noise_multiplier: f64, adjacency: Adjacency) -> f64 {
         let gain = noise_multiplier.powi(-2);
         match (self, adjacency) {
-            (Self::Paper, Adjacency::AddRemove) => gain,
+            (Self::Paper, Adjacency::AddRemove | Adjacency::ZeroOut) => gain,
             (Self::Paper, Adjacency::Substitute) => 4.0 * gain,
-            (Self::CentralLimit, Adjacency::AddRemove) => gain.exp_m1(),
+            (Self::CentralLimit, Adjacency::AddRemove | Adjacency::ZeroOut) => gain.exp_m1(),
             (Self::CentralLimit, Adjacency::Substitute) => 4.0 * gain.sinh(),
         }
     }
@@ -97,9 +97,9 @@ impl Formula {
         let mu = mu_of_security(security);
         let step = (mu / sample_rate).powi(2) / steps as f64;
         let gain = match (self, adjacency) {
-            (Self::Paper, Adjacency::AddRemove) => step,
+            (Self::Paper, Adjacency::AddRemove | Adjacency::ZeroOut) => step,
             (Self::Paper, Adjacency::Substitute) => 0.25 * step,
-            (Self::CentralLimit, Adjacency::AddRemove) => step.ln_1p(),
+            (Self::CentralLimit, Adjacency::AddRemove | Adjacency::ZeroOut) => step.ln_1p(),
             (Self::CentralLimit, Adjacency::Substitute) => (0.25 * step).asinh(),
         };
         gain.powf(-0.5)

@@ -8,7 +8,7 @@
 //! Cost: a thousand nodes squared, about 50 ms.
 
 use crate::AccountingError;
-use vocabulary::{Adjacency, Phase, Run, Sampling};
+use vocabulary::{Adjacency, Phase, Run};
 
 /// Bayes security of the composed pair; an estimate of the exact value, good to about 1e-8.
 ///
@@ -66,7 +66,7 @@ impl Inversion {
 }
 
 fn check(run: &Run) -> Result<(), AccountingError> {
-    if matches!(run.sampling(), Sampling::Poisson | Sampling::Full) && run.group_size() == 1 {
+    if run.sampling().by_coins() && run.group_size() == 1 {
         return Ok(());
     }
     Err(AccountingError::Unsupported(
@@ -129,7 +129,7 @@ fn nodes(phase: &Phase, adjacency: Adjacency) -> Vec<(f64, f64)> {
             let x = low + spacing * f64::from(i);
             let up = mixed((x - 0.5) * gain);
             let down = match adjacency {
-                Adjacency::AddRemove => 0.0,
+                Adjacency::AddRemove | Adjacency::ZeroOut => 0.0,
                 Adjacency::Substitute => mixed((-x - 0.5) * gain),
             };
             let density = (-0.5 * x * x * gain).exp() / (s * (2.0 * std::f64::consts::PI).sqrt());
@@ -143,6 +143,7 @@ mod tests {
     use super::*;
     use crate::directions;
     use crate::pairs::Composed;
+    use vocabulary::Sampling;
 
     /// Both routes agree, and on a Gaussian with the closed form.
     #[test]

@@ -130,7 +130,7 @@ pub(crate) const NEEDS_CONSTANTS: &str = "it needs the loss's constants: give --
 /// The gradient sensitivity in units of the clip norm.
 fn reach(run: &Run) -> f64 {
     match run.adjacency() {
-        Adjacency::AddRemove => 1.0,
+        Adjacency::AddRemove | Adjacency::ZeroOut => 1.0,
         Adjacency::Substitute => 2.0,
     }
 }

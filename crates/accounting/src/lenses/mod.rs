@@ -2,8 +2,9 @@
 //! (`release`), how far its numbers can be trusted (`standing`) and under which assumptions,
 //! whether it holds for a run at all, and turns the run into a [`View`] that answers.
 //!
-//! A lens never computes another sampling scheme silently: shuffled and fixed-size batches are
-//! refused by every lens, with the reason.
+//! A lens never computes another sampling scheme silently. `composition` asks the table of schemes
+//! ([`crate::schemes`]) for the run's pair; every other lens is about Poisson and full batches and
+//! refuses the rest with the reason.
 
 mod advanced_composition;
 mod closed_form;
@@ -18,7 +19,7 @@ mod view;
 pub use view::{ProfileBound, View};
 
 use crate::{AccountingError, domain};
-use vocabulary::{Adjacency, LensName, Release, Run, Sampling, Standing};
+use vocabulary::{LensName, Release, Run, Sampling, Standing};
 
 /// One way of looking at a run.
 pub struct Lens {
@@ -75,7 +76,7 @@ impl Lens {
              multiplier times the clip norm, on the sum"
                 .into(),
         );
-        all.push(FIXED_IN_ADVANCE.into());
+        all.push(crate::schemes::stopping(run));
         all
     }
 
@@ -95,51 +96,26 @@ impl Lens {
     /// # Errors
     /// `Unsupported` where the lens does not hold, `OutsideDomain` beyond the domain.
     pub fn look(&self, run: &Run) -> Result<View, AccountingError> {
-        Self::check_sampling(run)?;
+        // The composition asks the run's scheme for its pair; every other lens has one of its own.
+        if self.name != LensName::Composition {
+            Self::check_sampling(run)?;
+        }
         domain::check_run(run)?;
         (self.look)(run)
     }
 
     /// Refuses the schemes that no lens analyses.
     pub(crate) fn check_sampling(run: &Run) -> Result<(), AccountingError> {
-        match run.sampling() {
-            Sampling::Poisson | Sampling::Full => {}
-            Sampling::Shuffle => {
-                return Err(AccountingError::Unsupported(
-                    "it holds for Poisson and full batches; no tight analysis of shuffled batches \
-                     is known, and the Poisson number can be far too small for them"
-                        .into(),
-                ));
-            }
-            Sampling::FixedSize => {
-                return Err(AccountingError::Unsupported(
-                    "it holds for Poisson and full batches; batches of a fixed size are another \
-                     mechanism, which this lens does not analyse"
-                        .into(),
-                ));
-            }
-        }
-        Ok(())
+        crate::schemes::only_plain(run)
     }
 }
-
-/// Of every claim about a run.
-pub(crate) const FIXED_IN_ADVANCE: &str =
-    "the number of steps and the noise were fixed in advance, not chosen from outputs";
 
 fn neighbours(run: &Run) -> String {
     let records = match run.group_size() {
         1 => "one record".to_owned(),
         size => format!("{size} records"),
     };
-    match run.adjacency() {
-        Adjacency::AddRemove => {
-            format!("neighbouring data sets differ by adding or removing {records}")
-        }
-        Adjacency::Substitute => {
-            format!("neighbouring data sets differ by replacing {records}")
-        }
-    }
+    format!("neighbouring data sets differ by {} {records}", run.adjacency().words())
 }
 
 fn batches(run: &Run) -> String {

@@ -12,7 +12,7 @@
 use super::Gaussian;
 use crate::AccountingError;
 use numerics::special::{Binomial, ROUND};
-use vocabulary::{Adjacency, Phase, Run, Sampling};
+use vocabulary::{Adjacency, Phase, Run};
 
 impl Gaussian {
     /// The full-batch baseline of a run: mu = k sqrt(sum T q^2/sigma^2), twice that when a record
@@ -56,7 +56,7 @@ fn step_distance(phase: &Phase, group: u32, adjacency: Adjacency) -> f64 {
     let inner =
         |n: f64, sign: f64| (f64::from(group) * (q * (sign * n * gain).exp_m1()).ln_1p()).exp_m1();
     let both = |n: f64| match adjacency {
-        Adjacency::AddRemove => inner(n, 1.0),
+        Adjacency::AddRemove | Adjacency::ZeroOut => inner(n, 1.0),
         Adjacency::Substitute => 2.0 * (inner(n, 1.0) - inner(n, -1.0)),
     };
     match Binomial::new(u64::from(group), q) {
@@ -69,19 +69,19 @@ fn step_distance(phase: &Phase, group: u32, adjacency: Adjacency) -> f64 {
 
 /// Poisson and full batches only.
 pub(super) fn refuse_other_sampling(run: &Run, what: &str) -> Result<(), AccountingError> {
-    let scheme = match run.sampling() {
-        Sampling::Poisson | Sampling::Full => return Ok(()),
-        Sampling::Shuffle => "shuffled batches",
-        Sampling::FixedSize => "batches of fixed size",
-    };
+    if run.sampling().by_coins() {
+        return Ok(());
+    }
     Err(AccountingError::Unsupported(format!(
-        "{what} is about Poisson and full batches, not {scheme}"
+        "{what} is about Poisson and full batches, not {}",
+        run.sampling().as_str()
     )))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vocabulary::Sampling;
 
     fn run(sigma: f64, q: f64, steps: u64) -> vocabulary::RunBuilder {
         Run::builder().phase(sigma, q, steps)

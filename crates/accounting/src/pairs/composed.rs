@@ -5,8 +5,9 @@
 //!   with clipped gradients, and its T-fold composition dominates T adaptive steps (Zhu, Dong,
 //!   Wang 2022, Theorem 11 and Proposition 30).
 //! - a group of k records: the shift is the number of them in the batch, Binomial(k, q).
-//! - substitution: (1-q) N(0) + q N(1) against (1-q) N(0) + q N(-1). That this pair dominates its
-//!   own T-fold composition is not proven (Lebeda et al. 2024): claims say "this pair".
+//! - zeroing the record out: the same two pairs.
+//! - substitution: (1-q) N(0) + q N(1) against (1-q) N(0) + q N(-1), with binomial shifts +-j for a
+//!   group. It dominates every adaptive run (proof: `schemes/poisson.rs`).
 //!
 //! Routes, each with certified ends: the Gaussian closed form when every record is in every
 //! batch; the closed form of a single step; contour inversion ([`numerics::contour`]) otherwise.
@@ -26,7 +27,7 @@ use contour::{Contour, refusal};
 use crossing::crossing;
 use numerics::contour::{Ends, Part, SumOfLogRatios, Zone};
 use numerics::mixture::{Component, MixtureRatio};
-use vocabulary::{Adjacency, Interval, Phase, Run, Sampling};
+use vocabulary::{Adjacency, Interval, Phase, Run};
 
 /// Parameters for which composition is certified and tested.
 pub(crate) const NOISE_MULTIPLIERS: (f64, f64) = (0.2, 100.0);
@@ -63,18 +64,11 @@ impl Composed {
     /// # Errors
     /// `Unsupported` for other sampling schemes, `OutsideDomain` for parameters beyond the domain.
     pub fn for_run(run: &Run) -> Result<Self, AccountingError> {
-        match run.sampling() {
-            Sampling::Poisson | Sampling::Full => {}
-            Sampling::Shuffle => {
-                return Err(AccountingError::Unsupported(
-                    "batches cut from a shuffled data set are not Poisson samples, and no tight analysis of them is known".into(),
-                ));
-            }
-            Sampling::FixedSize => {
-                return Err(AccountingError::Unsupported(
-                    "batches of fixed size are not Poisson samples, and this composition does not cover them".into(),
-                ));
-            }
+        if !run.sampling().by_coins() {
+            return Err(AccountingError::Unsupported(format!(
+                "this pair is about Poisson and full batches, not {}",
+                run.sampling().as_str()
+            )));
         }
         check_domain(run)?;
         let phases = merged(run.phases());
@@ -369,7 +363,7 @@ fn step(phase: &Phase, run: &Run) -> MixtureRatio {
             .collect()
     };
     let denominator = match run.adjacency() {
-        Adjacency::AddRemove => Vec::new(),
+        Adjacency::AddRemove | Adjacency::ZeroOut => Vec::new(),
         Adjacency::Substitute => shifts(-1.0),
     };
     let step = MixtureRatio::new(phase.noise_multiplier, shifts(1.0), denominator);

@@ -13,6 +13,7 @@
 //! for this mechanism, not an estimate of it; the truth may be larger. It can exceed the
 //! Poisson epsilon, which is the point. Cost: about a millisecond for one epoch.
 
+use super::OneWay;
 use super::ends::{check_epsilon, check_probability};
 use crate::AccountingError;
 use numerics::special::{Binomial, log_normal_cdf};
@@ -27,6 +28,8 @@ pub struct ShuffleLowerBound {
     noise_multiplier: f64,
     steps_per_epoch: u64,
     epochs: u64,
+    /// One order of the pair; without it the better one.
+    way: Option<OneWay>,
 }
 
 /// The lower bound for `epochs` epochs of `steps_per_epoch` shuffled batches.
@@ -61,10 +64,21 @@ pub fn shuffle_lower_bound(
             "the lower bound for shuffling is summed over epochs, and {epochs} are too many"
         )));
     }
-    Ok(ShuffleLowerBound { moves: (2.0, 1.0), noise_multiplier, steps_per_epoch, epochs })
+    Ok(ShuffleLowerBound {
+        moves: (2.0, 1.0),
+        noise_multiplier,
+        steps_per_epoch,
+        epochs,
+        way: None,
+    })
 }
 
 impl ShuffleLowerBound {
+    /// The bound of one order alone.
+    pub(crate) fn in_order(self, way: OneWay) -> Self {
+        Self { way: Some(way), ..self }
+    }
+
     /// The same game with other moves.
     pub(crate) fn with_moves(self, with: f64, without: f64) -> Self {
         Self { moves: (with, without), ..self }
@@ -92,13 +106,20 @@ impl ShuffleLowerBound {
         if self.epochs == 1 {
             let forward = surely(far.log_out, epsilon + near.log_out);
             let backward = surely(near.log_in, epsilon + far.log_in);
-            return forward.max(backward);
+            return self.either(|| forward, || backward);
         }
-        self.binomials(epsilon, far.log_out, near.log_out).max(self.binomials(
-            epsilon,
-            near.log_in,
-            far.log_in,
-        ))
+        self.either(
+            || self.binomials(epsilon, far.log_out, near.log_out),
+            || self.binomials(epsilon, near.log_in, far.log_in),
+        )
+    }
+
+    fn either(&self, remove: impl Fn() -> f64, add: impl Fn() -> f64) -> f64 {
+        match self.way {
+            Some(OneWay::Remove) => remove(),
+            Some(OneWay::Add) => add(),
+            None => remove().max(add()),
+        }
     }
 
     /// sup over j of P(Bin(E, p) >= j) - e^eps P(Bin(E, p') >= j), p > p'.
@@ -213,8 +234,8 @@ fn surely(a: f64, b: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Pair;
     use crate::pairs::{BinomialGaussian, Gaussian};
-    use crate::{OneWay, Pair};
     use vocabulary::Run;
 
     /// One batch an epoch: the pair is N(2) against N(1), a Gaussian with mu = 1/sigma, and the

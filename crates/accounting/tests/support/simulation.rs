@@ -33,10 +33,10 @@ impl Step {
                     .collect()
             };
             let (first, second) = match (run.adjacency(), way) {
-                (Adjacency::AddRemove, OneWay::Remove) => (mixture(1.0), vec![(0.0, 1.0)]),
-                (Adjacency::AddRemove, OneWay::Add) => (vec![(0.0, 1.0)], mixture(1.0)),
                 (Adjacency::Substitute, OneWay::Remove) => (mixture(1.0), mixture(-1.0)),
                 (Adjacency::Substitute, OneWay::Add) => (mixture(-1.0), mixture(1.0)),
+                (_, OneWay::Remove) => (mixture(1.0), vec![(0.0, 1.0)]),
+                (_, OneWay::Add) => (vec![(0.0, 1.0)], mixture(1.0)),
             };
             Self { sigma: phase.noise_multiplier, first, second, steps: phase.steps }
         };

@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use training::data::Dataset;
 use training::{Canary, Device, Injection, Recipe, Replica};
-use vocabulary::Sampling;
 
 /// A record that could be the one.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,7 +108,7 @@ impl AttributeGame {
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return invalid(format!("candidate `{}` is there twice", twice[0]));
         }
-        if !matches!(recipe.sampling, Sampling::Poisson | Sampling::Full) {
+        if !recipe.sampling.by_coins() {
             return invalid(
                 "the game is about batches made of independent coins; use poisson or full",
             );

@@ -5,7 +5,10 @@ use crate::failure::Failure;
 use answers::{Described, TextFile};
 use clap::Args;
 use std::path::{Path, PathBuf};
-use vocabulary::{Adjacency, PhaseDescription, Run, RunDescription, Sampling};
+use vocabulary::{
+    Adjacency, BatchesDescription, Permutation, PhaseDescription, Run, RunDescription, Sampling,
+    Stopped,
+};
 
 /// A run in flags.
 #[derive(Clone, Debug, Default, Args)]
@@ -32,15 +35,50 @@ pub struct RunArgs {
     /// Clip norm of a record's gradient [default: 1]
     #[arg(long, value_name = "C", value_parser = real, allow_hyphen_values = true)]
     pub clip_norm: Option<f64>,
-    /// How batches are chosen [default: poisson] [possible values: poisson, full, shuffle, fixed-size]
+    /// How batches are drawn [default: poisson] [possible values: poisson, full, shuffle,
+    /// fixed-size, balls-and-bins, truncated-poisson, cyclic-poisson]
     #[arg(long, value_name = "SCHEME", value_parser = sampling)]
     pub sampling: Option<Sampling>,
-    /// Which data sets are neighbours [default: add-remove] [possible values: add-remove, substitute]
+    /// Which data sets are neighbours [default: add-remove] [possible values: add-remove,
+    /// substitute, zero-out]
     #[arg(long, value_name = "RELATION", value_parser = adjacency)]
     pub adjacency: Option<Adjacency>,
     /// Records that the claims are about [default: 1]
     #[arg(long, value_name = "K", value_parser = nonnegative_integer, allow_hyphen_values = true)]
     pub group_size: Option<u64>,
+    #[command(flatten)]
+    pub batches: BatchArgs,
+}
+
+/// What some ways to draw batches need beyond a rate.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Ways to draw batches")]
+pub struct BatchArgs {
+    /// shuffle: a new order for every epoch, or one for all [default: fresh] [possible values:
+    /// fresh, kept]
+    #[arg(long, value_name = "ORDER", value_parser = permutation)]
+    pub permutation: Option<Permutation>,
+    /// fixed-size: draw with replacement
+    #[arg(long)]
+    pub replacement: bool,
+    /// truncated-poisson: the largest batch; of more records a uniform part is kept
+    #[arg(long, value_name = "B", value_parser = nonnegative_integer, allow_hyphen_values = true)]
+    pub max_batch_size: Option<u64>,
+    /// cyclic-poisson: the number of groups, sampled in turn
+    #[arg(long, value_name = "C", value_parser = nonnegative_integer, allow_hyphen_values = true)]
+    pub cycle_length: Option<u64>,
+    /// balls-and-bins: in how many batches of an epoch each record is [default: 1]
+    #[arg(long, value_name = "K", value_parser = nonnegative_integer, allow_hyphen_values = true)]
+    pub uses_per_epoch: Option<u64>,
+    /// Adaptive clipping: noise on the centred count (sensitivity 1/2) of the same batch
+    #[arg(long, value_name = "S", value_parser = real, allow_hyphen_values = true)]
+    pub count_noise: Option<f64>,
+    /// The run was stopped by looking at outputs [possible values: on-output]; needs --max-steps
+    #[arg(long, value_name = "HOW", value_parser = stopped)]
+    pub stopped: Option<Stopped>,
+    /// With --stopped: the steps after which the run would have ended in any case
+    #[arg(long, value_name = "T", value_parser = nonnegative_integer, allow_hyphen_values = true)]
+    pub max_steps: Option<u64>,
 }
 
 impl RunArgs {
@@ -61,6 +99,17 @@ impl RunArgs {
             // Sizes beyond u32 are beyond the allowed range as well, and refused there.
             group_size: self.group_size.map(|size| u32::try_from(size).unwrap_or(u32::MAX)),
             phases: Vec::new(),
+            batches: BatchesDescription {
+                permutation: self.batches.permutation,
+                replacement: self.batches.replacement.then_some(true),
+                max_batch_size: self.batches.max_batch_size,
+                cycle_length: self.batches.cycle_length,
+                uses_per_epoch: self.batches.uses_per_epoch,
+                count_noise: self.batches.count_noise,
+                stopped: self.batches.stopped,
+                max_steps: self.batches.max_steps,
+                ..BatchesDescription::default()
+            },
         }
     }
 
@@ -110,6 +159,14 @@ pub fn claimed(path: Option<&Path>) -> Result<Option<Described>, Failure> {
 
 fn sampling(text: &str) -> Result<Sampling, String> {
     named(text, Sampling::ALL)
+}
+
+fn permutation(text: &str) -> Result<Permutation, String> {
+    named(text, Permutation::ALL)
+}
+
+fn stopped(text: &str) -> Result<Stopped, String> {
+    named(text, Stopped::ALL)
 }
 
 fn adjacency(text: &str) -> Result<Adjacency, String> {

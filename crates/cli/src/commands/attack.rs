@@ -18,7 +18,7 @@ use games::exact::{Known, known};
 use games::{Attack, DpSgd, Encoding, Game, GameError, Observe, RepeaterVariant};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use vocabulary::{Adjacency, Direction, Sampling, Side};
+use vocabulary::{Adjacency, Direction, Side};
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -311,7 +311,7 @@ fn trainer(args: &RunArgs) -> Result<(DpSgd, Option<u64>), Failure> {
     if run.clip_norm() != 1.0 {
         return refuse("is in units of the clip norm; leave --clip-norm out");
     }
-    if !matches!(run.sampling(), Sampling::Poisson | Sampling::Full) {
+    if !run.sampling().by_coins() {
         return refuse("samples batches by independent coins; use --sampling poisson");
     }
     if run.adjacency() != Adjacency::AddRemove || run.group_size() != 1 {

@@ -16,15 +16,11 @@ pub fn run(run: &Run) -> String {
         }
         text.push_str(&format!(", {} steps", phase.steps));
     }
-    text.push_str(match run.sampling() {
-        Sampling::Poisson => "; Poisson batches",
-        Sampling::Full => "; full batches",
-        Sampling::Shuffle => "; shuffled batches",
-        Sampling::FixedSize => "; batches of a fixed size",
-    });
+    text.push_str(&format!("; {}", run.sampling().words()));
     text.push_str(match run.adjacency() {
         Adjacency::AddRemove => ", add/remove",
         Adjacency::Substitute => ", substitution",
+        Adjacency::ZeroOut => ", zero-out",
     });
     if run.group_size() > 1 {
         text.push_str(&format!(", groups of {} records", run.group_size()));

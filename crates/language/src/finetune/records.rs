@@ -14,7 +14,7 @@ use training::{
     ClippingRecord, DataRecord, DeviceRecord, LEDGER_SCHEMA, Ledger, ModelRecord, NoiseRecord,
     NotPrivate, SamplingRecord,
 };
-use vocabulary::{Phase, Sampling};
+use vocabulary::Phase;
 
 impl Finetuning<'_> {
     /// Names what has to be the same for two trainings to give the same model.
@@ -133,7 +133,7 @@ impl Finetuning<'_> {
 
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        if matches!(self.run.sampling(), Sampling::Shuffle | Sampling::FixedSize) {
+        if !self.run.sampling().by_coins() {
             warnings.push(
                 "batches were not drawn by coins: the numbers for Poisson sampling do not hold \
                  for them"

@@ -3,6 +3,7 @@
 use super::{Mode, Sensitivities};
 use crate::AccountingError;
 use crate::account::{ClaimMaker, DEFAULT_FPRS, Questions};
+use crate::directions::accuracy_threshold;
 use crate::lenses::{FIXED_IN_ADVANCE, Lens, View};
 use vocabulary::{
     At, Claim, Direction, Interval, LensName, Quantity, Run, Secret, Side, Source, Standing,
@@ -105,7 +106,7 @@ fn assumptions(source: Source, mode: Mode) -> Vec<String> {
         Mode::Dataset => "sensitivities are maxima over all records".into(),
         Mode::Record => "each record has its own sensitivities; the worst record is shown".into(),
     });
-    all.push(FIXED_IN_ADVANCE.into());
+    all.push(crate::schemes::FIXED_IN_ADVANCE.into());
     match source.lens() {
         Some(LensName::ClosedForm) => all.push(
             "the published closed form without its error term: it errs on the unsafe side".into(),

@@ -37,7 +37,7 @@ use crate::AccountingError;
 use numerics::special::normal_sf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use vocabulary::{Phase, Run, Sampling};
+use vocabulary::{Phase, Run};
 
 /// Over which records a sensitivity is the maximum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -180,11 +180,7 @@ impl Sensitivities {
         &self,
         run: &Run,
     ) -> Result<Vec<(&str, AttributeSecurity)>, AccountingError> {
-        if !matches!(run.sampling(), Sampling::Poisson | Sampling::Full) {
-            return Err(AccountingError::Unsupported(
-                "the attribute bound is about Poisson and full batches".into(),
-            ));
-        }
+        crate::schemes::only_plain(run)?;
         if run.group_size() != 1 {
             return Err(AccountingError::Unsupported(
                 "the attribute bound is about one record, not a group".into(),

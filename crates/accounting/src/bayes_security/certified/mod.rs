@@ -30,7 +30,7 @@ mod remainder;
 use crate::AccountingError;
 use crate::pairs::Gaussian;
 use crate::{OneWay, Pair};
-use vocabulary::{Adjacency, Phase, Run, Sampling};
+use vocabulary::{Adjacency, Phase, Run};
 
 /// Relative slack that covers the rounding of any formula in this folder: none has more than a
 /// hundred operations, and none subtracts before it is positive by construction.
@@ -51,13 +51,13 @@ const SLACK: f64 = 1e-12;
 /// # Errors
 /// `Unsupported` for shuffled and fixed-size batches.
 pub fn certified_lower_bound(run: &Run) -> Result<f64, AccountingError> {
-    if !matches!(run.sampling(), Sampling::Poisson | Sampling::Full) {
+    if !run.sampling().by_coins() {
         return Err(AccountingError::Unsupported(
             "the formulas are about Poisson and full batches".into(),
         ));
     }
     let bound = match run.adjacency() {
-        Adjacency::AddRemove => add_remove(run.phases(), run.group_size())?,
+        Adjacency::AddRemove | Adjacency::ZeroOut => add_remove(run.phases(), run.group_size())?,
         Adjacency::Substitute => substitute(run.phases(), run.group_size())?,
     };
     Ok(bound.clamp(0.0, 1.0))
@@ -126,6 +126,7 @@ mod tests {
     use super::*;
     use crate::directions;
     use crate::pairs::Composed;
+    use vocabulary::Sampling;
 
     fn run(sigma: f64, rate: f64, steps: u64, adjacency: Adjacency) -> Run {
         Run::builder().phase(sigma, rate, steps).adjacency(adjacency).build().unwrap()

@@ -143,11 +143,15 @@ pub fn supports_last_iterate(run: &Run) -> Result<(), AccountingError> {
             "the last-iterate theorem is proven for Poisson and full batches; with batches of fixed size \
              records compete for places"
         }
+        (scheme, _) if !scheme.by_coins() => {
+            "the last-iterate theorem is proven for Poisson and full batches, drawn independently for \
+             every step"
+        }
         (_, Adjacency::Substitute) => {
             "the last-iterate theorem compares a run with and without the record; for a replaced record both \
              distributions are mixtures and no dominating pair is proven"
         }
-        (Sampling::Poisson | Sampling::Full, Adjacency::AddRemove) => return Ok(()),
+        (_, Adjacency::AddRemove | Adjacency::ZeroOut) => return Ok(()),
     };
     Err(AccountingError::Unsupported(reason.to_owned()))
 }

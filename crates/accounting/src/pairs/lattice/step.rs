@@ -9,7 +9,7 @@
 //! Every value comes with a bound on its rounding error.
 
 use crate::{AccountingError, OneWay};
-use vocabulary::{Adjacency, Phase, Run, Sampling};
+use vocabulary::{Adjacency, Phase, Run};
 
 pub(super) const UNIT: f64 = f64::EPSILON / 2.0;
 const LOG_ROOT_TWO_PI: f64 = 0.918_938_533_204_672_7;
@@ -64,7 +64,7 @@ pub(super) struct Step {
 impl Step {
     /// The steps of a run, one for each phase.
     pub(super) fn of_run(run: &Run, way: OneWay) -> Result<Vec<Self>, AccountingError> {
-        if !matches!(run.sampling(), Sampling::Poisson | Sampling::Full) {
+        if !run.sampling().by_coins() {
             return Err(AccountingError::Unsupported(
                 "the lattice holds for Poisson sampling and full batches only".into(),
             ));
@@ -82,13 +82,13 @@ impl Step {
         let null = vec![Component { mean: 0.0, weight: 1.0 }];
         let (first, second) = match (adjacency, way) {
             (Adjacency::Substitute, _) => (mixture(1.0), mixture(-1.0)),
-            (Adjacency::AddRemove, OneWay::Remove) => (mixture(1.0), null),
-            (Adjacency::AddRemove, OneWay::Add) => (null, mixture(-1.0)),
+            (_, OneWay::Remove) => (mixture(1.0), null),
+            (_, OneWay::Add) => (null, mixture(-1.0)),
         };
         // Beyond e^-600 the atom at the limit is no more than a rumour.
         let none = f64::from(group) * (-phase.sample_rate).ln_1p();
         let limit = |mine| {
-            (adjacency == Adjacency::AddRemove && way == mine && none > -600.0)
+            (adjacency != Adjacency::Substitute && way == mine && none > -600.0)
                 .then_some(if mine == OneWay::Remove { none } else { -none })
         };
         Self {

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use training::data::Dataset;
 use training::{Recipe, Replica, TrainingDescription};
-use vocabulary::{Adjacency, Claim, LensName, Quantity, Run, Sampling, Side};
+use vocabulary::{Adjacency, Claim, LensName, Quantity, Run, Side};
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -159,7 +159,7 @@ fn load(args: &AttributeGameArgs) -> Result<Place, Failure> {
     let mut run = described.run.clone().overridden_by(&args.run.description())?;
     run.dataset_size = run.dataset_size.or(Some(data.len() as u64));
     let run = run.resolve().map_err(|error| Failure::from(error).at(&place))?.run;
-    if !matches!(run.sampling(), Sampling::Poisson | Sampling::Full) {
+    if !run.sampling().by_coins() {
         return Err(Failure::refused(format!(
             "the attribute bound is about Poisson and full batches, not {}",
             run.sampling().as_str()

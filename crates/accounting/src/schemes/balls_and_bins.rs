@@ -1,0 +1,335 @@
+//! Balls and bins (random allocation): every record is thrown into one of the S batches of an epoch,
+//! independently of all others and of earlier epochs.
+//!
+//! Theorem A (`poisson.rs`): with Y = exp(g/sigma - 1/(2 sigma^2)), g standard normal, one epoch has
+//! W = mean of S independent Y under Q, and epochs multiply. Exact for zeroing out and for adding or
+//! removing, both orders. A last epoch of r < S steps has W = (S - r + sum of r Y)/S.
+//!
+//! **Certified ends** ([`numerics::positive`]): delta(eps) = E_Q (W - e^eps)_+ and
+//! E_Q (1 - e^eps W)_+ are convex in W, so a law of W that is larger (smaller) in convex order bounds
+//! both orders at every epsilon from above (below). Y is spread (lumped) on a grid, sums are taken by
+//! doubling, the product over epochs by doubling again, and every result is spread (lumped) on a grid
+//! of its own. What lies beyond the last point keeps its Q mass there, and the mean it loses is added
+//! to the remove order.
+//!
+//! *k of t* (each record in k of the t batches of an epoch): W = e_k(Y)/C(t, k); a random partition
+//! into k blocks with one choice in each gives a uniform k-set, so that k "epochs" of about t/k
+//! batches dominate: an upper end. *Substitution* and *groups*: record by record (`triangle.rs`).
+
+use super::profile::{FromProfile, Profile};
+use super::triangle::Chain;
+use super::{BoxedPair, Result, Scheme, batches_per_epoch, one_phase};
+use crate::{AccountingError, OneWay};
+use numerics::positive::{Positive, Side, log_sinh_grid, sinh_grid};
+use numerics::special::{normal_cdf, normal_sf};
+use std::sync::OnceLock;
+use vocabulary::{Adjacency, Interval, Run, Sampling};
+
+pub(super) const SCHEME: Scheme = Scheme {
+    sampling: Sampling::BallsAndBins,
+    words: |run| {
+        match run.drawing().uses_per_epoch.unwrap_or(1) {
+        1 => "balls and bins: every record is thrown into one batch of every epoch, independently of \
+              all others; a shuffled loader, whose batches have equal size, does not do this"
+            .into(),
+        uses => format!(
+            "every record is thrown into {uses} different batches of every epoch, independently of \
+             all others (an upper end: as if into one batch of each of {uses} parts of the epoch)"
+        ),
+    }
+    },
+    pair,
+    at_least: |_| None,
+};
+
+/// Spacing of the grids for claims, and for lower ends beside other numbers.
+const FINE: f64 = 1.0 / 64.0;
+const COARSE: f64 = 1.0 / 24.0;
+
+fn pair(run: &Run) -> Result<BoxedPair> {
+    let phase = one_phase(run, "balls and bins")?;
+    let exact = 1.0 / phase.sample_rate;
+    let batches = batches_per_epoch(phase.sample_rate, false);
+    if (exact - batches as f64).abs() > 1e-9 * exact {
+        return Err(AccountingError::Unsupported(format!(
+            "1/sample rate = {exact} is not a whole number of batches per epoch; balls and bins \
+             throws every record into one of a whole number of batches"
+        )));
+    }
+    let uses = run.drawing().uses_per_epoch.unwrap_or(1);
+    if uses > batches {
+        return Err(AccountingError::InvalidInput(format!(
+            "{uses} uses per epoch do not fit into {batches} batches"
+        )));
+    }
+    let (epochs, rest) = (phase.steps / batches, phase.steps % batches);
+    let mut factors = Vec::new();
+    let (small, larger) = (batches / uses, batches % uses);
+    if epochs > 0 {
+        factors.push(Factor { batches: small, seen: small, times: epochs * (uses - larger) });
+        if larger > 0 {
+            factors.push(Factor { batches: small + 1, seen: small + 1, times: epochs * larger });
+        }
+    }
+    if rest > 0 {
+        if uses > 1 {
+            return Err(AccountingError::Unsupported(format!(
+                "{} steps are not whole epochs of {batches} batches, which several uses per epoch \
+                 need; give a multiple of {batches}",
+                phase.steps
+            )));
+        }
+        factors.push(Factor { batches, seen: rest, times: 1 });
+    }
+    let game = Thrown::new(phase.noise_multiplier, factors, FINE)?;
+    let one: BoxedPair = Box::new(FromProfile(game));
+    let group = run.group_size() as usize;
+    let links = match run.adjacency() {
+        Adjacency::AddRemove | Adjacency::ZeroOut if group == 1 => return Ok(one),
+        Adjacency::AddRemove | Adjacency::ZeroOut => vec![OneWay::Remove; group],
+        Adjacency::Substitute => [OneWay::Remove, OneWay::Add].repeat(group),
+    };
+    Ok(Box::new(FromProfile(Chain::new(one, links))))
+}
+
+/// Balls and bins with whole epochs on a coarse grid, for its lower ends.
+pub(super) fn coarse(noise_multiplier: f64, batches: u64, epochs: u64) -> Option<BoxedPair> {
+    let factors = vec![Factor { batches, seen: batches, times: epochs }];
+    Some(Box::new(FromProfile(Thrown::new(noise_multiplier, factors, COARSE).ok()?)))
+}
+
+/// A number of equal epochs, of whose batches the first `seen` are run.
+#[derive(Clone, Copy, Debug)]
+struct Factor {
+    batches: u64,
+    seen: u64,
+    times: u64,
+}
+
+/// The law of W over all epochs, from above and below.
+struct Thrown {
+    noise_multiplier: f64,
+    factors: Vec<Factor>,
+    eta: f64,
+    /// Made when first asked for; a function of the fields above alone.
+    ends: [OnceLock<Positive>; 2],
+}
+
+/// P mass of one Y beyond the grid: far below every delta in the domain of double precision.
+const BEYOND: f64 = 14.0;
+
+impl Thrown {
+    fn new(noise_multiplier: f64, factors: Vec<Factor>, eta: f64) -> Result<Self> {
+        if !(noise_multiplier >= 0.3) {
+            return Err(AccountingError::OutsideDomain(format!(
+                "noise multiplier {noise_multiplier} is below 0.3, the smallest for which balls and \
+                 bins are certified"
+            )));
+        }
+        let most = factors.iter().map(|factor| factor.batches as f64 * factor.times as f64);
+        if most.sum::<f64>() > 1e9 {
+            return Err(AccountingError::OutsideDomain(
+                "more than 1e9 steps are outside of the domain".into(),
+            ));
+        }
+        Ok(Self { noise_multiplier, factors, eta, ends: [OnceLock::new(), OnceLock::new()] })
+    }
+
+    fn law(&self, side: Side) -> &Positive {
+        self.ends[usize::from(side == Side::Upper)].get_or_init(|| {
+            let mut whole = Grown { law: Positive::certain(1.0), log_variance: 0.0 };
+            for factor in &self.factors {
+                let epoch = self.epoch(factor, side);
+                whole = self.power(whole, epoch, factor.times, side);
+            }
+            whole.law
+        })
+    }
+
+    /// The law of one epoch's W.
+    fn epoch(&self, factor: &Factor, side: Side) -> Grown {
+        let variance = (1.0 / (self.noise_multiplier * self.noise_multiplier)).exp_m1();
+        let sum = self.sum(factor.seen, variance, side);
+        let batches = factor.batches as f64;
+        let law = sum.scaled(1.0 / batches, (factor.batches - factor.seen) as f64 / batches);
+        let relative = factor.seen as f64 * variance / (batches * batches);
+        Grown { law, log_variance: relative.ln_1p() }
+    }
+
+    /// The law of the sum of `count` Y, by doubling.
+    fn sum(&self, count: u64, variance: f64, side: Side) -> Positive {
+        let sigma = self.noise_multiplier;
+        let largest = ((BEYOND + 1.0 / sigma) / sigma - 0.5 / (sigma * sigma)).exp();
+        let grid = |terms: u64| {
+            let m = terms as f64;
+            let spread = (m * variance).sqrt();
+            sinh_grid(m, 0.35 * spread, 2.0 * largest + 2.0 * m + 40.0 * spread, self.eta)
+        };
+        let single = grid(1);
+        let one = Positive::from_cells(&single, &cells(&single, sigma), side);
+        let (mut total, mut terms): (Option<Positive>, u64) = (None, 0);
+        for bit in (0..64 - count.leading_zeros()).rev() {
+            if let Some(law) = total.take() {
+                terms *= 2;
+                total = Some(law.combined(&law, &grid(terms), side, |a, b| a + b));
+            }
+            if count >> bit & 1 == 1 {
+                terms += 1;
+                total = Some(match total.take() {
+                    None => one.clone(),
+                    Some(law) => law.combined(&one, &grid(terms), side, |a, b| a + b),
+                });
+            }
+        }
+        total.unwrap_or_else(|| Positive::certain(0.0))
+    }
+
+    /// `whole` times the power of an epoch's law, by doubling.
+    fn power(&self, whole: Grown, epoch: Grown, times: u64, side: Side) -> Grown {
+        let product = |a: &Grown, b: &Grown, same: bool| {
+            let log_variance = a.log_variance + b.log_variance;
+            let scale = 0.35 * log_variance.sqrt().max(1e-9);
+            let last = a.top() * b.top();
+            let first = (a.bottom() * b.bottom()).max(1e-250);
+            let grid = log_sinh_grid(scale, first.min(0.9), last.clamp(1.1, 1e300), self.eta);
+            let law = if same {
+                a.law.combined(&a.law, &grid, side, |x, y| x * y)
+            } else {
+                a.law.combined(&b.law, &grid, side, |x, y| x * y)
+            };
+            Grown { law, log_variance }
+        };
+        let mut total: Option<Grown> = None;
+        for bit in (0..64 - times.leading_zeros()).rev() {
+            if let Some(law) = total.take() {
+                total = Some(product(&law, &law, true));
+            }
+            if times >> bit & 1 == 1 {
+                total = Some(match total.take() {
+                    None => epoch.clone(),
+                    Some(law) => product(&law, &epoch, false),
+                });
+            }
+        }
+        match total {
+            None => whole,
+            Some(power) if whole.law.places == [1.0] => power,
+            Some(power) => product(&whole, &power, false),
+        }
+    }
+
+    /// Bound on the relative error of masses and on the error of ln W by rounding: a mass is a sum
+    /// of at most n products in each convolution, and of one cell's mass per Y in it; a mean is off by
+    /// the cancellation in a cell's moment, 1e-12 per Y at most, which is averaged within an epoch
+    /// and added over epochs.
+    fn rounding(&self) -> (f64, f64) {
+        let points = self.law(Side::Upper).places.len() as f64;
+        let uses: f64 = self.factors.iter().map(|f| f.seen as f64 * f.times as f64).sum();
+        let epochs: f64 = self.factors.iter().map(|f| f.times as f64).sum();
+        (f64::EPSILON * (points + 256.0) * (uses + 64.0), 2e-12 * (epochs + 32.0))
+    }
+
+    fn end(&self, epsilon: f64, way: OneWay, side: Side) -> f64 {
+        let law = self.law(side);
+        let (relative, shift) = self.rounding();
+        let sign = if side == Side::Upper { 1.0 } else { -1.0 };
+        let level = (epsilon - sign * shift).exp();
+        let sum: f64 = law
+            .places
+            .iter()
+            .zip(&law.masses)
+            .map(|(w, mass)| {
+                mass * match way {
+                    OneWay::Remove => (w - level).max(0.0),
+                    OneWay::Add => (1.0 - level * w).max(0.0),
+                }
+            })
+            .sum();
+        let lost = if side == Side::Upper && way == OneWay::Remove {
+            law.lost * (1.0 + 1e-6)
+        } else {
+            0.0
+        };
+        (sum * (1.0 + sign * relative) + lost).clamp(0.0, 1.0)
+    }
+}
+
+/// A law with the variance of its logarithm, roughly: to choose grids by.
+#[derive(Clone)]
+struct Grown {
+    law: Positive,
+    log_variance: f64,
+}
+
+impl Grown {
+    fn top(&self) -> f64 {
+        self.law.places.last().copied().unwrap_or(1.0)
+    }
+
+    /// The smallest place above zero.
+    fn bottom(&self) -> f64 {
+        self.law.places.iter().copied().find(|place| *place > 0.0).unwrap_or(1.0)
+    }
+}
+
+/// Mass and first moment of Y between neighbouring grid points, the last cell open.
+fn cells(grid: &[f64], sigma: f64) -> Vec<(f64, f64)> {
+    // Pr[Y <= y] = Phi(sigma ln y + 1/(2 sigma)), E[Y; Y <= y] = Phi(sigma ln y - 1/(2 sigma)).
+    let between = |a: f64, b: f64| {
+        if a > 0.0 { normal_sf(a) - normal_sf(b) } else { normal_cdf(b) - normal_cdf(a) }
+    };
+    let half = 0.5 / sigma;
+    let place = |y: f64| if y > 0.0 { sigma * y.ln() } else { f64::NEG_INFINITY };
+    (0..grid.len())
+        .map(|k| {
+            let a = place(grid[k]);
+            let b = grid.get(k + 1).map_or(f64::INFINITY, |y| place(*y));
+            let mass = between(a + half, b + half);
+            let moment = between(a - half, b - half);
+            // The mean of a cell lies in it, whatever the rounding.
+            let low = mass * grid[k];
+            let high = grid.get(k + 1).map_or(f64::INFINITY, |y| mass * y);
+            (mass, moment.clamp(low, high))
+        })
+        .collect()
+}
+
+impl Profile for Thrown {
+    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+        let lower = self.end(epsilon, way, Side::Lower);
+        let upper = self.end(epsilon, way, Side::Upper).max(lower);
+        // The excess above is about twice what is missing below.
+        Ok(Interval { lower, value: lower + (upper - lower) / 3.0, upper })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Pair;
+    use crate::pairs::Gaussian;
+
+    fn game(sigma: f64, batches: u64, epochs: u64) -> FromProfile<Thrown> {
+        let factors = vec![Factor { batches, seen: batches, times: epochs }];
+        FromProfile(Thrown::new(sigma, factors, FINE).unwrap())
+    }
+
+    /// One batch per epoch is the Gaussian.
+    #[test]
+    fn one_batch_is_the_gaussian() {
+        for (sigma, epochs) in [(1.0, 1), (2.0, 7)] {
+            let exact = Gaussian::new((epochs as f64).sqrt() / sigma).unwrap();
+            for way in [OneWay::Remove, OneWay::Add] {
+                for epsilon in [0.0, 0.7, 2.0] {
+                    let truth = exact.delta(epsilon, way).unwrap();
+                    let found = game(sigma, 1, epochs).delta(epsilon, way).unwrap();
+                    assert!(found.lower <= truth.upper && truth.lower <= found.upper);
+                    assert!(
+                        found.width() < 5e-3 * truth.value,
+                        "{sigma} {epochs} {found:?} {truth:?}"
+                    );
+                }
+            }
+        }
+    }
+}

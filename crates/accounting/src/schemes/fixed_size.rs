@@ -1,0 +1,293 @@
+//! Batches of fixed size b out of n, drawn anew for every step, without or with replacement.
+//!
+//! **Theorem B.** k targets; p_j the probability that j of them are drawn: hypergeometric, or with
+//! replacement Binomial(b, k/n) (copies count). q = sum over j >= 1 of p_j, mu_j = 2j/sigma.
+//! - *Substitution*, hence zeroing out: each step is dominated by the symmetric profile
+//!   h(g) = sum p_j H_{g'}(N(mu_j) || N(0)), g' = 1 + (g-1)/q, for g >= 1, and
+//!   h(g) = 1 - g + g h(1/g) for g < 1.
+//! - *Adding or removing*: by (1-q) N(0) + sum p_j N(2j) against N(0), n the larger size, both orders.
+//!   Exact. For one record it is the Poisson pair **at noise sigma/2**.
+//!
+//! *Proof.* P = (1-q) P_0 + sum p_j P_j, Q = (1-q) P_0 + sum p_j Q_j. For g >= 1,
+//! P - g Q = q [P' - g' ((1-c) P_0 + c Q')] with P', Q' the means of P_j, Q_j and c = g/g'. By
+//! convexity H_g <= sum p_j [(1-c) H_{g'}(P_j || P_0) + c H_{g'}(P_j || Q_j)]. Couple the other
+//! records: P_j and P_0, and P_j and Q_j, differ by a shift of at most 2j. Exchanging P and Q gives
+//! g < 1. Adding or removing: reveal the others and which of them give way; then Theorem A
+//! (`poisson.rs`) with shifts of at most 2j. Adaptive steps: Zhu, Dong, Wang 2022, Theorem 10. QED.
+//!
+//! For one record every h(g) is attained, but by different data for g > 1 and g < 1, so products may
+//! be loose. **Lower ends**: for substitution the Poisson pair at sigma/2 (others -1, record +1,
+//! replaced -1); for zeroing out the Poisson pair at sigma (others 0).
+
+use super::law_pair::LawPair;
+use super::profile::{FromProfile, Profile};
+use super::{BoxedPair, Result, Scheme, sizes};
+use crate::pairs::{Composed, Gaussian, OneStep};
+use crate::{AccountingError, OneWay, Pair};
+use numerics::inversion::{Law, Times};
+use numerics::mixture::{Component, MixtureRatio};
+use numerics::special::ln_gamma;
+use vocabulary::{Adjacency, Interval, Phase, Run, Sampling};
+
+pub(super) const SCHEME: Scheme = Scheme {
+    sampling: Sampling::FixedSize,
+    words: |run| {
+        let how = if run.drawing().replacement { "with" } else { "without" };
+        format!(
+            "batches of fixed size: each is drawn anew, uniformly and {how} replacement, from all \
+             records at every step; a shuffled loader does not do this"
+        )
+    },
+    pair,
+    at_least,
+};
+
+/// Probabilities p_j that j >= 1 targets are drawn, and the sum of those that are left out.
+#[derive(Clone)]
+pub(super) struct Shares {
+    pub(super) shares: Vec<(u64, f64)>,
+    pub(super) left_out: f64,
+    pub(super) error: f64,
+}
+
+/// Shares below this are given away: added to delta once per step.
+const LIGHTEST: f64 = 1e-40;
+
+fn pair(run: &Run) -> Result<BoxedPair> {
+    let plain = run.group_size() == 1 && !run.drawing().replacement;
+    if run.adjacency() == Adjacency::AddRemove && plain {
+        return Ok(Box::new(Composed::for_run(&halved(run)?)?));
+    }
+    let phases: Vec<(Phase, Shares)> = run
+        .phases()
+        .iter()
+        .map(|phase| Ok((*phase, shares(run, phase)?)))
+        .collect::<Result<_>>()?;
+    if phases.iter().all(|(_, found)| found.shares.len() == 1 && found.shares[0].1 == 1.0) {
+        // Every record in every batch.
+        let distance = |(phase, found): &(Phase, Shares)| {
+            phase.steps as f64 * (2.0 * found.shares[0].0 as f64 / phase.noise_multiplier).powi(2)
+        };
+        let square: f64 = phases.iter().map(distance).sum();
+        return Ok(Box::new(Gaussian::computed(square.sqrt(), 16.0 * f64::EPSILON)?));
+    }
+    let one_sided_pair = run.adjacency() == Adjacency::AddRemove;
+    if let [(phase, found)] = phases.as_slice()
+        && phase.steps == 1
+    {
+        let (distances, _) = found.distances(phase.noise_multiplier, 0.0);
+        return Ok(if one_sided_pair {
+            Box::new(OneStep::new(one_sided(&distances)))
+        } else {
+            Box::new(FromProfile(OneStepProfile::new(&distances, found.left_out)?))
+        });
+    }
+    let steps: f64 = phases.iter().map(|(phase, _)| phase.steps as f64).sum();
+    let make = move |lightest: f64| {
+        let mut given_away = 0.0;
+        let parts = phases
+            .iter()
+            .map(|(phase, found)| {
+                let (distances, left_out) = found.distances(phase.noise_multiplier, lightest);
+                given_away += phase.steps as f64 * left_out;
+                let law = if one_sided_pair {
+                    Law::of_pair(one_sided(&distances))
+                } else {
+                    Law::symmetric(&distances, found.error)
+                };
+                Times { law, times: phase.steps as f64 }
+            })
+            .collect();
+        (parts, given_away)
+    };
+    Ok(Box::new(FromProfile(LawPair::by_size(Box::new(make), steps, !one_sided_pair))))
+}
+
+impl Shares {
+    /// Shares of at least `lightest` with their distances, and the sum of the others.
+    fn distances(&self, noise_multiplier: f64, lightest: f64) -> (Vec<(f64, f64)>, f64) {
+        let mut kept = Vec::new();
+        let mut left_out = self.left_out;
+        for &(j, share) in &self.shares {
+            if share >= lightest || kept.is_empty() {
+                kept.push((share, 2.0 * j as f64 / noise_multiplier));
+            } else {
+                left_out += share * (1.0 + self.error);
+            }
+        }
+        (kept, left_out)
+    }
+}
+
+fn one_sided(distances: &[(f64, f64)]) -> MixtureRatio {
+    let list = distances.iter().map(|&(weight, centre)| Component { weight, centre }).collect();
+    let rest = 1.0 - distances.iter().map(|(weight, _)| weight).sum::<f64>();
+    MixtureRatio::new(1.0, list, Vec::new()).with_rest(rest.max(0.0))
+}
+
+/// The Poisson run whose pair is that of adding or removing one record.
+fn halved(run: &Run) -> Result<Run> {
+    let phases = run
+        .phases()
+        .iter()
+        .map(|phase| Phase { noise_multiplier: 0.5 * phase.noise_multiplier, ..*phase })
+        .collect();
+    run.with_sampling(Sampling::Poisson)
+        .and_then(|run| run.with_phases(phases))
+        .map_err(|error| AccountingError::InvalidInput(error.to_string()))
+}
+
+/// The law of the number of targets in a batch.
+pub(super) fn shares(run: &Run, phase: &Phase) -> Result<Shares> {
+    let targets = u64::from(run.group_size());
+    if targets == 1 && !run.drawing().replacement {
+        return Ok(Shares { shares: vec![(1, phase.sample_rate)], left_out: 0.0, error: 0.0 });
+    }
+    let Some((batch, records)) = sizes(run, phase.sample_rate) else {
+        return Err(AccountingError::Unsupported(
+            "groups and draws with replacement need --dataset-size and a whole --batch-size: how \
+             many of the records are drawn depends on both"
+                .into(),
+        ));
+    };
+    if targets > records {
+        return Err(AccountingError::InvalidInput(format!(
+            "a group of {targets} does not fit into {records} records"
+        )));
+    }
+    let log_choose = |n: u64, k: u64| {
+        ln_gamma(n as f64 + 1.0) - ln_gamma(k as f64 + 1.0) - ln_gamma((n - k) as f64 + 1.0)
+    };
+    // The logarithms are of this size and cancel: their error is the error of the shares.
+    let error = 64.0 * f64::EPSILON * (1.0 + log_choose(records, batch.min(records)).abs())
+        + 64.0 * f64::EPSILON * ln_gamma(records as f64 + 1.0).abs();
+    let most = if run.drawing().replacement { batch } else { batch.min(targets) };
+    let log_share = |j: u64| -> f64 {
+        if run.drawing().replacement {
+            let rate = targets as f64 / records as f64;
+            let others = if j == batch { 0.0 } else { (batch - j) as f64 * (-rate).ln_1p() };
+            log_choose(batch, j) + j as f64 * rate.ln() + others
+        } else if batch - j > records - targets {
+            f64::NEG_INFINITY
+        } else {
+            log_choose(targets, j) + log_choose(records - targets, batch - j)
+                - log_choose(records, batch)
+        }
+    };
+    let mut all = Vec::new();
+    let mut left_out = 0.0;
+    for j in 1..=most {
+        let share = log_share(j).exp();
+        if share >= LIGHTEST {
+            all.push((j, share.min(1.0)));
+        } else if !all.is_empty() {
+            // Beyond the mode shares fall by more than half each from here on.
+            left_out = 2.0 * share.max(1e-300);
+            break;
+        }
+    }
+    Ok(Shares { shares: all, left_out, error })
+}
+
+/// One step of the symmetric profile, in closed form.
+struct OneStepProfile {
+    parts: Vec<(f64, Gaussian)>,
+    rate: f64,
+    given_away: f64,
+}
+
+impl OneStepProfile {
+    fn new(distances: &[(f64, f64)], given_away: f64) -> Result<Self> {
+        let parts = distances
+            .iter()
+            .map(|&(p, mu)| Ok((p, Gaussian::computed(mu, 4.0 * f64::EPSILON)?)))
+            .collect::<Result<Vec<_>>>()?;
+        let rate = parts.iter().map(|(p, _)| p).sum::<f64>().min(1.0);
+        Ok(Self { parts, rate, given_away })
+    }
+
+    /// h at g = e^epsilon >= 1.
+    fn upper_half(&self, epsilon: f64) -> Result<Interval> {
+        // ln g' = ln(1 + (g-1)/q), its rounding included on either side.
+        let inner = (epsilon.exp_m1() / self.rate).ln_1p();
+        let slack = 8.0 * f64::EPSILON * (1.0 + inner);
+        let mut total = Interval::exact(0.0);
+        for (p, pair) in &self.parts {
+            let low = pair.delta(inner + slack, OneWay::Remove)?;
+            let high = pair.delta((inner - slack).max(0.0), OneWay::Remove)?;
+            total.lower += p * low.lower;
+            total.value += p * 0.5 * (low.value + high.value);
+            total.upper += p * high.upper;
+        }
+        let slack = 16.0 * f64::EPSILON * (2.0 + self.parts.len() as f64);
+        total.lower *= 1.0 - slack;
+        total.upper = total.upper * (1.0 + slack) + self.given_away;
+        Ok(Interval::new(total.lower, total.value, total.upper))
+    }
+}
+
+impl Profile for OneStepProfile {
+    fn delta(&self, epsilon: f64, _: OneWay) -> Result<Interval> {
+        if epsilon >= 0.0 {
+            return self.upper_half(epsilon);
+        }
+        let other = self.upper_half(-epsilon)?;
+        let (sure, weight) = (-epsilon.exp_m1(), epsilon.exp());
+        let slack = 16.0 * f64::EPSILON;
+        Ok(Interval::new(
+            (sure + weight * other.lower) * (1.0 - slack),
+            sure + weight * other.value,
+            (sure + weight * other.upper) * (1.0 + slack),
+        ))
+    }
+}
+
+fn at_least(run: &Run) -> Option<BoxedPair> {
+    if run.drawing().replacement || run.group_size() > 1 {
+        return None;
+    }
+    match run.adjacency() {
+        // Exact; so is one step, by every h(g).
+        Adjacency::AddRemove => None,
+        Adjacency::Substitute if run.steps() == 1 => None,
+        Adjacency::Substitute => {
+            let removed = Composed::for_run(&as_removal(&halved(run).ok()?)?).ok()?;
+            // Replacing goes both ways, so that the larger order serves both.
+            Some(Box::new(EitherWay(removed)))
+        }
+        Adjacency::ZeroOut => {
+            let poisson = run.with_sampling(Sampling::Poisson).ok()?;
+            Some(Box::new(Composed::for_run(&poisson).ok()?))
+        }
+    }
+}
+
+/// The remove order of a pair, for both.
+struct EitherWay(Composed);
+
+impl Pair for EitherWay {
+    fn delta(&self, epsilon: f64, _: OneWay) -> Result<Interval> {
+        self.0.delta(epsilon, OneWay::Remove)
+    }
+
+    fn one_minus_delta(&self, epsilon: f64, _: OneWay) -> Result<Interval> {
+        self.0.one_minus_delta(epsilon, OneWay::Remove)
+    }
+
+    fn epsilon(&self, delta: f64, _: OneWay) -> Result<Interval> {
+        self.0.epsilon(delta, OneWay::Remove)
+    }
+
+    fn tpr(&self, fpr: f64, _: OneWay) -> Result<Interval> {
+        self.0.tpr(fpr, OneWay::Remove)
+    }
+
+    fn fnr(&self, fpr: f64, _: OneWay) -> Result<Interval> {
+        self.0.fnr(fpr, OneWay::Remove)
+    }
+}
+
+/// The same run for zeroing out, whose Poisson pair is that of removal.
+fn as_removal(run: &Run) -> Option<Run> {
+    Run::builder().phases(run.phases().iter().copied()).adjacency(Adjacency::ZeroOut).build().ok()
+}

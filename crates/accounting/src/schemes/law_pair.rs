@@ -1,0 +1,127 @@
+//! A pair from the law of its loss ([`numerics::inversion`]): the composition of steps whose losses
+//! are not those of Gaussian mixtures on the whole line.
+
+use super::Result;
+use super::profile::Profile;
+use crate::{AccountingError, OneWay};
+use numerics::contour::{Ends, Zone};
+use numerics::inversion::{Composition, Obstacle, Times};
+use vocabulary::Interval;
+
+/// Makes the laws when shares below a probability may be given away; tells what was.
+type Make = Box<dyn Fn(f64) -> (Vec<Times>, f64) + Send + Sync>;
+
+/// A composition of laws. Symmetric laws have the same profile in both orders.
+pub(super) struct LawPair {
+    make: Make,
+    steps: f64,
+    symmetric: bool,
+}
+
+/// The part of a delta that may be given away.
+const GIVEN_AWAY: f64 = 1e-10;
+
+impl LawPair {
+    /// Laws of which nothing needs to be given away but events of this probability.
+    pub(super) fn new(parts: Vec<Times>, symmetric: bool, given_away: f64) -> Self {
+        Self::by_size(Box::new(move |_| (parts.clone(), given_away)), 1.0, symmetric)
+    }
+
+    /// Laws with rare far jumps: those too rare to matter at the size of the answer are given away,
+    /// that is, their probability is added to delta.
+    pub(super) fn by_size(make: Make, steps: f64, symmetric: bool) -> Self {
+        Self { make, steps, symmetric }
+    }
+
+    fn laws(&self, size: f64) -> (Composition, f64) {
+        let (parts, given_away) = (self.make)(GIVEN_AWAY * size / self.steps);
+        (Composition::new(parts), given_away)
+    }
+
+    /// delta at t in an order, when it is about `size`.
+    fn delta_at(&self, t: f64, way: OneWay, size: f64) -> Result<Interval> {
+        let (composition, given_away) = self.laws(size);
+        let mut found = match way {
+            OneWay::Remove => composition.average(Zone::Above, 1.0, t),
+            OneWay::Add => composition.average(Zone::Below, 0.0, -t),
+        }
+        .map(interval)
+        .map_err(refusal)?;
+        found.upper += given_away;
+        Ok(found)
+    }
+}
+
+fn interval(ends: Ends) -> Interval {
+    Interval {
+        lower: ends.lower,
+        value: ends.value.clamp(ends.lower, ends.upper),
+        upper: ends.upper,
+    }
+}
+
+pub(super) fn refusal(obstacle: Obstacle) -> AccountingError {
+    AccountingError::NotCertified(match obstacle {
+        Obstacle::SlowDecay => {
+            "the loss of so few steps is too uneven for the contour, and no other route is \
+             certified for this way to draw batches; give more steps, or account for one"
+                .into()
+        }
+        Obstacle::TooFine => {
+            "the transform of the loss would need too many points to be certified".into()
+        }
+    })
+}
+
+impl Profile for LawPair {
+    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+        let way = if self.symmetric { OneWay::Remove } else { way };
+        let mut found = self.delta_at(epsilon, way, 1e-3)?;
+        if found.width() > 1e-7 * found.value && found.value < 1e-3 {
+            // What may be given away depends on the answer.
+            found = self.delta_at(epsilon, way, found.value.max(1e-250))?;
+        }
+        if found.value < 0.9 {
+            return Ok(found);
+        }
+        Ok(match self.one_minus_delta(epsilon, way) {
+            Ok(rest) => super::profile::complement(rest),
+            Err(_) => found,
+        })
+    }
+
+    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+        let way = if self.symmetric { OneWay::Remove } else { way };
+        let (composition, given_away) = self.laws(1e-2);
+        let mut rest = match way {
+            // 1 - E(W - e^t)_+ = E min(W, e^t).
+            OneWay::Remove => composition.average(Zone::Between, 1.0, epsilon),
+            OneWay::Add => composition.average(Zone::Between, 0.0, -epsilon),
+        }
+        .map(interval)
+        .map_err(refusal)?;
+        rest.lower = (rest.lower - given_away).max(0.0);
+        rest.value = rest.value.max(rest.lower);
+        Ok(rest)
+    }
+
+    fn epsilon(&self, delta: f64, way: OneWay) -> Option<Result<Interval>> {
+        let way = if self.symmetric { OneWay::Remove } else { way };
+        let (composition, given_away) = self.laws(delta);
+        let solve =
+            |delta: f64| match way {
+                OneWay::Remove => composition.threshold(Zone::Above, 1.0, delta).map(interval),
+                OneWay::Add => composition.threshold(Zone::Below, 0.0, delta).map(|ends| {
+                    Interval { lower: -ends.upper, value: -ends.value, upper: -ends.lower }
+                }),
+            };
+        // Where no threshold is found the caller goes by values of delta.
+        let mut found = solve(delta).ok()?;
+        if given_away > 0.0 {
+            let stricter = (delta - given_away) * (1.0 - 2.0 * f64::EPSILON);
+            let other = (stricter > 0.0).then(|| solve(stricter).ok()).flatten()?;
+            found.upper = found.upper.max(other.upper);
+        }
+        Some(Ok(found))
+    }
+}

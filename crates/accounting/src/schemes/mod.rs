@@ -1,0 +1,194 @@
+//! Ways to draw batches. Each is one file: what it needs, which neighbours its pair covers, how a
+//! record takes part in words, its dominating pair, and the best proven lower end where the pair is
+//! not exact. The rest of the code asks this table and knows no scheme by name.
+//!
+//! Units: clip norm 1; a step releases (sum of clipped gradients of the batch) + sigma N(0, I),
+//! divided by a **constant**. The attacker sees every step. P is the side with the record. A pair
+//! (P, Q) *dominates* if its hockey-stick divergence H_g is at least as large for every g > 0; if
+//! every step given any history is dominated by a pair fixed in advance, the transcript is dominated
+//! by the product (Zhu, Dong, Wang 2022, Theorem 10).
+
+pub mod balls_and_bins;
+mod cyclic_poisson;
+mod fixed_size;
+mod law_pair;
+mod matrix;
+mod mixed;
+mod poisson;
+mod profile;
+mod releases;
+mod shuffle;
+mod triangle;
+mod truncated_poisson;
+
+pub use matrix::sensitivity;
+pub use releases::effective_noise_multiplier;
+pub use truncated_poisson::{Truncation, truncation};
+
+use crate::{AccountingError, Pair};
+use vocabulary::{Phase, Run, Sampling};
+
+type Result<T> = std::result::Result<T, AccountingError>;
+type BoxedPair = Box<dyn Pair>;
+
+/// One way to draw batches.
+pub struct Scheme {
+    pub sampling: Sampling,
+    /// How a record takes part, in words.
+    words: fn(&Run) -> String,
+    /// The pair that dominates the run.
+    pair: fn(&Run) -> Result<BoxedPair>,
+    /// A proven lower end of the worst case, where the pair is an upper bound only.
+    at_least: fn(&Run) -> Option<BoxedPair>,
+}
+
+/// The table of schemes.
+#[rustfmt::skip]
+pub const ALL: &[Scheme] = &[
+    poisson::SCHEME,
+    poisson::FULL,
+    shuffle::SCHEME,
+    fixed_size::SCHEME,
+    balls_and_bins::SCHEME,
+    truncated_poisson::SCHEME,
+    cyclic_poisson::SCHEME,
+];
+
+/// The scheme of a run.
+pub fn of(run: &Run) -> &'static Scheme {
+    let found = ALL.iter().find(|scheme| scheme.sampling == run.sampling());
+    found.expect("every sampling has a line in the table")
+}
+
+/// The dominating pair of a run: its scheme's, at the noise of everything that is released on a batch,
+/// for the steps that have to be accounted for.
+///
+/// # Errors
+/// `Unsupported` where the scheme does not cover the neighbours, naming what it does cover;
+/// `OutsideDomain` beyond the domain.
+pub fn pair(run: &Run) -> Result<BoxedPair> {
+    let run = accounted(run)?;
+    if run.matrix().is_some() {
+        return matrix::pair(&run);
+    }
+    (of(&run).pair)(&run)
+}
+
+/// What the worst data set leaks at least, where the pair is an upper bound only: the lower ends of
+/// this pair's epsilon and delta are proven lower ends of the worst case.
+pub fn at_least(run: &Run) -> Option<BoxedPair> {
+    // What is stopped early or correlated has a worst case of its own.
+    if run.max_steps().is_some() || run.matrix().is_some() {
+        return None;
+    }
+    let run = accounted(run).ok()?;
+    (of(&run).at_least)(&run)
+}
+
+/// How a record takes part, in words, and what is assumed besides.
+pub fn words(run: &Run) -> Vec<String> {
+    let mut all = vec![(of(run).words)(run)];
+    if run.sampling() != Sampling::Full {
+        all.push("sums are divided by a constant, not by the size of the batch drawn".into());
+    }
+    if !run.releases().is_empty() {
+        all.push(format!(
+            "{} further releases on each batch, with independent noise",
+            run.releases().len()
+        ));
+    }
+    if let Some(matrix) = run.matrix() {
+        all.push(matrix::words(matrix));
+    }
+    all
+}
+
+/// How the number of steps came about, in words.
+pub(crate) fn stopping(run: &Run) -> String {
+    match run.max_steps() {
+        Some(most) => format!(
+            "outputs decided when to stop, so all {most} steps that the run could have had count; \
+             the noise was fixed in advance"
+        ),
+        None => FIXED_IN_ADVANCE.into(),
+    }
+}
+
+/// Of every claim about a run that was not stopped by its outputs.
+pub(crate) const FIXED_IN_ADVANCE: &str =
+    "the number of steps and the noise were fixed in advance, not chosen from outputs";
+
+/// Every lens but composition is about plain Poisson and full batches.
+///
+/// # Errors
+/// `Unsupported` with the reason otherwise.
+pub(crate) fn only_plain(run: &Run) -> Result<()> {
+    let reason = if !run.sampling().by_coins() {
+        format!(
+            "it holds for Poisson and full batches, and sampling is {}; the lens `composition` has \
+             a proven number for it",
+            run.sampling().as_str()
+        )
+    } else if !run.releases().is_empty() {
+        "it is about one release per step; the lens `composition` covers several".into()
+    } else if run.matrix().is_some() {
+        "it is about independent noise; the lens `composition` covers correlated noise".into()
+    } else if run.max_steps().is_some() {
+        "it is about a number of steps fixed in advance, and outputs decided when this run ended; \
+         the lens `composition` covers that"
+            .into()
+    } else {
+        return Ok(());
+    };
+    Err(AccountingError::Unsupported(reason))
+}
+
+/// The run with the effective noise of all releases, and the steps that have to be accounted for.
+fn accounted(run: &Run) -> Result<Run> {
+    let mut phases: Vec<Phase> = run.phases().to_vec();
+    if let (Some(most), Some(last)) = (run.max_steps(), phases.last_mut()) {
+        last.steps += most - run.steps();
+    }
+    for phase in &mut phases {
+        phase.noise_multiplier = releases::with_further(phase.noise_multiplier, run.releases());
+    }
+    let changed = run
+        .with_phases(phases)
+        .map_err(|error| AccountingError::InvalidInput(error.to_string()))?;
+    crate::domain::check_run(&changed)?;
+    Ok(changed)
+}
+
+/// The records in a batch and in the data set, where both are known and whole.
+fn sizes(run: &Run, rate: f64) -> Option<(u64, u64)> {
+    let records = run.dataset_size()?;
+    let batch = rate * records as f64;
+    let whole = batch.round();
+    ((batch - whole).abs() <= 1e-9 * whole.max(1.0)).then_some((whole as u64, records))
+}
+
+/// Batches per epoch: 1/rate, rounded up (or down), where it is whole up to rounding.
+fn batches_per_epoch(rate: f64, up: bool) -> u64 {
+    let exact = 1.0 / rate;
+    let near = exact.round();
+    let whole = (exact - near).abs() <= 1e-9 * near;
+    let count = if whole {
+        near
+    } else if up {
+        exact.ceil()
+    } else {
+        exact.floor()
+    };
+    count.max(1.0) as u64
+}
+
+fn one_phase<'a>(run: &'a Run, what: &str) -> Result<&'a Phase> {
+    match run.phases() {
+        [phase] => Ok(phase),
+        several => Err(AccountingError::Unsupported(format!(
+            "{what} is covered for one phase, and the run has {}; account for the phases separately \
+             and add epsilons and deltas",
+            several.len()
+        ))),
+    }
+}

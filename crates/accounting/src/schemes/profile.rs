@@ -1,0 +1,199 @@
+//! A pair from its profile alone: epsilon, true positive and false negative rates follow from
+//! delta(epsilon) with certified ends.
+
+use super::Result;
+use crate::directions::convex::{self, Guess};
+use crate::{AccountingError, OneWay, Pair};
+use vocabulary::Interval;
+
+/// delta(epsilon) with certified ends, for any real epsilon.
+pub(super) trait Profile: Send + Sync {
+    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval>;
+
+    /// 1 - delta, with relative accuracy where the profile has it.
+    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+        Ok(complement(self.delta(epsilon, way)?))
+    }
+
+    /// Epsilon, if there is a faster way to it than by values of delta.
+    fn epsilon(&self, _delta: f64, _way: OneWay) -> Option<Result<Interval>> {
+        None
+    }
+}
+
+/// The pair behind a profile.
+pub(super) struct FromProfile<P>(pub(super) P);
+
+/// 1 - x, rounded outwards.
+pub(super) fn complement(x: Interval) -> Interval {
+    Interval {
+        lower: (1.0 - x.upper).next_down().max(0.0),
+        value: 1.0 - x.value,
+        upper: (1.0 - x.lower).next_up().min(1.0),
+    }
+}
+
+impl<P: Profile> Pair for FromProfile<P> {
+    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+        check(epsilon)?;
+        Ok(self.0.delta(epsilon, way)?.clamp(0.0, 1.0))
+    }
+
+    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+        check(epsilon)?;
+        Ok(self.0.one_minus_delta(epsilon, way)?.clamp(0.0, 1.0))
+    }
+
+    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval> {
+        crate::domain::check_delta(delta)?;
+        if let Some(found) = self.0.epsilon(delta, way) {
+            return found.map(|epsilon| epsilon.map_increasing(|x| x.max(0.0)));
+        }
+        crossing(|epsilon| self.delta(epsilon, way), delta)
+    }
+
+    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval> {
+        rate(fpr)?;
+        if fpr <= 0.0 || fpr >= 1.0 {
+            // Every set that has probability zero under one distribution has it under the other.
+            return Ok(Interval::exact(if fpr <= 0.0 { 0.0 } else { 1.0 }));
+        }
+        let (low, high, guess) = self.slopes(fpr, way)?;
+        let power = |slope: f64| {
+            let delta = self.delta(slope.ln(), way)?;
+            // slope.ln() is rounded; delta moves by at most slope times that.
+            let slack =
+                4.0 * f64::EPSILON * (delta.upper + slope * (fpr + slope.ln().abs()).min(2.0));
+            Ok(Interval {
+                lower: delta.lower + slope * fpr - slack,
+                value: delta.value + slope * fpr,
+                upper: delta.upper + slope * fpr + slack,
+            })
+        };
+        let (_, tpr) = convex::minimise_from(power, low, high, guess)?;
+        // Flatter lines: delta(ln k) + k fpr >= 1 - k (1 - fpr).
+        let flatter = 1.0 - low * (1.0 - fpr);
+        Ok(Interval { lower: tpr.lower.min(flatter), ..tpr }.clamp(fpr, 1.0))
+    }
+
+    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval> {
+        rate(fpr)?;
+        if fpr <= 0.0 || fpr >= 1.0 {
+            return Ok(Interval::exact(if fpr <= 0.0 { 1.0 } else { 0.0 }));
+        }
+        let (low, high, guess) = self.slopes(fpr, way)?;
+        let line = |slope: f64| {
+            let rest = self.one_minus_delta(slope.ln(), way)?;
+            let slack =
+                4.0 * f64::EPSILON * (rest.upper + slope * (fpr + slope.ln().abs()).min(2.0));
+            Ok(Interval {
+                lower: slope * fpr - rest.upper - slack,
+                value: slope * fpr - rest.value,
+                upper: slope * fpr - rest.lower + slack,
+            })
+        };
+        let (_, negative) = convex::minimise_from(line, low, high, guess)?;
+        let fnr = negative.map_decreasing(|x| -x);
+        // Flatter lines: 1 - delta(ln k) - k fpr <= k (1 - fpr).
+        let fnr = Interval { upper: fnr.upper.max(low * (1.0 - fpr)), ..fnr };
+        Ok(fnr.clamp(0.0, 1.0 - fpr))
+    }
+}
+
+impl<P: Profile> FromProfile<P> {
+    /// Slopes e^epsilon between which the supporting line at `fpr` is looked for.
+    fn slopes(&self, fpr: f64, way: OneWay) -> Result<(f64, f64, Guess)> {
+        let advantage = self.delta(0.0, way)?;
+        let rest = self.one_minus_delta(0.0, way)?;
+        let guess = Guess::gaussian(advantage.value, rest.value, fpr);
+        let end = (1e-9 * guess.at).clamp(1e-250, 1e-6);
+        let low = ((rest.lower - fpr) / (1.0 - fpr)).max(end) * 0.999;
+        Ok((low, (advantage.upper + fpr) / fpr * 1.001, guess))
+    }
+}
+
+fn check(epsilon: f64) -> Result<()> {
+    if epsilon.is_finite() {
+        return Ok(());
+    }
+    Err(AccountingError::InvalidInput(format!("epsilon {epsilon} is not a finite number")))
+}
+
+fn rate(fpr: f64) -> Result<()> {
+    if (0.0..=1.0).contains(&fpr) {
+        return Ok(());
+    }
+    Err(AccountingError::InvalidInput(format!("false positive rate {fpr} is outside [0, 1]")))
+}
+
+/// The epsilon >= 0 at which a falling profile meets `delta`: secants on its logarithm, then an end on
+/// either side at which it is certain.
+pub(super) fn crossing(profile: impl Fn(f64) -> Result<Interval>, delta: f64) -> Result<Interval> {
+    let at_zero = profile(0.0)?;
+    if at_zero.upper <= delta {
+        return Ok(Interval::exact(0.0));
+    }
+    let log = |x: f64| x.max(1e-320).ln();
+    let target = log(delta);
+    // Walk out until below, then close in with secants and halves in turn.
+    let (mut low, mut high) = ((0.0, log(at_zero.value) - target), (0.5, f64::NAN));
+    loop {
+        high.1 = log(profile(high.0)?.value) - target;
+        if high.1 <= 0.0 {
+            break;
+        }
+        low = high;
+        high.0 *= 2.0;
+        if high.0 > 1e6 {
+            return Err(AccountingError::NotCertified(
+                "epsilon could not be enclosed: delta stays above the target".into(),
+            ));
+        }
+    }
+    let mut middle = high.0;
+    if low.1 > 0.0 {
+        for round in 0..60 {
+            let secant = (low.0 * high.1 - high.0 * low.1) / (high.1 - low.1);
+            let half = 0.5 * (low.0 + high.0);
+            let inside = secant > low.0 && secant < high.0 && round % 4 != 3;
+            middle = if inside { secant } else { half };
+            let here = log(profile(middle)?.value) - target;
+            if here > 0.0 {
+                low = (middle, here);
+            } else {
+                high = (middle, here);
+            }
+            if here.abs() < 1e-13 || high.0 - low.0 <= 4e-16 * high.0 {
+                break;
+            }
+        }
+    } else {
+        middle = 0.0;
+    }
+    let here = profile(middle)?;
+    let slope = ((high.1 - low.1) / (high.0 - low.0)).abs().max(1e-6);
+    let unit =
+        (here.width() / here.value.max(1e-300) + 1e-14) / slope + 4.0 * f64::EPSILON * middle.abs();
+    let (mut lower, mut upper) = (None, None);
+    let mut step = 0.6 * unit;
+    for _ in 0..60 {
+        if upper.is_none() && profile(middle + step)?.upper <= delta {
+            upper = Some(middle + step);
+        }
+        if lower.is_none() {
+            let below = middle - step;
+            if below <= 0.0 {
+                lower = Some(0.0);
+            } else if profile(below)?.lower >= delta {
+                lower = Some(below);
+            }
+        }
+        if let (Some(lower), Some(upper)) = (lower, upper) {
+            return Ok(Interval::new(lower, middle.clamp(lower, upper), upper));
+        }
+        step *= 1.6;
+    }
+    Err(AccountingError::NotCertified(
+        "epsilon could not be enclosed: delta is not known well enough near the target".into(),
+    ))
+}

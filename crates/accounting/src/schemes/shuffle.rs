@@ -1,0 +1,154 @@
+//! Shuffled batches: a data-independent random order, cut into S batches; a new order for every epoch
+//! (`fresh`) or one for all (`kept`). No amplification is counted.
+//!
+//! **Upper end.** Reveal the order; then participation is certain, and Theorem A (`poisson.rs`) with a
+//! point mass gives, for E uses, mu = sqrt(E)/sigma when the record is zeroed out and 2 sqrt(E)/sigma
+//! when it is replaced; k times that for a group of k. After E S + r steps a record has E or E + 1
+//! uses; the first r batches of an epoch hold it with probability r q (q = b/n), and the attacker sees
+//! which: delta = r q delta_{E+1} + (1 - r q) delta_E. Where n is no multiple of b, S is rounded down:
+//! dropping or keeping the short batch, a record has no more uses than that.
+//!
+//! Adding or removing a record changes n, hence all batches, possibly the number of steps: refused.
+//!
+//! **Lower ends** (for the worst data set; zeroing out, hence replacing, hence groups): the published
+//! event bound (Chua et al. 2024, [`crate::pairs::shuffle_lower_bound`]), and balls and bins, to which
+//! shuffling is equal when all other gradients are 0. With one order for all epochs the epochs of a
+//! batch add up: the one-epoch bound at noise sigma/sqrt(E).
+
+use super::mixed::MixedGaussians;
+use super::profile::{FromProfile, complement};
+use super::{BoxedPair, Result, Scheme, balls_and_bins, batches_per_epoch};
+use crate::pairs::{Gaussian, ShuffleLowerBound, shuffle_lower_bound};
+use crate::{AccountingError, OneWay, Pair};
+use vocabulary::{Adjacency, Interval, Permutation, Run, Sampling};
+
+pub(super) const SCHEME: Scheme = Scheme {
+    sampling: Sampling::Shuffle,
+    words: |run| {
+        let order = match run.drawing().permutation {
+            Permutation::Fresh => "a new random order for every epoch",
+            Permutation::Kept => "one random order for all epochs",
+        };
+        format!(
+            "shuffled batches: {order}, chosen without looking at the records, cut into batches; a \
+             record is at most once in an epoch"
+        )
+    },
+    pair,
+    at_least,
+};
+
+fn pair(run: &Run) -> Result<BoxedPair> {
+    let shift = f64::from(run.group_size())
+        * match run.adjacency() {
+            Adjacency::ZeroOut => 1.0,
+            Adjacency::Substitute => 2.0,
+            Adjacency::AddRemove => {
+                return Err(AccountingError::Unsupported(
+                    "adding or removing a record changes every shuffled batch after it, and perhaps \
+                     the number of steps; choose --adjacency zero-out (the record stays, its \
+                     gradients are zero) or substitute, for which composition is proven"
+                        .into(),
+                ));
+            }
+        };
+    // Squared distances of E and of E + 1 uses, and the probability of the latter.
+    let (mut square, mut more, mut weight) = (0.0, 0.0, 0.0);
+    let last = run.phases().len() - 1;
+    for (index, phase) in run.phases().iter().enumerate() {
+        let batches = batches_per_epoch(phase.sample_rate, false);
+        let (epochs, rest) = (phase.steps / batches, phase.steps % batches);
+        let unit = (shift / phase.noise_multiplier).powi(2);
+        if rest > 0 && index < last {
+            return Err(AccountingError::Unsupported(format!(
+                "phase {} of {} ends within an epoch of {batches} batches; shuffled phases are \
+                 covered when all but the last have whole epochs",
+                index + 1,
+                last + 1
+            )));
+        }
+        square += epochs as f64 * unit;
+        if rest > 0 {
+            more = unit;
+            weight = (rest as f64 * phase.sample_rate * f64::from(run.group_size())).min(1.0);
+        }
+    }
+    let rounding = 8.0 * f64::EPSILON * (2.0 + run.phases().len() as f64);
+    let gaussian = |square: f64| Gaussian::computed(square.sqrt(), rounding);
+    if weight == 0.0 {
+        return Ok(Box::new(gaussian(square)?));
+    }
+    Ok(Box::new(FromProfile(MixedGaussians(vec![
+        (weight, gaussian(square + more)?),
+        (1.0 - weight, gaussian(square)?),
+    ]))))
+}
+
+/// The whole epochs of a run with one phase whose batches have equal size.
+fn whole_epochs(run: &Run) -> Option<(f64, u64, u64)> {
+    let [phase] = run.phases() else { return None };
+    let batches = batches_per_epoch(phase.sample_rate, true);
+    // A record that is sometimes dropped is hidden better than the bounds say.
+    let whole = (batches as f64 * phase.sample_rate - 1.0).abs() <= 1e-9;
+    let epochs = phase.steps / batches;
+    (whole && epochs > 0).then_some((phase.noise_multiplier, batches, epochs))
+}
+
+fn at_least(run: &Run) -> Option<BoxedPair> {
+    let (noise, batches, epochs) = whole_epochs(run)?;
+    Some(Box::new(match run.drawing().permutation {
+        Permutation::Fresh => LowerEnds {
+            event: shuffle_lower_bound(noise, batches, epochs).ok()?,
+            thrown: balls_and_bins::coarse(noise, batches, epochs),
+        },
+        // More noise is the safe side of the rounding.
+        Permutation::Kept => {
+            let noise = noise / (epochs as f64).sqrt() * (1.0 + 4.0 * f64::EPSILON);
+            LowerEnds { event: shuffle_lower_bound(noise, batches, 1).ok()?, thrown: None }
+        }
+    }))
+}
+
+/// Lower ends of epsilon and delta; nothing is said from above.
+struct LowerEnds {
+    event: ShuffleLowerBound,
+    thrown: Option<BoxedPair>,
+}
+
+impl Pair for LowerEnds {
+    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+        let event = self.event.in_order(way).delta(epsilon)?.lower;
+        let thrown = match &self.thrown {
+            Some(pair) => pair.delta(epsilon, way)?.lower,
+            None => 0.0,
+        };
+        let least = event.max(thrown);
+        Ok(Interval { lower: least, value: least, upper: 1.0 })
+    }
+
+    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+        Ok(complement(self.delta(epsilon, way)?))
+    }
+
+    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval> {
+        let event = self.event.in_order(way).epsilon(delta)?.lower;
+        let thrown = match &self.thrown {
+            Some(pair) => pair.epsilon(delta, way)?.lower,
+            None => 0.0,
+        };
+        let least = event.max(thrown);
+        Ok(Interval { lower: least, value: least, upper: f64::INFINITY })
+    }
+
+    fn tpr(&self, _: f64, _: OneWay) -> Result<Interval> {
+        Err(no_curve())
+    }
+
+    fn fnr(&self, _: f64, _: OneWay) -> Result<Interval> {
+        Err(no_curve())
+    }
+}
+
+fn no_curve() -> AccountingError {
+    AccountingError::Unsupported("the lower end is about epsilon and delta".into())
+}

@@ -1,0 +1,354 @@
+//! Ways to draw batches against reference values: every row of `golden/batches.csv`, certified ends on
+//! the right sides, and the widths that are promised.
+
+use accounting::schemes;
+use accounting::{OneWay, Pair, directions};
+use std::collections::BTreeMap;
+use vocabulary::{
+    Adjacency, Direction, Drawing, FurtherRelease, Interval, Matrix, Permutation, Run, Sampling,
+};
+
+struct Row {
+    line: usize,
+    scheme: String,
+    adjacency: String,
+    parameters: BTreeMap<String, String>,
+    quantity: String,
+    at: Option<f64>,
+    lower: Option<f64>,
+    value: f64,
+    /// Half a unit of the last trusted digit.
+    tolerance: f64,
+}
+
+fn rows() -> Vec<Row> {
+    include_str!("golden/batches.csv")
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.starts_with('#') && !line.starts_with("scheme,"))
+        .map(|(index, line)| {
+            let cells: Vec<&str> = line.split(',').collect();
+            let value: f64 = cells[7].parse().expect("a value");
+            let digits: i32 = cells[8].parse().expect("digits");
+            let unit = 10_f64.powi(value.abs().log10().floor() as i32 + 1 - digits);
+            Row {
+                line: index + 1,
+                scheme: cells[0].into(),
+                adjacency: cells[1].into(),
+                parameters: cells[2]
+                    .split(';')
+                    .filter_map(|pair| pair.split_once('='))
+                    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                    .collect(),
+                quantity: cells[3].into(),
+                at: cells[4].split_once('=').map(|(_, x)| x.parse().expect("a place")),
+                lower: cells[5].parse().ok(),
+                value,
+                tolerance: 0.51 * unit + 4.0 * f64::EPSILON * value.abs(),
+            }
+        })
+        .collect()
+}
+
+impl Row {
+    fn number(&self, key: &str) -> Option<f64> {
+        self.parameters.get(key).map(|text| text.parse().expect("a number"))
+    }
+
+    fn whole(&self, key: &str) -> Option<u64> {
+        self.number(key).map(|x| x as u64)
+    }
+
+    fn run(&self) -> Run {
+        let noise = self.number("noise_multiplier").unwrap();
+        let per_epoch = self.number("batches_per_epoch");
+        let rate = match (self.number("sample_rate"), per_epoch) {
+            (Some(rate), _) => rate,
+            (None, Some(batches)) => 1.0 / batches,
+            _ => self.number("batch_size").unwrap() / self.number("dataset_size").unwrap(),
+        };
+        let steps = self
+            .whole("steps")
+            .unwrap_or_else(|| (per_epoch.unwrap() * self.number("epochs").unwrap()) as u64);
+        let mut drawing = Drawing::default();
+        let sampling = match self.scheme.as_str() {
+            "shuffle-reshuffled" => Sampling::Shuffle,
+            "shuffle-fixed-permutation" => {
+                drawing.permutation = Permutation::Kept;
+                Sampling::Shuffle
+            }
+            "fixed-size" => Sampling::FixedSize,
+            "fixed-size-with-replacement" => {
+                drawing.replacement = true;
+                Sampling::FixedSize
+            }
+            "poisson" => Sampling::Poisson,
+            "balls-and-bins" => Sampling::BallsAndBins,
+            "truncated-poisson" => {
+                drawing.max_batch_size = self.whole("largest_batch");
+                Sampling::TruncatedPoisson
+            }
+            "banded-matrix-cyclic-poisson" => {
+                drawing.cycle_length = self.whole("bands");
+                Sampling::CyclicPoisson
+            }
+            other => panic!("scheme {other}"),
+        };
+        let mut builder = Run::builder()
+            .phase(noise, rate, steps)
+            .sampling(sampling)
+            .drawing(drawing)
+            .group_size(self.whole("group_size").unwrap_or(1) as u32)
+            .adjacency(match self.adjacency.as_str() {
+                "add-remove" => Adjacency::AddRemove,
+                "zero-out" => Adjacency::ZeroOut,
+                _ => Adjacency::Substitute,
+            });
+        if let Some(size) = self.whole("dataset_size") {
+            builder = builder.dataset_size(size);
+        }
+        if let Some(bands) = self.whole("bands") {
+            builder = builder.matrix(Matrix { bands: Some(bands), ..Matrix::default() });
+        }
+        builder.build().expect("a run")
+    }
+
+    fn answer(&self, pair: &dyn Pair) -> Interval {
+        let direction = match self.parameters.get("order").map(String::as_str) {
+            Some("remove") => Direction::Remove,
+            Some("add") => Direction::Add,
+            _ => Direction::Both,
+        };
+        match self.quantity.as_str() {
+            "epsilon" => directions::epsilon(pair, self.at.unwrap(), direction),
+            "delta" => directions::delta(pair, self.at.unwrap(), direction),
+            "tpr" => directions::tpr(pair, self.at.unwrap(), direction),
+            "advantage" => directions::advantage(pair),
+            other => panic!("quantity {other}"),
+        }
+        .unwrap_or_else(|error| panic!("line {}: {error}", self.line))
+    }
+}
+
+/// Rows that a run and a pair answer.
+fn pair_rows(scheme: &str) -> Vec<Row> {
+    let other = ["truncation-probability", "conditional-rate"];
+    rows()
+        .into_iter()
+        .filter(|row| row.scheme.starts_with(scheme) && !other.contains(&row.quantity.as_str()))
+        .collect()
+}
+
+/// Every row's value lies within the certified ends, which are as narrow as promised.
+fn check(scheme: &str, width: f64) {
+    let rows = pair_rows(scheme);
+    assert!(!rows.is_empty(), "{scheme}");
+    // Rows about one run share its pair.
+    let mut known: Option<(Run, Box<dyn Pair>)> = None;
+    for row in rows {
+        let run = row.run();
+        if known.as_ref().is_none_or(|(other, _)| *other != run) {
+            let pair =
+                schemes::pair(&run).unwrap_or_else(|error| panic!("line {}: {error}", row.line));
+            known = Some((run, pair));
+        }
+        let Some((_, pair)) = &known else { unreachable!() };
+        let start = std::time::Instant::now();
+        let found = row.answer(pair.as_ref());
+        if std::env::var("DOSIMETER_TIMES").is_ok() {
+            println!(
+                "line {}: {:?} {:.2e} {found:?} {}",
+                row.line,
+                start.elapsed(),
+                found.relative_width(),
+                row.value
+            );
+        }
+        let (least, most) = (row.value - row.tolerance, row.value + row.tolerance);
+        assert!(
+            found.lower <= most && least <= found.upper,
+            "line {}: {found:?} misses {}",
+            row.line,
+            row.value
+        );
+        assert!(
+            found.upper - found.lower <= width * row.value.abs() + 2.0 * row.tolerance,
+            "line {}: {found:?} is wider than {width}",
+            row.line
+        );
+    }
+}
+
+#[test]
+fn shuffled() {
+    check("shuffle", 1e-9);
+}
+
+/// The lower ends beside shuffled and fixed-size numbers reach the reference's, and stay below the
+/// upper ends.
+#[test]
+fn lower_ends() {
+    for scheme in ["shuffle", "fixed-size"] {
+        for row in pair_rows(scheme) {
+            let run = row.run();
+            let Some(reference) = row.lower.filter(|lower| *lower < row.value * (1.0 - 1e-9))
+            else {
+                continue;
+            };
+            let below = schemes::at_least(&run);
+            let below = below.unwrap_or_else(|| panic!("line {}: no lower end", row.line));
+            let found = row.answer(below.as_ref()).lower;
+            assert!(found <= row.value, "line {}: {found} above {}", row.line, row.value);
+            assert!(
+                found >= reference * (1.0 - 1e-6),
+                "line {}: {found} below the reference {reference}",
+                row.line
+            );
+        }
+    }
+}
+
+#[test]
+fn fixed_size() {
+    check("fixed-size", 1e-6);
+}
+
+#[test]
+fn poisson_substitution() {
+    check("poisson", 1e-6);
+}
+
+#[test]
+fn truncated_poisson() {
+    check("truncated-poisson", 1e-6);
+    for row in rows().into_iter().filter(|row| row.scheme == "truncated-poisson") {
+        let cut = schemes::truncation(
+            row.whole("dataset_size").unwrap(),
+            row.number("sample_rate").unwrap(),
+            row.whole("largest_batch").unwrap(),
+        )
+        .unwrap();
+        let found = match row.quantity.as_str() {
+            "truncation-probability" => cut.probability,
+            "conditional-rate" => cut.rate,
+            _ => continue,
+        };
+        assert!((found / row.value - 1.0).abs() < 1e-12 + 2.0 * cut.error, "line {}", row.line);
+        assert!(cut.error < 1e-9);
+    }
+}
+
+#[test]
+fn balls_and_bins() {
+    // Grids of 1/64: the ends are 1e-3 of epsilon apart, and up to 1e-2 of delta.
+    check("balls-and-bins", 1e-2);
+}
+
+#[test]
+fn banded_matrix() {
+    check("banded-matrix", 1e-6);
+}
+
+#[test]
+fn matrix_sensitivities() {
+    let square_root: Vec<f64> = (0..16)
+        .scan(1.0, |c, j| {
+            let now = *c;
+            *c *= (2.0 * f64::from(j) + 1.0) / (2.0 * f64::from(j) + 2.0);
+            Some(now)
+        })
+        .collect();
+    for row in rows().into_iter().filter(|row| row.scheme == "matrix") {
+        let text = row.parameters["toeplitz"].clone();
+        let coefficients: Vec<f64> = match text.as_str() {
+            "sqrt" => square_root.clone(),
+            "sqrt 4 bands" => square_root[..4].to_vec(),
+            list => list.split(' ').map(|x| x.parse().unwrap()).collect(),
+        };
+        let whole = |key: &str| row.whole(key).unwrap();
+        let found =
+            schemes::sensitivity(&coefficients, whole("steps"), whole("uses"), whole("separation"))
+                .unwrap();
+        assert!((found - row.value).abs() <= row.tolerance, "line {}: {found}", row.line);
+    }
+}
+
+#[test]
+fn several_releases() {
+    for row in rows().into_iter().filter(|row| row.scheme == "several-releases") {
+        let list = |key: &str| -> Vec<f64> {
+            row.parameters[key].split(' ').map(|x| x.parse().unwrap()).collect()
+        };
+        let releases: Vec<FurtherRelease> = if row.parameters.contains_key("layer_clips") {
+            let pairs = list("layer_clips").into_iter().zip(list("layer_noise"));
+            pairs.map(|(sensitivity, noise)| FurtherRelease { noise, sensitivity }).collect()
+        } else {
+            vec![
+                FurtherRelease { noise: row.number("noise_multiplier").unwrap(), sensitivity: 1.0 },
+                FurtherRelease {
+                    noise: row.number("count_noise").unwrap(),
+                    sensitivity: row.number("count_sensitivity").unwrap(),
+                },
+            ]
+        };
+        let found = schemes::effective_noise_multiplier(&releases);
+        assert!(found <= row.value && (found / row.value - 1.0).abs() < 1e-14, "line {}", row.line);
+    }
+}
+
+/// Why curves are not composed along the path: both branches keep delta(1) at 0.0573, and choosing
+/// between them by the first output has 0.0738 (arXiv 2602.06756).
+#[test]
+fn choosing_by_an_output_is_worse_than_either_branch() {
+    let density = |x: f64, m: f64, s: f64| {
+        (-0.5 * ((x - m) / s).powi(2)).exp() / (s * (2.0 * std::f64::consts::PI).sqrt())
+    };
+    let mixture = |x: f64, q: f64, s: f64| (1.0 - q) * density(x, 0.0, s) + q * density(x, 1.0, s);
+    // delta of the second release at e^{1 - l}, l the loss of the first.
+    let second = |level: f64, q: f64, s: f64| -> f64 {
+        let step = 0.004 * s;
+        (-3000..5000)
+            .map(|i| {
+                let x = step * f64::from(i);
+                (mixture(x, q, s) - level * density(x, 0.0, s)).max(0.0) * step
+            })
+            .sum()
+    };
+    let (mut either, mut chosen) = ([0.0, 0.0], 0.0);
+    let step = 0.02;
+    for i in -400..=450 {
+        let x = step * f64::from(i);
+        let p = mixture(x, 0.5, 1.0);
+        let level = 1f64.exp() * density(x, 0.0, 1.0) / p;
+        let branches = [second(level, 1.0, 2.0), second(level, 0.05, 0.30079991)];
+        for (sum, branch) in either.iter_mut().zip(branches) {
+            *sum += p * branch * step;
+        }
+        chosen += p * branches[0].max(branches[1]) * step;
+    }
+    for row in rows().into_iter().filter(|row| row.scheme == "filter-counterexample") {
+        match row.quantity.as_str() {
+            "delta-of-either-branch" => {
+                assert!(either.iter().all(|sum| (sum - row.value).abs() < 2e-5), "{either:?}")
+            }
+            _ => assert!((chosen - row.value).abs() < 2e-5, "{chosen}"),
+        }
+    }
+}
+
+/// One record, T = 1, against quadrature in the other order as well: both orders are one profile.
+#[test]
+fn one_fixed_step_is_symmetric() {
+    let run = Run::builder()
+        .phase(1.0, 0.1, 1)
+        .sampling(Sampling::FixedSize)
+        .adjacency(Adjacency::Substitute)
+        .build()
+        .unwrap();
+    let pair = schemes::pair(&run).unwrap();
+    for epsilon in [-1.0, 0.0, 0.4, 2.0] {
+        let there = pair.delta(epsilon, OneWay::Remove).unwrap();
+        let back = pair.delta(epsilon, OneWay::Add).unwrap();
+        assert_eq!(there, back);
+    }
+}

@@ -1,0 +1,132 @@
+//! How batches are drawn, as data: the scheme, what a scheme needs beyond a rate, and what else is
+//! released beside the gradients. What each means for privacy is said by the accounting's table of
+//! schemes; here are only the names.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How the records of a batch are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sampling {
+    /// Each record is in each batch independently with probability `sample_rate`.
+    #[default]
+    Poisson,
+    /// Every record is in every batch.
+    Full,
+    /// The data set is put into a random order and cut into batches.
+    Shuffle,
+    /// Each batch is a uniform subset of fixed size, drawn anew at each step.
+    FixedSize,
+    /// Each record is thrown into one batch of every epoch, independently of the others.
+    BallsAndBins,
+    /// As Poisson, but of a batch above the largest size a uniform part is kept.
+    TruncatedPoisson,
+    /// The records are split into groups, which are sampled in turn.
+    CyclicPoisson,
+}
+
+impl Sampling {
+    /// The names users write.
+    pub const ALL: &'static [(&'static str, Self)] = &[
+        ("poisson", Self::Poisson),
+        ("full", Self::Full),
+        ("shuffle", Self::Shuffle),
+        ("fixed-size", Self::FixedSize),
+        ("balls-and-bins", Self::BallsAndBins),
+        ("truncated-poisson", Self::TruncatedPoisson),
+        ("cyclic-poisson", Self::CyclicPoisson),
+    ];
+
+    /// Whether every record joins every batch by its own coin (of any weight, 1 included).
+    pub fn by_coins(self) -> bool {
+        matches!(self, Self::Poisson | Self::Full)
+    }
+
+    /// The batches in a few words, for the middle of a sentence.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Poisson => "Poisson batches",
+            Self::Full => "full batches",
+            Self::Shuffle => "shuffled batches",
+            Self::FixedSize => "batches of a fixed size",
+            Self::BallsAndBins => "balls-and-bins batches",
+            Self::TruncatedPoisson => "truncated Poisson batches",
+            Self::CyclicPoisson => "cyclic Poisson batches",
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        Self::ALL.iter().find(|(_, scheme)| *scheme == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// Whether a shuffled data set gets a new order for every epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Permutation {
+    /// A new order for every epoch.
+    #[default]
+    Fresh,
+    /// One order for all epochs.
+    Kept,
+}
+
+impl Permutation {
+    /// The names users write.
+    pub const ALL: &'static [(&'static str, Self)] =
+        &[("fresh", Self::Fresh), ("kept", Self::Kept)];
+}
+
+/// What some schemes need beyond a rate; the defaults are what the other schemes have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Drawing {
+    /// Shuffled batches: a new order for every epoch, or one for all.
+    #[serde(skip_serializing_if = "is_default")]
+    pub permutation: Permutation,
+    /// Fixed-size batches: a record may be drawn several times into one batch.
+    #[serde(skip_serializing_if = "is_default")]
+    pub replacement: bool,
+    /// Truncated Poisson: the largest batch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_batch_size: Option<u64>,
+    /// Cyclic Poisson: the number of groups.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cycle_length: Option<u64>,
+    /// Balls and bins: in how many batches of an epoch each record is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uses_per_epoch: Option<u64>,
+}
+
+/// A further release on the same batch: a private count, a layer's own sum, a statistic.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FurtherRelease {
+    /// Standard deviation of its Gaussian noise.
+    pub noise: f64,
+    /// How far one record can move it.
+    pub sensitivity: f64,
+}
+
+/// Noise that is correlated between steps: the releases are C x + noise, C lower triangular.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Matrix {
+    /// Bands of C, its columns of norm at most 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bands: Option<u64>,
+    /// First column of a Toeplitz C.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub toeplitz: Vec<f64>,
+    /// How often a record takes part at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uses: Option<u64>,
+    /// Steps between two uses at least.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub separation: Option<u64>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
