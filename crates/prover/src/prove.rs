@@ -9,7 +9,7 @@ use crate::model::{Model, Order};
 use crate::mu;
 use crate::obstacle::{Limit, Obstacle, within};
 use crate::proof::{Certificate, Enclosure, EndProof, Outcome, Proof};
-use crate::tradeoff::Curve;
+use crate::tradeoff::{self, Curve};
 use std::cell::OnceCell;
 use std::time::Duration;
 use vocabulary::{Account, Claim, Direction, LensName, Quantity, Run};
@@ -226,6 +226,14 @@ fn impossible(claim: &Claim, side: End, end: f64) -> Option<String> {
     };
     match side {
         End::Lower if below_one && end >= 1.0 => Some("the quantity is below 1".into()),
+        // The loss of removing is not bounded; that of adding is.
+        End::Upper
+            if claim.quantity == Quantity::Delta
+                && claim.direction != Direction::Add
+                && end <= 0.0 =>
+        {
+            Some("delta is above 0".into())
+        }
         End::Upper if claim.quantity == Quantity::BayesSecurity && end <= 0.0 => {
             Some("Bayes security is above 0".into())
         }
@@ -455,6 +463,16 @@ fn power<const N: usize>(
     }
     if let (Model::Maximum(_), Direction::Add | Direction::Remove) = (model, claim.direction) {
         return Err("the power of one order is a maximum over stopping times, not a line's".into());
+    }
+    if let Model::Gaussian(mu) = model {
+        let power = tradeoff::of_gaussian(*mu, fpr)?;
+        let outcome = compare(&[power], &Ball::from_f64(end), side == End::Upper);
+        let statement = sentence("the power", side == End::Upper, outcome, &end.to_string());
+        return Ok(Found {
+            outcome,
+            statement,
+            enclosures: vec![enclosure("power".into(), &power)],
+        });
     }
     let curve = Curve { model, orders: orders(claim.direction), fpr, log_scale: log_scale(end) };
     let found = curve.power(claim.interval.value, bits)?;

@@ -6,7 +6,7 @@
 //! Every k gives an upper bound. Three slopes a < b < c with h(b) <= h(a), h(c) give a lower one: the
 //! minimum lies between a and c, and a convex function lies above its chords' extensions.
 
-use crate::arithmetic::Ball;
+use crate::arithmetic::{Ball, Float, normal_tail};
 use crate::model::{Model, Order};
 use crate::obstacle::Obstacle;
 
@@ -104,4 +104,37 @@ impl<const N: usize> Curve<'_, N> {
         }
         best.ok_or_else(|| "no slope was looked at".into())
     }
+}
+
+/// The power of the Gaussian pair at a false positive rate in (0, 1): the normal tail at z - mu, where the
+/// tail at z is the rate. z is enclosed between two points at which the sign is certain.
+pub(crate) fn of_gaussian<const N: usize>(mu: Ball<N>, fpr: f64) -> Result<Ball<N>, Obstacle> {
+    let target = Ball::<N>::from_f64(fpr);
+    let (mut low, mut high) = (-40.0, 40.0);
+    for _ in 0..52 {
+        let middle = 0.5 * (low + high);
+        if normal_tail(Ball::<N>::from_f64(middle)).to_f64() > fpr {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    let mut z = Ball::<N>::from_f64(0.5 * (low + high));
+    let scale = Ball::pi().scaled(1).root();
+    let mut reach = z.mid.unit();
+    for _ in 0..4 {
+        let inverse_density = z.squared().scaled(-1).exponential() * scale;
+        let change = (normal_tail(z) - target) * inverse_density;
+        z = Ball::exact((z + change).mid);
+        reach = change.above().max(z.mid.unit());
+    }
+    for _ in 0..40 {
+        let gap = Ball::exact(Float::from_magnitude(reach));
+        let (left, right) = (Ball::exact((z - gap).mid), Ball::exact((z + gap).mid));
+        if target.is_below(&normal_tail(left)) && normal_tail(right).is_below(&target) {
+            return Ok(normal_tail(left.hull(&right) - mu));
+        }
+        reach = reach.scaled(2);
+    }
+    Err(Obstacle::precision("the threshold of the test could not be enclosed"))
 }
