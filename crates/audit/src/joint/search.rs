@@ -162,7 +162,7 @@ impl JointScores {
                 growth * growth * variance(x, errors.nonmembers) + variance(y, errors.members);
             y + growth * x + SPREAD * spread.sqrt()
         };
-        let mut best = Support { value: growth.min(1.0).max(f64::MIN_POSITIVE), vertex: 0 };
+        let mut best = Support { value: growth.clamp(f64::MIN_POSITIVE, 1.0), vertex: 0 };
         let mut found = false;
         for vertex in self.ranked(|errors| -height(errors)).into_iter().take(most) {
             let evidence = self.joint.evidence(&self.vertices[vertex]);
