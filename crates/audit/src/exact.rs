@@ -97,10 +97,12 @@ impl Shows {
             _ => false,
         };
         let seen = outcome(errors, mirror);
-        // Where both counts vary by dozens the boundary is that of the signed root.
+        // Where both counts vary by dozens the boundary is that of the signed root; beyond ten thousand
+        // scores it is taken for that too, since a plan has to answer in seconds.
         let variance = |x: u64, n: u64| x as f64 * (n - x) as f64 / n as f64;
         if matches!(limit, Limit::Line { .. })
-            && variance(seen.zeros, seen.n0).min(variance(seen.ones, seen.n1)) > 400.0
+            && (variance(seen.zeros, seen.n0).min(variance(seen.ones, seen.n1)) > 400.0
+                || seen.n0.max(seen.n1) > 10_000)
         {
             return Some(Self { limit, mirror, z, order: value });
         }
