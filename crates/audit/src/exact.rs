@@ -97,16 +97,45 @@ impl Shows {
             _ => false,
         };
         let seen = outcome(errors, mirror);
+        // Where both counts vary by dozens the boundary is that of the signed root; beyond ten thousand
+        // scores it is taken for that too, since a plan has to answer in seconds.
+        let variance = |x: u64, n: u64| x as f64 * (n - x) as f64 / n as f64;
+        if matches!(limit, Limit::Line { .. })
+            && (variance(seen.zeros, seen.n0).min(variance(seen.ones, seen.n1)) > 400.0
+                || seen.n0.max(seen.n1) > 10_000)
+        {
+            return Some(Self { limit, mirror, z, order: value });
+        }
         let shows = |ones: u64| {
             let outcome = Outcome { ones, ..seen };
             let order = limit.order(&outcome, z);
             order > f64::NEG_INFINITY
                 && outcome.test(limit, level, order, z).worst_at(value) <= level * (1.0 - 1e-3)
         };
-        if !shows(seen.n1) {
-            return None;
+        // From where the signed root says outwards.
+        let (mut low, mut high) = (0, seen.n1);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            let outcome = Outcome { ones: middle, ..seen };
+            if limit.at_least(&outcome, value, z) { high = middle } else { low = middle }
         }
-        let (mut not, mut does) = (0, seen.n1);
+        let (mut not, mut does, mut step) = (0, high, 1);
+        while !shows(does) {
+            if does == seen.n1 {
+                return None;
+            }
+            (not, does) = (does, (does + step).min(seen.n1));
+            step *= 2;
+        }
+        step = 1;
+        while not == 0 && does > step {
+            if shows(does - step) {
+                does -= step;
+                step *= 2;
+            } else {
+                not = does - step;
+            }
+        }
         while does - not > 1 {
             let middle = not + (does - not) / 2;
             if shows(middle) { does = middle } else { not = middle }
@@ -357,16 +386,15 @@ struct Laws {
 impl Test {
     /// Values of p at which the root is looked for, with the law of X0 there; what lies between is
     /// certified afterwards.
-    fn looks(&self) -> Vec<(f64, Vec<f64>)> {
-        const LOOKS: usize = 25;
+    fn looks(&self, looks: usize) -> Vec<(f64, Vec<f64>)> {
         let (low, high) = self.range;
         let place = |share: f64| {
             let angle = |p: f64| p.sqrt().asin();
             (angle(low) + share * (angle(high) - angle(low))).sin().powi(2)
         };
-        (0..=LOOKS)
+        (0..=looks)
             .map(|look| {
-                let p = place(look as f64 / LOOKS as f64);
+                let p = place(look as f64 / looks as f64);
                 (p, self.blocks(p))
             })
             .collect()
@@ -379,11 +407,11 @@ impl Test {
     }
 
     fn worst_at(&self, value: f64) -> f64 {
-        self.worst(&self.looks(), value)
+        self.worst(&self.looks(8), value)
     }
 
     fn largest(&self, known: f64, order: f64) -> f64 {
-        let looks = self.looks();
+        let looks = self.looks(25);
         let worst = |value: f64| self.worst(&looks, value);
         // A twentieth less than the level leaves room for what lies between the looks.
         let bar = 0.95 * self.level;

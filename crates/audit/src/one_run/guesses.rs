@@ -286,6 +286,10 @@ impl ChosenBy {
     pub(crate) fn value(&self, expected: &Guesses) -> f64 {
         self.statistic.bound(expected, self.level)
     }
+
+    pub(crate) fn exceeds(&self, expected: &Guesses, known: f64) -> bool {
+        self.statistic.exceeds(expected, self.level, known)
+    }
 }
 
 fn single(statistic: &OneRunStatistic, guesses: Guesses, level: f64) -> OneRunBound {

@@ -7,9 +7,9 @@
 //! one, and the plan with the largest mean share of the best is taken. The choice reads no
 //! scores, so it costs no confidence.
 
-use super::one_run_epsilon;
 use super::strategies::{Guesses, Strategy, chains};
 use super::union::together;
+use super::{one_run_epsilon, one_run_p_value};
 use crate::AttackDirection;
 use numerics::special::normal_cdf;
 
@@ -97,11 +97,17 @@ fn expected(
         .collect();
     match plan {
         Planned::Together => together(&guesses, level, delta).epsilon,
-        Planned::Choosers { .. } => guesses
-            .iter()
-            .flatten()
-            .map(|one| one_run_epsilon(counted, one.planned, one.right, level, delta))
-            .fold(0.0, f64::max),
+        Planned::Choosers { .. } => {
+            let mut best = 0.0;
+            // From all guesses down: one test tells whether a search is worth it.
+            for one in guesses.iter().flat_map(|chain| chain.iter().rev()) {
+                let (guesses, right) = (one.planned, one.right);
+                if one_run_p_value(counted, guesses, right, best, delta) <= level {
+                    best = one_run_epsilon(counted, guesses, right, level, delta).max(best);
+                }
+            }
+            best
+        }
     }
 }
 

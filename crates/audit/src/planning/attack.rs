@@ -39,6 +39,25 @@ impl Attack<'_> {
         }
     }
 
+    /// As [`Attack::points`], with more between them: straight lines in normal quantiles, which is what
+    /// Gaussian curves are and others nearly.
+    pub(super) fn dense_points(&self) -> Result<Vec<(f64, f64)>, AuditError> {
+        const BETWEEN: u32 = 4;
+        let points = self.points()?;
+        let mut dense = Vec::with_capacity(BETWEEN as usize * points.len());
+        for pair in points.windows(2) {
+            let z = |rate: f64| inverse_normal_cdf(rate.clamp(1e-300, 1.0 - 1e-16));
+            let (from, to) = ((z(pair[0].0), z(pair[0].1)), (z(pair[1].0), z(pair[1].1)));
+            for step in 0..BETWEEN {
+                let share = f64::from(step) / f64::from(BETWEEN);
+                let at = |from: f64, to: f64| normal_cdf(from + share * (to - from));
+                dense.push((at(from.0, to.0), at(from.1, to.1)));
+            }
+        }
+        dense.extend(points.last());
+        Ok(dense)
+    }
+
     /// The largest epsilon that the attack's true rates show at delta: beyond it no number of
     /// rows helps. For a curve that is its epsilon, sup over thresholds of ln((TPR - delta)/FPR).
     ///

@@ -7,12 +7,13 @@
 
 use super::draw::binomial;
 use super::{Needed, Target};
+use crate::one_run::one_run_bound;
 use crate::one_run::{
     ChosenBy, Guesses, OneRunStatistic, Planned, Strategy, chains, critical_counts,
     one_run_p_value, pick, plan_of,
 };
 use crate::split::Dealer;
-use crate::{AttackDirection, FOLDS, ThresholdRule};
+use crate::{AttackDirection, FOLDS, Scores, ThresholdRule};
 use numerics::beta::{binomial_log_at_least, binomial_log_pmf};
 use std::collections::HashMap;
 
@@ -38,6 +39,9 @@ pub(super) fn power(
     let level = 1.0 - target.confidence;
     let best = Needed { count, power: 0.0, fpr: points[0].0, tpr: points[0].1, simulated: true };
     let dealer = Dealer::new(stream);
+    if count <= PLAYED && !matches!(rule, ThresholdRule::Fixed(_)) {
+        return played(points, target, rule, best, trials.min(600), dealer);
+    }
     let plan = match rule {
         ThresholdRule::Fixed(_) => return at_a_threshold(points, target, count, level),
         ThresholdRule::Union => plan_of(count, DIRECTION, level, target.delta),
@@ -51,6 +55,45 @@ pub(super) fn power(
             choosers(points, target, best, (few, count - few), trials, dealer)
         }
     }
+}
+
+/// Up to so many canaries the audit is played on scores.
+const PLAYED: u64 = 300;
+
+/// The rule itself on drawn scores: minus the false positive rate at which a canary lies, which is
+/// uniform for a canary that is out and has the attack's curve as its law for one that is in.
+fn played(
+    points: &[(f64, f64)],
+    target: &Target,
+    rule: &ThresholdRule,
+    best: Needed,
+    trials: u32,
+    mut dealer: Dealer,
+) -> Needed {
+    let level = 1.0 - target.confidence;
+    let mut curve = vec![(0.0, 0.0)];
+    curve.extend_from_slice(points);
+    curve.push((1.0, 1.0));
+    let statistic = OneRunStatistic::Epsilon { delta: target.delta };
+    let mut shown = 0_u32;
+    for trial in 0..trials {
+        let (mut members, mut nonmembers) = (Vec::new(), Vec::new());
+        for _ in 0..best.count {
+            let uniform = ((dealer.next() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
+            if dealer.next() >> 63 == 0 {
+                nonmembers.push(-uniform);
+                continue;
+            }
+            let next = curve.partition_point(|point| point.1 < uniform).clamp(1, curve.len() - 1);
+            let (low, high) = (curve[next - 1], curve[next]);
+            let part = (uniform - low.1) / (high.1 - low.1).max(1e-300);
+            members.push(-(low.0 + part * (high.0 - low.0)));
+        }
+        let Ok(scores) = Scores::new(members, nonmembers) else { continue };
+        let bound = one_run_bound(&scores, rule, &statistic, DIRECTION, level, u64::from(trial));
+        shown += u32::from(bound.is_ok_and(|bound| bound.value >= target.epsilon));
+    }
+    Needed { power: f64::from(shown) / f64::from(trials), ..best }
 }
 
 /// All strategies on all canaries.
@@ -191,9 +234,16 @@ impl Chooser {
         let statistic = OneRunStatistic::Epsilon { delta: self.delta };
         let by = ChosenBy { statistic, level: self.level };
         let values = &mut self.values;
-        pick(&seen, few, many, |place, expected, _| {
+        pick(&seen, few, many, |place, expected, known| {
             let key = (place, expected.right);
-            Some(*values.entry(key).or_insert_with(|| by.value(expected)))
+            if let Some(value) = values.get(&key) {
+                return Some(*value);
+            }
+            by.exceeds(expected, known).then(|| {
+                let value = by.value(expected);
+                values.insert(key, value);
+                value
+            })
         })
     }
 

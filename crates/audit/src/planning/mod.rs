@@ -46,7 +46,7 @@ pub struct Needed {
 /// More rows than this are not planned for.
 const MOST: u64 = 1 << 34;
 /// More canaries than this in one training are not planned for.
-const MOST_CANARIES: u64 = 1 << 24;
+const MOST_CANARIES: u64 = 1 << 20;
 
 /// Trainings a side that show the target with the asked power under a rule.
 ///
@@ -69,7 +69,7 @@ pub fn runs_needed(
     target: &Target,
     rule: &ThresholdRule,
 ) -> Result<Needed, AuditError> {
-    let points = attack.points()?;
+    let points = attack.dense_points()?;
     let largest = attack.largest_epsilon(target.delta)?;
     // A family may show more than the attack's own rates do.
     let plain = matches!(goal, Goal::Statistic { statistic: crate::Statistic::Epsilon { .. }, .. });
@@ -137,7 +137,7 @@ fn search(
     }
     let too_many = || {
         AuditError::InvalidInput(format!(
-            "more than {most} scores would be needed; the target is too close to what the attack can show at all, or the delta term of this many canaries uses up the error"
+            "more than {most} rows would be needed; the target is too close to what the attack can show at all, or the delta term of this many canaries uses up the error"
         ))
     };
     let (mut few, mut enough) = (5_u64, 10_u64);
@@ -155,7 +155,8 @@ fn search(
     // The trials of the search are not those of the promise.
     for attempt in 0..20 {
         let found = power(enough, (last, 3 + attempt));
-        let error = (found.power * (1.0 - found.power) / f64::from(last)).sqrt();
+        // Small audits are played on fewer trials.
+        let error = (found.power * (1.0 - found.power) / f64::from(last.min(600))).sqrt();
         let promised =
             if found.simulated { (found.power - 2.0 * error).max(0.0) } else { found.power };
         if promised >= target.power {
