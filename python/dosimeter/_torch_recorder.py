@@ -59,7 +59,7 @@ class Recorder:
         loss: Loss | None = None,
         dataset_size: int | None = None,
         divisor: float | None = None,
-        every: int = 50,
+        every: int = 100,
         canaries: GradientCanary | None = None,
         false_alarm: float = 1e-4,
         memory: int = 1 << 28,
@@ -220,10 +220,15 @@ class Recorder:
             self.recording.note("a step was taken whose batch was not told; see watch and batch")
             return None
         with self._quiet(), torch.enable_grad():
-            found = [torch.zeros_like(parameter) for parameter in parameters]
+            # Filled by the first batch, so that no second copy of the parameters is held.
+            sums: list[Any] = [None] * len(parameters)
             for batch in self._batches:
                 moved = to_device(batch, device_of(self.model))
-                _add_clipped(self, moved, parameters, found)
+                _add_clipped(self, moved, parameters, sums)
+            found = [
+                torch.zeros_like(parameter) if part is None else part
+                for parameter, part in zip(parameters, sums, strict=True)
+            ]
         if _ranks() > 1:
             for part in found:
                 torch.distributed.all_reduce(part)
@@ -398,9 +403,7 @@ def _add_clipped(recorder: Recorder, batch: Any, parameters: list[Any], found: l
     losses = per_record(recorder.loss(recorder.model, batch), count)
     weights = torch.tensor(factors, device=losses.device, dtype=losses.dtype)
     gradients = torch.autograd.grad((weights * losses).sum(), parameters, allow_unused=True)
-    for part, gradient in zip(found, gradients, strict=True):
-        if gradient is not None:
-            part.add_(gradient)
+    _add(found, list(gradients))
 
 
 def _add_together(
@@ -424,7 +427,7 @@ def _add_together(
     gradients_of: Callable[..., Any] = torch.func.vmap(
         torch.func.grad(one), in_dims=(None, 0), randomness="different"
     )
-    partial = [torch.zeros_like(part) for part in found] if len(found) else []
+    partial = [torch.zeros_like(value) for value in parameters]
     count = _size(batch)
     for start in range(0, count, many):
         gradients = gradients_of(values, _records(batch, start, min(start + many, count)))
@@ -433,8 +436,16 @@ def _add_together(
         factors = (bound / norms).clamp(max=1.0).nan_to_num(1.0)
         for part, row in zip(partial, rows, strict=True):
             part.add_((factors.to(row.dtype) @ row).view(part.shape))
-    for part, addend in zip(found, partial, strict=True):
-        part.add_(addend)
+    _add(found, partial)
+
+
+def _add(sums: list[Any], addends: list[Any]) -> None:
+    """Adds in place; the first addend becomes the sum."""
+    for place, addend in enumerate(addends):
+        if sums[place] is None:
+            sums[place] = addend
+        elif addend is not None:
+            sums[place].add_(addend)
 
 
 def _records(batch: Any, start: int, stop: int) -> Any:

@@ -206,7 +206,7 @@ class Recorder:
         loss: Callable[[Any, Any], Any] | None = None,
         dataset_size: int | None = None,
         divisor: float = 1.0,
-        every: int = 50,
+        every: int = 100,
         false_alarm: float = 1e-4,
     ) -> None:
         if every < 1:

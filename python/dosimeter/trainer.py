@@ -62,7 +62,7 @@ class PrivacyCallback(TrainerCallback):  # type: ignore[misc]
         loss: Loss | None = language_loss,
         dataset_size: int | None = None,
         divisor: float | None = None,
-        every: int = 50,
+        every: int = 100,
         canaries: Mapping[str, Any] | None = None,
         false_alarm: float = 1e-4,
     ) -> None:

@@ -129,3 +129,35 @@ def test_the_script_of_the_kuberay_manifest_runs(
     run = {"noise_multiplier": 1.0, "sample_rate": 0.01, "steps": 1000}
     dosimeter.attack("linear", run=run, trials=100_000, out=tmp_path / "local.csv")
     assert (tmp_path / "scores.csv").read_bytes() == (tmp_path / "local.csv").read_bytes()
+
+
+def test_a_training_of_ones_own_is_played_on_a_cluster(tmp_path: Path) -> None:
+    import random
+
+    shift = 2.0
+
+    # A closure: Ray sends what a process could not import.
+    def train(member: bool, seed: int) -> float:
+        return random.Random(seed).gauss(shift * member, 1.0)
+
+    game = dosimeter.experiment(train, version="1")
+    game.run(trials=6, out=tmp_path / "local.csv")
+    ray.init(num_cpus=2, log_to_driver=False)
+    try:
+        played = game.run(
+            trials=6, out=tmp_path / "cluster.csv", engine="ray", cluster=Cluster(num_cpus=0.5)
+        )
+    finally:
+        ray.shutdown()
+    assert played.state == "complete"
+    assert (tmp_path / "cluster.csv").read_bytes() == (tmp_path / "local.csv").read_bytes()
+
+    def broken(member: bool, seed: int) -> float:
+        raise ZeroDivisionError("no such training")
+
+    ray.init(num_cpus=1, log_to_driver=False)
+    try:
+        with pytest.raises(Exception, match="no such training"):
+            dosimeter.experiment(broken).run(trials=1, out=tmp_path / "b.csv", engine="ray")
+    finally:
+        ray.shutdown()
