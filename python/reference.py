@@ -13,8 +13,11 @@ import dosimeter
 
 #: Bridges whose package may be missing when the reference is made.
 BRIDGES = (
-    "attribute", "dp_accounting", "jax_privacy", "mlflow", "opacus", "ray", "risk", "transformers",
+    "attribute", "dp_accounting", "jax", "jax_privacy", "mlflow", "opacus", "ray", "recording",
+    "risk", "torch", "trainer", "transformers",
 )
+#: Where the classes of a bridge are, if not in its own file.
+ELSEWHERE = {"torch": ("_torch_gradients", "_torch_records", "_torch_recorder")}
 
 HEAD = """# Python reference
 
@@ -37,13 +40,26 @@ def reference() -> str:
     return "\n".join(parts)
 
 
+def listed_names(tree: ast.Module) -> set[str]:
+    """The names of ``__all__``."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == "__all__":
+            return set(ast.literal_eval(node.value))
+    return set()
+
+
 def bridge(name: str) -> str:
     """A bridge from its source alone, so that its package need not be there."""
     path = Path(importlib.import_module("dosimeter").__file__ or "").with_name(f"{name}.py")
     tree = ast.parse(path.read_text(encoding="utf-8"))
     said = plain(ast.get_docstring(tree) or "")
     parts = [f"### `dosimeter.{name}`\n\n{said}\n"]
-    for node in tree.body:
+    nodes = list(tree.body)
+    for other in ELSEWHERE.get(name, ()):
+        found = ast.parse(path.with_name(f"{other}.py").read_text(encoding="utf-8"))
+        public = listed_names(tree)
+        nodes += [node for node in found.body if getattr(node, "name", None) in public]
+    for node in nodes:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
             text = ast.get_docstring(node)
             if text is None:

@@ -14,7 +14,8 @@ epsilon @ delta 1e-05 <= 1.278 (heuristic, last-iterate-max)
 Everything is computed by the same core as the command ``dosimeter``, to the bit. Bridges to
 other tools are modules of their own: :mod:`dosimeter.opacus`, :mod:`dosimeter.dp_accounting`,
 :mod:`dosimeter.jax_privacy`, :mod:`dosimeter.risk`, :mod:`dosimeter.ray`,
-:mod:`dosimeter.mlflow`.
+:mod:`dosimeter.mlflow`. Trainings of your own are audited by :func:`experiment`,
+:mod:`dosimeter.torch` and :mod:`dosimeter.jax`.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from .errors import (
     NotCertified,
     Unsupported,
 )
+from .experiment import Experiment, experiment
 from .figures import Figure, figure
 from .games import Attack, attack, status
 from .reporting import Report, report
@@ -53,6 +55,7 @@ __all__ = [
     "Curve",
     "DosimeterError",
     "DosimeterWarning",
+    "Experiment",
     "Figure",
     "Incomplete",
     "InvalidInput",
@@ -76,6 +79,7 @@ __all__ = [
     "calibrate",
     "check",
     "compare",
+    "experiment",
     "figure",
     "memorize",
     "plan",

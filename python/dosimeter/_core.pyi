@@ -12,8 +12,11 @@ __all__ = [
     "audit",
     "command",
     "curve_figure",
+    "experiment",
     "figure_svg",
     "main",
+    "plan_name",
+    "training_seed",
 ]
 
 VERSION: str
@@ -59,3 +62,14 @@ def command(
     progress: Callable[[str, int, int], None] | None,
     patient: bool,
 ) -> tuple[int, str, str]: ...
+def plan_name(plan: str) -> str: ...
+def training_seed(root: int, index: int) -> int: ...
+def experiment(
+    plan: str,
+    output: str | PathLike[str],
+    shard: str,
+    threads: int,
+    force: bool,
+    rows: Callable[[int, int], str],
+    progress: Callable[[str, int, int], None] | None,
+) -> tuple[str, int, int]: ...

@@ -20,19 +20,20 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from opacus.accountants import IAccountant, register_accountant
 
+from ._torch_records import Canaries, batched_losses, cross_entropy
 from ._types import Lens, Numbers
 from .auditing import Audit, audit
 from .claims import Account, account
-from .errors import DosimeterWarning, InvalidInput, NotCertified
+from .errors import DosimeterWarning, InvalidInput, NotCertified, Unsupported
 from .runs import Phase, Run
 
 if TYPE_CHECKING:
     import numpy
-    import torch
     from numpy.typing import NDArray
 
 __all__ = ["Accountant", "Canaries", "Recorder", "is_poisson"]
@@ -98,6 +99,19 @@ class Accountant(IAccountant):  # type: ignore[misc]
             ],
         )
 
+    def without_amplification(self) -> Run:
+        """What shuffled batches cost at most, for zeroing out one record: a Gaussian mechanism of
+        the same noise for each epoch, begun ones included (mu = sqrt(epochs) / noise for one
+        phase)."""
+        phases, done = [], 0.0
+        for noise, rate, count in self.history:
+            # An epoch that an earlier phase began may use the record once more.
+            begun = 0 if abs(done - round(done)) < 1e-6 else 1
+            uses = math.ceil(count * rate - 1e-6) + begun
+            phases.append(Phase(noise_multiplier=noise, sample_rate=1.0, steps=uses))
+            done += count * rate
+        return Run(phases=phases, sampling="full", adjacency="add-remove")
+
     def account(self, *, delta: Numbers | None = None, **questions: Any) -> Account:
         """Every lens on the training so far; the keywords of :func:`dosimeter.account`."""
         return account(self.run(), delta=delta, **questions)
@@ -105,14 +119,20 @@ class Accountant(IAccountant):  # type: ignore[misc]
     def get_epsilon(self, delta: float, lens: Lens = "composition", **_: Any) -> float:
         """Epsilon spent so far, from above; infinite where nothing can be certified.
 
-        Where batches were not Poisson, this is the number of a training that was not done, and a
-        warning says so.
+        Where batches were not Poisson, a record is used once in every epoch at most, so E epochs are
+        E Gaussian mechanisms; the number is theirs, for replacing a record's contribution by zero
+        and without any amplification by sampling. A warning says so.
         """
         if not self.history:
             return 0.0
-        if self.poisson is False:
-            self._warn("this epsilon is that of Poisson batches, which this training does not draw")
         run = Run(phases=self.run().phases, sampling="poisson", adjacency="add-remove")
+        if self.poisson is False:
+            run = self.without_amplification()
+            self._warn(
+                "batches are not Poisson: this epsilon is that of one Gaussian mechanism per epoch "
+                f"({run.total_steps} in all) for zeroing out one record, without amplification by "
+                "sampling"
+            )
         try:
             claim = account(run, delta=delta, lens=lens).select(quantity="epsilon")[0]
         except NotCertified as refusal:
@@ -126,14 +146,19 @@ class Accountant(IAccountant):  # type: ignore[misc]
         if asked is False or (loader is not None and not is_poisson(loader)):
             self.poisson = False
             self._warn(
-                "the data loader does not draw Poisson batches; no epsilon is known for what it "
-                "does, and that of Poisson batches can be far too small: leave poisson_sampling "
-                "on, and do not replace the data loader that make_private returns"
+                "the data loader does not draw Poisson batches; what it does is not amplified by "
+                "sampling, and the epsilon of Poisson batches can be far too small: leave "
+                "poisson_sampling on, and do not replace the data loader that make_private returns"
             )
         elif loader is not None and self.poisson is None:
             self.poisson = True
         hook: Callable[[Any], None] = super().get_optimizer_hook_fn(sample_rate)
-        return hook
+
+        def checked(optimizer: Any) -> None:
+            _refuse_old_adaclip(optimizer)
+            hook(optimizer)
+
+        return checked
 
     def _warn(self, text: str) -> None:
         warnings.warn(text, DosimeterWarning, stacklevel=3)
@@ -189,44 +214,16 @@ def is_poisson(loader: Any) -> bool:
     return isinstance(getattr(loader, "batch_sampler", None), kinds)
 
 
-class Canaries:
-    """Records of which a coin decides whether they are trained on, for an audit in one run.
-
-    ``examples`` is a sequence or a map-style data set of canaries, in the form of the training's
-    own records. Each is in with probability 1/2, independently, from ``seed``.
-    """
-
-    def __init__(self, examples: Any, *, seed: int) -> None:
-        import numpy
-
-        self.examples = examples
-        count = len(examples)
-        self.included: NDArray[numpy.bool_] = numpy.random.default_rng(seed).random(count) < 0.5
-
-    def __len__(self) -> int:
-        return len(self.included)
-
-    def inserted_into(self, dataset: Any) -> torch.utils.data.ConcatDataset[Any]:
-        """The data set to train on: the records, and the canaries that are in."""
-        import numpy
-        from torch.utils.data import ConcatDataset
-
-        chosen = numpy.flatnonzero(self.included).tolist()
-        return ConcatDataset([dataset, _Chosen(self.examples, chosen)])
-
-
-class _Chosen:
-    """Some of the examples, as a data set; also of a plain list."""
-
-    def __init__(self, examples: Any, chosen: list[int]) -> None:
-        self.examples = examples
-        self.chosen = chosen
-
-    def __len__(self) -> int:
-        return len(self.chosen)
-
-    def __getitem__(self, index: int) -> Any:
-        return self.examples[self.chosen[index]]
+def _refuse_old_adaclip(optimizer: Any) -> None:
+    """Before 1.6, Opacus told accountants the noise of AdaClip's gradients alone, without what its
+    count of clipped records costs."""
+    if "AdaClip" not in type(optimizer).__name__:
+        return
+    if tuple(int(part) for part in version("opacus").split(".")[:2]) < (1, 6):
+        raise Unsupported(
+            "adaptive clipping of Opacus before 1.6 reports too much noise to accountants; use "
+            "Opacus 1.6 or newer, or clipping='flat'"
+        )
 
 
 class Recorder:
@@ -237,7 +234,7 @@ class Recorder:
     ``model``, ``canaries`` and ``every``, canaries are scored before every so many steps;
     :meth:`observe` scores them at any time, usually at the end. ``score(model, examples)`` gives
     one number for each canary, larger for members; the default is minus the cross-entropy loss of
-    classification.
+    classification, of ``batch_size`` canaries at a time on the model's device.
     """
 
     def __init__(
@@ -249,11 +246,12 @@ class Recorder:
         canaries: Canaries | None = None,
         every: int | None = None,
         score: Callable[[Any, Any], Any] | None = None,
+        batch_size: int = 256,
     ) -> None:
         if every is not None and (model is None or canaries is None or every < 1):
             raise InvalidInput("scores `every` so many steps need a model, canaries and 1 or more")
         self.canaries = canaries
-        self.score = score or negative_loss
+        self.score = score or (lambda model, examples: negative_loss(model, examples, batch_size))
         self.batch_sizes: list[int] = []
         self.noise_multipliers: list[float] = []
         self.scores: NDArray[numpy.float64] | None = None
@@ -393,15 +391,10 @@ def _batch_size(optimizer: Any) -> int:
     return 0
 
 
-def negative_loss(model: Any, examples: Any) -> Any:
-    """Minus the cross-entropy of each (input, label), with the model in evaluation mode."""
-    import torch
-    from torch.utils.data import default_collate
+def negative_loss(model: Any, examples: Any, batch_size: int = 256) -> NDArray[numpy.float64]:
+    """Minus the cross-entropy of each (input, label), with the model in evaluation mode, batch by
+    batch on the model's device."""
+    import numpy
 
-    inputs, labels = default_collate([examples[index] for index in range(len(examples))])
-    training = model.training
-    model.eval()
-    with torch.no_grad():
-        losses = torch.nn.functional.cross_entropy(model(inputs), labels, reduction="none")
-    model.train(training)
-    return (-losses).cpu().numpy()
+    found = batched_losses(model, examples, cross_entropy, batch_size)
+    return numpy.concatenate([-losses for losses in found])

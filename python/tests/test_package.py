@@ -17,7 +17,12 @@ from conftest import REPOSITORY, Program
 from dosimeter import _types as types
 
 #: Modules of packages that may not be installed.
-BRIDGES = {"opacus", "dp_accounting", "jax_privacy", "ray", "mlflow", "transformers"}
+BRIDGES = {
+    name: name
+    for name in ("opacus", "dp_accounting", "jax", "jax_privacy", "ray", "mlflow", "torch",
+                 "transformers")
+} | {"trainer": "accelerate", "_torch_gradients": "torch", "_torch_records": "torch",
+     "_torch_recorder": "torch"}
 
 
 def modules() -> list[str]:
@@ -29,7 +34,7 @@ def modules() -> list[str]:
 @pytest.mark.parametrize("name", modules())
 def test_examples_in_docstrings(name: str) -> None:
     if name in BRIDGES:
-        pytest.importorskip(name)
+        pytest.importorskip(BRIDGES[name])
     module = importlib.import_module(f"dosimeter.{name}")
     result = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
     assert result.failed == 0

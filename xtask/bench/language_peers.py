@@ -1,5 +1,5 @@
 """A hand-written LoRA DP-Adam step in PyTorch on the same random Llama: one batch, per-example
-adapter gradients by batched products, clip, noise, Adam. Prints processor seconds a step."""
+adapter gradients by batched products, clip, noise, Adam. Prints processor seconds per step."""
 
 import json
 import math

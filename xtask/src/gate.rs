@@ -7,6 +7,9 @@ use anyhow::Result;
 use std::process::ExitCode;
 use std::time::Instant;
 
+/// All crates, with all commands of the program: its default leaves the heavy ones out.
+const EVERYTHING: &[&str] = &["--workspace", "--features", "dosimeter/full"];
+
 /// Passed and failed checks; a step without tests counts as one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tally {
@@ -37,16 +40,20 @@ pub fn run() -> Result<ExitCode> {
         println!("== format: rustfmt is not installed, not checked");
     }
     if answers(cargo(&["clippy", "--version"])) {
-        let lints = ["clippy", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"];
-        record("lints", step("lints", &lints)?);
+        let small = ["clippy", "--release", "-p", "dosimeter", "--", "-D", "warnings"];
+        record("small build", step("small build", &small)?);
+        let lints =
+            [&["clippy", "--release"], EVERYTHING, &["--all-targets", "--", "-D", "warnings"]];
+        record("lints", step("lints", &lints.concat())?);
     } else {
         println!("== lints: clippy is not installed, not checked");
     }
-    let build = step("build", &["build", "--release", "--workspace"])?;
+    let build = step("build", &[&["build", "--release"], EVERYTHING].concat())?;
     record("build", build);
     if build.failed == 0 {
+        crate::poppler::prepare();
         record("tests", tests()?);
-        let doctests = ["test", "--release", "--workspace", "--doc", "--no-fail-fast"];
+        let doctests = [&["test", "--release"], EVERYTHING, &["--doc", "--no-fail-fast"]].concat();
         record("doctests", counted("doctests", &doctests, libtest_line)?);
         // A feature that the default build leaves out.
         let parquet =
@@ -80,11 +87,11 @@ fn step(name: &str, arguments: &[&str]) -> Result<Tally> {
 /// All tests but the doctests, by nextest where it is installed.
 fn tests() -> Result<Tally> {
     if answers(cargo(&["nextest", "--version"])) {
-        let arguments = ["nextest", "run", "--release", "--workspace", "--no-fail-fast"];
-        return counted("tests", &arguments, nextest_line);
+        let arguments = [&["nextest", "run", "--release"], EVERYTHING, &["--no-fail-fast"]];
+        return counted("tests", &arguments.concat(), nextest_line);
     }
-    let arguments =
-        ["test", "--release", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"];
+    let kinds = ["--lib", "--bins", "--tests", "--no-fail-fast"];
+    let arguments = [&["test", "--release"], EVERYTHING, &kinds].concat();
     counted("tests", &arguments, libtest_line)
 }
 

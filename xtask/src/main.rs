@@ -7,6 +7,8 @@ mod browser;
 mod fuzz;
 mod gate;
 mod generate;
+mod package;
+mod poppler;
 mod process;
 mod prove;
 mod python;
@@ -25,8 +27,9 @@ cargo xtask generate               names for Python and the page, from the vocab
 cargo xtask prove --runs N [--seed S] [--part K/N]
                                    prove the ends of random runs in ball arithmetic, on all cores;
                                    a part that was broken off goes on; --table writes docs/accuracy.md
+cargo xtask package [PART …]        binary, wheel, sdist, Debian package in target/package/out
 cargo xtask fuzz [--seconds N] [TARGET …]
-                                   coverage-guided fuzzing (default 60 s a target)";
+                                   coverage-guided fuzzing (default 60 s per target)";
 
 /// Writes what is generated.
 fn generate() -> Result<ExitCode> {
@@ -51,6 +54,7 @@ fn main() -> Result<ExitCode> {
         "fuzz" => fuzz::run(rest),
         "generate" => generate(),
         "prove" => prove::run(rest),
+        "package" => package::run(rest),
         "--help" | "-h" | "help" => {
             println!("{USAGE}");
             Ok(ExitCode::SUCCESS)

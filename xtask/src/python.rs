@@ -25,8 +25,17 @@ const LIGHT: &[&str] = &[
 ];
 
 /// What the bridges lead to.
-const HEAVY: &[&str] =
-    &["torch", "opacus", "ray", "jax-privacy", "riskcal", "mlflow-skinny", "transformers"];
+const HEAVY: &[&str] = &[
+    "torch",
+    "opacus",
+    "ray",
+    "jax-privacy",
+    "optax",
+    "riskcal",
+    "mlflow-skinny",
+    "transformers",
+    "accelerate",
+];
 
 /// The smallest version that the wheel is for, and the newest to look for.
 const VERSIONS: std::ops::RangeInclusive<u32> = 10..=14;

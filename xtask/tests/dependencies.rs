@@ -43,6 +43,7 @@ const ON_TOP: &[&str] = &["papers", "server", "dosimeter", "python"];
 const RESERVED: &[(&str, &[&str])] = &[
     ("clap", &["dosimeter"]),
     ("clap_complete", &["dosimeter"]),
+    ("clap_mangen", &["dosimeter"]),
     ("anyhow", &["dosimeter", "xtask"]),
     ("indicatif", &["dosimeter"]),
     ("tokio", &["server"]),

@@ -89,6 +89,10 @@ fn far_in_the_tail_of_one_step() {
         1.085_210_618_821_524_7e-124,
         1e-9,
     );
+    // The tail of the reference underflows 42 deviations out; two terms of the same size cancel.
+    let pair = composed(&[(0.46197211740681055, 0.9997997996268451, 1)], 5);
+    let found = pair.delta(396.67858208705434, OneWay::Remove).unwrap();
+    holds(found, 3.992_128_617_988_951e-215, 1e-8);
 }
 
 /// A mean that was computed as what is left of a count.
@@ -148,5 +152,16 @@ fn full_batches_of_several_phases() {
         let pair = composed(&phases, 1);
         holds(pair.delta(epsilon, OneWay::Remove).unwrap(), delta, 1e-13);
         holds(directions::advantage(&pair).unwrap(), advantage, 1e-13);
+    }
+}
+
+/// Components too light to be listed carry all of delta there.
+#[test]
+fn components_that_are_left_out() {
+    let pair = composed(&[(0.2, 1e-7, 1)], 45);
+    for (epsilon, truth) in [(21_000.0, 1.396_731_576_097_165e-285), (22_000.0, 2.293_541_983e-293)]
+    {
+        let found = pair.delta(epsilon, OneWay::Remove).unwrap();
+        assert!(found.lower <= truth && truth <= found.upper, "{found:?} {truth:e}");
     }
 }

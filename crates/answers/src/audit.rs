@@ -36,6 +36,8 @@ pub struct AuditQuestion {
     pub joint: bool,
     /// The run whose proven epsilon is compared with the primary bound.
     pub claim: Option<Described>,
+    /// In place of a run: the claimed epsilon at the first delta.
+    pub claim_epsilon: Option<f64>,
     /// Of the training, for the DP-SGD families; the claim's where it is not given.
     pub sample_rate: Option<f64>,
     pub steps: Option<u64>,
@@ -222,6 +224,7 @@ fn plan(
     let steps = question.steps.or(phase.map(|phase| phase.steps));
     plan.training = sample_rate.zip(steps);
     plan.claim = claimed.cloned();
+    plan.claim_epsilon = question.claim_epsilon;
     plan.min_count = question.min_count.unwrap_or(plan.min_count);
     if !question.fpr.is_empty() {
         plan.fprs.clone_from(&question.fpr);
@@ -258,6 +261,7 @@ impl Audited {
                 let epsilon =
                     claimed.map(|(run, delta)| claimed::epsilon(run, delta)).transpose()?;
                 let limit = epsilon.map(|epsilon| epsilon.upper).filter(|upper| upper.is_finite());
+                let limit = limit.or(analysis.plan.claim_epsilon);
                 figures::ladder(analysis, limit)
             }
         })

@@ -124,7 +124,7 @@ pub(crate) fn ask(question: &PlanQuestion) -> Result<Planned, Refusal> {
     let (delta, confidence) = (question.delta.unwrap_or(0.0), question.confidence.unwrap_or(0.95));
     let (design, rule) =
         (question.design.unwrap_or(Design::Runs), question.threshold.unwrap_or_default());
-    if !(delta >= 0.0 && delta < 1.0) {
+    if !(0.0..1.0).contains(&delta) {
         return Err(Refusal::bad_input(format!("delta {delta} is outside [0, 1)")));
     }
     if !(confidence > 0.0 && confidence < 1.0) {

@@ -4,9 +4,9 @@
 //! recipe, with a canary in half of them, and a score read off what an attacker would see.
 //!
 //! A [`Target`] is the training under attack. [`TrainedGame`] trains it N times with a canary and N
-//! times without (or, where records are substituted, with one of two candidates), one score a
+//! times without (or, where records are substituted, with one of two candidates), one score per
 //! training. [`ManyCanaries`] trains it once with many canaries, each in with probability 1/2, one
-//! score a canary. Both are experiments: chunks of trainings that are computed once, in any order.
+//! score per canary. Both are experiments: chunks of trainings that are computed once, in any order.
 
 pub mod attribute;
 mod error;

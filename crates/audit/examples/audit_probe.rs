@@ -137,7 +137,9 @@ fn all(count: usize) -> Result<Value, AuditError> {
         ("one-run", OneRunStatistic::Epsilon { delta: 1e-5 }),
         ("one-run-gdp", OneRunStatistic::GaussianMu),
     ] {
-        clock.time(name, || one_run_bound(&scores, &union, &statistic, 0.05, 0))?;
+        clock.time(name, || {
+            one_run_bound(&scores, &union, &statistic, AttackDirection::Both, 0.05, 0)
+        })?;
     }
     clock.time("quality", || {
         Ok((
@@ -168,7 +170,15 @@ fn one_run(count: usize) -> Result<Value, AuditError> {
             for _ in 0..CALLS {
                 let scores =
                     Scores::new(black_box(members.clone()), black_box(nonmembers.clone()))?;
-                value = one_run_bound(&scores, &ThresholdRule::Union, &statistic, 0.05, 0)?.value;
+                value = one_run_bound(
+                    &scores,
+                    &ThresholdRule::Union,
+                    &statistic,
+                    AttackDirection::Both,
+                    0.05,
+                    0,
+                )?
+                .value;
             }
             seconds.push(start.seconds() / CALLS as f64);
         }

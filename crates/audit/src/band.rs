@@ -1,4 +1,5 @@
-//! An upper band for a tail probability at all thresholds at once: the `union` rule.
+//! An upper band for one tail probability at all thresholds at once: for the ROC figure, for the
+//! upper end of the advantage, and for what a test could at most have shown.
 //!
 //! Let Y_1..Y_n be independent with P(Y >= t) = p(t), and K(t) the number of them >= t. The band
 //! gives u(k) with P(p(t) <= u(K(t)) for all t) >= 1 - level. Unlike a Bonferroni correction over

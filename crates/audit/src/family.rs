@@ -3,16 +3,15 @@
 //!
 //! **Proof.** The family is indexed by the noise multiplier s. More noise is less noise with a
 //! step of post-processing, so the trade-off curve f_s of either order of the pair rises with s
-//! (Dong, Roth and Su 2022, Lemma 1). Let the rule's rate bounds hold at a set of thresholds t all
-//! at once: FPR(t) <= u(t) and FNR(t) <= w(t) for every t of the set, which the bands (`union`,
-//! `dkw`) give at every threshold there is, `fixed` and `holdout` at one, and `k-fold` at five
-//! with a fifth of the error each. Call s violated when *for each order* of the pair some
-//! threshold of the set, perhaps another one, has f_s(u(t)) > w(t). The attack faces one of the
-//! orders, with the true noise s0: FNR(t) >= f_s0(FPR(t)) at every threshold. With t that
-//! order's violating threshold, f falling,
-//! f_s0(u(t)) <= f_s0(FPR(t)) <= FNR(t) <= w(t) < f_s(u(t)), so s0 < s. The choice of s and of the
-//! thresholds may depend on the scores in any way, because the rate bounds hold at all of them. So
-//! with the confidence of the rate bounds the true noise is below every violated s, and epsilon, which
+//! (Dong, Roth and Su 2022, Lemma 1). Let the rule put (FPR(t), FNR(t)) into a region C(t) for a set of
+//! thresholds t all at once: `union` gives the region of [`crate::joint`] at every threshold there
+//! is; `dkw` a box FPR <= u(t), FNR <= w(t) at every threshold, `fixed` and `holdout` one at one, and
+//! `k-fold` at five with a fifth of the error each. Call s violated when *for each order* of the pair
+//! some threshold of the set, perhaps another one, has all of C(t) strictly below f_s. The attack
+//! faces one of the orders, with the true noise s0: FNR(t) >= f_s0(FPR(t)) at every threshold. With
+//! t that order's violating threshold, f_s0(FPR(t)) <= FNR(t) < f_s(FPR(t)), so s0 < s. The choice of s and of the
+//! thresholds may depend on the scores in any way, because the regions hold at all of them. So
+//! with the confidence of the regions the true noise is below every violated s, and epsilon, which
 //! falls with the noise, is at least epsilon(s, delta). QED. (Nasr et al., "Tight auditing of
 //! differentially private machine learning", 2023, section 5, as used by Steinke et al., arXiv
 //! 2410.06186; the set of thresholds and the two orders are ours.)
@@ -27,7 +26,7 @@
 //! are taken at their certified upper ends. It limits these tests, not the mechanism.
 
 use crate::violation::{self, ByNoise};
-use crate::{AuditError, RateBounds};
+use crate::{AuditError, FamilyPoints, RateBounds};
 use accounting::{AccountingError, OneWay, Pair, directions, pairs};
 use vocabulary::{Direction, Run};
 
@@ -69,36 +68,61 @@ pub enum Family {
     Composition { sample_rate: f64, steps: u64 },
     /// The last iterate of linear losses (Steinke et al.).
     LastIterate { sample_rate: f64, steps: u64 },
+    /// Either of them for a group of records that are in or out together.
+    Groups { seen: Seen, sample_rate: f64, steps: u64, size: u32 },
+}
+
+/// What the attacker sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    AllIterates,
+    LastIterate,
 }
 
 impl Family {
+    /// The family for groups of so many records; of one record it is the plain one.
+    pub fn of_groups(seen: Seen, sample_rate: f64, steps: u64, size: u32) -> Self {
+        match (seen, size) {
+            (Seen::AllIterates, 1) => Self::Composition { sample_rate, steps },
+            (Seen::LastIterate, 1) => Self::LastIterate { sample_rate, steps },
+            _ => Self::Groups { seen, sample_rate, steps, size },
+        }
+    }
+
+    fn parts(&self) -> (Seen, f64, u64, u32) {
+        match *self {
+            Self::Composition { sample_rate, steps } => (Seen::AllIterates, sample_rate, steps, 1),
+            Self::LastIterate { sample_rate, steps } => (Seen::LastIterate, sample_rate, steps, 1),
+            Self::Groups { seen, sample_rate, steps, size } => (seen, sample_rate, steps, size),
+        }
+    }
+
     /// The pair at a noise multiplier.
     ///
     /// # Errors
     /// Those of the accounting.
     pub fn pair(&self, noise_multiplier: f64) -> Result<Box<dyn Pair>, AuditError> {
-        let (Self::Composition { sample_rate, steps } | Self::LastIterate { sample_rate, steps }) =
-            *self;
+        let (seen, sample_rate, steps, size) = self.parts();
         let run = Run::builder()
             .phase(noise_multiplier, sample_rate, steps)
+            .group_size(size)
             .build()
             .map_err(|error| AuditError::InvalidInput(error.to_string()))?;
-        Ok(match self {
-            Self::Composition { .. } => Box::new(pairs::Composed::for_run(&run)?),
-            Self::LastIterate { .. } => Box::new(pairs::BinomialGaussian::for_run(&run)?),
+        Ok(match seen {
+            Seen::AllIterates => Box::new(pairs::Composed::for_run(&run)?),
+            Seen::LastIterate => Box::new(pairs::BinomialGaussian::for_run(&run)?),
         })
     }
 
     /// The family's name for people.
     pub fn describe(&self) -> String {
-        match self {
-            Self::Composition { sample_rate, steps } => format!(
-                "DP-SGD with every iterate seen, sample rate {sample_rate}, {steps} steps, any noise"
-            ),
-            Self::LastIterate { sample_rate, steps } => format!(
-                "the last iterate of DP-SGD on linear losses, sample rate {sample_rate}, {steps} steps, any noise"
-            ),
-        }
+        let (seen, sample_rate, steps, size) = self.parts();
+        let seen = match seen {
+            Seen::AllIterates => "DP-SGD with every iterate seen",
+            Seen::LastIterate => "the last iterate of DP-SGD on linear losses",
+        };
+        let group = if size > 1 { format!("groups of {size} records, ") } else { String::new() };
+        format!("{seen}, {group}sample rate {sample_rate}, {steps} steps, any noise")
     }
 
     /// Epsilon of the member with this noise, from below.
@@ -158,9 +182,11 @@ impl Family {
 
     /// The noise multipliers between which the search stays: where the accounting certifies.
     pub fn noise_domain(&self) -> (f64, f64) {
-        match self {
-            Self::Composition { .. } => (0.2, 100.0),
-            Self::LastIterate { .. } => (0.02, 1e5),
+        let (seen, _, _, size) = self.parts();
+        let scale = f64::from(size);
+        match seen {
+            Seen::AllIterates => (0.2 * scale, 100.0 * scale),
+            Seen::LastIterate => (0.02 * scale, 1e5),
         }
     }
 
@@ -170,15 +196,16 @@ impl Family {
     /// # Errors
     /// Those of the accounting.
     pub fn violated_noise(&self, rates: &RateBounds) -> Result<Option<f64>, AuditError> {
-        self.least_violated_noise(std::slice::from_ref(rates))
+        Ok(violation::least_violated_noise(self, std::slice::from_ref(rates))?
+            .map(|found| found.noise))
     }
 
-    /// The smallest violated noise over several rates that hold together.
+    /// The smallest violated noise over several thresholds that hold together.
     ///
     /// # Errors
     /// Those of the accounting.
-    pub fn least_violated_noise(&self, points: &[RateBounds]) -> Result<Option<f64>, AuditError> {
-        Ok(violation::least_violated_noise(self, points)?.map(|violated| violated.noise))
+    pub fn least_violated_noise(&self, points: &FamilyPoints) -> Result<Option<f64>, AuditError> {
+        Ok(points.least_violated(self)?.map(|violated| violated.noise))
     }
 }
 
@@ -192,12 +219,14 @@ impl ByNoise for Family {
     }
 
     fn start(&self, mu: f64) -> f64 {
-        match *self {
-            Self::Composition { sample_rate, steps } => {
+        let (seen, sample_rate, steps, size) = self.parts();
+        let scale = f64::from(size);
+        match seen {
+            Seen::AllIterates => {
                 let scaled = mu / sample_rate;
-                1.0 / (scaled * scaled / steps as f64).ln_1p().sqrt()
+                scale / (scaled * scaled / steps as f64).ln_1p().sqrt()
             }
-            Self::LastIterate { sample_rate, steps } => sample_rate * (steps as f64).sqrt() / mu,
+            Seen::LastIterate => scale * sample_rate * (steps as f64).sqrt() / mu,
         }
     }
 }

@@ -129,7 +129,9 @@ pub fn ladder(analysis: &Analysis, claimed: Option<f64>) -> Figure {
     let mut other = Vec::new();
     for (place, bound) in shown.iter().enumerate() {
         let rung = match bound.method {
-            Method::Grid if bound.reason.is_none() => Rung::exactly(place, bound.epsilon),
+            method if method.is_estimate() && bound.reason.is_none() => {
+                Rung::exactly(place, bound.epsilon)
+            }
             _ => Rung::at_least(place, bound.epsilon),
         };
         if matches!(bound.method, Method::ClopperPearson | Method::OneRun) {

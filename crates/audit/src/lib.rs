@@ -8,7 +8,8 @@
 //! attack with intervals, and a verdict against a claim.
 //!
 //! Three layers, each usable alone:
-//! - counts to rates: [`rates`] (Clopper-Pearson, DKW) and [`band`] (all thresholds at once);
+//! - counts to rates: [`rates`] (Clopper-Pearson, DKW), [`band`] (one rate at all thresholds) and
+//!   [`joint`] (both rates at all thresholds);
 //! - rates to leakage: [`Statistic`] (any mechanism, or the Gaussian family) and [`Family`]
 //!   (DP-SGD families of pairs);
 //! - choice of the threshold: [`ThresholdRule`], with the proof of each rule in its module.
@@ -30,10 +31,13 @@ pub mod band;
 pub mod bayes;
 mod column;
 mod error;
+mod exact;
 mod family;
 pub mod figures;
 pub mod grid;
 pub mod hash;
+pub mod joint;
+pub mod membership;
 mod method;
 pub mod one_run;
 mod plan;
@@ -44,6 +48,7 @@ pub mod read;
 mod rule;
 mod scores;
 mod search;
+pub mod sequential;
 mod sort;
 mod split;
 mod statistic;
@@ -56,12 +61,12 @@ pub use analysis::{
 };
 pub use column::Column;
 pub use error::AuditError;
-pub use family::{Family, gaussian_epsilon};
+pub use family::{Family, Seen, gaussian_epsilon};
 pub use method::Method;
 pub use plan::{Plan, PlanDocument};
 pub use rates::{RateBounds, Simultaneous};
 pub use read::{Design, SettledTable, Table};
-pub use rule::{FOLDS, Measurement, RuleBound, ThresholdRule, family_points};
+pub use rule::{FOLDS, FamilyPoints, Measurement, RuleBound, ThresholdRule, family_points};
 pub use scores::{Errors, Scores};
 pub use search::{Best, best_threshold};
 pub use statistic::{AttackDirection, Statistic};

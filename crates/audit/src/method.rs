@@ -18,10 +18,12 @@ pub enum Method {
     Grid,
     OneRun,
     OneRunGdp,
+    OneRunIndependent,
+    GaussianPair,
 }
 
 impl Method {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::ClopperPearson,
         Self::Gdp,
         Self::Composition,
@@ -30,6 +32,8 @@ impl Method {
         Self::Grid,
         Self::OneRun,
         Self::OneRunGdp,
+        Self::OneRunIndependent,
+        Self::GaussianPair,
     ];
 
     pub fn name(self) -> &'static str {
@@ -42,6 +46,8 @@ impl Method {
             Self::Grid => "grid",
             Self::OneRun => "one-run",
             Self::OneRunGdp => "one-run-gdp",
+            Self::OneRunIndependent => "one-run-independent",
+            Self::GaussianPair => "gaussian-pair",
         }
     }
 
@@ -66,12 +72,20 @@ impl Method {
 
     /// Whether the number is a bound with a confidence.
     pub fn is_confidence_bound(self) -> bool {
-        !matches!(self, Self::Bayes | Self::Grid)
+        !matches!(self, Self::Bayes) && !self.is_estimate()
+    }
+
+    /// Whether the number is an estimate without any confidence.
+    pub fn is_estimate(self) -> bool {
+        matches!(self, Self::Grid | Self::GaussianPair)
     }
 
     /// Why the method does not hold for a design, when it does not.
     pub fn objection(self, design: Design) -> Option<&'static str> {
-        let one_run = matches!(self, Self::OneRun | Self::OneRunGdp);
+        let one_run = matches!(
+            self,
+            Self::OneRun | Self::OneRunGdp | Self::OneRunIndependent | Self::GaussianPair
+        );
         match (design, one_run) {
             (Design::Runs, true) => Some(
                 "needs canaries of one training, each in with probability 1/2; these rows are trainings of their own (design runs)",

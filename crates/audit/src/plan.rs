@@ -1,10 +1,10 @@
 //! An analysis plan: everything that is decided before the scores are seen. Its hash in the
 //! answer lets an auditor show that it was.
 
-use crate::{AttackDirection, AuditError, Design, Family, Method, ThresholdRule, grid};
+use crate::{AttackDirection, AuditError, Design, Family, Method, Seen, ThresholdRule, grid};
 use schemars::JsonSchema;
 use serde::Serialize;
-use vocabulary::Run;
+use vocabulary::{Adjacency, Run, Sampling};
 
 /// What will be computed, at which confidence, and which bound is the headline.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +32,8 @@ pub struct Plan {
     pub bootstrap: usize,
     /// The run whose claim is judged.
     pub claim: Option<Run>,
+    /// The claimed epsilon at the first delta, where it is stated as a number.
+    pub claim_epsilon: Option<f64>,
 }
 
 impl Plan {
@@ -54,6 +56,7 @@ impl Plan {
             fprs: vec![0.001, 0.01],
             bootstrap: 0,
             claim: None,
+            claim_epsilon: None,
         }
     }
 
@@ -79,6 +82,13 @@ impl Plan {
                 return wrong(format!("false positive rate {fpr} is outside (0, 1)"));
             }
         }
+        if let Some(epsilon) = self.claim_epsilon
+            && !(epsilon >= 0.0 && epsilon.is_finite())
+        {
+            return wrong(format!(
+                "claimed epsilon {epsilon} is not a finite number of at least 0"
+            ));
+        }
         if let Some((sample_rate, steps)) = self.training {
             if !(sample_rate > 0.0 && sample_rate <= 1.0) {
                 return wrong(format!("sample rate {sample_rate} is outside (0, 1]"));
@@ -102,7 +112,7 @@ impl Plan {
         });
         if !self.primary.is_confidence_bound() {
             return wrong(format!(
-                "{} is not a confidence bound and cannot be primary; choose clopper-pearson, gdp, composition, last-iterate, one-run or one-run-gdp",
+                "{} is not a confidence bound and cannot be primary; choose clopper-pearson, gdp, composition, last-iterate, one-run, one-run-gdp or one-run-independent",
                 self.primary
             ));
         }
@@ -128,17 +138,35 @@ impl Plan {
         if method.needs_training() && self.training.is_none() {
             return Some("needs --sample-rate and --steps of the training".to_owned());
         }
+        if method.needs_training()
+            && let Some(run) = &self.claim
+        {
+            if !matches!(run.sampling(), Sampling::Poisson | Sampling::Full) {
+                return Some(format!(
+                    "knows Poisson and full batches only, and the claimed run draws {} batches",
+                    run.sampling().as_str()
+                ));
+            }
+            if run.adjacency() != Adjacency::AddRemove {
+                return Some(
+                    "compares a training with a record to one without it, and the claim is about replaced records"
+                        .to_owned(),
+                );
+            }
+        }
         None
     }
 
     /// The DP-SGD family of a method.
     pub fn family(&self, method: Method) -> Option<Family> {
         let (sample_rate, steps) = self.training?;
-        match method {
-            Method::Composition | Method::Grid => Some(Family::Composition { sample_rate, steps }),
-            Method::LastIterate => Some(Family::LastIterate { sample_rate, steps }),
-            _ => None,
-        }
+        let size = self.claim.as_ref().map_or(1, Run::group_size);
+        let seen = match method {
+            Method::Composition | Method::Grid => Seen::AllIterates,
+            Method::LastIterate => Seen::LastIterate,
+            _ => return None,
+        };
+        Some(Family::of_groups(seen, sample_rate, steps, size))
     }
 
     /// How many separate statements the plan makes, for `joint`. All bounds that read the same
@@ -193,6 +221,7 @@ impl Plan {
             fprs: self.fprs.clone(),
             bootstrap: self.bootstrap,
             claim: self.claim.clone(),
+            claim_epsilon: self.claim_epsilon,
         }
     }
 }
@@ -217,4 +246,6 @@ pub struct PlanDocument {
     pub fprs: Vec<f64>,
     pub bootstrap: usize,
     pub claim: Option<Run>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim_epsilon: Option<f64>,
 }

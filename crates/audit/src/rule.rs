@@ -6,10 +6,12 @@
 //! | `holdout` | a random half | the other half measures alone |
 //! | `k-fold` | each fifth in turn | a factor 2 on the average of five p-values |
 //! | `dkw` | all scores | a band of constant width at all thresholds |
-//! | `union` | all scores | a likelihood-ratio band at all thresholds ([`crate::band`]) |
+//! | `union` | all scores | one martingale for both samples at all thresholds ([`crate::joint`]) |
 //!
-//! Each rule gives a statement that holds with probability at least 1 - level, half of the level
-//! on each error rate. An uncorrected maximum over thresholds is not offered.
+//! Each rule gives a statement that holds with probability at least 1 - level: `fixed` and `holdout`
+//! by an exact unconditional test ([`crate::exact`]), `k-fold` and `dkw` with half of the level on each
+//! error rate. An uncorrected maximum over thresholds is not offered. Why halves and folds hold at
+//! every seed is in [`crate::split`].
 //!
 //! **k-fold.** Fold j chooses a threshold, the other folds measure at it: given fold j, the counts
 //! on the rest are binomial at a threshold that does not depend on them, so the smallest level
@@ -17,17 +19,20 @@
 //! most v". The p_j are dependent; twice their average is a p-value all the same (Rueschendorf
 //! 1982; Vovk and Wang 2020, Theorem 1). The bound is the largest v with 2 mean_j p_j(v) <= level.
 
+use crate::family::Family;
+use crate::joint::{JointScores, Shown};
 use crate::search::{Best, best_threshold};
-use crate::split::deal;
+use crate::split::{Purpose, deal};
 use crate::statistic::Contour;
-use crate::{AuditError, Errors, RateBounds, Scores, Simultaneous, Statistic, rates};
+use crate::violation::{self, Violated};
+use crate::{AuditError, Errors, RateBounds, Scores, Simultaneous, Statistic, exact, rates};
 use numerics::beta::{binomial_log_at_least, binomial_log_tails};
 use std::str::FromStr;
 
 /// How the threshold is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum ThresholdRule {
-    /// All thresholds at once, by the likelihood-ratio band.
+    /// All thresholds at once, by one martingale for both samples.
     #[default]
     Union,
     /// A random half chooses, the other half measures.
@@ -109,12 +114,40 @@ impl ThresholdRule {
         level: f64,
         seed: u64,
     ) -> Result<RuleBound, AuditError> {
+        if *self == Self::Union {
+            return Ok(union(scores, statistic, level));
+        }
         let measurements = self.measure(scores, statistic, level, seed)?;
         let value = match self {
             Self::KFold => k_fold_value(&measurements, statistic, level),
+            Self::Fixed(_) | Self::Holdout => {
+                exact::lower_bound(&measurements[0].errors, statistic, level)
+            }
             _ => statistic.value(&measurements[0].rates),
         };
         Ok(RuleBound { value, measurements })
+    }
+
+    /// The bound when the scores that measure make these errors at the threshold that is chosen (in
+    /// every fold), and no other threshold shows more.
+    pub(crate) fn lower_bound_of_counts(
+        &self,
+        errors: &Errors,
+        statistic: &Statistic,
+        level: f64,
+    ) -> f64 {
+        match self {
+            Self::Union => {
+                let joint = JointScores::of_counts(errors, level);
+                shown(&joint, statistic).value
+            }
+            Self::Dkw => {
+                let band = Simultaneous::dkw(errors.nonmembers, errors.members, level);
+                statistic.value(&band.at(errors))
+            }
+            Self::Fixed(_) | Self::Holdout => exact::lower_bound(errors, statistic, level),
+            Self::KFold => k_fold_value(&[measurement(0.0, *errors, level)], statistic, level),
+        }
     }
 
     /// Chooses and measures. For `k-fold` every fold's rates hold at `level` each on its own,
@@ -133,23 +166,20 @@ impl ThresholdRule {
             (scores.nonmembers().len() as u64, scores.members().len() as u64);
         match *self {
             Self::Fixed(threshold) => Ok(vec![measure_at(scores, threshold, level)]),
-            Self::Union => {
-                let band = Simultaneous::martingale(nonmembers, members, level);
-                Ok(vec![best_in_band(scores, statistic, &band)])
-            }
+            Self::Union => Ok(union(scores, statistic, level).measurements),
             Self::Dkw => {
                 let band = Simultaneous::dkw(nonmembers, members, level);
                 Ok(vec![best_in_band(scores, statistic, &band)])
             }
             Self::Holdout => {
                 enough(scores, 2, "holdout")?;
-                let parts = deal(scores, 2, 0.5, seed);
+                let parts = deal(scores, 2, 0.5, seed, Purpose::Halves);
                 let threshold = choose(&parts[0], statistic).threshold;
                 Ok(vec![measure_at(&parts[1], threshold, level)])
             }
             Self::KFold => {
                 enough(scores, FOLDS, "k-fold")?;
-                let folds = deal(scores, FOLDS, 1.0 / FOLDS as f64, seed);
+                let folds = deal(scores, FOLDS, 1.0 / FOLDS as f64, seed, Purpose::Folds);
                 Ok((0..FOLDS)
                     .map(|chooser| {
                         let threshold = choose(&folds[chooser], statistic).threshold;
@@ -210,6 +240,48 @@ fn best_in_band(scores: &Scores, statistic: &Statistic, band: &Simultaneous) -> 
         errors: best.errors,
         rates: band.at(&best.errors),
         opposite: band.opposite(&best.errors),
+    }
+}
+
+fn shown(joint: &JointScores, statistic: &Statistic) -> Shown {
+    match *statistic {
+        Statistic::Epsilon { delta, direction } => joint.epsilon(delta, direction),
+        Statistic::GaussianMu => joint.mu(),
+        Statistic::Advantage => joint.advantage(),
+    }
+}
+
+fn union(scores: &Scores, statistic: &Statistic, level: f64) -> RuleBound {
+    let joint = JointScores::new(scores, level);
+    let shown = shown(&joint, statistic);
+    let measurement = match shown.vertex {
+        Some(vertex) => at_vertex(&joint, vertex, level),
+        None => {
+            let mut nowhere = scores.errors_at(f64::INFINITY);
+            (nowhere.false_positives, nowhere.false_negatives) = (0, nowhere.members);
+            Measurement {
+                threshold: f64::INFINITY,
+                errors: nowhere,
+                rates: joint.joint().rates(&nowhere),
+                opposite: opposite(&nowhere, level),
+            }
+        }
+    };
+    RuleBound { value: shown.value, measurements: vec![measurement] }
+}
+
+/// The ends that the rates are at least, by the band of each sample.
+fn opposite(errors: &Errors, level: f64) -> RateBounds {
+    Simultaneous::martingale(errors.nonmembers, errors.members, level).opposite(errors)
+}
+
+fn at_vertex(joint: &JointScores, vertex: usize, level: f64) -> Measurement {
+    let errors = *joint.errors(vertex);
+    Measurement {
+        threshold: joint.threshold(vertex),
+        errors,
+        rates: joint.joint().rates(&errors),
+        opposite: opposite(&errors, level),
     }
 }
 
@@ -287,7 +359,60 @@ pub(crate) fn p_value(errors: &Errors, contours: &[Contour<'_>]) -> f64 {
         .fold(1.0, f64::min)
 }
 
-/// Rate bounds that hold together at `level`, for [`crate::Family::least_violated_noise`].
+/// Where the true rates lie, at thresholds that hold together: what a rule says to a family.
+pub struct FamilyPoints(Points);
+
+enum Points {
+    /// Boxes: upper ends of both rates.
+    Boxes { measured: Vec<Measurement>, rates: Vec<RateBounds> },
+    /// The regions of the joint martingale, at all thresholds.
+    Joint { joint: JointScores, level: f64 },
+}
+
+impl FamilyPoints {
+    /// What a rule says when its scores make these errors at one threshold.
+    pub(crate) fn of_counts(rule: &ThresholdRule, errors: &Errors, level: f64) -> Self {
+        let rates = match rule {
+            ThresholdRule::Union => {
+                let joint = JointScores::of_counts(errors, level);
+                return Self(Points::Joint { joint, level });
+            }
+            ThresholdRule::Dkw => {
+                Simultaneous::dkw(errors.nonmembers, errors.members, level).at(errors)
+            }
+            ThresholdRule::KFold => rates::clopper_pearson(errors, level / FOLDS as f64),
+            _ => rates::clopper_pearson(errors, level),
+        };
+        Self(Points::Boxes { measured: Vec::new(), rates: vec![rates] })
+    }
+
+    pub(crate) fn least_violated(&self, family: &Family) -> Result<Option<Violated>, AuditError> {
+        match &self.0 {
+            Points::Boxes { rates, .. } => violation::least_violated_noise(family, &rates[..]),
+            Points::Joint { joint, .. } => violation::least_violated_noise(family, joint),
+        }
+    }
+
+    /// The measurement at one of the thresholds that show a violation.
+    pub(crate) fn measurement(&self, place: usize) -> Measurement {
+        match &self.0 {
+            Points::Boxes { measured, .. } => measured[place].clone(),
+            Points::Joint { joint, level } => at_vertex(joint, place, *level),
+        }
+    }
+
+    /// The threshold that came closest when nothing is violated.
+    pub(crate) fn closest(&self) -> usize {
+        match &self.0 {
+            Points::Boxes { .. } => 0,
+            Points::Joint { joint, .. } => joint.closest(),
+        }
+    }
+}
+
+/// What a rule says to [`Family::least_violated_noise`], at total error `level`: `union` at every
+/// threshold, `dkw` at dozens along the curve, the others where they measure (`k-fold` with a share of
+/// the level for each fold).
 ///
 /// # Errors
 /// Too few scores to deal into parts.
@@ -296,34 +421,31 @@ pub fn family_points(
     scores: &Scores,
     level: f64,
     seed: u64,
-) -> Result<Vec<RateBounds>, AuditError> {
-    Ok(candidates(rule, scores, level, seed)?.iter().map(|one| one.rates).collect())
+) -> Result<FamilyPoints, AuditError> {
+    let statistic = Statistic::GaussianMu;
+    let measured = match rule {
+        ThresholdRule::Union => {
+            let joint = JointScores::new(scores, level);
+            return Ok(FamilyPoints(Points::Joint { joint, level }));
+        }
+        ThresholdRule::Dkw => along_the_curve(scores, level),
+        ThresholdRule::KFold => rule.measure(scores, &statistic, level / FOLDS as f64, seed)?,
+        _ => rule.measure(scores, &statistic, level, seed)?,
+    };
+    let rates = measured.iter().map(|one| one.rates).collect();
+    Ok(FamilyPoints(Points::Boxes { measured, rates }))
 }
 
-/// Rates that hold together at `level`, at thresholds where a family might be violated: for the
-/// bands the best ones by mu and by epsilon and dozens along the curve, for the others what they
-/// measure (`k-fold` with a share of the level for each fold).
-pub(crate) fn candidates(
-    rule: &ThresholdRule,
-    scores: &Scores,
-    level: f64,
-    seed: u64,
-) -> Result<Vec<Measurement>, AuditError> {
+/// The best thresholds by mu and by epsilon, and dozens along the curve.
+fn along_the_curve(scores: &Scores, level: f64) -> Vec<Measurement> {
     let (nonmembers, members) = (scores.nonmembers().len() as u64, scores.members().len() as u64);
-    let band = match rule {
-        ThresholdRule::Union => Simultaneous::martingale(nonmembers, members, level),
-        ThresholdRule::Dkw => Simultaneous::dkw(nonmembers, members, level),
-        ThresholdRule::KFold => {
-            return rule.measure(scores, &Statistic::GaussianMu, level / FOLDS as f64, seed);
-        }
-        _ => return rule.measure(scores, &Statistic::GaussianMu, level, seed),
-    };
+    let band = Simultaneous::dkw(nonmembers, members, level);
     let pure = Statistic::Epsilon { delta: 0.0, direction: crate::AttackDirection::Both };
     let mut found = vec![
         best_in_band(scores, &Statistic::GaussianMu, &band),
         best_in_band(scores, &pure, &band),
     ];
-    // The band holds at every threshold, so more of them only help: eight a factor of ten in the
+    // The band holds at every threshold, so more of them only help: eight per factor of ten in the
     // odds of a non-member being called a member, from both ends.
     let spread = (nonmembers as f64).ln();
     let steps = (2.0 * spread * 8.0 / std::f64::consts::LN_10).ceil() as u32;
@@ -340,5 +462,5 @@ pub(crate) fn candidates(
             opposite: band.opposite(&errors),
         });
     }
-    Ok(found)
+    found
 }

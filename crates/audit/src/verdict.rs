@@ -25,8 +25,21 @@ pub struct Verdict {
     pub reason: String,
     /// The largest epsilon that the claim allows; `null` where it allows any.
     pub claimed_epsilon: Option<f64>,
-    /// The bound that scores of these sizes could at most have given.
-    pub reach: Option<f64>,
+    /// The bound that this rule could at most have given with scores of these sizes; `null` where
+    /// that is infinite.
+    pub could_show: Option<f64>,
+    /// Where that is not above the claim: so many scores in all (or canaries), of which a perfect attack could have
+    /// refuted it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scores_needed: Option<u64>,
+}
+
+/// What the rule could have shown with these numbers of scores, and how many scores would have
+/// been enough.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reach {
+    pub could_show: f64,
+    pub scores_needed: Option<u64>,
 }
 
 /// What a claim says at the primary bound's delta: certified ends of the proven epsilon.
@@ -36,19 +49,26 @@ pub struct ClaimedEpsilon {
     pub upper: f64,
 }
 
-/// Compares a bound with a claim. `reach` is the largest bound that scores of these sizes could
-/// have given under the same rule, with every member above every non-member.
+/// Compares a bound with a claim. `reach` is what scores of these sizes could have given under the same
+/// rule, with its split of the error, its hold-out and its delta terms, if every member had been above
+/// every non-member. *Consistent* is only said where that is above the claim.
 pub fn verdict(
     bound: f64,
     confidence: f64,
     delta: f64,
     claim: ClaimedEpsilon,
-    reach: f64,
+    reach: Reach,
     family: Option<&str>,
 ) -> Verdict {
     let (status, reason) = judge(bound, confidence, delta, claim, reach, family);
     let finite = |value: f64| value.is_finite().then_some(value);
-    Verdict { status, reason, claimed_epsilon: finite(claim.upper), reach: finite(reach) }
+    Verdict {
+        status,
+        reason,
+        claimed_epsilon: finite(claim.upper),
+        could_show: finite(reach.could_show),
+        scores_needed: reach.scores_needed,
+    }
 }
 
 fn judge(
@@ -56,7 +76,7 @@ fn judge(
     confidence: f64,
     delta: f64,
     claim: ClaimedEpsilon,
-    reach: f64,
+    reach: Reach,
     family: Option<&str>,
 ) -> (Status, String) {
     let at = words::delta(delta);
@@ -76,10 +96,18 @@ fn judge(
             "the claim bounds nothing at delta {at} (its epsilon is infinite there); ask at a delta above 0"
         ));
     }
-    if reach <= claim.upper {
+    if reach.could_show <= claim.upper {
+        let needed = reach.scores_needed.map_or_else(
+            || "no number of scores is enough for this rule at this delta".to_owned(),
+            |needed| {
+                format!(
+                    "at least {needed} scores in all are needed to test the claim, and more for an attack that is not perfect (`dosimeter plan` says how many)"
+                )
+            },
+        );
         return inconclusive(format!(
-            "with this many scores even a perfect attack could only have shown {}, which is below the claimed {}; more scores are needed to test the claim (`dosimeter plan` says how many)",
-            down(reach),
+            "with this many scores even a perfect attack could only have shown {}, which is not above the claimed {}; {needed}",
+            down(reach.could_show),
             up(claim.upper)
         ));
     }

@@ -2,8 +2,8 @@
 //!
 //! A trade-off curve is the upper envelope of lines: f(x) = sup over l of 1 - delta(l) - e^l x
 //! (Dong, Roth and Su 2022, Proposition 2.12), so a point (x, y) lies below the curve as soon as it
-//! lies below one of them, and of several points one does when
-//! 1 - delta_s(l) > min over points of (y + e^l x) for some l. For fixed l the left side rises
+//! lies below one of them. The true rates of some threshold lie in its region, so s is violated when
+//! 1 - delta_s(l) > min over the region of (y + e^l x) for some l; of several thresholds one is enough. For fixed l the left side rises
 //! with the noise s: a root in s. The best l is a flat maximum, so that a slope from a neighbouring
 //! noise is nearly as good, and a handful of roots with the slope improved between them finds the
 //! smallest s.
@@ -14,6 +14,7 @@
 //! millisecond where the accounting is easy and tens of them where it is hard; inverting the curve
 //! at each noise would take a thousand.
 
+use crate::joint::JointScores;
 use crate::{AuditError, RateBounds, Statistic};
 use accounting::{AccountingError, OneWay, Pair};
 
@@ -32,6 +33,70 @@ pub(crate) trait ByNoise {
     fn start(&self, mu: f64) -> f64;
 }
 
+/// Where the true rates lie, with a confidence, at all thresholds of a set at once.
+pub(crate) trait Region {
+    /// The least y + e^l x over the region of one threshold, and which threshold has it; from above.
+    fn support(&self, slope: f64) -> (f64, usize);
+    /// The slopes that can show anything.
+    fn slopes(&self) -> (f64, f64);
+    /// About the Gaussian mu that is shown; 0 when nothing is.
+    fn mu(&self) -> f64;
+    /// Whether there is one threshold only, which then has one best slope.
+    fn single(&self) -> bool;
+}
+
+/// Upper ends of both rates at several thresholds, which hold together: corners.
+impl Region for [RateBounds] {
+    fn support(&self, slope: f64) -> (f64, usize) {
+        let growth = slope.exp();
+        let height = |place: usize| (height(&self[place], growth), place);
+        (0..self.len()).map(height).fold((f64::INFINITY, 0), |a, b| if b.0 < a.0 { b } else { a })
+    }
+
+    /// Below the first 1 - delta <= e^l leaves nothing, above the last 1 - delta <= 1.
+    fn slopes(&self) -> (f64, f64) {
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        for point in self.iter().filter(|point| useful(point)) {
+            let (x, y) = (point.false_positive_upper, point.false_negative_upper);
+            low = low.min((y.max(1e-12) / point.true_negative_lower).ln());
+            high = high.max((point.true_positive_lower / x.max(1e-12)).ln());
+        }
+        (low, high)
+    }
+
+    fn mu(&self) -> f64 {
+        let points = self.iter().filter(|point| useful(point));
+        points.map(|point| Statistic::GaussianMu.value(point)).fold(0.0, f64::max)
+    }
+
+    fn single(&self) -> bool {
+        self.iter().filter(|point| useful(point)).count() == 1
+    }
+}
+
+fn useful(point: &RateBounds) -> bool {
+    point.false_positive_upper + point.false_negative_upper < 1.0
+}
+
+impl Region for JointScores {
+    fn support(&self, slope: f64) -> (f64, usize) {
+        let support = JointScores::support(self, slope);
+        (support.value, support.vertex)
+    }
+
+    fn slopes(&self) -> (f64, f64) {
+        JointScores::slopes(self)
+    }
+
+    fn mu(&self) -> f64 {
+        JointScores::mu(self).value
+    }
+
+    fn single(&self) -> bool {
+        false
+    }
+}
+
 /// A noise that is ruled out.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Violated {
@@ -40,25 +105,19 @@ pub(crate) struct Violated {
     pub(crate) points: [usize; 2],
 }
 
-/// The smallest noise for which both orders of the pair are violated by one of the points (which
-/// hold together), from above; `None` when none is.
-pub(crate) fn least_violated_noise(
+/// The smallest noise for which both orders of the pair are violated at one of the thresholds,
+/// from above; `None` when none is.
+pub(crate) fn least_violated_noise<R: Region + ?Sized>(
     family: &dyn ByNoise,
-    points: &[RateBounds],
+    region: &R,
 ) -> Result<Option<Violated>, AuditError> {
-    let places: Vec<usize> = (0..points.len())
-        .filter(|&place| {
-            points[place].false_positive_upper + points[place].false_negative_upper < 1.0
-        })
-        .collect();
-    let useful: Vec<RateBounds> = places.iter().map(|&place| points[place]).collect();
-    let mu = useful.iter().map(|point| Statistic::GaussianMu.value(point)).fold(0.0, f64::max);
-    if useful.is_empty() || mu <= 0.0 {
+    let mu = region.mu();
+    if mu <= 0.0 {
         return Ok(None);
     }
     let (least, most) = family.domain();
     let start = family.start(mu.clamp(1e-6, 1e6)).clamp(least, most);
-    let order = |way| Search { family, way, points: &useful };
+    let order = |way| Search { family, way, region };
     let mut orders = Vec::new();
     for way in [OneWay::Remove, OneWay::Add] {
         let search = order(way);
@@ -82,7 +141,7 @@ pub(crate) fn least_violated_noise(
                 slope
             }
         };
-        *shown = places[search.lowest(slope)];
+        *shown = region.support(slope).1;
     }
     Ok(Some(Violated { noise: largest, points: shown }))
 }
@@ -126,8 +185,7 @@ fn furthest_below<'a>(
     };
     let mut curves = [Vec::new(), Vec::new()];
     for (curve, way) in curves.iter_mut().zip([OneWay::Remove, OneWay::Add]) {
-        let search = Search { family, way, points };
-        let (low, high) = search.slopes();
+        let (low, high) = points.slopes();
         for step in 1..3 * SLOPES {
             let slope = low + (high - low) * f64::from(step) / f64::from(3 * SLOPES);
             match pair.one_minus_delta(slope, way) {
@@ -150,10 +208,10 @@ fn furthest_below<'a>(
     Ok(best.filter(|point| excess(point) > 1.0))
 }
 
-struct Search<'a> {
+struct Search<'a, R: ?Sized> {
     family: &'a dyn ByNoise,
     way: OneWay,
-    points: &'a [RateBounds],
+    region: &'a R,
 }
 
 /// A slope (as its logarithm) with the excess there: positive when the noise is violated.
@@ -163,7 +221,7 @@ struct Line {
     excess: f64,
 }
 
-impl Search<'_> {
+impl<R: Region + ?Sized> Search<'_, R> {
     /// The best slope at the first noise from `start` on for which the accounting certifies any.
     fn first_look(&self, start: f64) -> Result<Option<(f64, Line)>, AuditError> {
         let (_, most) = self.family.domain();
@@ -204,7 +262,7 @@ impl Search<'_> {
             line = match beside {
                 Some(better) if better.excess > 0.0 || before == f64::INFINITY => better,
                 // One point has one best slope.
-                _ if self.points.len() == 1 => break,
+                _ if self.region.single() => break,
                 _ => match self.look_over(noise)? {
                     Some(other) if other.excess > 0.0 => other,
                     _ => break,
@@ -284,25 +342,13 @@ impl Search<'_> {
         Ok(Some(high.0.exp()))
     }
 
-    /// The slopes that can show anything: below the first 1 - delta <= e^l leaves nothing, above
-    /// the last 1 - delta <= 1.
-    fn slopes(&self) -> (f64, f64) {
-        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-        for point in self.points {
-            let (x, y) = (point.false_positive_upper, point.false_negative_upper);
-            low = low.min((y.max(1e-12) / point.true_negative_lower).ln());
-            high = high.max((point.true_positive_lower / x.max(1e-12)).ln());
-        }
-        (low, high)
-    }
-
     /// The best of slopes spread over all that can show anything, and then beside it.
     fn look_over(&self, noise: f64) -> Result<Option<Line>, AuditError> {
         let pair = match self.family.member(noise) {
             Ok(pair) => pair,
             Err(error) => return unknown(error),
         };
-        let (low, high) = self.slopes();
+        let (low, high) = self.region.slopes();
         let mut best: Option<Line> = None;
         for step in 1..SLOPES {
             let slope = low + (high - low) * f64::from(step) / f64::from(SLOPES);
@@ -363,18 +409,10 @@ impl Search<'_> {
         }
     }
 
-    /// The point that carries the support at this slope.
-    fn lowest(&self, slope: f64) -> usize {
-        let height = |place: &usize| height(&self.points[*place], slope.exp());
-        (0..self.points.len()).min_by(|a, b| height(a).total_cmp(&height(b))).unwrap_or(0)
-    }
-
-    /// ln of (1 - delta) over the support of the points at this slope; `None` where the
-    /// accounting cannot certify.
+    /// ln of (1 - delta) over the support at this slope; `None` where the accounting cannot
+    /// certify.
     fn excess_of(&self, pair: &dyn Pair, slope: f64) -> Result<Option<f64>, AuditError> {
-        let growth = slope.exp();
-        let support =
-            self.points.iter().map(|point| height(point, growth)).fold(f64::INFINITY, f64::min);
+        let support = self.region.support(slope).0;
         match pair.one_minus_delta(slope, self.way) {
             // Rounding of the support is below 1e-15 of it.
             Ok(rest) => Ok(Some((rest.lower.max(1e-300) / support).ln() - 1e-14)),

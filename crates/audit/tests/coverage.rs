@@ -278,7 +278,16 @@ fn one_run() {
                 let values = tally(trials(m), |trial| {
                     let scores = mechanism.canaries(m, &mut Rng::new(31 * m as u64 + trial));
                     let statistic = OneRunStatistic::Epsilon { delta };
-                    one_run_bound(&scores, &rule, &statistic, LEVEL, trial).unwrap().value
+                    one_run_bound(
+                        &scores,
+                        &rule,
+                        &statistic,
+                        audit::AttackDirection::Both,
+                        LEVEL,
+                        trial,
+                    )
+                    .unwrap()
+                    .value
                 });
                 check(&format!("one-run {rule}"), name, m, &values, truth);
             }
@@ -304,9 +313,16 @@ fn one_run_gaussian() {
                 let values = tally(rounds, |trial| {
                     let scores = Mechanism::Gaussian { mu }
                         .canaries(m, &mut Rng::new(57 * m as u64 + trial));
-                    one_run_bound(&scores, &rule, &OneRunStatistic::GaussianMu, LEVEL, trial)
-                        .unwrap()
-                        .value
+                    one_run_bound(
+                        &scores,
+                        &rule,
+                        &OneRunStatistic::GaussianMu,
+                        audit::AttackDirection::Both,
+                        LEVEL,
+                        trial,
+                    )
+                    .unwrap()
+                    .value
                 });
                 check(&format!("one-run-gdp mu {rule}"), name, m, &values, mu);
             }

@@ -116,7 +116,16 @@ fn one_run() -> String {
             Some(Cell::measure(1000, truth, |trial| {
                 let scores = mechanism.canaries(200, &mut Rng::new(6200 + trial));
                 let statistic = OneRunStatistic::Epsilon { delta: 0.0 };
-                one_run_bound(&scores, &rule, &statistic, LEVEL, trial).unwrap().value
+                one_run_bound(
+                    &scores,
+                    &rule,
+                    &statistic,
+                    audit::AttackDirection::Both,
+                    LEVEL,
+                    trial,
+                )
+                .unwrap()
+                .value
             }))
         });
         row(&mut table, &format!("**dosimeter one-run, {}**", name(&rule)), &cells);

@@ -78,8 +78,8 @@ fn counts(row: &Row) -> (u64, u64, u64) {
 
 fn at_fixed(row: &Row, direction: AttackDirection, level: f64) -> f64 {
     let statistic = Statistic::Epsilon { delta: parameter(row, "delta"), direction };
-    let rule = ThresholdRule::Fixed(parameter(row, "thr"));
-    rule.lower_bound(&scores(&row.dataset), &statistic, level, 0).unwrap().value
+    let errors = scores(&row.dataset).errors_at(parameter(row, "thr"));
+    statistic.value(&rates::clopper_pearson(&errors, level))
 }
 
 #[test]
@@ -168,8 +168,16 @@ fn one_run_values_from_scores() {
             } else {
                 OneRunStatistic::Epsilon { delta }
             };
-            let bound =
-                one_run_bound(&scores(&row.dataset), &rule, &statistic, 0.05, 0).unwrap().value;
+            let bound = one_run_bound(
+                &scores(&row.dataset),
+                &rule,
+                &statistic,
+                AttackDirection::Both,
+                0.05,
+                0,
+            )
+            .unwrap()
+            .value;
             let got = if gaussian { audit::gaussian_epsilon(bound, delta) } else { bound };
             let want: f64 = row.value.parse().unwrap();
             assert!(

@@ -1,5 +1,6 @@
-//! A plan keeps its promise: audits of the planned size show the target as often as planned, and
-//! audits of a third of it far less often.
+//! A plan keeps its promise: audits of the planned size show the target as often as planned and at most
+//! a twentieth more often, and audits of a third of it far less often. Every question has an answer or
+//! a refusal in seconds.
 #![allow(clippy::print_stdout)]
 
 mod common;
@@ -26,6 +27,7 @@ fn kept(what: &str, planned: u64, power: f64, shows: impl Fn(u64, u64) -> bool +
     let third = share(|trial| shows(planned / 3, trial));
     println!("{what}: {planned} rows, planned {power:.3}, seen {full:.3}, a third {third:.3}");
     assert!(full >= power - slack(power), "{what}: {full} of audits with {planned} rows");
+    assert!(full <= power + 0.05 + slack(power), "{what}: {full} of audits, {power} promised");
     assert!(third < 0.7 * power, "{what}: a third of {planned} rows shows it in {third}");
 }
 
@@ -88,7 +90,12 @@ fn trainings_for_a_family() {
 #[test]
 fn canaries() {
     let target = Target { epsilon: 1.0, delta: 1e-6, confidence: 0.95, power: 0.8 };
-    for rule in [ThresholdRule::Union, ThresholdRule::Fixed(0.0)] {
+    for rule in [
+        ThresholdRule::Union,
+        ThresholdRule::Holdout,
+        ThresholdRule::KFold,
+        ThresholdRule::Fixed(0.0),
+    ] {
         let needed = canaries_needed(&Attack::Gaussian { mu: 2.0 }, &target, &rule).unwrap();
         let rule = match rule {
             ThresholdRule::Fixed(_) => {
@@ -100,7 +107,46 @@ fn canaries() {
             let mut rng = Rng::new(60_000 + trial);
             let scores = Mechanism::Gaussian { mu: 2.0 }.canaries(count as usize, &mut rng);
             let statistic = OneRunStatistic::Epsilon { delta: 1e-6 };
-            one_run_bound(&scores, &rule, &statistic, 0.05, trial).unwrap().value >= 1.0
+            one_run_bound(&scores, &rule, &statistic, audit::AttackDirection::Both, 0.05, trial)
+                .unwrap()
+                .value
+                >= 1.0
         });
     }
+}
+
+/// Questions that once did not return, and others at the edges.
+#[test]
+fn every_question_is_answered_or_refused() {
+    let target = |epsilon, delta| Target { epsilon, delta, confidence: 0.95, power: 0.8 };
+    let run = vocabulary::Run::builder().phase(1.0, 0.01, 1000).build().unwrap();
+    let pair = accounting::pairs::Composed::for_run(&run).unwrap();
+    let claimed =
+        accounting::directions::epsilon(&pair, 1e-5, vocabulary::Direction::Both).unwrap();
+    let attacks = [Attack::Gaussian { mu: 2.0 }, Attack::Gaussian { mu: 0.05 }];
+    let start = std::time::Instant::now();
+    let mut asked = 0;
+    for attack in &attacks {
+        for epsilon in [0.01, claimed.upper, 3.5, 5.0, 8.0] {
+            for delta in [0.0, 1e-5, 0.3] {
+                let target = target(epsilon, delta);
+                for rule in [ThresholdRule::Union, ThresholdRule::Holdout] {
+                    let before = std::time::Instant::now();
+                    let canaries = canaries_needed(attack, &target, &rule);
+                    let goal = Goal::clopper_pearson(epsilon, delta);
+                    let runs = runs_needed(attack, &goal, &target, &rule);
+                    for found in [canaries, runs].into_iter().flatten() {
+                        assert!(found.power >= 0.8 && found.count >= 10);
+                    }
+                    println!(
+                        "{epsilon} at {delta}, {rule}: {:.2} s",
+                        before.elapsed().as_secs_f64()
+                    );
+                    asked += 2;
+                }
+            }
+        }
+    }
+    // Two seconds each at the very most, on a machine that does other things too.
+    assert!(start.elapsed().as_secs_f64() < 2.0 * f64::from(asked), "{:?}", start.elapsed());
 }

@@ -84,6 +84,15 @@ impl Console {
         Ok(self.stdout.flush()?)
     }
 
+    /// Writes bytes as they are.
+    ///
+    /// # Errors
+    /// As [`Console::answer`].
+    pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.stdout.write_all(bytes)?;
+        Ok(self.stdout.flush()?)
+    }
+
     /// Prints a document as pretty JSON.
     ///
     /// # Errors

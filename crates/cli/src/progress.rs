@@ -85,7 +85,7 @@ impl State<'_> {
         self.trials += trials;
         let elapsed = self.start.elapsed();
         let rate = self.trials as f64 / elapsed.as_secs_f64().max(1e-9);
-        let message = format!("{rate:.0} trials a second");
+        let message = pace(rate);
         if let Some(bar) = &self.bar {
             bar.set_message(message);
             bar.inc(1);
@@ -107,5 +107,28 @@ impl Drop for Progress<'_> {
         if let Some(bar) = state.bar.take() {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// Trials per second, or per minute or hour where there would be less than one.
+fn pace(rate: f64) -> String {
+    match rate {
+        _ if rate >= 10.0 => format!("{rate:.0} trials per second"),
+        _ if rate >= 1.0 => format!("{rate:.1} trials per second"),
+        _ if rate >= 1.0 / 60.0 => format!("{:.1} trials per minute", 60.0 * rate),
+        _ => format!("{:.1} trials per hour", 3600.0 * rate),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pace;
+
+    #[test]
+    fn a_slow_pace_is_not_zero() {
+        assert_eq!(pace(1234.4), "1234 trials per second");
+        assert_eq!(pace(2.5), "2.5 trials per second");
+        assert_eq!(pace(0.25), "15.0 trials per minute");
+        assert_eq!(pace(0.002), "7.2 trials per hour");
     }
 }

@@ -1,4 +1,5 @@
 //! `attack`, `status` and `reproduce` as a user meets them.
+#![cfg(feature = "papers")]
 
 use serde_json::Value;
 use std::fs;

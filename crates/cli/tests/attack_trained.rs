@@ -1,4 +1,5 @@
 //! `attack gradient`, `attack input`, `attack canaries` as a user meets them.
+#![cfg(feature = "papers")]
 
 mod support;
 
@@ -194,6 +195,7 @@ fn refusals_name_the_value_and_the_way_out() {
     assert!(refuse(&many).contains("only 6 coordinates"));
     let (code, stdout, _) = dosimeter(folder.path(), &["reproduce", "--list"]);
     assert!(code == 0 && stdout.contains("p4-figure-4"), "{stdout}");
+    assert!(stdout.contains("The Last Iterate Advantage (Steinke et al."), "{stdout}");
     let (code, _, stderr) = dosimeter(folder.path(), &["reproduce", "p4-figure-4", "--out", "r"]);
     assert!(code == 2 && stderr.contains("--data DIR"), "{stderr}");
 }

@@ -41,3 +41,23 @@ fn files_are_verified() {
     assert_eq!(code, 2);
     assert!(error.contains("imagenet is neither") && error.contains("fashion-mnist"), "{error}");
 }
+
+#[test]
+fn a_file_of_one_s_own_begins_its_table() {
+    let csv = "age,\"job, now\",sex,y\n31,clerk,F,low\n52,\"a \"\"b\"\"\",M,high\n23,clerk,F,low\n";
+    let bench = Bench::new().file("people.csv", csv);
+    let (code, text, stderr) = bench.run("data describe people.csv");
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stderr.contains("public"), "{stderr}");
+    // What is printed is a table that training reads.
+    let table: toml::Table = text.parse().unwrap();
+    let source: training::data::DataSource = table["data"].clone().try_into().unwrap();
+    assert_eq!(source.label.as_deref(), Some("y"));
+    assert_eq!(source.column[1].categories, ["a \"b\"", "clerk"]);
+    let split = source.load(bench.path()).unwrap();
+    assert_eq!((split.train.len(), split.train.shape.len()), (3, 5));
+    let document = bench.json("data describe people.csv --format json");
+    assert_eq!(document["columns"][2]["values"][1], "M");
+    let (code, _, stderr) = bench.run("data describe missing.csv");
+    assert!(code == 2 && stderr.contains("missing.csv"), "{stderr}");
+}

@@ -1,4 +1,5 @@
 //! `train` and `tune grid` for language models, as a user meets them.
+#![cfg(feature = "language")]
 
 use assert_cmd::Command;
 use std::fmt::Write as _;

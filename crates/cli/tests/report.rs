@@ -350,7 +350,10 @@ fn bad_input_is_exit_2_and_leaves_nothing_behind() {
         (&["report", "bad.toml", "--delta", "1e-5"], "noise"),
         (&["report", "thing.txt", "--delta", "1e-5"], "neither a run"),
         (&["report", "scores.csv", "--delta", "1e-5", "--confidence", "2"], "confidence 2"),
-        (&["report", "run.toml", "--delta", "1e-5", "--out", "run.toml"], "overwritten"),
+        (
+            &["report", "run.toml", "--delta", "1e-5", "--out", "run.toml"],
+            "no report ends in .toml",
+        ),
         (&["report", "run.toml", "--delta", "1e-5", "--out", "no/such/place.html"], "cannot write"),
     ];
     for (args, part) in cases {
@@ -363,4 +366,50 @@ fn bad_input_is_exit_2_and_leaves_nothing_behind() {
     assert!(code == 2 && stderr.contains("nothing would be left"), "{stderr}");
     assert!(!path.join("dosimeter-report.html").exists());
     assert_eq!(read(path, "run.toml"), RUN);
+}
+
+#[test]
+fn the_ending_of_out_says_the_format() {
+    let folder = with_run();
+    let report = |more: &[&str]| {
+        let args = [&["report", "run.toml", "--delta", "1e-5"], more].concat();
+        dosimeter(folder.path(), &args)
+    };
+    let signed = ["--title", "Model 7", "--owner", "Team B", "--date", "2026-11-16"];
+    for (out, beginning) in [
+        ("r.html", "<!DOCTYPE html>"),
+        ("r.md", "# Model 7\n\nTeam B, 2026-11-16\n"),
+        ("r.yaml", "url_slug: \"model-7-2026\""),
+    ] {
+        let (code, _, stderr) = report(&[&["--out", out][..], &signed].concat());
+        assert_eq!(code, 0, "{out}: {stderr}");
+        assert!(read(folder.path(), out).starts_with(beginning), "{}", read(folder.path(), out));
+    }
+    assert!(read(folder.path(), "r.yaml").contains("TO BE FILLED IN"));
+    let (code, card, stderr) = report(&["--format", "card", "--out", "-"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(card.starts_with("---\ntags:\n") && card.contains("differentially private"), "{card}");
+    for (more, part) in [
+        (&["--out", "r.docx"][..], "no report ends in .docx"),
+        (&["--out", "report"], "no ending"),
+        (&["--out", "r.pdf", "--format", "html"], "does not end in .html"),
+        (&["--out", "r.yaml"], "needs a title"),
+        (&["--out", "r.html", "--date", "2026-02-30"], "not a day"),
+    ] {
+        let (code, stdout, stderr) = report(more);
+        assert_eq!(code, 2, "{more:?}: {stdout}{stderr}");
+        assert!(stderr.contains(part), "{more:?}: {stderr}");
+    }
+    assert!(!folder.path().join("r.docx").exists() && !folder.path().join("report").exists());
+}
+
+#[cfg(feature = "pdf")]
+#[test]
+fn a_report_as_pdf() {
+    let folder = with_run();
+    let args = ["report", "run.toml", "--delta", "1e-5", "--out", "r.pdf", "--title", "Model 7"];
+    let (code, stdout, stderr) = dosimeter(folder.path(), &args);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    let bytes = std::fs::read(folder.path().join("r.pdf")).unwrap();
+    assert!(bytes.starts_with(b"%PDF-1.7") && bytes.len() < 500_000, "{}", bytes.len());
 }

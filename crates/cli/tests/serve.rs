@@ -1,4 +1,5 @@
 //! `serve` from the command line: where it listens, what it refuses, how it ends.
+#![cfg(feature = "serve")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! The table behind a figure: one row a point, cell, bar or rung.
+//! The table behind a figure: one row per point, cell, bar or rung.
 
 use vocabulary::Figure;
 use vocabulary::figure::{Axis, Mark, Orientation, Range, Scale};

@@ -209,7 +209,7 @@ impl Experiment for Attack {
         &self.plan
     }
 
-    /// Two rows a trial. For `remove` the positive world has the canary; for `add` it lacks it,
+    /// Two rows per trial. For `remove` the positive world has the canary; for `add` it lacks it,
     /// and the score is turned round: in both, larger means the positive world.
     fn rows(&self, trials: Range<u64>, table: &mut String) -> Result<(), String> {
         self.play(trials, |trial| {

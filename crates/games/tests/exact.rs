@@ -86,7 +86,7 @@ fn alpha_zero_is_the_last_iterate_pair() {
     }
 }
 
-/// The ceiling of one bit a step (delta 1e-5), threshold .5 and the best one.
+/// The ceiling of one bit per step (delta 1e-5), threshold .5 and the best one.
 #[test]
 fn one_bit_a_step_has_a_ceiling() {
     for (steps, q, sigma, half, best, at) in [

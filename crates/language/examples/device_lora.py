@@ -85,7 +85,7 @@ def measure(name, dtype):
             seconds.append(time.perf_counter() - start)
     middle = statistics.median(seconds)
     rate = BATCH * LENGTH / middle
-    print(f"torch {name:5} {rate:9.0f} tokens/s  {1e3 * middle:.1f} ms a step; loss {loss:.4f}")
+    print(f"torch {name:5} {rate:9.0f} tokens/s  {1e3 * middle:.1f} ms per step; loss {loss:.4f}")
     return {"precision": name, "tokens_per_second": rate, "milliseconds": 1e3 * middle}
 
 

@@ -134,7 +134,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let tokens = (BATCH * LENGTH) as f64;
         let (middle, least, most) = (seconds[STEPS / 2], seconds[0], seconds[STEPS - 1]);
         println!(
-            "{name:5} {:>9.0} tokens/s  [{:.0}..{:.0}]  {:.1} ms a step, {:.1} ms of them forward and loss; loss {loss:.4}",
+            "{name:5} {:>9.0} tokens/s  [{:.0}..{:.0}]  {:.1} ms per step, {:.1} ms of them forward and loss; loss {loss:.4}",
             tokens / middle,
             tokens / most,
             tokens / least,

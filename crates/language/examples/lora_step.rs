@@ -1,7 +1,7 @@
 //! Speed and memory of LoRA DP-Adam steps on a random Llama of a stated shape, for
 //! `cargo xtask bench language`:
 //! `lora_step LAYERS WIDTH HEADS KEY_HEADS HIDDEN VOCABULARY BATCH LENGTH RANK STEPS THREADS`.
-//! Prints processor and clock seconds a step, the largest resident memory, and how long the step's
+//! Prints processor and clock seconds per step, the largest resident memory, and how long the step's
 //! multiplications alone take at the rate of one large product, in processor seconds.
 
 use language::Decoder;

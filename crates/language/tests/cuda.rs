@@ -1,9 +1,12 @@
 //! The CPU and a CUDA device compute the same losses, texts and private steps. Needs an NVIDIA
-//! device; without one every test says that it was skipped. Every difference is printed, and the
+//! device; without one the tests are skipped, and say so. Every difference is printed, and the
 //! tests fail at their end: one look at a device finds what there is to find.
-#![cfg(feature = "cuda")]
-#![allow(clippy::print_stderr)]
+#![allow(clippy::print_stderr, clippy::print_stdout, clippy::needless_pass_by_value)]
 
+#[path = "../../training/tests/common/device.rs"]
+mod device;
+
+use device::Test::OnDevice;
 use language::cuda::{CudaDecoder, CudaModel, CudaTrainer, Precision};
 use language::finetune::{Example, Layout, Lora, Recipe, Scope, Trainer, attach, per_example};
 use language::load::decoder_from_safetensors;
@@ -13,17 +16,6 @@ use std::sync::Arc;
 use training::cuda::CudaDevice;
 use training::{OptimizerDescription, StepStatistics};
 use vocabulary::{Run, Sampling};
-
-/// The device, or a line that says why there is none.
-fn device(test: &str) -> Option<Arc<CudaDevice>> {
-    match CudaDevice::open(0) {
-        Ok(device) => Some(device),
-        Err(error) => {
-            eprintln!("skipped {test}: {error}");
-            None
-        }
-    }
-}
 
 macro_rules! reference {
     ($name:literal) => {
@@ -176,9 +168,7 @@ impl Drop for Wrong {
     }
 }
 
-#[test]
-fn losses_and_texts_are_the_same() {
-    let Some(device) = device("losses_and_texts_are_the_same") else { return };
+fn losses_and_texts_are_the_same(device: Arc<CudaDevice>) {
     let mut wrong = Wrong::default();
     for (name, decoder, examples) in cases() {
         let layout = Layout::new(&decoder, Scope::Adapters { embedding: false });
@@ -239,9 +229,7 @@ fn losses_and_texts_are_the_same() {
     }
 }
 
-#[test]
-fn steps_agree_to_rounding() {
-    let Some(device) = device("steps_agree_to_rounding") else { return };
+fn steps_agree_to_rounding(device: Arc<CudaDevice>) {
     let mut wrong = Wrong::default();
     for (name, decoder, examples) in cases() {
         let layout = Layout::new(&decoder, Scope::Adapters { embedding: false });
@@ -285,9 +273,7 @@ fn steps_agree_to_rounding() {
     }
 }
 
-#[test]
-fn lower_precision_is_what_it_says() {
-    let Some(device) = device("lower_precision_is_what_it_says") else { return };
+fn lower_precision_is_what_it_says(device: Arc<CudaDevice>) {
     let mut wrong = Wrong::default();
     for (name, decoder, examples) in cases() {
         let layout = Layout::new(&decoder, Scope::Adapters { embedding: false });
@@ -303,11 +289,7 @@ fn lower_precision_is_what_it_says() {
     }
 }
 
-#[test]
-fn a_training_goes_on_from_a_saved_state_in_the_same_bits() {
-    let Some(device) = device("a_training_goes_on_from_a_saved_state_in_the_same_bits") else {
-        return;
-    };
+fn a_training_goes_on_from_a_saved_state_in_the_same_bits(device: Arc<CudaDevice>) {
     let (_, decoder, examples) = cases().swap_remove(1);
     let recipe = recipe(0.5, 0.7, OptimizerDescription::adam(1e-2));
     for precision in [Precision::Float32, Precision::TensorFloat32, Precision::BFloat16] {
@@ -333,9 +315,7 @@ fn a_training_goes_on_from_a_saved_state_in_the_same_bits() {
     }
 }
 
-#[test]
-fn an_embedding_is_trained_as_on_the_cpu() {
-    let Some(device) = device("an_embedding_is_trained_as_on_the_cpu") else { return };
+fn an_embedding_is_trained_as_on_the_cpu(device: Arc<CudaDevice>) {
     let mut wrong = Wrong::default();
     let scope = Scope::Adapters { embedding: true };
     for (name, decoder, mut examples) in cases() {
@@ -394,11 +374,7 @@ fn an_embedding_is_trained_as_on_the_cpu() {
     }
 }
 
-#[test]
-fn an_embedding_goes_on_in_the_same_bits_and_is_measured() {
-    let Some(device) = device("an_embedding_goes_on_in_the_same_bits_and_is_measured") else {
-        return;
-    };
+fn an_embedding_goes_on_in_the_same_bits_and_is_measured(device: Arc<CudaDevice>) {
     let (_, decoder, examples) = cases().swap_remove(1);
     let scope = Scope::Adapters { embedding: true };
     let recipe = Recipe { scope, ..recipe(0.5, 0.7, OptimizerDescription::adam(1e-2)) };
@@ -431,9 +407,7 @@ fn an_embedding_goes_on_in_the_same_bits_and_is_measured() {
     }
 }
 
-#[test]
-fn a_batch_of_many_micro_batches_is_one_batch() {
-    let Some(device) = device("a_batch_of_many_micro_batches_is_one_batch") else { return };
+fn a_batch_of_many_micro_batches_is_one_batch(device: Arc<CudaDevice>) {
     let (_, decoder, _) = cases().swap_remove(1);
     let examples = examples(1100, 64, 6);
     let layout = Layout::new(&decoder, Scope::Adapters { embedding: false });
@@ -450,9 +424,7 @@ fn a_batch_of_many_micro_batches_is_one_batch() {
     assert_eq!(cuda.steps[0].batch_size, 1100);
 }
 
-#[test]
-fn what_a_device_cannot_train_is_a_sentence() {
-    let Some(device) = device("what_a_device_cannot_train_is_a_sentence") else { return };
+fn what_a_device_cannot_train_is_a_sentence(device: Arc<CudaDevice>) {
     let (_, mut decoder, examples) = cases().swap_remove(0);
     let frozen = CudaDecoder::new(&decoder, Arc::clone(&device), Precision::Float32).unwrap();
     let mut wanted = recipe(1.0, 1.0, OptimizerDescription::sgd(0.5));
@@ -469,4 +441,29 @@ fn what_a_device_cannot_train_is_a_sentence() {
     let mut model = CudaModel::new(&frozen, &decoder, 8).unwrap();
     let error = model.losses(&[&foreign[0]]).unwrap_err().to_string();
     assert_eq!(error, "token 61 is outside the vocabulary of 61");
+}
+
+fn main() -> std::process::ExitCode {
+    device::run(&[
+        OnDevice("losses_and_texts_are_the_same", losses_and_texts_are_the_same),
+        OnDevice("steps_agree_to_rounding", steps_agree_to_rounding),
+        OnDevice("lower_precision_is_what_it_says", lower_precision_is_what_it_says),
+        OnDevice(
+            "a_training_goes_on_from_a_saved_state_in_the_same_bits",
+            a_training_goes_on_from_a_saved_state_in_the_same_bits,
+        ),
+        OnDevice("an_embedding_is_trained_as_on_the_cpu", an_embedding_is_trained_as_on_the_cpu),
+        OnDevice(
+            "an_embedding_goes_on_in_the_same_bits_and_is_measured",
+            an_embedding_goes_on_in_the_same_bits_and_is_measured,
+        ),
+        OnDevice(
+            "a_batch_of_many_micro_batches_is_one_batch",
+            a_batch_of_many_micro_batches_is_one_batch,
+        ),
+        OnDevice(
+            "what_a_device_cannot_train_is_a_sentence",
+            what_a_device_cannot_train_is_a_sentence,
+        ),
+    ])
 }

@@ -8,3 +8,4 @@ pub mod mixture;
 pub mod patience;
 pub mod roots;
 pub mod special;
+mod sum;

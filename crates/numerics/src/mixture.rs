@@ -26,6 +26,8 @@ pub struct MixtureRatio {
     log_rest: Option<f64>,
     /// Relative error of every weight.
     weight_error: f64,
+    /// What the components that were left out weigh together.
+    left_out: f64,
     reach: f64,
 }
 
@@ -50,7 +52,16 @@ impl MixtureRatio {
             numerator.iter().chain(&denominator).map(|c| c.centre.abs()).fold(0.0, f64::max);
         let rest = [&numerator, &denominator]
             .map(|list| (1.0 - list.iter().map(|c| c.weight).sum::<f64>()).max(0.0));
-        Self { scale, numerator, denominator, rest, log_rest: None, weight_error: 0.0, reach }
+        Self {
+            scale,
+            numerator,
+            denominator,
+            rest,
+            log_rest: None,
+            weight_error: 0.0,
+            left_out: 0.0,
+            reach,
+        }
     }
 
     /// With the weight at zero given, for P and for Q where that has other components: a small one
@@ -75,6 +86,18 @@ impl MixtureRatio {
     pub fn with_weight_error(mut self, relative: f64) -> Self {
         self.weight_error = relative;
         self
+    }
+
+    /// With a bound on what components of P or of Q that are not listed weigh together.
+    #[must_use]
+    pub fn with_left_out(mut self, mass: f64) -> Self {
+        self.left_out = mass;
+        self
+    }
+
+    /// A bound on the mass of P and of Q that is not listed: both are that much short of 1.
+    pub fn left_out(&self) -> f64 {
+        self.left_out
     }
 
     /// A bound on the relative error of every weight.
@@ -127,6 +150,18 @@ impl MixtureRatio {
     /// log Q/N(0) at x.
     pub fn log_denominator(&self, x: f64) -> f64 {
         log_relative(&self.denominator, self.rest[1], x, self.scale)
+    }
+
+    /// log P/N(0) at x and a bound on its error in units of `f64::EPSILON`, also that of rounding x.
+    pub(crate) fn log_numerator_with_slip(&self, x: f64) -> (f64, f64) {
+        let value = self.log_numerator(x);
+        (value, slip(&self.numerator, self.weight_error, x, self.scale, value))
+    }
+
+    /// The same for log Q/N(0).
+    pub(crate) fn log_denominator_with_slip(&self, x: f64) -> (f64, f64) {
+        let value = self.log_denominator(x);
+        (value, slip(&self.denominator, self.weight_error, x, self.scale, value))
     }
 
     /// log P/Q at x, increasing in x.
@@ -237,6 +272,32 @@ fn log_relative(components: &[Component], rest: f64, x: f64, scale: f64) -> f64 
     }
     let change: f64 = components.iter().map(|c| c.weight * exponent(c, x, scale).exp_m1()).sum();
     if change > NEARLY_NOTHING { change.ln_1p() } else { (rest + sum(0.0)).ln() }
+}
+
+/// A bound on the error of `log_relative`, in units of `f64::EPSILON`. An exponent
+/// m (2x - m)/(2 s^2) has four roundings and x one, of the size of m (2 |x| + m)/(2 s^2); that weighs
+/// with the component's share of the mixture. Weights and functions are a part of what each component
+/// changes, w |e^E - 1|. The logarithm itself is rounded; away from 1 it is one of a sum.
+fn slip(components: &[Component], weight_error: f64, x: f64, scale: f64, value: f64) -> f64 {
+    if components.is_empty() {
+        return 0.0;
+    }
+    let each = 2.0 + 0.5 * components.len() as f64 + weight_error / f64::EPSILON;
+    let mut sum = 0.0;
+    for c in components {
+        let e = exponent(c, x, scale);
+        let size = c.centre.abs() * (2.0 * x.abs() + c.centre.abs()) / (2.0 * scale * scale);
+        let share = c.weight * (e - value).exp();
+        // Where little is left the mixture is added up, and not what it differs from 1 by.
+        let changed = if value < -0.5 {
+            share
+        } else {
+            e.abs().min(1.0) * if e > 0.0 { share } else { c.weight * (-value).exp() }
+        };
+        sum += 4.0 * share * size + each * changed;
+    }
+    let far = if value.abs() > 0.5 { 2.0 + each } else { 0.0 };
+    sum + value.abs() + far
 }
 
 /// A change from 1 beyond which the difference from 0 has more digits.

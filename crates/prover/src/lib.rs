@@ -8,9 +8,9 @@
 
 pub mod arithmetic;
 pub mod contour;
+mod maximum;
 pub mod model;
 mod mu;
-mod maximum;
 mod obstacle;
 pub mod pairs;
 mod proof;

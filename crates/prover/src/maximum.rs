@@ -38,7 +38,8 @@ struct Range<const N: usize> {
 
 impl<const N: usize> Maximum<N> {
     pub(crate) fn new(run: &Run, depth: i64) -> Result<Self, Obstacle> {
-        let maximum = Self { run: run.clone(), depth, pairs: RefCell::default(), looked: Cell::new(0) };
+        let maximum =
+            Self { run: run.clone(), depth, pairs: RefCell::default(), looked: Cell::new(0) };
         // The whole run must be within reach.
         let last = run.phases().len() - 1;
         maximum.pair((last, run.phases()[last].steps, run.phases()[last].steps))?;
@@ -82,7 +83,12 @@ impl<const N: usize> Maximum<N> {
             attain(ask((phase, p.steps, p.steps))?);
             attain(ask((phase, 1, 1))?);
             if p.steps > 2 {
-                ranges.push(Range { phase, first: 2, last: p.steps - 1, bound: Ball::everything() });
+                ranges.push(Range {
+                    phase,
+                    first: 2,
+                    last: p.steps - 1,
+                    bound: Ball::everything(),
+                });
             }
         }
         let mut best = best.ok_or("a run has at least one phase")?;

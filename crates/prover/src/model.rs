@@ -32,7 +32,9 @@ pub struct Contour<const N: usize> {
 }
 
 /// Rotations beyond which a line is not worth its time: some seconds.
-const MOST_WORK: f64 = 6e7;
+const MOST_WORK: f64 = 1.5e8;
+/// Rotations below which no other zone is looked at.
+const CHEAP: f64 = 4e5;
 
 impl<const N: usize> Model<N> {
     /// The pair of a lens.
@@ -113,7 +115,13 @@ impl<const N: usize> Model<N> {
         if let ([_], true) = (count.weights.as_slice(), count.outside.is_zero()) {
             return Ok(Self::Gaussian(Ball::from_u64(count.first).over(variance.root())));
         }
-        Ok(Self::HalfLine(HalfLine::new(count.weights, count.first, variance, false, count.outside)))
+        Ok(Self::HalfLine(HalfLine::new(
+            count.weights,
+            count.first,
+            variance,
+            false,
+            count.outside,
+        )))
     }
 
     /// mu^2 = sum of T (k q/sigma)^2, twice the shift for substitution (Steinke et al. 2025, eq. 4).
@@ -146,7 +154,13 @@ impl<const N: usize> Model<N> {
     ///
     /// # Errors
     /// Why it cannot be enclosed.
-    pub fn mean(&self, t: Ball<N>, part: Part, log_scale: f64, bits: f64) -> Result<Ball<N>, Obstacle> {
+    pub fn mean(
+        &self,
+        t: Ball<N>,
+        part: Part,
+        log_scale: f64,
+        bits: f64,
+    ) -> Result<Ball<N>, Obstacle> {
         match self {
             Self::Gaussian(mu) => Ok(gaussian(*mu, t, part)),
             Self::HalfLine(pair) => {
@@ -162,7 +176,13 @@ impl<const N: usize> Model<N> {
     ///
     /// # Errors
     /// As [`Model::mean`].
-    pub fn delta(&self, epsilon: Ball<N>, order: Order, log_scale: f64, bits: f64) -> Result<Ball<N>, Obstacle> {
+    pub fn delta(
+        &self,
+        epsilon: Ball<N>,
+        order: Order,
+        log_scale: f64,
+        bits: f64,
+    ) -> Result<Ball<N>, Obstacle> {
         match order {
             Order::Remove => self.mean(epsilon, Part::Above, log_scale, bits),
             Order::Add => {
@@ -177,7 +197,13 @@ impl<const N: usize> Model<N> {
     ///
     /// # Errors
     /// As [`Model::mean`].
-    pub fn rest(&self, epsilon: Ball<N>, order: Order, log_scale: f64, bits: f64) -> Result<Ball<N>, Obstacle> {
+    pub fn rest(
+        &self,
+        epsilon: Ball<N>,
+        order: Order,
+        log_scale: f64,
+        bits: f64,
+    ) -> Result<Ball<N>, Obstacle> {
         match order {
             Order::Remove => self.mean(epsilon, Part::Least, log_scale, bits),
             Order::Add => {
@@ -205,7 +231,8 @@ impl<const N: usize> Contour<N> {
     fn mean(&self, t: Ball<N>, part: Part, log_scale: f64, bits: f64) -> Result<Ball<N>, Obstacle> {
         let wanted = (log_scale - bits * std::f64::consts::LN_2).max(-1e6);
         let good_enough = |found: &Ball<N>| {
-            found.is_finite() && (found.radius.order() as f64) * std::f64::consts::LN_2 < wanted + 3.0
+            found.is_finite()
+                && (found.radius.order() as f64) * std::f64::consts::LN_2 < wanted + 3.0
         };
         for line in self.lines.borrow().iter() {
             let found = convert(line.zone(), line.at(t), t, part);
@@ -216,8 +243,18 @@ impl<const N: usize> Contour<N> {
         look()?;
         let mut best: Option<Plan> = None;
         let mut obstacle = Obstacle::from("no line through the saddle decays");
-        for zone in [Zone::Above, Zone::Between, Zone::Below] {
-            let Some(plan) = Plan::new(&self.composition, &self.roughs, zone, t.to_f64(), wanted) else {
+        let zones = match part {
+            Part::Above => [Zone::Above, Zone::Between, Zone::Below],
+            Part::Least => [Zone::Between, Zone::Above, Zone::Below],
+            Part::Below => [Zone::Below, Zone::Between, Zone::Above],
+        };
+        for zone in zones {
+            if best.as_ref().is_some_and(|best| best.work < CHEAP) {
+                break;
+            }
+            look()?;
+            let Some(plan) = Plan::new(&self.composition, &self.roughs, zone, t.to_f64(), wanted)
+            else {
                 continue;
             };
             if plan.work > MOST_WORK {
@@ -231,7 +268,8 @@ impl<const N: usize> Contour<N> {
                 continue;
             }
             if plan.needed_bits() > 64.0 * N as f64 - 4.0 {
-                obstacle = Obstacle::Precision(format!("{:.0} bits are needed", plan.needed_bits()));
+                obstacle =
+                    Obstacle::Precision(format!("{:.0} bits are needed", plan.needed_bits()));
                 continue;
             }
             if best.as_ref().is_none_or(|best| plan.work < best.work) {
@@ -239,7 +277,8 @@ impl<const N: usize> Contour<N> {
             }
         }
         let plan = best.ok_or(obstacle)?;
-        let line = Line::new(&self.composition, &self.roughs, &plan).ok_or("a bound could not be computed")?;
+        let line = Line::new(&self.composition, &self.roughs, &plan)
+            .ok_or("a bound could not be computed")?;
         let found = convert(line.zone(), line.at(t), t, part);
         self.path.replace(format!(
             "contour Re s = {:e}, spacing {:e}, {} nodes, {} points each",
@@ -265,7 +304,9 @@ fn convert<const N: usize>(zone: Zone, found: Ball<N>, t: Ball<N>, part: Part) -
         Zone::Below => t.exponential() - found,
     };
     match (zone, part) {
-        (Zone::Above, Part::Above) | (Zone::Between, Part::Least) | (Zone::Below, Part::Below) => found,
+        (Zone::Above, Part::Above) | (Zone::Between, Part::Least) | (Zone::Below, Part::Below) => {
+            found
+        }
         (_, Part::Least) => least(found),
         (_, Part::Above) => Ball::one() - least(found),
         (_, Part::Below) => t.exponential() - least(found),

@@ -10,8 +10,8 @@
 
 use crate::arithmetic::{Ball, normal_tail};
 use crate::model::{Model, Order, gaussian};
-use crate::pairs::Part;
 use crate::obstacle::Obstacle;
+use crate::pairs::Part;
 use crate::proof::Outcome;
 
 pub(crate) struct Found<const N: usize> {
@@ -54,7 +54,11 @@ fn crossing(value: impl Fn(f64) -> Result<f64, Obstacle>, d: f64) -> Result<f64,
     }
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
-        if value(middle)? > d { low = middle } else { high = middle }
+        if value(middle)? > d {
+            low = middle
+        } else {
+            high = middle
+        }
         if high - low < 1e-13 * high {
             break;
         }
@@ -64,7 +68,13 @@ fn crossing(value: impl Fn(f64) -> Result<f64, Obstacle>, d: f64) -> Result<f64,
 
 /// A Gaussian pair covers itself: its own mu is the answer wherever delta(0) > d, and 0 where
 /// delta(0) < d.
-fn of_gaussian<const N: usize>(model: &Model<N>, mu: f64, d: f64, at_zero: &Ball<N>, upper: bool) -> Option<Found<N>> {
+fn of_gaussian<const N: usize>(
+    model: &Model<N>,
+    mu: f64,
+    d: f64,
+    at_zero: &Ball<N>,
+    upper: bool,
+) -> Option<Found<N>> {
     let Model::Gaussian(own) = model else { return None };
     let target = Ball::from_f64(d);
     let truth = if target.is_below(at_zero) {
@@ -85,22 +95,40 @@ fn of_gaussian<const N: usize>(model: &Model<N>, mu: f64, d: f64, at_zero: &Ball
         (_, true) => Outcome::Wrong,
         _ => Outcome::Undecided,
     };
-    Some(Found { outcome, statement: "the pair is Gaussian: its own mu".into(), points: vec![("mu".into(), truth)] })
+    Some(Found {
+        outcome,
+        statement: "the pair is Gaussian: its own mu".into(),
+        points: vec![("mu".into(), truth)],
+    })
 }
 
 /// Gaps that may be looked at.
 const MOST_GAPS: usize = 3000;
 
 /// Whether the Gaussian curve of `mu` covers the run down to `d`.
-pub(crate) fn covers<const N: usize>(model: &Model<N>, orders: &[Order], mu: f64, d: f64, bits: f64) -> Result<Found<N>, Obstacle> {
+pub(crate) fn covers<const N: usize>(
+    model: &Model<N>,
+    orders: &[Order],
+    mu: f64,
+    d: f64,
+    bits: f64,
+) -> Result<Found<N>, Obstacle> {
     let profile = Profile { model, orders, bits: bits.min(64.0) };
     let at_zero = profile.at(0.0, 1.0)?;
     let target = Ball::from_f64(d);
     if at_zero.is_below(&target) {
-        return Ok(Found { outcome: Outcome::Proven, statement: format!("delta(0) < {d}: no epsilon counts"), points: vec![("delta(0)".into(), at_zero)] });
+        return Ok(Found {
+            outcome: Outcome::Proven,
+            statement: format!("delta(0) < {d}: no epsilon counts"),
+            points: vec![("delta(0)".into(), at_zero)],
+        });
     }
     if mu <= 0.0 {
-        return Ok(Found { outcome: if target.is_below(&at_zero) { Outcome::Wrong } else { Outcome::Undecided }, statement: format!("delta(0) >= {d}"), points: vec![("delta(0)".into(), at_zero)] });
+        return Ok(Found {
+            outcome: if target.is_below(&at_zero) { Outcome::Wrong } else { Outcome::Undecided },
+            statement: format!("delta(0) >= {d}"),
+            points: vec![("delta(0)".into(), at_zero)],
+        });
     }
     let ball = Ball::<N>::from_f64(mu);
     if let Some(found) = of_gaussian(model, mu, d, &at_zero, true) {
@@ -139,13 +167,20 @@ pub(crate) fn covers<const N: usize>(model: &Model<N>, orders: &[Order], mu: f64
             if curve(epsilon).is_below(&value) && target.is_at_most(&value) {
                 return Ok(Found {
                     outcome: Outcome::Wrong,
-                    statement: format!("at epsilon {epsilon} the run's delta is above that of mu = {mu}"),
-                    points: vec![(format!("delta({epsilon})"), value), ("of the Gaussian".into(), curve(epsilon))],
+                    statement: format!(
+                        "at epsilon {epsilon} the run's delta is above that of mu = {mu}"
+                    ),
+                    points: vec![
+                        (format!("delta({epsilon})"), value),
+                        ("of the Gaussian".into(), curve(epsilon)),
+                    ],
                 });
             }
         }
         if b - a < 1e-13 * b || middle <= a || middle >= b {
-            return Err(Obstacle::Precision(format!("near epsilon {middle} the curves cannot be told apart")));
+            return Err(Obstacle::Precision(format!(
+                "near epsilon {middle} the curves cannot be told apart"
+            )));
         }
         let at_middle = profile.at(middle, height.to_f64())?;
         gaps.push((a, at_a, middle, at_middle));
@@ -153,18 +188,27 @@ pub(crate) fn covers<const N: usize>(model: &Model<N>, orders: &[Order], mu: f64
     }
     Ok(Found {
         outcome: Outcome::Proven,
-        statement: format!("the Gaussian curve of mu = {mu} is above the run's profile on {looked} gaps of [0, {far}]"),
+        statement: format!(
+            "the Gaussian curve of mu = {mu} is above the run's profile on {looked} gaps of [0, {far}]"
+        ),
         points: vec![("delta(0)".into(), at_zero)],
     })
 }
 
 /// Whether some epsilon with delta(epsilon) >= d needs at least `mu`.
-pub(crate) fn needs<const N: usize>(model: &Model<N>, orders: &[Order], mu: f64, d: f64, bits: f64) -> Result<Found<N>, Obstacle> {
+pub(crate) fn needs<const N: usize>(
+    model: &Model<N>,
+    orders: &[Order],
+    mu: f64,
+    d: f64,
+    bits: f64,
+) -> Result<Found<N>, Obstacle> {
     let profile = Profile { model, orders, bits: bits.min(64.0) };
     let (ball, target) = (Ball::<N>::from_f64(mu), Ball::from_f64(d));
     if let Model::Gaussian(_) = model {
         let at_zero = profile.at(0.0, 1.0)?;
-        return of_gaussian(model, mu, d, &at_zero, false).ok_or_else(|| "delta(0) cannot be told from delta".into());
+        return of_gaussian(model, mu, d, &at_zero, false)
+            .ok_or_else(|| "delta(0) cannot be told from delta".into());
     }
     let curve = |epsilon: f64| gaussian(ball, Ball::from_f64(epsilon), Part::Above);
     let rough = Profile { model, orders, bits: 30.0 };
@@ -181,8 +225,13 @@ pub(crate) fn needs<const N: usize>(model: &Model<N>, orders: &[Order], mu: f64,
         let shown = target.is_at_most(&run) && curve(epsilon).is_at_most(&run);
         Ok(shown.then(|| Found {
             outcome: Outcome::Proven,
-            statement: format!("delta({epsilon}) is at least {d} and at least that of the Gaussian curve"),
-            points: vec![(format!("delta({epsilon})"), run), ("of the Gaussian".into(), curve(epsilon))],
+            statement: format!(
+                "delta({epsilon}) is at least {d} and at least that of the Gaussian curve"
+            ),
+            points: vec![
+                (format!("delta({epsilon})"), run),
+                ("of the Gaussian".into(), curve(epsilon)),
+            ],
         }))
     };
     // The two ends of the range are the usual places.

@@ -7,8 +7,8 @@
 use crate::arithmetic::Ball;
 use crate::model::{Model, Order};
 use crate::mu;
-use crate::proof::{Certificate, Enclosure, EndProof, Outcome, Proof};
 use crate::obstacle::{Obstacle, within};
+use crate::proof::{Certificate, Enclosure, EndProof, Outcome, Proof};
 use crate::tradeoff::Curve;
 use std::cell::OnceCell;
 use std::time::Duration;
@@ -18,7 +18,10 @@ use vocabulary::{Account, Claim, Direction, LensName, Quantity, Run};
 pub fn covers(claim: &Claim) -> bool {
     matches!(
         claim.lens,
-        LensName::Composition | LensName::LastIterate | LensName::LastIterateMax | LensName::FullBatch
+        LensName::Composition
+            | LensName::LastIterate
+            | LensName::LastIterateMax
+            | LensName::FullBatch
     ) && claim.confidence.is_none()
 }
 
@@ -137,6 +140,11 @@ fn prove_end(models: &Models<'_>, claim: &Claim, side: End, end: f64) -> EndProo
         proof.statement = statement;
         return proof;
     }
+    if let Some(statement) = impossible(claim, side, end) {
+        proof.outcome = Outcome::Wrong;
+        proof.statement = statement;
+        return proof;
+    }
     if !covers(claim) {
         proof.statement = "the claim has no certified ends of a pair".into();
         return proof;
@@ -204,6 +212,25 @@ fn trivial(claim: &Claim, side: End, end: f64) -> Option<String> {
     }
 }
 
+/// Ends that no run can have. The two distributions have the same null sets, so no test is certain: delta
+/// and powers stay below 1, and Bayes security above 0.
+fn impossible(claim: &Claim, side: End, end: f64) -> Option<String> {
+    let below_one = match claim.quantity {
+        Quantity::Delta | Quantity::Advantage => true,
+        Quantity::Tpr => claim.at.fpr? < 1.0,
+        Quantity::Reconstruction => claim.at.prior? < 1.0,
+        Quantity::AttackAccuracy => claim.at.prior? > 0.0 && claim.at.prior? < 1.0,
+        _ => false,
+    };
+    match side {
+        End::Lower if below_one && end >= 1.0 => Some("the quantity is below 1".into()),
+        End::Upper if claim.quantity == Quantity::BayesSecurity && end <= 0.0 => {
+            Some("Bayes security is above 0".into())
+        }
+        _ => None,
+    }
+}
+
 fn orders(direction: Direction) -> &'static [Order] {
     match direction {
         Direction::Both => &[Order::Remove, Order::Add],
@@ -226,9 +253,15 @@ fn enclosure<const N: usize>(of: String, ball: &Ball<N>) -> Enclosure {
 /// Compares the largest of `balls` with `bound`: is it at most (or at least) that?
 fn compare<const N: usize>(balls: &[Ball<N>], bound: &Ball<N>, at_most: bool) -> Outcome {
     let (holds, fails) = if at_most {
-        (balls.iter().all(|ball| ball.is_at_most(bound)), balls.iter().any(|ball| bound.is_below(ball)))
+        (
+            balls.iter().all(|ball| ball.is_at_most(bound)),
+            balls.iter().any(|ball| bound.is_below(ball)),
+        )
     } else {
-        (balls.iter().any(|ball| bound.is_at_most(ball)), balls.iter().all(|ball| ball.is_below(bound)))
+        (
+            balls.iter().any(|ball| bound.is_at_most(ball)),
+            balls.iter().all(|ball| ball.is_below(bound)),
+        )
     };
     if holds {
         Outcome::Proven
@@ -239,7 +272,13 @@ fn compare<const N: usize>(balls: &[Ball<N>], bound: &Ball<N>, at_most: bool) ->
     }
 }
 
-fn check<const N: usize>(model: &Model<N>, claim: &Claim, side: End, end: f64, bits: f64) -> Result<Found, Obstacle> {
+fn check<const N: usize>(
+    model: &Model<N>,
+    claim: &Claim,
+    side: End,
+    end: f64,
+    bits: f64,
+) -> Result<Found, Obstacle> {
     let missing = || Obstacle::from("the claim does not say where the quantity is taken");
     if !end.is_finite() {
         return Err("the end is not a finite number".into());
@@ -248,16 +287,38 @@ fn check<const N: usize>(model: &Model<N>, claim: &Claim, side: End, end: f64, b
         Quantity::Epsilon => {
             let target = claim.at.delta.ok_or_else(missing)?;
             let at = Ball::from_f64(end);
-            deltas(model, claim, at, end.to_string(), Ball::from_f64(target), side == End::Upper, bits)
+            deltas(
+                model,
+                claim,
+                at,
+                end.to_string(),
+                Ball::from_f64(target),
+                side == End::Upper,
+                bits,
+            )
         }
         Quantity::Delta => {
             let epsilon = claim.at.epsilon.ok_or_else(missing)?;
             let at = Ball::from_f64(epsilon);
-            deltas(model, claim, at, epsilon.to_string(), Ball::from_f64(end), side == End::Upper, bits)
+            deltas(
+                model,
+                claim,
+                at,
+                epsilon.to_string(),
+                Ball::from_f64(end),
+                side == End::Upper,
+                bits,
+            )
         }
-        Quantity::Advantage => {
-            deltas(model, claim, Ball::ZERO, "0".into(), Ball::from_f64(end), side == End::Upper, bits)
-        }
+        Quantity::Advantage => deltas(
+            model,
+            claim,
+            Ball::ZERO,
+            "0".into(),
+            Ball::from_f64(end),
+            side == End::Upper,
+            bits,
+        ),
         Quantity::AttackAccuracy => {
             // (1-p) + p delta(ln((1-p)/p)) for the smaller prior p.
             let prior = claim.at.prior.ok_or_else(missing)?;
@@ -265,7 +326,15 @@ fn check<const N: usize>(model: &Model<N>, claim: &Claim, side: End, end: f64, b
             let other = Ball::one() - p;
             let bound = (Ball::from_f64(end) - other).over(p);
             let at = other.over(p).logarithm();
-            deltas(model, claim, at, format!("ln((1-p)/p), p = {prior}"), bound, side == End::Upper, bits)
+            deltas(
+                model,
+                claim,
+                at,
+                format!("ln((1-p)/p), p = {prior}"),
+                bound,
+                side == End::Upper,
+                bits,
+            )
         }
         Quantity::BayesSecurity => {
             let rest = model.rest(Ball::ZERO, Order::Remove, log_scale(end), bits)?;
@@ -291,7 +360,15 @@ fn check<const N: usize>(model: &Model<N>, claim: &Claim, side: End, end: f64, b
             } else {
                 mu::needs(model, all, end, delta, bits)?
             };
-            Ok(Found { outcome: found.outcome, statement: found.statement, enclosures: found.points.iter().map(|(of, ball)| enclosure(of.clone(), ball)).collect() })
+            Ok(Found {
+                outcome: found.outcome,
+                statement: found.statement,
+                enclosures: found
+                    .points
+                    .iter()
+                    .map(|(of, ball)| enclosure(of.clone(), ball))
+                    .collect(),
+            })
         }
     }
 }
@@ -319,16 +396,28 @@ fn deltas<const N: usize>(
     at_most: bool,
     bits: f64,
 ) -> Result<Found, Obstacle> {
-    let scale = log_scale(bound.to_f64());
+    // Close to 1 the digits are in what is missing.
+    let missing = Ball::one() - bound;
+    let near_one = bound.to_f64() > 0.9;
+    let scale = log_scale(if near_one { missing.to_f64() } else { bound.to_f64() });
     // Total variation is the same in both orders.
     let all = if epsilon.mid.is_zero() { &[Order::Remove][..] } else { orders(claim.direction) };
     let (mut balls, mut enclosures, mut first_error) = (Vec::new(), Vec::new(), None);
     for order in all {
-        match model.delta(epsilon, *order, scale, bits) {
-            Ok(ball) => {
-                enclosures.push(enclosure(format!("delta({name}), {order:?}").to_lowercase(), &ball));
-                balls.push(ball);
-            }
+        let found = if near_one {
+            model.rest(epsilon, *order, scale, bits).map(|rest| {
+                enclosures
+                    .push(enclosure(format!("1 - delta({name}), {order:?}").to_lowercase(), &rest));
+                Ball::one() - rest
+            })
+        } else {
+            model.delta(epsilon, *order, scale, bits).inspect(|ball| {
+                enclosures
+                    .push(enclosure(format!("delta({name}), {order:?}").to_lowercase(), ball));
+            })
+        };
+        match found {
+            Ok(ball) => balls.push(ball),
             Err(reason) => first_error = Some(reason),
         }
         // One order may settle it.
@@ -347,7 +436,14 @@ fn deltas<const N: usize>(
     Ok(Found { outcome, statement, enclosures })
 }
 
-fn power<const N: usize>(model: &Model<N>, claim: &Claim, side: End, end: f64, fpr: f64, bits: f64) -> Result<Found, Obstacle> {
+fn power<const N: usize>(
+    model: &Model<N>,
+    claim: &Claim,
+    side: End,
+    end: f64,
+    fpr: f64,
+    bits: f64,
+) -> Result<Found, Obstacle> {
     if fpr <= 0.0 || fpr >= 1.0 {
         // The two distributions have the same null sets.
         let power = Ball::<N>::from_f64(if fpr <= 0.0 { 0.0 } else { 1.0 });
@@ -373,7 +469,12 @@ fn power<const N: usize>(model: &Model<N>, claim: &Claim, side: End, end: f64, f
     let line = format!("by the line of slope e^{}", found.epsilon);
     Ok(Found {
         outcome,
-        statement: sentence(&format!("the power at {fpr} {line}"), side == End::Upper, outcome, &end.to_string()),
+        statement: sentence(
+            &format!("the power at {fpr} {line}"),
+            side == End::Upper,
+            outcome,
+            &end.to_string(),
+        ),
         enclosures: vec![
             enclosure("power, from below".into(), &found.lower),
             enclosure("power, from above".into(), &found.upper),

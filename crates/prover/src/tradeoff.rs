@@ -42,7 +42,8 @@ impl<const N: usize> Curve<'_, N> {
     fn bounds(&self, epsilon: f64, gap: f64, bits: f64) -> Result<(Power<N>, f64), Obstacle> {
         let slopes = [epsilon - gap, epsilon, epsilon + gap];
         let k = slopes.map(|at| Ball::<N>::from_f64(at).exponential());
-        let h = [self.line(slopes[0], bits)?, self.line(slopes[1], bits)?, self.line(slopes[2], bits)?];
+        let h =
+            [self.line(slopes[0], bits)?, self.line(slopes[1], bits)?, self.line(slopes[2], bits)?];
         // The vertex of the parabola in epsilon: where to look next.
         let (left, right) = ((h[0] - h[1]).to_f64(), (h[2] - h[1]).to_f64());
         let vertex = epsilon + 0.5 * gap * (left - right) / (left + right);

@@ -43,7 +43,12 @@ fn check<const N: usize>(lost_bits: i64) {
             _ => panic!("{name}"),
         };
         let gap = ours - truth;
-        assert!(!gap.is_positive() && !gap.is_negative(), "{name} {x}: {} {}", ours.to_f64(), truth.to_f64());
+        assert!(
+            !gap.is_positive() && !gap.is_negative(),
+            "{name} {x}: {} {}",
+            ours.to_f64(),
+            truth.to_f64()
+        );
         // Relative accuracy, or absolute for numbers that cross zero far from zero.
         let mut expected = 64 * N as i64 - lost_bits;
         let size = ours.above().order();
@@ -54,7 +59,11 @@ fn check<const N: usize>(lost_bits: i64) {
             "erfc" | "tail" => expected -= ((x * x * 1.5).min(60.0)) as i64,
             _ => {}
         }
-        assert!(ours.accuracy() >= expected.min(300), "{N}: {name} {x}: {} bits of {expected}", ours.accuracy());
+        assert!(
+            ours.accuracy() >= expected.min(300),
+            "{N}: {name} {x}: {} bits of {expected}",
+            ours.accuracy()
+        );
         seen += 1;
     }
     assert!(seen > 300, "{seen}");

@@ -54,7 +54,7 @@ pub(crate) fn command(
     }
 }
 
-fn listener(
+pub(crate) fn listener(
     progress: Py<PyAny>,
     stop: Arc<AtomicBool>,
     raised: Arc<Mutex<Option<PyErr>>>,

@@ -9,6 +9,7 @@
 mod ask;
 mod command;
 mod errors;
+mod experiment;
 mod figure;
 mod interruptible;
 mod run;
@@ -21,6 +22,8 @@ mod _core {
     use super::ask::{account_seconds, ask, audit};
     #[pymodule_export]
     use super::command::{command, main};
+    #[pymodule_export]
+    use super::experiment::{experiment, plan_name, training_seed};
     #[pymodule_export]
     use super::figure::{curve_figure, figure_svg};
     #[pymodule_export]

@@ -15,7 +15,7 @@ fn main() {
         sum += buffer[999];
     }
     let rate = replicas as f64 * buffer.len() as f64 / start.elapsed().as_secs_f64();
-    println!("{:.0} million Gaussians a second ({sum:.3})", rate / 1e6);
+    println!("{:.0} million Gaussians per second ({sum:.3})", rate / 1e6);
 
     let mut buffer = vec![0.0f32; 1000];
     let start = Instant::now();
@@ -36,5 +36,5 @@ fn main() {
         count += u64::from(hits[999]);
     }
     let rate = replicas as f64 * hits.len() as f64 / start.elapsed().as_secs_f64();
-    println!("{:.0} million Bernoulli draws a second ({count})", rate / 1e6);
+    println!("{:.0} million Bernoulli draws per second ({count})", rate / 1e6);
 }

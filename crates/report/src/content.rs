@@ -290,8 +290,8 @@ fn missing(report: &Report) -> Vec<Block<'_>> {
         let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
         for entry in &account.unsupported {
             match reasons.iter_mut().find(|(reason, _)| *reason == entry.reason) {
-                Some((_, names)) => names.push(lens_name(entry.lens)),
-                None => reasons.push((&entry.reason, vec![lens_name(entry.lens)])),
+                Some((_, names)) => names.push(entry.lens.label()),
+                None => reasons.push((&entry.reason, vec![entry.lens.label()])),
             }
         }
         items.extend(

@@ -1,6 +1,6 @@
 """The other side of device_bench.rs: PyTorch on the same device in the same call.
 
-python3 crates/training/examples/device_bench.py
+python3 crates/training/examples/device_bench.py [quick|wide [vmap]]
 
 1. Ceilings: a large device-to-device copy (bytes read plus written) and a large f32 product.
 2. The DP-SGD step of the 784-128-10 net written by hand for M replicas: ghost norms, one bmm for
@@ -8,6 +8,8 @@ python3 crates/training/examples/device_bench.py
    fixed batches of 256 records for each replica as device_bench.rs.
 3. Opacus on the network of its MNIST example, one model, default hooks and ghost clipping, when
    the package can be imported.
+4. WideResNet-16-4 with group norm and standardised weights, channels last: SGD without privacy,
+   eager and under torch.compile; DP-SGD by vmap of grad, eager and compiled (`wide`: only this; `wide vmap`: only the last).
 
 Each number is the median of several repetitions after a warm-up, the device synchronised.
 """
@@ -178,9 +180,136 @@ def vectorised(models=256, batch=256, steps=4):
     rows.append({"model": "torch.func CNN", "replicas": models, "rate": rate})
 
 
+class Standardised(torch.nn.Conv2d):
+    def forward(self, x):
+        w = self.weight
+        w = w - w.mean((1, 2, 3), keepdim=True)
+        w = w / (w.square().sum((1, 2, 3), keepdim=True) + 1e-5).sqrt()
+        return torch.nn.functional.conv2d(x, w, self.bias, self.stride, self.padding)
+
+
+class Block(torch.nn.Module):
+    def __init__(self, before, after, stride, first):
+        super().__init__()
+        norm = torch.nn.GroupNorm
+        self.norm1 = norm(16, before)
+        self.conv1 = Standardised(before, after, 3, stride, 1)
+        self.norm2 = norm(16, after)
+        self.conv2 = Standardised(after, after, 3, 1, 1)
+        self.short = None
+        if first:
+            self.short = torch.nn.Sequential(
+                torch.nn.ReLU(), norm(16, before), Standardised(before, after, 1, stride)
+            )
+
+    def forward(self, x):
+        y = self.conv1(self.norm1(torch.relu(x)))
+        y = self.conv2(self.norm2(torch.relu(y)))
+        return y + (x if self.short is None else self.short(x))
+
+
+class Wide(torch.nn.Module):
+    """WideResNet-16-4, as the crate builds it."""
+
+    def __init__(self):
+        super().__init__()
+        layers, before = [Standardised(3, 16, 3, 1, 1)], 16
+        for stage, after in enumerate([64, 128, 256]):
+            for block in range(2):
+                stride = 2 if block == 0 and stage > 0 else 1
+                layers.append(Block(before, after, stride, block == 0))
+                before = after
+        self.layers = torch.nn.Sequential(*layers)
+        self.norm = torch.nn.GroupNorm(16, 256)
+        self.output = torch.nn.Linear(256, 10)
+
+    def forward(self, x):
+        x = self.norm(torch.relu(self.layers(x)))
+        return self.output(x.mean((2, 3)))
+
+
+def wide_step(private, batch, precision, compiled, steps=10):
+    """Milliseconds of a step."""
+    from torch.func import functional_call, grad, vmap
+
+    torch.backends.cuda.matmul.allow_tf32 = precision != "f32"
+    torch.backends.cudnn.allow_tf32 = precision != "f32"
+    model = Wide().to(device, memory_format=torch.channels_last)
+    x = torch.randn(batch, 3, 32, 32, device=device).to(memory_format=torch.channels_last)
+    y = torch.randint(0, 10, (batch,), device=device)
+    cast = torch.autocast("cuda", torch.bfloat16, enabled=precision == "bf16")
+    entropy = torch.nn.functional.cross_entropy
+
+    def plain(x, y):
+        with cast:
+            loss = entropy(model(x).float(), y)
+        return loss
+
+    def one(parameters, x, y):
+        with cast:
+            z = functional_call(model, parameters, (x.unsqueeze(0),))
+        return entropy(z.float(), y.unsqueeze(0))
+
+    def clipped(parameters, x, y):
+        each = vmap(grad(one), in_dims=(None, 0, 0))(parameters, x, y)
+        norms = sum(g.flatten(1).square().sum(1) for g in each.values()).sqrt()
+        factors = (1.0 / norms).clamp(max=1.0)
+        return {k: torch.einsum("b,b...->...", factors, g) for k, g in each.items()}
+
+    if private:
+        function = torch.compile(clipped) if compiled else clipped
+        state = {k: v.detach() for k, v in model.named_parameters()}
+
+        def work():
+            nonlocal state
+            for _ in range(steps):
+                sums = function(state, x, y)
+                state = {
+                    k: v - 0.1 / batch * (sums[k] + torch.randn_like(v)) for k, v in state.items()
+                }
+    else:
+        function = torch.compile(plain) if compiled else plain
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def work():
+            for _ in range(steps):
+                optimizer.zero_grad()
+                function(x, y).backward()
+                optimizer.step()
+
+    milliseconds = 1e3 * clock(work) / steps
+    kind = ("DP-SGD, vmap of grad" if private else "without privacy") + (", compiled" if compiled else "")
+    print(f"PyTorch WideResNet-16-4 {kind:32} {precision:5} B={batch:5} {milliseconds:8.3f} ms", flush=True)
+    rows.append(
+        {"model": "WideResNet-16-4", "kind": kind, "precision": precision, "batch": batch,
+         "milliseconds": milliseconds}
+    )
+
+
+def wide():
+    settings = [
+        (private, batch, precision, compiled)
+        for compiled, private in [(False, False), (True, False), (False, True), (True, True)]
+        for batch in [256, 1024]
+        for precision in ["f32", "tf32", "bf16"]
+        if not (private and batch == 1024)
+        if "vmap" not in sys.argv or (private and compiled)
+    ]
+    for private, batch, precision, compiled in settings:
+        try:
+            wide_step(private, batch, precision, compiled)
+        except Exception as error:  # noqa: BLE001  the rest is still worth having
+            print(f"{private} {batch} {precision} {compiled}: not measured ({error})")
+        torch.cuda.empty_cache()
+
+
 if __name__ == "__main__":
     print(torch.__version__, torch.cuda.get_device_name())
     ceilings()
+    wide()
+    if "wide" in sys.argv:
+        print(json.dumps({"torch": torch.__version__, "rows": rows}))
+        sys.exit()
     for models in [4096] if "quick" in sys.argv else [256, 4096]:
         by_hand(models)
     for mode in ["hooks", "ghost"]:

@@ -3,7 +3,7 @@
 //! cargo run --release -p training --example device_bench [-- quick|wide|profile]
 //!
 //! `quick` takes the largest sizes only, `wide` the wide residual nets only, and `profile` says how
-//! long each kernel of a step of WideResNet-16-4 takes.
+//! long each kernel of a step of WideResNet-16-4 takes (in one precision: `profile tf32`).
 //!
 //! Every row is the median of several repetitions after a warm-up, the device finished before the
 //! clock is read. Prints a table and, as its last line, JSON.
@@ -29,6 +29,14 @@ fn synthetic(records: usize, shape: Shape) -> Dataset {
         (0..records).map(|record| (stream.word(1 << 40, record as u64) % 10) as u32).collect();
     let provenance = Provenance::default();
     Dataset { features, labels, classes: 10, shape, columns: Vec::new(), provenance }
+}
+
+fn name_of(precision: Precision) -> &'static str {
+    match precision {
+        Precision::Float32 => "f32",
+        Precision::TensorFloat32 => "tf32",
+        Precision::BFloat16 => "bf16",
+    }
 }
 
 struct Bench {
@@ -78,11 +86,7 @@ impl Bench {
         rates.sort_by(f64::total_cmp);
         let (least, most) = (rates[0], rates[rates.len() - 1]);
         let middle = rates[rates.len() / 2];
-        let precision = match work.precision {
-            Precision::Float32 => "f32",
-            Precision::TensorFloat32 => "tf32",
-            Precision::BFloat16 => "bf16",
-        };
+        let precision = name_of(work.precision);
         let batches = if work.fixed { "fixed" } else { "Poisson" };
         println!(
             "{:22} {batches:8} {precision:5} B={:5} M={:5}  {middle:>10.1} [{least:.1}..{most:.1}] \
@@ -136,7 +140,9 @@ fn profile(bench: &mut Bench) -> Result<(), Box<dyn Error>> {
     let shape = Shape::Image { height: 32, width: 32, channels: 3 };
     let data = Arc::new(synthetic(4_096, shape));
     let model = ModelDescription::WideResnet { depth: 16, width: 4, groups: 16 };
-    for precision in [Precision::TensorFloat32, Precision::Float32, Precision::BFloat16] {
+    let all = [Precision::TensorFloat32, Precision::Float32, Precision::BFloat16];
+    let asked = std::env::args().nth(2);
+    for precision in all.into_iter().filter(|p| asked.as_ref().is_none_or(|n| *n == name_of(*p))) {
         let work = Work {
             name: "WideResNet-16-4",
             model: &model,

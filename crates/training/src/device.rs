@@ -17,7 +17,7 @@ pub type Open = dyn Fn(Arc<Recipe>, Arc<Dataset>, Vec<Replica>) -> Result<Box<dy
 /// How a device computes; anything but f32 has to be asked for by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PrecisionName {
-    /// 24 bits throughout; convolutions on a device multiply 22 bits of each operand.
+    /// 24 bits throughout; convolutions on a device multiply 21 bits of each operand.
     #[default]
     F32,
     /// Products round their operands to 11 bits.

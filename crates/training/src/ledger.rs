@@ -110,7 +110,7 @@ pub struct NotPrivate {
     pub test_accuracy: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub train_accuracy: Option<f64>,
-    /// Nats a token, of a language model on held-out text.
+    /// Nats per token, of a language model on held-out text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_loss: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,7 @@
 //! others' at the calibrated point; the last-iterate heuristic, the advantage and the true
 //! positive rate at a low false positive rate differ (the second hypothesis of Hu et al. 2025:
 //! the variance of memorisation could come from here). Numbers are upper ends, certified;
-//! `last_iterate` is heuristic. Cost: milliseconds a configuration.
+//! `last_iterate` is heuristic. Cost: milliseconds per configuration.
 
 use crate::ranks::{Correlation, correlate};
 use crate::{Configuration, Group, STATEMENT, TuningError};

@@ -17,11 +17,12 @@ pub enum MethodName {
     OneRun,
     OneRunGdp,
     OneRunIndependent,
+    GaussianPair,
 }
 
 impl MethodName {
     /// Every method, in the order in which they are shown.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::ClopperPearson,
         Self::Gdp,
         Self::Composition,
@@ -31,6 +32,7 @@ impl MethodName {
         Self::OneRun,
         Self::OneRunGdp,
         Self::OneRunIndependent,
+        Self::GaussianPair,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -44,6 +46,7 @@ impl MethodName {
             Self::OneRun => "one-run",
             Self::OneRunGdp => "one-run-gdp",
             Self::OneRunIndependent => "one-run-independent",
+            Self::GaussianPair => "gaussian-pair",
         }
     }
 

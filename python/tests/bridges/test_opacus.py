@@ -101,9 +101,17 @@ def test_batches_that_are_not_poisson_are_warned_about() -> None:
         engine, model, optimizer, loader = private(records(), poisson_sampling=False)
     recorder = bridge.Recorder(optimizer)
     train(model, optimizer, loader, epochs=6)
-    with pytest.warns(dosimeter.DosimeterWarning, match="does not draw"):
-        engine.get_epsilon(delta=1e-5)
+    # Six epochs: six Gaussian mechanisms, and not the epsilon of Poisson batches.
+    with pytest.warns(dosimeter.DosimeterWarning, match="without amplification"):
+        told = engine.get_epsilon(delta=1e-5)
+    six = dosimeter.Run(noise_multiplier=1.0, sampling="full", steps=6)
+    assert told == dosimeter.account(six, delta=1e-5, lens="composition")[0].upper
+    poisson = dosimeter.Run(noise_multiplier=1.0, sample_rate=1 / 16, steps=96)
+    assert told > 2 * dosimeter.account(poisson, delta=1e-5, lens="composition")[0].upper
     assert engine.accountant.run().sampling == "shuffle"
+    # A phase that begins within an epoch may use a record once more.
+    accountant = bridge.Accountant.from_history([(1.0, 0.1, 5), (2.0, 0.1, 5)])
+    assert [phase.steps for phase in accountant.without_amplification().phases] == [1, 2]
     suspicion = recorder.check_sampling(dataset_size=RECORDS, sample_rate=1 / 16)
     assert suspicion is not None and "not Poisson" in suspicion
     assert not bridge.is_poisson(torch.utils.data.DataLoader(records(), batch_size=4))
@@ -172,6 +180,20 @@ def test_canaries_are_scored_along_the_way() -> None:
     assert (recorder.observations[0][1] != last).any()
     with pytest.raises(dosimeter.InvalidInput, match="every"):
         bridge.Recorder(optimizer, every=3)
+
+
+def test_canaries_are_scored_in_batches_on_the_models_device() -> None:
+    generator = torch.Generator().manual_seed(5)
+    examples = [(torch.randn(WIDTH, generator=generator), torch.tensor(i % 2)) for i in range(50)]
+    model = torch.nn.Linear(WIDTH, 2)
+    seen: list[Any] = []
+    model.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    scores = bridge.negative_loss(model, examples, batch_size=20)
+    assert [len(part) for part in seen] == [20, 20, 10] and len(scores) == 50
+    assert (bridge.negative_loss(model, examples) == pytest.approx(scores, rel=1e-6)).all()
+    # A device without memory shows that inputs are moved: meta tensors meet meta weights.
+    with pytest.raises(NotImplementedError, match="meta"):
+        bridge.negative_loss(torch.nn.Linear(WIDTH, 2, device="meta"), examples)
 
 
 def test_make_private_with_epsilon_uses_our_numbers() -> None:

@@ -44,7 +44,7 @@ pub fn audits(bench: &Bench, page: &mut Page) {
 
 /// File in, JSON out.
 fn files(bench: &Bench, page: &mut Page, peers: &Peers, folder: &Path) {
-    page.line("| file | scores a side | Dosimeter, whole process | wall | memory | jax-privacy, without import | with import | memory | faster without import | with |");
+    page.line("| file | scores per side | Dosimeter, whole process | wall | memory | jax-privacy, without import | with import | memory | faster without import | with |");
     page.line("|---|---|---|---|---|---|---|---|---|---|");
     for count in [100_000, 1_000_000] {
         write_scores(bench, folder, count);
@@ -167,7 +167,7 @@ fn row(
 /// Everything at once, and memory.
 fn together(bench: &Bench, page: &mut Page, folder: &Path) {
     page.line("\nEverything together, whole processes from .npy to JSON (`--method all`, bootstrap apart; the DP-SGD families with sample rate 0.1 and 50 steps), and the most memory.\n");
-    page.line("| command | scores a side | CPU | wall | memory |");
+    page.line("| command | scores per side | CPU | wall | memory |");
     page.line("|---|---|---|---|---|");
     let mut sum = Some(0.0);
     let mut most: Option<f64> = None;

@@ -12,7 +12,7 @@ pub fn games(bench: &Bench, page: &mut Page) {
         "Every game is played step by step, with and without the canary. NumPy: the same game, all \
          trials of a batch as one array, `default_rng`.",
     );
-    page.line("| game | sigma, q, T | trials | Dosimeter | Gaussians a second | NumPy | Dosimeter is faster |");
+    page.line("| game | sigma, q, T | trials | Dosimeter | Gaussians per second | NumPy | Dosimeter is faster |");
     page.line("|---|---|---|---|---|---|---|");
     let threads = std::thread::available_parallelism().map_or(1, usize::from) as f64;
     let ours = |what: &str, numbers: [f64; 4]| {
@@ -57,6 +57,9 @@ pub fn games(bench: &Bench, page: &mut Page) {
         page.bar(Bar::at_least(format!("{game}, T = {steps}: faster than NumPy"), 1.0, times));
     }
     if let Some(rate) = generator.number("rate") {
-        page.line(format!("\nThe generator alone: {:.0} million Gaussians a second.", rate / 1e6));
+        page.line(format!(
+            "\nThe generator alone: {:.0} million Gaussians per second.",
+            rate / 1e6
+        ));
     }
 }

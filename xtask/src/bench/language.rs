@@ -85,7 +85,7 @@ pub fn run() -> Result<ExitCode> {
 /// more by the clock.
 fn steps(python: &Path, threads: usize, bars: &mut Vec<Bar>, tables: &mut String) {
     let (key, words) = match threads {
-        1 => ("processor_seconds", "one thread, processor seconds a step"),
+        1 => ("processor_seconds", "one thread, processor seconds per step"),
         _ => ("clock_seconds", "two threads, seconds of the clock a step"),
     };
     let _ = write!(

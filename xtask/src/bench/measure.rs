@@ -57,7 +57,7 @@ pub fn faster(slow: &Measured, fast: &Measured) -> Option<f64> {
 impl Bench {
     /// Builds our side and installs theirs.
     pub fn prepare() -> Result<Self> {
-        let build = ["build", "--release", "-p", "dosimeter"];
+        let build = ["build", "--release", "-p", "dosimeter", "--features", "full"];
         let example = ["build", "--release", "-p", "accounting", "--example", "bench_probe"];
         for arguments in [&build[..], &example[..]] {
             if !watch(cargo(arguments))?.success {

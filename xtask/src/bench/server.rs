@@ -106,7 +106,10 @@ impl Served {
         if !answers(command("wrk", &["-v"])) && !installed() {
             return None;
         }
-        if !cargo(&["build", "--release", "-p", "dosimeter"]).status().is_ok_and(|s| s.success()) {
+        if !cargo(&["build", "--release", "-p", "dosimeter", "--features", "full"])
+            .status()
+            .is_ok_and(|s| s.success())
+        {
             return None;
         }
         let program = root().join("target/release/dosimeter");

@@ -1,4 +1,4 @@
-//! Answers a second while the page's slider is dragged in a real browser.
+//! Answers per second while the page's slider is dragged in a real browser.
 
 use super::bars::Bar;
 use super::format::three_digits;
@@ -26,7 +26,9 @@ pub fn slider(page: &mut Page) {
         (&measured, best, rates.iter().copied().reduce(f64::min))
     {
         let number = |key: &str| object[key].as_f64().map_or_else(|| "?".to_owned(), three_digits);
-        page.line("| answers a second, best drag | worst drag | nothing to draw | load average |");
+        page.line(
+            "| answers per second, best drag | worst drag | nothing to draw | load average |",
+        );
         page.line("|---|---|---|---|");
         page.line(format!(
             "| {} | {} | {} | {} |",
@@ -39,7 +41,7 @@ pub fn slider(page: &mut Page) {
         page.line("Not measured: it needs Node, the page's packages and a browser.");
     }
     page.bar(Bar::at_least(
-        "the page while a slider is dragged: 30 answers a second, as a multiple",
+        "the page while a slider is dragged: 30 answers per second, as a multiple",
         1.0,
         best.map(|best| best / 30.0),
     ));

@@ -9,7 +9,9 @@ pub struct Source(u64);
 impl Source {
     /// The source of one run of a survey.
     pub fn new(seed: u64, index: u64) -> Self {
-        let mut source = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ index.wrapping_mul(0xd1b5_4a32_d192_ed03));
+        let mut source = Self(
+            seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ index.wrapping_mul(0xd1b5_4a32_d192_ed03),
+        );
         source.word();
         source.word();
         source
@@ -71,7 +73,11 @@ pub fn draw(source: &mut Source) -> Draw {
         _ => LensName::FullBatch,
     };
     let substitutes = matches!(lens, LensName::Composition | LensName::FullBatch);
-    let adjacency = if substitutes && source.chance(0.2) { Adjacency::Substitute } else { Adjacency::AddRemove };
+    let adjacency = if substitutes && source.chance(0.2) {
+        Adjacency::Substitute
+    } else {
+        Adjacency::AddRemove
+    };
     let group = if source.chance(0.2) { 2 + source.below(9) as u32 } else { 1 };
     let full = source.chance(0.05);
     let phases = if full { 1 } else { source.choose(&[1, 1, 1, 1, 2, 3]) };
@@ -97,7 +103,8 @@ pub fn draw(source: &mut Source) -> Draw {
         Quantity::Mu,
         Quantity::Reconstruction,
     ]);
-    let mut questions = Questions { lenses: vec![lens], directions: source.chance(0.3), ..Questions::default() };
+    let mut questions =
+        Questions { lenses: vec![lens], directions: source.chance(0.3), ..Questions::default() };
     let delta = |source: &mut Source| {
         let least = if source.chance(0.5) { 1e-15 } else { 1e-100 };
         source.spread(least, 0.5)
@@ -116,7 +123,8 @@ pub fn draw(source: &mut Source) -> Draw {
     }
     // Company: what is asked for beside it. Mu and the curves cost most, so not always all.
     if source.chance(0.7) {
-        questions.quantities = vec![quantity, Quantity::Advantage, Quantity::Epsilon, Quantity::Delta];
+        questions.quantities =
+            vec![quantity, Quantity::Advantage, Quantity::Epsilon, Quantity::Delta];
     }
     let kind = format!(
         "{}{}{}{}",

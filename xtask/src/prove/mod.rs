@@ -1,7 +1,8 @@
 //! `cargo xtask prove --runs N --seed S --part K/N`: draws runs over the whole domain, asks the solver one
 //! question about each in random company, and has both ends proven in ball arithmetic.
 //!
-//! Results are lines of JSON in `target/prove/seed-S/part-K-of-N.jsonl`, one per run. A part that was
+//! Results are lines of JSON in `target/prove/seed-S/part-K-of-N.jsonl` (`--out DIR` for another folder), one
+//! per run; `--seconds` limits the time of a proof. A part that was
 //! broken off goes on where it stopped; `--table` sums up all parts into docs/accuracy.md.
 
 mod draw;
@@ -18,7 +19,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 struct Options {
     runs: u64,
@@ -26,14 +27,25 @@ struct Options {
     part: (u64, u64),
     threads: usize,
     table: bool,
+    seconds: u64,
+    out: PathBuf,
 }
 
 fn options(rest: &[String]) -> Result<Options> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut options = Options { runs: 60, seed: 1, part: (1, 1), threads, table: false };
+    let mut options = Options {
+        runs: 60,
+        seed: 1,
+        part: (1, 1),
+        threads,
+        table: false,
+        seconds: 60,
+        out: "target/prove".into(),
+    };
     let mut words = rest.iter();
     while let Some(word) = words.next() {
-        let mut number = || -> Result<&String> { words.next().with_context(|| format!("{word} needs a value")) };
+        let mut number =
+            || -> Result<&String> { words.next().with_context(|| format!("{word} needs a value")) };
         match word.as_str() {
             "--runs" => options.runs = number()?.parse()?,
             "--seed" => options.seed = number()?.parse()?,
@@ -46,6 +58,8 @@ fn options(rest: &[String]) -> Result<Options> {
                     bail!("--part {text}: K lies in 1..=N");
                 }
             }
+            "--seconds" => options.seconds = number()?.parse()?,
+            "--out" => options.out = number()?.into(),
             "--table" => options.table = true,
             other => bail!("unknown option `{other}`"),
         }
@@ -55,7 +69,7 @@ fn options(rest: &[String]) -> Result<Options> {
 
 pub fn run(rest: &[String]) -> Result<ExitCode> {
     let options = options(rest)?;
-    let folder = PathBuf::from(format!("target/prove/seed-{}", options.seed));
+    let folder = options.out.join(format!("seed-{}", options.seed));
     fs::create_dir_all(&folder)?;
     if options.table {
         return table::write(&folder, options.seed);
@@ -69,7 +83,12 @@ pub fn run(rest: &[String]) -> Result<ExitCode> {
         .collect();
     let mine: Vec<u64> =
         (0..options.runs).filter(|i| i % parts == part - 1 && !done.contains(i)).collect();
-    eprintln!("{} runs to prove, {} done before, {} threads", mine.len(), done.len(), options.threads);
+    eprintln!(
+        "{} runs to prove, {} done before, {} threads",
+        mine.len(),
+        done.len(),
+        options.threads
+    );
     let file = Mutex::new(OpenOptions::new().create(true).append(true).open(&path)?);
     let next = AtomicU64::new(0);
     let wrong = AtomicU64::new(0);
@@ -79,7 +98,7 @@ pub fn run(rest: &[String]) -> Result<ExitCode> {
                 loop {
                     let position = next.fetch_add(1, Ordering::Relaxed) as usize;
                     let Some(index) = mine.get(position) else { break };
-                    let line = one(options.seed, *index);
+                    let line = one(options.seed, *index, options.seconds);
                     if line["outcome"] == "wrong" {
                         wrong.fetch_add(1, Ordering::Relaxed);
                         eprintln!("wrong: {line}");
@@ -98,7 +117,7 @@ pub fn run(rest: &[String]) -> Result<ExitCode> {
 }
 
 /// Draws, asks and proves one run.
-pub fn one(seed: u64, index: u64) -> Value {
+fn one(seed: u64, index: u64, seconds: u64) -> Value {
     let mut source = draw::Source::new(seed, index);
     let drawn = draw::draw(&mut source);
     let asked = Instant::now();
@@ -121,13 +140,15 @@ pub fn one(seed: u64, index: u64) -> Value {
             return line;
         }
     };
-    let of_quantity: Vec<_> = claims.iter().filter(|claim| claim.quantity == drawn.quantity).collect();
-    let Some(claim) = of_quantity.get(source.below(of_quantity.len().max(1) as u64) as usize) else {
+    let of_quantity: Vec<_> =
+        claims.iter().filter(|claim| claim.quantity == drawn.quantity).collect();
+    let Some(claim) = of_quantity.get(source.below(of_quantity.len().max(1) as u64) as usize)
+    else {
         line["outcome"] = "unanswered".into();
         return line;
     };
     let started = Instant::now();
-    let proof = prove_within(&drawn.run, claim, std::time::Duration::from_secs(60));
+    let proof = prove_within(&drawn.run, claim, Duration::from_secs(seconds));
     line["outcome"] = proof.outcome.as_str().into();
     line["proof_s"] = started.elapsed().as_secs_f64().into();
     line["direction"] = json!(claim.direction);

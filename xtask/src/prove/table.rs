@@ -34,7 +34,9 @@ fn lines(folder: &Path) -> Result<Vec<Value>> {
 /// The table, by kind of run and by quantity.
 pub fn summary(folder: &Path) -> Result<String> {
     let lines = lines(folder)?;
-    let mut text = String::from("| runs | proven | undecided | wrong | unanswered | refused | mean s | longest s |\n|---|--:|--:|--:|--:|--:|--:|--:|\n");
+    let mut text = String::from(
+        "| runs | proven | undecided | wrong | unanswered | refused | mean s | longest s |\n|---|--:|--:|--:|--:|--:|--:|--:|\n",
+    );
     let mut add = |name: &str, chosen: &dyn Fn(&Value) -> bool| {
         let mut row = Row::default();
         for line in lines.iter().filter(|line| chosen(line)) {
@@ -47,8 +49,10 @@ pub fn summary(folder: &Path) -> Result<String> {
         if total == 0 {
             return;
         }
-        let counts: Vec<String> =
-            OUTCOMES.iter().map(|one| row.counts.get(*one).copied().unwrap_or(0).to_string()).collect();
+        let counts: Vec<String> = OUTCOMES
+            .iter()
+            .map(|one| row.counts.get(*one).copied().unwrap_or(0).to_string())
+            .collect();
         text += &format!(
             "| {name} | {} | {:.2} | {:.1} |\n",
             counts.join(" | "),

@@ -11,11 +11,32 @@ use vocabulary::Interval;
 
 type Result<T> = std::result::Result<T, AccountingError>;
 
-/// A point with the enclosure of the function there.
+/// A point with the enclosure of the function there. The point itself is the exponential of a given
+/// logarithm, so that x is known up to `ROUNDED`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
     pub(crate) x: f64,
+    pub(crate) log_x: f64,
     pub(crate) y: Interval,
+}
+
+/// Relative error of an exponential.
+const ROUNDED: f64 = 2.0 * f64::EPSILON;
+
+/// Bounds on the distance of two points.
+fn distance(a: f64, b: f64) -> (f64, f64) {
+    let slip = 2.0 * ROUNDED * (a.abs() + b.abs());
+    ((b - a - slip).max(0.0), b - a + slip)
+}
+
+/// The smallest that a rise over a distance can be per unit of it.
+fn flattest(rise: f64, (least, most): (f64, f64)) -> f64 {
+    if rise < 0.0 { rise / least } else { rise / most }
+}
+
+/// How far a line of this slope falls over a distance, at least in sign.
+fn fallen(slope: f64, (least, most): (f64, f64)) -> f64 {
+    slope * if slope < 0.0 { most } else { least }
 }
 
 /// Minimises a convex function over `[low, high]`, `0 < low < high`, from a guess: walks downhill
@@ -24,7 +45,8 @@ pub(crate) struct Sample {
 /// minimum. A dozen evaluations near a good guess; the ends are asked for only when the search
 /// gets there. A guess that is not inside (NaN) starts in the middle.
 ///
-/// Gives the best x and the enclosure of the minimum.
+/// The function is asked by the logarithm of x. Gives the logarithm of the best x and the enclosure
+/// of the minimum.
 pub(crate) fn minimise_from(
     function: impl FnMut(f64) -> Result<Interval>,
     low: f64,
@@ -45,7 +67,7 @@ pub(crate) fn minimise_from(
     let upper = samples.iter().map(|sample| sample.y.upper).fold(f64::INFINITY, f64::min);
     let lower = lower_bound(samples).min(beyond(samples, low, high)).min(upper);
     let best = samples[best_index(samples)];
-    Ok((best.x, Interval::new(lower, best.y.value, upper)))
+    Ok((best.log_x, Interval::new(lower, best.y.value, upper)))
 }
 
 /// Where to begin, and the first step on the logarithmic axis (not positive: a part of the
@@ -86,14 +108,15 @@ type Place = (f64, f64);
 impl<F: FnMut(f64) -> Result<Interval>> Search<F> {
     /// The value at e^y, kept within the range.
     fn at(&mut self, y: f64) -> Result<Place> {
-        let x = y.exp().clamp(self.low, self.high);
+        let log_x = y.clamp(self.low.ln(), self.high.ln());
+        let x = log_x.exp();
         let index = self.samples.partition_point(|sample| sample.x < x);
         if let Some(known) = self.samples.get(index).filter(|sample| sample.x == x) {
             return Ok((y, known.y.value));
         }
         crate::patience::look();
-        let value = (self.function)(x)?;
-        self.samples.insert(index, Sample { x, y: value });
+        let value = (self.function)(log_x)?;
+        self.samples.insert(index, Sample { x, log_x, y: value });
         Ok((y, value.value))
     }
 
@@ -203,16 +226,28 @@ fn ordered(a: Place, middle: Place, b: Place) -> [Place; 3] {
 /// The smallest value that convexity allows between the range's ends and the outermost samples:
 /// there the function lies above the continuation of the outermost secants.
 fn beyond(samples: &[Sample], low: f64, high: f64) -> f64 {
-    let line = |near: Sample, inner: Sample, end: f64| {
-        let slope = (inner.y.upper - near.y.lower) / (inner.x - near.x);
-        near.y.lower.min(near.y.lower + slope * (end - near.x))
+    // Outwards from `near`: at least what it rises by from `inner` to it.
+    let line = |near: Sample, rise: f64, over: (f64, f64), on: (f64, f64)| {
+        near.y.lower + fallen(flattest(rise, over), on).min(0.0)
     };
     let count = samples.len();
     if count < 2 {
         return samples.first().map_or(f64::NEG_INFINITY, |sample| sample.y.lower);
     }
-    let left = line(samples[0], samples[1], low);
-    let right = line(samples[count - 1], samples[count - 2], high);
+    let (first, second) = (samples[0], samples[1]);
+    let (inner, last) = (samples[count - 2], samples[count - 1]);
+    let left = line(
+        first,
+        first.y.lower - second.y.upper,
+        distance(first.x, second.x),
+        distance(low.min(first.x), first.x),
+    );
+    let right = line(
+        last,
+        last.y.lower - inner.y.upper,
+        distance(inner.x, last.x),
+        distance(last.x, high.max(last.x)),
+    );
     let least = left.min(right);
     least - 1e-14 * least.abs()
 }
@@ -229,26 +264,29 @@ pub(crate) fn lower_bound(samples: &[Sample]) -> f64 {
     for index in 0..samples.len().saturating_sub(1) {
         let (a, b) = (samples[index], samples[index + 1]);
         // Lines that the function is certainly above in this gap: value at the near end, and
-        // the flattest slope that the outer secant can have.
+        // the flattest slope that the outer secant can have, both counted away from it.
         let from_left = (index > 0).then(|| {
             let outer = samples[index - 1];
-            (a, (a.y.lower - outer.y.upper) / (a.x - outer.x))
+            flattest(a.y.lower - outer.y.upper, distance(outer.x, a.x))
         });
-        let from_right =
-            samples.get(index + 2).map(|outer| (b, (outer.y.upper - b.y.lower) / (outer.x - b.x)));
-        let at = |line: Option<(Sample, f64)>, x: f64| {
-            line.map_or(f64::NEG_INFINITY, |(sample, slope)| {
-                sample.y.lower + slope * (x - sample.x)
-            })
+        let from_right = samples
+            .get(index + 2)
+            .map(|outer| flattest(b.y.lower - outer.y.upper, distance(b.x, outer.x)));
+        let left_at = |x: f64| {
+            from_left.map_or(f64::NEG_INFINITY, |slope| a.y.lower + fallen(slope, distance(a.x, x)))
         };
-        let envelope = |x: f64| at(from_left, x).max(at(from_right, x));
+        let right_at = |x: f64| {
+            from_right
+                .map_or(f64::NEG_INFINITY, |slope| b.y.lower + fallen(slope, distance(x, b.x)))
+        };
+        let envelope = |x: f64| left_at(x).max(right_at(x));
         let mut gap = envelope(a.x).min(envelope(b.x));
-        if let (Some((p, u)), Some((r, v))) = (from_left, from_right) {
+        if let (Some(u), Some(v)) = (from_left, from_right) {
             // Two lines: their maximum is smallest where they cross.
-            let crossing = (r.y.lower - p.y.lower + u * p.x - v * r.x) / (u - v);
+            let crossing = (b.y.lower - a.y.lower + u * a.x + v * b.x) / (u + v);
             if crossing > a.x && crossing < b.x {
                 // Both lines meet here; the steeper one carries the rounding of a large number.
-                gap = gap.min(at(from_left, crossing).min(at(from_right, crossing)));
+                gap = gap.min(left_at(crossing).min(right_at(crossing)));
             }
         }
         bound = bound.min(gap);
@@ -275,8 +313,9 @@ mod tests {
             let truth = 2.0;
             let mut calls = 0;
             let (_, found) = minimise_from(
-                |x| {
+                |log_x| {
                     calls += 1;
+                    let x = log_x.exp();
                     let y = truth + 0.3 * (x / centre + centre / x - 2.0);
                     Ok(Interval::around(y, width * y))
                 },
@@ -295,7 +334,10 @@ mod tests {
     #[test]
     fn a_minimum_at_an_end_is_found() {
         for (low, high, truth) in [(2.0, 50.0, 2.0), (0.1, 0.5, -0.5)] {
-            let rising = |x: f64| Ok(Interval::exact(if low == 2.0 { x } else { -x }));
+            let rising = |log_x: f64| {
+                let x = log_x.exp();
+                Ok(Interval::exact(if low == 2.0 { x } else { -x }))
+            };
             let (_, found) =
                 minimise_from(rising, low, high, Guess { at: f64::NAN, step: 0.0 }).unwrap();
             assert!((found.lower - truth).abs() < 1e-9 && found.upper >= truth, "{found:?}");
@@ -305,7 +347,7 @@ mod tests {
     #[test]
     fn a_kink_is_no_problem() {
         let (_, found) = minimise_from(
-            |x| Ok(Interval::exact((x - 2.0).abs() + 1.0)),
+            |log_x| Ok(Interval::exact((log_x.exp() - 2.0).abs() + 1.0)),
             1.0,
             50.0,
             Guess { at: 3.0, step: 0.1 },

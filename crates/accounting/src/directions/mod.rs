@@ -14,7 +14,7 @@ pub(crate) mod convex;
 pub mod mu;
 pub mod symmetrised;
 
-use crate::pairs::ways;
+use crate::pairs::{in_session, ways};
 use crate::{AccountingError, OneWay, Pair};
 use vocabulary::{Direction, Interval};
 
@@ -28,6 +28,10 @@ pub fn epsilon(pair: &dyn Pair, delta: f64, direction: Direction) -> Result<Inte
     if direction != Direction::Both {
         return pair.epsilon(delta, ways(direction)[0]);
     }
+    in_session(pair, |pair| larger_epsilon(pair, delta))
+}
+
+fn larger_epsilon(pair: &dyn Pair, delta: f64) -> Result<Interval> {
     let remove = pair.epsilon(delta, OneWay::Remove)?;
     // Removal leaks more for almost every run; then one evaluation of the other order at the
     // lower end shows that its epsilon is not larger, and no second solve is needed.
@@ -91,7 +95,7 @@ pub fn bayes_security(pair: &dyn Pair) -> Result<Interval> {
 pub fn tpr(pair: &dyn Pair, fpr: f64, direction: Direction) -> Result<Interval> {
     check_rate(fpr)?;
     match direction {
-        Direction::Both => symmetrised::tpr(pair, fpr),
+        Direction::Both => in_session(pair, |pair| symmetrised::tpr(pair, fpr)),
         one => Ok(pair.tpr(fpr, ways(one)[0])?.clamp(fpr, 1.0)),
     }
 }
@@ -103,8 +107,8 @@ pub fn tpr(pair: &dyn Pair, fpr: f64, direction: Direction) -> Result<Interval> 
 pub fn fnr(pair: &dyn Pair, fpr: f64, direction: Direction) -> Result<Interval> {
     check_rate(fpr)?;
     match direction {
-        Direction::Both => symmetrised::fnr(pair, fpr),
-        one => Ok(pair.fnr(fpr, ways(one)[0])?.clamp(0.0, 1.0 - fpr)),
+        Direction::Both => in_session(pair, |pair| symmetrised::fnr(pair, fpr)),
+        one => Ok(pair.fnr(fpr, ways(one)[0])?.clamp(0.0, most_missed(fpr))),
     }
 }
 
@@ -116,7 +120,12 @@ pub fn fnr(pair: &dyn Pair, fpr: f64, direction: Direction) -> Result<Interval> 
 pub fn accuracy(pair: &dyn Pair, prior: f64, direction: Direction) -> Result<Interval> {
     let (threshold, smaller) = accuracy_threshold(prior)?;
     let delta = delta(pair, threshold, direction)?;
-    Ok(delta.map_increasing(|delta| (1.0 - smaller) + smaller * delta).clamp(0.5, 1.0))
+    let accuracy = delta.map_increasing(|delta| (1.0 - smaller) + smaller * delta);
+    // The threshold has two roundings and a logarithm, and delta falls by at most one per unit of it;
+    // the sum has three.
+    let slack = 2.0 * f64::EPSILON * (1.0 + smaller * (2.0 + threshold));
+    Ok(Interval { lower: accuracy.lower - slack, upper: accuracy.upper + slack, ..accuracy }
+        .clamp(0.5, 1.0))
 }
 
 /// The epsilon at which delta decides the accuracy at this prior, and the smaller prior.
@@ -128,6 +137,11 @@ pub(crate) fn accuracy_threshold(prior: f64) -> Result<(f64, f64)> {
     }
     let smaller = prior.min(1.0 - prior);
     Ok((((1.0 - smaller) / smaller).ln(), smaller))
+}
+
+/// No test of this size misses more than 1 - `fpr`, rounded up.
+pub(crate) fn most_missed(fpr: f64) -> f64 {
+    (1.0 - fpr).next_up().min(1.0)
 }
 
 fn check_rate(fpr: f64) -> Result<()> {

@@ -9,7 +9,7 @@
 //! (-Phi(-epsilon/mu - mu/2)), so its smallest value is evaluated exactly. A gap that fails is
 //! halved. Second order in the gaps, so a few dozen evaluations of delta.
 
-use crate::pairs::Gaussian;
+use crate::pairs::{Gaussian, complement, in_session};
 use crate::{AccountingError, OneWay, Pair};
 use numerics::special::inverse_normal_sf;
 use vocabulary::{Direction, Interval};
@@ -32,7 +32,7 @@ pub struct Level {
 impl Level {
     /// Both from delta alone, which is enough below 1/2.
     pub fn from_delta(delta: Interval) -> Self {
-        Self { delta, one_minus_delta: delta.map_decreasing(|delta| 1.0 - delta) }
+        Self { delta, one_minus_delta: complement(delta) }
     }
 
     /// The value of a pair's profile at epsilon.
@@ -47,6 +47,17 @@ impl Level {
         let one_minus_delta = super::one_minus_delta(pair, epsilon, direction)?;
         Ok(Self { delta, one_minus_delta })
     }
+}
+
+/// The smallest mu whose Gaussian profile covers that of a pair down to `delta`: see [`covering`].
+///
+/// # Errors
+/// Those of the pair.
+pub fn of(pair: &dyn Pair, delta: f64, direction: Direction) -> Result<Interval> {
+    in_session(pair, |pair| {
+        let end = super::epsilon(pair, delta, direction)?;
+        covering(&|epsilon| Level::of(pair, epsilon, direction), end, delta)
+    })
 }
 
 /// The smallest mu whose Gaussian profile is at least the given one at every epsilon >= 0 with
@@ -185,20 +196,24 @@ fn gap_is_clear(gaussian: &Gaussian, a: &Node, b: &Node) -> Result<bool> {
     // x - e^a = e^a expm1(epsilon - a).
     let drop = if a.top.is_high() { b.top.rest - a.top.rest } else { a.top.delta - b.top.delta };
     let fall = drop / (b.epsilon - a.epsilon).exp_m1();
+    // Where the Gaussian profile has the chord's slope, its distance is smallest. That place is known
+    // with a slope that is off by a part of 1e-14 (1 + z^2); the distance is convex, so the smallest
+    // is below the one there by no more than that times the drop across the gap.
+    let z = inverse_upper(fall * (-a.epsilon).exp());
+    let touching = -mu * (z + 0.5 * mu);
+    let missed = if z.is_finite() { 1e-14 * (1.0 + z * z) * drop.max(0.0) } else { 0.0 };
     let clears = |epsilon: f64| -> Result<bool> {
         let fallen = fall * (epsilon - a.epsilon).exp_m1();
         // A few roundings in the chord, in units of its ends.
         let slack = 8.0 * f64::EPSILON;
         let rest = (a.top.rest + fallen).min(b.top.rest);
         if rest < 0.5 {
-            let lowest = rest * (1.0 - slack) - slack * fallen;
+            let lowest = rest * (1.0 - slack) - slack * fallen - missed;
             return Ok(gaussian.one_minus_delta(epsilon, OneWay::Remove)?.upper <= lowest);
         }
-        let height = (a.top.delta - fallen).max(b.top.delta) + slack * a.top.delta;
+        let height = (a.top.delta - fallen).max(b.top.delta) + slack * a.top.delta + missed;
         Ok(gaussian.delta(epsilon, OneWay::Remove)?.lower >= height)
     };
-    // Where the Gaussian profile has the chord's slope, its distance is smallest.
-    let touching = -mu * (inverse_upper(fall * (-a.epsilon).exp()) + 0.5 * mu);
     let inside = touching.clamp(a.epsilon, b.epsilon);
     Ok(clears(a.epsilon)? && clears(b.epsilon)? && clears(inside)?)
 }

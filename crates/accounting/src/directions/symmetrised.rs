@@ -8,9 +8,12 @@
 //! H(s) = delta(ln s) + s a for s >= 1, 1 - s (1 - delta(-ln s) - a) for s < 1,
 //! is convex (a conjugate), so TPR(a) = min H is found and certified by [`super::convex`]: any s
 //! gives an upper bound, convexity the lower one. About twenty evaluations of delta.
+//!
+//! With one order in place of the larger, H is convex on either side of s = 1, but not always across
+//! it: its slope jumps there by 1 - P(W > 1) - Q(W > 1). So one order is only searched on one side.
 
-use super::advantage;
 use super::convex::{self, Guess};
+use super::{advantage, most_missed};
 use crate::{AccountingError, OneWay, Pair};
 use vocabulary::{Direction, Interval};
 
@@ -66,12 +69,12 @@ pub fn fnr(pair: &dyn Pair, fpr: f64) -> Result<Interval> {
         let (remove, add) = (pair.fnr(0.0, OneWay::Remove)?, pair.fnr(0.0, OneWay::Add)?);
         return Ok(remove.min(add).clamp(0.0, 1.0));
     }
-    let solved = solve(pair, fpr, |pair, fpr, slope, direction| {
-        Ok(missed(pair, fpr, slope, direction)?.map_decreasing(|x| -x))
+    let solved = solve(pair, fpr, |pair, fpr, log_slope, direction| {
+        Ok(missed(pair, fpr, log_slope, direction)?.map_decreasing(|x| -x))
     });
     let mut found = match &solved {
         Ok(negative) => negative.map_decreasing(|x| -x),
-        Err(AccountingError::NotCertified(_)) => Interval::new(0.0, 1.0 - fpr, 1.0 - fpr),
+        Err(AccountingError::NotCertified(_)) => Interval::new(0.0, 1.0 - fpr, most_missed(fpr)),
         Err(error) => return Err(error.clone()),
     };
     // No flatter line demands more than its slope.
@@ -86,20 +89,21 @@ pub fn fnr(pair: &dyn Pair, fpr: f64) -> Result<Interval> {
     }
     match solved {
         Err(refusal) if found.width() > 0.5 * found.upper => Err(refusal),
-        _ => Ok(found.clamp(0.0, 1.0 - fpr)),
+        _ => Ok(found.clamp(0.0, most_missed(fpr))),
     }
 }
 
 /// The power that the line of a slope allows: an upper bound for every slope.
-fn power(pair: &dyn Pair, fpr: f64, slope: f64, direction: Direction) -> Result<Interval> {
-    if slope >= 1.0 {
-        let delta = super::delta(pair, slope.ln(), direction)?;
+fn power(pair: &dyn Pair, fpr: f64, log_slope: f64, direction: Direction) -> Result<Interval> {
+    let slope = log_slope.exp();
+    if log_slope >= 0.0 {
+        let delta = super::delta(pair, log_slope, direction)?;
         let sum = delta.map_increasing(|delta| delta + slope * fpr);
-        // slope.ln() and the sum are rounded; d(delta)/d(epsilon) is at most slope * fpr there.
-        let slack = 4.0 * f64::EPSILON * (sum.value + slope.ln() * slope * fpr);
+        // An exponential, a product and a sum.
+        let slack = 4.0 * f64::EPSILON * sum.value;
         Ok(Interval::new((sum.lower - slack).max(0.0), sum.value, sum.upper + slack))
     } else {
-        let rest = super::one_minus_delta(pair, -slope.ln(), direction)?;
+        let rest = super::one_minus_delta(pair, -log_slope, direction)?;
         let sum = rest.map_decreasing(|rest| 1.0 - slope * (rest - fpr));
         let slack = 8.0 * f64::EPSILON;
         Ok(Interval::new(sum.lower - slack, sum.value, sum.upper + slack))
@@ -107,14 +111,12 @@ fn power(pair: &dyn Pair, fpr: f64, slope: f64, direction: Direction) -> Result<
 }
 
 /// The false negatives that the line of a slope demands: a lower bound for every slope.
-fn missed(pair: &dyn Pair, fpr: f64, slope: f64, direction: Direction) -> Result<Interval> {
-    let rest = super::one_minus_delta(pair, slope.ln().abs(), direction)?;
-    let line =
-        rest.map_increasing(
-            |rest| {
-                if slope >= 1.0 { rest - slope * fpr } else { slope * (rest - fpr) }
-            },
-        );
+fn missed(pair: &dyn Pair, fpr: f64, log_slope: f64, direction: Direction) -> Result<Interval> {
+    let slope = log_slope.exp();
+    let rest = super::one_minus_delta(pair, log_slope.abs(), direction)?;
+    let line = rest.map_increasing(|rest| {
+        if log_slope >= 0.0 { rest - slope * fpr } else { slope * (rest - fpr) }
+    });
     let slack = 8.0 * f64::EPSILON * (rest.upper + slope * fpr);
     Ok(Interval::new(line.lower - slack, line.value, line.upper + slack))
 }
@@ -129,19 +131,23 @@ fn solve(
     // A line of slope s allows at least s * fpr and at least 1 - s (1 - fpr); slopes for which
     // that is more than the guess allows, or slope 1, cannot be best.
     let known =
-        (total_variation.upper + fpr).min(power(pair, fpr, guess.at, Direction::Both)?.upper);
+        (total_variation.upper + fpr).min(power(pair, fpr, guess.at.ln(), Direction::Both)?.upper);
     let steepest = known / fpr * (1.0 + 1e-9);
     // Lines flatter than 1e-30 lie within 1e-30 of power 1; that is far below every slack of a
     // power, and the callers' for false negatives. A known power near 1 is rounded.
     let flattest = ((1.0 - known - 4.0 * f64::EPSILON) / (1.0 - fpr)).max(FLATTEST) * (1.0 - 1e-9);
-    // Removal alone bounds from below, and is the answer where addition leaks less at the
-    // best slope, which is one more evaluation.
-    let remove = |slope| line(pair, fpr, slope, Direction::Remove);
-    let (slope, alone) = convex::minimise_from(remove, flattest, steepest, guess)?;
-    let (there, both_there) = (remove(slope)?, line(pair, fpr, slope, Direction::Both)?);
-    if both_there.upper <= there.upper {
+    // Removal alone bounds from below, and is the answer where addition leaks less at the best
+    // slope, which is one more evaluation. It is searched on the guess's side of slope 1; where "either
+    // order" is certainly better there than at slope 1, convexity rules out the other side.
+    let (low, high) =
+        if guess.at >= 1.0 { (1.0, steepest.max(2.0)) } else { (flattest.min(0.5), 1.0) };
+    let remove = |log_slope| line(pair, fpr, log_slope, Direction::Remove);
+    let (best, alone) = convex::minimise_from(remove, low, high, guess)?;
+    let (there, both_there) = (remove(best)?, line(pair, fpr, best, Direction::Both)?);
+    let at_one = line(pair, fpr, 0.0, Direction::Both)?;
+    if both_there.upper <= there.upper && both_there.upper < at_one.lower {
         return Ok(Interval::new(alone.lower.min(there.upper), alone.value, there.upper));
     }
-    let both = |slope| line(pair, fpr, slope, Direction::Both);
-    Ok(convex::minimise_from(both, flattest, steepest, Guess { at: slope, ..guess })?.1)
+    let both = |log_slope| line(pair, fpr, log_slope, Direction::Both);
+    Ok(convex::minimise_from(both, flattest, steepest, Guess { at: best.exp(), ..guess })?.1)
 }

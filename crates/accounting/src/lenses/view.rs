@@ -214,11 +214,7 @@ impl View {
     /// Those of the pair; `Unsupported` for bounds, whose profile is not that of a pair.
     pub fn mu(&self, delta: f64, direction: Direction) -> Result<Interval> {
         match self {
-            Self::Pair(pair) => {
-                let end = directions::epsilon(pair.as_ref(), delta, direction)?;
-                let profile = |epsilon| mu::Level::of(pair.as_ref(), epsilon, direction);
-                mu::covering(&profile, end, delta)
-            }
+            Self::Pair(pair) => mu::of(pair.as_ref(), delta, direction),
             Self::Gaussian(pair) => {
                 // Its own curve, unless delta(epsilon) never reaches delta.
                 let end = directions::epsilon(pair, delta, direction)?;

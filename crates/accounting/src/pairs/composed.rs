@@ -17,10 +17,11 @@ mod contour;
 mod crossing;
 
 use super::ends::{check_probability, complement};
-use super::one_step::OneStep;
+use super::one_step::{OneStep, lost};
 use super::{Gaussian, OneWay, Pair};
 use crate::AccountingError;
 use crate::directions::convex::{self, Guess};
+use crate::directions::most_missed;
 use contour::{Contour, refusal};
 use crossing::crossing;
 use numerics::contour::{Ends, Part, SumOfLogRatios, Zone};
@@ -33,9 +34,16 @@ pub(crate) const SAMPLE_RATES: (f64, f64) = (1e-7, 1.0);
 pub(crate) const MOST_STEPS: u64 = 1_000_000_000;
 pub(crate) const DELTAS: (f64, f64) = (1e-100, 0.5);
 
-/// The composed pair of a run.
+/// The composed pair of a run. Every question is asked of a session of its own, so that an answer
+/// does not depend on what else was asked.
 #[derive(Clone, Debug)]
 pub struct Composed {
+    pair: Session,
+}
+
+/// The pair with a memory of what was asked.
+#[derive(Clone, Debug)]
+struct Session {
     route: Route,
     /// No loss of the `Add` order exceeds this.
     add_supremum: f64,
@@ -82,7 +90,8 @@ impl Composed {
             // all that after the root, and one more.
             let error = f64::EPSILON * (2.0 + 0.25 * phases.len() as f64);
             let pair = Gaussian::computed(square.sqrt(), error)?;
-            return Ok(Self { route: Route::Closed(pair), add_supremum: f64::INFINITY });
+            let pair = Session { route: Route::Closed(pair), add_supremum: f64::INFINITY };
+            return Ok(Self { pair });
         }
         let parts: Vec<Part> = phases
             .iter()
@@ -94,11 +103,37 @@ impl Composed {
             [part] if part.times == 1.0 => Route::Single(OneStep::new(part.pair.clone())),
             _ => Route::Contour(Box::new(Contour::new(SumOfLogRatios::new(parts), run.clone()))),
         };
-        Ok(Self { route, add_supremum })
+        Ok(Self { pair: Session { route, add_supremum } })
     }
 }
 
 impl Pair for Composed {
+    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        self.pair.clone().delta(epsilon, way)
+    }
+
+    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        self.pair.clone().one_minus_delta(epsilon, way)
+    }
+
+    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        self.pair.clone().epsilon(delta, way)
+    }
+
+    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        self.pair.clone().tpr(fpr, way)
+    }
+
+    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+        self.pair.clone().fnr(fpr, way)
+    }
+
+    fn session(&self) -> Option<Box<dyn Pair + '_>> {
+        Some(Box::new(self.pair.clone()))
+    }
+}
+
+impl Pair for Session {
     fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
         check_epsilon(epsilon)?;
         match &self.route {
@@ -108,13 +143,13 @@ impl Pair for Composed {
                 Ok(Interval::exact(0.0))
             }
             Route::Contour(contour) => {
-                let delta = contour.average(epsilon, way, false)?;
+                let delta = self.with_lost(contour.average(epsilon, way, false)?, epsilon, way);
                 if delta.value < 0.9 {
                     return Ok(delta);
                 }
                 // Close to 1 the rest is the number with the digits.
                 let Ok(rest) = contour.average(epsilon, way, true) else { return Ok(delta) };
-                let other = complement(rest);
+                let other = self.with_lost(complement(rest), epsilon, way);
                 Ok(if other.width() < delta.width() { other } else { delta })
             }
         }
@@ -136,9 +171,9 @@ impl Pair for Composed {
                     && delta.upper < 0.5
                     && delta.width() < 1e-9
                 {
-                    return Ok(complement(delta));
+                    return Ok(complement(self.with_lost(delta, epsilon, way)));
                 }
-                contour.average(epsilon, way, true)
+                Ok(self.with_lost(contour.average(epsilon, way, true)?, epsilon, way))
             }
         }
     }
@@ -183,13 +218,14 @@ impl Pair for Composed {
             return Ok(Interval::exact(if fpr <= 0.0 { 0.0 } else { 1.0 }));
         }
         let found = self.slopes(fpr, way).and_then(|Slopes { low, high, guess }| {
-            let power = |slope: f64| {
+            let power = |log_slope: f64| {
+                let slope = log_slope.exp();
                 let line = |delta: f64| delta + slope * fpr;
-                Ok(with_rounding(self.delta(slope.ln(), way)?.map_increasing(line)))
+                Ok(with_rounding(self.delta(log_slope, way)?.map_increasing(line)))
             };
             let (_, tpr) = convex::minimise_from(power, low, high, guess)?;
             // Flatter lines: delta(ln k) + k fpr >= 1 - k (1 - fpr).
-            let flatter = 1.0 - low * (1.0 - fpr);
+            let flatter = (1.0 - low * (1.0 - fpr)) - 4.0 * f64::EPSILON;
             let tpr = Interval { lower: tpr.lower.min(flatter), ..tpr }.clamp(fpr, 1.0);
             // Near 1 the digits are in what is missed.
             if tpr.upper > 0.9
@@ -222,25 +258,41 @@ impl Pair for Composed {
             return Ok(Interval::exact(if fpr <= 0.0 { 1.0 } else { 0.0 }));
         }
         let found = self.slopes(fpr, way).and_then(|Slopes { low, high, guess }| {
-            let line = |slope: f64| {
-                let line = |rest: f64| slope * fpr - rest;
-                Ok(with_rounding(self.one_minus_delta(slope.ln(), way)?.map_decreasing(line)))
+            let line = |log_slope: f64| {
+                let slope = log_slope.exp();
+                let rest = self.one_minus_delta(log_slope, way)?;
+                let slack = 4.0 * f64::EPSILON * (slope * fpr + rest.upper);
+                let line = rest.map_decreasing(|rest| slope * fpr - rest);
+                Ok(Interval { lower: line.lower - slack, upper: line.upper + slack, ..line })
             };
             let (_, negative) = convex::minimise_from(line, low, high, guess)?;
             let fnr = negative.map_decreasing(|x| -x);
             // Flatter lines: 1 - delta(ln k) - k fpr <= k (1 - fpr).
-            let fnr = Interval { upper: fnr.upper.max(low * (1.0 - fpr)), ..fnr };
-            Ok(fnr.clamp(0.0, 1.0 - fpr))
+            let flatter = low * (1.0 - fpr) * (1.0 + 4.0 * f64::EPSILON);
+            let fnr = Interval { upper: fnr.upper.max(flatter), ..fnr };
+            Ok(fnr.clamp(0.0, most_missed(fpr)))
         });
         found.or_else(|refusal| {
             let least = (1.0 - fpr - self.most_total_variation() - 4.0 * f64::EPSILON).max(0.0);
-            let wide = Interval::new(least, 1.0 - fpr, 1.0 - fpr);
+            let wide = Interval::new(least, 1.0 - fpr, most_missed(fpr));
             if wide.width() <= 0.5 * wide.upper { Ok(wide) } else { Err(refusal) }
         })
     }
 }
 
-impl Composed {
+impl Session {
+    /// The enclosure with what components that are not listed may add or take. The epsilons of the
+    /// domain's deltas do not see them: they are below 1e-260, and those above 1e-100.
+    fn with_lost(&self, ends: Interval, epsilon: f64, way: OneWay) -> Interval {
+        let Route::Contour(contour) = &self.route else { return ends };
+        let of = |part: &Part| lost(part.times * part.pair.left_out(), &part.pair, epsilon, way);
+        let lost: f64 = contour.sum.parts().iter().map(of).sum();
+        if lost == 0.0 {
+            return ends;
+        }
+        Interval { lower: ends.lower - lost, upper: ends.upper + lost, ..ends }.clamp(0.0, 1.0)
+    }
+
     /// No test gains more than this.
     fn most_total_variation(&self) -> f64 {
         match &self.route {
@@ -276,7 +328,8 @@ struct Slopes {
 /// Ends moved apart by the rounding of a sum: two of the same width say nothing of a slope otherwise.
 fn with_rounding(interval: Interval) -> Interval {
     let Interval { lower, value, upper } = interval;
-    let slip = |x: f64| 2.0 * f64::EPSILON * x.abs();
+    // Three roundings: of an exponential, a product and a sum of positive numbers.
+    let slip = |x: f64| 4.0 * f64::EPSILON * x.abs();
     Interval { lower: lower - slip(lower), value, upper: upper + slip(upper) }
 }
 
@@ -312,7 +365,6 @@ fn step(phase: &Phase, run: &Run) -> MixtureRatio {
         (1u32..)
             .zip(&binomial[1..])
             .map(|(j, &weight)| Component { weight, centre: sign * f64::from(j) })
-            // All of them far from zero: each changes delta by less than its weight.
             .filter(|component| component.weight > LIGHTEST)
             .collect()
     };
@@ -323,7 +375,10 @@ fn step(phase: &Phase, run: &Run) -> MixtureRatio {
     let step = MixtureRatio::new(phase.noise_multiplier, shifts(1.0), denominator);
     if run.group_size() > 1 && phase.sample_rate < 1.0 {
         let log_unused = f64::from(run.group_size()) * (-phase.sample_rate).ln_1p();
-        step.with_log_rest(log_unused).with_weight_error(error)
+        // What is not listed changes delta by no more than its weight.
+        let light = binomial[1..].iter().filter(|weight| **weight <= LIGHTEST);
+        let left_out: f64 = light.map(|weight| 1.01 * weight + f64::MIN_POSITIVE).sum();
+        step.with_log_rest(log_unused).with_weight_error(error).with_left_out(left_out)
     } else {
         step
     }

@@ -64,7 +64,7 @@ pub(super) fn one_minus_delta_at_negative(
 }
 
 /// 1 - x for probabilities, rounded outwards: absolute, not relative, accuracy.
-pub(super) fn complement(x: Interval) -> Interval {
+pub(crate) fn complement(x: Interval) -> Interval {
     Interval {
         lower: (1.0 - x.upper).next_down().max(0.0),
         value: 1.0 - x.value,

@@ -25,6 +25,8 @@ pub use renyi::RenyiBound;
 pub use shuffle::{ShuffleLowerBound, shuffle_lower_bound};
 pub use two_point::TwoPoint;
 
+pub(crate) use ends::complement;
+
 use crate::AccountingError;
 use vocabulary::{Direction, Interval};
 
@@ -53,6 +55,21 @@ pub trait Pair: Send + Sync {
 
     /// 1 - tpr(fpr), computed without cancellation: the trade-off function f(fpr).
     fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError>;
+
+    /// The same pair for the questions that make up one answer, if it saves work to remember one for
+    /// the next. A pair itself remembers nothing that could change an answer: what it says
+    /// depends on the run and the question alone.
+    fn session(&self) -> Option<Box<dyn Pair + '_>> {
+        None
+    }
+}
+
+/// Puts the questions of one answer to a pair.
+pub(crate) fn in_session<T>(pair: &dyn Pair, ask: impl FnOnce(&dyn Pair) -> T) -> T {
+    match pair.session() {
+        Some(session) => ask(session.as_ref()),
+        None => ask(pair),
+    }
 }
 
 /// The orders a direction stands for.

@@ -85,7 +85,10 @@ impl OneStep {
         let above = way == OneWay::Remove;
         let remove = way == OneWay::Remove;
         let (first, second) = (self.mass(remove, x, above), self.grown(epsilon, !remove, x, above));
-        let error = self.unit(x, epsilon) * (first + second) + LOST;
+        if first + second == 0.0 {
+            return Interval::new(0.0, 0.0, self.lost(epsilon, way).min(1.0));
+        }
+        let error = self.unit(x, epsilon) * (first + second) + self.lost(epsilon, way);
         let interval = Interval::around(first - second, error);
         // The same with the component at zero cancelled by hand, where the plain form loses digits.
         match self.reduced(epsilon, x, way) {
@@ -98,10 +101,13 @@ impl OneStep {
     /// One-sided pairs: sum_j a_j (Phi(x/s) - Phi((x - m_j)/s)) - expm1(eps) tail, in which the
     /// component at zero has dropped out.
     fn reduced(&self, epsilon: f64, x: f64, way: OneWay) -> Option<Interval> {
-        if !self.pair.one_sided() || epsilon > 700.0 {
+        let scale = self.pair.scale();
+        let above = way == OneWay::Remove;
+        let reference = if above { normal_sf(x / scale) } else { normal_cdf(x / scale) };
+        // An underflowing tail, times e^epsilon, may be anything.
+        if !self.pair.one_sided() || epsilon > 700.0 || reference < SMALLEST {
             return None;
         }
-        let scale = self.pair.scale();
         // The differences, and the size of what they are differences of.
         let (mut gained, mut size) = (0.0, 0.0);
         for c in self.pair.numerator() {
@@ -110,10 +116,12 @@ impl OneStep {
             size += c.weight * (near + far);
         }
         let (factor, second) = match way {
-            OneWay::Remove => (1.0, epsilon.exp_m1() * normal_sf(x / scale)),
-            OneWay::Add => (epsilon.exp(), epsilon.exp_m1() * normal_cdf(x / scale)),
+            OneWay::Remove => (1.0, epsilon.exp_m1() * reference),
+            OneWay::Add => (epsilon.exp(), epsilon.exp_m1() * reference),
         };
-        let error = self.unit(x, epsilon) * (factor * size + second.abs()) + factor * LOST;
+        let error = self.unit(x, epsilon) * (factor * size + second.abs())
+            + factor * LOST
+            + self.lost(epsilon, way);
         Some(Interval::around(factor * gained - second, error))
     }
 
@@ -122,6 +130,12 @@ impl OneStep {
     fn unit(&self, x: f64, epsilon: f64) -> f64 {
         let z = (x.abs() + self.pair.reach()) / self.pair.scale();
         UNIT + 2.0 * self.pair.weight_error() + f64::EPSILON * (8.0 * z * z + 4.0 * epsilon.abs())
+    }
+
+    /// What underflow and components that are not listed may add to either mass, the second times
+    /// e^epsilon.
+    fn lost(&self, epsilon: f64, way: OneWay) -> f64 {
+        lost(self.pair.left_out(), &self.pair, epsilon, way) + LOST
     }
 
     /// Room for the rounding of the smallest log ratio and of ratios near it, relative.
@@ -157,6 +171,17 @@ impl OneStep {
     }
 }
 
+/// How far mass that is left out of P, and of Q where that is a mixture too, can move delta: P is the
+/// first distribution of `Remove` and the second of `Add`, and the second counts e^epsilon times.
+pub(super) fn lost(mass: f64, pair: &MixtureRatio, epsilon: f64, way: OneWay) -> f64 {
+    if mass == 0.0 {
+        return 0.0;
+    }
+    let first = way == OneWay::Remove || !pair.one_sided();
+    let second = way == OneWay::Add || !pair.one_sided();
+    mass * (f64::from(u8::from(first)) + if second { epsilon.exp() } else { 0.0 })
+}
+
 /// Two numbers whose difference is Phi(b) - Phi(a), a <= b, on the side of the smaller tails.
 fn tails(a: f64, b: f64) -> (f64, f64) {
     if a > 0.0 { (normal_sf(a), normal_sf(b)) } else { (normal_cdf(b), normal_cdf(a)) }
@@ -185,7 +210,8 @@ impl Pair for OneStep {
         let above = way == OneWay::Remove;
         let remove = way == OneWay::Remove;
         let rest = self.mass(remove, x, !above) + self.grown(epsilon, !remove, x, above);
-        Ok(Interval::around(rest, self.unit(x, epsilon) * rest + LOST).clamp(0.0, 1.0))
+        Ok(Interval::around(rest, self.unit(x, epsilon) * rest + self.lost(epsilon, way))
+            .clamp(0.0, 1.0))
     }
 
     fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
@@ -249,13 +275,14 @@ impl OneStep {
         };
         let middle = find(fpr);
         let slack = self.unit(middle.abs() + scale, 0.0);
-        let (one, two) = (find(fpr * (1.0 + slack) + LOST), find(fpr * (1.0 - slack) - LOST));
+        let lost = self.lost(0.0, way);
+        let (one, two) = (find(fpr * (1.0 + slack) + lost), find(fpr * (1.0 - slack) - lost));
         let (one, two) = (alternative(one), alternative(two));
         let (low, high) = if one < two { (one, two) } else { (two, one) };
         Interval::new(
-            (low * (1.0 - slack) - LOST).max(0.0),
+            (low * (1.0 - slack) - lost).max(0.0),
             alternative(middle).clamp(low, high),
-            (high * (1.0 + slack) + LOST).min(1.0),
+            (high * (1.0 + slack) + lost).min(1.0),
         )
     }
 }

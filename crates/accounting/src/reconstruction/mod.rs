@@ -62,7 +62,10 @@ pub fn among(pair: &dyn Pair, priors: &[f64]) -> Result<Interval, AccountingErro
     let groups: Vec<(f64, f64)> =
         sorted.chunk_by(|a, b| a == b).map(|group| (group[0], group.len() as f64)).collect();
     let largest = sorted.last().copied().unwrap_or(1.0);
-    let line = |lambda: f64| {
+    let session = pair.session();
+    let pair = session.as_deref().unwrap_or(pair);
+    let line = |log_lambda: f64| {
+        let lambda = log_lambda.exp();
         let mut sum = Interval::exact(lambda);
         for (prior, count) in &groups {
             let delta = pair.delta((lambda / prior).ln(), OneWay::Remove)?;

@@ -11,7 +11,7 @@
 //! side; the bound is about the trajectory it was measured along. The game's accuracy is a lower
 //! bound on what can be inferred.
 //!
-//! Cost: for networks of linear layers |A|^2 (inputs + outputs) multiplications a record and layer
+//! Cost: for networks of linear layers |A|^2 (inputs + outputs) multiplications per record and layer
 //! beside |A| forward and backward passes; never |A| gradients of memory.
 
 mod accuracy;

@@ -21,7 +21,7 @@ use training::data::Dataset;
 use training::{Canary, Device, Recipe, Replica, Start, TrainingError};
 use vocabulary::Adjacency;
 
-/// One training, one score a canary.
+/// One training, one score per canary.
 pub struct ManyCanaries {
     recipe: Arc<Recipe>,
     data: Arc<Dataset>,

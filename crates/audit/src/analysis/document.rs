@@ -94,6 +94,6 @@ impl Analysis {
 impl Bound {
     /// The name of the number in JSON.
     pub fn quantity(&self) -> &'static str {
-        if self.method == Method::Grid { "epsilon_estimate" } else { "epsilon_lower" }
+        if self.method.is_estimate() { "epsilon_estimate" } else { "epsilon_lower" }
     }
 }

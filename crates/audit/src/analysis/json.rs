@@ -47,10 +47,10 @@ struct BoundDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     threshold_rule: Option<String>,
     delta: f64,
-    /// Epsilon is at least this; `null` is infinity, with a reason. Not for `grid`.
+    /// Epsilon is at least this; `null` is infinity, with a reason. Not for estimates.
     #[serde(skip_serializing_if = "Option::is_none")]
     epsilon_lower: Option<Option<f64>>,
-    /// In place of a bound, for `grid`.
+    /// In place of a bound, for `grid` and `gaussian-pair`.
     #[serde(skip_serializing_if = "Option::is_none")]
     epsilon_estimate: Option<Option<f64>>,
     /// The same test's own epsilon is at most this, with the same confidence.
@@ -163,7 +163,7 @@ impl Bound {
     /// The bound as a claim. Scores bound epsilon from below, whatever the attacker saw: a bound
     /// on what the last iterate leaks is one on what all iterates leak.
     pub fn claim(&self, adjacency: Adjacency) -> Claim {
-        let estimate = self.method == Method::Grid;
+        let estimate = self.method.is_estimate();
         let (standing, side) = if estimate {
             (Standing::Estimate, Side::Neither)
         } else {
@@ -204,8 +204,8 @@ impl Bound {
             claim: self.claim(adjacency),
             threshold_rule: self.threshold_rule.map(|rule| rule.to_string()),
             delta: self.delta,
-            epsilon_lower: (self.method != Method::Grid).then_some(epsilon),
-            epsilon_estimate: (self.method == Method::Grid).then_some(epsilon),
+            epsilon_lower: (!self.method.is_estimate()).then_some(epsilon),
+            epsilon_estimate: self.method.is_estimate().then_some(epsilon),
             epsilon_upper: self.epsilon_upper.map(finite),
             epsilon_upper_reason: unbounded.then_some(if self.delta == 0.0 && family {
                 INFINITE_AT_ZERO

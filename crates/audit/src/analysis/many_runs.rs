@@ -4,11 +4,10 @@ use super::{ANY_MECHANISM, Bound, NotValid, TestAt};
 use crate::bayes::credible_epsilon;
 use crate::family::gaussian_epsilon_above;
 use crate::grid::grid_estimate;
-use crate::rule::candidates;
-use crate::violation::least_violated_noise;
+use crate::rule::family_points;
 use crate::{
-    AuditError, Errors, Measurement, Method, Plan, RateBounds, Scores, Simultaneous, Statistic,
-    ThresholdRule, gaussian_epsilon, rates,
+    AuditError, Errors, FOLDS, Measurement, Method, Plan, RateBounds, Scores, Statistic,
+    ThresholdRule, gaussian_epsilon,
 };
 
 pub(super) fn bounds(
@@ -26,7 +25,10 @@ pub(super) fn bounds(
             Method::Composition | Method::LastIterate => family(scores, plan, method),
             Method::Bayes => bayes(scores, plan),
             Method::Grid => grid(scores, plan, not_valid),
-            Method::OneRun | Method::OneRunGdp => Ok(Vec::new()),
+            Method::OneRun
+            | Method::OneRunGdp
+            | Method::OneRunIndependent
+            | Method::GaussianPair => Ok(Vec::new()),
         };
         match found {
             Ok(found) => all.extend(found),
@@ -130,15 +132,16 @@ fn gdp(scores: &Scores, plan: &Plan) -> Result<Vec<Bound>, AuditError> {
 
 fn family(scores: &Scores, plan: &Plan, method: Method) -> Result<Vec<Bound>, AuditError> {
     let Some(family) = plan.family(method) else { return Ok(Vec::new()) };
-    let measured = candidates(&plan.threshold, scores, plan.level(), plan.seed)?;
-    let points: Vec<RateBounds> = measured.iter().map(|one| one.rates).collect();
-    let violated = least_violated_noise(&family, &points)?;
+    let points = family_points(&plan.threshold, scores, plan.level(), plan.seed)?;
+    let violated = points.least_violated(&family)?;
     let noise = violated.as_ref().map(|violated| violated.noise);
     // The thresholds that show the bound, one for each order of the pair, or what came closest.
-    let [one, other] = violated.map_or([0; 2], |violated| violated.points);
-    let mut shown = vec![&measured[one]];
-    if measured[other].threshold != measured[one].threshold {
-        shown.push(&measured[other]);
+    let closest = || [points.closest(); 2];
+    let [one, other] = violated.map_or_else(closest, |violated| violated.points);
+    let mut shown = vec![points.measurement(one)];
+    let second = points.measurement(other);
+    if second.threshold != shown[0].threshold {
+        shown.push(second);
     }
     let tested = shown.iter().all(|test| test.threshold != f64::INFINITY)
         && plan.threshold != ThresholdRule::KFold;
@@ -162,7 +165,7 @@ fn family(scores: &Scores, plan: &Plan, method: Method) -> Result<Vec<Bound>, Au
             epsilon_upper: limits.as_ref().map(|limits| limits[place]),
             noise_multiplier_upper: noise,
             valid_for: family.describe(),
-            tests: shown.iter().copied().map(test_at).collect(),
+            tests: shown.iter().map(test_at).collect(),
             ..blank(plan, method, delta)
         });
     }
@@ -238,33 +241,27 @@ pub(super) fn reach(
         false_negatives: 0,
         members,
     };
-    let rates = match plan.threshold {
-        ThresholdRule::Union => {
-            Simultaneous::martingale(nonmembers, members, level).at(&perfect(members, nonmembers))
-        }
-        ThresholdRule::Dkw => {
-            Simultaneous::dkw(nonmembers, members, level).at(&perfect(members, nonmembers))
-        }
-        ThresholdRule::Fixed(_) => rates::clopper_pearson(&perfect(members, nonmembers), level),
-        ThresholdRule::Holdout => {
-            let half = |all: u64| (all / 2).max(1);
-            rates::clopper_pearson(&perfect(half(members), half(nonmembers)), level)
-        }
-        // Five equal p-values: twice their average is the level at half of it.
-        ThresholdRule::KFold => {
-            let rest = |all: u64| (all - all / 5).max(1);
-            rates::clopper_pearson(&perfect(rest(members), rest(nonmembers)), level / 2.0)
-        }
+    // What the first part, which only chooses, leaves; see [`crate::split::deal`].
+    let without = |all: u64, share: f64| all - ((all as f64 * share).round() as u64).min(all);
+    let half = |all: u64| without(all, 0.5);
+    let rest = |all: u64| without(all, 1.0 / FOLDS as f64);
+    let errors = match plan.threshold {
+        ThresholdRule::Holdout => perfect(half(members), half(nonmembers)),
+        ThresholdRule::KFold => perfect(rest(members), rest(nonmembers)),
+        _ => perfect(members, nonmembers),
     };
-    match method {
-        Method::Gdp => Ok(gaussian_epsilon(Statistic::GaussianMu.value(&rates), delta)),
-        Method::Composition | Method::LastIterate => match plan.family(method) {
-            Some(family) => match family.violated_noise(&rates)? {
-                Some(noise) => family.epsilon(noise, delta),
+    let statistic = match method {
+        Method::Gdp => Statistic::GaussianMu,
+        Method::Composition | Method::LastIterate => {
+            let Some(family) = plan.family(method) else { return Ok(0.0) };
+            let points = crate::rule::FamilyPoints::of_counts(&plan.threshold, &errors, level);
+            return match points.least_violated(&family)? {
+                Some(violated) => family.epsilon(violated.noise, delta),
                 None => Ok(0.0),
-            },
-            None => Ok(0.0),
-        },
-        _ => Ok(Statistic::Epsilon { delta, direction: plan.direction }.value(&rates)),
-    }
+            };
+        }
+        _ => Statistic::Epsilon { delta, direction: plan.direction },
+    };
+    let value = plan.threshold.lower_bound_of_counts(&errors, &statistic, level);
+    Ok(if method == Method::Gdp { gaussian_epsilon(value, delta) } else { value })
 }

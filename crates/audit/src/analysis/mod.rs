@@ -8,8 +8,8 @@ mod one_run;
 pub use document::{Analysis, Bound, Counts, Hashes, NotValid, PowerAt, TestAt};
 pub use json::AuditDocument;
 
-use crate::verdict::{ClaimedEpsilon, verdict};
-use crate::{AuditError, Design, Plan, Scores, hash, one_run as canaries, quality};
+use crate::verdict::{ClaimedEpsilon, Reach, verdict};
+use crate::{AuditError, Design, Method, Plan, Scores, hash, one_run as canaries, quality};
 
 /// A claim to compare with: the proven epsilon at each delta it was evaluated at.
 pub type Claims<'a> = &'a dyn Fn(f64) -> Result<ClaimedEpsilon, AuditError>;
@@ -63,7 +63,7 @@ fn answer(scores: &Scores, plan: &Plan, claim: Option<Claims<'_>>) -> Result<Ana
                 Vec::new()
             }
             Some(reason) => return Err(AuditError::NotValid(reason)),
-            None => one_run::bounds(scores, &plan, &methods, &mut warnings)?,
+            None => one_run::bounds(scores, &plan, &methods, &mut not_valid, &mut warnings)?,
         },
     };
     let auroc = quality::auroc(scores, plan.confidence);
@@ -93,21 +93,16 @@ fn answer(scores: &Scores, plan: &Plan, claim: Option<Claims<'_>>) -> Result<Ana
         quality::bootstrap(scores, &plan.fprs, plan.confidence, plan.bootstrap, plan.seed)
     });
     let primary = bounds.iter().find(|bound| bound.primary);
+    let number = plan.claim_epsilon;
+    let as_number =
+        |_: f64| Ok(number.map_or(NOTHING, |value| ClaimedEpsilon { lower: value, upper: value }));
+    let claim = claim.or_else(|| number.is_some().then_some(&as_number as Claims<'_>));
     let verdict = match (claim, primary) {
         (Some(claim), Some(primary)) => {
-            let reach = match plan.design {
-                Design::Runs => many_runs::reach(&plan, primary.method, m, n, primary.delta)?,
-                Design::OneRun => one_run::reach(&plan, primary.method, m + n, primary.delta),
-            };
+            let claimed = claim(primary.delta)?;
+            let reach = reach(&plan, primary.method, primary.delta, (m, n), claimed.upper)?;
             let family = (primary.valid_for != ANY_MECHANISM).then_some(primary.valid_for.as_str());
-            Some(verdict(
-                primary.epsilon,
-                plan.confidence,
-                primary.delta,
-                claim(primary.delta)?,
-                reach,
-                family,
-            ))
+            Some(verdict(primary.epsilon, plan.confidence, primary.delta, claimed, reach, family))
         }
         _ => None,
     };
@@ -137,6 +132,48 @@ fn unfair(members: u64, nonmembers: u64) -> Option<String> {
             members + nonmembers
         )
     })
+}
+
+/// No claim at all.
+const NOTHING: ClaimedEpsilon = ClaimedEpsilon { lower: 0.0, upper: f64::INFINITY };
+
+/// More scores than this are not named.
+const MOST: u64 = 1 << 34;
+
+/// What the rule could have shown with these numbers of members and non-members, and from how many
+/// scores in the same proportion it could have refuted the claim.
+fn reach(
+    plan: &Plan,
+    method: Method,
+    delta: f64,
+    (members, nonmembers): (u64, u64),
+    claimed: f64,
+) -> Result<Reach, AuditError> {
+    let all = members + nonmembers;
+    let at = |rows: u64| match plan.design {
+        Design::Runs => {
+            let part =
+                |side: u64| ((u128::from(rows) * u128::from(side) / u128::from(all)) as u64).max(1);
+            many_runs::reach(plan, method, part(members), part(nonmembers), delta)
+        }
+        Design::OneRun => Ok(one_run::reach(plan, method, rows, delta)),
+    };
+    let could_show = at(all)?;
+    if could_show > claimed || claimed == f64::INFINITY {
+        return Ok(Reach { could_show, scores_needed: None });
+    }
+    let (mut few, mut enough) = (all, 2 * all);
+    while at(enough)? <= claimed {
+        (few, enough) = (enough, 2 * enough);
+        if enough > MOST {
+            return Ok(Reach { could_show, scores_needed: None });
+        }
+    }
+    while enough - few > (enough / 100).max(1) {
+        let middle = few + (enough - few) / 2;
+        if at(middle)? > claimed { enough = middle } else { few = middle }
+    }
+    Ok(Reach { could_show, scores_needed: Some(enough) })
 }
 
 pub(crate) const ANY_MECHANISM: &str = "any mechanism";

@@ -1,15 +1,14 @@
 //! Bounds from canaries of one training.
 
-use super::{ANY_MECHANISM, Bound, TestAt};
-use crate::one_run::{
-    OneRunBound, OneRunStatistic, OneRunZero, one_run_bound, one_run_epsilon, one_run_gaussian_mu,
-};
-use crate::{AuditError, Method, Plan, Scores, gaussian_epsilon, words};
+use super::{ANY_MECHANISM, Bound, NotValid, TestAt};
+use crate::one_run::{OneRunBound, OneRunStatistic, OneRunZero, one_run_bound, one_run_reach};
+use crate::{AuditError, Method, Plan, Scores, Statistic, gaussian_epsilon, words};
 
 pub(super) fn bounds(
     scores: &Scores,
     plan: &Plan,
     methods: &[Method],
+    not_valid: &mut Vec<NotValid>,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Bound>, AuditError> {
     let level = plan.level();
@@ -19,8 +18,14 @@ pub(super) fn bounds(
             Method::OneRun => {
                 for &delta in &plan.deltas {
                     let statistic = OneRunStatistic::Epsilon { delta };
-                    let found =
-                        one_run_bound(scores, &plan.threshold, &statistic, level, plan.seed)?;
+                    let found = one_run_bound(
+                        scores,
+                        &plan.threshold,
+                        &statistic,
+                        plan.direction,
+                        level,
+                        plan.seed,
+                    )?;
                     let reason = why_zero(&found, delta);
                     if let Some(reason) = &reason {
                         let at = words::delta(delta);
@@ -36,7 +41,14 @@ pub(super) fn bounds(
             }
             Method::OneRunGdp => {
                 let statistic = OneRunStatistic::GaussianMu;
-                let found = one_run_bound(scores, &plan.threshold, &statistic, level, plan.seed)?;
+                let found = one_run_bound(
+                    scores,
+                    &plan.threshold,
+                    &statistic,
+                    plan.direction,
+                    level,
+                    plan.seed,
+                )?;
                 for &delta in &plan.deltas {
                     let epsilon = gaussian_epsilon(found.value, delta);
                     all.push(Bound {
@@ -51,6 +63,37 @@ pub(super) fn bounds(
                     });
                 }
             }
+            Method::OneRunIndependent => {
+                let found =
+                    plan.threshold.lower_bound(scores, &Statistic::GaussianMu, level, plan.seed)?;
+                for &delta in &plan.deltas {
+                    all.push(Bound {
+                        tests: found
+                            .measurements
+                            .iter()
+                            .map(|one| TestAt::Threshold {
+                                threshold: one.threshold,
+                                errors: one.errors,
+                            })
+                            .collect(),
+                        ..gaussian(plan, method, delta, found.value, NO_SHARED_RANDOMNESS)
+                    });
+                }
+            }
+            Method::GaussianPair => match gaussian_pair(scores) {
+                Some(mu) => {
+                    for &delta in &plan.deltas {
+                        all.push(Bound {
+                            threshold_rule: None,
+                            ..gaussian(plan, method, delta, mu, GAUSSIAN_PAIR)
+                        });
+                    }
+                }
+                None => not_valid.push(NotValid {
+                    method,
+                    reason: "needs finite scores that are not all alike on both sides".to_owned(),
+                }),
+            },
             _ => {}
         }
     }
@@ -61,6 +104,54 @@ pub(super) fn bounds(
         primary_seen |= bound.primary;
     }
     Ok(all)
+}
+
+/// What `one-run-independent` holds for. Then the rows are independent, as trainings of their own are
+/// (Xiang et al., "Tight privacy audit in one run", 2025), and the joint martingale reads them.
+/// Where canaries share noise the bound can be far above the truth.
+const NO_SHARED_RANDOMNESS: &str =
+    "mechanisms with a Gaussian trade-off curve whose canaries are alike and share no randomness";
+
+const GAUSSIAN_PAIR: &str =
+    "an estimate without confidence: scores taken for Gaussian with one variance";
+
+/// The distance of the means in standard deviations (pooled): the mu of a Gaussian pair, as in "Let's
+/// ask Gauss" (arXiv 2606.12733). Asymptotic, so an estimate.
+fn gaussian_pair(scores: &Scores) -> Option<f64> {
+    let moments = |side: &[f64]| {
+        let n = side.len() as f64;
+        let mean = side.iter().sum::<f64>() / n;
+        (n, mean, side.iter().map(|score| (score - mean).powi(2)).sum::<f64>())
+    };
+    let ((n1, mean1, squares1), (n0, mean0, squares0)) =
+        (moments(scores.members()), moments(scores.nonmembers()));
+    if n1 + n0 < 3.0 {
+        return None;
+    }
+    let spread = ((squares1 + squares0) / (n1 + n0 - 2.0)).sqrt();
+    let mu = (mean1 - mean0) / spread;
+    (mu.is_finite() && spread > 0.0).then_some(mu.max(0.0))
+}
+
+/// A bound, or an estimate, of the Gaussian family.
+fn gaussian(plan: &Plan, method: Method, delta: f64, mu: f64, valid_for: &str) -> Bound {
+    let epsilon = gaussian_epsilon(mu, delta);
+    Bound {
+        method,
+        threshold_rule: Some(plan.threshold),
+        delta,
+        epsilon,
+        reason: (epsilon == f64::INFINITY).then(|| {
+            "at delta 0 every Gaussian mechanism with any leakage has infinite epsilon".to_owned()
+        }),
+        epsilon_upper: None,
+        confidence: 1.0 - plan.level(),
+        valid_for: valid_for.to_owned(),
+        primary: false,
+        mu_lower: method.is_confidence_bound().then_some(mu),
+        noise_multiplier_upper: None,
+        tests: Vec::new(),
+    }
 }
 
 fn bound(plan: &Plan, method: Method, delta: f64, found: &OneRunBound) -> Bound {
@@ -91,17 +182,21 @@ fn why_zero(found: &OneRunBound, delta: f64) -> Option<String> {
         return None;
     }
     let guesses = &found.guesses;
-    OneRunZero::explain(guesses.canaries, guesses.total(), guesses.right, found.level, delta)
+    OneRunZero::explain(guesses.canaries, guesses.counted(delta), guesses.right, found.level, delta)
         .map(|zero| zero.to_string())
 }
 
-/// The bound that all-right guesses about all canaries would have given.
+/// The bound that guesses without an error would have given under the plan's rule.
 pub(super) fn reach(plan: &Plan, method: Method, canaries: u64, delta: f64) -> f64 {
-    let level = plan.level();
+    let at = |statistic: &OneRunStatistic| {
+        one_run_reach(canaries, &plan.threshold, statistic, plan.direction, plan.level())
+    };
     match method {
-        Method::OneRunGdp => {
-            gaussian_epsilon(one_run_gaussian_mu(canaries, canaries, canaries, level), delta)
+        Method::OneRunGdp => gaussian_epsilon(at(&OneRunStatistic::GaussianMu), delta),
+        Method::OneRunIndependent => {
+            let half = (canaries / 2).max(1);
+            super::many_runs::reach(plan, Method::Gdp, half, half, delta).unwrap_or(f64::INFINITY)
         }
-        _ => one_run_epsilon(canaries, canaries, canaries, level, delta),
+        _ => at(&OneRunStatistic::Epsilon { delta }),
     }
 }

@@ -1,29 +1,12 @@
-//! Which canaries are guessed, and how the threshold rules of the many-run design carry over.
+//! The threshold rules of the many-run design, carried over to canaries of one run.
 
+use super::planned::{self, Planned};
+use super::strategies::{Guesses, Strategy, chains, size};
+use super::union::{perfect, together};
 use super::{one_run_epsilon, one_run_gaussian_mu, one_run_gaussian_rejects, one_run_p_value};
 use crate::scores::at_least;
-use crate::split::{Dealer, deal_canaries};
-use crate::{AuditError, FOLDS, Scores, ThresholdRule};
-
-/// Guesses made about canaries, and how many were right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Guesses {
-    /// Canaries that count (those that chose the strategy do not).
-    pub canaries: u64,
-    /// Guessed "in" (score at or above a threshold).
-    pub guessed_in: u64,
-    /// Guessed "out" (score below a threshold).
-    pub guessed_out: u64,
-    /// Right guesses of both kinds.
-    pub right: u64,
-}
-
-impl Guesses {
-    /// All guesses.
-    pub fn total(&self) -> u64 {
-        self.guessed_in + self.guessed_out
-    }
-}
+use crate::split::{Purpose, parts_of_canaries};
+use crate::{AttackDirection, AuditError, FOLDS, Scores, ThresholdRule};
 
 /// What a one-run audit bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,8 +18,15 @@ pub enum OneRunStatistic {
 }
 
 impl OneRunStatistic {
+    fn counted(&self, guesses: &Guesses) -> u64 {
+        match *self {
+            Self::Epsilon { delta } => guesses.counted(delta),
+            Self::GaussianMu => guesses.planned,
+        }
+    }
+
     fn bound(&self, guesses: &Guesses, level: f64) -> f64 {
-        let (canaries, total, right) = (guesses.canaries, guesses.total(), guesses.right);
+        let (canaries, total, right) = (guesses.canaries, self.counted(guesses), guesses.right);
         match *self {
             Self::Epsilon { delta } => one_run_epsilon(canaries, total, right, level, delta),
             Self::GaussianMu => one_run_gaussian_mu(canaries, total, right, level),
@@ -45,7 +35,7 @@ impl OneRunStatistic {
 
     /// Whether the bound of these guesses exceeds a value: one test in place of a search.
     fn exceeds(&self, guesses: &Guesses, level: f64, value: f64) -> bool {
-        let (canaries, total, right) = (guesses.canaries, guesses.total(), guesses.right);
+        let (canaries, total, right) = (guesses.canaries, self.counted(guesses), guesses.right);
         match *self {
             Self::Epsilon { delta } => {
                 total > 0 && one_run_p_value(canaries, total, right, value, delta) <= level
@@ -66,52 +56,69 @@ pub struct OneRunBound {
     pub strategies: usize,
 }
 
-/// The bound under a threshold rule.
+/// The bound under a threshold rule. `direction` says which guesses are made: "in" alone (forward),
+/// "out" alone (mirror), or both.
 ///
 /// # Errors
-/// Too few canaries to split; `dkw`, which has no meaning for canaries of one run.
+/// Too few canaries to split; `dkw`, which has no meaning for canaries of one run; `fixed:V` with the
+/// mirror direction, since it guesses "in".
 pub fn one_run_bound(
     scores: &Scores,
     rule: &ThresholdRule,
     statistic: &OneRunStatistic,
+    direction: AttackDirection,
     level: f64,
     seed: u64,
 ) -> Result<OneRunBound, AuditError> {
+    let canaries = size(scores);
     match *rule {
         ThresholdRule::Fixed(threshold) => {
-            let guesses = at_threshold(scores, threshold);
-            Ok(single(statistic, guesses, level, 1))
+            if direction == AttackDirection::Mirror {
+                return Err(AuditError::NotValid(
+                    "fixed:V guesses \"in\" at and above V, which is not the mirror direction; use --direction forward or both, or another threshold rule"
+                        .to_owned(),
+                ));
+            }
+            Ok(single(statistic, at_threshold(scores, threshold), level))
         }
-        ThresholdRule::Union => {
-            let strategies = strategies(size(scores));
-            let each = level / strategies.len() as f64;
-            Ok(best_of(scores, &strategies, statistic, each, &mut Dealer::new(seed)))
-        }
+        ThresholdRule::Union => match *statistic {
+            OneRunStatistic::Epsilon { delta } => {
+                match planned::plan(canaries, direction, level, delta) {
+                    Planned::Together => Ok(union(scores, delta, direction, level)),
+                    Planned::Choosers { share } => {
+                        let parts = parts_of_canaries(scores, &[share], seed, Purpose::Halves);
+                        Ok(chosen_elsewhere(&parts[..1], &parts[1], statistic, direction, level))
+                    }
+                }
+            }
+            OneRunStatistic::GaussianMu => Ok(largest(scores, statistic, direction, level)),
+        },
         ThresholdRule::Holdout => {
-            if size(scores) < 8 {
+            if canaries < 8 {
                 return Err(too_few("holdout"));
             }
-            let (chooser, counter) = deal_canaries(scores, 0.5, seed);
-            let mut dealer = Dealer::new(!seed);
-            Ok(chosen_elsewhere(&chooser, &counter, statistic, level, &mut dealer))
+            let parts = parts_of_canaries(scores, &[0.5], seed, Purpose::Halves);
+            Ok(chosen_elsewhere(&parts[..1], &parts[1], statistic, direction, level))
         }
         ThresholdRule::KFold => {
             // A fifth chooses, the rest counts, once per fold; the largest of five bounds at a
             // fifth of the error each (the guesses of the folds are about the same canaries, so
             // their p-values cannot be multiplied).
-            if size(scores) < 4 * FOLDS as u64 {
+            if canaries < 4 * FOLDS as u64 {
                 return Err(too_few("k-fold"));
             }
             let each = level / FOLDS as f64;
-            let best = (0..FOLDS as u64)
+            let folds =
+                parts_of_canaries(scores, &[1.0 / FOLDS as f64; FOLDS - 1], seed, Purpose::Folds);
+            let best = (0..FOLDS)
                 .map(|fold| {
-                    let share = 1.0 / FOLDS as f64;
-                    let (chooser, counter) = deal_canaries(scores, share, seed.wrapping_add(fold));
-                    let mut dealer = Dealer::new(!seed.wrapping_add(fold));
-                    chosen_elsewhere(&chooser, &counter, statistic, each, &mut dealer)
+                    let others = folds.iter().enumerate().filter(|(other, _)| *other != fold);
+                    let rest = merged(others.map(|(_, part)| part));
+                    chosen_elsewhere(&folds[fold..=fold], &rest, statistic, direction, each)
                 })
                 .reduce(|best, next| if next.value > best.value { next } else { best });
-            best.map(|best| OneRunBound { strategies: FOLDS, ..best }).ok_or_else(|| too_few("k-fold"))
+            best.map(|best| OneRunBound { strategies: FOLDS, ..best })
+                .ok_or_else(|| too_few("k-fold"))
         }
         ThresholdRule::Dkw => Err(AuditError::NotValid(
             "the dkw rule needs independent runs; for one run use union, holdout, k-fold or fixed:V"
@@ -120,144 +127,174 @@ pub fn one_run_bound(
     }
 }
 
+/// The bound that the rule would give for so many canaries if every guess were right.
+pub(crate) fn one_run_reach(
+    canaries: u64,
+    rule: &ThresholdRule,
+    statistic: &OneRunStatistic,
+    direction: AttackDirection,
+    level: f64,
+) -> f64 {
+    let most = |counted: u64| match direction {
+        AttackDirection::Both => counted,
+        _ => counted / 2,
+    };
+    let one = |counted: u64, guesses: u64, level: f64| {
+        let all = Guesses {
+            canaries: counted,
+            guessed_in: guesses,
+            guessed_out: 0,
+            right: guesses,
+            planned: guesses,
+        };
+        statistic.bound(&all, level)
+    };
+    match (rule, statistic) {
+        (ThresholdRule::Fixed(_), _) => one(canaries, canaries / 2, level),
+        (ThresholdRule::Union, OneRunStatistic::Epsilon { delta }) => {
+            let plan = planned::plan(canaries, direction, level, *delta);
+            let counted = planned::counted(&plan, canaries);
+            match plan {
+                Planned::Together => perfect(canaries, direction, level, *delta),
+                Planned::Choosers { .. } => one(counted, most(counted), level),
+            }
+        }
+        (ThresholdRule::Union, OneRunStatistic::GaussianMu) => {
+            let strategies: usize = chains(canaries, direction).iter().map(Vec::len).sum();
+            one(canaries, most(canaries), level / strategies as f64)
+        }
+        (ThresholdRule::KFold, _) => {
+            let counted = canaries - canaries / FOLDS as u64;
+            one(counted, most(counted), level / FOLDS as f64)
+        }
+        _ => one(canaries / 2, most(canaries / 2), level),
+    }
+}
+
 fn too_few(rule: &str) -> AuditError {
     AuditError::Scores(format!("too few canaries for the {rule} rule; use --threshold union"))
 }
 
-fn size(scores: &Scores) -> u64 {
-    (scores.members().len() + scores.nonmembers().len()) as u64
-}
-
-/// Numbers of guesses (in, out) to try: half, quarter, eighth … of the canaries on both sides,
-/// and the same on the "in" side alone.
-pub(crate) fn strategies(canaries: u64) -> Vec<(u64, u64)> {
-    let mut list = Vec::new();
-    let mut guesses = canaries / 2;
-    // Fewer than five guesses show nothing at 95 %: 2^-5 < 0.05.
-    while guesses >= 5 && list.len() < 20 {
-        list.push((guesses, guesses));
-        list.push((guesses, 0));
-        guesses /= 2;
+fn merged<'a>(parts: impl Iterator<Item = &'a Scores>) -> Scores {
+    let (mut members, mut nonmembers) = (Vec::new(), Vec::new());
+    for part in parts {
+        members.extend_from_slice(part.members());
+        nonmembers.extend_from_slice(part.nonmembers());
     }
-    if list.is_empty() {
-        list.push((canaries / 2, canaries - canaries / 2));
+    members.sort_unstable_by(f64::total_cmp);
+    nonmembers.sort_unstable_by(f64::total_cmp);
+    Scores::from_sorted(members, nonmembers)
+}
+
+/// All strategies in one statement.
+fn union(scores: &Scores, delta: f64, direction: AttackDirection, level: f64) -> OneRunBound {
+    let guesses: Vec<Vec<Guesses>> = chains(size(scores), direction)
+        .iter()
+        .map(|chain| chain.iter().map(|strategy| strategy.guess(scores)).collect())
+        .collect();
+    let found = together(&guesses, level, delta);
+    OneRunBound {
+        value: found.epsilon,
+        guesses: guesses[found.chain][found.place],
+        level,
+        strategies: guesses.iter().map(Vec::len).sum(),
     }
-    list
 }
 
-fn chosen_elsewhere(
-    chooser: &Scores,
-    counter: &Scores,
-    statistic: &OneRunStatistic,
-    level: f64,
-    dealer: &mut Dealer,
-) -> OneRunBound {
-    let list = strategies(size(chooser));
-    let mut chosen = (list[0], 0.0);
-    for &(inside, outside) in &list {
-        let guesses = guess(chooser, inside, outside, dealer);
-        // The delta term scales with the canaries that count, so the choice is made for those.
-        let scaled = Guesses { canaries: size(counter), ..guesses };
-        // One test tells whether a search is worth it.
-        if statistic.exceeds(&scaled, level, chosen.1) {
-            let value = statistic.bound(&scaled, level);
-            if value > chosen.1 {
-                chosen = ((inside, outside), value);
-            }
-        }
-    }
-    let ratio = size(counter) as f64 / size(chooser).max(1) as f64;
-    let scale = |part: u64| (part as f64 * ratio) as u64;
-    let guesses = guess(counter, scale(chosen.0.0), scale(chosen.0.1), dealer);
-    single(statistic, guesses, level, 1)
-}
-
-fn single(
-    statistic: &OneRunStatistic,
-    guesses: Guesses,
-    level: f64,
-    strategies: usize,
-) -> OneRunBound {
-    OneRunBound { value: statistic.bound(&guesses, level), guesses, level, strategies }
-}
-
-fn best_of(
+/// The largest of single bounds, each with its share of the error.
+fn largest(
     scores: &Scores,
-    list: &[(u64, u64)],
     statistic: &OneRunStatistic,
+    direction: AttackDirection,
     level: f64,
-    dealer: &mut Dealer,
 ) -> OneRunBound {
+    let list: Vec<Strategy> = chains(size(scores), direction).into_iter().flatten().collect();
+    let each = level / list.len() as f64;
     let mut best: Option<OneRunBound> = None;
-    for &(inside, outside) in list {
-        let guesses = guess(scores, inside, outside, dealer);
-        if best.is_none_or(|best| statistic.exceeds(&guesses, level, best.value)) {
-            let next = single(statistic, guesses, level, list.len());
+    for strategy in &list {
+        let guesses = strategy.guess(scores);
+        if best.is_none_or(|best| statistic.exceeds(&guesses, each, best.value)) {
+            let next = single(statistic, guesses, each);
             if best.is_none_or(|best| next.value > best.value) {
                 best = Some(next);
             }
         }
     }
-    best.unwrap_or_else(|| single(statistic, guess(scores, 0, 0, dealer), level, 1))
+    let nothing = Strategy::Ends { inside: 0, outside: 0 };
+    let best = best.unwrap_or_else(|| single(statistic, nothing.guess(scores), each));
+    OneRunBound { strategies: list.len(), ..best }
 }
 
-/// Guesses the `inside` highest scores in and the `outside` lowest out, exactly that many. Among
-/// scores that tie at an edge lots are drawn: who of them was in must not decide, and the bounds
-/// need a number of guesses that does not depend on the scores.
-fn guess(scores: &Scores, inside: u64, outside: u64, dealer: &mut Dealer) -> Guesses {
-    let all = size(scores);
-    let (inside, outside) = (inside.min(all), outside.min(all - inside.min(all)));
-    let upper = inside.checked_sub(1).and_then(|rank| scores.kth_largest(rank));
-    let lower = if outside == 0 { None } else { scores.kth_largest(all - outside) };
-    let above = |side: &[f64], edge: f64| {
-        (side.len() - side.partition_point(|&score| score <= edge)) as u64
-    };
-    let below = |side: &[f64], edge: f64| side.partition_point(|&score| score < edge) as u64;
-    let (members, nonmembers) = (scores.members(), scores.nonmembers());
-    let tied = |edge: f64| {
-        let count = |side: &[f64]| side.len() as u64 - above(side, edge) - below(side, edge);
-        (count(members), count(nonmembers))
-    };
-    let (mut right_in, mut drawn) = (0, (0, 0));
-    if let Some(edge) = upper {
-        let (sure, wrong) = (above(members, edge), above(nonmembers, edge));
-        drawn = draw(tied(edge), inside - sure - wrong, dealer);
-        right_in = sure + drawn.0;
-    }
-    let mut right_out = 0;
-    if let Some(edge) = lower {
-        let (wrong, sure) = (below(members, edge), below(nonmembers, edge));
-        let mut pool = tied(edge);
-        // Who was guessed in already is not guessed again.
-        if upper == Some(edge) {
-            pool = (pool.0 - drawn.0, pool.1 - drawn.1);
-        }
-        right_out = sure + draw(pool, outside - sure - wrong, dealer).1;
-    }
-    Guesses { canaries: all, guessed_in: inside, guessed_out: outside, right: right_in + right_out }
+/// The choosers pick the strategy that would show most if the others were as they are, with half a
+/// wrong guess added: choosers without an error are not proof of a perfect attack.
+fn chosen_elsewhere(
+    choosers: &[Scores],
+    counter: &Scores,
+    statistic: &OneRunStatistic,
+    direction: AttackDirection,
+    level: f64,
+) -> OneRunBound {
+    let chooser = &choosers[0];
+    let (few, many) = (size(chooser), size(counter));
+    let list: Vec<Strategy> = chains(few, direction).into_iter().flatten().collect();
+    let seen: Vec<(Strategy, Guesses)> =
+        list.iter().map(|&strategy| (strategy, strategy.guess(chooser))).collect();
+    let place = pick(&seen, few, many, |_, expected, known| {
+        // One test tells whether a search is worth it.
+        statistic.exceeds(expected, level, known).then(|| statistic.bound(expected, level))
+    });
+    single(statistic, list[place].scaled(few, many).guess(counter), level)
 }
 
-/// How many members and non-members `count` lots from such a pool hold.
-fn draw(pool: (u64, u64), count: u64, dealer: &mut Dealer) -> (u64, u64) {
-    let (mut members, mut left) = pool;
-    left += members;
-    if count >= left {
-        return pool;
-    }
-    let mut drawn = 0;
-    for _ in 0..count {
-        if dealer.below(left) < members {
-            members -= 1;
-            drawn += 1;
+/// The strategy of which `few` choosers saw these guesses and that promises most for `many` others.
+/// `value` gives what guesses show, or nothing when that is not more than what is known already.
+pub(crate) fn pick(
+    seen: &[(Strategy, Guesses)],
+    few: u64,
+    many: u64,
+    mut value: impl FnMut(usize, &Guesses, f64) -> Option<f64>,
+) -> usize {
+    let mut chosen = (0, 0.0);
+    for (place, (strategy, seen)) in seen.iter().enumerate() {
+        let planned = strategy.scaled(few, many).planned(many);
+        let share = (seen.right as f64 + 0.5) / (seen.total() as f64 + 1.0);
+        let made = planned as f64 * seen.total() as f64 / seen.planned.max(1) as f64;
+        let expected = Guesses {
+            canaries: many,
+            guessed_in: made as u64,
+            guessed_out: 0,
+            right: ((share * made) as u64).min(made as u64),
+            planned,
+        };
+        if let Some(value) = value(place, &expected, chosen.1)
+            && value > chosen.1
+        {
+            chosen = (place, value);
         }
-        left -= 1;
     }
-    (drawn, count - drawn)
+    chosen.0
+}
+
+/// What choosers go by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChosenBy {
+    pub(crate) statistic: OneRunStatistic,
+    pub(crate) level: f64,
+}
+
+impl ChosenBy {
+    pub(crate) fn value(&self, expected: &Guesses) -> f64 {
+        self.statistic.bound(expected, self.level)
+    }
+}
+
+fn single(statistic: &OneRunStatistic, guesses: Guesses, level: f64) -> OneRunBound {
+    OneRunBound { value: statistic.bound(&guesses, level), guesses, level, strategies: 1 }
 }
 
 /// Guesses "in" at or above a threshold and passes over the rest.
 fn at_threshold(scores: &Scores, threshold: f64) -> Guesses {
     let right = at_least(scores.members(), threshold);
-    let wrong = at_least(scores.nonmembers(), threshold);
-    Guesses { canaries: size(scores), guessed_in: right + wrong, guessed_out: 0, right }
+    let total = right + at_least(scores.nonmembers(), threshold);
+    Guesses { canaries: size(scores), guessed_in: total, guessed_out: 0, right, planned: total }
 }

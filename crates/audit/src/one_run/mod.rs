@@ -1,18 +1,20 @@
 //! Auditing with one training run: m canaries, each in the data with probability 1/2,
 //! independently, and guesses about some of them.
 //!
-//! The guesses may depend on the scores in any way, never on who was in. Here the g1 highest
-//! scores are guessed "in" and the g0 lowest "out"; everything between is passed over. Which
-//! (g1, g0) is best is not known beforehand, so the `union` rule tries a short list that depends
-//! on m alone and splits the error over it; `holdout` and `k-fold` let some canaries choose and
-//! the others count (given the bits of the choosing canaries the run is still private in the
-//! bits of the rest); `fixed:V` guesses "in" at V and above and passes over the rest. Ties at an
-//! edge are decided by lot, so that the number of guesses is fixed, as the theorems ask.
+//! The guesses may depend on the scores in any way, never on who was in. Here at most g1 of the highest
+//! scores are guessed "in" and at most g0 of the lowest "out"; everything between is passed over, and
+//! so are scores that tie across an edge. Which (g1, g0) is best is not known beforehand. The
+//! `union` rule makes one statement about a list that depends on m alone ([`union`]), or, where
+//! delta makes that dear, lets some canaries choose ([`planned`]); `holdout` and `k-fold` always do (given the bits of the
+//! choosing canaries the run is still private in the bits of the rest; see [`crate::split`]); `fixed:V`
+//! guesses "in" at V and above and passes over the rest.
 //!
-//! Only `fixed:V` lets the scores decide how many guesses there are. At delta 0 the bound holds
-//! given any number of guesses; at delta > 0 the delta term is then the published practice and not
-//! the letter of the theorem (the error can exceed the level by at most 2 m delta times the
-//! largest density of the count, a fraction of the delta term itself).
+//! At delta 0 a bound holds given the scores, so it counts the guesses that were made. At delta > 0 and for
+//! f-DP the theorems ask for a number of guesses fixed beforehand: the most that the strategy could
+//! make, those that ties left out counted as wrong. Only `fixed:V` lets the scores decide how many
+//! guesses there are at delta > 0 too; its delta term is then the published practice and not the letter of the theorem
+//! (the error can exceed the level by at most 2 m delta times the largest density of the
+//! count, a fraction of the delta term itself).
 //!
 //! Both bounds need the bits to be independent and fair. [`fair_bits`] tests the count of
 //! members against Binomial(m, 1/2); an audit of unbalanced canaries is refused.
@@ -20,11 +22,18 @@
 mod epsilon_delta;
 mod gaussian;
 mod guesses;
+mod planned;
+mod strategies;
+mod union;
 
 pub use epsilon_delta::{OneRunZero, one_run_epsilon, one_run_p_value};
 pub use gaussian::{one_run_gaussian_mu, one_run_gaussian_rejects};
-pub(crate) use guesses::strategies;
-pub use guesses::{Guesses, OneRunBound, OneRunStatistic, one_run_bound};
+pub(crate) use guesses::{ChosenBy, one_run_reach, pick};
+pub use guesses::{OneRunBound, OneRunStatistic, one_run_bound};
+pub(crate) use planned::{Planned, plan as plan_of};
+pub use strategies::Guesses;
+pub(crate) use strategies::{Strategy, chains};
+pub(crate) use union::critical_counts;
 
 use numerics::beta::binomial_log_tails;
 

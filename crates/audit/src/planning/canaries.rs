@@ -1,18 +1,31 @@
 //! The power of m canaries in one run, if canaries do not disturb each other.
 //!
-//! A guess about one of the highest scores is right with probability TPR / (TPR + FPR) at their
-//! edge, one about the lowest with TNR / (TNR + FNR); right guesses are then binomial. Guesses on
-//! both sides count with the smaller of the two probabilities, which understates the power.
+//! The rule is played on simulated guesses. Canaries are cut by rank into the cells between the
+//! numbers of guesses that the strategies make; a cell's guesses are right with the share that the
+//! attack's curve has between the cell's edges, independently. Whether a trial shows the target is
+//! the rule's own boundary: the smallest counts of right guesses that show it, found once for each m.
 
+use super::draw::binomial;
 use super::{Needed, Target};
-use crate::ThresholdRule;
-use crate::one_run::{one_run_p_value, strategies};
+use crate::one_run::{
+    ChosenBy, Guesses, OneRunStatistic, Planned, Strategy, chains, critical_counts,
+    one_run_p_value, pick, plan_of,
+};
+use crate::split::Dealer;
+use crate::{AttackDirection, FOLDS, ThresholdRule};
 use numerics::beta::{binomial_log_at_least, binomial_log_pmf};
+use std::collections::HashMap;
 
 /// The largest epsilon that any number of canaries shows: the log odds of the best guess.
 pub(super) fn largest_epsilon(points: &[(f64, f64)]) -> f64 {
-    points.iter().map(|(fpr, tpr)| (tpr / fpr).ln()).fold(0.0, f64::max)
+    let odds = |a: f64, b: f64| if b > 0.0 { (a / b).ln() } else { 0.0 };
+    points
+        .iter()
+        .map(|&(fpr, tpr)| odds(tpr, fpr).max(odds(1.0 - fpr, 1.0 - tpr)))
+        .fold(0.0, f64::max)
 }
+
+const DIRECTION: AttackDirection = AttackDirection::Both;
 
 /// The power of `count` canaries under a rule.
 pub(super) fn power(
@@ -20,74 +33,330 @@ pub(super) fn power(
     target: &Target,
     rule: &ThresholdRule,
     count: u64,
+    (trials, stream): (u32, u64),
 ) -> Needed {
     let level = 1.0 - target.confidence;
-    let mut best =
-        Needed { count, power: 0.0, fpr: points[0].0, tpr: points[0].1, simulated: false };
-    let mut consider = |(fpr, tpr): (f64, f64), right: f64, guesses: u64, counted: u64, level| {
-        let power = shows(counted, guesses, right, level, target);
-        if power > best.power {
-            best = Needed { power, fpr, tpr, ..best };
-        }
+    let best = Needed { count, power: 0.0, fpr: points[0].0, tpr: points[0].1, simulated: true };
+    let dealer = Dealer::new(stream);
+    let plan = match rule {
+        ThresholdRule::Fixed(_) => return at_a_threshold(points, target, count, level),
+        ThresholdRule::Union => plan_of(count, DIRECTION, level, target.delta),
+        ThresholdRule::KFold => return folds(points, target, best, trials, dealer),
+        _ => Planned::Choosers { share: 0.5 },
     };
-    match rule {
-        ThresholdRule::Fixed(_) => {
-            // Thresholds ranked by the usual number of guesses, the best few then averaged over
-            // the number that the scores will decide.
-            let mut ranked: Vec<(f64, (f64, f64))> = points
-                .iter()
-                .map(|&(fpr, tpr)| {
-                    let guesses = (0.5 * (fpr + tpr) * count as f64) as u64;
-                    (shows(count, guesses, tpr / (tpr + fpr), level, target), (fpr, tpr))
-                })
-                .collect();
-            ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-            for &(_, (fpr, tpr)) in ranked.iter().take(FEW) {
-                let power = averaged(count, (fpr, tpr), level, target);
-                if power > best.power {
-                    best = Needed { power, fpr, tpr, ..best };
-                }
-            }
-            return best;
+    match plan {
+        Planned::Together => together(points, target, best, trials, dealer),
+        Planned::Choosers { share } => {
+            let few = (share * count as f64) as u64;
+            choosers(points, target, best, (few, count - few), trials, dealer)
         }
-        // What the rule tries; the parts that choose do not count. A part that chooses badly
-        // costs power that is not foreseen here.
-        _ => {
-            let (counted, level) = match rule {
-                ThresholdRule::Holdout => (count / 2, level),
-                ThresholdRule::KFold => (count - count / 5, level / 5.0),
-                _ => (count, level / strategies(count).len() as f64),
+    }
+}
+
+/// All strategies on all canaries.
+fn together(
+    points: &[(f64, f64)],
+    target: &Target,
+    best: Needed,
+    trials: u32,
+    mut dealer: Dealer,
+) -> Needed {
+    let level = 1.0 - target.confidence;
+    let list = chains(best.count, DIRECTION);
+    let planned: Vec<Vec<Guesses>> = list
+        .iter()
+        .map(|chain| chain.iter().map(|one| made(*one, best.count, 0)).collect())
+        .collect();
+    let Some(critical) = critical_counts(&planned, level, target.delta, target.epsilon) else {
+        return best;
+    };
+    let cells = Cells::new(points, best.count);
+    let (mut shown, mut by) = (0_u32, HashMap::new());
+    for _ in 0..trials {
+        let drawn = cells.draw(&mut dealer);
+        let first = list.iter().zip(&critical).enumerate().find_map(|(chain, (list, critical))| {
+            let reached = |place: &usize| {
+                critical[*place].is_some_and(|least| cells.right(&drawn, list[*place]) >= least)
             };
-            for (inside, outside) in strategies(counted) {
-                let share = inside as f64 / counted as f64;
-                let Some(top) = edge(points, share) else { continue };
-                let sure_in = top.1 / (top.0 + top.1);
-                if outside == 0 {
-                    consider(top, sure_in, inside, counted, level);
-                } else if let Some(bottom) = edge(points, 1.0 - share) {
-                    let kept = (1.0 - bottom.0, 1.0 - bottom.1);
-                    let sure_out = kept.0 / (kept.0 + kept.1);
-                    consider(top, sure_in.min(sure_out), inside + outside, counted, level);
-                }
+            (0..list.len()).find(reached).map(|place| (chain, place))
+        });
+        if let Some(place) = first {
+            shown += 1;
+            *by.entry(place).or_insert(0_u32) += 1;
+        }
+    }
+    let usual = by.into_iter().max_by_key(|(_, count)| *count);
+    let (fpr, tpr) =
+        usual.map_or((best.fpr, best.tpr), |((chain, place), _)| cells.rates(list[chain][place]));
+    Needed { power: f64::from(shown) / f64::from(trials), fpr, tpr, ..best }
+}
+
+/// Some canaries choose, the others count.
+fn choosers(
+    points: &[(f64, f64)],
+    target: &Target,
+    best: Needed,
+    (few, many): (u64, u64),
+    trials: u32,
+    mut dealer: Dealer,
+) -> Needed {
+    let level = 1.0 - target.confidence;
+    if few < 4 || many < 4 {
+        return best;
+    }
+    let (chooser, counter) = (Cells::new(points, few), Cells::new(points, many));
+    let mut audit = Chooser::new(few, many, target, level);
+    let (mut shown, mut by) = (0_u32, vec![0_u32; audit.list.len()]);
+    for _ in 0..trials {
+        let (first, second) = (chooser.draw(&mut dealer), counter.draw(&mut dealer));
+        let place = audit.pick(|strategy| chooser.right(&first, strategy));
+        by[place] += 1;
+        let strategy = audit.list[place].scaled(few, many);
+        let right = counter.right(&second, strategy);
+        shown += u32::from(audit.least(place).is_some_and(|least| right >= least));
+    }
+    let usual = (0..by.len()).max_by_key(|place| by[*place]).unwrap_or(0);
+    let (fpr, tpr) = chooser.rates(audit.list[usual]);
+    Needed { power: f64::from(shown) / f64::from(trials), fpr, tpr, ..best }
+}
+
+/// Each fifth chooses for the other four.
+fn folds(
+    points: &[(f64, f64)],
+    target: &Target,
+    best: Needed,
+    trials: u32,
+    mut dealer: Dealer,
+) -> Needed {
+    let level = (1.0 - target.confidence) / FOLDS as f64;
+    let few = best.count / FOLDS as u64;
+    let many = few * (FOLDS as u64 - 1);
+    if few < 4 {
+        return best;
+    }
+    let cells = Cells::new(points, few);
+    let mut audit = Chooser::new(few, many, target, level);
+    let mut shown = 0_u32;
+    for _ in 0..trials {
+        let drawn: Vec<Drawn> = (0..FOLDS).map(|_| cells.draw(&mut dealer)).collect();
+        let any = (0..FOLDS).any(|fold| {
+            let place = audit.pick(|strategy| cells.right(&drawn[fold], strategy));
+            let others = drawn.iter().enumerate().filter(|(other, _)| *other != fold);
+            // The cells of the merged parts are the parts' cells put together.
+            let strategy = audit.list[place];
+            let right: u64 = others.map(|(_, part)| cells.right(part, strategy)).sum();
+            audit.least(place).is_some_and(|least| right >= least)
+        });
+        shown += u32::from(any);
+    }
+    Needed { power: f64::from(shown) / f64::from(trials), ..best }
+}
+
+/// What choosers pick, and what then shows the target; both are looked up once.
+struct Chooser {
+    list: Vec<Strategy>,
+    few: u64,
+    many: u64,
+    epsilon: f64,
+    delta: f64,
+    level: f64,
+    values: HashMap<(usize, u64), f64>,
+    least: HashMap<usize, Option<u64>>,
+}
+
+impl Chooser {
+    fn new(few: u64, many: u64, target: &Target, level: f64) -> Self {
+        Self {
+            list: chains(few, DIRECTION).into_iter().flatten().collect(),
+            few,
+            many,
+            epsilon: target.epsilon,
+            delta: target.delta,
+            level,
+            values: HashMap::new(),
+            least: HashMap::new(),
+        }
+    }
+
+    fn pick(&mut self, right: impl Fn(Strategy) -> u64) -> usize {
+        let (few, many) = (self.few, self.many);
+        let seen: Vec<(Strategy, Guesses)> = self
+            .list
+            .iter()
+            .map(|&strategy| {
+                let right = right(strategy);
+                (strategy, Guesses { right, ..made(strategy, few, 0) })
+            })
+            .collect();
+        let statistic = OneRunStatistic::Epsilon { delta: self.delta };
+        let by = ChosenBy { statistic, level: self.level };
+        let values = &mut self.values;
+        pick(&seen, few, many, |place, expected, _| {
+            let key = (place, expected.right);
+            Some(*values.entry(key).or_insert_with(|| by.value(expected)))
+        })
+    }
+
+    /// The smallest count of right guesses that shows the target.
+    fn least(&mut self, place: usize) -> Option<u64> {
+        let (many, level, epsilon, delta) = (self.many, self.level, self.epsilon, self.delta);
+        let guesses = self.list[place].scaled(self.few, many).planned(many);
+        *self.least.entry(place).or_insert_with(|| {
+            least_right(guesses, |right| {
+                one_run_p_value(many, guesses, right, epsilon, delta) <= level
+            })
+        })
+    }
+}
+
+/// Guesses of a strategy without ties.
+fn made(strategy: Strategy, canaries: u64, right: u64) -> Guesses {
+    let planned = strategy.planned(canaries);
+    Guesses { canaries, guessed_in: planned, guessed_out: 0, right, planned }
+}
+
+/// The smallest count for which a predicate that holds from some point on holds.
+fn least_right(guesses: u64, shows: impl Fn(u64) -> bool) -> Option<u64> {
+    if guesses == 0 || !shows(guesses) {
+        return None;
+    }
+    let (mut not, mut does) = (0, guesses);
+    while does - not > 1 {
+        let middle = not + (does - not) / 2;
+        if shows(middle) { does = middle } else { not = middle }
+    }
+    Some(does)
+}
+
+/// Cells of ranks from both ends, with the share of right guesses in each.
+struct Cells {
+    points: Vec<(f64, f64)>,
+    canaries: u64,
+    /// Ends of the cells, from 0 to half of the canaries (rounded up).
+    ends: Vec<u64>,
+    top: Vec<f64>,
+    bottom: Vec<f64>,
+}
+
+/// Right guesses from each end up to each cell's end.
+struct Drawn {
+    top: Vec<u64>,
+    bottom: Vec<u64>,
+}
+
+impl Cells {
+    fn new(points: &[(f64, f64)], canaries: u64) -> Self {
+        let mut ends = vec![0, canaries.div_ceil(2)];
+        for strategy in chains(canaries, DIRECTION).into_iter().flatten() {
+            if let Strategy::Ends { inside, outside } = strategy {
+                ends.extend([inside, outside]);
+            }
+        }
+        ends.sort_unstable();
+        ends.dedup();
+        let m = canaries as f64;
+        let right_in = |count: u64| 0.5 * m * edge(points, count as f64 / m).1;
+        let right_out = |count: u64| 0.5 * m * (1.0 - edge(points, 1.0 - count as f64 / m).0);
+        let shares = |right: &dyn Fn(u64) -> f64| {
+            ends.windows(2)
+                .map(|cell| {
+                    let size = (cell[1] - cell[0]) as f64;
+                    ((right(cell[1]) - right(cell[0])) / size).clamp(0.0, 1.0)
+                })
+                .collect()
+        };
+        let (top, bottom) = (shares(&right_in), shares(&right_out));
+        Self { points: points.to_vec(), canaries, ends, top, bottom }
+    }
+
+    fn draw(&self, dealer: &mut Dealer) -> Drawn {
+        let mut side = |shares: &[f64]| {
+            let mut sum = 0;
+            let mut sums = vec![0];
+            for (cell, share) in self.ends.windows(2).zip(shares) {
+                sum += binomial(cell[1] - cell[0], *share, dealer);
+                sums.push(sum);
+            }
+            sums
+        };
+        let (top, bottom) = (side(&self.top), side(&self.bottom));
+        Drawn { top, bottom }
+    }
+
+    /// Right guesses of a strategy.
+    fn right(&self, drawn: &Drawn, strategy: Strategy) -> u64 {
+        match strategy {
+            Strategy::Everything => {
+                let all = drawn.top[drawn.top.len() - 1] + drawn.bottom[drawn.bottom.len() - 1];
+                all.min(self.canaries)
+            }
+            Strategy::Ends { inside, outside } => {
+                self.upto(&drawn.top, inside) + self.upto(&drawn.bottom, outside)
             }
         }
     }
-    best
+
+    /// Between the ends of cells in proportion.
+    fn upto(&self, sums: &[u64], count: u64) -> u64 {
+        let next = self.ends.partition_point(|end| *end < count).min(self.ends.len() - 1);
+        if next == 0 || self.ends[next] == count {
+            return sums[next];
+        }
+        let (from, to) = (self.ends[next - 1], self.ends[next]);
+        let share = (count - from) as f64 / (to - from) as f64;
+        sums[next - 1] + (share * (sums[next] - sums[next - 1]) as f64).round() as u64
+    }
+
+    /// The rates at a strategy's upper edge.
+    fn rates(&self, strategy: Strategy) -> (f64, f64) {
+        let share = match strategy {
+            Strategy::Everything => 0.5,
+            Strategy::Ends { inside, outside } => inside.max(outside) as f64 / self.canaries as f64,
+        };
+        edge(&self.points, share)
+    }
 }
 
 /// The rates where this share of fair canaries lies at or above the threshold, on the chord
 /// between planning points (which is a weaker attack than the curve).
-fn edge(points: &[(f64, f64)], share: f64) -> Option<(f64, f64)> {
+fn edge(points: &[(f64, f64)], share: f64) -> (f64, f64) {
     let twice = 2.0 * share;
     let sum = |point: &(f64, f64)| point.0 + point.1;
-    let next = points.iter().position(|point| sum(point) >= twice)?;
-    let (low, high) = (if next == 0 { (0.0, 0.0) } else { points[next - 1] }, points[next]);
-    let part = (twice - sum(&low)) / (sum(&high) - sum(&low)).max(1e-300);
-    Some((low.0 + part * (high.0 - low.0), low.1 + part * (high.1 - low.1)))
+    let next = points.iter().position(|point| sum(point) >= twice);
+    let high = next.map_or((1.0, 1.0), |next| points[next]);
+    let low = match next {
+        Some(0) => (0.0, 0.0),
+        Some(next) => points[next - 1],
+        None => points[points.len() - 1],
+    };
+    let part = ((twice - sum(&low)) / (sum(&high) - sum(&low)).max(1e-300)).clamp(0.0, 1.0);
+    (low.0 + part * (high.0 - low.0), low.1 + part * (high.1 - low.1))
 }
 
 /// Thresholds whose power is averaged.
 const FEW: usize = 12;
+
+/// Thresholds ranked by the usual number of guesses, the best few then averaged over the number that
+/// the scores will decide.
+fn at_a_threshold(points: &[(f64, f64)], target: &Target, count: u64, level: f64) -> Needed {
+    let mut ranked: Vec<(f64, (f64, f64))> = points
+        .iter()
+        .map(|&(fpr, tpr)| {
+            let guesses = (0.5 * (fpr + tpr) * count as f64) as u64;
+            (shows(count, guesses, tpr / (tpr + fpr), level, target), (fpr, tpr))
+        })
+        .collect();
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let (fpr, tpr) = ranked[0].1;
+    let mut best = Needed { count, power: 0.0, fpr, tpr, simulated: false };
+    for &(_, (fpr, tpr)) in ranked.iter().take(FEW) {
+        let power = averaged(count, (fpr, tpr), level, target);
+        if power > best.power {
+            best = Needed { power, fpr, tpr, ..best };
+        }
+    }
+    best
+}
 
 /// The power at a threshold given in advance: the number of guesses is binomial.
 fn averaged(count: u64, (fpr, tpr): (f64, f64), level: f64, target: &Target) -> f64 {
@@ -107,16 +376,8 @@ fn averaged(count: u64, (fpr, tpr): (f64, f64), level: f64, target: &Target) -> 
 
 /// P(the target is rejected) when each of `guesses` is right with probability `right`.
 fn shows(canaries: u64, guesses: u64, right: f64, level: f64, target: &Target) -> f64 {
-    let rejects = |count: u64| {
+    let least = least_right(guesses, |count| {
         one_run_p_value(canaries, guesses, count, target.epsilon, target.delta) <= level
-    };
-    if guesses == 0 || !rejects(guesses) {
-        return 0.0;
-    }
-    let (mut low, mut high) = (0, guesses);
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if rejects(middle) { high = middle } else { low = middle }
-    }
-    binomial_log_at_least(high, guesses, right).exp()
+    });
+    least.map_or(0.0, |least| binomial_log_at_least(least, guesses, right).exp())
 }

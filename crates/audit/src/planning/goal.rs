@@ -1,7 +1,8 @@
 //! What a method has to see before it shows the target.
 
+use crate::joint::Evidence;
 use crate::statistic::Contour;
-use crate::{AttackDirection, AuditError, Family, RateBounds, Statistic, gaussian_epsilon};
+use crate::{AttackDirection, AuditError, Errors, Family, RateBounds, Statistic, gaussian_epsilon};
 use accounting::OneWay;
 
 /// The event that an audit shows at least the target, as a condition on two rate bounds.
@@ -27,6 +28,16 @@ impl Curve {
             }
         }
         Ok(Self(lines))
+    }
+
+    /// Whether one of the lines that touch the curve near a rate is refuted.
+    fn refuted(&self, evidence: &Evidence, fpr: f64) -> bool {
+        let height = |line: &(f64, f64)| line.1 - line.0 * fpr;
+        let best =
+            (0..self.0.len()).max_by(|a, b| height(&self.0[*a]).total_cmp(&height(&self.0[*b])));
+        let Some(best) = best else { return false };
+        let near = best.saturating_sub(2)..(best + 3).min(self.0.len());
+        self.0[near].iter().any(|(growth, rest)| evidence.refutes(growth.ln(), 1.0 - rest))
     }
 
     fn at(&self, fpr: f64) -> f64 {
@@ -95,6 +106,32 @@ impl Goal {
         match self {
             Self::Statistic { statistic, value } => statistic.value(rates) >= *value,
             Self::Family { .. } => rates.false_negative_upper < self.curve(rates),
+        }
+    }
+
+    /// Whether the joint evidence at one threshold shows the target.
+    pub(super) fn refuted(&self, evidence: &Evidence, errors: &Errors) -> bool {
+        match self {
+            Self::Statistic { statistic: Statistic::Epsilon { delta, direction }, value } => {
+                let forward = || evidence.refutes(*value, *delta);
+                let mirror =
+                    || evidence.refutes(-value, -(-value).exp_m1() + (-value).exp() * delta);
+                match direction {
+                    AttackDirection::Forward => forward(),
+                    AttackDirection::Mirror => mirror(),
+                    AttackDirection::Both => forward() || mirror(),
+                }
+            }
+            Self::Statistic { statistic: Statistic::GaussianMu, value } => {
+                crate::joint::refutes_mu(evidence, errors, *value)
+            }
+            Self::Statistic { statistic: Statistic::Advantage, value } => {
+                evidence.refutes(0.0, *value)
+            }
+            Self::Family { curves, .. } => {
+                let rate = RateBounds::wilson(errors, 1.5).false_positive_upper;
+                curves.iter().all(|curve| curve.refuted(evidence, rate))
+            }
         }
     }
 

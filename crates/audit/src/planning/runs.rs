@@ -1,99 +1,224 @@
-//! The power of n trainings a side when the threshold is fixed, or under a band: exactly from
-//! the two binomial counts at the threshold that is best for expected counts. Under a band the
-//! maximum over thresholds can only show more, so the power stated is a lower bound on it. The sum
-//! over false positives is cut into blocks that count with their worst end, which understates the
-//! power by at most one part in sixty-four.
+//! The power of n trainings on each side: the audit is played on simulated counts.
+//!
+//! The attack's curve is cut at the planning points; a cut attack tells a little less than the attack
+//! itself. Counts between cuts are drawn as successive binomials, so that a trial costs the same for a
+//! hundred trainings and for a million. Each trial then asks the rule itself whether it shows the
+//! target: `union` and `dkw` at the cuts that look best, `fixed` at the cut that is best for expected
+//! counts, `holdout` and `k-fold` at the cuts that their parts choose.
 
+use super::draw::binomial;
 use super::{Goal, Needed, Target};
-use crate::{Errors, RateBounds, Simultaneous, rates};
-use numerics::beta::binomial_log_tails;
+use crate::exact::Shows;
+use crate::joint::Joint;
+use crate::rule::p_value;
+use crate::split::Dealer;
+use crate::{Errors, FOLDS, RateBounds, Simultaneous, ThresholdRule, rates};
+use std::collections::HashMap;
 
-/// Rate bounds at a threshold that the counts did not choose, or at all thresholds at once.
-pub(super) enum Bounds {
-    Fixed { level: f64 },
-    Band(Simultaneous),
+/// Cuts at which the rule is asked in a trial.
+const ASKED: usize = 5;
+
+/// The power of `count` trainings on each side.
+pub(super) fn power(
+    points: &[(f64, f64)],
+    goal: &Goal,
+    target: &Target,
+    rule: &ThresholdRule,
+    count: u64,
+    (trials, stream): (u32, u64),
+) -> Needed {
+    let mut player = Player::new(points, goal, target, rule, count);
+    let mut dealer = Dealer::new(stream);
+    let (mut shown, mut chosen) = (0_u32, vec![0_u32; points.len()]);
+    for _ in 0..trials {
+        let table = Table::draw(points, player.parts, count, &mut dealer);
+        shown += u32::from(player.shows(&table, &mut chosen));
+    }
+    let usual = (0..points.len()).max_by_key(|place| chosen[*place]).unwrap_or(0);
+    let (fpr, tpr) = points[usual];
+    Needed { count, power: f64::from(shown) / f64::from(trials), fpr, tpr, simulated: true }
 }
 
-impl Bounds {
-    fn at(&self, errors: &Errors) -> RateBounds {
-        match self {
-            Self::Fixed { level } => rates::clopper_pearson(errors, *level),
-            Self::Band(band) => band.at(errors),
+struct Player<'a> {
+    points: &'a [(f64, f64)],
+    goal: &'a Goal,
+    rule: ThresholdRule,
+    level: f64,
+    parts: usize,
+    joint: Option<Joint>,
+    band: Option<Simultaneous>,
+    /// The cut of `fixed`.
+    fixed: usize,
+    /// What shows the target at a cut, by an exact test.
+    tests: HashMap<usize, Option<Shows>>,
+    count: u64,
+}
+
+impl<'a> Player<'a> {
+    fn new(
+        points: &'a [(f64, f64)],
+        goal: &'a Goal,
+        target: &Target,
+        rule: &ThresholdRule,
+        count: u64,
+    ) -> Self {
+        let level = 1.0 - target.confidence;
+        let parts = match rule {
+            ThresholdRule::Holdout => 2,
+            ThresholdRule::KFold => FOLDS,
+            _ => 1,
+        };
+        let expected = |place: usize| expected(points[place], count);
+        let worth = |place: usize| goal.worth(&RateBounds::wilson(&expected(place), 1.4));
+        let fixed = (0..points.len()).max_by(|a, b| worth(*a).total_cmp(&worth(*b))).unwrap_or(0);
+        Self {
+            points,
+            goal,
+            rule: *rule,
+            level,
+            parts,
+            joint: (*rule == ThresholdRule::Union).then(|| Joint::new(count, count, level)),
+            band: (*rule == ThresholdRule::Dkw).then(|| Simultaneous::dkw(count, count, level)),
+            fixed,
+            tests: HashMap::new(),
+            count,
         }
+    }
+
+    fn shows(&mut self, table: &Table, chosen: &mut [u32]) -> bool {
+        match self.rule {
+            ThresholdRule::Union | ThresholdRule::Dkw => {
+                let mut ranked: Vec<(f64, usize)> = (0..self.points.len())
+                    .map(|place| {
+                        let errors = table.errors(place, |_| true);
+                        (self.goal.worth(&RateBounds::wilson(&errors, 2.5)), place)
+                    })
+                    .collect();
+                ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+                chosen[ranked[0].1] += 1;
+                ranked.iter().take(ASKED).any(|&(_, place)| {
+                    let errors = table.errors(place, |_| true);
+                    match (&self.joint, &self.band) {
+                        (Some(joint), _) => self.goal.refuted(&joint.evidence(&errors), &errors),
+                        (None, Some(band)) => self.goal.shown(&band.at(&errors)),
+                        (None, None) => false,
+                    }
+                })
+            }
+            ThresholdRule::Fixed(_) => {
+                chosen[self.fixed] += 1;
+                self.measured(self.fixed, &table.errors(self.fixed, |_| true), self.count)
+            }
+            ThresholdRule::Holdout => {
+                let place = table.choose(0, self.goal);
+                chosen[place] += 1;
+                self.measured(place, &table.errors(place, |part| part == 1), table.sizes[1])
+            }
+            ThresholdRule::KFold => {
+                let folds: Vec<Errors> = (0..self.parts)
+                    .map(|fold| {
+                        let place = table.choose(fold, self.goal);
+                        chosen[place] += 1;
+                        table.errors(place, |part| part != fold)
+                    })
+                    .collect();
+                match self.goal.contours() {
+                    Some(contours) => {
+                        let sum: f64 = folds.iter().map(|errors| p_value(errors, &contours)).sum();
+                        2.0 * sum / self.parts as f64 <= self.level
+                    }
+                    None => folds.iter().any(|errors| {
+                        self.goal.shown(&rates::clopper_pearson(errors, self.level / FOLDS as f64))
+                    }),
+                }
+            }
+        }
+    }
+
+    /// At a cut that these counts did not choose.
+    fn measured(&mut self, place: usize, errors: &Errors, count: u64) -> bool {
+        let Goal::Statistic { statistic, value } = self.goal else {
+            return self.goal.shown(&rates::clopper_pearson(errors, self.level));
+        };
+        let (level, point) = (self.level, self.points[place]);
+        let test = self
+            .tests
+            .entry(place)
+            .or_insert_with(|| Shows::near(&expected(point, count), statistic, level, *value));
+        test.as_ref().is_some_and(|test| test.holds(errors))
     }
 }
 
-/// The power of `count` trainings a side.
-pub(super) fn power(points: &[(f64, f64)], goal: &Goal, bounds: &Bounds, count: u64) -> Needed {
-    let errors_of = |false_positives: u64, false_negatives: u64| Errors {
-        false_positives,
-        nonmembers: count,
-        false_negatives,
-        members: count,
-    };
+/// The errors that are expected at a cut.
+fn expected((fpr, tpr): (f64, f64), count: u64) -> Errors {
     let n = count as f64;
-    let mut best = (points[0], f64::NEG_INFINITY);
-    for &(fpr, tpr) in points {
-        let expected = errors_of((n * fpr).round() as u64, (n * (1.0 - tpr)).round() as u64);
-        let value = goal.worth(&bounds.at(&expected));
-        if value > best.1 {
-            best = ((fpr, tpr), value);
-        }
+    Errors {
+        false_positives: (n * fpr).round() as u64,
+        nonmembers: count,
+        false_negatives: (n * (1.0 - tpr)).round() as u64,
+        members: count,
     }
-    let (fpr, tpr) = best.0;
-    // Blocks of false positives of equal probability, each with its largest count.
-    const BLOCKS: u64 = 64;
-    let (mut power, mut from_below) = (0.0, 0.0);
-    for block in 1..BLOCKS {
-        let last = quantile(count, fpr, block as f64 / BLOCKS as f64);
-        let reached = binomial_log_tails(last, count, fpr).lower.exp();
-        let mass = reached - from_below;
-        from_below = reached;
-        if mass <= 0.0 {
-            continue;
-        }
-        let shows =
-            |false_negatives: u64| goal.shown(&bounds.at(&errors_of(last, false_negatives)));
-        if let Some(most) = largest_where(count, shows) {
-            power += mass * binomial_log_tails(most, count, 1.0 - tpr).lower.exp();
-        }
-    }
-    Needed { count, power, fpr, tpr, simulated: false }
 }
 
-/// The rate bounds of a target under a band.
-pub(super) fn band(target: &Target, count: u64, dkw: bool) -> Bounds {
-    let level = 1.0 - target.confidence;
-    Bounds::Band(if dkw {
-        Simultaneous::dkw(count, count, level)
-    } else {
-        Simultaneous::martingale(count, count, level)
-    })
+/// Counts at or above each cut, for each part.
+struct Table {
+    sizes: Vec<u64>,
+    false_positives: Vec<Vec<u64>>,
+    true_positives: Vec<Vec<u64>>,
 }
 
-/// The smallest k with P(B <= k) >= share.
-fn quantile(n: u64, rate: f64, share: f64) -> u64 {
-    let (mut low, mut high) = (0, n);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if binomial_log_tails(middle, n, rate).lower.exp() >= share {
-            high = middle
-        } else {
-            low = middle + 1
+impl Table {
+    fn draw(points: &[(f64, f64)], parts: usize, count: u64, dealer: &mut Dealer) -> Self {
+        let share = |part: u64| count * (part + 1) / parts as u64 - count * part / parts as u64;
+        let sizes: Vec<u64> = (0..parts as u64).map(share).collect();
+        let side = |rate: &dyn Fn(&(f64, f64)) -> f64, dealer: &mut Dealer| {
+            sizes
+                .iter()
+                .map(|&size| {
+                    // Given what lies above the last cut, the rest falls above the next one with
+                    // the conditional probability.
+                    let (mut above, mut reached) = (0, 0.0);
+                    points
+                        .iter()
+                        .map(|point| {
+                            let next = rate(point);
+                            let step = ((next - reached) / (1.0 - reached)).clamp(0.0, 1.0);
+                            above += binomial(size - above, step, dealer);
+                            reached = next;
+                            above
+                        })
+                        .collect()
+                })
+                .collect::<Vec<Vec<u64>>>()
+        };
+        let false_positives = side(&|point| point.0, dealer);
+        let true_positives = side(&|point| point.1, dealer);
+        Self { sizes, false_positives, true_positives }
+    }
+
+    fn errors(&self, place: usize, counts: impl Fn(usize) -> bool) -> Errors {
+        let mut errors =
+            Errors { false_positives: 0, nonmembers: 0, false_negatives: 0, members: 0 };
+        for part in (0..self.sizes.len()).filter(|part| counts(*part)) {
+            errors.nonmembers += self.sizes[part];
+            errors.members += self.sizes[part];
+            errors.false_positives += self.false_positives[part][place];
+            errors.false_negatives += self.sizes[part] - self.true_positives[part][place];
         }
+        errors
     }
-    low
-}
 
-/// The largest value in 0..=n for which a predicate that holds up to some point holds.
-fn largest_where(n: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
-    if !holds(0) {
-        return None;
+    /// The cut that looks best to one part, as the rule itself chooses.
+    fn choose(&self, part: usize, goal: &Goal) -> usize {
+        let statistic = goal.chooser();
+        let mut best = (0, f64::NEG_INFINITY);
+        for place in 0..self.false_positives[part].len() {
+            let errors = self.errors(place, |other| other == part);
+            let value = statistic.value(&RateBounds::wilson(&errors, 1.96));
+            if value > best.1 {
+                best = (place, value);
+            }
+        }
+        best.0
     }
-    let (mut low, mut high) = (0, n + 1);
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if holds(middle) { low = middle } else { high = middle }
-    }
-    Some(low)
 }

@@ -5,7 +5,7 @@
 
 use super::Measured;
 use crate::Scores;
-use crate::split::Dealer;
+use crate::split::{Dealer, Purpose};
 
 /// Percentile intervals of one quantity per entry.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +23,7 @@ pub fn bootstrap(
     rounds: usize,
     seed: u64,
 ) -> Bootstrap {
-    let mut dealer = Dealer::new(seed ^ 0x626f_6f74);
+    let mut dealer = Dealer::of(scores, seed, Purpose::Resamples);
     let observed = |of: &dyn Fn(&Scores) -> f64| of(scores);
     let mut areas = Vec::with_capacity(rounds);
     let mut powers = vec![Vec::with_capacity(rounds); fprs.len()];

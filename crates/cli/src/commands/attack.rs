@@ -1,6 +1,7 @@
 //! `attack`: play a game and write its scores.
 
 mod attribute;
+mod command;
 #[cfg(feature = "language")]
 mod token;
 
@@ -63,7 +64,7 @@ enum GameArgs {
     },
     /// A malicious data set whose records rewrite the model
     Repeaters {
-        /// One bit a step as printed, or the value itself
+        /// One bit per step as printed, or the value itself
         #[arg(long, value_enum, default_value_t = Variant::Analog)]
         variant: Variant,
         /// Where the printed variant cuts [default: the one with the largest epsilon at delta 1e-5]
@@ -94,9 +95,14 @@ enum GameArgs {
     Canaries(Box<trained::CanariesArgs>),
     /// Trains: how sensitive the training is to an attribute of a record, and guessing it
     Attribute(Box<attribute::AttributeGameArgs>),
+    /// Any program that trains once and prints its score: `-- ./train.sh --member {member} --seed {seed}`
+    Command(Box<command::CommandArgs>),
     /// Fine-tune a language model once with many token canaries: one-run auditing
     #[cfg(feature = "language")]
     Token(Box<token::TokenArgs>),
+    /// Fine-tune a language model once with many token canaries (not part of this build)
+    #[cfg(not(feature = "language"))]
+    Token(super::absent::AbsentArgs),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -187,8 +193,11 @@ pub(super) fn run(args: &AttackArgs, console: &mut Console) -> Result<u8, Failur
         GameArgs::Input(args) => trained::input(args, console),
         GameArgs::Canaries(args) => trained::canaries(args, console),
         GameArgs::Attribute(args) => attribute::run(args, console),
+        GameArgs::Command(args) => command::run(args, console),
         #[cfg(feature = "language")]
         GameArgs::Token(args) => token::run(args, console),
+        #[cfg(not(feature = "language"))]
+        GameArgs::Token(args) => super::absent::run(args, console, "`attack token`", "language"),
     }
 }
 

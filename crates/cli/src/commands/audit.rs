@@ -43,7 +43,8 @@ pub struct AuditArgs {
     /// Confidence of each bound
     #[arg(long, value_name = "C", value_parser = real, allow_hyphen_values = true, default_value = "0.95")]
     confidence: f64,
-    /// clopper-pearson, gdp, composition, last-iterate, bayes, grid, one-run, one-run-gdp, or all
+    /// clopper-pearson, gdp, composition, last-iterate, bayes, grid, one-run, one-run-gdp,
+    /// one-run-independent, gaussian-pair, or all
     #[arg(long, value_name = "METHOD", value_delimiter = ',')]
     method: Vec<String>,
     /// union, holdout, k-fold, dkw, or fixed:V (V chosen before seeing the scores)
@@ -61,6 +62,9 @@ pub struct AuditArgs {
     /// The run that is claimed; its proven epsilon is compared with the primary bound
     #[arg(long, value_name = "RUN.toml")]
     claim: Option<PathBuf>,
+    /// In place of --claim: the claimed epsilon at the (first) --delta
+    #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true, conflicts_with = "claim")]
+    claim_epsilon: Option<f64>,
     /// Sample rate of the training, for the DP-SGD families [default: the claim's]
     #[arg(long, value_name = "Q", value_parser = real, allow_hyphen_values = true)]
     sample_rate: Option<f64>,
@@ -113,6 +117,7 @@ impl AuditArgs {
             primary: self.primary,
             joint: self.joint,
             claim: claimed(self.claim.as_deref())?,
+            claim_epsilon: self.claim_epsilon,
             sample_rate: self.sample_rate,
             steps: self.steps,
             fpr: self.fpr.clone().into(),

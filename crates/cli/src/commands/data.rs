@@ -18,10 +18,12 @@ Examples:
   dosimeter data
   dosimeter data fashion-mnist
   dosimeter data train-images-idx3-ubyte.gz cifar-10-batches-bin
+  dosimeter data describe people.csv > training.toml
 ")]
 pub struct DataArgs {
-    /// A known data set, to describe; or a file or folder, to verify
-    #[arg(value_name = "NAME|PATH")]
+    /// A known data set, to describe; a file or folder, to verify; or `describe FILE.csv`, to
+    /// begin a [data] table for a file of your own
+    #[arg(value_name = "NAME|PATH|describe FILE.csv")]
     what: Vec<PathBuf>,
     #[command(flatten)]
     output: OutputArgs,
@@ -29,6 +31,15 @@ pub struct DataArgs {
 
 pub(super) fn run(args: &DataArgs, console: &mut Console) -> Result<u8, Failure> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
+    // A file of that name would be written ./describe.
+    if let Some((first, files)) = args.what.split_first()
+        && first.as_os_str() == "describe"
+    {
+        return match files {
+            [file] => super::data_describe::run(file, format, console),
+            _ => Err(Failure::bad_input("`data describe` takes one CSV file")),
+        };
+    }
     let mut described: Vec<&KnownDataset> = Vec::new();
     let mut files: Vec<PathBuf> = Vec::new();
     for what in &args.what {
@@ -130,7 +141,8 @@ fn table() -> String {
         wrap(
             "Nothing is fetched. `dosimeter data NAME` gives licence, citation and checksums; \
              `dosimeter data PATH` verifies files. Data of your own: `[data] path` with CSV, .npy, \
-             Parquet, IDX, CIFAR-10 binary or a folder of images for each class.",
+             Parquet, IDX, CIFAR-10 binary or a folder of images for each class; `dosimeter data \
+             describe FILE.csv` begins the table.",
             "",
             0,
             88,

@@ -82,10 +82,10 @@ struct RatioArgs {
     confidence: f64,
     #[command(flatten)]
     model: ModelArgs,
-    /// Sampled completions a secret; 0: one greedy completion
+    /// Sampled completions per secret; 0: one greedy completion
     #[arg(long, value_name = "N", value_parser = nonnegative_integer, default_value = "0", help_heading = "The model")]
     samples: u64,
-    /// Tokens a completion has at most
+    /// The most tokens in a completion
     #[arg(long, value_name = "N", value_parser = integer, default_value = "50", help_heading = "The model")]
     new_tokens: u64,
     #[arg(long, value_name = "T", value_parser = real, default_value = "1", allow_hyphen_values = true, help_heading = "The model")]
@@ -112,13 +112,13 @@ struct CompressionArgs {
     /// How replacements are proposed
     #[arg(long, value_enum, default_value_t = ProposalsName::Gradient)]
     proposals: ProposalsName,
-    /// Steps a length has at most
+    /// The most steps for one length of the prompt
     #[arg(long, value_name = "N", value_parser = integer, default_value = "200")]
     steps: u64,
-    /// Candidates a step
+    /// Candidates per step
     #[arg(long, value_name = "N", value_parser = integer, default_value = "100")]
     candidates: u64,
-    /// Tokens a place is replaced by
+    /// How many tokens are tried in each place
     #[arg(long, value_name = "K", value_parser = nonnegative_integer, default_value = "250")]
     top_k: u64,
     /// Steps without progress after which a length is given up; 0: never; default 15, or 0 for
@@ -412,7 +412,7 @@ fn compression(args: &CompressionArgs, console: &mut Console) -> Result<u8, Fail
     Ok(exit::ANSWERED)
 }
 
-/// The share with its 95 % interval (Clopper and Pearson, through one completion a secret).
+/// The share with its 95 % interval (Clopper and Pearson, with one completion per secret).
 fn interval(right: usize, of: usize) -> (f64, f64, f64) {
     let row = |i: usize| Completion {
         prompt: String::new(),

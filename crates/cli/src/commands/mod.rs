@@ -1,5 +1,7 @@
 //! The dispatch table: one variant and one file per command.
 
+#[cfg(not(feature = "full"))]
+mod absent;
 mod account;
 mod attack;
 mod audit;
@@ -9,14 +11,19 @@ mod compare;
 mod completions;
 mod curve;
 mod data;
+mod data_describe;
 #[cfg(feature = "language")]
 mod finetune;
+mod manual;
 #[cfg(feature = "language")]
 mod memorize;
 mod plan;
 mod report;
+mod report_format;
+#[cfg(feature = "papers")]
 mod reproduce;
 mod schema;
+#[cfg(feature = "serve")]
 mod serve;
 mod status;
 mod train;
@@ -77,19 +84,30 @@ pub enum Command {
     Plan(plan::PlanArgs),
     /// Play a game and write its scores
     Attack(attack::AttackArgs),
-    /// One self-contained page; without arguments the built-in example, from training to verdict
+    /// One document for the person who signs; without arguments the built-in example
     Report(report::ReportArgs),
     /// The interactive page on loopback
+    #[cfg(feature = "serve")]
     Serve(serve::ServeArgs),
+    /// The interactive page on loopback (not part of this build)
+    #[cfg(not(feature = "serve"))]
+    Serve(absent::AbsentArgs),
     /// An experiment folder: done, missing, failed, time left
     Status(status::StatusArgs),
     /// Memorisation of secrets by a language model
     #[cfg(feature = "language")]
     Memorize(memorize::MemorizeArgs),
+    /// Memorisation of secrets by a language model (not part of this build)
+    #[cfg(not(feature = "language"))]
+    Memorize(absent::AbsentArgs),
     /// Hyper-parameters and empirical privacy: regression, ranking, selection on a table of results
     Tune(tune::TuneArgs),
     /// A figure or table of the papers, with its data
+    #[cfg(feature = "papers")]
     Reproduce(reproduce::ReproduceArgs),
+    /// A figure or table of the papers, with its data (not part of this build)
+    #[cfg(not(feature = "papers"))]
+    Reproduce(absent::AbsentArgs),
     /// One DP-SGD or DP-Adam run, with its ledger
     Train(train::TrainArgs),
     /// Known data sets: where to get them, licence, checksum; verifies files
@@ -118,12 +136,20 @@ impl Command {
             Self::Plan(args) => plan::run(args, console),
             Self::Attack(args) => attack::run(args, console),
             Self::Report(args) => report::run(args, console),
+            #[cfg(feature = "serve")]
             Self::Serve(args) => serve::run(args, console),
+            #[cfg(not(feature = "serve"))]
+            Self::Serve(args) => absent::run(args, console, "`serve`", "serve"),
             Self::Status(args) => status::run(args, console),
             #[cfg(feature = "language")]
             Self::Memorize(args) => memorize::run(args, console),
+            #[cfg(not(feature = "language"))]
+            Self::Memorize(args) => absent::run(args, console, "`memorize`", "language"),
             Self::Tune(args) => tune::run(args, console),
+            #[cfg(feature = "papers")]
             Self::Reproduce(args) => reproduce::run(args, console),
+            #[cfg(not(feature = "papers"))]
+            Self::Reproduce(args) => absent::run(args, console, "`reproduce`", "papers"),
             Self::Train(args) => train::run(args, console),
             Self::Data(args) => data::run(args, console),
             Self::Translate(args) => translate::run(args, console),

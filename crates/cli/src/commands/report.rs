@@ -1,6 +1,7 @@
-//! `report`: one self-contained page; without arguments the built-in example.
+//! `report`: one document for the person who signs; without arguments the built-in example.
 
 use super::attack::{WorkArgs, exit_code};
+use super::report_format::{DocumentArgs, document};
 use super::trained::train;
 use crate::args::{RunArgs, integer, read_files, real};
 use crate::console::Console;
@@ -9,7 +10,7 @@ use crate::failure::Failure;
 use crate::print::plain;
 use crate::reporting::{Subject, assemble, example, ledger};
 use audit::{Design, Scores, Table};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use experiments::{Experiment, Outcome};
 use report::{Input, Origin, Provenance, Report, Seed, Status};
 use sha2::{Digest, Sha256};
@@ -24,7 +25,8 @@ Examples:
   dosimeter report run.toml --delta 1e-6 --out report.html
   dosimeter report run.toml scores.csv --delta 1e-5
   dosimeter report ledger.json scores.csv results.csv --delta 1e-5
-  dosimeter report ledger.json --delta 1e-5 --public --format md --out card.md
+  dosimeter report ledger.json --delta 1e-5 --out report.pdf --title 'Model 7' --owner 'Team B'
+  dosimeter report ledger.json --delta 1e-5 --public --format card --out card.md
   dosimeter report --noise-multiplier 1 --sample-rate 0.01 --steps 1000 --delta 1e-5
 
 Without a run and without scores it trains the built-in example on UCI Adult, with and without a
@@ -52,29 +54,16 @@ pub struct ReportArgs {
     /// Leave out what is computed from records without privacy
     #[arg(long)]
     public: bool,
-    /// A page, or Markdown for a model card
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
-    format: ReportFormat,
-    /// Where it goes; `-` is stdout [default: dosimeter-report.html, or .md]
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    out: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum ReportFormat {
-    #[default]
-    Html,
-    Md,
+    #[command(flatten)]
+    document: DocumentArgs,
 }
 
 /// Where the example keeps its work.
 const WORK: &str = ".dosimeter";
 
 pub(super) fn run(args: &ReportArgs, console: &mut Console) -> Result<u8, Failure> {
-    let out = args.out.clone().unwrap_or_else(|| match args.format {
-        ReportFormat::Html => "dosimeter-report.html".into(),
-        ReportFormat::Md => "dosimeter-report.md".into(),
-    });
+    let (format, out) = args.document.settled()?;
+    let cover = args.document.cover()?;
     let subject = if args.files.is_empty() && args.run.is_empty() {
         match built_in(args, console)? {
             Ok(subject) => subject,
@@ -90,15 +79,13 @@ pub(super) fn run(args: &ReportArgs, console: &mut Console) -> Result<u8, Failur
         let count = scores.members().len() + scores.nonmembers().len();
         console.note(&format!("auditing {count} scores and drawing the curves"));
     }
-    let report = assemble(subject)?;
-    let text = match args.format {
-        ReportFormat::Html => report::html(&report),
-        ReportFormat::Md => report::markdown(&report),
-    };
+    let mut report = assemble(subject)?;
+    report.cover = cover;
+    let bytes = document(&report, format, console)?;
     if out.as_os_str() == "-" {
-        console.answer(&text)?;
+        console.bytes(&bytes)?;
     } else {
-        write(&out, &text)?;
+        write(&out, &bytes)?;
         console.answer(&ending(&report, &out))?;
     }
     Ok(match report.verdict.status {
@@ -149,7 +136,7 @@ fn built_in(args: &ReportArgs, console: &mut Console) -> Result<Result<Subject, 
     table.add_file(&path)?;
     let scores = scores(table, args.design)?;
     let ledger_path = folder.join("model").join("ledger.json");
-    let ledger = document(&ledger_path)?;
+    let ledger = json(&ledger_path)?;
     let run = resolve(args, std::slice::from_ref(&ledger_path), std::slice::from_ref(&ledger))?;
     let input = |name: &str, role: &str, path: &Path| -> Result<Input, Failure> {
         Ok(Input { name: name.into(), role: role.into(), sha256: sha256(path)? })
@@ -200,7 +187,7 @@ fn given(args: &ReportArgs, out: &Path) -> Result<Subject, Failure> {
             _ => runs.push(path.clone()),
         }
         if role == "ledger" {
-            ledgers.push(document(path)?);
+            ledgers.push(json(path)?);
         }
         if !matches!(role, "scores" | "results") || !args.public {
             let name = path.display().to_string();
@@ -300,7 +287,7 @@ fn role(path: &Path) -> Result<&'static str, Failure> {
         "csv" | "jsonl" | "ndjson" if is_results(path)? => Ok("results"),
         "csv" | "jsonl" | "ndjson" | "parquet" => Ok("scores"),
         "json" => {
-            let ledger = document(path)?.get("schema").and_then(serde_json::Value::as_str)
+            let ledger = json(path)?.get("schema").and_then(serde_json::Value::as_str)
                 == Some("dosimeter.ledger/1");
             Ok(if ledger { "ledger" } else { "run" })
         }
@@ -313,7 +300,7 @@ fn role(path: &Path) -> Result<&'static str, Failure> {
 }
 
 /// A JSON file; nothing where it is none, which whoever reads it will say.
-fn document(path: &Path) -> Result<serde_json::Value, Failure> {
+fn json(path: &Path) -> Result<serde_json::Value, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
     Ok(serde_json::from_str(&text).unwrap_or_default())
 }
@@ -334,7 +321,7 @@ fn sha256(path: &Path) -> Result<String, Failure> {
 }
 
 /// Whole or not at all: a reader of the old report never sees half of the new one.
-pub(super) fn write(out: &Path, text: &str) -> Result<(), Failure> {
+pub(super) fn write(out: &Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {
     let mut name = out.file_name().map(std::ffi::OsStr::to_os_string).ok_or_else(|| {
         Failure::bad_input(format!("{} is not the name of a file", out.display()))
     })?;
@@ -389,8 +376,9 @@ fn command(args: &ReportArgs) -> String {
     flag("delta", args.delta.map(plain));
     flag("confidence", (args.confidence != 0.95).then(|| plain(args.confidence)));
     flag("design", args.design.map(|design| design.to_string()));
-    flag("format", (args.format == ReportFormat::Md).then(|| "md".into()));
-    flag("out", args.out.as_ref().map(|path| path.display().to_string()));
+    for (name, value) in args.document.flags() {
+        flag(name, value);
+    }
     if args.public {
         words.push("--public".into());
     }

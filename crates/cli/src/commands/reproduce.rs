@@ -34,7 +34,7 @@ pub struct ReproduceArgs {
     /// Where the data, figures and words go, one folder for each ID
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Games a side, in place of the paper's number
+    /// Games per side, in place of the paper's number
     #[arg(long, value_name = "N", value_parser = integer)]
     trials: Option<u64>,
     /// Folder of the data sets that are not built in, each in a folder of its name
@@ -82,7 +82,9 @@ pub(super) fn run(args: &ReproduceArgs, console: &mut Console) -> Result<u8, Fai
     let chosen =
         if id == "all" { papers::entries() } else { vec![papers::entry(id).map_err(failure)?] };
     let Some(out) = &args.out else {
-        return Err(Failure::bad_input("there is no place to write to").hint("add --out DIR"));
+        return Err(
+            Failure::bad_input("`reproduce` needs a folder to write to").hint("add --out DIR")
+        );
     };
     let mut done = Vec::new();
     for entry in &chosen {
@@ -126,7 +128,9 @@ fn trained_entry(
     console: &mut Console,
 ) -> Result<u8, Failure> {
     let Some(out) = &args.out else {
-        return Err(Failure::bad_input("there is no place to write to").hint("add --out DIR"));
+        return Err(
+            Failure::bad_input("`reproduce` needs a folder to write to").hint("add --out DIR")
+        );
     };
     let deadline = match args.minutes {
         None => None,
@@ -134,7 +138,9 @@ fn trained_entry(
             Some(Instant::now() + Duration::from_secs_f64(60.0 * minutes))
         }
         Some(minutes) => {
-            return Err(Failure::bad_input(format!("{minutes} is no number of minutes")));
+            return Err(Failure::bad_input(format!(
+                "--minutes {minutes} is not between 0 and 1e6"
+            )));
         }
     };
     let device = Device::with_precision(&args.device, args.precision.name())
@@ -240,20 +246,37 @@ fn list(format: Format, console: &mut Console) -> Result<u8, Failure> {
             &json!({"schema": "dosimeter.reproduce/1", "entries": all, "trained": trained}),
         )?;
     } else {
+        let trained = papers::trained_entries();
         let mut text = String::new();
-        for entry in &entries {
-            text.push_str(&format!(
-                "{:<16} {} (about {} s)\n",
-                entry.id, entry.title, entry.seconds
-            ));
+        for paper in in_order(entries.iter().chain(trained.iter().map(|known| &known.entry))) {
+            text.push_str(&format!("{paper}\n"));
+            for entry in entries.iter().filter(|entry| entry.paper == paper) {
+                let time = format!("about {} s", entry.seconds);
+                text.push_str(&format!("  {:<20} {} ({time})\n", entry.id, entry.title));
+            }
+            for known in trained.iter().filter(|known| known.entry.paper == paper) {
+                let (id, title) = (known.entry.id, known.entry.title);
+                text.push_str(&format!("  {id:<20} {title} (trains; needs --data)\n"));
+            }
+            text.push('\n');
         }
-        text.push_str("\nwith --data, trained (minutes on a large graphics card):\n");
-        for trained in papers::trained_entries() {
-            text.push_str(&format!("{:<18} {}\n", trained.entry.id, trained.entry.title));
-        }
+        text.push_str(
+            "What trains takes minutes on a large graphics card; `--minutes` stops it earlier.\n",
+        );
         console.answer(&text)?;
     }
     Ok(exit::ANSWERED)
+}
+
+/// The papers, each once.
+fn in_order<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<&'static str> {
+    let mut papers = Vec::new();
+    for entry in entries {
+        if !papers.contains(&entry.paper) {
+            papers.push(entry.paper);
+        }
+    }
+    papers
 }
 
 fn failure(error: PaperError) -> Failure {

@@ -75,7 +75,7 @@ pub struct TrainArgs {
     #[arg(long, value_name = "DEVICE", default_value = "auto", help_heading = "The work")]
     device: String,
     /// f32, or on an NVIDIA device TF32: faster, and a record can contribute 1 + 2^-10 clip norms;
-    /// bf16 for language models
+    /// bf16 for language models and convolutions
     #[arg(long, value_enum, default_value_t = PrecisionArg::F32, help_heading = "The work")]
     precision: PrecisionArg,
     /// fast: Philox from the seed, for audits; secure: for a model to be released
@@ -122,7 +122,7 @@ pub(super) fn run(args: &TrainArgs, console: &mut Console) -> Result<u8, Failure
     let seconds = args.checkpoint_every;
     if !(0.0..=1e9).contains(&seconds) {
         return Err(Failure::bad_input(format!(
-            "{seconds} is no time between checkpoints; give seconds"
+            "--checkpoint-every {seconds} is not between 0 and 1e9 seconds"
         )));
     }
     let place = args.file.display();
@@ -132,6 +132,10 @@ pub(super) fn run(args: &TrainArgs, console: &mut Console) -> Result<u8, Failure
     #[cfg(feature = "language")]
     if language::finetune::FinetuneDescription::describes(&text) {
         return super::finetune::run(args, &text, folder, console);
+    }
+    #[cfg(not(feature = "language"))]
+    if text.lines().any(|line| line.replace(' ', "") == "kind=\"language\"") {
+        return Err(super::absent::absent("fine-tuning language models", "language").at(&place));
     }
     let description =
         TrainingDescription::from_toml_str(&text).map_err(|error| failure(error).at(&place))?;
@@ -149,6 +153,7 @@ impl TrainArgs {
     }
 
     /// The file, for messages.
+    #[cfg(feature = "language")]
     pub(super) fn place(&self) -> String {
         self.file.display().to_string()
     }
@@ -285,7 +290,7 @@ fn human(ledger: &Ledger, out: &Path) -> String {
         }
     }
     if let Some(loss) = measured.test_loss {
-        text.push_str(&format!("  {:<16} {loss:.4} nats a token\n", "test loss"));
+        text.push_str(&format!("  {:<16} {loss:.4} nats per token\n", "test loss"));
     }
     if let Some(statistics) = &measured.statistics {
         let sizes = &statistics.batch_sizes;

@@ -68,7 +68,7 @@ Examples:
   dosimeter attack canaries adult.toml --canary mislabelled --canaries 1000 --out one.csv
   dosimeter audit one.csv --delta 1e-5
 
-One training with all canaries, each in with probability 1/2: one score a canary.
+One training with all canaries, each in with probability 1/2: one score per canary.
 ")]
 pub(super) struct CanariesArgs {
     #[command(flatten)]
@@ -266,7 +266,7 @@ pub(super) fn canaries(args: &CanariesArgs, console: &mut Console) -> Result<u8,
     let seconds = args.checkpoint_every;
     if !(0.0..=1e9).contains(&seconds) {
         return Err(Failure::bad_input(format!(
-            "{seconds} is no time between checkpoints; give seconds"
+            "--checkpoint-every {seconds} is not between 0 and 1e9 seconds"
         )));
     }
     let (target, device) = common.target()?;
@@ -283,7 +283,7 @@ pub(super) fn canaries(args: &CanariesArgs, console: &mut Console) -> Result<u8,
     if let Some(kept) = &kept {
         game = game.checkpointed(kept.clone(), Duration::from_secs_f64(seconds));
     }
-    let sentence = format!("one training with {count} canaries, half of them in");
+    let sentence = format!("one training with {count} canaries, each in with probability 1/2");
     let code = play(common, &game, &sentence, console)?;
     if let (Some(kept), exit::ANSWERED) = (kept, code) {
         // Only the time to write it again is lost if it stays.
@@ -366,7 +366,7 @@ fn play(
 ) -> Result<u8, Failure> {
     let format = common.output.among(&[Format::Human, Format::Json])?;
     let Some(out) = &common.work.out else {
-        return Err(Failure::bad_input("there is no place to write to").hint("add --out F"));
+        return Err(Failure::bad_input("`attack` needs a file for the scores").hint("add --out F"));
     };
     if common.fault != FaultArg::None {
         console.warn("a mistake is planted in these trainings; the scores are for testing audits");
@@ -377,7 +377,7 @@ fn play(
     if complete {
         // What these trainings claim to be, for the audit: sizes and flags are resolved in it.
         let run = json!({"schema": "dosimeter.run/1", "run": game.plan().parameters["run"]});
-        super::report::write(&claim, &format!("{run:#}\n"))?;
+        super::report::write(&claim, format!("{run:#}\n"))?;
     }
     if format == Format::Json {
         console.json(&document(game, complete.then_some(out), &outcome))?;

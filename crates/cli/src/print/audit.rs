@@ -161,14 +161,14 @@ fn epsilon(bound: &Bound) -> String {
         Method::Grid if bound.reason.is_some() => {
             format!("> {}", rounded(bound.epsilon, 3, Side::Lower))
         }
-        Method::Grid => format!("~ {}", rounded(bound.epsilon, 3, Side::Neither)),
+        Method::Grid | Method::GaussianPair => format!("~ {}", rounded(bound.epsilon, 3, Side::Neither)),
         _ => format!(">= {}", rounded(bound.epsilon, 4, Side::Lower)),
     }
 }
 
 fn standing(bound: &Bound) -> String {
     match bound.method {
-        Method::Grid => "estimate".to_owned(),
+        Method::Grid | Method::GaussianPair => "estimate".to_owned(),
         Method::Bayes => format!("{} credible", percent(bound.confidence, Side::Lower)),
         _ => format!("{} confidence", percent(bound.confidence, Side::Lower)),
     }
@@ -219,7 +219,7 @@ pub(crate) fn csv(analysis: &Analysis) -> String {
     ]);
     for bound in &analysis.bounds {
         let confidence =
-            if bound.method == Method::Grid { String::new() } else { plain(bound.confidence) };
+            if bound.method.is_estimate() { String::new() } else { plain(bound.confidence) };
         text.push_str(&csv_line([
             bound.method.to_string(),
             bound.threshold_rule.map_or_else(String::new, |rule| rule.to_string()),

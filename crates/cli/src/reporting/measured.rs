@@ -29,7 +29,7 @@ pub(super) fn ladder(account: Option<&Account>, analysis: &Analysis, delta: f64)
     for bound in analysis.bounds.iter().filter(|bound| bound.epsilon.is_finite()) {
         let place = names.len();
         match bound.method {
-            Method::Grid => estimates.push(Rung::exactly(place, bound.epsilon)),
+            Method::Grid | Method::GaussianPair => estimates.push(Rung::exactly(place, bound.epsilon)),
             Method::ClopperPearson | Method::OneRun => {
                 free.push(Rung::at_least(place, bound.epsilon));
             }
@@ -96,6 +96,8 @@ fn method_name(method: Method) -> String {
         Method::Grid => "grid estimate".into(),
         Method::OneRun => "one run".into(),
         Method::OneRunGdp => "one run, Gaussian".into(),
+        Method::OneRunIndependent => "one run, no shared randomness".into(),
+        Method::GaussianPair => "Gaussian pair, estimate".into(),
     }
 }
 

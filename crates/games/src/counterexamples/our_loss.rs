@@ -109,7 +109,7 @@ impl Encoding {
             ));
         } else if misread > 1e-2 {
             found.warnings.push(format!(
-                "spacing {}: about {misread:.2} values a run are misread; {} is enough",
+                "spacing {}: about {misread:.2} values per run are misread; {} is enough",
                 self.spacing,
                 round_up(2.0 * (1.0 + reach(steps) * noise_multiplier))
             ));

@@ -6,7 +6,7 @@
 //! canary fires when the uniform is *at most* q; the last coordinate's test reads coordinate i - 1;
 //! steps run from 0 to T - 1.
 //!
-//! * [`PrintedRepeaters`] stores one bit a step: was the value above a threshold? A bit a step
+//! * [`PrintedRepeaters`] stores one bit per step: was the value above a threshold? A bit per step
 //!   cannot carry the likelihood ratio; its exact ceiling is Bin(T, a1) against Bin(T, a0) with
 //!   a0 = P(N(0, sigma^2) > t), a1 = (1 - q) a0 + q P(N(1, sigma^2) > t).
 //! * [`AnalogRepeaters`] multiplies the fresh value once by K = 20 sqrt T and leaves it alone, so

@@ -64,9 +64,9 @@ pub fn known(
         (_, Game::Repeaters { variant: RepeaterVariant::Printed { threshold } }) => {
             let ceiling = bit_ceiling(noise_multiplier, sample_rate, steps, *threshold);
             let value = Interval::around(ceiling.epsilon(delta), 1e-9);
-            add("release", value, "one bit a step: two binomial laws");
+            add("release", value, "one bit per step: two binomial laws");
             let (best, epsilon) = best_bit_threshold(noise_multiplier, sample_rate, steps, delta);
-            let note = format!("one bit a step with the best threshold, {best:.2}");
+            let note = format!("one bit per step with the best threshold, {best:.2}");
             add("best-threshold", Interval::around(epsilon, 1e-9), &note);
         }
         (_, Game::Repeaters { variant: RepeaterVariant::Analog }) => {

@@ -1,4 +1,4 @@
-//! The printed repeaters' ceiling (methods of P4 4.4): a bit a step is Bin(T, a1) against
+//! The printed repeaters' ceiling (methods of P4 4.4): one bit per step is Bin(T, a1) against
 //! Bin(T, a0), exactly. a0 = P(N(0, sigma^2) > t), a1 = (1 - q) a0 + q P(N(1, sigma^2) > t).
 
 use accounting::OneWay;

@@ -5,7 +5,7 @@ use crate::model::generate::largest;
 use crate::model::{Cache, Decoder};
 use crate::product::{View, product};
 
-/// A loss and its gradient with respect to every embedded input (one row a token).
+/// A loss and its gradient with respect to every embedded input (one row per token).
 pub struct InputGradient {
     pub loss: f64,
     pub gradient: Vec<f32>,

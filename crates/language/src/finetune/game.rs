@@ -1,4 +1,4 @@
-//! The game of token canaries: one fine-tuning, one score a canary (design one-run), as an experiment.
+//! The game of token canaries: one fine-tuning, one score per canary (design one-run), as an experiment.
 //!
 //! The training keeps its state in a folder and goes on from there; the same plan gives the same
 //! bytes at any number of threads and interruptions.
@@ -75,7 +75,7 @@ pub fn play(start: &Start, run: &Run, seed: u64, site: &Site) -> Result<Played, 
     }
 }
 
-/// One training, one score a canary.
+/// One training, one score per canary.
 pub struct TokenGame<'a> {
     start: &'a Start,
     run: Run,

@@ -39,7 +39,7 @@ pub struct MeasureTable {
     pub secrets: PathBuf,
     #[serde(default = "both")]
     pub metrics: Vec<MetricName>,
-    /// Sampled completions a secret; 0: one greedy completion.
+    /// Sampled completions per secret; 0: one greedy completion.
     #[serde(default)]
     pub samples: u64,
     #[serde(default = "fifty")]

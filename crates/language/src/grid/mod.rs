@@ -2,7 +2,7 @@
 //! experiment: a trial is a training from the same start, its row the line that `tune` reads.
 //!
 //! The noise of every point is calibrated to its epsilon; scores are those of `memorize`; utility is
-//! minus the held-out loss in nats a token; with canaries, every training is audited.
+//! minus the held-out loss in nats per token; with canaries, every training is audited.
 
 mod description;
 

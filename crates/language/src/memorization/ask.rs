@@ -10,9 +10,9 @@ use std::path::Path;
 /// How secrets are asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Asking {
-    /// Sampled completions a secret; 0: one greedy completion.
+    /// Sampled completions per secret; 0: one greedy completion.
     pub samples: u64,
-    /// Tokens a completion has at most.
+    /// The most tokens in a completion.
     pub new_tokens: usize,
     pub sampling: Sampling,
     pub seed: u64,

@@ -65,7 +65,7 @@ impl Completions {
         Ok(Self { rows })
     }
 
-    /// As JSONL, one line a completion.
+    /// As JSONL, one line per completion.
     pub fn to_jsonl(&self) -> String {
         let mut text = String::new();
         for row in &self.rows {

@@ -1,7 +1,7 @@
 //! From the output back to the embedded input, through frozen weights.
 //!
 //! Cost: about one forward pass. Memory: what [`Record`] keeps, roughly (4 width + 3 hidden +
-//! heads x length) numbers a token and layer.
+//! heads x length) numbers per token and layer.
 
 use super::architecture::{Activation, Architecture};
 use super::attention;

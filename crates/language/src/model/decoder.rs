@@ -86,13 +86,13 @@ impl Layer {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoder {
     pub architecture: Architecture,
-    /// One row a token.
+    /// One row per token.
     pub embedding: Vec<f32>,
-    /// One row a place, for learned positions.
+    /// One row per place, for learned positions.
     pub positions: Option<Vec<f32>>,
     pub layers: Vec<Layer>,
     pub final_norm: NormWeights,
-    /// One row a token; absent: the embedding.
+    /// One row per token; absent: the embedding.
     pub head: Option<Vec<f32>>,
 }
 
@@ -215,7 +215,7 @@ impl Linear {
 }
 
 impl Adapter {
-    /// scale x down': one row of `rank` numbers a row of x.
+    /// scale x down': one row of `rank` numbers per row of x.
     pub(crate) fn low(&self, x: &[f32], inputs: usize) -> Vec<f32> {
         let rows = x.len() / inputs;
         let mut low = vec![0.0; rows * self.rank];
@@ -400,7 +400,7 @@ impl Decoder {
         cut
     }
 
-    /// The weights of the head: one row a token.
+    /// The weights of the head: one row per token.
     pub fn head(&self) -> &[f32] {
         self.head.as_deref().unwrap_or(&self.embedding)
     }

@@ -23,6 +23,9 @@ pub(crate) struct Grid {
     pub(crate) log_weight: Vec<f64>,
     /// log W
     pub(crate) log_ratio: Vec<f64>,
+    /// Bounds on the errors of log_weight and of log_ratio, in units of `f64::EPSILON`.
+    pub(crate) weight_slip: Vec<f64>,
+    pub(crate) ratio_slip: Vec<f64>,
     /// weight * (W - 1)
     lifted: Vec<f64>,
     /// weight * (W - 1 - log W), where W is near 1
@@ -30,9 +33,17 @@ pub(crate) struct Grid {
     /// Error of the rule for A(c + iu), |u| <= the design's, and the c it was made for, divided by
     /// 1 + |s| + A(c).
     pub(crate) relative_error: f64,
-    /// A masked grid sums keep (W^s - 1 - s (W - 1)); what the mask takes from 1 + s (W - 1) is
-    /// deficit.0 + s deficit.1.
-    pub(crate) deficit: (f64, f64),
+    /// A masked grid sums keep (W^s - 1 - s (W - 1)); this is what the mask takes from 1 + s (W - 1).
+    pub(crate) deficit: Deficit,
+}
+
+/// mass + s slope, with absolute errors.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Deficit {
+    pub(crate) mass: f64,
+    pub(crate) slope: f64,
+    pub(crate) mass_error: f64,
+    pub(crate) slope_error: f64,
 }
 
 /// What a grid must be able to do.
@@ -55,7 +66,7 @@ pub(crate) struct TooFine;
 const FEW_POINTS: f64 = 64.0;
 /// A grid so large that it pays to ask how large the integrand really gets.
 const WORTH_A_STRIP: f64 = 250.0;
-/// Each of 48 bytes.
+/// Each of 64 bytes.
 pub(crate) const MOST_POINTS: f64 = 60_000.0;
 
 impl Grid {
@@ -136,19 +147,32 @@ impl Grid {
             weight: Vec::with_capacity(count + 1),
             log_weight: Vec::with_capacity(count + 1),
             log_ratio: Vec::with_capacity(count + 1),
+            weight_slip: Vec::with_capacity(count + 1),
+            ratio_slip: Vec::with_capacity(count + 1),
             lifted: Vec::with_capacity(count + 1),
             curved: Vec::with_capacity(count + 1),
             relative_error: 0.0,
-            deficit: (0.0, 0.0),
+            deficit: Deficit::default(),
         };
         // Nodes at multiples of the step keep x exact and the grid symmetric about zero.
         let first = (low / step).floor();
         for index in 0..=count {
             let x = (first + index as f64) * step;
             let z = x / scale;
-            let denominator = pair.log_denominator(x);
-            let log_ratio = pair.log_numerator(x) - denominator;
+            let (denominator, denominator_slip) = pair.log_denominator_with_slip(x);
+            let (numerator, numerator_slip) = pair.log_numerator_with_slip(x);
+            let log_ratio = numerator - denominator;
             grid.x.push(x);
+            // A point is rounded, and moves both densities; the square has three roundings more.
+            let exponent = 0.5 * z * z;
+            grid.weight_slip.push(
+                4.0 * exponent + 2.0 * log_norm.abs() + 2.0 + denominator.abs() + denominator_slip,
+            );
+            grid.ratio_slip.push(
+                numerator_slip
+                    + denominator_slip
+                    + if denominator == 0.0 { 0.0 } else { 0.5 * log_ratio.abs() },
+            );
             let log_weight = log_norm + denominator - 0.5 * z * z;
             grid.log_weight.push(log_weight);
             grid.log_ratio.push(log_ratio);
@@ -167,21 +191,29 @@ impl Grid {
 
     /// Multiplies every weight by a factor in [0, 1], given with its logarithm as a function of x:
     /// at large tilts points count at which the factor itself underflows.
-    pub(crate) fn masked(&self, factor: impl Fn(f64) -> (f64, f64), deficit: (f64, f64)) -> Self {
-        self.clone().into_masked(factor, deficit)
+    /// `slip` bounds the factor's relative error in units of `f64::EPSILON`.
+    pub(crate) fn masked(
+        &self,
+        factor: impl Fn(f64) -> (f64, f64),
+        slip: impl Fn(f64) -> f64,
+        deficit: Deficit,
+    ) -> Self {
+        self.clone().into_masked(factor, slip, deficit)
     }
 
     /// The same in place.
     pub(crate) fn into_masked(
         mut self,
         factor: impl Fn(f64) -> (f64, f64),
-        deficit: (f64, f64),
+        slip: impl Fn(f64) -> f64,
+        deficit: Deficit,
     ) -> Self {
         self.deficit = deficit;
         for j in 0..self.len() {
             let (keep, log_keep) = factor(self.x[j]);
             self.weight[j] *= keep;
             self.log_weight[j] += log_keep;
+            self.weight_slip[j] += slip(self.x[j]) + log_keep.abs().min(1e6);
             self.lifted[j] *= keep;
             self.curved[j] *= keep;
         }

@@ -7,7 +7,7 @@ use super::windows::Windows;
 use crate::mixture::MixtureRatio;
 
 /// How the masks are placed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Choice {
     /// One pair: the lower edge at the threshold's room divided by `share` (none for 0), and edges
     /// as soft as this part of the losses they stand at.
@@ -41,7 +41,7 @@ const MOST_WINDOWS: usize = 24;
 ///
 /// `hint` holds what worked last time, which is tried first: neighbouring thresholds want the
 /// same masks.
-pub(crate) fn line(parts: &[Part], t: f64, hint: &mut Option<Choice>) -> Result<Windows, Obstacle> {
+pub(crate) fn line(parts: &[Part], t: f64, hint: Option<Choice>) -> Result<Windows, Obstacle> {
     let floors: Vec<f64> = parts.iter().map(|part| floor(&part.pair)).collect();
     let bottom: f64 = parts.iter().zip(&floors).map(|(part, floor)| part.times * floor).sum();
     let steps: f64 = parts.iter().map(|part| part.times).sum();
@@ -104,10 +104,7 @@ pub(crate) fn line(parts: &[Part], t: f64, hint: &mut Option<Choice>) -> Result<
         }
     }
     match best {
-        Some((error, choice, line)) if error <= USEFUL => {
-            *hint = Some(choice);
-            Ok(line)
-        }
+        Some((error, choice, line)) if error <= USEFUL => Ok(line.chosen(choice)),
         _ => Err(Obstacle::SlowDecay),
     }
 }

@@ -17,6 +17,7 @@ use super::smooth::Smoothing;
 use super::tail::{self, Path};
 use super::transform::{self, Transform};
 use crate::complex::Complex;
+use crate::sum::Sum;
 use std::f64::consts::PI;
 
 /// Which function of Y - t is averaged.
@@ -118,8 +119,12 @@ impl Nodes {
     /// Multiplies by the T-th power of a transform.
     pub(crate) fn multiply(&mut self, transform: &Transform, times: f64) {
         for k in 0..self.log.len() {
-            self.log[k] = self.log[k] + transform.log[k].scale(times);
-            self.error[k] += times * transform.error[k];
+            let log = self.log[k] + transform.log[k].scale(times);
+            self.log[k] = log;
+            // The product and the sum are rounded.
+            let rounded = transform.log[k].re.abs() + transform.log[k].im.abs();
+            self.error[k] += times * (transform.error[k] + 0.5 * f64::EPSILON * rounded)
+                + 0.5 * f64::EPSILON * (log.re.abs() + log.im.abs());
             self.upper[k] += times * transform.upper[k];
         }
     }
@@ -135,6 +140,7 @@ impl Nodes {
         smoothing: Smoothing,
     ) -> Sums {
         let mut out = Sums { sum: 0.0, slope: 0.0, round: 0.0 };
+        let mut sum = Sum::default();
         for (k, log) in self.log.iter().enumerate() {
             let u = spacing * k as f64;
             let phase = log.im - u * t + smoothing.argument(c, u);
@@ -148,10 +154,10 @@ impl Nodes {
             let term_re = size * (cos * re - sin * im);
             let term_im = size * (cos * im + sin * re);
             let factor = if k == 0 { 0.5 } else { 1.0 };
-            out.sum += factor * term_re;
+            sum.add(factor * term_re);
             out.slope -= factor * ((c - offset) * term_re - u * term_im);
             let unit = f64::EPSILON
-                * (8.0 + u * t.abs() + log.im.abs() + (log.re - level).abs() + 2.0 * fall.abs());
+                * (10.0 + u * t.abs() + log.im.abs() + (log.re - level).abs() + 2.0 * fall.abs());
             let err = self.error[k] + unit;
             // Where the relative error is large the node itself is small: bound it by its size.
             let slip = if err < 0.5 {
@@ -161,6 +167,7 @@ impl Nodes {
             };
             out.round += factor * slip * norm.sqrt();
         }
+        out.sum = sum.total();
         out
     }
 }
@@ -213,6 +220,8 @@ pub(crate) const LOG_TOLERANCE: f64 = 32.0;
 /// over the domain less than a third of this (test below).
 pub(crate) const ROOM: f64 = 1.0;
 pub(crate) const MOST_WORK: f64 = 3e7;
+/// More parts than this are looked at more cheaply.
+const MANY_PARTS: usize = 16;
 /// Nodes of a line, each of 48 bytes while it is built.
 pub(crate) const MOST_NODES: f64 = 80_000.0;
 
@@ -327,9 +336,10 @@ impl Line {
             self.nodes.sums(c, self.spacing, self.level, t, 0.0, Smoothing::none());
         let scale = self.spacing / PI;
         let mantissa = sign * scale * sum;
-        let terms = self.nodes.log.len() as f64;
-        let round = scale * round + terms * f64::EPSILON * mantissa.abs() + self.truncation;
         let log_scale = self.level - c * t;
+        // The sum's last rounding; and the scale: a product and a difference of logarithms.
+        let slip = f64::EPSILON * (4.0 + (c * t).abs() + log_scale.abs());
+        let round = scale * round + slip * mantissa.abs() + self.truncation;
         let alias = self.alias_bound(&self.left, t, log_scale)
             + self.alias_bound(&self.right, t, log_scale);
         Value {
@@ -437,12 +447,27 @@ fn height(
     spacing: f64,
 ) -> Result<(f64, f64), Obstacle> {
     let mut u = (2.2 * LOG_TOLERANCE / variance).sqrt().max(2.0 * spacing);
+    // Of many parts each has one path, made for a careful guess: a path holds at every height.
+    let many = parts.len() > MANY_PARTS;
+    if many {
+        let depth = LOG_TOLERANCE - log_size - (PI * u).ln();
+        u = u.max((2.3 * depth.max(0.0) / variance).sqrt());
+    }
+    let made_for = |u: f64| -> Vec<Path> {
+        (parts.iter().zip(coarse))
+            .map(|(part, grid)| Path::best(&part.pair, grid, c, u, many))
+            .collect()
+    };
+    let mut paths = made_for(if many { 1.2 * u } else { u });
+    let mut made = u;
     loop {
-        let decay: f64 = parts
-            .iter()
-            .zip(coarse)
-            .map(|(part, grid)| part.times * Path::best(&part.pair, grid, c, u).log_ratio(u))
-            .sum();
+        let outgrown = if many { u > 2.5 * made } else { u != made };
+        if outgrown {
+            paths = made_for(u);
+            made = u;
+        }
+        let decay: f64 =
+            (parts.iter().zip(&paths)).map(|(part, path)| part.times * path.log_ratio(u)).sum();
         let wanted = log_size - LOG_TOLERANCE + (PI * u).ln();
         if decay < wanted {
             return Ok((u, decay));
@@ -543,7 +568,8 @@ mod tests {
                 }
             }
             if let Some(top) = place.top {
-                let ratio = |grid: &Grid| Path::best(pair, grid, place.c, top).log_ratio(top);
+                let ratio =
+                    |grid: &Grid| Path::best(pair, grid, place.c, top, false).log_ratio(top);
                 let (rough, fine) = (ratio(grid), ratio(&fine));
                 assert!(rough > 1.02 * fine, "{pair:?} {times} at {}: {rough} {fine}", place.c);
                 tails += 1;

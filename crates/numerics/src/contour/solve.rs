@@ -18,14 +18,22 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// A value with its errors; what underflows keeps an upper end above zero.
+    /// A value with its errors; what underflows keeps an upper end above zero, and what is not a
+    /// number says nothing.
     fn of(value: &Value, log_factor: f64) -> Self {
-        let scale = (value.log_scale + log_factor).exp();
+        let log = value.log_scale + log_factor;
+        let scale = log.exp();
+        // The sum of the logarithms is rounded once, and its exponential.
+        let slip = f64::EPSILON * (4.0 + log.abs());
+        let (lower, upper) = (value.mantissa - value.below, value.mantissa + value.above);
+        let (lower, upper) = (lower * scale, upper * scale);
+        if lower.is_nan() || upper.is_nan() {
+            return Self { lower: 0.0, value: value.mantissa * scale, upper: f64::INFINITY };
+        }
         Self {
-            lower: ((value.mantissa - value.below) * scale).max(0.0) * (1.0 - 4.0 * f64::EPSILON),
+            lower: (lower * (1.0 - slip)).max(0.0),
             value: value.mantissa * scale,
-            upper: ((value.mantissa + value.above) * scale * (1.0 + 4.0 * f64::EPSILON))
-                .max(f64::MIN_POSITIVE),
+            upper: (upper * (1.0 + slip)).max(f64::MIN_POSITIVE),
         }
     }
 
@@ -71,12 +79,15 @@ impl Ends {
     }
 }
 
-/// The sum of log ratios over all steps of all parts.
+/// The sum of log ratios over all steps of all parts, for the questions that make up one answer.
 ///
-/// Lines are kept: a later question near an earlier one costs only the sum over its nodes.
+/// Lines are kept: a later question near an earlier one costs only the sum over its nodes. So what
+/// is found depends on what was asked before. Who wants answers that depend on the question alone
+/// asks each of a `session` of its own; those share what depends on nothing but the threshold.
 #[derive(Debug)]
 pub struct SumOfLogRatios {
-    parts: Vec<Part>,
+    parts: Arc<[Part]>,
+    shared: Arc<Shared>,
     lines: Mutex<Vec<Arc<Line>>>,
     masked: Mutex<Vec<Arc<Windows>>>,
     /// The masks that worked last.
@@ -87,12 +98,45 @@ pub struct SumOfLogRatios {
     plain: [Tries; 3],
 }
 
-impl Clone for SumOfLogRatios {
-    fn clone(&self) -> Self {
-        Self::new(self.parts.clone())
-    }
+/// Lines that were made for a threshold by nothing but the threshold (and the masks tried first):
+/// whoever asks for one again gets the same one.
+#[derive(Debug, Default)]
+struct Shared {
+    plain: Mutex<Vec<Made<Zone, Line>>>,
+    masked: Mutex<Vec<Made<Option<Choice>, Windows>>>,
 }
 
+/// The threshold, what else it was made from, and what came of it.
+type Made<K, L> = (f64, K, Result<Arc<L>, Obstacle>);
+
+/// The line for a key: the one made before, or a new one, which is kept.
+fn made<K: PartialEq + Copy, L>(
+    kept: &Mutex<Vec<Made<K, L>>>,
+    (t, key): (f64, K),
+    nodes: impl Fn(&L) -> usize,
+    make: impl FnOnce() -> Result<L, Obstacle>,
+) -> Result<Arc<L>, Obstacle> {
+    let same = |at: f64, of: &K| at.to_bits() == t.to_bits() && *of == key;
+    let known = kept.lock().ok().and_then(|kept| {
+        kept.iter().find(|(at, of, _)| same(*at, of)).map(|(_, _, line)| line.clone())
+    });
+    if let Some(line) = known {
+        return line;
+    }
+    let line = make().map(Arc::new);
+    if let Ok(mut kept) = kept.lock() {
+        kept.push((t, key, line.clone()));
+        let size = |line: &Result<Arc<L>, Obstacle>| line.as_ref().map_or(0, |line| nodes(line));
+        let mut total: usize = kept.iter().map(|(_, _, line)| size(line)).sum();
+        while kept.len() > MOST_SHARED || (total > MOST_KEPT_NODES && kept.len() > 1) {
+            total -= size(&kept.remove(0).2);
+        }
+    }
+    line
+}
+
+/// Lines that sessions share.
+const MOST_SHARED: usize = 16;
 /// Kept lines; more would only be searched in vain.
 const MOST_LINES: usize = 12;
 const MOST_MASKED: usize = 6;
@@ -112,8 +156,19 @@ impl From<TooFine> for Obstacle {
 
 impl SumOfLogRatios {
     pub fn new(parts: Vec<Part>) -> Self {
+        Self::with(parts.into(), Arc::default())
+    }
+
+    /// The same sum without a memory of what was asked.
+    #[must_use]
+    pub fn session(&self) -> Self {
+        Self::with(Arc::clone(&self.parts), Arc::clone(&self.shared))
+    }
+
+    fn with(parts: Arc<[Part]>, shared: Arc<Shared>) -> Self {
         Self {
             parts,
+            shared,
             lines: Mutex::new(Vec::new()),
             masked: Mutex::new(Vec::new()),
             hint: Mutex::new(None),
@@ -122,8 +177,7 @@ impl SumOfLogRatios {
         }
     }
 
-    fn keep(&self, line: Line) -> Arc<Line> {
-        let line = Arc::new(line);
+    fn keep(&self, line: Arc<Line>) -> Arc<Line> {
         if let Ok(mut lines) = self.lines.lock() {
             lines.push(Arc::clone(&line));
             forget(&mut lines, MOST_LINES, Line::nodes);
@@ -136,12 +190,14 @@ impl SumOfLogRatios {
         if self.masks.in_vain(t, self.bottom()) {
             return Err(Obstacle::SlowDecay);
         }
-        let mut hint = self.hint.lock().map(|hint| *hint).unwrap_or(None);
-        let found = hard::line(&self.parts, t, &mut hint);
+        let hint = self.hint.lock().map(|hint| *hint).unwrap_or(None);
+        let found = made(&self.shared.masked, (t, hint), Windows::nodes, || {
+            hard::line(&self.parts, t, hint)
+        });
         self.masks.remember(t, found.is_ok());
-        let line = Arc::new(found?);
+        let line = found?;
         if let Ok(mut known) = self.hint.lock() {
-            *known = hint;
+            *known = line.choice();
         }
         if let Ok(mut lines) = self.masked.lock() {
             lines.push(Arc::clone(&line));
@@ -224,9 +280,12 @@ impl SumOfLogRatios {
 
     /// The value at t from a line of its own.
     fn fresh(&self, zone: Zone, t: f64) -> Result<Value, Obstacle> {
-        let mut coarse = Coarse::new(&self.parts)?;
-        let saddle = coarse.at_threshold(zone, t)?;
-        Ok(self.line(&mut coarse, zone, &saddle, t)?.value(t))
+        let line = made(&self.shared.plain, (t, zone), Line::nodes, || {
+            let mut coarse = Coarse::new(&self.parts)?;
+            let saddle = coarse.at_threshold(zone, t)?;
+            self.line(&mut coarse, zone, &saddle, t)
+        })?;
+        Ok(self.keep(line).value(t))
     }
 
     fn line(
@@ -235,20 +294,13 @@ impl SumOfLogRatios {
         zone: Zone,
         saddle: &Saddle,
         t: f64,
-    ) -> Result<Arc<Line>, Obstacle> {
+    ) -> Result<Line, Obstacle> {
         let (c, spread) = (saddle.c, saddle.spread());
         let (low, high) = zone.ends();
         let farthest = coarse.farthest(saddle, t, (c + 17.0 / spread).min(high));
         coarse.cover(farthest.max(1.25 * c).min(high))?;
         coarse.cover((c - 17.0 / spread).max(low))?;
-        Ok(self.keep(Line::new(
-            &self.parts,
-            coarse.grids(),
-            zone,
-            (c, farthest),
-            t,
-            saddle.variance,
-        )?))
+        Line::new(&self.parts, coarse.grids(), zone, (c, farthest), t, saddle.variance)
     }
 
     /// The threshold t at which e^{growth t} E f(Y - t) = target, with certified ends.
@@ -392,7 +444,7 @@ impl SumOfLogRatios {
         let mut saddle = coarse.at_value(zone, growth, log_target)?;
         let mut t = saddle.t;
         for _ in 0..4 {
-            let line = self.line(&mut coarse, zone, &saddle, t)?;
+            let line = self.keep(Arc::new(self.line(&mut coarse, zone, &saddle, t)?));
             let start = t;
             let (mut value, mut slope) = (line.value(t), 0.0);
             for _ in 0..40 {
@@ -443,17 +495,18 @@ fn ends(
     value: &Value,
     slope: f64,
 ) -> Ends {
+    // Three numbers are added, one of which is a logarithm like the target's.
+    let slip = |v: &Value, t: f64| {
+        let size = v.log_scale.abs() + (growth * t).abs() + log_target.abs();
+        8.0 * f64::EPSILON * (1.0 + size + v.mantissa.ln().abs())
+    };
     let high_side = |t: f64| {
         let v = at(t);
-        (v.mantissa + v.above).ln()
-            + v.log_scale
-            + growth * t
-            + 8.0 * f64::EPSILON * (1.0 + v.log_scale.abs())
+        (v.mantissa + v.above).ln() + v.log_scale + growth * t + slip(&v, t)
     };
     let low_side = |t: f64| {
         let v = at(t);
-        (v.mantissa - v.below).ln() + v.log_scale + growth * t
-            - 8.0 * f64::EPSILON * (1.0 + v.log_scale.abs())
+        (v.mantissa - v.below).ln() + v.log_scale + growth * t - slip(&v, t)
     };
     let relative = (value.above + value.below) / value.mantissa;
     let first = 1.2 * relative / slope.abs() + 4.0 * f64::EPSILON * t.abs() + f64::MIN_POSITIVE;

@@ -36,8 +36,9 @@ const MOST_OUTSIDE: u32 = 4000;
 
 impl Path {
     /// The better of two families of paths at height `u`: constant, or following the posterior
-    /// (which leaves the bulk on the real axis where it contributes nothing).
-    pub(crate) fn best(pair: &MixtureRatio, grid: &Grid, c: f64, u: f64) -> Self {
+    /// (which leaves the bulk on the real axis where it contributes nothing). A quick choice is made
+    /// by what second order says of them.
+    pub(crate) fn best(pair: &MixtureRatio, grid: &Grid, c: f64, u: f64, quick: bool) -> Self {
         crate::patience::look();
         let shares = log_shares(grid, c);
         let scale2 = pair.scale() * pair.scale();
@@ -75,10 +76,10 @@ impl Path {
             };
             Self::build(pair, grid, c, &shares, path, &Unmasked)
         };
-        if !capped && flat > 1.2 * following {
+        if !capped && flat > 1.2 * following || quick && flat > following {
             return straight();
         }
-        if !capped && following > 1.2 * flat {
+        if !capped && following > 1.2 * flat || quick {
             return curved();
         }
         let (straight, curved) = (straight(), curved());

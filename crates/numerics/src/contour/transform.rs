@@ -5,11 +5,15 @@
 //! complex product. So a node costs a few hundred multiply-adds and no transcendental function,
 //! and nothing is lost to cancellation when W is close to 1 almost everywhere.
 
-use super::grid::Grid;
+use super::grid::{Deficit, Grid};
 use super::spread;
 use crate::complex::Complex;
+use crate::sum::Sum;
 
 const TERMS: usize = 18;
+/// Moments, from the second on, whose sums are compensated: in units of the second the others are
+/// below 1/1500 (1/2)^6, so that 60,000 roundings of theirs are one of it.
+const CAREFUL: usize = 5;
 /// Nodes between fresh sines and cosines: bounds the drift of the recurrence.
 const REFRESH: usize = 64;
 const UNIT: f64 = f64::EPSILON;
@@ -77,8 +81,8 @@ pub(crate) fn cumulant(grid: &Grid, c: f64) -> (f64, f64, f64) {
             a2 += l * l * grown;
         }
     }
-    a0 -= grid.deficit.0 + c * grid.deficit.1;
-    a1 -= grid.deficit.1;
+    a0 -= grid.deficit.mass + c * grid.deficit.slope;
+    a1 -= grid.deficit.slope;
     let a = 1.0 + a0;
     let mean = a1 / a;
     (a0.ln_1p(), mean, a2 / a - mean * mean)
@@ -90,6 +94,20 @@ pub(crate) struct Transform {
     pub(crate) error: Vec<f64>,
     /// log of an upper bound on |A|, which still says something where the error is infinite.
     pub(crate) upper: Vec<f64>,
+}
+
+/// Sums that bound the round-off, in units of `UNIT` and of e^shift.
+#[derive(Default)]
+struct Bounds {
+    /// Points summed through their moments: a term is W^s - 1 - s (W - 1), at most
+    /// .7 |s| (|s| + 1) l^2, with a derivative in l of at most 1.7 |s| (|s| + 1) |l|. The powers,
+    /// the sums of moments and the polynomial are a few roundings of its size.
+    small: f64,
+    tilted_mass: f64,
+    /// Points summed one by one: what does not depend on s ...
+    fixed: f64,
+    /// ... and what grows with |s|.
+    growing: f64,
 }
 
 /// Evaluates log A(c + i k spacing) for k = 0..count.
@@ -106,43 +124,56 @@ pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transfor
     let shift = if tilted_top > 30.0 { tilted_top } else { 0.0 };
     let unit = (-shift).exp();
 
+    // Powers of small losses fall so fast that only the first sums need care.
     let mut moments = [0.0f64; TERMS + 1];
-    let mut linear = 0.0;
+    let mut first_moments = [Sum::default(); CAREFUL];
+    let mut linear = Sum::default();
     let mut direct = Direct::default();
-    // Sums that bound the round-off, all relative to e^shift.
-    let (mut small_square, mut mass, mut slope) = (0.0, 0.0, 0.0);
-    let (mut abs_slope, mut tilted_mass, mut tilted_length) = (0.0, 0.0, 0.0);
+    let (mut mass, mut slope) = (Sum::default(), Sum::default());
+    let mut bounds = Bounds::default();
     for j in 0..grid.len() {
-        let (w, l) = (grid.weight[j], grid.log_ratio[j]);
+        let (w, l) = (grid.weight[j] * unit, grid.log_ratio[j]);
+        let (weight_slip, ratio_slip) = (grid.weight_slip[j], grid.ratio_slip[j]);
         if l.abs() <= cut {
-            let mut power = w * unit * l;
-            for (m, moment) in moments.iter_mut().enumerate().skip(2) {
+            let mut power = w * l;
+            for (m, sum) in first_moments.iter_mut().enumerate() {
+                power *= l / (m + 2) as f64;
+                sum.add(power);
+            }
+            for (m, moment) in moments.iter_mut().enumerate().skip(CAREFUL + 2) {
                 power *= l / m as f64;
                 *moment += power;
             }
-            linear += unit * grid.curved(j);
-            small_square += w * unit * l * l;
+            linear.add(unit * grid.curved(j));
+            bounds.small += w * l.abs() * (l.abs() * (24.0 + 0.7 * weight_slip) + 1.7 * ratio_slip);
         } else {
             let tilted = (grid.log_weight[j] + c * l - shift).exp();
             direct.push(tilted, l);
             let lift = grid.lifted(j) * unit;
-            mass += w * unit;
-            slope += lift;
-            abs_slope += lift.abs();
-            tilted_mass += tilted;
-            tilted_length += tilted * l.abs();
+            mass.add(w);
+            slope.add(lift);
+            bounds.tilted_mass += tilted;
+            bounds.fixed += tilted * (16.0 + weight_slip) + w * (4.0 + weight_slip);
+            bounds.growing += tilted * (6.0 * l.abs() + ratio_slip)
+                + lift.abs() * (8.0 + weight_slip + ratio_slip)
+                + w * ratio_slip;
         }
     }
-    moments[0] = 0.0;
-    moments[1] = -linear;
+    for (moment, sum) in moments[2..].iter_mut().zip(&first_moments) {
+        *moment = sum.total();
+    }
+    moments[1] = -linear.total();
+    let (mass, slope, tilted_mass) = (mass.total(), slope.total(), bounds.tilted_mass);
 
     let mut out = Transform {
         log: Vec::with_capacity(count),
         error: Vec::with_capacity(count),
         upper: Vec::with_capacity(count),
     };
-    let lanes = (direct.len() / 4 + 4) as f64;
     let mut sums = direct.sums(spacing, count);
+    let Deficit { mass: lost, slope: lost_slope, mass_error, slope_error } = grid.deficit;
+    let (lost, lost_slope) = (lost * unit, lost_slope * unit);
+    let (mass_error, slope_error) = (mass_error * unit, slope_error * unit);
     let discretisation = grid.relative_error;
     for k in 0..count {
         let u = spacing * k as f64;
@@ -153,7 +184,6 @@ pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transfor
         }
         polynomial = polynomial * s;
         let (sum, chain) = sums.at(k, u);
-        let (lost, lost_slope) = (grid.deficit.0 * unit, grid.deficit.1 * unit);
         let excess = Complex::new(
             polynomial.re + (sum.re - mass - c * slope) - lost - c * lost_slope,
             polynomial.im + (sum.im - u * slope) - u * lost_slope,
@@ -162,12 +192,13 @@ pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transfor
         let whole = Complex::new(unit + excess.re, excess.im);
         let modulus = whole.modulus();
         let absolute = UNIT
-            * (24.0 * size * size * small_square
-                + 80.0 * tilted_mass
-                + chain / UNIT
-                + 6.0 * size * tilted_length
-                + (lanes + 60.0) * (mass + size * abs_slope)
-                + 40.0 * (lost + size * lost_slope.abs()))
+            * (size * (size + 1.0) * bounds.small
+                + bounds.fixed
+                + size * bounds.growing
+                + 4.0 * (mass + lost + size * (slope.abs() + lost_slope.abs())))
+            + chain
+            + mass_error
+            + size * slope_error
             + discretisation
                 * (unit * (1.0 + size) + (if shift > 0.0 { 1.0 } else { 1.0 + tilted_mass }));
         let (log, rounded) = if shift > 0.0 {
@@ -199,16 +230,19 @@ pub(crate) fn plain(
         .map(|(lw, l)| lw + c * l)
         .fold(f64::NEG_INFINITY, f64::max);
     let mut direct = Direct::default();
-    let (mut total, mut length) = (0.0, 0.0);
+    let (mut total, mut fixed, mut growing) = (0.0, 0.0, 0.0);
     for j in 0..grid.len() {
         let l = grid.log_ratio[j];
         let tilted = (grid.log_weight[j] + c * l - scale).exp();
         if tilted > 1e-40 {
             direct.push(tilted, l);
             total += tilted;
-            length += tilted * l.abs();
+            fixed += tilted * (16.0 + grid.weight_slip[j]);
+            growing += tilted * (6.0 * l.abs() + grid.ratio_slip[j]);
         }
     }
+    // Points left out, all together.
+    let left_out = 1e-40 * grid.len() as f64;
     let mut sums = direct.sums(spacing, count);
     let (mut values, mut errors) = (Vec::with_capacity(count), Vec::with_capacity(count));
     for k in 0..count {
@@ -216,8 +250,9 @@ pub(crate) fn plain(
         let (sum, chain) = sums.at(k, u);
         values.push(sum);
         errors.push(
-            UNIT * (80.0 * total + 6.0 * (u + c.abs()) * length)
+            UNIT * (fixed + (u + c.abs()) * growing)
                 + chain
+                + left_out
                 + grid.relative_error * total,
         );
     }

@@ -10,6 +10,7 @@
 //! negligible are not computed.
 
 use super::Part;
+use super::hard::Choice;
 use super::line::{Obstacle, Value};
 use super::masked::{Answers, Edge, MaskedLine, Masks, Place};
 
@@ -21,6 +22,8 @@ pub(crate) struct Windows {
     left_out: Vec<(f64, f64)>,
     /// Relative error at the threshold it was made for.
     error: f64,
+    /// How its masks were placed.
+    choice: Option<Choice>,
 }
 
 /// A window this much (in logarithms) below the largest is left out.
@@ -36,12 +39,13 @@ impl Windows {
     ) -> Result<Self, Obstacle> {
         let place = Place::new(parts, masks, t, Answers { high: true, low: true })?;
         let line = place.line(t, may_smooth)?;
-        Ok(Self { error: line.error(), lines: vec![line], left_out: Vec::new() })
+        Ok(Self { error: line.error(), lines: vec![line], left_out: Vec::new(), choice: None })
     }
 
     /// A cascade of cuts, from the highest edge to the lowest: `edges[k]` has one for each part.
     pub(crate) fn cascade(parts: &[Part], edges: &[Vec<Edge>], t: f64) -> Result<Self, Obstacle> {
-        let mut out = Self { lines: Vec::new(), left_out: Vec::new(), error: f64::INFINITY };
+        let mut out =
+            Self { lines: Vec::new(), left_out: Vec::new(), error: f64::INFINITY, choice: None };
         let mut places: Vec<Place> = Vec::with_capacity(edges.len());
         let mut largest = f64::MIN;
         let mut rest: Option<(f64, f64)> = None;
@@ -79,6 +83,15 @@ impl Windows {
         }
         out.error = out.value(t).relative_error();
         Ok(out)
+    }
+
+    /// With the choice of masks it came from.
+    pub(crate) fn chosen(self, choice: Choice) -> Self {
+        Self { choice: Some(choice), ..self }
+    }
+
+    pub(crate) fn choice(&self) -> Option<Choice> {
+        self.choice
     }
 
     pub(crate) fn nodes(&self) -> usize {

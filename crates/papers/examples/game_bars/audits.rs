@@ -1,4 +1,4 @@
-//! The linear game audited within its family, twenty seeds a setting.
+//! The linear game audited within its family, twenty seeds per setting.
 
 use crate::{Anything, DELTA, Setting, play, scores};
 use accounting::directions;
@@ -16,7 +16,7 @@ const SETTINGS: [(Setting, u64); 4] = [
 
 pub(crate) fn table(observe: Observe) -> Anything<()> {
     println!(
-        "| sigma, q, T | games a side | true epsilon | least | mean | largest audited share | seeds above 1 |"
+        "| sigma, q, T | games per side | true epsilon | least | mean | largest audited share | seeds above 1 |"
     );
     println!("|---|---|---|---|---|---|---|");
     for (setting, trials) in SETTINGS {

@@ -35,7 +35,9 @@ impl<const N: usize> Complex<N> {
 
     /// At least |z| for every member.
     pub fn above(&self) -> Magnitude {
-        Ball::<N>::exact(super::float::Float::from_magnitude(self.square_modulus().above())).root().above()
+        Ball::<N>::exact(super::float::Float::from_magnitude(self.square_modulus().above()))
+            .root()
+            .above()
     }
 
     pub fn reciprocal(self) -> Self {

@@ -83,8 +83,11 @@ fn divided(number: &Inverse, n: u64) -> Inverse {
     let shift = words[0].leading_zeros();
     let mut highest_first = [0; 7];
     for (i, word) in highest_first.iter_mut().enumerate() {
-        *word =
-            if shift == 0 { words[i] } else { (words[i] << shift) | (words[i + 1] >> (64 - shift)) };
+        *word = if shift == 0 {
+            words[i]
+        } else {
+            (words[i] << shift) | (words[i + 1] >> (64 - shift))
+        };
     }
     Inverse { highest_first, exponent: number.exponent - i64::from(shift) }
 }
@@ -212,8 +215,11 @@ impl<const N: usize> Ball<N> {
         let half_pi = Self::pi().scaled(-1);
         let turns = (self.mid.times(&Float::from_f64(std::f64::consts::FRAC_2_PI))).rounded();
         let multiple = half_pi.times_u64(turns.unsigned_abs());
-        let rest =
-            if turns < 0 { Self::exact(self.mid) + multiple } else { Self::exact(self.mid) - multiple };
+        let rest = if turns < 0 {
+            Self::exact(self.mid) + multiple
+        } else {
+            Self::exact(self.mid) - multiple
+        };
         // |rest| <= pi/4 + a rounding: its square is below 0.63.
         let (cosine, sine) = near_zero(&rest.mid);
         let moved = rest.radius.plus(self.radius);
@@ -242,8 +248,10 @@ fn exponential_of_point<const N: usize>(x: &Float<N>) -> Ball<N> {
         sum = sum.times(&small).plus(&inverse_factorial(n));
     }
     // The terms left out add up to less than twice the first: 2^(-BITS - 3).
-    let mut result =
-        Ball { mid: sum, radius: Magnitude::power_of_two(6 - Float::<N>::BITS).plus(rest.radius.scaled(-3)) };
+    let mut result = Ball {
+        mid: sum,
+        radius: Magnitude::power_of_two(6 - Float::<N>::BITS).plus(rest.radius.scaled(-3)),
+    };
     for _ in 0..4 {
         result = result.squared();
     }

@@ -42,10 +42,8 @@ impl<const N: usize> Fixed<N> {
 
     fn negated(self) -> Self {
         let (mut words, mut carry) = ([0; N], true);
-        for i in 0..N {
-            let (word, over) = (!self.0[i]).overflowing_add(u64::from(carry));
-            words[i] = word;
-            carry = over;
+        for (word, own) in words.iter_mut().zip(self.0) {
+            (*word, carry) = (!own).overflowing_add(u64::from(carry));
         }
         Self(words)
     }
@@ -59,10 +57,10 @@ impl<const N: usize> Fixed<N> {
     #[inline]
     pub fn plus(self, other: Self) -> Self {
         let (mut words, mut carry) = ([0; N], false);
-        for i in 0..N {
-            let (sum, first) = self.0[i].overflowing_add(other.0[i]);
+        for (word, (own, given)) in words.iter_mut().zip(self.0.into_iter().zip(other.0)) {
+            let (sum, first) = own.overflowing_add(given);
             let (sum, second) = sum.overflowing_add(u64::from(carry));
-            words[i] = sum;
+            *word = sum;
             carry = first || second;
         }
         Self(words)

@@ -276,12 +276,12 @@ impl<const N: usize> Float<N> {
         let bits = difference[top].leading_zeros();
         let moved = (N - top) * 64 + bits as usize;
         let mut words = [0; N];
-        for i in 0..N {
+        for (i, word) in words.iter_mut().enumerate() {
             // Word i of the result is word i + 1 - (N - top) of the difference, shifted up.
             let index = i as i64 + 1 - (N - top) as i64;
             let read = |k: i64| if k >= 0 { difference[k as usize] } else { 0 };
             let (own, lower) = (read(index), read(index - 1));
-            words[i] = if bits == 0 { own } else { (own << bits) | (lower >> (64 - bits)) };
+            *word = if bits == 0 { own } else { (own << bits) | (lower >> (64 - bits)) };
         }
         Self { negative: self.negative, exponent: self.exponent - moved as i64, words }
     }
@@ -342,7 +342,10 @@ mod tests {
 
     impl Words {
         fn next(&mut self) -> u64 {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            self.0 = self
+                .0
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             let word = self.0 ^ (self.0 >> 29);
             match word % 5 {
                 0 => word >> (self.0 >> 58),
@@ -359,7 +362,7 @@ mod tests {
             }
             words[N - 1] |= 1 << 63;
             let exponent = (self.next() % (2 * spread as u64 + 1)) as i64 - spread;
-            Float { negative: self.next() % 2 == 0, exponent, words }
+            Float { negative: self.next().is_multiple_of(2), exponent, words }
         }
     }
 

@@ -75,8 +75,11 @@ impl Magnitude {
     }
 
     pub fn plus(self, other: Self) -> Self {
-        let (large, small) =
-            if self.exponent_or_least() >= other.exponent_or_least() { (self, other) } else { (other, self) };
+        let (large, small) = if self.exponent_or_least() >= other.exponent_or_least() {
+            (self, other)
+        } else {
+            (other, self)
+        };
         if small.is_zero() {
             return large;
         }
@@ -152,7 +155,8 @@ mod tests {
 
     #[test]
     fn operations_round_up_and_not_far() {
-        let numbers = [1.0, 3.0, 0.1, 7.25e-12, 6.02e23, 1.0 / 3.0, f64::MIN_POSITIVE, 123_456_789.0];
+        let numbers =
+            [1.0, 3.0, 0.1, 7.25e-12, 6.02e23, 1.0 / 3.0, f64::MIN_POSITIVE, 123_456_789.0];
         for a in numbers {
             let x = Magnitude::from_f64(a);
             assert!(value(x) >= a && value(x) <= a * (1.0 + 1e-8), "{a}");
@@ -160,9 +164,11 @@ mod tests {
                 let y = Magnitude::from_f64(b);
                 if a.min(b) > 1e-300 {
                     let product = a * b;
-                    assert!(value(x.times(y)) >= product && value(x.times(y)) <= product * (1.0 + 1e-7));
-                    let quotient = a / Magnitude::from_f64(b).mantissa as f64
-                        / (y.exponent as f64).exp2();
+                    assert!(
+                        value(x.times(y)) >= product && value(x.times(y)) <= product * (1.0 + 1e-7)
+                    );
+                    let quotient =
+                        a / Magnitude::from_f64(b).mantissa as f64 / (y.exponent as f64).exp2();
                     assert!(value(x.over(y)) >= quotient * (1.0 - 1e-15));
                     assert!(value(x.over(y)) <= quotient * (1.0 + 1e-7));
                 }

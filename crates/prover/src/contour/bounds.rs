@@ -14,17 +14,17 @@ use crate::arithmetic::{Ball, Float, Magnitude};
 use crate::pairs::Step;
 
 /// The lines that are looked at: tilt c, angles up to theta, and growth e^(u |angle|).
-pub struct Lines<'a, const N: usize> {
-    pub step: &'a Step<N>,
-    pub tilt: f64,
-    pub cosine: Ball<N>,
-    pub sine: Ball<N>,
-    pub theta: Ball<N>,
-    pub growth: Ball<N>,
+pub(super) struct Lines<'a, const N: usize> {
+    pub(super) step: &'a Step<N>,
+    pub(super) tilt: f64,
+    pub(super) cosine: Ball<N>,
+    pub(super) sine: Ball<N>,
+    pub(super) theta: Ball<N>,
+    pub(super) growth: Ball<N>,
 }
 
 impl<'a, const N: usize> Lines<'a, N> {
-    pub fn new(step: &'a Step<N>, tilt: f64, theta: f64, growth: f64) -> Self {
+    pub(super) fn new(step: &'a Step<N>, tilt: f64, theta: f64, growth: f64) -> Self {
         let theta = Ball::from_f64(theta);
         let (cosine, sine) = theta.cosine_sine();
         Self { step, tilt, cosine, sine, theta, growth: Ball::from_f64(growth) }
@@ -63,7 +63,7 @@ impl<'a, const N: usize> Lines<'a, N> {
 
     /// An upper bound on the integral of the modulus over [a, b], each cell widened by `more` (the
     /// spacing of a grid, for sums instead of integrals). Cells below e^floor are not cut smaller.
-    pub fn between(&self, a: f64, b: f64, more: f64, floor: f64) -> Magnitude {
+    pub(super) fn between(&self, a: f64, b: f64, more: f64, floor: f64) -> Magnitude {
         let smallest = (self.step.scale / 12.0)
             .min(self.step.scale * self.step.scale / (3.0 * self.step.records as f64));
         let mut sum = Magnitude::ZERO;
@@ -99,7 +99,7 @@ impl<'a, const N: usize> Lines<'a, N> {
     }
 
     /// Where the far tails start: beyond, the Gaussian falls faster than the rest can grow.
-    pub fn far(&self) -> f64 {
+    pub(super) fn far(&self) -> f64 {
         let powers = self.tilt.abs() + (1.0 - self.tilt).abs();
         // Far enough to make good for the worst angles beyond, too.
         let worst = 2.0 * self.growth.to_f64() * self.theta.to_f64()
@@ -110,15 +110,19 @@ impl<'a, const N: usize> Lines<'a, N> {
     /// A bound on integral (or sum times spacing) beyond +-far. For x >= X the integrand is at most
     /// its bound at X times e^(-kappa (x - X)), kappa = X/s^2 - (|c| + |1-c|) k/s^2, since the
     /// logarithms have slopes of at most k/s^2. Angles are at most theta.
-    pub fn beyond(&self, more: f64) -> Magnitude {
+    pub(super) fn beyond(&self, more: f64) -> Magnitude {
         let far = self.far();
-        let powers = Ball::from_f64(self.tilt.abs()) + (Ball::one() - Ball::from_f64(self.tilt)).maximum(
-            Ball::from_f64(self.tilt) - Ball::one(),
-        );
+        let powers = Ball::from_f64(self.tilt.abs())
+            + (Ball::one() - Ball::from_f64(self.tilt))
+                .maximum(Ball::from_f64(self.tilt) - Ball::one());
         let records = Ball::from_u64(self.step.records);
         let kappa: Ball<N> = (Ball::from_f64(far) - powers * records) * self.step.inverse_square();
         let length: Ball<N> = kappa.reciprocal() + Ball::from_f64(more);
-        let both = self.cell(far, far).exponential().above().plus(self.cell(-far, -far).exponential().above());
+        let both = self
+            .cell(far, far)
+            .exponential()
+            .above()
+            .plus(self.cell(-far, -far).exponential().above());
         // On a cell of no width the bounds are those of the point; r may grow to 1 beyond it.
         let worst_angle = (self.growth * self.theta).scaled(1).exponential().above();
         let lost = self.lost_beyond();
@@ -139,14 +143,14 @@ impl<'a, const N: usize> Lines<'a, N> {
     }
 
     /// The whole line: cells between, tails beyond.
-    pub fn whole(&self, floor: f64) -> Magnitude {
+    pub(super) fn whole(&self, floor: f64) -> Magnitude {
         let far = self.far();
         self.between(-far, far, 0.0, floor).plus(self.beyond(0.0))
     }
 
     /// e^(eta^2 / 2 s^2) for the line at angle theta: |N(x + i eta)| = N(x) e^(eta^2/2s^2), and
     /// eta = theta s^2 / k.
-    pub fn off_axis(&self, theta: Ball<N>) -> Ball<N> {
+    pub(super) fn off_axis(&self, theta: Ball<N>) -> Ball<N> {
         let eta = theta.over_u64(self.step.records);
         let square = eta.squared().over(self.step.inverse_square());
         square.scaled(-1).exponential()
@@ -156,7 +160,11 @@ impl<'a, const N: usize> Lines<'a, N> {
 /// 2 N / (e^(2 pi d / h) - 1): the error of the trapezoid rule of spacing h for an analytic function
 /// whose integrals along lines up to distance d are at most N (Trefethen and Weideman 2014,
 /// Theorem 5.1).
-pub fn trapezoid_error<const N: usize>(integral: Magnitude, distance: Ball<N>, spacing: f64) -> Magnitude {
+pub(super) fn trapezoid_error<const N: usize>(
+    integral: Magnitude,
+    distance: Ball<N>,
+    spacing: f64,
+) -> Magnitude {
     let ratio = (Ball::pi().scaled(1) * distance).over(Ball::from_f64(spacing));
     let below = ratio.exponential() - Ball::one();
     Ball::<N>::exact(Float::from_magnitude(integral)).scaled(1).over(below).above()

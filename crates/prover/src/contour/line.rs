@@ -1,9 +1,9 @@
 //! A sampled line, and what it says about thresholds.
 
+use super::Composition;
 use super::plan::{Plan, Zone};
 use super::rough::Rough;
 use super::transform::{Choice, Transform, tail_bound};
-use super::Composition;
 use crate::arithmetic::{Ball, Complex, Float, Magnitude};
 
 pub struct Line<const N: usize> {
@@ -60,7 +60,15 @@ impl<const N: usize> Line<N> {
                 None => (Ball::from_u64(pole(plan.zone, index == 0)?), Ball::one()),
             };
         }
-        Some(Self { zone: plan.zone, tilt: plan.tilt, spacing: plan.spacing, nodes, tail, alias, points })
+        Some(Self {
+            zone: plan.zone,
+            tilt: plan.tilt,
+            spacing: plan.spacing,
+            nodes,
+            tail,
+            alias,
+            points,
+        })
     }
 
     pub fn zone(&self) -> Zone {
@@ -82,15 +90,12 @@ impl<const N: usize> Line<N> {
     /// The zone's function at t.
     pub fn at(&self, t: Ball<N>) -> Ball<N> {
         let (c, h) = (Ball::from_f64(self.tilt), Ball::from_f64(self.spacing));
-        let step = {
-            let (cosine, sine) = (h * t).cosine_sine();
-            Complex { re: cosine, im: -sine }
-        };
-        let mut turn = Complex::one();
+        let angle = h * t;
         let mut sum = self.nodes[0].re.scaled(-1);
-        for node in &self.nodes[1..] {
-            turn = turn * step;
-            sum = sum + (node.re * turn.re - node.im * turn.im);
+        for (k, node) in self.nodes.iter().enumerate().skip(1) {
+            // Each turn afresh: products of complex balls would widen with every factor.
+            let (cosine, sine) = angle.times_u64(k as u64).cosine_sine();
+            sum = sum + (node.re * cosine + node.im * sine);
         }
         let growth = ((Ball::one() - c) * t).exponential();
         let sum = sum.scaled(1) * h.over(Ball::pi().scaled(1));
@@ -122,7 +127,11 @@ fn pole(zone: Zone, up: bool) -> Option<u64> {
 }
 
 /// M(c) of the whole composition at a real tilt; a few digits are enough.
-fn moment<const N: usize>(composition: &Composition<N>, roughs: &[Rough], c: f64) -> Option<Ball<N>> {
+fn moment<const N: usize>(
+    composition: &Composition<N>,
+    roughs: &[Rough],
+    c: f64,
+) -> Option<Ball<N>> {
     let s = Complex { re: Ball::from_f64(c), im: Ball::ZERO };
     let mut product = composition.gaussian_factor(s).re;
     for (step, rough) in composition.steps.iter().zip(roughs) {

@@ -29,7 +29,7 @@ pub struct Plan {
     pub bits: f64,
     /// ln of the integrand at the line's real point.
     pub log_peak: f64,
-    pub choices: Vec<Choice>,
+    pub(super) choices: Vec<Choice>,
     /// Rotations that the sums take.
     pub work: f64,
 }
@@ -48,8 +48,7 @@ impl Search<'_> {
     }
 
     fn log_integrand(&self, c: f64) -> f64 {
-        let value =
-            self.log_moment(c) + (1.0 - c) * self.threshold - (c * (c - 1.0)).abs().ln();
+        let value = self.log_moment(c) + (1.0 - c) * self.threshold - (c * (c - 1.0)).abs().ln();
         if value.is_nan() { f64::INFINITY } else { value }
     }
 }
@@ -110,7 +109,8 @@ impl Plan {
     /// Bits that the arithmetic needs: those of the transforms and the growth of roundings.
     pub fn needed_bits(&self) -> f64 {
         let points = self.choices.iter().map(Choice::points).sum::<f64>().max(1.0);
-        self.bits + (self.nodes as f64 + 1.0).log2() + points.log2() + 8.0
+        let lost = self.choices.iter().map(|choice| choice.lost_bits).fold(0.0, f64::max);
+        self.bits + lost + (self.nodes as f64 + 1.0).log2() + points.log2() + 8.0
     }
 }
 
@@ -160,7 +160,12 @@ fn saddle(search: &Search<'_>, zone: Zone) -> Option<(f64, f64)> {
 }
 
 /// A spacing for which aliases are below e^log_error, and the tilts that show it.
-fn aliases(search: &Search<'_>, zone: Zone, c: f64, log_error: f64) -> Option<(f64, [Option<f64>; 2])> {
+fn aliases(
+    search: &Search<'_>,
+    zone: Zone,
+    c: f64,
+    log_error: f64,
+) -> Option<(f64, [Option<f64>; 2])> {
     // ln of M(c') e^((1-c')t) for a few c' on each side.
     let level = |other: f64| search.log_moment(other) + (1.0 - other) * search.threshold;
     let candidates = |up: bool| -> Vec<(Option<f64>, f64, f64)> {
@@ -213,7 +218,8 @@ fn aliases(search: &Search<'_>, zone: Zone, c: f64, log_error: f64) -> Option<(f
 
 /// How far the nodes have to reach for what is left out to be `depth` nats below the real point.
 fn tail(search: &Search<'_>, c: f64, depth: f64) -> Option<(f64, Vec<f64>)> {
-    let shapes: Option<Vec<_>> = search.roughs.iter().map(|rough| rough.shape(c, 0.0, 0.0, 60.0)).collect();
+    let shapes: Option<Vec<_>> =
+        search.roughs.iter().map(|rough| rough.shape(c, 0.0, 0.0, 60.0)).collect();
     let shapes = shapes?;
     let here: f64 = search.log_moment(c);
     let left = |u: f64| -> (f64, Vec<f64>) {

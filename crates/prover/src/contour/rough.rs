@@ -41,7 +41,8 @@ impl Rough {
     /// ln A and the share of A that is not a_0.
     fn up(&self, x: f64) -> (f64, f64) {
         let slope = x / (self.scale * self.scale);
-        let terms = || self.log_coefficients.iter().enumerate().skip(1).map(|(j, a)| a + j as f64 * slope);
+        let terms =
+            || self.log_coefficients.iter().enumerate().skip(1).map(|(j, a)| a + j as f64 * slope);
         let largest = terms().fold(f64::NEG_INFINITY, f64::max);
         let sum: f64 = terms().map(|term| (term - largest).exp()).sum();
         let above = largest + sum.ln();
@@ -52,7 +53,8 @@ impl Rough {
     /// ln |integrand| at x for tilt c, on a line where angles are at most `theta`, with e^(u angle).
     fn log_integrand(&self, x: f64, c: f64, theta: f64, u: f64) -> f64 {
         let lower = |share: f64| (-(1.0 - theta.cos()) * share).ln_1p();
-        let angle = |share: f64| theta.min(share * theta.sin() / (1.0 - (1.0 - theta.cos()) * share));
+        let angle =
+            |share: f64| theta.min(share * theta.sin() / (1.0 - (1.0 - theta.cos()) * share));
         let part = |(log, share): (f64, f64), power: f64| {
             power * (log + if power < 0.0 { lower(share) } else { 0.0 }) + u * angle(share)
         };
@@ -63,14 +65,24 @@ impl Rough {
     /// The integral of the modulus, and where it comes from down to `depth` below its peak.
     pub fn shape(&self, c: f64, theta: f64, u: f64, depth: f64) -> Option<Shape> {
         let k = self.records();
-        let reach = (c.abs() + (1.0 - c).abs() * f64::from(u8::from(self.substitute))) * k;
         let step = (self.scale / 6.0).min(self.scale * self.scale / k);
-        let far = reach + self.scale * (2.0 * depth).sqrt() + 4.0 * self.scale;
-        let (left, right) = if self.substitute || c < 0.0 {
-            (far, far)
-        } else {
-            (self.scale * (2.0 * depth).sqrt() + 4.0 * self.scale, far)
+        let core = self.scale * (2.0 * depth).sqrt() + 4.0 * self.scale;
+        let far = (c.abs() + (1.0 - c).abs()) * k + core;
+        // The tilt may pull a part of the mass far out: look for it with growing strides.
+        let highest = (-16..=16)
+            .map(|i| self.log_integrand(core * f64::from(i) / 16.0, c, theta, u))
+            .fold(f64::NEG_INFINITY, f64::max);
+        let extent = |sign: f64| {
+            let (mut x, mut extent) = (core, core);
+            while x < far {
+                x *= 1.04;
+                if self.log_integrand(sign * x, c, theta, u) > highest - depth {
+                    extent = x * 1.05;
+                }
+            }
+            extent
         };
+        let (left, right) = (extent(-1.0), extent(1.0));
         let points = (left + right) / step;
         if !(points * k < 3e6) {
             return None;
@@ -131,8 +143,7 @@ impl Rough {
             let x = shape.from + i as f64 * step;
             let (up, up_angle) = at(x, sine);
             let (down, down_angle) = if self.substitute { at(-x, -sine) } else { (0.0, 0.0) };
-            c * up + (1.0 - c) * down - u * (up_angle - down_angle)
-                - 0.5 * (x / self.scale).powi(2)
+            c * up + (1.0 - c) * down - u * (up_angle - down_angle) - 0.5 * (x / self.scale).powi(2)
         });
         let logs: Vec<f64> = logs.collect();
         let peak = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -1,8 +1,9 @@
 //! M(c + iu) = E_Q (P/Q)^(c+iu) of one step, at equally spaced u, and bounds for all larger u.
 //!
-//! Trapezoid rule on the real axis: sum_j w_j e^(i u L_j), w_j = h N(x_j) A^c B^(1-c), L = ln A - ln B.
-//! Its error is bounded along lines off the axis ([`super::bounds`]); what is left out of the sum by
-//! cells. The sums run in fixed point.
+//! Trapezoid rule: sum_j w_j e^(i u L_j), w_j = h N(x_j) A^c B^(1-c), L = ln A - ln B. The path is the real
+//! axis, or for many nodes the parallel x + iy, y > 0, on which Im L >= 0: there e^(iuL) falls with u and
+//! the number of points does not grow with it. The error is bounded along lines beside the path
+//! ([`super::bounds`]); what is left out of the sum by cells. The sums run in fixed point.
 
 use super::bounds::{Lines, trapezoid_error};
 use super::rough::{Rough, Shape};
@@ -10,48 +11,73 @@ use crate::arithmetic::{Ball, Complex, Fixed, Magnitude, Rotor};
 use crate::pairs::Step;
 
 /// The grid of one step at one tilt.
-pub struct Transform<const N: usize> {
+pub(super) struct Transform<const N: usize> {
     /// w_j.
-    weights: Vec<Ball<N>>,
+    weights: Vec<Complex<N>>,
     /// L_j.
-    losses: Vec<Ball<N>>,
+    losses: Vec<Complex<N>>,
     /// Off by at most this, for every |u| up to the one it was made for.
     error: Magnitude,
 }
 
 /// A spacing and a strip for the trapezoid rule, chosen in doubles.
-pub struct Choice {
-    pub theta: f64,
-    pub spacing: f64,
-    pub from: f64,
-    pub to: f64,
-    pub log_integral: f64,
+pub(super) struct Choice {
+    /// Angle of the path: 0 on the real axis.
+    pub(super) shift: f64,
+    /// Angle of the strip around the path.
+    pub(super) theta: f64,
+    /// Bits by which the sum of moduli exceeds M(c).
+    pub(super) lost_bits: f64,
+    pub(super) spacing: f64,
+    pub(super) from: f64,
+    pub(super) to: f64,
+    pub(super) log_integral: f64,
 }
 
 impl Choice {
-    pub fn points(&self) -> f64 {
+    pub(super) fn points(&self) -> f64 {
         (self.to - self.from) / self.spacing
     }
 
     /// The cheapest choice with a relative error of 2^-bits for |u| <= `most`.
-    pub fn new<const N: usize>(rough: &Rough, step: &Step<N>, tilt: f64, most: f64, bits: f64) -> Option<Self> {
+    pub(super) fn new<const N: usize>(
+        rough: &Rough,
+        step: &Step<N>,
+        tilt: f64,
+        most: f64,
+        bits: f64,
+    ) -> Option<Self> {
         let depth = bits * std::f64::consts::LN_2 + 10.0;
         let on_axis = rough.shape(tilt, 0.0, 0.0, depth)?;
         let mut best: Option<Self> = None;
-        for theta in [0.003, 0.006, 0.012, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 1.1, 1.3] {
-            let Some(off) = rough.shape(tilt, theta, most, depth) else { continue };
-            let distance = theta * step.scale * step.scale / step.records as f64;
-            let raised = off.log_integral + 0.5 * (distance / step.scale).powi(2);
+        let mut offer = |shift: f64, theta: f64, growth: f64| {
+            let Some(off) = rough.shape(tilt, shift + theta, growth, depth) else { return };
+            let unit = step.scale / step.records as f64;
+            let raised = off.log_integral + 0.5 * ((shift + theta) * unit).powi(2);
             let needed = (raised - on_axis.log_integral).max(0.0) + depth + 2.0;
+            let distance = theta * step.scale * step.scale / step.records as f64;
             let spacing = 2.0 * std::f64::consts::PI * distance / needed;
             if best.as_ref().is_none_or(|best| spacing > best.spacing) {
+                let lost = 0.5 * (shift * unit).powi(2) / std::f64::consts::LN_2;
+                let ends = if shift > 0.0 { &off } else { &on_axis };
                 best = Some(Self {
+                    shift,
                     theta,
+                    lost_bits: lost,
                     spacing,
-                    from: on_axis.from,
-                    to: on_axis.to,
+                    from: ends.from,
+                    to: ends.to,
                     log_integral: on_axis.log_integral,
                 });
+            }
+        };
+        for theta in [0.003, 0.006, 0.012, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 1.1, 1.3] {
+            offer(0.0, theta, most);
+        }
+        if most > 0.0 {
+            // Above the axis nothing grows with u, as long as the strip does not reach below it.
+            for theta in [0.001, 0.01, 0.03, 0.06, 0.12, 0.2, 0.3, 0.4, 0.5, 0.6, 0.74] {
+                offer(theta, theta, 0.0);
             }
         }
         let mut best = best?;
@@ -64,30 +90,50 @@ impl Choice {
 
 impl<const N: usize> Transform<N> {
     /// The grid of a choice; `most` bounds |u|.
-    pub fn new(step: &Step<N>, tilt: f64, most: f64, bits: f64, choice: &Choice) -> Self {
+    pub(super) fn new(step: &Step<N>, tilt: f64, most: f64, bits: f64, choice: &Choice) -> Self {
         let h = choice.spacing;
         let (first, last) = ((choice.from / h).floor() as i64, (choice.to / h).ceil() as i64);
         let (c, density) = (Ball::from_f64(tilt), Self::density(step));
-        let mut transform = Self { weights: Vec::new(), losses: Vec::new(), error: Magnitude::ZERO };
+        let path = Ball::from_f64(choice.shift);
+        let turn = path.over_u64(step.records).cosine_sine();
+        let y = path.over_u64(step.records).over(step.inverse_square());
+        let mut transform =
+            Self { weights: Vec::new(), losses: Vec::new(), error: Magnitude::ZERO };
         for j in first..=last {
             let x = Ball::from_f64(h) * signed(j);
-            let (up, down) = step.logarithms(x);
-            let exponent = c * up + (Ball::one() - c) * down
-                - (x.squared() * step.inverse_square()).scaled(-1);
-            transform.weights.push(exponent.exponential() * density * Ball::from_f64(h));
+            let (up, down) = if choice.shift > 0.0 {
+                step.complex_logarithms(x, turn)
+            } else {
+                let (up, down) = step.logarithms(x);
+                (Complex::new(up, Ball::ZERO), Complex::new(down, Ball::ZERO))
+            };
+            let z = Complex::new(x, y);
+            let exponent = up.times_real(c) + down.times_real(Ball::one() - c)
+                - z.squared().times_real(step.inverse_square().scaled(-1));
+            let weight = if choice.shift > 0.0 {
+                exponent.exponential()
+            } else {
+                Complex::new(exponent.re.exponential(), Ball::ZERO)
+            };
+            transform.weights.push(weight.times_real(density * Ball::from_f64(h)));
             transform.losses.push(up - down);
         }
         let floor = choice.log_integral - (bits + 30.0) * std::f64::consts::LN_2;
-        let strip = Lines::new(step, tilt, choice.theta, most);
+        // On the real axis factors grow as e^(u |angle|); above it they fall.
+        let growth = if choice.shift > 0.0 { 0.0 } else { most };
+        let strip = Lines::new(step, tilt, choice.shift + choice.theta, growth);
         let integral = strip.whole(floor).times(strip.off_axis(strip.theta).above());
-        let distance = strip.theta.over_u64(step.records).over(step.inverse_square());
-        let axis = Lines::new(step, tilt, 0.0, 0.0);
-        let far = axis.far();
+        let distance =
+            Ball::from_f64(choice.theta).over_u64(step.records).over(step.inverse_square());
+        let line = Lines::new(step, tilt, choice.shift, 0.0);
+        let far = line.far();
         let (left, right) = (h * first as f64, h * last as f64);
-        transform.error = trapezoid_error(integral, distance, h)
-            .plus(axis.between(-far, left, h, floor))
-            .plus(axis.between(right, far, h, floor))
-            .plus(axis.beyond(h));
+        let left_out = line
+            .between(-far, left, h, floor)
+            .plus(line.between(right, far, h, floor))
+            .plus(line.beyond(h))
+            .times(line.off_axis(path).above());
+        transform.error = trapezoid_error(integral, distance, h).plus(left_out);
         transform
     }
 
@@ -96,8 +142,8 @@ impl<const N: usize> Transform<N> {
     }
 
     /// M(c).
-    pub fn real(&self) -> Ball<N> {
-        self.weights.iter().fold(Ball::ZERO, |sum, w| sum + *w).widened(self.error)
+    pub(super) fn real(&self) -> Ball<N> {
+        self.weights.iter().fold(Ball::ZERO, |sum, w| sum + w.re).widened(self.error)
     }
 
     /// M(c + i k du) for k = 0 .. nodes.
@@ -106,18 +152,22 @@ impl<const N: usize> Transform<N> {
     /// A turn is off by at most sqrt(2) (unit + radius) in modulus, a product by 2 sqrt(2) units more,
     /// and moduli stay below 1. So k turns are off by less than (k + 1) (4.3 units + 1.5 radius),
     /// stated below with 8 for both.
-    pub fn nodes(&self, du: f64, nodes: usize) -> Vec<Complex<N>> {
-        let sum = self.real().above();
+    pub(super) fn nodes(&self, du: f64, nodes: usize) -> Vec<Complex<N>> {
+        let sum = self.weights.iter().fold(Magnitude::ZERO, |sum, weight| sum.plus(weight.above()));
         let power = sum.order() + 1;
         let spacing = Ball::from_f64(du);
         let mut widest = Magnitude::ZERO;
         let mut turns = Vec::new();
         let mut now = Vec::new();
         for (weight, loss) in self.weights.iter().zip(&self.losses) {
-            let (cosine, sine) = (*loss * spacing).cosine_sine();
-            widest = widest.max(cosine.radius).max(sine.radius).max(weight.scaled(-power).radius);
-            turns.push(Rotor::from_complex(&Complex { re: cosine, im: sine }));
-            now.push(Rotor::from_complex(&Complex { re: weight.scaled(-power), im: Ball::ZERO }));
+            // e^(i du L), of modulus at most 1 since Im L >= 0.
+            let turn = Complex::new(-(loss.im * spacing), loss.re * spacing).exponential();
+            let start = Complex::new(weight.re.scaled(-power), weight.im.scaled(-power));
+            for radius in [turn.re.radius, turn.im.radius, start.re.radius, start.im.radius] {
+                widest = widest.max(radius);
+            }
+            turns.push(Rotor::from_complex(&turn));
+            now.push(Rotor::from_complex(&start));
         }
         let unit = Magnitude::power_of_two(Fixed::<N>::UNIT);
         let each = unit.plus(widest).scaled(3);
@@ -155,7 +205,14 @@ fn signed<const N: usize>(j: i64) -> Ball<N> {
 /// At x + i eta its factor in u is e^(-u (arg A(x+i(y+eta)) + arg A(x+i(y-eta)))/2) <= 1: arg A is odd in y
 /// and rises with it, since d arg A/dy = Re(z A'/A)/s^2 is a sum of terms j a_i a_j |z|^(i+j)
 /// cos((j-i) y/s^2), none of them negative while angles are below pi/2.
-pub fn tail_bound<const N: usize>(step: &Step<N>, rough: &Rough, tilt: f64, from: f64, theta: f64, bits: f64) -> Option<Ball<N>> {
+pub(super) fn tail_bound<const N: usize>(
+    step: &Step<N>,
+    rough: &Rough,
+    tilt: f64,
+    from: f64,
+    theta: f64,
+    bits: f64,
+) -> Option<Ball<N>> {
     let depth = bits * std::f64::consts::LN_2 + 6.0;
     let on_axis = rough.shape(tilt, 0.0, 0.0, depth)?;
     // The strip with the widest spacing among those that stay below an angle of pi/2 in all.

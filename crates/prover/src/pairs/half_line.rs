@@ -6,8 +6,8 @@
 //! E(e^t - e^Y)_+ = e^t Q(X < x) - P(X < x). The root is enclosed between two points at which the sign of
 //! L - t is certain, and the tails are taken at the ball between them.
 
-use crate::obstacle::Obstacle;
 use crate::arithmetic::{Ball, Float, Magnitude, normal_tail};
+use crate::obstacle::Obstacle;
 
 /// P = sum_j p_j N(first + j, v), plus up to `outside` of mass anywhere to the right of 0;
 /// Q = N(0, v), or the mirror image of P.
@@ -35,7 +35,13 @@ pub enum Part {
 }
 
 impl<const N: usize> HalfLine<N> {
-    pub fn new(weights: Vec<Ball<N>>, first: u64, variance: Ball<N>, substitute: bool, outside: Magnitude) -> Self {
+    pub fn new(
+        weights: Vec<Ball<N>>,
+        first: u64,
+        variance: Ball<N>,
+        substitute: bool,
+        outside: Magnitude,
+    ) -> Self {
         let inverse = variance.reciprocal();
         // e^(-(j+1)^2/2v) / e^(-j^2/2v) = e^(-(2j+1)/2v): by recurrence, two products each.
         let centre = Ball::from_u64(first);
@@ -51,7 +57,15 @@ impl<const N: usize> HalfLine<N> {
                 coefficient
             })
             .collect();
-        Self { weights, first, variance, substitute, outside, coefficients, deviation: variance.root() }
+        Self {
+            weights,
+            first,
+            variance,
+            substitute,
+            outside,
+            coefficients,
+            deviation: variance.root(),
+        }
     }
 
     /// The likelihood ratio's logarithm at x.
@@ -77,7 +91,9 @@ impl<const N: usize> HalfLine<N> {
                 return Ok(None);
             }
             if !infimum.is_below(&t) {
-                return Err(Obstacle::precision("the threshold cannot be told from the smallest loss"));
+                return Err(Obstacle::precision(
+                    "the threshold cannot be told from the smallest loss",
+                ));
             }
         }
         let excess = |x: f64| (self.loss(Ball::from_f64(x)) - t).to_f64();
@@ -136,7 +152,9 @@ impl<const N: usize> HalfLine<N> {
         let mut width = Magnitude::from_f64(high - low);
         let epsilon = (1e-9 * scale).max(f64::MIN_POSITIVE);
         let near = |x: Ball<N>| self.loss(Ball::exact(x.mid));
-        slope = ((near(x + Ball::from_f64(epsilon)) - near(x - Ball::from_f64(epsilon))).over(Ball::from_f64(2.0 * epsilon))).to_f64();
+        slope = ((near(x + Ball::from_f64(epsilon)) - near(x - Ball::from_f64(epsilon)))
+            .over(Ball::from_f64(2.0 * epsilon)))
+        .to_f64();
         if !(slope > 0.0 && slope.is_finite()) {
             return Err(Obstacle::precision("the loss is flat"));
         }

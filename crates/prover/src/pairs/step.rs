@@ -80,26 +80,26 @@ impl<const N: usize> Step<N> {
     /// ln A(z) and ln of Q's density ratio, at a real x.
     pub fn logarithms(&self, x: Ball<N>) -> (Ball<N>, Ball<N>) {
         let z = (x * self.inverse_square).exponential();
-        let down = if self.substitute {
-            self.polynomial(z.reciprocal()).logarithm()
-        } else {
-            Ball::ZERO
-        };
+        let down =
+            if self.substitute { self.polynomial(z.reciprocal()).logarithm() } else { Ball::ZERO };
         (self.polynomial(z).logarithm(), down)
     }
 
     /// A at a real x, and the part of it that is not a_0: (A - a_0)/A.
     pub fn value_and_share(&self, x: Ball<N>) -> (Ball<N>, Ball<N>) {
         let z = (x * self.inverse_square).exponential();
-        let above =
-            self.coefficients[1..].iter().rev().fold(Ball::ZERO, |sum, a| (sum + *a) * z);
+        let above = self.coefficients[1..].iter().rev().fold(Ball::ZERO, |sum, a| (sum + *a) * z);
         let whole = above + self.coefficients[0];
         (whole, above.over(whole))
     }
 
     /// The logarithms at x + iy; the caller keeps k y / s^2 below pi/2, where A has no zero and a
     /// positive real part.
-    pub fn complex_logarithms(&self, x: Ball<N>, turn: (Ball<N>, Ball<N>)) -> (Complex<N>, Complex<N>) {
+    pub fn complex_logarithms(
+        &self,
+        x: Ball<N>,
+        turn: (Ball<N>, Ball<N>),
+    ) -> (Complex<N>, Complex<N>) {
         let size = (x * self.inverse_square).exponential();
         let at = |size: Ball<N>, sine: Ball<N>| {
             let z = Complex { re: turn.0, im: sine }.times_real(size);

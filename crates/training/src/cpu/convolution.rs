@@ -165,7 +165,7 @@ impl ConvolutionMemory {
         product(weight, patches.transposed(), View::new(dy, rows, channels), true);
     }
 
-    /// From the gradient of the weights in use to that of the parameters, once a step.
+    /// From the gradient of the weights in use to that of the parameters, once per step.
     pub(crate) fn finish(&self, layer: &Convolution, gradient: &mut [f32]) {
         if let Some(standardised) = &self.standardised {
             standardised.pull_back(&mut gradient[layer.weight..layer.weight + layer.weights()]);

@@ -183,7 +183,7 @@ impl Executor {
         }
     }
 
-    /// Turns the sum into the gradient of the parameters (weight standardisation), once a step.
+    /// Turns the sum into the gradient of the parameters (weight standardisation), once per step.
     pub fn finish(&self, sum: &mut [f32]) {
         for (operation, memory) in self.network.operations.iter().zip(&self.memories) {
             if let (Kind::Convolution(layer), Memory::Convolution(memory)) =

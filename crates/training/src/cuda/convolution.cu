@@ -2,7 +2,7 @@
 // gathered from the image while it runs. Compiled by NVRTC with MODE: 0 f32, 1 TF32, 2 bf16.
 //
 // Tensor cores multiply in every mode and add in f32. TF32 rounds operands to 11 bits, bf16 to 8.
-// f32 splits every operand into two numbers of 11 bits and adds three products, which keeps 22
+// f32 splits every operand into two numbers of 11 bits and adds three products, which keeps 21
 // bits of each operand.
 //
 // Images are [slot][row][position][channel]. Weights are packed by `weights_in_use` so that the
@@ -33,11 +33,20 @@ template <int LEFT> __device__ __forceinline__ void wait_for_stage() {
     asm volatile("cp.async.wait_group %0;\n" ::"n"(LEFT));
 }
 
-__device__ __forceinline__ u32 short_float(float x) {
-    u32 y;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
-    return y;
+// Rounds to 11 bits, of which the tensor cores ignore the rest: an addition is several times faster
+// than the conversion. It would turn a NaN of all ones into a number.
+__device__ __forceinline__ u32 raised(float x) { return __float_as_uint(x) + 4096; }
+
+#if MODE == 0
+// A number as two of 11 bits. What the second one loses is below 2^-21 of the whole; it is NaN when
+// the number is.
+__device__ __forceinline__ u32 large_part(float x) { return raised(x) & 0xFFFFE000u; }
+__device__ __forceinline__ u32 rest(float x, u32 large) {
+    return __float_as_uint(x - __uint_as_float(large));
 }
+#else
+__device__ __forceinline__ u32 large_part(float x) { return x == x ? raised(x) : __float_as_uint(x); }
+#endif
 
 __device__ __forceinline__ void multiply(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
 #if MODE == 2
@@ -92,30 +101,30 @@ __device__ __forceinline__ void multiply_stage(
         u32 left[MI][4], right[NI][2];
 #pragma unroll
         for (int i = 0; i < MI; ++i) {
-            left[i][0] = short_float(a[i][0][half]);
-            left[i][1] = short_float(a[i][1][half]);
-            left[i][2] = short_float(a[i][0][half + 1]);
-            left[i][3] = short_float(a[i][1][half + 1]);
+            left[i][0] = large_part(a[i][0][half]);
+            left[i][1] = large_part(a[i][1][half]);
+            left[i][2] = large_part(a[i][0][half + 1]);
+            left[i][3] = large_part(a[i][1][half + 1]);
         }
 #pragma unroll
         for (int j = 0; j < NI; ++j) {
-            right[j][0] = short_float(b[j][half]);
-            right[j][1] = short_float(b[j][half + 1]);
+            right[j][0] = large_part(b[j][half]);
+            right[j][1] = large_part(b[j][half + 1]);
         }
 #if MODE == 0
         u32 right_rest[NI][2];
 #pragma unroll
         for (int j = 0; j < NI; ++j) {
-            right_rest[j][0] = short_float(b[j][half] - __uint_as_float(right[j][0]));
-            right_rest[j][1] = short_float(b[j][half + 1] - __uint_as_float(right[j][1]));
+            right_rest[j][0] = rest(b[j][half], right[j][0]);
+            right_rest[j][1] = rest(b[j][half + 1], right[j][1]);
         }
 #pragma unroll
         for (int i = 0; i < MI; ++i) {
             u32 left_rest[4];
-            left_rest[0] = short_float(a[i][0][half] - __uint_as_float(left[i][0]));
-            left_rest[1] = short_float(a[i][1][half] - __uint_as_float(left[i][1]));
-            left_rest[2] = short_float(a[i][0][half + 1] - __uint_as_float(left[i][2]));
-            left_rest[3] = short_float(a[i][1][half + 1] - __uint_as_float(left[i][3]));
+            left_rest[0] = rest(a[i][0][half], left[i][0]);
+            left_rest[1] = rest(a[i][1][half], left[i][1]);
+            left_rest[2] = rest(a[i][0][half + 1], left[i][2]);
+            left_rest[3] = rest(a[i][1][half + 1], left[i][3]);
             // The sum of this stage on its own: tensor cores cut off what does not fit beside a
             // large sum, additions here round it.
             float part[NI][4];
@@ -298,8 +307,8 @@ __device__ __forceinline__ void convolve(
         }
 }
 
-// Every example's own gradient of the weights: [window][input] x [output], summed over positions.
-// The tiles of an example lie one after the other. `magic` divides by the output's width.
+// Every example's own gradient of the weights: [window][input] x [output], summed over positions,
+// and behind it that of the bias. The tiles of an example lie one after the other. `magic` divides by the output's width.
 template <int BM, int BN, int WM, int WN>
 __device__ __forceinline__ void each_gradient(
     float *gradients, u64 gradients_stride, const float *x, const float *dy, const Layer &l,
@@ -352,7 +361,7 @@ __device__ __forceinline__ void each_gradient(
         }
     };
 
-    float c[MI][NI][4];
+    float c[MI][NI][4], bias = 0.0f;
 #pragma unroll
     for (int i = 0; i < MI; ++i)
 #pragma unroll
@@ -384,9 +393,13 @@ __device__ __forceinline__ void each_gradient(
                 right[j][k] = b[(q + 4 * k) * B_ROW + warp_n + 8 * j + g];
         }
         multiply_stage(c, left, right);
+        if (m0 == 0 && thread < BN)
+#pragma unroll
+            for (int row = 0; row < DEPTH; ++row) bias += b[row * B_ROW + thread];
     }
 
     float *out = gradients + example * gradients_stride + n0;
+    if (m0 == 0 && thread < BN) out[(u64)patch * outputs + thread] = bias;
 #pragma unroll
     for (int i = 0; i < MI; ++i)
 #pragma unroll
@@ -401,7 +414,7 @@ __device__ __forceinline__ void each_gradient(
 }
 
 #define CONVOLVE(NAME, BM, BN, WM, WN, BLOCKS)                                                      \
-    extern "C" __global__ void __launch_bounds__(BM / WM * (BN / WN) * 32, BLOCKS)                   \
+    extern "C" __global__ void __launch_bounds__((BM) / (WM) * ((BN) / (WN)) * 32, BLOCKS)           \
         forward_##NAME(                                                                              \
             float *y, const float *x, const float *weights, u64 weights_stride,                      \
             const float *parameters, u64 stride, int bias, const float *other, const int *order,     \
@@ -409,7 +422,7 @@ __device__ __forceinline__ void each_gradient(
         convolve<BM, BN, WM, WN, false>(                                                             \
             y, x, weights, weights_stride, parameters, stride, bias, other, order, l, rows, kind);   \
     }                                                                                                \
-    extern "C" __global__ void __launch_bounds__(BM / WM * (BN / WN) * 32, BLOCKS)                   \
+    extern "C" __global__ void __launch_bounds__((BM) / (WM) * ((BN) / (WN)) * 32, BLOCKS)           \
         backward_##NAME(                                                                             \
             float *y, const float *x, const float *weights, u64 weights_stride,                      \
             const float *other, const int *order, const Layer l, int rows) {                         \
@@ -418,29 +431,44 @@ __device__ __forceinline__ void each_gradient(
     }
 
 #define EACH_GRADIENT(NAME, BM, BN, WM, WN, BLOCKS)                                                 \
-    extern "C" __global__ void __launch_bounds__(BM / WM * (BN / WN) * 32, BLOCKS)                   \
+    extern "C" __global__ void __launch_bounds__((BM) / (WM) * ((BN) / (WN)) * 32, BLOCKS)           \
         each_##NAME(                                                                                 \
             float *gradients, u64 gradients_stride, const float *x, const float *dy, const Layer l,  \
             u32 magic) {                                                                             \
         each_gradient<BM, BN, WM, WN>(gradients, gradients_stride, x, dy, l, magic);                 \
     }
 
+// Only the tiles that a net needs are compiled. In f32 a warp takes half as many columns.
 #if MODE == 0
-CONVOLVE(128, 128, 128, 64, 32, 1)
-CONVOLVE(64, 256, 64, 64, 32, 1)
-CONVOLVE(32, 256, 32, 32, 32, 1)
-CONVOLVE(16, 256, 16, 32, 16, 1)
-EACH_GRADIENT(128, 128, 128, 64, 32, 1)
-EACH_GRADIENT(64, 192, 64, 64, 32, 1)
-EACH_GRADIENT(32, 192, 32, 64, 16, 1)
-EACH_GRADIENT(16, 192, 16, 64, 16, 1)
+#define WARP_N 32
+#define WARP_M 32
+#define BLOCKS 1
 #else
-CONVOLVE(128, 128, 128, 64, 64, 2)
-CONVOLVE(64, 256, 64, 64, 64, 2)
-CONVOLVE(32, 256, 32, 64, 32, 2)
-CONVOLVE(16, 256, 16, 64, 16, 2)
-EACH_GRADIENT(128, 128, 128, 64, 64, 2)
-EACH_GRADIENT(64, 192, 64, 64, 32, 2)
-EACH_GRADIENT(32, 192, 32, 64, 32, 2)
-EACH_GRADIENT(16, 192, 16, 64, 16, 2)
+#define WARP_N 64
+#define WARP_M 64
+#define BLOCKS 2
+#endif
+#ifdef CONVOLVE_128
+CONVOLVE(128, 128, 128, 64, WARP_N, BLOCKS)
+#endif
+#ifdef CONVOLVE_64
+CONVOLVE(64, 256, 64, 64, WARP_N, BLOCKS)
+#endif
+#ifdef CONVOLVE_32
+CONVOLVE(32, 256, 32, WARP_M, 32, BLOCKS)
+#endif
+#ifdef CONVOLVE_16
+CONVOLVE(16, 256, 16, WARP_M, 16, BLOCKS)
+#endif
+#ifdef EACH_128
+EACH_GRADIENT(128, 128, 128, 64, WARP_N, BLOCKS)
+#endif
+#ifdef EACH_64
+EACH_GRADIENT(64, 192, 64, 64, 32, BLOCKS)
+#endif
+#ifdef EACH_32
+EACH_GRADIENT(32, 192, 32, 64, WARP_N / 2, BLOCKS)
+#endif
+#ifdef EACH_16
+EACH_GRADIENT(16, 192, 16, 64, 16, BLOCKS)
 #endif

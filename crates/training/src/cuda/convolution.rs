@@ -4,8 +4,9 @@ use super::arguments::Argument::{Address, Int, Layer, Long};
 use super::chunks::Chunk;
 use super::device::Precision;
 use super::engine::Engine;
+use super::plan::Plan;
 use crate::TrainingError;
-use crate::model::Convolution;
+use crate::model::{Convolution, Kind, Network};
 
 /// One of the kernels: its names, rows and columns of its tile.
 #[derive(Clone, Copy)]
@@ -15,7 +16,7 @@ struct Tile {
     columns: usize,
 }
 
-const TILES: [Tile; 4] = [
+static TILES: [Tile; 4] = [
     Tile { names: ["forward_128", "backward_128"], rows: 128, columns: 128 },
     Tile { names: ["forward_64", "backward_64"], rows: 256, columns: 64 },
     Tile { names: ["forward_32", "backward_32"], rows: 256, columns: 32 },
@@ -29,14 +30,30 @@ const DEPTH: usize = 16;
 const AHEAD: usize = 4;
 const AHEAD_EACH: usize = 3;
 
-/// The number that `convolution.cu` was compiled with.
-pub(super) fn mode(precision: Precision) -> String {
+/// What `convolution.cu` is compiled with: the precision, and the tiles that a net needs.
+pub(super) fn definitions(network: &Network, plan: &Plan, precision: Precision) -> Vec<String> {
     let mode = match precision {
         Precision::Float32 => 0,
         Precision::TensorFloat32 => 1,
         Precision::BFloat16 => 2,
     };
-    format!("-DMODE={mode}")
+    let mut all = vec![format!("-DMODE={mode}")];
+    for (operation, implicit) in network.operations.iter().zip(&plan.implicit) {
+        let (Kind::Convolution(layer), true) = (&operation.kind, implicit) else { continue };
+        for channels in [layer.input.channels, layer.output.channels] {
+            all.push(format!("-DCONVOLVE_{}", tile(channels).columns));
+        }
+        all.push(format!("-DEACH_{}", each_tile(layer).2));
+    }
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// The tiles of a product with this many columns.
+fn tile(columns: usize) -> &'static Tile {
+    let fits = |tile: &&Tile| columns.is_multiple_of(tile.columns);
+    TILES.iter().find(fits).unwrap_or(&TILES[3])
 }
 
 pub(super) fn numbers_of(layer: &Convolution) -> [i32; 9] {
@@ -54,22 +71,16 @@ pub(super) fn numbers_of(layer: &Convolution) -> [i32; 9] {
     .map(|number| number as i32)
 }
 
-impl Engine {
-    /// Threads of a block: in f32 a warp takes half of the columns.
-    fn threads(&self, rows: usize, columns: usize, each: bool) -> u32 {
-        let warps = match (self.precision, columns, each) {
-            (Precision::Float32, 128, _) => rows / 64 * 4,
-            (Precision::Float32, 64, _) => rows / 64 * 2,
-            (Precision::Float32, 32, true) => rows / 64 * 2,
-            (Precision::Float32, _, true) => rows / 64,
-            (Precision::Float32, _, false) => rows / 32,
-            (_, 128, _) => rows / 64 * 2,
-            (_, 64, true) => rows / 64 * 2,
-            _ => rows / 64,
-        };
-        32 * warps as u32
-    }
+/// The kernel that takes every example's gradient of a layer: name, rows and columns of its tile.
+fn each_tile(layer: &Convolution) -> (&'static str, usize, usize) {
+    let fits = |(_, rows, columns): &&(&str, usize, usize)| {
+        layer.output.channels.is_multiple_of(*columns)
+            && (*columns < 128 || layer.patch().is_multiple_of(*rows))
+    };
+    *EACH.iter().find(fits).unwrap_or(&EACH[3])
+}
 
+impl Engine {
     /// y = convolution of x, with the layer's bias, another buffer and an activation.
     pub(super) fn convolve(
         &self,
@@ -133,10 +144,7 @@ impl Engine {
         (x, dy): (u64, u64),
     ) -> Result<(), TrainingError> {
         let (inputs, outputs) = (layer.patch(), layer.output.channels);
-        let fits = |(_, rows, columns): &&(&str, usize, usize)| {
-            outputs.is_multiple_of(*columns) && (*columns < 128 || inputs.is_multiple_of(*rows))
-        };
-        let &(name, rows, columns) = EACH.iter().find(fits).unwrap_or(&EACH[3]);
+        let (name, rows, columns) = each_tile(layer);
         // Division by the width, for numbers below 2^16.
         let width = layer.output.width as u64;
         let magic = if width == 1 { 0 } else { (1u64 << 32).div_ceil(width) };
@@ -152,8 +160,7 @@ impl Engine {
         let grid = (tiles * chunk.slots * chunk.rows, 1);
         let shared = 4 * AHEAD_EACH * DEPTH * (rows + columns + 16);
         let Some(kernels) = &self.convolutions else { return Ok(()) };
-        let threads = self.threads(rows, columns, true);
-        self.device.launch_with(kernels, name, grid, threads, shared, &mut arguments)
+        self.device.launch_bounded(kernels, name, grid, shared, &mut arguments)
     }
 
     fn packed(&self, number: usize) -> (u64, u64) {
@@ -170,12 +177,10 @@ impl Engine {
         mut arguments: Vec<super::arguments::Argument>,
     ) -> Result<(), TrainingError> {
         let Some(kernels) = &self.convolutions else { return Ok(()) };
-        let fits = |tile: &&Tile| columns.is_multiple_of(tile.columns);
-        let tile = TILES.iter().find(fits).unwrap_or(&TILES[3]);
+        let tile = tile(columns);
         let tiles = (chunk.rows * positions).div_ceil(tile.rows) * (columns / tile.columns);
         let shared = 4 * AHEAD * DEPTH * (tile.rows + tile.columns);
         let (name, grid) = (tile.names[usize::from(back)], (tiles * classes, chunk.slots));
-        let threads = self.threads(tile.rows, tile.columns, false);
-        self.device.launch_with(kernels, name, grid, threads, shared, &mut arguments)
+        self.device.launch_bounded(kernels, name, grid, shared, &mut arguments)
     }
 }

@@ -19,7 +19,7 @@ use std::time::Instant;
 /// How products are computed on a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precision {
-    /// 24 bits throughout; convolutions multiply 22 bits of each operand.
+    /// 24 bits throughout; convolutions multiply 21 bits of each operand.
     #[default]
     Float32,
     /// Products round their operands to 11 bits. A clipped record can then contribute up to
@@ -79,7 +79,8 @@ impl<T> Buffer<T> {
 /// The kernels of one program.
 pub struct Kernels {
     module: Arc<CudaModule>,
-    functions: Mutex<HashMap<&'static str, CudaFunction>>,
+    /// With the number of threads that each is compiled for.
+    functions: Mutex<HashMap<&'static str, (CudaFunction, u32)>>,
 }
 
 const WAY_OUT: &str = "train on the processor with `--device cpu`";
@@ -344,8 +345,20 @@ impl CudaDevice {
         self.launch_with(kernels, name, grid, threads, 0, arguments)
     }
 
-    /// Starts a kernel with bytes of shared memory for each block.
-    pub(super) fn launch_with(
+    /// Starts a kernel with as many threads as it is compiled for, and bytes of shared memory for
+    /// each block.
+    pub(super) fn launch_bounded(
+        &self,
+        kernels: &Kernels,
+        name: &'static str,
+        grid: (usize, usize),
+        shared: usize,
+        arguments: &mut [Argument],
+    ) -> Result<(), TrainingError> {
+        self.launch_with(kernels, name, grid, 0, shared, arguments)
+    }
+
+    fn launch_with(
         &self,
         kernels: &Kernels,
         name: &'static str,
@@ -357,7 +370,8 @@ impl CudaDevice {
         if grid.0 == 0 || grid.1 == 0 {
             return Ok(());
         }
-        let function = kernels.function(name, shared)?;
+        let (function, most) = kernels.function(name, shared)?;
+        let threads = if threads == 0 { most } else { threads };
         let mut places: Vec<_> = arguments.iter_mut().map(Argument::place).collect();
         let (x, y) =
             (u32::try_from(grid.0).unwrap_or(u32::MAX), u32::try_from(grid.1).unwrap_or(u32::MAX));
@@ -382,7 +396,11 @@ impl CudaDevice {
 
 impl Kernels {
     /// A kernel, which may use this many bytes of shared memory.
-    fn function(&self, name: &'static str, shared: usize) -> Result<CudaFunction, TrainingError> {
+    fn function(
+        &self,
+        name: &'static str,
+        shared: usize,
+    ) -> Result<(CudaFunction, u32), TrainingError> {
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(function) = functions.get(name) {
             return Ok(function.clone());
@@ -397,8 +415,13 @@ impl Kernels {
                 .set_attribute(most, shared as i32)
                 .map_err(|error| trouble(&format!("prepare the kernel `{name}`"), error))?;
         }
-        functions.insert(name, function.clone());
-        Ok(function)
+        let threads = CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
+        let threads = function
+            .get_attribute(threads)
+            .map_err(|error| trouble(&format!("ask for the kernel `{name}`"), error))?;
+        let both = (function, threads as u32);
+        functions.insert(name, both.clone());
+        Ok(both)
     }
 }
 

@@ -4,7 +4,7 @@ use super::arguments::Argument::{Address, Int, Long, Update as UpdateArgument};
 use super::arguments::Notes;
 use super::canaries::Canaries;
 use super::chunks::{Chunk, ROWS, chunks};
-use super::convolution::mode;
+use super::convolution::definitions;
 use super::device::{Buffer, CudaDevice, Kernels, Precision};
 use super::drawing::Drawing;
 use super::kept::Parts;
@@ -128,7 +128,8 @@ impl Engine {
         };
         let convolutions = if plan.implicit.contains(&true) {
             let source = include_str!("convolution.cu");
-            Some(device.compile("convolution.cu", source, &[mode(precision)])?)
+            let definitions = definitions(network, &plan, precision);
+            Some(device.compile("convolution.cu", source, &definitions)?)
         } else {
             None
         };

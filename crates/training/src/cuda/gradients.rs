@@ -175,7 +175,7 @@ impl Engine {
                         groups_of(layer, rows, self.plan.active[number]),
                     ];
                     let examples = images as usize;
-                    self.start_norm("group_norm_backward", layer, examples, &mut arguments)?;
+                    self.start_norm(true, layer, examples, &mut arguments)?;
                 }
                 (Kind::MaxPool(pool) | Kind::AveragePool(pool), memory) => {
                     let again = self.settle(chunk, &mut written, source)?;
@@ -261,7 +261,7 @@ impl Engine {
             each.strided(&self.device, self.precision, [dy, patches.address(), to], examples)?;
         } else {
             let x = self.workspace.activation(operation.input);
-            self.each_gradient(chunk, number, layer, (x, dy))?;
+            return self.each_gradient(chunk, number, layer, (x, dy));
         }
         let mut arguments = [
             Address(self.workspace.kept.at(kept + layer.weights())),

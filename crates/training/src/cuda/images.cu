@@ -112,34 +112,52 @@ extern "C" __global__ void __launch_bounds__(LANES * DEEP) pull_back(
 
 // ---------------------------------------------------------------------------------------------
 // Group normalisation. A block takes one example (x) and `chunk` channels (y), which are whole
-// groups, or one group alone. With `active` the input passes a ReLU first.
+// groups, or one group alone. With `active` the input passes a ReLU first. PER is the number of
+// positions that a thread keeps in registers between its two passes; 0: it reads them again.
+// Blocks are as large as the work.
 struct Groups { int positions, channels, groups, scale, shift, rows, chunk, active; };
-#define NORM 512
+#define NORM 1024
+#define ROUNDS 8
 
-// The sum of `value` over the threads of a lane's group; lanes are channels.
-__device__ __forceinline__ double group_total(
-    double *part, double *columns, double value, int lanes, int deep, int width) {
-    const int lane = threadIdx.x % lanes;
+// Two sums over the threads of each lane, into `columns`; lanes are channels.
+template <typename T>
+__device__ __forceinline__ void lane_sums(
+    T (*part)[NORM], T (*some)[32 * ROUNDS], T (*columns)[32], T first, T second, int lanes, int deep) {
+    const int lane = threadIdx.x % lanes, row = threadIdx.x / lanes;
     __syncthreads();
-    part[threadIdx.x] = value;
+    part[0][threadIdx.x] = first;
+    part[1][threadIdx.x] = second;
     __syncthreads();
-    if (threadIdx.x < lanes) {
-        double sum = 0.0;
-        for (int i = 0; i < deep; ++i) sum += part[i * lanes + lane];
-        columns[lane] = sum;
+    if (row < ROUNDS) {
+        first = second = 0;
+        for (int i = row; i < deep; i += ROUNDS) {
+            first += part[0][i * lanes + lane];
+            second += part[1][i * lanes + lane];
+        }
+        some[0][row * lanes + lane] = first;
+        some[1][row * lanes + lane] = second;
     }
     __syncthreads();
-    double sum = 0.0;
-    const int first = lane / width * width;
-    for (int i = first; i < first + width; ++i) sum += columns[i];
-    return sum;
+    if (threadIdx.x < lanes) {
+        first = second = 0;
+        for (int i = 0; i < min(ROUNDS, deep); ++i) {
+            first += some[0][i * lanes + lane];
+            second += some[1][i * lanes + lane];
+        }
+        columns[0][lane] = first;
+        columns[1][lane] = second;
+    }
+    __syncthreads();
 }
 
-extern "C" __global__ void __launch_bounds__(NORM) group_norm(
+__device__ __forceinline__ float passed(float x, int active) { return active && x < 0.0f ? 0.0f : x; }
+
+template <int PER>
+__device__ __forceinline__ void normalise(
     float *y, float2 *statistics, const float *x, const float *parameters, const int *order,
-    u64 stride, const Groups g) {
-    __shared__ double part[NORM], columns[32];
-    const int lanes = min(g.chunk, 32), deep = NORM / lanes;
+    u64 stride, const Groups &g) {
+    __shared__ double part[2][NORM], some[2][32 * ROUNDS], columns[2][32];
+    const int lanes = min(g.chunk, 32), deep = blockDim.x / lanes;
     const int lane = threadIdx.x % lanes, row = threadIdx.x / lanes;
     const int width = g.channels / g.groups, example = blockIdx.x, first = blockIdx.y * g.chunk;
     const bool there = row < deep;
@@ -147,48 +165,67 @@ extern "C" __global__ void __launch_bounds__(NORM) group_norm(
     const float *own = parameters + (u64)order[example / g.rows] * stride;
     const double count = (double)width * g.positions;
     const int together = min(width, lanes);
-    double sum = 0.0;
-    if (there)
+    float kept[PER > 0 ? PER : 1];
+    double sum = 0.0, square = 0.0;
+    if (PER > 0) {
+#pragma unroll
+        for (int k = 0; k < PER; ++k) {
+            const int p = row + k * deep;
+            kept[k] = there && p < g.positions ? passed(x[base + (u64)p * g.channels + lane], g.active) : 0.0f;
+        }
+#pragma unroll
+        for (int k = 0; k < PER; ++k) {
+            sum += kept[k];
+            square += (double)kept[k] * (double)kept[k];
+        }
+    } else if (there) {
         for (int c = lane; c < g.chunk; c += lanes)
-#pragma unroll 8
             for (int p = row; p < g.positions; p += deep) {
-                const float v = x[base + (u64)p * g.channels + c];
-                sum += g.active && v < 0.0f ? 0.0f : v;
+                const double v = passed(x[base + (u64)p * g.channels + c], g.active);
+                sum += v;
+                square += v * v;
             }
-    const double mean = group_total(part, columns, sum, lanes, deep, together) / count;
-    double square = 0.0;
-    if (there)
-        for (int c = lane; c < g.chunk; c += lanes)
-#pragma unroll 8
-            for (int p = row; p < g.positions; p += deep) {
-                const float v = x[base + (u64)p * g.channels + c];
-                const double d = (g.active && v < 0.0f ? 0.0f : v) - mean;
-                square += d * d;
-            }
-    square = group_total(part, columns, square, lanes, deep, together);
-    const float inverse = (float)(1.0 / sqrt(square / count + 1e-5)), centre = (float)mean;
+    }
+    lane_sums(part, some, columns, sum, square, lanes, deep);
+    sum = square = 0.0;
+    const int begin = lane / together * together;
+    for (int i = begin; i < begin + together; ++i) {
+        sum += columns[0][i];
+        square += columns[1][i];
+    }
+    const double mean = sum / count;
+    const float inverse = (float)(1.0 / sqrt(fmax(square / count - mean * mean, 0.0) + 1e-5));
+    const float centre = (float)mean;
     if (threadIdx.x < lanes && lane % together == 0)
         statistics[(u64)example * g.groups + (first + lane) / width] = make_float2(centre, inverse);
-    if (there)
+    if (!there) return;
+    if (PER > 0) {
+        const float scale = own[g.scale + first + lane], shift = own[g.shift + first + lane];
+#pragma unroll
+        for (int k = 0; k < PER; ++k) {
+            const int p = row + k * deep;
+            if (p < g.positions)
+                y[base + (u64)p * g.channels + lane] = (kept[k] - centre) * inverse * scale + shift;
+        }
+    } else {
         for (int c = lane; c < g.chunk; c += lanes) {
             const float scale = own[g.scale + first + c], shift = own[g.shift + first + c];
-#pragma unroll 8
             for (int p = row; p < g.positions; p += deep) {
                 const u64 place = base + (u64)p * g.channels + c;
-                const float v = x[place];
-                y[place] = ((g.active && v < 0.0f ? 0.0f : v) - centre) * inverse * scale + shift;
+                y[place] = (passed(x[place], g.active) - centre) * inverse * scale + shift;
             }
         }
+    }
 }
 
 // Gradients of scale and shift of each example into its kept gradient, and that of the input (with
 // `base` added) unless dx is null.
-extern "C" __global__ void __launch_bounds__(NORM) group_norm_backward(
+template <int PER>
+__device__ __forceinline__ void normalise_backward(
     float *dx, const float *base, float *kept, u64 kept_stride, const float *dy, const float *x,
-    const float2 *statistics, const float *parameters, const int *order, u64 stride, const Groups g) {
-    __shared__ float part[2][NORM];
-    __shared__ float columns[2][32];
-    const int lanes = min(g.chunk, 32), deep = NORM / lanes;
+    const float2 *statistics, const float *parameters, const int *order, u64 stride, const Groups &g) {
+    __shared__ float part[2][NORM], some[2][32 * ROUNDS], columns[2][32];
+    const int lanes = min(g.chunk, 32), deep = blockDim.x / lanes;
     const int lane = threadIdx.x % lanes, row = threadIdx.x / lanes;
     const int width = g.channels / g.groups, example = blockIdx.x, first = blockIdx.y * g.chunk;
     const bool there = row < deep;
@@ -196,59 +233,93 @@ extern "C" __global__ void __launch_bounds__(NORM) group_norm_backward(
     const float *scale = parameters + (u64)order[example / g.rows] * stride + g.scale + first;
     float *own = kept + (u64)example * kept_stride + first;
     const float count = (float)width * (float)g.positions;
-    const int together = min(width, lanes);
+    const int together = min(width, lanes), begin = lane / together * together;
     const float2 known = statistics[(u64)example * g.groups + (first + lane) / width];
     float mean = 0.0f, along = 0.0f;
+    float slopes[PER > 0 ? PER : 1], inputs[PER > 0 ? PER : 1];
     for (int block = 0; block < g.chunk; block += lanes) {
         const int c = block + lane;
-        const bool here = there && c < g.chunk;
         float of_scale = 0.0f, of_shift = 0.0f;
-        if (here)
-#pragma unroll 8
+        if (PER > 0) {
+#pragma unroll
+            for (int k = 0; k < PER; ++k) {
+                const int p = row + k * deep;
+                const u64 place = start + (u64)p * g.channels + lane;
+                const bool here = there && p < g.positions;
+                slopes[k] = here ? dy[place] : 0.0f;
+                inputs[k] = here ? x[place] : 0.0f;
+            }
+#pragma unroll
+            for (int k = 0; k < PER; ++k) {
+                of_scale += slopes[k] * ((passed(inputs[k], g.active) - known.x) * known.y);
+                of_shift += slopes[k];
+            }
+        } else if (there && c < g.chunk) {
             for (int p = row; p < g.positions; p += deep) {
                 const u64 place = start + (u64)p * g.channels + c;
-                const float v = x[place], d = dy[place];
-                of_scale += d * (((g.active && v < 0.0f ? 0.0f : v) - known.x) * known.y);
+                const float d = dy[place];
+                of_scale += d * ((passed(x[place], g.active) - known.x) * known.y);
                 of_shift += d;
             }
-        __syncthreads();
-        part[0][threadIdx.x] = of_scale;
-        part[1][threadIdx.x] = of_shift;
-        __syncthreads();
+        }
+        lane_sums(part, some, columns, of_scale, of_shift, lanes, deep);
         if (threadIdx.x < lanes) {
-            of_scale = of_shift = 0.0f;
-            for (int i = 0; i < deep; ++i) {
-                of_scale += part[0][i * lanes + lane];
-                of_shift += part[1][i * lanes + lane];
-            }
             if (c < g.chunk) {
-                own[c] = of_scale;
-                own[g.channels + c] = of_shift;
+                own[c] = columns[0][lane];
+                own[g.channels + c] = columns[1][lane];
             }
-            columns[0][lane] = c < g.chunk ? scale[c] * of_scale / count : 0.0f;
-            columns[1][lane] = c < g.chunk ? scale[c] * of_shift / count : 0.0f;
+            const float factor = c < g.chunk ? scale[c] / count : 0.0f;
+            columns[0][lane] *= factor;
+            columns[1][lane] *= factor;
         }
         __syncthreads();
-        const int begin = lane / together * together;
         for (int i = begin; i < begin + together; ++i) {
             along += columns[0][i];
             mean += columns[1][i];
         }
     }
     if (!dx || !there) return;
+    if (PER > 0) {
+        const float factor = scale[lane];
+#pragma unroll
+        for (int k = 0; k < PER; ++k) {
+            const int p = row + k * deep;
+            if (p >= g.positions) continue;
+            const u64 place = start + (u64)p * g.channels + lane;
+            const float z = (passed(inputs[k], g.active) - known.x) * known.y;
+            float slope = known.y * (factor * slopes[k] - mean - z * along);
+            if (g.active && !(inputs[k] > 0.0f)) slope = 0.0f;
+            dx[place] = base ? base[place] + slope : slope;
+        }
+        return;
+    }
     for (int c = lane; c < g.chunk; c += lanes) {
         const float factor = scale[c];
-#pragma unroll 8
         for (int p = row; p < g.positions; p += deep) {
             const u64 place = start + (u64)p * g.channels + c;
-            const float raw = x[place], v = g.active && raw < 0.0f ? 0.0f : raw;
-            const float z = (v - known.x) * known.y;
+            const float raw = x[place], z = (passed(raw, g.active) - known.x) * known.y;
             float slope = known.y * (factor * dy[place] - mean - z * along);
             if (g.active && !(raw > 0.0f)) slope = 0.0f;
             dx[place] = base ? base[place] + slope : slope;
         }
     }
 }
+
+#define NORMALISE(PER)                                                                               \
+    extern "C" __global__ void __launch_bounds__(NORM) group_norm_##PER(                             \
+        float *y, float2 *statistics, const float *x, const float *parameters, const int *order,     \
+        u64 stride, const Groups g) {                                                                \
+        normalise<PER>(y, statistics, x, parameters, order, stride, g);                              \
+    }                                                                                                \
+    extern "C" __global__ void __launch_bounds__(NORM) group_norm_backward_##PER(                    \
+        float *dx, const float *base, float *kept, u64 kept_stride, const float *dy, const float *x, \
+        const float2 *statistics, const float *parameters, const int *order, u64 stride,             \
+        const Groups g) {                                                                            \
+        normalise_backward<PER>(                                                                     \
+            dx, base, kept, kept_stride, dy, x, statistics, parameters, order, stride, g);           \
+    }
+NORMALISE(0)
+NORMALISE(16)
 
 // ---------------------------------------------------------------------------------------------
 // Every example's gradient of the bias of a convolution: dy summed over positions. A block for
@@ -285,11 +356,11 @@ extern "C" __global__ void __launch_bounds__(256) part_norms(
     const Part t = table[blockIdx.y];
     const u64 example = blockIdx.x, replica = order[example / slot_rows];
     const int lane = threadIdx.x & 63, row0 = threadIdx.x >> 6, column = t.first + lane;
-    const float *g = kept + example * kept_stride + t.offset + column;
-    const float *v = t.used + replica * t.rows * t.columns + column;
     double sum = 0.0, dot = 0.0, square = 0.0;
     if (column < t.columns) {
+        const float *g = kept + example * kept_stride + t.offset + column;
         if (t.used) {
+            const float *v = t.used + replica * t.rows * t.columns + column;
 #pragma unroll 8
             for (int row = row0; row < t.rows; row += 4) {
                 const double a = g[(u64)row * t.columns], b = v[(u64)row * t.columns];
@@ -365,8 +436,7 @@ extern "C" __global__ void __launch_bounds__(256) kept_norms(
     if (lane == 0) squares[example] = sum;
 }
 
-// sums[replica][offset + i] (+)= sum over the slot's rows of factor times kept gradient. A row that
-// is not there has factor 0 and may hold anything.
+// sums[replica][offset + i] (+)= sum over the slot's rows of factor times kept gradient.
 extern "C" __global__ void __launch_bounds__(256) kept_sum(
     float *sums, const float *kept, u64 kept_stride, const float *factors, const int *order,
     u64 stride, int offset, int kept_offset, int rows, int width, int again) {

@@ -915,12 +915,10 @@ extern "C" __global__ void pool_backward(
             const int channel = i % p.channels, pixel = i / p.channels;
             const int y = pixel / p.input_width, x = pixel % p.input_width;
             float sum = 0.0f;
-            for (int ky = y % p.stride; ky < p.kernel && ky <= y; ky += p.stride) {
+            for (int ky = max(y % p.stride, y - (p.output_height - 1) * p.stride); ky < p.kernel && ky <= y; ky += p.stride) {
                 const int row = (y - ky) / p.stride;
-                if (row >= p.output_height) continue;
-                for (int kx = x % p.stride; kx < p.kernel && kx <= x; kx += p.stride) {
+                for (int kx = max(x % p.stride, x - (p.output_width - 1) * p.stride); kx < p.kernel && kx <= x; kx += p.stride) {
                     const int column = (x - kx) / p.stride;
-                    if (column >= p.output_width) continue;
                     const size_t o = image * length + (row * p.output_width + column) * p.channels + channel;
                     if (!winners) sum += share * dy[o];
                     else if (winners[o] == ky * p.kernel + kx) sum += dy[o];

@@ -13,7 +13,10 @@ use crate::model::{self, Convolution, GroupNorm, Kind, Linear};
 /// Threads of a block, and most blocks of a grid-stride loop.
 pub(super) const THREADS: u32 = 256;
 const MOST_BLOCKS: usize = 1 << 16;
-/// Threads that normalise, as in `images.cu`.
+/// Positions that a thread of `images.cu` normalises in registers, most threads that do, and the
+/// threads of a block whose positions do not fit.
+const NORM_EACH: usize = 16;
+const NORM_MOST: usize = 1024;
 const NORM: u32 = 512;
 /// Columns of a tile of cuBLAS' large products; columns that `thin_gradient` takes, and slots from
 /// which on tiles, and not launches, are what a product costs.
@@ -71,13 +74,20 @@ pub(super) fn pool_of(pool: &model::Pool) -> Argument {
     )
 }
 
-/// Channels that a block of `images.cu` normalises: whole groups of at most 32 channels, or one
-/// group.
-pub(super) fn channels_together(layer: &GroupNorm) -> usize {
+/// How `images.cu` normalises a layer: the channels that a block takes (whole groups of at most 32
+/// channels, or one group), its threads, and whether they keep their positions in registers.
+fn normalising(layer: &GroupNorm) -> (usize, u32, bool) {
     let (channels, width) = (layer.image.channels, layer.image.channels / layer.groups);
-    let most = (32 / width).max(1);
-    let whole = (1..=most).rev().find(|count| channels.is_multiple_of(count * width));
-    whole.unwrap_or(1) * width
+    let whole = |chunk: &usize| channels.is_multiple_of(*chunk);
+    let choices: Vec<usize> =
+        (1..=(32 / width)).rev().map(|count| count * width).filter(whole).collect();
+    for &chunk in choices.iter().filter(|chunk| **chunk >= channels.min(16)) {
+        let threads = (chunk * layer.image.positions().div_ceil(NORM_EACH)).next_multiple_of(32);
+        if threads <= NORM_MOST {
+            return (chunk, threads as u32, true);
+        }
+    }
+    (choices.first().copied().unwrap_or(width), NORM, false)
 }
 
 pub(super) fn groups_of(layer: &GroupNorm, rows: usize, active: bool) -> Argument {
@@ -89,7 +99,7 @@ pub(super) fn groups_of(layer: &GroupNorm, rows: usize, active: bool) -> Argumen
             layer.scale,
             layer.shift,
             rows,
-            channels_together(layer),
+            normalising(layer).0,
             usize::from(active),
         ]
         .map(|number| number as i32),
@@ -296,17 +306,24 @@ impl Engine {
         next.map_or(0, |next| activation_of(&next.kind))
     }
 
-    /// Starts a kernel of `images.cu` that normalises.
+    /// Starts the kernel of `images.cu` that normalises a layer.
     pub(super) fn start_norm(
         &self,
-        name: &'static str,
+        back: bool,
         layer: &GroupNorm,
         examples: usize,
         arguments: &mut [Argument],
     ) -> Result<(), TrainingError> {
         let Some(images) = &self.images else { return Ok(()) };
-        let grid = (examples, layer.image.channels / channels_together(layer));
-        self.device.launch(&images.kernels, name, grid, NORM, arguments)
+        let (chunk, threads, kept) = normalising(layer);
+        let name = match (back, kept) {
+            (false, true) => "group_norm_16",
+            (false, false) => "group_norm_0",
+            (true, true) => "group_norm_backward_16",
+            (true, false) => "group_norm_backward_0",
+        };
+        let grid = (examples, layer.image.channels / chunk);
+        self.device.launch(&images.kernels, name, grid, threads, arguments)
     }
 
     /// Runs the program up to the logits.
@@ -367,7 +384,7 @@ impl Engine {
                         Long(self.stride as u64),
                         groups_of(layer, rows, self.plan.active[number]),
                     ];
-                    self.start_norm("group_norm", layer, images as usize, &mut arguments)?;
+                    self.start_norm(false, layer, images as usize, &mut arguments)?;
                 }
                 (Kind::MaxPool(pool), Memory::Winners(winners)) => {
                     let winners = Address(winners.address());

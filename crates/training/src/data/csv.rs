@@ -1,4 +1,4 @@
-//! Comma-separated tables: a header line (or none), quoted cells as in RFC 4180, one record a
+//! Comma-separated tables: a header line (or none), quoted cells as in RFC 4180, one record per
 //! line. Ragged rows, text where a number is expected and numbers that are not finite are errors
 //! that name the row.
 
@@ -87,7 +87,7 @@ pub fn read_csv(path: &Path, options: &CsvOptions<'_>) -> Result<Dataset, DataEr
 use std::io::Read as _;
 
 /// The cells of a line. A quoted cell ends at its quote; a doubled quote inside is one.
-fn split(line: &str, cells: &mut Vec<String>) -> Result<(), String> {
+pub(super) fn split(line: &str, cells: &mut Vec<String>) -> Result<(), String> {
     cells.clear();
     let mut rest = line;
     loop {

@@ -18,6 +18,7 @@ mod npy;
 mod parquet;
 mod pixels;
 mod sampling;
+mod sketch;
 mod source;
 
 pub use cifar::{read_cifar10, read_cifar10_folder};
@@ -31,6 +32,7 @@ pub use npy::read_npy;
 #[cfg(feature = "parquet")]
 pub use parquet::read_parquet;
 pub use pixels::Pixels;
+pub use sketch::{Holds, Sketch, SketchedColumn, sketch_csv};
 pub use source::{DataSource, Format};
 
 use schemars::JsonSchema;

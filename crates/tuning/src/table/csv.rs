@@ -1,4 +1,4 @@
-//! CSV: a header, then one row a line; quotes where a field holds a comma. Lines that start with
+//! CSV: a header, then one row per line; quotes where a field holds a comma. Lines that start with
 //! `#` are comments.
 
 use super::{Builder, Cell, Table, shown};

@@ -1,4 +1,4 @@
-//! The table of results: one row a training.
+//! The table of results: one row per training.
 //!
 //! Columns: `batch_size`, `steps`, `learning_rate`, `epsilon`, `delta` (needed), any number of
 //! `score_*` (memorisation; larger is worse), and where known `clip_norm`, `seed`, `utility`,
@@ -62,7 +62,7 @@ impl Table {
         let place = path.display().to_string();
         let text = String::from_utf8(bytes).map_err(|_| TuningError::Table {
             place: place.clone(),
-            problem: "is not text; give CSV or JSONL with one row a training".into(),
+            problem: "is not text; give CSV or JSONL with one row per training".into(),
         })?;
         let json =
             ["jsonl", "ndjson"].contains(&extension.as_str()) || text.trim_start().starts_with('{');
@@ -314,7 +314,7 @@ impl Builder {
         if self.table.rows.is_empty() {
             return Err(TuningError::Table {
                 place: place.to_owned(),
-                problem: "has no rows; one row a training is needed".into(),
+                problem: "has no rows; one row per training is needed".into(),
             });
         }
         Ok(self.table)

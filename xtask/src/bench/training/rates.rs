@@ -1,4 +1,4 @@
-//! Model-steps a second, ours and theirs in turns, so that a busy machine slows both.
+//! Model-steps per second, ours and theirs in turns, so that a busy machine slows both.
 //!
 //! On one thread they are counted by processor time, which other programs disturb less. On all
 //! cores they are counted by the clock, which means something on a quiet machine only: the threads
@@ -79,7 +79,8 @@ pub fn all(programs: &Programs, cores: usize, bars: &mut Vec<Bar>, tables: &mut 
             let ghost = median(&rates[0].1.theirs[1].ratios);
             tables.push_str(&roof(share, ghost));
         }
-        tables.push_str("Model-steps a second, batch 256.\n\n| threads | Dosimeter, 64 replicas |");
+        tables
+            .push_str("Model-steps per second, batch 256.\n\n| threads | Dosimeter, 64 replicas |");
         for (_, name) in MODES {
             let _ = write!(tables, " {name} |");
         }

@@ -6,7 +6,7 @@ use crate::pairs::ends::complement;
 use crate::pairs::lattice::KeptBracket;
 use crate::pairs::{LatticeBracket, LatticeOptions, OneWay};
 use numerics::contour::{Obstacle, SumOfLogRatios, Zone};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use vocabulary::{Interval, Run};
 
 /// Points of the lattice that stands in for the contour: a fraction of a second, 15 MB.
@@ -19,20 +19,28 @@ const MOST_COMPONENTS: usize = 16;
 #[derive(Debug)]
 pub(super) struct Contour {
     pub(super) sum: SumOfLogRatios,
-    run: Run,
+    run: Arc<Run>,
     /// Made when the contour first fails; `None` inside where the run has too many components.
+    shared: Arc<OnceLock<Option<KeptBracket>>>,
+    /// The same with a memory of its own.
     lattice: OnceLock<Option<KeptBracket>>,
 }
 
+/// Without the memory of what was asked.
 impl Clone for Contour {
     fn clone(&self) -> Self {
-        Self::new(self.sum.clone(), self.run.clone())
+        Self {
+            sum: self.sum.session(),
+            run: Arc::clone(&self.run),
+            shared: Arc::clone(&self.shared),
+            lattice: OnceLock::new(),
+        }
     }
 }
 
 impl Contour {
     pub(super) fn new(sum: SumOfLogRatios, run: Run) -> Self {
-        Self { sum, run, lattice: OnceLock::new() }
+        Self { sum, run: Arc::new(run), shared: Arc::default(), lattice: OnceLock::new() }
     }
 
     /// What the lattice says, if it says something: an interval narrower than half its value.
@@ -42,7 +50,7 @@ impl Contour {
         ask: impl Fn(&KeptBracket) -> Result<Interval, AccountingError>,
     ) -> Result<Interval, AccountingError> {
         crate::patience::look();
-        let lattice = self.lattice.get_or_init(|| {
+        let make = || {
             let components: usize = (self.sum.parts().iter())
                 .map(|part| part.pair.numerator().len() + part.pair.denominator().len())
                 .sum();
@@ -51,7 +59,10 @@ impl Contour {
             }
             let options = LatticeOptions { points: LATTICE_POINTS };
             LatticeBracket::for_run(&self.run, options).ok().map(KeptBracket::new)
-        });
+        };
+        let lattice = self
+            .lattice
+            .get_or_init(|| self.shared.get_or_init(make).as_ref().map(KeptBracket::session));
         lattice
             .as_ref()
             .and_then(|lattice| ask(lattice).ok())

@@ -1,5 +1,6 @@
 //! A bracket that answers many questions about one run: compositions are kept with the epsilon
-//! they were tilted for, and answer near it. Where one order of the pair says little, the other
+//! they were tilted for, and answer near it. What is answered so depends on what was asked before;
+//! sessions share only what was made for the very same epsilon. Where one order of the pair says little, the other
 //! order is asked as well: delta_PQ(epsilon) = 1 - e^epsilon + e^epsilon delta_QP(-epsilon).
 //!
 //! Both matter for few steps of a rarely used record: the contour fails near epsilon 0, where
@@ -20,8 +21,15 @@ const NARROW: f64 = 1e-6;
 /// A [`LatticeBracket`] with a memory.
 #[derive(Debug)]
 pub(crate) struct KeptBracket {
-    lattice: LatticeBracket,
+    shared: Arc<Shared>,
     kept: Mutex<Vec<(OneWay, Arc<Home>)>>,
+}
+
+/// The lattice, and compositions by the order and the epsilon they were made for.
+#[derive(Debug)]
+struct Shared {
+    lattice: LatticeBracket,
+    made: Mutex<Vec<(OneWay, f64, Arc<Home>)>>,
 }
 
 /// A composition, and how well it answers where it was made for.
@@ -33,12 +41,20 @@ struct Home {
 
 impl KeptBracket {
     pub(crate) fn new(lattice: LatticeBracket) -> Self {
-        Self { lattice, kept: Mutex::new(Vec::new()) }
+        Self {
+            shared: Arc::new(Shared { lattice, made: Mutex::new(Vec::new()) }),
+            kept: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// The same without a memory of what was asked.
+    pub(crate) fn session(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), kept: Mutex::new(Vec::new()) }
     }
 
     /// The lattice itself, for what is asked once.
     pub(crate) fn lattice(&self) -> &LatticeBracket {
-        &self.lattice
+        &self.shared.lattice
     }
 
     /// As [`super::super::Pair::delta`].
@@ -59,7 +75,7 @@ impl KeptBracket {
     }
 
     fn one_order(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        let steps = self.lattice.steps(way);
+        let steps = self.shared.lattice.steps(way);
         if epsilon >= largest_loss(steps) {
             return Ok(Interval::exact(0.0));
         }
@@ -75,12 +91,8 @@ impl KeptBracket {
                 return Ok(answer);
             }
         }
-        crate::patience::look();
-        let (tilt, log_delta) = plan::tilt_for_epsilon(steps, epsilon);
-        let plan = plan::best(steps, tilt, epsilon, log_delta, self.lattice.points);
-        let ends = self.lattice.both(&plan)?;
-        let answer = ends.delta(epsilon)?;
-        let home = Arc::new(Home { ends, width: relative_width(&answer) });
+        let home = self.shared.home(epsilon, way)?;
+        let answer = home.ends.delta(epsilon)?;
         if let Ok(mut kept) = self.kept.lock() {
             if homes.len() >= MOST_KEPT
                 && let Some(oldest) = kept.iter().position(|(of, _)| *of == way)
@@ -90,6 +102,33 @@ impl KeptBracket {
             kept.push((way, home));
         }
         Ok(answer)
+    }
+}
+
+impl Shared {
+    /// The composition made for this epsilon.
+    fn home(&self, epsilon: f64, way: OneWay) -> Result<Arc<Home>> {
+        let same = |of: OneWay, at: f64| of == way && at.to_bits() == epsilon.to_bits();
+        let known = self.made.lock().ok().and_then(|made| {
+            made.iter().find(|(of, at, _)| same(*of, *at)).map(|(_, _, home)| Arc::clone(home))
+        });
+        if let Some(home) = known {
+            return Ok(home);
+        }
+        crate::patience::look();
+        let steps = self.lattice.steps(way);
+        let (tilt, log_delta) = plan::tilt_for_epsilon(steps, epsilon);
+        let plan = plan::best(steps, tilt, epsilon, log_delta, self.lattice.points);
+        let ends = self.lattice.both(&plan)?;
+        let width = relative_width(&ends.delta(epsilon)?);
+        let home = Arc::new(Home { ends, width });
+        if let Ok(mut made) = self.made.lock() {
+            if made.len() >= 2 * MOST_KEPT {
+                made.remove(0);
+            }
+            made.push((way, epsilon, Arc::clone(&home)));
+        }
+        Ok(home)
     }
 }
 

@@ -30,10 +30,10 @@ Examples:
   dosimeter audit canaries.csv --delta 1e-5 --claim canaries.csv.run.json
 
 A canary is a few tokens of the data and then one that the data never uses; each is in with
-probability 1/2. One training, one score a canary. Interrupted, the same command goes on.
+probability 1/2. One training, one score per canary. Interrupted, the same command goes on.
 ")]
 pub(super) struct TokenArgs {
-    /// The fine-tuning, as `train` reads it: [run], [data], [model] kind = \"language\", [optimizer]
+    /// The fine-tuning, as `train` reads it: [run], [data], [model] kind = "language", [optimizer]
     #[arg(value_name = "RUN.toml")]
     file: PathBuf,
     #[command(flatten)]
@@ -79,12 +79,14 @@ enum ScoreArg {
 pub(super) fn run(args: &TokenArgs, console: &mut Console) -> Result<u8, Failure> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
     let Some(out) = &args.work.out else {
-        return Err(Failure::bad_input("there is no place to write to").hint("add --out F"));
+        return Err(
+            Failure::bad_input("`attack token` needs a file for the scores").hint("add --out F")
+        );
     };
     let seconds = args.checkpoint_every;
     if !(0.0..=1e9).contains(&seconds) {
         return Err(Failure::bad_input(format!(
-            "{seconds} is no time between checkpoints; give seconds"
+            "--checkpoint-every {seconds} is not between 0 and 1e9 seconds"
         )));
     }
     if let Some(delta) = args.delta.filter(|delta| !(0.0..1.0).contains(delta)) {
@@ -114,7 +116,7 @@ pub(super) fn run(args: &TokenArgs, console: &mut Console) -> Result<u8, Failure
     let mut found = None;
     if complete {
         let run = json!({"schema": "dosimeter.run/1", "run": game.plan().parameters["run"]});
-        crate::commands::report::write(&claim, &format!("{run:#}\n"))?;
+        crate::commands::report::write(&claim, format!("{run:#}\n"))?;
         // Only the time to train again is lost if it stays.
         drop(std::fs::remove_dir_all(&state));
         found = args.delta.map(|delta| audited(out, delta)).transpose()?;

@@ -144,7 +144,7 @@ pub(super) fn ranking(found: &Ranking) -> String {
         }
         if let (Some(noise), Some(p)) = (spread.seed_noise, spread.p_value) {
             line.push_str(&format!(
-                "; seed noise {} a run; that configurations do not differ: p {}",
+                "; seed noise {} per run; p = {} if all configurations memorised alike",
                 about(noise),
                 about(p)
             ));

@@ -27,7 +27,7 @@ Examples:
   dosimeter tune search results.csv --dataset-size 33508 --expected-trials 20
   dosimeter tune grid grid.toml --out results.csv
 
-One row a training; CSV, JSONL or Parquet with the columns
+One row per training; CSV, JSONL or Parquet with the columns
   batch_size,steps,learning_rate,clip_norm,epsilon,delta,seed,score_*,utility,audit_epsilon
 Scores measure memorisation: larger is worse.
 ")]
@@ -51,11 +51,14 @@ enum Question {
     /// Train a grid of configurations of a language model, measure each, and write the table
     #[cfg(feature = "language")]
     Grid(grid::GridArgs),
+    /// Train a grid of configurations of a language model (not part of this build)
+    #[cfg(not(feature = "language"))]
+    Grid(super::absent::AbsentArgs),
 }
 
 #[derive(Debug, Args)]
 struct TableArgs {
-    /// Results: CSV, JSONL or Parquet, one row a training
+    /// Results: CSV, JSONL or Parquet, one row per training
     #[arg(value_name = "TABLE")]
     table: PathBuf,
     /// Which score; needed if there are several score_* columns
@@ -179,6 +182,8 @@ pub(super) fn run(args: &TuneArgs, console: &mut Console) -> Result<u8, Failure>
         Question::Search(args) => search(args, console),
         #[cfg(feature = "language")]
         Question::Grid(args) => grid::run(args, console),
+        #[cfg(not(feature = "language"))]
+        Question::Grid(args) => super::absent::run(args, console, "`tune grid`", "language"),
     }
 }
 
@@ -494,7 +499,7 @@ fn failure(error: TuningError) -> Failure {
         TuningError::Run(error) => error.into(),
         TuningError::TooLittle(message) => Failure::refused(message),
         TuningError::Read { .. } => Failure::bad_input(error.to_string())
-            .hint("give a CSV, JSONL or Parquet table of results, one row a training"),
+            .hint("give a CSV, JSONL or Parquet table of results, one row per training"),
         other => Failure::bad_input(other.to_string()),
     }
 }

@@ -1,7 +1,7 @@
 //! Bounds for what the contour of M leaves out: class-2 steps that stay below the threshold,
 //! runs of class-0 steps that reach it, and the transform beyond the last node.
 
-use super::classes::{Masked, high_step};
+use super::classes::{Known, Masked, high_step};
 use super::masks::Class;
 use crate::contour::grid::Grid;
 use crate::contour::line::{LOG_TOLERANCE, Zone};
@@ -11,7 +11,7 @@ use std::f64::consts::PI;
 
 /// Main part of H at threshold t.
 pub(super) fn high_value(masked: &[Masked], t: f64) -> f64 {
-    (high_mass(masked, true) - t.exp() * high_mass(masked, false)).max(0.0)
+    (high_mass(masked, true).value - t.exp() * high_mass(masked, false).value).max(0.0)
 }
 
 /// log of the best of several Chernoff bounds at threshold t.
@@ -19,18 +19,19 @@ pub(super) fn chernoff(list: &[(f64, f64)], t: f64) -> f64 {
     list.iter().map(|(tilt, bound)| bound - (tilt - 1.0) * t).fold(f64::INFINITY, f64::min)
 }
 
-/// Probability under P (or Q) that some step is of class 2.
-pub(super) fn high_mass(masked: &[Masked], under_p: bool) -> f64 {
-    let log_none: f64 = masked
-        .iter()
-        .map(|m| {
-            m.masks.uppers.first().map_or(0.0, |edge| {
-                let (p, q) = high_step(&m.part.pair, edge);
-                m.part.times * (-(if under_p { p } else { q })).ln_1p()
-            })
-        })
-        .sum();
-    -log_none.exp_m1()
+/// Probability under P (or Q) that some step is of class 2. In one part 1 - (1 - p)^T has at most the
+/// relative error of p, and parts are put together by a sum of logarithms.
+pub(super) fn high_mass(masked: &[Masked], under_p: bool) -> Known {
+    let (mut log_none, mut worst) = (0.0, 0.0f64);
+    for m in masked {
+        let Some(edge) = m.masks.uppers.first() else { continue };
+        let [p, q] = high_step(&m.part.pair, edge);
+        let one = if under_p { p } else { q };
+        log_none += m.part.times * (-one.value).ln_1p();
+        worst = worst.max(one.error);
+    }
+    let error = worst + f64::EPSILON * (8.0 + masked.len() as f64);
+    Known { value: -f64::exp_m1(log_none), error }
 }
 
 /// log of the M transform at a real tilt.

@@ -2,12 +2,13 @@
 
 use super::masks::{Class, Edge, Masks};
 use crate::contour::Part;
-use crate::contour::grid::{Grid, MOST_POINTS};
+use crate::contour::grid::{Deficit, Grid, MOST_POINTS};
 use crate::contour::line::{LOG_TOLERANCE, Obstacle};
 use crate::contour::strip::{self, Strip};
 use crate::contour::tail::Path;
 use crate::mixture::MixtureRatio;
 use crate::special::normal_cdf;
+use crate::sum::Sum;
 use std::f64::consts::PI;
 
 /// -log of the error permitted to sums at real tilts, in units of 1/T.
@@ -56,11 +57,29 @@ impl<'a> Masked<'a> {
             return Err(Obstacle::TooFine);
         }
         let whole = Grid::between(pair, low, step, count as usize);
-        let keep = whole.masked(|x| masks.keep_with_log(x), deficit(pair, &masks, &whole));
+        let keep = whole.masked(
+            |x| masks.keep_with_log(x),
+            |x| masks.of(Class::Keep).slip(x),
+            deficit(pair, &masks, &whole),
+        );
         let several = masks.uppers.len() > 1;
-        let middle = whole.masked(|x| masks.middle_with_log(x), (0.0, 0.0));
-        let low = whole.masked(|x| masks.low_with_log(x), (0.0, 0.0));
-        let high = (!several).then(|| whole.masked(|x| masks.high_with_log(x), (0.0, 0.0)));
+        let middle = whole.masked(
+            |x| masks.middle_with_log(x),
+            |x| masks.of(Class::Middle).slip(x),
+            Deficit::default(),
+        );
+        let low = whole.masked(
+            |x| masks.low_with_log(x),
+            |x| masks.of(Class::Low).slip(x),
+            Deficit::default(),
+        );
+        let high = (!several).then(|| {
+            whole.masked(
+                |x| masks.high_with_log(x),
+                |x| masks.of(Class::High).slip(x),
+                Deficit::default(),
+            )
+        });
         let masked = Self { part, masks, keep, low, middle, high, paths: Vec::new() };
         // The mass above several edges is a sum over this grid, at tilts 0 and 1.
         if several && ![0.0, 1.0].iter().all(|&tilt| masked.certain(Class::Keep, tilt)) {
@@ -182,63 +201,82 @@ impl<'a> Masked<'a> {
         let mut whole = Grid::between(pair, first, step, count as usize);
         whole.relative_error = 8.0 * (-digits).exp();
         let masks = &self.masks;
-        let middle =
-            masks.lower.is_some().then(|| whole.masked(|x| masks.middle_with_log(x), (0.0, 0.0)));
+        let middle = masks.lower.is_some().then(|| {
+            whole.masked(
+                |x| masks.middle_with_log(x),
+                |x| masks.of(Class::Middle).slip(x),
+                Deficit::default(),
+            )
+        });
         // The mass that the masks take reaches farther than the points that count here.
-        let keep = whole.into_masked(|x| masks.keep_with_log(x), self.keep.deficit);
+        let keep = whole.into_masked(
+            |x| masks.keep_with_log(x),
+            |x| masks.of(Class::Keep).slip(x),
+            self.keep.deficit,
+        );
         Ok((keep, middle))
     }
 }
 
-/// Q mass of class 2, and P mass minus it. For one edge normal probabilities, since both mask and
-/// mixture are; for several, sums over the grid, whose error the grid's own covers.
-fn deficit(pair: &MixtureRatio, masks: &Masks, grid: &Grid) -> (f64, f64) {
+/// Q mass of class 2, and P mass minus it, with absolute errors. For one edge normal probabilities,
+/// since both mask and mixture are; for several, sums over the grid, whose error the grid's own
+/// covers.
+fn deficit(pair: &MixtureRatio, masks: &Masks, grid: &Grid) -> Deficit {
     match masks.uppers.as_slice() {
-        [] => (0.0, 0.0),
+        [] => Deficit::default(),
         [edge] => {
-            let (p, q) = high_step(pair, edge);
-            (q, p - q)
+            let [p, q] = high_step(pair, edge);
+            Deficit {
+                mass: q.value,
+                slope: p.value - q.value,
+                mass_error: q.error * q.value,
+                slope_error: p.error * p.value + q.error * q.value,
+            }
         }
         _ => {
-            let (mut mass, mut slope) = (Sum::default(), Sum::default());
+            let (mut mass, mut slope, mut out) =
+                (Sum::default(), Sum::default(), Deficit::default());
             for (j, &x) in grid.x.iter().enumerate() {
                 let high = masks.high(x);
-                mass.add(grid.weight[j] * high);
-                slope.add(grid.lifted(j) * high);
+                let (light, lifted) = (grid.weight[j] * high, grid.lifted(j) * high);
+                mass.add(light);
+                slope.add(lifted);
+                let slip = f64::EPSILON * (masks.high_slip(x) + grid.weight_slip[j] + 8.0);
+                let moved = f64::EPSILON * grid.ratio_slip[j] * (light + lifted.abs());
+                out.mass_error += slip * light;
+                out.slope_error += slip * lifted.abs() + moved;
             }
-            (mass.total(), slope.total())
+            Deficit { mass: mass.total(), slope: slope.total(), ..out }
         }
     }
 }
 
-/// A compensated sum: a few roundings whatever the number of terms.
-#[derive(Default)]
-struct Sum {
-    sum: f64,
-    rest: f64,
+/// A positive number and its relative error.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known {
+    pub(super) value: f64,
+    pub(super) error: f64,
 }
 
-impl Sum {
-    fn add(&mut self, x: f64) {
-        let sum = self.sum + x;
-        self.rest +=
-            if self.sum.abs() >= x.abs() { (self.sum - sum) + x } else { (x - sum) + self.sum };
-        self.sum = sum;
-    }
-
-    fn total(&self) -> f64 {
-        self.sum + self.rest
-    }
-}
-
-/// P and Q probability of class 2 in one step.
-pub(super) fn high_step(pair: &MixtureRatio, edge: &Edge) -> (f64, f64) {
+/// P and Q probability of class 2 in one step: normal tails, whose arguments have four roundings,
+/// magnified by z^2.
+pub(super) fn high_step(pair: &MixtureRatio, edge: &Edge) -> [Known; 2] {
     let spread = pair.scale().hypot(edge.width);
     let mass = |of_p: bool| {
-        let cdf = |centre: f64| normal_cdf((centre - edge.centre) / spread);
-        pair.with_zero(of_p).map(|c| c.weight * cdf(c.centre)).sum::<f64>()
+        let (mut value, mut error) = (0.0, 0.0);
+        for c in pair.with_zero(of_p) {
+            let z = (c.centre - edge.centre) / spread;
+            let part = c.weight * normal_cdf(z);
+            value += part;
+            // The difference of the centres is rounded relative to itself.
+            let slope = if z < 0.0 { z * z + 1.0 } else { 1.0 };
+            error += part * f64::EPSILON * (16.0 + 4.0 * slope);
+        }
+        let error = if value > 0.0 { error / value } else { 0.0 };
+        let parts = pair.numerator().len().max(pair.denominator().len()) as f64;
+        Known { value, error: error + pair.weight_error() + f64::EPSILON * parts }
     };
-    (mass(true), mass(false))
+    [mass(true), mass(false)]
 }
 
 /// First and last x at which some tilt between 0 and c still counts.

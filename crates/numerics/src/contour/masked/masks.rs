@@ -59,6 +59,11 @@ impl Masks {
         self.uppers.iter().map(|edge| edge.log_below(x)).sum()
     }
 
+    /// A bound on the relative error of `high`, a sum of positive terms, in units of `f64::EPSILON`.
+    pub(super) fn high_slip(&self, x: f64) -> f64 {
+        self.uppers.iter().map(|edge| slip(edge, 1.0, x)).sum()
+    }
+
     /// The masks with their logarithms; where a mask underflows, from the tail of the normal.
     pub(super) fn keep_with_log(&self, x: f64) -> (f64, f64) {
         with_log(self.keep(x), || self.log_keep(x))
@@ -118,6 +123,13 @@ impl ClassMask<'_> {
     }
 }
 
+impl ClassMask<'_> {
+    /// A bound on the relative error of the mask at x, in units of `f64::EPSILON`.
+    pub(super) fn slip(&self, x: f64) -> f64 {
+        self.edges().map(|(edge, sign)| slip(edge, sign, x)).sum()
+    }
+}
+
 impl Mask for ClassMask<'_> {
     fn log(&self, x: f64) -> f64 {
         match self.class {
@@ -162,6 +174,14 @@ impl Mask for ClassMask<'_> {
     fn cut(&self) -> (bool, bool) {
         (true, self.class != Class::High && !self.masks.uppers.is_empty())
     }
+}
+
+/// Bound on the relative error of one edge: a normal tail, whose argument has two roundings of its
+/// own size and that of x, magnified by (log Phi)'.
+fn slip(edge: &Edge, sign: f64, x: f64) -> f64 {
+    let z = sign * (x - edge.centre) / edge.width;
+    let slope = if z > 0.0 { (-0.5 * z * z).exp() } else { 1.0 - z };
+    12.0 + slope * (z.abs() + 0.5 * x.abs() / edge.width)
 }
 
 fn with_log(mask: f64, log: impl Fn() -> f64) -> (f64, f64) {

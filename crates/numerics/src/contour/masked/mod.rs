@@ -32,7 +32,7 @@ use super::transform::{self, Transform};
 use crate::complex::Complex;
 use crate::special::log_add_exp;
 use bounds::{Tail, chernoff, chernoff_high, chernoff_low, high_mass, high_value, middle_level};
-use classes::Masked;
+use classes::{Known, Masked};
 use masks::Class;
 use std::f64::consts::PI;
 
@@ -48,8 +48,8 @@ pub(crate) struct MaskedLine {
     smoothing: Smoothing,
     left: Alias,
     right: Alias,
-    /// P and Q probability that some step is of class 2.
-    high: (f64, f64),
+    /// P and Q probability that some step is of class 2, with relative errors.
+    high: [Known; 2],
     /// (tilt, log of the Chernoff factor) for H's remainder (tilt < 0) and for L (tilt > 1).
     high_rest: Vec<(f64, f64)>,
     low: Vec<(f64, f64)>,
@@ -208,9 +208,9 @@ impl<'a> Place<'a> {
         }
         let level = nodes.log[0].re;
         let truncation = bound.exp() / (PI * spacing * (count - 1) as f64);
-        let (mut high, mut high_rest) = ((0.0, 0.0), Vec::new());
+        let (mut high, mut high_rest) = ([Known::default(); 2], Vec::new());
         if answers.high {
-            high = (high_mass(&masked, true), high_mass(&masked, false));
+            high = [high_mass(&masked, true), high_mass(&masked, false)];
             high_rest = chernoff_high(&masked, spread);
         }
         let mut line = MaskedLine {
@@ -249,9 +249,12 @@ impl MaskedLine {
         let middle = self.middle(t, log_scale);
         let chernoff = |list: &[(f64, f64)]| (chernoff(list, t) - log_scale).exp();
         let unscale = (-log_scale).exp();
-        let (with, without) = (self.high.0 * unscale, self.high.1 * (t - log_scale).exp());
-        let round = 60.0 * f64::EPSILON * (with + without);
-        let high_rest = if self.high.0 > 0.0 { chernoff(&self.high_rest) } else { 0.0 };
+        let [of_p, of_q] = self.high;
+        let (with, without) = (of_p.value * unscale, of_q.value * (t - log_scale).exp());
+        // Exponentials of rounded sums, and the difference.
+        let slip = f64::EPSILON * (8.0 + log_scale.abs() + t.abs());
+        let round = with * (of_p.error + slip) + without * (of_q.error + slip);
+        let high_rest = if of_p.value > 0.0 { chernoff(&self.high_rest) } else { 0.0 };
         let low = if self.low.is_empty() { 0.0 } else { chernoff(&self.low) };
         Value {
             log_scale,
@@ -299,9 +302,10 @@ impl MaskedLine {
             let grown = alias.log_bound + smoothing.log_factor(alias.tilt, 0.0);
             (grown - (alias.tilt - 1.0) * t - log_scale).exp() * ratio / (1.0 - ratio)
         };
-        let terms = self.nodes.log.len() as f64;
         let mantissa = weight * sums.sum;
-        let round = weight * sums.round + terms * f64::EPSILON * mantissa.abs() + self.truncation;
+        // The sum's last rounding; and the scale: a product and a difference of logarithms.
+        let slip = f64::EPSILON * (4.0 + 2.0 * ((c - 1.0) * t).abs() + log_scale.abs());
+        let round = weight * sums.round + slip * mantissa.abs() + self.truncation;
         Value {
             log_scale,
             mantissa,

@@ -1,0 +1,279 @@
+//! Several strategies in one statement: the `union` rule for canaries of one run.
+//!
+//! **Proof.** Let W_k be the right guesses of strategy k among r_k. Given the scores and the bits of the
+//! canaries before it, under (epsilon, 0)-DP a guess is right with probability at most
+//! p = e^epsilon / (1 + e^epsilon), in any order of the canaries, so the indicators of right guesses are dominated
+//! by independent Bernoulli(p), all of them together (sequential coupling). The sets of a chain are
+//! nested, so (W_1, …, W_K) is dominated by the partial sums B_k of such indicators over the first r_k.
+//!
+//! Let L be a fixed function of the counts: the largest bound of a single strategy at error c (a
+//! third of the level). The counts with a larger L than those seen are S = union of {W_k >= v_k},
+//! where v_k is the smallest count with a bound of at least L(seen); an increasing set. So
+//! P(S) <= P(some B_k >= v_k), which a dynamic programme over the nested sizes gives exactly,
+//! summed over the chains; it rises with epsilon, S does not depend on epsilon and the S are nested, so
+//! the largest epsilon with P(S) <= level is a lower bound with that error (Buehler 1957). Beyond
+//! [`EXACT`] canaries, and at delta > 0, the sum over the strategies of P(W_k >= v_k) takes the place of the programme; at
+//! delta > 0 each term is that of [`super::one_run_p_value`] with its own delta term. QED.
+//!
+//! A strategy that cannot reach L at error c has no v_k and costs nothing: a perfect attack is read off
+//! the full set of guesses as if it were the only strategy.
+
+use super::strategies::{Guesses, Strategy, chains};
+use super::{one_run_epsilon, one_run_p_value};
+use crate::AttackDirection;
+use numerics::beta::{binomial_log_at_least, binomial_log_pmf};
+
+/// More canaries are summed over strategies.
+const EXACT: u64 = 20_000;
+
+/// What the strategies together show, and which of them shows most on its own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Together {
+    pub(super) epsilon: f64,
+    pub(super) chain: usize,
+    pub(super) place: usize,
+}
+
+/// The bound of chains of guesses at `level`.
+pub(super) fn together(chains: &[Vec<Guesses>], level: f64, delta: f64) -> Together {
+    let single = level / 3.0;
+    let mut best = Together { epsilon: -1.0, chain: 0, place: 0 };
+    for (chain, guesses) in chains.iter().enumerate() {
+        for (place, one) in guesses.iter().enumerate() {
+            let rejects = best.epsilon < 0.0
+                || (one.right > 0
+                    && one_run_p_value(
+                        one.canaries,
+                        one.counted(delta),
+                        one.right,
+                        best.epsilon,
+                        delta,
+                    ) <= single);
+            if rejects {
+                let epsilon =
+                    one_run_epsilon(one.canaries, one.counted(delta), one.right, single, delta);
+                if epsilon > best.epsilon {
+                    best = Together { epsilon, chain, place };
+                }
+            }
+        }
+    }
+    if best.epsilon <= 0.0 {
+        return Together { epsilon: 0.0, ..best };
+    }
+    let critical = counts_with(chains, best.epsilon, single, delta);
+    let error = |epsilon: f64| total_error(chains, &critical, epsilon, delta);
+    // The single bound spends a third of the level, so the joint one is mostly above it.
+    let (mut shown, mut beyond) = (best.epsilon, best.epsilon * 1.05 + 0.01);
+    if error(shown) > level {
+        (shown, beyond) = (0.0, shown);
+        if error(0.0) > level {
+            return Together { epsilon: 0.0, ..best };
+        }
+    } else {
+        while error(beyond) <= level {
+            shown = beyond;
+            beyond = 1.2 * beyond + 0.05;
+            if beyond > 1e3 {
+                return Together { epsilon: shown, ..best };
+            }
+        }
+    }
+    while beyond - shown > 1e-7 * (1.0 + beyond) {
+        let middle = 0.5 * (shown + beyond);
+        if error(middle) <= level { shown = middle } else { beyond = middle }
+    }
+    Together { epsilon: shown, ..best }
+}
+
+/// The v_k of outcomes whose L is at least `order`, where a strategy has one.
+fn counts_with(
+    chains: &[Vec<Guesses>],
+    order: f64,
+    single: f64,
+    delta: f64,
+) -> Vec<Vec<Option<u64>>> {
+    let of = |one: &Guesses| least_right(one.canaries, one.counted(delta), order, single, delta);
+    chains.iter().map(|guesses| guesses.iter().map(of).collect()).collect()
+}
+
+fn total_error(
+    chains: &[Vec<Guesses>],
+    critical: &[Vec<Option<u64>>],
+    epsilon: f64,
+    delta: f64,
+) -> f64 {
+    let each = chains.iter().zip(critical);
+    each.map(|(guesses, critical)| error_of_chain(guesses, critical, epsilon, delta)).sum()
+}
+
+/// The smallest counts of right guesses with which the rule shows `epsilon`, for planning; `None` when no
+/// counts do.
+pub(crate) fn critical_counts(
+    chains: &[Vec<Guesses>],
+    level: f64,
+    delta: f64,
+    epsilon: f64,
+) -> Option<Vec<Vec<Option<u64>>>> {
+    let single = level / 3.0;
+    let at = |order: f64| counts_with(chains, order, single, delta);
+    let shows = |critical: &[Vec<Option<u64>>]| {
+        critical.iter().flatten().any(Option::is_some)
+            && total_error(chains, critical, epsilon, delta) <= level
+    };
+    // Outcomes with a smaller L are more, and their error is larger.
+    let (mut not, mut does) = (0.5 * epsilon, epsilon);
+    let mut found = at(does);
+    while !shows(&found) {
+        if !found.iter().flatten().any(Option::is_some) {
+            return None;
+        }
+        (not, does) = (does, does * 1.05 + 0.02);
+        found = at(does);
+    }
+    for _ in 0..14 {
+        let middle = 0.5 * (not + does);
+        let critical = at(middle);
+        if shows(&critical) { (does, found) = (middle, critical) } else { not = middle }
+    }
+    Some(found)
+}
+
+/// The bound of guesses that are all right.
+pub(super) fn perfect(canaries: u64, direction: AttackDirection, level: f64, delta: f64) -> f64 {
+    let all_right = |strategy: &Strategy| {
+        let planned = strategy.planned(canaries);
+        Guesses { canaries, guessed_in: planned, guessed_out: 0, right: planned, planned }
+    };
+    let guesses: Vec<Vec<Guesses>> = chains(canaries, direction)
+        .iter()
+        .map(|chain| chain.iter().map(all_right).collect())
+        .collect();
+    together(&guesses, level, delta).epsilon
+}
+
+/// The smallest number of right guesses whose p-value at epsilon is at most `level`.
+fn least_right(canaries: u64, guesses: u64, epsilon: f64, level: f64, delta: f64) -> Option<u64> {
+    let rejects = |right: u64| {
+        right > 0
+            && one_run_p_value(canaries, guesses, right, epsilon, delta) <= level * (1.0 + 1e-9)
+    };
+    if guesses == 0 || !rejects(guesses) {
+        return None;
+    }
+    let (mut not, mut does) = (0, guesses);
+    while does - not > 1 {
+        let middle = not + (does - not) / 2;
+        if rejects(middle) { does = middle } else { not = middle }
+    }
+    Some(does)
+}
+
+/// P(some strategy of the chain reaches its count), from above.
+fn error_of_chain(guesses: &[Guesses], critical: &[Option<u64>], epsilon: f64, delta: f64) -> f64 {
+    let canaries = guesses.first().map_or(0, |one| one.canaries);
+    if delta > 0.0 || canaries > EXACT {
+        return guesses
+            .iter()
+            .zip(critical)
+            .filter_map(|(one, least)| least.map(|least| (one, least)))
+            .map(|(one, least)| {
+                one_run_p_value(one.canaries, one.counted(delta), least, epsilon, delta)
+            })
+            .sum();
+    }
+    let steps: Vec<(u64, u64)> = guesses
+        .iter()
+        .zip(critical)
+        .filter_map(|(one, least)| least.map(|least| (one.total(), least)))
+        .collect();
+    nested_error(&steps, 1.0 / (1.0 + (-epsilon).exp()))
+}
+
+/// P(B_k >= v_k for some k) for the partial sums B_k of independent Bernoulli(p) over sizes r_k that
+/// rise; `steps` are the (r_k, v_k). What the sums leave out is added.
+fn nested_error(steps: &[(u64, u64)], p: f64) -> f64 {
+    let mut error = 0.0;
+    // P(B = first + i, nothing reached so far).
+    let (mut first, mut alive): (u64, Vec<f64>) = (0, vec![1.0]);
+    let mut size = 0;
+    let live = steps.iter().filter(|(_, critical)| *critical > 0).count();
+    if live == 1 {
+        let (guesses, critical) = steps[0];
+        return binomial_log_at_least(critical, guesses, p).exp();
+    }
+    for &(guesses, critical) in steps {
+        let (start, masses) = window(guesses - size, p);
+        size = guesses;
+        let mut next = vec![0.0; alive.len() + masses.len() - 1];
+        for (i, &mass) in alive.iter().enumerate() {
+            if mass > 0.0 {
+                for (sum, &other) in next[i..].iter_mut().zip(&masses) {
+                    *sum += mass * other;
+                }
+            }
+        }
+        first += start;
+        let keep = critical.saturating_sub(first).min(next.len() as u64) as usize;
+        error += next[keep..].iter().sum::<f64>() + 1e-13;
+        next.truncate(keep);
+        // What is next to impossible counts as reached.
+        let negligible = next.iter().take_while(|mass| **mass < 1e-17).count();
+        error += next[..negligible].iter().sum::<f64>();
+        next.drain(..negligible);
+        first += negligible as u64;
+        if next.is_empty() {
+            return error.min(1.0);
+        }
+        alive = next;
+    }
+    error.min(1.0)
+}
+
+/// The probabilities of Binomial(n, p) within nine standard deviations, from the first count on.
+fn window(n: u64, p: f64) -> (u64, Vec<f64>) {
+    let size = n as f64;
+    let spread = 9.0 * (size * p * (1.0 - p)).sqrt() + 20.0;
+    let first = (size * p - spread).floor().max(0.0) as u64;
+    let last = ((size * p + spread).ceil() as u64).min(n);
+    let mode = (((n + 1) as f64 * p) as u64).clamp(first, last);
+    let odds = p / (1.0 - p);
+    let mut masses = vec![0.0; (last - first + 1) as usize];
+    let peak = binomial_log_pmf(mode, n, p).exp();
+    masses[(mode - first) as usize] = peak;
+    let mut mass = peak;
+    for k in mode..last {
+        mass *= (n - k) as f64 / (k + 1) as f64 * odds;
+        masses[(k + 1 - first) as usize] = mass;
+    }
+    mass = peak;
+    for k in (first + 1..=mode).rev() {
+        mass *= k as f64 / ((n - k + 1) as f64 * odds);
+        masses[(k - 1 - first) as usize] = mass;
+    }
+    (first, masses)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against all outcomes of twelve coins.
+    #[test]
+    fn the_programme_is_the_law_of_the_partial_sums() {
+        let steps = [(3, 3), (6, 5), (12, 9)];
+        for p in [0.5, 0.7, 0.9_f64] {
+            let mut expected = 0.0;
+            for outcome in 0..1_u32 << 12 {
+                let among = |size: u32| (outcome & ((1 << size) - 1)).count_ones();
+                let reached =
+                    steps.iter().any(|&(size, least)| u64::from(among(size as u32)) >= least);
+                if reached {
+                    let ones = outcome.count_ones() as i32;
+                    expected += p.powi(ones) * (1.0 - p).powi(12 - ones);
+                }
+            }
+            assert!((nested_error(&steps, p) - expected).abs() < 1e-11, "{p}");
+        }
+    }
+}

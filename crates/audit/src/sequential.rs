@@ -1,0 +1,346 @@
+//! Audits that may be looked at after every trial and stopped at any time.
+//!
+//! Trials come one after another; each is a training of its own with a score. At every moment there is a
+//! lower bound on epsilon that holds at any stopping time: the probability that it is *ever* above the truth is at most 1 - confidence.
+//!
+//! **Proof.** Fix a threshold t that does not depend on the trials that are counted. Bits {score >= t}
+//! are independent with rate p1 for members and p0 for non-members. For k of n bits and the Jeffreys prior, the
+//! ratio R(p) = int q^k (1-q)^(n-k) dPi(q) / (p^k (1-p)^(n-k)) is a martingale in n at the true p with
+//! expectation 1, and so is the product R0(p0) R1(p1) over both samples in the order in which
+//! trials come, as long as the order does not look at bits that are still to come. Under
+//! H(epsilon): p1 <= e^epsilon p0 + delta the product at the true rates is at least its infimum over
+//! all rates that H allows, E(t) = marginal likelihood / largest likelihood under H. The mirrored inequality
+//! at t is another E. A weighted mean of such E is bounded by a martingale with expectation at most
+//! 1, so by Ville's inequality P(it ever reaches 1/level) <= level (universal inference: Wasserman,
+//! Ramdas and Balakrishnan 2020). Thresholds are quantiles of the trials seen before: at the trials
+//! number 32, 128, 512, … a new set of thresholds is taken and counts from there on; set j is a
+//! martingale that is 1 until it starts, with weight 1/((j+1)(j+2)), and the weight of sets that have not
+//! started yet counts as evidence 1. So the mean is a mean of martingales from the first trial on. QED.
+//!
+//! The evidence falls with epsilon, so the bound is a root. The likelihood under H is concave along the line p1 = e^epsilon p0 + delta; its
+//! maximum is bracketed, and 1e-9 is taken off the logarithm of the evidence for it.
+//!
+//! (Sequential privacy audits: arXiv 2509.07055 and 2602.06518.) Cost: a trial costs a few comparisons for each set; a look at one epsilon
+//! costs some ten microseconds for each set.
+
+use crate::{AttackDirection, AuditError};
+use numerics::special::ln_gamma;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// An audit in progress.
+#[derive(Clone, Debug)]
+pub struct Sequential {
+    delta: f64,
+    direction: AttackDirection,
+    level: f64,
+    /// All scores so far, for the next thresholds.
+    seen: Vec<f64>,
+    trials: u64,
+    sets: Vec<Set>,
+    next: u64,
+}
+
+/// Thresholds that were taken at one moment, and the counts since then.
+#[derive(Clone, Debug)]
+struct Set {
+    thresholds: Vec<f64>,
+    nonmembers: u64,
+    members: u64,
+    /// Scores at or above each threshold.
+    false_positives: Vec<u64>,
+    true_positives: Vec<u64>,
+}
+
+/// The first set of thresholds.
+const FIRST: u64 = 32;
+/// The next ones, by this factor.
+const FACTOR: u64 = 4;
+/// Thresholds in a set, at most.
+const THRESHOLDS: usize = 16;
+
+impl Sequential {
+    /// An audit at `delta` whose bounds hold at any stopping time with this confidence.
+    ///
+    /// # Errors
+    /// A delta or a confidence out of range.
+    pub fn new(
+        delta: f64,
+        direction: AttackDirection,
+        confidence: f64,
+    ) -> Result<Self, AuditError> {
+        if !(0.0..1.0).contains(&delta) {
+            return Err(AuditError::InvalidInput(format!("delta {delta} is outside [0, 1)")));
+        }
+        if !(confidence > 0.0 && confidence < 1.0) {
+            let message = format!("confidence {confidence} is outside (0, 1)");
+            return Err(AuditError::InvalidInput(message));
+        }
+        Ok(Self {
+            delta,
+            direction,
+            level: 1.0 - confidence,
+            seen: Vec::new(),
+            trials: 0,
+            sets: Vec::new(),
+            next: FIRST,
+        })
+    }
+
+    /// The next trial.
+    ///
+    /// # Errors
+    /// A score that is not a number.
+    pub fn add(&mut self, score: f64, member: bool) -> Result<(), AuditError> {
+        if score.is_nan() {
+            return Err(AuditError::Scores(format!(
+                "the score of trial {} is not a number",
+                self.trials + 1
+            )));
+        }
+        for set in &mut self.sets {
+            set.count(score, member);
+        }
+        self.seen.push(score);
+        self.trials += 1;
+        if self.trials == self.next {
+            self.sets.push(Set::from_scores(&self.seen));
+            self.next *= FACTOR;
+        }
+        Ok(())
+    }
+
+    /// Trials so far.
+    pub fn trials(&self) -> u64 {
+        self.trials
+    }
+
+    /// ln of the evidence against (epsilon, delta)-privacy: a claim is refuted once it is at least
+    /// ln(1/(1 - confidence)).
+    pub fn evidence(&self, epsilon: f64) -> f64 {
+        // Weights of sets to come: the sum of 1/((j+1)(j+2)) from j on is 1/(j+1).
+        let waiting = (1.0 / (self.sets.len() as f64 + 1.0)).ln();
+        let mut terms = vec![waiting];
+        for (place, set) in self.sets.iter().enumerate() {
+            let j = place as f64;
+            terms.push(
+                set.evidence(epsilon, self.delta, self.direction) - ((j + 1.0) * (j + 2.0)).ln(),
+            );
+        }
+        ln_sum(&terms)
+    }
+
+    /// Whether (epsilon, delta)-privacy is refuted now.
+    pub fn refutes(&self, epsilon: f64) -> bool {
+        self.evidence(epsilon) >= self.bar()
+    }
+
+    /// ln(1/(1 - confidence)).
+    pub fn bar(&self) -> f64 {
+        -self.level.ln()
+    }
+
+    /// Epsilon is at least this, now.
+    pub fn epsilon(&self) -> f64 {
+        crate::joint::largest_where(|epsilon| self.refutes(epsilon))
+    }
+}
+
+impl Set {
+    /// Quantiles of what was seen, closer together towards both ends.
+    fn from_scores(seen: &[f64]) -> Self {
+        let mut sorted = seen.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let n = sorted.len() as f64;
+        let spread = (n - 1.0).ln();
+        let mut thresholds: Vec<f64> = (0..THRESHOLDS)
+            .map(|step| {
+                let log_odds = spread * (2.0 * step as f64 / (THRESHOLDS - 1) as f64 - 1.0);
+                let share = 1.0 / (1.0 + (-log_odds).exp());
+                sorted[((share * n) as usize).min(sorted.len() - 1)]
+            })
+            .collect();
+        thresholds.dedup();
+        let counts = vec![0; thresholds.len()];
+        Self {
+            thresholds,
+            nonmembers: 0,
+            members: 0,
+            false_positives: counts.clone(),
+            true_positives: counts,
+        }
+    }
+
+    fn count(&mut self, score: f64, member: bool) {
+        let (all, beyond) = if member {
+            (&mut self.members, &mut self.true_positives)
+        } else {
+            (&mut self.nonmembers, &mut self.false_positives)
+        };
+        *all += 1;
+        // Thresholds rise.
+        let reached = self.thresholds.partition_point(|threshold| *threshold <= score);
+        for count in &mut beyond[..reached] {
+            *count += 1;
+        }
+    }
+
+    /// ln of the mean evidence over thresholds and directions.
+    fn evidence(&self, epsilon: f64, delta: f64, direction: AttackDirection) -> f64 {
+        let mut terms = Vec::with_capacity(2 * self.thresholds.len());
+        for (&fp, &tp) in self.false_positives.iter().zip(&self.true_positives) {
+            let (n0, n1) = (self.nonmembers, self.members);
+            let marginal = ln_marginal(fp, n0) + ln_marginal(tp, n1);
+            if direction != AttackDirection::Mirror {
+                terms.push(marginal - largest_likelihood((fp, n0), (tp, n1), epsilon, delta));
+            }
+            if direction != AttackDirection::Forward {
+                let flipped = ((n1 - tp, n1), (n0 - fp, n0));
+                terms.push(marginal - largest_likelihood(flipped.0, flipped.1, epsilon, delta));
+            }
+        }
+        ln_sum(&terms) - (terms.len() as f64).ln() - 1e-9
+    }
+}
+
+/// ln of the integral of q^k (1-q)^(n-k) under Jeffreys' prior.
+fn ln_marginal(k: u64, n: u64) -> f64 {
+    let (k, n) = (k as f64, n as f64);
+    ln_gamma(k + 0.5) + ln_gamma(n - k + 0.5) - ln_gamma(n + 1.0) - std::f64::consts::PI.ln()
+}
+
+/// The largest ln-likelihood with p1 <= e^epsilon p0 + delta, from above up to rounding.
+fn largest_likelihood((x0, n0): (u64, u64), (x1, n1): (u64, u64), epsilon: f64, delta: f64) -> f64 {
+    let (x0, n0, x1, n1) = (x0 as f64, n0 as f64, x1 as f64, n1 as f64);
+    let term = |x: f64, rate: f64| if x > 0.0 { x * rate.max(1e-300).ln() } else { 0.0 };
+    let likelihood = |p: f64, b: f64| {
+        term(x0, p) + term(n0 - x0, 1.0 - p) + term(x1, b) + term(n1 - x1, 1.0 - b)
+    };
+    let growth = epsilon.exp();
+    let rate = |x: f64, n: f64| if n > 0.0 { x / n } else { 0.0 };
+    let (p, b) = (rate(x0, n0), rate(x1, n1));
+    if n0 == 0.0 || n1 == 0.0 || b <= growth * p + delta {
+        // Without bits on a side nothing is excluded.
+        return likelihood(p, b);
+    }
+    // On the line, between the two observed rates: the score falls in p.
+    let (mut low, mut high) = (p, ((b - delta) / growth).min(((1.0 - delta) / growth).min(1.0)));
+    let part = |x: f64, rate: f64| if x > 0.0 { x / rate.max(1e-300) } else { 0.0 };
+    let score = |p: f64| {
+        let b = growth * p + delta;
+        part(x0, p) - part(n0 - x0, 1.0 - p) + growth * (part(x1, b) - part(n1 - x1, 1.0 - b))
+    };
+    for _ in 0..70 {
+        let middle = 0.5 * (low + high);
+        if score(middle) > 0.0 {
+            low = middle
+        } else {
+            high = middle
+        }
+        if high - low <= 1e-15 * high {
+            break;
+        }
+    }
+    likelihood(high, (growth * high + delta).min(1.0))
+        .max(likelihood(low, (growth * low + delta).min(1.0)))
+}
+
+fn ln_sum(terms: &[f64]) -> f64 {
+    let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if largest == f64::NEG_INFINITY {
+        return largest;
+    }
+    largest + terms.iter().map(|term| (term - largest).exp()).sum::<f64>().ln()
+}
+
+/// How an audit in progress went.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SequentialDocument {
+    /// `dosimeter.sequential-audit/1`
+    pub schema: &'static str,
+    pub delta: f64,
+    pub confidence: f64,
+    /// Trials on both sides that were used.
+    pub trials: u64,
+    /// Epsilon is at least this at any stopping time, for any mechanism: the largest over all looks.
+    pub epsilon_lower: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claimed_epsilon: Option<f64>,
+    /// The trial from which on the claim was refuted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refuted_at: Option<u64>,
+    /// The bound over time.
+    pub looks: Vec<Look>,
+}
+
+/// The state after so many trials.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Look {
+    pub trials: u64,
+    pub epsilon_lower: f64,
+    /// ln of the evidence against the claim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<f64>,
+}
+
+impl SequentialDocument {
+    pub const SCHEMA: &'static str = "dosimeter.sequential-audit/1";
+}
+
+/// Plays trials in the order of their rows, a member and a non-member in turn, looks after every
+/// trial at the claim and some dozen times at the bound. `members` and `nonmembers` are in the order in which the trials
+/// were made.
+///
+/// # Errors
+/// Those of [`Sequential::new`] and [`Sequential::add`].
+///
+/// ```
+/// use audit::{AttackDirection, sequential};
+///
+/// let members: Vec<f64> = (0..400).map(|i| f64::from(i % 7) + 4.0).collect();
+/// let nonmembers: Vec<f64> = (0..400).map(|i| f64::from(i % 7)).collect();
+/// let audit = sequential::play(&members, &nonmembers, 0.0, AttackDirection::Both, 0.95, Some(0.2))?;
+/// assert!(audit.refuted_at.unwrap() < 400 && audit.epsilon_lower > 0.2);
+/// # Ok::<(), audit::AuditError>(())
+/// ```
+pub fn play(
+    members: &[f64],
+    nonmembers: &[f64],
+    delta: f64,
+    direction: AttackDirection,
+    confidence: f64,
+    claimed: Option<f64>,
+) -> Result<SequentialDocument, AuditError> {
+    let mut audit = Sequential::new(delta, direction, confidence)?;
+    let pairs = members.len().min(nonmembers.len());
+    let mut document = SequentialDocument {
+        schema: SequentialDocument::SCHEMA,
+        delta,
+        confidence,
+        trials: 2 * pairs as u64,
+        epsilon_lower: 0.0,
+        claimed_epsilon: claimed,
+        refuted_at: None,
+        looks: Vec::new(),
+    };
+    let mut next_look = FIRST;
+    for (&member, &nonmember) in members.iter().zip(nonmembers) {
+        for (score, is_member) in [(member, true), (nonmember, false)] {
+            audit.add(score, is_member)?;
+            if document.refuted_at.is_none() && claimed.is_some_and(|claim| audit.refutes(claim)) {
+                document.refuted_at = Some(audit.trials());
+            }
+        }
+        let trials = audit.trials();
+        if trials >= next_look || trials == document.trials {
+            next_look = trials + (trials / 5).max(2);
+            document.epsilon_lower = document.epsilon_lower.max(audit.epsilon());
+            document.looks.push(Look {
+                trials,
+                epsilon_lower: document.epsilon_lower,
+                evidence: claimed.map(|claim| audit.evidence(claim)),
+            });
+        }
+    }
+    Ok(document)
+}

@@ -1,0 +1,79 @@
+//! Optional stopping: a claim that is true may be refuted at *some* moment in at most 5 % of audits, however
+//! often one looks. `SEQUENTIAL_TRIALS=10000` looks as often as that, with more audits.
+#![allow(clippy::print_stdout)]
+
+mod common;
+
+use audit::sequential::Sequential;
+use audit::{AttackDirection, gaussian_epsilon};
+use common::{Mechanism, Rng, allowed, tally};
+
+fn sizes() -> (u64, usize) {
+    match std::env::var("SEQUENTIAL_TRIALS").ok().and_then(|text| text.parse().ok()) {
+        Some(trials) => (trials, 400),
+        None => (700, 120),
+    }
+}
+
+/// The first trial after which the claim is refuted, looking after each.
+fn refuted_at(mechanism: Mechanism, claim: f64, delta: f64, most: u64, seed: u64) -> Option<u64> {
+    let mut rng = Rng::new(seed);
+    let mut audit = Sequential::new(delta, AttackDirection::Both, 0.95).unwrap();
+    (1..=most).find(|trial| {
+        let member = trial % 2 == 0;
+        audit.add(mechanism.draw(member, &mut rng), member).unwrap();
+        audit.refutes(claim)
+    })
+}
+
+#[test]
+fn true_claims_survive_any_number_of_looks() {
+    let (most, audits) = sizes();
+    for (mechanism, claim, delta) in [
+        (Mechanism::Null, 0.0, 0.0),
+        (Mechanism::RandomisedResponse { epsilon: 1.0 }, 1.0, 0.0),
+        (Mechanism::Laplace { epsilon: 1.0 }, 1.0, 0.0),
+        (Mechanism::Gaussian { mu: 1.0 }, gaussian_epsilon(1.0, 0.05), 0.05),
+    ] {
+        let refuted = tally(audits, |trial| {
+            f64::from(u8::from(refuted_at(mechanism, claim, delta, most, 500 + trial).is_some()))
+        });
+        let share = refuted.iter().sum::<f64>() / audits as f64;
+        println!("{mechanism:?}: {share} of {audits} audits, {most} looks each");
+        assert!(share <= allowed(audits), "{mechanism:?}: {share}");
+    }
+}
+
+/// False claims are refuted, and much earlier when they are far off.
+#[test]
+fn false_claims_are_refuted_early() {
+    let times = |claim: f64| {
+        let mut times: Vec<u64> = (0..15)
+            .map(|seed| {
+                let mechanism = Mechanism::Gaussian { mu: 3.0 };
+                refuted_at(mechanism, claim, 0.0, 3_000, 70 + seed).unwrap_or(u64::MAX)
+            })
+            .collect();
+        times.sort_unstable();
+        times[times.len() / 2]
+    };
+    let (far, near) = (times(0.5), times(2.0));
+    println!("median trials: {far} against 0.5, {near} against 2");
+    assert!(far <= 128 && near <= 700 && far <= near, "{far} {near}");
+}
+
+/// The bound is where the evidence reaches the bar, and no bound is above it at any later look.
+#[test]
+fn the_bound_is_the_root_of_the_evidence() {
+    let mut rng = Rng::new(3);
+    let mechanism = Mechanism::Gaussian { mu: 2.0 };
+    let mut audit = Sequential::new(1e-5, AttackDirection::Both, 0.95).unwrap();
+    for trial in 0..1_000 {
+        audit.add(mechanism.draw(trial % 2 == 0, &mut rng), trial % 2 == 0).unwrap();
+    }
+    let bound = audit.epsilon();
+    assert!(bound > 0.8, "{bound}");
+    assert!(audit.refutes(bound) && !audit.refutes(bound + 1e-3));
+    assert!(Sequential::new(1.0, AttackDirection::Both, 0.95).is_err());
+    assert!(audit.add(f64::NAN, true).is_err());
+}

@@ -1,0 +1,35 @@
+//! Commands that this build leaves out: they are listed, and say how to get them.
+#![allow(dead_code)] // which of it is used depends on what is left out
+
+use crate::console::Console;
+use crate::failure::Failure;
+use clap::Args;
+
+/// Whatever was typed after a command that is not there.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub struct AbsentArgs {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    words: Vec<String>,
+}
+
+/// Says that something needs a feature, and how to build with it.
+pub(super) fn absent(what: &str, feature: &str) -> Failure {
+    Failure::bad_input(format!("{what} is not part of this build")).hint(format!(
+        "build it in with `cargo build --release --features {feature}`, or everything with \
+         `--features full`; released binaries and wheels have everything"
+    ))
+}
+
+/// In place of the command.
+///
+/// # Errors
+/// Always.
+pub(super) fn run(
+    _: &AbsentArgs,
+    _: &mut Console,
+    what: &str,
+    feature: &str,
+) -> Result<u8, Failure> {
+    Err(absent(what, feature))
+}
