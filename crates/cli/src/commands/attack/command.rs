@@ -86,7 +86,7 @@ fn claim(args: &RunArgs) -> Result<Option<Value>, Failure> {
     if args.description() == RunDescription::default() {
         return Ok(None);
     }
-    let run = args.load(None)?.resolved.run;
+    let run = args.run()?;
     let text = serde_json::to_value(&run).map_err(|error| Failure::bad_input(error.to_string()))?;
     Ok(Some(text))
 }
