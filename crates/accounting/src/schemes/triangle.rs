@@ -74,14 +74,21 @@ impl Chain {
 impl Profile for Chain {
     fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
         if epsilon >= 0.0 {
-            let bound = self.bound(&self.links(way), epsilon)?.min(1.0);
-            return Ok(Interval { lower: bound, value: bound, upper: bound });
+            let links = self.links(way);
+            let bound = self.bound(&links, epsilon)?.min(1.0);
+            // No split is below what the first link has at the whole epsilon.
+            let least = self.pair.delta(epsilon, links[0])?.lower.min(bound);
+            return Ok(Interval { lower: least, value: bound, upper: bound });
         }
         // 1 - e^eps + e^eps delta'(-eps), delta' of the other order.
         let other = self.bound(&self.links(way.reversed()), -epsilon)?.min(1.0);
         let bound = (-epsilon.exp_m1() + epsilon.exp() * other) * (1.0 + 8.0 * f64::EPSILON);
         let bound = bound.min(1.0);
-        Ok(Interval { lower: bound, value: bound, upper: bound })
+        Ok(Interval {
+            lower: -epsilon.exp_m1() * (1.0 - 4.0 * f64::EPSILON),
+            value: bound,
+            upper: bound,
+        })
     }
 
     fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
