@@ -3,7 +3,7 @@
 use crate::words::{describe, percent, with_commas};
 use crate::{Report, Status};
 use vocabulary::rounding::{plain, quote, rounded};
-use vocabulary::{Adjacency, Claim, LensName, Quantity, Run, Sampling, Side, Standing};
+use vocabulary::{Claim, LensName, Quantity, Run, Side, Standing};
 
 /// Mechanism, guarantee, attack terms, evidence: one sentence each. Nothing where the report
 /// claims nothing.
@@ -90,17 +90,9 @@ pub(crate) fn neighbours(run: &Run) -> String {
         1 => "one record".to_owned(),
         size => format!("{size} records"),
     };
-    match run.adjacency() {
-        Adjacency::AddRemove => format!("adding or removing {records}"),
-        Adjacency::Substitute => format!("replacing {records}"),
-    }
+    format!("{} {records}", run.adjacency().words())
 }
 
 pub(crate) fn batches(run: &Run) -> &'static str {
-    match run.sampling() {
-        Sampling::Poisson => "Poisson batches",
-        Sampling::Full => "full batches",
-        Sampling::Shuffle => "shuffled batches",
-        Sampling::FixedSize => "batches of a fixed size",
-    }
+    run.sampling().words()
 }

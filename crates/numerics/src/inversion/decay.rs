@@ -187,7 +187,7 @@ impl Cells {
                 continue;
             }
             // extent() leaves nine standard deviations, of which at least eight are slope.
-            let slope = slope.min(8.0).max(1e-300);
+            let slope = slope.clamp(1e-300, 8.0);
             self.total += strand.weight * (strand.height(x, tilt) - LN_SQRT_TWO_PI).exp() / slope;
         }
         self.stretches.push(beyond);

@@ -3,8 +3,7 @@
 use super::{Mode, Sensitivities};
 use crate::AccountingError;
 use crate::account::{ClaimMaker, DEFAULT_FPRS, Questions};
-use crate::directions::accuracy_threshold;
-use crate::lenses::{FIXED_IN_ADVANCE, Lens, View};
+use crate::lenses::{Lens, View};
 use vocabulary::{
     At, Claim, Direction, Interval, LensName, Quantity, Run, Secret, Side, Source, Standing,
 };

@@ -62,7 +62,7 @@ pub(super) fn run(args: &CommandArgs, console: &mut Console) -> Result<u8, Failu
     let beside = beside(out, ".run.json");
     if let (true, Some(run)) = (complete, &claim) {
         let run = json!({"schema": "dosimeter.run/1", "run": run});
-        crate::commands::report::write(&beside, &format!("{run:#}\n"))?;
+        crate::commands::report::write(&beside, format!("{run:#}\n"))?;
     }
     if format == Format::Json {
         console.json(&document(&game, complete.then_some(out), &outcome))?;
