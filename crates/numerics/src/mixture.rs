@@ -152,7 +152,7 @@ impl MixtureRatio {
         log_relative(&self.denominator, self.rest[1], x, self.scale)
     }
 
-    /// log P/N(0) at x and a bound on its error in units of `f64::EPSILON`, also that of rounding x.
+    /// log P/N(0) at x and a bound on its error in units of `f64::EPSILON`.
     pub(crate) fn log_numerator_with_slip(&self, x: f64) -> (f64, f64) {
         let value = self.log_numerator(x);
         (value, slip(&self.numerator, self.weight_error, x, self.scale, value))
@@ -275,7 +275,7 @@ fn log_relative(components: &[Component], rest: f64, x: f64, scale: f64) -> f64 
 }
 
 /// A bound on the error of `log_relative`, in units of `f64::EPSILON`. An exponent
-/// m (2x - m)/(2 s^2) has four roundings and x one, of the size of m (2 |x| + m)/(2 s^2); that weighs
+/// m (2x - m)/(2 s^2) has five roundings of the size of m (2 |x| + m)/(2 s^2); that weighs
 /// with the component's share of the mixture. Weights and functions are a part of what each component
 /// changes, w |e^E - 1|. The logarithm itself is rounded; away from 1 it is one of a sum.
 fn slip(components: &[Component], weight_error: f64, x: f64, scale: f64, value: f64) -> f64 {
@@ -294,7 +294,7 @@ fn slip(components: &[Component], weight_error: f64, x: f64, scale: f64, value: 
         } else {
             e.abs().min(1.0) * if e > 0.0 { share } else { c.weight * (-value).exp() }
         };
-        sum += 4.0 * share * size + each * changed;
+        sum += 3.0 * share * size + each * changed;
     }
     let far = if value.abs() > 0.5 { 2.0 + each } else { 0.0 };
     sum + value.abs() + far

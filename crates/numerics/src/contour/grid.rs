@@ -141,6 +141,8 @@ impl Grid {
     pub(crate) fn between(pair: &MixtureRatio, low: f64, step: f64, count: usize) -> Self {
         crate::patience::look();
         let scale = pair.scale();
+        // A step of few digits, so that its multiples are exact.
+        let step = f64::from((step as f32).next_down());
         let log_norm = (step / (scale * (2.0 * std::f64::consts::PI).sqrt())).ln();
         let mut grid = Self {
             x: Vec::with_capacity(count + 1),
@@ -154,7 +156,7 @@ impl Grid {
             relative_error: 0.0,
             deficit: Deficit::default(),
         };
-        // Nodes at multiples of the step keep x exact and the grid symmetric about zero.
+        // Nodes at multiples of such a step are exact, and the grid symmetric about zero.
         let first = (low / step).floor();
         for index in 0..=count {
             let x = (first + index as f64) * step;
@@ -163,10 +165,10 @@ impl Grid {
             let (numerator, numerator_slip) = pair.log_numerator_with_slip(x);
             let log_ratio = numerator - denominator;
             grid.x.push(x);
-            // A point is rounded, and moves both densities; the square has three roundings more.
+            // The square has five roundings: a quotient counts twice.
             let exponent = 0.5 * z * z;
             grid.weight_slip.push(
-                4.0 * exponent + 2.0 * log_norm.abs() + 2.0 + denominator.abs() + denominator_slip,
+                2.0 * exponent + 2.0 * log_norm.abs() + 2.0 + denominator.abs() + denominator_slip,
             );
             grid.ratio_slip.push(
                 numerator_slip

@@ -99,10 +99,12 @@ pub(crate) struct Transform {
 /// Sums that bound the round-off, in units of `UNIT` and of e^shift.
 #[derive(Default)]
 struct Bounds {
-    /// Points summed through their moments: a term is W^s - 1 - s (W - 1), at most
-    /// .7 |s| (|s| + 1) l^2, with a derivative in l of at most 1.7 |s| (|s| + 1) |l|. The powers,
-    /// the sums of moments and the polynomial are a few roundings of its size.
+    /// Points summed through their moments: the powers, the polynomial and the sums are some five
+    /// roundings of |s| (|s| + 1) l^2 / 2 ...
     small: f64,
+    /// ... and a term W^s - 1 - s (W - 1), at most .83 |s| |s - 1| l^2, has a derivative in l of at
+    /// most 1.7 |s| |s - 1| |l|.
+    moved: f64,
     tilted_mass: f64,
     /// Points summed one by one: what does not depend on s ...
     fixed: f64,
@@ -145,7 +147,8 @@ pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transfor
                 *moment += power;
             }
             linear.add(unit * grid.curved(j));
-            bounds.small += w * l.abs() * (l.abs() * (24.0 + 0.7 * weight_slip) + 1.7 * ratio_slip);
+            bounds.small += 6.0 * w * l * l;
+            bounds.moved += w * l.abs() * (0.83 * l.abs() * weight_slip + 1.7 * ratio_slip);
         } else {
             let tilted = (grid.log_weight[j] + c * l - shift).exp();
             direct.push(tilted, l);
@@ -193,6 +196,7 @@ pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transfor
         let modulus = whole.modulus();
         let absolute = UNIT
             * (size * (size + 1.0) * bounds.small
+                + size * (c - 1.0).hypot(u) * bounds.moved
                 + bounds.fixed
                 + size * bounds.growing
                 + 4.0 * (mass + lost + size * (slope.abs() + lost_slope.abs())))

@@ -177,11 +177,11 @@ impl Mask for ClassMask<'_> {
 }
 
 /// Bound on the relative error of one edge: a normal tail, whose argument has two roundings of its
-/// own size and that of x, magnified by (log Phi)'.
+/// own size, magnified by (log Phi)'.
 fn slip(edge: &Edge, sign: f64, x: f64) -> f64 {
     let z = sign * (x - edge.centre) / edge.width;
     let slope = if z > 0.0 { (-0.5 * z * z).exp() } else { 1.0 - z };
-    12.0 + slope * (z.abs() + 0.5 * x.abs() / edge.width)
+    12.0 + slope * z.abs()
 }
 
 fn with_log(mask: f64, log: impl Fn() -> f64) -> (f64, f64) {
