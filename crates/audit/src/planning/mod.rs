@@ -84,6 +84,7 @@ pub fn runs_needed(
     }
     let (first, last) = match rule {
         ThresholdRule::KFold => (100, 500),
+        ThresholdRule::Holdout => (100, 600),
         _ => (200, 1500),
     };
     search(target, MOST, (first, last), |count, played| {
