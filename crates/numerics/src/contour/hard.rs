@@ -22,7 +22,7 @@ pub(crate) enum Choice {
 /// A value this accurate from the masks that worked last is not worth others.
 const ACCURATE: f64 = 1e-9;
 /// A value this accurate ends the search among all masks.
-const ACCEPTABLE: f64 = 3e-8;
+const ACCEPTABLE: f64 = 1e-8;
 /// Smoothing is for what is still less accurate than this.
 const WORTH_SMOOTHING: f64 = 5e-7;
 /// A value less accurate than this is no answer.
