@@ -162,7 +162,7 @@ fn data_sets(random: &mut Random) -> Vec<Data> {
         data[0] = [1; 3];
         all.push(data);
     }
-    for _ in 0..12 {
+    for _ in 0..5 {
         all.push((0..RECORDS).map(|_| [0; 3].map(|_| random.gradient())).collect());
     }
     all
@@ -246,7 +246,7 @@ fn no_small_data_set_beats_a_bound() {
             }
         }
     }
-    assert!(compared > 1000, "{compared}");
+    assert!(compared > 500, "{compared}");
     // Some data set comes close to its bound, or the test would not test.
     assert!(nearest < 3e-3, "{nearest}");
 }

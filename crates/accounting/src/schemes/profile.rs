@@ -172,16 +172,18 @@ pub(super) fn crossing(profile: impl Fn(f64) -> Result<Interval>, delta: f64) ->
     }
     let here = profile(middle)?;
     let slope = ((high.1 - low.1) / (high.0 - low.0)).abs().max(1e-6);
-    let unit =
-        (here.width() / here.value.max(1e-300) + 1e-14) / slope + 4.0 * f64::EPSILON * middle.abs();
+    // First steps to either side, by what is unknown on that side.
+    let unit = |unknown: f64| {
+        0.6 * (unknown / here.value.max(1e-300) + 1e-14) / slope + 4.0 * f64::EPSILON * middle.abs()
+    };
     let (mut lower, mut upper) = (None, None);
-    let mut step = 0.6 * unit;
+    let (mut up, mut down) = (unit(here.upper - here.value), unit(here.value - here.lower));
     for _ in 0..60 {
-        if upper.is_none() && profile(middle + step)?.upper <= delta {
-            upper = Some(middle + step);
+        if upper.is_none() && profile(middle + up)?.upper <= delta {
+            upper = Some(middle + up);
         }
         if lower.is_none() {
-            let below = middle - step;
+            let below = middle - down;
             if below <= 0.0 {
                 lower = Some(0.0);
             } else if profile(below)?.lower >= delta {
@@ -191,7 +193,8 @@ pub(super) fn crossing(profile: impl Fn(f64) -> Result<Interval>, delta: f64) ->
         if let (Some(lower), Some(upper)) = (lower, upper) {
             return Ok(Interval::new(lower, middle.clamp(lower, upper), upper));
         }
-        step *= 1.6;
+        up *= 1.6;
+        down *= 1.6;
     }
     Err(AccountingError::NotCertified(
         "epsilon could not be enclosed: delta is not known well enough near the target".into(),
