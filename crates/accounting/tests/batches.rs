@@ -169,17 +169,7 @@ fn check(scheme: &str, width: f64) {
             known = Some((run, pair));
         }
         let Some((_, pair)) = &known else { unreachable!() };
-        let start = std::time::Instant::now();
         let found = row.answer(pair.as_ref());
-        if std::env::var("DOSIMETER_TIMES").is_ok() {
-            println!(
-                "line {}: {:?} {:.2e} {found:?} {}",
-                row.line,
-                start.elapsed(),
-                found.relative_width(),
-                row.value
-            );
-        }
         let (least, most) = (row.value - row.tolerance, row.value + row.tolerance);
         assert!(
             found.lower <= most && least <= found.upper,

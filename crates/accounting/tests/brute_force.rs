@@ -279,8 +279,7 @@ fn schemes_are_ordered() {
     let (a, b) = (epsilon(full.as_ref()), epsilon(&gaussian));
     assert!((a.value - b.value).abs() < 1e-12, "{a:?} {b:?}");
     // A limit that no batch reaches changes nothing.
-    let mut drawing = Drawing::default();
-    drawing.max_batch_size = Some(1000);
+    let drawing = Drawing { max_batch_size: Some(1000), ..Drawing::default() };
     let truncated = Run::builder()
         .phase(1.0, 0.01, 1000)
         .sampling(Sampling::TruncatedPoisson)
