@@ -31,6 +31,7 @@ Method: TypeAlias = Literal[
     "one-run",
     "one-run-gdp",
     "one-run-independent",
+    "gaussian-pair",
 ]
 Quantity: TypeAlias = Literal[
     "epsilon",
@@ -47,10 +48,14 @@ Sampling: TypeAlias = Literal[
     "full",
     "shuffle",
     "fixed-size",
+    "balls-and-bins",
+    "truncated-poisson",
+    "cyclic-poisson",
 ]
 Adjacency: TypeAlias = Literal[
     "add-remove",
     "substitute",
+    "zero-out",
 ]
 Release: TypeAlias = Literal[
     "all-iterates",

@@ -24,7 +24,8 @@ export type Method =
   | "grid"
   | "one-run"
   | "one-run-gdp"
-  | "one-run-independent";
+  | "one-run-independent"
+  | "gaussian-pair";
 
 export type Quantity =
   | "epsilon"
@@ -40,11 +41,15 @@ export type Sampling =
   | "poisson"
   | "full"
   | "shuffle"
-  | "fixed-size";
+  | "fixed-size"
+  | "balls-and-bins"
+  | "truncated-poisson"
+  | "cyclic-poisson";
 
 export type Adjacency =
   | "add-remove"
-  | "substitute";
+  | "substitute"
+  | "zero-out";
 
 export type Release =
   | "all-iterates"
