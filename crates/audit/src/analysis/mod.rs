@@ -137,8 +137,10 @@ fn unfair(members: u64, nonmembers: u64) -> Option<String> {
 /// No claim at all.
 const NOTHING: ClaimedEpsilon = ClaimedEpsilon { lower: 0.0, upper: f64::INFINITY };
 
-/// More scores than this are not named.
-const MOST: u64 = 1 << 34;
+/// More scores than this are not named: of trainings, and of canaries in one training, whose rule
+/// takes time in proportion.
+const MOST: u64 = 1 << 30;
+const MOST_CANARIES: u64 = 1 << 17;
 
 /// What the rule could have shown with these numbers of members and non-members, and from how many
 /// scores in the same proportion it could have refuted the claim.
@@ -162,10 +164,14 @@ fn reach(
     if could_show > claimed || claimed == f64::INFINITY {
         return Ok(Reach { could_show, scores_needed: None });
     }
+    let most = match plan.design {
+        Design::Runs => MOST,
+        Design::OneRun => MOST_CANARIES,
+    };
     let (mut few, mut enough) = (all, 2 * all);
     while at(enough)? <= claimed {
         (few, enough) = (enough, 2 * enough);
-        if enough > MOST {
+        if enough > most {
             return Ok(Reach { could_show, scores_needed: None });
         }
     }
