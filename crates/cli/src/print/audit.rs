@@ -161,7 +161,9 @@ fn epsilon(bound: &Bound) -> String {
         Method::Grid if bound.reason.is_some() => {
             format!("> {}", rounded(bound.epsilon, 3, Side::Lower))
         }
-        Method::Grid | Method::GaussianPair => format!("~ {}", rounded(bound.epsilon, 3, Side::Neither)),
+        Method::Grid | Method::GaussianPair => {
+            format!("~ {}", rounded(bound.epsilon, 3, Side::Neither))
+        }
         _ => format!(">= {}", rounded(bound.epsilon, 4, Side::Lower)),
     }
 }

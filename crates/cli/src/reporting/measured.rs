@@ -29,7 +29,9 @@ pub(super) fn ladder(account: Option<&Account>, analysis: &Analysis, delta: f64)
     for bound in analysis.bounds.iter().filter(|bound| bound.epsilon.is_finite()) {
         let place = names.len();
         match bound.method {
-            Method::Grid | Method::GaussianPair => estimates.push(Rung::exactly(place, bound.epsilon)),
+            Method::Grid | Method::GaussianPair => {
+                estimates.push(Rung::exactly(place, bound.epsilon))
+            }
             Method::ClopperPearson | Method::OneRun => {
                 free.push(Rung::at_least(place, bound.epsilon));
             }
