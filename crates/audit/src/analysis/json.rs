@@ -68,7 +68,7 @@ struct BoundDocument {
     /// The mechanisms that the bound speaks about.
     valid_for: String,
     primary: bool,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     tests: Vec<TestDocument>,
 }
 
