@@ -85,17 +85,14 @@ fn directions_come_apart_on_request() {
 }
 
 #[test]
-fn substitution_names_its_pair() {
+fn substitution_is_proven() {
     let document = Bench::new().json(&format!(
         "account {RUN} --adjacency substitute --delta 1e-5 --lens composition --format json"
     ));
     let claim = &document["claims"][0];
-    assert_eq!(claim["standing"], "heuristic");
+    assert_eq!((&claim["standing"], &claim["adjacency"]), (&"proven".into(), &"substitute".into()));
     let assumptions = claim["assumptions"].to_string();
-    assert!(
-        assumptions.contains("this pair dominates its composition (unproven)"),
-        "{assumptions}"
-    );
+    assert!(assumptions.contains("replacing one record"), "{assumptions}");
 }
 
 #[test]

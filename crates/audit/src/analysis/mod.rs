@@ -9,7 +9,9 @@ pub use document::{Analysis, Bound, Counts, Hashes, NotValid, PowerAt, TestAt};
 pub use json::AuditDocument;
 
 use crate::verdict::{ClaimedEpsilon, Reach, verdict};
-use crate::{AuditError, Design, Method, Plan, Scores, hash, one_run as canaries, quality};
+use crate::{
+    AuditError, Design, Method, Plan, Scores, ThresholdRule, hash, one_run as canaries, quality,
+};
 
 /// A claim to compare with: the proven epsilon at each delta it was evaluated at.
 pub type Claims<'a> = &'a dyn Fn(f64) -> Result<ClaimedEpsilon, AuditError>;
@@ -137,10 +139,10 @@ fn unfair(members: u64, nonmembers: u64) -> Option<String> {
 /// No claim at all.
 const NOTHING: ClaimedEpsilon = ClaimedEpsilon { lower: 0.0, upper: f64::INFINITY };
 
-/// More scores than this are not named: of trainings, and of canaries in one training, whose rule
-/// takes time in proportion.
+/// More scores than this are not named; fewer where a rule takes time in proportion to them.
 const MOST: u64 = 1 << 30;
-const MOST_CANARIES: u64 = 1 << 17;
+const MOST_SLOW: u64 = 1 << 20;
+const MOST_CANARIES: u64 = 1 << 16;
 
 /// What the rule could have shown with these numbers of members and non-members, and from how many
 /// scores in the same proportion it could have refuted the claim.
@@ -164,7 +166,9 @@ fn reach(
     if could_show > claimed || claimed == f64::INFINITY {
         return Ok(Reach { could_show, scores_needed: None });
     }
+    let exact = matches!(plan.threshold, ThresholdRule::Holdout | ThresholdRule::Fixed(_));
     let most = match plan.design {
+        Design::Runs if exact || method.needs_training() => MOST_SLOW,
         Design::Runs => MOST,
         Design::OneRun => MOST_CANARIES,
     };

@@ -65,6 +65,10 @@ pub fn claims(
         let mut push = |quantity: Quantity, at: At, interval: Interval| {
             let mut claim = maker.claim(quantity, at, Direction::Both, interval);
             about_attribute(&mut claim, sensitivities.mode(), &questions.notes);
+            if claim.side == Side::Neither {
+                // An estimate has no ends.
+                claim.interval = Interval::exact(claim.interval.value);
+            }
             all.push(claim);
         };
         push(Quantity::Advantage, At::default(), view.advantage()?);
@@ -80,9 +84,6 @@ pub fn claims(
             push(Quantity::AttackAccuracy, at, view.attack_accuracy(*prior)?);
         }
         debug_assert!(view.as_pair().is_none());
-    }
-    if all.iter().any(|claim: &Claim| claim.side == Side::Neither && claim.interval.width() > 0.0) {
-        return Err(AccountingError::NotCertified("an estimate has no ends".into()));
     }
     Ok(all)
 }
