@@ -291,11 +291,11 @@ fn a_plan_is_enough_and_not_far_too_much() {
     assert!((300..1200).contains(&runs), "{runs}");
     assert!(document["achieved_power"].as_f64().unwrap() >= 0.8);
     let (_, fixed) = json(&["plan", "--target-epsilon", "1", "--mu", "1", "--threshold", "fixed"]);
-    assert!(fixed["needed"]["runs_per_side"].as_u64().unwrap() < runs);
+    assert!((300..1500).contains(&fixed["needed"]["runs_per_side"].as_u64().unwrap()));
     for rule in ["holdout", "k-fold", "dkw"] {
         let (code, other) =
             json(&["plan", "--target-epsilon", "1", "--mu", "1", "--threshold", rule]);
-        assert_eq!((code, &other["power_simulated"]), (0, &Value::from(rule != "dkw")));
+        assert_eq!((code, &other["power_simulated"]), (0, &Value::from(true)));
         assert!(
             (500..5000).contains(&other["needed"]["runs_per_side"].as_u64().unwrap()),
             "{rule}"
