@@ -110,7 +110,7 @@ pub(crate) fn ask(question: &TranslateQuestion) -> Result<Translation, Refusal> 
             format!("epsilon @ delta {}", plain(delta)),
             by::least_epsilon(security, delta),
             Side::Lower,
-            "no smaller epsilon can hold if the security is no larger; loose",
+            "every epsilon that holds is at least this; a run says more (account)",
         );
     }
     Ok(Translation { schema: Translation::SCHEMA.into(), from, entries })

@@ -303,7 +303,8 @@ impl Outcome {
         let (mut zeros, mut guess) = (first, self.ones);
         let mut here = least(zeros, guess);
         loop {
-            let width = (spread((zeros as f64 / n).clamp(1.0 / n, 1.0 - 0.5 / n)) / 12.0).max(1.0);
+            let width =
+                (spread((zeros as f64 / n).max(1.0 / n).min(1.0 - 0.5 / n)) / 12.0).max(1.0);
             let end = (zeros + width as u64 - 1).min(last);
             let next = if end == zeros { here } else { least(end, here) };
             blocks.push(Block { last: end, least: here.min(next) });

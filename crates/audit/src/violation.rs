@@ -237,6 +237,19 @@ impl<R: Region + ?Sized> Search<'_, R> {
         }
     }
 
+    /// A noise from `start` on that some slope of a look shows to be violated.
+    fn first_violated(&self, start: f64) -> Result<Option<(f64, Line)>, AuditError> {
+        let (_, most) = self.family.domain();
+        let mut noise = start;
+        loop {
+            match self.look_over(noise)? {
+                Some(line) if line.excess > 0.0 => return Ok(Some((noise, line))),
+                _ if noise >= most => return Ok(None),
+                _ => noise = (noise * 1.5).min(most),
+            }
+        }
+    }
+
     /// The smallest violated noise, and the slope that shows it.
     fn least(&self, mut noise: f64, mut line: Line) -> Result<Option<(f64, f64)>, AuditError> {
         let (least, _) = self.family.domain();
@@ -244,8 +257,12 @@ impl<R: Region + ?Sized> Search<'_, R> {
         for _ in 0..8 {
             let accuracy = if known.is_none() { 1e-3 } else { ACCURACY };
             let Some(violated) = self.root(noise, line, accuracy)? else {
-                // This slope shows nothing up to the largest noise.
-                return Ok(known);
+                // This slope shows nothing up to the largest noise. Another one may.
+                match self.first_violated(noise)? {
+                    Some(found) if known.is_none() => (noise, line) = found,
+                    _ => return Ok(known),
+                }
+                continue;
             };
             let before = known.map_or(f64::INFINITY, |(noise, _)| noise);
             let best = violated.min(before);

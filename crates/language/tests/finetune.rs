@@ -163,7 +163,8 @@ fn a_batch_gives_the_gradients_of_its_examples_alone() {
             let norm = clipped.norms[i];
             // The norm that clips, ghosts included, is that of the gradient, and not smaller.
             assert!((norm / square.sqrt() - 1.0).abs() < 3e-5, "{name}: {norm} {}", square.sqrt());
-            assert!(norm > square.sqrt() * (1.0 - 1e-6), "{name}: {norm} {}", square.sqrt());
+            // Both are sums in f32, in other orders: a few units of 2^-24 apart.
+            assert!(norm > square.sqrt() * (1.0 - 3e-6), "{name}: {norm} {}", square.sqrt());
             for (sum, x) in sum.iter_mut().zip(&alone.gradient) {
                 *sum += f64::from(*x);
             }

@@ -411,7 +411,8 @@ mod tests {
             let law = Law::symmetric(&[(q, 2.0 / sigma)], 0.0);
             let sum = Composition::new(vec![Times { law, times }]);
             let found = sum.threshold(Zone::Above, 1.0, delta).unwrap();
-            assert!((found.value / epsilon - 1.0).abs() < 1e-9, "{found:?} {epsilon}");
+            // The value is the middle of what is certified; the ends hold the reference.
+            assert!((found.value / epsilon - 1.0).abs() < 1e-7, "{found:?} {epsilon}");
             assert!(
                 found.lower <= epsilon * (1.0 + 1e-11) && epsilon * (1.0 - 1e-11) <= found.upper
             );

@@ -33,7 +33,7 @@ pub(super) struct CommandArgs {
     /// Trainings with the canary, and as many without it
     #[arg(long, value_name = "N", value_parser = integer, default_value = "100", help_heading = "The game")]
     trials: u64,
-    /// How many scores a training prints; the first one is audited
+    /// How many scores each training prints; the first one is audited
     #[arg(long, value_name = "K", value_parser = integer, default_value = "1", help_heading = "The game")]
     scores: u64,
     /// Root of all seeds
