@@ -250,7 +250,7 @@ def audit(
     ...     members=[0.9] * 100, nonmembers=[0.1] * 100, delta=1e-5, threshold="fixed:0.5"
     ... )
     >>> print(answer.primary)
-    epsilon @ delta 1e-05 >= 3.281 (clopper-pearson, fixed:0.5)
+    epsilon @ delta 1e-05 >= 3.279 (clopper-pearson, fixed:0.5)
     """
     sides, files = _sides(scores, members, nonmembers)
     question = options | {
@@ -377,7 +377,7 @@ def plan(
     ``attack_tpr``), or the best attack on ``run``.
 
     >>> import dosimeter
-    >>> 1000 < dosimeter.plan(target_epsilon=1.0, mu=1.0)["needed"]["runs_per_side"] < 1500
+    >>> 300 < dosimeter.plan(target_epsilon=1.0, mu=1.0)["needed"]["runs_per_side"] < 900
     True
     """
     question: dict[str, Any] = {

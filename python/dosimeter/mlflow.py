@@ -31,7 +31,7 @@ def log(what: Union[Account, Audit, Report], *, run_id: str | None = None) -> di
         for claim in what:
             place = f"{claim.quantity} at {claim.at}" if str(claim.at) else claim.quantity
             place = place.replace(",", "")
-            metrics[metric_name(claim.lens, claim.direction, place)] = claim.quoted
+            metrics[metric_name(str(claim.lens), claim.direction, place)] = claim.quoted
         parameters = {f"dosimeter.{key}": value for key, value in what.run.to_dict().items()}
         mlflow.log_params(parameters, run_id=run_id)
         mlflow.log_dict(what.to_dict(), "dosimeter/account.json", run_id=run_id)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Union, cast
 
 from . import _core
-from ._command import question_text
+from ._command import flags, question_text
 from ._types import Adjacency, Document, Sampling
 from ._values import as_text
 from .errors import InvalidInput
@@ -178,8 +178,11 @@ class Run:
         return cast("dict[str, Any]", json.loads(self._handle.question()))
 
     def _described(self, folder: Path) -> list[str]:
-        """A file that describes this run to a command, as it was given."""
+        """Flags or files that describe this run to a command, as it was given."""
         asked = self._question()
+        plain = all(isinstance(value, (str, int, float)) for value in asked.get("run", {}).values())
+        if plain and not asked.get("files"):
+            return flags(asked["run"])
         files = []
         for place, file in enumerate(asked.get("files", ())):
             text = file["text"]

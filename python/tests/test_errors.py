@@ -19,7 +19,7 @@ def test_the_kinds(run: dosimeter.Run) -> None:
         dosimeter.Run(noise_multiplier=1.0, sample_rate=0.1, steps=10.5)
     with pytest.raises(InvalidInput, match="none of: poisson"):
         dosimeter.Run(noise_multiplier=1, sample_rate=0.1, steps=1, sampling="balls")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="no lens `moments`"):
+    with pytest.raises(InvalidInput, match="unknown variant `moments`"):
         dosimeter.account(run, lens="moments")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="unknown key `sigma`"):
         dosimeter.Run(phases=[{"sigma": 1.0}])

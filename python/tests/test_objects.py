@@ -53,7 +53,7 @@ def test_round_trips_and_representations(run: dosimeter.Run, tmp_path: Path) -> 
 
 def test_the_account_in_a_notebook_has_its_figure(run: dosimeter.Run) -> None:
     page = dosimeter.account(run, delta=1e-5)._repr_html_()
-    assert "<svg" in page and "heuristic" in page and "≤ 1.829" in page
+    assert "<svg" in page and "heuristic" in page and "&lt;= 1.829" in page
     assert "<script" not in page
     assert "<svg" in dosimeter.tradeoff(run)._repr_html_()
 
