@@ -72,9 +72,9 @@ fn every_method_is_labelled() {
         "--method",
         "all",
         "--sample-rate",
-        "0.01",
+        "0.2",
         "--steps",
-        "1000",
+        "10",
     ]);
     assert_eq!(code, 0);
     let bounds = document["bounds"].as_array().unwrap();
