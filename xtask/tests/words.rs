@@ -93,7 +93,6 @@ const LATER: &[&str] = &[
     "crates/cli/src/commands/compare.rs",
     "crates/cli/src/commands/plan.rs",
     "crates/cli/src/print/",
-    "crates/cli/tests/",
     "crates/papers/",
     "crates/report/",
     "docs/auditing.md",

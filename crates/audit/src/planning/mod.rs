@@ -60,7 +60,7 @@ const MOST_CANARIES: u64 = 1 << 20;
 /// let target = Target { epsilon: 1.0, delta: 0.0, confidence: 0.95, power: 0.8 };
 /// let goal = Goal::clopper_pearson(target.epsilon, target.delta);
 /// let needed = runs_needed(&Attack::Gaussian { mu: 1.0 }, &goal, &target, &ThresholdRule::Union)?;
-/// assert!((500..1500).contains(&needed.count) && needed.power >= 0.8);
+/// assert!((200..1500).contains(&needed.count) && needed.power >= 0.8);
 /// # Ok::<(), audit::AuditError>(())
 /// ```
 pub fn runs_needed(
