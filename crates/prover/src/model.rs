@@ -276,12 +276,13 @@ impl<const N: usize> Contour<N> {
                 continue;
             };
             if plan.work > MOST_WORK {
-                if !matches!(obstacle, Obstacle::Precision(_)) {
-                    obstacle = Obstacle::Other(format!(
-                        "{} nodes with {:.0} points each are too many",
-                        plan.nodes,
-                        plan.work / plan.nodes as f64
-                    ));
+                let points = plan.work / plan.nodes as f64;
+                let reason =
+                    format!("{} nodes with {points:.0} points each are too many", plan.nodes);
+                if plan.is_cramped() {
+                    obstacle = Obstacle::Precision(reason);
+                } else if !matches!(obstacle, Obstacle::Precision(_)) {
+                    obstacle = Obstacle::Other(reason);
                 }
                 continue;
             }

@@ -117,6 +117,11 @@ impl Plan {
         })
     }
 
+    /// Whether longer mantissas would need fewer points.
+    pub fn is_cramped(&self) -> bool {
+        self.choices.iter().any(|choice| choice.cramped)
+    }
+
     /// Bits that the arithmetic needs: those of the transforms and the growth of roundings.
     pub fn needed_bits(&self) -> f64 {
         let points = self.choices.iter().map(Choice::points).sum::<f64>().max(1.0);

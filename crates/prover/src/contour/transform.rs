@@ -28,6 +28,8 @@ pub(super) struct Choice {
     pub(super) theta: f64,
     /// Bits by which the sum of moduli exceeds M(c).
     pub(super) lost_bits: f64,
+    /// Longer mantissas would allow a wider spacing.
+    pub(super) cramped: bool,
     pub(super) spacing: f64,
     pub(super) from: f64,
     pub(super) to: f64,
@@ -51,6 +53,7 @@ impl Choice {
         let on_axis = rough.shape(tilt, 0.0, 0.0, depth)?;
         // A path off the axis cancels: what the mantissas have room for goes first.
         let room = 64.0 * N as f64 - bits - 40.0;
+        let mut widest = 0.0f64;
         let mut best: Option<Self> = None;
         let mut offer = |shift: f64, theta: f64, growth: f64| {
             let Some(off) = rough.shape(tilt, shift + theta, growth, depth) else { return };
@@ -64,12 +67,14 @@ impl Choice {
                 (true, true) => spacing > best.spacing,
                 (fits, other_fits) => fits > other_fits || (!fits && lost < best.lost_bits),
             };
+            widest = widest.max(spacing);
             if best.as_ref().is_none_or(better) {
                 let ends = if shift > 0.0 { &off } else { &on_axis };
                 best = Some(Self {
                     shift,
                     theta,
                     lost_bits: lost,
+                    cramped: false,
                     spacing,
                     from: ends.from,
                     to: ends.to,
@@ -87,6 +92,7 @@ impl Choice {
             }
         }
         let mut best = best?;
+        best.cramped = widest > best.spacing;
         // A short spacing makes grid points exact doubles.
         let power = best.spacing.log2().floor() - 4.0;
         best.spacing = (best.spacing / power.exp2()).floor() * power.exp2();
