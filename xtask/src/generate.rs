@@ -5,14 +5,14 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
 use std::fmt::Write;
 use vocabulary::{
-    Adjacency, Direction, LensName, MethodName, Quantity, Release, Sampling, Secret, Side, Standing,
+    Adjacency, Direction, LensName, Method, Quantity, Release, Sampling, Secret, Side, Standing,
 };
 
 /// The generated files, relative to the root, with their text.
 pub(crate) fn files() -> Vec<(&'static str, String)> {
     let sets = [
         ("Lens", names::<LensName>()),
-        ("Method", names::<MethodName>()),
+        ("Method", names::<Method>()),
         ("Quantity", names::<Quantity>()),
         ("Sampling", names::<Sampling>()),
         ("Adjacency", names::<Adjacency>()),
