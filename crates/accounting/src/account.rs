@@ -225,9 +225,6 @@ fn warnings(run: &Run, questions: &Questions) -> Vec<String> {
     warnings
 }
 
-/// Steps beyond which the maximum over stopping times answers single points only.
-const MOST_STEPS_FOR_MAXIMUM_CURVES: u64 = 200_000;
-
 fn claims(
     lens: &Lens,
     view: &View,
@@ -291,19 +288,6 @@ fn claims(
     }
     if questions.wants(Quantity::BayesSecurity) {
         optional(Quantity::BayesSecurity, At::default(), both, &View::bayes_security);
-    }
-    let slow = [Quantity::Mu, Quantity::Tpr, Quantity::Reconstruction];
-    if !slow.iter().any(|quantity| questions.wants(*quantity)) {
-        return Ok(claims);
-    }
-    // A maximum over this many stopping times costs seconds a point, and these need dozens.
-    if lens.name == LensName::LastIterateMax && run.steps() > MOST_STEPS_FOR_MAXIMUM_CURVES {
-        warnings.push(format!(
-            "mu and tpr of {} are left out: beyond {MOST_STEPS_FOR_MAXIMUM_CURVES} steps they take minutes; its \
-             epsilon and advantage are given, and tpr of last-iterate is that of the last step",
-            lens.name
-        ));
-        return Ok(claims);
     }
     for delta in questions.deltas.iter().filter(|_| questions.wants(Quantity::Mu)) {
         let at = At { delta: Some(*delta), ..At::default() };
