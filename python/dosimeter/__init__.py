@@ -39,7 +39,7 @@ from .experiment import Experiment, experiment
 from .figures import Figure, figure
 from .games import Attack, attack, status
 from .reporting import Report, report
-from .runs import Phase, Run
+from .runs import FurtherRelease, Matrix, Phase, Run
 from .training import Training, memorize, train, tune
 
 __all__ = [
@@ -57,10 +57,12 @@ __all__ = [
     "DosimeterWarning",
     "Experiment",
     "Figure",
+    "FurtherRelease",
     "Incomplete",
     "InvalidInput",
     "Limit",
     "Line",
+    "Matrix",
     "Measured",
     "NotCertified",
     "Phase",

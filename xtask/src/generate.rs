@@ -5,17 +5,20 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
 use std::fmt::Write;
 use vocabulary::{
-    Adjacency, Direction, LensName, MethodName, Quantity, Release, Sampling, Secret, Side, Standing,
+    Adjacency, Direction, LensName, Method, Permutation, Quantity, Release, Sampling, Secret, Side,
+    Standing, Stopped,
 };
 
 /// The generated files, relative to the root, with their text.
 pub(crate) fn files() -> Vec<(&'static str, String)> {
     let sets = [
         ("Lens", names::<LensName>()),
-        ("Method", names::<MethodName>()),
+        ("Method", names::<Method>()),
         ("Quantity", names::<Quantity>()),
         ("Sampling", names::<Sampling>()),
         ("Adjacency", names::<Adjacency>()),
+        ("Permutation", names::<Permutation>()),
+        ("Stopped", names::<Stopped>()),
         ("Release", names::<Release>()),
         ("Secret", names::<Secret>()),
         ("Direction", names::<Direction>()),

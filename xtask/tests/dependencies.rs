@@ -29,7 +29,19 @@ const WALLS: &[(&str, &[&str])] = &[
     ("report", &["vocabulary", "figures"]),
     ("fuzzing", &["vocabulary", "numerics", "accounting", "audit"]),
     // The application layer: the only crate that front ends ask.
-    ("answers", &["vocabulary", "accounting", "audit", "experiments", "prover", "random"]),
+    (
+        "answers",
+        &[
+            "vocabulary",
+            "accounting",
+            "audit",
+            "experiments",
+            "prover",
+            "random",
+            "report",
+            "tuning",
+        ],
+    ),
     // Proves ends from the definition of the pair; it shares no mathematics with the solver.
     ("prover", &["vocabulary"]),
     // The survey asks the solver and has its answers proven; names come from the vocabulary.

@@ -3,16 +3,16 @@
 use crate::run::Described;
 use crate::{Refusal, Several, claimed};
 use accounting::pairs;
-use audit::verdict::Status;
 use audit::{
-    Analysis, AttackDirection, AuditDocument, AuditError, Claims, Design, Method, Plan,
-    PlanDocument, Scores, SettledTable, Table, ThresholdRule, analyse, figures,
+    AttackDirection, Audit, AuditError, Design, Method, Plan, Scores, SettledTable, Table,
+    ThresholdRule, analyse, figures,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::str::FromStr;
-use vocabulary::{Figure, Run};
+use vocabulary::{Figure, PlanDocument, Run, Status};
 
 /// The question of `audit`; the scores come beside it, as a table whose design is settled.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -48,7 +48,7 @@ pub struct AuditQuestion {
 }
 
 /// A name in a document, read as the command line reads it.
-pub(crate) fn parsed<'de, T: FromStr<Err = AuditError>, D: Deserializer<'de>>(
+pub(crate) fn parsed<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     Option::<String>::deserialize(deserializer)?
@@ -59,7 +59,7 @@ pub(crate) fn parsed<'de, T: FromStr<Err = AuditError>, D: Deserializer<'de>>(
 /// An audit, with what is needed to draw it.
 #[derive(Clone, Debug)]
 pub struct Audited {
-    pub analysis: Analysis,
+    pub analysis: Audit,
     scores: Scores,
     claimed: Option<Run>,
     /// What the person who asked may want to know.
@@ -68,7 +68,7 @@ pub struct Audited {
 
 impl Serialize for Audited {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.analysis.document().serialize(serializer)
+        self.analysis.serialize(serializer)
     }
 }
 
@@ -88,7 +88,7 @@ pub enum Picture {
 pub struct PageAudit {
     /// `dosimeter.page-audit/1`
     schema: &'static str,
-    audit: AuditDocument,
+    audit: Audit,
     figures: Pictures,
 }
 
@@ -159,12 +159,8 @@ pub fn audit(question: &AuditQuestion, table: SettledTable) -> Result<Audited, R
     let stated = table.design();
     let scores = table.into_scores()?;
     let plan = plan(question, stated, claimed.as_ref())?;
-    let epsilon = |delta: f64| match &claimed {
-        Some(run) => claimed::epsilon(run, delta),
-        None => Err(AuditError::InvalidInput("no run is claimed".into())),
-    };
-    let claims: Option<Claims<'_>> = if claimed.is_some() { Some(&epsilon) } else { None };
-    let analysis = analyse(&scores, &plan, claims)?;
+    let claim = claimed.as_ref().map(|run| claimed::epsilon(run, plan.deltas[0])).transpose()?;
+    let analysis = analyse(&scores, &plan, claim.as_ref())?;
     let hint = (question.design.is_none() && stated.is_none()).then_some(
         "each row is taken for a training of its own; for canaries of one training give --design one-run",
     );
@@ -202,9 +198,8 @@ fn plan(
     let all_methods = question.all_methods || question.method.iter().any(|name| name == "all");
     let mut plan = Plan::new(question.design.or(stated).unwrap_or(Design::Runs));
     if !question.method.is_empty() && !all_methods {
-        let named: Result<_, AuditError> =
-            question.method.iter().map(|name| name.parse()).collect();
-        plan.methods = named?;
+        let named = question.method.iter().map(|name| name.parse());
+        plan.methods = named.collect::<Result<_, _>>().map_err(AuditError::from)?;
     }
     plan.all_methods = all_methods;
     if !question.delta.is_empty() {
@@ -256,11 +251,12 @@ impl Audited {
             }
             Picture::Histogram => figures::histogram(scores, analysis),
             Picture::Ladder => {
-                let delta = analysis.primary().map(|bound| bound.delta);
+                let delta = analysis.primary().map(|bound| bound.delta());
                 let claimed = self.claimed.as_ref().zip(delta);
                 let epsilon =
                     claimed.map(|(run, delta)| claimed::epsilon(run, delta)).transpose()?;
-                let limit = epsilon.map(|epsilon| epsilon.upper).filter(|upper| upper.is_finite());
+                let limit =
+                    epsilon.map(|claim| claim.interval.upper).filter(|upper| upper.is_finite());
                 let limit = limit.or(analysis.plan.claim_epsilon);
                 figures::ladder(analysis, limit)
             }
@@ -271,7 +267,7 @@ impl Audited {
     pub fn page(&self) -> PageAudit {
         PageAudit {
             schema: "dosimeter.page-audit/1",
-            audit: self.analysis.document(),
+            audit: self.analysis.clone(),
             figures: Pictures {
                 roc: self.figure(Picture::Roc).ok(),
                 histogram: self.figure(Picture::Histogram).ok(),

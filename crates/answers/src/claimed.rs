@@ -1,17 +1,16 @@
 //! The epsilon that a claimed run has: what audits and plans compare with.
 
 use accounting::{AccountingError, Questions};
-use audit::AuditError;
-use audit::verdict::ClaimedEpsilon;
-use vocabulary::{LensName, Quantity, Run, Standing};
+use vocabulary::{Claim, Interval, LensName, Quantity, Run, Standing};
 
 /// The smallest proven epsilon of a run at delta; unbounded at delta 0.
 ///
 /// # Errors
 /// Where nothing is proven about the run, and those of the accounting.
-pub fn epsilon(run: &Run, delta: f64) -> Result<ClaimedEpsilon, AuditError> {
+pub fn epsilon(run: &Run, delta: f64) -> Result<Claim, AccountingError> {
     if delta <= 0.0 {
-        return Ok(ClaimedEpsilon { lower: f64::INFINITY, upper: f64::INFINITY });
+        let (source, unbounded) = (LensName::Composition.into(), Interval::exact(f64::INFINITY));
+        return Ok(Claim::epsilon(source, run.adjacency(), Standing::Proven, delta, unbounded));
     }
     let questions = Questions {
         deltas: vec![delta],
@@ -22,14 +21,13 @@ pub fn epsilon(run: &Run, delta: f64) -> Result<ClaimedEpsilon, AuditError> {
     let account = accounting::account(run, &questions)?;
     account
         .claims
-        .iter()
+        .into_iter()
         .filter(|claim| claim.standing == Standing::Proven)
-        .map(|claim| ClaimedEpsilon { lower: claim.interval.lower, upper: claim.interval.upper })
-        .reduce(|best, next| if next.upper < best.upper { next } else { best })
+        .reduce(|best, next| if next.interval.upper < best.interval.upper { next } else { best })
         .ok_or_else(|| {
-            AuditError::Accounting(AccountingError::Unsupported(
+            AccountingError::Unsupported(
                 "no proven epsilon is known for the claimed run, so there is nothing to compare with"
                     .to_owned(),
-            ))
+            )
         })
 }

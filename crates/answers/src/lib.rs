@@ -6,9 +6,9 @@
 //! refused. An answer is a [`Document`] (`dosimeter.account/1` and so on); its text is the same
 //! at every door, to the byte. A [`Refusal`] is a document as well.
 //!
-//! Two questions come with more than a document: an audit with a table of scores
-//! ([`audit`](fn@audit)), which must have a settled design, and the status of a folder
-//! ([`status`](fn@status)).
+//! Three questions come with more than a document: an audit with a table of scores
+//! ([`audit`](fn@audit)), which must have a settled design, a report with its files
+//! ([`report`](fn@report)), and the status of a folder ([`status`](fn@status)).
 //!
 //! ```
 //! use answers::{AccountQuestion, Ask};
@@ -34,6 +34,7 @@ mod documents;
 mod panel;
 mod plan;
 mod refusal;
+mod report;
 mod run;
 mod several;
 mod status;
@@ -55,6 +56,7 @@ pub use curve::{CurveQuestion, POINTS};
 pub use panel::{Panel, PanelLine, PanelQuestion};
 pub use plan::{NeededRows, PlanQuestion, Planned, PlannedAttack, PlannedRule, PlannedTarget};
 pub use refusal::{Kind, Refusal, RefusalDocument, exit};
+pub use report::{Inputs, ReportQuestion, report};
 pub use run::{Described, Loaded, TextFile, load};
 pub use several::Several;
 pub use status::{Chunks, ExperimentStatus, status};

@@ -181,7 +181,7 @@ fn method(asked: Option<Method>, design: Design) -> Result<Method, Refusal> {
     if known.contains(&method) {
         return Ok(method);
     }
-    let names: Vec<&str> = known.iter().map(|method| method.name()).collect();
+    let names: Vec<&str> = known.iter().map(|method| method.as_str()).collect();
     Err(Refusal::bad_input(format!(
         "plan does not know {method} for design {design}: {}",
         names.join(", ")
@@ -221,7 +221,7 @@ fn target(question: &PlanQuestion, delta: f64, claimed: Option<&Run>) -> Result<
             return Err(Refusal::bad_input("a claim has no finite epsilon at delta 0")
                 .hint("give the delta of the claim with --delta"));
         }
-        (Some(run), None) => claimed::epsilon(run, delta)?.upper,
+        (Some(run), None) => claimed::epsilon(run, delta)?.interval.upper,
         (None, Some(epsilon)) => epsilon,
         (None, None) => {
             return Err(Refusal::bad_input("there is nothing to plan for")

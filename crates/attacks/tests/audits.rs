@@ -3,11 +3,10 @@
 mod common;
 
 use attacks::{CanaryKind, Conditions, Coordinate, InputCanary, Observe, Others};
-use audit::verdict::Status;
-use audit::{Analysis, Design, Family, Method, Plan, analyse};
+use audit::{Audit, Design, Family, Method, Plan, analyse};
 use common::{audited, proven, run, scores, softmax};
 use training::Fault;
-use vocabulary::{Adjacency, Run};
+use vocabulary::{Adjacency, Run, Status};
 
 const DELTA: f64 = 0.01;
 const TRIALS: u64 = 1500;
@@ -16,7 +15,7 @@ fn attacked() -> Run {
     run(4.0, 0.25, 64, Adjacency::AddRemove)
 }
 
-fn status(analysis: &Analysis) -> Status {
+fn status(analysis: &Audit) -> Status {
     analysis.verdict.as_ref().unwrap().status
 }
 
@@ -36,8 +35,8 @@ fn a_healthy_training_is_not_contradicted() {
         let conditions = Conditions { others, observe, ..dirac() };
         let found = scores(&softmax(run.clone(), seed), &conditions, TRIALS);
         let analysis = audited(&found, &run, Design::Runs, DELTA);
-        let bound = analysis.primary().unwrap().epsilon;
-        assert!(bound <= proven(&run, DELTA).upper, "{others:?} {observe:?}: {bound}");
+        let bound = analysis.primary().unwrap().epsilon();
+        assert!(bound <= proven(&run, DELTA).interval.upper, "{others:?} {observe:?}: {bound}");
         assert_ne!(status(&analysis), Status::Contradiction, "{others:?} {observe:?}");
         // It does see the canary: this is not the silence of a blind attack.
         assert!(analysis.auroc.lower > 0.52, "{others:?} {observe:?}: {:?}", analysis.auroc.value);
@@ -70,8 +69,8 @@ fn an_input_canary_finds_half_the_noise() {
         let found = scores(&softmax(run.clone(), 6), &conditions, 4 * TRIALS);
         let analysis = audited(&found, &run, Design::Runs, DELTA);
         let caught = status(&analysis) == Status::Contradiction;
-        let bound = analysis.primary().unwrap().epsilon;
-        assert_eq!(caught, expected, "{fault:?}: {bound} {}", proven(&run, DELTA).upper);
+        let bound = analysis.primary().unwrap().epsilon();
+        assert_eq!(caught, expected, "{fault:?}: {bound} {}", proven(&run, DELTA).interval.upper);
     }
 }
 
@@ -82,7 +81,7 @@ fn silence_is_heard_as_silence() {
     let run = run(100.0, 0.03, 4, Adjacency::AddRemove);
     let above = (0..20).filter(|seed| {
         let found = scores(&softmax(run.clone(), 100 + seed), &dirac(), 60);
-        audited(&found, &run, Design::Runs, 1e-5).primary().unwrap().epsilon > 0.0
+        audited(&found, &run, Design::Runs, 1e-5).primary().unwrap().epsilon() > 0.0
     });
     assert!(above.count() <= 3);
 }
@@ -105,8 +104,8 @@ fn bounds_are_above_the_truth_in_few_seeds() {
         plan.deltas = vec![1e-5];
         plan.training = Some((rate, steps));
         let analysis = analyse(&found, &plan, None).unwrap();
-        let bound = analysis.bounds.iter().find(|bound| bound.method == Method::LastIterate);
-        let bound = bound.unwrap().epsilon;
+        let bound = analysis.bounds.iter().find(|bound| bound.method() == Method::LastIterate);
+        let bound = bound.unwrap().epsilon();
         above += usize::from(bound > truth);
         sum += bound / truth;
     }

@@ -20,6 +20,12 @@ pub enum AuditError {
     Accounting(#[from] accounting::AccountingError),
 }
 
+impl From<vocabulary::UnknownName> for AuditError {
+    fn from(error: vocabulary::UnknownName) -> Self {
+        Self::InvalidInput(error.to_string())
+    }
+}
+
 fn place(file: &std::path::Path, row: Option<u64>) -> String {
     match row {
         Some(row) => format!("{}, row {row}", file.display()),

@@ -1,7 +1,7 @@
 //! An audit as figures: the ROC on logarithmic axes with its band, the two histograms with the
 //! threshold, and the ladder of bounds against the claim.
 
-use crate::{Analysis, AuditError, Errors, Method, Scores, Simultaneous, TestAt, ThresholdRule};
+use crate::{Audit, AuditError, Errors, Method, Scores, Simultaneous, TestAt, ThresholdRule};
 use accounting::{OneWay, Pair};
 use vocabulary::figure::{Axis, Figure, Hue, Rung, Series, Stroke};
 
@@ -11,7 +11,7 @@ use vocabulary::figure::{Axis, Figure, Hue, Rung, Series, Stroke};
 /// Those of the accounting behind the claimed run's curve.
 pub fn roc(
     scores: &Scores,
-    analysis: &Analysis,
+    analysis: &Audit,
     claimed: Option<&dyn Pair>,
 ) -> Result<Figure, AuditError> {
     let (m, n) = (scores.members().len() as u64, scores.nonmembers().len() as u64);
@@ -19,8 +19,8 @@ pub fn roc(
     let rates = grid(least.max(1e-6));
     // Half of the error for either side of the band.
     let level = 0.5 * (1.0 - analysis.plan.confidence);
-    let band = match analysis.plan.threshold {
-        ThresholdRule::Dkw => Simultaneous::dkw(n, m, level),
+    let band = match analysis.plan.threshold_rule.parse() {
+        Ok(ThresholdRule::Dkw) => Simultaneous::dkw(n, m, level),
         _ => Simultaneous::martingale(n, m, level),
     };
     let (mut observed, mut shaded) = (Vec::new(), Vec::new());
@@ -33,10 +33,10 @@ pub fn roc(
     }
     let bound = analysis.primary();
     let title = match bound {
-        Some(bound) if bound.epsilon > 0.0 && bound.epsilon.is_finite() => format!(
+        Some(bound) if bound.epsilon() > 0.0 && bound.epsilon().is_finite() => format!(
             "The attack shows epsilon of at least {:.2} at delta {}",
-            (bound.epsilon * 100.0).floor() / 100.0,
-            written(bound.delta)
+            (bound.epsilon() * 100.0).floor() / 100.0,
+            written(bound.delta())
         ),
         _ => "The attack shows no leakage".to_owned(),
     };
@@ -69,7 +69,7 @@ pub fn roc(
 }
 
 /// Both samples as histograms over the same bins, with the primary bound's threshold.
-pub fn histogram(scores: &Scores, analysis: &Analysis) -> Figure {
+pub fn histogram(scores: &Scores, analysis: &Audit) -> Figure {
     let finite =
         |side: &[f64]| side.iter().copied().filter(|x| x.is_finite()).collect::<Vec<f64>>();
     let (members, nonmembers) = (finite(scores.members()), finite(scores.nonmembers()));
@@ -121,36 +121,37 @@ pub fn histogram(scores: &Scores, analysis: &Analysis) -> Figure {
 }
 
 /// All bounds as rungs, with the claim as a line.
-pub fn ladder(analysis: &Analysis, claimed: Option<f64>) -> Figure {
-    let shown: Vec<_> = analysis.bounds.iter().filter(|bound| bound.epsilon.is_finite()).collect();
+pub fn ladder(analysis: &Audit, claimed: Option<f64>) -> Figure {
+    let shown: Vec<_> =
+        analysis.bounds.iter().filter(|bound| bound.epsilon().is_finite()).collect();
     let names =
-        shown.iter().map(|bound| format!("{} at delta {}", bound.method, written(bound.delta)));
+        shown.iter().map(|bound| format!("{} at delta {}", bound.method(), written(bound.delta())));
     let mut measured = Vec::new();
     let mut other = Vec::new();
     for (place, bound) in shown.iter().enumerate() {
-        let rung = match bound.method {
-            method if method.is_estimate() && bound.reason.is_none() => {
-                Rung::exactly(place, bound.epsilon)
+        let rung = match bound.method() {
+            method if method.is_estimate() && bound.reason().is_none() => {
+                Rung::exactly(place, bound.epsilon())
             }
-            _ => Rung::at_least(place, bound.epsilon),
+            _ => Rung::at_least(place, bound.epsilon()),
         };
-        if matches!(bound.method, Method::ClopperPearson | Method::OneRun) {
+        if matches!(bound.method(), Method::ClopperPearson | Method::OneRun) {
             measured.push(rung);
         } else {
             other.push(rung);
         }
     }
     let title = match (analysis.primary(), claimed.filter(|claimed| claimed.is_finite())) {
-        (Some(bound), Some(claimed)) if bound.epsilon.is_finite() => format!(
+        (Some(bound), Some(claimed)) if bound.epsilon().is_finite() => format!(
             "{} shows epsilon of at least {:.2}; {:.2} is claimed",
-            bound.method,
-            (bound.epsilon * 100.0).floor() / 100.0,
+            bound.method(),
+            (bound.epsilon() * 100.0).floor() / 100.0,
             (claimed * 100.0).ceil() / 100.0
         ),
-        (Some(bound), None) if bound.epsilon.is_finite() => format!(
+        (Some(bound), None) if bound.epsilon().is_finite() => format!(
             "{} shows epsilon of at least {:.2}",
-            bound.method,
-            (bound.epsilon * 100.0).floor() / 100.0
+            bound.method(),
+            (bound.epsilon() * 100.0).floor() / 100.0
         ),
         _ => "What each method shows".to_owned(),
     };

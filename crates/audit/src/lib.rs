@@ -4,7 +4,7 @@
 //! [`Plan`] says, before they are looked at, what will be computed: the [`Design`] of the data
 //! (trainings of their own, or canaries of one training), the [`Method`]s, the [`ThresholdRule`],
 //! the confidence, and which bound is the headline. [`analyse`] carries it out and gives an
-//! [`Analysis`]: bounds on epsilon, each labelled with what it holds for, the quality of the
+//! [`Audit`]: claims about epsilon, each labelled with what it holds for, the quality of the
 //! attack with intervals, and a verdict against a claim.
 //!
 //! Three layers, each usable alone:
@@ -20,9 +20,9 @@
 //! let members: Vec<f64> = (0..500).map(|i| f64::from(i) + 300.0).collect();
 //! let nonmembers: Vec<f64> = (0..500).map(f64::from).collect();
 //! let scores = Scores::new(members, nonmembers)?;
-//! let analysis = analyse(&scores, &Plan::new(Design::Runs), None)?;
-//! let bound = analysis.primary().unwrap();
-//! assert!(bound.epsilon > 3.0 && bound.valid_for == "any mechanism");
+//! let audit = analyse(&scores, &Plan::new(Design::Runs), None)?;
+//! let bound = audit.primary().unwrap();
+//! assert!(bound.epsilon() > 3.0 && bound.valid_for == "any mechanism");
 //! # Ok::<(), audit::AuditError>(())
 //! ```
 
@@ -38,7 +38,6 @@ pub mod grid;
 pub mod hash;
 pub mod joint;
 pub mod membership;
-mod method;
 pub mod one_run;
 mod plan;
 pub mod planning;
@@ -56,17 +55,15 @@ pub mod verdict;
 mod violation;
 mod words;
 
-pub use analysis::{
-    Analysis, AuditDocument, Bound, Claims, Counts, Hashes, NotValid, PowerAt, TestAt, analyse,
-};
+pub use analysis::analyse;
 pub use column::Column;
 pub use error::AuditError;
 pub use family::{Family, Seen, gaussian_epsilon};
-pub use method::Method;
-pub use plan::{Plan, PlanDocument};
+pub use plan::Plan;
 pub use rates::{RateBounds, Simultaneous};
-pub use read::{Design, SettledTable, Table};
+pub use read::{SettledTable, Table};
 pub use rule::{FOLDS, FamilyPoints, Measurement, RuleBound, ThresholdRule, family_points};
 pub use scores::{Errors, Scores};
 pub use search::{Best, best_threshold};
 pub use statistic::{AttackDirection, Statistic};
+pub use vocabulary::{Audit, Design, Finding, Method, NotValid, PowerAt, TestAt};

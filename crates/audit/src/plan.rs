@@ -2,9 +2,7 @@
 //! answer lets an auditor show that it was.
 
 use crate::{AttackDirection, AuditError, Design, Family, Method, Seen, ThresholdRule, grid};
-use schemars::JsonSchema;
-use serde::Serialize;
-use vocabulary::{Adjacency, Run, Sampling};
+use vocabulary::{Adjacency, PlanDocument, Run, Sampling};
 
 /// What will be computed, at which confidence, and which bound is the headline.
 #[derive(Clone, Debug, PartialEq)]
@@ -169,6 +167,11 @@ impl Plan {
         Some(Family::of_groups(seen, sample_rate, steps, size))
     }
 
+    /// Which data sets the scores tell apart: those of the claimed run, else one record more.
+    pub fn adjacency(&self) -> Adjacency {
+        self.claim.as_ref().map_or(Adjacency::AddRemove, Run::adjacency)
+    }
+
     /// How many separate statements the plan makes, for `joint`. All bounds that read the same
     /// two rate bounds (every delta and family under `union`, `dkw` and `fixed`) are one.
     pub fn statements(&self) -> usize {
@@ -205,13 +208,13 @@ impl Plan {
     /// The plan as a document whose hash is the plan's.
     pub fn document(&self) -> PlanDocument {
         PlanDocument {
-            schema: "dosimeter.audit-plan/1",
+            schema: "dosimeter.audit-plan/1".into(),
             design: self.design,
             methods: self.methods.clone(),
             deltas: self.deltas.clone(),
             confidence: self.confidence,
             threshold_rule: self.threshold.to_string(),
-            direction: self.direction.name(),
+            direction: self.direction.name().into(),
             primary: self.primary,
             joint: self.joint,
             seed: self.seed,
@@ -224,28 +227,4 @@ impl Plan {
             claim_epsilon: self.claim_epsilon,
         }
     }
-}
-
-/// The plan, serialised.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct PlanDocument {
-    /// `dosimeter.audit-plan/1`
-    pub schema: &'static str,
-    pub design: Design,
-    pub methods: Vec<Method>,
-    pub deltas: Vec<f64>,
-    pub confidence: f64,
-    pub threshold_rule: String,
-    pub direction: &'static str,
-    pub primary: Method,
-    pub joint: bool,
-    pub seed: u64,
-    pub sample_rate: Option<f64>,
-    pub steps: Option<u64>,
-    pub min_count: u64,
-    pub fprs: Vec<f64>,
-    pub bootstrap: usize,
-    pub claim: Option<Run>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub claim_epsilon: Option<f64>,
 }

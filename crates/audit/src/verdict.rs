@@ -1,38 +1,8 @@
 //! What the primary bound says about a claimed epsilon.
 
-use crate::words;
-use schemars::JsonSchema;
-use serde::Serialize;
-use vocabulary::Side;
+use crate::{analysis, words};
 use vocabulary::rounding::{DIGITS, rounded};
-
-/// The outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Status {
-    /// The bound is below the claim, and the scores could have shown otherwise.
-    Consistent,
-    /// The bound exceeds the proven claim.
-    Contradiction,
-    /// These scores could not have decided.
-    Inconclusive,
-}
-
-/// An outcome with its reason in words.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Verdict {
-    pub status: Status,
-    pub reason: String,
-    /// The largest epsilon that the claim allows; `null` where it allows any.
-    pub claimed_epsilon: Option<f64>,
-    /// The bound that this rule could at most have given with scores of these sizes; `null` where
-    /// that is infinite.
-    pub could_show: Option<f64>,
-    /// Where that is not above the claim: so many scores in all (or canaries), of which a perfect attack could have
-    /// refuted it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub scores_needed: Option<u64>,
-}
+use vocabulary::{Claim, Finding, Side, Status, Verdict};
 
 /// What the rule could have shown with these numbers of scores, and how many scores would have
 /// been enough.
@@ -42,43 +12,23 @@ pub struct Reach {
     pub scores_needed: Option<u64>,
 }
 
-/// What a claim says at the primary bound's delta: certified ends of the proven epsilon.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ClaimedEpsilon {
-    pub lower: f64,
-    pub upper: f64,
-}
-
 /// Compares a bound with a claim. `reach` is what scores of these sizes could have given under the same
 /// rule, with its split of the error, its hold-out and its delta terms, if every member had been above
 /// every non-member. *Consistent* is only said where that is above the claim.
-pub fn verdict(
-    bound: f64,
-    confidence: f64,
-    delta: f64,
-    claim: ClaimedEpsilon,
-    reach: Reach,
-    family: Option<&str>,
-) -> Verdict {
-    let (status, reason) = judge(bound, confidence, delta, claim, reach, family);
+pub fn verdict(measured: &Finding, confidence: f64, claim: &Claim, reach: Reach) -> Verdict {
+    let (status, reason) = judge(measured, confidence, claim, reach);
     let finite = |value: f64| value.is_finite().then_some(value);
     Verdict {
-        status,
-        reason,
-        claimed_epsilon: finite(claim.upper),
+        claimed_epsilon: finite(claim.interval.upper),
         could_show: finite(reach.could_show),
         scores_needed: reach.scores_needed,
+        ..Verdict::new(status, reason)
     }
 }
 
-fn judge(
-    bound: f64,
-    confidence: f64,
-    delta: f64,
-    claim: ClaimedEpsilon,
-    reach: Reach,
-    family: Option<&str>,
-) -> (Status, String) {
+fn judge(measured: &Finding, confidence: f64, claim: &Claim, reach: Reach) -> (Status, String) {
+    let (bound, delta, claim) = (measured.epsilon(), measured.delta(), claim.interval);
+    let family = Some(&measured.valid_for).filter(|words| *words != analysis::ANY_MECHANISM);
     let at = words::delta(delta);
     let percent = (confidence * 1000.0).floor() / 10.0;
     let within = family.map_or_else(String::new, |family| format!(", if the training is {family}"));

@@ -246,8 +246,8 @@ fn family_bounds_stay_below_their_limits() {
             for bound in &analysis.bounds {
                 assert!(!bound.tests.is_empty() && bound.tests.len() <= 2, "{bound:?}");
                 let limit = bound.epsilon_upper.unwrap_or(f64::INFINITY);
-                assert!(bound.epsilon <= limit, "{bound:?}");
-                if bound.delta == 0.0 && bound.method != audit::Method::ClopperPearson {
+                assert!(bound.epsilon() <= limit, "{bound:?}");
+                if bound.delta() == 0.0 && bound.method() != audit::Method::ClopperPearson {
                     assert_eq!(limit, f64::INFINITY, "{bound:?}");
                 }
             }
@@ -346,9 +346,9 @@ fn joint_bounds_hold_together() {
                 let scores = mechanism.scores(200, &mut Rng::new(10_000 + trial));
                 let plan = audit::Plan { seed: trial, ..plan.clone() };
                 let analysis = audit::analyse(&scores, &plan, None).unwrap();
-                let beyond = |bound: &audit::Bound| {
-                    let truth = gaussian_epsilon(mu, bound.delta);
-                    bound.epsilon > truth + 1e-9
+                let beyond = |bound: &audit::Finding| {
+                    let truth = gaussian_epsilon(mu, bound.delta());
+                    bound.epsilon() > truth + 1e-9
                 };
                 f64::from(u8::from(analysis.bounds.iter().any(beyond)))
             });
@@ -356,7 +356,12 @@ fn joint_bounds_hold_together() {
             let level = 1.0 - 0.05 / plan.clone().check().unwrap().statements() as f64;
             let scores = mechanism.scores(50, &mut Rng::new(1));
             let analysis = audit::analyse(&scores, &plan, None).unwrap();
-            assert!(analysis.bounds.iter().all(|bound| (bound.confidence - level).abs() < 1e-12));
+            assert!(
+                analysis
+                    .bounds
+                    .iter()
+                    .all(|bound| bound.level().is_some_and(|found| (found - level).abs() < 1e-12))
+            );
         }
     }
 }

@@ -2,9 +2,9 @@
 
 mod common;
 
-use audit::verdict::Status;
 use audit::{Design, Family, Method, Plan, Scores, Seen, ThresholdRule, analyse};
 use common::{Mechanism, Rng, allowed, tally};
+use vocabulary::Status;
 
 fn separated(members: usize, nonmembers: usize) -> Scores {
     Scores::new(
@@ -57,7 +57,7 @@ fn could_show_is_what_separated_scores_show() {
                     plan.claim_epsilon = Some(0.01);
                     let scores = separated(size, size);
                     let analysis = analyse(&scores, &plan, None).unwrap();
-                    let shown = analysis.primary().unwrap().epsilon;
+                    let shown = analysis.primary().unwrap().epsilon();
                     let could = analysis.verdict.unwrap().could_show.unwrap();
                     // A part chooses a threshold that need not separate the other part, and parts of
                     // canaries are dealt by their scores, so that their sizes vary.
@@ -95,7 +95,7 @@ fn perfect_canaries_show_nearly_what_any_rule_could() {
             let scores = Mechanism::Gaussian { mu: 1e3 }.canaries(canaries as usize, &mut rng);
             let mut plan = Plan::new(Design::OneRun);
             plan.deltas = vec![delta];
-            let shown = analyse(&scores, &plan, None).unwrap().primary().unwrap().epsilon;
+            let shown = analyse(&scores, &plan, None).unwrap().primary().unwrap().epsilon();
             assert!(shown >= 0.95 * best, "{canaries} at delta {delta}: {shown} of {best}");
         }
     }

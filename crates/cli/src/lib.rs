@@ -12,7 +12,6 @@ mod failure;
 mod interrupt;
 pub mod print;
 mod progress;
-pub mod reporting;
 
 pub use commands::{Cli, Command};
 pub use console::{Console, Listener};

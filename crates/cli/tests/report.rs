@@ -69,7 +69,7 @@ fn the_example_trains_and_ends_with_its_verdict_and_path() {
     );
     // What was shown is below the proof, and is more than nothing.
     let epsilon = |claim: &str| json["verdict"][claim]["upper"].as_f64().unwrap();
-    let shown = json["verdict"]["evidence"]["epsilon_lower"].as_f64().unwrap();
+    let shown = json["verdict"]["measured"]["epsilon_lower"].as_f64().unwrap();
     assert!(0.8 < shown && shown < epsilon("heuristic") && epsilon("heuristic") < epsilon("claim"));
     // The ledger vouches for noise, sampling and clipping, and shows how the training went.
     let verified = |words: &str| {
@@ -144,7 +144,7 @@ fn the_public_edition_leaks_no_scores() {
     assert_eq!(code, 0, "{stderr}");
     let page = read(folder.path(), "public.html");
     let json = embedded(&page);
-    assert!(json["audit"].is_null() && json["verdict"]["evidence"].is_null());
+    assert!(json["audit"].is_null() && json["verdict"]["measured"].is_null());
     for figure in json["figures"].as_array().unwrap() {
         assert_eq!(figure["not_private"], false, "{}", figure["id"]);
         assert!(!["ladder", "scores"].contains(&figure["id"].as_str().unwrap()));

@@ -2,8 +2,10 @@
 //! and PDF. The blocks hold words only; how they look is up to whoever writes them.
 
 use crate::grid::grid;
-use crate::words::{DIGITS, capital, percent, quoted, sentence, sign, with_commas};
-use crate::{Fact, Report, Shown, describe, evidence};
+use crate::words::{
+    DIGITS, capital, confidence, method, percent, quoted, sentence, sign, with_commas,
+};
+use crate::{Fact, Report, Shown, describe};
 use vocabulary::rounding::{plain, quoted_end, rounded};
 use vocabulary::{Interval, LensName, Side};
 
@@ -128,19 +130,21 @@ fn readings(report: &Report) -> Option<Block<'_>> {
             format!("\u{3b5} {}", quoted(claim)),
         ]);
     }
-    if let Some(evidence) = &report.verdict.evidence {
-        let bound = evidence.epsilon_lower.map_or_else(
-            || "unbounded".into(),
-            |epsilon| format!("\u{3b5} \u{2265} {}", rounded(epsilon, DIGITS, Side::Lower)),
-        );
+    if let (Some(measured), Some(audit)) = (&report.verdict.measured, &report.audit) {
+        let epsilon = measured.epsilon();
+        let bound = if epsilon.is_finite() {
+            format!("\u{3b5} \u{2265} {}", rounded(epsilon, DIGITS, Side::Lower))
+        } else {
+            "unbounded".into()
+        };
         rows.push(vec![
             format!(
                 "audit, {}, {} + {} scores",
-                evidence.method,
-                with_commas(evidence.members),
-                with_commas(evidence.nonmembers)
+                method(measured),
+                with_commas(audit.members),
+                with_commas(audit.nonmembers)
             ),
-            format!("measured, {} confidence, not private", percent(evidence.confidence)),
+            format!("measured, {} confidence, not private", confidence(measured)),
             bound,
         ]);
     }
@@ -207,20 +211,15 @@ fn accuracy(report: &Report) -> Vec<Block<'_>> {
 
 fn audit(report: &Report) -> Vec<Block<'_>> {
     let Some(audit) = &report.audit else { return Vec::new() };
-    let rows = evidence::bounds(audit).into_iter().map(|bound| {
-        let side = if bound.is_estimate { Side::Neither } else { Side::Lower };
-        let epsilon = bound.epsilon.map_or_else(
-            || "unbounded".into(),
-            |value| format!("{} {}", sign(side), rounded(value, DIGITS, side)),
-        );
-        let confidence = match (bound.confidence, bound.credible) {
-            (Some(level), false) => percent(level),
-            (Some(level), true) => format!("{} credible", percent(level)),
-            (None, _) => "none".into(),
-        };
-        let name =
-            if bound.primary { format!("{} (headline)", bound.method) } else { bound.method };
-        vec![name, bound.rule, epsilon, confidence, bound.valid_for]
+    let rows = audit.bounds.iter().map(|bound| {
+        let headline = if bound.primary { " (headline)" } else { "" };
+        vec![
+            format!("{}{headline}", bound.method()),
+            bound.threshold_rule.clone().unwrap_or_default(),
+            quoted(&bound.claim),
+            confidence(bound),
+            bound.valid_for.clone(),
+        ]
     });
     vec![table(&["method", "threshold", "\u{3b5}", "confidence", "holds for"], rows)]
 }
@@ -299,9 +298,7 @@ fn missing(report: &Report) -> Vec<Block<'_>> {
         );
     }
     if let Some(audit) = &report.audit {
-        let warnings = audit.get("warnings").and_then(serde_json::Value::as_array);
-        let texts = warnings.into_iter().flatten().filter_map(serde_json::Value::as_str);
-        items.extend(texts.map(|text| format!("audit: {text}")));
+        items.extend(audit.warnings.iter().map(|text| format!("audit: {text}")));
     }
     items.extend(report.left_out.iter().cloned());
     if items.is_empty() { Vec::new() } else { vec![Block::List(items)] }

@@ -3,9 +3,8 @@
 use crate::{Assumption, Cover, Search, Training};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use vocabulary::rounding::quoted_end;
-use vocabulary::{Account, Claim, Ends, Figure, Interval, Run, Side, Standing};
+use vocabulary::{Account, Audit, Claim, Ends, Figure, Interval, Run, Side, Standing, Verdict};
 
 /// Everything a report shows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -31,9 +30,9 @@ pub struct Report {
     /// Accuracy of the best attacker, who knows the prior; one claim a lens and prior.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attack_accuracy: Vec<Claim>,
-    /// The `dosimeter.audit/1` document. Not private.
+    /// What scores show. Not private.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub audit: Option<Value>,
+    pub audit: Option<Audit>,
     /// What the ledger says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<Training>,
@@ -85,94 +84,6 @@ impl Report {
     pub fn figure(&self, id: &str) -> Option<&Shown> {
         self.figures.iter().find(|shown| shown.id == id)
     }
-}
-
-/// How the measurement compares with the claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Status {
-    /// The measurement could have contradicted the claim and did not.
-    Consistent,
-    /// The measurement exceeds what is claimed as proven.
-    Contradiction,
-    /// The measurement could not have decided.
-    Inconclusive,
-    /// A claim without a measurement.
-    ClaimOnly,
-    /// A measurement without a claim.
-    MeasuredOnly,
-    /// Neither.
-    Nothing,
-}
-
-impl Status {
-    /// One or two words for a badge.
-    pub fn badge(self) -> &'static str {
-        match self {
-            Self::Consistent => "Consistent",
-            Self::Contradiction => "Contradiction",
-            Self::Inconclusive => "Inconclusive",
-            Self::ClaimOnly => "Claim only",
-            Self::MeasuredOnly => "Measured only",
-            Self::Nothing => "Nothing claimed",
-        }
-    }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Consistent => "consistent",
-            Self::Contradiction => "contradiction",
-            Self::Inconclusive => "inconclusive",
-            Self::ClaimOnly => "claim-only",
-            Self::MeasuredOnly => "measured-only",
-            Self::Nothing => "nothing",
-        }
-    }
-}
-
-/// The answer in a box.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Verdict {
-    pub status: Status,
-    /// The verdict in one sentence.
-    pub headline: String,
-    pub reason: String,
-    /// The strongest number with a proof.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub claim: Option<Claim>,
-    /// The same under the last-iterate heuristic.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub heuristic: Option<Claim>,
-    /// The primary bound of the audit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub evidence: Option<Evidence>,
-}
-
-impl Verdict {
-    /// Neither a claim nor a measurement.
-    pub fn nothing(reason: impl Into<String>) -> Self {
-        Self {
-            status: Status::Nothing,
-            headline: "Nothing can be claimed about this run".into(),
-            reason: reason.into(),
-            claim: None,
-            heuristic: None,
-            evidence: None,
-        }
-    }
-}
-
-/// A measured lower bound.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Evidence {
-    pub method: String,
-    pub delta: f64,
-    /// Infinity is `null`.
-    pub epsilon_lower: Option<f64>,
-    pub confidence: f64,
-    pub valid_for: String,
-    pub members: u64,
-    pub nonmembers: u64,
 }
 
 /// The claimed epsilon if one thing were different.

@@ -7,7 +7,8 @@
 //! in `<script type="application/json" id="dosimeter">`.
 //!
 //! ```
-//! use report::{Provenance, Report, Verdict};
+//! use report::{Provenance, Report};
+//! use vocabulary::Verdict;
 //!
 //! let report = Report::new("0.1.0", 1e-5, Verdict::nothing("no lens holds"), Provenance::default());
 //! let page = report::html(&report);
@@ -20,7 +21,6 @@ mod card;
 mod content;
 mod cover;
 mod document;
-mod evidence;
 mod grid;
 mod html;
 mod markdown;
@@ -37,7 +37,7 @@ mod yaml;
 pub use assumption::{Assumption, Mark, Origin, assumptions};
 pub use card::card;
 pub use cover::{Cover, calendar_day};
-pub use document::{Change, Evidence, Input, Provenance, Report, Seed, Shown, Status, Verdict};
+pub use document::{Change, Input, Provenance, Report, Seed, Shown};
 pub use html::html;
 pub use markdown::markdown;
 pub use paragraph::paragraph;

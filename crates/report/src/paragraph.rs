@@ -1,9 +1,9 @@
 //! The whole claim in one paragraph, for a paper or a model card.
 
-use crate::words::{describe, percent, with_commas};
-use crate::{Report, Status};
+use crate::Report;
+use crate::words::{confidence, describe, percent, with_commas};
 use vocabulary::rounding::{plain, quote, rounded};
-use vocabulary::{Claim, LensName, Quantity, Run, Side, Standing};
+use vocabulary::{Claim, LensName, Quantity, Run, Side, Standing, Status};
 
 /// Mechanism, guarantee, attack terms, evidence: one sentence each. Nothing where the report
 /// claims nothing.
@@ -44,8 +44,9 @@ pub fn paragraph(report: &Report) -> Option<String> {
             share(tpr)
         ));
     }
-    if let (Some(evidence), false) = (&report.verdict.evidence, report.public)
-        && let Some(lower) = evidence.epsilon_lower
+    if let (Some(measured), Some(audit), false) =
+        (&report.verdict.measured, &report.audit, report.public)
+        && measured.epsilon().is_finite()
     {
         let outcome = match report.verdict.status {
             Status::Contradiction => ", which contradicts the claim",
@@ -54,9 +55,9 @@ pub fn paragraph(report: &Report) -> Option<String> {
         };
         sentences.push(format!(
             "An audit with {} scores shows epsilon \u{2265} {} at {} confidence{outcome}.",
-            with_commas(evidence.members + evidence.nonmembers),
-            rounded(lower, 3, Side::Lower),
-            percent(evidence.confidence)
+            with_commas(audit.members + audit.nonmembers),
+            rounded(measured.epsilon(), 3, Side::Lower),
+            confidence(measured)
         ));
     }
     Some(sentences.join(" "))

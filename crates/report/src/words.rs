@@ -2,7 +2,7 @@
 
 pub(crate) use vocabulary::rounding::DIGITS;
 use vocabulary::rounding::{plain, quote};
-use vocabulary::{Claim, Quantity, Run, Sampling, Side};
+use vocabulary::{Claim, Finding, Quantity, Run, Sampling, Side};
 
 /// The run in one line.
 pub fn describe(run: &Run) -> String {
@@ -37,6 +37,23 @@ pub(crate) fn sign(side: Side) -> &'static str {
 pub(crate) fn quoted(claim: &Claim) -> String {
     let number = quote(claim.interval, DIGITS, claim.side);
     if number == "inf" { "unbounded".into() } else { format!("{} {number}", sign(claim.side)) }
+}
+
+/// The method with its rule: `clopper-pearson (union)`.
+pub(crate) fn method(finding: &Finding) -> String {
+    match &finding.threshold_rule {
+        Some(rule) => format!("{} ({rule})", finding.method()),
+        None => finding.method().to_string(),
+    }
+}
+
+/// The confidence of a finding.
+pub(crate) fn confidence(finding: &Finding) -> String {
+    match (finding.claim.confidence, finding.credibility) {
+        (Some(level), _) => percent(level),
+        (None, Some(level)) => format!("{} credible", percent(level)),
+        (None, None) => "none".into(),
+    }
 }
 
 /// The name of a quantity with where it is taken.

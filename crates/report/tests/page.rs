@@ -2,7 +2,7 @@
 
 mod support;
 
-use report::{Provenance, Report, Verdict, html};
+use report::{Provenance, Report, html};
 use roxmltree::{Document, Node, ParsingOptions};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -239,7 +239,8 @@ fn the_page_stays_small() {
     let page = html(&support::full());
     assert!(page.len() < 400_000, "{} bytes", page.len());
     // What every page carries, whatever its figures: style, frame, words.
-    let bare = Report::new("0.0.0", 1e-5, Verdict::nothing("why"), Provenance::default());
+    let bare =
+        Report::new("0.0.0", 1e-5, vocabulary::Verdict::nothing("why"), Provenance::default());
     assert!(html(&bare).len() < 20_000);
 }
 

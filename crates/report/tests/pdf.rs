@@ -170,7 +170,7 @@ fn the_structure_can_be_heard() {
 
 #[test]
 fn a_report_with_nothing_but_its_verdict_is_a_document() {
-    let verdict = report::Verdict::nothing("no lens holds");
+    let verdict = vocabulary::Verdict::nothing("no lens holds");
     let report = Report::new("0.1.0", 1e-5, verdict, report::Provenance::default());
     assert!(pdf(&report).unwrap().starts_with(b"%PDF"));
 }

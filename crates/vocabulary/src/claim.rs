@@ -1,6 +1,6 @@
 //! Claims: a quantity, a threat, a value with its ends, and a standing.
 
-use crate::{Adjacency, Interval, MethodName, Source, rounding};
+use crate::{Adjacency, Interval, Method, Source, rounding};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -370,7 +370,7 @@ struct ClaimDocument {
     lens: Option<LensName>,
     /// The audit method that makes the claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    method: Option<MethodName>,
+    method: Option<Method>,
     release: Release,
     secret: Secret,
     direction: Direction,
@@ -407,6 +407,7 @@ impl From<Claim> for ClaimDocument {
         let (lens, method) = match claim.source {
             Source::Lens(lens) => (Some(lens), None),
             Source::Method(method) => (None, Some(method)),
+            Source::Stated => (None, None),
         };
         Self {
             lens,

@@ -6,17 +6,23 @@
 //! heuristic, an estimate, or measured? Every claim names the [`Side`] that a person
 //! may quote, and every printed figure is rounded towards that side.
 
+mod audit;
 mod batches;
 mod claim;
 mod description;
 pub mod figure;
 mod interval;
+mod method;
 mod node;
 mod policy;
 pub mod rounding;
 mod run;
 mod source;
+mod verdict;
 
+pub use audit::{
+    Audit, Bootstrap, Finding, Hashes, Measured, NotValid, PlanDocument, PowerAt, TestAt,
+};
 pub use batches::{Drawing, FurtherRelease, Matrix, Permutation, Sampling};
 pub use claim::{
     Account, Aside, At, Claim, Direction, Ends, LensName, Quantity, Release, Secret, Side,
@@ -25,7 +31,9 @@ pub use claim::{
 pub use description::{BatchesDescription, Document, PhaseDescription, Resolved, RunDescription};
 pub use figure::Figure;
 pub use interval::Interval;
+pub use method::{Design, Method, UnknownName};
 pub use node::nearest;
 pub use policy::Policy;
 pub use run::{Adjacency, Phase, Run, RunBuilder, RunError, Stopped};
-pub use source::{MethodName, Source};
+pub use source::Source;
+pub use verdict::{Status, Verdict};

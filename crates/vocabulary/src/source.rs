@@ -1,60 +1,6 @@
 //! Where a claim is from: a lens that looked at a run, or a method that read scores.
 
-use crate::LensName;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// The methods that turn scores into claims, by the names users know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum MethodName {
-    ClopperPearson,
-    Gdp,
-    Composition,
-    LastIterate,
-    Bayes,
-    Grid,
-    OneRun,
-    OneRunGdp,
-    OneRunIndependent,
-    GaussianPair,
-}
-
-impl MethodName {
-    /// Every method, in the order in which they are shown.
-    pub const ALL: [Self; 10] = [
-        Self::ClopperPearson,
-        Self::Gdp,
-        Self::Composition,
-        Self::LastIterate,
-        Self::Bayes,
-        Self::Grid,
-        Self::OneRun,
-        Self::OneRunGdp,
-        Self::OneRunIndependent,
-        Self::GaussianPair,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ClopperPearson => "clopper-pearson",
-            Self::Gdp => "gdp",
-            Self::Composition => "composition",
-            Self::LastIterate => "last-iterate",
-            Self::Bayes => "bayes",
-            Self::Grid => "grid",
-            Self::OneRun => "one-run",
-            Self::OneRunGdp => "one-run-gdp",
-            Self::OneRunIndependent => "one-run-independent",
-            Self::GaussianPair => "gaussian-pair",
-        }
-    }
-
-    /// The method of a name, if there is one.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|method| method.as_str() == name)
-    }
-}
+use crate::{LensName, Method};
 
 /// Who makes a claim. Documents spell it as the key `lens` or the key `method`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,7 +8,9 @@ pub enum Source {
     /// A lens, from the description of a run.
     Lens(LensName),
     /// A method, from scores.
-    Method(MethodName),
+    Method(Method),
+    /// Whoever asks: a number that was stated, to be tested.
+    Stated,
 }
 
 impl Source {
@@ -71,6 +19,7 @@ impl Source {
         match self {
             Self::Lens(lens) => lens.as_str(),
             Self::Method(method) => method.as_str(),
+            Self::Stated => "stated",
         }
     }
 
@@ -78,15 +27,15 @@ impl Source {
     pub fn label(self) -> &'static str {
         match self {
             Self::Lens(lens) => lens.label(),
-            Self::Method(method) => method.as_str(),
+            other => other.as_str(),
         }
     }
 
-    /// The lens, unless it is a method.
+    /// The lens, unless it is something else.
     pub fn lens(self) -> Option<LensName> {
         match self {
             Self::Lens(lens) => Some(lens),
-            Self::Method(_) => None,
+            _ => None,
         }
     }
 }
@@ -97,8 +46,8 @@ impl From<LensName> for Source {
     }
 }
 
-impl From<MethodName> for Source {
-    fn from(method: MethodName) -> Self {
+impl From<Method> for Source {
+    fn from(method: Method) -> Self {
         Self::Method(method)
     }
 }

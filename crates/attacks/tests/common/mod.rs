@@ -2,12 +2,11 @@
 
 use accounting::{Questions, account};
 use attacks::{Conditions, Target, TrainedGame};
-use audit::verdict::ClaimedEpsilon;
-use audit::{Analysis, AuditError, Design, Plan, Scores, analyse};
+use audit::{Audit, Design, Plan, Scores, analyse};
 use training::data::{Dataset, Provenance, Shape, Split};
 use training::model::ModelDescription;
 use training::{Device, OptimizerDescription};
-use vocabulary::{Adjacency, LensName, Quantity, Run};
+use vocabulary::{Adjacency, Claim, LensName, Quantity, Run};
 
 /// Two classes that a line separates, three features.
 pub(crate) fn points(records: usize, shift: f64) -> Dataset {
@@ -52,20 +51,17 @@ pub(crate) fn scores(target: &Target, conditions: &Conditions, trials: u64) -> S
 }
 
 /// The proven epsilon of a run.
-pub(crate) fn proven(run: &Run, delta: f64) -> ClaimedEpsilon {
+pub(crate) fn proven(run: &Run, delta: f64) -> Claim {
     let questions = Questions { deltas: vec![delta], ..Questions::default() };
     let claims = account(run, &questions).unwrap().claims;
-    let claim = claims
-        .iter()
+    claims
+        .into_iter()
         .find(|claim| claim.source == LensName::Composition && claim.quantity == Quantity::Epsilon)
-        .unwrap();
-    ClaimedEpsilon { lower: claim.interval.lower, upper: claim.interval.upper }
+        .unwrap()
 }
 
-pub(crate) fn audited(scores: &Scores, run: &Run, design: Design, delta: f64) -> Analysis {
+pub(crate) fn audited(scores: &Scores, run: &Run, design: Design, delta: f64) -> Audit {
     let mut plan = Plan::new(design);
     plan.deltas = vec![delta];
-    let claimed = proven(run, delta);
-    let claims = move |_: f64| -> Result<ClaimedEpsilon, AuditError> { Ok(claimed) };
-    analyse(scores, &plan, Some(&claims)).unwrap()
+    analyse(scores, &plan, Some(&proven(run, delta))).unwrap()
 }

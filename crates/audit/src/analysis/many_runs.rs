@@ -1,13 +1,13 @@
 //! Bounds from rows that are trainings of their own.
 
-use super::{ANY_MECHANISM, Bound, NotValid, TestAt};
+use super::ANY_MECHANISM;
 use crate::bayes::credible_epsilon;
 use crate::family::gaussian_epsilon_above;
 use crate::grid::grid_estimate;
 use crate::rule::family_points;
 use crate::{
-    AuditError, Errors, FOLDS, Measurement, Method, Plan, RateBounds, Scores, Statistic,
-    ThresholdRule, gaussian_epsilon,
+    AuditError, Errors, FOLDS, Finding, Measurement, Method, NotValid, Plan, RateBounds, Scores,
+    Statistic, TestAt, ThresholdRule, gaussian_epsilon,
 };
 
 pub(super) fn bounds(
@@ -16,7 +16,7 @@ pub(super) fn bounds(
     methods: &[Method],
     not_valid: &mut Vec<NotValid>,
     warnings: &mut Vec<String>,
-) -> Result<Vec<Bound>, AuditError> {
+) -> Result<Vec<Finding>, AuditError> {
     let mut all = Vec::new();
     for &method in methods {
         let found = match method {
@@ -45,21 +45,32 @@ pub(super) fn bounds(
                 .to_owned(),
         );
     }
-    let mut primary_seen = false;
-    for bound in &mut all {
-        bound.primary =
-            !primary_seen && bound.method == plan.primary && bound.delta == plan.deltas[0];
-        primary_seen |= bound.primary;
-    }
+    mark_primary(&mut all, plan);
     Ok(all)
+}
+
+/// The headline is the first of the primary method at the first delta.
+pub(super) fn mark_primary(all: &mut [Finding], plan: &Plan) {
+    let primary =
+        |bound: &&mut Finding| bound.method() == plan.primary && bound.delta() == plan.deltas[0];
+    if let Some(bound) = all.iter_mut().find(primary) {
+        bound.primary = true;
+    }
 }
 
 fn band_rule(rule: &ThresholdRule) -> bool {
     matches!(rule, ThresholdRule::Union | ThresholdRule::Dkw)
 }
 
-fn test_at(measurement: &Measurement) -> TestAt {
-    TestAt::Threshold { threshold: measurement.threshold, errors: measurement.errors }
+pub(super) fn tests(measurements: &[Measurement]) -> Vec<TestAt> {
+    let test = |measurement: &Measurement| TestAt::Threshold {
+        threshold: measurement.threshold,
+        false_positives: measurement.errors.false_positives,
+        nonmembers: measurement.errors.nonmembers,
+        false_negatives: measurement.errors.false_negatives,
+        members: measurement.errors.members,
+    };
+    measurements.iter().map(test).collect()
 }
 
 /// What the one test that measured could at most have shown; nothing when no test was found.
@@ -70,44 +81,42 @@ fn upper_limit(measurements: &[Measurement], statistic: &Statistic) -> Option<f6
     }
 }
 
-fn blank(plan: &Plan, method: Method, delta: f64) -> Bound {
-    Bound {
-        method,
-        threshold_rule: Some(plan.threshold),
-        delta,
-        epsilon: 0.0,
-        reason: None,
-        epsilon_upper: None,
-        confidence: 1.0 - plan.level(),
-        valid_for: ANY_MECHANISM.to_owned(),
-        primary: false,
-        mu_lower: None,
-        noise_multiplier_upper: None,
-        tests: Vec::new(),
+/// What a method shows under the plan's rule and confidence.
+pub(super) fn finding(
+    plan: &Plan,
+    method: Method,
+    delta: f64,
+    epsilon: f64,
+    valid_for: impl Into<String>,
+) -> Finding {
+    let level = 1.0 - plan.level();
+    Finding {
+        threshold_rule: Some(plan.threshold.to_string()),
+        ..Finding::new(method, plan.adjacency(), delta, epsilon, level, valid_for)
     }
 }
 
-fn clopper_pearson(scores: &Scores, plan: &Plan) -> Result<Vec<Bound>, AuditError> {
+fn clopper_pearson(scores: &Scores, plan: &Plan) -> Result<Vec<Finding>, AuditError> {
     plan.deltas
         .iter()
         .map(|&delta| {
             let statistic = Statistic::Epsilon { delta, direction: plan.direction };
             let found = plan.threshold.lower_bound(scores, &statistic, plan.level(), plan.seed)?;
-            let upper = upper_limit(&found.measurements, &statistic);
-            Ok(Bound {
-                epsilon: found.value,
-                epsilon_upper: upper,
-                tests: found.measurements.iter().map(test_at).collect(),
-                ..blank(plan, Method::ClopperPearson, delta)
+            Ok(Finding {
+                epsilon_upper: upper_limit(&found.measurements, &statistic),
+                tests: tests(&found.measurements),
+                ..finding(plan, Method::ClopperPearson, delta, found.value, ANY_MECHANISM)
             })
         })
         .collect()
 }
 
-pub(super) const INFINITE_AT_ZERO: &str =
+const INFINITE_AT_ZERO: &str =
     "at delta 0 every mechanism of this family with any leakage has infinite epsilon";
 
-fn gdp(scores: &Scores, plan: &Plan) -> Result<Vec<Bound>, AuditError> {
+pub(super) const GAUSSIAN: &str = "mechanisms with a Gaussian trade-off curve";
+
+fn gdp(scores: &Scores, plan: &Plan) -> Result<Vec<Finding>, AuditError> {
     let statistic = Statistic::GaussianMu;
     let found = plan.threshold.lower_bound(scores, &statistic, plan.level(), plan.seed)?;
     let mu = found.value;
@@ -117,20 +126,18 @@ fn gdp(scores: &Scores, plan: &Plan) -> Result<Vec<Bound>, AuditError> {
         .iter()
         .map(|&delta| {
             let epsilon = gaussian_epsilon(mu, delta);
-            Bound {
-                epsilon,
-                reason: (epsilon == f64::INFINITY).then(|| INFINITE_AT_ZERO.to_owned()),
+            let reason = (epsilon == f64::INFINITY).then(|| INFINITE_AT_ZERO.to_owned());
+            Finding {
                 epsilon_upper: upper.map(|mu| gaussian_epsilon_above(mu, delta)),
                 mu_lower: Some(mu),
-                valid_for: "mechanisms with a Gaussian trade-off curve".to_owned(),
-                tests: found.measurements.iter().map(test_at).collect(),
-                ..blank(plan, Method::Gdp, delta)
+                tests: tests(&found.measurements),
+                ..finding(plan, Method::Gdp, delta, epsilon, GAUSSIAN).because(reason)
             }
         })
         .collect())
 }
 
-fn family(scores: &Scores, plan: &Plan, method: Method) -> Result<Vec<Bound>, AuditError> {
+fn family(scores: &Scores, plan: &Plan, method: Method) -> Result<Vec<Finding>, AuditError> {
     let Some(family) = plan.family(method) else { return Ok(Vec::new()) };
     let points = family_points(&plan.threshold, scores, plan.level(), plan.seed)?;
     let violated = points.least_violated(&family)?;
@@ -159,20 +166,17 @@ fn family(scores: &Scores, plan: &Plan, method: Method) -> Result<Vec<Bound>, Au
         } else {
             (epsilon == f64::INFINITY).then(|| INFINITE_AT_ZERO.to_owned())
         };
-        found.push(Bound {
-            epsilon,
-            reason,
+        found.push(Finding {
             epsilon_upper: limits.as_ref().map(|limits| limits[place]),
             noise_multiplier_upper: noise,
-            valid_for: family.describe(),
-            tests: shown.iter().map(test_at).collect(),
-            ..blank(plan, method, delta)
+            tests: tests(&shown),
+            ..finding(plan, method, delta, epsilon, family.describe()).because(reason)
         });
     }
     Ok(found)
 }
 
-fn bayes(scores: &Scores, plan: &Plan) -> Result<Vec<Bound>, AuditError> {
+fn bayes(scores: &Scores, plan: &Plan) -> Result<Vec<Finding>, AuditError> {
     let rule = if band_rule(&plan.threshold) || plan.threshold == ThresholdRule::KFold {
         ThresholdRule::Holdout
     } else {
@@ -185,15 +189,13 @@ fn bayes(scores: &Scores, plan: &Plan) -> Result<Vec<Bound>, AuditError> {
             let measured = rule.measure(scores, &statistic, 1.0 - plan.confidence, plan.seed)?;
             let one = &measured[0];
             let credible = credible_epsilon(&one.errors, delta, plan.confidence, plan.direction);
-            Ok(Bound {
-                threshold_rule: Some(rule),
-                epsilon: credible.lower,
+            let valid_for = "any mechanism, under Jeffreys' prior (credible, not confidence)";
+            Ok(Finding {
+                threshold_rule: Some(rule.to_string()),
                 epsilon_upper: Some(credible.upper),
-                confidence: plan.confidence,
-                valid_for: "any mechanism, under Jeffreys' prior (credible, not confidence)"
-                    .to_owned(),
-                tests: vec![test_at(one)],
-                ..blank(plan, Method::Bayes, delta)
+                credibility: Some(plan.confidence),
+                tests: tests(&measured[..1]),
+                ..finding(plan, Method::Bayes, delta, credible.lower, valid_for)
             })
         })
         .collect()
@@ -203,20 +205,22 @@ fn grid(
     scores: &Scores,
     plan: &Plan,
     not_valid: &mut Vec<NotValid>,
-) -> Result<Vec<Bound>, AuditError> {
+) -> Result<Vec<Finding>, AuditError> {
     let Some(family) = plan.family(Method::Grid) else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     for &delta in &plan.deltas {
         match grid_estimate(scores, &family, delta, plan.min_count) {
-            Ok(estimate) => found.push(Bound {
-                threshold_rule: None,
-                epsilon: estimate.epsilon,
-                reason: estimate
-                    .beyond_grid
-                    .then(|| "beyond the grid, which ends at 20".to_owned()),
-                valid_for: format!("an estimate without confidence, within {}", family.describe()),
-                ..blank(plan, Method::Grid, delta)
-            }),
+            Ok(estimate) => {
+                let beyond = estimate.beyond_grid;
+                let reason = beyond.then(|| "beyond the grid, which ends at 20".to_owned());
+                let valid_for =
+                    format!("an estimate without confidence, within {}", family.describe());
+                found.push(Finding {
+                    threshold_rule: None,
+                    ..finding(plan, Method::Grid, delta, estimate.epsilon, valid_for)
+                        .because(reason)
+                });
+            }
             Err(AuditError::NotValid(reason)) => {
                 not_valid.push(NotValid { method: Method::Grid, reason });
             }

@@ -1,31 +1,22 @@
 //! Carries out a [`Plan`] on scores: bounds, attack quality, verdict.
 
-mod document;
-mod json;
 mod many_runs;
 mod one_run;
 
-pub use document::{Analysis, Bound, Counts, Hashes, NotValid, PowerAt, TestAt};
-pub use json::AuditDocument;
-
-use crate::verdict::{ClaimedEpsilon, Reach, verdict};
+use crate::verdict::{Reach, verdict};
 use crate::{
-    AuditError, Design, Method, Plan, Scores, ThresholdRule, hash, one_run as canaries, quality,
+    Audit, AuditError, Design, Method, NotValid, Plan, PowerAt, Scores, ThresholdRule, hash,
+    one_run as canaries, quality,
 };
+use vocabulary::{Claim, Hashes, Interval, Source, Standing};
 
-/// A claim to compare with: the proven epsilon at each delta it was evaluated at.
-pub type Claims<'a> = &'a dyn Fn(f64) -> Result<ClaimedEpsilon, AuditError>;
-
-/// Analyses scores as planned; `claim` gives the proven epsilon at a delta.
+/// Analyses scores as planned; `claim` is the proven epsilon at the plan's first delta, which the
+/// primary bound is compared with.
 ///
 /// # Errors
 /// What makes the question unanswerable: unfair canaries for a one-run audit that was asked for
 /// by name, too few scores for a rule, accounting that cannot answer.
-pub fn analyse(
-    scores: &Scores,
-    plan: &Plan,
-    claim: Option<Claims<'_>>,
-) -> Result<Analysis, AuditError> {
+pub fn analyse(scores: &Scores, plan: &Plan, claim: Option<&Claim>) -> Result<Audit, AuditError> {
     let many = scores.members().len().max(scores.nonmembers().len()) >= WORTH_A_THREAD;
     let (analysis, hash) = std::thread::scope(|scope| {
         let hash = many.then(|| scope.spawn(|| hash::scores(scores)));
@@ -43,7 +34,7 @@ pub fn analyse(
 const WORTH_A_THREAD: usize = 1 << 16;
 
 /// All but the hash of the scores.
-fn answer(scores: &Scores, plan: &Plan, claim: Option<Claims<'_>>) -> Result<Analysis, AuditError> {
+fn answer(scores: &Scores, plan: &Plan, claim: Option<&Claim>) -> Result<Audit, AuditError> {
     let plan = plan.clone().check()?;
     let mut not_valid = Vec::new();
     let mut methods = Vec::new();
@@ -95,22 +86,24 @@ fn answer(scores: &Scores, plan: &Plan, claim: Option<Claims<'_>>) -> Result<Ana
         quality::bootstrap(scores, &plan.fprs, plan.confidence, plan.bootstrap, plan.seed)
     });
     let primary = bounds.iter().find(|bound| bound.primary);
-    let number = plan.claim_epsilon;
-    let as_number =
-        |_: f64| Ok(number.map_or(NOTHING, |value| ClaimedEpsilon { lower: value, upper: value }));
-    let claim = claim.or_else(|| number.is_some().then_some(&as_number as Claims<'_>));
-    let verdict = match (claim, primary) {
+    let stated = plan.claim_epsilon.map(|epsilon| {
+        let interval = Interval::exact(epsilon);
+        let (adjacency, delta) = (plan.adjacency(), plan.deltas[0]);
+        Claim::epsilon(Source::Stated, adjacency, Standing::Proven, delta, interval)
+    });
+    let verdict = match (claim.or(stated.as_ref()), primary) {
         (Some(claim), Some(primary)) => {
-            let claimed = claim(primary.delta)?;
-            let reach = reach(&plan, primary.method, primary.delta, (m, n), claimed.upper)?;
-            let family = (primary.valid_for != ANY_MECHANISM).then_some(primary.valid_for.as_str());
-            Some(verdict(primary.epsilon, plan.confidence, primary.delta, claimed, reach, family))
+            let (method, delta) = (primary.method(), primary.delta());
+            let reach = reach(&plan, method, delta, (m, n), claim.interval.upper)?;
+            Some(verdict(primary, plan.confidence, claim, reach))
         }
         _ => None,
     };
-    Ok(Analysis {
+    Ok(Audit {
+        schema: Audit::SCHEMA.into(),
         design: plan.design,
-        counts: Counts { members: m, nonmembers: n },
+        members: m,
+        nonmembers: n,
         bounds,
         not_valid,
         auroc,
@@ -118,9 +111,10 @@ fn answer(scores: &Scores, plan: &Plan, claim: Option<Claims<'_>>) -> Result<Ana
         tpr,
         bootstrap,
         verdict,
+        joint: plan.joint,
         warnings,
         hashes: Hashes { scores: String::new(), plan: hash::plan(&plan)? },
-        plan,
+        plan: plan.document(),
     })
 }
 
@@ -135,9 +129,6 @@ fn unfair(members: u64, nonmembers: u64) -> Option<String> {
         )
     })
 }
-
-/// No claim at all.
-const NOTHING: ClaimedEpsilon = ClaimedEpsilon { lower: 0.0, upper: f64::INFINITY };
 
 /// More scores than this are not named; fewer where a rule takes time in proportion to them.
 const MOST: u64 = 1 << 30;

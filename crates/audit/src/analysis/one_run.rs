@@ -1,8 +1,11 @@
 //! Bounds from canaries of one training.
 
-use super::{ANY_MECHANISM, Bound, NotValid, TestAt};
+use super::ANY_MECHANISM;
+use super::many_runs::{GAUSSIAN, finding, mark_primary, tests};
 use crate::one_run::{OneRunBound, OneRunStatistic, OneRunZero, one_run_bound, one_run_reach};
-use crate::{AuditError, Method, Plan, Scores, Statistic, gaussian_epsilon, words};
+use crate::{
+    AuditError, Finding, Method, NotValid, Plan, Scores, Statistic, TestAt, gaussian_epsilon, words,
+};
 
 pub(super) fn bounds(
     scores: &Scores,
@@ -10,7 +13,7 @@ pub(super) fn bounds(
     methods: &[Method],
     not_valid: &mut Vec<NotValid>,
     warnings: &mut Vec<String>,
-) -> Result<Vec<Bound>, AuditError> {
+) -> Result<Vec<Finding>, AuditError> {
     let level = plan.level();
     let mut all = Vec::new();
     for &method in methods {
@@ -31,11 +34,9 @@ pub(super) fn bounds(
                         let at = words::delta(delta);
                         warnings.push(format!("the one-run bound at delta {at} is 0: {reason}"));
                     }
-                    all.push(Bound {
-                        epsilon: found.value,
-                        reason,
-                        valid_for: ANY_MECHANISM.to_owned(),
-                        ..bound(plan, method, delta, &found)
+                    all.push(Finding {
+                        tests: vec![guesses(&found)],
+                        ..finding(plan, method, delta, found.value, ANY_MECHANISM).because(reason)
                     });
                 }
             }
@@ -50,16 +51,9 @@ pub(super) fn bounds(
                     plan.seed,
                 )?;
                 for &delta in &plan.deltas {
-                    let epsilon = gaussian_epsilon(found.value, delta);
-                    all.push(Bound {
-                        epsilon,
-                        reason: (epsilon == f64::INFINITY).then(|| {
-                            "at delta 0 every Gaussian mechanism with any leakage has infinite epsilon"
-                                .to_owned()
-                        }),
-                        mu_lower: Some(found.value),
-                        valid_for: "mechanisms with a Gaussian trade-off curve".to_owned(),
-                        ..bound(plan, method, delta, &found)
+                    all.push(Finding {
+                        tests: vec![guesses(&found)],
+                        ..gaussian(plan, method, delta, found.value, GAUSSIAN)
                     });
                 }
             }
@@ -67,15 +61,8 @@ pub(super) fn bounds(
                 let found =
                     plan.threshold.lower_bound(scores, &Statistic::GaussianMu, level, plan.seed)?;
                 for &delta in &plan.deltas {
-                    all.push(Bound {
-                        tests: found
-                            .measurements
-                            .iter()
-                            .map(|one| TestAt::Threshold {
-                                threshold: one.threshold,
-                                errors: one.errors,
-                            })
-                            .collect(),
+                    all.push(Finding {
+                        tests: tests(&found.measurements),
                         ..gaussian(plan, method, delta, found.value, NO_SHARED_RANDOMNESS)
                     });
                 }
@@ -83,7 +70,7 @@ pub(super) fn bounds(
             Method::GaussianPair => match gaussian_pair(scores) {
                 Some(mu) => {
                     for &delta in &plan.deltas {
-                        all.push(Bound {
+                        all.push(Finding {
                             threshold_rule: None,
                             ..gaussian(plan, method, delta, mu, GAUSSIAN_PAIR)
                         });
@@ -97,12 +84,7 @@ pub(super) fn bounds(
             _ => {}
         }
     }
-    let mut primary_seen = false;
-    for bound in &mut all {
-        bound.primary =
-            !primary_seen && bound.method == plan.primary && bound.delta == plan.deltas[0];
-        primary_seen |= bound.primary;
-    }
+    mark_primary(&mut all, plan);
     Ok(all)
 }
 
@@ -134,46 +116,24 @@ fn gaussian_pair(scores: &Scores) -> Option<f64> {
 }
 
 /// A bound, or an estimate, of the Gaussian family.
-fn gaussian(plan: &Plan, method: Method, delta: f64, mu: f64, valid_for: &str) -> Bound {
+fn gaussian(plan: &Plan, method: Method, delta: f64, mu: f64, valid_for: &str) -> Finding {
     let epsilon = gaussian_epsilon(mu, delta);
-    Bound {
-        method,
-        threshold_rule: Some(plan.threshold),
-        delta,
-        epsilon,
-        reason: (epsilon == f64::INFINITY).then(|| {
-            "at delta 0 every Gaussian mechanism with any leakage has infinite epsilon".to_owned()
-        }),
-        epsilon_upper: None,
-        confidence: 1.0 - plan.level(),
-        valid_for: valid_for.to_owned(),
-        primary: false,
+    let reason = (epsilon == f64::INFINITY).then(|| {
+        "at delta 0 every Gaussian mechanism with any leakage has infinite epsilon".to_owned()
+    });
+    Finding {
         mu_lower: method.is_confidence_bound().then_some(mu),
-        noise_multiplier_upper: None,
-        tests: Vec::new(),
+        ..finding(plan, method, delta, epsilon, valid_for).because(reason)
     }
 }
 
-fn bound(plan: &Plan, method: Method, delta: f64, found: &OneRunBound) -> Bound {
-    Bound {
-        method,
-        threshold_rule: Some(plan.threshold),
-        delta,
-        epsilon: found.value,
-        reason: None,
-        epsilon_upper: None,
-        confidence: 1.0 - plan.level(),
-        valid_for: String::new(),
-        primary: false,
-        mu_lower: None,
-        noise_multiplier_upper: None,
-        tests: vec![TestAt::Guesses {
-            guessed_in: found.guesses.guessed_in,
-            guessed_out: found.guesses.guessed_out,
-            right: found.guesses.right,
-            canaries: found.guesses.canaries,
-            strategies: found.strategies,
-        }],
+fn guesses(found: &OneRunBound) -> TestAt {
+    TestAt::Guesses {
+        guessed_in: found.guesses.guessed_in,
+        guessed_out: found.guesses.guessed_out,
+        right: found.guesses.right,
+        canaries: found.guesses.canaries,
+        strategies: found.strategies,
     }
 }
 

@@ -6,14 +6,7 @@
 use super::Measured;
 use crate::Scores;
 use crate::split::{Dealer, Purpose};
-
-/// Percentile intervals of one quantity per entry.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Bootstrap {
-    pub auroc: Measured,
-    /// (false positive rate, true positive rate there)
-    pub tpr: Vec<(f64, Measured)>,
-}
+use vocabulary::{Bootstrap, PowerAt};
 
 /// Resamples `rounds` times.
 pub fn bootstrap(
@@ -47,11 +40,15 @@ pub fn bootstrap(
         Measured { value, lower: at(tail).min(value), upper: at(1.0 - tail).max(value) }
     };
     Bootstrap {
+        rounds,
         auroc: interval(areas, observed(&|s| super::auroc(s, confidence).value)),
         tpr: fprs
             .iter()
             .zip(powers)
-            .map(|(fpr, values)| (*fpr, interval(values, step_tpr(scores, *fpr))))
+            .map(|(fpr, values)| PowerAt {
+                fpr: *fpr,
+                measured: interval(values, step_tpr(scores, *fpr)),
+            })
             .collect(),
     }
 }

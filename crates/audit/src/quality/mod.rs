@@ -6,13 +6,6 @@ mod bootstrap;
 mod power;
 
 pub use auroc::auroc;
-pub use bootstrap::{Bootstrap, bootstrap};
+pub use bootstrap::bootstrap;
 pub use power::{advantage, tpr_at};
-
-/// An estimate with a two-sided interval.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
-pub struct Measured {
-    pub value: f64,
-    pub lower: f64,
-    pub upper: f64,
-}
+pub use vocabulary::{Bootstrap, Measured};

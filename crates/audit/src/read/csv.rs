@@ -3,8 +3,8 @@
 //! Comment lines start with `#`; `# design: one-run` states the design. Quoted fields are
 //! understood in columns that are not read, as long as they hold no line break.
 
-use super::{Design, Table, lines, number, refuse, row};
-use crate::{AuditError, Column};
+use super::{Table, lines, number, refuse, row};
+use crate::{AuditError, Column, Design};
 use std::io::Read;
 use std::path::Path;
 

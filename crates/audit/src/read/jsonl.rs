@@ -1,8 +1,8 @@
 //! One JSON object a line with `score` and `member`; a string "inf" or "-inf" is an infinite
 //! score. A line may state the design: {"design": "one-run"} alone.
 
-use super::{Design, Table, lines, refuse};
-use crate::AuditError;
+use super::{Table, lines, refuse};
+use crate::{AuditError, Design};
 use serde::Deserialize;
 use serde_json::Value;
 use std::io::Read;
@@ -33,8 +33,9 @@ pub(super) fn read(table: &mut Table, source: impl Read, path: &Path) -> Result<
             refuse(&format!("is not a JSON object of a score: {what} at column {}", error.column()))
         })?;
         if let Some(design) = row.design {
-            let design: Design =
-                design.parse().map_err(|error: AuditError| refuse(&error.to_string()))?;
+            let design: Design = design
+                .parse()
+                .map_err(|error: vocabulary::UnknownName| refuse(&error.to_string()))?;
             table.note_design(design, path)?;
             if row.score.is_none() && row.member.is_none() {
                 return Ok(());

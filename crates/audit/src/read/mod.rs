@@ -13,43 +13,10 @@ mod parquet;
 mod row;
 mod runs;
 
-use crate::{AuditError, Column, Scores};
+use crate::{AuditError, Column, Design, Scores};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-
-/// How the rows came about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Design {
-    /// Each row is a training of its own.
-    Runs,
-    /// Rows are canaries of one training, each in with probability 1/2, independently.
-    OneRun,
-}
-
-impl std::str::FromStr for Design {
-    type Err = AuditError;
-
-    fn from_str(text: &str) -> Result<Self, AuditError> {
-        match text {
-            "runs" => Ok(Self::Runs),
-            "one-run" => Ok(Self::OneRun),
-            _ => {
-                Err(AuditError::InvalidInput(format!("design `{text}` is not `runs` or `one-run`")))
-            }
-        }
-    }
-}
-
-impl std::fmt::Display for Design {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Runs => "runs",
-            Self::OneRun => "one-run",
-        })
-    }
-}
 
 /// Scores as they stand in files, before sorting.
 #[derive(Clone, Debug, Default)]

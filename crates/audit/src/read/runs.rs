@@ -4,7 +4,7 @@
 //! Only a 64-bit hash of each entry is kept (two of 10^7 different runs collide with probability
 //! 3e-6), and it is dropped before the scores are sorted.
 
-use super::Design;
+use crate::Design;
 
 /// Hashes of the entries, side by side with the scores.
 #[derive(Clone, Debug, Default)]

@@ -20,6 +20,7 @@ mod memorize;
 mod plan;
 mod prove;
 mod report;
+mod report_example;
 mod report_format;
 #[cfg(feature = "papers")]
 mod reproduce;

@@ -1,22 +1,20 @@
 //! `report`: one document for the person who signs; without arguments the built-in example.
 
 use super::attack::{WorkArgs, exit_code};
+use super::report_example::{self as example, Example};
 use super::report_format::{DocumentArgs, document};
 use super::trained::train;
-use crate::args::{RunArgs, integer, read_files, real};
+use crate::args::{RunArgs, integer, real};
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
 use crate::print::plain;
-use crate::reporting::{Subject, assemble, example, ledger};
-use audit::{Design, Scores, Table};
+use answers::{Document, Inputs, ReportQuestion};
+use audit::Design;
 use clap::Args;
 use experiments::{Experiment, Outcome};
-use report::{Input, Origin, Provenance, Report, Seed, Status};
-use sha2::{Digest, Sha256};
-use std::io::{BufRead, BufReader, Read};
+use report::{Report, Seed};
 use std::path::{Path, PathBuf};
-use vocabulary::{Resolved, RunDescription};
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -63,10 +61,12 @@ const WORK: &str = ".dosimeter";
 
 pub(super) fn run(args: &ReportArgs, console: &mut Console) -> Result<u8, Failure> {
     let (format, out) = args.document.settled()?;
-    let cover = args.document.cover()?;
-    let subject = if args.files.is_empty() && args.run.is_empty() {
+    let mut question = args.question();
+    question.cover()?;
+    let inputs = if args.files.is_empty() && args.run.is_empty() {
+        question.delta = question.delta.or(Some(example::DELTA));
         match built_in(args, console)? {
-            Ok(subject) => subject,
+            Ok(inputs) => inputs,
             Err(code) => return Ok(code),
         }
     } else if args.trials.is_some() {
@@ -75,12 +75,10 @@ pub(super) fn run(args: &ReportArgs, console: &mut Console) -> Result<u8, Failur
     } else {
         given(args, &out)?
     };
-    if let (Some((scores, _)), false) = (&subject.scores, args.public) {
-        let count = scores.members().len() + scores.nonmembers().len();
-        console.note(&format!("auditing {count} scores and drawing the curves"));
+    if inputs.scores() > 0 && !args.public {
+        console.note(&format!("auditing {} scores and drawing the curves", inputs.scores()));
     }
-    let mut report = assemble(subject)?;
-    report.cover = cover;
+    let report = answers::report(&question, inputs)?;
     let bytes = document(&report, format, console)?;
     if out.as_os_str() == "-" {
         console.bytes(&bytes)?;
@@ -88,10 +86,23 @@ pub(super) fn run(args: &ReportArgs, console: &mut Console) -> Result<u8, Failur
         write(&out, &bytes)?;
         console.answer(&ending(&report, &out))?;
     }
-    Ok(match report.verdict.status {
-        Status::Contradiction => exit::CHECK_FAILED,
-        _ => exit::ANSWERED,
-    })
+    Ok(report.exit_code())
+}
+
+impl ReportArgs {
+    fn question(&self) -> ReportQuestion {
+        ReportQuestion {
+            run: self.run.description().into(),
+            delta: self.delta,
+            confidence: Some(self.confidence),
+            design: self.design,
+            public: self.public,
+            title: self.document.title.clone(),
+            owner: self.document.owner.clone(),
+            date: self.document.date.clone(),
+            command: Some(command(self)),
+        }
+    }
 }
 
 /// The verdict in words and the path, last.
@@ -108,9 +119,9 @@ fn ending(report: &Report, out: &Path) -> String {
 
 /// Plays the example (or finds it played) and takes its ledger and scores; an exit code where it is
 /// not finished.
-fn built_in(args: &ReportArgs, console: &mut Console) -> Result<Result<Subject, u8>, Failure> {
+fn built_in(args: &ReportArgs, console: &mut Console) -> Result<Result<Inputs, u8>, Failure> {
     let trials = args.trials.unwrap_or(example::TRIALS);
-    let example = example::Example::new()?;
+    let example = Example::new()?;
     let game = example.game(trials).map_err(|error| Failure::bad_input(error.to_string()))?;
     // The folder carries the plan's name, so that another version's example is not in the way.
     let folder = Path::new(WORK).join(format!("example-{}", &game.plan().digest()[..12]));
@@ -132,41 +143,25 @@ fn built_in(args: &ReportArgs, console: &mut Console) -> Result<Result<Subject, 
         console.hint("run the same command again to resume");
         return Ok(Err(exit_code(&outcome)));
     }
-    let mut table = Table::default();
-    table.add_file(&path)?;
-    let scores = scores(table, args.design)?;
-    let ledger_path = folder.join("model").join("ledger.json");
-    let ledger = json(&ledger_path)?;
-    let run = resolve(args, std::slice::from_ref(&ledger_path), std::slice::from_ref(&ledger))?;
-    let input = |name: &str, role: &str, path: &Path| -> Result<Input, Failure> {
-        Ok(Input { name: name.into(), role: role.into(), sha256: sha256(path)? })
-    };
-    let provenance = Provenance {
-        commands: vec![command(args)],
-        inputs: vec![
-            input("ledger.json", "ledger", &ledger_path)?,
-            input("scores.csv", "scores", &path)?,
-        ],
-        seeds: vec![Seed { purpose: "training and attack".into(), seed: example.seed() }],
-        notes: vec![
-            format!("The scores are those of: {}", example::attack_command(trials)),
-            "Every score is a training of its own, with its own batches and noise, on the same \
-             records. The canary is a gradient of the clip norm along one coordinate of the model \
-             that hardly moves otherwise; the attacker sees the first and the last iterate. Such a \
-             gradient is stronger than a real record\u{2019}s, so what is measured is about the \
-             mechanism and not about one of Adult\u{2019}s people."
-                .into(),
-        ],
-    };
-    let delta = args.delta.unwrap_or(example::DELTA);
-    Ok(Ok(subject(args, Some(run), Some(scores), (Some(ledger), None), delta, provenance)))
+    let mut inputs = Inputs::default();
+    inputs.seeds.push(Seed { purpose: "training and attack".into(), seed: example.seed() });
+    inputs.notes.push(format!("The scores are those of: {}", example::attack_command(trials)));
+    inputs.notes.push(
+        "Every score is a training of its own, with its own batches and noise, on the same \
+         records. The canary is a gradient of the clip norm along one coordinate of the model that \
+         hardly moves otherwise; the attacker sees the first and the last iterate. Such a gradient \
+         is stronger than a real record\u{2019}s, so what is measured is about the mechanism and \
+         not about one of Adult\u{2019}s people."
+            .into(),
+    );
+    inputs.add(&folder.join("model").join("ledger.json"), "ledger.json")?;
+    inputs.add(&path, "scores.csv")?;
+    Ok(Ok(inputs))
 }
 
 /// What files and flags describe.
-fn given(args: &ReportArgs, out: &Path) -> Result<Subject, Failure> {
-    let mut inputs = Vec::new();
-    let (mut runs, mut table) = (Vec::new(), None::<Table>);
-    let (mut ledgers, mut results) = (Vec::new(), None);
+fn given(args: &ReportArgs, out: &Path) -> Result<Inputs, Failure> {
+    let mut inputs = Inputs::default();
     for path in &args.files {
         if same_file(path, out) {
             return Err(Failure::bad_input(format!(
@@ -174,150 +169,9 @@ fn given(args: &ReportArgs, out: &Path) -> Result<Subject, Failure> {
                 path.display()
             )));
         }
-        let role = role(path)?;
-        match role {
-            "scores" => table.get_or_insert_default().add_file(path)?,
-            "results" if results.is_some() => {
-                return Err(Failure::bad_input("two tables of results were given; join them"));
-            }
-            "results" => {
-                let read = tuning::Table::read(path);
-                results = Some(read.map_err(|error| Failure::bad_input(error.to_string()))?);
-            }
-            _ => runs.push(path.clone()),
-        }
-        if role == "ledger" {
-            ledgers.push(json(path)?);
-        }
-        if !matches!(role, "scores" | "results") || !args.public {
-            let name = path.display().to_string();
-            inputs.push(Input { name, role: role.into(), sha256: sha256(path)? });
-        }
+        inputs.add(path, &path.display().to_string())?;
     }
-    let described = !runs.is_empty() || !args.run.is_empty();
-    let run = if described { Some(resolve(args, &runs, &ledgers)?) } else { None };
-    let scores = table.map(|table| scores(table, args.design)).transpose()?;
-    if args.public && run.is_none() {
-        return Err(Failure::bad_input(
-            "a public report leaves out what is computed from scores, so nothing would be left",
-        )
-        .hint("describe the run as well: RUN.toml, LEDGER.json, or flags"));
-    }
-    let Some(delta) = args.delta else {
-        return Err(Failure::bad_input("a report needs a delta")
-            .hint("give --delta, well below one over the number of records, e.g. 1e-6"));
-    };
-    let provenance = Provenance { commands: vec![command(args)], inputs, ..Provenance::default() };
-    // Of several trainings composed, the record of one would be mistaken for all.
-    let ledger = if ledgers.len() == 1 { ledgers.pop() } else { None };
-    Ok(subject(args, run, scores, (ledger, results), delta, provenance))
-}
-
-fn subject(
-    args: &ReportArgs,
-    run: Option<(Resolved, Origin)>,
-    scores: Option<(Scores, Design)>,
-    (ledger, results): (Option<serde_json::Value>, Option<tuning::Table>),
-    delta: f64,
-    mut provenance: Provenance,
-) -> Subject {
-    if args.public {
-        provenance.inputs.retain(|input| !matches!(input.role.as_str(), "scores" | "results"));
-        provenance.seeds.clear();
-        provenance.notes.clear();
-    }
-    Subject {
-        run,
-        scores,
-        ledger,
-        results,
-        delta,
-        confidence: args.confidence,
-        public: args.public,
-        provenance,
-    }
-}
-
-fn scores(table: Table, asked: Option<Design>) -> Result<(Scores, Design), Failure> {
-    let table = table.settle()?;
-    if let (Some(asked), Some(stated)) = (asked, table.design())
-        && asked != stated
-    {
-        return Err(Failure::bad_input(format!(
-            "--design {asked} was asked for, but the scores say `design: {stated}`"
-        ))
-        .hint("leave --design out, or correct the file if it is wrong"));
-    }
-    let design = asked.or(table.design()).unwrap_or(Design::Runs);
-    Ok((table.into_scores()?, design))
-}
-
-/// The run and who says what about it.
-fn resolve(
-    args: &ReportArgs,
-    files: &[PathBuf],
-    ledgers: &[serde_json::Value],
-) -> Result<(Resolved, Origin), Failure> {
-    let files = read_files(files)?;
-    let loaded = answers::load(&files, &args.run.description().into())?;
-    let mut written: Vec<RunDescription> = vec![args.run.description()];
-    for file in &files {
-        written.push(file.document()?.run);
-    }
-    let stated = |told: fn(&RunDescription) -> bool| written.iter().any(told);
-    let mut origin = Origin {
-        ledger: !ledgers.is_empty() && ledgers.len() == files.len() && args.run.is_empty(),
-        sampling_stated: stated(|run| run.sampling.is_some()),
-        clip_stated: stated(|run| run.clip_norm.is_some()),
-        adjacency_stated: stated(|run| run.adjacency.is_some()),
-        ..Origin::default()
-    };
-    // Every part must vouch; one ledger speaks for itself.
-    if let [only] = ledgers {
-        ledger::vouched(only, &mut origin);
-    }
-    Ok((loaded.resolved, origin))
-}
-
-/// What a file is, by its name; a JSON file by its schema.
-fn role(path: &Path) -> Result<&'static str, Failure> {
-    let extension = path.extension().and_then(|text| text.to_str()).unwrap_or_default();
-    match extension.to_ascii_lowercase().as_str() {
-        "toml" => Ok("run"),
-        "csv" | "jsonl" | "ndjson" if is_results(path)? => Ok("results"),
-        "csv" | "jsonl" | "ndjson" | "parquet" => Ok("scores"),
-        "json" => {
-            let ledger = json(path)?.get("schema").and_then(serde_json::Value::as_str)
-                == Some("dosimeter.ledger/1");
-            Ok(if ledger { "ledger" } else { "run" })
-        }
-        _ => Err(Failure::bad_input(format!(
-            "{} is neither a run (.toml, .json) nor scores (.csv, .jsonl, .parquet)",
-            path.display()
-        ))
-        .hint("rename it, or convert scores to CSV with the header `score,member`")),
-    }
-}
-
-/// A JSON file; nothing where it is none, which whoever reads it will say.
-fn json(path: &Path) -> Result<serde_json::Value, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
-    Ok(serde_json::from_str(&text).unwrap_or_default())
-}
-
-/// Whether a table holds results of trainings (learning rates) and not scores of an attack.
-fn is_results(path: &Path) -> Result<bool, Failure> {
-    let file = std::fs::File::open(path).map_err(|error| unreadable(path, &error))?;
-    let mut lines = BufReader::new(file.take(1 << 16)).lines();
-    let first = lines.find_map(|line| line.ok().filter(|line| !line.starts_with('#')));
-    Ok(first.is_some_and(|line| line.contains("learning_rate") && line.contains("epsilon")))
-}
-
-fn sha256(path: &Path) -> Result<String, Failure> {
-    let mut file = std::fs::File::open(path).map_err(|error| unreadable(path, &error))?;
-    let mut hasher = Sha256::new();
-    std::io::copy(&mut file, &mut hasher).map_err(|error| unreadable(path, &error))?;
-    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(inputs)
 }
 
 /// Whole or not at all: a reader of the old report never sees half of the new one.
@@ -338,10 +192,6 @@ fn same_file(a: &Path, b: &Path) -> bool {
         (Ok(a), Ok(b)) => a == b,
         _ => false,
     }
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::bad_input(format!("cannot read {}: {error}", path.display()))
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> Failure {

@@ -3,7 +3,7 @@
 use crate::console::Console;
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
-use report::{Cover, Report, calendar_day};
+use report::Report;
 use std::path::{Path, PathBuf};
 
 /// A document that a report can become.
@@ -47,14 +47,14 @@ impl ReportFormat {
 pub(super) struct DocumentArgs {
     /// The title on the first page: what the report is about
     #[arg(long, value_name = "TEXT", help_heading = "Output")]
-    title: Option<String>,
+    pub(super) title: Option<String>,
     /// The person or team that answers for the training
     #[arg(long, value_name = "NAME", help_heading = "Output")]
-    owner: Option<String>,
+    pub(super) owner: Option<String>,
     /// The date on the first page; without it the report has none, and the same inputs give the
     /// same bytes
     #[arg(long, value_name = "YYYY-MM-DD", help_heading = "Output")]
-    date: Option<String>,
+    pub(super) date: Option<String>,
     /// The kind of document [default: what the ending of --out says, else html]
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
     format: Option<ReportFormat>,
@@ -105,25 +105,6 @@ impl DocumentArgs {
                     .ok_or_else(|| unknown(&out))
             }
         }
-    }
-
-    /// Title, owner and date.
-    ///
-    /// # Errors
-    /// A date that is not in the calendar.
-    pub(super) fn cover(&self) -> Result<Cover, Failure> {
-        if let Some(date) = &self.date
-            && calendar_day(date).is_none()
-        {
-            return Err(Failure::bad_input(format!("--date {date} is not a day of the calendar"))
-                .hint("write it as year, month and day: 2026-11-16"));
-        }
-        let filled = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
-        Ok(Cover {
-            title: filled(&self.title),
-            owner: filled(&self.owner),
-            date: self.date.clone(),
-        })
     }
 
     /// The flags, for the command that makes the same report.

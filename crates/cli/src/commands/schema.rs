@@ -39,7 +39,7 @@ const DOCUMENTS: &[Document] = &[
     (Map::SCHEMA, || schema_for!(Map)),
     (BatchSizes::SCHEMA, || schema_for!(BatchSizes)),
     (Check::SCHEMA, || schema_for!(Check)),
-    (audit::AuditDocument::SCHEMA, || schema_for!(audit::AuditDocument)),
+    (audit::Audit::SCHEMA, || schema_for!(audit::Audit)),
     (Commitment::SCHEMA, || schema_for!(Commitment)),
     (prover::Certificate::SCHEMA, || schema_for!(prover::Certificate)),
     (Planned::SCHEMA, || schema_for!(Planned)),

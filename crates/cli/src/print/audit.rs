@@ -1,9 +1,8 @@
 //! An audit for a person.
 
 use super::{Align, Table, csv_line, plain, rounded, wrap};
-use audit::verdict::Status;
-use audit::{Analysis, Bound, Design, Method, Plan, TestAt};
-use vocabulary::Side;
+use audit::{Audit, Design, Finding, Method, Plan, TestAt};
+use vocabulary::{Side, Status};
 
 const WIDTH: usize = 96;
 
@@ -33,8 +32,8 @@ pub(crate) fn commitment(plan: &Plan, hash: &str) -> String {
 }
 
 /// One screen: the headline, all bounds, the attack, the verdict.
-pub(crate) fn human(analysis: &Analysis) -> String {
-    let (m, n) = (analysis.counts.members, analysis.counts.nonmembers);
+pub(crate) fn human(analysis: &Audit) -> String {
+    let (m, n) = (analysis.members, analysis.nonmembers);
     let mut text = match analysis.design {
         Design::Runs => {
             let s = if m == 1 { "" } else { "s" };
@@ -48,9 +47,8 @@ pub(crate) fn human(analysis: &Analysis) -> String {
     }
     if let Some(verdict) = &analysis.verdict {
         let word = match verdict.status {
-            Status::Consistent => "consistent",
             Status::Contradiction => "CONTRADICTION",
-            Status::Inconclusive => "inconclusive",
+            other => other.as_str(),
         };
         text.push('\n');
         text.push_str(&wrap(&format!("{word}: {}", verdict.reason), "Verdict: ", 9, WIDTH));
@@ -74,28 +72,31 @@ pub(crate) fn human(analysis: &Analysis) -> String {
     text
 }
 
-fn headline(bound: &Bound, joint: bool) -> String {
-    let at = format!("at delta {}", plain(bound.delta));
-    let confidence = percent(bound.confidence, Side::Lower);
+fn headline(bound: &Finding, joint: bool) -> String {
+    let at = format!("at delta {}", plain(bound.delta()));
+    let confidence = percent(bound.level().unwrap_or(0.0), Side::Lower);
     let joint = if joint { " (its share of the joint statement)" } else { "" };
-    let mut text = if bound.epsilon == f64::INFINITY {
+    let mut text = if bound.epsilon() == f64::INFINITY {
         format!("epsilon is infinite {at}, with {confidence} confidence{joint}\n")
-    } else if bound.epsilon > 0.0 {
-        let epsilon = rounded(bound.epsilon, 4, Side::Lower);
+    } else if bound.epsilon() > 0.0 {
+        let epsilon = rounded(bound.epsilon(), 4, Side::Lower);
         format!("epsilon >= {epsilon} {at}, with {confidence} confidence{joint}\n")
     } else {
         format!("no leakage is shown {at} (epsilon >= 0), with {confidence} confidence{joint}\n")
     };
-    let rule = bound.threshold_rule.map_or_else(String::new, |rule| format!(", threshold {rule}"));
-    let mut how = format!("{}{rule}; holds for {}", bound.method, bound.valid_for);
+    let rule = match &bound.threshold_rule {
+        Some(rule) => format!(", threshold {rule}"),
+        None => String::new(),
+    };
+    let mut how = format!("{}{rule}; holds for {}", bound.method(), bound.valid_for);
     match bound.tests.as_slice() {
-        [TestAt::Threshold { threshold, errors }] if bound.epsilon > 0.0 => how.push_str(&format!(
-            "; at score >= {}: {} of {} members and {} of {} non-members are called members",
+        [
+            TestAt::Threshold { threshold, false_positives, nonmembers, false_negatives, members },
+        ] if bound.epsilon() > 0.0 => how.push_str(&format!(
+            "; at score >= {}: {} of {members} members and {false_positives} of {nonmembers} \
+             non-members are called members",
             rounded(*threshold, 4, Side::Neither),
-            errors.true_positives(),
-            errors.members,
-            errors.false_positives,
-            errors.nonmembers
+            members - false_negatives,
         )),
         [TestAt::Guesses { guessed_in, guessed_out, right, .. }] => how.push_str(&format!(
             "; {} guesses ({guessed_in} in, {guessed_out} out), {right} right",
@@ -111,13 +112,13 @@ fn headline(bound: &Bound, joint: bool) -> String {
         );
         text.push_str(&wrap(&line, "  ", 2, WIDTH));
     }
-    if let Some(reason) = &bound.reason {
+    if let Some(reason) = bound.reason() {
         text.push_str(&wrap(reason, "  ", 2, WIDTH));
     }
     text
 }
 
-fn table(bounds: &[Bound]) -> String {
+fn table(bounds: &[Finding]) -> String {
     // One-run bounds have no such limit.
     let limited = bounds.iter().any(|bound| bound.epsilon_upper.is_some());
     let mut columns = vec![
@@ -131,9 +132,9 @@ fn table(bounds: &[Bound]) -> String {
     let mut table = Table::new(columns);
     for bound in bounds {
         let mut row = vec![
-            bound.method.to_string(),
-            bound.threshold_rule.map_or_else(String::new, |rule| rule.to_string()),
-            plain(bound.delta),
+            bound.method().to_string(),
+            bound.threshold_rule.clone().unwrap_or_default(),
+            plain(bound.delta()),
             epsilon(bound),
         ];
         row.extend(limited.then(|| most(bound)));
@@ -144,7 +145,7 @@ fn table(bounds: &[Bound]) -> String {
 }
 
 /// What the test behind a bound could at most show, where the method has such a limit.
-fn most(bound: &Bound) -> String {
+fn most(bound: &Finding) -> String {
     match bound.epsilon_upper {
         Some(f64::INFINITY) => "no limit".to_owned(),
         Some(upper) => rounded(upper, 4, Side::Upper),
@@ -152,31 +153,31 @@ fn most(bound: &Bound) -> String {
     }
 }
 
-fn epsilon(bound: &Bound) -> String {
-    if bound.epsilon == f64::INFINITY {
+fn epsilon(bound: &Finding) -> String {
+    if bound.epsilon() == f64::INFINITY {
         return "infinite".to_owned();
     }
-    match bound.method {
+    match bound.method() {
         // The reason says that the whole grid was violated.
-        Method::Grid if bound.reason.is_some() => {
-            format!("> {}", rounded(bound.epsilon, 3, Side::Lower))
+        Method::Grid if bound.reason().is_some() => {
+            format!("> {}", rounded(bound.epsilon(), 3, Side::Lower))
         }
         Method::Grid | Method::GaussianPair => {
-            format!("~ {}", rounded(bound.epsilon, 3, Side::Neither))
+            format!("~ {}", rounded(bound.epsilon(), 3, Side::Neither))
         }
-        _ => format!(">= {}", rounded(bound.epsilon, 4, Side::Lower)),
+        _ => format!(">= {}", rounded(bound.epsilon(), 4, Side::Lower)),
     }
 }
 
-fn standing(bound: &Bound) -> String {
-    match bound.method {
+fn standing(bound: &Finding) -> String {
+    match bound.method() {
         Method::Grid | Method::GaussianPair => "estimate".to_owned(),
-        Method::Bayes => format!("{} credible", percent(bound.confidence, Side::Lower)),
-        _ => format!("{} confidence", percent(bound.confidence, Side::Lower)),
+        Method::Bayes => format!("{} credible", percent(bound.level().unwrap_or(0.0), Side::Lower)),
+        _ => format!("{} confidence", percent(bound.level().unwrap_or(0.0), Side::Lower)),
     }
 }
 
-fn attack(analysis: &Analysis) -> String {
+fn attack(analysis: &Audit) -> String {
     let mut table = Table::new([
         ("", Align::Left),
         ("value", Align::Right),
@@ -198,8 +199,8 @@ fn attack(analysis: &Analysis) -> String {
     }
     if let Some(bootstrap) = &analysis.bootstrap {
         row("AUROC, bootstrap".to_owned(), &bootstrap.auroc);
-        for (fpr, measured) in &bootstrap.tpr {
-            row(format!("TPR at FPR {}, bootstrap", plain(*fpr)), measured);
+        for power in &bootstrap.tpr {
+            row(format!("TPR at FPR {}, bootstrap", plain(power.fpr)), &power.measured);
         }
     }
     let confidence = percent(analysis.plan.confidence, Side::Lower);
@@ -207,7 +208,7 @@ fn attack(analysis: &Analysis) -> String {
 }
 
 /// One line a bound.
-pub(crate) fn csv(analysis: &Analysis) -> String {
+pub(crate) fn csv(analysis: &Audit) -> String {
     let mut text = csv_line([
         "method",
         "threshold_rule",
@@ -220,14 +221,13 @@ pub(crate) fn csv(analysis: &Analysis) -> String {
         "epsilon_upper",
     ]);
     for bound in &analysis.bounds {
-        let confidence =
-            if bound.method.is_estimate() { String::new() } else { plain(bound.confidence) };
+        let confidence = bound.level().map(plain).unwrap_or_default();
         text.push_str(&csv_line([
-            bound.method.to_string(),
-            bound.threshold_rule.map_or_else(String::new, |rule| rule.to_string()),
-            plain(bound.delta),
+            bound.method().to_string(),
+            bound.threshold_rule.clone().unwrap_or_default(),
+            plain(bound.delta()),
             bound.quantity().to_owned(),
-            number(bound.epsilon),
+            number(bound.epsilon()),
             confidence,
             bound.valid_for.clone(),
             bound.primary.to_string(),

@@ -41,7 +41,7 @@ fn audit(scores: &Scores, steps: u64) -> Result<Audit, PaperError> {
     let family = |family: Family| audited(scores, &family, DELTA, CONFIDENCE);
     Ok(Audit {
         auroc: analysis.auroc.value,
-        any_mechanism: analysis.primary().map_or(0.0, |bound| bound.epsilon),
+        any_mechanism: analysis.primary().map_or(0.0, |bound| bound.epsilon()),
         composition: family(Family::Composition { sample_rate: SAMPLE_RATE, steps })?,
         last_iterate: family(Family::LastIterate { sample_rate: SAMPLE_RATE, steps })?,
     })

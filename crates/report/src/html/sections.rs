@@ -4,11 +4,11 @@ use super::escape::escape;
 use super::figure::figure;
 use super::parts::{NOT_PRIVATE, claim, exact, number, power_of_ten, share, standing, table};
 use super::training;
+use crate::Report;
 use crate::grid::grid;
-use crate::words::{DIGITS, percent, sign, with_commas};
-use crate::{Report, evidence};
+use crate::words::{DIGITS, confidence, percent, sign, with_commas};
 use vocabulary::rounding::{quoted_end, rounded};
-use vocabulary::{Interval, LensName, Quantity, Release, Side, Standing};
+use vocabulary::{Audit, Interval, LensName, Measured, Quantity, Release, Side, Standing};
 
 /// In place of a number that there is not.
 const DASH: &str = "\u{2013}";
@@ -265,30 +265,27 @@ fn accuracy_table(report: &Report) -> String {
 fn audit(report: &Report) -> String {
     let Some(audit) = &report.audit else { return String::new() };
     let mut text = shown(report, "ladder");
-    let rows: Vec<Vec<String>> = evidence::bounds(audit)
+    let rows: Vec<Vec<String>> = audit
+        .bounds
         .iter()
         .map(|bound| {
-            let rule = match bound.rule.as_str() {
-                "" => String::new(),
-                rule => format!(", {}", escape(rule)),
+            let rule = match &bound.threshold_rule {
+                None => String::new(),
+                Some(rule) => format!(", {}", escape(rule)),
             };
             let headline = if bound.primary { " (the headline)" } else { "" };
             let name = format!(
                 "{}{rule}{headline}<span class=\"why\">{}</span>",
-                escape(&bound.method),
+                bound.method(),
                 escape(&bound.valid_for)
             );
-            let side = if bound.is_estimate { Side::Neither } else { Side::Lower };
-            let epsilon = bound.epsilon.map_or_else(
-                || "unbounded".into(),
-                |value| format!("{}\u{a0}{}", sign(side), number(value, DIGITS, side)),
-            );
-            let confidence = match (bound.confidence, bound.credible) {
-                (Some(level), false) => percent(level),
-                (Some(level), true) => format!("{} credible", percent(level)),
-                (None, _) => "none".into(),
+            let side = bound.claim.side;
+            let epsilon = if bound.epsilon().is_finite() {
+                format!("{}\u{a0}{}", sign(side), number(bound.epsilon(), DIGITS, side))
+            } else {
+                "unbounded".into()
             };
-            vec![name, epsilon, confidence]
+            vec![name, epsilon, confidence(bound)]
         })
         .collect();
     let epsilon = format!("#\u{3b5} at \u{3b4} = {}", power_of_ten(report.delta));
@@ -302,29 +299,19 @@ fn audit(report: &Report) -> String {
 }
 
 /// How good the attack was, apart from any epsilon.
-fn quality(audit: &serde_json::Value) -> String {
-    let ends = |[lower, value, upper]: [f64; 3]| {
-        [
-            number(value, DIGITS, Side::Neither),
-            number(lower, DIGITS, Side::Lower),
-            number(upper, DIGITS, Side::Upper),
+fn quality(audit: &Audit) -> String {
+    let row = |name: String, measured: &Measured| {
+        vec![
+            name,
+            number(measured.value, DIGITS, Side::Neither),
+            number(measured.lower, DIGITS, Side::Lower),
+            number(measured.upper, DIGITS, Side::Upper),
         ]
     };
-    let mut rows = Vec::new();
-    let mut row = |name: String, all: [f64; 3]| {
-        rows.push([vec![name], ends(all).to_vec()].concat());
-    };
-    if let Some(all) = evidence::measured(audit, "auroc") {
-        row("AUROC".into(), all);
-    }
-    if let Some(all) = evidence::measured(audit, "advantage") {
-        row("advantage".into(), all);
-    }
-    for (fpr, all) in evidence::powers(audit) {
-        row(format!("TPR at FPR {}", percent(fpr)), all);
-    }
-    if rows.is_empty() {
-        return String::new();
+    let mut rows =
+        vec![row("AUROC".into(), &audit.auroc), row("advantage".into(), &audit.advantage)];
+    for power in &audit.tpr {
+        rows.push(row(format!("TPR at FPR {}", percent(power.fpr)), &power.measured));
     }
     table("Quality of the attack", &["the attack itself", "#measured", "#from", "#to"], &rows)
 }
@@ -396,10 +383,7 @@ fn missing(report: &Report) -> String {
         }
     }
     if let Some(audit) = &report.audit {
-        let warnings = audit.get("warnings").and_then(serde_json::Value::as_array);
-        for text in warnings.into_iter().flatten().filter_map(serde_json::Value::as_str) {
-            items.push(format!("audit: {}", escape(text)));
-        }
+        items.extend(audit.warnings.iter().map(|text| format!("audit: {}", escape(text))));
     }
     items.extend(report.left_out.iter().map(|text| escape(text)));
     if items.is_empty() {

@@ -2,10 +2,10 @@
 
 use super::escape::escape;
 use super::parts::{NOT_PRIVATE, number, power_of_ten};
-use crate::words::{percent, with_commas};
-use crate::{Evidence, Report, Verdict};
+use crate::Report;
+use crate::words::{confidence, method, with_commas};
 use vocabulary::rounding::{quoted_end, rounded};
-use vocabulary::{Claim, Side, Standing};
+use vocabulary::{Claim, Finding, Side, Standing, Verdict};
 
 pub(super) fn verdict(report: &Report) -> String {
     let verdict = &report.verdict;
@@ -49,18 +49,18 @@ fn readings(report: &Report) -> String {
             &format!("at \u{3b4} = {delta}, if only the final model is released"),
         ));
     }
-    if let Some(evidence) = &verdict.evidence {
+    if let (Some(found), Some(audit)) = (&verdict.measured, &report.audit) {
         all.push_str(&reading(
             "is-measured",
             &format!("Evidence \u{b7} measured{NOT_PRIVATE}"),
-            &measured(evidence),
+            &measured(found),
             &format!(
                 "at \u{3b4} = {}, {} confidence; {} + {} scores, {}",
-                power_of_ten(evidence.delta),
-                percent(evidence.confidence),
-                with_commas(evidence.members),
-                with_commas(evidence.nonmembers),
-                escape(&evidence.method)
+                power_of_ten(found.delta()),
+                confidence(found),
+                with_commas(audit.members),
+                with_commas(audit.nonmembers),
+                escape(&method(found))
             ),
         ));
     }
@@ -79,10 +79,11 @@ fn bound(name: &str, claim: &Claim) -> String {
     format!("{name} \u{2264} {}", number(end, 3, claim.side))
 }
 
-fn measured(evidence: &Evidence) -> String {
-    match evidence.epsilon_lower {
-        Some(epsilon) => format!("\u{3b5} \u{2265} {}", number(epsilon, 3, Side::Lower)),
-        None => "\u{3b5} unbounded".into(),
+fn measured(found: &Finding) -> String {
+    if found.epsilon().is_finite() {
+        format!("\u{3b5} \u{2265} {}", number(found.epsilon(), 3, Side::Lower))
+    } else {
+        "\u{3b5} unbounded".into()
     }
 }
 
@@ -92,7 +93,7 @@ fn gauge(verdict: &Verdict) -> String {
         claim.as_ref().map(|claim| claim.interval.upper).filter(|end| end.is_finite())
     };
     let Some(proven) = finite(&verdict.claim) else { return String::new() };
-    let shown = verdict.evidence.as_ref().and_then(|evidence| evidence.epsilon_lower);
+    let shown = verdict.measured.as_ref().map(Finding::epsilon).filter(|end| end.is_finite());
     let heuristic = finite(&verdict.heuristic).filter(|end| *end < 0.97 * proven);
     let end = proven.max(shown.unwrap_or(0.0)) * 1.02;
     let place = |value: f64| format!("{:.2}%", 100.0 * value / end);

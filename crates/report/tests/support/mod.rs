@@ -1,14 +1,14 @@
 //! A report made by hand: its numbers are invented, its shape is that of a full one.
 
 use report::{
-    Assumption, Change, Evidence, Fact, Input, Mark, Origin, Provenance, Report, Search,
-    SearchGroup, Seed, Shown, Status, Training, Verdict,
+    Assumption, Change, Fact, Input, Mark, Origin, Provenance, Report, Search, SearchGroup, Seed,
+    Shown, Training,
 };
-use serde_json::json;
 use vocabulary::figure::{Axis, Bar, ColourScale, Figure, Heat, Orientation, Rung, Series};
 use vocabulary::{
-    Account, Adjacency, At, Claim, Direction, Ends, Interval, LensName, Quantity, Release, Run,
-    Sampling, Secret, Side, Standing, Unsupported, figure,
+    Account, Adjacency, At, Audit, Claim, Design, Direction, Ends, Finding, Hashes, Interval,
+    LensName, Measured, Method, PlanDocument, PowerAt, Quantity, Release, Run, Sampling, Secret,
+    Side, Standing, Status, Unsupported, Verdict, figure,
 };
 
 pub(crate) fn claim(lens: LensName, quantity: Quantity, at: At, value: f64) -> Claim {
@@ -134,24 +134,72 @@ pub(crate) fn figures() -> Vec<Shown> {
     ]
 }
 
+pub(crate) fn audit() -> Audit {
+    let finding = |method: Method, epsilon: f64, valid_for: &str| {
+        Finding::new(method, Adjacency::AddRemove, 1e-5, epsilon, 0.95, valid_for)
+    };
+    let union = Some("union".to_owned());
+    let measured = |value, lower, upper| Measured { value, lower, upper };
+    Audit {
+        schema: Audit::SCHEMA.into(),
+        design: Design::Runs,
+        members: 100_000,
+        nonmembers: 100_000,
+        bounds: vec![
+            Finding {
+                threshold_rule: union.clone(),
+                primary: true,
+                ..finding(Method::ClopperPearson, 2.047_123_4, "any mechanism")
+            },
+            Finding {
+                threshold_rule: union,
+                ..finding(Method::Gdp, f64::INFINITY, "Gaussian <curves>")
+                    .because(Some("infinite".into()))
+            },
+            finding(Method::Grid, 3.9, "a family"),
+        ],
+        not_valid: Vec::new(),
+        auroc: measured(0.71, 0.708, 0.713),
+        advantage: measured(0.305, 0.295, 0.316),
+        tpr: vec![PowerAt { fpr: 0.001, measured: measured(0.0112, 0.0085, 0.0137) }],
+        bootstrap: None,
+        verdict: None,
+        joint: false,
+        warnings: vec!["a warning of the audit".into()],
+        plan: PlanDocument {
+            schema: "dosimeter.audit-plan/1".into(),
+            design: Design::Runs,
+            methods: vec![Method::ClopperPearson, Method::Gdp, Method::Grid],
+            deltas: vec![1e-5],
+            confidence: 0.95,
+            threshold_rule: "union".into(),
+            direction: "both".into(),
+            primary: Method::ClopperPearson,
+            joint: false,
+            seed: 0,
+            sample_rate: None,
+            steps: None,
+            min_count: 5,
+            fprs: vec![0.001],
+            bootstrap: 0,
+            claim: None,
+            claim_epsilon: None,
+        },
+        hashes: Hashes { scores: "sha256:00".into(), plan: "sha256:01".into() },
+    }
+}
+
 pub(crate) fn full() -> Report {
     let account = account();
     let find = |lens: LensName| account.claims.iter().find(|claim| claim.source == lens).cloned();
     let verdict = Verdict {
-        status: Status::Consistent,
         headline: "The claim stands: epsilon is at most 6.42 at delta 1e-5".into(),
-        reason: "An attack that could have refuted it did not.".into(),
+        claimed_epsilon: Some(6.418_732_1),
+        could_show: Some(10.2),
         claim: find(LensName::Composition),
         heuristic: find(LensName::LastIterate),
-        evidence: Some(Evidence {
-            method: "clopper-pearson (union)".into(),
-            delta: 1e-5,
-            epsilon_lower: Some(2.047_123_4),
-            confidence: 0.95,
-            valid_for: "any mechanism".into(),
-            members: 100_000,
-            nonmembers: 100_000,
-        }),
+        measured: audit().primary().cloned(),
+        ..Verdict::new(Status::Consistent, "An attack that could have refuted it did not.")
     };
     let provenance = Provenance {
         commands: vec!["dosimeter report run.toml 'my scores.csv' --delta 1e-5".into()],
@@ -178,23 +226,7 @@ pub(crate) fn full() -> Report {
             claim(LensName::Composition, Quantity::AttackAccuracy, at, 1.0 - 0.57 * prior)
         })
         .to_vec();
-    report.audit = Some(json!({
-        "schema": "dosimeter.audit/1",
-        "bounds": [
-            {"method": "clopper-pearson", "threshold_rule": "union", "delta": 1e-5,
-             "epsilon_lower": 2.0471234, "confidence": 0.95, "valid_for": "any mechanism",
-             "primary": true},
-            {"method": "gdp", "threshold_rule": "union", "delta": 1e-5, "epsilon_lower": null,
-             "reason": "infinite", "confidence": 0.95, "valid_for": "Gaussian <curves>",
-             "primary": false},
-            {"method": "grid", "delta": 1e-5, "epsilon_estimate": 3.9, "valid_for": "a family",
-             "primary": false}
-        ],
-        "auroc": {"value": 0.71, "lower": 0.708, "upper": 0.713},
-        "advantage": {"value": 0.305, "lower": 0.295, "upper": 0.316},
-        "tpr": [{"fpr": 0.001, "value": 0.0112, "lower": 0.0085, "upper": 0.0137}],
-        "warnings": ["a warning of the audit"]
-    }));
+    report.audit = Some(audit());
     let change = |name: &str, value: Option<f64>, reason: Option<&str>| Change {
         name: name.into(),
         label: name.into(),

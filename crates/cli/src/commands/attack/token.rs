@@ -8,7 +8,7 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::print::rounded;
 use accounting::{Solution, Target, Unknown, calibrate};
-use audit::{Analysis, AuditError, Design, Method, Plan, Scores, Table, analyse};
+use audit::{Audit, AuditError, Design, Method, Plan, Scores, Table, analyse};
 use clap::{Args, ValueEnum};
 use experiments::{Experiment, Outcome};
 use language::LanguageError;
@@ -188,7 +188,7 @@ fn resolve(args: &TokenArgs, start: &Start, console: &mut Console) -> Result<Run
 }
 
 /// What the scores show, with the bound for any mechanism as the primary one.
-fn audited(out: &Path, delta: f64) -> Result<Analysis, Failure> {
+fn audited(out: &Path, delta: f64) -> Result<Audit, Failure> {
     let mut table = Table::default();
     table.add_file(out).map_err(unread)?;
     let scores = Scores::new(table.members.to_vec(), table.nonmembers.to_vec()).map_err(unread)?;
@@ -199,7 +199,7 @@ fn audited(out: &Path, delta: f64) -> Result<Analysis, Failure> {
     analyse(&scores, &plan, None).map_err(unread)
 }
 
-fn human(game: &TokenGame<'_>, out: &Path, found: Option<&Analysis>) -> String {
+fn human(game: &TokenGame<'_>, out: &Path, found: Option<&Audit>) -> String {
     let plan = game.plan();
     let mut text = format!(
         "one training with {} token canaries, each in with probability 1/2, scored by {}: {}\n",
@@ -222,10 +222,10 @@ fn human(game: &TokenGame<'_>, out: &Path, found: Option<&Analysis>) -> String {
         for bound in &found.bounds {
             text.push_str(&format!(
                 "  {:<14} epsilon >= {} at delta {:e} (measured, {:.0} % confidence; {})\n",
-                bound.method.name(),
-                rounded(bound.epsilon, 4, Side::Lower),
-                bound.delta,
-                100.0 * bound.confidence,
+                bound.method().as_str(),
+                rounded(bound.epsilon(), 4, Side::Lower),
+                bound.delta(),
+                100.0 * bound.level().unwrap_or(0.0),
                 bound.valid_for
             ));
         }
@@ -233,19 +233,14 @@ fn human(game: &TokenGame<'_>, out: &Path, found: Option<&Analysis>) -> String {
     text
 }
 
-fn document(
-    game: &TokenGame<'_>,
-    outcome: &Outcome,
-    out: &Path,
-    found: Option<&Analysis>,
-) -> Value {
+fn document(game: &TokenGame<'_>, outcome: &Outcome, out: &Path, found: Option<&Audit>) -> Value {
     let mut document = trained::document(
         game,
         matches!(outcome, Outcome::Complete { .. }).then_some(&out.to_owned()),
         outcome,
     );
     if let Some(found) = found {
-        document["audit"] = found.to_json();
+        document["audit"] = serde_json::to_value(found).unwrap_or_default();
     }
     document
 }

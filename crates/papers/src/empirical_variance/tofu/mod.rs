@@ -208,7 +208,7 @@ pub fn audited_canaries(scores: &[f64], members: &[bool], delta: f64) -> Result<
     plan.methods = vec![Method::OneRunGdp];
     plan.primary = Method::OneRunGdp;
     let found = analyse(&scores, &plan, None).map_err(|error| error.to_string())?;
-    let epsilon = found.primary().map_or(0.0, |bound| bound.epsilon);
+    let epsilon = found.primary().map_or(0.0, |bound| bound.epsilon());
     Ok(Audited { epsilon, auroc: found.auroc.value })
 }
 

@@ -253,7 +253,7 @@ fn any_mechanism(scores: &[f64], members: &[bool]) -> Result<f64, PaperError> {
     plan.deltas = vec![DELTA];
     plan.methods = vec![Method::OneRun];
     plan.primary = Method::OneRun;
-    Ok(analyse(&scores, &plan, None)?.primary().map_or(0.0, |bound| bound.epsilon))
+    Ok(analyse(&scores, &plan, None)?.primary().map_or(0.0, |bound| bound.epsilon()))
 }
 
 /// A TOML basic string.

@@ -1,12 +1,12 @@
 //! The curves of a run as figures whose titles say what is seen: trade-off, profile, steps.
 
 use super::{epsilon, find, hedged, label};
-use crate::print::{plain, rounded};
 use accounting::curve::{Curve, CurveKind, CurveRequest, Point, curve};
 use accounting::{AccountingError, Solution, Target, Unknown, calibrate};
 use audit::quality::tpr_at;
-use audit::{Analysis, Scores};
+use audit::{Audit, Scores};
 use vocabulary::figure::{Axis, Figure, Hue, Mark, Series, Stroke};
+use vocabulary::rounding::{plain, rounded};
 use vocabulary::{Account, Direction, LensName, Quantity, Run, Side, Standing};
 
 type Result<T> = std::result::Result<T, AccountingError>;
@@ -66,7 +66,7 @@ fn series(curve: &Curve, points: impl Fn(&Point) -> Option<(f64, f64)>) -> Serie
 /// True against false positive rates: what is proven, what is expected, what was measured.
 pub(super) fn tradeoff(
     account: Option<&Account>,
-    evidence: Option<(&Scores, &Analysis)>,
+    evidence: Option<(&Scores, &Audit)>,
 ) -> Result<Option<Figure>> {
     let rates = rates();
     let mut curves = Vec::new();
@@ -119,10 +119,10 @@ pub(super) fn tradeoff(
     Ok(Some(figure))
 }
 
-fn tradeoff_title(account: Option<&Account>, evidence: Option<(&Scores, &Analysis)>) -> String {
+fn tradeoff_title(account: Option<&Account>, evidence: Option<(&Scores, &Audit)>) -> String {
     let share = |value: f64, side: Side| format!("{} %", rounded(value * 100.0, 3, side));
     // A rate that a handful of false alarms would decide is not worth a title.
-    let few = |(scores, _): (&Scores, &Analysis)| scores.nonmembers().len() < 30_000;
+    let few = |(scores, _): (&Scores, &Audit)| scores.nonmembers().len() < 30_000;
     let fpr = if evidence.is_some_and(few) { 0.01 } else { 0.001 };
     let allowed = account.and_then(|account| {
         account.claims.iter().find(|claim| {

@@ -2,10 +2,10 @@
 
 use super::curves::{look, stroke};
 use super::{epsilon, hedged, label};
-use crate::print::rounded;
 use accounting::AccountingError;
 use accounting::lenses::Lens;
 use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
+use vocabulary::rounding::rounded;
 use vocabulary::{Account, At, Claim, LensName, Quantity, Run, Secret, Side};
 
 const LENSES: [LensName; 2] = [LensName::Composition, LensName::LastIterate];

@@ -1,40 +1,37 @@
 //! The verdict: what is claimed, what was measured, and what the two say together.
 
 use super::epsilon;
-use crate::print::{plain, quote, rounded};
-use audit::Analysis;
-use audit::verdict::Status as AuditStatus;
-use report::{Evidence, Status, Verdict};
-use vocabulary::{Account, Claim, LensName, Side, Standing};
+use vocabulary::rounding::{plain, quote, rounded};
+use vocabulary::{Account, Audit, Claim, Finding, LensName, Side, Standing, Status, Verdict};
 
 pub(super) fn verdict(
     account: Option<&Account>,
-    analysis: Option<&Analysis>,
+    analysis: Option<&Audit>,
     delta: f64,
     public: bool,
 ) -> Verdict {
     let claim = account.and_then(|account| epsilon(account, LensName::Composition)).cloned();
     let heuristic = account.and_then(|account| epsilon(account, LensName::LastIterate)).cloned();
-    let evidence = analysis.and_then(evidence);
+    let measured = analysis.and_then(Audit::primary).cloned();
     let at = plain(delta);
-    let (status, headline, reason) = match (&claim, &evidence, analysis) {
-        (Some(claim), Some(evidence), Some(analysis)) if claim.standing == Standing::Proven => {
-            compared(claim, evidence, analysis, &at)
+    let (status, headline, reason) = match (&claim, &measured, analysis) {
+        (Some(claim), Some(measured), Some(analysis)) if claim.standing == Standing::Proven => {
+            compared(claim, measured, analysis, &at)
         }
-        (Some(claim), Some(evidence), _) => (
+        (Some(claim), Some(measured), _) => (
             Status::Inconclusive,
             "There is a measurement, but no proven claim to compare it with".to_owned(),
             format!(
                 "The claim of epsilon {} is heuristic, so an attack that shows more would not \
                  contradict a proof; {} was shown.",
                 quote(claim.interval, 3, claim.side),
-                shown(evidence)
+                shown(measured)
             ),
         ),
         (Some(claim), None, _) => claimed(claim, &at, public),
-        (None, Some(evidence), _) => (
+        (None, Some(measured), _) => (
             Status::MeasuredOnly,
-            format!("The attack shows epsilon of at least {} at delta {at}", shown(evidence)),
+            format!("The attack shows epsilon of at least {} at delta {at}", shown(measured)),
             match account {
                 Some(_) => "No lens covers this run, so there is no claim to compare it with.",
                 None => {
@@ -51,38 +48,51 @@ pub(super) fn verdict(
             return Verdict::nothing(sentence(&reason));
         }
     };
-    Verdict { status, headline, reason, claim, heuristic, evidence }
+    let found = analysis.and_then(|analysis| analysis.verdict.as_ref());
+    Verdict {
+        headline,
+        claimed_epsilon: claim
+            .as_ref()
+            .map(|claim| claim.interval.upper)
+            .filter(|end| end.is_finite()),
+        could_show: found.and_then(|found| found.could_show),
+        scores_needed: found.and_then(|found| found.scores_needed),
+        claim,
+        heuristic,
+        measured,
+        ..Verdict::new(status, reason)
+    }
 }
 
 fn compared(
     claim: &Claim,
-    evidence: &Evidence,
-    analysis: &Analysis,
+    measured: &Finding,
+    analysis: &Audit,
     at: &str,
 ) -> (Status, String, String) {
     let proven = quote(claim.interval, 3, claim.side);
     let found = analysis.verdict.as_ref();
     let reason = || found.map(|verdict| sentence(&verdict.reason)).unwrap_or_default();
     match found.map(|verdict| verdict.status) {
-        Some(AuditStatus::Consistent) => (
+        Some(Status::Consistent) => (
             Status::Consistent,
             format!("The claim stands: epsilon is at most {proven} at delta {at}"),
             format!(
                 "An attack that could have refuted it did not: it shows epsilon of at least {}, \
                  with {} % confidence. A stronger attack may come closer to the claim but, if the \
                  assumptions hold, never beyond it.",
-                shown(evidence),
-                percent(evidence.confidence)
+                shown(measured),
+                percent(measured.level().unwrap_or(0.0))
             ),
         ),
-        Some(AuditStatus::Contradiction) => (
+        Some(Status::Contradiction) => (
             Status::Contradiction,
             format!("The claim of epsilon at most {proven} at delta {at} is refuted"),
             format!(
                 "With {} % confidence the scores show epsilon of at least {}. The training, its \
                  noise or the accounting is not what was stated.",
-                percent(evidence.confidence),
-                shown(evidence)
+                percent(measured.level().unwrap_or(0.0)),
+                shown(measured)
             ),
         ),
         _ => (
@@ -109,24 +119,9 @@ fn claimed(claim: &Claim, at: &str, public: bool) -> (Status, String, String) {
     (Status::ClaimOnly, headline, reason.to_owned())
 }
 
-fn evidence(analysis: &Analysis) -> Option<Evidence> {
-    let bound = analysis.primary()?;
-    let rule = bound.threshold_rule.map(|rule| format!(" ({rule})")).unwrap_or_default();
-    Some(Evidence {
-        method: format!("{}{rule}", bound.method),
-        delta: bound.delta,
-        epsilon_lower: bound.epsilon.is_finite().then_some(bound.epsilon),
-        confidence: bound.confidence,
-        valid_for: bound.valid_for.clone(),
-        members: analysis.counts.members,
-        nonmembers: analysis.counts.nonmembers,
-    })
-}
-
-fn shown(evidence: &Evidence) -> String {
-    evidence
-        .epsilon_lower
-        .map_or_else(|| "any number".into(), |epsilon| rounded(epsilon, 3, Side::Lower))
+fn shown(measured: &Finding) -> String {
+    let epsilon = measured.epsilon();
+    if epsilon.is_finite() { rounded(epsilon, 3, Side::Lower) } else { "any number".into() }
 }
 
 fn sentence(text: &str) -> String {

@@ -1,13 +1,59 @@
-//! The methods by name, and for which data each is valid.
+//! The methods by name, how rows of scores come about, and which method holds for which.
 
-use crate::{AuditError, Design};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::str::FromStr;
-use vocabulary::{MethodName, Source};
 
-/// A way to read scores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+/// A name that is not one of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownName(String);
+
+impl std::fmt::Display for UnknownName {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UnknownName {}
+
+/// How the rows came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Design {
+    /// Each row is a training of its own.
+    Runs,
+    /// Rows are canaries of one training, each in with probability 1/2, independently.
+    OneRun,
+}
+
+impl Design {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Runs => "runs",
+            Self::OneRun => "one-run",
+        }
+    }
+}
+
+impl FromStr for Design {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        let all = [Self::Runs, Self::OneRun].into_iter();
+        all.into_iter()
+            .find(|design| design.as_str() == text)
+            .ok_or_else(|| UnknownName(format!("design `{text}` is not `runs` or `one-run`")))
+    }
+}
+
+impl std::fmt::Display for Design {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.pad(self.as_str())
+    }
+}
+
+/// The methods that turn scores into claims, by the names users know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
     ClopperPearson,
@@ -23,6 +69,7 @@ pub enum Method {
 }
 
 impl Method {
+    /// Every method, in the order in which they are shown.
     pub const ALL: [Self; 10] = [
         Self::ClopperPearson,
         Self::Gdp,
@@ -36,7 +83,7 @@ impl Method {
         Self::GaussianPair,
     ];
 
-    pub fn name(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::ClopperPearson => "clopper-pearson",
             Self::Gdp => "gdp",
@@ -49,12 +96,6 @@ impl Method {
             Self::OneRunIndependent => "one-run-independent",
             Self::GaussianPair => "gaussian-pair",
         }
-    }
-
-    /// The method as the maker of a claim.
-    pub fn source(self) -> Source {
-        // The names are those of the vocabulary; a test holds the two lists together.
-        Source::Method(MethodName::parse(self.name()).unwrap_or(MethodName::ClopperPearson))
     }
 
     /// The bound that needs no family, shown beside every other one.
@@ -99,30 +140,18 @@ impl Method {
 }
 
 impl FromStr for Method {
-    type Err = AuditError;
+    type Err = UnknownName;
 
-    fn from_str(text: &str) -> Result<Self, AuditError> {
-        Self::ALL.into_iter().find(|method| method.name() == text).ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            AuditError::InvalidInput(format!("method `{text}` is not one of {names}, all"))
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        Self::ALL.into_iter().find(|method| method.as_str() == text).ok_or_else(|| {
+            let names = Self::ALL.map(Self::as_str).join(", ");
+            UnknownName(format!("method `{text}` is not one of {names}, all"))
         })
     }
 }
 
 impl std::fmt::Display for Method {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_method_makes_claims_in_its_own_name() {
-        for method in Method::ALL {
-            assert_eq!(method.source().as_str(), method.name());
-        }
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.pad(self.as_str())
     }
 }

@@ -1,10 +1,10 @@
 //! What would change the answer: the claimed epsilon with one thing different at a time.
 
 use super::epsilon;
-use crate::print::{plain, rounded};
 use accounting::{AccountingError, Questions};
 use report::Change;
 use vocabulary::figure::{Axis, Bar, Figure, Hue, Labels, Mark, Orientation, Series, Stroke};
+use vocabulary::rounding::{plain, rounded};
 use vocabulary::{
     Account, Adjacency, Claim, Ends, LensName, Phase, Quantity, Run, RunBuilder, Sampling, Side,
     Standing,

@@ -14,15 +14,15 @@ use training::{
 
 /// The training, as `train` and `attack` read it. Its proven epsilon is small enough for a few
 /// thousand scores to test, and large enough for them to show a good part of it.
-pub(crate) const TRAINING: &str = include_str!("example.toml");
+pub(super) const TRAINING: &str = include_str!("report_example.toml");
 /// As many of Adult's records, evenly spread, so that a training takes milliseconds.
 const RECORDS: usize = 2560;
 /// Trainings on either side: about a minute of work on two cores.
-pub(crate) const TRIALS: u64 = 4000;
-pub(crate) const DELTA: f64 = 1e-5;
+pub(super) const TRIALS: u64 = 4000;
+pub(super) const DELTA: f64 = 1e-5;
 
 /// Everything that is computed with.
-pub(crate) struct Example {
+pub(super) struct Example {
     description: TrainingDescription,
     split: Split,
     target: Target,
@@ -33,7 +33,7 @@ impl Example {
     ///
     /// # Errors
     /// None: everything is built in.
-    pub(crate) fn new() -> Result<Self, Failure> {
+    pub(super) fn new() -> Result<Self, Failure> {
         let description = TrainingDescription::from_toml_str(TRAINING).map_err(training_failure)?;
         let mut split = description
             .data
@@ -47,7 +47,7 @@ impl Example {
         Ok(Self { description, split, target })
     }
 
-    pub(crate) fn seed(&self) -> u64 {
+    pub(super) fn seed(&self) -> u64 {
         self.description.seed
     }
 
@@ -56,7 +56,7 @@ impl Example {
     ///
     /// # Errors
     /// No trials.
-    pub(crate) fn game(&self, trials: u64) -> Result<TrainedGame, AttackError> {
+    pub(super) fn game(&self, trials: u64) -> Result<TrainedGame, AttackError> {
         let canary = CanaryKind::Gradient { coordinate: Coordinate::Quiet, every: 1 };
         TrainedGame::new(&self.target, &Conditions::new(canary), Device::cpu(), trials)
     }
@@ -66,7 +66,7 @@ impl Example {
     ///
     /// # Errors
     /// Files that cannot be written.
-    pub(crate) fn train(&self, out: &Path, stop: &AtomicBool) -> Result<bool, Failure> {
+    pub(super) fn train(&self, out: &Path, stop: &AtomicBool) -> Result<bool, Failure> {
         let run = self.target.run().clone();
         let mut training = Training::new(self.description.clone(), run, self.split.clone())
             .map_err(training_failure)?;
@@ -85,7 +85,7 @@ impl Example {
 }
 
 /// The command that makes the same scores from the training's file.
-pub(crate) fn attack_command(trials: u64) -> String {
+pub(super) fn attack_command(trials: u64) -> String {
     format!(
         "dosimeter attack gradient training.toml --records {RECORDS} --coordinate quiet \
          --trials {trials} --device cpu --out scores.csv"

@@ -1,13 +1,13 @@
 //! What was measured, as figures: the ladder of bounds against the claims, the scores.
 
 use super::{epsilon, label};
-use crate::print::{plain, rounded};
-use audit::{Analysis, Method, Scores, TestAt};
+use audit::{Audit, Method, Scores, TestAt};
 use vocabulary::figure::{Axis, Figure, Hue, Labels, Rung, Series, Stroke};
+use vocabulary::rounding::{plain, rounded};
 use vocabulary::{Account, LensName, Side, Standing};
 
 /// Claims above, bounds below, the proven one as a line.
-pub(super) fn ladder(account: Option<&Account>, analysis: &Analysis, delta: f64) -> Figure {
+pub(super) fn ladder(account: Option<&Account>, analysis: &Audit, delta: f64) -> Figure {
     let mut names = Vec::new();
     let (mut proven, mut heuristic) = (Vec::new(), Vec::new());
     let mut limit = None;
@@ -26,21 +26,21 @@ pub(super) fn ladder(account: Option<&Account>, analysis: &Analysis, delta: f64)
         names.push(label(lens, claim.standing));
     }
     let (mut free, mut family, mut estimates) = (Vec::new(), Vec::new(), Vec::new());
-    for bound in analysis.bounds.iter().filter(|bound| bound.epsilon.is_finite()) {
+    for bound in analysis.bounds.iter().filter(|bound| bound.epsilon().is_finite()) {
         let place = names.len();
-        match bound.method {
+        match bound.method() {
             Method::Grid | Method::GaussianPair => {
-                estimates.push(Rung::exactly(place, bound.epsilon))
+                estimates.push(Rung::exactly(place, bound.epsilon()))
             }
             Method::ClopperPearson | Method::OneRun => {
-                free.push(Rung::at_least(place, bound.epsilon));
+                free.push(Rung::at_least(place, bound.epsilon()));
             }
-            _ => family.push(Rung::at_least(place, bound.epsilon)),
+            _ => family.push(Rung::at_least(place, bound.epsilon())),
         }
-        names.push(method_name(bound.method));
+        names.push(method_name(bound.method()));
     }
     let percent = plain((analysis.plan.confidence * 1000.0).round() / 10.0);
-    let primary = analysis.primary().map_or(0.0, |bound| bound.epsilon);
+    let primary = analysis.primary().map_or(0.0, |bound| bound.epsilon());
     let mut figure = Figure::new(
         title(primary, limit),
         "A dot with an arrow is a bound: the truth is there or beyond, in the arrow\u{2019}s \
@@ -107,7 +107,7 @@ fn method_name(method: Method) -> String {
 const BINS: usize = 48;
 
 /// Both samples over the same bins, with the threshold of the headline.
-pub(super) fn histogram(scores: &Scores, analysis: &Analysis) -> Figure {
+pub(super) fn histogram(scores: &Scores, analysis: &Audit) -> Figure {
     let finite = |side: &[f64]| -> Vec<f64> {
         side.iter().copied().filter(|score| score.is_finite()).collect()
     };
@@ -164,10 +164,10 @@ pub(super) fn histogram(scores: &Scores, analysis: &Analysis) -> Figure {
 }
 
 /// How many scores there are, in words.
-pub(super) fn counts(analysis: &Analysis) -> String {
+pub(super) fn counts(analysis: &Audit) -> String {
     format!(
         "{} scores with the canary, {} without",
-        report::with_commas(analysis.counts.members),
-        report::with_commas(analysis.counts.nonmembers)
+        report::with_commas(analysis.members),
+        report::with_commas(analysis.nonmembers)
     )
 }

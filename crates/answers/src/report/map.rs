@@ -2,10 +2,10 @@
 
 use super::changes::scaled;
 use super::epsilon;
-use crate::print::{plain, rounded};
 use accounting::lenses::Lens;
 use accounting::{AccountingError, Solution, Target, Unknown, calibrate};
 use vocabulary::figure::{Axis, ColourScale, Figure, Heat, Mark, Ramp, Series};
+use vocabulary::rounding::{plain, rounded};
 use vocabulary::{Account, Direction, LensName, Side};
 
 /// Columns on each side of the run, and their ratio.

@@ -1,0 +1,341 @@
+//! A report: claims from the accounting, findings from the audit, figures from both.
+//! What it looks like is the `report` crate's business; what it says is decided here.
+
+mod accuracy;
+mod changes;
+mod curves;
+mod inputs;
+mod ledger;
+mod map;
+mod measured;
+mod search;
+mod verdict;
+
+pub use inputs::Inputs;
+
+use crate::audit::parsed;
+use crate::run::{Described, load};
+use crate::{Refusal, exit};
+use accounting::{AccountingError, Questions};
+use audit::{Audit, Design, Plan, Scores, analyse};
+use ledger::Ledger;
+use report::{Cover, Origin, Provenance, Report, Shown, calendar_day};
+use serde::Deserialize;
+use vocabulary::{
+    Account, Claim, Direction, Figure, LensName, Quantity, Resolved, Run, RunDescription, Sampling,
+    Standing, Status,
+};
+
+/// The question of `report`; the files come beside it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReportQuestion {
+    pub run: Described,
+    /// The delta of every epsilon.
+    pub delta: Option<f64>,
+    /// Confidence of what is measured; 0.95 where it is not given.
+    pub confidence: Option<f64>,
+    #[serde(deserialize_with = "parsed")]
+    pub design: Option<Design>,
+    /// Leave out everything computed from records.
+    pub public: bool,
+    pub title: Option<String>,
+    pub owner: Option<String>,
+    pub date: Option<String>,
+    /// The command that makes the same report.
+    pub command: Option<String>,
+}
+
+impl crate::Document for Report {
+    fn exit_code(&self) -> u8 {
+        match self.verdict.status {
+            Status::Contradiction => exit::CHECK_FAILED,
+            _ => exit::ANSWERED,
+        }
+    }
+}
+
+impl ReportQuestion {
+    /// Title, owner and date.
+    ///
+    /// # Errors
+    /// A date that is not in the calendar.
+    pub fn cover(&self) -> Result<Cover, Refusal> {
+        if let Some(date) = &self.date
+            && calendar_day(date).is_none()
+        {
+            return Err(Refusal::bad_input(format!("--date {date} is not a day of the calendar"))
+                .hint("write it as year, month and day: 2026-11-16"));
+        }
+        let filled = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+        let (title, owner) = (filled(&self.title), filled(&self.owner));
+        Ok(Cover { title, owner, date: self.date.clone() })
+    }
+}
+
+/// Makes the report.
+///
+/// # Errors
+/// What is wrong with the question or a file, and what the accounting or the audit cannot answer,
+/// where the report would be empty without it.
+pub fn report(question: &ReportQuestion, inputs: Inputs) -> Result<Report, Refusal> {
+    let cover = question.cover()?;
+    let public = question.public;
+    let run = resolve(question, &inputs)?;
+    let Inputs { mut ledgers, scores, results, mut files, mut seeds, mut notes, .. } = inputs;
+    let scores = scores.map(|table| settle(table, question.design)).transpose()?;
+    if public && run.is_none() {
+        return Err(Refusal::bad_input(
+            "a public report leaves out what is computed from scores, so nothing would be left",
+        )
+        .hint("describe the run as well: RUN.toml, LEDGER.json, or flags"));
+    }
+    let Some(delta) = question.delta else {
+        return Err(Refusal::bad_input("a report needs a delta")
+            .hint("give --delta, well below one over the number of records, e.g. 1e-6"));
+    };
+    if public {
+        files.retain(|input| !matches!(input.role.as_str(), "scores" | "results"));
+        seeds.clear();
+        notes.clear();
+    }
+    let commands = question.command.iter().cloned().collect();
+    let subject = Subject {
+        run,
+        scores: scores.filter(|_| !public),
+        // Of several trainings composed, the record of one would be mistaken for all.
+        ledger: if ledgers.len() == 1 { ledgers.pop() } else { None },
+        results: results.filter(|_| !public),
+        delta,
+        confidence: question.confidence.unwrap_or(0.95),
+        public,
+        provenance: Provenance { commands, inputs: files, seeds, notes },
+    };
+    let mut report = subject.assemble()?;
+    report.cover = cover;
+    Ok(report)
+}
+
+fn settle(table: audit::Table, asked: Option<Design>) -> Result<(Scores, Design), Refusal> {
+    let table = table.settle()?;
+    if let (Some(asked), Some(stated)) = (asked, table.design())
+        && asked != stated
+    {
+        return Err(Refusal::bad_input(format!(
+            "--design {asked} was asked for, but the scores say `design: {stated}`"
+        ))
+        .hint("leave --design out, or correct the file if it is wrong"));
+    }
+    let design = asked.or(table.design()).unwrap_or(Design::Runs);
+    Ok((table.into_scores()?, design))
+}
+
+/// The run, if one is described, and who says what about it.
+fn resolve(
+    question: &ReportQuestion,
+    inputs: &Inputs,
+) -> Result<Option<(Resolved, Origin)>, Refusal> {
+    let keys = question.run.description()?;
+    let no_keys = keys == RunDescription::default();
+    if inputs.runs.is_empty() && no_keys {
+        return Ok(None);
+    }
+    let loaded = load(&inputs.runs, &question.run)?;
+    let mut written = vec![keys];
+    for file in &inputs.runs {
+        written.push(file.document()?.run);
+    }
+    let stated = |told: fn(&RunDescription) -> bool| written.iter().any(told);
+    let ledgers = &inputs.ledgers;
+    let mut origin = Origin {
+        ledger: !ledgers.is_empty() && ledgers.len() == inputs.runs.len() && no_keys,
+        sampling_stated: stated(|run| run.sampling.is_some()),
+        clip_stated: stated(|run| run.clip_norm.is_some()),
+        adjacency_stated: stated(|run| run.adjacency.is_some()),
+        ..Origin::default()
+    };
+    // Every part must vouch; one ledger speaks for itself.
+    if let [only] = ledgers.as_slice() {
+        only.vouch(&mut origin);
+    }
+    Ok(Some((loaded.resolved, origin)))
+}
+
+/// Everything that is read, before anything is computed.
+struct Subject {
+    run: Option<(Resolved, Origin)>,
+    scores: Option<(Scores, Design)>,
+    ledger: Option<Ledger>,
+    results: Option<tuning::Table>,
+    delta: f64,
+    confidence: f64,
+    public: bool,
+    provenance: Provenance,
+}
+
+impl Subject {
+    fn assemble(self) -> Result<Report, Refusal> {
+        let Subject { run, scores, ledger, results, delta, confidence, public, provenance } = self;
+        let account = match &run {
+            Some((resolved, _)) => Some(account(resolved, delta)?),
+            None => None,
+        };
+        let analysis = match &scores {
+            Some((scores, design)) => {
+                let run = run.as_ref().map(|(resolved, _)| &resolved.run);
+                Some(audit(scores, *design, run, account.as_ref(), delta, confidence)?)
+            }
+            None => None,
+        };
+        let evidence = scores.as_ref().map(|(scores, _)| scores).zip(analysis.as_ref());
+        let verdict = verdict::verdict(account.as_ref(), analysis.as_ref(), delta, public);
+        let mut report = Report::new(env!("CARGO_PKG_VERSION"), delta, verdict, provenance);
+        report.public = public;
+        let mut gathered = Gathered::default();
+        let questioned = run.as_ref().zip(account.as_ref());
+        gathered.add("tradeoff", evidence.is_some(), curves::tradeoff(account.as_ref(), evidence));
+        if let Some(((resolved, origin), account)) = questioned {
+            let run = &resolved.run;
+            report.assumptions = report::assumptions(run, *origin);
+            report.statement = match report.verdict.status {
+                // Nobody should paste what has just been refuted.
+                Status::Contradiction => vec![format!(
+                    "No privacy guarantee is stated. {}. {}",
+                    report.verdict.headline, report.verdict.reason
+                )],
+                _ => report::statement(account, delta),
+            };
+            if epsilon(account, LensName::Composition).is_some() {
+                report.attack_accuracy = accuracy::claims(run, account);
+                gathered.add("accuracy", false, accuracy::figure(run, &report.attack_accuracy));
+                gathered.add("profile", false, curves::profile(account, delta));
+                gathered.add("steps", false, curves::steps(account, delta));
+            }
+            report.changes = changes::changes(account, delta);
+            gathered.add("changes", false, Ok(changes::figure(account, &report.changes, delta)));
+            gathered.add("map", false, map::figure(account, delta));
+        }
+        if let Some((scores, analysis)) = evidence {
+            gathered.add(
+                "ladder",
+                true,
+                Ok(Some(measured::ladder(account.as_ref(), analysis, delta))),
+            );
+            gathered.add("scores", true, Ok(Some(measured::histogram(scores, analysis))));
+            for entry in &analysis.not_valid {
+                gathered.left_out.push(format!("audit method {}: {}", entry.method, entry.reason));
+            }
+        }
+        if let Some(ledger) = ledger {
+            if let (Some((resolved, _)), false) = (&run, public) {
+                gathered.add("norms", true, Ok(ledger.norms(&resolved.run)));
+                gathered.add("loss", true, Ok(ledger.loss()));
+            }
+            report.training = Some(ledger.training(public));
+        }
+        if let Some(table) = &results {
+            let found = search::search(table, confidence)
+                .map_err(|error| Refusal::bad_input(error.to_string()))?;
+            match found {
+                Some((search, figure)) => {
+                    report.search = Some(search);
+                    gathered.add("search", true, Ok(Some(figure)));
+                }
+                None => {
+                    gathered.left_out.push("the results have no column `score_…` to compare".into())
+                }
+            }
+        }
+        if public {
+            gathered.left_out.push(
+                "the public edition leaves out whatever is computed from records without privacy: \
+                 canary scores and the audit, statistics of gradients, accuracy, results of a search"
+                    .into(),
+            );
+        }
+        report.run = run.map(|(resolved, _)| resolved.run);
+        report.account = account;
+        report.audit = analysis;
+        report.figures = gathered.figures;
+        report.left_out = gathered.left_out;
+        Ok(report)
+    }
+}
+
+/// Figures as they come; one that cannot be drawn is listed with its reason.
+#[derive(Default)]
+struct Gathered {
+    figures: Vec<Shown>,
+    left_out: Vec<String>,
+}
+
+impl Gathered {
+    fn add(
+        &mut self,
+        id: &str,
+        not_private: bool,
+        figure: Result<Option<Figure>, AccountingError>,
+    ) {
+        match figure {
+            Ok(Some(figure)) => {
+                self.figures.push(Shown { id: id.into(), not_private, figure });
+            }
+            Ok(None) => {}
+            Err(error) => self.left_out.push(format!("the figure `{id}`: {error}")),
+        }
+    }
+}
+
+fn account(resolved: &Resolved, delta: f64) -> Result<Account, AccountingError> {
+    let questions =
+        Questions { deltas: vec![delta], notes: resolved.notes.clone(), ..Questions::default() };
+    accounting::account(&resolved.run, &questions)
+}
+
+fn audit(
+    scores: &Scores,
+    design: Design,
+    run: Option<&Run>,
+    account: Option<&Account>,
+    delta: f64,
+    confidence: f64,
+) -> Result<Audit, Refusal> {
+    let mut plan = Plan::new(design);
+    plan.all_methods = true;
+    plan.deltas = vec![delta];
+    plan.confidence = confidence;
+    plan.training = run.and_then(|run| match (run.phases(), run.sampling()) {
+        ([phase], Sampling::Poisson) => Some((phase.sample_rate, phase.steps)),
+        _ => None,
+    });
+    let claimed = account
+        .and_then(|account| epsilon(account, LensName::Composition))
+        .filter(|claim| claim.standing == Standing::Proven);
+    Ok(analyse(scores, &plan, claimed)?)
+}
+
+/// The claim of a lens about one quantity; a report asks at one delta only.
+fn find(account: &Account, lens: LensName, quantity: Quantity) -> Option<&Claim> {
+    account.claims.iter().find(|claim| {
+        claim.source == lens && claim.quantity == quantity && claim.direction == Direction::Both
+    })
+}
+
+fn epsilon(account: &Account, lens: LensName) -> Option<&Claim> {
+    find(account, lens, Quantity::Epsilon)
+}
+
+/// Words before a sentence that is true only if an unproven argument is.
+fn hedged(standing: Standing, sentence: &str) -> String {
+    if standing == Standing::Proven {
+        return sentence.to_owned();
+    }
+    let mut letters = sentence.chars();
+    let first: String = letters.next().map(|c| c.to_lowercase().collect()).unwrap_or_default();
+    format!("By an unproven argument, {first}{}", letters.as_str())
+}
+
+/// A lens with its standing, as a label.
+fn label(lens: LensName, standing: Standing) -> String {
+    format!("{} ({})", lens.label(), standing.as_str())
+}
