@@ -38,8 +38,10 @@ from .errors import (
 from .experiment import Experiment, experiment
 from .figures import Figure, figure
 from .games import Attack, attack, status
+from .membership import Membership, lira, rmia
 from .reporting import Report, report
 from .runs import Phase, Run
+from .sequential import SequentialAudit, sequential
 from .training import Training, memorize, train, tune
 
 __all__ = [
@@ -62,10 +64,12 @@ __all__ = [
     "Limit",
     "Line",
     "Measured",
+    "Membership",
     "NotCertified",
     "Phase",
     "Report",
     "Run",
+    "SequentialAudit",
     "Training",
     "Translated",
     "Translation",
@@ -81,10 +85,13 @@ __all__ = [
     "compare",
     "experiment",
     "figure",
+    "lira",
     "memorize",
     "plan",
     "profile",
     "report",
+    "rmia",
+    "sequential",
     "status",
     "steps",
     "tradeoff",

@@ -31,10 +31,13 @@ mod claimed;
 mod compare;
 mod curve;
 mod documents;
+mod membership;
+mod origin;
 mod panel;
 mod plan;
 mod refusal;
 mod run;
+mod sequential;
 mod several;
 mod status;
 mod translate;
@@ -52,10 +55,15 @@ pub use compare::{
     BatchSizesQuestion, CompareQuestion, Comparison, MapQuestion, NamedAccount, NamedRun,
 };
 pub use curve::{CurveQuestion, POINTS};
+pub use membership::{
+    MembershipDocument, MembershipQuestion, PowerOfAttack, RecordAtRisk, membership,
+};
+pub use origin::{RUN_ENDING, runs_beside};
 pub use panel::{Panel, PanelLine, PanelQuestion};
 pub use plan::{NeededRows, PlanQuestion, Planned, PlannedAttack, PlannedRule, PlannedTarget};
 pub use refusal::{Kind, Refusal, RefusalDocument, exit};
 pub use run::{Described, Loaded, TextFile, load};
+pub use sequential::sequential;
 pub use several::Several;
 pub use status::{Chunks, ExperimentStatus, status};
 pub use translate::{TranslateQuestion, TranslatedNumber, Translation};

@@ -25,8 +25,8 @@ pub struct Verdict {
     pub reason: String,
     /// The largest epsilon that the claim allows; `null` where it allows any.
     pub claimed_epsilon: Option<f64>,
-    /// The bound that this rule could at most have given with scores of these sizes; `null` where
-    /// that is infinite.
+    /// The bound that this rule could have given with scores of these sizes: the largest one, or for a DP-SGD
+    /// family up to the claim's at five sixths of its noise; `null` where that is infinite.
     pub could_show: Option<f64>,
     /// Where that is not above the claim: so many scores in all (or canaries), of which a perfect attack could have
     /// refuted it.
@@ -40,6 +40,8 @@ pub struct Verdict {
 pub struct Reach {
     pub could_show: f64,
     pub scores_needed: Option<u64>,
+    /// The largest number of scores that was tried.
+    pub searched: u64,
 }
 
 /// What a claim says at the primary bound's delta: certified ends of the proven epsilon.
@@ -98,7 +100,12 @@ fn judge(
     }
     if reach.could_show <= claim.upper {
         let needed = reach.scores_needed.map_or_else(
-            || "no number of scores is enough for this rule at this delta".to_owned(),
+            || {
+                format!(
+                    "no number of scores up to {} is enough for this rule at this delta",
+                    reach.searched
+                )
+            },
             |needed| {
                 format!(
                     "at least {needed} scores in all are needed to test the claim, and more for an attack that is not perfect (`dosimeter plan` says how many)"

@@ -4,14 +4,13 @@ mod document;
 mod json;
 mod many_runs;
 mod one_run;
+mod reach;
 
 pub use document::{Analysis, Bound, Counts, Hashes, NotValid, PowerAt, TestAt};
 pub use json::AuditDocument;
 
-use crate::verdict::{ClaimedEpsilon, Reach, verdict};
-use crate::{
-    AuditError, Design, Method, Plan, Scores, ThresholdRule, hash, one_run as canaries, quality,
-};
+use crate::verdict::{ClaimedEpsilon, verdict};
+use crate::{AuditError, Design, Plan, Scores, hash, one_run as canaries, quality};
 
 /// A claim to compare with: the proven epsilon at each delta it was evaluated at.
 pub type Claims<'a> = &'a dyn Fn(f64) -> Result<ClaimedEpsilon, AuditError>;
@@ -102,7 +101,7 @@ fn answer(scores: &Scores, plan: &Plan, claim: Option<Claims<'_>>) -> Result<Ana
     let verdict = match (claim, primary) {
         (Some(claim), Some(primary)) => {
             let claimed = claim(primary.delta)?;
-            let reach = reach(&plan, primary.method, primary.delta, (m, n), claimed.upper)?;
+            let reach = reach::reach(&plan, primary.method, primary.delta, (m, n), claimed.upper)?;
             let family = (primary.valid_for != ANY_MECHANISM).then_some(primary.valid_for.as_str());
             Some(verdict(primary.epsilon, plan.confidence, primary.delta, claimed, reach, family))
         }
@@ -138,52 +137,5 @@ fn unfair(members: u64, nonmembers: u64) -> Option<String> {
 
 /// No claim at all.
 const NOTHING: ClaimedEpsilon = ClaimedEpsilon { lower: 0.0, upper: f64::INFINITY };
-
-/// More scores than this are not named; fewer where a rule takes time in proportion to them.
-const MOST: u64 = 1 << 30;
-const MOST_SLOW: u64 = 1 << 20;
-const MOST_CANARIES: u64 = 1 << 16;
-
-/// What the rule could have shown with these numbers of members and non-members, and from how many
-/// scores in the same proportion it could have refuted the claim.
-fn reach(
-    plan: &Plan,
-    method: Method,
-    delta: f64,
-    (members, nonmembers): (u64, u64),
-    claimed: f64,
-) -> Result<Reach, AuditError> {
-    let all = members + nonmembers;
-    let at = |rows: u64| match plan.design {
-        Design::Runs => {
-            let part =
-                |side: u64| ((u128::from(rows) * u128::from(side) / u128::from(all)) as u64).max(1);
-            many_runs::reach(plan, method, part(members), part(nonmembers), delta)
-        }
-        Design::OneRun => Ok(one_run::reach(plan, method, rows, delta)),
-    };
-    let could_show = at(all)?;
-    if could_show > claimed || claimed == f64::INFINITY {
-        return Ok(Reach { could_show, scores_needed: None });
-    }
-    let exact = matches!(plan.threshold, ThresholdRule::Holdout | ThresholdRule::Fixed(_));
-    let most = match plan.design {
-        Design::Runs if exact || method.needs_training() => MOST_SLOW,
-        Design::Runs => MOST,
-        Design::OneRun => MOST_CANARIES,
-    };
-    let (mut few, mut enough) = (all, 2 * all);
-    while at(enough)? <= claimed {
-        (few, enough) = (enough, 2 * enough);
-        if enough > most {
-            return Ok(Reach { could_show, scores_needed: None });
-        }
-    }
-    while enough - few > (enough / 100).max(1) {
-        let middle = few + (enough - few) / 2;
-        if at(middle)? > claimed { enough = middle } else { few = middle }
-    }
-    Ok(Reach { could_show, scores_needed: Some(enough) })
-}
 
 pub(crate) const ANY_MECHANISM: &str = "any mechanism";
