@@ -171,7 +171,9 @@ fn components_that_are_left_out() {
 /// security, however strong or weak the leakage.
 #[test]
 fn ends_that_no_run_can_have() {
-    let runs: [(&[(f64, f64, u64)], u32); 9] = [
+    /// Noise, rate and steps of each phase; the size of the group.
+    type Case = (&'static [(f64, f64, u64)], u32);
+    let runs: [Case; 9] = [
         (&[(44.50449161327756, 0.03155319662321816, 2)], 1),
         (&[(16.470854734124828, 4.5274378607348793e-7, 945_205_001)], 1),
         (&[(0.2, 0.9, 1000)], 1),

@@ -2,10 +2,9 @@
 
 mod common;
 
-use audit::verdict::{ClaimedEpsilon, Status};
 use audit::{Design, Family, Method, Plan, Scores, Seen, analyse};
 use common::Rng;
-use vocabulary::{Adjacency, Run, Sampling};
+use vocabulary::{Adjacency, Claim, Interval, Run, Sampling, Source, Standing, Status};
 
 const DELTA: f64 = 1e-5;
 
@@ -52,7 +51,9 @@ fn healthy_phases_stand_and_broken_ones_are_refuted() {
         .build()
         .unwrap();
     let claimed = Family::of_run(Seen::AllIterates, &run).epsilon(4.0, DELTA).unwrap();
-    let claim = ClaimedEpsilon { lower: claimed, upper: claimed * (1.0 + 1e-6) };
+    let interval = Interval::new(claimed, claimed, claimed * (1.0 + 1e-6));
+    let claim =
+        Claim::epsilon(Source::Stated, Adjacency::AddRemove, Standing::Proven, DELTA, interval);
     let mu = (2.0 / 16.0 + 4.0 / 64.0_f64).sqrt();
     let status = |mu: f64, seed: u64| {
         let mut rng = Rng::new(seed);
@@ -60,7 +61,7 @@ fn healthy_phases_stand_and_broken_ones_are_refuted() {
         let nonmembers = (0..800).map(|_| rng.normal()).collect();
         let scores = Scores::new(members, nonmembers).unwrap();
         let plan = plan(&run, Method::Composition);
-        analyse(&scores, &plan, Some(&|_| Ok(claim))).unwrap().verdict.unwrap().status
+        analyse(&scores, &plan, Some(&claim)).unwrap().verdict.unwrap().status
     };
     for seed in 0..4 {
         assert_ne!(status(mu, seed), Status::Contradiction, "seed {seed}");

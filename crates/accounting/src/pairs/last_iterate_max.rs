@@ -341,7 +341,8 @@ mod tests {
             let largest = |ask: &dyn Fn(&dyn Pair) -> Interval| {
                 all.iter().map(|pair| ask(pair)).reduce(Interval::max).unwrap()
             };
-            let questions: [&dyn Fn(&dyn Pair) -> Interval; 4] = [
+            type Asked<'a> = &'a dyn Fn(&dyn Pair) -> Interval;
+            let questions: [Asked<'_>; 4] = [
                 &|pair| directions::mu::of(pair, 1e-5, Direction::Both).unwrap(),
                 &|pair| directions::epsilon(pair, 1e-5, Direction::Both).unwrap(),
                 &|pair| directions::advantage(pair).unwrap(),
