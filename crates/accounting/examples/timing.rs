@@ -1,6 +1,8 @@
 //! How long the default questions take, per lens and quantity: `cargo run --release -p accounting --example
 //! timing`.
 
+#![allow(clippy::print_stdout)]
+
 use accounting::{Questions, account};
 use vocabulary::{LensName, Quantity, Run};
 
