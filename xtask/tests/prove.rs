@@ -1,11 +1,11 @@
-//! Forty random runs, their ends proven in ball arithmetic: none may be wrong.
+//! Sixty random runs, their ends proven in ball arithmetic: none may be wrong.
 
 use serde_json::Value;
 use std::process::Command;
 
 #[test]
 fn no_end_of_random_runs_is_wrong() {
-    let runs = std::env::var("DOSIMETER_PROVE_RUNS").unwrap_or_else(|_| "40".into());
+    let runs = std::env::var("DOSIMETER_PROVE_RUNS").unwrap_or_else(|_| "60".into());
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("prove");
     // What an earlier build proved says nothing about this one.
     let _ = std::fs::remove_dir_all(&folder);

@@ -3,6 +3,7 @@
 use crate::bayes_security::attribute::{self, Sensitivities};
 use crate::hidden_state::{self, Loss};
 use crate::lenses::{self, Lens, View};
+use crate::pairs::RenyiBound;
 use crate::reconstruction;
 use crate::{AccountingError, domain};
 use vocabulary::{
@@ -76,6 +77,44 @@ pub struct Beyond<'a> {
     pub candidates: &'a [f64],
     /// The accuracy of the best attacker at each of these priors of one of two secrets.
     pub attack_priors: &'a [f64],
+    /// Seconds of processor time that one number may take; 10 unless given.
+    pub time_limit: Option<f64>,
+}
+
+/// Seconds of processor time that one number may take.
+const TIME_LIMIT: f64 = 10.0;
+
+impl Beyond<'_> {
+    /// Asks for one number within the limit of time.
+    fn limited<T>(&self, what: &str, ask: impl FnOnce() -> Result<T>) -> Result<T> {
+        let seconds = self.time_limit.unwrap_or(TIME_LIMIT);
+        crate::patience::within(seconds, ask).unwrap_or_else(|| {
+            Err(AccountingError::NotCertified(format!(
+                "{what} takes more than {seconds} s of processor time (a larger --time-limit lets it go on)"
+            )))
+        })
+    }
+}
+
+/// What is known about epsilon or delta of composition where the number itself takes too long.
+fn known_so_far(error: AccountingError, run: &Run, bound: Known) -> AccountingError {
+    let AccountingError::NotCertified(reason) = &error else { return error };
+    let known = RenyiBound::for_run(run).and_then(|renyi| match bound {
+        Known::Epsilon(delta) => renyi.epsilon(delta).map(|x| ("epsilon", x.upper)),
+        Known::Delta(epsilon) => renyi.delta(epsilon).map(|x| ("delta", x.upper)),
+    });
+    match known {
+        Ok((name, most)) if most.is_finite() => AccountingError::NotCertified(format!(
+            "{reason}; known so far, by Rényi moments: {name} <= {}",
+            vocabulary::rounding::rounded(most, 4, Side::Upper)
+        )),
+        _ => error,
+    }
+}
+
+enum Known {
+    Epsilon(f64),
+    Delta(f64),
 }
 
 /// As [`account`], with what is known beyond the run.
@@ -99,9 +138,11 @@ pub fn account_beyond(run: &Run, questions: &Questions, beyond: &Beyond<'_>) -> 
         lenses::ALL.iter().collect()
     };
     for lens in chosen {
-        let answered = look(lens, run, beyond)
+        let what = lens.name.as_str();
+        let answered = beyond
+            .limited(what, || look(lens, run, beyond))
             .and_then(|view| {
-                let mut all = claims(lens, &view, run, questions, &mut account.warnings)?;
+                let mut all = claims(lens, &view, run, questions, beyond, &mut account.warnings)?;
                 all.extend(among(lens, &view, run, questions, beyond)?);
                 all.extend(accuracies(lens, &view, run, questions, beyond)?);
                 Ok(all)
@@ -230,6 +271,7 @@ fn claims(
     view: &View,
     run: &Run,
     questions: &Questions,
+    beyond: &Beyond<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Claim>> {
     let maker = ClaimMaker::new(lens, run, &questions.notes);
@@ -239,11 +281,15 @@ fn claims(
     for direction in directions(view, questions) {
         for delta in questions.deltas.iter().filter(|_| questions.wants(Quantity::Epsilon)) {
             let at = At { delta: Some(*delta), ..At::default() };
-            let epsilon = match view.epsilon(*delta, direction) {
+            let named = format!("epsilon of {}", lens.name);
+            let epsilon = match beyond.limited(&named, || view.epsilon(*delta, direction)) {
                 Ok(epsilon) => epsilon,
                 // A lens about other things than epsilon still answers those.
                 Err(AccountingError::Unsupported(_)) if matches!(view, View::Security(_)) => {
                     continue;
+                }
+                Err(error) if lens.name == LensName::Composition => {
+                    return Err(known_so_far(error, run, Known::Epsilon(*delta)));
                 }
                 Err(error) => return Err(error),
             };
@@ -258,7 +304,14 @@ fn claims(
             .filter(|_| questions.wants(Quantity::Delta) && !matches!(view, View::Security(_)))
         {
             let at = At { epsilon: Some(*epsilon), ..At::default() };
-            let delta = view.delta(*epsilon, direction)?;
+            let named = format!("delta of {}", lens.name);
+            let delta =
+                beyond.limited(&named, || view.delta(*epsilon, direction)).map_err(|error| {
+                    match lens.name {
+                        LensName::Composition => known_so_far(error, run, Known::Delta(*epsilon)),
+                        _ => error,
+                    }
+                })?;
             let mut claim = maker.claim(Quantity::Delta, at, direction, delta);
             claim.at_least = lower_end(below.map(|below| below.delta(*epsilon, direction)));
             claims.push(claim);
@@ -268,9 +321,9 @@ fn claims(
     let mut optional = |quantity: Quantity,
                         at: At,
                         direction,
-                        ask: &dyn Fn(&View) -> Result<Interval>| match ask(
-        view,
-    ) {
+                        ask: &dyn Fn(&View) -> Result<Interval>| match beyond
+        .limited("it", || ask(view))
+    {
         Ok(interval) => {
             let mut claim = maker.claim(quantity, at, direction, interval);
             // Curves of a lower end cost more than they tell.

@@ -44,6 +44,8 @@ pub struct AccountQuestion {
     pub monte_carlo: Option<u64>,
     pub monte_carlo_confidence: Option<f64>,
     pub monte_carlo_seed: Option<u64>,
+    /// Seconds of processor time that one number may take [default: 10].
+    pub time_limit: Option<f64>,
 }
 
 impl AccountQuestion {
@@ -74,6 +76,7 @@ pub(crate) fn ask(question: &AccountQuestion) -> Result<Account, Refusal> {
         attribute: attribute.as_ref(),
         candidates: &candidates,
         attack_priors: &question.attack_prior,
+        time_limit: time_limit(question.time_limit)?,
     };
     let mut account = accounting::account_beyond(run, &questions, &beyond)?;
     account.asides.extend(monte_carlo(question, run)?);
@@ -89,6 +92,15 @@ pub(crate) fn sensitivities(
     Sensitivities::from_csv(&file.text, mode.unwrap_or_default())
         .map(Some)
         .map_err(|error| Refusal::from(error).at(&file.name))
+}
+
+fn time_limit(seconds: Option<f64>) -> Result<Option<f64>, Refusal> {
+    match seconds {
+        Some(seconds) if !(seconds > 0.0 && seconds.is_finite()) => Err(Refusal::bad_input(
+            format!("a time limit of {seconds} s is not a positive number of seconds"),
+        )),
+        other => Ok(other),
+    }
 }
 
 fn loss(question: &AccountQuestion) -> Result<Option<Loss>, Refusal> {

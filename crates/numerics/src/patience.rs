@@ -1,4 +1,5 @@
-//! A computation that lets its caller look up now and then, for instance for Ctrl-C.
+//! A computation that lets its caller look up now and then, for instance for Ctrl-C, and that may be
+//! given a limit of time.
 //!
 //! Most numbers take microseconds, some take seconds; whoever asks does not know which. So the
 //! loops of this crate and of those above it call [`look`] between two pieces of work, which costs a
@@ -7,9 +8,74 @@
 //! computation outlives its call.
 
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::Instant;
 
 thread_local! {
     static LOOK: Cell<Option<fn()>> = const { Cell::new(None) };
+    static LIMIT: Cell<Option<Limit>> = const { Cell::new(None) };
+}
+
+/// How long the computation of this thread may take.
+#[derive(Clone, Copy)]
+struct Limit {
+    seconds: f64,
+    started: Instant,
+    /// Processor time of the thread at the start, where the system tells it.
+    spent: Option<f64>,
+    /// Looks until the clock is read again.
+    looks: u32,
+}
+
+/// Reading a clock costs as much as some short pieces of work.
+const LOOKS: u32 = 32;
+
+impl Limit {
+    fn is_over(&self) -> bool {
+        if self.started.elapsed().as_secs_f64() < self.seconds {
+            return false;
+        }
+        match (self.spent, processor_seconds()) {
+            (Some(before), Some(now)) => now - before >= self.seconds,
+            _ => true,
+        }
+    }
+}
+
+/// The processor time of this thread, as Linux counts it; elsewhere the clock on the wall has to do.
+fn processor_seconds() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().next()?.parse::<f64>().ok().map(|nanoseconds| 1e-9 * nanoseconds)
+}
+
+/// The payload with which a computation is ended.
+struct OutOfTime;
+
+/// Runs `work` for at most about `seconds` of processor time; `None` where it was ended for taking longer.
+///
+/// ```
+/// use numerics::patience::{look, within};
+/// assert_eq!(within(10.0, || 7), Some(7));
+/// assert_eq!(within(0.05, || loop { look() }), None::<()>);
+/// ```
+pub fn within<T>(seconds: f64, work: impl FnOnce() -> T) -> Option<T> {
+    /// Puts back what was there, also when the work is unwound.
+    struct Before(Option<Limit>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            LIMIT.set(self.0);
+        }
+    }
+    let limit =
+        Limit { seconds, started: Instant::now(), spent: processor_seconds(), looks: LOOKS };
+    let before = Before(LIMIT.replace(Some(limit)));
+    let ended = catch_unwind(AssertUnwindSafe(work));
+    drop(before);
+    match ended {
+        Ok(answer) => Some(answer),
+        Err(payload) if payload.is::<OutOfTime>() => None,
+        Err(payload) => resume_unwind(payload),
+    }
 }
 
 /// Runs `work`, calling `look` from this thread between two steps of it.
@@ -38,5 +104,12 @@ pub fn looking_up<T>(look: fn(), work: impl FnOnce() -> T) -> T {
 pub fn look() {
     if let Some(look) = LOOK.get() {
         look();
+    }
+    if let Some(mut limit) = LIMIT.get() {
+        limit.looks = limit.looks.checked_sub(1).unwrap_or(LOOKS);
+        LIMIT.set(Some(limit));
+        if limit.looks == 0 && limit.is_over() {
+            resume_unwind(Box::new(OutOfTime));
+        }
     }
 }

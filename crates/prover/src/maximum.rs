@@ -26,7 +26,7 @@ pub struct Maximum<const N: usize> {
 }
 
 /// A range whose bound exceeds what is attained by less than 2^-this of it is not split.
-const TOLERANCE: i64 = 31;
+const TOLERANCE: i64 = 46;
 const MOST_PAIRS: usize = 4000;
 
 struct Range<const N: usize> {

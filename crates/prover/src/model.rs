@@ -186,11 +186,24 @@ impl<const N: usize> Model<N> {
     ) -> Result<Ball<N>, Obstacle> {
         match order {
             Order::Remove => self.mean(epsilon, Part::Above, log_scale, bits),
+            // No loss of adding is that large.
+            Order::Add if self.largest_loss().is_some_and(|most| most.is_at_most(&epsilon)) => {
+                Ok(Ball::ZERO)
+            }
             Order::Add => {
                 let level = epsilon.exponential();
                 let below = self.mean(-epsilon, Part::Below, log_scale - epsilon.to_f64(), bits)?;
                 Ok(level * below)
             }
+        }
+    }
+
+    /// dP/dQ >= the product of P(no record is used) over the steps, for a record added or removed whose
+    /// batches are all sampled: the largest loss of adding, where there is one.
+    fn largest_loss(&self) -> Option<Ball<N>> {
+        match self {
+            Self::Contour(contour) => contour.composition.largest_loss(),
+            _ => None,
         }
     }
 
@@ -313,7 +326,7 @@ impl<const N: usize> Contour<N> {
         if lines.len() > 6 {
             lines.remove(0);
         }
-        Ok(found)
+        if found.is_finite() { Ok(found) } else { Err("the sum has no finite bound".into()) }
     }
 }
 

@@ -96,7 +96,8 @@ struct Models<'a> {
 
 impl<'a> Models<'a> {
     fn new(run: &'a Run, claim: &Claim) -> Self {
-        let scales = [claim.at.delta, Some(claim.interval.value)];
+        let ends = claim.interval;
+        let scales = [claim.at.delta, Some(ends.value), Some(ends.upper)];
         let scale = scales
             .into_iter()
             .flatten()
@@ -499,20 +500,9 @@ fn power<const N: usize>(
         });
     }
     if side == End::Lower && end > 0.9 {
-        // 1 - h(k) = rest(ln k) - k a is at most rest(ln 1/a) for k <= 1/a, and at most 0 beyond.
-        let at = -Ball::<N>::from_f64(fpr).logarithm();
-        let missing = Ball::one() - Ball::from_f64(end);
         for order in orders(claim.direction) {
-            let found = model.rest(at, *order, log_scale(1.0 - end), bits.min(30.0));
-            if let Ok(rest) = found
-                && rest.is_at_most(&missing)
-            {
-                let name = format!("1 - delta(ln 1/{fpr}), {order:?}").to_lowercase();
-                return Ok(Found {
-                    outcome: Outcome::Proven,
-                    statement: format!("no test misses more than {name} at {fpr}"),
-                    enclosures: vec![enclosure(name, &rest)],
-                });
+            if let Some(found) = misses_little(model, *order, end, fpr) {
+                return Ok(found);
             }
         }
     }
@@ -541,5 +531,44 @@ fn power<const N: usize>(
             enclosure("power, from below".into(), &found.lower),
             enclosure("power, from above".into(), &found.upper),
         ],
+    })
+}
+
+/// No test of size a misses more than 1 - e if rest(ln k) - k a <= 1 - e for every slope k > 0. For k <= 1 - e
+/// it is, since rest(ln k) <= k; for k >= 1/a too. Between them the slopes are taken in steps: rest rises with
+/// k, so between k_1 and k_2 the left side is at most rest(ln k_2) - k_1 a.
+fn misses_little<const N: usize>(
+    model: &Model<N>,
+    order: Order,
+    end: f64,
+    fpr: f64,
+) -> Option<Found> {
+    let (missing, size) = (Ball::<N>::one() - Ball::from_f64(end), Ball::<N>::from_f64(fpr));
+    let (last, mut at) = (-fpr.ln() + 1e-9, (1.0 - end).ln() - 1e-9);
+    let mut steps = 0;
+    let mut enclosures = Vec::new();
+    let mut step = last - at;
+    while at < last {
+        steps += 1;
+        if steps > 120 || step < 1e-3 {
+            return None;
+        }
+        let next = (at + step).min(last);
+        let allowed = missing + Ball::from_f64(at).exponential() * size;
+        let scale = allowed.to_f64().max(1e-300).ln();
+        let rest = model.rest(Ball::from_f64(next), order, scale, 20.0).ok()?;
+        if rest.is_at_most(&allowed) {
+            let name = format!("1 - delta({next}), {order:?}").to_lowercase();
+            enclosures.push(enclosure(name, &rest));
+            at = next;
+            step *= 1.5;
+        } else {
+            step *= 0.4;
+        }
+    }
+    Some(Found {
+        outcome: Outcome::Proven,
+        statement: format!("no slope lets a test of size {fpr} miss more than 1 - {end}"),
+        enclosures,
     })
 }

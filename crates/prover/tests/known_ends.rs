@@ -245,3 +245,24 @@ fn trusted_values_are_proven() {
     let power = claim("composition", "both", "tpr", ("fpr", 0.01), (0.01205, 0.01215));
     assert_eq!(outcomes(&rare, &power), RIGHT);
 }
+
+/// Adding a record has a largest loss; beyond it delta is 0. A sum without bound there once counted as large, so
+/// right ends were called wrong.
+#[test]
+fn beyond_the_largest_loss_of_adding() {
+    let run_of = |phases: Phases<'_>| run(phases, 1, Adjacency::AddRemove);
+    let strong = run_of(&[(0.23214609518989024, 0.036925350991464156, 2_200_815)]);
+    let ends = (478920.7522614408, 478920.7522689711);
+    let right = claim("composition", "both", "epsilon", ("delta", 4.568961423582305e-93), ends);
+    assert_eq!(outcomes(&strong, &right), RIGHT);
+    // And a lower end above the largest loss is not proven by adding alone.
+    let add = claim("composition", "add", "epsilon", ("delta", 4.568961423582305e-93), ends);
+    assert_ne!(outcomes(&strong, &add).0, Outcome::Proven);
+    let weak = run_of(&[
+        (11.866163263682997, 1.559378901012459e-6, 2321),
+        (10.307895905362317, 0.012386904154750572, 127),
+    ]);
+    let at = ("epsilon", 1.597232216762015);
+    let tiny = claim("composition", "both", "delta", at, (0.0, 2.2250738585072014e-308));
+    assert_eq!(outcomes(&weak, &tiny), RIGHT);
+}

@@ -3,7 +3,7 @@
 use super::show;
 use crate::args::{
     AttributeArgs, CandidateArgs, Format, LossArgs, OutputArgs, QuestionArgs, RunArgs, ShuffleArgs,
-    read_files,
+    read_files, real,
 };
 use crate::console::Console;
 use crate::failure::Failure;
@@ -42,6 +42,10 @@ pub struct AccountArgs {
     /// one is undecided
     #[arg(long)]
     certify: bool,
+    /// Seconds of processor time that one number may take; then it is refused, with what is known
+    /// [default: 10]
+    #[arg(long, value_name = "SECONDS", value_parser = real, allow_hyphen_values = true)]
+    time_limit: Option<f64>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -70,6 +74,7 @@ impl AccountArgs {
             monte_carlo: self.shuffle.monte_carlo,
             monte_carlo_confidence: Some(self.shuffle.monte_carlo_confidence),
             monte_carlo_seed: Some(self.shuffle.monte_carlo_seed),
+            time_limit: self.time_limit,
         })
     }
 }

@@ -44,6 +44,9 @@ impl<const N: usize> Ball<N> {
 
     /// [0, bound].
     pub fn up_to(bound: Magnitude) -> Self {
+        if bound.is_infinite() {
+            return Self::everything();
+        }
         Self { mid: Float::from_magnitude(bound).scaled(-1), radius: bound.scaled(-1) }
     }
 
@@ -70,7 +73,8 @@ impl<const N: usize> Ball<N> {
 
     /// Whether every member is above 0.
     pub fn is_positive(&self) -> bool {
-        !self.mid.is_negative()
+        self.is_finite()
+            && !self.mid.is_negative()
             && self.mid.compare_absolute(&Float::from_magnitude(self.radius)) == Ordering::Greater
     }
 
@@ -81,7 +85,8 @@ impl<const N: usize> Ball<N> {
 
     /// Whether every member is at least 0.
     pub fn is_not_negative(&self) -> bool {
-        (!self.mid.is_negative() || self.mid.is_zero())
+        self.is_finite()
+            && (!self.mid.is_negative() || self.mid.is_zero())
             && self.mid.compare_absolute(&Float::from_magnitude(self.radius)) != Ordering::Less
     }
 
@@ -102,6 +107,9 @@ impl<const N: usize> Ball<N> {
 
     /// At most |x| for every member; zero where the ball touches zero.
     pub fn below(&self) -> Magnitude {
+        if !self.is_finite() {
+            return Magnitude::ZERO;
+        }
         let rest = self.mid.absolute().minus(&Float::from_magnitude(self.radius));
         if rest.is_negative() || rest.is_zero() {
             return Magnitude::ZERO;
@@ -112,11 +120,17 @@ impl<const N: usize> Ball<N> {
     }
 
     pub fn upper(&self) -> Self {
+        if !self.is_finite() {
+            return Self::everything();
+        }
         let sum = self.mid.plus(&Float::from_magnitude(self.radius));
         Self { mid: sum, radius: sum.unit() }
     }
 
     pub fn lower(&self) -> Self {
+        if !self.is_finite() {
+            return Self::everything();
+        }
         let sum = self.mid.minus(&Float::from_magnitude(self.radius));
         Self { mid: sum, radius: sum.unit() }
     }
@@ -282,5 +296,37 @@ impl<const N: usize> Mul for Ball<N> {
             radius = radius.plus(other.mid.above().times(self.radius));
         }
         Self { mid, radius }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing is known about a ball without bound, however large its midpoint and whatever it is scaled by.
+    #[test]
+    fn an_endless_ball_stays_endless() {
+        let huge = Ball::<2>::exact(Float::from_u64(1).scaled(1 << 57));
+        let endless = [
+            Ball::<2>::everything(),
+            Ball::up_to(Magnitude::INFINITE),
+            Ball::everything().scaled(-(1 << 57)),
+            Ball::up_to(Magnitude::INFINITE) * huge,
+            huge.widened(Magnitude::INFINITE),
+            Ball::everything() * Ball::from_f64(1e-300) + huge,
+            Ball::everything().exponential(),
+            Ball::everything().upper(),
+            Ball::everything().lower(),
+        ];
+        for ball in endless {
+            assert!(!ball.is_finite(), "{ball:?}");
+            assert!(!ball.is_positive() && !ball.is_negative() && !ball.is_not_negative());
+            for other in [Ball::ZERO, Ball::one(), huge, -huge] {
+                assert!(!ball.is_below(&other) && !other.is_below(&ball), "{ball:?} {other:?}");
+                assert!(!ball.is_at_most(&other) && !other.is_at_most(&ball));
+            }
+            assert!(ball.below().is_zero() && ball.above().is_infinite());
+        }
+        assert_eq!(Magnitude::INFINITE.scaled(-1), Magnitude::INFINITE);
     }
 }

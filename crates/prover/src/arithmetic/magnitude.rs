@@ -112,7 +112,7 @@ impl Magnitude {
 
     /// self * 2^power.
     pub fn scaled(self, power: i64) -> Self {
-        if self.is_zero() {
+        if self.is_zero() || self.is_infinite() {
             return self;
         }
         Self { exponent: self.exponent.saturating_add(power), ..self }.checked()

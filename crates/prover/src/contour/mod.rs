@@ -64,6 +64,15 @@ impl<const N: usize> Composition<N> {
         Self { steps, gaussian }
     }
 
+    /// -ln of the least dP/dQ: sum of T ln(1/b_0), for adding and removing without phases of rate 1.
+    pub fn largest_loss(&self) -> Option<Ball<N>> {
+        if !self.gaussian.mid.is_zero() || self.steps.iter().any(|step| step.substitute) {
+            return None;
+        }
+        let loss = |step: &Step<N>| -(step.least().logarithm().times_u64(step.times));
+        Some(self.steps.iter().map(loss).fold(Ball::ZERO, |sum, one| sum + one))
+    }
+
     /// The factor of the phases with rate 1 at s.
     pub fn gaussian_factor(&self, s: Complex<N>) -> Complex<N> {
         let product = s * (s - Complex::one());

@@ -65,7 +65,9 @@ impl Choice {
             let lost = 0.5 * (shift * unit).powi(2) / std::f64::consts::LN_2;
             let better = |best: &Self| match (lost <= room, best.lost_bits <= room) {
                 (true, true) => spacing > best.spacing,
-                (fits, other_fits) => (fits && !other_fits) || (!fits && lost < best.lost_bits),
+                (true, false) => true,
+                (false, true) => false,
+                (false, false) => lost < best.lost_bits,
             };
             widest = widest.max(spacing);
             if best.as_ref().is_none_or(better) {
