@@ -24,12 +24,14 @@ pub struct Positive {
     pub masses: Vec<f64>,
     /// Mean that was lost beyond the last points of grids (upper laws only).
     pub lost: f64,
+    /// The longest grid that this law and its parts were put on.
+    pub points: usize,
 }
 
 impl Positive {
     /// The law that is `place` for certain.
     pub fn certain(place: f64) -> Self {
-        Self { places: vec![place], masses: vec![1.0], lost: 0.0 }
+        Self { places: vec![place], masses: vec![1.0], lost: 0.0, points: 1 }
     }
 
     /// The mean.
@@ -60,6 +62,7 @@ impl Positive {
     ) -> Self {
         let mut builder = Builder::new(grid, side);
         builder.lost = self.lost + other.lost;
+        builder.points = self.points.max(other.points).max(grid.len());
         let same = std::ptr::eq(self, other);
         for (i, (&x, &mass)) in self.places.iter().zip(&self.masses).enumerate() {
             if i % 64 == 0 {
@@ -99,12 +102,14 @@ struct Builder<'a> {
     masses: Vec<f64>,
     moments: Vec<f64>,
     lost: f64,
+    points: usize,
 }
 
 impl<'a> Builder<'a> {
     fn new(grid: &'a [f64], side: Side) -> Self {
         let moments = if side == Side::Lower { grid.len() } else { 0 };
-        Self { grid, side, masses: vec![0.0; grid.len()], moments: vec![0.0; moments], lost: 0.0 }
+        let masses = vec![0.0; grid.len()];
+        Self { grid, side, masses, moments: vec![0.0; moments], lost: 0.0, points: grid.len() }
     }
 
     fn put(&mut self, cell: usize, mass: f64, place: f64) {
@@ -129,10 +134,12 @@ impl<'a> Builder<'a> {
     fn finish(self) -> Positive {
         match self.side {
             Side::Upper => {
-                Positive { places: self.grid.to_vec(), masses: self.masses, lost: self.lost }
+                let (places, points) = (self.grid.to_vec(), self.points);
+                Positive { places, masses: self.masses, lost: self.lost, points }
             }
             Side::Lower => {
-                let mut law = Positive { places: Vec::new(), masses: Vec::new(), lost: 0.0 };
+                let (places, masses) = (Vec::new(), Vec::new());
+                let mut law = Positive { places, masses, lost: 0.0, points: self.points };
                 for (mass, moment) in self.masses.iter().zip(&self.moments) {
                     if *mass > 0.0 {
                         law.places.push(moment / mass);
@@ -179,7 +186,8 @@ mod tests {
     /// enclose E max(X - 1, 0) = 1/4.
     #[test]
     fn ends_enclose_a_sum() {
-        let coin = Positive { places: vec![0.0, 1.0], masses: vec![0.5, 0.5], lost: 0.0 };
+        let coin =
+            Positive { places: vec![0.0, 1.0], masses: vec![0.5, 0.5], lost: 0.0, points: 2 };
         let grid = [0.0, 0.7, 1.3, 1.9, 2.6];
         let payoff = |law: &Positive| -> f64 {
             law.places.iter().zip(&law.masses).map(|(x, m)| m * (x - 1.0).max(0.0)).sum()

@@ -43,6 +43,18 @@ impl Sampling {
         matches!(self, Self::Poisson | Self::Full)
     }
 
+    /// The keys of a run that belong to this scheme alone.
+    pub fn keys(self) -> &'static [&'static str] {
+        match self {
+            Self::Poisson | Self::Full => &[],
+            Self::Shuffle => &["permutation"],
+            Self::FixedSize => &["replacement"],
+            Self::BallsAndBins => &["uses_per_epoch"],
+            Self::TruncatedPoisson => &["max_batch_size"],
+            Self::CyclicPoisson => &["cycle_length"],
+        }
+    }
+
     /// The batches in a few words, for the middle of a sentence.
     pub fn words(self) -> &'static str {
         match self {
@@ -53,6 +65,29 @@ impl Sampling {
             Self::BallsAndBins => "balls-and-bins batches",
             Self::TruncatedPoisson => "truncated Poisson batches",
             Self::CyclicPoisson => "cyclic Poisson batches",
+        }
+    }
+
+    /// What happens to the records, as a sentence without its full stop.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::Poisson => "Every record joins every batch independently",
+            Self::Full => "Every record is in every batch",
+            Self::Shuffle => "The records are put into a random order and cut into batches",
+            Self::FixedSize => {
+                "Each batch is a uniform subset of fixed size, drawn anew at each step"
+            }
+            Self::BallsAndBins => {
+                "Every record is thrown into one batch of every epoch, independently of the others"
+            }
+            Self::TruncatedPoisson => {
+                "Every record joins every batch independently, and of too large a batch a uniform \
+                 part is kept"
+            }
+            Self::CyclicPoisson => {
+                "The records are split into groups, and each step draws a Poisson batch from one \
+                 group, in turn"
+            }
         }
     }
 
@@ -97,6 +132,15 @@ pub struct Drawing {
     /// Balls and bins: in how many batches of an epoch each record is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uses_per_epoch: Option<u64>,
+}
+
+impl Drawing {
+    /// The expected share of all records in a batch: the sample rate, but for a rate within a group
+    /// and for several uses per epoch.
+    pub fn share(&self, sample_rate: f64) -> f64 {
+        let uses = self.uses_per_epoch.unwrap_or(1) as f64;
+        sample_rate * uses / self.cycle_length.unwrap_or(1).max(1) as f64
+    }
 }
 
 /// A further release on the same batch: a private count, a layer's own sum, a statistic.

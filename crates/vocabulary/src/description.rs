@@ -248,6 +248,24 @@ impl RunDescription {
         Ok(self)
     }
 
+    /// The same training with its batches drawn in another way: expected batches stay as large, and
+    /// keys that belong to other schemes are left out.
+    pub fn drawn(&self, sampling: Sampling) -> Self {
+        let mut other = self.clone();
+        let groups = |scheme: Sampling| match scheme {
+            Sampling::CyclicPoisson => self.batches.cycle_length.unwrap_or(1).max(1) as f64,
+            _ => 1.0,
+        };
+        // A rate is that within a group.
+        let scale = groups(sampling) / groups(self.sampling.unwrap_or_default());
+        for phase in std::iter::once(&mut other.whole).chain(&mut other.phases) {
+            phase.sample_rate = phase.sample_rate.map(|rate| rate * scale);
+        }
+        other.sampling = Some(sampling);
+        other.batches.keep_only(sampling.keys());
+        other
+    }
+
     /// Checks the description and fills the defaults.
     ///
     /// ```
@@ -338,6 +356,26 @@ impl BatchesDescription {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// Forgets what belongs to a scheme, but for these keys.
+    fn keep_only(&mut self, keys: &[&str]) {
+        let gone = |key: &str| !keys.contains(&key);
+        if gone("permutation") {
+            self.permutation = None;
+        }
+        if gone("replacement") {
+            self.replacement = None;
+        }
+        if gone("max_batch_size") {
+            self.max_batch_size = None;
+        }
+        if gone("cycle_length") {
+            self.cycle_length = None;
+        }
+        if gone("uses_per_epoch") {
+            self.uses_per_epoch = None;
+        }
     }
 
     fn overridden_by(self, flags: &Self) -> Self {

@@ -381,24 +381,25 @@ impl Details {
         dataset_size: Option<u64>,
     ) -> Result<(), RunError> {
         let drawing = &self.drawing;
-        let only = |given: bool, key: &str, scheme: Sampling| {
-            if !given || sampling == scheme {
-                return Ok(());
+        for (given, key) in [
+            (drawing.permutation != Permutation::Fresh, "permutation"),
+            (drawing.replacement, "replacement"),
+            (drawing.max_batch_size.is_some(), "max_batch_size"),
+            (drawing.cycle_length.is_some(), "cycle_length"),
+            (drawing.uses_per_epoch.is_some(), "uses_per_epoch"),
+        ] {
+            if given && !sampling.keys().contains(&key) {
+                let owner = Sampling::ALL.iter().find(|(_, one)| one.keys().contains(&key));
+                return Err(RunError::Scheme(
+                    format!(
+                        "`{key}` belongs to sampling {}, but sampling is {}",
+                        owner.map_or("", |(name, _)| name),
+                        sampling.as_str()
+                    ),
+                    "drop it or choose that sampling",
+                ));
             }
-            Err(RunError::Scheme(
-                format!(
-                    "`{key}` belongs to sampling {}, but sampling is {}",
-                    scheme.as_str(),
-                    sampling.as_str()
-                ),
-                "drop it or choose that sampling",
-            ))
-        };
-        only(drawing.permutation != Permutation::Fresh, "permutation", Sampling::Shuffle)?;
-        only(drawing.replacement, "replacement", Sampling::FixedSize)?;
-        only(drawing.max_batch_size.is_some(), "max_batch_size", Sampling::TruncatedPoisson)?;
-        only(drawing.cycle_length.is_some(), "cycle_length", Sampling::CyclicPoisson)?;
-        only(drawing.uses_per_epoch.is_some(), "uses_per_epoch", Sampling::BallsAndBins)?;
+        }
         if sampling == Sampling::TruncatedPoisson {
             if drawing.max_batch_size.is_none() {
                 return Err(RunError::Missing("the largest batch", "--max-batch-size"));

@@ -10,18 +10,19 @@
 //! both orders at every epsilon from above (below). Y is spread (lumped) on a grid, sums are taken by
 //! doubling, the product over epochs by doubling again, and every result is spread (lumped) on a grid
 //! of its own. What lies beyond the last point keeps its Q mass there, and the mean it loses is added
-//! to the remove order.
+//! to the remove order. Whole epochs with enough noise go by FFT first (`thrown_lattice.rs`); all terms
+//! of the route here are positive, so that it serves for little noise and tiny delta.
 //!
 //! *k of t* (each record in k of the t batches of an epoch): W = e_k(Y)/C(t, k); a random partition
 //! into k blocks with one choice in each gives a uniform k-set, so that k "epochs" of about t/k
 //! batches dominate: an upper end. *Substitution* and *groups*: record by record (`triangle.rs`).
 
-use super::profile::{FromProfile, Profile};
+use super::profile::{FromProfile, Profile, crossing};
+use super::thrown_lattice::{Epochs, ThrownLattice, masses_and_means};
 use super::triangle::Chain;
 use super::{BoxedPair, Result, Scheme, batches_per_epoch, one_phase};
 use crate::{AccountingError, OneWay};
 use numerics::positive::{Positive, Side, log_sinh_grid, sinh_grid};
-use numerics::special::{normal_cdf, normal_sf};
 use std::sync::OnceLock;
 use vocabulary::{Adjacency, Interval, Run, Sampling};
 
@@ -111,9 +112,14 @@ struct Thrown {
     noise_multiplier: f64,
     factors: Vec<Factor>,
     eta: f64,
+    /// By FFT, for whole epochs.
+    lattice: Option<ThrownLattice>,
     /// Made when first asked for; a function of the fields above alone.
     ends: [OnceLock<Positive>; 2],
 }
+
+/// Relative error of the mass and the mean of a cell of Y.
+const CELL: f64 = 1e-12;
 
 /// P mass of one Y beyond the grid: far below every delta in the domain of double precision.
 const BEYOND: f64 = 14.0;
@@ -132,7 +138,16 @@ impl Thrown {
                 "more than 1e9 steps are outside of the domain".into(),
             ));
         }
-        Ok(Self { noise_multiplier, factors, eta, ends: [OnceLock::new(), OnceLock::new()] })
+        let whole = factors.iter().all(|factor| factor.seen == factor.batches);
+        let lattice = (whole && !factors.is_empty()).then(|| {
+            let epochs = factors
+                .iter()
+                .map(|factor| Epochs { batches: factor.batches, times: factor.times })
+                .collect();
+            ThrownLattice::new(noise_multiplier, epochs)
+        });
+        let ends = [OnceLock::new(), OnceLock::new()];
+        Ok(Self { noise_multiplier, factors, eta, lattice, ends })
     }
 
     fn law(&self, side: Side) -> &Positive {
@@ -166,7 +181,11 @@ impl Thrown {
             sinh_grid(m, 0.35 * spread, 2.0 * largest + 2.0 * m + 40.0 * spread, self.eta)
         };
         let single = grid(1);
-        let one = Positive::from_cells(&single, &cells(&single, sigma), side);
+        let cells: Vec<(f64, f64)> = masses_and_means(&single, sigma)
+            .into_iter()
+            .map(|(mass, mean)| (mass, mass * mean))
+            .collect();
+        let one = Positive::from_cells(&single, &cells, side);
         let (mut total, mut terms): (Option<Positive>, u64) = (None, 0);
         for bit in (0..64 - count.leading_zeros()).rev() {
             if let Some(law) = total.take() {
@@ -218,20 +237,24 @@ impl Thrown {
         }
     }
 
-    /// Bound on the relative error of masses and on the error of ln W by rounding: a mass is a sum
-    /// of at most n products in each convolution, and of one cell's mass per Y in it; a mean is off by
-    /// the cancellation in a cell's moment, 1e-12 per Y at most, which is averaged within an epoch
-    /// and added over epochs.
-    fn rounding(&self) -> (f64, f64) {
-        let points = self.law(Side::Upper).places.len() as f64;
+    /// Bound on the relative error of masses and on the error of ln W by rounding. A mass of a
+    /// convolution of n and n points is a sum of at most n^2 positive products: off by n^2 u relative
+    /// to the exact combination of its factors, whose own errors add, so that m uses have m (n^2 u + r), r
+    /// for a mass of Y. Likewise a place is a quotient of two such sums, off by 2 n^2 u at each of the
+    /// convolutions it went through: within an epoch errors of places are averaged, over epochs added.
+    fn rounding(&self, law: &Positive) -> (f64, f64) {
+        let points = law.points as f64;
+        let convolution = 0.5 * f64::EPSILON * points * points;
         let uses: f64 = self.factors.iter().map(|f| f.seen as f64 * f.times as f64).sum();
         let epochs: f64 = self.factors.iter().map(|f| f.times as f64).sum();
-        (f64::EPSILON * (points + 256.0) * (uses + 64.0), 2e-12 * (epochs + 32.0))
+        let deepest = self.factors.iter().map(|f| 64 - f.seen.leading_zeros()).max().unwrap_or(0);
+        let depth = 2.0 * f64::from(deepest) + 4.0;
+        (uses * (convolution + CELL), (2.0 * convolution + CELL) * (epochs + 1.0) * depth)
     }
 
     fn end(&self, epsilon: f64, way: OneWay, side: Side) -> f64 {
         let law = self.law(side);
-        let (relative, shift) = self.rounding();
+        let (relative, shift) = self.rounding(law);
         let sign = if side == Side::Upper { 1.0 } else { -1.0 };
         let level = (epsilon - sign * shift).exp();
         let sum: f64 = law
@@ -272,35 +295,42 @@ impl Grown {
     }
 }
 
-/// Mass and first moment of Y between neighbouring grid points, the last cell open.
-fn cells(grid: &[f64], sigma: f64) -> Vec<(f64, f64)> {
-    // Pr[Y <= y] = Phi(sigma ln y + 1/(2 sigma)), E[Y; Y <= y] = Phi(sigma ln y - 1/(2 sigma)).
-    let between = |a: f64, b: f64| {
-        if a > 0.0 { normal_sf(a) - normal_sf(b) } else { normal_cdf(b) - normal_cdf(a) }
-    };
-    let half = 0.5 / sigma;
-    let place = |y: f64| if y > 0.0 { sigma * y.ln() } else { f64::NEG_INFINITY };
-    (0..grid.len())
-        .map(|k| {
-            let a = place(grid[k]);
-            let b = grid.get(k + 1).map_or(f64::INFINITY, |y| place(*y));
-            let mass = between(a + half, b + half);
-            let moment = between(a - half, b - half);
-            // The mean of a cell lies in it, whatever the rounding.
-            let low = mass * grid[k];
-            let high = grid.get(k + 1).map_or(f64::INFINITY, |y| mass * y);
-            (mass, moment.clamp(low, high))
-        })
-        .collect()
+/// The route by FFT is good enough when its ends are this close, relative to delta.
+const CLOSE: f64 = 2e-3;
+
+impl Thrown {
+    fn by_lattice(&self, epsilon: f64, way: OneWay) -> Option<(f64, f64)> {
+        let lattice = self.lattice.as_ref()?;
+        let lower = lattice.end(epsilon, way, Side::Lower)?;
+        Some((lower, lattice.end(epsilon, way, Side::Upper)?.max(lower)))
+    }
 }
 
 impl Profile for Thrown {
     fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        let lower = self.end(epsilon, way, Side::Lower);
-        let upper = self.end(epsilon, way, Side::Upper).max(lower);
-        // The excess above is about twice what is missing below.
-        Ok(Interval { lower, value: lower + (upper - lower) / 3.0, upper })
+        let (mut lower, mut upper) = self.by_lattice(epsilon, way).unwrap_or((0.0, 1.0));
+        if upper - lower > CLOSE * upper {
+            lower = lower.max(self.end(epsilon, way, Side::Lower));
+            upper = upper.min(self.end(epsilon, way, Side::Upper)).max(lower);
+        }
+        Ok(between(lower, upper))
     }
+
+    fn epsilon(&self, delta: f64, way: OneWay) -> Option<Result<Interval>> {
+        self.lattice.as_ref()?;
+        // On the way to epsilon there are deltas for which the lattice is too coarse: they do no harm.
+        let lattice = |epsilon: f64| {
+            let (lower, upper) = self.by_lattice(epsilon, way).unwrap_or((0.0, 1.0));
+            Ok(between(lower, upper))
+        };
+        let found = crossing(lattice, delta).ok()?;
+        (found.width() <= CLOSE * found.value).then_some(Ok(found))
+    }
+}
+
+/// The excess above is about twice what is missing below.
+fn between(lower: f64, upper: f64) -> Interval {
+    Interval { lower, value: lower + (upper - lower) / 3.0, upper }
 }
 
 #[cfg(test)]

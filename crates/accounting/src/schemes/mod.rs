@@ -18,6 +18,7 @@ mod poisson;
 mod profile;
 mod releases;
 mod shuffle;
+mod thrown_lattice;
 mod triangle;
 mod truncated_poisson;
 

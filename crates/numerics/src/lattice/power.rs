@@ -17,8 +17,17 @@
 //! Memory: two arrays of n numbers and the transform's scratch (about 32 n bytes).
 
 use realfft::RealFftPlanner;
+use std::cell::RefCell;
 
 const UNIT: f64 = f64::EPSILON / 2.0;
+
+/// A frequency whose product is below exp(-this) is taken for zero; its bound stays.
+const NOTHING: f64 = 100.0;
+
+thread_local! {
+    /// Twiddle factors are worth keeping.
+    static PLANNER: RefCell<RealFftPlanner<f64>> = RefCell::new(RealFftPlanner::new());
+}
 
 /// A sequence and the power it enters with.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +62,7 @@ pub fn circular_product(length: usize, factors: &[Factor]) -> Product {
     assert!(length.is_power_of_two() && length >= 8, "length {length} is no power of two");
     let stages = f64::from(length.trailing_zeros()) + 4.0;
     let transform_error = 8.0 * UNIT * stages * 1.001;
-    let mut planner = RealFftPlanner::<f64>::new();
-    let forward = planner.plan_fft_forward(length);
+    let forward = PLANNER.with_borrow_mut(|planner| planner.plan_fft_forward(length));
     let half = length / 2 + 1;
     // Logarithm of the modulus, angle, logarithm of the modulus with its error, relative rounding.
     let mut log_modulus = vec![0.0; half];
@@ -77,7 +85,14 @@ pub fn circular_product(length: usize, factors: &[Factor]) -> Product {
         // The wrapped sums above round too: at most one unit a wrap, far fewer than the stages.
         let wraps = (factor.weights.len() / length + 1) as f64;
         let error = (transform_error + wraps * UNIT) * sum * 1.001 + factor.error;
+        // Below this the factor alone makes the product nothing.
+        let nothing = (-NOTHING / power.max(1.0)).exp();
         for k in 0..half {
+            let square = spectrum[k].re * spectrum[k].re + spectrum[k].im * spectrum[k].im;
+            if log_bound[k] < -NOTHING || square.sqrt() * (1.0 + 4.0 * UNIT) + error < nothing {
+                log_bound[k] = log_bound[k].min(-NOTHING);
+                continue;
+            }
             let modulus = spectrum[k].re.hypot(spectrum[k].im);
             let log = if modulus > 0.0 { modulus.ln() } else { -1e6 };
             log_modulus[k] += power * log;
@@ -90,6 +105,12 @@ pub fn circular_product(length: usize, factors: &[Factor]) -> Product {
     for k in 0..half {
         // Both ends of the real spectrum stand for one frequency, all others for two.
         let count = if k == 0 || k == half - 1 { 1.0 } else { 2.0 };
+        if log_bound[k] <= -NOTHING {
+            // Factors are at most 1 (to 1e-9), so the product is no larger than when it was left.
+            error_sum += count * (1e-6 - NOTHING).exp();
+            (spectrum[k].re, spectrum[k].im) = (0.0, 0.0);
+            continue;
+        }
         let bound = log_bound[k].exp();
         let gap = -(log_modulus[k] - log_bound[k]).min(0.0).exp_m1();
         let log_rounding = 4.0 * UNIT * log_bound[k].abs().min(745.0);
@@ -101,7 +122,7 @@ pub fn circular_product(length: usize, factors: &[Factor]) -> Product {
         spectrum[k].im = if k == 0 || k == half - 1 { 0.0 } else { modulus * sine };
     }
     drop((log_modulus, angle, log_bound));
-    let inverse = planner.plan_fft_inverse(length);
+    let inverse = PLANNER.with_borrow_mut(|planner| planner.plan_fft_inverse(length));
     inverse.process(&mut spectrum, &mut input).expect("buffers have the planned length");
     let scale = 1.0 / length as f64;
     for value in &mut input {
