@@ -1,8 +1,7 @@
 //! What a run leaks, under every lens that holds for it: the claims of the `account` document.
 
-use crate::bayes_security::attribute::{self, Sensitivities};
-use crate::hidden_state::{self, Loss};
-use crate::lenses::{self, Lens, View};
+use crate::bayes_security::attribute;
+use crate::lenses::{self, Lens, Subject, View};
 use crate::reconstruction;
 use crate::{AccountingError, domain};
 use vocabulary::{
@@ -23,6 +22,10 @@ pub struct Questions {
     pub fprs: Vec<f64>,
     /// Reconstruction success at each prior.
     pub priors: Vec<f64>,
+    /// Prior probabilities of candidates for the record: how often the right one is named.
+    pub candidates: Vec<f64>,
+    /// The accuracy of the best attacker at each of these priors of one of two secrets.
+    pub attack_priors: Vec<f64>,
     /// Epsilon, delta and TPR of the single directions, too.
     pub directions: bool,
     /// Only these lenses; all when empty.
@@ -61,29 +64,10 @@ impl Questions {
 /// # Errors
 /// `Unsupported` for a named lens that does not hold, `OutsideDomain` and `NotCertified` where
 /// no number can be given.
-pub fn account(run: &Run, questions: &Questions) -> Result<Account> {
-    account_beyond(run, questions, &Beyond::default())
-}
-
-/// What is known beyond the run: more lenses can speak.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Beyond<'a> {
-    /// Constants of the loss, for the hidden-state lenses.
-    pub loss: Option<&'a Loss>,
-    /// Sensitivities of gradients to a secret attribute: claims about it are added.
-    pub attribute: Option<&'a Sensitivities>,
-    /// Prior probabilities of candidates for the record: how often the right one is named.
-    pub candidates: &'a [f64],
-    /// The accuracy of the best attacker at each of these priors of one of two secrets.
-    pub attack_priors: &'a [f64],
-}
-
-/// As [`account`], with what is known beyond the run.
-///
-/// # Errors
-/// As [`account`], and those of [`Sensitivities::security`].
-pub fn account_beyond(run: &Run, questions: &Questions, beyond: &Beyond<'_>) -> Result<Account> {
+pub fn account<'a>(subject: impl Into<Subject<'a>>, questions: &Questions) -> Result<Account> {
     questions.check()?;
+    let subject = subject.into();
+    let run = subject.run;
     let mut account = Account {
         schema: Account::SCHEMA.into(),
         run: run.clone(),
@@ -99,14 +83,15 @@ pub fn account_beyond(run: &Run, questions: &Questions, beyond: &Beyond<'_>) -> 
         lenses::ALL.iter().collect()
     };
     for lens in chosen {
-        let answered = look(lens, run, beyond)
-            .and_then(|view| {
-                let mut all = claims(lens, &view, run, questions, &mut account.warnings)?;
-                all.extend(among(lens, &view, run, questions, beyond)?);
-                all.extend(accuracies(lens, &view, run, questions, beyond)?);
-                Ok(all)
-            })
-            .map(|claims| with_loss(lens, claims, beyond));
+        let answered = lens.look(subject).and_then(|view| {
+            let maker = ClaimMaker::new(lens, &subject, &questions.notes);
+            let mut all = claims(lens, &view, &maker, run, questions, &mut account.warnings)?;
+            if lens.one_pair {
+                all.extend(among(&view, &maker, questions)?);
+            }
+            all.extend(accuracies(&view, &maker, questions)?);
+            Ok(all)
+        });
         match answered {
             Ok(claims) => account.claims.extend(claims),
             Err(AccountingError::Unsupported(reason)) if named => {
@@ -118,42 +103,24 @@ pub fn account_beyond(run: &Run, questions: &Questions, beyond: &Beyond<'_>) -> 
             Err(AccountingError::Unsupported(reason)) => {
                 account.unsupported.push(Unsupported { lens: lens.name, reason });
             }
-            Err(error) if named || lens.name == LensName::Composition => return Err(error),
+            Err(error) if named || lens.required => return Err(error),
             Err(error) => account
                 .unsupported
                 .push(Unsupported { lens: lens.name, reason: format!("refused: {error}") }),
         }
     }
-    if let Some(sensitivities) = beyond.attribute {
+    if let Some(sensitivities) = subject.attribute {
         account.claims.extend(attribute::claims(run, sensitivities, questions)?);
     }
     crate::mismatch::add(run, questions, &mut account);
     Ok(account)
 }
 
-fn look(lens: &Lens, run: &Run, beyond: &Beyond<'_>) -> Result<View> {
-    match beyond.loss {
-        Some(loss) if hidden_state::is_hidden_state(lens.name) => {
-            Lens::check_sampling(run)?;
-            domain::check_run(run)?;
-            hidden_state::look(lens.name, run, loss)
-        }
-        _ => lens.look(run),
-    }
-}
-
 /// The accuracy of the best attacker who tells two secrets apart.
-fn accuracies(
-    lens: &Lens,
-    view: &View,
-    run: &Run,
-    questions: &Questions,
-    beyond: &Beyond<'_>,
-) -> Result<Vec<Claim>> {
-    let maker = ClaimMaker::new(lens, run, &questions.notes);
+fn accuracies(view: &View, maker: &ClaimMaker, questions: &Questions) -> Result<Vec<Claim>> {
     let mut all = Vec::new();
     let asked = questions.quantities.contains(&Quantity::AttackAccuracy);
-    let priors = match beyond.attack_priors {
+    let priors = match questions.attack_priors.as_slice() {
         [] if asked => &[0.5][..],
         given => given,
     };
@@ -169,44 +136,21 @@ fn accuracies(
 }
 
 /// Naming the record among candidates, for lenses that have a pair.
-fn among(
-    lens: &Lens,
-    view: &View,
-    run: &Run,
-    questions: &Questions,
-    beyond: &Beyond<'_>,
-) -> Result<Option<Claim>> {
-    let Some(pair) = view.as_pair().filter(|_| !beyond.candidates.is_empty()) else {
+fn among(view: &View, maker: &ClaimMaker, questions: &Questions) -> Result<Option<Claim>> {
+    let candidates = &questions.candidates;
+    let Some(pair) = view.as_pair().filter(|_| !candidates.is_empty()) else {
         return Ok(None);
     };
-    if lens.name == LensName::LastIterateMax {
-        return Ok(None);
-    }
-    let found = reconstruction::among(pair, beyond.candidates)?;
-    let largest = beyond.candidates.iter().copied().fold(0.0, f64::max);
+    let found = reconstruction::among(pair, candidates)?;
+    let largest = candidates.iter().copied().fold(0.0, f64::max);
     let at = At { prior: Some(largest), ..At::default() };
-    let mut claim = ClaimMaker::new(lens, run, &questions.notes).claim(
-        Quantity::Reconstruction,
-        at,
-        Direction::Both,
-        found,
-    );
+    let mut claim = maker.claim(Quantity::Reconstruction, at, Direction::Both, found);
     claim.assumptions.push(format!(
         "the record is one of {} candidates, the likeliest with prior {largest}; the attacker names \
          one of them",
-        beyond.candidates.len()
+        candidates.len()
     ));
     Ok(Some(claim))
-}
-
-/// The constants that a hidden-state claim rests on are among its assumptions.
-fn with_loss(lens: &Lens, mut claims: Vec<Claim>, beyond: &Beyond<'_>) -> Vec<Claim> {
-    if let Some(loss) = beyond.loss.filter(|_| hidden_state::is_hidden_state(lens.name)) {
-        for claim in &mut claims {
-            claim.assumptions.push(loss.assumption());
-        }
-    }
-    claims
 }
 
 fn warnings(run: &Run, questions: &Questions) -> Vec<String> {
@@ -225,17 +169,14 @@ fn warnings(run: &Run, questions: &Questions) -> Vec<String> {
     warnings
 }
 
-/// Steps beyond which the maximum over stopping times answers single points only.
-const MOST_STEPS_FOR_MAXIMUM_CURVES: u64 = 200_000;
-
 fn claims(
     lens: &Lens,
     view: &View,
+    maker: &ClaimMaker,
     run: &Run,
     questions: &Questions,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Claim>> {
-    let maker = ClaimMaker::new(lens, run, &questions.notes);
     let mut claims = Vec::new();
     let below = view.at_least();
     // What leads a person astray least comes first; within a quantity both, then the ways.
@@ -296,13 +237,8 @@ fn claims(
     if !slow.iter().any(|quantity| questions.wants(*quantity)) {
         return Ok(claims);
     }
-    // A maximum over this many stopping times costs seconds a point, and these need dozens.
-    if lens.name == LensName::LastIterateMax && run.steps() > MOST_STEPS_FOR_MAXIMUM_CURVES {
-        warnings.push(format!(
-            "mu and tpr of {} are left out: beyond {MOST_STEPS_FOR_MAXIMUM_CURVES} steps they take minutes; its \
-             epsilon and advantage are given, and tpr of last-iterate is that of the last step",
-            lens.name
-        ));
+    if let Some(reason) = (lens.too_slow)(run) {
+        warnings.push(format!("mu and tpr of {} are left out: {reason}", lens.name));
         return Ok(claims);
     }
     for delta in questions.deltas.iter().filter(|_| questions.wants(Quantity::Mu)) {
@@ -346,9 +282,11 @@ pub(crate) struct ClaimMaker {
 }
 
 impl ClaimMaker {
-    pub(crate) fn new(lens: &Lens, run: &Run, notes: &[String]) -> Self {
+    pub(crate) fn new(lens: &Lens, subject: &Subject<'_>, notes: &[String]) -> Self {
+        let run = subject.run;
         let mut assumptions = lens.assumptions(run);
         assumptions.extend_from_slice(notes);
+        assumptions.extend(lens.trusts(subject));
         Self {
             lens: lens.name,
             release: lens.release,

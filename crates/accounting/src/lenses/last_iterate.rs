@@ -5,8 +5,8 @@
 //! `last-iterate-max` takes the largest profile over all t <= T; its attack terms are those of
 //! that largest profile, which is at least the largest of the attack terms.
 
-use super::{Lens, View, batches};
-use crate::pairs::{BinomialGaussian, LastIterateMax};
+use super::{Lens, PLAIN, View, batches};
+use crate::pairs::{BinomialGaussian, LastIterateMax, supports_last_iterate};
 use vocabulary::{LensName, Release, Run, Standing};
 
 pub(super) const LENS: Lens = Lens {
@@ -14,8 +14,17 @@ pub(super) const LENS: Lens = Lens {
     release: Release::LastIterate,
     standing: |_| Standing::Heuristic,
     assumptions,
-    look: |run| Ok(View::pair(BinomialGaussian::for_run(run)?)),
+    supports: |subject| {
+        (PLAIN.supports)(subject)?;
+        supports_last_iterate(subject.run)
+    },
+    look: |subject| Ok(View::pair(BinomialGaussian::for_run(subject.run)?)),
+    ..PLAIN
 };
+
+/// Steps beyond which the maximum over stopping times answers single points only: it costs seconds
+/// per point, and mu and true positive rates need dozens.
+const MOST_STEPS_FOR_CURVES: u64 = 200_000;
 
 pub(super) const MAX_LENS: Lens = Lens {
     name: LensName::LastIterateMax,
@@ -26,7 +35,18 @@ pub(super) const MAX_LENS: Lens = Lens {
         all.push("training may stop after any number of steps up to the last".into());
         all
     },
-    look: |run| Ok(View::pair(LastIterateMax::for_run(run)?)),
+    look: |subject| Ok(View::pair(LastIterateMax::for_run(subject.run)?)),
+    // A maximum over pairs is no pair of its own.
+    one_pair: false,
+    too_slow: |run| {
+        (run.steps() > MOST_STEPS_FOR_CURVES).then(|| {
+            format!(
+                "beyond {MOST_STEPS_FOR_CURVES} steps they take minutes; its epsilon and advantage \
+                 are given, and tpr of last-iterate is that of the last step"
+            )
+        })
+    },
+    ..LENS
 };
 
 fn assumptions(run: &Run) -> Vec<String> {
