@@ -38,8 +38,10 @@ from .errors import (
 from .experiment import Experiment, experiment
 from .figures import Figure, figure
 from .games import Attack, attack, status
+from .membership import Membership, lira, rmia
 from .reporting import Report, report
-from .runs import Phase, Run
+from .runs import FurtherRelease, Matrix, Phase, Run
+from .sequential import SequentialAudit, sequential
 from .training import Training, memorize, train, tune
 
 __all__ = [
@@ -57,15 +59,19 @@ __all__ = [
     "DosimeterWarning",
     "Experiment",
     "Figure",
+    "FurtherRelease",
     "Incomplete",
     "InvalidInput",
     "Limit",
     "Line",
+    "Matrix",
     "Measured",
+    "Membership",
     "NotCertified",
     "Phase",
     "Report",
     "Run",
+    "SequentialAudit",
     "Training",
     "Translated",
     "Translation",
@@ -81,10 +87,13 @@ __all__ = [
     "compare",
     "experiment",
     "figure",
+    "lira",
     "memorize",
     "plan",
     "profile",
     "report",
+    "rmia",
+    "sequential",
     "status",
     "steps",
     "tradeoff",

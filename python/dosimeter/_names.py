@@ -57,6 +57,13 @@ Adjacency: TypeAlias = Literal[
     "substitute",
     "zero-out",
 ]
+Permutation: TypeAlias = Literal[
+    "fresh",
+    "kept",
+]
+Stopped: TypeAlias = Literal[
+    "on-output",
+]
 Release: TypeAlias = Literal[
     "all-iterates",
     "last-iterate",

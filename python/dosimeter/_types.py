@@ -10,12 +10,14 @@ from ._names import (
     Direction,
     Lens,
     Method,
+    Permutation,
     Quantity,
     Release,
     Sampling,
     Secret,
     Side,
     Standing,
+    Stopped,
 )
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "Lens",
     "Method",
     "Numbers",
+    "Permutation",
     "Progress",
     "ProgressCallback",
     "Quantity",
@@ -35,6 +38,7 @@ __all__ = [
     "Secret",
     "Side",
     "Standing",
+    "Stopped",
 ]
 
 Design: TypeAlias = Literal["runs", "one-run"]

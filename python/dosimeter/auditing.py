@@ -228,6 +228,8 @@ def audit(
     primary: str | None = None,
     joint: bool = False,
     claim: RunLike | None = None,
+    claim_epsilon: float | None = None,
+    other_run: bool = False,
     sample_rate: float | None = None,
     steps: int | None = None,
     fpr: Numbers | None = None,
@@ -241,7 +243,8 @@ def audit(
     ``scores`` is a file or several (CSV, JSONL or Parquet with columns ``score`` and
     ``member``), a pandas frame, an Arrow table or anything with an Arrow stream with these
     columns; or give ``members`` and ``nonmembers``, two arrays. ``claim`` is the run that is
-    claimed and gives the verdict. A contradiction is an answer, not an exception: look at
+    claimed and gives the verdict; ``claim_epsilon`` claims a number at the first delta. Scores
+    whose file says that another run made them are refused unless ``other_run`` is True. A contradiction is an answer, not an exception: look at
     ``verdict``. Columns ``run``, ``canary`` and ``seed`` are checked against the design, also
     those of a frame. Any other flag of ``dosimeter audit`` is a further keyword.
 
@@ -269,6 +272,8 @@ def audit(
         "bootstrap": bootstrap,
         "seed": seed,
         "claim": None if claim is None else as_run(claim).to_dict(),
+        "claim_epsilon": claim_epsilon,
+        "other_run": other_run,
     }
     asked = _Scores(question=question, files=tuple(files), sides=sides)
     text, warnings = _ask(asked, None)

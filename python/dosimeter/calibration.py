@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from . import _command
-from ._types import Adjacency, Document, Lens, Sampling
+from ._types import Adjacency, Document, Lens, Permutation, Sampling
 from ._values import as_document, as_text
 from .claims import Claim
-from .runs import Run
+from .runs import FurtherRelease, Matrix, Run, run_keys
 
 #: What can be solved for.
 Unknown = Literal["noise_multiplier", "steps", "sample_rate"]
@@ -114,6 +114,14 @@ def calibrate(
     sampling: Sampling | None = None,
     adjacency: Adjacency | None = None,
     group_size: float | None = None,
+    permutation: Permutation | None = None,
+    replacement: bool | None = None,
+    max_batch_size: float | None = None,
+    cycle_length: float | None = None,
+    uses_per_epoch: float | None = None,
+    count_noise: float | None = None,
+    releases: Iterable[FurtherRelease | Mapping[str, float]] = (),
+    matrix: Matrix | Mapping[str, Any] | None = None,
 ) -> Calibration:
     """Solves for one number of a run such that a target is met, on the safe side.
 
@@ -144,17 +152,25 @@ def calibrate(
         "fpr": fpr,
         "prior": prior,
         "lens": lens,
-        "run": {
-            "noise_multiplier": noise_multiplier,
-            "sample_rate": sample_rate,
-            "dataset_size": dataset_size,
-            "batch_size": batch_size,
-            "steps": steps,
-            "epochs": epochs,
-            "clip_norm": clip_norm,
-            "sampling": sampling,
-            "adjacency": adjacency,
-            "group_size": group_size,
-        },
+        "run": run_keys(
+            noise_multiplier=noise_multiplier,
+            sample_rate=sample_rate,
+            dataset_size=dataset_size,
+            batch_size=batch_size,
+            steps=steps,
+            epochs=epochs,
+            clip_norm=clip_norm,
+            sampling=sampling,
+            adjacency=adjacency,
+            group_size=group_size,
+            permutation=permutation,
+            replacement=replacement,
+            max_batch_size=max_batch_size,
+            cycle_length=cycle_length,
+            uses_per_epoch=uses_per_epoch,
+            count_noise=count_noise,
+            releases=releases,
+            matrix=matrix,
+        ),
     }
     return Calibration.from_json(_command.ask("calibrate", question)[1])

@@ -29,11 +29,15 @@ def from_plan(plan: Any, *, adjacency: Adjacency = "add-remove") -> Run:
     return events.from_event(plan.dp_event, adjacency=adjacency)
 
 
-def from_params(params: DpParams, *, num_updates: int) -> Run:
+def from_params(params: DpParams, *, num_updates: int, adjacency: Adjacency | None = None) -> Run:
     """The run of ``DpParams`` and a number of updates.
 
-    Raises :class:`~dosimeter.Unsupported` for what a run cannot say: schedules of the batch size
-    or of the noise, cyclic or truncated sampling.
+    ``cycle_length`` and ``truncated_batch_size`` are read: cyclic Poisson batches, and Poisson batches
+    of which a uniform part is kept. With both, the run is that of one group. As in jax-privacy,
+    records that do not fill the groups evenly are left out.
+
+    Raises :class:`~dosimeter.Unsupported` for what a run cannot say: schedules of the batch size or
+    of the noise, users with several examples, groups of which batches of a fixed size are drawn.
     """
     noise = params.noise_multipliers
     if noise is None or not params.is_finite_guarantee:
@@ -42,34 +46,45 @@ def from_params(params: DpParams, *, num_updates: int) -> Run:
         raise Unsupported("a schedule of noise multipliers is not read; give phases yourself")
     if params.batch_size_scale_schedule is not None:
         raise Unsupported("a schedule of batch sizes is not read; give phases yourself")
-    for name in ("cycle_length", "truncated_batch_size", "examples_per_user"):
-        if getattr(params, name) not in (None, 1):
-            raise Unsupported(f"`{name}` is set, and a run cannot say that")
+    if params.examples_per_user not in (None, 1):
+        raise Unsupported("`examples_per_user` is set, and a run cannot say that; give a group_size")
     method = params.sampling_method.name.lower()
-    sampling = {"poisson": "poisson", "fixed_batch_size": "fixed-size"}.get(method)
-    if sampling is None:
-        raise Unsupported(f"sampling `{method}` has no counterpart")
-    return Run(
-        noise_multiplier=float(noise),
-        dataset_size=params.num_samples,
-        batch_size=params.batch_size,
-        steps=num_updates,
-        sampling=sampling,  # type: ignore[arg-type]
-    )
+    groups, largest = params.cycle_length or 1, params.truncated_batch_size
+    records = params.num_samples // groups
+    batches: dict[str, Any]
+    if method == "poisson" and largest is not None:
+        # A group is a data set of its own, looked at in every so many steps.
+        num_updates = -(-num_updates // groups)
+        batches = {"sampling": "truncated-poisson", "max_batch_size": largest}
+        batches |= {"dataset_size": records, "batch_size": params.batch_size}
+    elif method == "poisson" and groups > 1:
+        batches = {"sampling": "cyclic-poisson", "cycle_length": groups}
+        batches |= {"dataset_size": params.num_samples, "sample_rate": params.batch_size / records}
+    elif method in ("poisson", "fixed_batch_size") and groups == 1 and largest is None:
+        batches = {"sampling": "poisson" if method == "poisson" else "fixed-size"}
+        batches |= {"dataset_size": records, "batch_size": params.batch_size}
+    else:
+        raise Unsupported(f"sampling `{method}` with such groups or limits has no counterpart")
+    return Run(noise_multiplier=float(noise), steps=num_updates, adjacency=adjacency, **batches)
 
 
 def to_params(run: RunLike, *, delta: float) -> DpParams:
-    """``DpParams`` of a Poisson run with one phase and a known data set size."""
+    """``DpParams`` of a run with one phase and a known data set size: Poisson batches, cyclic or
+    truncated ones."""
     from jax_privacy.accounting.analysis import DpParams
 
     checked = as_run(run)
-    if len(checked.phases) != 1 or checked.sampling != "poisson":
+    known = ("poisson", "cyclic-poisson", "truncated-poisson")
+    if len(checked.phases) != 1 or checked.sampling not in known:
         raise Unsupported("only Poisson batches and one phase have such parameters")
+    if checked.releases or checked.matrix or checked.stopped or checked.group_size != 1:
+        raise Unsupported("the parameters are about one record, one release per step, fixed steps")
     size = checked.dataset_size
     if size is None:
         raise InvalidInput("the run needs its dataset_size")
     phase: Phase = checked.phases[0]
-    batch = phase.sample_rate * size
+    groups = checked.cycle_length or 1
+    batch = phase.sample_rate * (size // groups)
     if abs(batch - round(batch)) > 1e-9 * batch:
         raise Unsupported(f"the expected batch size {batch} is not whole")
     return DpParams(
@@ -77,6 +92,8 @@ def to_params(run: RunLike, *, delta: float) -> DpParams:
         num_samples=size,
         delta=delta,
         batch_size=round(batch),
+        cycle_length=checked.cycle_length,
+        truncated_batch_size=checked.max_batch_size,
     )
 
 

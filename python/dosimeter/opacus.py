@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from opacus.accountants import IAccountant, register_accountant
 
 from ._torch_records import Canaries, batched_losses, cross_entropy
-from ._types import Lens, Numbers
+from ._types import Adjacency, Lens, Numbers
 from .auditing import Audit, audit
 from .claims import Account, account
 from .errors import DosimeterWarning, InvalidInput, NotCertified, Unsupported
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
-__all__ = ["Accountant", "Canaries", "Recorder", "is_poisson"]
+__all__ = ["Accountant", "Canaries", "Recorder", "is_poisson", "loader_batches"]
 
 #: A history: noise multiplier, sample rate, steps.
 History = Iterable[tuple[float, float, int]]
@@ -45,8 +45,8 @@ History = Iterable[tuple[float, float, int]]
 class Accountant(IAccountant):  # type: ignore[misc]
     """A drop-in for Opacus' accountants, by the name ``"dosimeter"``.
 
-    ``get_epsilon`` is the certified upper end of the composition lens, in both directions. The
-    history has Opacus' own form, so states of its ``rdp``, ``gdp`` and ``prv`` accountants are
+    ``get_epsilon`` is the certified upper end of the composition lens, in both directions, for the
+    batches that the data loader really draws (:func:`loader_batches`). The history has Opacus' own form, so states of its ``rdp``, ``gdp`` and ``prv`` accountants are
     loaded, and its accountants load ours with the name changed (:meth:`export_state_dict`).
 
     >>> accountant = Accountant.from_history([(1.0, 0.01, 1000)])
@@ -58,7 +58,8 @@ class Accountant(IAccountant):  # type: ignore[misc]
 
     def __init__(self) -> None:
         self.history: list[tuple[float, float, int]] = []
-        self.poisson: bool | None = None
+        #: How the loader draws batches, as keywords of a run; None where no loader was seen.
+        self.batches: dict[str, Any] | None = None
 
     @classmethod
     def mechanism(cls) -> str:
@@ -82,35 +83,37 @@ class Accountant(IAccountant):  # type: ignore[misc]
     def __len__(self) -> int:
         return sum(count for _, _, count in self.history)
 
-    def run(self) -> Run:
-        """The training so far. Batches that are not Poisson are called shuffled, for which no
-        lens gives a number.
+    @property
+    def poisson(self) -> bool | None:
+        """Whether batches are Poisson; None where no loader was seen."""
+        return None if self.batches is None else self.batches.get("sampling") == "poisson"
 
-        Raises :class:`~dosimeter.InvalidInput` before the first step.
+    def run(self) -> Run:
+        """The training so far, with the batches that the loader draws.
+
+        Adding or removing one record counts where it is covered; for shuffled batches, whose number
+        it would change, zeroing out one record.
+
+        Raises :class:`~dosimeter.InvalidInput` before the first step, and
+        :class:`~dosimeter.Unsupported` for a loader that is not known.
         """
         if not self.history:
             raise InvalidInput("no step was taken yet")
+        batches = dict(self.batches or {"sampling": "poisson"})
+        problem = batches.pop("problem", None)
+        if problem is not None:
+            raise Unsupported(problem)
+        # Opacus tells one over the number of batches; records differ from batch to batch.
+        scale = batches.pop("rate_scale", 1.0)
+        adjacency: Adjacency = "zero-out" if batches["sampling"] == "shuffle" else "add-remove"
         return Run(
-            sampling="shuffle" if self.poisson is False else "poisson",
-            adjacency="add-remove",
+            adjacency=adjacency,
             phases=[
-                Phase(noise_multiplier=noise, sample_rate=rate, steps=count)
+                Phase(noise_multiplier=noise, sample_rate=min(1.0, rate * scale), steps=count)
                 for noise, rate, count in self.history
             ],
+            **batches,
         )
-
-    def without_amplification(self) -> Run:
-        """What shuffled batches cost at most, for zeroing out one record: a Gaussian mechanism of
-        the same noise for each epoch, begun ones included (mu = sqrt(epochs) / noise for one
-        phase)."""
-        phases, done = [], 0.0
-        for noise, rate, count in self.history:
-            # An epoch that an earlier phase began may use the record once more.
-            begun = 0 if abs(done - round(done)) < 1e-6 else 1
-            uses = math.ceil(count * rate - 1e-6) + begun
-            phases.append(Phase(noise_multiplier=noise, sample_rate=1.0, steps=uses))
-            done += count * rate
-        return Run(phases=phases, sampling="full", adjacency="add-remove")
 
     def account(self, *, delta: Numbers | None = None, **questions: Any) -> Account:
         """Every lens on the training so far; the keywords of :func:`dosimeter.account`."""
@@ -119,39 +122,41 @@ class Accountant(IAccountant):  # type: ignore[misc]
     def get_epsilon(self, delta: float, lens: Lens = "composition", **_: Any) -> float:
         """Epsilon spent so far, from above; infinite where nothing can be certified.
 
-        Where batches were not Poisson, a record is used once in every epoch at most, so E epochs are
-        E Gaussian mechanisms; the number is theirs, for replacing a record's contribution by zero
-        and without any amplification by sampling. A warning says so.
+        It is that of the batches the loader draws. For shuffled ones a record is used once in every
+        epoch at most, and no amplification by sampling is counted; the number is about zeroing out
+        one record. A warning says what was found where batches are not Poisson.
         """
         if not self.history:
             return 0.0
-        run = Run(phases=self.run().phases, sampling="poisson", adjacency="add-remove")
-        if self.poisson is False:
-            run = self.without_amplification()
-            self._warn(
-                "batches are not Poisson: this epsilon is that of one Gaussian mechanism per epoch "
-                f"({run.total_steps} in all) for zeroing out one record, without amplification by "
-                "sampling"
-            )
         try:
-            claim = account(run, delta=delta, lens=lens).select(quantity="epsilon")[0]
-        except NotCertified as refusal:
+            run = self.run()
+            if self.poisson is False:
+                self._warn(
+                    f"batches are not Poisson but {run.sampling}: this epsilon is proven for them, "
+                    f"with adjacency {run.adjacency}"
+                    + (", without amplification by sampling" if run.sampling == "shuffle" else "")
+                )
+            with warnings.catch_warnings():
+                # The same has just been said about this loader.
+                warnings.filterwarnings("ignore", message=".*Poisson analysis would report")
+                claim = account(run, delta=delta, lens=lens, quantity="epsilon")[0]
+        except (NotCertified, Unsupported) as refusal:
             warnings.warn(f"no finite epsilon: {refusal}", DosimeterWarning, stacklevel=2)
             return math.inf
         return claim.quoted
 
     def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
         """The callback that Opacus attaches to its optimizer; looks at the data loader first."""
-        loader, asked = _callers_loader()
-        if asked is False or (loader is not None and not is_poisson(loader)):
-            self.poisson = False
-            self._warn(
-                "the data loader does not draw Poisson batches; what it does is not amplified by "
-                "sampling, and the epsilon of Poisson batches can be far too small: leave "
-                "poisson_sampling on, and do not replace the data loader that make_private returns"
-            )
-        elif loader is not None and self.poisson is None:
-            self.poisson = True
+        loader = _callers_loader()
+        if loader is not None:
+            self.batches = loader_batches(loader)
+            if not self.poisson:
+                self._warn(
+                    "the data loader does not draw Poisson batches: "
+                    + self.batches.get("problem", f"they are {self.batches['sampling']}")
+                    + "; their epsilon can be far above that of Poisson batches: leave "
+                    "poisson_sampling on, and do not replace the data loader that make_private returns"
+                )
         hook: Callable[[Any], None] = super().get_optimizer_hook_fn(sample_rate)
 
         def checked(optimizer: Any) -> None:
@@ -164,9 +169,9 @@ class Accountant(IAccountant):  # type: ignore[misc]
         warnings.warn(text, DosimeterWarning, stacklevel=3)
 
     def state_dict(self, destination: Any = None) -> Any:
-        """Opacus' state, and whether batches were Poisson."""
+        """Opacus' state, and how batches were drawn."""
         state = super().state_dict(destination)
-        state["poisson"] = self.poisson
+        state["batches"] = None if self.batches is None else dict(self.batches)
         return state
 
     def export_state_dict(self, mechanism: str) -> dict[str, Any]:
@@ -183,14 +188,17 @@ class Accountant(IAccountant):  # type: ignore[misc]
         if state_dict["mechanism"] not in (self.mechanism(), "rdp", "gdp", "prv"):
             raise ValueError(f"a state of `{state_dict['mechanism']}` has another history")
         self.history = [(float(n), float(q), int(t)) for n, q, t in state_dict["history"]]
-        self.poisson = state_dict.get("poisson")
+        self.batches = state_dict.get("batches")
+        # States of version 0.1 know only whether batches were Poisson.
+        if self.batches is None and state_dict.get("poisson") is not None:
+            self.batches = {"sampling": "poisson" if state_dict["poisson"] else "shuffle"}
 
 
 register_accountant("dosimeter", Accountant, force=True)
 
 
-def _callers_loader() -> tuple[Any, bool | None]:
-    """The data loader of the `make_private` that is calling, and whether it asked for Poisson.
+def _callers_loader() -> Any:
+    """The data loader that the `make_private` that is calling will return.
 
     Opacus hands an accountant the sample rate and nothing else, so its variables are looked at.
     """
@@ -198,9 +206,8 @@ def _callers_loader() -> tuple[Any, bool | None]:
     for _ in range(4):
         frame = None if frame is None else frame.f_back
         if frame is not None and frame.f_code.co_name == "make_private":
-            found = frame.f_locals
-            return found.get("data_loader"), found.get("poisson_sampling")
-    return None, None
+            return frame.f_locals.get("data_loader")
+    return None
 
 
 def is_poisson(loader: Any) -> bool:
@@ -212,6 +219,39 @@ def is_poisson(loader: Any) -> bool:
         uniform_sampler.DistributedUniformWithReplacementSampler,
     )
     return isinstance(getattr(loader, "batch_sampler", None), kinds)
+
+
+def loader_batches(loader: Any) -> dict[str, Any]:
+    """How a PyTorch data loader draws batches, as keywords of a run.
+
+    Opacus' own sampler is Poisson. Batches cut from a random order, or from the order of the data set,
+    are shuffled (``permutation`` fresh or kept). ``RandomSampler(replacement=True)`` draws every
+    record of a batch anew: a fixed size with replacement. Any other sampler gets the key ``problem``
+    that says so.
+    """
+    from torch.utils import data
+
+    if is_poisson(loader):
+        return {"sampling": "poisson"}
+    batches: Any = getattr(loader, "batch_sampler", None)
+    sampler: Any = getattr(loader, "sampler", None)
+    try:
+        records, steps = len(loader.dataset), len(loader)
+    except TypeError:
+        return {"problem": "its data set has no length"}
+    if type(batches) is not data.BatchSampler:
+        return {"problem": f"batches of a {type(batches).__name__} are not known"}
+    size = min(int(batches.batch_size), records)
+    known = {"dataset_size": records, "rate_scale": size * steps / records}
+    if type(sampler) is data.RandomSampler and sampler.replacement:
+        return known | {"sampling": "fixed-size", "replacement": True}
+    if type(sampler) is data.RandomSampler and sampler.num_samples <= records:
+        return known | {"sampling": "shuffle", "permutation": "fresh"}
+    if type(sampler) is data.SequentialSampler:
+        return known | {"sampling": "shuffle", "permutation": "kept"}
+    if type(sampler) is data.SubsetRandomSampler and len(set(sampler.indices)) == len(sampler):
+        return known | {"sampling": "shuffle", "permutation": "fresh"}
+    return {"problem": f"the draws of a {type(sampler).__name__} are not known"}
 
 
 def _refuse_old_adaclip(optimizer: Any) -> None:

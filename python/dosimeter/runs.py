@@ -11,7 +11,7 @@ from typing import Any, Union, cast
 
 from . import _core
 from ._command import flags, question_text
-from ._types import Adjacency, Document, Sampling
+from ._types import Adjacency, Document, Permutation, Sampling, Stopped
 from ._values import as_text
 from .errors import InvalidInput
 
@@ -29,6 +29,52 @@ class Phase:
     steps: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class FurtherRelease:
+    """A further release on the same batch: a private count, a layer's own sum, a statistic.
+
+    >>> FurtherRelease(noise=10.0, sensitivity=0.5)
+    FurtherRelease(noise=10.0, sensitivity=0.5)
+    """
+
+    #: Standard deviation of its Gaussian noise.
+    noise: float
+    #: How far one record can move it.
+    sensitivity: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matrix:
+    """Noise that is correlated between steps: the releases are C x + noise, C lower triangular.
+
+    ``bands`` for a banded C with columns of norm at most 1, with cyclic Poisson batches; or
+    ``toeplitz``, its first column, with at most ``uses`` uses of a record, ``separation`` steps apart.
+
+    >>> Matrix(toeplitz=(1.0, 0.5), uses=2, separation=10)
+    Matrix(bands=None, toeplitz=(1.0, 0.5), uses=2, separation=10)
+    """
+
+    bands: int | None = None
+    toeplitz: tuple[float, ...] = ()
+    uses: int | None = None
+    separation: int | None = None
+
+    def _written(self) -> dict[str, Any]:
+        return {key: value for key, value in vars(self).items() if value not in (None, ())}
+
+
+#: Keys of a run that most runs leave at their default, as documents spell them.
+DETAILS = (
+    "permutation",
+    "replacement",
+    "max_batch_size",
+    "cycle_length",
+    "uses_per_epoch",
+    "stopped",
+    "max_steps",
+)
+
+
 @dataclass(frozen=True, init=False, repr=False)
 class Run:
     """A checked DP-SGD run: noise, sampling, steps, and what counts as neighbouring.
@@ -39,6 +85,15 @@ class Run:
 
     A training of several phases is given by ``phases``, each a :class:`Phase` or a mapping with
     the same keys; then ``noise_multiplier``, ``sample_rate`` and ``steps`` of the run are None.
+
+    Some ways to draw batches need more than a rate: ``permutation`` (``"fresh"`` or ``"kept"``) for
+    ``sampling="shuffle"``, ``replacement`` for ``"fixed-size"``, ``max_batch_size`` and
+    ``dataset_size`` for ``"truncated-poisson"``, ``cycle_length`` for ``"cyclic-poisson"``,
+    ``uses_per_epoch`` for ``"balls-and-bins"``. What else is released on a batch is given by
+    ``count_noise`` (the centred count of adaptive clipping) or ``releases``, each a
+    :class:`FurtherRelease` or a mapping; correlated noise by ``matrix``, a :class:`Matrix` or a
+    mapping. A run that was stopped by looking at its outputs says ``stopped="on-output"`` with
+    ``max_steps``.
 
     Raises :class:`~dosimeter.InvalidInput` for what is missing, contradictory or out of range.
 
@@ -59,6 +114,15 @@ class Run:
     clip_norm: float
     dataset_size: int | None
     group_size: int
+    permutation: Permutation | None
+    replacement: bool | None
+    max_batch_size: int | None
+    cycle_length: int | None
+    uses_per_epoch: int | None
+    stopped: Stopped | None
+    max_steps: int | None
+    releases: tuple[FurtherRelease, ...]
+    matrix: Matrix | None
     phases: tuple[Phase, ...]
     notes: tuple[str, ...] = field(compare=False)
     _handle: _core.Run = field(compare=False)
@@ -76,21 +140,41 @@ class Run:
         sampling: Sampling | None = None,
         adjacency: Adjacency | None = None,
         group_size: float | None = None,
+        permutation: Permutation | None = None,
+        replacement: bool | None = None,
+        max_batch_size: float | None = None,
+        cycle_length: float | None = None,
+        uses_per_epoch: float | None = None,
+        count_noise: float | None = None,
+        stopped: Stopped | None = None,
+        max_steps: float | None = None,
+        releases: Iterable[FurtherRelease | Mapping[str, float]] = (),
+        matrix: Matrix | Mapping[str, Any] | None = None,
         phases: Iterable[Phase | Mapping[str, float]] = (),
     ) -> None:
-        keys: dict[str, Any] = {
-            "noise_multiplier": noise_multiplier,
-            "sample_rate": sample_rate,
-            "dataset_size": dataset_size,
-            "batch_size": batch_size,
-            "steps": steps,
-            "epochs": epochs,
-            "clip_norm": clip_norm,
-            "sampling": sampling,
-            "adjacency": adjacency,
-            "group_size": group_size,
-            "phase": [_written(phase) for phase in phases] or None,
-        }
+        keys = run_keys(
+            noise_multiplier=noise_multiplier,
+            sample_rate=sample_rate,
+            dataset_size=dataset_size,
+            batch_size=batch_size,
+            steps=steps,
+            epochs=epochs,
+            clip_norm=clip_norm,
+            sampling=sampling,
+            adjacency=adjacency,
+            group_size=group_size,
+            permutation=permutation,
+            replacement=replacement,
+            max_batch_size=max_batch_size,
+            cycle_length=cycle_length,
+            uses_per_epoch=uses_per_epoch,
+            count_noise=count_noise,
+            stopped=stopped,
+            max_steps=max_steps,
+            releases=releases,
+            matrix=matrix,
+            phases=phases,
+        )
         self._keep(_core.Run(question_text({"run": keys})))
 
     def _keep(self, handle: _core.Run) -> None:
@@ -108,6 +192,15 @@ class Run:
         keep(self, "clip_norm", handle.clip_norm)
         keep(self, "dataset_size", handle.dataset_size)
         keep(self, "group_size", handle.group_size)
+        document = json.loads(handle.json())
+        for key in DETAILS:
+            keep(self, key, document.get(key))
+        found = (FurtherRelease(**release) for release in document.get("release", ()))
+        keep(self, "releases", tuple(found))
+        matrix = document.get("matrix")
+        if matrix is not None:
+            matrix = Matrix(**(matrix | {"toeplitz": tuple(matrix.get("toeplitz", ()))}))
+        keep(self, "matrix", matrix)
         keep(self, "phases", phases)
         keep(self, "notes", tuple(handle.notes))
         keep(self, "_handle", handle)
@@ -170,6 +263,13 @@ class Run:
             "sampling": self.sampling,
             "adjacency": self.adjacency,
             "group_size": None if self.group_size == 1 else self.group_size,
+        } | {key: value for key, value in self._details().items() if value is not None}
+
+    def _details(self) -> dict[str, Any]:
+        """The keywords that most runs leave at their default."""
+        return {key: getattr(self, key) for key in DETAILS} | {
+            "releases": self.releases or None,
+            "matrix": self.matrix,
         }
 
     def _question(self) -> dict[str, Any]:
@@ -215,6 +315,8 @@ class Run:
         for key, default in usual.items():
             if getattr(self, key) != default:
                 parts.append(f"{key}={getattr(self, key)!r}")
+        more = self._details().items()
+        parts += [f"{key}={value!r}" for key, value in more if value is not None]
         return f"Run({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
@@ -224,8 +326,23 @@ class Run:
         return definition("DP-SGD run", rows)
 
 
-def _written(phase: Phase | Mapping[str, float]) -> Mapping[str, float]:
-    return vars(phase) if isinstance(phase, Phase) else phase
+def run_keys(
+    *,
+    releases: Iterable[FurtherRelease | Mapping[str, float]] = (),
+    matrix: Matrix | Mapping[str, Any] | None = None,
+    phases: Iterable[Phase | Mapping[str, float]] = (),
+    **plain: Any,
+) -> dict[str, Any]:
+    """Keywords of a run as the keys of a ``[run]`` table."""
+    return plain | {
+        "release": [_written(release) for release in releases] or None,
+        "matrix": matrix._written() if isinstance(matrix, Matrix) else matrix,
+        "phase": [_written(phase) for phase in phases] or None,
+    }
+
+
+def _written(part: Phase | FurtherRelease | Mapping[str, float]) -> Mapping[str, float]:
+    return part if isinstance(part, Mapping) else vars(part)
 
 
 def _restore(question: str) -> Run:

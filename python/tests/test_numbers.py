@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
@@ -187,3 +188,47 @@ def test_golden_values() -> None:
     )[0]
     assert value.lower <= 1.82823666651 + 5e-12 and value.upper >= 1.82823666651 - 5e-12
     assert value.upper - value.lower < 1e-9
+
+
+#: Settings of runs beyond a rate.
+BATCHES: list[dict[str, Any]] = [
+    {"sampling": "shuffle", "permutation": "kept", "adjacency": "zero-out"},
+    {"sampling": "fixed-size"},
+    {"sampling": "cyclic-poisson", "cycle_length": 4},
+    {"count_noise": 0.5},
+    {"releases": [{"noise": 2.0, "sensitivity": 1.0}]},
+    {"stopped": "on-output", "max_steps": 1000},
+    {"sampling": "cyclic-poisson", "cycle_length": 4, "matrix": {"bands": 4}},
+]
+
+
+@pytest.mark.parametrize("keywords", BATCHES)
+@pytest.mark.filterwarnings("ignore::dosimeter.DosimeterWarning")
+def test_every_setting_of_a_run_reaches_every_question(keywords: dict[str, Any]) -> None:
+    """The same number from the run's keywords, from its document, and from its file's keys."""
+    plain: dict[str, Any] = {"noise_multiplier": 1.0, "sample_rate": 0.01, "steps": 1000}
+    run = dosimeter.Run(**plain | keywords)
+    assert run != dosimeter.Run(**plain) and dosimeter.Run(**run.flags()) == run
+    for key in keywords.keys() - {"count_noise", "releases", "matrix"}:
+        assert getattr(run, key) == keywords[key] and key in repr(run)
+    account = dosimeter.account(run, delta=1e-5, lens="composition", quantity="epsilon")
+    claim = account[0]
+    again = dosimeter.Run.from_json(run.to_json())
+    assert again == run and hash(again) == hash(run)
+    assert dosimeter.account(again, delta=1e-5, quantity="epsilon", lens="composition")[0].value == (
+        claim.value
+    )
+    assert dosimeter.check(run, max_epsilon=claim.upper, delta=1e-5).passed
+    assert not dosimeter.check(run, max_epsilon=0.9 * claim.lower, delta=1e-5).passed
+    compared = dosimeter.compare({"a": run}, delta=1e-5, lens="composition", quantity="epsilon")
+    assert compared.runs["a"][0].upper == claim.upper
+    profile = dosimeter.profile(run, epsilon=[claim.upper])
+    assert profile.delta[0] <= 1e-5 * (1 + 1e-6)
+    if "stopped" not in keywords:
+        found = dosimeter.calibrate(
+            "noise_multiplier",
+            target_epsilon=claim.upper,
+            delta=1e-5,
+            **{key: value for key, value in (plain | keywords).items() if "noise_m" not in key},
+        )
+        assert found.solution == pytest.approx(1.0, rel=1e-5)

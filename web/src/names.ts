@@ -51,6 +51,13 @@ export type Adjacency =
   | "substitute"
   | "zero-out";
 
+export type Permutation =
+  | "fresh"
+  | "kept";
+
+export type Stopped =
+  | "on-output";
+
 export type Release =
   | "all-iterates"
   | "last-iterate";

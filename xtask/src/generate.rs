@@ -5,7 +5,8 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
 use std::fmt::Write;
 use vocabulary::{
-    Adjacency, Direction, LensName, Method, Quantity, Release, Sampling, Secret, Side, Standing,
+    Adjacency, Direction, LensName, Method, Permutation, Quantity, Release, Sampling, Secret, Side,
+    Standing, Stopped,
 };
 
 /// The generated files, relative to the root, with their text.
@@ -16,6 +17,8 @@ pub(crate) fn files() -> Vec<(&'static str, String)> {
         ("Quantity", names::<Quantity>()),
         ("Sampling", names::<Sampling>()),
         ("Adjacency", names::<Adjacency>()),
+        ("Permutation", names::<Permutation>()),
+        ("Stopped", names::<Stopped>()),
         ("Release", names::<Release>()),
         ("Secret", names::<Secret>()),
         ("Direction", names::<Direction>()),

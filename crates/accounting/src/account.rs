@@ -85,7 +85,7 @@ pub fn account<'a>(subject: impl Into<Subject<'a>>, questions: &Questions) -> Re
     for lens in chosen {
         let answered = lens.look(subject).and_then(|view| {
             let maker = ClaimMaker::new(lens, &subject, &questions.notes);
-            let mut all = claims(lens, &view, &maker, run, questions, &mut account.warnings)?;
+            let mut all = claims(lens, &view, &maker, questions, &mut account.warnings)?;
             if lens.one_pair {
                 all.extend(among(&view, &maker, questions)?);
             }
@@ -173,7 +173,6 @@ fn claims(
     lens: &Lens,
     view: &View,
     maker: &ClaimMaker,
-    run: &Run,
     questions: &Questions,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Claim>> {
@@ -232,14 +231,6 @@ fn claims(
     }
     if questions.wants(Quantity::BayesSecurity) {
         optional(Quantity::BayesSecurity, At::default(), both, &View::bayes_security);
-    }
-    let slow = [Quantity::Mu, Quantity::Tpr, Quantity::Reconstruction];
-    if !slow.iter().any(|quantity| questions.wants(*quantity)) {
-        return Ok(claims);
-    }
-    if let Some(reason) = (lens.too_slow)(run) {
-        warnings.push(format!("mu and tpr of {} are left out: {reason}", lens.name));
-        return Ok(claims);
     }
     for delta in questions.deltas.iter().filter(|_| questions.wants(Quantity::Mu)) {
         let at = At { delta: Some(*delta), ..At::default() };

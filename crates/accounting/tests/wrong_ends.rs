@@ -165,3 +165,59 @@ fn components_that_are_left_out() {
         assert!(found.lower <= truth && truth <= found.upper, "{found:?} {truth:e}");
     }
 }
+
+/// No test between distributions with the same null sets is certain, and no delta below the largest loss is
+/// nothing: 1 is not a lower end of a delta or a power, 0 not an upper end of a delta or of Bayes
+/// security, however strong or weak the leakage.
+#[test]
+fn ends_that_no_run_can_have() {
+    /// Noise, rate and steps of each phase; the size of the group.
+    type Case = (&'static [(f64, f64, u64)], u32);
+    let runs: [Case; 9] = [
+        (&[(44.50449161327756, 0.03155319662321816, 2)], 1),
+        (&[(16.470854734124828, 4.5274378607348793e-7, 945_205_001)], 1),
+        (&[(0.2, 0.9, 1000)], 1),
+        (&[(37.57508613722187, 0.25840520483924073, 652_452)], 7),
+        (&[(0.25, 1.0, 1000)], 1),
+        (&[(0.25, 1.0, 1), (1.0, 0.3, 5000)], 1),
+        (&[(0.2, 0.999, 1)], 30),
+        (&[(90.0, 1e-6, 1)], 1),
+        (&[(90.0, 0.5, 2), (100.0, 1.0, 1)], 1),
+    ];
+    for (phases, group) in runs {
+        let pair = composed(phases, group);
+        for epsilon in [0.0, 1e-3, 4.653026705629135, 13.032516552026316, 50.0] {
+            let Ok(delta) = pair.delta(epsilon, OneWay::Remove) else { continue };
+            assert!(delta.upper > 0.0 && delta.lower < 1.0, "{phases:?} {epsilon}: {delta:?}");
+            assert!(delta.lower <= delta.upper, "{phases:?} {epsilon}: {delta:?}");
+        }
+        let security = directions::bayes_security(&pair).unwrap();
+        assert!(security.upper > 0.0 && security.lower < 1.0, "{phases:?}: {security:?}");
+        for fpr in [1e-6, 0.00956218816535078, 0.5] {
+            let Ok(tpr) = directions::tpr(&pair, fpr, Direction::Both) else { continue };
+            assert!(tpr.lower < 1.0 && tpr.upper > fpr, "{phases:?} {fpr}: {tpr:?}");
+        }
+    }
+}
+
+/// Far beyond all losses delta is smaller than any rounding of the contour.
+#[test]
+fn delta_far_beyond_all_losses() {
+    let pair = composed(&[(16.470854734124828, 4.5274378607348793e-7, 945_205_001)], 1);
+    let found = directions::delta(&pair, 13.032516552026316, Direction::Both).unwrap();
+    assert!(found.lower == 0.0 && found.upper < 1e-290, "{found:?}");
+}
+
+/// Guessing by the prior alone: 1 - prior is rounded.
+#[test]
+fn accuracy_of_an_attacker_who_knows_next_to_nothing() {
+    let pair = composed(&[(100.0, 1e-7, 1)], 1);
+    for prior in [0.1, 0.3, 1e-3, 0.7] {
+        let found = directions::accuracy(&pair, prior, Direction::Both).unwrap();
+        // 1 - min(p, 1-p) of the exact double, as a sum of two doubles.
+        let smaller = prior.min(1.0 - prior);
+        let rounded = 1.0 - smaller;
+        let slip = (1.0 - rounded) - smaller;
+        assert!(found.lower <= rounded && (slip >= 0.0 || found.lower < rounded), "{found:?}");
+    }
+}

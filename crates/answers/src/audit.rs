@@ -1,7 +1,7 @@
 //! Membership scores in, valid lower bounds out.
 
-use crate::run::Described;
-use crate::{Refusal, Several, claimed};
+use crate::run::{Described, TextFile};
+use crate::{Refusal, Several, claimed, origin};
 use accounting::pairs;
 use audit::{
     AttackDirection, Audit, AuditError, Design, Method, Plan, Scores, SettledTable, Table,
@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::str::FromStr;
-use vocabulary::{Figure, PlanDocument, Run, Status};
+use vocabulary::{Figure, PhaseDescription, PlanDocument, Run, RunDescription, Status};
 
 /// The question of `audit`; the scores come beside it, as a table whose design is settled.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -38,6 +38,17 @@ pub struct AuditQuestion {
     pub claim: Option<Described>,
     /// In place of a run: the claimed epsilon at the first delta.
     pub claim_epsilon: Option<f64>,
+    /// Keys of a run: with noise they are a claim (and override those of `claim`), without it they tell the
+    /// training's rate and steps.
+    pub run: Option<Described>,
+    /// The runs that the scores say they were made by.
+    pub made_by: Vec<TextFile>,
+    /// Audit scores of another run than the claimed one.
+    pub other_run: bool,
+    /// Rows are trials in their order, and the bound holds at any stopping time ([`crate::sequential`]).
+    pub sequential: bool,
+    /// Of a sequential audit: the trials on both sides that can be made in all.
+    pub budget: Option<u64>,
     /// Of the training, for the DP-SGD families; the claim's where it is not given.
     pub sample_rate: Option<f64>,
     pub steps: Option<u64>,
@@ -155,7 +166,8 @@ pub fn read_scores(
 /// # Errors
 /// A malformed question, a design that the scores contradict, and those of the accounting.
 pub fn audit(question: &AuditQuestion, table: SettledTable) -> Result<Audited, Refusal> {
-    let claimed = question.claim.as_ref().map(Described::run).transpose()?;
+    let claimed = claimed_run(question)?;
+    origin::check(question, claimed.as_ref())?;
     let stated = table.design();
     let scores = table.into_scores()?;
     let plan = plan(question, stated, claimed.as_ref())?;
@@ -172,7 +184,7 @@ pub fn audit(question: &AuditQuestion, table: SettledTable) -> Result<Audited, R
 /// # Errors
 /// A malformed question.
 pub fn commit(question: &AuditQuestion) -> Result<(Plan, Commitment), Refusal> {
-    let claimed = question.claim.as_ref().map(Described::run).transpose()?;
+    let claimed = claimed_run(question)?;
     let plan = plan(question, None, claimed.as_ref())?;
     let commitment = Commitment {
         schema: Commitment::SCHEMA,
@@ -180,6 +192,51 @@ pub fn commit(question: &AuditQuestion) -> Result<(Plan, Commitment), Refusal> {
         hash: audit::hash::plan(&plan)?,
     };
     Ok((plan, commitment))
+}
+
+/// The run that is claimed: the file's with the keys over it, or the keys' own when they state noise.
+pub(crate) fn claimed_run(question: &AuditQuestion) -> Result<Option<Run>, Refusal> {
+    let keys = question.run.as_ref().map(Described::description).transpose()?.unwrap_or_default();
+    if let Some(claim) = &question.claim {
+        return Ok(Some(claim.description()?.overridden_by(&keys)?.resolve()?.run));
+    }
+    if keys.whole.noise_multiplier.is_some() || !keys.phases.is_empty() {
+        if question.claim_epsilon.is_some() {
+            return Err(Refusal::bad_input(
+                "a claim is a run or a number: both --noise-multiplier and --claim-epsilon were given",
+            ));
+        }
+        return Ok(Some(keys.resolve()?.run));
+    }
+    Ok(None)
+}
+
+/// Rate and steps of keys without noise: of the training, for the DP-SGD families.
+fn training(question: &AuditQuestion) -> Result<Option<(f64, u64)>, Refusal> {
+    let keys = question.run.as_ref().map(Described::description).transpose()?.unwrap_or_default();
+    let known = RunDescription {
+        whole: PhaseDescription { noise_multiplier: None, ..keys.whole.clone() },
+        dataset_size: keys.dataset_size,
+        ..RunDescription::default()
+    };
+    if known != keys {
+        return Err(Refusal::bad_input(
+            "flags of a run without --noise-multiplier tell its rate and steps only",
+        )
+        .hint("add --noise-multiplier to claim the run, or name its file with --claim"));
+    }
+    let whole = &keys.whole;
+    let (rate, steps) = (
+        whole.sample_rate.is_some() || whole.batch_size.is_some(),
+        whole.steps.is_some() || whole.epochs.is_some(),
+    );
+    if !(rate && steps) {
+        return Ok(None);
+    }
+    // Rate and steps do not depend on the noise.
+    let whole = PhaseDescription { noise_multiplier: Some(1.0), ..keys.whole.clone() };
+    let run = RunDescription { whole, ..keys }.resolve()?.run;
+    Ok(run.phases().first().map(|phase| (phase.sample_rate, phase.steps)))
 }
 
 fn plan(
@@ -215,8 +272,13 @@ fn plan(
         [phase] => Some(*phase),
         _ => None,
     });
-    let sample_rate = question.sample_rate.or(phase.map(|phase| phase.sample_rate));
-    let steps = question.steps.or(phase.map(|phase| phase.steps));
+    let told = match phase {
+        Some(phase) => Some((phase.sample_rate, phase.steps)),
+        None if claimed.is_none() => training(question)?,
+        None => None,
+    };
+    let sample_rate = question.sample_rate.or(told.map(|told| told.0));
+    let steps = question.steps.or(told.map(|told| told.1));
     plan.training = sample_rate.zip(steps);
     plan.claim = claimed.cloned();
     plan.claim_epsilon = question.claim_epsilon;

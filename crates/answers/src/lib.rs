@@ -31,11 +31,14 @@ mod claimed;
 mod compare;
 mod curve;
 mod documents;
+mod membership;
+mod origin;
 mod panel;
 mod plan;
 mod refusal;
 mod report;
 mod run;
+mod sequential;
 mod several;
 mod status;
 mod translate;
@@ -53,11 +56,16 @@ pub use compare::{
     BatchSizesQuestion, CompareQuestion, Comparison, MapQuestion, NamedAccount, NamedRun,
 };
 pub use curve::{CurveQuestion, POINTS};
+pub use membership::{
+    MembershipDocument, MembershipQuestion, PowerOfAttack, RecordAtRisk, membership,
+};
+pub use origin::{RUN_ENDING, runs_beside};
 pub use panel::{Panel, PanelLine, PanelQuestion};
 pub use plan::{NeededRows, PlanQuestion, Planned, PlannedAttack, PlannedRule, PlannedTarget};
 pub use refusal::{Kind, Refusal, RefusalDocument, exit};
 pub use report::{Inputs, ReportQuestion, report};
 pub use run::{Described, Loaded, TextFile, load};
+pub use sequential::sequential;
 pub use several::Several;
 pub use status::{Chunks, ExperimentStatus, status};
 pub use translate::{TranslateQuestion, TranslatedNumber, Translation};

@@ -121,7 +121,9 @@ fn all(count: usize) -> Result<Value, AuditError> {
     clock.time("gdp", || union.lower_bound(&scores, &Statistic::GaussianMu, 0.05, 0))?;
     let composition = Family::Composition { sample_rate: 0.1, steps: 50 };
     let last_iterate = Family::LastIterate { sample_rate: 0.1, steps: 50 };
-    for (name, family) in [("composition", composition), ("last-iterate", last_iterate)] {
+    for (name, family) in
+        [("composition", composition.clone()), ("last-iterate", last_iterate.clone())]
+    {
         clock.time(name, || {
             let points = family_points(&union, &scores, 0.05, 0)?;
             let noise = family.least_violated_noise(&points)?;

@@ -27,8 +27,8 @@
 
 use crate::violation::{self, ByNoise};
 use crate::{AuditError, FamilyPoints, RateBounds};
-use accounting::{AccountingError, OneWay, Pair, directions, pairs};
-use vocabulary::{Direction, Run};
+use accounting::{AccountingError, OneWay, Pair, directions, pairs, schemes};
+use vocabulary::{Adjacency, Direction, Phase, Run, RunError, Sampling};
 
 /// Epsilon of N(mu, 1) against N(0, 1) at delta, from below; infinite at delta = 0 for mu > 0.
 ///
@@ -62,7 +62,7 @@ fn known_epsilon(mu: f64, delta: f64) -> Option<f64> {
 }
 
 /// A family of DP-SGD pairs with known sampling rate and steps; the noise is the parameter.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Family {
     /// All iterates: the composition of the steps.
     Composition { sample_rate: f64, steps: u64 },
@@ -70,6 +70,20 @@ pub enum Family {
     LastIterate { sample_rate: f64, steps: u64 },
     /// Either of them for a group of records that are in or out together.
     Groups { seen: Seen, sample_rate: f64, steps: u64, size: u32 },
+    /// Runs that differ from this one in their noise alone, the same factor in all phases; the
+    /// parameter is the noise of the first phase. Every way to draw batches that has a pair. Where the pair only bounds the
+    /// truth, noise and refutations hold all the same (the true curve lies above the pair's, so
+    /// does the proof), and epsilon is the accounted one of the run that is ruled out.
+    Claimed { seen: Seen, run: Box<Run> },
+}
+
+/// One phase of Poisson or full batches with and without a record, and nothing else released.
+fn is_plain(run: &Run) -> bool {
+    matches!(run.sampling(), Sampling::Poisson | Sampling::Full)
+        && run.adjacency() == Adjacency::AddRemove
+        && run.releases().is_empty()
+        && run.matrix().is_none()
+        && run.max_steps().is_none()
 }
 
 /// What the attacker sees.
@@ -89,11 +103,30 @@ impl Family {
         }
     }
 
+    /// The family of a claimed run.
+    pub fn of_run(seen: Seen, run: &Run) -> Self {
+        match run.phases() {
+            [phase] if is_plain(run) => {
+                Self::of_groups(seen, phase.sample_rate, phase.steps, run.group_size())
+            }
+            _ => Self::Claimed { seen, run: Box::new(run.clone()) },
+        }
+    }
+
+    /// What is seen, a rate, the steps in all, and the records of a group.
     fn parts(&self) -> (Seen, f64, u64, u32) {
-        match *self {
-            Self::Composition { sample_rate, steps } => (Seen::AllIterates, sample_rate, steps, 1),
-            Self::LastIterate { sample_rate, steps } => (Seen::LastIterate, sample_rate, steps, 1),
-            Self::Groups { seen, sample_rate, steps, size } => (seen, sample_rate, steps, size),
+        match self {
+            Self::Composition { sample_rate, steps } => {
+                (Seen::AllIterates, *sample_rate, *steps, 1)
+            }
+            Self::LastIterate { sample_rate, steps } => {
+                (Seen::LastIterate, *sample_rate, *steps, 1)
+            }
+            Self::Groups { seen, sample_rate, steps, size } => (*seen, *sample_rate, *steps, *size),
+            Self::Claimed { seen, run } => {
+                let rate = run.phases().iter().map(|phase| phase.sample_rate).fold(0.0, f64::max);
+                (*seen, rate, run.steps(), run.group_size())
+            }
         }
     }
 
@@ -103,12 +136,24 @@ impl Family {
     /// Those of the accounting.
     pub fn pair(&self, noise_multiplier: f64) -> Result<Box<dyn Pair>, AuditError> {
         let (seen, sample_rate, steps, size) = self.parts();
-        let run = Run::builder()
-            .phase(noise_multiplier, sample_rate, steps)
-            .group_size(size)
-            .build()
-            .map_err(|error| AuditError::InvalidInput(error.to_string()))?;
+        let wrong = |error: RunError| AuditError::InvalidInput(error.to_string());
+        let run = match self {
+            Self::Claimed { run, .. } => {
+                let factor = noise_multiplier / run.phases()[0].noise_multiplier;
+                let scaled = run.phases().iter().map(|phase| Phase {
+                    noise_multiplier: phase.noise_multiplier * factor,
+                    ..*phase
+                });
+                run.with_phases(scaled.collect()).map_err(wrong)?
+            }
+            _ => Run::builder()
+                .phase(noise_multiplier, sample_rate, steps)
+                .group_size(size)
+                .build()
+                .map_err(wrong)?,
+        };
         Ok(match seen {
+            Seen::AllIterates if matches!(self, Self::Claimed { .. }) => schemes::pair(&run)?,
             Seen::AllIterates => Box::new(pairs::Composed::for_run(&run)?),
             Seen::LastIterate => Box::new(pairs::BinomialGaussian::for_run(&run)?),
         })
@@ -117,6 +162,16 @@ impl Family {
     /// The family's name for people.
     pub fn describe(&self) -> String {
         let (seen, sample_rate, steps, size) = self.parts();
+        if let Self::Claimed { run, .. } = self {
+            let phases = match run.phases().len() {
+                1 => String::new(),
+                count => format!("{count} phases, "),
+            };
+            return format!(
+                "DP-SGD as claimed ({} batches, {phases}{steps} steps) with any noise, accounted as the claim is",
+                run.sampling().as_str()
+            );
+        }
         let seen = match seen {
             Seen::AllIterates => "DP-SGD with every iterate seen",
             Seen::LastIterate => "the last iterate of DP-SGD on linear losses",
@@ -148,6 +203,50 @@ impl Family {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// A noise at which epsilon is certainly above a value, and hardly less than the largest one; `None` when no noise of the domain
+    /// has so large an epsilon.
+    ///
+    /// # Errors
+    /// Those of the accounting.
+    pub(crate) fn noise_above(&self, epsilon: f64, delta: f64) -> Result<Option<f64>, AuditError> {
+        let (least, most) = self.noise_domain();
+        let above = |noise: f64| Ok::<_, AuditError>(self.epsilon(noise, delta)? > epsilon);
+        let mut noise = least.max(1.0).min(most);
+        let mut factor = 1.25;
+        let (mut shown, mut open);
+        if above(noise)? {
+            loop {
+                shown = noise;
+                if noise >= most {
+                    return Ok(Some(noise));
+                }
+                noise = (noise * factor).min(most);
+                factor *= factor.min(2.0);
+                if !above(noise)? {
+                    open = noise;
+                    break;
+                }
+            }
+        } else {
+            loop {
+                open = noise;
+                if noise <= least {
+                    return Ok(None);
+                }
+                noise = (noise / factor).max(least);
+                if above(noise)? {
+                    shown = noise;
+                    break;
+                }
+            }
+        }
+        while open > 1.005 * shown {
+            let middle = (open * shown).sqrt();
+            if above(middle)? { shown = middle } else { open = middle }
+        }
+        Ok(Some(shown))
     }
 
     /// What tests whose error rates are at least `rates` can show at most within the family, at

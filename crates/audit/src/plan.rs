@@ -2,7 +2,7 @@
 //! answer lets an auditor show that it was.
 
 use crate::{AttackDirection, AuditError, Design, Family, Method, Seen, ThresholdRule, grid};
-use vocabulary::{Adjacency, PlanDocument, Run, Sampling};
+use vocabulary::{Adjacency, PlanDocument, Run};
 
 /// What will be computed, at which confidence, and which bound is the headline.
 #[derive(Clone, Debug, PartialEq)]
@@ -133,37 +133,35 @@ impl Plan {
         if let Some(objection) = method.objection(self.design) {
             return Some(objection.to_owned());
         }
-        if method.needs_training() && self.training.is_none() {
-            return Some("needs --sample-rate and --steps of the training".to_owned());
+        if !method.needs_training() {
+            return None;
         }
-        if method.needs_training()
-            && let Some(run) = &self.claim
-        {
-            if !matches!(run.sampling(), Sampling::Poisson | Sampling::Full) {
-                return Some(format!(
-                    "knows Poisson and full batches only, and the claimed run draws {} batches",
-                    run.sampling().as_str()
-                ));
+        match self.family(method) {
+            None => Some("needs --sample-rate and --steps of the training".to_owned()),
+            // A pair is quick to make; what has none says why.
+            Some(family @ Family::Claimed { .. }) => {
+                let run = self.claim.as_ref()?;
+                let noise = run.phases().first()?.noise_multiplier;
+                family.pair(noise).err().map(|error| format!("has no pair for the claim: {error}"))
             }
-            if run.adjacency() != Adjacency::AddRemove {
-                return Some(
-                    "compares a training with a record to one without it, and the claim is about replaced records"
-                        .to_owned(),
-                );
-            }
+            Some(_) => None,
         }
-        None
     }
 
     /// The DP-SGD family of a method.
     pub fn family(&self, method: Method) -> Option<Family> {
-        let (sample_rate, steps) = self.training?;
-        let size = self.claim.as_ref().map_or(1, Run::group_size);
         let seen = match method {
             Method::Composition | Method::Grid => Seen::AllIterates,
             Method::LastIterate => Seen::LastIterate,
             _ => return None,
         };
+        if let Some(run) = &self.claim
+            && let family @ Family::Claimed { .. } = Family::of_run(seen, run)
+        {
+            return Some(family);
+        }
+        let (sample_rate, steps) = self.training?;
+        let size = self.claim.as_ref().map_or(1, Run::group_size);
         Some(Family::of_groups(seen, sample_rate, steps, size))
     }
 

@@ -19,12 +19,11 @@
 //! most v". The p_j are dependent; twice their average is a p-value all the same (Rueschendorf
 //! 1982; Vovk and Wang 2020, Theorem 1). The bound is the largest v with 2 mean_j p_j(v) <= level.
 
-use crate::family::Family;
 use crate::joint::{JointScores, Shown};
 use crate::search::{Best, best_threshold};
 use crate::split::{Purpose, deal};
 use crate::statistic::Contour;
-use crate::violation::{self, Violated};
+use crate::violation::{self, ByNoise, Certain, Violated};
 use crate::{AuditError, Errors, RateBounds, Scores, Simultaneous, Statistic, exact, rates};
 use numerics::beta::{binomial_log_at_least, binomial_log_tails};
 use std::str::FromStr;
@@ -386,10 +385,21 @@ impl FamilyPoints {
         Self(Points::Boxes { measured: Vec::new(), rates: vec![rates] })
     }
 
-    pub(crate) fn least_violated(&self, family: &Family) -> Result<Option<Violated>, AuditError> {
+    pub(crate) fn least_violated(
+        &self,
+        family: &dyn ByNoise,
+    ) -> Result<Option<Violated>, AuditError> {
         match &self.0 {
             Points::Boxes { rates, .. } => violation::least_violated_noise(family, &rates[..]),
             Points::Joint { joint, .. } => violation::least_violated_noise(family, joint),
+        }
+    }
+
+    /// Whether lines of a curve show that its noise is violated.
+    pub(crate) fn violates(&self, curve: &Certain) -> bool {
+        match &self.0 {
+            Points::Boxes { rates, .. } => curve.violated_by(&rates[..]),
+            Points::Joint { joint, .. } => curve.violated_by(joint),
         }
     }
 

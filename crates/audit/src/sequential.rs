@@ -140,6 +140,21 @@ impl Sequential {
         -self.level.ln()
     }
 
+    /// Whether so many more trials can hardly refute the claim: not even if, at the threshold that promises
+    /// most, the rates are by three standard deviations worse for the claim than they look now. It only says when to stop:
+    /// the bound holds whenever one stops.
+    pub fn hopeless(&self, epsilon: f64, more: u64) -> bool {
+        if self.sets.is_empty() {
+            return false;
+        }
+        let best = self
+            .sets
+            .iter()
+            .map(|set| set.promised(epsilon, self.delta, self.direction, more))
+            .fold(f64::NEG_INFINITY, f64::max);
+        best < self.bar()
+    }
+
     /// Epsilon is at least this, now.
     pub fn epsilon(&self) -> f64 {
         crate::joint::largest_where(|epsilon| self.refutes(epsilon))
@@ -183,6 +198,34 @@ impl Set {
         for count in &mut beyond[..reached] {
             *count += 1;
         }
+    }
+
+    /// The largest ln-evidence that a threshold would have after so many more trials (half on each side) at
+    /// optimistic rates; without weights, which only lower it.
+    fn promised(&self, epsilon: f64, delta: f64, direction: AttackDirection, more: u64) -> f64 {
+        let optimist = |count: u64, all: u64, sign: f64| {
+            let rate = (count as f64 + 0.5) / (all as f64 + 1.0);
+            let spread = (rate * (1.0 - rate) / (all as f64 + 1.0)).sqrt();
+            let rate = (rate + sign * 3.0 * spread).clamp(0.0, 1.0);
+            let total = all + more / 2;
+            ((count as f64 + rate * (total - all) as f64).round() as u64, total)
+        };
+        let mut best = f64::NEG_INFINITY;
+        for (&fp, &tp) in self.false_positives.iter().zip(&self.true_positives) {
+            let (n0, n1) = (self.nonmembers, self.members);
+            let first = optimist(fp, n0, -1.0);
+            let second = optimist(tp, n1, 1.0);
+            let marginal = ln_marginal(first.0, first.1) + ln_marginal(second.0, second.1);
+            if direction != AttackDirection::Mirror {
+                best = best.max(marginal - largest_likelihood(first, second, epsilon, delta));
+            }
+            if direction != AttackDirection::Forward {
+                let flipped = ((second.1 - second.0, second.1), (first.1 - first.0, first.1));
+                best =
+                    best.max(marginal - largest_likelihood(flipped.0, flipped.1, epsilon, delta));
+            }
+        }
+        best
     }
 
     /// ln of the mean evidence over thresholds and directions.
@@ -266,11 +309,17 @@ pub struct SequentialDocument {
     pub epsilon_lower: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claimed_epsilon: Option<f64>,
+    /// The logarithm of evidence from which on a claim is refuted: ln(1/(1 - confidence)).
+    pub evidence_needed: f64,
     /// The trial from which on the claim was refuted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refuted_at: Option<u64>,
+    /// Where trials can still be made: whether it is worth it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
     /// The bound over time.
     pub looks: Vec<Look>,
+    pub warnings: Vec<String>,
 }
 
 /// The state after so many trials.
@@ -283,13 +332,27 @@ pub struct Look {
     pub evidence: Option<f64>,
 }
 
+/// Whether more trials are worth their cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Decision {
+    /// The claim is refuted.
+    Refuted,
+    /// The trials that are left can hardly refute it.
+    OutOfReach,
+    /// All trials are made.
+    BudgetSpent,
+    /// More trials may refute it.
+    Open,
+}
+
 impl SequentialDocument {
     pub const SCHEMA: &'static str = "dosimeter.sequential-audit/1";
 }
 
-/// Plays trials in the order of their rows, a member and a non-member in turn, looks after every
-/// trial at the claim and some dozen times at the bound. `members` and `nonmembers` are in the order in which the trials
-/// were made.
+/// Plays trials in the order of their rows, a member and a non-member in turn, looks at the claim after every
+/// trial (beyond two hundred after half a per cent more) and some dozen times at the bound. `members` and `nonmembers` are in the order in which the trials
+/// were made. `budget` is the number of trials on both sides that can be made in all.
 ///
 /// # Errors
 /// Those of [`Sequential::new`] and [`Sequential::add`].
@@ -299,7 +362,7 @@ impl SequentialDocument {
 ///
 /// let members: Vec<f64> = (0..400).map(|i| f64::from(i % 7) + 4.0).collect();
 /// let nonmembers: Vec<f64> = (0..400).map(|i| f64::from(i % 7)).collect();
-/// let audit = sequential::play(&members, &nonmembers, 0.0, AttackDirection::Both, 0.95, Some(0.2))?;
+/// let audit = sequential::play(&members, &nonmembers, 0.0, AttackDirection::Both, 0.95, Some(0.2), None)?;
 /// assert!(audit.refuted_at.unwrap() < 400 && audit.epsilon_lower > 0.2);
 /// # Ok::<(), audit::AuditError>(())
 /// ```
@@ -310,6 +373,7 @@ pub fn play(
     direction: AttackDirection,
     confidence: f64,
     claimed: Option<f64>,
+    budget: Option<u64>,
 ) -> Result<SequentialDocument, AuditError> {
     let mut audit = Sequential::new(delta, direction, confidence)?;
     let pairs = members.len().min(nonmembers.len());
@@ -320,15 +384,33 @@ pub fn play(
         trials: 2 * pairs as u64,
         epsilon_lower: 0.0,
         claimed_epsilon: claimed,
+        evidence_needed: audit.bar(),
         refuted_at: None,
+        decision: None,
         looks: Vec::new(),
+        warnings: Vec::new(),
     };
-    let mut next_look = FIRST;
+    if members.len() != nonmembers.len() {
+        document.warnings.push(format!(
+            "trials come in pairs: of {} members and {} non-members the first {pairs} of each are used",
+            members.len(),
+            nonmembers.len()
+        ));
+    }
+    let (mut next_look, mut next_test) = (FIRST, 1);
     for (&member, &nonmember) in members.iter().zip(nonmembers) {
         for (score, is_member) in [(member, true), (nonmember, false)] {
             audit.add(score, is_member)?;
-            if document.refuted_at.is_none() && claimed.is_some_and(|claim| audit.refutes(claim)) {
-                document.refuted_at = Some(audit.trials());
+            let trials = audit.trials();
+            if trials >= next_test
+                && document.refuted_at.is_none()
+                && claimed.is_some_and(|claim| audit.refutes(claim))
+            {
+                document.refuted_at = Some(trials);
+            }
+            // After every trial at first, then after half a per cent more.
+            if trials >= next_test {
+                next_test = trials + (trials / 200).max(1);
             }
         }
         let trials = audit.trials();
@@ -342,5 +424,17 @@ pub fn play(
             });
         }
     }
+    document.decision = budget.zip(claimed).map(|(budget, claim)| {
+        let left = budget.saturating_sub(audit.trials());
+        if document.refuted_at.is_some() {
+            Decision::Refuted
+        } else if left == 0 {
+            Decision::BudgetSpent
+        } else if audit.hopeless(claim, left) {
+            Decision::OutOfReach
+        } else {
+            Decision::Open
+        }
+    });
     Ok(document)
 }

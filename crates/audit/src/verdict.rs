@@ -10,6 +10,8 @@ use vocabulary::{Claim, Finding, Side, Status, Verdict};
 pub struct Reach {
     pub could_show: f64,
     pub scores_needed: Option<u64>,
+    /// The largest number of scores that was tried.
+    pub searched: u64,
 }
 
 /// Compares a bound with a claim. `reach` is what scores of these sizes could have given under the same
@@ -48,7 +50,12 @@ fn judge(measured: &Finding, confidence: f64, claim: &Claim, reach: Reach) -> (S
     }
     if reach.could_show <= claim.upper {
         let needed = reach.scores_needed.map_or_else(
-            || "no number of scores is enough for this rule at this delta".to_owned(),
+            || {
+                format!(
+                    "no number of scores up to {} is enough for this rule at this delta",
+                    reach.searched
+                )
+            },
             |needed| {
                 format!(
                     "at least {needed} scores in all are needed to test the claim, and more for an attack that is not perfect (`dosimeter plan` says how many)"

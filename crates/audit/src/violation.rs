@@ -105,6 +105,38 @@ pub(crate) struct Violated {
     pub(crate) points: [usize; 2],
 }
 
+/// Lines under both orders' curves of one noise: 1 - delta, from below, at some slopes.
+pub(crate) struct Certain {
+    lines: [Vec<(f64, f64)>; 2],
+}
+
+impl Certain {
+    /// At these slopes, as far as the accounting certifies them.
+    pub(crate) fn at(
+        pair: &dyn Pair,
+        slopes: impl Iterator<Item = f64> + Clone,
+    ) -> Result<Self, AuditError> {
+        let mut lines = [Vec::new(), Vec::new()];
+        for (lines, way) in lines.iter_mut().zip([OneWay::Remove, OneWay::Add]) {
+            for slope in slopes.clone() {
+                match pair.one_minus_delta(slope, way) {
+                    Ok(rest) => lines.push((slope, rest.lower)),
+                    Err(error) => {
+                        unknown::<()>(error.into())?;
+                    }
+                }
+            }
+        }
+        Ok(Self { lines })
+    }
+
+    /// Whether a region lies below a line of each order.
+    pub(crate) fn violated_by<R: Region + ?Sized>(&self, region: &R) -> bool {
+        let below = |&(slope, rest): &(f64, f64)| region.support(slope).0 < rest * (1.0 - 1e-14);
+        self.lines.iter().all(|lines| lines.iter().any(below))
+    }
+}
+
 /// The smallest noise for which both orders of the pair are violated at one of the thresholds,
 /// from above; `None` when none is.
 pub(crate) fn least_violated_noise<R: Region + ?Sized>(

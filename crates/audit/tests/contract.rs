@@ -45,8 +45,13 @@ fn shown(method: Method, found: Result<Audit, AuditError>) -> Option<f64> {
     found.bounds.iter().find(|bound| bound.method() == method).map(|bound| bound.epsilon())
 }
 
+/// Credible intervals and families take tens of seconds: `DOSIMETER_CONTRACT=all` has them too.
 fn methods(design: Design) -> impl Iterator<Item = Method> {
-    Method::ALL.into_iter().filter(move |method| method.objection(design).is_none())
+    let all = std::env::var("DOSIMETER_CONTRACT").is_ok_and(|which| which == "all");
+    let quick =
+        move |method: &Method| all || !(method.needs_training() || matches!(method, Method::Bayes));
+    let holds = move |method: &Method| method.objection(design).is_none();
+    Method::ALL.into_iter().filter(holds).filter(quick)
 }
 
 /// Without leakage a bound is above zero in at most one in twenty audits. Of 24 audits, five or more
@@ -69,35 +74,27 @@ fn without_leakage_hardly_any_bound_is_above_zero() {
             }
         }
     }
-    assert!(answered >= 25, "only {answered} combinations answered");
+    assert!(answered >= 15, "only {answered} combinations answered");
 }
 
 /// Whoever asks for more confidence is never told more. This is about rules whose test is one for
 /// every level: `holdout` and `k-fold` may choose another threshold at another level, and the exact
-/// test of `fixed` orders outcomes by the level (here it shows 1.6102 at 80 % and 1.6125 at 95 %; both
-/// hold).
+/// test of `fixed` orders outcomes by the level (of these scores' like it showed 1.6102 at 80 % and
+/// 1.6125 at 95 %; both hold).
 #[test]
 fn more_confidence_never_shows_more() {
-    let fixed = [ThresholdRule::Union, ThresholdRule::Dkw];
-    for design in [Design::Runs, Design::OneRun] {
-        let scores = scores(Mechanism::Gaussian { mu: 2.5 }, design, 11);
-        // The credible interval is not about these rules, and takes seconds.
-        for method in methods(design).filter(|method| *method != Method::Bayes) {
-            for rule in fixed {
-                let at = |confidence: f64| {
-                    let found = analyse(&scores, &plan(design, method, rule, confidence), None);
-                    shown(method, found)
-                };
-                let found: Vec<f64> = [0.8, 0.95, 0.995].into_iter().filter_map(at).collect();
-                for pair in found.windows(2) {
-                    assert!(pair[1] <= pair[0] * (1.0 + 1e-9), "{method}, {rule}: {found:?}");
-                }
-                let strong =
-                    matches!(method, Method::ClopperPearson | Method::Gdp | Method::OneRun);
-                assert!(
-                    !strong || found.first().is_some_and(|bound| *bound > 0.0),
-                    "{method}, {rule}"
-                );
+    let design = Design::Runs;
+    let scores = scores(Mechanism::Gaussian { mu: 2.5 }, design, 11);
+    for method in [Method::ClopperPearson, Method::Gdp] {
+        for rule in [ThresholdRule::Union, ThresholdRule::Dkw] {
+            let at = |confidence: f64| {
+                let found = analyse(&scores, &plan(design, method, rule, confidence), None);
+                shown(method, found).unwrap()
+            };
+            let found = [0.8, 0.95, 0.995].map(at);
+            assert!(found[0] > 0.0, "{method}, {rule}: {found:?}");
+            for pair in found.windows(2) {
+                assert!(pair[1] <= pair[0] * (1.0 + 1e-9), "{method}, {rule}: {found:?}");
             }
         }
     }

@@ -132,18 +132,18 @@ fn dp_sgd_families() {
     let last_mechanism =
         Mechanism::LastIterate { sample_rate: 0.2, noise_multiplier: 0.7, steps: 10 };
     for (name, family, mechanism, noise, threshold, n, trials) in [
-        ("composition", sampled, SUBSAMPLED, 0.5, 1.0, 5, 200),
-        ("composition", sampled, SUBSAMPLED, 0.5, 1.0, 100, 200),
-        ("composition", sampled, SUBSAMPLED, 0.5, 1.0, 1_000, 200),
-        ("composition", sampled, SUBSAMPLED, 0.5, 1.0, 10_000, 80),
-        ("last-iterate", last, last_mechanism, 0.7, 2.0, 5, 400),
-        ("last-iterate", last, last_mechanism, 0.7, 2.0, 100, 400),
-        ("last-iterate", last, last_mechanism, 0.7, 2.0, 1_000, 400),
-        ("last-iterate", last, last_mechanism, 0.7, 2.0, 10_000, 80),
+        ("composition", sampled.clone(), SUBSAMPLED, 0.5, 1.0, 5, 200),
+        ("composition", sampled.clone(), SUBSAMPLED, 0.5, 1.0, 100, 200),
+        ("composition", sampled.clone(), SUBSAMPLED, 0.5, 1.0, 1_000, 200),
+        ("composition", sampled.clone(), SUBSAMPLED, 0.5, 1.0, 10_000, 80),
+        ("last-iterate", last.clone(), last_mechanism, 0.7, 2.0, 5, 400),
+        ("last-iterate", last.clone(), last_mechanism, 0.7, 2.0, 100, 400),
+        ("last-iterate", last.clone(), last_mechanism, 0.7, 2.0, 1_000, 400),
+        ("last-iterate", last.clone(), last_mechanism, 0.7, 2.0, 10_000, 80),
         // Without leakage nothing may be ruled out.
-        ("composition, null", sampled, Mechanism::Null, f64::INFINITY, 1.0, 100, 200),
+        ("composition, null", sampled.clone(), Mechanism::Null, f64::INFINITY, 1.0, 100, 200),
         ("composition, null", sampled, Mechanism::Null, f64::INFINITY, 1.0, 1_000, 100),
-        ("last-iterate, null", last, Mechanism::Null, f64::INFINITY, 2.0, 100, 400),
+        ("last-iterate, null", last.clone(), Mechanism::Null, f64::INFINITY, 2.0, 100, 400),
         ("last-iterate, null", last, Mechanism::Null, f64::INFINITY, 2.0, 1_000, 200),
     ] {
         for rule in [

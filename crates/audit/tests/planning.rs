@@ -75,7 +75,7 @@ fn trainings_for_a_family() {
     let family = Family::LastIterate { sample_rate: 0.2, steps: 10 };
     let pair = family.pair(0.7).unwrap();
     let target = Target { epsilon: 3.0, delta: 1e-3, ..target };
-    let goal = Goal::family(family, 3.0, 1e-3).unwrap();
+    let goal = Goal::family(family.clone(), 3.0, 1e-3).unwrap();
     let needed = runs_needed(&Attack::Pair(pair.as_ref()), &goal, &target, &rule).unwrap();
     let mechanism = Mechanism::LastIterate { sample_rate: 0.2, noise_multiplier: 0.7, steps: 10 };
     kept("last-iterate", needed.count, needed.power, |count, trial| {

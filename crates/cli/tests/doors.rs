@@ -306,6 +306,26 @@ impl Dice {
                 if self.chance(20) {
                     keys.insert("design".into(), json!(*self.pick(&["runs", "one-run"])));
                 }
+                match self.roll(8) {
+                    0 | 1 => {
+                        let claimed = self.number(&[0.5, 8.0, 30.0], &[-1.0]);
+                        keys.insert("claim_epsilon".into(), claimed);
+                    }
+                    2 => {
+                        keys.insert("claim".into(), self.run(""));
+                    }
+                    3 => {
+                        keys.insert("run".into(), self.run(""));
+                    }
+                    4 => {
+                        keys.insert("method".into(), json!(["all"]));
+                        keys.insert("run".into(), json!({"sample_rate": 0.1, "steps": 50}));
+                    }
+                    5 => {
+                        keys.insert("sequential".into(), json!(true));
+                    }
+                    _ => {}
+                }
             }
         }
         Value::Object(keys)

@@ -1,7 +1,7 @@
 //! The pair of a lens and a run, at one precision, and its three means at a threshold.
 
 use crate::arithmetic::{Ball, Magnitude, normal_tail};
-use crate::contour::{Composition, Line, Plan, Rough, Zone};
+use crate::contour::{Composition, Line, Plan, Rough, Zone, moment, steepest};
 use crate::maximum::Maximum;
 use crate::obstacle::{Obstacle, spend};
 use crate::pairs::{Count, HalfLine, Part, binomial};
@@ -194,6 +194,24 @@ impl<const N: usize> Model<N> {
         }
     }
 
+    /// [0, a bound on delta(epsilon)] by one moment, where the number itself is out of reach:
+    /// (e^y - e^t)_+ <= e^(cy) e^((1-c)t) for c >= 1, and (e^t - e^y)_+ is for c <= 0.
+    pub fn below_moment(&self, epsilon: Ball<N>, order: Order) -> Option<Ball<N>> {
+        let Self::Contour(contour) = self else { return None };
+        let (zone, t) = match order {
+            Order::Remove => (Zone::Above, epsilon),
+            Order::Add => (Zone::Below, -epsilon),
+        };
+        let tilt = steepest(&contour.composition, &contour.roughs, zone, t.to_f64())?;
+        let m = moment(&contour.composition, &contour.roughs, tilt)?;
+        let mut bound = m * ((Ball::one() - Ball::from_f64(tilt)) * t).exponential();
+        if order == Order::Add {
+            bound = bound * epsilon.exponential();
+        }
+        contour.path.replace(format!("one moment, E e^(c Y) at c = {tilt:e}"));
+        Some(Ball::up_to(bound.above()))
+    }
+
     /// 1 - delta(epsilon), as a sum of positive terms.
     ///
     /// # Errors
@@ -258,12 +276,13 @@ impl<const N: usize> Contour<N> {
                 continue;
             };
             if plan.work > MOST_WORK {
-                if !matches!(obstacle, Obstacle::Precision(_)) {
-                    obstacle = Obstacle::Other(format!(
-                        "{} nodes with {:.0} points each are too many",
-                        plan.nodes,
-                        plan.work / plan.nodes as f64
-                    ));
+                let points = plan.work / plan.nodes as f64;
+                let reason =
+                    format!("{} nodes with {points:.0} points each are too many", plan.nodes);
+                if plan.is_cramped() {
+                    obstacle = Obstacle::Precision(reason);
+                } else if !matches!(obstacle, Obstacle::Precision(_)) {
+                    obstacle = Obstacle::Other(reason);
                 }
                 continue;
             }

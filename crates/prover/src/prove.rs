@@ -91,6 +91,7 @@ struct Models<'a> {
     depth: f64,
     two: OnceCell<Result<Model<2>, Obstacle>>,
     four: OnceCell<Result<Model<4>, Obstacle>>,
+    six: OnceCell<Result<Model<6>, Obstacle>>,
 }
 
 impl<'a> Models<'a> {
@@ -101,7 +102,14 @@ impl<'a> Models<'a> {
             .flatten()
             .fold(1.0, |scale: f64, x| if x > 0.0 { scale.min(x) } else { scale });
         let depth = 8.0 - scale.log2();
-        Self { run, lens: claim.source.lens(), depth, two: OnceCell::new(), four: OnceCell::new() }
+        Self {
+            run,
+            lens: claim.source.lens(),
+            depth,
+            two: OnceCell::new(),
+            four: OnceCell::new(),
+            six: OnceCell::new(),
+        }
     }
 
     fn two(&self) -> Result<&Model<2>, Obstacle> {
@@ -112,6 +120,11 @@ impl<'a> Models<'a> {
     fn four(&self) -> Result<&Model<4>, Obstacle> {
         let make = || Model::new(self.run, self.lens, (self.depth + 120.0) as i64);
         self.four.get_or_init(make).as_ref().map_err(Clone::clone)
+    }
+
+    fn six(&self) -> Result<&Model<6>, Obstacle> {
+        let make = || Model::new(self.run, self.lens, (self.depth + 160.0) as i64);
+        self.six.get_or_init(make).as_ref().map_err(Clone::clone)
     }
 }
 
@@ -157,7 +170,10 @@ fn prove_end(models: &Models<'_>, claim: &Claim, side: End, end: f64) -> EndProo
         go_on = settle(models.two(), claim, side, end, 84.0, &mut proof);
     }
     if go_on && proof.outcome == Outcome::Undecided {
-        settle(models.four(), claim, side, end, 120.0, &mut proof);
+        go_on = settle(models.four(), claim, side, end, 120.0, &mut proof);
+    }
+    if go_on && proof.outcome == Outcome::Undecided {
+        settle(models.six(), claim, side, end, 160.0, &mut proof);
     }
     proof
 }
@@ -428,6 +444,14 @@ fn deltas<const N: usize>(
         };
         match found {
             Ok(ball) => balls.push(ball),
+            Err(reason) if at_most && !near_one => match model.below_moment(epsilon, *order) {
+                Some(ball) if ball.is_at_most(&bound) => {
+                    enclosures
+                        .push(enclosure(format!("delta({name}), {order:?}").to_lowercase(), &ball));
+                    balls.push(ball);
+                }
+                _ => first_error = Some(reason),
+            },
             Err(reason) => first_error = Some(reason),
         }
         // One order may settle it.
@@ -473,6 +497,24 @@ fn power<const N: usize>(
             statement,
             enclosures: vec![enclosure("power".into(), &power)],
         });
+    }
+    if side == End::Lower && end > 0.9 {
+        // 1 - h(k) = rest(ln k) - k a is at most rest(ln 1/a) for k <= 1/a, and at most 0 beyond.
+        let at = -Ball::<N>::from_f64(fpr).logarithm();
+        let missing = Ball::one() - Ball::from_f64(end);
+        for order in orders(claim.direction) {
+            let found = model.rest(at, *order, log_scale(1.0 - end), bits.min(30.0));
+            if let Ok(rest) = found
+                && rest.is_at_most(&missing)
+            {
+                let name = format!("1 - delta(ln 1/{fpr}), {order:?}").to_lowercase();
+                return Ok(Found {
+                    outcome: Outcome::Proven,
+                    statement: format!("no test misses more than {name} at {fpr}"),
+                    enclosures: vec![enclosure(name, &rest)],
+                });
+            }
+        }
     }
     let curve = Curve { model, orders: orders(claim.direction), fpr, log_scale: log_scale(end) };
     let found = curve.power(claim.interval.value, bits)?;

@@ -46,8 +46,13 @@ pub(crate) fn audit(
     };
     let question = answers::parse::<AuditQuestion>(question);
     let work = move || -> Result<Answer, Refusal> {
-        let audited =
-            answers::audit(&question?, answers::read_scores(&files, &members, &nonmembers)?)?;
+        let mut question = question?;
+        question.made_by.extend(answers::runs_beside(&files)?);
+        let table = answers::read_scores(&files, &members, &nonmembers)?;
+        if question.sequential {
+            return Ok(Answer::of(&answers::sequential(&question, table)?));
+        }
+        let audited = answers::audit(&question, table)?;
         let mut answer = Answer::of(&audited);
         if let Some(picture) = picture {
             let figure = audited.figure(picture)?;

@@ -49,11 +49,41 @@ def test_parameters_are_a_run_and_back() -> None:
     )
     ours = dosimeter.account(run, delta=1e-6)[0]
     assert ours.lower <= theirs <= ours.upper * (1 + 1e-3)
-    cyclic = analysis.DpParams(
-        noise_multipliers=1.2, num_samples=10_000, delta=1e-6, batch_size=100, cycle_length=4
+    users = analysis.DpParams(
+        noise_multipliers=1.2, num_samples=10_000, delta=1e-6, batch_size=100, examples_per_user=4
     )
-    with pytest.raises(dosimeter.Unsupported, match="cycle_length"):
-        bridge.from_params(cyclic, num_updates=500)
+    with pytest.raises(dosimeter.Unsupported, match="examples_per_user"):
+        bridge.from_params(users, num_updates=500)
+
+
+@pytest.mark.parametrize("groups, largest", [(4, None), (None, 120), (4, 120)])
+def test_cycles_and_truncation_are_read(groups: int | None, largest: int | None) -> None:
+    from jax_privacy.accounting import analysis
+    from jax_privacy.accounting.accountants import PldAccountantConfig
+
+    params = analysis.DpParams(
+        noise_multipliers=2.0,
+        num_samples=10_000,
+        delta=1e-5,
+        batch_size=100,
+        cycle_length=groups,
+        truncated_batch_size=largest,
+    )
+    run = bridge.from_params(params, num_updates=400)
+    assert run.sampling == ("truncated-poisson" if largest else "cyclic-poisson")
+    assert run.max_batch_size == largest
+    theirs = analysis.DpsgdTrainingAccountant(PldAccountantConfig()).compute_epsilon(
+        num_updates=400, dp_params=params
+    )
+    ours = dosimeter.account(run, delta=1e-5, lens="composition")[0]
+    # Their truncation is looser; without it the pair is the same.
+    assert (0.8 * theirs < ours.upper <= theirs) if largest else (
+        ours.lower <= theirs <= ours.upper * (1 + 1e-3)
+    )
+    if groups is None or largest is None:
+        again = bridge.to_params(run, delta=1e-5)
+        assert (again.cycle_length, again.truncated_batch_size) == (groups, largest)
+        assert (again.num_samples, again.batch_size) == (10_000, 100)
 
 
 def test_the_auditor_gets_our_scores_and_we_get_its(tmp_path: Path) -> None:

@@ -105,16 +105,77 @@ def test_batches_that_are_not_poisson_are_warned_about() -> None:
     with pytest.warns(dosimeter.DosimeterWarning, match="without amplification"):
         told = engine.get_epsilon(delta=1e-5)
     six = dosimeter.Run(noise_multiplier=1.0, sampling="full", steps=6)
-    assert told == dosimeter.account(six, delta=1e-5, lens="composition")[0].upper
+    full = dosimeter.account(six, delta=1e-5, lens="composition")[0].upper
+    assert told == pytest.approx(full, rel=1e-12)
     poisson = dosimeter.Run(noise_multiplier=1.0, sample_rate=1 / 16, steps=96)
     assert told > 2 * dosimeter.account(poisson, delta=1e-5, lens="composition")[0].upper
-    assert engine.accountant.run().sampling == "shuffle"
-    # A phase that begins within an epoch may use a record once more.
-    accountant = bridge.Accountant.from_history([(1.0, 0.1, 5), (2.0, 0.1, 5)])
-    assert [phase.steps for phase in accountant.without_amplification().phases] == [1, 2]
+    run = engine.accountant.run()
+    assert (run.sampling, run.permutation, run.adjacency) == ("shuffle", "kept", "zero-out")
+    assert run.phases[0].sample_rate == 1 / 16 and run.dataset_size == RECORDS
     suspicion = recorder.check_sampling(dataset_size=RECORDS, sample_rate=1 / 16)
     assert suspicion is not None and "not Poisson" in suspicion
     assert not bridge.is_poisson(torch.utils.data.DataLoader(records(), batch_size=4))
+
+
+def test_loaders_are_recognised() -> None:
+    data = torch.utils.data
+    dataset = records(1000)
+
+    def found(**options: Any) -> dict[str, Any]:
+        return bridge.loader_batches(data.DataLoader(dataset, **options))
+
+    shuffled = found(batch_size=64, shuffle=True)
+    assert shuffled["sampling"] == "shuffle" and shuffled.get("permutation", "fresh") == "fresh"
+    # Sixteen batches, the last one short: a record is in a given whole one with 64/1000.
+    assert shuffled["rate_scale"] / 16 == pytest.approx(64 / 1000)
+    assert found(batch_size=50)["permutation"] == "kept"
+    drawn = data.RandomSampler(dataset, replacement=True, num_samples=500)
+    again = found(batch_size=50, sampler=drawn)
+    assert (again["sampling"], again["replacement"]) == ("fixed-size", True)
+    for sampler in (
+        data.WeightedRandomSampler([1.0] * 1000, 1000),
+        data.RandomSampler(dataset, num_samples=1500),
+        data.SubsetRandomSampler([1, 1, 2]),
+    ):
+        assert "not known" in found(batch_size=50, sampler=sampler)["problem"]
+    own = data.DataLoader(dataset, batch_sampler=[[1, 2], [2, 3]])
+    assert "not known" in bridge.loader_batches(own)["problem"]
+
+
+def test_what_a_loader_draws_is_what_is_claimed() -> None:
+    """A shuffled loader with a short last batch, and draws with replacement."""
+    accountant = bridge.Accountant.from_history([(2.0, 1 / 16, 32)])
+    accountant.batches = {
+        "sampling": "shuffle", "permutation": "fresh", "dataset_size": 1000,
+        "rate_scale": 64 * 16 / 1000,
+    }
+    with pytest.warns(dosimeter.DosimeterWarning, match="shuffle"):
+        told = accountant.get_epsilon(1e-5)
+    # Two epochs of sixteen batches: two uses, and a third at most.
+    for uses, sign in ((2, 1), (3, -1)):
+        run = dosimeter.Run(noise_multiplier=2.0, sampling="full", steps=uses)
+        exact = dosimeter.account(run, delta=1e-5, lens="composition")[0].value
+        assert sign * (told - exact) >= 0
+    accountant.history = [(4.0, 1 / 16, 320)]
+    accountant.batches = {
+        "sampling": "fixed-size", "replacement": True, "dataset_size": 1000,
+        "rate_scale": 64 * 16 / 1000,
+    }
+    with pytest.warns(dosimeter.DosimeterWarning, match="fixed-size"):
+        told = accountant.get_epsilon(1e-5)
+    run = dosimeter.Run(
+        noise_multiplier=4.0, dataset_size=1000, batch_size=64, steps=320, sampling="fixed-size",
+        replacement=True,
+    )
+    assert told == dosimeter.account(run, delta=1e-5, lens="composition")[0].upper
+    # What is not known has no finite number.
+    accountant.batches = {"problem": "the draws of a Sampler are not known"}
+    with pytest.warns(dosimeter.DosimeterWarning, match="not known"):
+        assert accountant.get_epsilon(1e-5) == float("inf")
+    # A state of version 0.1.
+    old = bridge.Accountant.from_history([(2.0, 1 / 16, 32)])
+    old.load_state_dict({"history": [(2.0, 1 / 16, 32)], "mechanism": "dosimeter", "poisson": False})
+    assert old.run().sampling == "shuffle" and old.poisson is False
 
 
 def test_what_is_really_drawn_is_counted() -> None:

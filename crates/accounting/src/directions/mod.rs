@@ -35,7 +35,10 @@ fn larger_epsilon(pair: &dyn Pair, delta: f64) -> Result<Interval> {
     let remove = pair.epsilon(delta, OneWay::Remove)?;
     // Removal leaks more for almost every run; then one evaluation of the other order at the
     // lower end shows that its epsilon is not larger, and no second solve is needed.
-    let add_is_less = |at: f64| pair.delta(at, OneWay::Add).is_ok_and(|add| add.upper <= delta);
+    let add_is_less = |at: f64| match pair.is_below(at, OneWay::Add, delta) {
+        Some(less) => less,
+        None => pair.delta(at, OneWay::Add).is_ok_and(|add| add.upper <= delta),
+    };
     if remove.lower.is_finite() && add_is_less(remove.lower) {
         return Ok(remove);
     }
@@ -53,6 +56,11 @@ pub fn delta(pair: &dyn Pair, epsilon: f64, direction: Direction) -> Result<Inte
     }
     let mut ways = ways(direction).iter();
     let first = pair.delta(epsilon, *ways.next().unwrap_or(&OneWay::Remove))?;
+    if direction == Direction::Both
+        && pair.is_below(epsilon, OneWay::Add, first.lower) == Some(true)
+    {
+        return Ok(first.clamp(0.0, 1.0));
+    }
     ways.try_fold(first, |largest, way| Ok(largest.max(pair.delta(epsilon, *way)?)))
         .map(|delta| delta.clamp(0.0, 1.0))
 }
@@ -118,14 +126,21 @@ pub fn fnr(pair: &dyn Pair, fpr: f64, direction: Direction) -> Result<Interval> 
 /// # Errors
 /// `InvalidInput` for a prior outside (0, 1), and those of the pair.
 pub fn accuracy(pair: &dyn Pair, prior: f64, direction: Direction) -> Result<Interval> {
+    accuracy_by(|threshold| delta(pair, threshold, direction), prior)
+}
+
+/// The same from any profile.
+pub(crate) fn accuracy_by(
+    delta: impl FnOnce(f64) -> Result<Interval>,
+    prior: f64,
+) -> Result<Interval> {
     let (threshold, smaller) = accuracy_threshold(prior)?;
-    let delta = delta(pair, threshold, direction)?;
-    let accuracy = delta.map_increasing(|delta| (1.0 - smaller) + smaller * delta);
+    let accuracy = delta(threshold)?.map_increasing(|delta| (1.0 - smaller) + smaller * delta);
     // The threshold has two roundings and a logarithm, and delta falls by at most one per unit of it;
-    // the sum has three.
+    // the sum has three. A guess by the prior alone is right as often as the larger prior says.
     let slack = 2.0 * f64::EPSILON * (1.0 + smaller * (2.0 + threshold));
     Ok(Interval { lower: accuracy.lower - slack, upper: accuracy.upper + slack, ..accuracy }
-        .clamp(0.5, 1.0))
+        .clamp((1.0 - smaller).next_down().max(0.5), 1.0))
 }
 
 /// The epsilon at which delta decides the accuracy at this prior, and the smaller prior.

@@ -9,7 +9,7 @@
 //! (-Phi(-epsilon/mu - mu/2)), so its smallest value is evaluated exactly. A gap that fails is
 //! halved. Second order in the gaps, so a few dozen evaluations of delta.
 
-use crate::pairs::{Gaussian, complement, in_session};
+use crate::pairs::{Gaussian, ProfilePoint, complement, in_session, ways};
 use crate::{AccountingError, OneWay, Pair};
 use numerics::special::inverse_normal_sf;
 use vocabulary::{Direction, Interval};
@@ -54,10 +54,60 @@ impl Level {
 /// # Errors
 /// Those of the pair.
 pub fn of(pair: &dyn Pair, delta: f64, direction: Direction) -> Result<Interval> {
+    if let Some(found) = pair.mu(delta, direction) {
+        return found;
+    }
     in_session(pair, |pair| {
         let end = super::epsilon(pair, delta, direction)?;
-        covering(&|epsilon| Level::of(pair, epsilon, direction), end, delta)
+        let profile = |epsilon: f64| Level::of(pair, epsilon, direction);
+        let near = |epsilon: f64| points_near(pair, epsilon, direction);
+        covering_by(Source { profile: &profile, near: &near }, end, delta)
     })
+}
+
+/// Whether the Gaussian profile of `mu` > 0 certainly covers that of a pair down to `delta`. `false` may also
+/// mean that more than `most` values of the profile would be needed to tell.
+///
+/// # Errors
+/// Those of the pair.
+pub(crate) fn is_covered(
+    pair: &dyn Pair,
+    mu: f64,
+    delta: f64,
+    direction: Direction,
+    most: usize,
+) -> Result<bool> {
+    // Where the Gaussian profile has fallen to delta, the pair's has to be below it.
+    let end = Gaussian::new(mu)?.epsilon(delta, OneWay::Remove)?.upper;
+    for way in ways(direction) {
+        let below = match pair.is_below(end, *way, delta) {
+            Some(below) => below,
+            None => pair.delta(end, *way)?.upper <= delta,
+        };
+        if !below {
+            return Ok(false);
+        }
+    }
+    let profile = |epsilon: f64| Level::of(pair, epsilon, direction);
+    let near = |epsilon: f64| points_near(pair, epsilon, direction);
+    let source = Source { profile: &profile, near: &near };
+    let mut cover = Cover { source, nodes: Vec::new(), floor: 0.0, certainly_inside: 0.0 };
+    for part in 0..=3 {
+        cover.add(end * f64::from(part) / 3.0)?;
+    }
+    loop {
+        let failing = cover.clear(mu)?;
+        if failing.is_empty() {
+            return Ok(true);
+        }
+        if cover.nodes.len() + failing.len() > most || !failing.iter().all(|x| cover.can_halve(*x))
+        {
+            return Ok(false);
+        }
+        for middle in failing {
+            cover.add(middle)?;
+        }
+    }
 }
 
 /// The smallest mu whose Gaussian profile is at least the given one at every epsilon >= 0 with
@@ -70,9 +120,26 @@ pub fn covering(
     end: Interval,
     delta: f64,
 ) -> Result<Interval> {
+    covering_by(Source { profile, near: &|_| None }, end, delta)
+}
+
+/// Where values of a profile come from.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    /// The value at an epsilon.
+    profile: &'a dyn Fn(f64) -> Result<Level>,
+    /// A cheaper one near it.
+    near: &'a dyn Fn(f64) -> Option<ProfilePoint>,
+}
+
+fn points_near(pair: &dyn Pair, epsilon: f64, direction: Direction) -> Option<ProfilePoint> {
+    if direction == Direction::Both { pair.point_near(epsilon) } else { None }
+}
+
+fn covering_by(source: Source<'_>, end: Interval, delta: f64) -> Result<Interval> {
     if end.upper <= 0.0 {
         // Only epsilon = 0 can reach delta, and only with equality.
-        let at_zero = profile(0.0)?;
+        let at_zero = (source.profile)(0.0)?;
         return Ok(if at_zero.delta.upper < delta {
             Interval::exact(0.0)
         } else {
@@ -82,7 +149,7 @@ pub fn covering(
     if !end.upper.is_finite() {
         return Ok(Interval::new(0.0, f64::INFINITY, f64::INFINITY));
     }
-    let mut cover = Cover { profile, nodes: Vec::new(), floor: 0.0, certainly_inside: end.lower };
+    let mut cover = Cover { source, nodes: Vec::new(), floor: 0.0, certainly_inside: end.lower };
     for part in 0..=4 {
         // The far end reaches to the upper end of epsilon(delta): more than asked is safe.
         cover.add(end.upper * f64::from(part) / 4.0)?;
@@ -139,7 +206,7 @@ struct Node {
 }
 
 struct Cover<'a> {
-    profile: &'a dyn Fn(f64) -> Result<Level>,
+    source: Source<'a>,
     /// Ordered by epsilon.
     nodes: Vec<Node>,
     /// The largest mu that some point certainly needs.
@@ -150,13 +217,31 @@ struct Cover<'a> {
 
 impl Cover<'_> {
     fn add(&mut self, epsilon: f64) -> Result<()> {
-        let level = (self.profile)(epsilon)?;
+        let index = self.nodes.partition_point(|node| node.epsilon < epsilon);
+        let gap = match (index.checked_sub(1).map(|left| &self.nodes[left]), self.nodes.get(index))
+        {
+            (Some(left), Some(right)) => Some((left.epsilon, right.epsilon)),
+            _ => None,
+        };
+        // Between two nodes any point not too close to either will do.
+        let near = gap.and_then(|(left, right)| {
+            let margin = 0.2 * (right - left);
+            (self.source.near)(epsilon).filter(|point| {
+                point.epsilon.lower > left + margin && point.epsilon.upper < right - margin
+            })
+        });
+        let (at, level) = match near {
+            Some(point) => (point.epsilon, Level::from_delta(point.delta)),
+            None => (Interval::exact(epsilon), (self.source.profile)(epsilon)?),
+        };
         // The profile falls, so the value here is also reached at the end that is certainly
         // inside: the far end, which may lie outside, gives a floor too.
-        let inside = epsilon.min(self.certainly_inside);
-        self.floor = self.floor.max(below(inside, &Point::lower(&level))?);
-        let index = self.nodes.partition_point(|node| node.epsilon < epsilon);
-        self.nodes.insert(index, Node { epsilon, top: Point::upper(&level), cleared: false });
+        let inside = at.lower.min(self.certainly_inside);
+        if self.certainly_inside > 0.0 {
+            self.floor = self.floor.max(below(inside, &Point::lower(&level))?);
+        }
+        let node = Node { epsilon: at.upper, top: Point::upper(&level), cleared: false };
+        self.nodes.insert(index, node);
         Ok(())
     }
 

@@ -32,6 +32,9 @@ pub fn tpr(pair: &dyn Pair, fpr: f64) -> Result<Interval> {
         let (remove, add) = (pair.tpr(0.0, OneWay::Remove)?, pair.tpr(0.0, OneWay::Add)?);
         return Ok(remove.max(add).clamp(0.0, 1.0));
     }
+    if let Some(found) = by_single_order(pair, fpr)? {
+        return Ok(found);
+    }
     let solved = solve(pair, fpr, power);
     let mut found = match &solved {
         Ok(found) => *found,
@@ -52,6 +55,26 @@ pub fn tpr(pair: &dyn Pair, fpr: f64) -> Result<Interval> {
         Err(refusal) if found.width() > 0.5 * found.upper => Err(refusal),
         _ => Ok(found.clamp(fpr, 1.0)),
     }
+}
+
+/// Whoever may choose the order is at least as strong as with one; the line that supports that order's
+/// curve bounds both from above. Where these meet, nothing needs to be searched.
+fn by_single_order(pair: &dyn Pair, fpr: f64) -> Result<Option<Interval>> {
+    for way in [OneWay::Remove, OneWay::Add] {
+        let slopes = pair.log_slopes(fpr, way);
+        if slopes.is_empty() {
+            return Ok(None);
+        }
+        let alone = pair.tpr(fpr, way)?.clamp(fpr, 1.0);
+        for log_slope in slopes {
+            let Ok(line) = power(pair, fpr, log_slope, Direction::Both) else { continue };
+            if line.upper <= alone.upper + 1e-9 * alone.lower {
+                let upper = line.upper.clamp(alone.lower, 1.0);
+                return Ok(Some(Interval::new(alone.lower, alone.value, upper)));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Flatter lines are not looked at.

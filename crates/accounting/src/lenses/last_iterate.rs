@@ -22,10 +22,6 @@ pub(super) const LENS: Lens = Lens {
     ..PLAIN
 };
 
-/// Steps beyond which the maximum over stopping times answers single points only: it costs seconds
-/// per point, and mu and true positive rates need dozens.
-const MOST_STEPS_FOR_CURVES: u64 = 200_000;
-
 pub(super) const MAX_LENS: Lens = Lens {
     name: LensName::LastIterateMax,
     release: Release::LastIterate,
@@ -38,14 +34,6 @@ pub(super) const MAX_LENS: Lens = Lens {
     look: |subject| Ok(View::pair(LastIterateMax::for_run(subject.run)?)),
     // A maximum over pairs is no pair of its own.
     one_pair: false,
-    too_slow: |run| {
-        (run.steps() > MOST_STEPS_FOR_CURVES).then(|| {
-            format!(
-                "beyond {MOST_STEPS_FOR_CURVES} steps they take minutes; its epsilon and advantage \
-                 are given, and tpr of last-iterate is that of the last step"
-            )
-        })
-    },
     ..LENS
 };
 

@@ -54,8 +54,6 @@ pub struct Lens {
     pub(crate) required: bool,
     /// Whether its view is one pair, by which a record can be named among candidates.
     pub(crate) one_pair: bool,
-    /// Why mu and true positive rates would take too long, where they would.
-    pub(crate) too_slow: fn(&Run) -> Option<String>,
 }
 
 /// What most lenses have in common: they are about plain Poisson and full batches and need nothing
@@ -70,7 +68,6 @@ const PLAIN: Lens = Lens {
     look: |_| Err(AccountingError::Unsupported(String::new())),
     required: false,
     one_pair: true,
-    too_slow: |_| None,
 };
 
 /// Every lens, in the order in which they are shown.

@@ -26,4 +26,8 @@ impl ProfileBound for RenyiBound {
     fn delta(&self, epsilon: f64) -> Result<f64, AccountingError> {
         Ok(RenyiBound::delta(self, epsilon)?.upper)
     }
+
+    fn rough_delta(&self, epsilon: f64) -> Result<f64, AccountingError> {
+        Ok(RenyiBound::rough_delta(self, epsilon)?.upper)
+    }
 }

@@ -24,6 +24,14 @@ pub trait ProfileBound: Send + Sync {
     /// Where no bound is known.
     fn delta(&self, epsilon: f64) -> Result<f64>;
 
+    /// A delta that holds at `epsilon`, perhaps a little larger: for searches that ask often.
+    ///
+    /// # Errors
+    /// Where no bound is known.
+    fn rough_delta(&self, epsilon: f64) -> Result<f64> {
+        self.delta(epsilon)
+    }
+
     /// Why attack terms are not worth deriving from it, if they are not.
     fn no_attack_terms(&self) -> Option<&'static str> {
         None
@@ -194,12 +202,7 @@ impl View {
     /// # Errors
     /// Those of the pair or bound; a prior outside (0, 1).
     pub fn attack_accuracy(&self, prior: f64) -> Result<Interval> {
-        let (threshold, smaller) = directions::accuracy_threshold(prior)?;
-        let delta = self.delta(threshold, Direction::Both)?;
-        let hits = delta.map_increasing(|delta| (1.0 - smaller) + smaller * delta);
-        // The sum is rounded.
-        let hits = Interval::new(hits.lower - f64::EPSILON, hits.value, hits.upper + f64::EPSILON);
-        Ok(hits.clamp(1.0 - smaller, 1.0))
+        directions::accuracy_by(|threshold| self.delta(threshold, Direction::Both), prior)
     }
 
     /// # Errors
@@ -253,12 +256,12 @@ fn at_most(bound: f64, least: f64) -> Interval {
 /// The smallest power that any epsilon allows at a false positive rate: every epsilon gives a
 /// valid bound, delta + e^epsilon fpr, and a scan with refinement finds a good one.
 fn least_power(bound: &dyn ProfileBound, fpr: f64) -> Result<f64> {
-    let allowed = |epsilon: f64| -> Result<f64> {
-        let delta = bound.delta(epsilon)?.min(1.0);
+    let by = |delta: f64, epsilon: f64| {
         let direct = delta + epsilon.exp() * fpr;
         let mirrored = 1.0 - (-epsilon).exp() * (1.0 - delta - fpr);
-        Ok(direct.min(mirrored).min(1.0))
+        direct.min(mirrored).min(1.0)
     };
+    let allowed = |epsilon: f64| Ok(by(bound.rough_delta(epsilon)?.min(1.0), epsilon));
     let farthest = (1.0 / fpr.max(1e-300)).ln().min(700.0);
     let (mut best, mut least, mut step) = (0.0, allowed(0.0)?, farthest / 8.0);
     for part in 1..=8 {
@@ -279,5 +282,5 @@ fn least_power(bound: &dyn ProfileBound, fpr: f64) -> Result<f64> {
             }
         }
     }
-    Ok(least)
+    Ok(least.min(by(bound.delta(best)?.min(1.0), best)))
 }

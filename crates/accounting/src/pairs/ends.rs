@@ -72,6 +72,13 @@ pub(crate) fn complement(x: Interval) -> Interval {
     }
 }
 
+/// Ends for a number that lies strictly between 0 and 1. No test between distributions with the same
+/// null sets is certain; what underflows to 0 is above it, and below the smallest normal double.
+pub(super) fn strictly_inside(x: Interval) -> Interval {
+    const LARGEST: f64 = 1.0 - f64::EPSILON / 2.0;
+    Interval { lower: x.lower.min(LARGEST), value: x.value, upper: x.upper.max(f64::MIN_POSITIVE) }
+}
+
 pub(super) fn check_epsilon(epsilon: f64) -> Result<(), AccountingError> {
     if epsilon.is_nan() {
         return Err(AccountingError::InvalidInput(format!("epsilon {epsilon} is not a number")));

@@ -263,6 +263,10 @@ impl Pair for Gaussian {
         })
     }
 
+    fn log_slopes(&self, fpr: f64, _way: OneWay) -> Vec<f64> {
+        vec![self.mu * (inverse_normal_sf(fpr) - 0.5 * self.mu)]
+    }
+
     fn fnr(&self, fpr: f64, _way: OneWay) -> Result<Interval, AccountingError> {
         check_probability("false positive rate", fpr)?;
         self.over_mu(|pair| {

@@ -23,14 +23,25 @@ use super::binomial_gaussian::{BinomialGaussian, Stretch, supports_last_iterate}
 use super::ends::TINY;
 use super::{OneWay, Pair};
 use crate::AccountingError;
+use crate::directions::mu;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use vocabulary::{Interval, Phase, Run};
+use vocabulary::{Direction, Interval, Phase, Run};
 
-/// Ranges whose bound exceeds the attained maximum by no more than this (relative) are not split.
-const TOLERANCE: f64 = 1e-8;
-/// Solves after which the search stops with the bound it has.
-const LARGEST_SEARCH: usize = 5000;
+/// How closely a maximum is searched.
+#[derive(Clone, Copy)]
+struct Search {
+    /// Ranges whose bound exceeds the attained maximum by no more than this (relative) are not split.
+    tolerance: f64,
+    /// Solves after which the search stops with the bound it has.
+    most: usize,
+}
+
+const OF_POINTS: Search = Search { tolerance: 1e-8, most: 5000 };
+/// Curves take more values to tell apart the closer they are.
+const OF_MU: Search = Search { tolerance: 2e-4, most: 400 };
+/// Values of a profile that are looked at to tell whether a Gaussian curve covers it.
+const MOST_VALUES: usize = 200;
 
 /// The maximum over t <= T of the last-iterate pair of the first t steps. It answers the
 /// questions of a pair, each as the maximum (or minimum) over t.
@@ -106,10 +117,13 @@ impl LastIterateMax {
         BinomialGaussian::of_stretches(stretches, self.group)
     }
 
-    /// The maximum over all prefixes of a quantity that grows with leakage.
+    /// The maximum over all prefixes of a quantity that grows with leakage. `is_below` says whether that of
+    /// a pair is certainly at most a level, if that is cheaper to tell than the quantity.
     fn largest(
         &self,
         ask: impl Fn(&BinomialGaussian) -> Result<Interval, AccountingError>,
+        is_below: impl Fn(&BinomialGaussian, f64) -> Option<bool>,
+        search: Search,
     ) -> Result<Interval, AccountingError> {
         let mut best: Option<Interval> = None;
         let mut ranges = BinaryHeap::new();
@@ -129,38 +143,79 @@ impl LastIterateMax {
         }
         let mut found = best.unwrap_or(Interval::exact(0.0));
         let mut solves = 0;
+        // The largest level above what is attained that a range was shown to be below.
+        let mut loosest = f64::NEG_INFINITY;
         while let Some(range) = ranges.pop() {
-            let enough = found.lower + TOLERANCE * found.lower.abs() + 2.0 * TINY;
-            if range.bound <= enough || solves > LARGEST_SEARCH || found.lower == f64::INFINITY {
+            let enough = found.lower + search.tolerance * found.lower.abs() + 2.0 * TINY;
+            if range.bound <= enough || solves > search.most || found.lower == f64::INFINITY {
                 // The heap's largest: no other range exceeds it.
                 dropped = range.bound;
+                ranges.push(range);
                 break;
             }
             crate::patience::look();
             for part in split(range) {
                 solves += 1;
-                let hugs_the_end = part.last + 1 == self.phases[part.phase].steps;
-                if part.first == part.last {
-                    found = found.max(ask(&self.pair(part.phase, part.first, part.first)?)?);
-                } else if hugs_the_end && part.first > 2 {
+                let (first, last) = (part.first, part.last);
+                let pair = self.pair(part.phase, last, first)?;
+                // Below the upper end of what is attained, nothing widens the answer; a short range need
+                // not be told from the maximum more closely than the tolerance.
+                let short =
+                    first < last && ((last - first) as f64) < search.tolerance * last as f64;
+                let below = match is_below(&pair, found.upper) {
+                    Some(false) if short => {
+                        let level = found.upper + search.tolerance * found.upper.abs();
+                        let below = is_below(&pair, level);
+                        if below == Some(true) {
+                            loosest = loosest.max(level);
+                        }
+                        below
+                    }
+                    below => below,
+                };
+                match below {
+                    Some(true) => continue,
+                    Some(false) if first < last => {
+                        ranges.push(part);
+                        continue;
+                    }
+                    _ => {}
+                }
+                let hugs_the_end = last + 1 == self.phases[part.phase].steps;
+                if first == last {
+                    found = found.max(ask(&pair)?);
+                } else if hugs_the_end && first > 2 {
                     // Beside the last step, the usual maximum, the bound is of no use until the
                     // range is short: keep the parent's and split on.
                     ranges.push(part);
                 } else {
-                    let bound = ask(&self.pair(part.phase, part.last, part.first)?)?.upper;
-                    ranges.push(Range { bound, ..part });
+                    ranges.push(Range { bound: ask(&pair)?.upper, ..part });
                 }
             }
         }
-        Ok(Interval { upper: found.upper.max(dropped), ..found })
+        if dropped == f64::INFINITY && found.upper < f64::INFINITY {
+            // The search was given up: what is left is bounded range by range.
+            dropped = f64::NEG_INFINITY;
+            for range in ranges {
+                let pair = self.pair(range.phase, range.last, range.first)?;
+                dropped = dropped.max(range.bound.min(ask(&pair)?.upper));
+            }
+        }
+        Ok(Interval { upper: found.upper.max(dropped).max(loosest), ..found })
     }
 
     fn smallest(
         &self,
         ask: impl Fn(&BinomialGaussian) -> Result<Interval, AccountingError>,
+        is_above: impl Fn(&BinomialGaussian, f64) -> Option<bool>,
     ) -> Result<Interval, AccountingError> {
         let negative = |x: Interval| Interval { lower: -x.upper, value: -x.value, upper: -x.lower };
-        Ok(negative(self.largest(|pair| Ok(negative(ask(pair)?)))?))
+        let found = self.largest(
+            |pair| Ok(negative(ask(pair)?)),
+            |pair, level| is_above(pair, -level),
+            OF_POINTS,
+        )?;
+        Ok(negative(found))
     }
 }
 
@@ -178,22 +233,133 @@ fn split(range: Range) -> [Range; 2] {
 
 impl Pair for LastIterateMax {
     fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        self.largest(|pair| pair.delta(epsilon, way))
+        self.largest(
+            |pair| pair.delta(epsilon, way),
+            |pair, level| pair.is_below(epsilon, way, level),
+            OF_POINTS,
+        )
     }
 
     fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        self.smallest(|pair| pair.one_minus_delta(epsilon, way))
+        self.smallest(
+            |pair| pair.one_minus_delta(epsilon, way),
+            // Next to 0 and to 1 delta has too few digits to tell.
+            |pair, level| {
+                let tells = (0.1..1.0 - 1e-7).contains(&level);
+                pair.is_below(epsilon, way, (1.0 - level).next_down()).filter(|_| tells)
+            },
+        )
     }
 
     fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        self.largest(|pair| pair.epsilon(delta, way))
+        self.largest(
+            |pair| pair.epsilon(delta, way),
+            |pair, level| pair.is_below(level, way, delta),
+            OF_POINTS,
+        )
     }
 
     fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        self.largest(|pair| pair.tpr(fpr, way))
+        self.largest(
+            |pair| pair.tpr(fpr, way),
+            |pair, level| pair.most_power(fpr, way).map(|most| most <= level),
+            OF_POINTS,
+        )
     }
 
     fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        self.smallest(|pair| pair.fnr(fpr, way))
+        self.smallest(|pair| pair.fnr(fpr, way), |_, _| None)
+    }
+
+    fn is_below(&self, epsilon: f64, way: OneWay, delta: f64) -> Option<bool> {
+        let mut ranges = Vec::new();
+        for (phase, p) in self.phases.iter().enumerate() {
+            let bound = f64::INFINITY;
+            let range = |first, last| Range { phase, first, last, bound };
+            if p.steps > 2 {
+                ranges.push(range(2, p.steps - 1));
+            }
+            ranges.extend([range(1, 1), range(p.steps, p.steps)]);
+        }
+        // Single stopping times first: they tell soonest that it is not.
+        ranges.sort_by_key(|range| range.first == range.last);
+        let mut looks = 0;
+        while let Some(range) = ranges.pop() {
+            looks += 1;
+            let pair = self.pair(range.phase, range.last, range.first).ok()?;
+            let below = match pair.is_below(epsilon, way, delta) {
+                Some(below) => below,
+                None => pair.delta(epsilon, way).ok()?.upper <= delta,
+            };
+            if below {
+                continue;
+            }
+            if range.first == range.last || looks > OF_POINTS.most {
+                return Some(false);
+            }
+            ranges.extend(split(range));
+        }
+        Some(true)
+    }
+
+    /// The largest mu over stopping times: that of the largest profile, since the mu through a point rises
+    /// with its delta.
+    fn mu(&self, delta: f64, direction: Direction) -> Option<Result<Interval, AccountingError>> {
+        let covered = |pair: &BinomialGaussian, mu: f64| {
+            let covered = || mu::is_covered(pair, mu, delta, direction, MOST_VALUES).ok();
+            (mu > 0.0).then(covered).flatten()
+        };
+        Some(self.largest(|pair| mu::of(pair, delta, direction), covered, OF_MU))
+    }
+
+    fn log_slopes(&self, fpr: f64, way: OneWay) -> Vec<f64> {
+        let mut slopes = Vec::new();
+        for (phase, p) in self.phases.iter().enumerate().rev() {
+            for steps in [p.steps, 1] {
+                if let Ok(pair) = self.pair(phase, steps, steps) {
+                    slopes.extend(pair.log_slopes(fpr, way));
+                }
+            }
+        }
+        slopes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directions;
+
+    /// Every stopping time by itself: mu, epsilon and advantage of the maximum are theirs.
+    #[test]
+    fn the_maximum_is_that_of_every_stopping_time() {
+        for (noise, rate, steps) in [(0.7764, 0.01, 20), (2.0, 0.3, 40), (1.0, 0.1, 60)] {
+            let run = |steps: u64| Run::builder().phase(noise, rate, steps).build().unwrap();
+            let all: Vec<BinomialGaussian> =
+                (1..=steps).map(|t| BinomialGaussian::for_run(&run(t)).unwrap()).collect();
+            let max = LastIterateMax::for_run(&run(steps)).unwrap();
+            let largest = |ask: &dyn Fn(&dyn Pair) -> Interval| {
+                all.iter().map(|pair| ask(pair)).reduce(Interval::max).unwrap()
+            };
+            type Asked<'a> = &'a dyn Fn(&dyn Pair) -> Interval;
+            let questions: [Asked<'_>; 4] = [
+                &|pair| directions::mu::of(pair, 1e-5, Direction::Both).unwrap(),
+                &|pair| directions::epsilon(pair, 1e-5, Direction::Both).unwrap(),
+                &|pair| directions::advantage(pair).unwrap(),
+                &|pair| directions::delta(pair, 0.5, Direction::Both).unwrap(),
+            ];
+            for (index, ask) in questions.iter().enumerate() {
+                let (found, want) = (ask(&max), largest(ask));
+                assert!(
+                    found.lower <= want.upper && want.lower <= found.upper,
+                    "question {index} of {noise} {rate} {steps}: {found:?} {want:?}"
+                );
+                assert!(found.width() <= 3e-4 * found.upper, "{index}: {found:?}");
+            }
+            // The power of either order belongs to the largest profile: at least every one's.
+            let power = directions::tpr(&max, 0.01, Direction::Both).unwrap();
+            let alone = largest(&|pair| directions::tpr(pair, 0.01, Direction::Both).unwrap());
+            assert!(alone.lower <= power.upper && power.width() < 1e-6, "{power:?} {alone:?}");
+        }
     }
 }

@@ -38,6 +38,14 @@ pub enum OneWay {
     Add,
 }
 
+/// A point of a profile: delta is at least `delta.lower` at `epsilon.lower` and at most `delta.upper` at
+/// `epsilon.upper`.
+#[derive(Clone, Copy, Debug)]
+pub struct ProfilePoint {
+    pub epsilon: Interval,
+    pub delta: Interval,
+}
+
 /// What every pair can answer, with certified ends. All functions are about one order; the
 /// maximum over both orders and the symmetrised curve are built from these, once, for all pairs.
 pub trait Pair: Send + Sync {
@@ -56,6 +64,33 @@ pub trait Pair: Send + Sync {
 
     /// 1 - tpr(fpr), computed without cancellation: the trade-off function f(fpr).
     fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError>;
+
+    /// Whether delta(epsilon) is certainly at most `delta`, if that is cheaper to tell than delta itself.
+    fn is_below(&self, epsilon: f64, way: OneWay, delta: f64) -> Option<bool> {
+        let _ = (epsilon, way, delta);
+        None
+    }
+
+    /// A point of the profile (the larger of both orders) somewhere near `epsilon`, if that is cheaper than the
+    /// one at it.
+    fn point_near(&self, epsilon: f64) -> Option<ProfilePoint> {
+        let _ = epsilon;
+        None
+    }
+
+    /// Logarithms of slopes of lines that may support the trade-off curve at `fpr`, where they are known
+    /// without a search. They choose where to look, not what is true.
+    fn log_slopes(&self, fpr: f64, way: OneWay) -> Vec<f64> {
+        let _ = (fpr, way);
+        Vec::new()
+    }
+
+    /// The smallest mu whose Gaussian curve covers the pair down to `delta`, where the pair knows a better way
+    /// than [`crate::directions::mu::covering`].
+    fn mu(&self, delta: f64, direction: Direction) -> Option<Result<Interval, AccountingError>> {
+        let _ = (delta, direction);
+        None
+    }
 
     /// The same pair for the questions that make up one answer, if it saves work to remember one for
     /// the next. A pair itself remembers nothing that could change an answer: what it says

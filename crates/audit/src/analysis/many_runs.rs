@@ -6,8 +6,8 @@ use crate::family::gaussian_epsilon_above;
 use crate::grid::grid_estimate;
 use crate::rule::family_points;
 use crate::{
-    AuditError, Errors, FOLDS, Finding, Measurement, Method, NotValid, Plan, RateBounds, Scores,
-    Statistic, TestAt, ThresholdRule, gaussian_epsilon,
+    AuditError, Errors, FOLDS, Family, FamilyPoints, Finding, Measurement, Method, NotValid, Plan,
+    RateBounds, Scores, Statistic, TestAt, ThresholdRule, gaussian_epsilon,
 };
 
 pub(super) fn bounds(
@@ -230,6 +230,35 @@ fn grid(
     Ok(found)
 }
 
+/// The counts that measure under the plan's rule when scores of these sizes are separated.
+pub(super) fn without_errors(plan: &Plan, members: u64, nonmembers: u64) -> Errors {
+    // What the first part, which only chooses, leaves; see [`crate::split::deal`].
+    let share = match plan.threshold {
+        ThresholdRule::Holdout => 0.5,
+        ThresholdRule::KFold => 1.0 / FOLDS as f64,
+        _ => 0.0,
+    };
+    let left = |all: u64| all - ((all as f64 * share).round() as u64).min(all);
+    Errors {
+        false_positives: 0,
+        nonmembers: left(nonmembers),
+        false_negatives: 0,
+        members: left(members),
+    }
+}
+
+/// What points show within a family.
+pub(super) fn family_reach(
+    family: &Family,
+    points: &FamilyPoints,
+    delta: f64,
+) -> Result<f64, AuditError> {
+    match points.least_violated(family)? {
+        Some(violated) => family.epsilon(violated.noise, delta),
+        None => Ok(0.0),
+    }
+}
+
 /// The bound that separated scores of these sizes would have given under the plan's rule.
 pub(super) fn reach(
     plan: &Plan,
@@ -239,30 +268,13 @@ pub(super) fn reach(
     delta: f64,
 ) -> Result<f64, AuditError> {
     let level = plan.level();
-    let perfect = |members: u64, nonmembers: u64| Errors {
-        false_positives: 0,
-        nonmembers,
-        false_negatives: 0,
-        members,
-    };
-    // What the first part, which only chooses, leaves; see [`crate::split::deal`].
-    let without = |all: u64, share: f64| all - ((all as f64 * share).round() as u64).min(all);
-    let half = |all: u64| without(all, 0.5);
-    let rest = |all: u64| without(all, 1.0 / FOLDS as f64);
-    let errors = match plan.threshold {
-        ThresholdRule::Holdout => perfect(half(members), half(nonmembers)),
-        ThresholdRule::KFold => perfect(rest(members), rest(nonmembers)),
-        _ => perfect(members, nonmembers),
-    };
+    let errors = without_errors(plan, members, nonmembers);
     let statistic = match method {
         Method::Gdp => Statistic::GaussianMu,
         Method::Composition | Method::LastIterate => {
             let Some(family) = plan.family(method) else { return Ok(0.0) };
-            let points = crate::rule::FamilyPoints::of_counts(&plan.threshold, &errors, level);
-            return match points.least_violated(&family)? {
-                Some(violated) => family.epsilon(violated.noise, delta),
-                None => Ok(0.0),
-            };
+            let points = FamilyPoints::of_counts(&plan.threshold, &errors, level);
+            return family_reach(&family, &points, delta);
         }
         _ => Statistic::Epsilon { delta, direction: plan.direction },
     };

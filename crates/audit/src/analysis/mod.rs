@@ -2,11 +2,11 @@
 
 mod many_runs;
 mod one_run;
+mod reach;
 
-use crate::verdict::{Reach, verdict};
+use crate::verdict::verdict;
 use crate::{
-    Audit, AuditError, Design, Method, NotValid, Plan, PowerAt, Scores, ThresholdRule, hash,
-    one_run as canaries, quality,
+    Audit, AuditError, Design, NotValid, Plan, PowerAt, Scores, hash, one_run as canaries, quality,
 };
 use vocabulary::{Claim, Hashes, Interval, Source, Standing};
 
@@ -94,7 +94,7 @@ fn answer(scores: &Scores, plan: &Plan, claim: Option<&Claim>) -> Result<Audit, 
     let verdict = match (claim.or(stated.as_ref()), primary) {
         (Some(claim), Some(primary)) => {
             let (method, delta) = (primary.method(), primary.delta());
-            let reach = reach(&plan, method, delta, (m, n), claim.interval.upper)?;
+            let reach = reach::reach(&plan, method, delta, (m, n), claim.interval.upper)?;
             Some(verdict(primary, plan.confidence, claim, reach))
         }
         _ => None,
@@ -128,53 +128,6 @@ fn unfair(members: u64, nonmembers: u64) -> Option<String> {
             members + nonmembers
         )
     })
-}
-
-/// More scores than this are not named; fewer where a rule takes time in proportion to them.
-const MOST: u64 = 1 << 30;
-const MOST_SLOW: u64 = 1 << 20;
-const MOST_CANARIES: u64 = 1 << 16;
-
-/// What the rule could have shown with these numbers of members and non-members, and from how many
-/// scores in the same proportion it could have refuted the claim.
-fn reach(
-    plan: &Plan,
-    method: Method,
-    delta: f64,
-    (members, nonmembers): (u64, u64),
-    claimed: f64,
-) -> Result<Reach, AuditError> {
-    let all = members + nonmembers;
-    let at = |rows: u64| match plan.design {
-        Design::Runs => {
-            let part =
-                |side: u64| ((u128::from(rows) * u128::from(side) / u128::from(all)) as u64).max(1);
-            many_runs::reach(plan, method, part(members), part(nonmembers), delta)
-        }
-        Design::OneRun => Ok(one_run::reach(plan, method, rows, delta)),
-    };
-    let could_show = at(all)?;
-    if could_show > claimed || claimed == f64::INFINITY {
-        return Ok(Reach { could_show, scores_needed: None });
-    }
-    let exact = matches!(plan.threshold, ThresholdRule::Holdout | ThresholdRule::Fixed(_));
-    let most = match plan.design {
-        Design::Runs if exact || method.needs_training() => MOST_SLOW,
-        Design::Runs => MOST,
-        Design::OneRun => MOST_CANARIES,
-    };
-    let (mut few, mut enough) = (all, 2 * all);
-    while at(enough)? <= claimed {
-        (few, enough) = (enough, 2 * enough);
-        if enough > most {
-            return Ok(Reach { could_show, scores_needed: None });
-        }
-    }
-    while enough - few > (enough / 100).max(1) {
-        let middle = few + (enough - few) / 2;
-        if at(middle)? > claimed { enough = middle } else { few = middle }
-    }
-    Ok(Reach { could_show, scores_needed: Some(enough) })
 }
 
 pub(crate) const ANY_MECHANISM: &str = "any mechanism";

@@ -6,12 +6,15 @@
 mod csv;
 mod jsonl;
 mod lines;
+mod matrix;
 mod npy;
 mod number;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod row;
 mod runs;
+
+pub use matrix::Matrix;
 
 use crate::{AuditError, Column, Design, Scores};
 use std::fs::File;
@@ -184,6 +187,11 @@ impl SettledTable {
     /// What the rows say about how they came about; nothing where they do not.
     pub fn design(&self) -> Option<Design> {
         self.design
+    }
+
+    /// Members and non-members in the order of their rows.
+    pub fn sides(&self) -> (&[f64], &[f64]) {
+        (&self.members, &self.nonmembers)
     }
 
     /// Sorts what was read.

@@ -2,6 +2,8 @@
 
 mod attribute;
 mod command;
+pub(super) mod decided;
+mod matrix;
 #[cfg(feature = "language")]
 mod token;
 
@@ -13,6 +15,7 @@ use crate::failure::Failure;
 use crate::print::rounded;
 use crate::progress::Progress;
 use clap::{Args, Subcommand, ValueEnum};
+use decided::DecidedArgs;
 use experiments::{Experiment, Outcome, Settings, Shard};
 use games::exact::{Known, known};
 use games::{Attack, DpSgd, Encoding, Game, GameError, Observe, RepeaterVariant};
@@ -30,6 +33,9 @@ Examples:
   dosimeter attack quadratic --alpha 0.5 --noise-multiplier 1 --sample-rate 0.1 --steps 3 \\
       --delta 1e-6
   dosimeter attack gradient adult.toml --trials 2000 --out trained.csv
+  dosimeter attack linear --noise-multiplier 0.5 --sample-rate 0.1 --steps 100 \\
+      --trials 1e5 --until-decided --claim-epsilon 2 --delta 1e-5 --out scores.csv
+  dosimeter attack lira losses.npy members.npy --out lira.csv
   dosimeter audit scores.csv --delta 1e-5
 
 The same command again resumes or extends; --shard K/N plays a part of it.
@@ -95,6 +101,10 @@ enum GameArgs {
     Canaries(Box<trained::CanariesArgs>),
     /// Trains: how sensitive the training is to an attribute of a record, and guessing it
     Attribute(Box<attribute::AttributeGameArgs>),
+    /// Losses that models have: likelihood-ratio attack, and the records most at risk
+    Lira(Box<matrix::LiraArgs>),
+    /// Losses that models have: relative membership attack, and the records most at risk
+    Rmia(Box<matrix::RmiaArgs>),
     /// Any program that trains once and prints its score: `-- ./train.sh --member {member} --seed {seed}`
     Command(Box<command::CommandArgs>),
     /// Fine-tune a language model once with many token canaries: one-run auditing
@@ -143,6 +153,8 @@ struct PlayArgs {
     /// Also what is known exactly, at this delta; without --out nothing is played
     #[arg(long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true, help_heading = "The game")]
     delta: Option<f64>,
+    #[command(flatten)]
+    decided: DecidedArgs,
     #[command(flatten)]
     work: WorkArgs,
     #[command(flatten)]
@@ -193,6 +205,8 @@ pub(super) fn run(args: &AttackArgs, console: &mut Console) -> Result<u8, Failur
         GameArgs::Input(args) => trained::input(args, console),
         GameArgs::Canaries(args) => trained::canaries(args, console),
         GameArgs::Attribute(args) => attribute::run(args, console),
+        GameArgs::Lira(args) => matrix::lira(args, console),
+        GameArgs::Rmia(args) => matrix::rmia(args, console),
         GameArgs::Command(args) => command::run(args, console),
         #[cfg(feature = "language")]
         GameArgs::Token(args) => token::run(args, console),
@@ -262,8 +276,24 @@ fn simulate(
         DirectionArg::Add => Direction::Add,
         DirectionArg::Remove => Direction::Remove,
     };
-    let attack = Attack::new(game, trainer.clone(), observe, direction, args.seed, args.trials)
-        .map_err(|error: GameError| Failure::bad_input(error.to_string()))?;
+    let game_of = |trials: u64| {
+        Attack::new(game, trainer.clone(), observe, direction, args.seed, trials)
+            .map_err(|error: GameError| Failure::bad_input(error.to_string()))
+    };
+    let run = args.run.run()?;
+    let out = args.work.out.as_deref();
+    let decided = args.decided.play(
+        Some(&run),
+        args.delta,
+        args.trials,
+        out,
+        console,
+        |trials, console| {
+            carry_out(&game_of(trials)?, out.unwrap_or(Path::new("")), &args.work, console)
+        },
+    )?;
+    let trials = decided.as_ref().map_or(args.trials, |decided| decided.trials);
+    let attack = game_of(trials)?;
     let facts = match args.delta {
         Some(delta) => known(&game, &trainer, observe, delta)?,
         None => Vec::new(),
@@ -271,6 +301,9 @@ fn simulate(
     let (code, outcome) = match &args.work.out {
         Some(out) => {
             let outcome = carry_out(&attack, out, &args.work, console)?;
+            if matches!(outcome, Outcome::Complete { .. }) {
+                trained::write_run(out, &run)?;
+            }
             (exit_code(&outcome), Some((out, outcome)))
         }
         None if args.delta.is_some() => (exit::ANSWERED, None),
@@ -280,7 +313,11 @@ fn simulate(
         }
     };
     if format == Format::Json {
-        console.json(&document(&attack, args.delta, &facts, outcome, &warnings))?;
+        let mut document = document(&attack, args.delta, &facts, outcome, &warnings);
+        if let Some(decided) = &decided {
+            document["decided"] = json!(decided.document);
+        }
+        console.json(&document)?;
     } else {
         let mut text = String::new();
         if let (Some(delta), false) = (args.delta, facts.is_empty()) {
@@ -288,9 +325,7 @@ fn simulate(
         }
         if let Some((out, Outcome::Complete { .. })) = outcome {
             text.push_str(&format!(
-                "{} trials with the canary and {} without: {}\n",
-                args.trials,
-                args.trials,
+                "{trials} trials with the canary and {trials} without: {}\n",
                 out.display()
             ));
         }
@@ -300,8 +335,21 @@ fn simulate(
     }
     if let Some((out, outcome)) = outcome {
         narrate(&outcome, out, console);
+        if matches!(outcome, Outcome::Complete { .. }) {
+            console.hint(&format!(
+                "dosimeter audit {} --delta 1e-5 --claim {}",
+                out.display(),
+                trained::beside(out, answers::RUN_ENDING).display()
+            ));
+        }
     }
-    Ok(code)
+    match decided {
+        Some(decided) if code == exit::ANSWERED => {
+            decided.narrate(console);
+            Ok(decided.exit_code())
+        }
+        _ => Ok(code),
+    }
 }
 
 /// A game is one phase of Poisson-sampled DP-SGD about one record, in units of the clip norm.

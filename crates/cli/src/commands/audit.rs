@@ -1,11 +1,11 @@
 //! `audit`: membership scores in, valid lower bounds out.
 
 use super::show;
-use crate::args::{Format, OutputArgs, claimed, nonnegative_integer, real};
+use crate::args::{Format, OutputArgs, RunArgs, claimed, nonnegative_integer, real};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::print::audit as print;
-use answers::{AuditQuestion, read_scores};
+use answers::{AuditQuestion, read_scores, runs_beside};
 use audit::{Design, Method};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -15,6 +15,8 @@ use std::path::PathBuf;
 Examples:
   dosimeter audit scores.csv --delta 1e-5
   dosimeter audit scores.csv --delta 1e-5 --claim run.toml
+  dosimeter audit scores.csv --delta 1e-5 --noise-multiplier 1 --sample-rate 0.01 --steps 1000
+  dosimeter audit scores.csv --delta 1e-5 --claim-epsilon 8 --sequential
   dosimeter audit --members in.npy --nonmembers out.npy --method all \\
       --sample-rate 0.01 --steps 1000 --delta 1e-5
   dosimeter audit canaries.csv --design one-run --delta 1e-5
@@ -22,6 +24,8 @@ Examples:
   dosimeter audit --plan-only --delta 1e-5 --primary gdp
 
 Larger scores mean more likely a member. CSV and JSONL have the columns score and member (1 or 0).
+Flags of a run with --noise-multiplier are a claim; --sample-rate and --steps alone tell the DP-SGD
+families about the training. Scores with SCORES.run.json beside them are of that run.
 ")]
 pub struct AuditArgs {
     /// Score files: CSV with header `score,member`, JSONL, or Parquet
@@ -65,12 +69,12 @@ pub struct AuditArgs {
     /// In place of --claim: the claimed epsilon at the (first) --delta
     #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true, conflicts_with = "claim")]
     claim_epsilon: Option<f64>,
-    /// Sample rate of the training, for the DP-SGD families [default: the claim's]
-    #[arg(long, value_name = "Q", value_parser = real, allow_hyphen_values = true)]
-    sample_rate: Option<f64>,
-    /// Steps of the training, for the DP-SGD families [default: the claim's]
-    #[arg(long, value_name = "T", value_parser = nonnegative_integer, allow_hyphen_values = true)]
-    steps: Option<u64>,
+    /// Audit scores of another run than the claimed one
+    #[arg(long)]
+    other_run: bool,
+    /// Rows are trials in their order: a bound that holds at any stopping time
+    #[arg(long)]
+    sequential: bool,
     /// False positive rates at which the power is reported; repeatable [default: 0.001, 0.01]
     #[arg(long, value_name = "F", value_parser = real, allow_hyphen_values = true, value_delimiter = ',')]
     fpr: Vec<f64>,
@@ -89,6 +93,8 @@ pub struct AuditArgs {
     /// Which figure `--format svg` prints
     #[arg(long, value_enum, default_value_t = Picture::Roc)]
     figure: Picture,
+    #[command(flatten)]
+    run: RunArgs,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -118,8 +124,13 @@ impl AuditArgs {
             joint: self.joint,
             claim: claimed(self.claim.as_deref())?,
             claim_epsilon: self.claim_epsilon,
-            sample_rate: self.sample_rate,
-            steps: self.steps,
+            run: Some(self.run.description().into()),
+            made_by: runs_beside(&self.files)?,
+            other_run: self.other_run,
+            sequential: self.sequential,
+            budget: None,
+            sample_rate: None,
+            steps: None,
             fpr: self.fpr.clone().into(),
             min_count: Some(self.min_count),
             bootstrap: Some(self.bootstrap),
@@ -134,6 +145,11 @@ pub(super) fn run(args: &AuditArgs, console: &mut Console) -> Result<u8, Failure
     if args.plan_only {
         let (plan, commitment) = answers::commit(&question)?;
         return show(&commitment, format, console, |one| print::commitment(&plan, &one.hash));
+    }
+    if args.sequential {
+        let format = args.output.among(&[Format::Human, Format::Json])?;
+        let table = read_scores(&args.files, &args.members, &args.nonmembers)?;
+        return show(&answers::sequential(&question, table)?, format, console, print::sequential);
     }
     let audited =
         answers::audit(&question, read_scores(&args.files, &args.members, &args.nonmembers)?)?;

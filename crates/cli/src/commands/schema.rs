@@ -7,9 +7,10 @@ use accounting::Calibration;
 use accounting::compare::{BatchSizes, Map};
 use accounting::curve::Curve;
 use answers::{
-    CalibrationMap, Check, Commitment, Comparison, ExperimentStatus, Panel, Planned,
-    RefusalDocument, Translation,
+    CalibrationMap, Check, Commitment, Comparison, ExperimentStatus, MembershipDocument, Panel,
+    Planned, RefusalDocument, Translation,
 };
+use audit::sequential::SequentialDocument;
 use clap::Args;
 use schemars::{Schema, schema_for};
 use vocabulary::{Account, Figure, Policy, Run};
@@ -40,6 +41,8 @@ const DOCUMENTS: &[Document] = &[
     (BatchSizes::SCHEMA, || schema_for!(BatchSizes)),
     (Check::SCHEMA, || schema_for!(Check)),
     (audit::Audit::SCHEMA, || schema_for!(audit::Audit)),
+    (SequentialDocument::SCHEMA, || schema_for!(SequentialDocument)),
+    (MembershipDocument::SCHEMA, || schema_for!(MembershipDocument)),
     (Commitment::SCHEMA, || schema_for!(Commitment)),
     (prover::Certificate::SCHEMA, || schema_for!(prover::Certificate)),
     (Planned::SCHEMA, || schema_for!(Planned)),

@@ -1,5 +1,6 @@
 //! `attack gradient`, `attack input`, `attack canaries`: games that train.
 
+use super::attack::decided::DecidedArgs;
 use super::attack::{WorkArgs, carry_out, exit_code, narrate};
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real};
 use crate::console::Console;
@@ -120,7 +121,7 @@ struct CommonArgs {
 }
 
 /// Flags of games with a training for each score.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 struct TrialsArgs {
     /// Trainings with the canary, and as many without it
     #[arg(long, value_name = "N", value_parser = integer, default_value = "1000", help_heading = "The game")]
@@ -131,6 +132,11 @@ struct TrialsArgs {
     /// With --adjacency substitute: how many candidates there are, one of which is in
     #[arg(long, value_name = "M", value_parser = integer, default_value = "2", help_heading = "The game")]
     candidates: u64,
+    /// With --until-decided: the delta of the claim
+    #[arg(long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true, requires = "until_decided", help_heading = "Until decided")]
+    delta: Option<f64>,
+    #[command(flatten)]
+    decided: DecidedArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -224,7 +230,7 @@ pub(super) fn gradient(args: &GradientArgs, console: &mut Console) -> Result<u8,
         GradientRest::Natural => Others::Natural,
         GradientRest::Zero => Others::Zero,
     };
-    many_trainings(&args.common, args.trials, canary, others, console)
+    many_trainings(&args.common, &args.trials, canary, others, console)
 }
 
 pub(super) fn input(args: &InputArgs, console: &mut Console) -> Result<u8, Failure> {
@@ -234,31 +240,52 @@ pub(super) fn input(args: &InputArgs, console: &mut Console) -> Result<u8, Failu
         RecordArg::ClipBkd => InputCanary::ClipBkd,
         RecordArg::Natural => InputCanary::Natural,
     });
-    many_trainings(&args.common, args.trials, canary, args.rest.into(), console)
+    many_trainings(&args.common, &args.trials, canary, args.rest.into(), console)
 }
 
 fn many_trainings(
     common: &CommonArgs,
-    trials: TrialsArgs,
+    trials: &TrialsArgs,
     canary: CanaryKind,
     others: Others,
     console: &mut Console,
 ) -> Result<u8, Failure> {
-    let (target, device) = common.target()?;
+    let (target, _) = common.target()?;
     let mut conditions = common.conditions(canary, others);
     conditions.direction = match trials.direction {
         DirectionArg::Add => Direction::Add,
         DirectionArg::Remove => Direction::Remove,
     };
     conditions.candidates = usize::try_from(trials.candidates).unwrap_or(usize::MAX);
-    let game = TrainedGame::new(&target, &conditions, device, trials.trials).map_err(refused)?;
-    let count = trials.trials;
+    let game_of = |count: u64| {
+        TrainedGame::new(&target, &conditions, common.device()?, count).map_err(refused)
+    };
+    let out = common.work.out.as_deref();
+    let decided = trials.decided.play(
+        Some(target.run()),
+        trials.delta,
+        trials.trials,
+        out,
+        console,
+        |count, console| {
+            train(&game_of(count)?, out.unwrap_or(Path::new("")), &common.work, console)
+        },
+    )?;
+    let count = decided.as_ref().map_or(trials.trials, |decided| decided.trials);
+    let game = game_of(count)?;
     let sentence = if target.run().adjacency() == Adjacency::Substitute {
         format!("{count} trainings with the candidate asked for and {count} with another")
     } else {
         format!("{count} trainings with the canary and {count} without")
     };
-    play(common, &game, &sentence, console)
+    let code = play(common, &game, &sentence, console)?;
+    match decided {
+        Some(decided) if code == exit::ANSWERED => {
+            decided.narrate(console);
+            Ok(decided.exit_code())
+        }
+        _ => Ok(code),
+    }
 }
 
 pub(super) fn canaries(args: &CanariesArgs, console: &mut Console) -> Result<u8, Failure> {
@@ -327,9 +354,11 @@ impl CommonArgs {
         let seed = self.seed.unwrap_or(description.seed);
         let (model, optimizer) = (description.model, description.optimizer);
         let target = Target::new(model, optimizer, run, split, records, seed).map_err(refused)?;
-        let device = Device::named(&self.device, false)
-            .map_err(|error| Failure::bad_input(error.to_string()))?;
-        Ok((target, device))
+        Ok((target, self.device()?))
+    }
+
+    fn device(&self) -> Result<Device, Failure> {
+        Device::named(&self.device, false).map_err(|error| Failure::bad_input(error.to_string()))
     }
 
     fn conditions(&self, canary: CanaryKind, others: Others) -> Conditions {
@@ -373,11 +402,9 @@ fn play(
     }
     let outcome = train(game, out, &common.work, console)?;
     let complete = matches!(outcome, Outcome::Complete { .. });
-    let claim = beside(out, ".run.json");
+    let claim = beside(out, answers::RUN_ENDING);
     if complete {
-        // What these trainings claim to be, for the audit: sizes and flags are resolved in it.
-        let run = json!({"schema": "dosimeter.run/1", "run": game.plan().parameters["run"]});
-        super::report::write(&claim, format!("{run:#}\n"))?;
+        write_run(out, &game.plan().parameters["run"])?;
     }
     if format == Format::Json {
         console.json(&document(game, complete.then_some(out), &outcome))?;
@@ -393,6 +420,12 @@ fn play(
         ));
     }
     Ok(exit_code(&outcome))
+}
+
+/// What these trainings claim to be, beside their scores, for the audit: sizes and flags are resolved in it.
+pub(super) fn write_run(out: &Path, run: &impl serde::Serialize) -> Result<(), Failure> {
+    let run = json!({"schema": "dosimeter.run/1", "run": run});
+    super::report::write(&beside(out, answers::RUN_ENDING), format!("{run:#}\n"))
 }
 
 /// The file with another ending on its name.

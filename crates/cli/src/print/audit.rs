@@ -1,6 +1,7 @@
 //! An audit for a person.
 
 use super::{Align, Table, csv_line, plain, rounded, wrap};
+use audit::sequential::SequentialDocument;
 use audit::{Audit, Design, Finding, Method, Plan, TestAt};
 use vocabulary::{Side, Status};
 
@@ -69,6 +70,50 @@ pub(crate) fn human(analysis: &Audit) -> String {
         "\nscores {}\nplan   {}\n",
         analysis.hashes.scores, analysis.hashes.plan
     ));
+    text
+}
+
+/// An audit in the order of its trials.
+pub(crate) fn sequential(document: &SequentialDocument) -> String {
+    let at = plain(document.delta);
+    let confidence = percent(document.confidence, Side::Lower);
+    let mut text = format!(
+        "{} trials in their order\n\nepsilon >= {} at delta {at}, with {confidence} confidence at any stopping time\n  holds for any mechanism\n",
+        document.trials,
+        rounded(document.epsilon_lower, 4, Side::Lower)
+    );
+    if let Some(claimed) = document.claimed_epsilon {
+        let claimed = rounded(claimed, 4, Side::Upper);
+        let line = match document.refuted_at {
+            Some(trial) => format!(
+                "CONTRADICTION: the claimed {claimed} was refuted after {trial} trials, and stays refuted"
+            ),
+            None => format!("the claimed {claimed} is not refuted by these trials"),
+        };
+        text.push('\n');
+        text.push_str(&wrap(&line, "Verdict: ", 9, WIDTH));
+    }
+    let evidence = document.looks.iter().any(|look| look.evidence.is_some());
+    let mut table = Table::new([
+        ("trials", Align::Right),
+        ("epsilon", Align::Right),
+        (if evidence { "evidence" } else { "" }, Align::Right),
+    ]);
+    for look in &document.looks {
+        let evidence =
+            look.evidence.map_or_else(String::new, |evidence| rounded(evidence, 3, Side::Lower));
+        table.row([
+            look.trials.to_string(),
+            format!(">= {}", rounded(look.epsilon_lower, 4, Side::Lower)),
+            evidence,
+        ]);
+    }
+    text.push_str(&format!("\nOver time\n{}", table.render(2)));
+    if evidence {
+        text.push_str("  evidence: logarithm; the claim is refuted at ");
+        text.push_str(&rounded(document.evidence_needed, 3, Side::Upper));
+        text.push('\n');
+    }
     text
 }
 

@@ -62,6 +62,11 @@ impl Binomial {
         self.trials
     }
 
+    /// The probability of success.
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
     /// n q.
     pub fn mean(&self) -> f64 {
         self.mean

@@ -127,7 +127,7 @@ fn pole(zone: Zone, up: bool) -> Option<u64> {
 }
 
 /// M(c) of the whole composition at a real tilt; a few digits are enough.
-fn moment<const N: usize>(
+pub fn moment<const N: usize>(
     composition: &Composition<N>,
     roughs: &[Rough],
     c: f64,

@@ -23,8 +23,8 @@ mod plan;
 mod rough;
 mod transform;
 
-pub use line::Line;
-pub use plan::{Plan, Zone};
+pub use line::{Line, moment};
+pub use plan::{Plan, Zone, steepest};
 pub use rough::Rough;
 
 use crate::arithmetic::{Ball, Complex};

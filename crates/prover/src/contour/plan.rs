@@ -61,6 +61,17 @@ fn tilt(zone: Zone, v: f64) -> f64 {
     }
 }
 
+/// The tilt of a zone at which M(c) e^((1-c) t) is about smallest.
+pub fn steepest<const N: usize>(
+    composition: &Composition<N>,
+    roughs: &[Rough],
+    zone: Zone,
+    threshold: f64,
+) -> Option<f64> {
+    let search = Search { roughs, gaussian: composition.gaussian.to_f64(), threshold };
+    saddle(&search, zone).map(|(tilt, _)| tilt)
+}
+
 impl Plan {
     /// A plan for threshold t whose error is about e^log_error; None where none is affordable.
     pub fn new<const N: usize>(
@@ -104,6 +115,11 @@ impl Plan {
             choices,
             work,
         })
+    }
+
+    /// Whether longer mantissas would need fewer points.
+    pub fn is_cramped(&self) -> bool {
+        self.choices.iter().any(|choice| choice.cramped)
     }
 
     /// Bits that the arithmetic needs: those of the transforms and the growth of roundings.

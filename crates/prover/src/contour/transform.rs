@@ -28,6 +28,8 @@ pub(super) struct Choice {
     pub(super) theta: f64,
     /// Bits by which the sum of moduli exceeds M(c).
     pub(super) lost_bits: f64,
+    /// Longer mantissas would allow a wider spacing.
+    pub(super) cramped: bool,
     pub(super) spacing: f64,
     pub(super) from: f64,
     pub(super) to: f64,
@@ -49,6 +51,9 @@ impl Choice {
     ) -> Option<Self> {
         let depth = bits * std::f64::consts::LN_2 + 10.0;
         let on_axis = rough.shape(tilt, 0.0, 0.0, depth)?;
+        // A path off the axis cancels: what the mantissas have room for goes first.
+        let room = 64.0 * N as f64 - bits - 40.0;
+        let mut widest = 0.0f64;
         let mut best: Option<Self> = None;
         let mut offer = |shift: f64, theta: f64, growth: f64| {
             let Some(off) = rough.shape(tilt, shift + theta, growth, depth) else { return };
@@ -57,13 +62,19 @@ impl Choice {
             let needed = (raised - on_axis.log_integral).max(0.0) + depth + 2.0;
             let distance = theta * step.scale * step.scale / step.records as f64;
             let spacing = 2.0 * std::f64::consts::PI * distance / needed;
-            if best.as_ref().is_none_or(|best| spacing > best.spacing) {
-                let lost = 0.5 * (shift * unit).powi(2) / std::f64::consts::LN_2;
+            let lost = 0.5 * (shift * unit).powi(2) / std::f64::consts::LN_2;
+            let better = |best: &Self| match (lost <= room, best.lost_bits <= room) {
+                (true, true) => spacing > best.spacing,
+                (fits, other_fits) => (fits && !other_fits) || (!fits && lost < best.lost_bits),
+            };
+            widest = widest.max(spacing);
+            if best.as_ref().is_none_or(better) {
                 let ends = if shift > 0.0 { &off } else { &on_axis };
                 best = Some(Self {
                     shift,
                     theta,
                     lost_bits: lost,
+                    cramped: false,
                     spacing,
                     from: ends.from,
                     to: ends.to,
@@ -81,6 +92,7 @@ impl Choice {
             }
         }
         let mut best = best?;
+        best.cramped = widest > best.spacing;
         // A short spacing makes grid points exact doubles.
         let power = best.spacing.log2().floor() - 4.0;
         best.spacing = (best.spacing / power.exp2()).floor() * power.exp2();

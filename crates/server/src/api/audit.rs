@@ -113,6 +113,9 @@ fn both_sides(bytes: &[u8], members_bytes: Option<usize>) -> Result<Table, ApiEr
 
 /// Audits a table of scores.
 pub(super) fn answer(table: Table, upload: &Upload) -> Result<String, ApiError> {
+    if upload.question.sequential {
+        return Ok(answers::sequential(&upload.question, table.settle()?)?.text());
+    }
     let audited = answers::audit(&upload.question, table.settle()?)?;
     Ok(if upload.figures { answers::text(&audited.page()) } else { audited.text() })
 }

@@ -30,7 +30,7 @@ pub(super) struct Bracket {
     pub limit: f64,
     /// -(-1)^n c_n, times density(A) if A < 0.
     series: [f64; 26],
-    density: f64,
+    pub density: f64,
 }
 
 impl Bracket {

@@ -10,9 +10,11 @@
 //! Cost: O(sqrt(Tq)) per evaluation, about eight evaluations per answer.
 
 mod bracket;
+mod check;
 mod coarse;
 mod law;
 mod small_loss;
+mod stride;
 mod sums;
 mod tails;
 
@@ -22,7 +24,7 @@ use super::ends::{
     TINY, check_epsilon, check_probability, delta_at_negative, not_certified,
     one_minus_delta_at_negative, probability_from_log,
 };
-use super::{Gaussian, OneWay, Pair};
+use super::{Gaussian, OneWay, Pair, ProfilePoint};
 use crate::AccountingError;
 use numerics::roots::{Enclosure, Noisy, enclose};
 use numerics::special::{ROUND, inverse_normal_sf, normal_sf};
@@ -118,6 +120,25 @@ impl BinomialGaussian {
         }
         Ok(Self { kind: Kind::Sampled(Box::new(Sums { law, variance, scale })) })
     }
+}
+
+impl BinomialGaussian {
+    /// An upper bound on the power of the test of size `fpr`, where one sum gives it.
+    pub(super) fn most_power(&self, fpr: f64, way: OneWay) -> Option<f64> {
+        match (&self.kind, way) {
+            (Kind::Sampled(sums), OneWay::Remove) if fpr > 0.0 && fpr < 1.0 => {
+                let y = sums.scale * inverse_normal_sf(fpr);
+                let (log, _) = sums.tail(y - quantile_slip(y), true);
+                Some(probability_from_log(log.value, log.error).upper)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// How far a quantile of the noise may be off.
+fn quantile_slip(y: f64) -> f64 {
+    4e-15 * y.abs() + f64::MIN_POSITIVE
 }
 
 /// Steps of one rate and noise, counted apart for the record's uses and for the noise.
@@ -291,6 +312,13 @@ impl Sums {
             return self.beyond(epsilon, way, complement);
         };
         let at = |y: f64| -> Interval {
+            if !complement {
+                let point =
+                    if way == OneWay::Remove { self.remove(y.max(0.5)) } else { self.add(y) };
+                if point.delta.value < -1.0 {
+                    return probability_from_log(point.delta.value, point.delta.error);
+                }
+            }
             let (rest, _) = match way {
                 OneWay::Remove if y <= 0.5 => self.remove_complement(0.5_f64.max(y)),
                 OneWay::Remove => self.remove_complement(y),
@@ -346,7 +374,7 @@ impl Sums {
             // Null Q: the threshold is a quantile of the noise.
             OneWay::Remove => {
                 let y = self.scale * inverse_normal_sf(fpr);
-                let slip = 4e-15 * y.abs() + f64::MIN_POSITIVE;
+                let slip = quantile_slip(y);
                 [y - slip, y, y + slip].map(|y| {
                     let (log, _) = self.tail(y, !miss);
                     probability_from_log(log.value, log.error)
@@ -434,6 +462,43 @@ impl Pair for BinomialGaussian {
         match &self.kind {
             Kind::Certain(pair) => pair.tpr(fpr, way),
             Kind::Sampled(sums) => sums.power(fpr, way, false),
+        }
+    }
+
+    fn is_below(&self, epsilon: f64, way: OneWay, delta: f64) -> Option<bool> {
+        match &self.kind {
+            Kind::Sampled(sums) if epsilon >= 0.0 => Some(sums.is_below(epsilon, way, delta)),
+            _ => None,
+        }
+    }
+
+    fn point_near(&self, epsilon: f64) -> Option<ProfilePoint> {
+        match &self.kind {
+            Kind::Sampled(sums) => sums.point_near(epsilon),
+            Kind::Certain(_) => None,
+        }
+    }
+
+    fn log_slopes(&self, fpr: f64, way: OneWay) -> Vec<f64> {
+        match (&self.kind, way) {
+            (Kind::Certain(pair), _) => pair.log_slopes(fpr, way),
+            (Kind::Sampled(sums), OneWay::Remove) => {
+                vec![sums.loss(sums.scale * inverse_normal_sf(fpr)).0.value]
+            }
+            // The quantile of the mixture, from a few steps of the secant through the normal one.
+            (Kind::Sampled(sums), OneWay::Add) => {
+                let spread = (sums.variance + sums.law.variance()).sqrt();
+                let mut y = sums.law.mean() - inverse_normal_sf(fpr) * spread;
+                for _ in 0..6 {
+                    let (log, slope) = sums.tail(y, false);
+                    let change = (fpr.ln() - log.value) / slope;
+                    y += change.clamp(-4.0 * sums.scale, 4.0 * sums.scale);
+                    if change.abs() < 1e-7 * sums.scale {
+                        break;
+                    }
+                }
+                vec![-sums.loss(y).0.value]
+            }
         }
     }
 

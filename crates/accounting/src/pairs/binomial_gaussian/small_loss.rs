@@ -28,7 +28,30 @@ impl Sums {
         };
         take(anchor, 1.0, 0.0);
         let mut left_out = 0.0;
-        for up in [true, false] {
+        let stride = self.stride_at(y, anchor);
+        for up in [true, false].into_iter().filter(|_| stride > 1.0) {
+            let (mut k, mut log_b) = (anchor, 0.0);
+            loop {
+                k += if up { stride } else { -stride };
+                if k < 0.0 || k > self.law.largest() {
+                    break;
+                }
+                let (log, log_error) = self.law.log_pmf(k);
+                let (before, b) = (log_b, (log - log_pmf).exp());
+                log_b = log - log_pmf;
+                let drift = log_error + pmf_error + 4.0 * ROUND * (1.0 + log.abs() + log_pmf.abs());
+                let (here, size) = take(k, b, drift);
+                let ratio = (log_b - before).exp();
+                let tilted = ratio
+                    * (exponent(k) - exponent(if up { k - stride } else { k + stride })).exp();
+                let fall = ratio.max(tilted);
+                if fall < 1.0 && here * fall / (1.0 - fall) <= 0.5 * NEGLIGIBLE * size {
+                    left_out += 2.0 * here * fall / (1.0 - fall);
+                    break;
+                }
+            }
+        }
+        for up in [true, false].into_iter().filter(|_| stride <= 1.0) {
             let (mut k, mut b, mut drift) = (anchor, 1.0, self.law.entry_error());
             let last = if up { self.law.largest() } else { least };
             while k != last {
@@ -47,7 +70,12 @@ impl Sums {
                 }
             }
         }
-        let scale = log_pmf.exp();
+        // phi(x_k)/phi(a) and 1, each with what the stride changes in its sum.
+        let lost = self.lost_weights(y, anchor, stride) * exponent(anchor).exp();
+        let lost =
+            if stride > 1.0 { lost + self.lost_mass(stride) * (-log_pmf).exp() } else { 0.0 };
+        left_out += lost / stride;
+        let scale = log_pmf.exp() * stride;
         let value = sum.get() * scale;
         let outside = self.law.outside().exp() * (1.0 + (0.5 * y * y / self.variance).exp());
         let error = (error + left_out + (pmf_error + 4.0 * ROUND) * size) * scale + outside;

@@ -40,6 +40,8 @@ pub(super) struct Point {
     pub delta_slope: f64,
     /// f(y), by the logarithm of the sum (absolute error).
     pub loss: Log,
+    /// f'(y), about.
+    pub loss_slope: f64,
 }
 
 /// Neumaier's sum of positive terms: two roundings whatever the count.
@@ -83,6 +85,8 @@ pub(super) struct Step {
     pub w: f64,
     /// This weight over the previous one; the next ratio is no larger.
     pub ratio: f64,
+    /// The same for the law alone.
+    pub pmf_ratio: f64,
     /// Bound on the relative error of `w`.
     pub drift: f64,
 }
@@ -95,21 +99,27 @@ impl Sums {
         &self,
         y: f64,
         anchor: f64,
+        stride: f64,
         up: bool,
         mut visit: impl FnMut(Step) -> bool,
     ) -> bool {
+        if stride > 1.0 {
+            return self.stride_walk(y, anchor, stride, up, visit);
+        }
         let inverse = 1.0 / self.variance;
         let (mut k, mut w, mut drift) = (anchor, 1.0, self.law.entry_error());
         let last = if up { self.law.largest() } else { self.law.smallest() };
         while k != last {
             let low = if up { k } else { k - 1.0 };
             let tilt = (y - low - 0.5) * inverse;
-            let forward = self.law.ratio(low) * tilt.exp();
-            let ratio = if up { forward } else { 1.0 / forward };
+            let pmf_ratio = self.law.ratio(low);
+            let forward = pmf_ratio * tilt.exp();
+            let (ratio, pmf_ratio) =
+                if up { (forward, pmf_ratio) } else { (1.0 / forward, 1.0 / pmf_ratio) };
             k += if up { 1.0 } else { -1.0 };
             w *= ratio;
             drift += ROUND * (12.0 + 8.0 * tilt.abs());
-            if !visit(Step { k, w, ratio, drift }) {
+            if !visit(Step { k, w, ratio, pmf_ratio, drift }) {
                 return k != last;
             }
         }
@@ -160,13 +170,15 @@ impl Sums {
     }
 
     /// ln w at the anchor, with w's Gaussian written relative to density(a) if asked.
-    fn loss_from(&self, y: f64, anchor: f64, weights: f64, weights_error: f64) -> Log {
+    fn loss_from(&self, y: f64, anchor: f64, stride: f64, weights: f64, weights_error: f64) -> Log {
         let (log_pmf, error) = self.law.log_pmf(anchor);
+        // Relative to the anchor's weight and to the number of counts that a term stands for.
+        let log_weights = weights.ln() + stride.ln();
         let exponent = anchor * (y - 0.5 * anchor) / self.variance;
         Log {
-            value: log_pmf + exponent + weights.ln(),
+            value: log_pmf + exponent + log_weights,
             error: error
-                + ROUND * (8.0 * exponent.abs() + 4.0 * weights.ln().abs() + 4.0)
+                + ROUND * (8.0 * exponent.abs() + 4.0 * log_weights.abs() + 4.0)
                 + weights_error / weights,
         }
     }
@@ -177,9 +189,12 @@ impl Sums {
         let (s, a) = (self.scale, y / self.scale);
         let anchor = self.mode(y);
         let x0 = (y - anchor) / s;
-        if x0 < -30.0 {
+        // The law at its mean, relative to the anchor's term, would not fit into a double.
+        let overflows = x0 < 0.0 && 0.5 * x0 * x0 - self.law.log_pmf(anchor).0 > 600.0;
+        if x0 < -30.0 || overflows {
             return self.remove_by_complement(y);
         }
+        let stride = self.stride_at(y, anchor);
         let far = mills_ratio(a);
         let series = mills_moments::<26>(a);
         let mut weights = Sum { total: 1.0, rest: 0.0 };
@@ -217,9 +232,9 @@ impl Sums {
         let start_mass = mass;
         let mut missing = 0.0;
         let mut missing_weights = 0.0;
-        let cut = self.walk(y, anchor, true, |Step { k, w, ratio, drift }| {
+        let cut = self.walk(y, anchor, stride, true, |Step { k, w, ratio, pmf_ratio, drift }| {
             if inside {
-                mass *= self.law.ratio(k - 1.0);
+                mass *= pmf_ratio;
             } else if k > y {
                 inside = true;
                 mass = w * SQRT_TWO_PI / gaussian_kernel((y - k) / s);
@@ -250,10 +265,8 @@ impl Sums {
         }
         let (mut missing, mut missing_weights) = (0.0, 0.0);
         let mut mass = start_mass;
-        let cut = self.walk(y, anchor, false, |Step { k, w, ratio, drift }| {
-            if mass > 0.0 {
-                mass /= self.law.ratio(k);
-            }
+        let cut = self.walk(y, anchor, stride, false, |Step { k, w, ratio, pmf_ratio, drift }| {
+            mass *= pmf_ratio;
             weights.add(w);
             weights_error += w * drift;
             lever += w * (k - anchor);
@@ -283,18 +296,26 @@ impl Sums {
         weights_error += outside;
         error += outside * SQRT_TWO_PI;
 
-        let (weights, sum) = (weights.get(), sum.get());
         let (log_pmf, pmf_error) = self.law.log_pmf(anchor);
+        // What the stride leaves out; tails relative to b phi(x) at the anchor.
+        let lost = self.lost_weights(y, anchor, stride) / stride;
+        let log_tail = self.log_lost_tail(y, anchor, stride, true) - log_pmf;
+        weights_error += lost;
+        error += far * lost + (log_tail + 0.5 * x0 * x0 + HALF_LN_TWO_PI).exp() / stride;
+
+        let (weights, sum) = (weights.get(), sum.get());
+        let log_sum = sum.ln() + stride.ln();
         let loss_slope = (anchor + lever / weights) / self.variance;
         Point {
             delta: Log {
-                value: log_pmf - 0.5 * x0 * x0 - HALF_LN_TWO_PI + sum.ln(),
+                value: log_pmf - 0.5 * x0 * x0 - HALF_LN_TWO_PI + log_sum,
                 error: pmf_error
-                    + ROUND * (6.0 * x0 * x0 + 3.0 * sum.ln().abs() + 6.0)
+                    + ROUND * (6.0 * x0 * x0 + 3.0 * log_sum.abs() + 6.0)
                     + error / sum,
             },
             delta_slope: weights * loss_slope * far / sum,
-            loss: self.loss_from(y, anchor, weights, weights_error),
+            loss: self.loss_from(y, anchor, stride, weights, weights_error),
+            loss_slope,
         }
     }
 
@@ -304,6 +325,7 @@ impl Sums {
         let s = self.scale;
         let base = -y / s;
         let anchor = self.mode(y);
+        let stride = self.stride_at(y, anchor);
         let bracket = Bracket::new(base);
         let mut weights = Sum { total: 1.0, rest: 0.0 };
         let (mut weights_error, mut lever) = (0.0, 0.0);
@@ -316,7 +338,7 @@ impl Sums {
         }
         for up in [true, false] {
             let (mut missing, mut missing_weights) = (0.0, 0.0);
-            let cut = self.walk(y, anchor, up, |Step { k, w, ratio, drift }| {
+            let cut = self.walk(y, anchor, stride, up, |Step { k, w, ratio, drift, .. }| {
                 weights.add(w);
                 weights_error += w * drift;
                 lever += w * (k - anchor);
@@ -345,6 +367,12 @@ impl Sums {
         let outside = self.outside(y, anchor);
         weights_error += outside;
         error += outside * bracket.limit;
+        let lost = self.lost_weights(y, anchor, stride) / stride;
+        let x0 = (y - anchor) / s;
+        let log_tail = self.log_lost_tail(y, anchor, stride, false) - self.law.log_pmf(anchor).0;
+        let tail = (log_tail + 0.5 * x0 * x0 + HALF_LN_TWO_PI).exp() / stride;
+        weights_error += lost;
+        error += bracket.limit * lost + bracket.density * tail;
         let (weights, sum) = (weights.get(), sum.get());
         let loss_slope = (anchor + lever / weights) / self.variance;
         let value = bracket.log_factor + sum.ln() - weights.ln();
@@ -361,18 +389,20 @@ impl Sums {
                             + 8.0),
             },
             delta_slope: loss_slope * (whole - value).exp_m1().max(0.0),
-            loss: self.loss_from(y, anchor, weights, weights_error),
+            loss: self.loss_from(y, anchor, stride, weights, weights_error),
+            loss_slope,
         }
     }
 
     /// f(y) by the logarithm of the sum; see [`Sums::small_loss`] for values near 0.
     pub(super) fn loss(&self, y: f64) -> (Log, f64) {
         let anchor = self.mode(y);
+        let stride = self.stride_at(y, anchor);
         let mut weights = Sum { total: 1.0, rest: 0.0 };
         let (mut weights_error, mut lever) = (0.0, 0.0);
         for up in [true, false] {
             let mut missing = 0.0;
-            let cut = self.walk(y, anchor, up, |Step { k, w, ratio, drift }| {
+            let cut = self.walk(y, anchor, stride, up, |Step { k, w, ratio, drift, .. }| {
                 weights.add(w);
                 weights_error += w * drift;
                 lever += w * (k - anchor);
@@ -383,9 +413,9 @@ impl Sums {
                 weights_error += missing;
             }
         }
-        weights_error += self.outside(y, anchor);
+        weights_error += self.outside(y, anchor) + self.lost_weights(y, anchor, stride) / stride;
         let weights = weights.get();
-        let log = self.loss_from(y, anchor, weights, weights_error);
+        let log = self.loss_from(y, anchor, stride, weights, weights_error);
         let slope = (anchor + lever / weights) / self.variance;
         if log.value.abs() < 0.5 {
             (self.small_loss(y).unwrap_or(log), slope)

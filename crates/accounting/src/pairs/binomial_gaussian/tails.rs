@@ -27,7 +27,7 @@ impl Sums {
 
     /// `remove` far to the left, where delta is 1 but for less than e^-400.
     pub(super) fn remove_by_complement(&self, y: f64) -> Point {
-        let (loss, _) = self.loss(y);
+        let (loss, loss_slope) = self.loss(y);
         let (rest, rest_slope) = self.remove_complement(y);
         let rest_value = rest.value.exp();
         let error = rest_value * rest.error.min(700.0).exp_m1() + ROUND;
@@ -35,6 +35,7 @@ impl Sums {
             delta: Log { value: (-rest_value).ln_1p(), error },
             delta_slope: rest_slope * rest_value,
             loss,
+            loss_slope,
         }
     }
 
@@ -48,6 +49,7 @@ impl Sums {
         let outside_factor =
             if x0 >= 0.0 { 1.0 / mills_ratio(x0) } else { normal_density(x0) / normal_sf(x0) };
         let inside_factor = 1.0 / normal_sf(x0);
+        let stride = self.stride_at(y, anchor);
         let mut sum = Sum { total: 1.0, rest: 0.0 };
         let (mut error, mut hazard) = (0.0, outside_factor);
         for up in [true, false] {
@@ -56,43 +58,47 @@ impl Sums {
             let mut inside = x0 < 0.0;
             let mut mass = 1.0;
             let mut mass_factor = inside_factor;
-            let cut = self.walk(y, anchor, up, |Step { k, w, drift, .. }| {
-                let x = sign * (y - k) / s;
-                let (t, slack) = if x >= 0.0 && !inside {
-                    (w * outside_factor * mills_ratio(x), MILLS_ERROR)
-                } else {
-                    if inside {
-                        mass *= if up { self.law.ratio(k - 1.0) } else { 1.0 / self.law.ratio(k) };
+            let cut =
+                self.walk(y, anchor, stride, up, |Step { k, w, pmf_ratio, drift, .. }| {
+                    let x = sign * (y - k) / s;
+                    let (t, slack) = if x >= 0.0 && !inside {
+                        (w * outside_factor * mills_ratio(x), MILLS_ERROR)
                     } else {
-                        inside = true;
-                        mass = w;
-                        mass_factor = outside_factor * SQRT_TWO_PI / gaussian_kernel(x);
+                        if inside {
+                            mass *= pmf_ratio;
+                        } else {
+                            inside = true;
+                            mass = w;
+                            mass_factor = outside_factor * SQRT_TWO_PI / gaussian_kernel(x);
+                        }
+                        (mass * mass_factor * normal_sf(x), MILLS_ERROR + 4.0 * ROUND)
+                    };
+                    sum.add(t);
+                    error += t * (drift + slack + 6.0 * ROUND);
+                    if w.is_finite() {
+                        hazard += w * outside_factor;
                     }
-                    (mass * mass_factor * normal_sf(x), MILLS_ERROR + 4.0 * ROUND)
-                };
-                sum.add(t);
-                error += t * (drift + slack + 6.0 * ROUND);
-                if w.is_finite() {
-                    hazard += w * outside_factor;
-                }
-                let fall = t / before;
-                before = t;
-                missing = if fall < 1.0 { t * fall / (1.0 - fall) } else { 0.0 };
-                fall >= 1.0 || missing > NEGLIGIBLE * sum.total
-            });
+                    let fall = t / before;
+                    before = t;
+                    missing = if fall < 1.0 { t * fall / (1.0 - fall) } else { 0.0 };
+                    fall >= 1.0 || missing > NEGLIGIBLE * sum.total
+                });
             if cut {
                 error += missing;
             }
         }
         let sum = sum.get();
+        let log_sum = sum.ln() + stride.ln();
         let (log_pmf, pmf_error) = self.law.log_pmf(anchor);
+        let value = log_pmf + log_normal_sf(x0) + log_sum;
         let log = Log {
-            value: log_pmf + log_normal_sf(x0) + sum.ln(),
+            value,
             error: pmf_error
-                + ROUND * (6.0 * x0.max(0.0).powi(2) + 3.0 * sum.ln().abs() + 6.0)
+                + ROUND * (6.0 * x0.max(0.0).powi(2) + 3.0 * log_sum.abs() + 6.0)
                 + 2.0 * MILLS_ERROR
                 + error / sum
-                + (self.law.outside() - log_pmf - log_normal_sf(x0) - sum.ln()).exp(),
+                + (self.law.outside() - value).exp()
+                + (self.log_lost_tail(y, anchor, stride, above) - value).exp(),
         };
         (log, hazard / (s * sum))
     }

@@ -2,9 +2,9 @@
 
 use super::interval;
 use crate::AccountingError;
-use crate::pairs::ends::complement;
+use crate::pairs::ends::{complement, strictly_inside};
 use crate::pairs::lattice::KeptBracket;
-use crate::pairs::{LatticeBracket, LatticeOptions, OneWay};
+use crate::pairs::{LatticeBracket, LatticeOptions, OneWay, RenyiBound};
 use numerics::contour::{Obstacle, SumOfLogRatios, Zone};
 use std::sync::{Arc, OnceLock};
 use vocabulary::{Interval, Run};
@@ -14,6 +14,9 @@ const LATTICE_POINTS: usize = 1 << 16;
 /// Gaussians in all steps' mixtures for which the lattice is built; each costs as much again, and
 /// a large group would take minutes.
 const MOST_COMPONENTS: usize = 16;
+
+/// Where a delta is below this, that is all there is to say about it.
+const NOTHING: f64 = 1e-290;
 
 /// The sum of a run's losses, asked by contour first.
 #[derive(Debug)]
@@ -71,6 +74,13 @@ impl Contour {
             .ok_or(refusal)
     }
 
+    /// A bound on delta(epsilon) of both orders from Rényi moments; 1 where there is none.
+    fn most_by_moments(&self, epsilon: f64) -> f64 {
+        RenyiBound::for_run(&self.run)
+            .and_then(|bound| bound.delta(epsilon))
+            .map_or(1.0, |delta| delta.upper)
+    }
+
     /// delta(epsilon), or the rest of it to 1.
     pub(super) fn average(
         &self,
@@ -87,13 +97,24 @@ impl Contour {
             (OneWay::Remove, false) => Zone::Above,
             (OneWay::Add, false) => Zone::Below,
         };
-        match self.sum.average(zone, growth, t) {
+        let found = match self.sum.average(zone, growth, t) {
             Ok(ends) => Ok(interval(ends).clamp(0.0, 1.0)),
             Err(obstacle) => self.bracket(refusal(obstacle, "delta"), |lattice| {
                 let delta = lattice.delta(epsilon, way)?;
                 Ok(if rest { complement(delta) } else { delta })
             }),
+        };
+        // Where nothing is known from below, delta may be far smaller than all roundings.
+        let vague = found.as_ref().map_or(true, |found| found.lower <= 0.0);
+        if vague && !rest && epsilon >= 0.0 {
+            let most = self.most_by_moments(epsilon);
+            return match found {
+                Ok(found) => Ok(strictly_inside(found.clamp(0.0, most))),
+                Err(_) if most < NOTHING => Ok(Interval::new(0.0, 0.0, most)),
+                refused => refused,
+            };
         }
+        found.map(strictly_inside)
     }
 }
 

@@ -2,9 +2,10 @@
 //! score, becomes a resumable experiment. One chunk is one training, so a finished training is
 //! never repeated.
 
+use super::decided::DecidedArgs;
 use super::{WorkArgs, carry_out, exit_code, narrate};
-use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer};
-use crate::commands::trained::{beside, document};
+use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real};
+use crate::commands::trained::{beside, document, write_run};
 use crate::console::Console;
 use crate::failure::Failure;
 use clap::Args;
@@ -21,6 +22,8 @@ Examples:
   dosimeter attack command --trials 200 --out scores.csv -- ./train.sh --member {member} --seed {seed}
   dosimeter attack command --trials 200 --threads 4 --out scores.csv --noise-multiplier 1 \\
       --sample-rate 0.01 --steps 1000 -- python train.py {member} {seed}
+  dosimeter attack command --trials 5000 --until-decided --claim-epsilon 3 --delta 1e-5 \\
+      --out scores.csv -- ./train.sh {member} {seed}
   dosimeter audit scores.csv --delta 1e-5 --claim scores.csv.run.json
 
 {member} becomes 1 (train with the canary) or 0 (without it), {seed} a number of 32 bits that no
@@ -39,6 +42,11 @@ pub(super) struct CommandArgs {
     /// Root of all seeds
     #[arg(long, value_name = "SEED", value_parser = nonnegative_integer, default_value = "0", help_heading = "The game")]
     seed: u64,
+    /// With --until-decided: the delta of the claim
+    #[arg(long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true, requires = "until_decided", help_heading = "Until decided")]
+    delta: Option<f64>,
+    #[command(flatten)]
+    decided: DecidedArgs,
     #[command(flatten)]
     work: WorkArgs,
     #[command(flatten)]
@@ -54,20 +62,30 @@ pub(super) fn run(args: &CommandArgs, console: &mut Console) -> Result<u8, Failu
         return Err(Failure::bad_input("no output file was given").hint("add --out scores.csv"));
     };
     let claim = claim(&args.run)?;
-    let game = Trainings::new(args, claim.as_ref())?;
     // One training at a time unless told otherwise: a training uses the cores by itself.
     let work = WorkArgs { threads: args.work.threads.or(Some(1)), ..args.work.clone() };
+    let stated = claim.as_ref().map(|_| args.run.run()).transpose()?;
+    let decided = args.decided.play(
+        stated.as_ref(),
+        args.delta,
+        args.trials,
+        Some(out),
+        console,
+        |trials, console| {
+            carry_out(&Trainings::new(args, claim.as_ref(), trials)?, out, &work, console)
+        },
+    )?;
+    let count = decided.as_ref().map_or(args.trials, |decided| decided.trials);
+    let game = Trainings::new(args, claim.as_ref(), count)?;
     let outcome = carry_out(&game, out, &work, console)?;
     let complete = matches!(outcome, Outcome::Complete { .. });
-    let beside = beside(out, ".run.json");
+    let beside = beside(out, answers::RUN_ENDING);
     if let (true, Some(run)) = (complete, &claim) {
-        let run = json!({"schema": "dosimeter.run/1", "run": run});
-        crate::commands::report::write(&beside, format!("{run:#}\n"))?;
+        write_run(out, run)?;
     }
     if format == Format::Json {
         console.json(&document(&game, complete.then_some(out), &outcome))?;
     } else if complete {
-        let count = args.trials;
         console.answer(&format!(
             "{count} trainings with the canary and {count} without: {}\n",
             out.display()
@@ -78,7 +96,13 @@ pub(super) fn run(args: &CommandArgs, console: &mut Console) -> Result<u8, Failu
         let claim = claim.map(|_| format!(" --claim {}", beside.display())).unwrap_or_default();
         console.hint(&format!("dosimeter audit {} --delta 1e-5{claim}", out.display()));
     }
-    Ok(exit_code(&outcome))
+    match decided {
+        Some(decided) if complete => {
+            decided.narrate(console);
+            Ok(decided.exit_code())
+        }
+        _ => Ok(exit_code(&outcome)),
+    }
 }
 
 /// The claimed run, when flags describe one.
@@ -99,7 +123,7 @@ struct Trainings {
 }
 
 impl Trainings {
-    fn new(args: &CommandArgs, run: Option<&Value>) -> Result<Self, Failure> {
+    fn new(args: &CommandArgs, run: Option<&Value>, trials: u64) -> Result<Self, Failure> {
         for place in ["{member}", "{seed}"] {
             if !args.command.iter().any(|word| word.contains(place)) {
                 return Err(Failure::bad_input(format!("the command has no {place}")).hint(
@@ -107,11 +131,10 @@ impl Trainings {
                 ));
             }
         }
-        let trainings = args.trials.saturating_mul(2);
-        if args.trials == 0 || trainings > u64::from(u32::MAX) {
+        let trainings = trials.saturating_mul(2);
+        if trials == 0 || trainings > u64::from(u32::MAX) {
             return Err(Failure::bad_input(format!(
-                "{} trials are not between 1 and {}",
-                args.trials,
+                "{trials} trials are not between 1 and {}",
                 u32::MAX / 2
             )));
         }

@@ -15,7 +15,7 @@ use language::LanguageError;
 use language::finetune::canaries::{CanaryDescription, CanaryScore};
 use language::finetune::game::{Site, TokenGame};
 use language::finetune::{FinetuneDescription, Start};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -112,11 +112,10 @@ pub(super) fn run(args: &TokenArgs, console: &mut Console) -> Result<u8, Failure
         outcome => outcome?,
     };
     let complete = matches!(outcome, Outcome::Complete { .. });
-    let claim = trained::beside(out, ".run.json");
+    let claim = trained::beside(out, answers::RUN_ENDING);
     let mut found = None;
     if complete {
-        let run = json!({"schema": "dosimeter.run/1", "run": game.plan().parameters["run"]});
-        crate::commands::report::write(&claim, format!("{run:#}\n"))?;
+        trained::write_run(out, &game.plan().parameters["run"])?;
         // Only the time to train again is lost if it stays.
         drop(std::fs::remove_dir_all(&state));
         found = args.delta.map(|delta| audited(out, delta)).transpose()?;

@@ -1,0 +1,76 @@
+//! An audit in the order of its trials: the bound holds at any stopping time.
+
+use crate::audit::claimed_run;
+use crate::{AuditQuestion, Document, Refusal, claimed, exit, origin};
+use audit::sequential::{self, SequentialDocument};
+use audit::{AttackDirection, Design, SettledTable};
+
+/// Reads trials in the order of their rows, a member and a non-member in turn.
+///
+/// # Errors
+/// A question that names a method or a threshold rule, which a sequential audit has of its own; rows of one
+/// training; and those of the accounting.
+pub fn sequential(
+    question: &AuditQuestion,
+    table: SettledTable,
+) -> Result<SequentialDocument, Refusal> {
+    let claimed = claimed_run(question)?;
+    origin::check(question, claimed.as_ref())?;
+    if question.design.or(table.design()) == Some(Design::OneRun) {
+        return Err(Refusal::bad_input(
+            "canaries of one training come all at once: a sequential audit needs trainings of their own",
+        ));
+    }
+    if !question.method.is_empty() || question.all_methods || question.primary.is_some() {
+        return Err(Refusal::bad_input(
+            "a sequential audit has one method, which holds for any mechanism; leave --method and --primary out",
+        ));
+    }
+    if question.threshold.is_some_and(|rule| rule != audit::ThresholdRule::Union) {
+        return Err(Refusal::bad_input(
+            "a sequential audit learns its thresholds from earlier trials; leave --threshold out",
+        ));
+    }
+    let delta = match question.delta.as_slice() {
+        [] => 0.0,
+        [one] => *one,
+        _ => {
+            return Err(Refusal::bad_input(
+                "a sequential audit is about one delta; give one --delta",
+            ));
+        }
+    };
+    let direction = question.direction.unwrap_or(AttackDirection::Both);
+    let confidence = question.confidence.unwrap_or(0.95);
+    let limit = match &claimed {
+        Some(run) => Some(claimed::epsilon(run, delta)?.interval.upper),
+        None => question.claim_epsilon,
+    };
+    if let Some(epsilon) = limit
+        && (epsilon.is_nan() || epsilon < 0.0)
+    {
+        return Err(Refusal::bad_input(format!(
+            "claimed epsilon {epsilon} is not a finite number of at least 0"
+        )));
+    }
+    let (members, nonmembers) = table.sides();
+    Ok(sequential::play(
+        members,
+        nonmembers,
+        delta,
+        direction,
+        confidence,
+        limit.filter(|epsilon| epsilon.is_finite()),
+        question.budget,
+    )?)
+}
+
+impl Document for SequentialDocument {
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+
+    fn exit_code(&self) -> u8 {
+        if self.refuted_at.is_some() { exit::CHECK_FAILED } else { exit::ANSWERED }
+    }
+}

@@ -1,0 +1,185 @@
+//! `attack lira` and `attack rmia`: scores from a matrix of losses that somebody's models have.
+
+use crate::args::{Format, OutputArgs, integer, nonnegative_integer, real};
+use crate::commands::show;
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::print::{Align, Table, rounded};
+use answers::{MembershipDocument, MembershipQuestion};
+use audit::membership::{Membership, Variance};
+use audit::read::Matrix;
+use clap::Args;
+use std::path::PathBuf;
+use vocabulary::Side;
+
+#[derive(Clone, Debug, Args)]
+#[command(before_help = "\
+Examples:
+  dosimeter attack lira losses.npy members.npy --out scores.csv
+  dosimeter attack lira losses.npy members.npy --offline --fixed-variance --target 3 --out scores.csv
+  dosimeter audit scores.csv --delta 1e-5
+
+Both files are models by records: losses -ln p of the right answer, and 1 where the model was trained on
+the record. One model is attacked, the others are references. The table of records at risk reads
+all models.
+")]
+pub(super) struct LiraArgs {
+    #[command(flatten)]
+    matrix: MatrixArgs,
+    /// One variance for all records, which is better below some dozen references
+    #[arg(long)]
+    fixed_variance: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(before_help = "\
+Examples:
+  dosimeter attack rmia losses.npy members.npy --out scores.csv
+  dosimeter attack rmia losses.npy members.npy --offline --a 0.3 --gamma 1 --out scores.csv
+
+Both files are models by records: losses -ln p of the right answer, and 1 where the model was trained on
+the record. One model is attacked, the others are references.
+")]
+pub(super) struct RmiaArgs {
+    #[command(flatten)]
+    matrix: MatrixArgs,
+    /// How much more likely than another record a member has to be
+    #[arg(long, value_name = "G", value_parser = real, allow_hyphen_values = true, default_value = "2")]
+    gamma: f64,
+    /// With --offline: how far the probability over references is moved towards 1
+    #[arg(long, value_name = "A", value_parser = real, allow_hyphen_values = true, default_value = "0.3")]
+    a: f64,
+}
+
+#[derive(Clone, Debug, Args)]
+struct MatrixArgs {
+    /// Losses of models (rows) on records (columns)
+    #[arg(value_name = "LOSSES.npy")]
+    losses: PathBuf,
+    /// 1 where the model was trained on the record, else 0
+    #[arg(value_name = "MEMBERS.npy")]
+    members: PathBuf,
+    /// The first file has logits ln(p / (1 - p)) in place of losses
+    #[arg(long)]
+    logits: bool,
+    /// Use references without the record only
+    #[arg(long)]
+    offline: bool,
+    /// The model that is attacked, from 0
+    #[arg(long, value_name = "MODEL", value_parser = nonnegative_integer, default_value = "0")]
+    target: u64,
+    /// Delta of the bounds on single records
+    #[arg(long, value_name = "D", value_parser = real, allow_hyphen_values = true, default_value = "0")]
+    delta: f64,
+    /// Confidence of the intervals; those of single records hold together
+    #[arg(long, value_name = "C", value_parser = real, allow_hyphen_values = true, default_value = "0.95")]
+    confidence: f64,
+    /// False positive rates at which the power is reported; repeatable [default: 0.001, 0.01]
+    #[arg(long, value_name = "F", value_parser = real, allow_hyphen_values = true, value_delimiter = ',')]
+    fpr: Vec<f64>,
+    /// Records in the table of those at risk
+    #[arg(long, value_name = "N", value_parser = integer, default_value = "10")]
+    top: u64,
+    /// Where the scores of the target go
+    #[arg(long, value_name = "F")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(super) fn lira(args: &LiraArgs, console: &mut Console) -> Result<u8, Failure> {
+    let variance = if args.fixed_variance { Variance::Fixed } else { Variance::PerRecord };
+    let attack = if args.matrix.offline {
+        Membership::LiraOffline(variance)
+    } else {
+        Membership::LiraOnline(variance)
+    };
+    run(&args.matrix, attack, console)
+}
+
+pub(super) fn rmia(args: &RmiaArgs, console: &mut Console) -> Result<u8, Failure> {
+    let attack = if args.matrix.offline {
+        Membership::RmiaOffline { gamma: args.gamma, a: args.a }
+    } else {
+        Membership::RmiaOnline { gamma: args.gamma }
+    };
+    run(&args.matrix, attack, console)
+}
+
+fn run(args: &MatrixArgs, attack: Membership, console: &mut Console) -> Result<u8, Failure> {
+    let format = args.output.among(&[Format::Human, Format::Json])?;
+    let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+    let question = MembershipQuestion {
+        attack,
+        logits: args.logits,
+        target: size(args.target),
+        delta: args.delta,
+        confidence: args.confidence,
+        fprs: if args.fpr.is_empty() { vec![0.001, 0.01] } else { args.fpr.clone() },
+        top: size(args.top),
+    };
+    let read = |path: &PathBuf| Matrix::read(path).map_err(answers::Refusal::from);
+    let document = answers::membership(&question, &read(&args.losses)?, &read(&args.members)?)?;
+    if let Some(out) = &args.out {
+        crate::commands::report::write(out, document.scores.clone())?;
+    }
+    let code = show(&document, format, console, human)?;
+    if let Some(out) = &args.out {
+        console.hint(&format!("dosimeter audit {} --delta 1e-5", out.display()));
+    }
+    Ok(code)
+}
+
+fn human(document: &MembershipDocument) -> String {
+    let MembershipDocument { attack, models, records, target, members, .. } = document;
+    let mut text = format!(
+        "{attack}: model {target} of {models} on {records} records, {members} of them its own\n\n"
+    );
+    let interval = |value: f64, lower: f64, upper: f64| {
+        [
+            rounded(value, 3, Side::Neither),
+            rounded(lower, 3, Side::Lower),
+            rounded(upper, 3, Side::Upper),
+        ]
+    };
+    let mut table = Table::new([
+        ("the attack", Align::Left),
+        ("value", Align::Right),
+        ("from", Align::Right),
+        ("to", Align::Right),
+    ]);
+    let mut row = |name: String, one: &audit::quality::Measured| {
+        let [value, lower, upper] = interval(one.value, one.lower, one.upper);
+        table.row([name, value, lower, upper]);
+    };
+    row("AUROC".to_owned(), &document.auroc);
+    for one in &document.tpr {
+        row(format!("TPR at FPR {}", one.fpr), &one.measured);
+    }
+    text.push_str(&table.render(2));
+    text.push_str("  intervals take the records for independent\n");
+    text.push_str(&format!(
+        "\nRecords most at risk, over all models (delta {}; the whole table holds together)\n",
+        crate::print::plain(document.delta)
+    ));
+    let mut table = Table::new([
+        ("record", Align::Right),
+        ("epsilon", Align::Right),
+        ("advantage", Align::Right),
+        ("from", Align::Right),
+        ("to", Align::Right),
+    ]);
+    for one in &document.at_risk {
+        let [value, lower, upper] =
+            interval(one.advantage.value, one.advantage.lower, one.advantage.upper);
+        table.row([
+            one.record.to_string(),
+            format!(">= {}", rounded(one.epsilon_lower, 4, Side::Lower)),
+            value,
+            lower,
+            upper,
+        ]);
+    }
+    text.push_str(&table.render(2));
+    text
+}

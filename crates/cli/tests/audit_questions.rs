@@ -1,0 +1,259 @@
+//! Further questions of `audit` and `attack`: a claim in flags, scores that know their run, audits in the
+//! order of their trials, attacks on a matrix of losses.
+
+use assert_cmd::Command;
+use serde_json::Value;
+use std::path::Path;
+use tempfile::TempDir;
+
+fn dosimeter(folder: &TempDir, arguments: &[&str]) -> (i32, String, String) {
+    let output = Command::cargo_bin("dosimeter")
+        .unwrap()
+        .current_dir(folder.path())
+        .args(arguments)
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+fn json(folder: &TempDir, arguments: &[&str]) -> (i32, Value) {
+    let (code, stdout, stderr) = dosimeter(folder, &[arguments, &["--format", "json"]].concat());
+    let value = serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{stdout}{stderr}"));
+    (code, value)
+}
+
+const GAME: [&str; 11] = [
+    "attack",
+    "linear",
+    "--noise-multiplier",
+    "1",
+    "--sample-rate",
+    "0.1",
+    "--steps",
+    "50",
+    "--out",
+    "s.csv",
+    "--trials=2000",
+];
+
+#[test]
+fn a_claim_in_flags_is_the_claim_of_a_file() {
+    let folder = TempDir::new().unwrap();
+    assert_eq!(dosimeter(&folder, &GAME).0, 0);
+    let file = ["audit", "s.csv", "--delta", "1e-5", "--claim", "s.csv.run.json"];
+    let flags = [
+        "audit",
+        "s.csv",
+        "--delta",
+        "1e-5",
+        "--noise-multiplier",
+        "1",
+        "--sample-rate",
+        "0.1",
+        "--steps",
+        "50",
+    ];
+    let (one, other) = (json(&folder, &file), json(&folder, &flags));
+    assert_eq!(one.0, 0);
+    assert_eq!(one.1["verdict"], other.1["verdict"]);
+    assert_eq!(one.1["verdict"]["claimed_epsilon"], other.1["verdict"]["claimed_epsilon"]);
+    // Rate and steps alone claim nothing; they are for the families.
+    let (code, document) = json(
+        &folder,
+        &[
+            "audit",
+            "s.csv",
+            "--delta",
+            "1e-5",
+            "--sample-rate",
+            "0.1",
+            "--steps",
+            "50",
+            "--method",
+            "composition",
+        ],
+    );
+    assert_eq!(code, 0);
+    assert!(document["verdict"].is_null());
+    assert_eq!(document["bounds"][1]["method"], "composition");
+    // A flag that is neither is refused.
+    let (code, _, stderr) = dosimeter(
+        &folder,
+        &["audit", "s.csv", "--sample-rate", "0.1", "--steps", "5", "--sampling", "shuffle"],
+    );
+    assert_eq!(code, 2);
+    assert!(stderr.contains("--noise-multiplier"), "{stderr}");
+}
+
+#[test]
+fn scores_of_another_run_are_refused_with_the_difference() {
+    let folder = TempDir::new().unwrap();
+    assert_eq!(dosimeter(&folder, &GAME).0, 0);
+    let other = [
+        "audit",
+        "s.csv",
+        "--delta",
+        "1e-5",
+        "--noise-multiplier",
+        "2",
+        "--sample-rate",
+        "0.1",
+        "--steps",
+        "50",
+    ];
+    let (code, _, stderr) = dosimeter(&folder, &other);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("noise multiplier 1, claimed 2"), "{stderr}");
+    assert!(stderr.contains("--other-run"), "{stderr}");
+    let (code, document) = json(&folder, &[&other[..], &["--other-run"]].concat());
+    assert!(code == 0 || code == 3);
+    assert!(document["verdict"]["status"].is_string());
+    // A number claims nothing about the run.
+    assert_eq!(json(&folder, &["audit", "s.csv", "--delta", "1e-5", "--claim-epsilon", "9"]).0, 0);
+}
+
+#[test]
+fn an_audit_in_the_order_of_its_trials() {
+    let folder = TempDir::new().unwrap();
+    assert_eq!(dosimeter(&folder, &GAME).0, 0);
+    let ask = |claim: &str| {
+        json(
+            &folder,
+            &["audit", "s.csv", "--sequential", "--delta", "0.01", "--claim-epsilon", claim],
+        )
+    };
+    let (code, document) = ask("0.05");
+    assert_eq!(code, 3, "{document}");
+    assert_eq!(document["schema"], "dosimeter.sequential-audit/1");
+    let refuted = document["refuted_at"].as_u64().unwrap();
+    assert!(refuted > 32 && refuted < 4000, "{refuted}");
+    assert!(document["epsilon_lower"].as_f64().unwrap() > 0.05);
+    let (code, document) = ask("6");
+    assert_eq!(code, 0);
+    assert!(document["refuted_at"].is_null());
+    let (code, _, stderr) =
+        dosimeter(&folder, &["audit", "s.csv", "--sequential", "--method", "gdp"]);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("one method"), "{stderr}");
+}
+
+#[test]
+fn trials_are_added_until_it_is_decided() {
+    let folder = TempDir::new().unwrap();
+    let game = |claim: &str, out: &str| {
+        json(
+            &folder,
+            &[
+                "attack",
+                "linear",
+                "--noise-multiplier",
+                "0.5",
+                "--sample-rate",
+                "0.1",
+                "--steps",
+                "50",
+                "--trials",
+                "20000",
+                "--until-decided",
+                "--claim-epsilon",
+                claim,
+                "--delta",
+                "1e-5",
+                "--out",
+                out,
+            ],
+        )
+    };
+    let (code, document) = game("0.2", "few.csv");
+    assert_eq!(code, 3, "{document}");
+    assert_eq!(document["decided"]["decision"], "refuted");
+    assert!(document["trials"].as_u64().unwrap() < 20_000);
+    // No number of trials refutes this one; that is said long before all are made.
+    let (code, document) = game("30", "stopped.csv");
+    assert_eq!(code, 0, "{document}");
+    assert_eq!(document["decided"]["decision"], "out-of-reach");
+    assert!(document["trials"].as_u64().unwrap() < 20_000);
+    let (code, _, stderr) = dosimeter(
+        &folder,
+        &[
+            "attack",
+            "linear",
+            "--noise-multiplier",
+            "0.5",
+            "--sample-rate",
+            "0.1",
+            "--steps",
+            "50",
+            "--until-decided",
+            "--out",
+            "x.csv",
+        ],
+    );
+    assert_eq!(code, 2);
+    assert!(stderr.contains("delta"), "{stderr}");
+}
+
+/// A .npy file of doubles.
+fn write_npy(path: &Path, rows: usize, columns: usize, values: &[f64]) {
+    let mut header =
+        format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
+    header.push_str(&" ".repeat(64 - (header.len() + 11) % 64));
+    header.push('\n');
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_matrix_of_losses_is_attacked() {
+    let folder = TempDir::new().unwrap();
+    let (models, records) = (60, 50);
+    let mut state = 1_u64;
+    let mut coin = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as f64 / (1_u64 << 31) as f64
+    };
+    let members: Vec<f64> =
+        (0..models * records).map(|_| f64::from(u8::from(coin() < 0.5))).collect();
+    // Record 7 is remembered, the others hardly.
+    let losses: Vec<f64> = members
+        .iter()
+        .enumerate()
+        .map(|(place, member)| {
+            let strength = if place % records == 7 { 6.0 } else { 1.0 };
+            2.0 * coin() + if *member == 1.0 { 0.1 } else { strength * 0.3 + 0.1 }
+        })
+        .collect();
+    write_npy(&folder.path().join("losses.npy"), models, records, &losses);
+    write_npy(&folder.path().join("members.npy"), models, records, &members);
+    for attack in [
+        &["lira"][..],
+        &["lira", "--offline", "--fixed-variance"],
+        &["rmia"],
+        &["rmia", "--offline"],
+    ] {
+        let (name, flags) = attack.split_first().unwrap();
+        let arguments =
+            [&["attack", name, "losses.npy", "members.npy", "--out", "out.csv"][..], flags]
+                .concat();
+        let (code, document) = json(&folder, &arguments);
+        assert_eq!(code, 0);
+        assert_eq!(document["schema"], "dosimeter.membership/1");
+        assert_eq!(document["records"], 50);
+        assert_eq!(document["at_risk"][0]["record"], 7, "{document}");
+        assert!(document["at_risk"][0]["epsilon_lower"].as_f64().unwrap() > 0.0);
+        assert!(document["at_risk"][1]["epsilon_lower"].as_f64().unwrap() == 0.0);
+        let (code, audited) = json(&folder, &["audit", "out.csv"]);
+        assert_eq!((code, &audited["design"]), (0, &Value::from("one-run")));
+    }
+    let (code, _, stderr) = dosimeter(&folder, &["attack", "lira", "losses.npy", "losses.npy"]);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("not 1"), "{stderr}");
+    let (code, text, _) = dosimeter(&folder, &["attack", "lira", "losses.npy", "members.npy"]);
+    assert_eq!(code, 0);
+    assert!(text.contains("Records most at risk"), "{text}");
+}

@@ -1,0 +1,137 @@
+"""Audits that may be looked at after every trial."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from . import _command
+from ._types import Document
+from ._values import as_document, as_text
+from .auditing import _ask, _Scores, _sides
+from .runs import RunLike, as_run
+
+
+class SequentialAudit:
+    """The answer of :func:`sequential`; attributes are the keys of the document.
+
+    ``epsilon_lower`` holds at any stopping time; ``refuted_at`` is the trial from which on the claim
+    was refuted, or None; ``looks`` is the bound over time.
+    """
+
+    SCHEMA = "dosimeter.sequential-audit/1"
+
+    __slots__ = ("_document",)
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._document = as_document(document, self.SCHEMA)
+
+    @property
+    def trials(self) -> int:
+        """Trials on both sides that were used."""
+        return int(self._document["trials"])
+
+    @property
+    def epsilon_lower(self) -> float:
+        return float(self._document["epsilon_lower"])
+
+    @property
+    def refuted_at(self) -> int | None:
+        trial: int | None = self._document.get("refuted_at")
+        return trial
+
+    @property
+    def decision(self) -> str | None:
+        """With ``budget``: refuted, out-of-reach, budget-spent or open."""
+        decision: str | None = self._document.get("decision")
+        return decision
+
+    @property
+    def looks(self) -> tuple[Document, ...]:
+        return tuple(self._document["looks"])
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(self._document["warnings"])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SequentialAudit):
+            return NotImplemented
+        return self._document == other._document
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (SequentialAudit, (self._document,))
+
+    def to_dict(self) -> Document:
+        """The ``dosimeter.sequential-audit/1`` document, as the command line prints it."""
+        copy: Document = json.loads(self.to_json())
+        return copy
+
+    def to_json(self) -> str:
+        return as_text(self._document)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> SequentialAudit:
+        return cls(document)
+
+    @classmethod
+    def from_json(cls, text: str) -> SequentialAudit:
+        return cls(json.loads(text))
+
+    def __repr__(self) -> str:
+        refuted = "" if self.refuted_at is None else f"; refuted after {self.refuted_at}"
+        return (
+            f"<SequentialAudit epsilon >= {self.epsilon_lower:.4g}, {self.trials} trials{refuted}>"
+        )
+
+    def _repr_html_(self) -> str:
+        from ._html import definition
+
+        shown = [(key, str(value)) for key, value in self._document.items() if key != "looks"]
+        return definition("Sequential audit", shown)
+
+
+def sequential(
+    scores: Any = None,
+    *,
+    members: Any = None,
+    nonmembers: Any = None,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    direction: Literal["forward", "mirror", "both"] = "both",
+    claim: RunLike | None = None,
+    claim_epsilon: float | None = None,
+    budget: int | None = None,
+    other_run: bool = False,
+) -> SequentialAudit:
+    """A lower bound on epsilon that holds at any stopping time; rows are trials in their order.
+
+    ``scores``, ``members`` and ``nonmembers`` are as for :func:`audit`. ``budget`` is the number of
+    trials on both sides that can be made in all; then ``decision`` says whether more of them are
+    worth their cost.
+
+    >>> import dosimeter
+    >>> answer = dosimeter.sequential(
+    ...     members=[1.0, 2.0, 3.0, 4.0] * 100, nonmembers=[0.0, 0.5] * 200, claim_epsilon=1.0
+    ... )
+    >>> answer.refuted_at is not None and answer.epsilon_lower > 1.0
+    True
+    """
+    sides, files = _sides(scores, members, nonmembers)
+    question = {
+        "sequential": True,
+        "delta": delta,
+        "confidence": confidence,
+        "direction": direction,
+        "claim": None if claim is None else as_run(claim).to_dict(),
+        "claim_epsilon": claim_epsilon,
+        "budget": budget,
+        "other_run": other_run,
+    }
+    text, warnings = _ask(_Scores(question=question, files=tuple(files), sides=sides), None)
+    _command.warn(warnings)
+    return SequentialAudit(json.loads(text))
