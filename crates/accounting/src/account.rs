@@ -1,8 +1,7 @@
 //! What a run leaks, under every lens that holds for it: the claims of the `account` document.
 
-use crate::bayes_security::attribute::{self, Sensitivities};
-use crate::hidden_state::{self, Loss};
-use crate::lenses::{self, Lens, View};
+use crate::bayes_security::attribute;
+use crate::lenses::{self, Lens, Subject, View};
 use crate::pairs::RenyiBound;
 use crate::reconstruction;
 use crate::{AccountingError, domain};
@@ -24,6 +23,10 @@ pub struct Questions {
     pub fprs: Vec<f64>,
     /// Reconstruction success at each prior.
     pub priors: Vec<f64>,
+    /// Prior probabilities of candidates for the record: how often the right one is named.
+    pub candidates: Vec<f64>,
+    /// The accuracy of the best attacker at each of these priors of one of two secrets.
+    pub attack_priors: Vec<f64>,
     /// Epsilon, delta and TPR of the single directions, too.
     pub directions: bool,
     /// Only these lenses; all when empty.
@@ -32,7 +35,12 @@ pub struct Questions {
     pub quantities: Vec<Quantity>,
     /// Defaults and derived values behind the run, added to every claim's assumptions.
     pub notes: Vec<String>,
+    /// Seconds of processor time that one number may take; 10 unless given.
+    pub time_limit: Option<f64>,
 }
+
+/// Seconds of processor time that one number may take.
+const TIME_LIMIT: f64 = 10.0;
 
 /// False positive rates answered without being asked for.
 pub const DEFAULT_FPRS: [f64; 2] = [0.001, 0.01];
@@ -40,6 +48,16 @@ pub const DEFAULT_FPRS: [f64; 2] = [0.001, 0.01];
 impl Questions {
     fn wants(&self, quantity: Quantity) -> bool {
         self.quantities.is_empty() || self.quantities.contains(&quantity)
+    }
+
+    /// Asks for one number within the limit of time.
+    fn limited<T>(&self, what: &str, ask: impl FnOnce() -> Result<T>) -> Result<T> {
+        let seconds = self.time_limit.unwrap_or(TIME_LIMIT);
+        crate::patience::within(seconds, ask).unwrap_or_else(|| {
+            Err(AccountingError::NotCertified(format!(
+                "{what} takes more than {seconds} s of processor time (a larger --time-limit lets it go on)"
+            )))
+        })
     }
 
     /// # Errors
@@ -51,48 +69,6 @@ impl Questions {
             domain::check_probability("false positive rate", *fpr)?;
         }
         self.priors.iter().try_for_each(|prior| domain::check_probability("prior", *prior))
-    }
-}
-
-/// Answers all questions about a run.
-///
-/// A lens asked for by name must hold for the run; otherwise lenses that do not are listed. The
-/// composition lens must be able to certify its numbers; another lens that cannot is listed.
-///
-/// # Errors
-/// `Unsupported` for a named lens that does not hold, `OutsideDomain` and `NotCertified` where
-/// no number can be given.
-pub fn account(run: &Run, questions: &Questions) -> Result<Account> {
-    account_beyond(run, questions, &Beyond::default())
-}
-
-/// What is known beyond the run: more lenses can speak.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Beyond<'a> {
-    /// Constants of the loss, for the hidden-state lenses.
-    pub loss: Option<&'a Loss>,
-    /// Sensitivities of gradients to a secret attribute: claims about it are added.
-    pub attribute: Option<&'a Sensitivities>,
-    /// Prior probabilities of candidates for the record: how often the right one is named.
-    pub candidates: &'a [f64],
-    /// The accuracy of the best attacker at each of these priors of one of two secrets.
-    pub attack_priors: &'a [f64],
-    /// Seconds of processor time that one number may take; 10 unless given.
-    pub time_limit: Option<f64>,
-}
-
-/// Seconds of processor time that one number may take.
-const TIME_LIMIT: f64 = 10.0;
-
-impl Beyond<'_> {
-    /// Asks for one number within the limit of time.
-    fn limited<T>(&self, what: &str, ask: impl FnOnce() -> Result<T>) -> Result<T> {
-        let seconds = self.time_limit.unwrap_or(TIME_LIMIT);
-        crate::patience::within(seconds, ask).unwrap_or_else(|| {
-            Err(AccountingError::NotCertified(format!(
-                "{what} takes more than {seconds} s of processor time (a larger --time-limit lets it go on)"
-            )))
-        })
     }
 }
 
@@ -117,12 +93,18 @@ enum Known {
     Delta(f64),
 }
 
-/// As [`account`], with what is known beyond the run.
+/// Answers all questions about a run.
+///
+/// A lens asked for by name must hold for the run; otherwise lenses that do not are listed. The
+/// composition lens must be able to certify its numbers; another lens that cannot is listed.
 ///
 /// # Errors
-/// As [`account`], and those of [`Sensitivities::security`].
-pub fn account_beyond(run: &Run, questions: &Questions, beyond: &Beyond<'_>) -> Result<Account> {
+/// `Unsupported` for a named lens that does not hold, `OutsideDomain` and `NotCertified` where
+/// no number can be given.
+pub fn account<'a>(subject: impl Into<Subject<'a>>, questions: &Questions) -> Result<Account> {
     questions.check()?;
+    let subject = subject.into();
+    let run = subject.run;
     let mut account = Account {
         schema: Account::SCHEMA.into(),
         run: run.clone(),
@@ -139,15 +121,15 @@ pub fn account_beyond(run: &Run, questions: &Questions, beyond: &Beyond<'_>) -> 
     };
     for lens in chosen {
         let what = lens.name.as_str();
-        let answered = beyond
-            .limited(what, || look(lens, run, beyond))
-            .and_then(|view| {
-                let mut all = claims(lens, &view, run, questions, beyond, &mut account.warnings)?;
-                all.extend(among(lens, &view, run, questions, beyond)?);
-                all.extend(accuracies(lens, &view, run, questions, beyond)?);
-                Ok(all)
-            })
-            .map(|claims| with_loss(lens, claims, beyond));
+        let answered = questions.limited(what, || lens.look(subject)).and_then(|view| {
+            let maker = ClaimMaker::new(lens, &subject, &questions.notes);
+            let mut all = claims((lens, run), &view, &maker, questions, &mut account.warnings)?;
+            if lens.one_pair {
+                all.extend(among(&view, &maker, questions)?);
+            }
+            all.extend(accuracies(&view, &maker, questions)?);
+            Ok(all)
+        });
         match answered {
             Ok(claims) => account.claims.extend(claims),
             Err(AccountingError::Unsupported(reason)) if named => {
@@ -159,42 +141,24 @@ pub fn account_beyond(run: &Run, questions: &Questions, beyond: &Beyond<'_>) -> 
             Err(AccountingError::Unsupported(reason)) => {
                 account.unsupported.push(Unsupported { lens: lens.name, reason });
             }
-            Err(error) if named || lens.name == LensName::Composition => return Err(error),
+            Err(error) if named || lens.required => return Err(error),
             Err(error) => account
                 .unsupported
                 .push(Unsupported { lens: lens.name, reason: format!("refused: {error}") }),
         }
     }
-    if let Some(sensitivities) = beyond.attribute {
+    if let Some(sensitivities) = subject.attribute {
         account.claims.extend(attribute::claims(run, sensitivities, questions)?);
     }
     crate::mismatch::add(run, questions, &mut account);
     Ok(account)
 }
 
-fn look(lens: &Lens, run: &Run, beyond: &Beyond<'_>) -> Result<View> {
-    match beyond.loss {
-        Some(loss) if hidden_state::is_hidden_state(lens.name) => {
-            Lens::check_sampling(run)?;
-            domain::check_run(run)?;
-            hidden_state::look(lens.name, run, loss)
-        }
-        _ => lens.look(run),
-    }
-}
-
 /// The accuracy of the best attacker who tells two secrets apart.
-fn accuracies(
-    lens: &Lens,
-    view: &View,
-    run: &Run,
-    questions: &Questions,
-    beyond: &Beyond<'_>,
-) -> Result<Vec<Claim>> {
-    let maker = ClaimMaker::new(lens, run, &questions.notes);
+fn accuracies(view: &View, maker: &ClaimMaker, questions: &Questions) -> Result<Vec<Claim>> {
     let mut all = Vec::new();
     let asked = questions.quantities.contains(&Quantity::AttackAccuracy);
-    let priors = match beyond.attack_priors {
+    let priors = match questions.attack_priors.as_slice() {
         [] if asked => &[0.5][..],
         given => given,
     };
@@ -210,44 +174,21 @@ fn accuracies(
 }
 
 /// Naming the record among candidates, for lenses that have a pair.
-fn among(
-    lens: &Lens,
-    view: &View,
-    run: &Run,
-    questions: &Questions,
-    beyond: &Beyond<'_>,
-) -> Result<Option<Claim>> {
-    let Some(pair) = view.as_pair().filter(|_| !beyond.candidates.is_empty()) else {
+fn among(view: &View, maker: &ClaimMaker, questions: &Questions) -> Result<Option<Claim>> {
+    let candidates = &questions.candidates;
+    let Some(pair) = view.as_pair().filter(|_| !candidates.is_empty()) else {
         return Ok(None);
     };
-    if lens.name == LensName::LastIterateMax {
-        return Ok(None);
-    }
-    let found = reconstruction::among(pair, beyond.candidates)?;
-    let largest = beyond.candidates.iter().copied().fold(0.0, f64::max);
+    let found = reconstruction::among(pair, candidates)?;
+    let largest = candidates.iter().copied().fold(0.0, f64::max);
     let at = At { prior: Some(largest), ..At::default() };
-    let mut claim = ClaimMaker::new(lens, run, &questions.notes).claim(
-        Quantity::Reconstruction,
-        at,
-        Direction::Both,
-        found,
-    );
+    let mut claim = maker.claim(Quantity::Reconstruction, at, Direction::Both, found);
     claim.assumptions.push(format!(
         "the record is one of {} candidates, the likeliest with prior {largest}; the attacker names \
          one of them",
-        beyond.candidates.len()
+        candidates.len()
     ));
     Ok(Some(claim))
-}
-
-/// The constants that a hidden-state claim rests on are among its assumptions.
-fn with_loss(lens: &Lens, mut claims: Vec<Claim>, beyond: &Beyond<'_>) -> Vec<Claim> {
-    if let Some(loss) = beyond.loss.filter(|_| hidden_state::is_hidden_state(lens.name)) {
-        for claim in &mut claims {
-            claim.assumptions.push(loss.assumption());
-        }
-    }
-    claims
 }
 
 fn warnings(run: &Run, questions: &Questions) -> Vec<String> {
@@ -267,14 +208,12 @@ fn warnings(run: &Run, questions: &Questions) -> Vec<String> {
 }
 
 fn claims(
-    lens: &Lens,
+    (lens, run): (&Lens, &Run),
     view: &View,
-    run: &Run,
+    maker: &ClaimMaker,
     questions: &Questions,
-    beyond: &Beyond<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Claim>> {
-    let maker = ClaimMaker::new(lens, run, &questions.notes);
     let mut claims = Vec::new();
     let below = view.at_least();
     // What leads a person astray least comes first; within a quantity both, then the ways.
@@ -282,13 +221,13 @@ fn claims(
         for delta in questions.deltas.iter().filter(|_| questions.wants(Quantity::Epsilon)) {
             let at = At { delta: Some(*delta), ..At::default() };
             let named = format!("epsilon of {}", lens.name);
-            let epsilon = match beyond.limited(&named, || view.epsilon(*delta, direction)) {
+            let epsilon = match questions.limited(&named, || view.epsilon(*delta, direction)) {
                 Ok(epsilon) => epsilon,
                 // A lens about other things than epsilon still answers those.
                 Err(AccountingError::Unsupported(_)) if matches!(view, View::Security(_)) => {
                     continue;
                 }
-                Err(error) if lens.name == LensName::Composition => {
+                Err(error) if lens.required => {
                     return Err(known_so_far(error, run, Known::Epsilon(*delta)));
                 }
                 Err(error) => return Err(error),
@@ -306,10 +245,11 @@ fn claims(
             let at = At { epsilon: Some(*epsilon), ..At::default() };
             let named = format!("delta of {}", lens.name);
             let delta =
-                beyond.limited(&named, || view.delta(*epsilon, direction)).map_err(|error| {
-                    match lens.name {
-                        LensName::Composition => known_so_far(error, run, Known::Delta(*epsilon)),
-                        _ => error,
+                questions.limited(&named, || view.delta(*epsilon, direction)).map_err(|error| {
+                    if lens.required {
+                        known_so_far(error, run, Known::Delta(*epsilon))
+                    } else {
+                        error
                     }
                 })?;
             let mut claim = maker.claim(Quantity::Delta, at, direction, delta);
@@ -318,24 +258,26 @@ fn claims(
         }
     }
     let both = Direction::Both;
-    let mut optional = |quantity: Quantity,
-                        at: At,
-                        direction,
-                        ask: &dyn Fn(&View) -> Result<Interval>| match beyond
-        .limited("it", || ask(view))
-    {
-        Ok(interval) => {
-            let mut claim = maker.claim(quantity, at, direction, interval);
-            // Curves of a lower end cost more than they tell.
-            let below = below.filter(|_| quantity == Quantity::Advantage);
-            claim.at_least = lower_end(below.map(ask));
-            claims.push(claim);
-        }
-        Err(AccountingError::Unsupported(_)) => {}
-        Err(error) => {
-            warnings.push(format!("{} of {} is left out: {error}", quantity.as_str(), lens.name));
-        }
-    };
+    let mut optional =
+        |quantity: Quantity, at: At, direction, ask: &dyn Fn(&View) -> Result<Interval>| {
+            match questions.limited("it", || ask(view)) {
+                Ok(interval) => {
+                    let mut claim = maker.claim(quantity, at, direction, interval);
+                    // Curves of a lower end cost more than they tell.
+                    let below = below.filter(|_| quantity == Quantity::Advantage);
+                    claim.at_least = lower_end(below.map(ask));
+                    claims.push(claim);
+                }
+                Err(AccountingError::Unsupported(_)) => {}
+                Err(error) => {
+                    warnings.push(format!(
+                        "{} of {} is left out: {error}",
+                        quantity.as_str(),
+                        lens.name
+                    ));
+                }
+            }
+        };
     if questions.wants(Quantity::Advantage) {
         optional(Quantity::Advantage, At::default(), both, &View::advantage);
     }
@@ -383,9 +325,11 @@ pub(crate) struct ClaimMaker {
 }
 
 impl ClaimMaker {
-    pub(crate) fn new(lens: &Lens, run: &Run, notes: &[String]) -> Self {
+    pub(crate) fn new(lens: &Lens, subject: &Subject<'_>, notes: &[String]) -> Self {
+        let run = subject.run;
         let mut assumptions = lens.assumptions(run);
         assumptions.extend_from_slice(notes);
+        assumptions.extend(lens.trusts(subject));
         Self {
             lens: lens.name,
             release: lens.release,

@@ -23,8 +23,9 @@ pub mod schemes;
 pub mod shuffling;
 pub mod translation;
 
-pub use account::{Beyond, DEFAULT_FPRS, Questions, account, account_beyond};
+pub use account::{DEFAULT_FPRS, Questions, account};
 pub use calibrate::{Calibration, Solution, Target, Unknown, calibrate, calibrate_attribute};
 pub use error::AccountingError;
+pub use lenses::Subject;
 pub use numerics::patience;
 pub use pairs::{OneWay, Pair};

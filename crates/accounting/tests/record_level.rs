@@ -7,8 +7,8 @@ use accounting::bayes_security::{
 };
 use accounting::pairs::Composed;
 use accounting::{
-    AccountingError, Beyond, Questions, Solution, Target, Unknown, account, account_beyond,
-    calibrate, calibrate_attribute, directions, hidden_state::Loss,
+    AccountingError, Questions, Solution, Subject, Target, Unknown, account, calibrate,
+    calibrate_attribute, directions, hidden_state::Loss,
 };
 use vocabulary::{Adjacency, LensName, Quantity, Run, Sampling, Secret, Side, Standing};
 
@@ -268,8 +268,8 @@ fn claims_carry_their_standing() {
         entry.lens == LensName::HiddenState && entry.reason.contains("--smoothness")
     }));
     let sensitivities = Sensitivities::of_distances(Mode::Batch, &[0.3; 1000]).unwrap();
-    let beyond = Beyond { attribute: Some(&sensitivities), ..Beyond::default() };
-    let more = account_beyond(&run, &questions, &beyond).unwrap();
+    let subject = Subject { attribute: Some(&sensitivities), ..Subject::from(&run) };
+    let more = account(subject, &questions).unwrap();
     let attribute: Vec<_> =
         more.claims.iter().filter(|claim| claim.secret == Secret::Attribute).collect();
     assert!(attribute.iter().any(|claim| claim.quantity == Quantity::AttackAccuracy));
@@ -285,9 +285,9 @@ fn claims_carry_their_standing() {
 fn hidden_state_lenses_hold_with_constants() {
     let run = Run::builder().phase(5.0, 1.0, 10_000).sampling(Sampling::Full).build().unwrap();
     let loss = Loss { learning_rate: 0.1, smoothness: 5.0, strong_convexity: 1.0, diameter: None };
-    let beyond = Beyond { loss: Some(&loss), ..Beyond::default() };
+    let subject = Subject { loss: Some(&loss), ..Subject::from(&run) };
     let questions = Questions { deltas: vec![1e-5], ..Questions::default() };
-    let found = account_beyond(&run, &questions, &beyond).unwrap();
+    let found = account(subject, &questions).unwrap();
     let epsilon = |lens: LensName| {
         let claim = found
             .claims

@@ -4,7 +4,7 @@ use crate::run::{Described, TextFile, load};
 use crate::{Refusal, Several};
 use accounting::bayes_security::attribute::{Mode, Sensitivities};
 use accounting::hidden_state::Loss;
-use accounting::{Beyond, Questions};
+use accounting::{Questions, Subject};
 use random::{Purpose, Stream};
 use serde::Deserialize;
 use vocabulary::{Account, Aside, LensName, Quantity, Run, Sampling};
@@ -49,8 +49,8 @@ pub struct AccountQuestion {
 }
 
 impl AccountQuestion {
-    pub(crate) fn questions(&self, notes: Vec<String>) -> Questions {
-        Questions {
+    pub(crate) fn questions(&self, notes: Vec<String>) -> Result<Questions, Refusal> {
+        Ok(Questions {
             deltas: self.delta.0.clone(),
             epsilons: self.epsilon.0.clone(),
             fprs: self.fpr.0.clone(),
@@ -58,27 +58,23 @@ impl AccountQuestion {
             directions: self.directions,
             lenses: self.lens.0.clone(),
             quantities: self.quantity.0.clone(),
+            candidates: candidates(self)?,
+            attack_priors: self.attack_prior.0.clone(),
             notes,
-        }
+            time_limit: time_limit(self.time_limit)?,
+        })
     }
 }
 
 pub(crate) fn ask(question: &AccountQuestion) -> Result<Account, Refusal> {
     let loaded = load(&question.files, &question.run)?;
     let run = &loaded.resolved.run;
-    let questions = question.questions(loaded.resolved.notes.clone());
+    let questions = question.questions(loaded.resolved.notes.clone())?;
     let attribute =
         sensitivities(question.attribute_sensitivity.as_ref(), question.attribute_mode)?;
     let loss = loss(question)?;
-    let candidates = candidates(question)?;
-    let beyond = Beyond {
-        loss: loss.as_ref(),
-        attribute: attribute.as_ref(),
-        candidates: &candidates,
-        attack_priors: &question.attack_prior,
-        time_limit: time_limit(question.time_limit)?,
-    };
-    let mut account = accounting::account_beyond(run, &questions, &beyond)?;
+    let subject = Subject { run, loss: loss.as_ref(), attribute: attribute.as_ref() };
+    let mut account = accounting::account(subject, &questions)?;
     account.asides.extend(monte_carlo(question, run)?);
     Ok(account)
 }

@@ -11,12 +11,20 @@ const WIDTH: usize = 32;
 /// Steps for which random numbers are made at a time; a multiple of 4 (see [`Bernoulli::fill`]).
 const DEPTH: usize = 64;
 
+/// How many records of a group are in a batch.
+enum Batch {
+    /// Always as many.
+    All(f64),
+    /// Drawn anew for every step.
+    Drawn(Binomial),
+}
+
 pub(crate) struct Lockstep<'a, C> {
     trainer: &'a DpSgd,
     crafter: &'a C,
     coin: Bernoulli,
-    /// Per group: the batch's law, or the number of records that are always there.
-    batches: Vec<Result<Binomial, f64>>,
+    /// Per group of records.
+    batches: Vec<Batch>,
     models: [f64; WIDTH],
     /// By step, then by model.
     noise: Vec<f64>,
@@ -33,8 +41,8 @@ impl<'a, C: Crafter> Lockstep<'a, C> {
             .groups()
             .iter()
             .map(|group| match group.always {
-                true => Err(group.records as f64),
-                false => Ok(Binomial::new(group.records, trainer.sample_rate)),
+                true => Batch::All(group.records as f64),
+                false => Batch::Drawn(Binomial::new(group.records, trainer.sample_rate)),
             })
             .collect();
         Self {
@@ -84,12 +92,12 @@ impl<'a, C: Crafter> Lockstep<'a, C> {
         let groups = self.batches.len();
         for (group, batch) in self.batches.iter().enumerate() {
             match batch {
-                Err(always) => numbers.fill(*always),
+                Batch::All(records) => numbers.fill(*records),
                 // The rows of one group are neighbours only when there is no other.
-                Ok(batch) if groups == 1 => {
+                Batch::Drawn(batch) if groups == 1 => {
                     batch.fill(&from.batch_size, first, &mut numbers[..depth]);
                 }
-                Ok(batch) => {
+                Batch::Drawn(batch) => {
                     for (step, number) in (first..).zip(&mut numbers[..depth]) {
                         let row = step * groups as u64 + group as u64;
                         *number = batch.draw(&from.batch_size, row) as f64;

@@ -54,8 +54,6 @@ pub struct Draw {
     pub lens: LensName,
     pub quantity: Quantity,
     pub questions: Questions,
-    /// Priors at which the accuracy of the best attacker is asked for.
-    pub attack_priors: Vec<f64>,
 }
 
 fn rate(source: &mut Source) -> f64 {
@@ -117,9 +115,8 @@ pub fn draw(source: &mut Source) -> Draw {
     questions.deltas = (0..deltas).map(|_| delta(source)).collect();
     questions.epsilons = (0..epsilons).map(|_| source.spread(1e-4, 50.0)).collect();
     questions.fprs = (0..fprs).map(|_| source.spread(1e-6, 0.9)).collect();
-    let mut attack_priors = Vec::new();
     match quantity {
-        Quantity::AttackAccuracy => attack_priors.push(source.spread(1e-6, 0.5)),
+        Quantity::AttackAccuracy => questions.attack_priors.push(source.spread(1e-6, 0.5)),
         Quantity::Epsilon | Quantity::Mu => questions.deltas.push(delta(source)),
         Quantity::Delta => questions.epsilons.push(source.spread(1e-4, 50.0)),
         Quantity::Tpr => questions.fprs.push(source.spread(1e-6, 0.9)),
@@ -138,5 +135,5 @@ pub fn draw(source: &mut Source) -> Draw {
         if group > 1 { ", group" } else { "" },
         if adjacency == Adjacency::Substitute { ", substitution" } else { "" }
     );
-    Draw { kind, run, lens, quantity, questions, attack_priors }
+    Draw { kind, run, lens, quantity, questions }
 }

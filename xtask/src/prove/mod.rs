@@ -9,7 +9,7 @@
 mod draw;
 mod table;
 
-use accounting::{AccountingError, Beyond, account_beyond};
+use accounting::{AccountingError, account};
 use anyhow::{Context, Result, bail};
 use prover::{Limit, Outcome, prove_within};
 use serde_json::{Value, json};
@@ -122,8 +122,7 @@ fn one(seed: u64, index: u64, work: f64) -> Value {
     let mut source = draw::Source::new(seed, index);
     let drawn = draw::draw(&mut source);
     let asked = Instant::now();
-    let beyond = Beyond { attack_priors: &drawn.attack_priors, ..Beyond::default() };
-    let answer = account_beyond(&drawn.run, &drawn.questions, &beyond);
+    let answer = account(&drawn.run, &drawn.questions);
     let asked = asked.elapsed().as_secs_f64();
     let mut line = json!({
         "index": index, "kind": drawn.kind, "run": drawn.run, "lens": drawn.lens,

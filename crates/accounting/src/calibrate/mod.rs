@@ -203,7 +203,7 @@ fn solve(
     let view = look(&run).map_err(|error| named(lens, error))?;
     let interval = target.achieved(&view)?;
     search.evaluations += 1;
-    let mut achieved = ClaimMaker::new(lens, &run, notes).claim(
+    let mut achieved = ClaimMaker::new(lens, &(&run).into(), notes).claim(
         target.quantity(),
         target.at(),
         Direction::Both,

@@ -6,50 +6,46 @@ use crate::pairs::Gaussian;
 use numerics::special::normal_cdf;
 use vocabulary::{Phase, Run};
 
-pub(super) fn pair(run: &Run, phase: &Phase, loss: &Loss) -> Result<Gaussian, AccountingError> {
-    let unit = reach(run) / phase.noise_multiplier;
+/// Whether one of the forms applies.
+pub(crate) fn supports(run: &Run, phase: &Phase, loss: &Loss) -> Result<(), AccountingError> {
     let contraction = loss.contraction();
-    if contraction > 1.0 + 1e-12 {
-        return Err(AccountingError::Unsupported(format!(
+    let reason = if contraction > 1.0 + 1e-12 {
+        format!(
             "learning rate {} is above 2/smoothness = {}: a step may spread what it should draw \
              together",
             loss.learning_rate,
             2.0 / loss.smoothness
-        )));
-    }
-    let mut best = f64::INFINITY;
-    if always_in(phase) {
-        best = unit * (phase.steps as f64).sqrt();
-        let mut applies = false;
-        if contraction < 1.0 {
-            applies = true;
-            best = best.min(strongly_convex(unit, contraction, phase.steps));
-        }
-        if let Some(diameter) = loss.diameter {
-            applies = true;
-            let size = run.dataset_size().ok_or_else(|| {
-                AccountingError::Unsupported(
-                    "the bound for a bounded set needs the size of the data set, by which the \
-                     update is divided; give --dataset-size"
-                        .into(),
-                )
-            })?;
-            best = best.min(bounded_set(unit, diameter, size as f64, loss, run));
-        }
-        if !applies {
-            return Err(AccountingError::Unsupported(
-                "a loss that is merely convex, without a bounded set, is not known to hide \
-                 anything; give --strong-convexity or --diameter"
-                    .into(),
-            ));
-        }
-    } else if contraction < 1.0 {
-        best = best.min(sampled(unit, contraction, phase));
+        )
+    } else if !always_in(phase) && contraction >= 1.0 {
+        "for Poisson batches only the strongly convex form is known; give --strong-convexity".into()
+    } else if always_in(phase) && loss.diameter.is_some() && run.dataset_size().is_none() {
+        "the bound for a bounded set needs the size of the data set, by which the update is \
+         divided; give --dataset-size"
+            .into()
+    } else if always_in(phase) && loss.diameter.is_none() && contraction >= 1.0 {
+        "a loss that is merely convex, without a bounded set, is not known to hide anything; give \
+         --strong-convexity or --diameter"
+            .into()
     } else {
-        return Err(AccountingError::Unsupported(
-            "for Poisson batches only the strongly convex form is known; give --strong-convexity"
-                .into(),
-        ));
+        return Ok(());
+    };
+    Err(AccountingError::Unsupported(reason))
+}
+
+/// The smallest mu of the forms that apply.
+pub(crate) fn pair(run: &Run, phase: &Phase, loss: &Loss) -> Result<Gaussian, AccountingError> {
+    supports(run, phase, loss)?;
+    let unit = reach(run) / phase.noise_multiplier;
+    let contraction = loss.contraction();
+    if !always_in(phase) {
+        return Gaussian::computed(sampled(unit, contraction, phase), 1e-11);
+    }
+    let mut best = unit * (phase.steps as f64).sqrt();
+    if contraction < 1.0 {
+        best = best.min(strongly_convex(unit, contraction, phase.steps));
+    }
+    if let (Some(diameter), Some(size)) = (loss.diameter, run.dataset_size()) {
+        best = best.min(bounded_set(unit, diameter, size as f64, loss, run));
     }
     Gaussian::computed(best, 1e-11)
 }

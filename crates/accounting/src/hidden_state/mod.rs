@@ -24,14 +24,13 @@
 //! RDP(alpha) = alpha * 8 reach^2 (1 - e^{-m eta T/2}) / (m eta s^2), in our units. **Upper bound**, up to
 //! eight times composition's for few steps; it is finite for any number of them.
 
-mod gaussian;
-mod renyi;
+pub(crate) mod gaussian;
+pub(crate) mod renyi;
 
 pub use renyi::RenyiRate;
 
 use crate::AccountingError;
-use crate::lenses::View;
-use vocabulary::{Adjacency, LensName, Phase, Run};
+use vocabulary::{Adjacency, Phase, Run};
 
 /// What is known about the loss and the optimiser.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,35 +96,6 @@ impl Loss {
         text
     }
 }
-
-/// Whether a lens is one of these.
-pub fn is_hidden_state(lens: LensName) -> bool {
-    matches!(lens, LensName::HiddenState | LensName::HiddenStateRenyi)
-}
-
-/// The run through a hidden-state lens.
-///
-/// # Errors
-/// `Unsupported` where the lens does not hold for the run or the constants.
-pub fn look(lens: LensName, run: &Run, loss: &Loss) -> Result<View, AccountingError> {
-    loss.check()?;
-    let [phase] = run.phases() else {
-        return Err(AccountingError::Unsupported(
-            "it is about a run of one phase with constant noise and learning rate".into(),
-        ));
-    };
-    if run.group_size() != 1 {
-        return Err(AccountingError::Unsupported("it is about one record, not a group".into()));
-    }
-    match lens {
-        LensName::HiddenStateRenyi => Ok(View::bound(renyi::rate(run, phase, loss)?)),
-        _ => Ok(View::gaussian(gaussian::pair(run, phase, loss)?)),
-    }
-}
-
-/// What both lenses say when the constants were not given.
-pub(crate) const NEEDS_CONSTANTS: &str = "it needs the loss's constants: give --learning-rate, --smoothness, and --strong-convexity or \
-     --diameter";
 
 /// The gradient sensitivity in units of the clip norm.
 fn reach(run: &Run) -> f64 {

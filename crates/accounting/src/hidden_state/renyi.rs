@@ -22,7 +22,7 @@ pub struct RenyiRate {
     pub rho: f64,
 }
 
-pub(super) fn rate(run: &Run, phase: &Phase, loss: &Loss) -> Result<RenyiRate, AccountingError> {
+pub(crate) fn rate(run: &Run, phase: &Phase, loss: &Loss) -> Result<RenyiRate, AccountingError> {
     let unsupported = |reason: String| Err(AccountingError::Unsupported(reason));
     if !always_in(phase) {
         return unsupported("it is about full batches".into());

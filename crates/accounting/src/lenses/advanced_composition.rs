@@ -4,17 +4,19 @@
 //! it says nothing, and its epsilon is infinite.
 
 use super::view::ProfileBound;
-use super::{Lens, View, batches};
+use super::{Lens, PLAIN, View};
 use crate::AccountingError;
 use crate::pairs::AdvancedComposition;
-use vocabulary::{LensName, Release, Standing};
+use vocabulary::LensName;
 
 pub(super) const LENS: Lens = Lens {
     name: LensName::AdvancedComposition,
-    release: Release::AllIterates,
-    standing: |_| Standing::Proven,
-    assumptions: |run| vec!["the attacker sees every iterate".into(), batches(run)],
-    look: |run| Ok(View::bound(AdvancedComposition::for_run(run)?)),
+    supports: |subject| {
+        (PLAIN.supports)(subject)?;
+        AdvancedComposition::for_run(subject.run).map(drop)
+    },
+    look: |subject| Ok(View::bound(AdvancedComposition::for_run(subject.run)?)),
+    ..PLAIN
 };
 
 impl ProfileBound for AdvancedComposition {

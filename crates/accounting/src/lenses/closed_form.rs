@@ -4,16 +4,15 @@
 //! corrects its first-order error: an estimate. The third is proven and never above the truth.
 //! They answer Bayes security, the advantage and what follows from TPR - FPR <= 1 - beta.
 
-use super::{Lens, View, batches};
+use super::{Lens, PLAIN, View, batches};
 use crate::AccountingError;
 use crate::bayes_security::{
     central_limit_mu, certified_lower_bound, closed_form_mu, security_of_mu,
 };
-use vocabulary::{Interval, LensName, Release, Run, Standing};
+use vocabulary::{Interval, LensName, Run, Standing};
 
 pub(super) const LENS: Lens = Lens {
     name: LensName::ClosedForm,
-    release: Release::AllIterates,
     standing: |_| Standing::Estimate,
     assumptions: |run| {
         with(
@@ -22,12 +21,14 @@ pub(super) const LENS: Lens = Lens {
              unsafe side (the true Bayes security is lower, by up to 0.4 where noise is little)",
         )
     },
-    look: |run| Ok(View::Security(Interval::exact(security_of_mu(closed_form_mu(run)?)))),
+    look: |subject| {
+        Ok(View::Security(Interval::exact(security_of_mu(closed_form_mu(subject.run)?))))
+    },
+    ..PLAIN
 };
 
 pub(super) const CENTRAL_LIMIT_LENS: Lens = Lens {
     name: LensName::ClosedFormClt,
-    release: Release::AllIterates,
     standing: |_| Standing::Estimate,
     assumptions: |run| {
         let off: f64 = run
@@ -48,25 +49,24 @@ pub(super) const CENTRAL_LIMIT_LENS: Lens = Lens {
         };
         with(run, &words)
     },
-    look: |run| {
-        let mu = match central_limit_mu(run) {
+    look: |subject| {
+        let mu = match central_limit_mu(subject.run) {
             // So far apart that nothing is hidden.
             Err(AccountingError::OutsideDomain(_)) => f64::INFINITY,
             other => other?,
         };
         Ok(View::Security(Interval::exact(security_of_mu(mu))))
     },
+    ..PLAIN
 };
 
 pub(super) const CERTIFIED_LENS: Lens = Lens {
     name: LensName::ClosedFormCertified,
-    release: Release::AllIterates,
-    standing: |_| Standing::Proven,
-    assumptions: |run| vec!["the attacker sees every iterate".into(), batches(run)],
-    look: |run| {
-        let bound = certified_lower_bound(run)?;
+    look: |subject| {
+        let bound = certified_lower_bound(subject.run)?;
         Ok(View::Security(Interval { lower: bound, value: bound, upper: 1.0 }))
     },
+    ..PLAIN
 };
 
 fn with(run: &Run, words: &str) -> Vec<String> {

@@ -2,24 +2,25 @@
 //! the run's scheme ([`crate::schemes`]): exact, or a proven upper bound with the best proven lower end
 //! beside it. Proven for every scheme and neighbours that are answered at all.
 
-use super::{Lens, View};
+use super::{Lens, PLAIN, View};
 use crate::schemes;
-use vocabulary::{LensName, Release, Standing};
+use vocabulary::LensName;
 
 pub(super) const LENS: Lens = Lens {
     name: LensName::Composition,
-    release: Release::AllIterates,
-    standing: |_| Standing::Proven,
     assumptions: |run| {
         let mut all = vec!["the attacker sees every iterate".to_owned()];
         all.extend(schemes::words(run));
         all
     },
-    look: |run| {
-        let view = View::Pair(schemes::pair(run)?);
-        Ok(match schemes::at_least(run) {
+    supports: |subject| schemes::supports(subject.run),
+    look: |subject| {
+        let view = View::Pair(schemes::pair(subject.run)?);
+        Ok(match schemes::at_least(subject.run) {
             Some(below) => view.enclosed(View::Pair(below)),
             None => view,
         })
     },
+    required: true,
+    ..PLAIN
 };

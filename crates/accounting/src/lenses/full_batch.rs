@@ -3,7 +3,7 @@
 //! mu = sqrt(sum T q^2 / sigma^2) (Steinke et al. 2025, eq. 4). A baseline below the
 //! last-iterate heuristic, not a bound for the run.
 
-use super::{Lens, View};
+use super::{Lens, PLAIN, View};
 use crate::pairs::Gaussian;
 use vocabulary::{LensName, Release, Standing};
 
@@ -18,5 +18,6 @@ pub(super) const LENS: Lens = Lens {
                 .into(),
         ]
     },
-    look: |run| Ok(View::gaussian(Gaussian::full_batch(run)?)),
+    look: |subject| Ok(View::gaussian(Gaussian::full_batch(subject.run)?)),
+    ..PLAIN
 };

@@ -4,14 +4,13 @@
 //! it has no side, and is poor where q e^{3/(2 sigma^2)} is not small. With full batches the
 //! loss is normal already and the exact mu is used.
 
-use super::{Lens, View, batches};
+use super::{Lens, PLAIN, View, batches};
 use crate::AccountingError;
 use crate::pairs::Gaussian;
-use vocabulary::{LensName, Release, Sampling, Standing};
+use vocabulary::{LensName, Run, Sampling, Standing};
 
 pub(super) const LENS: Lens = Lens {
     name: LensName::GaussianClt,
-    release: Release::AllIterates,
     standing: |_| Standing::Estimate,
     assumptions: |run| {
         vec![
@@ -20,17 +19,24 @@ pub(super) const LENS: Lens = Lens {
             "the privacy loss is already normal (central limit; no error bound)".into(),
         ]
     },
-    look: |run| {
-        if run.sampling() == Sampling::Full {
-            return Ok(View::gaussian(Gaussian::full_batch(run)?));
-        }
-        let pair = Gaussian::central_limit(run)?;
-        if pair.mu() > 1e3 {
-            return Err(AccountingError::Unsupported(format!(
-                "its mu would be {:.1e}; the central limit says nothing at so little noise",
-                pair.mu()
-            )));
-        }
-        Ok(View::gaussian(pair))
+    supports: |subject| {
+        (PLAIN.supports)(subject)?;
+        pair(subject.run).map(drop)
     },
+    look: |subject| Ok(View::gaussian(pair(subject.run)?)),
+    ..PLAIN
 };
+
+fn pair(run: &Run) -> Result<Gaussian, AccountingError> {
+    if run.sampling() == Sampling::Full {
+        return Gaussian::full_batch(run);
+    }
+    let pair = Gaussian::central_limit(run)?;
+    if pair.mu() > 1e3 {
+        return Err(AccountingError::Unsupported(format!(
+            "its mu would be {:.1e}; the central limit says nothing at so little noise",
+            pair.mu()
+        )));
+    }
+    Ok(pair)
+}

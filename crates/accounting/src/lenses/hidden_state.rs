@@ -1,11 +1,10 @@
 //! `hidden-state` and `hidden-state-renyi`: the last iterate under named assumptions on the loss
-//! ([`crate::hidden_state`]). Without the loss's constants they do not hold for any run; with them
-//! `account` looks through [`crate::hidden_state::look`].
+//! ([`crate::hidden_state`]). Without the loss's constants they do not hold for any run.
 
-use super::{Lens, batches};
+use super::{Lens, PLAIN, Subject, View, batches};
 use crate::AccountingError;
-use crate::hidden_state::NEEDS_CONSTANTS;
-use vocabulary::{LensName, Release, Run, Standing};
+use crate::hidden_state::{Loss, gaussian, renyi};
+use vocabulary::{LensName, Phase, Release, Run, Standing};
 
 pub(super) const LENS: Lens = Lens {
     name: LensName::HiddenState,
@@ -15,12 +14,20 @@ pub(super) const LENS: Lens = Lens {
         if full { Standing::Proven } else { Standing::Estimate }
     },
     assumptions,
-    look: |_| Err(AccountingError::Unsupported(NEEDS_CONSTANTS.into())),
+    trusts: |subject| subject.loss.map(Loss::assumption),
+    supports: |subject| {
+        let (phase, loss) = needed(subject)?;
+        gaussian::supports(subject.run, phase, loss)
+    },
+    look: |subject| {
+        let (phase, loss) = needed(subject)?;
+        Ok(View::gaussian(gaussian::pair(subject.run, phase, loss)?))
+    },
+    ..PLAIN
 };
 
 pub(super) const RENYI_LENS: Lens = Lens {
     name: LensName::HiddenStateRenyi,
-    release: Release::LastIterate,
     standing: |_| Standing::Proven,
     assumptions: |run| {
         let mut all = assumptions(run);
@@ -29,9 +36,37 @@ pub(super) const RENYI_LENS: Lens = Lens {
         );
         all
     },
-    look: |_| Err(AccountingError::Unsupported(NEEDS_CONSTANTS.into())),
+    supports: |subject| {
+        let (phase, loss) = needed(subject)?;
+        renyi::rate(subject.run, phase, loss).map(drop)
+    },
+    look: |subject| {
+        let (phase, loss) = needed(subject)?;
+        Ok(View::bound(renyi::rate(subject.run, phase, loss)?))
+    },
+    ..LENS
 };
 
 fn assumptions(run: &Run) -> Vec<String> {
     vec!["the attacker sees the last iterate only".into(), batches(run)]
+}
+
+/// The phase and the constants that both are about.
+fn needed<'a>(subject: &Subject<'a>) -> Result<(&'a Phase, &'a Loss), AccountingError> {
+    (PLAIN.supports)(subject)?;
+    let unsupported = |reason: &str| Err(AccountingError::Unsupported(reason.into()));
+    let Some(loss) = subject.loss else {
+        return unsupported(
+            "it needs the loss's constants: give --learning-rate, --smoothness, and \
+             --strong-convexity or --diameter",
+        );
+    };
+    loss.check()?;
+    let [phase] = subject.run.phases() else {
+        return unsupported("it is about a run of one phase with constant noise and learning rate");
+    };
+    if subject.run.group_size() != 1 {
+        return unsupported("it is about one record, not a group");
+    }
+    Ok((phase, loss))
 }

@@ -5,8 +5,8 @@
 //! `last-iterate-max` takes the largest profile over all t <= T; its attack terms are those of
 //! that largest profile, which is at least the largest of the attack terms.
 
-use super::{Lens, View, batches};
-use crate::pairs::{BinomialGaussian, LastIterateMax};
+use super::{Lens, PLAIN, View, batches};
+use crate::pairs::{BinomialGaussian, LastIterateMax, supports_last_iterate};
 use vocabulary::{LensName, Release, Run, Standing};
 
 pub(super) const LENS: Lens = Lens {
@@ -14,7 +14,12 @@ pub(super) const LENS: Lens = Lens {
     release: Release::LastIterate,
     standing: |_| Standing::Heuristic,
     assumptions,
-    look: |run| Ok(View::pair(BinomialGaussian::for_run(run)?)),
+    supports: |subject| {
+        (PLAIN.supports)(subject)?;
+        supports_last_iterate(subject.run)
+    },
+    look: |subject| Ok(View::pair(BinomialGaussian::for_run(subject.run)?)),
+    ..PLAIN
 };
 
 pub(super) const MAX_LENS: Lens = Lens {
@@ -26,7 +31,10 @@ pub(super) const MAX_LENS: Lens = Lens {
         all.push("training may stop after any number of steps up to the last".into());
         all
     },
-    look: |run| Ok(View::pair(LastIterateMax::for_run(run)?)),
+    look: |subject| Ok(View::pair(LastIterateMax::for_run(subject.run)?)),
+    // A maximum over pairs is no pair of its own.
+    one_pair: false,
+    ..LENS
 };
 
 fn assumptions(run: &Run) -> Vec<String> {

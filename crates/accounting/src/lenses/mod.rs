@@ -18,17 +18,57 @@ mod view;
 
 pub use view::{ProfileBound, View};
 
-use crate::{AccountingError, domain};
+use crate::bayes_security::attribute::Sensitivities;
+use crate::hidden_state::Loss;
+use crate::{AccountingError, domain, schemes};
 use vocabulary::{LensName, Release, Run, Sampling, Standing};
 
-/// One way of looking at a run.
+/// What is looked at: a run, and what is known beyond it.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    pub run: &'a Run,
+    /// Constants of the loss; some lenses need them.
+    pub loss: Option<&'a Loss>,
+    /// Sensitivities of gradients to a secret attribute: claims about it are made.
+    pub attribute: Option<&'a Sensitivities>,
+}
+
+impl<'a> From<&'a Run> for Subject<'a> {
+    fn from(run: &'a Run) -> Self {
+        Self { run, loss: None, attribute: None }
+    }
+}
+
+/// One way of looking at a run. Everything that is particular to a lens stands in its file.
 pub struct Lens {
     pub name: LensName,
     pub release: Release,
     standing: fn(&Run) -> Standing,
     assumptions: fn(&Run) -> Vec<String>,
-    look: fn(&Run) -> Result<View, AccountingError>,
+    /// What it takes on trust beyond the run, in words.
+    trusts: fn(&Subject<'_>) -> Option<String>,
+    /// Whether it holds; computes no number.
+    supports: fn(&Subject<'_>) -> Result<(), AccountingError>,
+    look: fn(&Subject<'_>) -> Result<View, AccountingError>,
+    /// Whether an account is refused when this lens cannot be certified.
+    pub(crate) required: bool,
+    /// Whether its view is one pair, by which a record can be named among candidates.
+    pub(crate) one_pair: bool,
 }
+
+/// What most lenses have in common: they are about plain Poisson and full batches and need nothing
+/// but the run.
+const PLAIN: Lens = Lens {
+    name: LensName::Composition,
+    release: Release::AllIterates,
+    standing: |_| Standing::Proven,
+    assumptions: |run| vec!["the attacker sees every iterate".into(), batches(run)],
+    trusts: |_| None,
+    supports: |subject| schemes::only_plain(subject.run),
+    look: |_| Err(AccountingError::Unsupported(String::new())),
+    required: false,
+    one_pair: true,
+};
 
 /// Every lens, in the order in which they are shown.
 #[rustfmt::skip]
@@ -80,12 +120,17 @@ impl Lens {
         all
     }
 
-    /// Whether the lens holds for a run.
+    /// What it takes on trust beyond the run, in words.
+    pub(crate) fn trusts(&self, subject: &Subject<'_>) -> Option<String> {
+        (self.trusts)(subject)
+    }
+
+    /// Whether the lens holds for a run; computes no number.
     ///
     /// # Errors
     /// The reason why not.
-    pub fn supports(&self, run: &Run) -> Result<(), String> {
-        match self.look(run) {
+    pub fn supports<'a>(&self, subject: impl Into<Subject<'a>>) -> Result<(), String> {
+        match (self.supports)(&subject.into()) {
             Err(AccountingError::Unsupported(reason)) => Err(reason),
             _ => Ok(()),
         }
@@ -95,18 +140,11 @@ impl Lens {
     ///
     /// # Errors
     /// `Unsupported` where the lens does not hold, `OutsideDomain` beyond the domain.
-    pub fn look(&self, run: &Run) -> Result<View, AccountingError> {
-        // The composition asks the run's scheme for its pair; every other lens has one of its own.
-        if self.name != LensName::Composition {
-            Self::check_sampling(run)?;
-        }
-        domain::check_run(run)?;
-        (self.look)(run)
-    }
-
-    /// Refuses the schemes that no lens analyses.
-    pub(crate) fn check_sampling(run: &Run) -> Result<(), AccountingError> {
-        crate::schemes::only_plain(run)
+    pub fn look<'a>(&self, subject: impl Into<Subject<'a>>) -> Result<View, AccountingError> {
+        let subject = subject.into();
+        (self.supports)(&subject)?;
+        domain::check_run(subject.run)?;
+        (self.look)(&subject)
     }
 }
 

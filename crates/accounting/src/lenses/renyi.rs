@@ -3,17 +3,19 @@
 //! composition: a cross-check.
 
 use super::view::ProfileBound;
-use super::{Lens, View, batches};
+use super::{Lens, PLAIN, View};
 use crate::AccountingError;
 use crate::pairs::RenyiBound;
-use vocabulary::{LensName, Release, Standing};
+use vocabulary::LensName;
 
 pub(super) const LENS: Lens = Lens {
     name: LensName::Renyi,
-    release: Release::AllIterates,
-    standing: |_| Standing::Proven,
-    assumptions: |run| vec!["the attacker sees every iterate".into(), batches(run)],
-    look: |run| Ok(View::bound(RenyiBound::for_run(run)?)),
+    supports: |subject| {
+        (PLAIN.supports)(subject)?;
+        RenyiBound::for_run(subject.run).map(drop)
+    },
+    look: |subject| Ok(View::bound(RenyiBound::for_run(subject.run)?)),
+    ..PLAIN
 };
 
 impl ProfileBound for RenyiBound {

@@ -39,6 +39,7 @@ pub(super) const SCHEME: Scheme = Scheme {
         ),
     }
     },
+    supports,
     pair,
     at_least: |_| None,
 };
@@ -47,7 +48,7 @@ pub(super) const SCHEME: Scheme = Scheme {
 const FINE: f64 = 1.0 / 64.0;
 const COARSE: f64 = 1.0 / 24.0;
 
-fn pair(run: &Run) -> Result<BoxedPair> {
+fn supports(run: &Run) -> Result<()> {
     let phase = one_phase(run, "balls and bins")?;
     let exact = 1.0 / phase.sample_rate;
     let batches = batches_per_epoch(phase.sample_rate, false);
@@ -57,6 +58,19 @@ fn pair(run: &Run) -> Result<BoxedPair> {
              throws every record into one of a whole number of batches"
         )));
     }
+    if run.drawing().uses_per_epoch.unwrap_or(1) > 1 && !phase.steps.is_multiple_of(batches) {
+        return Err(AccountingError::Unsupported(format!(
+            "{} steps are not whole epochs of {batches} batches, which several uses per epoch \
+             need; give a multiple of {batches}",
+            phase.steps
+        )));
+    }
+    Ok(())
+}
+
+fn pair(run: &Run) -> Result<BoxedPair> {
+    let phase = one_phase(run, "balls and bins")?;
+    let batches = batches_per_epoch(phase.sample_rate, false);
     let uses = run.drawing().uses_per_epoch.unwrap_or(1);
     if uses > batches {
         return Err(AccountingError::InvalidInput(format!(
@@ -73,13 +87,6 @@ fn pair(run: &Run) -> Result<BoxedPair> {
         }
     }
     if rest > 0 {
-        if uses > 1 {
-            return Err(AccountingError::Unsupported(format!(
-                "{} steps are not whole epochs of {batches} batches, which several uses per epoch \
-                 need; give a multiple of {batches}",
-                phase.steps
-            )));
-        }
         factors.push(Factor { batches, seen: rest, times: 1 });
     }
     let game = Thrown::new(phase.noise_multiplier, factors, FINE)?;

@@ -16,6 +16,7 @@ pub(super) const SCHEME: Scheme = Scheme {
             run.drawing().cycle_length.unwrap_or(1)
         )
     },
+    supports: |_| Ok(()),
     pair: |run| Ok(Box::new(Composed::for_run(&turns(run)?)?)),
     at_least: |_| None,
 };

@@ -38,6 +38,14 @@ pub(super) const SCHEME: Scheme = Scheme {
              records at every step; a shuffled loader does not do this"
         )
     },
+    supports: |run| {
+        let counted = run.group_size() == 1 && !run.drawing().replacement;
+        let known = |phase: &Phase| sizes(run, phase.sample_rate).is_some();
+        if counted || run.phases().iter().all(known) {
+            return Ok(());
+        }
+        Err(AccountingError::Unsupported(NEEDS_SIZES.into()))
+    },
     pair,
     at_least,
 };
@@ -137,6 +145,9 @@ fn halved(run: &Run) -> Result<Run> {
         .map_err(|error| AccountingError::InvalidInput(error.to_string()))
 }
 
+const NEEDS_SIZES: &str = "groups and draws with replacement need --dataset-size and a whole \
+     --batch-size: how many of the records are drawn depends on both";
+
 /// The law of the number of targets in a batch.
 pub(super) fn shares(run: &Run, phase: &Phase) -> Result<Shares> {
     let targets = u64::from(run.group_size());
@@ -144,11 +155,7 @@ pub(super) fn shares(run: &Run, phase: &Phase) -> Result<Shares> {
         return Ok(Shares { shares: vec![(1, phase.sample_rate)], left_out: 0.0, error: 0.0 });
     }
     let Some((batch, records)) = sizes(run, phase.sample_rate) else {
-        return Err(AccountingError::Unsupported(
-            "groups and draws with replacement need --dataset-size and a whole --batch-size: how \
-             many of the records are drawn depends on both"
-                .into(),
-        ));
+        return Err(AccountingError::Unsupported(NEEDS_SIZES.into()));
     };
     if targets > records {
         return Err(AccountingError::InvalidInput(format!(

@@ -15,10 +15,10 @@
 //! - Otherwise the programme on each row of |C^T C|, then on the row maxima: an upper bound.
 
 use super::cyclic_poisson;
-use super::{BoxedPair, Result, batches_per_epoch};
+use super::{BoxedPair, Result, batches_per_epoch, one_phase};
 use crate::AccountingError;
 use crate::pairs::{Composed, Gaussian};
-use vocabulary::{Adjacency, Matrix, Permutation, Run, Sampling};
+use vocabulary::{Adjacency, Matrix, Permutation, Phase, Run, Sampling};
 
 /// Steps for which a general matrix is looked at column by column.
 const MOST_GENERAL: u64 = 3000;
@@ -33,10 +33,7 @@ pub(super) fn words(matrix: &Matrix) -> String {
     }
 }
 
-pub(super) fn pair(run: &Run) -> Result<BoxedPair> {
-    let Some(matrix) = run.matrix() else {
-        return Err(AccountingError::InvalidInput("the run has no [run.matrix]".into()));
-    };
+pub(super) fn supports(run: &Run, matrix: &Matrix) -> Result<()> {
     if run.sampling() == Sampling::CyclicPoisson {
         return amplified(run, matrix);
     }
@@ -52,10 +49,7 @@ pub(super) fn pair(run: &Run) -> Result<BoxedPair> {
             "correlated noise is covered for one phase of constant noise".into(),
         ));
     };
-    let (uses, separation) = match (matrix.uses, matrix.separation) {
-        (Some(uses), Some(separation)) => (uses, separation),
-        _ => participation(run, phase.sample_rate, phase.steps)?,
-    };
+    uses(run, matrix, phase)?;
     if run.adjacency() == Adjacency::AddRemove && run.sampling() != Sampling::Full {
         return Err(AccountingError::Unsupported(
             "with correlated noise adding or removing a record is covered for full batches; choose \
@@ -63,13 +57,30 @@ pub(super) fn pair(run: &Run) -> Result<BoxedPair> {
                 .into(),
         ));
     }
+    Ok(())
+}
+
+/// How often a record takes part, and how far apart.
+fn uses(run: &Run, matrix: &Matrix, phase: &Phase) -> Result<(u64, u64)> {
+    match (matrix.uses, matrix.separation) {
+        (Some(uses), Some(separation)) => Ok((uses, separation)),
+        _ => participation(run, phase.sample_rate, phase.steps),
+    }
+}
+
+pub(super) fn pair(run: &Run, matrix: &Matrix) -> Result<BoxedPair> {
+    if run.sampling() == Sampling::CyclicPoisson {
+        return Ok(Box::new(Composed::for_run(&cyclic_poisson::turns(run)?)?));
+    }
+    let phase = one_phase(run, "correlated noise")?;
+    let (uses, separation) = uses(run, matrix, phase)?;
     let sens = sensitivity(&matrix.toeplitz, phase.steps, uses, separation)?;
     let factor = f64::from(run.group_size())
         * if run.adjacency() == Adjacency::Substitute { 2.0 } else { 1.0 };
     Ok(Box::new(Gaussian::computed(factor * sens / phase.noise_multiplier, 8.0 * f64::EPSILON)?))
 }
 
-fn amplified(run: &Run, matrix: &Matrix) -> Result<BoxedPair> {
+fn amplified(run: &Run, matrix: &Matrix) -> Result<()> {
     let groups = run.drawing().cycle_length.unwrap_or(1);
     let bands = matrix.bands.unwrap_or(matrix.toeplitz.len() as u64);
     if bands == 0 || bands > groups {
@@ -85,7 +96,7 @@ fn amplified(run: &Run, matrix: &Matrix) -> Result<BoxedPair> {
              multiplier as well"
         )));
     }
-    Ok(Box::new(Composed::for_run(&cyclic_poisson::turns(run)?)?))
+    Ok(())
 }
 
 /// How often and how far apart a record takes part, by the scheme.

@@ -37,6 +37,8 @@ pub struct Scheme {
     pub sampling: Sampling,
     /// How a record takes part, in words.
     words: fn(&Run) -> String,
+    /// Whether the pair covers the run; computes no number.
+    supports: fn(&Run) -> Result<()>,
     /// The pair that dominates the run.
     pair: fn(&Run) -> Result<BoxedPair>,
     /// A proven lower end of the worst case, where the pair is an upper bound only.
@@ -68,11 +70,24 @@ pub fn of(run: &Run) -> &'static Scheme {
 /// `Unsupported` where the scheme does not cover the neighbours, naming what it does cover;
 /// `OutsideDomain` beyond the domain.
 pub fn pair(run: &Run) -> Result<BoxedPair> {
+    supports(run)?;
     let run = accounted(run)?;
-    if run.matrix().is_some() {
-        return matrix::pair(&run);
+    match run.matrix() {
+        Some(matrix) => matrix::pair(&run, matrix),
+        None => (of(&run).pair)(&run),
     }
-    (of(&run).pair)(&run)
+}
+
+/// Whether a scheme covers a run; computes no number.
+///
+/// # Errors
+/// As [`pair`].
+pub fn supports(run: &Run) -> Result<()> {
+    let run = accounted(run)?;
+    match run.matrix() {
+        Some(matrix) => matrix::supports(&run, matrix),
+        None => (of(&run).supports)(&run),
+    }
 }
 
 /// What the worst data set leaks at least, where the pair is an upper bound only: the lower ends of

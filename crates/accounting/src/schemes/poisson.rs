@@ -41,6 +41,7 @@ pub(super) const SCHEME: Scheme = Scheme {
     words: |_| {
         "Poisson batches: every record joins every batch independently with the sample rate".into()
     },
+    supports: |_| Ok(()),
     pair: |run| Ok(Box::new(Composed::for_run(run)?)),
     at_least: |_| None,
 };
@@ -48,6 +49,7 @@ pub(super) const SCHEME: Scheme = Scheme {
 pub(super) const FULL: Scheme = Scheme {
     sampling: Sampling::Full,
     words: |_| "every record is in every batch".into(),
+    supports: |_| Ok(()),
     pair: |run| Ok(Box::new(Composed::for_run(run)?)),
     at_least: |_| None,
 };

@@ -59,11 +59,10 @@ impl<P: Profile> Pair for FromProfile<P> {
             return Ok(Interval::exact(if fpr <= 0.0 { 0.0 } else { 1.0 }));
         }
         let (low, high, guess) = self.slopes(fpr, way)?;
-        let power = |slope: f64| {
-            let delta = self.delta(slope.ln(), way)?;
-            // slope.ln() is rounded; delta moves by at most slope times that.
-            let slack =
-                4.0 * f64::EPSILON * (delta.upper + slope * (fpr + slope.ln().abs()).min(2.0));
+        let power = |log_slope: f64| {
+            let slope = log_slope.exp();
+            let delta = self.delta(log_slope, way)?;
+            let slack = 4.0 * f64::EPSILON * (delta.upper + slope * fpr);
             Ok(Interval {
                 lower: delta.lower + slope * fpr - slack,
                 value: delta.value + slope * fpr,
@@ -82,10 +81,10 @@ impl<P: Profile> Pair for FromProfile<P> {
             return Ok(Interval::exact(if fpr <= 0.0 { 1.0 } else { 0.0 }));
         }
         let (low, high, guess) = self.slopes(fpr, way)?;
-        let line = |slope: f64| {
-            let rest = self.one_minus_delta(slope.ln(), way)?;
-            let slack =
-                4.0 * f64::EPSILON * (rest.upper + slope * (fpr + slope.ln().abs()).min(2.0));
+        let line = |log_slope: f64| {
+            let slope = log_slope.exp();
+            let rest = self.one_minus_delta(log_slope, way)?;
+            let slack = 4.0 * f64::EPSILON * (rest.upper + slope * fpr);
             Ok(Interval {
                 lower: slope * fpr - rest.upper - slack,
                 value: slope * fpr - rest.value,

@@ -34,39 +34,43 @@ pub(super) const SCHEME: Scheme = Scheme {
              record is at most once in an epoch"
         )
     },
+    supports,
     pair,
     at_least,
 };
 
+fn supports(run: &Run) -> Result<()> {
+    if run.adjacency() == Adjacency::AddRemove {
+        return Err(AccountingError::Unsupported(
+            "adding or removing a record changes every shuffled batch after it, and perhaps the \
+             number of steps; choose --adjacency zero-out (the record stays, its gradients are \
+             zero) or substitute, for which composition is proven"
+                .into(),
+        ));
+    }
+    let all = run.phases().len();
+    for (index, phase) in run.phases().iter().enumerate().take(all - 1) {
+        let batches = batches_per_epoch(phase.sample_rate, false);
+        if !phase.steps.is_multiple_of(batches) {
+            return Err(AccountingError::Unsupported(format!(
+                "phase {} of {all} ends within an epoch of {batches} batches; shuffled phases are \
+                 covered when all but the last have whole epochs",
+                index + 1
+            )));
+        }
+    }
+    Ok(())
+}
+
 fn pair(run: &Run) -> Result<BoxedPair> {
-    let shift = f64::from(run.group_size())
-        * match run.adjacency() {
-            Adjacency::ZeroOut => 1.0,
-            Adjacency::Substitute => 2.0,
-            Adjacency::AddRemove => {
-                return Err(AccountingError::Unsupported(
-                    "adding or removing a record changes every shuffled batch after it, and perhaps \
-                     the number of steps; choose --adjacency zero-out (the record stays, its \
-                     gradients are zero) or substitute, for which composition is proven"
-                        .into(),
-                ));
-            }
-        };
+    let reach = if run.adjacency() == Adjacency::Substitute { 2.0 } else { 1.0 };
+    let shift = f64::from(run.group_size()) * reach;
     // Squared distances of E and of E + 1 uses, and the probability of the latter.
     let (mut square, mut more, mut weight) = (0.0, 0.0, 0.0);
-    let last = run.phases().len() - 1;
-    for (index, phase) in run.phases().iter().enumerate() {
+    for phase in run.phases() {
         let batches = batches_per_epoch(phase.sample_rate, false);
         let (epochs, rest) = (phase.steps / batches, phase.steps % batches);
         let unit = (shift / phase.noise_multiplier).powi(2);
-        if rest > 0 && index < last {
-            return Err(AccountingError::Unsupported(format!(
-                "phase {} of {} ends within an epoch of {batches} batches; shuffled phases are \
-                 covered when all but the last have whole epochs",
-                index + 1,
-                last + 1
-            )));
-        }
         square += epochs as f64 * unit;
         if rest > 0 {
             more = unit;

@@ -31,6 +31,7 @@ pub(super) const SCHEME: Scheme = Scheme {
             run.drawing().max_batch_size.unwrap_or(0)
         )
     },
+    supports: |_| Ok(()),
     pair,
     at_least: |_| None,
 };

@@ -1,7 +1,8 @@
 //! Puts a [`Network`] together, one operation after the other.
 
 use super::network::{
-    Convolution, GroupNorm, Image, Kind, Linear, Network, Operation, Pool, Tensor, TensorLayout,
+    Convolution, GroupNorm, Image, Kind, Linear, Network, Operation, Pool, Start, Tensor,
+    TensorLayout,
 };
 use crate::TrainingError;
 use crate::data::Shape;
@@ -63,10 +64,10 @@ impl NetworkBuilder {
         name: String,
         shape: Vec<usize>,
         layout: TensorLayout,
-        fan_in: usize,
+        start: Start,
     ) -> usize {
         let offset = self.network.parameters;
-        let tensor = Tensor { name, offset, shape, layout, fan_in };
+        let tensor = Tensor { name, offset, shape, layout, start };
         self.network.parameters += tensor.len();
         self.network.tensors.push(tensor);
         offset
@@ -75,9 +76,9 @@ impl NetworkBuilder {
     pub fn linear(&mut self, name: &str, outputs: usize) {
         let inputs = self.shape.len();
         let image = self.image().ok();
-        let layout = TensorLayout::Linear(image);
-        let weight = self.tensor(format!("{name}.weight"), vec![inputs, outputs], layout, inputs);
-        let bias = self.tensor(format!("{name}.bias"), vec![outputs], TensorLayout::Vector, inputs);
+        let (layout, start) = (TensorLayout::Linear(image), Start::FanIn(inputs));
+        let weight = self.tensor(format!("{name}.weight"), vec![inputs, outputs], layout, start);
+        let bias = self.tensor(format!("{name}.bias"), vec![outputs], TensorLayout::Vector, start);
         let linear = Linear { inputs, outputs, weight, bias };
         self.push(Kind::Linear(linear), Shape::Flat(outputs));
     }
@@ -106,8 +107,9 @@ impl NetworkBuilder {
         let output = Image { height, width, channels };
         let patch = kernel * kernel * input.channels;
         let shape = vec![kernel, kernel, input.channels, channels];
-        let weight = self.tensor(format!("{name}.weight"), shape, TensorLayout::Convolution, patch);
-        let bias = self.tensor(format!("{name}.bias"), vec![channels], TensorLayout::Vector, patch);
+        let start = Start::FanIn(patch);
+        let weight = self.tensor(format!("{name}.weight"), shape, TensorLayout::Convolution, start);
+        let bias = self.tensor(format!("{name}.bias"), vec![channels], TensorLayout::Vector, start);
         let convolution =
             Convolution { input, output, kernel, stride, padding, weight, bias, standardised };
         self.push(Kind::Convolution(convolution), Shape::Image { height, width, channels });
@@ -126,8 +128,8 @@ impl NetworkBuilder {
         }
         let channels = vec![image.channels];
         let vector = TensorLayout::Vector;
-        let scale = self.tensor(format!("{name}.weight"), channels.clone(), vector, usize::MAX);
-        let shift = self.tensor(format!("{name}.bias"), channels, vector, 0);
+        let scale = self.tensor(format!("{name}.weight"), channels.clone(), vector, Start::One);
+        let shift = self.tensor(format!("{name}.bias"), channels, vector, Start::Zero);
         self.push(Kind::GroupNorm(GroupNorm { image, groups, scale, shift }), self.shape);
         Ok(())
     }

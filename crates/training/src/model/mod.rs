@@ -9,5 +9,6 @@ mod network;
 pub use build::NetworkBuilder;
 pub use describe::{ActivationName, LanguageDescription, ModelDescription, TrainedWeights};
 pub use network::{
-    Convolution, GroupNorm, Image, Kind, Linear, Network, Operation, Pool, Tensor, TensorLayout,
+    Convolution, GroupNorm, Image, Kind, Linear, Network, Operation, Pool, Start, Tensor,
+    TensorLayout,
 };

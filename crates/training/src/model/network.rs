@@ -122,9 +122,16 @@ pub struct Tensor {
     pub offset: usize,
     pub shape: Vec<usize>,
     pub layout: TensorLayout,
-    /// Numbers that feed one output, for the initialisation; 0: starts at zero; `usize::MAX`:
-    /// starts at one.
-    pub fan_in: usize,
+    pub start: Start,
+}
+
+/// What a tensor's parameters are before the first step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    Zero,
+    One,
+    /// Uniform in +-1/sqrt(this), the numbers that feed one output.
+    FanIn(usize),
 }
 
 impl Tensor {

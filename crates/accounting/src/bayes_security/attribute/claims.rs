@@ -61,7 +61,7 @@ pub fn claims(
     let asked = |lens: &LensName| questions.lenses.is_empty() || questions.lenses.contains(lens);
     for name in LENSES.into_iter().filter(asked) {
         let view = look(name, run, sensitivities)?;
-        let maker = ClaimMaker::new(Lens::named(name)?, run, &[]);
+        let maker = ClaimMaker::new(Lens::named(name)?, &run.into(), &[]);
         let mut push = |quantity: Quantity, at: At, interval: Interval| {
             let mut claim = maker.claim(quantity, at, Direction::Both, interval);
             about_attribute(&mut claim, sensitivities.mode(), &questions.notes);

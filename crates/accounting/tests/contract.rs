@@ -1,0 +1,330 @@
+//! What every lens and every pair promises, whichever it is. A new lens or pair is in these tests
+//! as soon as it is in its table.
+
+use accounting::curve::{CurveKind, CurveRequest, curve};
+use accounting::hidden_state::Loss;
+use accounting::lenses::{self, Lens, View};
+use accounting::pairs::{
+    BinomialGaussian, Composed, Gaussian, LastIterateMax, LatticeBracket, LatticeOptions, TwoPoint,
+};
+use accounting::{
+    AccountingError, OneWay, Pair, Questions, Subject, Target, Unknown, account, calibrate, schemes,
+};
+use vocabulary::{
+    Adjacency, Direction, Drawing, Interval, LensName, Phase, Run, RunBuilder, Sampling,
+};
+
+const DELTA: f64 = 1e-5;
+const WAYS: [OneWay; 2] = [OneWay::Remove, OneWay::Add];
+
+fn drawn(sampling: Sampling, adjacency: Adjacency) -> RunBuilder {
+    Run::builder().phase(2.0, 0.05, 60).sampling(sampling).adjacency(adjacency).dataset_size(1000)
+}
+
+/// One run of each kind: every scheme, every relation, groups, phases.
+fn runs() -> Vec<(&'static str, Run)> {
+    use Adjacency::{AddRemove, Substitute, ZeroOut};
+    let poisson = |adjacency| drawn(Sampling::Poisson, adjacency);
+    let full = || Run::builder().phase(4.0, 1.0, 20).sampling(Sampling::Full);
+    let largest = Drawing { max_batch_size: Some(70), ..Drawing::default() };
+    let cycle = Drawing { cycle_length: Some(5), ..Drawing::default() };
+    vec![
+        ("poisson", poisson(AddRemove)),
+        ("zeroed out", poisson(ZeroOut)),
+        ("replaced", poisson(Substitute)),
+        ("group", poisson(AddRemove).group_size(2)),
+        ("two phases", poisson(AddRemove).phase(1.5, 0.02, 30)),
+        ("one step", Run::builder().phase(0.8, 0.1, 1)),
+        ("little noise", Run::builder().phase(0.31, 0.9, 40)),
+        ("full", full()),
+        ("full, replaced", full().adjacency(Substitute)),
+        ("shuffled", drawn(Sampling::Shuffle, ZeroOut)),
+        ("shuffled, added", drawn(Sampling::Shuffle, AddRemove)),
+        ("fixed size", drawn(Sampling::FixedSize, Substitute)),
+        ("balls and bins", drawn(Sampling::BallsAndBins, AddRemove)),
+        ("truncated", drawn(Sampling::TruncatedPoisson, AddRemove).drawing(largest)),
+        ("cyclic", drawn(Sampling::CyclicPoisson, AddRemove).drawing(cycle)),
+    ]
+    .into_iter()
+    .map(|(name, builder)| (name, builder.build().unwrap()))
+    .collect()
+}
+
+fn losses() -> Vec<Option<Loss>> {
+    let loss = |strong_convexity, diameter| Loss {
+        learning_rate: 0.1,
+        smoothness: 5.0,
+        strong_convexity,
+        diameter,
+    };
+    vec![None, Some(loss(1.0, None)), Some(loss(0.0, None)), Some(loss(0.0, Some(2.0)))]
+}
+
+/// Every lens that holds, with what it sees.
+fn views() -> Vec<(String, &'static Lens, Run, View)> {
+    let loss = losses()[1];
+    let mut all = Vec::new();
+    for (name, run) in runs() {
+        for lens in lenses::ALL {
+            let subject = Subject { loss: loss.as_ref(), ..Subject::from(&run) };
+            if let Ok(view) = lens.look(subject) {
+                all.push((format!("{} of {name}", lens.name), lens, run.clone(), view));
+            }
+        }
+    }
+    assert!(all.len() > 80, "only {} views", all.len());
+    all
+}
+
+/// Every pair, with its name.
+fn pairs() -> Vec<(String, Box<dyn Pair>)> {
+    let run = &runs()[0].1;
+    let mut all: Vec<(String, Box<dyn Pair>)> = vec![
+        ("composed".into(), Box::new(Composed::for_run(run).unwrap())),
+        ("last iterate".into(), Box::new(BinomialGaussian::for_run(run).unwrap())),
+        ("largest last iterate".into(), Box::new(LastIterateMax::for_run(run).unwrap())),
+        ("gaussian".into(), Box::new(Gaussian::new(0.8).unwrap())),
+        ("two points".into(), Box::new(TwoPoint::new(1.0, 1e-6).unwrap())),
+        (
+            "lattice".into(),
+            Box::new(LatticeBracket::for_run(run, LatticeOptions::default()).unwrap()),
+        ),
+    ];
+    for (name, run) in runs() {
+        if let Ok(pair) = schemes::pair(&run) {
+            all.push((format!("the scheme's pair, {name}"), pair));
+        }
+    }
+    all
+}
+
+fn ordered(what: &str, interval: &Interval) {
+    let Interval { lower, value, upper } = *interval;
+    assert!(lower <= value && value <= upper, "{what}: {interval:?}");
+}
+
+/// Sharing a point, up to nothing: certified ends of one number.
+fn overlap(what: &str, a: &Interval, b: &Interval) {
+    assert!(a.lower <= b.upper && b.lower <= a.upper, "{what}: {a:?} and {b:?}");
+}
+
+#[test]
+fn a_lens_says_that_it_holds_exactly_when_it_does() {
+    for (name, run) in runs() {
+        for loss in losses() {
+            let subject = Subject { loss: loss.as_ref(), ..Subject::from(&run) };
+            for lens in lenses::ALL {
+                let refused = match lens.look(subject) {
+                    Err(AccountingError::Unsupported(reason)) => Some(reason),
+                    _ => None,
+                };
+                let said = lens.supports(subject).err();
+                assert_eq!(said, refused, "{} of {name}, {loss:?}", lens.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn ends_enclose_the_value() {
+    for (name, _, _, view) in views() {
+        for found in [
+            view.epsilon(DELTA, Direction::Both),
+            view.delta(0.5, Direction::Both),
+            view.advantage(),
+            view.bayes_security(),
+            view.tpr(0.01, Direction::Both),
+        ] {
+            match found {
+                Ok(found) => ordered(&name, &found),
+                Err(AccountingError::Unsupported(_)) => {}
+                Err(error) => panic!("{name}: {error}"),
+            }
+        }
+    }
+}
+
+/// The answer for both orders is the larger of the two.
+#[test]
+fn both_orders_are_the_worse_one() {
+    for (name, _, _, view) in views().into_iter().filter(|(.., view)| view.has_directions()) {
+        let ask = |direction| view.epsilon(DELTA, direction).unwrap();
+        let (add, remove) = (ask(Direction::Add), ask(Direction::Remove));
+        overlap(&name, &ask(Direction::Both), &add.max(remove));
+    }
+}
+
+/// Delta at a certified epsilon is on the right side, and the other way round.
+#[test]
+fn epsilon_and_delta_invert_each_other() {
+    for (name, pair) in pairs() {
+        for way in WAYS {
+            for delta in [1e-2, 1e-6] {
+                let epsilon = pair.epsilon(delta, way).unwrap();
+                ordered(&name, &epsilon);
+                let above = pair.delta(epsilon.upper, way).unwrap();
+                assert!(above.lower <= delta, "{name}, {way:?}: {epsilon:?} {above:?} {delta}");
+                if epsilon.lower > 0.0 {
+                    let below = pair.delta(epsilon.lower, way).unwrap();
+                    assert!(below.upper >= delta, "{name}, {way:?}: {epsilon:?} {below:?} {delta}");
+                }
+            }
+        }
+    }
+}
+
+/// Delta and one minus delta, and power and misses, are one number seen from two ends; delta falls.
+#[test]
+fn complements_agree_and_delta_falls() {
+    for (name, pair) in pairs() {
+        for way in WAYS {
+            let mut last = f64::INFINITY;
+            for epsilon in [-1.0, 0.0, 0.4, 1.5] {
+                let delta = pair.delta(epsilon, way).unwrap();
+                let rest = pair.one_minus_delta(epsilon, way).unwrap();
+                ordered(&name, &delta);
+                let slack = 4.0 * f64::EPSILON;
+                let other = rest.map_decreasing(|rest| 1.0 - rest);
+                let other =
+                    Interval { lower: other.lower - slack, upper: other.upper + slack, ..other };
+                overlap(&name, &delta, &other);
+                assert!(delta.lower <= last, "{name}: delta rises at {epsilon}");
+                last = delta.upper;
+            }
+        }
+    }
+}
+
+/// The trade-off is convex and never above guessing; power and misses are complements.
+#[test]
+fn trade_offs_are_convex() {
+    for (name, pair) in pairs() {
+        for way in WAYS {
+            let at = |fpr: f64| {
+                let found = pair
+                    .fnr(fpr, way)
+                    .unwrap_or_else(|error| panic!("{name}, {way:?}, {fpr}: {error}"));
+                ordered(&name, &found);
+                assert!(found.lower <= 1.0 - fpr + 1e-12, "{name}: worse than guessing at {fpr}");
+                if fpr == 0.21 {
+                    let power = pair.tpr(fpr, way).unwrap().map_decreasing(|tpr| 1.0 - tpr);
+                    let slack = 4.0 * f64::EPSILON;
+                    let (lower, upper) = (power.lower - slack, power.upper + slack);
+                    overlap(
+                        &format!("{name} at {fpr}"),
+                        &found,
+                        &Interval { lower, upper, ..power },
+                    );
+                }
+                // The line of every slope bounds the misses from below: a second route.
+                for epsilon in [-0.5, 0.0, 0.7] {
+                    let rest = pair.one_minus_delta(epsilon, way).unwrap();
+                    let line = rest.lower - epsilon.exp() * fpr - 1e-12;
+                    assert!(
+                        found.upper >= line,
+                        "{name}, {way:?} at {fpr}: {found:?} below {line}"
+                    );
+                }
+                found
+            };
+            let (left, middle, right) = (at(0.02), at(0.21), at(0.4));
+            let line = 0.5 * (left.upper + right.upper);
+            assert!(middle.lower <= line + 1e-12, "{name}, {way:?}: {middle:?} above {line}");
+        }
+    }
+}
+
+/// More noise never leaks more, nor do fewer steps; of the last iterate alone fewer steps may.
+#[test]
+fn more_noise_and_fewer_steps_leak_less() {
+    let plain: Vec<(&str, Run)> = runs()
+        .into_iter()
+        .filter(|(name, _)| ["poisson", "group", "full", "truncated", "fixed size"].contains(name))
+        .collect();
+    for (name, run) in plain {
+        let [phase] = run.phases() else { unreachable!() };
+        let changed = |noise: f64, steps: u64| {
+            let mut phase = *phase;
+            (phase.noise_multiplier, phase.steps) = (phase.noise_multiplier * noise, steps);
+            run.with_phases(vec![phase]).unwrap()
+        };
+        let louder = changed(1.3, phase.steps);
+        let shorter = changed(1.0, phase.steps / 2);
+        for lens in lenses::ALL {
+            let leak = |run: &Run| {
+                let view = lens.look(run).ok()?;
+                match view.epsilon(DELTA, Direction::Both) {
+                    Err(AccountingError::Unsupported(_)) => view.advantage().ok(),
+                    found => Some(found.unwrap()),
+                }
+            };
+            let Some(base) = leak(&run) else { continue };
+            let less = |what: &str, run: &Run| {
+                let Some(found) = leak(run) else { return };
+                let (lower, upper) = (found.lower, base.upper * (1.0 + 1e-12));
+                assert!(
+                    lower <= upper,
+                    "{what} leaks more: {} of {name}: {found:?} {base:?}",
+                    lens.name
+                );
+                if found.value.is_finite() && base.value.is_finite() {
+                    let slack = 1e-6 * base.value.abs() + 1e-12;
+                    assert!(found.value <= base.value + slack, "{what}: {} of {name}", lens.name);
+                }
+            };
+            less("more noise", &louder);
+            if lens.name != LensName::LastIterate {
+                less("fewer steps", &shorter);
+            }
+        }
+    }
+}
+
+/// A lens that does not hold says so, with the same reason, wherever it is asked.
+#[test]
+fn a_refusal_is_a_refusal_everywhere() {
+    let mut refusals = 0;
+    for (name, run) in runs() {
+        let questions = Questions {
+            deltas: vec![DELTA],
+            quantities: vec![vocabulary::Quantity::Epsilon],
+            ..Questions::default()
+        };
+        let everything = account(&run, &questions);
+        for lens in lenses::ALL {
+            let Err(reason) = lens.supports(&run) else { continue };
+            refusals += 1;
+            let told = |error: AccountingError| match error {
+                AccountingError::Unsupported(text) => {
+                    assert!(text.contains(&reason), "{} of {name}: {text}", lens.name);
+                }
+                other => panic!("{} of {name}: {other}", lens.name),
+            };
+            if let Ok(everything) = &everything {
+                let listed = everything.unsupported.iter().find(|entry| entry.lens == lens.name);
+                assert_eq!(listed.map(|entry| &entry.reason), Some(&reason), "{name}");
+                assert!(!everything.claims.iter().any(|claim| claim.source == lens.name));
+            }
+            let only = Questions { lenses: vec![lens.name], ..questions.clone() };
+            told(account(&run, &only).unwrap_err());
+            let request = CurveRequest {
+                kind: CurveKind::Profile,
+                lenses: vec![lens.name],
+                direction: Direction::Both,
+                delta: None,
+                at: vec![1.0],
+                points: 2,
+            };
+            told(curve(&run, &request).unwrap_err());
+            // What is solved for may be the very reason.
+            let other = run.phases().iter().map(|phase| Phase { noise_multiplier: 50.0, ..*phase });
+            let other = run.with_phases(other.collect()).unwrap();
+            if run.phases().len() == 1 && lens.supports(&other).is_err() {
+                let target = Target::Epsilon { epsilon: 1.0, delta: DELTA };
+                let noise = Unknown::NoiseMultiplier;
+                told(calibrate(&run, noise, &target, lens.name, &[]).unwrap_err());
+            }
+        }
+    }
+    assert!(refusals > 40, "only {refusals}");
+}

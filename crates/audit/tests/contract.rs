@@ -1,0 +1,125 @@
+//! What every audit method promises under every threshold rule. A new method or rule is in these
+//! tests as soon as it is in its list.
+
+mod common;
+
+use audit::{Audit, AuditError, Design, Method, Plan, Scores, ThresholdRule, analyse};
+use common::{Mechanism, Rng};
+
+const DELTA: f64 = 1e-2;
+
+fn rules() -> [ThresholdRule; 5] {
+    [
+        ThresholdRule::Union,
+        ThresholdRule::Dkw,
+        ThresholdRule::Holdout,
+        ThresholdRule::KFold,
+        ThresholdRule::Fixed(0.8),
+    ]
+}
+
+/// The default plan (and seed) with one more method.
+fn plan(design: Design, method: Method, rule: ThresholdRule, confidence: f64) -> Plan {
+    let mut plan = Plan::new(design);
+    plan.methods = vec![method];
+    plan.deltas = vec![DELTA];
+    plan.threshold = rule;
+    plan.confidence = confidence;
+    if method.needs_training() {
+        plan.training = Some((0.5, 4));
+    }
+    plan
+}
+
+fn scores(mechanism: Mechanism, design: Design, seed: u64) -> Scores {
+    let mut rng = Rng::new(seed);
+    match design {
+        Design::Runs => mechanism.scores(100, &mut rng),
+        Design::OneRun => mechanism.canaries(100, &mut rng),
+    }
+}
+
+/// What a method shows; nothing where the rule is not one of the method's, or the scores are too few.
+fn shown(method: Method, found: Result<Audit, AuditError>) -> Option<f64> {
+    let found = found.ok()?;
+    found.bounds.iter().find(|bound| bound.method() == method).map(|bound| bound.epsilon())
+}
+
+/// Credible intervals and families take tens of seconds: `DOSIMETER_CONTRACT=all` has them too.
+fn methods(design: Design) -> impl Iterator<Item = Method> {
+    let all = std::env::var("DOSIMETER_CONTRACT").is_ok_and(|which| which == "all");
+    let quick =
+        move |method: &Method| all || !(method.needs_training() || matches!(method, Method::Bayes));
+    let holds = move |method: &Method| method.objection(design).is_none();
+    Method::ALL.into_iter().filter(holds).filter(quick)
+}
+
+/// Without leakage a bound is above zero in at most one in twenty audits. Of 24 audits, five or more
+/// would be in 0.6 % of cases, and these seeds are fixed; the rules' own seed is the default one.
+#[test]
+fn without_leakage_hardly_any_bound_is_above_zero() {
+    let mut answered = 0;
+    for design in [Design::Runs, Design::OneRun] {
+        for method in methods(design).filter(|method| method.is_confidence_bound()) {
+            let trials = if method.needs_training() { 6 } else { 24 };
+            for rule in rules() {
+                let above = (0..trials).filter_map(|seed| {
+                    let plan = plan(design, method, rule, 0.95);
+                    shown(method, analyse(&scores(Mechanism::Null, design, seed), &plan, None))
+                });
+                let bounds: Vec<f64> = above.collect();
+                let wrong = bounds.iter().filter(|bound| **bound > 0.0).count();
+                assert!(wrong <= trials as usize / 6, "{method}, {rule}: {wrong} of {trials}");
+                answered += usize::from(!bounds.is_empty());
+            }
+        }
+    }
+    assert!(answered >= 15, "only {answered} combinations answered");
+}
+
+/// Whoever asks for more confidence is never told more. This is about rules whose test is one for
+/// every level: `holdout` and `k-fold` may choose another threshold at another level, and the exact
+/// test of `fixed` orders outcomes by the level (of these scores' like it showed 1.6102 at 80 % and
+/// 1.6125 at 95 %; both hold).
+#[test]
+fn more_confidence_never_shows_more() {
+    let design = Design::Runs;
+    let scores = scores(Mechanism::Gaussian { mu: 2.5 }, design, 11);
+    for method in [Method::ClopperPearson, Method::Gdp] {
+        for rule in [ThresholdRule::Union, ThresholdRule::Dkw] {
+            let at = |confidence: f64| {
+                let found = analyse(&scores, &plan(design, method, rule, confidence), None);
+                shown(method, found).unwrap()
+            };
+            let found = [0.8, 0.95, 0.995].map(at);
+            assert!(found[0] > 0.0, "{method}, {rule}: {found:?}");
+            for pair in found.windows(2) {
+                assert!(pair[1] <= pair[0] * (1.0 + 1e-9), "{method}, {rule}: {found:?}");
+            }
+        }
+    }
+}
+
+/// Every finding is a claim in the method's own name: measured with a confidence, or an estimate.
+#[test]
+fn every_method_makes_claims_in_its_own_name() {
+    for design in [Design::Runs, Design::OneRun] {
+        let scores = scores(Mechanism::Gaussian { mu: 2.0 }, design, 3);
+        for method in methods(design) {
+            let mut plan = plan(design, method, ThresholdRule::Union, 0.95);
+            plan.min_count = 2;
+            if method == Method::Bayes {
+                plan.threshold = ThresholdRule::Fixed(0.8);
+            }
+            let audit = analyse(&scores, &plan, None).unwrap();
+            let found = audit.bounds.iter().find(|bound| bound.method() == method).unwrap();
+            assert_eq!(found.claim.source.as_str(), method.as_str());
+            assert_eq!(found.claim.confidence.is_some(), method.is_confidence_bound());
+            assert_eq!(found.level().is_none(), method.is_estimate());
+            // And survives its document.
+            let text = serde_json::to_string(&audit).unwrap();
+            let back: Audit = serde_json::from_str(&text).unwrap();
+            assert_eq!(back, audit, "{method}");
+        }
+    }
+}
