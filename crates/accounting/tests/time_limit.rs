@@ -1,6 +1,6 @@
 //! A number that takes too long is refused, and nothing else changes.
 
-use accounting::{AccountingError, Beyond, Questions, account_beyond};
+use accounting::{AccountingError, Questions, account};
 use vocabulary::{Adjacency, LensName, Quantity, Run};
 
 #[test]
@@ -17,8 +17,8 @@ fn a_number_that_takes_too_long_is_refused() {
         quantities: vec![Quantity::Delta],
         ..Questions::default()
     };
-    let beyond = Beyond { time_limit: Some(0.02), ..Beyond::default() };
-    let refused = account_beyond(&run, &questions, &beyond).unwrap_err();
+    let limited = Questions { time_limit: Some(0.02), ..questions.clone() };
+    let refused = account(&run, &limited).unwrap_err();
     let AccountingError::NotCertified(reason) = refused else { panic!("{refused:?}") };
     assert!(reason.contains("0.02 s of processor time"), "{reason}");
 }
@@ -28,8 +28,8 @@ fn a_limit_changes_no_number() {
     let run = Run::builder().phase(1.0, 0.01, 1000).build().unwrap();
     let questions = Questions { deltas: vec![1e-5], ..Questions::default() };
     let ask = |time_limit| {
-        let beyond = Beyond { time_limit, ..Beyond::default() };
-        account_beyond(&run, &questions, &beyond).unwrap().claims
+        let limited = Questions { time_limit, ..questions.clone() };
+        account(&run, &limited).unwrap().claims
     };
     assert_eq!(ask(None), ask(Some(1e6)));
 }

@@ -81,12 +81,14 @@ impl Goal {
             return Err(needs_delta("a DP-SGD family"));
         }
         let (least, most) = family.noise_domain();
-        let (mut shows, mut not) = (least.ln(), most.ln());
-        if family.epsilon(least, delta)? < epsilon || family.epsilon(most, delta)? >= epsilon {
+        let near = family.noise_above(epsilon, delta)?.filter(|noise| *noise < most);
+        let Some(near) = near else {
             return Err(AuditError::InvalidInput(format!(
                 "no noise multiplier between {least} and {most} has epsilon {epsilon} at delta {delta} in this family"
             )));
-        }
+        };
+        // The last one that shows the target is less than a per cent above.
+        let (mut shows, mut not) = (near.ln(), (1.01 * near).ln());
         while not - shows > 1e-6 {
             let middle = 0.5 * (shows + not);
             if family.epsilon(middle.exp(), delta)? >= epsilon {
@@ -110,7 +112,7 @@ impl Goal {
     }
 
     /// Whether the joint evidence at one threshold shows the target.
-    pub(super) fn refuted(&self, evidence: &Evidence, errors: &Errors) -> bool {
+    fn refuted(&self, evidence: &Evidence, errors: &Errors) -> bool {
         match self {
             Self::Statistic { statistic: Statistic::Epsilon { delta, direction }, value } => {
                 let forward = || evidence.refutes(*value, *delta);
@@ -128,9 +130,36 @@ impl Goal {
             Self::Statistic { statistic: Statistic::Advantage, value } => {
                 evidence.refutes(0.0, *value)
             }
+            Self::Family { .. } => (0..2).all(|order| self.refuted_in(order, evidence, errors)),
+        }
+    }
+
+    /// How many parts a refutation has: both orders of a family, perhaps at different thresholds.
+    pub(super) fn orders(&self) -> usize {
+        match self {
+            Self::Statistic { .. } => 1,
+            Self::Family { .. } => 2,
+        }
+    }
+
+    /// As [`Goal::worth`], for one order.
+    pub(super) fn worth_of(&self, order: usize, rates: &RateBounds) -> f64 {
+        match self {
+            Self::Statistic { .. } => self.worth(rates),
+            Self::Family { curves, .. } => {
+                let height = curves[order].at(rates.false_positive_upper);
+                (height.max(1e-300) / rates.false_negative_upper).ln()
+            }
+        }
+    }
+
+    /// Whether the joint evidence at one threshold refutes one order.
+    pub(super) fn refuted_in(&self, order: usize, evidence: &Evidence, errors: &Errors) -> bool {
+        match self {
+            Self::Statistic { .. } => self.refuted(evidence, errors),
             Self::Family { curves, .. } => {
                 let rate = RateBounds::wilson(errors, 1.5).false_positive_upper;
-                curves.iter().all(|curve| curve.refuted(evidence, rate))
+                curves[order].refuted(evidence, rate)
             }
         }
     }

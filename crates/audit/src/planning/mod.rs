@@ -69,7 +69,7 @@ pub fn runs_needed(
     target: &Target,
     rule: &ThresholdRule,
 ) -> Result<Needed, AuditError> {
-    let points = attack.dense_points()?;
+    let points = attack.dense_points(if *rule == ThresholdRule::Dkw { 32 } else { 4 })?;
     let largest = attack.largest_epsilon(target.delta)?;
     // A family may show more than the attack's own rates do.
     let plain = matches!(goal, Goal::Statistic { statistic: crate::Statistic::Epsilon { .. }, .. });

@@ -29,6 +29,8 @@ pub(super) fn power(
     count: u64,
     (trials, stream): (u32, u64),
 ) -> Needed {
+    let near = near_the_best(points, goal, target, rule, count);
+    let points = near.as_slice();
     let mut player = Player::new(points, goal, target, rule, count);
     let mut dealer = Dealer::new(stream);
     let (mut shown, mut chosen) = (0_u32, vec![0_u32; points.len()]);
@@ -39,6 +41,31 @@ pub(super) fn power(
     let usual = (0..points.len()).max_by_key(|place| chosen[*place]).unwrap_or(0);
     let (fpr, tpr) = points[usual];
     Needed { count, power: f64::from(shown) / f64::from(trials), fpr, tpr, simulated: true }
+}
+
+/// The cuts that matter: all, but for `dkw` those that show nearly as much as the best one at expected
+/// counts. Its band is flat, so that chance decides between many of them, and they have to be dense.
+fn near_the_best(
+    points: &[(f64, f64)],
+    goal: &Goal,
+    target: &Target,
+    rule: &ThresholdRule,
+    count: u64,
+) -> Vec<(f64, f64)> {
+    if *rule != ThresholdRule::Dkw {
+        return points.to_vec();
+    }
+    let band = Simultaneous::dkw(count, count, 1.0 - target.confidence);
+    let worths: Vec<f64> =
+        points.iter().map(|point| goal.worth(&band.at(&expected(*point, count)))).collect();
+    let best = worths.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let bar = if best > 0.0 { 0.6 * best } else { best };
+    points
+        .iter()
+        .zip(&worths)
+        .filter(|(_, worth)| **worth >= bar)
+        .map(|(point, _)| *point)
+        .collect()
 }
 
 struct Player<'a> {
@@ -99,19 +126,21 @@ impl<'a> Player<'a> {
                 found.is_some()
             }
             ThresholdRule::Union => {
-                let mut ranked: Vec<(f64, usize)> = (0..self.points.len())
-                    .map(|place| {
+                let Some(joint) = &self.joint else { return false };
+                (0..self.goal.orders()).all(|order| {
+                    let mut ranked: Vec<(f64, usize)> = (0..self.points.len())
+                        .map(|place| {
+                            let errors = table.errors(place, |_| true);
+                            let rates = RateBounds::wilson(&errors, 2.5);
+                            (self.goal.worth_of(order, &rates), place)
+                        })
+                        .collect();
+                    ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+                    chosen[ranked[0].1] += 1;
+                    ranked.iter().take(ASKED).any(|&(_, place)| {
                         let errors = table.errors(place, |_| true);
-                        (self.goal.worth(&RateBounds::wilson(&errors, 2.5)), place)
+                        self.goal.refuted_in(order, &joint.evidence(&errors), &errors)
                     })
-                    .collect();
-                ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-                chosen[ranked[0].1] += 1;
-                ranked.iter().take(ASKED).any(|&(_, place)| {
-                    let errors = table.errors(place, |_| true);
-                    self.joint
-                        .as_ref()
-                        .is_some_and(|joint| self.goal.refuted(&joint.evidence(&errors), &errors))
                 })
             }
             ThresholdRule::Fixed(_) => {
