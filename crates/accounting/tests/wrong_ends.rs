@@ -6,7 +6,10 @@ use accounting::pairs::Composed;
 use accounting::{OneWay, Pair, directions};
 use vocabulary::{Direction, Interval, Run};
 
-fn composed(phases: &[(f64, f64, u64)], group: u32) -> Composed {
+/// (noise multiplier, sample rate, steps) of each phase.
+type Phases<'a> = &'a [(f64, f64, u64)];
+
+fn composed(phases: Phases<'_>, group: u32) -> Composed {
     let run = phases
         .iter()
         .fold(Run::builder(), |run, &(noise, rate, steps)| run.phase(noise, rate, steps))
@@ -171,9 +174,7 @@ fn components_that_are_left_out() {
 /// security, however strong or weak the leakage.
 #[test]
 fn ends_that_no_run_can_have() {
-    /// Noise, rate and steps of each phase; the size of the group.
-    type Case = (&'static [(f64, f64, u64)], u32);
-    let runs: [Case; 9] = [
+    let runs: [(Phases<'_>, u32); 9] = [
         (&[(44.50449161327756, 0.03155319662321816, 2)], 1),
         (&[(16.470854734124828, 4.5274378607348793e-7, 945_205_001)], 1),
         (&[(0.2, 0.9, 1000)], 1),

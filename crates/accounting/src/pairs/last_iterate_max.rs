@@ -330,6 +330,8 @@ mod tests {
     use super::*;
     use crate::directions;
 
+    type Question<'a> = &'a dyn Fn(&dyn Pair) -> Interval;
+
     /// Every stopping time by itself: mu, epsilon and advantage of the maximum are theirs.
     #[test]
     fn the_maximum_is_that_of_every_stopping_time() {
@@ -338,11 +340,9 @@ mod tests {
             let all: Vec<BinomialGaussian> =
                 (1..=steps).map(|t| BinomialGaussian::for_run(&run(t)).unwrap()).collect();
             let max = LastIterateMax::for_run(&run(steps)).unwrap();
-            let largest = |ask: &dyn Fn(&dyn Pair) -> Interval| {
-                all.iter().map(|pair| ask(pair)).reduce(Interval::max).unwrap()
-            };
-            type Asked<'a> = &'a dyn Fn(&dyn Pair) -> Interval;
-            let questions: [Asked<'_>; 4] = [
+            let largest =
+                |ask: Question<'_>| all.iter().map(|pair| ask(pair)).reduce(Interval::max).unwrap();
+            let questions: [Question<'_>; 4] = [
                 &|pair| directions::mu::of(pair, 1e-5, Direction::Both).unwrap(),
                 &|pair| directions::epsilon(pair, 1e-5, Direction::Both).unwrap(),
                 &|pair| directions::advantage(pair).unwrap(),
