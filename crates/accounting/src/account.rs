@@ -7,7 +7,7 @@ use crate::reconstruction;
 use crate::{AccountingError, domain};
 use vocabulary::{
     Account, Adjacency, At, Claim, Direction, Interval, LensName, Quantity, Release, Run, Secret,
-    Side, Standing, Unsupported,
+    Side, Sign, Standing, Unsupported,
 };
 
 type Result<T> = std::result::Result<T, AccountingError>;
@@ -87,6 +87,7 @@ pub fn account_beyond(run: &Run, questions: &Questions, beyond: &Beyond<'_>) -> 
     let mut account = Account {
         schema: Account::SCHEMA.into(),
         run: run.clone(),
+        sign: None,
         claims: Vec::new(),
         unsupported: Vec::new(),
         asides: Vec::new(),
@@ -128,6 +129,7 @@ pub fn account_beyond(run: &Run, questions: &Questions, beyond: &Beyond<'_>) -> 
         account.claims.extend(attribute::claims(run, sensitivities, questions)?);
     }
     crate::mismatch::add(run, questions, &mut account);
+    account.sign = Sign::of(run, &account.claims);
     Ok(account)
 }
 
