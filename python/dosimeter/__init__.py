@@ -22,9 +22,9 @@ from __future__ import annotations
 
 from ._core import VERSION as __version__
 from .auditing import Audit, Bound, Measured, Verdict, audit, plan
-from .calibration import Calibration, calibrate
-from .checking import Check, Limit, Translated, Translation, check, translate
-from .claims import Account, At, Claim, Unsupportedness, account
+from .calibration import Advice, AdviceRow, Calibration, advise, calibrate
+from .checking import Check, Limit, Reading, Translated, Translation, check, translate
+from .claims import Account, At, Claim, Sign, Unsupportedness, account
 from .comparison import Comparison, compare
 from .curves import Curve, Line, profile, steps, tradeoff
 from .errors import (
@@ -46,6 +46,8 @@ from .training import Training, memorize, train, tune
 
 __all__ = [
     "Account",
+    "Advice",
+    "AdviceRow",
     "At",
     "Attack",
     "Audit",
@@ -69,9 +71,11 @@ __all__ = [
     "Membership",
     "NotCertified",
     "Phase",
+    "Reading",
     "Report",
     "Run",
     "SequentialAudit",
+    "Sign",
     "Training",
     "Translated",
     "Translation",
@@ -80,6 +84,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "account",
+    "advise",
     "attack",
     "audit",
     "calibrate",

@@ -52,18 +52,51 @@ def claims_table(claims: Iterable[Claim]) -> str:
 
 
 def account_page(account: Account) -> str:
-    """The claims, the figure, what does not hold, and the assumptions."""
+    """What may be signed, the lens behind it and the heuristic beside it, the figure, what must
+    hold; the other lenses are folded."""
     try:
         figure = account.figure().svg
     except DosimeterError as error:
         figure = f"<p>no figure: {html.escape(str(error))}</p>"
-    unsupported = [f"{one.lens}: {one.reason}" for one in account.unsupported]
-    assumptions = list(dict.fromkeys(text for claim in account for text in claim.assumptions))
-    return page(
+    sign = account.sign
+    shown = {sign.lens, sign.beside} if sign else {claim.lens for claim in account}
+    main = [claim for claim in account if claim.lens in shown]
+    others = [claim for claim in account if claim.lens not in shown]
+    parts = [f"<p><b>Sign:</b> {html.escape(str(sign))}</p>"] if sign else []
+    parts += [
         f"<b>{html.escape(repr(account.run))}</b>",
-        claims_table(account),
+        claims_table(main),
         figure,
         bullets("Warnings", account.warnings),
-        bullets("Does not hold", unsupported),
-        bullets("Assumptions", assumptions),
-    )
+        bullets("Assumptions", assumptions(main)),
+    ]
+    if others:
+        unsupported = [f"{one.lens}: {one.reason}" for one in account.unsupported]
+        folded = [
+            claims_table(others),
+            bullets("Assumptions of these lenses", assumptions(others)),
+            bullets("Does not hold", unsupported),
+        ]
+        parts.append(f"<details><summary>Other lenses</summary>{''.join(folded)}</details>")
+    return page(*parts)
+
+
+def assumptions(claims: Iterable[Claim]) -> list[str]:
+    """Each assumption once, with the lenses that make it where not all do."""
+    makers: dict[str, list[str]] = {}
+    lenses: list[str] = []
+    for claim in claims:
+        name = claim.lens or claim.method or ""
+        if name not in lenses:
+            lenses.append(name)
+        for text in claim.assumptions:
+            whose = makers.setdefault(text, [])
+            if name not in whose:
+                whose.append(name)
+    common = [text for text, whose in makers.items() if len(whose) == len(lenses)]
+    rest = [
+        f"{text} [{', '.join(whose)}]"
+        for text, whose in makers.items()
+        if len(whose) < len(lenses)
+    ]
+    return common + rest

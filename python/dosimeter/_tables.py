@@ -15,17 +15,29 @@ if TYPE_CHECKING:
 
 
 def to_pandas(rows: Sequence[Document]) -> pandas.DataFrame:
-    import pandas
+    try:
+        import pandas
+    except ModuleNotFoundError as error:
+        raise _missing("pandas") from error
 
     frame: pandas.DataFrame = pandas.DataFrame(list(rows))
     return frame
 
 
 def to_arrow(rows: Sequence[Document]) -> pyarrow.Table:
-    import pyarrow
+    try:
+        import pyarrow
+    except ModuleNotFoundError as error:
+        raise _missing("pyarrow") from error
 
     table: pyarrow.Table = pyarrow.Table.from_pylist(list(rows))
     return table
+
+
+def _missing(library: str) -> ModuleNotFoundError:
+    return ModuleNotFoundError(
+        f"this table needs {library}, which is not installed: pip install {library}", name=library
+    )
 
 
 def stream(table: pyarrow.Table, requested_schema: object | None) -> object:

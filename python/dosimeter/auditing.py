@@ -318,6 +318,30 @@ def _sides(scores: Any, members: Any, nonmembers: Any) -> tuple[Sides | None, li
     return None, [os.fspath(path) for path in scores]
 
 
+def score_files(scores: Any, folder: Path) -> list[str]:
+    """Files with the scores of an audit, a table, two arrays or files, written where there are
+    none yet."""
+    if isinstance(scores, Audit):
+        kept = scores._scores
+        if kept is None:
+            raise InvalidInput("an audit that was read from a document has no scores in it")
+        sides, files = kept.sides, list(kept.files)
+    elif isinstance(scores, tuple) and not isinstance(scores[0], (str, os.PathLike)):
+        sides, files = _sides(None, *scores)
+    else:
+        sides, files = _sides(scores, None, None)
+    if sides is None:
+        return files
+    path = folder / "scores.csv"
+    if isinstance(sides, Mapping):
+        return [os.fspath(_tables.write_csv(sides, path))]
+    lines = ["score,member"]
+    for side, member in zip(sides, (1, 0), strict=True):
+        lines += [f"{float(value)!r},{member}" for value in side]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return [os.fspath(path)]
+
+
 #: Columns that say how the scores came about; the core checks them against the design.
 _FURTHER = ("run", "canary", "seed")
 

@@ -14,7 +14,7 @@ from .claims import Claim
 from .runs import FurtherRelease, Matrix, Run, run_keys
 
 #: What can be solved for.
-Unknown = Literal["noise_multiplier", "steps", "sample_rate"]
+Unknown = Literal["noise_multiplier", "steps", "sample_rate", "batch_size", "epochs"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -174,3 +174,94 @@ def calibrate(
         ),
     }
     return Calibration.from_json(_command.ask("calibrate", question)[1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdviceRow:
+    """One batch size with the noise that meets the target; a ``reason`` where none does."""
+
+    batch_size: int
+    steps: int
+    noise_multiplier: float | None = None
+    noise_shown: str | None = None
+    noise_per_record: float | None = None
+    noise_of_training: float | None = None
+    proven: str | None = None
+    heuristic: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """The answer of :func:`advise`: the ``recommended`` batch size, and why."""
+
+    target: Document
+    lens: Lens
+    dataset_size: int
+    rows: tuple[AdviceRow, ...]
+    recommended: int | None
+    reason: str
+    warnings: tuple[str, ...]
+
+    SCHEMA = "dosimeter.advice/1"
+
+    def __hash__(self) -> int:
+        return hash((self.rows, self.recommended))
+
+    @classmethod
+    def from_json(cls, text: str) -> Advice:
+        found = as_document(text, cls.SCHEMA)
+        found.pop("schema")
+        found |= {
+            "rows": tuple(AdviceRow(**row) for row in found["rows"]),
+            "recommended": found.get("recommended"),
+            "warnings": tuple(found["warnings"]),
+        }
+        return cls(**found)
+
+    def _repr_html_(self) -> str:
+        from ._html import page, table
+
+        keys = ("batch_size", "steps", "noise_shown", "proven", "heuristic")
+        rows = [[str(getattr(row, key) or "-") for key in keys] for row in self.rows]
+        return page(table([key.replace("_", " ") for key in keys], rows), f"<p>{self.reason}</p>")
+
+
+def advise(
+    batch_sizes: Iterable[int] = (),
+    *,
+    dataset_size: float,
+    epochs: float | None = None,
+    steps: float | None = None,
+    target_epsilon: float | None = None,
+    delta: float | None = None,
+    sampling: Sampling | None = None,
+    adjacency: Adjacency | None = None,
+    lens: Lens = "composition",
+    **target: float,
+) -> Advice:
+    """The noise for several batch sizes at one target, and the size to begin with.
+
+    Other targets are keywords as in :func:`calibrate`. Without ``batch_sizes``: powers of two.
+
+    >>> import dosimeter
+    >>> advice = dosimeter.advise(
+    ...     [256, 1024], target_epsilon=3, delta=1e-6, dataset_size=100_000, epochs=20
+    ... )
+    >>> [row.proven for row in advice.rows]
+    ['<= 3.000', '<= 3.000']
+    """
+    question = {
+        "batch_sizes": [int(size) for size in batch_sizes],
+        "target_epsilon": target_epsilon,
+        "delta": delta,
+        "lens": lens,
+        "run": {
+            "dataset_size": dataset_size,
+            "epochs": epochs,
+            "steps": steps,
+            "sampling": sampling,
+            "adjacency": adjacency,
+        },
+    }
+    return Advice.from_json(_command.ask("advice", question | target)[1])

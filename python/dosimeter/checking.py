@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _command
-from ._types import Document, Lens, Side
+from ._types import Document, Lens, Quantity, Side, Standing
 from ._values import as_document, as_text, infinite
-from .claims import Claim
+from .claims import At, Claim
 from .runs import Run, RunLike, as_run
 
 
@@ -125,38 +125,88 @@ def check(
 
 @dataclass(frozen=True, kw_only=True)
 class Translated:
-    """A number with the side on which it bounds; ``shown`` is its text."""
+    """A number with the side on which it bounds; ``shown`` is its text. An infinite number has a
+    ``reason``."""
 
-    quantity: str
-    value: float
+    quantity: Quantity
+    at: At
+    label: str
     side: Side
+    value: float
+    lower: float
+    upper: float
     shown: str
-    note: str
+    reason: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.quantity} {self.shown}"
+        return f"{self.label} {self.shown}"
+
+    @classmethod
+    def _of(cls, document: Mapping[str, Any]) -> Translated:
+        ends = {end: infinite(document[end]) for end in ("value", "lower", "upper")}
+        return cls(**(dict(document) | ends | {"at": At(**document["at"])}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """What holds under one assumption: of any mechanism (``any-mechanism``), of one with a
+    Gaussian trade-off curve (``gaussian-curve``), or of the run (``run``)."""
+
+    assumes: str
+    words: str
+    standing: Standing
+    entries: tuple[Translated, ...]
+
+    def __getitem__(self, quantity: Quantity) -> Translated:
+        for entry in self.entries:
+            if entry.quantity == quantity:
+                return entry
+        raise KeyError(quantity)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Translation:
-    """The answer of :func:`translate`: what holds because of a number."""
+    """The answer of :func:`translate`: what holds because of a number, by what is assumed; and
+    what would be ``enough`` for a rate that is to be kept."""
 
     given: str
-    entries: tuple[Translated, ...]
+    readings: tuple[Reading, ...]
+    enough: tuple[Translated, ...]
+
+    def __getitem__(self, assumes: str) -> Reading:
+        for reading in self.readings:
+            if reading.assumes == assumes:
+                return reading
+        raise KeyError(assumes)
 
     def __str__(self) -> str:
-        return "\n".join([self.given, *(f"  {entry}" for entry in self.entries)])
+        lines = [self.given]
+        for reading in self.readings:
+            lines.append(f"{reading.words} ({reading.standing})")
+            lines += [f"  {entry}" for entry in reading.entries]
+        if self.enough:
+            lines.append("enough to keep it, each alone")
+            lines += [f"  {entry}" for entry in self.enough]
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         from ._html import page, table
 
-        rows = [(entry.quantity, entry.shown, entry.note) for entry in self.entries]
-        return page(table([self.given, "", ""], rows))
+        parts = []
+        for reading in self.readings:
+            rows = [(entry.label, entry.shown) for entry in reading.entries]
+            parts.append(table([reading.words, reading.standing], rows))
+        if self.enough:
+            rows = [(entry.label, entry.shown) for entry in self.enough]
+            parts.append(table(["enough to keep it, each alone", ""], rows))
+        return page(table([self.given], []), *parts)
 
 
 def translate(
+    run: RunLike | None = None,
     *,
     bayes_security: float | None = None,
+    advantage: float | None = None,
     epsilon: float | None = None,
     mu: float | None = None,
     attack_accuracy: float | None = None,
@@ -165,18 +215,20 @@ def translate(
     fpr: float | None = None,
     delta: float | None = None,
 ) -> Translation:
-    """One number in other terms: give one of the first five, and where it is taken.
+    """One number in other terms: give one of the first six, a run, or both, and where the others
+    are taken.
 
     >>> import dosimeter
-    >>> print(dosimeter.translate(bayes_security=0.9))
-    Bayes security 0.9
-      Bayes security >= 0.9000
-      advantage <= 0.1000
-      attack accuracy @ prior 0.5 <= 0.5500
-      TPR @ FPR 0.01 <= 0.1100
+    >>> found = dosimeter.translate(epsilon=2, delta=1e-5, fpr=0.01)
+    >>> found["any-mechanism"]["tpr"].shown
+    '<= 0.07391'
+    >>> found["gaussian-curve"]["mu"].shown
+    '<= 0.5016'
     """
-    question = {
+    question: dict[str, Any] = {} if run is None else as_run(run)._question()
+    question |= {
         "bayes_security": bayes_security,
+        "advantage": advantage,
         "epsilon": epsilon,
         "mu": mu,
         "attack_accuracy": attack_accuracy,
@@ -186,5 +238,9 @@ def translate(
         "delta": delta,
     }
     found = json.loads(_command.ask("translate", question)[1])
-    entries = (Translated(**(one | {"value": infinite(one["value"])})) for one in found["entries"])
-    return Translation(given=found["from"], entries=tuple(entries))
+    readings = (
+        Reading(**(one | {"entries": tuple(Translated._of(each) for each in one["entries"])}))
+        for one in found["readings"]
+    )
+    enough = tuple(Translated._of(one) for one in found.get("enough", ()))
+    return Translation(given=found["from"], readings=tuple(readings), enough=enough)

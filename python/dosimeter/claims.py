@@ -134,9 +134,27 @@ class Unsupportedness:
     reason: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sign:
+    """What a person may sign about a run: ``statement`` is from the proven ``lens``, ``means``
+    says what an attacker can do, ``beside`` is the heuristic lens to read with it."""
+
+    lens: Lens
+    statement: str
+    means: str | None = None
+    beside: Lens | None = None
+
+    def to_dict(self) -> Document:
+        return {key: value for key, value in vars(self).items() if value is not None}
+
+    def __str__(self) -> str:
+        return f"{self.statement}." + (f" {self.means}" if self.means else "")
+
+
 class Account(Sequence[Claim]):
     """Everything that can be said about a run: a sequence of :class:`Claim`.
 
+    ``sign`` is the line that a person may sign, None where nothing is proven.
     ``unsupported`` lists lenses that do not hold, ``asides`` numbers about other runs than
     this one (for example what a mismatch of sampling would cost), ``warnings`` what to know
     before quoting anything.
@@ -144,9 +162,10 @@ class Account(Sequence[Claim]):
 
     SCHEMA = "dosimeter.account/1"
 
-    __slots__ = ("_claims", "asides", "run", "unsupported", "warnings")
+    __slots__ = ("_claims", "asides", "run", "sign", "unsupported", "warnings")
 
     run: Run
+    sign: Sign | None
     unsupported: tuple[Unsupportedness, ...]
     asides: tuple[Document, ...]
     warnings: tuple[str, ...]
@@ -160,9 +179,11 @@ class Account(Sequence[Claim]):
         unsupported: Iterable[Unsupportedness] = (),
         asides: Iterable[Document] = (),
         warnings: Iterable[str] = (),
+        sign: Sign | None = None,
     ) -> None:
         keep = object.__setattr__
         keep(self, "run", run)
+        keep(self, "sign", sign)
         keep(self, "_claims", tuple(claims))
         keep(self, "unsupported", tuple(unsupported))
         keep(self, "asides", tuple(asides))
@@ -192,20 +213,16 @@ class Account(Sequence[Claim]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Account):
             return NotImplemented
-        return (self.run, self.claims, self.unsupported, self.asides, self.warnings) == (
-            other.run,
-            other.claims,
-            other.unsupported,
-            other.asides,
-            other.warnings,
-        )
+        return self._parts() == other._parts()
 
     def __hash__(self) -> int:
         return hash((self.run, self.claims))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        parts = (self.run, self.claims, self.unsupported, self.asides, self.warnings)
-        return (_restore, parts)
+        return (_restore, self._parts())
+
+    def _parts(self) -> tuple[Any, ...]:
+        return (self.run, self.claims, self.unsupported, self.asides, self.warnings, self.sign)
 
     def select(
         self,
@@ -251,6 +268,10 @@ class Account(Sequence[Claim]):
         document: Document = {
             "schema": self.SCHEMA,
             "run": self.run.to_dict(),
+        }
+        if self.sign:
+            document["sign"] = self.sign.to_dict()
+        document |= {
             "claims": [claim.to_dict() for claim in self.claims],
             "unsupported": [vars(one).copy() for one in self.unsupported],
         }
@@ -275,6 +296,7 @@ class Account(Sequence[Claim]):
             unsupported=(Unsupportedness(**one) for one in found["unsupported"]),
             asides=found.get("asides", ()),
             warnings=found["warnings"],
+            sign=Sign(**found["sign"]) if "sign" in found else None,
         )
 
     @classmethod
@@ -301,11 +323,11 @@ class Account(Sequence[Claim]):
         return rows
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row a claim; needs pandas."""
+        """One row per claim; needs pandas."""
         return _tables.to_pandas(self._rows())
 
     def to_arrow(self) -> pyarrow.Table:
-        """One row a claim; needs pyarrow."""
+        """One row per claim; needs pyarrow."""
         return _tables.to_arrow(self._rows())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -322,6 +344,10 @@ class Account(Sequence[Claim]):
         shown = "; ".join(epsilons) or f"{len(self)} claims"
         return f"<Account of {self.run!r}: {shown}>"
 
+    def __str__(self) -> str:
+        lines = [f"Sign: {self.sign}"] if self.sign else []
+        return "\n".join([*lines, *(str(claim) for claim in self.claims)])
+
     def _repr_html_(self) -> str:
         from ._html import account_page
 
@@ -334,9 +360,15 @@ def _restore(
     unsupported: tuple[Unsupportedness, ...],
     asides: tuple[Document, ...],
     warnings: tuple[str, ...],
+    sign: Sign | None,
 ) -> Account:
     return Account(
-        run=run, claims=claims, unsupported=unsupported, asides=asides, warnings=warnings
+        run=run,
+        claims=claims,
+        unsupported=unsupported,
+        asides=asides,
+        warnings=warnings,
+        sign=sign,
     )
 
 
@@ -375,6 +407,8 @@ def account(
     ('composition', 'epsilon', 'proven')
     >>> round(claims[0].upper, 6)
     1.828237
+    >>> claims.sign.statement
+    'epsilon <= 1.829 at delta 1e-5, for adding or removing one record'
     """
     checked = as_run(run)
     question = checked._question() | {

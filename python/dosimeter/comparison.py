@@ -54,11 +54,11 @@ class Comparison:
         return [{"name": name} | row for name, one in self.runs.items() for row in one._rows()]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row a claim, with the run's name; needs pandas."""
+        """One row per claim, with the run's name; needs pandas."""
         return _tables.to_pandas(self._rows())
 
     def to_arrow(self) -> pyarrow.Table:
-        """One row a claim, with the run's name; needs pyarrow."""
+        """One row per claim, with the run's name; needs pyarrow."""
         return _tables.to_arrow(self._rows())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

@@ -192,11 +192,11 @@ class Curve:
         return rows
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row a point; needs pandas."""
+        """One row per point; needs pandas."""
         return _tables.to_pandas(self._rows())
 
     def to_arrow(self) -> pyarrow.Table:
-        """One row a point; needs pyarrow."""
+        """One row per point; needs pyarrow."""
         return _tables.to_arrow(self._rows())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from . import _command
 from ._types import Design, Document, Progress
+from .auditing import Audit, score_files
 from .runs import RunLike, as_run
 
 
@@ -49,23 +49,33 @@ class Report:
         return f'<iframe srcdoc="{frame}" style="width:100%;height:40em;border:0"></iframe>'
 
 
+#: How a report is written.
+Format = Literal["html", "md", "pdf", "card", "registry"]
+
+
 def report(
     run: RunLike | None = None,
     *,
-    scores: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
+    scores: Any = None,
     delta: float | None = None,
     confidence: float | None = None,
     design: Design | None = None,
     public: bool = False,
-    format: Literal["html", "md"] = "html",
+    title: str | None = None,
+    owner: str | None = None,
+    date: str | None = None,
+    format: Format | None = None,
     out: str | os.PathLike[str] | None = None,
     progress: Progress = None,
 ) -> Report:
-    """Writes one page about a run, about scores, or about both; without either the built-in
+    """Writes one document about a run, about scores, or about both; without either the built-in
     example, from training to verdict.
 
-    ``public`` leaves out what is computed from records without privacy. The default of ``out``
-    is ``dosimeter-report.html``. ``progress`` hears the chunks of the built-in example.
+    ``scores`` is a file or several, an :class:`Audit`, a frame or table with the columns ``score``
+    and ``member``, or the two arrays ``(members, nonmembers)``. The ``format`` follows the ending
+    of ``out`` (``dosimeter-report.html`` unless given). ``title``, ``owner`` and ``date`` stand on
+    it. ``public`` leaves out what is computed from records without privacy. ``progress`` hears the
+    chunks of the built-in example.
 
     >>> import dosimeter, tempfile, os
     >>> run = dosimeter.Run(noise_multiplier=1.0, sample_rate=0.01, steps=1000)
@@ -74,13 +84,16 @@ def report(
     ...     page.to_dict()["schema"]
     'dosimeter.report/1'
     """
-    path = Path(out) if out is not None else Path(f"dosimeter-report.{format}")
+    path = Path(out) if out is not None else Path(f"dosimeter-report.{_ending(format)}")
     arguments = ["report", "--out", os.fspath(path)]
     options: dict[str, Any] = {
         "delta": delta,
         "confidence": confidence,
-        "design": design,
+        "design": scores.design if design is None and isinstance(scores, Audit) else design,
         "public": public,
+        "title": title,
+        "owner": owner,
+        "date": date,
         "format": format,
     }
     with _command.scratch() as folder:
@@ -88,10 +101,8 @@ def report(
             arguments.append(os.fspath(run))
         elif run is not None:
             arguments += as_run(run)._described(folder)
-        if isinstance(scores, (str, os.PathLike)):
-            arguments.append(os.fspath(scores))
-        elif scores is not None:
-            arguments += [os.fspath(one) for one in scores]
+        if scores is not None:
+            arguments += score_files(scores, folder)
         code, _, _ = _command.run(
             [*arguments, *_command.flags(options)], progress=progress, patient=True
         )
@@ -99,3 +110,6 @@ def report(
         raise KeyboardInterrupt
     return Report(path=path)
 
+
+def _ending(format: Format | None) -> str:
+    return {None: "html", "card": "md", "registry": "yaml"}.get(format, str(format))

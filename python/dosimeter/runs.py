@@ -85,6 +85,7 @@ class Run:
 
     A training of several phases is given by ``phases``, each a :class:`Phase` or a mapping with
     the same keys; then ``noise_multiplier``, ``sample_rate`` and ``steps`` of the run are None.
+    ``unit`` says what one record is ("one user's messages"); every statement repeats it.
 
     Some ways to draw batches need more than a rate: ``permutation`` (``"fresh"`` or ``"kept"``) for
     ``sampling="shuffle"``, ``replacement`` for ``"fixed-size"``, ``max_batch_size`` and
@@ -114,6 +115,7 @@ class Run:
     clip_norm: float
     dataset_size: int | None
     group_size: int
+    unit: str | None
     permutation: Permutation | None
     replacement: bool | None
     max_batch_size: int | None
@@ -140,6 +142,7 @@ class Run:
         sampling: Sampling | None = None,
         adjacency: Adjacency | None = None,
         group_size: float | None = None,
+        unit: str | None = None,
         permutation: Permutation | None = None,
         replacement: bool | None = None,
         max_batch_size: float | None = None,
@@ -163,6 +166,7 @@ class Run:
             sampling=sampling,
             adjacency=adjacency,
             group_size=group_size,
+            unit=unit,
             permutation=permutation,
             replacement=replacement,
             max_batch_size=max_batch_size,
@@ -192,6 +196,7 @@ class Run:
         keep(self, "clip_norm", handle.clip_norm)
         keep(self, "dataset_size", handle.dataset_size)
         keep(self, "group_size", handle.group_size)
+        keep(self, "unit", handle.unit)
         document = json.loads(handle.json())
         for key in DETAILS:
             keep(self, key, document.get(key))
@@ -263,6 +268,7 @@ class Run:
             "sampling": self.sampling,
             "adjacency": self.adjacency,
             "group_size": None if self.group_size == 1 else self.group_size,
+            "unit": self.unit,
         } | {key: value for key, value in self._details().items() if value is not None}
 
     def _details(self) -> dict[str, Any]:
@@ -311,6 +317,7 @@ class Run:
             "clip_norm": 1.0,
             "dataset_size": None,
             "group_size": 1,
+            "unit": None,
         }
         for key, default in usual.items():
             if getattr(self, key) != default:

@@ -1,4 +1,4 @@
-// Prints how many answers a second the page gets from the core while its slider is dragged in
+// Prints how many answers per second the page gets from the core while its slider is dragged in
 // Chromium, as one line of JSON; `cargo xtask bench` reads it.
 
 import { loadavg } from "node:os";

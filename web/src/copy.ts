@@ -3,19 +3,22 @@
 import { plain } from "./numbers.ts";
 import type { Run } from "./state.ts";
 
-export type Form = "command" | "python" | "toml";
+export type Form = "command" | "python" | "toml" | "link";
 export const FORMS: { id: Form; name: string }[] = [
   { id: "command", name: "Command line" },
   { id: "python", name: "Python" },
   { id: "toml", name: "TOML" },
+  { id: "link", name: "Link" },
 ];
 
-export function copyAs(form: Form, run: Run, delta: number): string {
+/** A link is made of the page's whole state, elsewhere. */
+export function copyAs(form: Exclude<Form, "link">, run: Run, delta: number): string {
   const pairs: [string, string | number][] = [["noise_multiplier", run.noise]];
   if (run.sampling !== "full") pairs.push(["sample_rate", run.rate]);
   pairs.push(["steps", run.steps]);
   if (run.sampling !== "poisson") pairs.push(["sampling", run.sampling]);
   if (run.adjacency !== "add-remove") pairs.push(["adjacency", run.adjacency]);
+  if (run.records > 0) pairs.push(["dataset_size", run.records]);
   const text = (value: string | number) => (typeof value === "number" ? plain(value) : `"${value}"`);
   switch (form) {
     case "command": {

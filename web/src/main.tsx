@@ -4,6 +4,8 @@ import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import { meter, type Meter } from "./api.ts";
 import { fromHash, toHash, type State, type View } from "./state.ts";
+import { runOf, useDrop } from "./drop.ts";
+import { useUndo } from "./undo.ts";
 import { AuditView } from "./views/audit.tsx";
 import { ExperimentsView } from "./views/experiments.tsx";
 import { PanelView } from "./views/panel.tsx";
@@ -30,6 +32,22 @@ function App() {
     const write = setTimeout(() => history.replaceState(null, "", hash), 60);
     return () => clearTimeout(write);
   }, [state]);
+
+  const { undo, can } = useUndo(state, setState);
+  const [dropped, setDropped] = useState<File[]>([]);
+  const [problem, setProblem] = useState<string | null>(null);
+  const over = useDrop(async (files) => {
+    setProblem(null);
+    const only = files.length === 1 ? files[0]! : null;
+    if (only !== null && /\.(json|toml)$/i.test(only.name)) {
+      const found = await runOf(only);
+      if (typeof found === "string") setProblem(found);
+      else setState((now) => ({ ...now, view: "panel", run: found }));
+      return;
+    }
+    setDropped(files);
+    setState((now) => ({ ...now, view: "audit" }));
+  });
 
   const update = (change: Partial<State>) => setState((now) => ({ ...now, ...change }));
   const go = (view: View) => {
@@ -67,11 +85,25 @@ function App() {
             </a>
           ))}
         </nav>
-        {state.view === "panel" && <Speed />}
+        <div class="tools">
+          {state.view === "panel" && <Speed />}
+          <button type="button" id="undo" disabled={!can} onClick={undo} title="Ctrl+Z">
+            Undo
+          </button>
+          <button type="button" id="print" onClick={() => print()}>
+            Print
+          </button>
+        </div>
       </header>
-      <main id="content" tabIndex={-1}>
+      <main id="content" tabIndex={-1} class={over ? "over" : ""}>
+        {over && <p class="drop-here" aria-hidden="true">Drop a run, a ledger or scores</p>}
+        {problem !== null && (
+          <p class="card refusal" role="alert">
+            {problem}
+          </p>
+        )}
         {state.view === "panel" && <PanelView state={state} update={update} />}
-        {state.view === "audit" && <AuditView state={state} />}
+        {state.view === "audit" && <AuditView state={state} dropped={dropped} />}
         {state.view === "experiments" && <ExperimentsView state={state} update={update} />}
       </main>
     </>

@@ -7,6 +7,8 @@ export interface Run {
   steps: number;
   sampling: string;
   adjacency: string;
+  /** Records in the data set; 0 where that is not said. */
+  records: number;
 }
 
 export type View = "panel" | "audit" | "experiments";
@@ -31,7 +33,7 @@ export const MOST_PINS = 4;
 
 export const START: State = {
   view: "panel",
-  run: { noise: 1, rate: 0.01, steps: 1000, sampling: "poisson", adjacency: "add-remove" },
+  run: { noise: 1, rate: 0.01, steps: 1000, sampling: "poisson", adjacency: "add-remove", records: 0 },
   delta: 1e-5,
   target: { quantity: "epsilon", value: 2, solve: "noise-multiplier", lens: "composition" },
   pins: [],
@@ -49,7 +51,8 @@ function short(number: number): string {
 }
 
 function runToText(run: Run): string {
-  return [short(run.noise), short(run.rate), short(run.steps), run.sampling, run.adjacency].join("_");
+  const records = run.records > 0 ? [`n${short(run.records)}`] : [];
+  return [short(run.noise), short(run.rate), short(run.steps), run.sampling, run.adjacency, ...records].join("_");
 }
 
 function number(text: string | null | undefined, fallback: number, low: number, high: number): number {
@@ -69,6 +72,7 @@ function runFromText(text: string, fallback: Run): Run {
     steps: Math.round(number(steps, fallback.steps, 1, 1e12)),
     sampling: oneOf(sampling, SAMPLINGS, fallback.sampling),
     adjacency: oneOf(adjacency, ADJACENCIES, fallback.adjacency),
+    records: Math.round(number(text.split("_").find((part) => /^n[0-9]/.test(part))?.slice(1), 0, 1, 1e12)),
   };
 }
 
@@ -109,7 +113,37 @@ export function question(run: Run): Record<string, unknown> {
   if (run.sampling !== "full") all["sample_rate"] = run.rate;
   if (run.sampling !== "poisson") all["sampling"] = run.sampling;
   if (run.adjacency !== "add-remove") all["adjacency"] = run.adjacency;
+  if (run.records > 0) all["dataset_size"] = run.records;
   return all;
+}
+
+/** A run as documents spell it, or why the page cannot show it. */
+export function fromDocument(written: Record<string, unknown>): Run | string {
+  if (Array.isArray(written["phases"])) return "This run has several phases, which the page does not show: use the command line.";
+  const sampling = String(written["sampling"] ?? "poisson");
+  const adjacency = String(written["adjacency"] ?? "add-remove");
+  if (!SAMPLINGS.includes(sampling) || !ADJACENCIES.includes(adjacency)) {
+    return `The page does not show ${sampling} batches with ${adjacency} neighbours: use the command line.`;
+  }
+  const rate = sampling === "full" ? START.run.rate : Number(written["sample_rate"]);
+  return {
+    noise: Number(written["noise_multiplier"]),
+    rate,
+    steps: Number(written["steps"]),
+    sampling,
+    adjacency,
+    records: Number(written["dataset_size"] ?? 0),
+  };
+}
+
+/** Expected records in a batch. */
+export function batchSize(run: Run): number {
+  return run.sampling === "full" ? run.records : run.rate * run.records;
+}
+
+/** Passes over the data. */
+export function epochs(run: Run): number {
+  return run.sampling === "full" ? run.steps : run.rate * run.steps;
 }
 
 /** Whether any lens holds for these batches; where none does, only `account` has something to say. */

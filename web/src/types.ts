@@ -23,6 +23,9 @@ export interface Claim {
 
 export interface Account {
   schema: string;
+  run: Record<string, unknown>;
+  /** What may be signed, and what it means. */
+  sign?: { lens: string; statement: string; means?: string; beside?: string };
   claims: Claim[];
   unsupported: { lens: string; reason: string }[];
   asides?: { name: string; note: string; shown: string }[];

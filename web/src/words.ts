@@ -3,16 +3,16 @@
 const LENSES: Record<string, string> = {
   composition: "Composition",
   "last-iterate": "Last iterate",
-  "last-iterate-max": "Last iterate, any stop",
+  "last-iterate-max": "Last iterate (any stop)",
   "full-batch": "Full batch",
   renyi: "Rényi",
   "gaussian-clt": "Gaussian limit",
   "advanced-composition": "Advanced composition",
   "hidden-state": "Hidden state",
-  "hidden-state-renyi": "Hidden state, Rényi",
+  "hidden-state-renyi": "Hidden state (Rényi)",
   "closed-form": "Closed form",
-  "closed-form-clt": "Closed form, limit",
-  "closed-form-certified": "Closed form, certified",
+  "closed-form-clt": "Closed form (limit)",
+  "closed-form-certified": "Closed form (certified)",
 };
 
 export function lensName(lens: string): string {

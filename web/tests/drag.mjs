@@ -2,7 +2,7 @@
 
 const SECONDS = 1.5;
 
-/** Answers a second of several drags, one after the other. */
+/** Answers per second of several drags, one after the other. */
 export async function drags(page, times) {
   let answers = 0;
   const count = (response) => {

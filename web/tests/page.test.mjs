@@ -119,7 +119,7 @@ test("while a slider is dragged the core keeps answering", async () => {
   await settled(page);
   const before = await value(page, "reading-composition");
   const rates = await drags(page, 3);
-  assert.ok(Math.max(...rates) > 0, `${rates} answers a second`);
+  assert.ok(Math.max(...rates) > 0, `${rates} answers per second`);
   await settled(page);
   assert.notEqual(await value(page, "reading-composition"), before);
   quiet();
@@ -274,7 +274,7 @@ test("everything can be reached and changed from the keyboard", async () => {
   for (const name of ["Noise multiplier, slider", "Sample rate, slider", "Steps, slider", "Delta, slider", "copy", "pin"]) {
     assert.ok(reached.has(name), `${name} is reached by Tab`);
   }
-  await page.locator("#map svg[tabindex]").focus();
+  await page.locator("#map .field").focus();
   const before = await page.evaluate(() => location.hash);
   await page.keyboard.press("ArrowRight");
   await page.keyboard.press("ArrowUp");

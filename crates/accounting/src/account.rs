@@ -7,7 +7,7 @@ use crate::reconstruction;
 use crate::{AccountingError, domain};
 use vocabulary::{
     Account, Adjacency, At, Claim, Direction, Interval, LensName, Quantity, Release, Run, Secret,
-    Side, Standing, Unsupported,
+    Side, Sign, Standing, Unsupported,
 };
 
 type Result<T> = std::result::Result<T, AccountingError>;
@@ -108,6 +108,7 @@ pub fn account<'a>(subject: impl Into<Subject<'a>>, questions: &Questions) -> Re
     let mut account = Account {
         schema: Account::SCHEMA.into(),
         run: run.clone(),
+        sign: None,
         claims: Vec::new(),
         unsupported: Vec::new(),
         asides: Vec::new(),
@@ -151,6 +152,7 @@ pub fn account<'a>(subject: impl Into<Subject<'a>>, questions: &Questions) -> Re
         account.claims.extend(attribute::claims(run, sensitivities, questions)?);
     }
     crate::mismatch::add(run, questions, &mut account);
+    account.sign = Sign::of(run, &account.claims);
     Ok(account)
 }
 

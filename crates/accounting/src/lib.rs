@@ -24,7 +24,10 @@ pub mod shuffling;
 pub mod translation;
 
 pub use account::{DEFAULT_FPRS, Questions, account};
-pub use calibrate::{Calibration, Solution, Target, Unknown, calibrate, calibrate_attribute};
+pub use calibrate::{
+    Advice, AdviceRow, Calibration, Solution, Target, Unknown, advice, calibrate,
+    calibrate_attribute, calibrate_batch_size, in_epochs,
+};
 pub use error::AccountingError;
 pub use lenses::Subject;
 pub use numerics::patience;

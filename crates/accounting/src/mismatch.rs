@@ -43,8 +43,9 @@ pub(crate) fn add(run: &Run, questions: &Questions, account: &mut Account) {
             let interval =
                 Interval { lower: epsilon.lower, value: epsilon.lower, upper: f64::INFINITY };
             account.asides.push(aside("shuffle-lower-bound", at, Side::Lower, interval, format!(
-                "published lower bound for {epochs} epoch(s) of shuffled batches, for a record that \
-                 is zeroed out; the truth is at least this"
+                "published lower bound for {} of shuffled batches, for a record that is zeroed out; \
+                 the truth is at least this",
+                if *epochs == 1 { "one epoch".into() } else { format!("{epochs} epochs") }
             )));
         }
         if let Some(game) = crate::shuffling::game(run).filter(|_| lower.is_some()) {

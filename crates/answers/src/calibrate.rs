@@ -1,19 +1,31 @@
-//! Which noise, steps or rate meets a target.
+//! Which noise, steps, rate, batch size or epochs meets a target; and the noise for several batch
+//! sizes with the one to begin with.
 
-use crate::Refusal;
 use crate::account::sensitivities;
 use crate::run::{Described, TextFile};
+use crate::{Refusal, Several};
 use accounting::bayes_security::attribute::Mode;
-use accounting::{Calibration, Target, Unknown};
+use accounting::{AccountingError, Advice, Calibration, Target, Unknown};
 use serde::Deserialize;
-use vocabulary::{LensName, RunDescription, Sampling};
+use vocabulary::{LensName, Run, RunDescription, Sampling};
+
+/// What can be solved for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Solve {
+    NoiseMultiplier,
+    Steps,
+    SampleRate,
+    BatchSize,
+    Epochs,
+}
 
 /// The question of `calibrate`: what is solved for, the rest of the run, and exactly one target
 /// with what it needs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CalibrateQuestion {
-    pub solve: Unknown,
+    pub solve: Solve,
     #[serde(default)]
     pub run: Described,
     pub target_epsilon: Option<f64>,
@@ -35,29 +47,137 @@ pub struct CalibrateQuestion {
 
 pub(crate) fn ask(question: &CalibrateQuestion) -> Result<Calibration, Refusal> {
     let target = target(question)?;
-    let resolved = blanked(question.run.description()?, question.solve)?.resolve()?;
-    let (run, notes) = (&resolved.run, &resolved.notes);
     let lens = question.lens.unwrap_or(LensName::Composition);
     let attribute =
         sensitivities(question.attribute_sensitivity.as_ref(), question.attribute_mode)?;
-    Ok(match attribute {
-        None => accounting::calibrate(run, question.solve, &target, lens, notes)?,
+    let unknown = match question.solve {
+        Solve::NoiseMultiplier => Unknown::NoiseMultiplier,
+        Solve::SampleRate => Unknown::SampleRate,
+        Solve::Steps | Solve::Epochs => Unknown::Steps,
+        Solve::BatchSize => {
+            if attribute.is_some() {
+                return Err(Refusal::bad_input(
+                    "the sensitivities of an attribute are those of one batch size; solve for \
+                     something else",
+                ));
+            }
+            return largest_batch(question, &target, lens);
+        }
+    };
+    let resolved = blanked(question.run.description()?, unknown)?.resolve()?;
+    let (run, notes) = (&resolved.run, &resolved.notes);
+    let found = match attribute {
+        None => accounting::calibrate(run, unknown, &target, lens, notes)?,
         Some(sensitivities) => {
             // Composition says nothing about an attribute; this lens errs on the safe side.
             let lens = match lens {
                 LensName::Composition => LensName::ClosedFormCertified,
                 other => other,
             };
-            accounting::calibrate_attribute(
-                run,
-                question.solve,
-                &target,
-                lens,
-                notes,
-                &sensitivities,
-            )?
+            accounting::calibrate_attribute(run, unknown, &target, lens, notes, &sensitivities)?
         }
+    };
+    Ok(if question.solve == Solve::Epochs { accounting::in_epochs(found) } else { found })
+}
+
+/// The largest batch size that meets the target, at the given epochs or steps.
+fn largest_batch(
+    question: &CalibrateQuestion,
+    target: &Target,
+    lens: LensName,
+) -> Result<Calibration, Refusal> {
+    let described = question.run.description()?;
+    let records = batches_of(&described, "--solve batch-size")?;
+    let with = |size| with_batch(&described, size);
+    Ok(accounting::calibrate_batch_size(&with, records, target, lens)?)
+}
+
+/// The data-set size of a question about batch sizes.
+fn batches_of(described: &RunDescription, what: &str) -> Result<u64, Refusal> {
+    let whole = &described.whole;
+    if whole.sample_rate.is_some() || whole.batch_size.is_some() || !described.phases.is_empty() {
+        return Err(Refusal::bad_input(format!(
+            "{what} tries batch sizes itself; drop --sample-rate, --batch-size and phases"
+        )));
+    }
+    described.dataset_size.ok_or_else(|| {
+        Refusal::bad_input(format!("{what} needs the number of records; add --dataset-size"))
     })
+}
+
+fn with_batch(
+    described: &RunDescription,
+    size: u64,
+) -> Result<(Run, Vec<String>), AccountingError> {
+    let mut described = described.clone();
+    described.whole.batch_size = Some(size);
+    let resolved =
+        described.resolve().map_err(|error| AccountingError::InvalidInput(error.to_string()))?;
+    Ok((resolved.run, resolved.notes))
+}
+
+/// The question of `calibrate --batch-sizes`: the target and the run as in a calibration of the
+/// noise, without a batch size.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AdviceQuestion {
+    /// Powers of two between 64 and a quarter of the records unless given.
+    pub batch_sizes: Several<u64>,
+    pub run: Described,
+    pub target_epsilon: Option<f64>,
+    pub target_mu: Option<f64>,
+    pub target_bayes_security: Option<f64>,
+    pub target_advantage: Option<f64>,
+    pub target_tpr: Option<f64>,
+    pub target_attack_accuracy: Option<f64>,
+    pub target_reconstruction: Option<f64>,
+    pub delta: Option<f64>,
+    pub fpr: Option<f64>,
+    pub prior: Option<f64>,
+    pub lens: Option<LensName>,
+}
+
+pub(crate) fn advise(question: &AdviceQuestion) -> Result<Advice, Refusal> {
+    let asked = CalibrateQuestion {
+        solve: Solve::NoiseMultiplier,
+        run: question.run.clone(),
+        target_epsilon: question.target_epsilon,
+        target_mu: question.target_mu,
+        target_bayes_security: question.target_bayes_security,
+        target_advantage: question.target_advantage,
+        target_tpr: question.target_tpr,
+        target_attack_accuracy: question.target_attack_accuracy,
+        target_reconstruction: question.target_reconstruction,
+        delta: question.delta,
+        fpr: question.fpr,
+        prior: question.prior,
+        lens: question.lens,
+        attribute_sensitivity: None,
+        attribute_mode: None,
+    };
+    let target = target(&asked)?;
+    let mut described = question.run.description()?;
+    let records = batches_of(&described, "--batch-sizes")?;
+    if described.whole.noise_multiplier.is_some() {
+        return Err(Refusal::bad_input(
+            "--noise-multiplier was given, but --batch-sizes finds the noise; drop it",
+        ));
+    }
+    described.whole.noise_multiplier = Some(1.0);
+    let mut sizes = question.batch_sizes.0.clone();
+    if sizes.is_empty() {
+        sizes =
+            (6..40).map(|power| 1_u64 << power).take_while(|size| 4 * size <= records).collect();
+    }
+    if sizes.is_empty() {
+        sizes = vec![records.div_ceil(4)];
+    }
+    if sizes.len() > 100 {
+        return Err(Refusal::bad_input(format!("{} batch sizes are more than 100", sizes.len())));
+    }
+    let lens = question.lens.unwrap_or(LensName::Composition);
+    let with = |size| with_batch(&described, size);
+    Ok(accounting::advice(&with, &sizes, records, &target, lens)?)
 }
 
 fn target(question: &CalibrateQuestion) -> Result<Target, Refusal> {

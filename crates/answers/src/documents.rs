@@ -4,9 +4,9 @@ use crate::{
     Audited, CalibrationMap, Check, Commitment, Comparison, Document, ExperimentStatus, Panel,
     Planned, Translation, exit,
 };
-use accounting::Calibration;
 use accounting::compare::{BatchSizes, Map};
 use accounting::curve::Curve;
+use accounting::{Advice, Calibration};
 use vocabulary::Account;
 
 impl Document for Account {
@@ -16,6 +16,12 @@ impl Document for Account {
 }
 
 impl Document for Calibration {
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+}
+
+impl Document for Advice {
     fn warnings(&self) -> Vec<String> {
         self.warnings.clone()
     }
@@ -41,7 +47,10 @@ impl Document for Map {
     fn warnings(&self) -> Vec<String> {
         let reasons: Vec<&String> =
             self.cells.iter().filter_map(|cell| cell.reason.as_ref()).collect();
-        let empty = |first| format!("{} cells are empty; the first because {first}", reasons.len());
+        let empty = |first| match reasons.len() {
+            1 => format!("one cell is empty, because {first}"),
+            many => format!("{many} cells are empty; the first because {first}"),
+        };
         reasons.first().map(empty).into_iter().collect()
     }
 }
@@ -88,4 +97,9 @@ impl Document for CalibrationMap {}
 impl Document for Commitment {}
 impl Document for Panel {}
 impl Document for Planned {}
-impl Document for Translation {}
+
+impl Document for Translation {
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+}

@@ -47,7 +47,7 @@ pub use account::AccountQuestion;
 pub use audit::{
     AuditQuestion, Audited, Commitment, PageAudit, Picture, audit, commit, read_scores,
 };
-pub use calibrate::CalibrateQuestion;
+pub use calibrate::{AdviceQuestion, CalibrateQuestion, Solve};
 pub use calibration_map::{CalibrationMap, CalibrationMapQuestion};
 pub use certified::{Certified, certified};
 pub use check::{Check, CheckQuestion, LimitVerdict};
@@ -68,11 +68,11 @@ pub use run::{Described, Loaded, TextFile, load};
 pub use sequential::sequential;
 pub use several::Several;
 pub use status::{Chunks, ExperimentStatus, status};
-pub use translate::{TranslateQuestion, TranslatedNumber, Translation};
+pub use translate::{Assumed, TranslateQuestion, TranslatedNumber, TranslatedReading, Translation};
 
-use accounting::Calibration;
 use accounting::compare::{BatchSizes, Map};
 use accounting::curve::Curve;
+use accounting::{Advice, Calibration};
 use serde::Serialize;
 use vocabulary::Account;
 
@@ -157,6 +157,8 @@ questions! {
     "account" Account(AccountQuestion) => Account, account::ask;
     /// Which noise, steps or rate meets a target.
     "calibrate" Calibrate(CalibrateQuestion) => Calibration, calibrate::ask;
+    /// The noise for several batch sizes, and the size to begin with.
+    "advice" Advice(AdviceQuestion) => Advice, calibrate::advise;
     /// The curves behind the numbers.
     "curve" Curve(CurveQuestion) => Curve, curve::ask;
     /// Several runs side by side.

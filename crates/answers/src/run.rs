@@ -128,6 +128,7 @@ fn compose(all: Vec<Loaded>) -> Result<Loaded, Refusal> {
                 first.adjacency().as_str().to_owned(),
             ),
             ("clip norm", run.clip_norm().to_string(), first.clip_norm().to_string()),
+            ("unit of privacy", format!("{:?}", run.unit()), format!("{:?}", first.unit())),
             ("group size", run.group_size().to_string(), first.group_size().to_string()),
             (
                 "way to draw batches",

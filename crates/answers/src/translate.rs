@@ -1,19 +1,23 @@
-//! Bayes security, epsilon and delta, mu, attack accuracy and true positive rates in terms of
-//! each other, each with its direction.
+//! One number in other terms. The number becomes pairs ([`accounting::translation`]), and epsilon,
+//! mu, advantage, Bayes security, attack accuracy and true positive rate are read off them. Each
+//! reading says what it assumes. A run beside it is read by the composition lens.
 
 use crate::Refusal;
-use accounting::bayes_security::translate as by;
-use accounting::domain;
+use crate::run::{Described, TextFile, load};
+use accounting::translation::{Known, Reading, Worst};
+use accounting::{Beyond, Questions, account_beyond, domain};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use vocabulary::rounding::{plain, shown};
-use vocabulary::{Interval, Side};
+use vocabulary::rounding::{DIGITS, plain, rounded, shown};
+use vocabulary::words::title;
+use vocabulary::{At, Ends, Interval, LensName, Quantity, Side, Standing};
 
-/// The question of `translate`: one number to translate from, and where to.
+/// The question of `translate`: a number to translate from, a run, or both; and where to.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TranslateQuestion {
     pub bayes_security: Option<f64>,
+    pub advantage: Option<f64>,
     pub epsilon: Option<f64>,
     pub mu: Option<f64>,
     pub attack_accuracy: Option<f64>,
@@ -22,121 +26,120 @@ pub struct TranslateQuestion {
     pub prior: Option<f64>,
     /// 0.01 unless given.
     pub fpr: Option<f64>,
+    /// Of epsilon and mu.
     pub delta: Option<f64>,
+    pub files: Vec<TextFile>,
+    pub run: Option<Described>,
 }
 
-/// One number in other terms: the `dosimeter.translate/1` document.
+/// One number in other terms: the `dosimeter.translate/2` document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Translation {
     pub schema: String,
     pub from: String,
-    /// What holds because of it.
+    /// What holds because of it, by what is assumed.
+    pub readings: Vec<TranslatedReading>,
+    /// For a rate or an accuracy that is to be kept: what is enough for it, each alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub enough: Vec<TranslatedNumber>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// What a reading assumes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Assumed {
+    /// Nothing beyond the number.
+    AnyMechanism,
+    /// The trade-off curve is that of two Gaussians.
+    GaussianCurve,
+    /// The mechanism is the run, every iterate seen.
+    Run,
+}
+
+/// The numbers under one assumption.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TranslatedReading {
+    pub assumes: Assumed,
+    /// The assumption in words.
+    pub words: String,
+    pub standing: Standing,
     pub entries: Vec<TranslatedNumber>,
 }
 
 /// A number with the side on which it bounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TranslatedNumber {
-    pub quantity: String,
-    /// Absent when infinite.
-    pub value: Option<f64>,
+    pub quantity: Quantity,
+    pub at: At,
+    /// The quantity and where it is taken, in words.
+    pub label: String,
     pub side: Side,
+    #[serde(flatten)]
+    pub ends: Ends,
     /// The number, rounded towards its side, with its sign.
     pub shown: String,
-    pub note: String,
+    /// Why the number is infinite, when it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 impl Translation {
-    pub const SCHEMA: &'static str = "dosimeter.translate/1";
+    pub const SCHEMA: &'static str = "dosimeter.translate/2";
+}
+
+/// Where the numbers are read.
+struct Places {
+    prior: f64,
+    fpr: f64,
+    delta: Option<f64>,
 }
 
 pub(crate) fn ask(question: &TranslateQuestion) -> Result<Translation, Refusal> {
-    let given = [
-        question.bayes_security,
-        question.epsilon,
-        question.mu,
-        question.attack_accuracy,
-        question.tpr,
-    ];
-    if given.iter().flatten().count() > 1 {
-        return Err(Refusal::bad_input("several numbers were given; translate one at a time"));
-    }
-    let (prior, fpr) = (question.prior.unwrap_or(0.5), question.fpr.unwrap_or(0.01));
-    domain::check_probability("prior", prior)?;
-    domain::check_probability("false positive rate", fpr)?;
-    if let Some(delta) = question.delta {
+    let places = Places {
+        prior: question.prior.unwrap_or(0.5),
+        fpr: question.fpr.unwrap_or(0.01),
+        delta: question.delta,
+    };
+    domain::check_probability("prior", places.prior)?;
+    domain::check_probability("false positive rate", places.fpr)?;
+    if let Some(delta) = places.delta {
         domain::check_delta(delta)?;
     }
-    let mut entries = Vec::new();
-    let (from, security) = source(question, prior, fpr)?;
-    let mut put = |quantity: String, value: f64, side: Side, note: &str| {
-        let value = decimal(value);
-        entries.push(TranslatedNumber {
-            quantity,
-            value: value.is_finite().then_some(value),
-            side,
-            shown: shown(Interval::exact(value), side),
-            note: note.into(),
-        });
+    let known = known(question, &places)?;
+    let mut answer = Translation {
+        schema: Translation::SCHEMA.into(),
+        from: known.map_or_else(|| "this run".into(), words),
+        readings: Vec::new(),
+        enough: Vec::new(),
+        warnings: Vec::new(),
     };
-    put(
-        "Bayes security".into(),
-        security,
-        Side::Lower,
-        match () {
-            () if question.bayes_security.is_some() => "as given",
-            () if question.epsilon.is_some() => {
-                "2 (1 - delta)/(e^epsilon + 1); randomised response"
+    if let Some(known) = known {
+        for reading in [Reading::AnyMechanism, Reading::GaussianCurve] {
+            if let Some(worst) = known.read(reading)? {
+                answer.readings.push(read(known, reading, &worst, &places)?);
             }
-            () if question.mu.is_some() => "2 Phi(-mu/2); the Gaussian mechanism",
-            () => "enough for the target; `calibrate` finds the noise",
-        },
-    );
-    put("advantage".into(), 1.0 - security, Side::Upper, "TPR - FPR of any attack");
-    put(
-        format!("attack accuracy @ prior {}", plain(prior)),
-        by::attack_accuracy(security, prior),
-        Side::Upper,
-        if prior == 0.5 { "1 - beta/2" } else { "the curve may say less" },
-    );
-    put(
-        format!("TPR @ FPR {}", plain(fpr)),
-        by::tpr(security, fpr),
-        Side::Upper,
-        "FPR + advantage; the curve (account, curve) says less",
-    );
-    if let (Some(delta), None) = (question.delta, question.epsilon) {
-        put(
-            format!("epsilon @ delta {}", plain(delta)),
-            by::least_epsilon(security, delta),
-            Side::Lower,
-            "every epsilon that holds is at least this; a run says more (account)",
-        );
-    }
-    Ok(Translation { schema: Translation::SCHEMA.into(), from, entries })
-}
-
-/// The short decimal that a sum of decimals was meant to be: 1 - 0.95 is 0.05, not a bit more.
-fn decimal(value: f64) -> f64 {
-    let short = format!("{value:.11e}").parse().unwrap_or(value);
-    if (value - short).abs() <= 2.0 * f64::EPSILON { short } else { value }
-}
-
-/// What was given, in words, and the Bayes security that it guarantees (or needs).
-fn source(question: &TranslateQuestion, prior: f64, fpr: f64) -> Result<(String, f64), Refusal> {
-    if let Some(beta) = question.bayes_security {
-        if !(0.0..=1.0).contains(&beta) {
-            return Err(Refusal::bad_input(format!("Bayes security {beta} is outside [0, 1]")));
         }
-        return Ok((format!("Bayes security {}", plain(beta)), beta));
+        answer.enough = enough(known, &places)?;
     }
+    if question.run.is_some() || !question.files.is_empty() {
+        answer.readings.push(of_the_run(question, &places, &mut answer.warnings)?);
+    }
+    Ok(answer)
+}
+
+/// The one number that was given, if any.
+fn known(question: &TranslateQuestion, places: &Places) -> Result<Option<Known>, Refusal> {
+    let mut given = Vec::new();
+    given.extend(question.bayes_security.map(Known::BayesSecurity));
+    given.extend(question.advantage.map(Known::Advantage));
     if let Some(epsilon) = question.epsilon {
         domain::check_epsilon(epsilon)?;
-        let delta = question
+        let delta = places
             .delta
             .ok_or_else(|| Refusal::bad_input("--epsilon needs a delta; add --delta, e.g. 1e-5"))?;
-        let from = format!("epsilon {} at delta {}", plain(epsilon), plain(delta));
-        return Ok((from, by::security_of_epsilon(epsilon, delta)));
+        given.push(Known::Epsilon { epsilon, delta });
     }
     if let Some(mu) = question.mu {
         if !(mu >= 0.0 && mu.is_finite()) {
@@ -144,23 +147,187 @@ fn source(question: &TranslateQuestion, prior: f64, fpr: f64) -> Result<(String,
                 "mu {mu} is not a finite number of at least 0"
             )));
         }
-        return Ok((format!("mu {}", plain(mu)), by::security_of_mu(mu)));
+        given.push(Known::Mu(mu));
     }
-    let (from, needed) = if let Some(accuracy) = question.attack_accuracy {
-        let from = format!("attack accuracy {} at prior {}", plain(accuracy), plain(prior));
-        (from, by::security_for_accuracy(accuracy, prior))
-    } else if let Some(tpr) = question.tpr {
-        let from = format!("TPR {} at FPR {}", plain(tpr), plain(fpr));
-        (from, by::security_for_tpr(tpr, fpr))
-    } else {
-        return Err(Refusal::bad_input("there is nothing to translate")
-            .hint("give one of --bayes-security, --epsilon, --mu, --attack-accuracy, --tpr"));
+    let prior = places.prior;
+    given
+        .extend(question.attack_accuracy.map(|accuracy| Known::AttackAccuracy { accuracy, prior }));
+    given.extend(question.tpr.map(|tpr| Known::Tpr { tpr, fpr: places.fpr }));
+    match given.as_slice() {
+        [] if question.run.is_none() && question.files.is_empty() => {
+            Err(Refusal::bad_input("there is nothing to translate").hint(
+                "give one of --epsilon, --mu, --tpr, --advantage, --bayes-security, \
+                 --attack-accuracy, or a run",
+            ))
+        }
+        [] => Ok(None),
+        [one] => Ok(Some(*one)),
+        _ => Err(Refusal::bad_input("several numbers were given; translate one at a time")),
+    }
+}
+
+fn quantity_of(known: Known) -> Quantity {
+    match known {
+        Known::Mu(_) => Quantity::Mu,
+        Known::Epsilon { .. } => Quantity::Epsilon,
+        Known::Tpr { .. } => Quantity::Tpr,
+        Known::Advantage(_) => Quantity::Advantage,
+        Known::BayesSecurity(_) => Quantity::BayesSecurity,
+        Known::AttackAccuracy { .. } => Quantity::AttackAccuracy,
+    }
+}
+
+/// What is known, in words.
+fn words(known: Known) -> String {
+    match known {
+        Known::Mu(mu) => format!("mu {}", plain(mu)),
+        Known::Epsilon { epsilon, delta } => {
+            format!("epsilon {} at delta {}", plain(epsilon), plain(delta))
+        }
+        Known::Tpr { tpr, fpr } => format!("TPR {} at FPR {}", plain(tpr), plain(fpr)),
+        Known::Advantage(advantage) => format!("advantage {}", plain(advantage)),
+        Known::BayesSecurity(security) => format!("Bayes security {}", plain(security)),
+        Known::AttackAccuracy { accuracy, prior } => {
+            format!("attack accuracy {} at prior {}", plain(accuracy), plain(prior))
+        }
+    }
+}
+
+fn read(
+    known: Known,
+    reading: Reading,
+    worst: &Worst,
+    places: &Places,
+) -> Result<TranslatedReading, Refusal> {
+    let mut entries = Vec::new();
+    let given = quantity_of(known);
+    // What was given is not translated into itself.
+    let mut put = |quantity, at, interval| {
+        if quantity != given {
+            entries.push(number(quantity, at, interval, NO_BOUND));
+        }
     };
-    if !(0.0..1.0).contains(&needed) {
-        return Err(Refusal::bad_input(format!(
-            "{from} would need Bayes security {needed}, which is outside [0, 1); guessing already \
-             does as well, or everything meets it"
-        )));
+    if let Some(delta) = places.delta {
+        let at = At { delta: Some(delta), ..At::default() };
+        put(Quantity::Epsilon, at, worst.epsilon(delta)?);
+        put(Quantity::Mu, at, worst.mu(delta)?);
+    } else if let Worst::Gaussian(_, mu) = worst {
+        put(Quantity::Mu, At::default(), *mu);
     }
-    Ok((from, needed))
+    put(Quantity::Advantage, At::default(), worst.advantage()?);
+    put(Quantity::BayesSecurity, At::default(), worst.bayes_security()?);
+    let at = At { fpr: Some(places.fpr), ..At::default() };
+    put(Quantity::Tpr, at, worst.tpr(places.fpr)?);
+    let at = At { prior: Some(places.prior), ..At::default() };
+    put(Quantity::AttackAccuracy, at, worst.accuracy(places.prior)?);
+    let (assumes, words, standing) = match (reading, known) {
+        (Reading::AnyMechanism, _) => (
+            Assumed::AnyMechanism,
+            "any mechanism of which the number is true; some mechanism reaches each bound",
+            Standing::Proven,
+        ),
+        (Reading::GaussianCurve, Known::Mu(_)) => (
+            Assumed::GaussianCurve,
+            "any mechanism that leaks no more than two Gaussians at distance mu",
+            Standing::Proven,
+        ),
+        (Reading::GaussianCurve, _) => (
+            Assumed::GaussianCurve,
+            "a mechanism whose trade-off curve is the Gaussian one through the number",
+            Standing::Heuristic,
+        ),
+    };
+    Ok(TranslatedReading { assumes, words: words.into(), standing, entries })
+}
+
+/// The same quantities of the run.
+fn of_the_run(
+    question: &TranslateQuestion,
+    places: &Places,
+    warnings: &mut Vec<String>,
+) -> Result<TranslatedReading, Refusal> {
+    let described = question.run.clone().unwrap_or_default();
+    let loaded = load(&question.files, &described)?;
+    let questions = Questions {
+        deltas: places.delta.into_iter().collect(),
+        fprs: vec![places.fpr],
+        lenses: vec![LensName::Composition],
+        notes: loaded.resolved.notes,
+        ..Questions::default()
+    };
+    let beyond = Beyond { attack_priors: &[places.prior], ..Beyond::default() };
+    let account = account_beyond(&loaded.resolved.run, &questions, &beyond)?;
+    warnings.extend(account.warnings);
+    let mut standing = Standing::Proven;
+    let entries = account
+        .claims
+        .iter()
+        .map(|claim| {
+            if claim.standing != Standing::Proven {
+                standing = claim.standing;
+            }
+            let why = claim.reason.as_deref().unwrap_or(NO_BOUND);
+            number(claim.quantity, claim.at, claim.interval, why)
+        })
+        .collect();
+    let words = format!("the run itself, every iterate seen (lens {})", LensName::Composition);
+    Ok(TranslatedReading { assumes: Assumed::Run, words, standing, entries })
+}
+
+/// What keeps a rate or an accuracy, each alone; rounded down.
+fn enough(known: Known, places: &Places) -> Result<Vec<TranslatedNumber>, Refusal> {
+    let Some(found) = known.enough(places.delta)? else { return Ok(Vec::new()) };
+    let mut all = Vec::new();
+    let mut put = |quantity, at, value: f64| {
+        all.push(TranslatedNumber {
+            quantity,
+            at,
+            label: title(quantity, at),
+            side: Side::Upper,
+            ends: Interval::exact(value).into(),
+            // The largest that is enough: below it everything is, so it is rounded down.
+            shown: format!("<= {}", rounded(value, DIGITS, Side::Lower)),
+            reason: None,
+        });
+    };
+    let at = At { delta: places.delta, ..At::default() };
+    if let Some(epsilon) = found.epsilon {
+        put(Quantity::Epsilon, at, epsilon);
+    }
+    if let Some(mu) = found.mu {
+        put(Quantity::Mu, At::default(), mu);
+    }
+    put(Quantity::Advantage, At::default(), decimal(found.advantage));
+    Ok(all)
+}
+
+const NO_BOUND: &str =
+    "infinite: the secret may be told with a probability that is above this delta";
+
+fn number(quantity: Quantity, at: At, interval: Interval, why: &str) -> TranslatedNumber {
+    let interval = Interval {
+        lower: decimal(interval.lower),
+        value: decimal(interval.value),
+        upper: decimal(interval.upper),
+    };
+    let side = if quantity.is_leakage() { Side::Upper } else { Side::Lower };
+    TranslatedNumber {
+        quantity,
+        at,
+        label: title(quantity, at),
+        side,
+        ends: interval.into(),
+        shown: if interval.upper.is_finite() { shown(interval, side) } else { "no bound".into() },
+        reason: (!interval.upper.is_finite()).then(|| why.to_owned()),
+    }
+}
+
+/// The short decimal that a sum of typed decimals was meant to be: 1 - 0.95 is 0.05, not a bit more.
+/// Numbers below a thousandth keep their bits.
+fn decimal(value: f64) -> f64 {
+    if !(1e-3..=1e3).contains(&value) {
+        return value;
+    }
+    let short = format!("{value:.5e}").parse().unwrap_or(value);
+    if (value - short).abs() <= 4.0 * f64::EPSILON { short } else { value }
 }

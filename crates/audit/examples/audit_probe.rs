@@ -154,7 +154,7 @@ fn all(count: usize) -> Result<Value, AuditError> {
     Ok(json!({ "scores_per_side": count, "cpu_s": clock.total(), "seconds": clock.0 }))
 }
 
-/// Each one-run bound on `count` canaries, copying and sorting included. The kernel counts a thread's time some hundred times a second, so a measurement is
+/// Each one-run bound on `count` canaries, copying and sorting included. The kernel counts a thread's time some hundred times per second, so a measurement is
 /// many calls.
 fn one_run(count: usize) -> Result<Value, AuditError> {
     const CALLS: usize = 100;

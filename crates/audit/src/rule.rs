@@ -208,7 +208,7 @@ fn enough(scores: &Scores, parts: usize, rule: &str) -> Result<(), AuditError> {
     let smaller = scores.members().len().min(scores.nonmembers().len());
     if smaller < parts {
         return Err(AuditError::Scores(format!(
-            "the {rule} rule needs at least {parts} scores a side, there are {smaller}; use --threshold union"
+            "the {rule} rule needs at least {parts} scores per side, there are {smaller}; use --threshold union"
         )));
     }
     Ok(())

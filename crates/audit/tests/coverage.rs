@@ -153,7 +153,7 @@ fn dp_sgd_families() {
             ThresholdRule::KFold,
             ThresholdRule::Fixed(threshold),
         ] {
-            // Five scores a side cannot be dealt into five folds that choose and measure.
+            // Five scores per side cannot be dealt into five folds that choose and measure.
             if n < 10 && rule == ThresholdRule::KFold {
                 continue;
             }

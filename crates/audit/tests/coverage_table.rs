@@ -66,7 +66,7 @@ fn rules(threshold: f64) -> [ThresholdRule; 5] {
 
 fn many_runs() -> String {
     let mut table = String::from(
-        "500 trainings a side, 300 trials. Gaussian scores have no finite epsilon at delta 0; \
+        "500 trainings per side, 300 trials. Gaussian scores have no finite epsilon at delta 0; \
          bounds for their family are at delta 1e-5, where the truth is 4.377.\n\n\
          | estimator | no leakage | Laplace, epsilon 1 | Gaussian, mu 1 |\n|---|---|---|---|\n",
     );

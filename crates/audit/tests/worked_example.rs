@@ -1,5 +1,5 @@
 //! The DP-SGD family on its worked example: sample rate 0.1, noise multiplier 0.8, 50 steps,
-//! delta 1e-5, 20 000 trainings a side, 95 %; true epsilon 8.06. With counts equal to their
+//! delta 1e-5, 20 000 trainings per side, 95 %; true epsilon 8.06. With counts equal to their
 //! expectation at FPR .01/.05/.15/.3 (FNR .8533/.6721/.4614/.2892) the bounds are
 //! 7.42/7.60/7.64/7.58, and over random draws their standard deviations .23/.17/.15/.16
 //! (methods of Nasr et al. 2023; values by an independent computation).

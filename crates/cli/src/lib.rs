@@ -58,7 +58,7 @@ pub fn command_with_console<A: Into<OsString> + Clone>(
     console: &mut Console,
 ) -> Result<u8, Failure> {
     let cli = Cli::try_parse_from(args).map_err(|error| {
-        let text = error.render().to_string();
+        let text = said(&error);
         // The sentence; what follows it is about the command line.
         let sentence = text.split("\n\nUsage:").next().unwrap_or(&text);
         let sentence = sentence.split("\n\nFor more information").next().unwrap_or(sentence);
@@ -67,13 +67,25 @@ pub fn command_with_console<A: Into<OsString> + Clone>(
     cli.command.run(console)
 }
 
+/// What is wrong with the arguments, without the advice to give an unknown flag as a file's name.
+fn said(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let mut kept: Vec<&str> = Vec::new();
+    for line in text.lines().filter(|line| !line.contains("as a value, use '--")) {
+        if !(line.is_empty() && kept.last().is_some_and(|last| last.is_empty())) {
+            kept.push(line);
+        }
+    }
+    kept.join("\n")
+}
+
 /// Help and version are answers; everything else is a usage error.
 fn usage(error: &clap::Error, console: &mut Console) -> u8 {
-    let rendered = error.render();
     if error.use_stderr() {
-        console.note(rendered.to_string().trim_end());
+        console.note(said(error).trim_end());
         return exit::BAD_INPUT;
     }
+    let rendered = error.render();
     let text = if console.colour() { rendered.ansi().to_string() } else { rendered.to_string() };
     match console.answer(&text) {
         Ok(()) => exit::ANSWERED,

@@ -1,30 +1,78 @@
-//! What the README shows is what the program prints: every `console` block is run and compared.
-//! `UPDATE_README=1 cargo test --release -p dosimeter --test readme` writes the real output into
-//! the page.
+//! What the pages show is what the program prints: every `console` block of the README and of the
+//! guides is run and compared, each page in a folder of its own with the files that it shows
+//! (```` ```toml run.toml ````). `UPDATE_README=1 cargo test --release -p dosimeter --features full
+//! --test readme` writes the real output into the pages. Commands in other blocks are read by the
+//! parser of the command line.
 
-use std::path::Path;
+use clap::Parser;
+use dosimeter_cli::Cli;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Pages whose console blocks are about other programs, or cost more than a test may.
+const NOT_RUN: &[&str] = &["fuzzing.md"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn pages() -> Vec<PathBuf> {
+    let mut all = vec![root().join("README.md")];
+    for entry in std::fs::read_dir(root().join("docs")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|kind| kind == "md") {
+            all.push(path);
+        }
+    }
+    all.sort();
+    all
+}
+
 #[test]
-fn the_examples_print_what_the_readme_says() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-    let page = std::fs::read_to_string(&path).unwrap();
-    let mut real = String::new();
+fn the_examples_print_what_the_pages_say() {
     let mut commands = 0;
+    for path in pages() {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if NOT_RUN.contains(&name.as_str()) {
+            continue;
+        }
+        let page = std::fs::read_to_string(&path).unwrap();
+        let (real, run) = played(&page);
+        commands += run;
+        if std::env::var_os("UPDATE_README").is_some() {
+            std::fs::write(&path, &real).unwrap();
+            continue;
+        }
+        assert!(real == page, "{name} is not what is printed; the real page is:\n{real}");
+    }
+    assert!(commands >= 6, "the pages show only {commands} commands");
+}
+
+/// The page with what its console blocks really print, and how many commands there were.
+fn played(page: &str) -> (String, usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut real, mut commands) = (String::new(), 0);
     let mut lines = page.lines().peekable();
     while let Some(line) = lines.next() {
         real.push_str(line);
         real.push('\n');
-        if line != "```console" {
+        let Some(block) = line.strip_prefix("```").filter(|info| !info.is_empty()) else {
             continue;
-        }
+        };
+        let file = block.split_whitespace().nth(1).filter(|name| name.contains('.'));
+        let mut text = String::new();
         while let Some(line) = lines.next() {
             real.push_str(line);
             real.push('\n');
             if line == "```" {
                 break;
             }
-            let Some(command) = line.strip_prefix("$ dosimeter ") else { continue };
+            text.push_str(line);
+            text.push('\n');
+            let Some(command) = line.strip_prefix("$ dosimeter ").filter(|_| block == "console")
+            else {
+                continue;
+            };
             let mut command = command.to_owned();
             while command.ends_with('\\') {
                 let more = lines.next().expect("a continued line");
@@ -36,22 +84,59 @@ fn the_examples_print_what_the_readme_says() {
             while lines.peek().is_some_and(|next| *next != "```" && !next.starts_with("$ ")) {
                 lines.next();
             }
-            real.push_str(&output(&command));
+            real.push_str(&output(&command, folder.path()));
             commands += 1;
         }
+        if let Some(file) = file {
+            std::fs::write(folder.path().join(file), text).unwrap();
+        }
     }
-    assert!(commands >= 2, "the README shows only {commands} commands");
-    if std::env::var_os("UPDATE_README").is_some() {
-        std::fs::write(&path, &real).unwrap();
-        return;
+    (real, commands)
+}
+
+/// Every command of every page is one that the program understands.
+#[test]
+fn commands_of_the_pages_are_understood() {
+    let (mut read, mut faults) = (0, Vec::new());
+    for path in pages() {
+        let page = std::fs::read_to_string(&path).unwrap().replace("\\\n", " ");
+        let mut inside = false;
+        for line in page.lines() {
+            if line.trim_start().starts_with("```") {
+                inside = !inside;
+                continue;
+            }
+            let line = line.trim().trim_start_matches("$ ");
+            let Some(command) = line.strip_prefix("dosimeter ").filter(|_| inside) else {
+                continue;
+            };
+            // A shell's own marks, and what stands for something else.
+            let command = command.split(['|', '>', '#', ';', '&']).next().unwrap_or("");
+            if command.contains(['…', '<', '*', '$', '{']) {
+                continue;
+            }
+            read += 1;
+            let words = command.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
+            if let Err(error) = Cli::try_parse_from(std::iter::once("dosimeter").chain(words))
+                && error.use_stderr()
+            {
+                let text = error.to_string();
+                faults.push(format!(
+                    "{}: `dosimeter {command}`: {}",
+                    path.display(),
+                    text.lines().next().unwrap_or("")
+                ));
+            }
+        }
     }
-    assert!(real == page, "the README is not what is printed; the real page is:\n{real}");
+    assert!(read >= 20, "only {read} commands were found");
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 #[test]
 fn the_commands_of_the_readme_exist() {
     let page = include_str!("../../../README.md");
-    let help = output("--help");
+    let help = output("--help", &root());
     let named: Vec<&str> = page
         .lines()
         .filter_map(|line| line.strip_prefix("| `dosimeter ")?.split('`').next())
@@ -62,17 +147,31 @@ fn the_commands_of_the_readme_exist() {
     }
 }
 
-fn output(command: &str) -> String {
+fn output(command: &str, folder: &Path) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_dosimeter"))
-        .args(command.split_whitespace())
+        .args(words(command))
+        .current_dir(folder)
         .env("NO_COLOR", "1")
         .env_remove("COLUMNS")
         .output()
         .unwrap();
     assert!(
-        output.status.success(),
+        output.status.success() || output.status.code() == Some(3),
         "`dosimeter {command}` failed: {}",
         String::from_utf8_lossy(&output.stderr)
     );
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// Words of a command; those in double quotes hold spaces.
+fn words(command: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    for (place, part) in command.split('"').enumerate() {
+        if place % 2 == 1 {
+            all.push(part.to_owned());
+        } else {
+            all.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    all
 }

@@ -79,7 +79,7 @@ fn a_figure_is_played_audited_and_extended() {
     assert!(!place.incomplete.load(Ordering::Relaxed));
     // Two models, two attacks, three numbers of steps.
     assert_eq!(found.tables[0].rows.len(), 12);
-    assert!(found.we_get.contains("(2 trainings a side)"), "{}", found.we_get);
+    assert!(found.we_get.contains("(2 trainings per side)"), "{}", found.we_get);
     let files = write(&figure.entry, &found, &place.folder).unwrap();
     assert!(files.iter().any(|name| name == "fashion-mnist-mlp.svg"), "{files:?}");
     // More trainings extend: the first two rows of each side stay what they were.

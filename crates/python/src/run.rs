@@ -101,6 +101,11 @@ impl Run {
     }
 
     #[getter]
+    fn unit(&self) -> Option<&str> {
+        self.resolved.run.unit()
+    }
+
+    #[getter]
     fn group_size(&self) -> u32 {
         self.resolved.run.group_size()
     }

@@ -169,7 +169,7 @@ fn sampling(run: &Run) -> String {
             list(&rates)
         ),
         Sampling::Full => "Every record is in every batch".into(),
-        Sampling::Shuffle => "The records are shuffled once an epoch and cut into batches".into(),
+        Sampling::Shuffle => "The records are shuffled once per epoch and cut into batches".into(),
         Sampling::FixedSize => "Each batch is a uniform subset of fixed size".into(),
         other => format!("The run has {}", other.words()),
     }

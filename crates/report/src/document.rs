@@ -27,7 +27,7 @@ pub struct Report {
     pub statement: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
-    /// Accuracy of the best attacker, who knows the prior; one claim a lens and prior.
+    /// Accuracy of the best attacker, who knows the prior; one claim per lens and prior.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attack_accuracy: Vec<Claim>,
     /// What scores show. Not private.

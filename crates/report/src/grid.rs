@@ -1,4 +1,4 @@
-//! Claims as a grid: a row a lens, a column a quantity.
+//! Claims as a grid: a row per lens, a column per quantity.
 
 use crate::words::quantity_name;
 use vocabulary::{Account, Claim, Direction, LensName, Quantity};

@@ -91,7 +91,8 @@ pub(crate) fn neighbours(run: &Run) -> String {
         1 => "one record".to_owned(),
         size => format!("{size} records"),
     };
-    format!("{} {records}", run.adjacency().words())
+    let unit = run.unit().map(|unit| format!(" (a record is {unit})")).unwrap_or_default();
+    format!("{} {records}{unit}", run.adjacency().words())
 }
 
 pub(crate) fn batches(run: &Run) -> &'static str {

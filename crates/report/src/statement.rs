@@ -2,7 +2,7 @@
 //! released, and what is not covered; ready for a paper or a model card.
 
 use crate::words::{describe, percent, with_commas};
-use vocabulary::rounding::{plain, quote};
+use vocabulary::rounding::{plain, quote, rounded};
 use vocabulary::{Account, Claim, LensName, Quantity, Run, Sampling, Standing};
 
 /// The statement about a run from its claims.
@@ -85,9 +85,10 @@ fn guarantee(run: &Run, epsilon: &Claim, delta: f64) -> String {
         ),
     };
     let level = if run.group_size() == 1 { "record-level" } else { "group-level" };
+    let unit = run.unit().map(|unit| format!("; a record is {unit}")).unwrap_or_default();
     format!(
         "{opening} (epsilon, delta)-differentially private with epsilon = {} at delta = {} \
-         ({level}; neighbouring data sets differ by {relation} {}). This holds for the release \
+         ({level}; neighbouring data sets differ by {relation} {}{unit}). This holds for the release \
          of every intermediate model, and so for the final one, against an attacker who knows \
          all other records; it was computed {how}.",
         number(epsilon),
@@ -117,12 +118,17 @@ fn attack_terms(account: &Account) -> Option<String> {
         .find(|claim| claim.quantity == Quantity::BayesSecurity)?;
     Some(format!(
         "In attack terms: no membership attack has a true positive rate above {}. Bayes security \
-         is at least {}, so an attacker who would be right half of the time by guessing is wrong \
-         at least {} times as often as a guess.",
+         is at least {}: where guessing would be wrong half of the time, any attacker is wrong at \
+         least {} of the time.",
         powers.join(", or above "),
         number(security),
-        number(security)
+        errors(security)
     ))
+}
+
+/// How often an attacker errs at least who has two equally likely answers.
+fn errors(security: &Claim) -> String {
+    format!("{} %", rounded(50.0 * security.interval.lower, 3, security.side))
 }
 
 fn number(claim: &Claim) -> String {

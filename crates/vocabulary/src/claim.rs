@@ -61,16 +61,16 @@ impl LensName {
         match self {
             Self::Composition => "composition",
             Self::LastIterate => "last iterate",
-            Self::LastIterateMax => "last iterate, any stop",
+            Self::LastIterateMax => "last iterate (any stop)",
             Self::FullBatch => "full batch",
             Self::Renyi => "R\u{e9}nyi",
             Self::GaussianClt => "Gaussian limit",
             Self::AdvancedComposition => "advanced composition",
             Self::ClosedForm => "closed form",
-            Self::ClosedFormClt => "closed form, limit",
-            Self::ClosedFormCertified => "closed form, certified",
+            Self::ClosedFormClt => "closed form (limit)",
+            Self::ClosedFormCertified => "closed form (certified)",
             Self::HiddenState => "hidden state",
-            Self::HiddenStateRenyi => "hidden state, R\u{e9}nyi",
+            Self::HiddenStateRenyi => "hidden state (R\u{e9}nyi)",
         }
     }
 
@@ -99,6 +99,14 @@ impl Release {
         match self {
             Self::AllIterates => "all-iterates",
             Self::LastIterate => "last-iterate",
+        }
+    }
+
+    /// What the attacker is assumed to see, in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::AllIterates => "all iterates",
+            Self::LastIterate => "last iterate",
         }
     }
 }
@@ -489,6 +497,9 @@ pub struct Account {
     /// `dosimeter.account/1`.
     pub schema: String,
     pub run: crate::Run,
+    /// What may be signed; absent where no lens proves anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sign: Option<crate::Sign>,
     pub claims: Vec<Claim>,
     pub unsupported: Vec<Unsupported>,
     /// Numbers about other runs than this one, each labelled; empty for most runs.

@@ -29,6 +29,8 @@ pub struct RunDescription {
     pub adjacency: Option<Adjacency>,
     pub group_size: Option<u32>,
     pub phases: Vec<PhaseDescription>,
+    /// What a record is: the unit of privacy.
+    pub unit: Option<String>,
     /// What some ways to draw batches need beyond a rate.
     pub batches: BatchesDescription,
 }
@@ -75,6 +77,7 @@ const RUN_KEYS: &[&str] = &[
     "sampling",
     "adjacency",
     "group_size",
+    "unit",
     "permutation",
     "replacement",
     "max_batch_size",
@@ -202,6 +205,7 @@ impl RunDescription {
                     let size = node.integer(&key)?;
                     run.group_size = Some(u32::try_from(size).unwrap_or(u32::MAX));
                 }
+                "unit" => run.unit = Some(node.text(&key)?.to_owned()),
                 // Of interest to training only.
                 "seed" => {}
                 "phase" | "phases" => {
@@ -244,6 +248,7 @@ impl RunDescription {
         self.sampling = flags.sampling.or(self.sampling);
         self.adjacency = flags.adjacency.or(self.adjacency);
         self.group_size = flags.group_size.or(self.group_size);
+        self.unit = flags.unit.clone().or(self.unit);
         self.batches = self.batches.overridden_by(&flags.batches);
         Ok(self)
     }
@@ -325,6 +330,7 @@ impl RunDescription {
             builder = builder.phases([phase.resolve(&place, &mut notes)?]);
         }
         let mut details = details;
+        details.unit.clone_from(&self.unit);
         if let Some(noise) = instead {
             notes.push(format!(
                 "noise multiplier {noise}: {} releases on one batch, their squares added",
@@ -421,6 +427,7 @@ impl BatchesDescription {
             matrix: self.matrix.clone(),
             stopped: self.stopped,
             max_steps: self.max_steps,
+            unit: None,
         };
         (details, effective)
     }

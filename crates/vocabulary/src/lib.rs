@@ -17,8 +17,10 @@ mod node;
 mod policy;
 pub mod rounding;
 mod run;
+mod sign;
 mod source;
 mod verdict;
+pub mod words;
 
 pub use audit::{
     Audit, Bootstrap, Finding, Hashes, Measured, NotValid, PlanDocument, PowerAt, TestAt,
@@ -35,5 +37,6 @@ pub use method::{Design, Method, UnknownName};
 pub use node::nearest;
 pub use policy::Policy;
 pub use run::{Adjacency, Phase, Run, RunBuilder, RunError, Stopped};
+pub use sign::{NOTHING_TO_SIGN, Sign};
 pub use source::Source;
 pub use verdict::{Status, Verdict};

@@ -84,6 +84,9 @@ pub(crate) struct Details {
     /// The steps after which the run would have ended in any case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) max_steps: Option<u64>,
+    /// What a record is: the unit of privacy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) unit: Option<String>,
 }
 
 /// How the number of steps was chosen, where it was not fixed in advance.
@@ -211,6 +214,11 @@ impl Run {
     /// The steps to account for when outputs decided when to stop.
     pub fn max_steps(&self) -> Option<u64> {
         self.details.stopped.and(self.details.max_steps)
+    }
+
+    /// What a record is, where the run says so: the unit of privacy.
+    pub fn unit(&self) -> Option<&str> {
+        self.details.unit.as_deref()
     }
 
     /// Updates over all phases.
@@ -380,6 +388,14 @@ impl Details {
         phases: &[Phase],
         dataset_size: Option<u64>,
     ) -> Result<(), RunError> {
+        if let Some(unit) = &self.unit
+            && (unit.trim().is_empty() || unit.chars().count() > 200 || unit.contains('\n'))
+        {
+            return Err(RunError::Scheme(
+                "`unit` is empty, longer than 200 characters or has several lines".into(),
+                "say in a few words what one record is, e.g. \"one user's messages\"",
+            ));
+        }
         let drawing = &self.drawing;
         for (given, key) in [
             (drawing.permutation != Permutation::Fresh, "permutation"),

@@ -189,7 +189,7 @@ def test_what_is_really_drawn_is_counted() -> None:
     assert recorder.inclusions.sum() == sum(recorder.batch_sizes)
     assert recorder.check_sampling(dataset_size=RECORDS, sample_rate=1 / 16) is None
 
-    # Batches of random sizes, but cut from a shuffled data set: every record once an epoch.
+    # Batches of random sizes, but cut from a shuffled data set: every record once per epoch.
     class Cut(torch.utils.data.Sampler):  # type: ignore[misc]
         def __iter__(self) -> Any:
             order = torch.randperm(RECORDS).tolist()

@@ -143,16 +143,15 @@ export function MapChart({ map, run, target, stale, problem, onChoose }: Props) 
       <p class="subtitle quiet">
         ε at δ = {powerOfTen(map.delta)}, composition, {map.standing}
       </p>
-      <div class="field" ref={field}>
-      <svg
-        width={WIDTH}
-        height={HEIGHT}
+      <div
+        class="field"
+        ref={field}
         role="application"
         tabIndex={0}
         aria-label="Calibration map: arrow keys move over noise and steps, Enter takes the run there"
         onKeyDown={move}
-        onMouseLeave={() => setOver(null)}
       >
+      <svg width={WIDTH} height={HEIGHT} aria-hidden="true" onMouseLeave={() => setOver(null)}>
         {cells}
         <g class="axis">
           {[0, Math.round((columns - 1) / 4), Math.round((columns - 1) / 2), Math.round((3 * (columns - 1)) / 4), columns - 1].map(

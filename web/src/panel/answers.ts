@@ -21,6 +21,8 @@ export interface Answers {
   pinnedPanels: Map<string, Panel>;
   /** The sliders have moved since `settled`. */
   stale: boolean;
+  /** The sliders have moved since `account`. */
+  moving: boolean;
   mapStale: boolean;
   problem: string | null;
   mapProblem: string | null;
@@ -134,8 +136,24 @@ export function useAnswers(state: State): Answers {
     }
   }, [JSON.stringify(pins), delta]);
 
-  const stale = liveFor !== whole || settledFor !== whole;
-  return { account, settled, panel, map, steps, pinned, pinnedPanels, stale, mapStale, problem, mapProblem, stepsProblem };
+  const moving = liveFor !== whole;
+  const stale = moving || settledFor !== whole;
+  return { account, settled, panel, map, steps, pinned, pinnedPanels, stale, moving, mapStale, problem, mapProblem, stepsProblem };
+}
+
+/** No number at all, where a field is wrong: what was known belongs to another run. */
+export function without(answers: Answers, problem: string): Answers {
+  return {
+    ...answers,
+    account: null,
+    settled: null,
+    panel: null,
+    map: null,
+    steps: null,
+    problem,
+    mapProblem: "A field is wrong.",
+    stepsProblem: "A field is wrong.",
+  };
 }
 
 /** The run and the delta of a question, as text. */

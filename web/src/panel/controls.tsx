@@ -3,6 +3,7 @@
 import { useEffect, useId, useState } from "preact/hooks";
 import { plain } from "../numbers.ts";
 import { ADJACENCIES, SAMPLINGS, type Run, type State } from "../state.ts";
+import { Sizes } from "./sizes.tsx";
 
 const TICKS = 400;
 
@@ -18,17 +19,12 @@ interface DialProps {
   whole?: boolean;
   disabled?: boolean;
   onChange: (value: number) => void;
+  onWrong: OnWrong;
 }
 
 /** A logarithmic slider and a field for the exact number. */
-export function Dial({ name, sign, value, low, high, least, most, whole, disabled, onChange }: DialProps) {
+export function Dial({ name, sign, value, low, high, least, most, whole, disabled, onChange, onWrong }: DialProps) {
   const id = useId();
-  const [typed, setTyped] = useState(plain(value));
-  const [wrong, setWrong] = useState(false);
-  useEffect(() => {
-    if (Number(typed) !== value) setTyped(plain(value));
-    setWrong(false);
-  }, [value]);
   const toTick = (number: number) =>
     Math.round((TICKS * Math.log(Math.max(low, Math.min(high, number)) / low)) / Math.log(high / low));
   const fromTick = (tick: number) => {
@@ -36,31 +32,10 @@ export function Dial({ name, sign, value, low, high, least, most, whole, disable
     const short = Number(exact.toPrecision(3));
     return whole ? Math.max(1, Math.round(short)) : short;
   };
-  const type = (text: string) => {
-    setTyped(text);
-    const number = Number(text);
-    const fine = text.trim() !== "" && number >= least && number <= most && (!whole || Number.isInteger(number));
-    setWrong(!fine);
-    if (fine) onChange(number);
-  };
   return (
     <div class="dial">
-      <label for={`${id}-field`}>
-        {name} <span class="sign">{sign}</span>
-      </label>
-      <input
-        id={`${id}-field`}
-        class={wrong ? "wrong" : ""}
-        inputMode="decimal"
-        autocomplete="off"
-        spellcheck={false}
-        value={typed}
-        disabled={disabled}
-        aria-invalid={wrong}
-        title={wrong ? `${plain(least)} to ${plain(most)}${whole ? ", whole" : ""}` : undefined}
-        onInput={(event) => type((event.currentTarget as HTMLInputElement).value)}
-        onBlur={() => wrong && (setTyped(plain(value)), setWrong(false))}
-      />
+      <NumberField id={`${id}-field`} name={name} sign={sign} value={value} least={least} most={most} whole={whole} disabled={disabled}
+        onChange={onChange} onWrong={onWrong} />
       <input
         type="range"
         aria-label={`${name}, slider`}
@@ -73,6 +48,71 @@ export function Dial({ name, sign, value, low, high, least, most, whole, disable
         onInput={(event) => onChange(fromTick(Number((event.currentTarget as HTMLInputElement).value)))}
       />
     </div>
+  );
+}
+
+/** Told what is wrong with a field, or that nothing is. */
+export type OnWrong = (name: string, problem: string | null) => void;
+
+interface FieldProps {
+  id: string;
+  name: string;
+  sign: string;
+  value: number;
+  least: number;
+  most: number;
+  whole?: boolean;
+  disabled?: boolean;
+  onChange: (value: number) => void;
+  onWrong: OnWrong;
+}
+
+/** A number to type. What is not a number in its range stays as it was typed, with the reason below, and
+    nothing is shown for it until it is mended (Escape takes it back). */
+export function NumberField({ id, name, sign, value, least, most, whole, disabled, onChange, onWrong }: FieldProps) {
+  const [typed, setTyped] = useState(plain(value));
+  const [wrong, setWrong] = useState<string | null>(null);
+  const settle = (problem: string | null) => {
+    setWrong(problem);
+    onWrong(name, problem);
+  };
+  useEffect(() => {
+    if (Number(typed) !== value) setTyped(plain(value));
+    if (wrong !== null) settle(null);
+  }, [value]);
+  useEffect(() => () => onWrong(name, null), []);
+  const type = (text: string) => {
+    setTyped(text);
+    const number = Number(text);
+    const fine = text.trim() !== "" && number >= least && number <= most && (!whole || Number.isInteger(number));
+    const kind = whole ? "a whole number" : "a number";
+    settle(fine ? null : `${name} must be ${kind} from ${plain(least)} to ${plain(most)}`);
+    if (fine) onChange(number);
+  };
+  return (
+    <>
+      <label for={id}>
+        {name} <span class="sign">{sign}</span>
+      </label>
+      <input
+        id={id}
+        class={wrong !== null ? "wrong" : ""}
+        inputMode="decimal"
+        autocomplete="off"
+        spellcheck={false}
+        value={typed}
+        disabled={disabled}
+        aria-invalid={wrong !== null}
+        aria-describedby={wrong !== null ? `${id}-wrong` : undefined}
+        onInput={(event) => type((event.currentTarget as HTMLInputElement).value)}
+        onKeyDown={(event) => event.key === "Escape" && (setTyped(plain(value)), settle(null))}
+      />
+      {wrong !== null && (
+        <p class="field-wrong small" id={`${id}-wrong`}>
+          {wrong}
+        </p>
+      )}
+    </>
   );
 }
 
@@ -104,20 +144,23 @@ interface Props {
   state: State;
   onRun: (change: Partial<Run>) => void;
   onDelta: (delta: number) => void;
+  onWrong: OnWrong;
 }
 
-export function Controls({ state, onRun, onDelta }: Props) {
+export function Controls({ state, onRun, onDelta, onWrong }: Props) {
   const { run, delta } = state;
   return (
     <section class="card controls" aria-labelledby="run-title">
       <h2 id="run-title">The run</h2>
       <Dial name="Noise multiplier" sign="σ" value={run.noise} low={0.3} high={10} least={0.2} most={100}
-        onChange={(noise) => onRun({ noise })} />
+        onChange={(noise) => onRun({ noise })} onWrong={onWrong} />
       <Dial name="Sample rate" sign="q" value={run.sampling === "full" ? 1 : run.rate} low={1e-4} high={1}
-        least={1e-7} most={1} disabled={run.sampling === "full"} onChange={(rate) => onRun({ rate })} />
+        least={1e-7} most={1} disabled={run.sampling === "full"} onChange={(rate) => onRun({ rate })} onWrong={onWrong} />
       <Dial name="Steps" sign="T" value={run.steps} low={10} high={1e6} least={1} most={1e9} whole
-        onChange={(steps) => onRun({ steps })} />
-      <Dial name="Delta" sign="δ" value={delta} low={1e-12} high={1e-2} least={1e-100} most={0.5} onChange={onDelta} />
+        onChange={(steps) => onRun({ steps })} onWrong={onWrong} />
+      <Dial name="Delta" sign="δ" value={delta} low={1e-12} high={1e-2} least={1e-100} most={0.5} onChange={onDelta}
+        onWrong={onWrong} />
+      <Sizes run={run} onRun={onRun} onWrong={onWrong} />
       <div class="pair">
         <Choice name="Batches" value={run.sampling} options={SAMPLINGS}
           labels={{ poisson: "Poisson", full: "full", shuffle: "shuffled", "fixed-size": "fixed size" }}

@@ -2,19 +2,19 @@
 
 import { useState } from "preact/hooks";
 import { FORMS, copyAs, toClipboard, type Form } from "../copy.ts";
-import type { State } from "../state.ts";
+import { toHash, type State } from "../state.ts";
 
 export function CopyCard({ state }: { state: State }) {
   const [form, setForm] = useState<Form>("command");
   const [said, setSaid] = useState("");
-  const text = copyAs(form, state.run, state.delta);
+  const text = form === "link" ? `${location.origin}${location.pathname}${toHash(state)}` : copyAs(form, state.run, state.delta);
   const copy = async () => {
     setSaid((await toClipboard(text)) ? "Copied" : "Select the text and copy it");
     setTimeout(() => setSaid(""), 2000);
   };
   return (
     <section class="card copy" aria-labelledby="copy-title">
-      <h2 id="copy-title">Take it along</h2>
+      <h2 id="copy-title">Use it elsewhere</h2>
       <div class="segments" role="group" aria-label="Form">
         {FORMS.map((entry) => (
           <button type="button" key={entry.id} aria-pressed={form === entry.id} onClick={() => setForm(entry.id)}>

@@ -34,7 +34,15 @@ function Cell({ claim, stale, id }: { claim: Claim | undefined; stale: boolean; 
   );
 }
 
-export function Lenses({ account, settled, delta, stale }: { account: Account | null; settled: Account | null; delta: number; stale: boolean }) {
+interface Props {
+  account: Account | null;
+  settled: Account | null;
+  delta: number;
+  stale: boolean;
+  moving: boolean;
+}
+
+export function Lenses({ account, settled, delta, stale, moving }: Props) {
   const all = account?.claims ?? [];
   const lenses = [...new Set(all.map((claim) => claim.lens))];
   const reasons = new Map<string, string[]>();
@@ -81,7 +89,7 @@ export function Lenses({ account, settled, delta, stale }: { account: Account | 
                       const source = live ? account : settled;
                       const id = `claim-${lens}-${column.quantity}${column.fpr ? `-${column.fpr}` : ""}`;
                       return (
-                        <Cell key={column.name} id={id} claim={findClaim(source, lens, column.quantity, column.fpr)} stale={!live && stale} />
+                        <Cell key={column.name} id={id} claim={findClaim(source, lens, column.quantity, column.fpr)} stale={live ? moving : stale} />
                       );
                     })}
                   </tr>

@@ -1,6 +1,6 @@
 // The numbers that matter, large, each with its standing.
 
-import { percent, powerOfTen, quotedEnd, rounded, SIGN } from "../numbers.ts";
+import { percent, powerOfTen, quotedEnd, rounded, SIGN, typographic } from "../numbers.ts";
 import type { Account, Claim, Standing } from "../types.ts";
 import { STANDING_MEANS } from "../words.ts";
 
@@ -57,17 +57,45 @@ function Reading({ id, name, claim, symbol, note, stale, share }: ReadingProps) 
   );
 }
 
-export function Readings({ account, settled, delta, stale }: { account: Account | null; settled: Account | null; delta: number; stale: boolean }) {
+interface Props {
+  account: Account | null;
+  settled: Account | null;
+  delta: number;
+  /** The slow numbers are of an earlier run. */
+  stale: boolean;
+  /** The fast ones too. */
+  moving: boolean;
+}
+
+/** The line that a person may sign, and what it means. */
+export function Sign({ account, settled, stale, moving }: Omit<Props, "delta">) {
+  const statement = account?.sign?.statement;
+  const means = settled?.sign?.means;
+  return (
+    <section class="card sign" aria-label="What may be signed">
+      {statement === undefined ? (
+        <p class="quiet">{account === null ? "–" : "Nothing may be signed: no lens proves a number here."}</p>
+      ) : (
+        <p class={moving ? "stale" : ""} id="sign">
+          <b>Sign:</b> {typographic(statement)}.
+        </p>
+      )}
+      {statement !== undefined && means !== undefined && <p class={`small quiet${stale ? " stale" : ""}`}>{means}</p>}
+    </section>
+  );
+}
+
+export function Readings({ account, settled, delta, stale, moving }: Props) {
   const at = powerOfTen(delta);
   return (
     <dl class="readings card" aria-label="Readings" data-settled={!stale}>
-      <Reading id="reading-composition" name="Guarantee" symbol="ε" claim={findClaim(account, "composition", "epsilon")}
+      <Reading id="reading-composition" name="Guarantee" symbol="ε" claim={findClaim(account, "composition", "epsilon")} stale={moving}
         note={`at δ = ${at}, every iterate seen`} />
-      <Reading id="reading-last-iterate" name="Last iterate" symbol="ε" claim={findClaim(account, "last-iterate", "epsilon")}
+      <Reading id="reading-last-iterate" name="Last iterate" symbol="ε" claim={findClaim(account, "last-iterate", "epsilon")} stale={moving}
         note={`at δ = ${at}, final model only`} />
       <Reading id="reading-tpr" name="Attack" symbol="TPR" share claim={findClaim(settled, "composition", "tpr", 0.001)} stale={stale}
         note="of members found at 0.1 % false alarms" />
-      <Reading id="reading-bayes" name="Bayes security" symbol="β" claim={findClaim(account, "composition", "bayes-security")}
+      <Reading id="reading-bayes" name="Bayes security" symbol="β" claim={findClaim(account, "composition", "bayes-security")} stale={moving}
         note="1 is perfect, 0 is none" />
     </dl>
   );

@@ -33,19 +33,23 @@ interface Props {
   state: State;
   onTarget: (change: Partial<Target>) => void;
   onRun: (change: Partial<Run>) => void;
+  /** A field of the run is wrong: there is nothing to solve. */
+  blocked: boolean;
 }
 
-export function TargetCard({ state, onTarget, onRun }: Props) {
+export function TargetCard({ state, onTarget, onRun, blocked }: Props) {
   const { run, delta, target } = state;
   const id = useId();
   const [found, setFound] = useState<Calibration | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [typed, setTyped] = useState(plain(target.value));
+  const [foundFor, setFoundFor] = useState("");
+  const wrong = !(Number(typed) > 0 && Number.isFinite(Number(typed)));
   const channel = useMemo(
     () =>
       new Latest<Calibration>(
         "/api/calibrate",
-        (answer) => (setFound(answer), setProblem(null)),
+        (answer, question) => (setFound(answer), setFoundFor(JSON.stringify(question)), setProblem(null)),
         (error: Error) => {
           setFound(null);
           setProblem(error instanceof Refusal ? error.message : "the server does not answer");
@@ -83,7 +87,7 @@ export function TargetCard({ state, onTarget, onRun }: Props) {
           onChange={(quantity) => onTarget({ quantity, value: USUAL[quantity] ?? 1 })} />
         <div class="choice">
           <label for={id}>{sign === "≤" ? "At most" : "At least"}</label>
-          <input id={id} inputMode="decimal" autocomplete="off" value={typed}
+          <input id={id} class={wrong ? "wrong" : ""} aria-invalid={wrong} inputMode="decimal" autocomplete="off" value={typed}
             onInput={(event) => {
               const text = (event.currentTarget as HTMLInputElement).value;
               setTyped(text);
@@ -99,9 +103,11 @@ export function TargetCard({ state, onTarget, onRun }: Props) {
           onChange={(lens) => onTarget({ lens })} />
       </div>
       <div class="solution" aria-live="polite">
-        {answer !== null && found !== null ? (
+        {wrong || blocked ? (
+          <p class="small field-wrong">{wrong ? "Give a number above 0" : "A field of the run is wrong"}</p>
+        ) : answer !== null && found !== null ? (
           <>
-            <p class="answer">
+            <p class={`answer${foundFor === asked ? "" : " stale"}`}>
               <span class="quiet">{SOLVE_NAMES[target.solve]}</span> <output id="solution">{answer}</output>
             </p>
             <button type="button" onClick={apply}>

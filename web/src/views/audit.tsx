@@ -1,6 +1,6 @@
 // Scores dropped here are audited in place, against the run of the panel if that is wanted.
 
-import { useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { Refusal, upload } from "../api.ts";
 import { FigureChart } from "../charts/figure.tsx";
 import { percent, plain, powerOfTen, rounded, typographic, withCommas } from "../numbers.ts";
@@ -28,7 +28,7 @@ function inOrder(sides: File[]): File[] {
   return second !== undefined && outside(first!) && !outside(second) ? [second, first!] : sides;
 }
 
-export function AuditView({ state }: { state: State }) {
+export function AuditView({ state, dropped }: { state: State; dropped: File[] }) {
   const [audited, setAudited] = useState<Audited | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
@@ -64,7 +64,7 @@ export function AuditView({ state }: { state: State }) {
       setBusy(false);
     }
   };
-  const take = (list: FileList | null | undefined) => {
+  const take = (list: Iterable<File> | null | undefined) => {
     const fresh = [...(list ?? [])];
     if (fresh.length === 0) return;
     const arrays = fresh.filter(isArray);
@@ -81,6 +81,8 @@ export function AuditView({ state }: { state: State }) {
     }
     void audit(inOrder(sides), { design, against });
   };
+  // Dropped on another part of the page.
+  useEffect(() => take(dropped), [dropped]);
   const drop = (event: DragEvent) => {
     event.preventDefault();
     setOver(false);

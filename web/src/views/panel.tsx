@@ -1,26 +1,35 @@
 // The instrument panel: controls on the left, readings and charts on the right.
 
 import { MapChart } from "../charts/map.tsx";
-import { useAnswers } from "../panel/answers.ts";
+import { useState } from "preact/hooks";
+import { useAnswers, without } from "../panel/answers.ts";
 import { Profile, Steps, Tradeoff } from "../panel/charts.tsx";
 import { Controls } from "../panel/controls.tsx";
 import { CopyCard } from "../panel/copycard.tsx";
 import { Lenses } from "../panel/lenses.tsx";
 import { Pins } from "../panel/pins.tsx";
-import { Readings } from "../panel/readings.tsx";
+import { Readings, Sign } from "../panel/readings.tsx";
 import { TargetCard } from "../panel/target.tsx";
 import type { Run, State } from "../state.ts";
 
 export function PanelView({ state, update }: { state: State; update: (change: Partial<State>) => void }) {
-  const answers = useAnswers(state);
+  const [wrong, setWrong] = useState<Record<string, string>>({});
+  const onWrong = (name: string, problem: string | null) =>
+    setWrong((now) => {
+      const { [name]: _, ...rest } = now;
+      return problem === null ? rest : { ...rest, [name]: problem };
+    });
+  const known = useAnswers(state);
+  const faults = Object.values(wrong);
+  const answers = faults.length > 0 ? without(known, `${faults.join(". ")}. No number is shown until it is.`) : known;
   const onRun = (change: Partial<Run>) => update({ run: { ...state.run, ...change } });
   const onTarget = (change: Partial<State["target"]>) => update({ target: { ...state.target, ...change } });
   const target = state.target.quantity === "epsilon" ? state.target.value : null;
   return (
     <div class="panel">
       <div class="side">
-        <Controls state={state} onRun={onRun} onDelta={(delta) => update({ delta })} />
-        <TargetCard state={state} onTarget={onTarget} onRun={onRun} />
+        <Controls state={state} onRun={onRun} onDelta={(delta) => update({ delta })} onWrong={onWrong} />
+        <TargetCard state={state} onTarget={onTarget} onRun={onRun} blocked={faults.length > 0} />
         <CopyCard state={state} />
       </div>
       <div class="main">
@@ -29,7 +38,8 @@ export function PanelView({ state, update }: { state: State; update: (change: Pa
             {answers.problem}
           </p>
         )}
-        <Readings account={answers.account} settled={answers.settled} delta={state.delta} stale={answers.stale} />
+        <Sign account={answers.account} settled={answers.settled} stale={answers.stale} moving={answers.moving} />
+        <Readings account={answers.account} settled={answers.settled} delta={state.delta} stale={answers.stale} moving={answers.moving} />
         <div class="charts">
           <Tradeoff state={state} answers={answers} />
           <Profile state={state} answers={answers} />
@@ -37,7 +47,7 @@ export function PanelView({ state, update }: { state: State; update: (change: Pa
             onChoose={(noise, steps) => onRun({ noise, steps })} />
           <Steps state={state} answers={answers} />
         </div>
-        <Lenses account={answers.account} settled={answers.settled} delta={state.delta} stale={answers.stale} />
+        <Lenses account={answers.account} settled={answers.settled} delta={state.delta} stale={answers.stale} moving={answers.moving} />
         <Pins state={state} accounts={answers.pinned} onPins={(pins) => update({ pins })} onRun={(run) => update({ run })} />
       </div>
     </div>

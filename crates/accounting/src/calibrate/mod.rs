@@ -6,9 +6,11 @@
 //! limit, then secants on the logarithm of the Gaussian mu that would leak as much
 //! ([`target`]), which is almost linear in the logarithms of the unknowns ([`search`]).
 
+mod batch;
 mod search;
 mod target;
 
+pub use batch::{Advice, AdviceRow, advice, calibrate_batch_size};
 pub use target::Target;
 
 use crate::account::ClaimMaker;
@@ -39,6 +41,8 @@ pub enum Solution {
     NoiseMultiplier(f64),
     Steps(u64),
     SampleRate(f64),
+    BatchSize(u64),
+    Epochs(f64),
 }
 
 /// Significant digits of a solution that is shown.
@@ -49,8 +53,8 @@ impl Solution {
     pub fn shown(self) -> String {
         match self {
             Self::NoiseMultiplier(noise) => rounded(noise, DIGITS, Side::Upper),
-            Self::Steps(steps) => steps.to_string(),
-            Self::SampleRate(rate) => rounded(rate, DIGITS, Side::Lower),
+            Self::Steps(count) | Self::BatchSize(count) => count.to_string(),
+            Self::SampleRate(share) | Self::Epochs(share) => rounded(share, DIGITS, Side::Lower),
         }
     }
 }
@@ -76,6 +80,17 @@ pub struct Calibration {
 
 impl Calibration {
     pub const SCHEMA: &'static str = "dosimeter.calibrate/1";
+}
+
+/// The epochs of a calibration that was solved for steps: as many as its steps make, rounded down.
+pub fn in_epochs(mut found: Calibration) -> Calibration {
+    if let (Solution::Steps(steps), [phase]) = (found.solution, found.run.phases()) {
+        // Steps are rounded up from epochs; a little less makes no step more.
+        let epochs = steps as f64 * phase.sample_rate * (1.0 - 4.0 * f64::EPSILON);
+        found.solution = Solution::Epochs(epochs);
+        found.solution_shown = found.solution.shown();
+    }
+    found
 }
 
 /// Relative distance to the ideal answer at which the search ends.

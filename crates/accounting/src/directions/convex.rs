@@ -89,7 +89,9 @@ impl Guess {
         } else {
             2.0 * inverse_normal_cdf(0.5 + 0.5 * total_variation)
         };
-        Self { at: (mu * inverse_normal_sf(fpr) - 0.5 * mu * mu).exp(), step: 0.2 * mu }
+        // A slope of 0 or infinity is no place to begin at: its logarithm is not finite.
+        let log_slope = (mu * inverse_normal_sf(fpr) - 0.5 * mu * mu).clamp(-690.0, 690.0);
+        Self { at: log_slope.exp(), step: 0.2 * mu }
     }
 }
 

@@ -153,7 +153,8 @@ fn neighbours(run: &Run) -> String {
         1 => "one record".to_owned(),
         size => format!("{size} records"),
     };
-    format!("neighbouring data sets differ by {} {records}", run.adjacency().words())
+    let unit = run.unit().map(|unit| format!("; a record is {unit}")).unwrap_or_default();
+    format!("neighbouring data sets differ by {} {records}{unit}", run.adjacency().words())
 }
 
 fn batches(run: &Run) -> String {

@@ -45,7 +45,7 @@
 //! the round-off of the transform (see `numerics::lattice::power`) enter each end in this way;
 //! the rounding of single masses enters with the sign of its end.
 //!
-//! **Cost.** About 50 node evaluations a cell and two to eight transforms of n points; steps are
+//! **Cost.** About 50 node evaluations per cell and two to eight transforms of n points; steps are
 //! composed in blocks of 1024 on growing lattices, so cost and relative width hardly grow with T
 //! until T times 3e-14, the certified round-off, matters. Memory below 80 n bytes.
 

@@ -14,7 +14,7 @@
 //!   confidence**: delta = E_P (1 - e^{eps-L})_+ is an average of numbers in [0, 1] (and for adding a
 //!   record E_Q (1 - e^{eps+L})_+). Bernstein's inequality with the empirical variance (Maurer, Pontil
 //!   2009, Theorem 4) on either side. Deltas far below 1/samples are not seen by it: the upper end then
-//!   says about 4 ln(4/error)/samples. Cost: S Gaussians an epoch and sample.
+//!   says about 4 ln(4/error)/samples. Cost: S Gaussians per epoch and sample.
 //!
 //! Nothing here is a bound for shuffled batches, whose worst pair is not known.
 

@@ -32,7 +32,7 @@ pub struct Target {
 /// Rows that suffice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Needed {
-    /// Trainings a side, or canaries in all.
+    /// Trainings per side, or canaries in all.
     pub count: u64,
     /// Power at that count.
     pub power: f64,
@@ -48,7 +48,7 @@ const MOST: u64 = 1 << 34;
 /// More canaries than this in one training are not planned for.
 const MOST_CANARIES: u64 = 1 << 20;
 
-/// Trainings a side that show the target with the asked power under a rule.
+/// Trainings per side that show the target with the asked power under a rule.
 ///
 /// # Errors
 /// A target that the attack cannot show with any number, by name; those of the accounting.

@@ -141,7 +141,7 @@ fn number_at(bytes: &[u8]) -> Option<(f64, usize)> {
     }
 }
 
-/// One score a line, with or without a header `score`.
+/// One score per line, with or without a header `score`.
 pub(super) fn read_column(
     values: &mut Column,
     source: impl Read,
@@ -156,7 +156,7 @@ pub(super) fn read_column(
         }
         let is_first = std::mem::take(&mut first);
         if is_first && field.contains(&b',') {
-            let problem = "one score a line is needed here; a file with the columns `score` and \
+            let problem = "one score per line is needed here; a file with the columns `score` and \
                            `member` is given by its name alone";
             return Err(refuse(path, Some(number), problem));
         }

@@ -94,7 +94,7 @@ impl Table {
         ))
     }
 
-    /// Adds a file of member scores alone (.npy, or text with one score a line).
+    /// Adds a file of member scores alone (.npy, or text with one score per line).
     ///
     /// # Errors
     /// As [`Table::add_file`].
@@ -143,7 +143,7 @@ impl Table {
             (runs::Told::Nothing, stated) => stated,
             (runs::Told::Mixed, _) => {
                 return Err(AuditError::Scores(
-                    "some rows share an entry of the column `run` and some do not: rows of one training are not independent, and several trainings are not one; keep one row a training and side, or audit each training alone".to_owned(),
+                    "some rows share an entry of the column `run` and some do not: rows of one training are not independent, and several trainings are not one; keep one row per training and side, or audit each training alone".to_owned(),
                 ));
             }
             (runs::Told::Design(told), Some(stated)) if told != stated => {

@@ -3,7 +3,7 @@
 //!
 //! The digits after the point are filled up with zeros to eighteen, so that the number is always
 //! w / 10^18 with an integer w < 10^19; it is rounded as in [`super::number`]. Sixteen digits are
-//! read at once, with the vector instructions that the processor has: some 120 instructions a row,
+//! read at once, with the vector instructions that the processor has: some 120 instructions per row,
 //! half of what the general reader needs, and no branch that depends on how many digits there are.
 
 use super::number::{eight_digits, reciprocal};

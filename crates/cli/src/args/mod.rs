@@ -9,5 +9,5 @@ mod run;
 pub use beyond::{AttributeArgs, CandidateArgs, LossArgs, ShuffleArgs};
 pub use numbers::{integer, lens, nonnegative_integer, real};
 pub use output::{Format, OutputArgs};
-pub use questions::QuestionArgs;
+pub use questions::{Lenses, QuestionArgs};
 pub use run::{RunArgs, claimed, read_file, read_files};

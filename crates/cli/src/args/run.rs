@@ -15,10 +15,10 @@ use vocabulary::{
 #[command(next_help_heading = "The run")]
 pub struct RunArgs {
     /// Noise on the summed gradient, in units of the clip norm (sigma)
-    #[arg(long, value_name = "SIGMA", value_parser = real, allow_hyphen_values = true)]
+    #[arg(short = 's', long, visible_alias = "sigma", value_name = "SIGMA", value_parser = real, allow_hyphen_values = true)]
     pub noise_multiplier: Option<f64>,
     /// Probability that a record is in a batch (q)
-    #[arg(long, value_name = "Q", value_parser = real, allow_hyphen_values = true)]
+    #[arg(short = 'q', long, value_name = "Q", value_parser = real, allow_hyphen_values = true)]
     pub sample_rate: Option<f64>,
     /// Records in the data set; with --batch-size in place of --sample-rate
     #[arg(long, value_name = "N", value_parser = nonnegative_integer, allow_hyphen_values = true)]
@@ -27,7 +27,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "B", value_parser = nonnegative_integer, allow_hyphen_values = true)]
     pub batch_size: Option<u64>,
     /// Noisy updates (T)
-    #[arg(long, value_name = "T", value_parser = nonnegative_integer, allow_hyphen_values = true)]
+    #[arg(short = 'T', long, value_name = "T", value_parser = nonnegative_integer, allow_hyphen_values = true)]
     pub steps: Option<u64>,
     /// Passes over the data, in place of --steps
     #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true)]
@@ -46,6 +46,9 @@ pub struct RunArgs {
     /// Records that the claims are about [default: 1]
     #[arg(long, value_name = "K", value_parser = nonnegative_integer, allow_hyphen_values = true)]
     pub group_size: Option<u64>,
+    /// What a record is, in words: the unit of privacy, e.g. "one user's messages"
+    #[arg(long, value_name = "WORDS")]
+    pub unit: Option<String>,
     #[command(flatten)]
     pub batches: BatchArgs,
 }
@@ -99,6 +102,7 @@ impl RunArgs {
             // Sizes beyond u32 are beyond the allowed range as well, and refused there.
             group_size: self.group_size.map(|size| u32::try_from(size).unwrap_or(u32::MAX)),
             phases: Vec::new(),
+            unit: self.unit.clone(),
             batches: BatchesDescription {
                 permutation: self.batches.permutation,
                 replacement: self.batches.replacement.then_some(true),
@@ -154,7 +158,10 @@ pub fn read_file(path: &Path) -> Result<TextFile, Failure> {
 /// Names the file and what is wrong with it.
 pub fn claimed(path: Option<&Path>) -> Result<Option<Described>, Failure> {
     let Some(path) = path else { return Ok(None) };
-    Ok(Some(read_file(path)?.document()?.run.into()))
+    let file = read_file(path).map_err(|failure| {
+        failure.hint("give the RUN.toml or the ledger of the run that is claimed")
+    })?;
+    Ok(Some(file.document()?.run.into()))
 }
 
 fn sampling(text: &str) -> Result<Sampling, String> {

@@ -17,6 +17,7 @@ use vocabulary::Account;
 #[command(before_help = "\
 Examples:
   dosimeter account --noise-multiplier 1 --sample-rate 0.01 --steps 1000 --delta 1e-5
+  dosimeter account -s 1 -q 0.01 -T 1000 -d 1e-5 --lens all
   dosimeter account --noise-multiplier 0.8 --dataset-size 50000 --batch-size 512 \\
       --epochs 60 --delta 1e-5 --fpr 0.001 --format json
   dosimeter account pretraining.toml finetuning.toml --delta 1e-6
@@ -60,7 +61,7 @@ impl AccountArgs {
             fpr: self.questions.fpr.clone().into(),
             prior: self.questions.prior.clone().into(),
             directions: self.questions.directions,
-            lens: self.questions.lens.clone().into(),
+            lens: self.questions.lenses().into(),
             quantity: self.questions.quantity.clone().into(),
             candidates: self.candidates.candidates,
             candidate_priors: self.candidates.candidate_priors.clone().into(),
@@ -85,8 +86,10 @@ pub(super) fn run(args: &AccountArgs, console: &mut Console) -> Result<u8, Failu
         if format == Format::Csv {
             return claims::csv(&account.claims);
         }
-        let mut text = describe::run(&account.run);
-        text.push('\n');
+        if !args.questions.whole(&account.claims) {
+            return claims::overview(account);
+        }
+        let mut text = format!("{}\n{}\n", claims::sign(account), describe::run(&account.run));
         text.push_str(&claims::table(&account.claims));
         text.push_str(&claims::asides(&account.asides));
         text.push_str(&claims::footer(&account.claims, &account.unsupported));

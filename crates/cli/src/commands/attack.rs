@@ -151,7 +151,7 @@ struct PlayArgs {
     #[arg(long, value_name = "SEED", value_parser = nonnegative_integer, default_value = "0", help_heading = "The game")]
     seed: u64,
     /// Also what is known exactly, at this delta; without --out nothing is played
-    #[arg(long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true, help_heading = "The game")]
+    #[arg(short = 'd', long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true, help_heading = "The game")]
     delta: Option<f64>,
     #[command(flatten)]
     decided: DecidedArgs,

@@ -31,7 +31,7 @@ pub struct AuditArgs {
     /// Score files: CSV with header `score,member`, JSONL, or Parquet
     #[arg(value_name = "SCORES")]
     files: Vec<PathBuf>,
-    /// Scores of members alone (.npy, or one a line); repeatable
+    /// Scores of members alone (.npy, or one per line); repeatable
     #[arg(long, value_name = "FILE")]
     members: Vec<PathBuf>,
     /// Scores of non-members alone; repeatable
@@ -42,7 +42,7 @@ pub struct AuditArgs {
     #[arg(long, value_name = "DESIGN")]
     design: Option<Design>,
     /// Delta of the bounds; repeatable, the first is the headline's [default: 0]
-    #[arg(long, value_name = "D", value_parser = real, allow_hyphen_values = true, value_delimiter = ',')]
+    #[arg(short = 'd', long, value_name = "D", value_parser = real, allow_hyphen_values = true, value_delimiter = ',')]
     delta: Vec<f64>,
     /// Confidence of each bound
     #[arg(long, value_name = "C", value_parser = real, allow_hyphen_values = true, default_value = "0.95")]

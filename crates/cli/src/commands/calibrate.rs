@@ -1,12 +1,12 @@
-//! `calibrate`: which noise, steps or rate meets a target.
+//! `calibrate`: which noise, steps, rate, batch size or epochs meets a target.
 
 use super::answer;
-use crate::args::{AttributeArgs, Format, OutputArgs, RunArgs, lens, real};
+use crate::args::{AttributeArgs, Format, OutputArgs, RunArgs, integer, lens, real};
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::print::{claims, describe, plain, rounded};
-use accounting::{Calibration, Solution, Unknown};
-use answers::CalibrateQuestion;
+use crate::print::{Align, Table, WIDTH, claims, describe, plain, rounded, wrap};
+use accounting::{Advice, Calibration, Solution, Target};
+use answers::{AdviceQuestion, CalibrateQuestion};
 use clap::{Args, ValueEnum};
 use vocabulary::{LensName, Run, Side};
 
@@ -16,6 +16,10 @@ enum Solve {
     NoiseMultiplier,
     Steps,
     SampleRate,
+    /// The largest one, for --dataset-size and --epochs (or --steps)
+    BatchSize,
+    /// The most, for a batch size and a data-set size, or a sample rate
+    Epochs,
 }
 
 #[derive(Debug, Args)]
@@ -23,6 +27,8 @@ enum Solve {
 Examples:
   dosimeter calibrate --solve noise-multiplier --target-epsilon 2 --delta 1e-5 \\
       --sample-rate 0.01 --steps 1000
+  dosimeter calibrate --target-epsilon 3 --delta 1e-6 --dataset-size 100000 --epochs 20 \\
+      --batch-sizes 256,512,1024,2048
   dosimeter calibrate --solve steps --target-tpr 0.05 --fpr 0.01 \\
       --noise-multiplier 1 --sample-rate 0.01
   dosimeter calibrate --solve sample-rate --target-bayes-security 0.9 \\
@@ -32,8 +38,18 @@ Examples:
 ")]
 pub struct CalibrateArgs {
     /// What to solve for
-    #[arg(long, value_enum, value_name = "UNKNOWN")]
-    solve: Solve,
+    #[arg(
+        long,
+        value_enum,
+        value_name = "UNKNOWN",
+        required_unless_present = "batch_sizes",
+        conflicts_with = "batch_sizes"
+    )]
+    solve: Option<Solve>,
+    /// A table: the noise for each of these batch sizes, and the size to begin with [without a
+    /// value: powers of two]
+    #[arg(long, value_name = "B,B,…", value_parser = integer, value_delimiter = ',', num_args = 0..)]
+    batch_sizes: Option<Vec<u64>>,
     #[command(flatten)]
     target: TargetArgs,
     /// The lens under which the target is met
@@ -72,7 +88,7 @@ struct TargetArgs {
     #[arg(long, value_name = "R", value_parser = real, allow_hyphen_values = true)]
     target_reconstruction: Option<f64>,
     /// Delta of --target-epsilon and --target-mu
-    #[arg(long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true)]
+    #[arg(short = 'd', long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true)]
     delta: Option<f64>,
     /// False positive rate of --target-tpr
     #[arg(long, value_name = "FPR", value_parser = real, allow_hyphen_values = true)]
@@ -83,13 +99,15 @@ struct TargetArgs {
 }
 
 impl CalibrateArgs {
-    fn question(&self) -> Result<CalibrateQuestion, Failure> {
+    fn question(&self, solve: Solve) -> Result<CalibrateQuestion, Failure> {
         let target = &self.target;
         Ok(CalibrateQuestion {
-            solve: match self.solve {
-                Solve::NoiseMultiplier => Unknown::NoiseMultiplier,
-                Solve::Steps => Unknown::Steps,
-                Solve::SampleRate => Unknown::SampleRate,
+            solve: match solve {
+                Solve::NoiseMultiplier => answers::Solve::NoiseMultiplier,
+                Solve::Steps => answers::Solve::Steps,
+                Solve::SampleRate => answers::Solve::SampleRate,
+                Solve::BatchSize => answers::Solve::BatchSize,
+                Solve::Epochs => answers::Solve::Epochs,
             },
             run: self.run.description().into(),
             target_epsilon: target.target_epsilon,
@@ -107,11 +125,81 @@ impl CalibrateArgs {
             attribute_mode: self.attribute.attribute_mode,
         })
     }
+
+    fn advice(&self, sizes: &[u64]) -> AdviceQuestion {
+        let target = &self.target;
+        AdviceQuestion {
+            batch_sizes: sizes.to_vec().into(),
+            run: self.run.description().into(),
+            target_epsilon: target.target_epsilon,
+            target_mu: target.target_mu,
+            target_bayes_security: target.target_bayes_security,
+            target_advantage: target.target_advantage,
+            target_tpr: target.target_tpr,
+            target_attack_accuracy: target.target_attack_accuracy,
+            target_reconstruction: target.target_reconstruction,
+            delta: target.delta,
+            fpr: target.fpr,
+            prior: target.prior,
+            lens: Some(self.lens),
+        }
+    }
 }
 
 pub(super) fn run(args: &CalibrateArgs, console: &mut Console) -> Result<u8, Failure> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
-    answer(&args.question()?, format, console, human)
+    match (&args.batch_sizes, args.solve) {
+        (Some(sizes), _) => answer(&args.advice(sizes), format, console, advised),
+        (None, Some(solve)) => answer(&args.question(solve)?, format, console, human),
+        (None, None) => Err(Failure::bad_input("give --solve, or --batch-sizes for a table")),
+    }
+}
+
+fn advised(advice: &Advice) -> String {
+    let mut table = Table::new([
+        ("", Align::Left),
+        ("batch\nsize", Align::Right),
+        ("\nsteps", Align::Right),
+        ("noise\nmultiplier", Align::Right),
+        ("noise per record\nin a step", Align::Right),
+        ("\nin all", Align::Right),
+        ("\nproven", Align::Right),
+        ("\nheuristic", Align::Right),
+    ]);
+    let number = |value: Option<f64>| match value {
+        Some(value) => rounded(value, 3, Side::Upper),
+        None => "-".into(),
+    };
+    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".into());
+    for row in &advice.rows {
+        let mark = if advice.recommended == Some(row.batch_size) { "*" } else { "" };
+        table.row([
+            mark.to_owned(),
+            row.batch_size.to_string(),
+            row.steps.to_string(),
+            text(&row.noise_shown),
+            number(row.noise_per_record),
+            number(row.noise_of_training),
+            text(&row.proven),
+            text(&row.heuristic),
+        ]);
+    }
+    let mut shown = format!("{}, lens {}\n\n", wanted(&advice.target), advice.lens);
+    shown.push_str(&table.render_within(0, 2, WIDTH));
+    shown.push('\n');
+    shown.push_str(&wrap(&format!("{}.", advice.reason), "* ", 2, WIDTH));
+    for row in &advice.rows {
+        if let Some(reason) = &row.reason {
+            shown.push_str(&wrap(reason, &format!("size {}: ", row.batch_size), 2, WIDTH));
+        }
+    }
+    shown
+}
+
+/// The target as a sentence without a verb.
+fn wanted(target: &Target) -> String {
+    let sign = if target.quantity().is_leakage() { "<=" } else { ">=" };
+    format!("{} {sign} {}", claims::title(target.quantity(), target.at()), plain(target.value()))
 }
 
 /// The run with the solution as it is printed, i.e. rounded to the safe side.
@@ -122,7 +210,7 @@ fn as_printed(answer: &Calibration) -> Run {
         match answer.solution {
             Solution::NoiseMultiplier(noise) => phase.noise_multiplier = read(noise),
             Solution::SampleRate(rate) => phase.sample_rate = read(rate),
-            Solution::Steps(_) => {}
+            Solution::Steps(_) | Solution::BatchSize(_) | Solution::Epochs(_) => {}
         }
     }
     answer.run.with_phases(phases).unwrap_or_else(|_| answer.run.clone())
@@ -133,6 +221,8 @@ fn human(answer: &Calibration) -> String {
     let solution = match answer.solution {
         Solution::NoiseMultiplier(_) => format!("noise multiplier {shown}"),
         Solution::Steps(_) => format!("steps {shown}"),
+        Solution::BatchSize(_) => format!("batch size {shown}"),
+        Solution::Epochs(_) => format!("epochs {shown}"),
         Solution::SampleRate(rate) => {
             let mut text = format!("sample rate {shown}");
             if let Some(size) = answer.run.dataset_size() {
@@ -145,12 +235,7 @@ fn human(answer: &Calibration) -> String {
         }
     };
     let claim = &answer.achieved;
-    let wanted = format!(
-        "{} {} {}",
-        claims::title(answer.target.quantity(), answer.target.at()),
-        if answer.target.quantity().is_leakage() { "<=" } else { ">=" },
-        plain(answer.target.value()),
-    );
+    let wanted = wanted(&answer.target);
     let mut text = format!("{solution}\n\n");
     text.push_str(&format!("meets     {wanted}\n"));
     // The last digits of a tiny slack are rounding, not information.
@@ -165,7 +250,7 @@ fn human(answer: &Calibration) -> String {
         claim.standing.as_str(),
         claim.source,
     ));
-    text.push_str(&format!("run       {}", describe::run(&as_printed(answer))));
+    text.push_str(&wrap(&describe::run(&as_printed(answer)), "run       ", 10, WIDTH));
     text.push_str(&claims::footer(std::slice::from_ref(claim), &[]));
     text
 }

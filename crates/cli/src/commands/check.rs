@@ -5,7 +5,7 @@ use super::show;
 use crate::args::{Format, OutputArgs, RunArgs, lens, read_files, real};
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::print::{claims, describe, plain};
+use crate::print::{WIDTH, claims, describe, plain, wrap};
 use answers::{Ask, Check, CheckQuestion};
 use clap::Args;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ struct PolicyArgs {
     #[arg(long, value_name = "M", value_parser = real, allow_hyphen_values = true)]
     max_mu: Option<f64>,
     /// Delta of --max-epsilon and --max-mu
-    #[arg(long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true)]
+    #[arg(short = 'd', long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true)]
     delta: Option<f64>,
     /// The membership advantage must not exceed this
     #[arg(long, value_name = "A", value_parser = real, allow_hyphen_values = true)]
@@ -100,16 +100,17 @@ fn human(report: &Check) -> String {
     text.push('\n');
     for verdict in &report.verdicts {
         let claim = &verdict.claim;
-        let sign = if claim.quantity.is_leakage() { "<=" } else { ">=" };
-        text.push_str(&format!(
-            "{}  {} {sign} {}: {} ({}, lens {})\n",
-            if verdict.passed { "pass" } else { "FAIL" },
+        let limit = if claim.quantity.is_leakage() { "at most" } else { "at least" };
+        let line = format!(
+            "{} {} ({}, lens {}); the limit is {limit} {}",
             claims::title(claim.quantity, claim.at),
-            plain(verdict.allowed),
             claims::number(claim),
             claim.standing.as_str(),
             claim.source,
-        ));
+            plain(verdict.allowed),
+        );
+        let mark = if verdict.passed { "pass  " } else { "FAIL  " };
+        text.push_str(&wrap(&line, mark, 6, WIDTH));
     }
     if let Some(verdict) = report.verdicts.first() {
         text.push_str(&claims::footer(std::slice::from_ref(&verdict.claim), &[]));

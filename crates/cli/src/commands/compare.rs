@@ -98,7 +98,7 @@ fn side_by_side(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure
         fpr: asked.fpr.clone().into(),
         prior: asked.prior.clone().into(),
         directions: asked.directions,
-        lens: asked.lens.clone().into(),
+        lens: asked.lenses().into(),
         quantity: asked.quantity.clone().into(),
     };
     let code = answer(&question, format, console, |comparison| match format {
@@ -129,7 +129,7 @@ fn human(comparison: &Comparison) -> String {
         ));
     }
     text.push('\n');
-    // One row a question and lens, one column a run.
+    // One row per question and lens, one column per run.
     let titles: Vec<String> =
         (1..=comparison.runs.len()).map(|index| format!("[{index}]")).collect();
     let columns = [("question", Align::Left), ("lens", Align::Left), ("standing", Align::Left)]

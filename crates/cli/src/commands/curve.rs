@@ -63,7 +63,7 @@ pub struct CurveArgs {
     #[arg(long, value_name = "EPSILON", value_parser = real, allow_hyphen_values = true, value_delimiter = ',')]
     epsilon: Vec<f64>,
     /// Delta of `steps`
-    #[arg(long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true)]
+    #[arg(short = 'd', long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true)]
     delta: Option<f64>,
     #[command(flatten)]
     output: OutputArgs,

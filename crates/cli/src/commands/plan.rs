@@ -4,7 +4,7 @@ use super::answer;
 use crate::args::{Format, OutputArgs, RunArgs, claimed, real};
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::print::{plain, rounded, wrap};
+use crate::print::{WIDTH, plain, rounded, wrap};
 use answers::{NeededRows, PlanQuestion, Planned, PlannedRule};
 use audit::{Design, Method};
 use clap::{Args, ValueEnum};
@@ -32,7 +32,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "RUN.toml", conflicts_with = "target_epsilon")]
     claim: Option<PathBuf>,
     /// Delta of the bound
-    #[arg(long, value_name = "D", value_parser = real, allow_hyphen_values = true, default_value = "0")]
+    #[arg(short = 'd', long, value_name = "D", value_parser = real, allow_hyphen_values = true, default_value = "0")]
     delta: f64,
     /// Confidence of the bound
     #[arg(long, value_name = "C", value_parser = real, allow_hyphen_values = true, default_value = "0.95")]
@@ -40,7 +40,7 @@ pub struct PlanArgs {
     /// Probability that the audit shows the target
     #[arg(long, value_name = "P", value_parser = real, allow_hyphen_values = true, default_value = "0.8")]
     power: f64,
-    /// `runs` (trainings a side) or `one-run` (canaries)
+    /// `runs` (trainings per side) or `one-run` (canaries)
     #[arg(long, value_name = "DESIGN", default_value = "runs")]
     design: Design,
     /// Threshold rule of the audit
@@ -116,18 +116,19 @@ pub(super) fn run(args: &PlanArgs, console: &mut Console) -> Result<u8, Failure>
 fn human(answer: &Planned) -> String {
     let goal = format!(
         "epsilon >= {} at delta {} with {} confidence",
-        plain(answer.target.epsilon),
+        rounded(answer.target.epsilon, 4, Side::Lower),
         plain(answer.target.delta),
         plain(answer.confidence)
     );
-    let mut text = match answer.needed {
+    let needed = match answer.needed {
         NeededRows::Runs { runs_per_side, .. } => format!(
-            "{runs_per_side} trainings with the canary and {runs_per_side} without show {goal}\n"
+            "{runs_per_side} trainings with the canary and {runs_per_side} without show {goal}"
         ),
         NeededRows::Canaries { canaries } => format!(
-            "{canaries} canaries in one training, each in with probability 1/2, show {goal}\n"
+            "{canaries} canaries in one training, each in with probability 1/2, show {goal}"
         ),
     };
+    let mut text = wrap(&needed, "", 0, WIDTH);
     let line = format!(
         "with probability {}{}, by {} with threshold {}, if the attack is {} (threshold at FPR {}, TPR {}){}",
         rounded(answer.achieved_power, 3, Side::Lower),
@@ -145,7 +146,7 @@ fn human(answer: &Planned) -> String {
             _ => String::new(),
         }
     );
-    text.push_str(&wrap(&line, "  ", 2, 96));
+    text.push_str(&wrap(&line, "  ", 2, WIDTH));
     let note = match answer.method {
         Method::Gdp => Some("holds for mechanisms with a Gaussian trade-off curve only"),
         Method::Composition => Some("holds within DP-SGD with every iterate seen only"),
@@ -156,7 +157,7 @@ fn human(answer: &Planned) -> String {
         _ => None,
     };
     if let Some(note) = note {
-        text.push_str(&wrap(note, "  ", 2, 96));
+        text.push_str(&wrap(note, "  ", 2, WIDTH));
     }
     text
 }

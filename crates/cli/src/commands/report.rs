@@ -38,7 +38,7 @@ pub struct ReportArgs {
     #[command(flatten)]
     run: RunArgs,
     /// The delta of every epsilon; well below 1/n [default of the example: 1e-5]
-    #[arg(long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true)]
+    #[arg(short = 'd', long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true)]
     delta: Option<f64>,
     /// Confidence of what is measured
     #[arg(long, value_name = "C", value_parser = real, allow_hyphen_values = true, default_value = "0.95")]

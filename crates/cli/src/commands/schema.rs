@@ -3,16 +3,17 @@
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
-use accounting::Calibration;
 use accounting::compare::{BatchSizes, Map};
 use accounting::curve::Curve;
+use accounting::{Advice, Calibration};
 use answers::{
     CalibrationMap, Check, Commitment, Comparison, ExperimentStatus, MembershipDocument, Panel,
     Planned, RefusalDocument, Translation,
 };
 use audit::sequential::SequentialDocument;
 use clap::Args;
-use schemars::{Schema, schema_for};
+use schemars::{Schema, json_schema, schema_for};
+use serde_json::json;
 use vocabulary::{Account, Figure, Policy, Run};
 
 #[derive(Debug, Args)]
@@ -35,6 +36,7 @@ const DOCUMENTS: &[Document] = &[
     (Account::SCHEMA, || schema_for!(Account)),
     (report::Report::SCHEMA, || schema_for!(report::Report)),
     (Calibration::SCHEMA, || schema_for!(Calibration)),
+    (Advice::SCHEMA, || schema_for!(Advice)),
     (Curve::SCHEMA, || schema_for!(Curve)),
     (Comparison::SCHEMA, || schema_for!(Comparison)),
     (Map::SCHEMA, || schema_for!(Map)),
@@ -60,7 +62,41 @@ const DOCUMENTS: &[Document] = &[
     ("dosimeter.run/1", || schema_for!(Run)),
     ("dosimeter.policy/1", || schema_for!(Policy)),
     ("dosimeter.figure/1", || schema_for!(Figure)),
+    ("dosimeter.attack/1", || outline("dosimeter.attack/1", &[("game", "string")])),
+    ("dosimeter.data/1", || {
+        outline("dosimeter.data/1", &[("datasets", "array"), ("files", "array")])
+    }),
+    ("dosimeter.data-description/1", || {
+        let keys = [("path", "string"), ("header", "boolean"), ("rows", "integer")];
+        outline("dosimeter.data-description/1", &[&keys[..], &[("columns", "array")]].concat())
+    }),
+    ("dosimeter.memorize/1", || {
+        let keys = [("secrets", "integer"), ("completions", "integer"), ("score", "object")];
+        outline("dosimeter.memorize/1", &[&keys[..], &[("per_secret", "array")]].concat())
+    }),
+    ("dosimeter.memorize-acr/1", || {
+        let keys = [("secrets", "integer"), ("memorized", "integer"), ("share", "object")];
+        outline("dosimeter.memorize-acr/1", &[&keys[..], &[("results", "array")]].concat())
+    }),
 ];
+
+/// The schema of a document whose further keys depend on what was asked: those that are always
+/// there, with their types.
+fn outline(name: &str, keys: &[(&str, &str)]) -> Schema {
+    let mut properties = serde_json::Map::new();
+    properties.insert("schema".into(), json!({ "const": name }));
+    let mut required = vec!["schema"];
+    for (key, kind) in keys {
+        properties.insert((*key).to_owned(), json!({ "type": kind }));
+        required.push(key);
+    }
+    json_schema!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": properties,
+        "required": required,
+    })
+}
 
 pub(super) fn run(args: &SchemaArgs, console: &mut Console) -> Result<u8, Failure> {
     let Some(name) = &args.name else {

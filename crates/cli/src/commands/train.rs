@@ -44,7 +44,7 @@ adult.toml:
 
 A language model is fine-tuned with
   [data]
-  path = \"texts.jsonl\"          # prompt and completion, or text, one object a line
+  path = \"texts.jsonl\"          # prompt and completion, or text, one object per line
   [model]
   kind = \"language\"
   path = \"SmolLM2.gguf\"         # or a folder with safetensors, or a llama2.c file
@@ -66,7 +66,7 @@ pub struct TrainArgs {
     #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true, help_heading = "The run")]
     target_epsilon: Option<f64>,
     /// Delta of the target [default: records^-1.1]
-    #[arg(long, value_name = "D", value_parser = real, allow_hyphen_values = true, requires = "target_epsilon", help_heading = "The run")]
+    #[arg(short = 'd', long, value_name = "D", value_parser = real, allow_hyphen_values = true, requires = "target_epsilon", help_heading = "The run")]
     delta: Option<f64>,
     /// Folder for model.safetensors and ledger.json [default: the file's name without .toml]
     #[arg(long, value_name = "DIR", help_heading = "The work")]
@@ -262,9 +262,12 @@ pub(super) fn carry_out(
             if out.join("canaries.csv").exists() {
                 console.hint(&format!("dosimeter audit {}", out.join("canaries.csv").display()));
             }
+            // The delta that a target would have had: well below one in the records.
+            let usual = || (ledger.data.records as f64).powf(-1.1);
             console.hint(&format!(
-                "dosimeter account {} --delta 1e-5",
-                out.join("ledger.json").display()
+                "dosimeter account {} --delta {:.3e}",
+                out.join("ledger.json").display(),
+                args.delta.unwrap_or_else(usual)
             ));
             Ok(exit::ANSWERED)
         }

@@ -1,11 +1,9 @@
 //! An audit for a person.
 
-use super::{Align, Table, csv_line, plain, rounded, wrap};
+use super::{Align, Table, WIDTH, csv_line, plain, rounded, wrap};
 use audit::sequential::SequentialDocument;
 use audit::{Audit, Design, Finding, Method, Plan, TestAt};
 use vocabulary::{Side, Status};
-
-const WIDTH: usize = 96;
 
 /// What was decided, before there are scores.
 pub(crate) fn commitment(plan: &Plan, hash: &str) -> String {
@@ -173,7 +171,7 @@ fn table(bounds: &[Finding]) -> String {
         ("epsilon", Align::Right),
     ];
     columns.extend(limited.then_some(("this test at most", Align::Right)));
-    columns.extend([("", Align::Left), ("holds for", Align::Left)]);
+    columns.push(("", Align::Left));
     let mut table = Table::new(columns);
     for bound in bounds {
         let mut row = vec![
@@ -183,10 +181,25 @@ fn table(bounds: &[Finding]) -> String {
             epsilon(bound),
         ];
         row.extend(limited.then(|| most(bound)));
-        row.extend([standing(bound), bound.valid_for.clone()]);
+        row.push(standing(bound));
         table.row(row);
     }
-    table.render(2)
+    let mut text = table.render_within(2, 1, WIDTH);
+    // Methods that hold for the same share a line.
+    let mut lines: Vec<(&str, Vec<String>)> = Vec::new();
+    for bound in bounds {
+        let method = bound.method().to_string();
+        match lines.iter_mut().find(|(words, _)| *words == bound.valid_for) {
+            Some((_, methods)) if methods.contains(&method) => {}
+            Some((_, methods)) => methods.push(method),
+            None => lines.push((&bound.valid_for, vec![method])),
+        }
+    }
+    text.push_str("  hold for\n");
+    for (words, methods) in lines {
+        text.push_str(&wrap(words, &format!("    {}: ", methods.join(", ")), 6, WIDTH));
+    }
+    text
 }
 
 /// What the test behind a bound could at most show, where the method has such a limit.
@@ -252,7 +265,7 @@ fn attack(analysis: &Audit) -> String {
     format!("\nThe attack ({confidence} intervals)\n{}", table.render(2))
 }
 
-/// One line a bound.
+/// One line per bound.
 pub(crate) fn csv(analysis: &Audit) -> String {
     let mut text = csv_line([
         "method",

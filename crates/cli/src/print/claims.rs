@@ -1,31 +1,125 @@
-//! Claims for a person: one row a lens, one column a question, every number rounded towards
+//! Claims for a person: one row per lens, one column per question, every number rounded towards
 //! the side that may be quoted, with the standing beside it.
 
-use super::{Align, Table, csv_line, plain, wrap};
+use super::{Align, Table, WIDTH, csv_line, describe, wrap};
+use vocabulary::words::meaning;
+pub use vocabulary::words::title;
 use vocabulary::{
-    Aside, At, Claim, Direction, Quantity, Release, Secret, Side, Source, Standing, Unsupported,
+    Account, Aside, At, Claim, Direction, Quantity, Secret, Side, Source, Standing, Unsupported,
 };
 
-/// Width of a screen.
-const WIDTH: usize = 96;
+/// An account on one screen: what may be signed, the lens behind it and the heuristic beside it,
+/// and a short list of the others.
+pub fn overview(account: &Account) -> String {
+    let mut text = format!("{}\n{}\n", sign(account), describe::run(&account.run));
+    let Some(sign) = &account.sign else {
+        text.push_str(&table(&account.claims));
+        text.push_str(&asides(&account.asides));
+        text.push_str(&footer(&account.claims, &account.unsupported));
+        return text;
+    };
+    let shown: Vec<Source> =
+        std::iter::once(sign.lens).chain(sign.beside).map(Source::Lens).collect();
+    let (main, others): (Vec<&Claim>, Vec<&Claim>) =
+        account.claims.iter().partition(|claim| shown.contains(&claim.source));
+    text.push_str(&side_by_side(&main, &shown));
+    text.push_str(&short_list(&others));
+    text.push_str(&asides(&account.asides));
+    let main: Vec<Claim> = main.into_iter().cloned().collect();
+    text.push_str(&footer(&main, &[]));
+    if !account.unsupported.is_empty() {
+        let names: Vec<&str> = account.unsupported.iter().map(|one| one.lens.as_str()).collect();
+        let line = format!("{} (--lens all says why)", names.join(", "));
+        text.push_str(&wrap(&line, "\nDo not hold for this run: ", 2, WIDTH));
+    }
+    text
+}
+
+/// The line to sign and what it means.
+pub fn sign(account: &Account) -> String {
+    match &account.sign {
+        None => wrap(vocabulary::NOTHING_TO_SIGN, "Sign: ", 6, WIDTH),
+        Some(sign) => {
+            let mut text = wrap(&format!("{}.", sign.statement), "Sign: ", 6, WIDTH);
+            if let Some(means) = &sign.means {
+                text.push_str(&wrap(means, "", 0, WIDTH));
+            }
+            text
+        }
+    }
+}
+
+/// One row per question, one column per lens.
+fn side_by_side(claims: &[&Claim], lenses: &[Source]) -> String {
+    let heads: Vec<String> = lenses
+        .iter()
+        .filter_map(|lens| claims.iter().find(|claim| claim.source == *lens))
+        .map(|claim| {
+            format!("{}\n{}\n{}", claim.source, claim.standing.as_str(), claim.release.words())
+        })
+        .collect();
+    let columns = heads.iter().map(|head| (head.as_str(), Align::Right));
+    let mut table = Table::new(std::iter::once(("", Align::Left)).chain(columns));
+    for (quantity, at) in questions(claims) {
+        let cell = |lens: &Source| {
+            let found = claims.iter().find(|claim| {
+                claim.source == *lens && claim.quantity == quantity && claim.at == at
+            });
+            found.map_or_else(|| "-".into(), |claim| number(claim))
+        };
+        table.row(std::iter::once(title(quantity, at)).chain(lenses.iter().map(cell)));
+    }
+    table.render_within(0, 1, WIDTH)
+}
+
+/// The first answer of each of the other lenses.
+fn short_list(claims: &[&Claim]) -> String {
+    let mut table =
+        Table::new([("", Align::Left), ("", Align::Left), ("", Align::Left), ("", Align::Right)]);
+    let mut seen: Vec<Source> = Vec::new();
+    for claim in claims {
+        if !seen.contains(&claim.source) {
+            seen.push(claim.source);
+            table.row([
+                claim.source.as_str().to_owned(),
+                claim.standing.as_str().to_owned(),
+                title(claim.quantity, claim.at),
+                number(claim),
+            ]);
+        }
+    }
+    if seen.is_empty() {
+        return String::new();
+    }
+    let text = table.render(2);
+    format!("\nOther lenses (--lens all for all their numbers)\n{}", text.trim_start_matches('\n'))
+}
+
+/// What the claims answer, in the order in which it is shown.
+fn questions(claims: &[&Claim]) -> Vec<(Quantity, At)> {
+    let mut all: Vec<(Quantity, At)> = Vec::new();
+    for claim in claims {
+        if !all.contains(&(claim.quantity, claim.at)) {
+            all.push((claim.quantity, claim.at));
+        }
+    }
+    all.sort_by_key(|(quantity, _)| order(*quantity));
+    all
+}
 
 /// The claims as a table: rows are lenses (and directions), columns are questions.
 pub fn table(claims: &[Claim]) -> String {
     if claims.is_empty() {
         return String::new();
     }
-    let mut columns: Vec<(Quantity, At)> = Vec::new();
+    let columns = questions(&claims.iter().collect::<Vec<_>>());
     let mut rows: Vec<(Source, Direction, bool)> = Vec::new();
     for claim in claims {
-        if !columns.contains(&(claim.quantity, claim.at)) {
-            columns.push((claim.quantity, claim.at));
-        }
         let row = (claim.source, claim.direction, is_attribute(claim));
         if !rows.contains(&row) {
             rows.push(row);
         }
     }
-    columns.sort_by_key(|(quantity, _)| order(*quantity));
     let titles: Vec<String> =
         columns.iter().map(|(quantity, at)| title(*quantity, *at).replace(" @ ", "\n@ ")).collect();
     let with_directions = rows.iter().any(|(_, direction, _)| *direction != Direction::Both);
@@ -34,7 +128,7 @@ pub fn table(claims: &[Claim]) -> String {
         head.push(("direction", Align::Left));
     }
     head.push(("standing", Align::Left));
-    head.push(("iterates\nseen", Align::Left));
+    head.push(("seen", Align::Left));
     head.extend(titles.iter().map(|title| (title.as_str(), Align::Right)));
     let mut table = Table::new(head);
     for (lens, direction, attribute) in rows {
@@ -50,20 +144,14 @@ pub fn table(claims: &[Claim]) -> String {
             cells.push(direction.as_str().to_owned());
         }
         cells.push(first.standing.as_str().to_owned());
-        cells.push(
-            match first.release {
-                Release::AllIterates => "all",
-                Release::LastIterate => "last",
-            }
-            .into(),
-        );
+        cells.push(first.release.words().into());
         for (quantity, at) in &columns {
             let claim = of_row.iter().find(|claim| claim.quantity == *quantity && claim.at == *at);
             cells.push(claim.map_or_else(|| "-".into(), |claim| number(claim)));
         }
         table.row(cells);
     }
-    table.render(0)
+    table.render_within(0, 1, WIDTH)
 }
 
 fn is_attribute(claim: &Claim) -> bool {
@@ -77,27 +165,10 @@ fn name(lens: Source, attribute: bool) -> String {
 
 /// A claim's number as it may be quoted: `<= 1.829`, `>= 0.8389`, `~ 1.72`.
 pub fn number(claim: &Claim) -> String {
-    claim.shown()
-}
-
-/// The question as a column's title, e.g. `epsilon at delta 1e-5`.
-pub fn title(quantity: Quantity, at: At) -> String {
-    let name = match quantity {
-        Quantity::Tpr => "TPR",
-        Quantity::BayesSecurity => "Bayes security",
-        Quantity::Reconstruction => "reconstruction",
-        Quantity::AttackAccuracy => "attack accuracy",
-        other => other.as_str(),
-    };
-    let mut text = name.to_owned();
-    for (key, value) in
-        [("delta", at.delta), ("epsilon", at.epsilon), ("FPR", at.fpr), ("prior", at.prior)]
-    {
-        if let Some(value) = value {
-            text.push_str(&format!(" @ {key} {}", plain(value)));
-        }
+    match vocabulary::rounding::quoted_end(claim.interval, claim.side) {
+        f64::INFINITY => "no bound".into(),
+        _ => claim.shown(),
     }
-    text
 }
 
 /// Numbers that are not claims about the run, with their notes.
@@ -149,7 +220,7 @@ pub fn footer(claims: &[Claim], unsupported: &[Unsupported]) -> String {
         }
         for standing in [Standing::Heuristic, Standing::Estimate] {
             if lenses.iter().any(|claim| claim.standing == standing) {
-                text.push_str(&format!("  {}\n", meaning(standing)));
+                text.push_str(&wrap(meaning(standing), "  ", 2, WIDTH));
             }
         }
     }
@@ -168,17 +239,6 @@ pub fn footer(claims: &[Claim], unsupported: &[Unsupported]) -> String {
         }
     }
     text
-}
-
-fn meaning(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Proven => "proven: a theorem covers it",
-        Standing::Heuristic => {
-            "heuristic: true only under an assumption that training does not satisfy"
-        }
-        Standing::Estimate => "estimate: may err on either side",
-        Standing::Measured => "measured: observed, with a confidence",
-    }
 }
 
 fn order(quantity: Quantity) -> u8 {

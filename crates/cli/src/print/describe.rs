@@ -1,6 +1,6 @@
 //! A run in one line.
 
-use super::plain;
+use super::{WIDTH, plain, wrap};
 use vocabulary::{Adjacency, Run, Sampling};
 
 /// The run as a sentence without a verb, e.g. for the first line of an answer.
@@ -25,6 +25,8 @@ pub fn run(run: &Run) -> String {
     if run.group_size() > 1 {
         text.push_str(&format!(", groups of {} records", run.group_size()));
     }
-    text.push('\n');
-    text
+    if let Some(unit) = run.unit() {
+        text.push_str(&format!("; a record is {unit}"));
+    }
+    wrap(&text, "", 8, WIDTH)
 }

@@ -5,5 +5,8 @@ pub mod claims;
 pub mod describe;
 mod table;
 
+/// Columns of a screen.
+pub const WIDTH: usize = 80;
+
 pub use table::{Align, Table, csv_line, wrap};
 pub use vocabulary::rounding::{plain, quote, quoted_end, rounded};

@@ -33,6 +33,46 @@ impl Table {
         self.rows.is_empty()
     }
 
+    /// The table as text of at most `width` columns: what does not fit goes into further tables
+    /// below, each of which begins with the first `keys` columns again.
+    pub fn render_within(&self, indent: usize, keys: usize, width: usize) -> String {
+        let widths = self.widths();
+        let fixed: usize = indent + widths.iter().take(keys).map(|width| width + 2).sum::<usize>();
+        let mut blocks: Vec<Vec<usize>> = Vec::new();
+        let mut used = width + 1;
+        for (column, own) in widths.iter().enumerate().skip(keys) {
+            if used + own > width {
+                blocks.push((0..keys).collect());
+                used = fixed;
+            }
+            used += own + 2;
+            if let Some(block) = blocks.last_mut() {
+                block.push(column);
+            }
+        }
+        let part = |columns: &[usize]| {
+            let cell = |row: &[String], column: usize| row.get(column).cloned().unwrap_or_default();
+            let rows = self.rows.iter();
+            let table = Self {
+                head: columns.iter().map(|column| self.head[*column].clone()).collect(),
+                rows: rows.map(|row| columns.iter().map(|at| cell(row, *at)).collect()).collect(),
+            };
+            table.render(indent)
+        };
+        let parts: Vec<String> = blocks.iter().map(|columns| part(columns)).collect();
+        parts.join("\n")
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let length = |text: &str| text.chars().count();
+        let widest = |column: usize| {
+            let head = self.head[column].0.split('\n').map(length).max().unwrap_or(0);
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| length(cell)).max().unwrap_or(0).max(head)
+        };
+        (0..self.head.len()).map(widest).collect()
+    }
+
     /// The table as text, each line indented by `indent` spaces. A line break in a column's
     /// name makes a head of several lines.
     pub fn render(&self, indent: usize) -> String {
@@ -43,12 +83,7 @@ impl Table {
             .map(|line| names.iter().map(|name| name.get(line).copied().unwrap_or("")).collect())
             .collect();
         lines.extend(self.rows.iter().map(|row| row.iter().map(String::as_str).collect()));
-        let widths: Vec<usize> = (0..self.head.len())
-            .map(|column| {
-                let cells = lines.iter().filter_map(|line| line.get(column));
-                cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-            })
-            .collect();
+        let widths = self.widths();
         let mut text = String::new();
         for cells in &lines {
             let mut line = " ".repeat(indent);
@@ -120,6 +155,21 @@ mod tests {
             table.render(2),
             "  lens         epsilon\n  composition    1.829\n  renyi           12.1\n"
         );
+    }
+
+    #[test]
+    fn a_wide_table_is_cut_between_columns() {
+        let mut table = Table::new([
+            ("lens", Align::Left),
+            ("epsilon", Align::Right),
+            ("advantage", Align::Right),
+        ]);
+        table.row(["renyi".into(), "1.829".into(), "0.1".into()]);
+        assert_eq!(
+            table.render_within(0, 1, 16),
+            "lens   epsilon\nrenyi    1.829\n\nlens   advantage\nrenyi        0.1\n"
+        );
+        assert_eq!(table.render_within(0, 1, 80), table.render(0));
     }
 
     #[test]

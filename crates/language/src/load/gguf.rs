@@ -251,7 +251,7 @@ impl<'a> Gguf<'a> {
             ("gpt2", "gpt-2" | "default" | "") => false,
             (model, pre) => {
                 return Err(refuse(format!(
-                    "tokenizer `{}` with `{}` is not known; give a tokenizer.json with --tokenizer",
+                    "tokenizer `{}` with `{}` is not known; give a tokenizer.json (--tokenizer, or `tokenizer` in [model])",
                     shown(model),
                     shown(pre)
                 )));

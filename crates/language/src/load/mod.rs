@@ -53,7 +53,7 @@ pub fn model(path: &Path, tokenizer: Option<&Path>) -> Result<Model, LanguageErr
         let tokenizer = tokenizer.ok_or_else(|| {
             LanguageError::file(
                 &place,
-                "a llama2.c model needs its tokenizer: give the file with --tokenizer",
+                "a llama2.c model needs its tokenizer: give the file (--tokenizer, or `tokenizer` in [model])",
             )
         })?;
         let vocabulary = decoder.architecture.vocabulary;

@@ -120,7 +120,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
         .with(Series::new("epochs", Mark::Scatter(epsilons)));
         figures.push((format!("{}-epsilon", setting.name), figure));
     }
-    let mut differs = "Location (446 binary features, 30 classes, 5,010 records) stands in for Purchase-100 (600, 100, 197,324), which may not be passed on; with so few records its accuracy is lower, and its noise is calibrated by the paper's rule (.9 by the closed form after 20 epochs). Full diameters; the paper's figure has approximate ones for Adult. Accuracies are not rounded. Epsilon is on a figure of its own, and beside three epochs. Sensitivities are maxima over the batches, as published, which is not a bound. The paper's steps an epoch and batches are kept (102 for Adult).".to_owned();
+    let mut differs = "Location (446 binary features, 30 classes, 5,010 records) stands in for Purchase-100 (600, 100, 197,324), which may not be passed on; with so few records its accuracy is lower, and its noise is calibrated by the paper's rule (.9 by the closed form after 20 epochs). Full diameters; the paper's figure has approximate ones for Adult. Accuracies are not rounded. Epsilon is on a figure of its own, and beside three epochs. Sensitivities are maxima over the batches, as published, which is not a bound. The paper's steps per epoch and batches are kept (102 for Adult).".to_owned();
     if without {
         differs
             .push_str(" This run has Adult alone: no --data DIR with location/bangkok was given.");

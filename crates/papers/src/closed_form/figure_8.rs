@@ -111,7 +111,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
         });
         times[0] = trained.map_err(failed)? / STEPS as f64;
         step += STEPS;
-        // The numbers about membership are asked for once an epoch.
+        // The numbers about membership are asked for once per epoch.
         let run = setting.run(1)?;
         let start = Instant::now();
         black_box(security_of_mu(closed_form_mu(black_box(&run))?));

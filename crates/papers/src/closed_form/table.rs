@@ -102,7 +102,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
     Ok(Reproduction {
         parameters: json!({"epochs": 30, "fpr": 0.1, "adjacency": "substitute"}),
         we_get: words.join("; ") + ".",
-        differs: "TPR 20 % for Adult does not follow from its Bayes security (.877 gives 22 %). Full and approximate attribute bounds after 20 epochs are printed as .945 and .950: the approximate one must be the lower, so they are swapped. Purchase's noise was calibrated for all 197,324 records and used on 90 % of them: Bayes security after 20 epochs is .8939, not .90. The text says 26 steps an epoch for Adult; it is 101.75. Attribute values need a trained model (`dosimeter attack attribute`).".to_owned(),
+        differs: "TPR 20 % for Adult does not follow from its Bayes security (.877 gives 22 %). Full and approximate attribute bounds after 20 epochs are printed as .945 and .950: the approximate one must be the lower, so they are swapped. Purchase's noise was calibrated for all 197,324 records and used on 90 % of them: Bayes security after 20 epochs is .8939, not .90. The text says 26 steps per epoch for Adult; it is 101.75. Attribute values need a trained model (`dosimeter attack attribute`).".to_owned(),
         tables: vec![results, calibrations],
         figures: Vec::new(),
     })

@@ -112,22 +112,22 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
         let mut curves = curves.into_iter();
         let mut next = || drawable(curves.next().unwrap_or_default(), EDGE);
         let figure = Figure::new(
-            "The analog repeaters reach the composition; one bit a step cannot",
+            "The analog repeaters reach the composition; one bit per step cannot",
             "Miss rate at each rate of false alarms; lower is a better attack. The heuristic claims that nobody gets below the dashed line. One bit: at the threshold with the largest epsilon at delta 1e-5.",
         )
-        .subtitle(format!("T {steps}, q {q}, sigma {sigma}, {} games a side", context.trials.unwrap_or(TRIALS)))
+        .subtitle(format!("T {steps}, q {q}, sigma {sigma}, {} games per side", context.trials.unwrap_or(TRIALS)))
         .x(Axis::probit("false positive rate").domain(EDGE, 1.0 - EDGE))
         .y(Axis::probit("false negative rate").domain(EDGE, 1.0 - EDGE))
         .with(Series::line("all iterates", next()).stroke(Stroke::Solid))
         .with(Series::line("heuristic", next()).stroke(Stroke::Dashed))
         .with(Series::scatter("analog repeaters", next()))
-        .with(Series::line("one bit a step", next()).stroke(Stroke::Dotted));
+        .with(Series::line("one bit per step", next()).stroke(Stroke::Dotted));
         figures.push((name, figure));
     }
     Ok(Reproduction {
         parameters: json!({"delta": DELTA, "trials": context.trials.unwrap_or(TRIALS), "seed": context.seed, "settings": SETTINGS.map(|(t, q, s)| json!({"steps": t, "sample_rate": q, "noise_multiplier": s}))}),
-        we_get: format!("The analog variant's miss rate is within {largest:.3} of the composition's at every false positive rate from .01; one bit a step stays at its exact binomial ceiling."),
-        differs: "The printed algorithms store one bit a step, whose ceiling is Bin(T, a1) against Bin(T, a0) (table `epsilons`): with the threshold at 1/2 below even the heuristic, with the best threshold still clearly below the standard epsilon. The analog variant stores the value. Three slips of the pseudo-code are corrected: the canary's coin, the index of the last coordinate's test, the range of the loop. The run's parameters are not in the text; these three are ours.".to_owned(),
+        we_get: format!("The analog variant's miss rate is within {largest:.3} of the composition's at every false positive rate from .01; one bit per step stays at its exact binomial ceiling."),
+        differs: "The printed algorithms store one bit per step, whose ceiling is Bin(T, a1) against Bin(T, a0) (table `epsilons`): with the threshold at 1/2 below even the heuristic, with the best threshold still clearly below the standard epsilon. The analog variant stores the value. Three slips of the pseudo-code are corrected: the canary's coin, the index of the last coordinate's test, the range of the loop. The run's parameters are not in the text; these three are ours.".to_owned(),
         tables: vec![ceilings, points],
         figures,
     })

@@ -11,7 +11,7 @@ pub(super) const ENTRY: Entry = Entry {
     id: "p3-figure-1",
     paper: PAPER,
     title: "Figure 1: the last iterate of the encoding loss leaks like all iterates",
-    shows: "For three settings (one is sigma .5, q .01, T 1024), 5,000 games a side: the observed trade-off curve lies on the curve of the standard analysis and well below that of linear losses.",
+    shows: "For three settings (one is sigma .5, q .01, T 1024), 5,000 games per side: the observed trade-off curve lies on the curve of the standard analysis and well below that of linear losses.",
     seconds: 20,
     compute,
 };
@@ -129,7 +129,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
             title,
             "Miss rate at each rate of false alarms; lower is a better attack. A played point shakes by about .01.",
         )
-        .subtitle(format!("sigma {sigma}, q {q}, T {steps}, {} games a side", context.trials.unwrap_or(TRIALS)))
+        .subtitle(format!("sigma {sigma}, q {q}, T {steps}, {} games per side", context.trials.unwrap_or(TRIALS)))
         .x(Axis::probit("false positive rate").domain(EDGE, 1.0 - EDGE))
         .y(Axis::probit("false negative rate").domain(EDGE, 1.0 - EDGE))
         .with(Series::line("all iterates", next()).stroke(Stroke::Solid))

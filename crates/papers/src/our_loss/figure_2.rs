@@ -13,7 +13,7 @@ pub(super) const ENTRY: Entry = Entry {
     id: "p3-figure-2",
     paper: PAPER,
     title: "Figure 2: the audit of the encoding loss finds the standard epsilon",
-    shows: "For (q, T) = (.1, 100) and (.01, 1024) and epsilon 1, 2, 4, 10: the estimate from 5,000 games a side, mean and two standard deviations over five repetitions, agrees with the standard epsilon and exceeds what linear losses would give.",
+    shows: "For (q, T) = (.1, 100) and (.01, 1024) and epsilon 1, 2, 4, 10: the estimate from 5,000 games per side, mean and two standard deviations over five repetitions, agrees with the standard epsilon and exceeds what linear losses would give.",
     seconds: 150,
     compute,
 };
@@ -106,7 +106,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
             "The encoding loss is audited like all iterates, far above the heuristic",
             "Points: Algorithm 2's estimate, mean and two standard deviations of five repetitions, thresholds with fewer than 10 errors of either kind left out. An estimate, not a bound.",
         )
-        .subtitle(format!("q {q}, T {steps}, delta {DELTA:e}, {} games a side", context.trials.unwrap_or(TRIALS)))
+        .subtitle(format!("q {q}, T {steps}, delta {DELTA:e}, {} games per side", context.trials.unwrap_or(TRIALS)))
         .x(Axis::log("standard epsilon").domain(0.85, 12.0))
         .y(Axis::log("estimated epsilon"))
         .with(Series::line("standard", [(0.85, 0.85), (12.0, 12.0)]).stroke(Stroke::Solid))

@@ -22,7 +22,7 @@ pub(super) struct Found {
     pub(super) figures: Vec<(String, Figure)>,
     /// (data, model, attack, steps, share of the heuristic) of every audit.
     pub(super) shares: Vec<(String, &'static str, Attack, f64)>,
-    /// Trainings a side, fewest and most.
+    /// Trainings per side, fewest and most.
     pub(super) sizes: (usize, usize),
 }
 
@@ -133,7 +133,7 @@ pub(super) fn found(
 
 /// How much of a canary's AUROC above one half is lost among natural records, over the steps that
 /// both worlds have; the AUROC, because it does not depend on how many trainings there are. Nothing
-/// is said about a difference within two standard errors (an AUROC of m trainings a side has a
+/// is said about a difference within two standard errors (an AUROC of m trainings per side has a
 /// variance of about 1 / 6m where it is near one half, less elsewhere).
 fn finding(
     canary: &str,
@@ -159,7 +159,7 @@ fn finding(
         }
     }
     if variance == 0.0 {
-        return format!("{canary} among natural records, {fewest} trainings a side");
+        return format!("{canary} among natural records, {fewest} trainings per side");
     }
     let hidden = 1.0 - among / alone;
     let unsure = 2.0 * f64::sqrt(variance);
@@ -171,7 +171,7 @@ fn finding(
     } else if shows && hidden.abs() < 0.05 {
         format!("{canary} shows as well among natural records as without them")
     } else if same {
-        format!("{canary}: no effect of natural records seen in {fewest} trainings a side")
+        format!("{canary}: no effect of natural records seen in {fewest} trainings per side")
     } else if hidden > 0.0 {
         format!("{canary} shows {:.0} % less among natural records", 100.0 * hidden)
     } else {
@@ -224,12 +224,12 @@ pub(super) fn range(found: &Found, attack: Attack) -> String {
     format!("{:.0} % to {:.0} %", 100.0 * least, 100.0 * most)
 }
 
-/// How many trainings a side there are, in words.
+/// How many trainings per side there are, in words.
 pub(super) fn sizes(found: &Found) -> String {
     match found.sizes {
         (usize::MAX, _) => "no trainings yet".to_owned(),
-        (least, most) if least == most => format!("{most} trainings a side"),
-        (least, most) => format!("{least} to {most} trainings a side"),
+        (least, most) if least == most => format!("{most} trainings per side"),
+        (least, most) => format!("{least} to {most} trainings per side"),
     }
 }
 

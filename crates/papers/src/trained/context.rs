@@ -17,7 +17,7 @@ pub struct TrainedContext<'a> {
     /// A language model in place of the small one, where one is trained.
     pub model: Option<&'a Path>,
     pub device: Arc<Device>,
-    /// Trainings a side, in place of ours.
+    /// Trainings per side, in place of ours.
     pub trials: Option<u64>,
     /// Records of the attacked trainings, in place of ours.
     pub records: Option<u64>,

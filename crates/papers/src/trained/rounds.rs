@@ -8,7 +8,7 @@ use crate::PaperError;
 use attacks::TrainedGame;
 use std::sync::atomic::Ordering;
 
-/// Trainings a side of the first round.
+/// Trainings per side of the first round.
 const FIRST: u64 = 16;
 
 /// A setting, by the numbers of its parts.

@@ -14,7 +14,7 @@ pub(super) const DELTA: f64 = 1e-5;
 pub(super) const STANDARD: f64 = 8.0;
 pub(super) const SAMPLE_RATE: f64 = 0.1;
 pub(super) const RECORDS: u64 = 2560;
-/// Trainings a side, as in the paper's section 3.1.
+/// Trainings per side, as in the paper's section 3.1.
 pub(super) const TRIALS: u64 = 512;
 pub(super) const LEARNING_RATE: f64 = 0.5;
 

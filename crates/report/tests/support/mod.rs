@@ -65,6 +65,7 @@ pub(crate) fn account() -> Account {
     }
     Account {
         schema: Account::SCHEMA.into(),
+        sign: vocabulary::Sign::of(&run, &claims),
         run,
         claims,
         unsupported: vec![Unsupported {

@@ -158,7 +158,7 @@ pub fn supports_last_iterate(run: &Run) -> Result<(), AccountingError> {
     let reason = match (run.sampling(), run.adjacency()) {
         (Sampling::Shuffle, _) => {
             "the last-iterate theorem needs each step's batch drawn independently; with shuffling the record \
-             is used exactly once an epoch"
+             is used exactly once per epoch"
         }
         (Sampling::FixedSize, _) => {
             "the last-iterate theorem is proven for Poisson and full batches; with batches of fixed size \

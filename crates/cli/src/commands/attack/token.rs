@@ -51,7 +51,7 @@ pub(super) struct TokenArgs {
     #[arg(long, value_name = "SEED", value_parser = nonnegative_integer, help_heading = "The game")]
     seed: Option<u64>,
     /// Also what the canaries show at this delta: lower bounds on epsilon
-    #[arg(long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true, help_heading = "The game")]
+    #[arg(short = 'd', long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true, help_heading = "The game")]
     delta: Option<f64>,
     /// Where to compute: auto, cpu or cuda:N
     #[arg(long, value_name = "DEVICE", default_value = "auto", help_heading = "The work")]

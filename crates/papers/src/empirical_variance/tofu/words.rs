@@ -38,7 +38,7 @@ impl Findings {
         for group in &ranking.groups {
             let s = &group.spread;
             self.sentences.push(format!(
-                "{model}{records} records a secret, epsilon {}: AIR from {:.3} to {:.3} over {} configurations, spread without seed noise {:.3} (F-test p {})",
+                "{model}{records} records per secret, epsilon {}: AIR from {:.3} to {:.3} over {} configurations, spread without seed noise {:.3} (F-test p {})",
                 group.epsilon,
                 s.smallest,
                 s.largest,

@@ -1,0 +1,287 @@
+//! What a stranger types in the first hour: the line to sign, 80 columns, short flags, hints,
+//! translations, choosing a batch size, and errors that advise what exists.
+
+mod support;
+
+use serde_json::Value;
+use support::Bench;
+
+const RUN: &str = "--noise-multiplier 1 --sample-rate 0.01 --steps 1000 --delta 1e-5";
+
+fn entry<'a>(document: &'a Value, assumes: &str, quantity: &str) -> &'a Value {
+    let readings = document["readings"].as_array().unwrap();
+    let reading = readings.iter().find(|one| one["assumes"] == assumes).unwrap();
+    let entries = reading["entries"].as_array().unwrap();
+    entries.iter().find(|one| one["quantity"] == quantity).unwrap()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap()
+}
+
+/// The longest line that a person reads, narration and refusals apart.
+fn widest(text: &str) -> usize {
+    text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+}
+
+#[test]
+fn the_first_line_is_what_may_be_signed() {
+    let bench = Bench::new();
+    let (code, text, _) = bench.run(&format!("account {RUN}"));
+    assert_eq!(code, 0);
+    assert!(
+        text.starts_with(
+            "Sign: epsilon <= 1.829 at delta 1e-5, for adding or removing one record.\n\
+             An attack that accuses 1 of 1,000 records that are not in the data is right for\n\
+             at most 5 of 1,000 that are.\n"
+        ),
+        "{text}"
+    );
+    let proven = text.find("composition").unwrap();
+    let heuristic = text.find("last-iterate").unwrap();
+    let others = text.find("Other lenses").unwrap();
+    assert!(proven < heuristic && heuristic < others, "{text}");
+    // The whole table is there for who asks, and the document has every lens always.
+    let (_, whole, _) = bench.run(&format!("account {RUN} --lens all"));
+    assert!(whole.contains("gaussian-clt") && whole.contains("Do not hold"), "{whole}");
+    let document = bench.json(&format!("account {RUN} --format json"));
+    let mut lenses: Vec<&str> =
+        document["claims"].as_array().unwrap().iter().filter_map(|c| c["lens"].as_str()).collect();
+    lenses.dedup();
+    assert!(lenses.len() >= 7, "{lenses:?}");
+    assert_eq!(document["sign"]["lens"], "composition");
+    // Without a proven number there is nothing to sign.
+    let (_, none, _) = bench.run(&format!("account {RUN} --lens last-iterate"));
+    assert!(none.starts_with("Sign: nothing"), "{none}");
+}
+
+#[test]
+fn nothing_is_wider_than_a_screen() {
+    let rows: String = (0..60)
+        .map(|place| format!("{},{}\n", f64::from(place) * 0.1, u8::from(place % 3 == 0)))
+        .collect();
+    let bench = Bench::new()
+        .file("scores.csv", &format!("score,member\n{rows}"))
+        .file("run.toml", "[run]\nnoise_multiplier = 1\nsample_rate = 0.01\nsteps = 1000\n");
+    for line in [
+        format!("account {RUN}"),
+        format!("account {RUN} --lens all --directions"),
+        format!("account {RUN} --sampling shuffle"),
+        "check run.toml --max-epsilon 1 --delta 1e-5 --min-bayes-security 0.5".into(),
+        "audit scores.csv --delta 1e-5".into(),
+        "audit scores.csv --delta 1e-5 --claim run.toml --method all".into(),
+        "audit scores.csv --design one-run --method all --delta 1e-5".into(),
+        "plan --target-epsilon 1 --mu 1".into(),
+        "plan --target-epsilon 1 --mu 1.5 --design one-run".into(),
+        "translate --epsilon 2 --delta 1e-5".into(),
+        "calibrate --target-epsilon 3 --delta 1e-6 --dataset-size 100000 --epochs 20 \
+         --batch-sizes 256,1024"
+            .into(),
+    ] {
+        let (_, text, stderr) = bench.run(&line);
+        assert!(!text.is_empty(), "{line}: {stderr}");
+        assert!(widest(&text) <= 80, "{line}:\n{text}");
+    }
+}
+
+#[test]
+fn translations_are_exact_and_both_ways_round() {
+    let bench = Bench::new();
+    let one = bench.json("translate --mu 1 --delta 1e-5 --format json");
+    assert_eq!(one["schema"], "dosimeter.translate/2");
+    let epsilon = entry(&one, "gaussian-curve", "epsilon");
+    assert!((number(&epsilon["value"]) - 4.377_178_095_681).abs() < 1e-9);
+    assert_eq!(epsilon["shown"], "<= 4.378");
+    let power = entry(&one, "gaussian-curve", "tpr");
+    assert!((number(&power["value"]) - 0.092_362_248).abs() < 1e-8);
+    // (epsilon, delta) allows e^2 x 0.01 + 1e-5, and mu is an output.
+    let two = bench.json("translate --epsilon 2 --delta 1e-5 --fpr 0.01 --format json");
+    let power = number(&entry(&two, "any-mechanism", "tpr")["value"]);
+    assert!((power - (2_f64.exp() * 0.01 + 1e-5)).abs() < 1e-12, "{power}");
+    let mu = number(&entry(&two, "gaussian-curve", "mu")["value"]);
+    let back = bench.json(&format!("translate --mu {mu} --delta 1e-5 --format json"));
+    assert!((number(&entry(&back, "gaussian-curve", "epsilon")["value"]) - 2.0).abs() < 1e-9);
+    // A secret that is told with probability 0.1 has no finite epsilon, and the answer says why.
+    let told = bench.json("translate --advantage 0.1 --delta 1e-5 --format json");
+    let epsilon = entry(&told, "any-mechanism", "epsilon");
+    assert!(epsilon["value"].is_null() && epsilon["reason"].is_string(), "{epsilon}");
+    // Decimals stay decimals: no bit of a binary fraction is rounded up into a digit.
+    let tidy = bench.json("translate --bayes-security 0.95 --format json");
+    assert_eq!(entry(&tidy, "any-mechanism", "advantage")["upper"], 0.05);
+    // What is enough for a target.
+    let target = bench.json("translate --tpr 0.1 --fpr 0.01 --delta 1e-5 --format json");
+    assert_eq!(target["enough"].as_array().unwrap().len(), 3);
+    // A run is read by itself: the numbers of `account`.
+    let run = bench.json(&format!("translate {RUN} --epsilon 8 --format json"));
+    let account = bench.json(&format!("account {RUN} --lens composition --format json"));
+    assert_eq!(entry(&run, "run", "epsilon")["upper"], account["claims"][0]["upper"]);
+    let (code, _, stderr) = bench.run("translate --attack-accuracy 0.4");
+    assert!(code == 2 && stderr.contains("guessing"), "{stderr}");
+    let (code, _, stderr) = bench.run("translate");
+    assert!(code == 2 && stderr.contains("--epsilon"), "{stderr}");
+}
+
+#[test]
+fn short_flags_mean_the_long_ones() {
+    let bench = Bench::new();
+    let long = bench.json(&format!("account {RUN} --format json"));
+    assert_eq!(long, bench.json("account -s 1 -q 0.01 -T 1000 -d 1e-5 --format json"));
+    assert_eq!(long, bench.json("account --sigma 1 -q 0.01 -T 1000 -d 1e-5 --format json"));
+    let check = bench.json("check -s 1 -q 0.01 -T 1000 -d 1e-5 --max-epsilon 8 --format json");
+    assert_eq!(check["passed"], true);
+}
+
+#[test]
+fn another_convention_of_sigma_is_recognised() {
+    let sizes = "--dataset-size 50000 --batch-size 512 --epochs 60 --delta 1e-5";
+    let (code, _, stderr) = Bench::new().run(&format!("account -s 0.00215 {sizes}"));
+    assert!(code == 5 && stderr.contains("mean of a batch"), "{stderr}");
+    assert!(stderr.contains("x 512 = 1.1008"), "{stderr}");
+    let (code, _, stderr) = Bench::new().run(&format!("account -s 563 {sizes}"));
+    assert!(code == 5 && stderr.contains("standard deviation"), "{stderr}");
+    assert!(stderr.contains("/ 512 = 1.0996"), "{stderr}");
+}
+
+#[test]
+fn the_unit_of_privacy_is_carried_along() {
+    let bench = Bench::new().file(
+        "run.toml",
+        "[run]\nnoise_multiplier = 1\nsample_rate = 0.01\nsteps = 1000\n\
+         unit = \"one user's 1024-token sequence\"\n",
+    );
+    let unit = "one user's 1024-token sequence";
+    let (_, text, _) = bench.run("account run.toml --delta 1e-5");
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(flat.matches(unit).count(), 3, "sign, run and assumption:\n{text}");
+    let document = bench.json("account run.toml --delta 1e-5 --format json");
+    assert_eq!(document["run"]["unit"], unit);
+    for format in ["md", "card", "registry"] {
+        let (code, text, stderr) =
+            bench.run(&format!("report run.toml --delta 1e-5 --format {format} --title T --out -"));
+        assert_eq!(code, 0, "{stderr}");
+        assert!(text.contains(unit), "{format}:\n{text}");
+    }
+    let bad = Bench::new()
+        .file("run.toml", "[run]\nnoise_multiplier = 1\nsample_rate = 1\nsteps = 1\nunit = \"\"\n");
+    let (code, _, stderr) = bad.run("account run.toml");
+    assert!(code == 2 && stderr.contains("unit"), "{stderr}");
+}
+
+#[test]
+fn a_batch_size_is_advised_with_its_reason() {
+    let bench = Bench::new();
+    let target = "--target-epsilon 3 --delta 1e-6 --dataset-size 100000 --epochs 20";
+    let advice = bench.json(&format!("calibrate {target} --batch-sizes --format json"));
+    assert_eq!(advice["schema"], "dosimeter.advice/1");
+    let rows = advice["rows"].as_array().unwrap();
+    assert!(rows.len() > 5);
+    for row in rows {
+        assert_eq!(row["proven"], "<= 3.000", "{row}");
+        let again = bench.json(&format!(
+            "account --dataset-size 100000 --epochs 20 --delta 1e-6 --lens composition \
+             --quantity epsilon --batch-size {} --noise-multiplier {} --format json",
+            row["batch_size"],
+            row["noise_shown"].as_str().unwrap()
+        ));
+        assert!(number(&again["claims"][0]["upper"]) <= 3.0, "{row}");
+    }
+    // The recommended size is the smallest that does not pay for being small.
+    let noise = |row: &Value| number(&row["noise_of_training"]);
+    let least = rows.iter().map(noise).fold(f64::INFINITY, f64::min);
+    let chosen = rows.iter().find(|row| noise(row) <= 1.1 * least).unwrap();
+    assert_eq!(advice["recommended"], chosen["batch_size"]);
+    assert!(advice["reason"].as_str().unwrap().contains("whole training"));
+    // The largest batch size at one noise, and the most epochs.
+    let size = bench.json(&format!("calibrate --solve batch-size {target} -s 1 --format json"));
+    let found = number(&size["solution"]["batch_size"]);
+    for (batch, meets) in [(found, true), (found + 1.0, false)] {
+        let account = bench.json(&format!(
+            "account -s 1 --dataset-size 100000 --epochs 20 --batch-size {batch} -d 1e-6 \
+             --lens composition --quantity epsilon --format json"
+        ));
+        assert_eq!(number(&account["claims"][0]["upper"]) <= 3.0, meets, "{batch}");
+    }
+    let epochs = bench.json(
+        "calibrate --solve epochs --target-epsilon 3 -d 1e-6 -s 1 --dataset-size 100000 \
+         --batch-size 512 --format json",
+    );
+    let shown = epochs["solution_shown"].as_str().unwrap();
+    let account = bench.json(&format!(
+        "account -s 1 --dataset-size 100000 --batch-size 512 --epochs {shown} -d 1e-6 \
+         --lens composition --quantity epsilon --format json"
+    ));
+    let epsilon = number(&account["claims"][0]["upper"]);
+    assert!(epsilon <= 3.0 && epsilon > 2.99, "{epsilon}");
+    let (code, _, stderr) =
+        bench.run("calibrate --solve batch-size --target-epsilon 3 -d 1e-6 -s 1 -T 10");
+    assert!(code == 2 && stderr.contains("--dataset-size"), "{stderr}");
+}
+
+/// No number is left out where it is at most 1.
+#[test]
+fn full_batches_of_much_leakage_have_true_positive_rates() {
+    let (code, text, stderr) =
+        Bench::new().run("account --noise-multiplier 1 --sampling full --steps 1000 --delta 1e-5");
+    assert_eq!(code, 0);
+    assert!(!stderr.contains("left out"), "{stderr}");
+    assert!(text.contains("TPR @ FPR 0.001") && text.contains("<= 1.000"), "{text}");
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("may be right for all 1,000 that are"), "{text}");
+}
+
+#[test]
+fn errors_advise_what_exists() {
+    let bench = Bench::new().file("scores.csv", "score,member\n1,1\n0,0\n");
+    let (code, _, stderr) = bench.run("audit scores.csv --claim missing.toml");
+    assert!(code == 2 && !stderr.contains("flags"), "{stderr}");
+    let (code, _, stderr) = bench.run("account --sigmas 1");
+    assert!(code == 2 && !stderr.contains("-- --sigma"), "{stderr}");
+    assert!(stderr.contains("--sigma"), "{stderr}");
+}
+
+/// Numbers that are stated have few digits and one sign.
+#[test]
+fn gates_and_plans_are_said_plainly() {
+    let bench = Bench::new()
+        .file("run.toml", "[run]\nnoise_multiplier = 1.1\nsample_rate = 0.01\nsteps = 1000\n");
+    let (code, text, _) = bench.run("check run.toml --max-epsilon 1.5 --delta 1e-5");
+    assert_eq!(code, 3.min(code));
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("; the limit is at most 1.5"), "{text}");
+    assert!(!text.contains("<= 1.5:"), "{text}");
+    let (code, text, stderr) = bench.run("plan --claim run.toml --delta 1e-5 --mu 4");
+    assert!(code == 0 || code == 5, "{stderr}");
+    let digits = |word: &str| word.chars().filter(char::is_ascii_digit).count();
+    assert!(text.split_whitespace().all(|word| digits(word) < 9), "{text}");
+}
+
+/// Plans that took forever.
+#[test]
+fn a_plan_answers_within_seconds() {
+    for line in [
+        "plan --target-epsilon 3.5 --mu 2 --design one-run --delta 1e-5",
+        "plan --target-epsilon 3.5 --mu 2 --design one-run --delta 0",
+    ] {
+        let begun = std::time::Instant::now();
+        let (code, text, stderr) = Bench::new().run(line);
+        assert!(begun.elapsed().as_secs() < 60, "{line}");
+        assert!(matches!(code, 0 | 5), "{line}: {text}{stderr}");
+    }
+}
+
+#[test]
+fn scores_of_another_run_are_not_audited_silently() {
+    let game = "-s 1 -q 0.01 -T 100 --trials 200";
+    let bench = Bench::new()
+        .file("other.toml", "[run]\nnoise_multiplier = 2\nsample_rate = 0.01\nsteps = 100\n");
+    let (code, _, stderr) = bench.run(&format!("attack linear {game} --out scores.csv"));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stderr.contains("--claim scores.csv.run.json"), "{stderr}");
+    let (code, text, stderr) = bench.run("audit scores.csv -d 1e-5 --claim scores.csv.run.json");
+    assert_eq!(code, 0, "{text}{stderr}");
+    let (code, _, stderr) = bench.run("audit scores.csv -d 1e-5 --claim other.toml");
+    assert_eq!(code, 2);
+    assert!(stderr.contains("another run") && stderr.contains("--other-run"), "{stderr}");
+    let (code, _, stderr) = bench.run("audit scores.csv -d 1e-5 --claim other.toml --other-run");
+    assert!(matches!(code, 0 | 3), "{stderr}");
+}
