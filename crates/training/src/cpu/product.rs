@@ -89,27 +89,48 @@ pub fn strided_product(
     // SAFETY: `out` holds m rows of n numbers, `stride` apart, as asserted; both views were
     // checked to lie inside their slices; `out` is borrowed mutably, so nothing overlaps.
     unsafe {
-        gemm::gemm(
+        // The kernels want their result in columns: rows are written as the transposed product.
+        let one = Strided { data: left.data.as_ptr(), across: left.column, down: left.row };
+        let other = Strided { data: right.data.as_ptr(), across: right.column, down: right.row };
+        let (m, n, across, down, left, right) = if stride > 1 {
+            (n, m, stride, 1, other.transposed(), one.transposed())
+        } else {
+            (m, n, 1, stride, one, other)
+        };
+        gemm_f32::gemm::f32::get_gemm_fn()(
             m,
             n,
             k,
             out.as_mut_ptr(),
-            1,
-            stride as isize,
+            across as isize,
+            down as isize,
             accumulate,
-            left.data.as_ptr(),
-            left.column as isize,
-            left.row as isize,
-            right.data.as_ptr(),
-            right.column as isize,
-            right.row as isize,
+            left.data,
+            left.across as isize,
+            left.down as isize,
+            right.data,
+            right.across as isize,
+            right.down as isize,
             1.0,
             1.0,
             false,
             false,
             false,
-            gemm::Parallelism::None,
+            gemm_common::Parallelism::None,
         );
+    }
+}
+
+/// Where a factor lies: steps from one column and from one row to the next.
+struct Strided {
+    data: *const f32,
+    across: usize,
+    down: usize,
+}
+
+impl Strided {
+    fn transposed(self) -> Strided {
+        Strided { data: self.data, across: self.down, down: self.across }
     }
 }
 
