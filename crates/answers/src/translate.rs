@@ -5,7 +5,7 @@
 use crate::Refusal;
 use crate::run::{Described, TextFile, load};
 use accounting::translation::{Known, Reading, Worst};
-use accounting::{Beyond, Questions, account_beyond, domain};
+use accounting::{Questions, account, domain};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vocabulary::rounding::{DIGITS, plain, rounded, shown};
@@ -252,11 +252,11 @@ fn of_the_run(
         deltas: places.delta.into_iter().collect(),
         fprs: vec![places.fpr],
         lenses: vec![LensName::Composition],
+        attack_priors: vec![places.prior],
         notes: loaded.resolved.notes,
         ..Questions::default()
     };
-    let beyond = Beyond { attack_priors: &[places.prior], ..Beyond::default() };
-    let account = account_beyond(&loaded.resolved.run, &questions, &beyond)?;
+    let account = account(&loaded.resolved.run, &questions)?;
     warnings.extend(account.warnings);
     let mut standing = Standing::Proven;
     let entries = account

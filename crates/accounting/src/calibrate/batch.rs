@@ -54,7 +54,7 @@ pub fn calibrate_batch_size(
     }
     let (run, notes) = run(size)?;
     let interval = target.achieved(&lens.look(&run)?)?;
-    let achieved = ClaimMaker::new(lens, &run, &notes).claim(
+    let achieved = ClaimMaker::new(lens, &(&run).into(), &notes).claim(
         target.quantity(),
         target.at(),
         Direction::Both,
