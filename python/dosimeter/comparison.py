@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _tables
-from ._command import listening
+from ._command import ask, listening
 from ._types import Document, Engine, Lens, Numbers, Progress, Quantity
 from ._values import as_document, as_text, numbers, words
 from .claims import Account, account
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Accounts by name, in order."""
+    """Accounts by name, in order; ``left_out`` are ways to draw batches without a number, and why."""
 
     runs: Mapping[str, Account]
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     SCHEMA = "dosimeter.compare/1"
 
@@ -36,7 +37,11 @@ class Comparison:
     def to_dict(self) -> Document:
         """The ``dosimeter.compare/1`` document."""
         named = [{"name": name, "account": one.to_dict()} for name, one in self.runs.items()]
-        return {"schema": self.SCHEMA, "runs": named}
+        document: Document = {"schema": self.SCHEMA, "runs": named}
+        if self.left_out:
+            ways = self.left_out.items()
+            document["left_out"] = [{"name": name, "reason": why} for name, why in ways]
+        return document
 
     def to_json(self) -> str:
         return as_text(self.to_dict())
@@ -44,7 +49,10 @@ class Comparison:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Comparison:
         found = as_document(document, cls.SCHEMA)
-        return cls(runs={one["name"]: Account.from_dict(one["account"]) for one in found["runs"]})
+        return cls(
+            runs={one["name"]: Account.from_dict(one["account"]) for one in found["runs"]},
+            left_out={one["name"]: one["reason"] for one in found.get("left_out", ())},
+        )
 
     @classmethod
     def from_json(cls, text: str) -> Comparison:
@@ -86,6 +94,7 @@ def compare(
     directions: bool = False,
     lens: Lens | Iterable[Lens] | None = None,
     quantity: Quantity | Iterable[Quantity] | None = None,
+    every_sampling: bool = False,
     engine: Engine = "local",
     cluster: Cluster | None = None,
     progress: Progress = None,
@@ -103,6 +112,11 @@ def compare(
     >>> both = dosimeter.compare(runs, delta=1e-5, lens="composition")
     >>> [round(one[0].value, 3) for one in both.runs.values()]
     [3.141, 0.837]
+
+    ``every_sampling=True`` shows each run with its batches drawn in every way there is: what would
+    shuffled batches cost? Records are zeroed out unless the run says otherwise, the lens is
+    ``composition``, and epsilon and advantage are asked for unless ``quantity`` is given. ``left_out``
+    says which ways have no number, and why.
     """
     named = _named(runs)
     names = [name for name, _ in named]
@@ -118,11 +132,14 @@ def compare(
         "lens": words(lens),
         "quantity": words(quantity),
     }
+    if every_sampling:
+        asked = [{"name": name} | run._question() for name, run in named]
+        everything: dict[str, Any] = questions | {"runs": asked, "every_sampling": True}
+        return Comparison.from_json(ask("compare", everything)[1])
     if engine == "ray":
         from .ray import Cluster, accounts
 
-        everything = [run for _, run in named]
-        answers = accounts(everything, questions, cluster or Cluster(), progress=progress)
+        answers = accounts([run for _, run in named], questions, cluster or Cluster(), progress=progress)
         return Comparison(runs=dict(zip(names, answers, strict=True)))
     if engine != "local":
         raise InvalidInput(f"there is no engine `{engine}`; choose local or ray")

@@ -232,3 +232,21 @@ def test_every_setting_of_a_run_reaches_every_question(keywords: dict[str, Any])
             **{key: value for key, value in (plain | keywords).items() if "noise_m" not in key},
         )
         assert found.solution == pytest.approx(1.0, rel=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore::dosimeter.DosimeterWarning")
+def test_one_run_in_every_way_to_draw_its_batches() -> None:
+    run = {"noise_multiplier": 4.0, "dataset_size": 10_000, "batch_size": 100, "epochs": 3}
+    found = dosimeter.compare([run], every_sampling=True, delta=1e-5, quantity="epsilon")
+    assert list(found.runs) == [
+        "poisson", "shuffle (fresh)", "shuffle (kept)", "fixed-size", "balls-and-bins",
+    ]
+    assert set(found.left_out) == {"truncated-poisson", "cyclic-poisson"}
+    assert "max_batch_size" in found.left_out["truncated-poisson"].replace("-", "_")
+    for name, account in found.runs.items():
+        assert account.run.adjacency == "zero-out" and name.startswith(account.run.sampling)
+        alone = dosimeter.account(account.run, delta=1e-5, lens="composition", quantity="epsilon")
+        assert alone[0].upper == account[0].upper
+    epsilon = {name: account[0].upper for name, account in found.runs.items()}
+    assert epsilon["poisson"] < epsilon["fixed-size"] < epsilon["shuffle (fresh)"]
+    assert dosimeter.Comparison.from_json(found.to_json()) == found

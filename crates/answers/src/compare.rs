@@ -7,7 +7,7 @@ use crate::{Refusal, Several, account};
 use accounting::compare::{BatchSizes, Map, MapNoise, MapRequest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use vocabulary::{Account, LensName, Quantity};
+use vocabulary::{Account, Adjacency, LensName, Permutation, Quantity, RunDescription, Sampling};
 
 /// The question of `compare`: the same about several runs.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -21,6 +21,9 @@ pub struct CompareQuestion {
     pub directions: bool,
     pub lens: Several<LensName>,
     pub quantity: Several<Quantity>,
+    /// Each run with its batches drawn in every way there is, for zeroing out a record unless the run
+    /// says otherwise; `composition`, epsilon and advantage unless asked for more.
+    pub every_sampling: bool,
 }
 
 /// One of the runs.
@@ -39,6 +42,16 @@ pub struct NamedRun {
 pub struct Comparison {
     pub schema: String,
     pub runs: Vec<NamedAccount>,
+    /// Ways to draw batches that have no number for the run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A way to draw batches without a number, and why.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct LeftOut {
+    pub name: String,
+    pub reason: String,
 }
 
 /// A run's name and its account.
@@ -53,28 +66,97 @@ impl Comparison {
 }
 
 pub(crate) fn ask(question: &CompareQuestion) -> Result<Comparison, Refusal> {
-    let mut runs = Vec::new();
+    let mut answer =
+        Comparison { schema: Comparison::SCHEMA.into(), runs: Vec::new(), left_out: Vec::new() };
     for one in &question.runs {
-        let asked = AccountQuestion {
-            files: one.files.clone(),
-            run: one.run.clone(),
-            delta: question.delta.clone(),
-            epsilon: question.epsilon.clone(),
-            fpr: question.fpr.clone(),
-            prior: question.prior.clone(),
-            directions: question.directions,
-            lens: question.lens.clone(),
-            quantity: question.quantity.clone(),
-            ..AccountQuestion::default()
-        };
-        let account = account::ask(&asked).map_err(|refusal| {
-            // A file's own mistakes name it already.
-            let named = one.files.iter().any(|file| refusal.message.starts_with(&file.name));
-            if named { refusal } else { refusal.at(&one.name) }
-        })?;
-        runs.push(NamedAccount { name: one.name.clone(), account });
+        if question.every_sampling {
+            every_sampling(question, one, &mut answer)?;
+        } else {
+            let account = account::ask(&asked(question, one.files.clone(), one.run.clone()))
+                .map_err(|refusal| {
+                    // A file's own mistakes name it already.
+                    let told = one.files.iter().any(|file| refusal.message.starts_with(&file.name));
+                    if told { refusal } else { refusal.at(&one.name) }
+                })?;
+            answer.runs.push(NamedAccount { name: one.name.clone(), account });
+        }
     }
-    Ok(Comparison { schema: Comparison::SCHEMA.into(), runs })
+    Ok(answer)
+}
+
+fn asked(question: &CompareQuestion, files: Vec<TextFile>, run: Described) -> AccountQuestion {
+    AccountQuestion {
+        files,
+        run,
+        delta: question.delta.clone(),
+        epsilon: question.epsilon.clone(),
+        fpr: question.fpr.clone(),
+        prior: question.prior.clone(),
+        directions: question.directions,
+        lens: question.lens.clone(),
+        quantity: question.quantity.clone(),
+        ..AccountQuestion::default()
+    }
+}
+
+/// One run with its batches drawn in every way.
+fn every_sampling(
+    question: &CompareQuestion,
+    one: &NamedRun,
+    answer: &mut Comparison,
+) -> Result<(), Refusal> {
+    let keys = one.run.description()?;
+    let mut written = match one.files.as_slice() {
+        [] => keys,
+        [file] => file.document()?.run.overridden_by(&keys)?,
+        _ => return Err(Refusal::bad_input("this comparison takes one file per run")),
+    };
+    written.adjacency.get_or_insert(Adjacency::ZeroOut);
+    let mut narrowed = question.clone();
+    if narrowed.lens.is_empty() {
+        narrowed.lens = vec![LensName::Composition].into();
+    }
+    if narrowed.quantity.is_empty() {
+        narrowed.quantity = vec![Quantity::Epsilon, Quantity::Advantage].into();
+    }
+    let before = answer.runs.len();
+    let mut first = None;
+    for (way, described) in ways(&written) {
+        let name = if question.runs.len() == 1 { way } else { format!("{}: {way}", one.name) };
+        match account::ask(&asked(&narrowed, Vec::new(), described.into())) {
+            Ok(account) => answer.runs.push(NamedAccount { name, account }),
+            Err(refusal) => {
+                answer.left_out.push(LeftOut { name, reason: refusal.message.clone() });
+                first.get_or_insert(refusal);
+            }
+        }
+    }
+    // Where no way has a number the run itself is wrong.
+    match first {
+        Some(refusal) if answer.runs.len() == before => Err(refusal),
+        _ => Ok(()),
+    }
+}
+
+/// Every way to draw the batches of a run, by name.
+fn ways(written: &RunDescription) -> Vec<(String, RunDescription)> {
+    let mut all = Vec::new();
+    for (name, sampling) in Sampling::ALL {
+        let drawn = written.drawn(*sampling);
+        match sampling {
+            // Every record in every batch is another training, unless it is this one.
+            Sampling::Full if written.sampling != Some(Sampling::Full) => {}
+            Sampling::Shuffle => {
+                for (order, permutation) in Permutation::ALL {
+                    let mut drawn = drawn.clone();
+                    drawn.batches.permutation = Some(*permutation);
+                    all.push((format!("{name} ({order})"), drawn));
+                }
+            }
+            _ => all.push(((*name).to_owned(), drawn)),
+        }
+    }
+    all
 }
 
 /// The question of `compare --map`.

@@ -53,7 +53,7 @@ pub use certified::{Certified, certified};
 pub use check::{Check, CheckQuestion, LimitVerdict};
 pub use claimed::epsilon as claimed_epsilon;
 pub use compare::{
-    BatchSizesQuestion, CompareQuestion, Comparison, MapQuestion, NamedAccount, NamedRun,
+    BatchSizesQuestion, CompareQuestion, Comparison, LeftOut, MapQuestion, NamedAccount, NamedRun,
 };
 pub use curve::{CurveQuestion, POINTS};
 pub use membership::{

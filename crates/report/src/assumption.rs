@@ -164,14 +164,8 @@ fn sampling(run: &Run) -> String {
         run.phases().iter().map(|phase| plain(phase.sample_rate)).collect();
     rates.dedup();
     match run.sampling() {
-        Sampling::Poisson => format!(
-            "Poisson batches: every record joins every batch independently with probability {}",
-            list(&rates)
-        ),
-        Sampling::Full => "Every record is in every batch".into(),
-        Sampling::Shuffle => "The records are shuffled once per epoch and cut into batches".into(),
-        Sampling::FixedSize => "Each batch is a uniform subset of fixed size".into(),
-        other => format!("The run has {}", other.words()),
+        Sampling::Full => run.sampling().sentence().into(),
+        scheme => format!("{} (sample rate {})", scheme.sentence(), list(&rates)),
     }
 }
 

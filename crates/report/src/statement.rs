@@ -3,7 +3,7 @@
 
 use crate::words::{describe, percent, with_commas};
 use vocabulary::rounding::{plain, quote, rounded};
-use vocabulary::{Account, Claim, LensName, Quantity, Run, Sampling, Standing};
+use vocabulary::{Account, Claim, LensName, Quantity, Run, Standing};
 
 /// The statement about a run from its claims.
 pub fn statement(account: &Account, delta: f64) -> Vec<String> {
@@ -55,21 +55,11 @@ fn mechanism(run: &Run) -> String {
         .unwrap_or_default();
     format!(
         "The model was trained with DP-SGD{size}: {}. Each record's gradient is clipped to norm \
-         {}, and Gaussian noise is added to the sum; batches are {}.",
+         {}, and Gaussian noise is added to the sum. {}.",
         describe(run),
         plain(run.clip_norm()),
-        batches(run)
+        run.sampling().sentence()
     )
-}
-
-fn batches(run: &Run) -> &'static str {
-    match run.sampling() {
-        Sampling::Poisson => "Poisson-sampled (each record joins each batch independently)",
-        Sampling::Full => "the full data set",
-        Sampling::Shuffle => "cut from a shuffled data set",
-        Sampling::FixedSize => "uniform subsets of fixed size",
-        other => other.words(),
-    }
 }
 
 fn guarantee(run: &Run, epsilon: &Claim, delta: f64) -> String {

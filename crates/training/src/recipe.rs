@@ -6,7 +6,7 @@ use crate::model::Network;
 use crate::optimizer::OptimizerDescription;
 use random::SecureKey;
 use std::sync::Arc;
-use vocabulary::{Phase, Run, Sampling};
+use vocabulary::{Drawing, Phase, Run, Sampling};
 
 /// What the records other than canaries contribute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub struct Recipe {
     /// In order; their steps add up to the training.
     pub phases: Vec<Phase>,
     pub sampling: Sampling,
+    /// What the way to draw batches needs beyond a rate.
+    pub drawing: Drawing,
     /// Root of all randomness.
     pub seed: u64,
     /// The number of records taken as public; times the sample rate it is what the noisy sum is
@@ -97,6 +99,7 @@ impl Recipe {
             clip_norm: run.clip_norm(),
             phases: run.phases().to_vec(),
             sampling: run.sampling(),
+            drawing: *run.drawing(),
             seed,
             public_size: run.dataset_size().map_or(data.len() as f64, |size| size as f64),
             micro_batch: (CACHE / network.footprint()).clamp(8, 512),
@@ -137,7 +140,7 @@ impl Recipe {
 
     /// What the noisy sum is divided by at a step: the expected batch size, a public constant.
     pub fn normaliser(&self, step: u64) -> f64 {
-        self.phase(step).sample_rate * self.public_size
+        self.drawing.share(self.phase(step).sample_rate) * self.public_size
     }
 
     /// Standard deviation of the noise on each coordinate of the sum.

@@ -3,15 +3,22 @@
 //! * **Poisson**: record i is in batch t when Bernoulli(sample_rate) number i of row t of the
 //!   stream (seed, SAMPLING, data order) is 1, so batches have any size, zero included.
 //! * **Full**: everything.
-//! * **Fixed size**: the B records with the smallest 64-bit words of row t.
-//! * **Shuffle**: each epoch sorts the records by the words of row `epoch` and cuts them into
-//!   batches of B; a last part that is shorter than B is dropped.
+//! * **Fixed size**: the B records with the smallest 64-bit words of row t; with replacement, B times
+//!   the record that a word of row t points at.
+//! * **Shuffle**: each epoch sorts the records by the words of row `epoch` (of row 0 where one order is
+//!   kept) and cuts them into batches of B; a last part that is shorter than B is dropped.
+//! * **Balls and bins**: of the S batches of an epoch, record i is in the one that word i of row
+//!   `epoch` points at; with several uses per epoch, in the ones that as many words point at, without
+//!   repetition (Floyd's algorithm).
+//! * **Truncated Poisson**: the Poisson batch; of a larger one, the records with the smallest words of
+//!   row t + 2^62.
+//! * **Cyclic Poisson**: the Poisson batch, of those records i with i = t modulo the number of groups.
 //!
 //! With a secure key the same, from the words of ChaCha20 in place of the stream's.
 
 use crate::recipe::{Fault, Recipe};
 use random::{Bernoulli, Purpose, SecureKey, SecureStream, Stream};
-use vocabulary::{Drawing, Run, Sampling};
+use vocabulary::{Drawing, Permutation, Run, Sampling};
 
 /// The records of one batch, and room for the coins that chose them.
 #[derive(Clone, Debug, Default)]
@@ -45,56 +52,87 @@ impl Sampler {
     pub fn draw(&mut self, recipe: &Recipe, step: u64, batch: &mut Batch) {
         let row = if recipe.fault == Fault::RepeatedBatch { 0 } else { step };
         let rate = recipe.phase(step).sample_rate;
-        self.draw_row(recipe.sampling, rate, row, recipe.secure.as_ref(), batch);
+        let way = Way { sampling: recipe.sampling, drawing: recipe.drawing, rate };
+        self.draw_row(&way, row, recipe.secure.as_ref(), batch);
     }
 
     /// Draws the batch of a row of the stream, for trainings that are not a [`Recipe`]'s.
-    pub fn draw_row(
-        &mut self,
-        sampling: Sampling,
-        rate: f64,
-        row: u64,
-        secure: Option<&SecureKey>,
-        batch: &mut Batch,
-    ) {
-        let Batch { records: batch, coins } = batch;
-        batch.clear();
+    pub fn draw_row(&mut self, way: &Way, row: u64, secure: Option<&SecureKey>, batch: &mut Batch) {
+        let rate = way.rate;
         let size = ((rate * self.records as f64).round() as usize).clamp(1, self.records);
-        match sampling {
-            Sampling::Full => batch.extend(0..self.records as u32),
-            Sampling::Poisson if secure.is_some() => {
-                let mut stream = secure_stream(secure, row);
-                batch.extend((0..self.records as u32).filter(|_| stream.coin(rate)));
+        batch.records.clear();
+        match way.sampling {
+            Sampling::Full => batch.records.extend(0..self.records as u32),
+            Sampling::Poisson => self.coins(rate, row, secure, batch),
+            Sampling::CyclicPoisson => {
+                let groups = way.drawing.cycle_length.unwrap_or(1).max(1);
+                self.coins(rate, row, secure, batch);
+                batch.records.retain(|record| u64::from(*record) % groups == row % groups);
             }
-            Sampling::Poisson => {
-                coins.resize(self.records, false);
-                Bernoulli::new(rate).fill(&self.stream, row, 0, coins);
-                for (group, coins) in coins.chunks(64).enumerate() {
-                    // Most groups hold nobody at small rates.
-                    if coins.iter().fold(false, |any, coin| any | coin) {
-                        let first = (group * 64) as u32;
-                        let hits = (first..).zip(coins).filter(|(_, coin)| **coin);
-                        batch.extend(hits.map(|(record, _)| record));
-                    }
+            Sampling::TruncatedPoisson => {
+                self.coins(rate, row, secure, batch);
+                let most = way.drawing.max_batch_size.unwrap_or(u64::MAX);
+                if batch.records.len() as u64 > most {
+                    self.sort_by(secure, row + SECOND_ROWS);
+                    let drawn = std::mem::take(&mut batch.records);
+                    let kept = self.order.iter().filter(|one| drawn.binary_search(one).is_ok());
+                    batch.records.extend(kept.take(most as usize));
+                    batch.records.sort_unstable();
                 }
+            }
+            Sampling::FixedSize if way.drawing.replacement => {
+                let mut words = Words::new(&self.stream, secure, row);
+                let drawn = (0..size).map(|_| words.below(self.records as u64) as u32);
+                batch.records.extend(drawn);
+                batch.records.sort_unstable();
             }
             Sampling::FixedSize => {
                 self.sort_by(secure, row);
-                batch.extend_from_slice(&self.order[..size]);
-                batch.sort_unstable();
+                batch.records.extend_from_slice(&self.order[..size]);
+                batch.records.sort_unstable();
             }
             Sampling::Shuffle => {
                 let batches = (self.records / size).max(1) as u64;
-                let epoch = row / batches;
+                let epoch = match way.drawing.permutation {
+                    Permutation::Fresh => row / batches,
+                    Permutation::Kept => 0,
+                };
                 if self.epoch != Some(epoch) {
                     self.sort_by(secure, epoch);
                     self.epoch = Some(epoch);
                 }
                 let first = (row % batches) as usize * size;
-                batch.extend_from_slice(&self.order[first..first + size]);
-                batch.sort_unstable();
+                batch.records.extend_from_slice(&self.order[first..first + size]);
+                batch.records.sort_unstable();
             }
-            other => unreachable!("{} is refused before training", other.as_str()),
+            Sampling::BallsAndBins => {
+                let batches = (1.0 / rate).round().max(1.0) as u64;
+                let uses = way.drawing.uses_per_epoch.unwrap_or(1);
+                let mut words = Words::new(&self.stream, secure, row / batches);
+                let here =
+                    (0..self.records as u32).filter(|_| words.subset(batches, uses, row % batches));
+                batch.records.extend(here);
+            }
+        }
+    }
+
+    /// Every record by its own coin.
+    fn coins(&self, rate: f64, row: u64, secure: Option<&SecureKey>, batch: &mut Batch) {
+        let Batch { records: batch, coins } = batch;
+        if secure.is_some() {
+            let mut stream = secure_stream(secure, row);
+            batch.extend((0..self.records as u32).filter(|_| stream.coin(rate)));
+            return;
+        }
+        coins.resize(self.records, false);
+        Bernoulli::new(rate).fill(&self.stream, row, 0, coins);
+        for (group, coins) in coins.chunks(64).enumerate() {
+            // Most groups hold nobody at small rates.
+            if coins.iter().fold(false, |any, coin| any | coin) {
+                let first = (group * 64) as u32;
+                let hits = (first..).zip(coins).filter(|(_, coin)| **coin);
+                batch.extend(hits.map(|(record, _)| record));
+            }
         }
     }
 
@@ -112,19 +150,80 @@ impl Sampler {
     }
 }
 
+/// Rows of the stream for a second draw of the same step.
+const SECOND_ROWS: u64 = 1 << 62;
+
+/// A way to draw batches, at one sample rate.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    pub sampling: Sampling,
+    pub drawing: Drawing,
+    pub rate: f64,
+}
+
+impl Way {
+    /// That of a run's phase.
+    pub fn of(run: &Run, rate: f64) -> Self {
+        Self { sampling: run.sampling(), drawing: *run.drawing(), rate }
+    }
+}
+
+/// The words of a row one after the other.
+enum Words<'a> {
+    Fast { stream: &'a Stream, row: u64, next: u64 },
+    Secure(Box<SecureStream>),
+}
+
+impl<'a> Words<'a> {
+    fn new(stream: &'a Stream, secure: Option<&SecureKey>, row: u64) -> Self {
+        match secure {
+            Some(_) => Self::Secure(Box::new(secure_stream(secure, row))),
+            None => Self::Fast { stream, row, next: 0 },
+        }
+    }
+
+    /// A number below `count`: uniform up to count / 2^64.
+    fn below(&mut self, count: u64) -> u64 {
+        let word = match self {
+            Self::Secure(stream) => stream.word(),
+            Self::Fast { stream, row, next } => {
+                *next += 1;
+                stream.word(*row, *next - 1)
+            }
+        };
+        ((u128::from(word) * u128::from(count)) >> 64) as u64
+    }
+
+    /// Whether `which` is among `uses` different numbers below `count`, by Floyd's algorithm. Takes
+    /// as many words in any case.
+    fn subset(&mut self, count: u64, uses: u64, which: u64) -> bool {
+        if uses <= 1 {
+            return self.below(count) == which;
+        }
+        let mut chosen: Vec<u64> = Vec::with_capacity(uses as usize);
+        for last in count - uses.min(count)..count {
+            let one = self.below(last + 1);
+            chosen.push(if chosen.contains(&one) { last } else { one });
+        }
+        chosen.contains(&which)
+    }
+}
+
 /// Whether training draws a run's batches the way it says.
 pub(crate) fn drawn(run: &Run) -> Result<(), String> {
-    let drawing = run.drawing();
-    let plain = matches!(
-        run.sampling(),
-        Sampling::Poisson | Sampling::Full | Sampling::Shuffle | Sampling::FixedSize
-    );
-    if !plain || *drawing != Drawing::default() {
-        return Err(format!(
-            "training draws poisson, full, shuffle (a new order for every epoch) and fixed-size \
-             batches (without replacement), not this kind of {}",
-            run.sampling().words()
-        ));
+    for phase in run.phases() {
+        let batches = 1.0 / phase.sample_rate;
+        let whole = (batches - batches.round()).abs() <= 1e-9 * batches;
+        if run.sampling() == Sampling::BallsAndBins && !whole {
+            return Err(format!(
+                "balls and bins needs a whole number of batches per epoch, and 1/sample rate is \
+                 {batches}"
+            ));
+        }
+        let most = run.drawing().uses_per_epoch.unwrap_or(1);
+        if run.sampling() == Sampling::BallsAndBins && most as f64 > batches.round() {
+            return Err(format!("{most} uses per epoch do not fit into {batches} batches"));
+        }
     }
     if !run.releases().is_empty() || run.matrix().is_some() {
         return Err("training releases one noisy sum per step, with independent noise; further \
@@ -137,4 +236,106 @@ pub(crate) fn drawn(run: &Run) -> Result<(), String> {
 fn secure_stream(secure: Option<&SecureKey>, row: u64) -> SecureStream {
     let key = secure.expect("only asked for with a key");
     key.stream(Purpose::SAMPLING, row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECORDS: usize = 600;
+
+    fn batches(sampling: Sampling, drawing: Drawing, rate: f64, steps: u64) -> Vec<Vec<u32>> {
+        let way = Way { sampling, drawing, rate };
+        let mut sampler = Sampler::new(7, 0, RECORDS);
+        let mut batch = Batch::default();
+        let drawn = |step| {
+            sampler.draw_row(&way, step, None, &mut batch);
+            batch.records.clone()
+        };
+        (0..steps).map(drawn).collect()
+    }
+
+    /// How often each record is drawn.
+    fn counts(batches: &[Vec<u32>]) -> Vec<u32> {
+        let mut counts = vec![0; RECORDS];
+        for record in batches.iter().flatten() {
+            counts[*record as usize] += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn balls_and_bins_hold_every_record_in_as_many_batches_as_said() {
+        for uses in [1, 3] {
+            let drawing = Drawing { uses_per_epoch: Some(uses), ..Drawing::default() };
+            let drawn = batches(Sampling::BallsAndBins, drawing, 0.1, 20);
+            for epoch in drawn.chunks(10) {
+                assert!(counts(epoch).iter().all(|count| u64::from(*count) == uses));
+            }
+            // The two epochs are independent, and sizes are binomial: about 60 or 180 in a batch.
+            assert_ne!(drawn[0], drawn[10]);
+            let mean = 60.0 * uses as f64;
+            let (low, high) = (mean - 6.0 * mean.sqrt(), mean + 6.0 * mean.sqrt());
+            assert!(drawn.iter().all(|batch| (low..high).contains(&(batch.len() as f64))));
+            assert!(drawn.iter().any(|batch| batch.len() != drawn[0].len()));
+        }
+        assert_eq!(Drawing { uses_per_epoch: Some(3), ..Drawing::default() }.share(0.1), 3.0 * 0.1);
+    }
+
+    #[test]
+    fn one_order_is_kept_and_fresh_ones_are_not() {
+        let kept = Drawing { permutation: Permutation::Kept, ..Drawing::default() };
+        let drawn = batches(Sampling::Shuffle, kept, 0.1, 20);
+        assert_eq!(drawn[..10], drawn[10..]);
+        let fresh = batches(Sampling::Shuffle, Drawing::default(), 0.1, 20);
+        assert_ne!(fresh[..10], fresh[10..]);
+        for epoch in drawn.chunks(10).chain(fresh.chunks(10)) {
+            assert!(counts(epoch).iter().all(|count| *count == 1));
+        }
+    }
+
+    #[test]
+    fn with_replacement_a_record_may_be_drawn_twice() {
+        let drawing = Drawing { replacement: true, ..Drawing::default() };
+        let drawn = batches(Sampling::FixedSize, drawing, 0.1, 400);
+        assert!(drawn.iter().all(|batch| batch.len() == 60));
+        let twice = drawn.iter().filter(|batch| batch.windows(2).any(|pair| pair[0] == pair[1]));
+        // All different: about exp(-60 * 59 / 1200) = 5 % of the batches.
+        assert!((340..=398).contains(&twice.count()));
+        let counts = counts(&drawn);
+        assert!(counts.iter().all(|count| (8..=80).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn a_truncated_batch_is_a_uniform_part_of_the_poisson_batch() {
+        let drawing = Drawing { max_batch_size: Some(60), ..Drawing::default() };
+        let cut = batches(Sampling::TruncatedPoisson, drawing, 0.1, 2000);
+        let whole = batches(Sampling::Poisson, Drawing::default(), 0.1, 2000);
+        let mut kept = [0.0, 0.0];
+        let mut longer = 0;
+        for (cut, whole) in cut.iter().zip(&whole) {
+            assert_eq!(cut.len(), whole.len().min(60));
+            assert!(cut.iter().all(|record| whole.binary_search(record).is_ok()));
+            if whole.len() > 60 {
+                longer += 1;
+                let half = |part: &[u32]| part.iter().filter(|r| **r < 300).count() as f64;
+                kept[0] += half(cut) / cut.len() as f64;
+                kept[1] += half(whole) / whole.len() as f64;
+            }
+        }
+        assert!((700..1200).contains(&longer), "{longer}");
+        // The first half of the records is neither preferred nor neglected.
+        assert!((kept[0] - kept[1]).abs() / f64::from(longer) < 0.01, "{kept:?}");
+    }
+
+    #[test]
+    fn groups_are_drawn_from_in_turn() {
+        let drawing = Drawing { cycle_length: Some(4), ..Drawing::default() };
+        let drawn = batches(Sampling::CyclicPoisson, drawing, 0.4, 40);
+        for (step, batch) in drawn.iter().enumerate() {
+            assert!(batch.iter().all(|record| *record as usize % 4 == step % 4));
+        }
+        let mean = drawn.iter().map(Vec::len).sum::<usize>() as f64 / 40.0;
+        assert!((mean - drawing.share(0.4) * 600.0).abs() < 6.0, "{mean}");
+    }
 }

@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use vocabulary::{Phase, Run, Sampling};
+use vocabulary::{Phase, Run};
 
 /// Which generator makes noise and batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -312,7 +312,7 @@ impl Training {
                 normalisers: recipe
                     .phases
                     .iter()
-                    .map(|phase| phase.sample_rate * recipe.public_size)
+                    .map(|phase| recipe.drawing.share(phase.sample_rate) * recipe.public_size)
                     .collect(),
                 normalised_by: "expected batch size, from the data set's size taken as public"
                     .into(),
@@ -358,16 +358,11 @@ impl Training {
     /// What a reader of the ledger has to know.
     pub fn warnings(&self, secure: bool) -> Vec<String> {
         let mut warnings = Vec::new();
-        match self.recipe.sampling {
-            Sampling::Poisson | Sampling::Full => {}
-            Sampling::Shuffle => warnings.push(
-                "batches were shuffled: the numbers for Poisson sampling do not hold for them"
-                    .into(),
-            ),
-            other => warnings.push(format!(
+        if !self.recipe.sampling.by_coins() {
+            warnings.push(format!(
                 "the run has {}: the numbers for Poisson sampling do not hold for them",
-                other.words()
-            )),
+                self.recipe.sampling.words()
+            ));
         }
         let preprocessing = &self.split.train.provenance.preprocessing;
         for step in preprocessing.iter().filter(|step| step.constants == Constants::FromRecords) {

@@ -71,7 +71,7 @@ impl Sampling {
     /// What happens to the records, as a sentence without its full stop.
     pub fn sentence(self) -> &'static str {
         match self {
-            Self::Poisson => "Every record joins every batch independently",
+            Self::Poisson => "Poisson batches: every record joins every batch independently",
             Self::Full => "Every record is in every batch",
             Self::Shuffle => "The records are put into a random order and cut into batches",
             Self::FixedSize => {

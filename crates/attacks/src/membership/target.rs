@@ -121,6 +121,7 @@ impl Target {
         let mut recipe = self.recipe.clone();
         recipe.phases = vec![Phase { noise_multiplier: 0.0, sample_rate, steps }];
         recipe.sampling = Sampling::Poisson;
+        recipe.drawing = vocabulary::Drawing::default();
         recipe.public_size = data.len() as f64;
         recipe.clip_norm = f64::from(f32::MAX).sqrt();
         train_one(recipe, data)

@@ -17,6 +17,8 @@ use vocabulary::{Account, Side};
 Examples:
   dosimeter compare small-batches.toml large-batches.toml --delta 1e-5
   dosimeter compare --noise-multiplier 1 --sample-rate 0.01 --steps 1000 --delta 1e-5
+  dosimeter compare --every-sampling --noise-multiplier 1 --sample-rate 0.01 --steps 1000 \\
+      --delta 1e-5          # what would shuffled or fixed-size batches cost?
   dosimeter compare --map --noise-multiplier 1 --delta 1e-5 --format svg > map.svg
   dosimeter compare --batch-sizes 256,512,4096 --dataset-size 50000 --epochs 60 \\
       --heuristic-epsilon 6 --delta 1e-5
@@ -29,6 +31,10 @@ pub struct CompareArgs {
     run: RunArgs,
     #[command(flatten)]
     questions: QuestionArgs,
+    /// The run with its batches drawn in every way, for zeroing out a record unless --adjacency is
+    /// given
+    #[arg(long)]
+    every_sampling: bool,
     /// Heuristic/standard and heuristic/full-batch over a grid of sample rates and steps
     #[arg(long, help_heading = "The map")]
     map: bool,
@@ -100,9 +106,11 @@ fn side_by_side(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure
         directions: asked.directions,
         lens: asked.lenses().into(),
         quantity: asked.quantity.clone().into(),
+        every_sampling: args.every_sampling,
     };
     let code = answer(&question, format, console, |comparison| match format {
         Format::Csv => csv(comparison),
+        _ if args.every_sampling => ways(comparison),
         _ => human(comparison),
     })?;
     if asked.delta.is_empty() && format == Format::Human {
@@ -177,6 +185,61 @@ fn human(comparison: &Comparison) -> String {
     }
     text.push_str(&table.render(0));
     text
+}
+
+/// One row a way to draw batches, one column a question.
+fn ways(comparison: &Comparison) -> String {
+    let mut text = String::new();
+    let mut titles: Vec<String> = Vec::new();
+    for claim in comparison.runs.iter().flat_map(|named| &named.account.claims) {
+        let title = way_title(claim);
+        if !titles.contains(&title) {
+            titles.push(title);
+        }
+    }
+    if let Some(first) = comparison.runs.first() {
+        text.push_str(&describe::run(&first.account.run));
+        text.push('\n');
+    }
+    let columns = std::iter::once(("batches", Align::Left))
+        .chain(titles.iter().map(|title| (title.as_str(), Align::Right)));
+    let mut table = Table::new(columns);
+    let mut enclosed = false;
+    for named in &comparison.runs {
+        let mut cells = vec![named.name.clone()];
+        for title in &titles {
+            let found = named.account.claims.iter().find(|claim| way_title(claim) == *title);
+            cells.push(match found {
+                None => "-".into(),
+                Some(claim) => match claim.at_least_shown() {
+                    None => claims::number(claim),
+                    Some(least) => {
+                        enclosed = true;
+                        format!("{} ({least})", claims::number(claim))
+                    }
+                },
+            });
+        }
+        table.row(cells);
+    }
+    text.push_str(&table.render(0));
+    if enclosed {
+        text.push_str("\nIn brackets: what the worst data set leaks at least, proven as well.\n");
+    }
+    for way in &comparison.left_out {
+        text.push_str(&format!("\n{}: {}\n", way.name, way.reason));
+    }
+    text
+}
+
+/// A question, and its lens where it is not composition.
+fn way_title(claim: &vocabulary::Claim) -> String {
+    let title = claims::title(claim.quantity, claim.at);
+    if claim.source == vocabulary::LensName::Composition {
+        title
+    } else {
+        format!("{title} ({})", claim.source)
+    }
 }
 
 fn csv(comparison: &Comparison) -> String {

@@ -12,7 +12,7 @@ use crate::model::Decoder;
 use random::{Purpose, Stream};
 use std::sync::Arc;
 use training::cuda::compute::Trained;
-use training::sampler::{Batch, Sampler};
+use training::sampler::{Batch, Sampler, Way};
 use training::{OptimizerState, ReplicaState, StepStatistics};
 
 /// A training under way on a device: of adapters, and perhaps of the embedding.
@@ -103,7 +103,7 @@ impl<'a> CudaTrainer<'a> {
         let phase = self.recipe.phase(self.step);
         let run = &self.recipe.run;
         let mut batch = Batch::default();
-        self.sampler.draw_row(run.sampling(), phase.sample_rate, self.step, None, &mut batch);
+        self.sampler.draw_row(&Way::of(run, phase.sample_rate), self.step, None, &mut batch);
         let mut members: Vec<&Example> =
             batch.records.iter().map(|record| &self.examples[*record as usize]).collect();
         members.sort_by_key(|example| example.tokens.len());
@@ -111,7 +111,8 @@ impl<'a> CudaTrainer<'a> {
         let sum = self.trained.sum.address();
         let (answers, norms) = self.model.clipped_sum(&self.clipping, &members, clip, sum)?;
         let public = run.dataset_size().map_or(self.examples.len() as f64, |size| size as f64);
-        let noise = (phase.noise_multiplier * clip, phase.sample_rate * public);
+        let share = run.drawing().share(phase.sample_rate);
+        let noise = (phase.noise_multiplier * clip, share * public);
         self.trained.update(device, &self.recipe.optimizer, self.step, noise).map_err(failed)?;
         self.put_trained()?;
         self.step += 1;

@@ -88,7 +88,9 @@ impl Finetuning<'_> {
                     .run
                     .phases()
                     .iter()
-                    .map(|phase: &Phase| phase.sample_rate * start.records() as f64)
+                    .map(|phase: &Phase| {
+                        self.run.drawing().share(phase.sample_rate) * start.records() as f64
+                    })
                     .collect(),
                 normalised_by: "expected batch size, from the data set's size taken as public"
                     .into(),

@@ -7,7 +7,7 @@ use crate::model::{Decoder, Packed};
 use random::{Purpose, Stream};
 use rayon::prelude::*;
 use training::cpu::update::{Noise, Update};
-use training::sampler::{Batch, Sampler};
+use training::sampler::{Batch, Sampler, Way};
 use training::{OptimizerDescription, OptimizerState, ReplicaState, StepStatistics};
 use vocabulary::{Phase, Run};
 
@@ -89,7 +89,7 @@ impl<'a> Trainer<'a> {
         let phase = self.recipe.phase(self.step);
         let run = &self.recipe.run;
         let mut batch = Batch::default();
-        self.sampler.draw_row(run.sampling(), phase.sample_rate, self.step, None, &mut batch);
+        self.sampler.draw_row(&Way::of(run, phase.sample_rate), self.step, None, &mut batch);
         let mut members: Vec<&Example> =
             batch.records.iter().map(|record| &self.examples[*record as usize]).collect();
         // Examples of like length together: less padding.
@@ -124,7 +124,7 @@ impl<'a> Trainer<'a> {
             optimizer: &self.recipe.optimizer,
             step: self.step,
             deviation: phase.noise_multiplier * clip,
-            normaliser: phase.sample_rate * self.public_size(),
+            normaliser: run.drawing().share(phase.sample_rate) * self.public_size(),
             noise: Noise::Stream(&stream),
         };
         let ReplicaState { parameters, optimizer } = &mut self.state;

@@ -62,14 +62,17 @@ impl Drawing {
     ) -> Result<Self, TrainingError> {
         let coins = records + most_canaries;
         let rate = recipe.phases.iter().map(|phase| phase.sample_rate).fold(0.0, f64::max);
+        if recipe.drawing.replacement {
+            // A canary that is drawn twice would be counted once.
+            return Err(TrainingError::Recipe(
+                "batches are drawn with replacement on the CPU only; choose --device cpu".into(),
+            ));
+        }
+        let mean = recipe.drawing.share(rate) * coins as f64;
         let capacity = match recipe.sampling {
-            Sampling::Poisson => {
-                let mean = rate * coins as f64;
-                let room = mean + 12.0 * mean.sqrt() + 16.0;
-                coins.min(room as usize)
-            }
             Sampling::Full => coins,
-            _ => coins.min((rate * coins as f64).round() as usize + 1),
+            Sampling::FixedSize | Sampling::Shuffle => coins.min(mean.round() as usize + 1),
+            _ => coins.min((mean + 12.0 * mean.sqrt() + 16.0) as usize),
         };
         let keys: Vec<u32> = replicas
             .iter()
@@ -222,42 +225,46 @@ impl Drawing {
         replicas: &[Replica],
         step: u64,
     ) -> Result<(), TrainingError> {
-        let (capacity, most) = (self.capacity, self.most_canaries);
-        let mut batch = vec![0_i32; self.replicas * capacity];
+        let most = self.most_canaries;
         let mut hits = vec![0_u8; self.replicas * most.max(1)];
         let records = self.records as u32;
-        let counts: Vec<i32> = self
+        let rows: Vec<Vec<i32>> = self
             .samplers
             .par_iter_mut()
             .zip(replicas)
             .zip(&canaries.host_kind)
-            .zip(batch.par_chunks_mut(capacity))
             .zip(hits.par_chunks_mut(most.max(1)))
-            .map(|((((sampler, replica), kinds), out), hits)| {
+            .map(|(((sampler, replica), kinds), hits)| {
                 let mut drawn = Batch::default();
                 sampler.draw(recipe, step, &mut drawn);
-                let mut count = 0;
-                let mut push = |row: i32| {
-                    out[count] = row;
-                    count += 1;
-                };
+                let mut rows = Vec::with_capacity(drawn.records.len());
                 for record in drawn.records {
                     if record >= records {
                         let canary = (record - records) as usize;
                         match kinds[canary] {
                             -1 => {}
                             -2 => hits[canary] = 1,
-                            row => push(row),
+                            row => rows.push(row),
                         }
                     } else if recipe.rest == Rest::Natural
                         && replica.without.binary_search(&record).is_err()
                     {
-                        push(record as i32);
+                        rows.push(record as i32);
                     }
                 }
-                count as i32
+                rows
             })
             .collect();
+        let longest = rows.iter().map(Vec::len).max().unwrap_or(0);
+        if longest > self.capacity {
+            // Rare; but no record is ever left out.
+            self.make_room(device, longest)?;
+        }
+        let mut batch = vec![0_i32; self.replicas * self.capacity];
+        for (out, rows) in batch.chunks_mut(self.capacity).zip(&rows) {
+            out[..rows.len()].copy_from_slice(rows);
+        }
+        let counts: Vec<i32> = rows.iter().map(|rows| rows.len() as i32).collect();
         device.write(&mut self.batch, &batch)?;
         device.write(&mut self.counts, &counts)?;
         if most > 0 {
