@@ -155,9 +155,10 @@ fn the_unit_of_privacy_is_carried_along() {
     assert_eq!(flat.matches(unit).count(), 3, "sign, run and assumption:\n{text}");
     let document = bench.json("account run.toml --delta 1e-5 --format json");
     assert_eq!(document["run"]["unit"], unit);
+    let cover = "--title T --owner O --date 2026-11-16";
     for format in ["md", "card", "registry"] {
         let (code, text, stderr) =
-            bench.run(&format!("report run.toml --delta 1e-5 --format {format} --title T --out -"));
+            bench.run(&format!("report run.toml --delta 1e-5 --format {format} {cover} --out -"));
         assert_eq!(code, 0, "{stderr}");
         assert!(text.contains(unit), "{format}:\n{text}");
     }

@@ -187,12 +187,14 @@ fn human(comparison: &Comparison) -> String {
     text
 }
 
-/// One row a way to draw batches, one column a question.
+/// One row per way to draw batches, one column per question.
 fn ways(comparison: &Comparison) -> String {
     let mut text = String::new();
     let mut titles: Vec<String> = Vec::new();
-    for claim in comparison.runs.iter().flat_map(|named| &named.account.claims) {
-        let title = way_title(claim);
+    let all = || comparison.runs.iter().flat_map(|named| &named.account.claims);
+    let several = all().any(|claim| all().next().is_some_and(|first| first.source != claim.source));
+    for claim in all() {
+        let title = way_title(claim, several);
         if !titles.contains(&title) {
             titles.push(title);
         }
@@ -208,7 +210,8 @@ fn ways(comparison: &Comparison) -> String {
     for named in &comparison.runs {
         let mut cells = vec![named.name.clone()];
         for title in &titles {
-            let found = named.account.claims.iter().find(|claim| way_title(claim) == *title);
+            let found =
+                named.account.claims.iter().find(|claim| way_title(claim, several) == *title);
             cells.push(match found {
                 None => "-".into(),
                 Some(claim) => match claim.at_least_shown() {
@@ -232,14 +235,10 @@ fn ways(comparison: &Comparison) -> String {
     text
 }
 
-/// A question, and its lens where it is not composition.
-fn way_title(claim: &vocabulary::Claim) -> String {
+/// A question, and its lens where there are several.
+fn way_title(claim: &vocabulary::Claim, several: bool) -> String {
     let title = claims::title(claim.quantity, claim.at);
-    if claim.source == vocabulary::LensName::Composition {
-        title
-    } else {
-        format!("{title} ({})", claim.source)
-    }
+    if several { format!("{title} ({})", claim.source) } else { title }
 }
 
 fn csv(comparison: &Comparison) -> String {

@@ -27,6 +27,8 @@ pub(super) struct Contour {
     shared: Arc<OnceLock<Option<KeptBracket>>>,
     /// The same with a memory of its own.
     lattice: OnceLock<Option<KeptBracket>>,
+    /// Made when a delta is first too small for the contour; `None` inside where the run has no such bound.
+    moments: Arc<OnceLock<Option<RenyiBound>>>,
 }
 
 /// Without the memory of what was asked.
@@ -37,13 +39,16 @@ impl Clone for Contour {
             run: Arc::clone(&self.run),
             shared: Arc::clone(&self.shared),
             lattice: OnceLock::new(),
+            moments: Arc::clone(&self.moments),
         }
     }
 }
 
 impl Contour {
     pub(super) fn new(sum: SumOfLogRatios, run: Run) -> Self {
-        Self { sum, run: Arc::new(run), shared: Arc::default(), lattice: OnceLock::new() }
+        let run = Arc::new(run);
+        let (shared, moments) = (Arc::default(), Arc::default());
+        Self { sum, run, shared, lattice: OnceLock::new(), moments }
     }
 
     /// What the lattice says, if it says something: an interval narrower than half its value.
@@ -76,8 +81,10 @@ impl Contour {
 
     /// A bound on delta(epsilon) of both orders from Rényi moments; 1 where there is none.
     fn most_by_moments(&self, epsilon: f64) -> f64 {
-        RenyiBound::for_run(&self.run)
-            .and_then(|bound| bound.delta(epsilon))
+        self.moments
+            .get_or_init(|| RenyiBound::for_run(&self.run).ok())
+            .as_ref()
+            .and_then(|bound| bound.rough_delta(epsilon).ok())
             .map_or(1.0, |delta| delta.upper)
     }
 
