@@ -244,8 +244,8 @@ def audit(
     ``member``), a pandas frame, an Arrow table or anything with an Arrow stream with these
     columns; or give ``members`` and ``nonmembers``, two arrays. ``claim`` is the run that is
     claimed and gives the verdict; ``claim_epsilon`` claims a number at the first delta. Scores
-    whose file says that another run made them are refused unless ``other_run`` is True. A contradiction is an answer, not an exception: look at
-    ``verdict``. Columns ``run``, ``canary`` and ``seed`` are checked against the design, also
+    whose file says that another run made them are refused unless ``other_run`` is True. A
+    contradiction is an answer, not an exception: look at ``verdict``. Columns ``run``, ``canary`` and ``seed`` are checked against the design, also
     those of a frame. Any other flag of ``dosimeter audit`` is a further keyword.
 
     >>> import dosimeter
@@ -253,7 +253,7 @@ def audit(
     ...     members=[0.9] * 100, nonmembers=[0.1] * 100, delta=1e-5, threshold="fixed:0.5"
     ... )
     >>> print(answer.primary)
-    epsilon @ delta 1e-05 >= 3.279 (clopper-pearson, fixed:0.5)
+    epsilon @ delta 1e-05 >= 3.316 (clopper-pearson, fixed:0.5)
     """
     sides, files = _sides(scores, members, nonmembers)
     question = options | {
