@@ -174,7 +174,7 @@ class Audit:
         return cls(json.loads(text))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row a bound; needs pandas."""
+        """One row per bound; needs pandas."""
         return _tables.to_pandas(self._document["bounds"])
 
     def to_arrow(self) -> pyarrow.Table:

@@ -13,30 +13,12 @@ pub(super) struct Law {
 
 impl Law {
     pub(super) fn new(n: u64, p: f64) -> Self {
-        let size = n as f64;
         let p = p.clamp(0.0, 1.0);
         if p <= 0.0 || p >= 1.0 {
             let first = if p <= 0.0 { 0 } else { n };
             return Self { first, sums: vec![1.0], rest: vec![1.0] };
         }
-        let spread = 9.0 * (size * p * (1.0 - p)).sqrt() + 20.0;
-        let first = (size * p - spread).floor().max(0.0) as u64;
-        let last = ((size * p + spread).ceil() as u64).min(n);
-        let mode = (((n + 1) as f64 * p) as u64).clamp(first, last);
-        let odds = p / (1.0 - p);
-        let mut masses = vec![0.0; (last - first + 1) as usize];
-        let peak = binomial_log_pmf(mode, n, p).exp();
-        masses[(mode - first) as usize] = peak;
-        let mut mass = peak;
-        for k in mode..last {
-            mass *= (n - k) as f64 / (k + 1) as f64 * odds;
-            masses[(k + 1 - first) as usize] = mass;
-        }
-        mass = peak;
-        for k in (first + 1..=mode).rev() {
-            mass *= k as f64 / ((n - k + 1) as f64 * odds);
-            masses[(k - 1 - first) as usize] = mass;
-        }
+        let (first, masses) = window(n, p);
         let mut rest = vec![0.0; masses.len()];
         let mut sum = 0.0;
         for (place, mass) in masses.iter().enumerate().rev() {
@@ -66,4 +48,28 @@ impl Law {
         let place = k.saturating_sub(self.first) as usize;
         self.rest.get(place).copied().unwrap_or(0.0)
     }
+}
+
+/// The probabilities of Binomial(n, p) within nine standard deviations, from the first count on.
+pub(crate) fn window(n: u64, p: f64) -> (u64, Vec<f64>) {
+    let size = n as f64;
+    let spread = 9.0 * (size * p * (1.0 - p)).sqrt() + 20.0;
+    let first = (size * p - spread).floor().max(0.0) as u64;
+    let last = ((size * p + spread).ceil() as u64).min(n);
+    let mode = (((n + 1) as f64 * p) as u64).clamp(first, last);
+    let odds = p / (1.0 - p);
+    let mut masses = vec![0.0; (last - first + 1) as usize];
+    let peak = binomial_log_pmf(mode, n, p).exp();
+    masses[(mode - first) as usize] = peak;
+    let mut mass = peak;
+    for k in mode..last {
+        mass *= (n - k) as f64 / (k + 1) as f64 * odds;
+        masses[(k + 1 - first) as usize] = mass;
+    }
+    mass = peak;
+    for k in (first + 1..=mode).rev() {
+        mass *= k as f64 / ((n - k + 1) as f64 * odds);
+        masses[(k - 1 - first) as usize] = mass;
+    }
+    (first, masses)
 }

@@ -34,6 +34,8 @@
 mod extreme;
 mod law;
 
+pub(crate) use law::window;
+
 use crate::{AttackDirection, Errors, RateBounds, Statistic};
 use law::Law;
 use numerics::beta::{clopper_pearson_lower, clopper_pearson_upper};

@@ -21,7 +21,8 @@
 use super::strategies::{Guesses, Strategy, chains};
 use super::{one_run_epsilon, one_run_p_value};
 use crate::AttackDirection;
-use numerics::beta::{binomial_log_at_least, binomial_log_pmf};
+use crate::exact::window;
+use numerics::beta::binomial_log_at_least;
 
 /// More canaries are summed over strategies.
 const EXACT: u64 = 20_000;
@@ -228,30 +229,6 @@ fn nested_error(steps: &[(u64, u64)], p: f64) -> f64 {
         alive = next;
     }
     error.min(1.0)
-}
-
-/// The probabilities of Binomial(n, p) within nine standard deviations, from the first count on.
-fn window(n: u64, p: f64) -> (u64, Vec<f64>) {
-    let size = n as f64;
-    let spread = 9.0 * (size * p * (1.0 - p)).sqrt() + 20.0;
-    let first = (size * p - spread).floor().max(0.0) as u64;
-    let last = ((size * p + spread).ceil() as u64).min(n);
-    let mode = (((n + 1) as f64 * p) as u64).clamp(first, last);
-    let odds = p / (1.0 - p);
-    let mut masses = vec![0.0; (last - first + 1) as usize];
-    let peak = binomial_log_pmf(mode, n, p).exp();
-    masses[(mode - first) as usize] = peak;
-    let mut mass = peak;
-    for k in mode..last {
-        mass *= (n - k) as f64 / (k + 1) as f64 * odds;
-        masses[(k + 1 - first) as usize] = mass;
-    }
-    mass = peak;
-    for k in (first + 1..=mode).rev() {
-        mass *= k as f64 / ((n - k + 1) as f64 * odds);
-        masses[(k - 1 - first) as usize] = mass;
-    }
-    (first, masses)
 }
 
 #[cfg(test)]
