@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from . import _command, _tables
+from . import _command, _core, _tables
 from ._toml import write_toml
 from ._types import Document, Numbers, Progress
 from .claims import Account, account
@@ -148,8 +148,11 @@ def tune(
             path = _tables.write_csv(_tables.columns(table), folder / "table.csv")
         else:
             raise InvalidInput("the table must be a file, a pandas frame or an Arrow table")
-        arguments = ["tune", question, os.fspath(path), *_command.flags(options)]
-        return _command.answer(arguments)[1]
+        asked = _command.question_text({"question": question, **options})
+        text, warnings, _ = _core.tune(asked, path)
+    _command.warn(warnings)
+    found: Document = json.loads(text)
+    return found
 
 
 def memorize(metric: str, *inputs: str | os.PathLike[str], **options: Any) -> Document:

@@ -98,7 +98,8 @@ def test_another_plan_in_the_way_is_an_error(tmp_path: Path) -> None:
 def test_ctrl_c_stops_a_game_that_can_be_resumed(tmp_path: Path) -> None:
     script = textwrap.dedent(
         """
-        import sys, dosimeter
+        import signal, sys, dosimeter
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         run = {"noise_multiplier": 1.0, "sample_rate": 0.01, "steps": 2000}
         try:
             dosimeter.attack("linear", run=run, trials=100_000_000, out=sys.argv[1],
@@ -175,7 +176,9 @@ COMPUTATIONS = [
 def test_ctrl_c_stops_a_computation(computation: str) -> None:
     script = textwrap.dedent(
         f"""
-        import dosimeter
+        import signal, dosimeter
+        # A suite that runs in the background hands an ignored Ctrl-C down.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         run = dosimeter.Run(noise_multiplier=1.0, sample_rate=0.01, steps=1000)
         print("begun", flush=True)
         try:

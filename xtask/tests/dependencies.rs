@@ -15,7 +15,7 @@ const WALLS: &[(&str, &[&str])] = &[
     ("random", &["vocabulary"]),
     ("figures", &["vocabulary"]),
     // The engine takes plans; it never names who made them.
-    ("experiments", &["vocabulary"]),
+    ("experiments", &["vocabulary", "formats"]),
     ("accounting", &["vocabulary", "numerics"]),
     // Bytes of files that several crates read.
     ("formats", &[]),
@@ -227,4 +227,53 @@ fn licence_expressions_are_read() {
     assert!(!permitted("(MIT OR Apache-2.0) AND NCSA", &allowed));
     assert!(!permitted("MIT AND GPL-3.0", &allowed));
     assert!(!permitted("GPL-3.0", &allowed));
+}
+
+/// Crates with one test program name each of their files in it: a file that is left out would never
+/// run.
+#[test]
+fn every_file_of_tests_is_run() {
+    let mut programs = 0;
+    for entry in std::fs::read_dir(root().join("crates")).unwrap() {
+        let folder = entry.unwrap().path().join("tests");
+        let Ok(program) = std::fs::read_to_string(folder.join("all.rs")) else { continue };
+        programs += 1;
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            if path.extension().is_some_and(|end| end == "rs") && name != "all" {
+                let line = format!("mod {name};");
+                let named = program.lines().any(|own| own == line);
+                assert!(named, "{}: write `{line}` into all.rs", path.display());
+            }
+        }
+    }
+    assert!(programs >= 3, "only {programs} test programs were found");
+}
+
+/// A test dependency that turns a feature of a shared crate on has that crate, and all that stands
+/// on it, compiled a second time.
+#[test]
+fn tests_turn_no_features_on() {
+    let tree = |edges: &str| -> BTreeMap<String, BTreeSet<String>> {
+        let output = Command::new(env!("CARGO"))
+            .args(["tree", "--locked", "--workspace", "--prefix", "none", "--format", "{p} [{f}]"])
+            .args(["--features", "dosimeter/full,dosimeter/parquet", "--edges", edges])
+            .current_dir(root())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for line in String::from_utf8(output.stdout).unwrap().lines() {
+            if let Some((package, features)) = line.trim_end_matches(" (*)").split_once(" [") {
+                found.entry(package.to_owned()).or_default().insert(features.to_owned());
+            }
+        }
+        found
+    };
+    let (built, tested) = (tree("normal,build"), tree("normal,build,dev"));
+    assert!(built.len() > 100, "only {} packages were found", built.len());
+    for (package, features) in &built {
+        assert_eq!(Some(features), tested.get(package), "{package}: features when built, in tests");
+    }
 }

@@ -235,7 +235,7 @@ fn claims(
                 Err(error) => return Err(error),
             };
             let mut claim = maker.claim(Quantity::Epsilon, at, direction, epsilon);
-            claim.reason = view.silence(*delta).or(claim.reason);
+            claim.reason = view.vacuous(*delta).or(claim.reason);
             claim.at_least = lower_end(below.map(|below| below.epsilon(*delta, direction)));
             claims.push(claim);
         }

@@ -1,6 +1,6 @@
 //! The lattice bracket against closed forms and reference values.
 
-mod support;
+use crate::support;
 
 use accounting::pairs::{LatticeBracket, LatticeOptions};
 use accounting::{OneWay, Pair};

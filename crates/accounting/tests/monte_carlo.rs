@@ -1,6 +1,6 @@
 //! Simulation against the lattice bracket: plain for delta >= 1e-4, importance sampling below.
 
-mod support;
+use crate::support;
 
 use accounting::pairs::{LatticeBracket, LatticeOptions};
 use accounting::{OneWay, Pair};

@@ -2,7 +2,7 @@
 //! the composed pair. Each gives an interval that claims to hold the truth, so any two of one
 //! question must share a point. Seeds are fixed; `DOSIMETER_ROUTE_CASES` runs more cases.
 
-mod support;
+use crate::support;
 
 use accounting::pairs::{Composed, LatticeBracket, LatticeOptions};
 use accounting::{AccountingError, OneWay, Pair};

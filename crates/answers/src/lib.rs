@@ -6,9 +6,10 @@
 //! refused. An answer is a [`Document`] (`dosimeter.account/1` and so on); its text is the same
 //! at every door, to the byte. A [`Refusal`] is a document as well.
 //!
-//! Three questions come with more than a document: an audit with a table of scores
+//! Four questions come with more than a document: an audit with a table of scores
 //! ([`audit`](fn@audit)), which must have a settled design, a report with its files
-//! ([`report`](fn@report)), and the status of a folder ([`status`](fn@status)).
+//! ([`report`](fn@report)), a table of trainings ([`tune`](fn@tune)), and the status of a folder
+//! ([`status`](fn@status)).
 //!
 //! ```
 //! use answers::{AccountQuestion, Ask};
@@ -42,6 +43,7 @@ mod sequential;
 mod several;
 mod status;
 mod translate;
+mod tune;
 
 pub use account::AccountQuestion;
 pub use audit::{
@@ -69,6 +71,10 @@ pub use sequential::sequential;
 pub use several::Several;
 pub use status::{Chunks, ExperimentStatus, status};
 pub use translate::{Assumed, TranslateQuestion, TranslatedNumber, TranslatedReading, Translation};
+pub use tune::{
+    ProfilesQuestion, RankQuestion, RegressQuestion, SearchQuestion, SelectQuestion, TuneQuestion,
+    Tuned, read_trainings, tune,
+};
 
 use accounting::compare::{BatchSizes, Map};
 use accounting::curve::Curve;

@@ -27,6 +27,7 @@
 
 use crate::violation::{self, ByNoise};
 use crate::{AuditError, FamilyPoints, RateBounds};
+use accounting::domain::NOISE_MULTIPLIER;
 use accounting::{AccountingError, OneWay, Pair, directions, pairs, schemes};
 use vocabulary::{Adjacency, Direction, Phase, Run, RunError, Sampling};
 
@@ -136,7 +137,7 @@ impl Family {
     /// Those of the accounting.
     pub fn pair(&self, noise_multiplier: f64) -> Result<Box<dyn Pair>, AuditError> {
         let (seen, sample_rate, steps, size) = self.parts();
-        let wrong = |error: RunError| AuditError::InvalidInput(error.to_string());
+        let invalid = |error: RunError| AuditError::InvalidInput(error.to_string());
         let run = match self {
             Self::Claimed { run, .. } => {
                 let factor = noise_multiplier / run.phases()[0].noise_multiplier;
@@ -144,13 +145,13 @@ impl Family {
                     noise_multiplier: phase.noise_multiplier * factor,
                     ..*phase
                 });
-                run.with_phases(scaled.collect()).map_err(wrong)?
+                run.with_phases(scaled.collect()).map_err(invalid)?
             }
             _ => Run::builder()
                 .phase(noise_multiplier, sample_rate, steps)
                 .group_size(size)
                 .build()
-                .map_err(wrong)?,
+                .map_err(invalid)?,
         };
         Ok(match seen {
             Seen::AllIterates if matches!(self, Self::Claimed { .. }) => schemes::pair(&run)?,
@@ -284,7 +285,7 @@ impl Family {
         let (seen, _, _, size) = self.parts();
         let scale = f64::from(size);
         match seen {
-            Seen::AllIterates => (0.2 * scale, 100.0 * scale),
+            Seen::AllIterates => (NOISE_MULTIPLIER.0 * scale, NOISE_MULTIPLIER.1 * scale),
             Seen::LastIterate => (0.02 * scale, 1e5),
         }
     }

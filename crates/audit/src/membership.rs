@@ -65,22 +65,22 @@ impl Signals {
         logits: Vec<f64>,
         inside: Vec<bool>,
     ) -> Result<Self, AuditError> {
-        let wrong = |text: String| Err(AuditError::InvalidInput(text));
+        let invalid = |text: String| Err(AuditError::InvalidInput(text));
         if models == 0 || records == 0 || models.checked_mul(records) != Some(logits.len()) {
-            return wrong(format!(
+            return invalid(format!(
                 "{} signals are not {models} models times {records} records",
                 logits.len()
             ));
         }
         if inside.len() != logits.len() {
-            return wrong(format!(
+            return invalid(format!(
                 "the mask has {} entries and there are {} signals",
                 inside.len(),
                 logits.len()
             ));
         }
         if let Some(place) = logits.iter().position(|value| value.is_nan()) {
-            return wrong(format!(
+            return invalid(format!(
                 "the signal of model {} on record {} is not a number",
                 place / records + 1,
                 place % records + 1

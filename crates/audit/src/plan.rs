@@ -63,36 +63,36 @@ impl Plan {
     /// # Errors
     /// The part that is out of range or contradicts another, by name.
     pub fn check(mut self) -> Result<Self, AuditError> {
-        let wrong = |text: String| Err(AuditError::InvalidInput(text));
+        let invalid = |text: String| Err(AuditError::InvalidInput(text));
         if !(self.confidence > 0.0 && self.confidence < 1.0) {
-            return wrong(format!("confidence {} is outside (0, 1)", self.confidence));
+            return invalid(format!("confidence {} is outside (0, 1)", self.confidence));
         }
         if self.deltas.is_empty() {
             self.deltas.push(0.0);
         }
         for delta in &self.deltas {
             if !(0.0..1.0).contains(delta) {
-                return wrong(format!("delta {delta} is outside [0, 1)"));
+                return invalid(format!("delta {delta} is outside [0, 1)"));
             }
         }
         for fpr in &self.fprs {
             if !(*fpr > 0.0 && *fpr < 1.0) {
-                return wrong(format!("false positive rate {fpr} is outside (0, 1)"));
+                return invalid(format!("false positive rate {fpr} is outside (0, 1)"));
             }
         }
         if let Some(epsilon) = self.claim_epsilon
             && !(epsilon >= 0.0 && epsilon.is_finite())
         {
-            return wrong(format!(
+            return invalid(format!(
                 "claimed epsilon {epsilon} is not a finite number of at least 0"
             ));
         }
         if let Some((sample_rate, steps)) = self.training {
             if !(sample_rate > 0.0 && sample_rate <= 1.0) {
-                return wrong(format!("sample rate {sample_rate} is outside (0, 1]"));
+                return invalid(format!("sample rate {sample_rate} is outside (0, 1]"));
             }
             if steps == 0 {
-                return wrong("steps 0 is not at least 1".to_owned());
+                return invalid("steps 0 is not at least 1".to_owned());
             }
         }
         if self.all_methods {
@@ -109,7 +109,7 @@ impl Plan {
             fresh
         });
         if !self.primary.is_confidence_bound() {
-            return wrong(format!(
+            return invalid(format!(
                 "{} is not a confidence bound and cannot be primary; choose clopper-pearson, gdp, composition, last-iterate, one-run, one-run-gdp or one-run-independent",
                 self.primary
             ));

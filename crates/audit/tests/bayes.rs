@@ -1,7 +1,7 @@
 //! The credible interval is calibrated under its own prior: rates drawn from Jeffreys' prior,
 //! counts drawn from the rates, then epsilon lies above the 95 % lower end in 95 % of draws.
 
-mod common;
+use crate::common;
 
 use audit::{AttackDirection, Errors, bayes};
 use common::{Rng, tally};

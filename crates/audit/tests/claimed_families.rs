@@ -1,6 +1,6 @@
 //! A claim is tested against its own pair: several phases, and every way to draw batches that has one.
 
-mod common;
+use crate::common;
 
 use audit::{Design, Family, Method, Plan, Scores, Seen, analyse};
 use common::Rng;

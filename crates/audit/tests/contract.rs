@@ -1,7 +1,7 @@
 //! What every audit method promises under every threshold rule. A new method or rule is in these
 //! tests as soon as it is in its list.
 
-mod common;
+use crate::common;
 
 use audit::{Audit, AuditError, Design, Method, Plan, Scores, ThresholdRule, analyse};
 use common::{Mechanism, Rng};

@@ -3,7 +3,7 @@
 //! `--nocapture` for the table of the documentation.
 #![allow(clippy::print_stdout)]
 
-mod common;
+use crate::common;
 
 use accounting::{OneWay, Pair, pairs};
 use audit::one_run::{OneRunStatistic, one_run_bound};

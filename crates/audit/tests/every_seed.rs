@@ -1,7 +1,7 @@
 //! Bounds hold at every seed, the default one too: constant scores, few distinct scores, every size
 //! from 10 to 1,000. What is decided by lot must not be decided the same way for all data of a size.
 
-mod common;
+use crate::common;
 
 use audit::one_run::{OneRunStatistic, one_run_bound};
 use audit::{AttackDirection, Scores, Statistic, ThresholdRule, quality};

@@ -4,7 +4,7 @@
 //! `crates/cli/tests/attack_trained.rs` trains.
 #![allow(clippy::print_stdout)]
 
-mod common;
+use crate::common;
 
 use audit::planning::{Attack, Goal, Target, runs_needed};
 use audit::{Design, Family, Method, Plan, Scores, ThresholdRule, analyse};

@@ -4,7 +4,7 @@
 //! `INDEPENDENT_TRIALS=2000` measures more.
 #![allow(clippy::print_stdout)]
 
-mod common;
+use crate::common;
 
 use audit::{Design, Method, Plan, Scores, ThresholdRule, analyse, gaussian_epsilon};
 use common::{Mechanism, Rng, allowed, tally};

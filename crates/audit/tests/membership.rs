@@ -1,7 +1,7 @@
 //! LiRA and RMIA against their formulas, on models whose signals are known; records at risk under
 //! multiplicity.
 
-mod common;
+use crate::common;
 
 use audit::membership::{Membership, Signals, Variance, at_risk};
 use audit::quality;

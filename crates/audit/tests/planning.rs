@@ -3,7 +3,7 @@
 //! a refusal in seconds, for one attack (mu 2).
 #![allow(clippy::print_stdout)]
 
-mod common;
+use crate::common;
 
 use audit::one_run::{OneRunStatistic, one_run_bound};
 use audit::planning::{Attack, Goal, Target, canaries_needed, runs_needed};

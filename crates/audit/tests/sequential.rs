@@ -2,7 +2,7 @@
 //! often one looks. `SEQUENTIAL_TRIALS=10000` looks as often as that, with more audits.
 #![allow(clippy::print_stdout)]
 
-mod common;
+use crate::common;
 
 use audit::sequential::Sequential;
 use audit::{AttackDirection, gaussian_epsilon};

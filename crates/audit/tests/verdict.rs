@@ -1,6 +1,6 @@
 //! *Consistent* is said only where the rule, with these sizes, could have refuted the claim.
 
-mod common;
+use crate::common;
 
 use audit::{Design, Family, Method, Plan, Scores, Seen, ThresholdRule, analyse};
 use common::{Mechanism, Rng, allowed, tally};

@@ -5,7 +5,7 @@
 //! (methods of Nasr et al. 2023; values by an independent computation).
 #![allow(clippy::print_stdout)]
 
-mod common;
+use crate::common;
 
 use audit::{AttackDirection, Errors, Family, Scores, Statistic, rates};
 use common::{Rng, tally};

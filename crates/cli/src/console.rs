@@ -1,10 +1,17 @@
-//! Where a command writes: the answer to stdout, the narration to stderr.
+//! Where a command writes: the answer to stdout, the narration to stderr, files whole or not at all.
 
 use crate::failure::Failure;
 use experiments::Event;
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+
+/// Writes a file that was asked for, whole or not at all: a reader of the old one never sees half
+/// of the new one.
+pub(crate) fn write_file(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
+    formats::files::write(path, bytes).map_err(|error| Failure::unwritable(path, &error))
+}
 
 /// The two streams, and whether a person is looking at them.
 pub struct Console {

@@ -5,6 +5,7 @@ use accounting::AccountingError;
 use answers::{Kind, Refusal};
 use audit::AuditError;
 use experiments::ExperimentError;
+use std::path::Path;
 use vocabulary::RunError;
 
 /// A command's failure. `Display` is the sentence after `error: `.
@@ -28,6 +29,12 @@ impl Failure {
     /// Exit 2: the input or the configuration is wrong.
     pub fn bad_input(message: impl Into<String>) -> Self {
         Self::new(exit::BAD_INPUT, message)
+    }
+
+    /// Exit 2: a file could not be written.
+    pub fn unwritable(path: &Path, error: &std::io::Error) -> Self {
+        Self::bad_input(format!("cannot write {}: {error}", path.display()))
+            .hint("choose another place, or run in a folder you may write to")
     }
 
     /// Exit 5: outside of the domain, or beyond what can be certified.

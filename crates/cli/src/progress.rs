@@ -1,122 +1,167 @@
-//! Progress of an experiment: a bar with rate and time left on a terminal, now and then a plain
-//! line elsewhere.
+//! Progress of long work: a bar with rate and time left on a terminal, now and then a plain line
+//! elsewhere. Experiments count chunks of trials, trainings count steps.
 
 use crate::console::{Console, Listener};
 use experiments::{Event, Reporter};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use training::TrainingEvent;
 
-/// Draws the events of one experiment on stderr.
+/// Draws the events of one experiment or training on stderr.
 pub(crate) struct Progress<'a> {
-    state: Mutex<State<'a>>,
+    bar: Mutex<Bar<'a>>,
     listener: Option<Listener>,
 }
 
-struct State<'a> {
+/// So many of a unit are done.
+struct Bar<'a> {
     console: &'a mut Console,
-    bar: Option<ProgressBar>,
-    start: Instant,
-    last_line: Instant,
-    chunks: u64,
+    drawn: Option<ProgressBar>,
+    unit: &'static str,
+    length: u64,
     done: u64,
+    /// Done before this command began.
     found: u64,
     trials: u64,
+    start: Instant,
+    shown: Instant,
 }
 
 /// Between plain lines.
 const QUIET: Duration = Duration::from_secs(5);
+/// Between two pictures of the bar.
+const FRAME: Duration = Duration::from_millis(100);
 
 impl<'a> Progress<'a> {
     pub(crate) fn new(console: &'a mut Console) -> Self {
-        let now = Instant::now();
+        let start = Instant::now();
         let listener = console.listener();
-        let state = State {
+        let bar = Bar {
             console,
-            bar: None,
-            start: now,
-            last_line: now,
-            chunks: 0,
+            drawn: None,
+            unit: "chunks",
+            length: 0,
             done: 0,
             found: 0,
             trials: 0,
+            start,
+            shown: start,
         };
-        Self { state: Mutex::new(state), listener }
+        Self { bar: Mutex::new(bar), listener }
     }
-}
 
-impl Reporter for Progress<'_> {
-    fn event(&self, event: &Event) {
+    fn tell(&self, event: &Event) {
         if let Some(listener) = &self.listener {
             listener(event);
         }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+    }
+
+    fn draw(&self, change: impl FnOnce(&mut Bar<'a>)) {
+        change(&mut self.bar.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// A training, in the words of an experiment: a step is a chunk of one trial.
+    pub(crate) fn training(&self, event: &TrainingEvent) {
         match event {
-            Event::Planned { chunks, done, .. } => state.begin(*chunks, *done),
-            Event::ChunkDone { trials, .. } => state.advance(*trials),
-            Event::Merging => {
-                if let Some(bar) = state.bar.take() {
-                    bar.finish_and_clear();
-                }
+            TrainingEvent::Started { steps, done } => {
+                self.tell(&Event::Planned { chunks: *steps, done: *done, trials: *steps });
+                self.draw(|bar| bar.begin("steps", *steps, *done));
+            }
+            TrainingEvent::Step { done, loss, accuracy, .. } => {
+                let index = done.saturating_sub(1);
+                self.tell(&Event::ChunkDone { index, trials: 1, took: Duration::ZERO });
+                let quality = loss.zip(*accuracy).map(|(loss, accuracy)| {
+                    format!(", loss {loss:.3}, {:.1} % right in the batch", 100.0 * accuracy)
+                });
+                self.draw(|bar| {
+                    (bar.done, bar.trials) = (*done, *done - bar.found);
+                    bar.advanced(&quality.unwrap_or_default());
+                });
+            }
+            TrainingEvent::Evaluating => {
+                self.tell(&Event::Merging);
+                self.draw(Bar::clear);
             }
         }
     }
 }
 
-impl State<'_> {
-    fn begin(&mut self, chunks: u64, done: u64) {
-        (self.chunks, self.done, self.found, self.trials) = (chunks, done, done, 0);
-        self.start = Instant::now();
+impl Reporter for Progress<'_> {
+    fn event(&self, event: &Event) {
+        self.tell(event);
+        self.draw(|bar| match event {
+            Event::Planned { chunks, done, .. } => bar.begin("chunks", *chunks, *done),
+            Event::ChunkDone { trials, .. } => {
+                bar.done += 1;
+                bar.trials += trials;
+                bar.advanced("");
+            }
+            Event::Merging => bar.clear(),
+        });
+    }
+}
+
+impl Bar<'_> {
+    fn begin(&mut self, unit: &'static str, length: u64, done: u64) {
+        (self.unit, self.length, self.done, self.found) = (unit, length, done, done);
+        (self.trials, self.start) = (0, Instant::now());
         if done > 0 {
-            self.console.note(&format!("{done} of {chunks} chunks found, {} to do", chunks - done));
+            let left = length - done;
+            self.console.note(&format!("{done} of {length} {unit} found, {left} to do"));
         }
         if self.console.interactive() {
-            let style =
-                ProgressStyle::with_template("{bar:30} {pos}/{len} chunks, {msg}, {eta} left");
-            let bar = ProgressBar::new(chunks).with_position(done);
+            let template = format!("{{bar:30}} {{pos}}/{{len}} {unit}, {{msg}}, {{eta}} left");
+            let style = ProgressStyle::with_template(&template);
+            let bar = ProgressBar::new(length).with_position(done);
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar.reset_eta();
-            self.bar = Some(bar);
+            self.drawn = Some(bar);
         }
     }
 
-    fn advance(&mut self, trials: u64) {
-        self.done += 1;
-        self.trials += trials;
-        let elapsed = self.start.elapsed();
-        let rate = self.trials as f64 / elapsed.as_secs_f64().max(1e-9);
-        let message = pace(rate);
-        if let Some(bar) = &self.bar {
+    /// Shows what is done, unless something was shown just now.
+    fn advanced(&mut self, more: &str) {
+        let wait = if self.drawn.is_some() { FRAME } else { QUIET };
+        let last = self.done == self.length && self.drawn.is_some();
+        if self.shown.elapsed() < wait && !last {
+            return;
+        }
+        self.shown = Instant::now();
+        let elapsed = self.start.elapsed().as_secs_f64().max(1e-9);
+        let what = if self.unit == "steps" { "steps" } else { "trials" };
+        let message = format!("{}{more}", pace(self.trials as f64 / elapsed, what));
+        if let Some(bar) = &self.drawn {
             bar.set_message(message);
-            bar.inc(1);
-        } else if self.last_line.elapsed() >= QUIET {
-            self.last_line = Instant::now();
-            let computed = (self.done - self.found).max(1) as f64;
-            let left = elapsed.as_secs_f64() / computed * (self.chunks - self.done) as f64;
-            self.console.note(&format!(
-                "{} of {} chunks, {message}, about {left:.0} s left",
-                self.done, self.chunks
-            ));
+            bar.set_position(self.done);
+            return;
+        }
+        let computed = (self.done - self.found).max(1) as f64;
+        let left = elapsed / computed * (self.length - self.done) as f64;
+        let (done, length, unit) = (self.done, self.length, self.unit);
+        self.console.note(&format!("{done} of {length} {unit}, {message}, about {left:.0} s left"));
+    }
+
+    fn clear(&mut self) {
+        if let Some(bar) = self.drawn.take() {
+            bar.finish_and_clear();
         }
     }
 }
 
 impl Drop for Progress<'_> {
     fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(bar) = state.bar.take() {
-            bar.finish_and_clear();
-        }
+        self.draw(Bar::clear);
     }
 }
 
-/// Trials per second, or per minute or hour where there would be less than one.
-fn pace(rate: f64) -> String {
+/// So many per second, or per minute or hour where there would be less than one.
+fn pace(rate: f64, what: &str) -> String {
     match rate {
-        _ if rate >= 10.0 => format!("{rate:.0} trials per second"),
-        _ if rate >= 1.0 => format!("{rate:.1} trials per second"),
-        _ if rate >= 1.0 / 60.0 => format!("{:.1} trials per minute", 60.0 * rate),
-        _ => format!("{:.1} trials per hour", 3600.0 * rate),
+        _ if rate >= 10.0 => format!("{rate:.0} {what} per second"),
+        _ if rate >= 1.0 => format!("{rate:.1} {what} per second"),
+        _ if rate >= 1.0 / 60.0 => format!("{:.1} {what} per minute", 60.0 * rate),
+        _ => format!("{:.1} {what} per hour", 3600.0 * rate),
     }
 }
 
@@ -126,9 +171,9 @@ mod tests {
 
     #[test]
     fn a_slow_pace_is_not_zero() {
-        assert_eq!(pace(1234.4), "1234 trials per second");
-        assert_eq!(pace(2.5), "2.5 trials per second");
-        assert_eq!(pace(0.25), "15.0 trials per minute");
-        assert_eq!(pace(0.002), "7.2 trials per hour");
+        assert_eq!(pace(1234.4, "trials"), "1234 trials per second");
+        assert_eq!(pace(2.5, "steps"), "2.5 steps per second");
+        assert_eq!(pace(0.25, "trials"), "15.0 trials per minute");
+        assert_eq!(pace(0.002, "trials"), "7.2 trials per hour");
     }
 }

@@ -1,6 +1,6 @@
 //! What a person and a script read: whole commands as snapshots, documents by their keys.
 
-mod support;
+use crate::support;
 
 use support::Bench;
 

@@ -1,7 +1,7 @@
 //! `attack gradient`, `attack input`, `attack canaries` as a user meets them.
 #![cfg(feature = "papers")]
 
-mod support;
+use crate::support;
 
 use std::fmt::Write as _;
 use std::process::Stdio;

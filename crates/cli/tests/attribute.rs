@@ -1,7 +1,7 @@
 //! `attack attribute` as a user meets it: the bound straight from a training and through a file,
 //! and the game.
 
-mod support;
+use crate::support;
 
 use support::Bench;
 

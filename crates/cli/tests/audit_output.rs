@@ -1,7 +1,7 @@
 //! What a person and a program read from `audit` and `plan`, whole: arguments, exit code, both
 //! streams, the JSON document, the figures.
 
-mod support;
+use crate::support;
 
 use std::fmt::Write as _;
 use support::Bench;

@@ -1,7 +1,7 @@
 //! Bad input: exit 2 with a sentence that names the value and the fix; exit 5 outside of the
 //! domain. Nothing on stdout, whatever the format.
 
-mod support;
+use crate::support;
 
 use support::Bench;
 

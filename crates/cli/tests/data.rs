@@ -1,6 +1,6 @@
 //! `data`: what is known, what is built in, and whether files are the published ones.
 
-mod support;
+use crate::support;
 
 use support::Bench;
 

@@ -1,7 +1,7 @@
 //! What a stranger types in the first hour: the line to sign, 80 columns, short flags, hints,
 //! translations, choosing a batch size, and errors that advise what exists.
 
-mod support;
+use crate::support;
 
 use serde_json::Value;
 use support::Bench;

@@ -1,7 +1,7 @@
 //! `memorize` through the binary: completions of anyone's model, and stories260K.
 #![cfg(feature = "language")]
 
-mod support;
+use crate::support;
 
 use support::Bench;
 

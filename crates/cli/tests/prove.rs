@@ -1,6 +1,6 @@
 //! `prove` and `account --certify`: exit 0, 3 and 5, and the seal on claims.
 
-mod support;
+use crate::support;
 
 use support::Bench;
 

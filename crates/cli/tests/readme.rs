@@ -1,7 +1,7 @@
 //! What the pages show is what the program prints: every `console` block of the README and of the
 //! guides is run and compared, each page in a folder of its own with the files that it shows
 //! (```` ```toml run.toml ````). `UPDATE_README=1 cargo test --release -p dosimeter --features full
-//! --test readme` writes the real output into the pages. Commands in other blocks are read by the
+//! --test all readme` writes the real output into the pages. Commands in other blocks are read by the
 //! parser of the command line.
 
 use clap::Parser;

@@ -1,7 +1,7 @@
 //! Record-level inference as a user asks for it: closed forms, attributes, candidates, hidden state,
 //! translations.
 
-mod support;
+use crate::support;
 
 use support::Bench;
 

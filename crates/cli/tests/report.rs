@@ -1,7 +1,7 @@
 //! `report` from the command line: the example, files of every kind, the public edition, and
 //! what is refused.
 
-mod support;
+use crate::support;
 
 use serde_json::Value;
 use std::path::Path;

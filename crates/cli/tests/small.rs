@@ -1,7 +1,7 @@
 //! The small build: what it leaves out says how to get it.
 #![cfg(not(any(feature = "serve", feature = "language", feature = "papers", feature = "pdf")))]
 
-mod support;
+use crate::support;
 
 use support::Bench;
 

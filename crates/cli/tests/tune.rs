@@ -1,6 +1,6 @@
 //! `tune` through the binary, on the table of the crate's reference tests.
 
-mod support;
+use crate::support;
 
 use support::Bench;
 

@@ -1,8 +1,7 @@
 //! Computes what is missing and merges when nothing is.
 
-use crate::store::{read_if_there, remove_if_there, write_atomically};
+use crate::store::{read_if_there, remove_if_there};
 use crate::{Event, Experiment, ExperimentError, Folder, Plan, Reporter, Shard, chunk, merge};
-use std::io::Write;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -140,7 +139,7 @@ fn compute_chunk(
     let mut rows = String::new();
     let failure = folder.failure_path(index);
     if let Err(reason) = experiment.rows(range.clone(), &mut rows) {
-        write_atomically(&failure, |file| file.write_all(reason.as_bytes()))?;
+        formats::files::write(&failure, &reason).map_err(ExperimentError::io("write", &failure))?;
         return Err(ExperimentError::ChunkFailed { index, reason });
     }
     claimed.store(chunk::encode(plan, index, &rows).as_bytes())?;

@@ -1,8 +1,9 @@
 //! The output: the table's header and the rows of all chunks in order, and beside it what made it.
 
 use crate::plan::hex;
-use crate::store::{read_if_there, remove_if_there, with_suffix, write_atomically};
+use crate::store::{read_if_there, remove_if_there};
 use crate::{ExperimentError, Folder, Plan};
+use formats::files::{self, with_suffix};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -122,7 +123,7 @@ pub(crate) fn merge(plan: &Plan, folder: &Folder, output: &Path) -> Result<(), E
     let old = read_if_there(output)?.unwrap_or_default();
     let mut digest = Sha256::new();
     let mut failure = None;
-    let written = write_atomically(output, |file| {
+    let written = files::write_with(output, false, |file| {
         let mut writer = BufWriter::with_capacity(1 << 20, file);
         match write_table(plan, folder, output, &old, &mut writer, &mut digest) {
             Ok(()) => writer.flush(),
@@ -133,10 +134,9 @@ pub(crate) fn merge(plan: &Plan, folder: &Folder, output: &Path) -> Result<(), E
         }
     });
     if let Some(error) = failure {
-        remove_if_there(&with_suffix(output, ".partial"))?;
         return Err(error);
     }
-    written?;
+    written.map_err(ExperimentError::io("write", output))?;
     let metadata = Metadata {
         schema: METADATA_SCHEMA.to_owned(),
         plan: plan.digest(),
@@ -148,7 +148,8 @@ pub(crate) fn merge(plan: &Plan, folder: &Folder, output: &Path) -> Result<(), E
     };
     let mut text = serde_json::to_string_pretty(&metadata).expect("metadata is plain data");
     text.push('\n');
-    write_atomically(&Metadata::path(output), |file| file.write_all(text.as_bytes()))
+    let path = Metadata::path(output);
+    files::write(&path, text).map_err(ExperimentError::io("write", &path))
 }
 
 fn write_table(

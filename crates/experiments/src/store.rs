@@ -2,6 +2,7 @@
 
 use crate::chunk::{self, Content};
 use crate::{ExperimentError, Plan};
+use formats::files::{self, empty, put_in_place, with_suffix};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -84,7 +85,8 @@ impl Folder {
         fs::create_dir_all(&chunks).map_err(ExperimentError::io("create the folder", &chunks))?;
         let mut text = serde_json::to_string_pretty(plan).expect("a plan is plain data");
         text.push('\n');
-        write_atomically(&self.plan_path(), |file| file.write_all(text.as_bytes()))
+        let path = self.plan_path();
+        files::write(&path, text).map_err(ExperimentError::io("write", &path))
     }
 
     /// The rows of a chunk, `None` when they are still to be computed.
@@ -156,22 +158,11 @@ pub(crate) struct Claimed {
 impl Claimed {
     /// Writes, syncs, renames. After this returns the chunk survives a loss of power.
     pub(crate) fn store(mut self, bytes: &[u8]) -> Result<(), ExperimentError> {
-        let write = |file: &mut File| {
-            empty(file)?;
-            file.write_all(bytes)?;
-            file.sync_all()
-        };
-        write(&mut self.file).map_err(ExperimentError::io("write", &self.partial))?;
-        fs::rename(&self.partial, &self.path)
-            .map_err(ExperimentError::io("rename", &self.partial))?;
-        sync_folder(&self.path)
+        empty(&self.file)
+            .and_then(|()| self.file.write_all(bytes))
+            .and_then(|()| put_in_place(&self.file, &self.partial, &self.path))
+            .map_err(ExperimentError::io("write", &self.path))
     }
-}
-
-pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
 }
 
 pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, ExperimentError> {
@@ -188,63 +179,5 @@ pub(crate) fn remove_if_there(path: &Path) -> Result<(), ExperimentError> {
             Err(ExperimentError::io("delete", path)(error))
         }
         _ => Ok(()),
-    }
-}
-
-/// Writes a file so that under its name there is always the old or the new content, whole, also
-/// when several processes write it at once: each waits for the one before.
-pub(crate) fn write_atomically(
-    path: &Path,
-    write: impl FnOnce(&mut File) -> std::io::Result<()>,
-) -> Result<(), ExperimentError> {
-    let partial = with_suffix(path, ".partial");
-    let mut file = open_alone(&partial).map_err(ExperimentError::io("create", &partial))?;
-    empty(&file)
-        .and_then(|()| write(&mut file))
-        .and_then(|()| file.sync_all())
-        .map_err(ExperimentError::io("write", &partial))?;
-    fs::rename(&partial, path).map_err(ExperimentError::io("rename", &partial))?;
-    sync_folder(path)
-}
-
-/// A file that is locked and still under its name: the one before may have renamed it meanwhile.
-fn open_alone(path: &Path) -> std::io::Result<File> {
-    loop {
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
-        // Where the file system has no locks, two processes write the same bytes.
-        if file.lock().is_err() || is_still(&file, path) {
-            return Ok(file);
-        }
-    }
-}
-
-#[cfg(unix)]
-fn is_still(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    match (file.metadata(), fs::metadata(path)) {
-        (Ok(here), Ok(there)) => (here.dev(), here.ino()) == (there.dev(), there.ino()),
-        _ => false,
-    }
-}
-
-#[cfg(not(unix))]
-fn is_still(_file: &File, path: &Path) -> bool {
-    path.exists()
-}
-
-/// Drops what an interrupted run left in a partial file.
-fn empty(file: &File) -> std::io::Result<()> {
-    if file.metadata()?.len() > 0 { file.set_len(0) } else { Ok(()) }
-}
-
-/// The rename itself must reach the disk. Platforms that cannot open a folder have no such need.
-fn sync_folder(path: &Path) -> Result<(), ExperimentError> {
-    let parent = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    match File::open(parent) {
-        Ok(folder) => folder.sync_all().map_err(ExperimentError::io("sync", parent)),
-        Err(_) => Ok(()),
     }
 }

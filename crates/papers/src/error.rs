@@ -5,6 +5,8 @@ use std::path::PathBuf;
 pub enum PaperError {
     #[error("there is nothing called `{id}` to reproduce; there are {known}")]
     Unknown { id: String, known: String },
+    #[error("no model is called `{asked}` here; there are {known}")]
+    NoModel { asked: String, known: String },
     #[error(transparent)]
     Accounting(#[from] accounting::AccountingError),
     #[error(transparent)]

@@ -54,7 +54,7 @@ pub fn write_index(entries: &[Entry], folder: &Path) -> Result<(), PaperError> {
     }
     page.push_str("</body></html>\n");
     let path = folder.join("index.html");
-    std::fs::write(&path, page).map_err(|source| PaperError::Write { path, source })
+    formats::files::write(&path, page).map_err(|source| PaperError::Write { path, source })
 }
 
 fn section(page: &mut String, entry: &Entry, data: &Value) {

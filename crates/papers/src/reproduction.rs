@@ -92,7 +92,7 @@ pub fn write(
         let path = folder.join(&name);
         names.push(name);
         std::fs::create_dir_all(folder)
-            .and_then(|()| std::fs::write(&path, text))
+            .and_then(|()| formats::files::write(&path, text))
             .map_err(|source| PaperError::Write { path, source })
     };
     let mut page = format!(

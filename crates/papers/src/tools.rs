@@ -77,7 +77,7 @@ pub(crate) fn put(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), PaperEr
         return Ok(());
     }
     std::fs::create_dir_all(folder)
-        .and_then(|()| std::fs::write(&path, bytes))
+        .and_then(|()| formats::files::write(&path, bytes))
         .map_err(|source| PaperError::Write { path, source })
 }
 

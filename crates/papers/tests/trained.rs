@@ -59,6 +59,7 @@ impl Place {
             data: self.data.as_deref(),
             model: None,
             device: Arc::new(Device::cpu()),
+            models: &[],
             trials: Some(trials),
             records: Some(40),
             seed: 3,
@@ -88,6 +89,14 @@ fn a_figure_is_played_audited_and_extended() {
     figure.reproduce(&place.context(3, None)).unwrap();
     let after = std::fs::read_to_string(&scores).unwrap();
     assert!(after.len() > before.len() && after.starts_with(&before), "{before}\n{after}");
+    // One model alone, from the same scores; a name that is unknown is refused with those there are.
+    let (one, none) = (["mlp".to_owned()], ["resnet".to_owned()]);
+    let context = TrainedContext { models: &one, ..place.context(3, None) };
+    let table = &figure.reproduce(&context).unwrap().tables[0];
+    assert_eq!(table.rows.len(), 6);
+    let context = TrainedContext { models: &none, ..place.context(3, None) };
+    let refused = figure.reproduce(&context).unwrap_err().to_string();
+    assert!(refused.contains("`resnet`") && refused.contains("mlp, cnn"), "{refused}");
     // What was trained elsewhere is drawn here, under the name of the device that trained.
     for entry in std::fs::read_dir(place.folder.join("scores")).unwrap() {
         let path = entry.unwrap().path();

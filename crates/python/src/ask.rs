@@ -2,7 +2,9 @@
 
 use crate::errors::refused;
 use crate::interruptible::{self, AtInterrupt};
-use answers::{AccountQuestion, Answer, Ask, AuditQuestion, Picture, Question, Refusal};
+use answers::{
+    AccountQuestion, Answer, Ask, AuditQuestion, Picture, Question, Refusal, TuneQuestion,
+};
 use pyo3::prelude::*;
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -59,6 +61,18 @@ pub(crate) fn audit(
             answer.text = figures::to_svg(&figure, &figures::Options::default());
         }
         Ok(answer)
+    };
+    let answer = interruptible::run(py, &AtInterrupt::Abandon, work)?;
+    answer.map(said).map_err(|refusal| refused(py, &refusal))
+}
+
+/// Asks a table of trainings, which is a file.
+#[pyfunction]
+pub(crate) fn tune(py: Python<'_>, question: &str, table: PathBuf) -> PyResult<Said> {
+    let question = answers::parse::<TuneQuestion>(question);
+    let work = move || -> Result<Answer, Refusal> {
+        let table = answers::read_trainings(&table)?;
+        Ok(Answer::of(&answers::tune(&question?, &table)?))
     };
     let answer = interruptible::run(py, &AtInterrupt::Abandon, work)?;
     answer.map(said).map_err(|refusal| refused(py, &refusal))

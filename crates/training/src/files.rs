@@ -1,5 +1,4 @@
-//! Files of a training: written to a partial file, synced, renamed; so what is there is whole
-//! even after `kill -9` or a power cut.
+//! Files of a training: the model as others read it, and the checkpoint.
 
 use crate::TrainingError;
 use crate::backend::ReplicaState;
@@ -11,39 +10,15 @@ use random::SecureKey;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Writes a file so that it is there whole or not at all; `secret` files are for their owner only.
+/// Writes a file of a training, whole or not at all.
 ///
 /// # Errors
 /// What the file system says.
-pub fn write_atomically(path: &Path, bytes: &[u8], secret: bool) -> Result<(), TrainingError> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".partial");
-    let partial = path.with_file_name(name);
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    if secret {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
-    }
-    #[cfg(not(unix))]
-    let _ = secret;
-    let mut file = options.open(&partial).map_err(TrainingError::io("create", &partial))?;
-    file.write_all(bytes).map_err(TrainingError::io("write", &partial))?;
-    file.sync_all().map_err(TrainingError::io("sync", &partial))?;
-    drop(file);
-    fs::rename(&partial, path).map_err(TrainingError::io("put in place", path))?;
-    // The rename itself is durable once the folder is synced, where that is possible.
-    if let Some(folder) = path.parent()
-        && let Ok(folder) = File::open(folder)
-    {
-        let _ = folder.sync_all();
-    }
-    Ok(())
+pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), TrainingError> {
+    formats::files::write(path, bytes).map_err(TrainingError::io("write", path))
 }
 
 fn little_endian(numbers: &[f32]) -> Vec<u8> {
@@ -145,7 +120,8 @@ pub fn write_checkpoint(
     }
     let text = serde_json::to_string(progress).expect("progress is plain data");
     let metadata = HashMap::from([("progress".to_owned(), text)]);
-    write_atomically(path, &encode(&tensors, metadata), true)
+    formats::files::write_secret(path, &encode(&tensors, metadata))
+        .map_err(TrainingError::io("write", path))
 }
 
 /// The checkpoint, `None` when there is none.

@@ -204,10 +204,10 @@ impl Training {
         // One entry only: the order of several would differ from run to run.
         let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
         let bytes = files::model_bytes(&self.recipe.network, &parameters, metadata);
-        files::write_atomically(&paths.model, &bytes, false)?;
+        files::write(&paths.model, bytes)?;
         let mut text = serde_json::to_string_pretty(&ledger).expect("a ledger is plain data");
         text.push('\n');
-        files::write_atomically(&paths.ledger, text.as_bytes(), false)?;
+        files::write(&paths.ledger, text)?;
         paths.remove(&paths.checkpoint)?;
         Ok(TrainingOutcome::Complete { ledger: Box::new(ledger), resumed_from, found: false })
     }

@@ -39,3 +39,27 @@ pub use table::Table;
 
 /// What every answer about a search must say.
 pub const STATEMENT: &str = "the epsilon of the chosen run is not the epsilon of the search: every run trained on the same records leaked too, and choosing by a result that depends on them leaks more";
+
+/// The noise multiplier at which a run of plain Poisson batches meets (epsilon, delta), and the
+/// epsilon that it has, proven.
+///
+/// # Errors
+/// What the accounting cannot answer.
+pub fn noise_for(
+    sample_rate: f64,
+    steps: u64,
+    epsilon: f64,
+    delta: f64,
+) -> Result<(f64, f64), TuningError> {
+    use accounting::{Solution, Target, Unknown, calibrate};
+    use vocabulary::{LensName, Run};
+    let run = Run::builder().phase(1.0, sample_rate, steps).build()?;
+    let target = Target::Epsilon { epsilon, delta };
+    let found = calibrate(&run, Unknown::NoiseMultiplier, &target, LensName::Composition, &[])?;
+    match found.solution {
+        Solution::NoiseMultiplier(noise) => Ok((noise, found.achieved.interval.upper)),
+        other => Err(TuningError::InvalidInput(format!(
+            "calibration answered {other:?} instead of a noise multiplier"
+        ))),
+    }
+}

@@ -9,12 +9,12 @@
 //! `last_iterate` is heuristic. Cost: milliseconds per configuration.
 
 use crate::ranks::{Correlation, correlate};
-use crate::{Configuration, Group, STATEMENT, TuningError};
+use crate::{Configuration, Group, STATEMENT, TuningError, noise_for};
 use accounting::pairs::{BinomialGaussian, Composed, LastIterateMax};
-use accounting::{Pair, Solution, Target, Unknown, calibrate, directions};
+use accounting::{Pair, directions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use vocabulary::{Direction, LensName, Run};
+use vocabulary::{Direction, Run};
 
 /// What one mechanism (b, T at one epsilon) leaks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -203,28 +203,13 @@ fn mechanism(
     sample_rate: f64,
     warnings: &mut Vec<String>,
 ) -> Result<Mechanism, TuningError> {
-    let template = Run::builder().phase(1.0, sample_rate, c.steps).build()?;
     let mut achieved = None;
     let noise_multiplier = match c.noise_multiplier {
         Some(noise) => noise,
         None => {
-            let target = Target::Epsilon { epsilon: group.epsilon, delta: group.delta };
-            let found = calibrate(
-                &template,
-                Unknown::NoiseMultiplier,
-                &target,
-                LensName::Composition,
-                &[],
-            )?;
-            achieved = Some(found.achieved.interval.upper);
-            match found.solution {
-                Solution::NoiseMultiplier(noise) => noise,
-                other => {
-                    return Err(TuningError::InvalidInput(format!(
-                        "calibration answered {other:?} instead of a noise multiplier"
-                    )));
-                }
-            }
+            let (noise, found) = noise_for(sample_rate, c.steps, group.epsilon, group.delta)?;
+            achieved = Some(found);
+            noise
         }
     };
     let run = Run::builder().phase(noise_multiplier, sample_rate, c.steps).build()?;

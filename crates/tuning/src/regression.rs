@@ -1,6 +1,6 @@
 //! The score of memorisation regressed on log b, log T and log eta (Hu et al. 2025, section 4).
 //!
-//! One observation a configuration (its mean over seeds, as in the paper) or one a run (then
+//! One observation per configuration (its mean over seeds, as in the paper) or one per run (then
 //! errors are clustered, because the runs of a configuration share what the regressors leave
 //! out). Several (epsilon, delta) get an intercept each. The clip norm is a fourth regressor where
 //! it varies. What the heuristics say about the coefficients is tested as contrasts:

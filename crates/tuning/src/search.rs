@@ -15,7 +15,7 @@
 //! Steinke (2020). Proven, upper bounds; every order gives one and the best found is taken.
 //! Beside it stands the composition of a fixed number of trials, which covers releasing them all.
 
-use crate::TuningError;
+use crate::{Table, TuningError, noise_for};
 use accounting::directions;
 use accounting::pairs::{Composed, RenyiBound};
 use schemars::JsonSchema;
@@ -48,6 +48,9 @@ pub struct Search {
     pub schema: String,
     pub trials: Trials,
     pub expected_trials: f64,
+    /// Configurations that a trial can draw.
+    #[serde(default)]
+    pub configurations: usize,
     /// The parameter with which K is drawn: gamma, or the mean of the Poisson distribution.
     pub parameter: f64,
     pub delta: f64,
@@ -66,6 +69,60 @@ pub struct Search {
 
 impl Search {
     pub const SCHEMA: &'static str = "dosimeter.tune-search/1";
+}
+
+/// Bounds a search over the configurations of a table (those at one epsilon, where it is given)
+/// for a data set of this size; without a delta it is the table's.
+///
+/// # Errors
+/// `InvalidInput` where no row or no single delta is left, for a batch larger than the data set,
+/// and what [`search`] refuses.
+pub fn search_table(
+    table: &Table,
+    epsilon: Option<f64>,
+    dataset_size: u64,
+    expected_trials: f64,
+    trials: Trials,
+    delta: Option<f64>,
+) -> Result<Search, TuningError> {
+    let invalid = |message: &str| TuningError::InvalidInput(message.to_owned());
+    let mut runs: Vec<Run> = Vec::new();
+    let mut deltas: Vec<f64> = Vec::new();
+    // Rows that differ by learning rate or seed are one mechanism: solved for once.
+    let mut solved: Vec<([f64; 4], f64)> = Vec::new();
+    for row in table.rows.iter().filter(|row| epsilon.is_none_or(|asked| asked == row.epsilon)) {
+        let rate = row.batch_size / dataset_size as f64;
+        if rate > 1.0 {
+            return Err(TuningError::InvalidInput(format!(
+                "batch size {} is larger than the data set of {dataset_size}",
+                row.batch_size
+            )));
+        }
+        let key = [rate, row.steps as f64, row.epsilon, row.delta];
+        let known = solved.iter().find(|(known, _)| *known == key).map(|(_, noise)| *noise);
+        let noise = match row.noise_multiplier.or(known) {
+            Some(noise) => noise,
+            None => {
+                let (noise, _) = noise_for(rate, row.steps, row.epsilon, row.delta)?;
+                solved.push((key, noise));
+                noise
+            }
+        };
+        let run = Run::builder().phase(noise, rate, row.steps).build()?;
+        if !runs.contains(&run) {
+            runs.push(run);
+        }
+        if !deltas.contains(&row.delta) {
+            deltas.push(row.delta);
+        }
+    }
+    let delta = match (delta, &deltas[..]) {
+        (_, []) => return Err(invalid("no row has this epsilon")),
+        (Some(delta), _) => delta,
+        (None, [delta]) => *delta,
+        (None, _) => return Err(invalid("the rows have several deltas: name that of the search")),
+    };
+    search(&runs, expected_trials, trials, delta)
 }
 
 /// Bounds a search over `runs` (the configurations a trial can draw).
@@ -135,6 +192,7 @@ pub fn search(
         schema: Search::SCHEMA.into(),
         trials,
         expected_trials,
+        configurations: runs.len(),
         parameter,
         delta,
         one_run,

@@ -84,21 +84,21 @@ impl Node {
     pub(crate) fn table(self, key: &str) -> Result<Vec<(String, Node)>, RunError> {
         match self {
             Self::Table(entries) => Ok(entries),
-            other => Err(wrong(key, "a table", &other)),
+            other => Err(mismatch(key, "a table", &other)),
         }
     }
 
     pub(crate) fn list(self, key: &str) -> Result<Vec<Node>, RunError> {
         match self {
             Self::List(items) => Ok(items),
-            other => Err(wrong(key, "a list of tables", &other)),
+            other => Err(mismatch(key, "a list of tables", &other)),
         }
     }
 
     pub(crate) fn number(&self, key: &str) -> Result<f64, RunError> {
         match self {
             Self::Number(number) => Ok(*number),
-            other => Err(wrong(key, "a number", other)),
+            other => Err(mismatch(key, "a number", other)),
         }
     }
 
@@ -110,26 +110,26 @@ impl Node {
             {
                 Ok(*number as u64)
             }
-            other => Err(wrong(key, "a whole number from 0 to 2^53 (1e6 is allowed)", other)),
+            other => Err(mismatch(key, "a whole number from 0 to 2^53 (1e6 is allowed)", other)),
         }
     }
 
     pub(crate) fn truth(&self, key: &str) -> Result<bool, RunError> {
         match self {
             Self::Boolean(truth) => Ok(*truth),
-            other => Err(wrong(key, "true or false", other)),
+            other => Err(mismatch(key, "true or false", other)),
         }
     }
 
     pub(crate) fn text(&self, key: &str) -> Result<&str, RunError> {
         match self {
             Self::Text(text) => Ok(text),
-            other => Err(wrong(key, "a text in quotes", other)),
+            other => Err(mismatch(key, "a text in quotes", other)),
         }
     }
 }
 
-fn wrong(key: &str, expected: &'static str, found: &Node) -> RunError {
+fn mismatch(key: &str, expected: &'static str, found: &Node) -> RunError {
     RunError::WrongType { key: key.to_owned(), expected, found: found.kind() }
 }
 

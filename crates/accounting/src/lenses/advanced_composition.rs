@@ -8,9 +8,11 @@ use super::{Lens, PLAIN, View};
 use crate::AccountingError;
 use crate::pairs::AdvancedComposition;
 use vocabulary::LensName;
+use vocabulary::figure::Hue;
 
 pub(super) const LENS: Lens = Lens {
     name: LensName::AdvancedComposition,
+    hue: Hue::Ink,
     supports: |subject| {
         (PLAIN.supports)(subject)?;
         AdvancedComposition::for_run(subject.run).map(drop)
@@ -32,7 +34,7 @@ impl ProfileBound for AdvancedComposition {
         Some("the textbook speaks of epsilon and delta only")
     }
 
-    fn silence(&self, delta: f64) -> Option<String> {
-        AdvancedComposition::silence(self, delta)
+    fn vacuous(&self, delta: f64) -> Option<String> {
+        AdvancedComposition::vacuous(self, delta)
     }
 }

@@ -5,9 +5,11 @@
 use super::{Lens, PLAIN, View};
 use crate::schemes;
 use vocabulary::LensName;
+use vocabulary::figure::Hue;
 
 pub(super) const LENS: Lens = Lens {
     name: LensName::Composition,
+    hue: Hue::Blue,
     assumptions: |run| {
         let mut all = vec!["the attacker sees every iterate".to_owned()];
         all.extend(schemes::words(run));

@@ -5,10 +5,12 @@
 
 use super::{Lens, PLAIN, View};
 use crate::pairs::Gaussian;
+use vocabulary::figure::Hue;
 use vocabulary::{LensName, Release, Standing};
 
 pub(super) const LENS: Lens = Lens {
     name: LensName::FullBatch,
+    hue: Hue::Orange,
     release: Release::LastIterate,
     standing: |_| Standing::Heuristic,
     assumptions: |_| {

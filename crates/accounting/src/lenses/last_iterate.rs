@@ -7,10 +7,12 @@
 
 use super::{Lens, PLAIN, View, batches};
 use crate::pairs::{BinomialGaussian, LastIterateMax, supports_last_iterate};
+use vocabulary::figure::Hue;
 use vocabulary::{LensName, Release, Run, Standing};
 
 pub(super) const LENS: Lens = Lens {
     name: LensName::LastIterate,
+    hue: Hue::Vermilion,
     release: Release::LastIterate,
     standing: |_| Standing::Heuristic,
     assumptions,
@@ -24,6 +26,7 @@ pub(super) const LENS: Lens = Lens {
 
 pub(super) const MAX_LENS: Lens = Lens {
     name: LensName::LastIterateMax,
+    hue: Hue::Purple,
     release: Release::LastIterate,
     standing: |_| Standing::Heuristic,
     assumptions: |run| {

@@ -21,6 +21,7 @@ pub use view::{ProfileBound, View};
 use crate::bayes_security::attribute::Sensitivities;
 use crate::hidden_state::Loss;
 use crate::{AccountingError, domain, schemes};
+use vocabulary::figure::Hue;
 use vocabulary::{LensName, Release, Run, Sampling, Standing};
 
 /// What is looked at: a run, and what is known beyond it.
@@ -43,6 +44,8 @@ impl<'a> From<&'a Run> for Subject<'a> {
 pub struct Lens {
     pub name: LensName,
     pub release: Release,
+    /// Its colour in figures.
+    pub hue: Hue,
     standing: fn(&Run) -> Standing,
     assumptions: fn(&Run) -> Vec<String>,
     /// What it takes on trust beyond the run, in words.
@@ -61,6 +64,7 @@ pub struct Lens {
 const PLAIN: Lens = Lens {
     name: LensName::Composition,
     release: Release::AllIterates,
+    hue: Hue::Muted,
     standing: |_| Standing::Proven,
     assumptions: |run| vec!["the attacker sees every iterate".into(), batches(run)],
     trusts: |_| None,

@@ -7,9 +7,11 @@ use super::{Lens, PLAIN, View};
 use crate::AccountingError;
 use crate::pairs::RenyiBound;
 use vocabulary::LensName;
+use vocabulary::figure::Hue;
 
 pub(super) const LENS: Lens = Lens {
     name: LensName::Renyi,
+    hue: Hue::Sky,
     supports: |subject| {
         (PLAIN.supports)(subject)?;
         RenyiBound::for_run(subject.run).map(drop)

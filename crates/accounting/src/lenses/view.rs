@@ -38,7 +38,7 @@ pub trait ProfileBound: Send + Sync {
     }
 
     /// Why there is no finite epsilon at `delta`, where there is none.
-    fn silence(&self, delta: f64) -> Option<String> {
+    fn vacuous(&self, delta: f64) -> Option<String> {
         let _ = delta;
         None
     }
@@ -87,10 +87,10 @@ impl View {
     }
 
     /// Why there is no finite epsilon at `delta`, where the lens knows.
-    pub fn silence(&self, delta: f64) -> Option<String> {
+    pub fn vacuous(&self, delta: f64) -> Option<String> {
         match self {
-            Self::Bound(bound) => bound.silence(delta),
-            Self::Enclosed { above, .. } => above.silence(delta),
+            Self::Bound(bound) => bound.vacuous(delta),
+            Self::Enclosed { above, .. } => above.vacuous(delta),
             Self::Pair(_) | Self::Gaussian(_) | Self::Security(_) => None,
         }
     }

@@ -26,7 +26,7 @@ use vocabulary::{Adjacency, Interval, Phase, Run};
 /// let run = Run::builder().phase(1.0, 0.01, 1000).build().unwrap();
 /// let textbook = AdvancedComposition::for_run(&run)?;
 /// assert_eq!(textbook.epsilon(1e-5)?.upper, f64::INFINITY);
-/// assert!(textbook.silence(1e-5).unwrap().contains("below 1"));
+/// assert!(textbook.vacuous(1e-5).unwrap().contains("below 1"));
 /// # Ok::<(), accounting::AccountingError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ impl AdvancedComposition {
     }
 
     /// An epsilon that holds at delta; infinite where the textbook says nothing (see
-    /// [`AdvancedComposition::silence`]). Lower end 0.
+    /// [`AdvancedComposition::vacuous`]). Lower end 0.
     ///
     /// # Errors
     /// `InvalidInput` if delta is not in [0, 1].
@@ -89,7 +89,7 @@ impl AdvancedComposition {
     }
 
     /// Why there is no finite epsilon at delta, if there is none.
-    pub fn silence(&self, delta: f64) -> Option<String> {
+    pub fn vacuous(&self, delta: f64) -> Option<String> {
         if self.best(delta).is_finite() {
             return None;
         }

@@ -23,17 +23,12 @@ use super::{Gaussian, OneWay, Pair};
 use crate::AccountingError;
 use crate::directions::convex::{self, Guess};
 use crate::directions::most_missed;
+use crate::domain;
 use contour::{Contour, refusal};
 use crossing::crossing;
 use numerics::contour::{Ends, Part, SumOfLogRatios, Zone};
 use numerics::mixture::{Component, MixtureRatio};
 use vocabulary::{Adjacency, Interval, Phase, Run};
-
-/// Parameters for which composition is certified and tested.
-pub(crate) const NOISE_MULTIPLIERS: (f64, f64) = (0.2, 100.0);
-pub(crate) const SAMPLE_RATES: (f64, f64) = (1e-7, 1.0);
-pub(crate) const MOST_STEPS: u64 = 1_000_000_000;
-pub(crate) const DELTAS: (f64, f64) = (1e-100, 0.5);
 
 /// The composed pair of a run. Every question is asked of a session of its own, so that an answer
 /// does not depend on what else was asked.
@@ -173,7 +168,7 @@ impl Pair for Session {
     }
 
     fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        check_delta(delta)?;
+        domain::check_delta(delta)?;
         let contour = match &self.route {
             Route::Closed(pair) => return pair.epsilon(delta, way),
             Route::Single(pair) => return pair.epsilon(delta, way),
@@ -407,20 +402,8 @@ const LIGHTEST: f64 = 1e-280;
 const LEAST_UNUSED: f64 = 1e-279;
 
 fn check_domain(run: &Run) -> Result<(), AccountingError> {
+    domain::check_run(run)?;
     for phase in run.phases() {
-        let sigma = phase.noise_multiplier;
-        if !(NOISE_MULTIPLIERS.0..=NOISE_MULTIPLIERS.1).contains(&sigma) {
-            return Err(AccountingError::OutsideDomain(format!(
-                "noise multiplier {sigma} is outside [{}, {}], the range for which composition is certified",
-                NOISE_MULTIPLIERS.0, NOISE_MULTIPLIERS.1
-            )));
-        }
-        if phase.sample_rate < SAMPLE_RATES.0 {
-            return Err(AccountingError::OutsideDomain(format!(
-                "sample rate {} is below {}, the smallest for which composition is certified",
-                phase.sample_rate, SAMPLE_RATES.0
-            )));
-        }
         // Where that is nothing in double precision, so is all that bounds the loss of adding.
         let unused = f64::from(run.group_size()) * (-phase.sample_rate).ln_1p();
         if phase.sample_rate < 1.0 && unused < LEAST_UNUSED.ln() {
@@ -432,12 +415,6 @@ fn check_domain(run: &Run) -> Result<(), AccountingError> {
             )));
         }
     }
-    if run.steps() > MOST_STEPS {
-        return Err(AccountingError::OutsideDomain(format!(
-            "{} steps are more than {MOST_STEPS}, the most for which composition is certified",
-            run.steps()
-        )));
-    }
     Ok(())
 }
 
@@ -446,19 +423,6 @@ fn check_epsilon(epsilon: f64) -> Result<(), AccountingError> {
         return Ok(());
     }
     Err(AccountingError::InvalidInput(format!("epsilon {epsilon} is not a finite number")))
-}
-
-fn check_delta(delta: f64) -> Result<(), AccountingError> {
-    if !(delta > 0.0 && delta < 1.0) {
-        return Err(AccountingError::InvalidInput(format!("delta {delta} is outside (0, 1)")));
-    }
-    if !(DELTAS.0..=DELTAS.1).contains(&delta) {
-        return Err(AccountingError::OutsideDomain(format!(
-            "delta {delta} is outside [{:e}, {}], the range for which epsilon is certified",
-            DELTAS.0, DELTAS.1
-        )));
-    }
-    Ok(())
 }
 
 /// The central-limit mu of the whole: good enough to choose a route by.

@@ -1,6 +1,6 @@
 //! Accuracy of the best attacker who knows how likely membership is beforehand.
 
-use super::curves::{look, stroke};
+use super::curves::{hue, stroke};
 use super::{epsilon, hedged, label};
 use accounting::AccountingError;
 use accounting::lenses::Lens;
@@ -74,7 +74,7 @@ pub(super) fn figure(run: &Run, claims: &[Claim]) -> Result<Option<Figure>, Acco
         }
         points.push((0.5, view.attack_accuracy(0.5)?.upper));
         figure = figure.with(
-            Series::line(label(lens, standing), points).hue(look(lens)).stroke(stroke(standing)),
+            Series::line(label(lens, standing), points).hue(hue(lens)).stroke(stroke(standing)),
         );
     }
     Ok(Some(figure))

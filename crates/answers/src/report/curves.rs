@@ -2,6 +2,7 @@
 
 use super::{epsilon, find, hedged, label};
 use accounting::curve::{Curve, CurveKind, CurveRequest, Point, curve};
+use accounting::lenses::Lens;
 use accounting::{AccountingError, Solution, Target, Unknown, calibrate};
 use audit::quality::tpr_at;
 use audit::{Audit, Scores};
@@ -34,16 +35,9 @@ fn line(run: &Run, lens: LensName, kind: CurveKind, at: &[f64], delta: f64) -> O
     curve(run, &request).ok()
 }
 
-pub(super) fn look(lens: LensName) -> Hue {
-    match lens {
-        LensName::Composition => Hue::Blue,
-        LensName::LastIterate => Hue::Vermilion,
-        LensName::LastIterateMax => Hue::Purple,
-        LensName::FullBatch => Hue::Orange,
-        LensName::Renyi => Hue::Sky,
-        LensName::AdvancedComposition => Hue::Ink,
-        _ => Hue::Muted,
-    }
+/// The colour of a lens, which it names itself.
+pub(super) fn hue(lens: LensName) -> Hue {
+    Lens::named(lens).map_or(Hue::Muted, |lens| lens.hue)
 }
 
 pub(super) fn stroke(standing: Standing) -> Stroke {
@@ -59,7 +53,7 @@ fn series(curve: &Curve, points: impl Fn(&Point) -> Option<(f64, f64)>) -> Serie
     let end = (curve.kind == CurveKind::Tradeoff).then_some((1.0, 1.0));
     let points = line.points.iter().filter_map(points).chain(end);
     Series::line(label(line.lens, line.standing), points)
-        .hue(look(line.lens))
+        .hue(hue(line.lens))
         .stroke(stroke(line.standing))
 }
 
@@ -155,7 +149,7 @@ fn tradeoff_title(account: Option<&Account>, evidence: Option<(&Scores, &Audit)>
 pub(super) fn profile(account: &Account, delta: f64) -> Result<Option<Figure>> {
     let Some(claim) = epsilon(account, LensName::Composition) else { return Ok(None) };
     let least = (delta * 1e-3).max(1e-30);
-    let composition = accounting::lenses::Lens::named(LensName::Composition)?;
+    let composition = Lens::named(LensName::Composition)?;
     let farthest = composition.look(&account.run)?.epsilon(least, Direction::Both)?.upper;
     if !farthest.is_finite() || farthest <= 0.0 {
         return Ok(None);

@@ -2,10 +2,9 @@
 //! while they advance, and begin where a saved state ends.
 //!
 //! The file: a line with the plan's name, then in little-endian order the steps done, and for each
-//! replica the parameters and the optimiser's moments. Written aside, synced and renamed.
+//! replica the parameters and the optimiser's moments.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use training::data::Dataset;
 use training::{OptimizerState, ReplicaState, Replicas, TrainingError};
@@ -65,20 +64,8 @@ impl Checkpointed {
                 bytes.extend(vector.iter().flat_map(|number| number.to_le_bytes()));
             }
         }
-        write(&self.path, &bytes).map_err(|source| TrainingError::Io {
-            action: "write",
-            path: self.path.clone(),
-            source,
-        })
+        training::files::write(&self.path, bytes)
     }
-}
-
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let partial = path.with_extension("partial");
-    let mut file = std::fs::File::create(&partial)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    std::fs::rename(&partial, path)
 }
 
 impl Replicas for Checkpointed {

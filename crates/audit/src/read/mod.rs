@@ -138,15 +138,16 @@ impl Table {
     /// Rows of which some share a training and some do not, for which no bound is valid; a column
     /// that contradicts what a file states about itself.
     pub fn settle(mut self) -> Result<SettledTable, AuditError> {
-        let told = std::mem::take(&mut self.runs).tell(self.members.len(), self.nonmembers.len());
+        let told =
+            std::mem::take(&mut self.runs).grouping(self.members.len(), self.nonmembers.len());
         let design = match (told, self.design) {
-            (runs::Told::Nothing, stated) => stated,
-            (runs::Told::Mixed, _) => {
+            (runs::Grouping::Nothing, stated) => stated,
+            (runs::Grouping::Mixed, _) => {
                 return Err(AuditError::Scores(
                     "some rows share an entry of the column `run` and some do not: rows of one training are not independent, and several trainings are not one; keep one row per training and side, or audit each training alone".to_owned(),
                 ));
             }
-            (runs::Told::Design(told), Some(stated)) if told != stated => {
+            (runs::Grouping::Design(told), Some(stated)) if told != stated => {
                 return Err(AuditError::Scores(format!(
                     "the file says `design: {stated}`, but its column `run` says {told}: {}",
                     match told {
@@ -155,7 +156,7 @@ impl Table {
                     }
                 )));
             }
-            (runs::Told::Design(told), _) => Some(told),
+            (runs::Grouping::Design(told), _) => Some(told),
         };
         Ok(SettledTable { members: self.members, nonmembers: self.nonmembers, design })
     }

@@ -15,7 +15,7 @@ pub(super) struct Runs {
 
 /// What the column says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum Grouping {
     /// Not every row has an entry.
     Nothing,
     Design(Design),
@@ -42,22 +42,22 @@ impl Runs {
 
     /// What the entries say about rows of these numbers. A training may stand once on either side
     /// (the same seed with and without the canary), never twice on one.
-    pub(super) fn tell(mut self, members: usize, nonmembers: usize) -> Told {
+    pub(super) fn grouping(mut self, members: usize, nonmembers: usize) -> Grouping {
         if self.members.len() != members || self.nonmembers.len() != nonmembers {
-            return Told::Nothing;
+            return Grouping::Nothing;
         }
         let first = self.members.first().or(self.nonmembers.first()).copied();
         let alike = |side: &[u64]| side.iter().all(|hash| Some(*hash) == first);
         if members + nonmembers > 2 && alike(&self.members) && alike(&self.nonmembers) {
-            return Told::Design(Design::OneRun);
+            return Grouping::Design(Design::OneRun);
         }
         for side in [&mut self.members, &mut self.nonmembers] {
             side.sort_unstable();
             if side.windows(2).any(|pair| pair[0] == pair[1]) {
-                return Told::Mixed;
+                return Grouping::Mixed;
             }
         }
-        Told::Design(Design::Runs)
+        Grouping::Design(Design::Runs)
     }
 }
 
@@ -65,20 +65,20 @@ impl Runs {
 mod tests {
     use super::*;
 
-    fn told(members: &[&str], nonmembers: &[&str]) -> Told {
+    fn grouping_of(members: &[&str], nonmembers: &[&str]) -> Grouping {
         let mut runs = Runs::default();
         for (side, member) in [(members, true), (nonmembers, false)] {
             side.iter().for_each(|entry| runs.note(entry.as_bytes(), member));
         }
-        runs.tell(members.len(), nonmembers.len())
+        runs.grouping(members.len(), nonmembers.len())
     }
 
     #[test]
     fn the_column_tells_the_design() {
-        assert_eq!(told(&["1", "2"], &["3", "4"]), Told::Design(Design::Runs));
-        assert_eq!(told(&["1", "2"], &["1", "2"]), Told::Design(Design::Runs));
-        assert_eq!(told(&["a", "a"], &["a"]), Told::Design(Design::OneRun));
-        assert_eq!(told(&["1", "1", "2"], &["1", "2"]), Told::Mixed);
-        assert_eq!(Runs::default().tell(1, 1), Told::Nothing);
+        assert_eq!(grouping_of(&["1", "2"], &["3", "4"]), Grouping::Design(Design::Runs));
+        assert_eq!(grouping_of(&["1", "2"], &["1", "2"]), Grouping::Design(Design::Runs));
+        assert_eq!(grouping_of(&["a", "a"], &["a"]), Grouping::Design(Design::OneRun));
+        assert_eq!(grouping_of(&["1", "1", "2"], &["1", "2"]), Grouping::Mixed);
+        assert_eq!(Runs::default().grouping(1, 1), Grouping::Nothing);
     }
 }

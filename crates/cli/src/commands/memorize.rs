@@ -1,7 +1,7 @@
 //! `memorize`: memorisation of secrets by a language model.
 
 use crate::args::{Format, OutputArgs, integer, nonnegative_integer, real};
-use crate::console::Console;
+use crate::console::{Console, write_file};
 use crate::exit;
 use crate::failure::Failure;
 use crate::print::{Align, Table, csv_line, plain, rounded, wrap};
@@ -300,9 +300,7 @@ fn generate(
     let all = ask(&model.decoder, &model.tokenizer, &model.stop, &secrets, &asking, &mut done)
         .map_err(failure)?;
     if let Some(path) = &args.save_completions {
-        std::fs::write(path, all.to_jsonl()).map_err(|error| {
-            Failure::bad_input(format!("cannot write {}: {error}", path.display()))
-        })?;
+        write_file(path, all.to_jsonl())?;
     }
     Ok(all)
 }

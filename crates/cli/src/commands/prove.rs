@@ -100,11 +100,11 @@ fn load(args: &ProveArgs) -> Result<Account, Failure> {
     let place = args.file.display();
     let text = std::fs::read_to_string(&args.file)
         .map_err(|error| Failure::bad_input(format!("{place} cannot be read: {error}")))?;
-    let wrong = |error: serde_json::Error| {
+    let bad_input = |error: serde_json::Error| {
         Failure::bad_input(format!("{place} is not an account document: {error}"))
             .hint("make one with `dosimeter account … --format json > account.json`")
     };
-    let mut value: Value = serde_json::from_str(&text).map_err(wrong)?;
+    let mut value: Value = serde_json::from_str(&text).map_err(bad_input)?;
     if let (Some(claim), true) = (value.get("claim").cloned(), value.get("claims").is_none()) {
         value["claims"] = Value::Array(vec![claim]);
     }
@@ -117,5 +117,5 @@ fn load(args: &ProveArgs) -> Result<Account, Failure> {
             value[key] = empty;
         }
     }
-    serde_json::from_value(value).map_err(wrong)
+    serde_json::from_value(value).map_err(bad_input)
 }

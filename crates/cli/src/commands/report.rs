@@ -5,7 +5,7 @@ use super::report_example::{self as example, Example};
 use super::report_format::{DocumentArgs, document};
 use super::trained::train;
 use crate::args::{RunArgs, integer, real};
-use crate::console::Console;
+use crate::console::{Console, write_file};
 use crate::exit;
 use crate::failure::Failure;
 use crate::print::plain;
@@ -83,7 +83,7 @@ pub(super) fn run(args: &ReportArgs, console: &mut Console) -> Result<u8, Failur
     if out.as_os_str() == "-" {
         console.bytes(&bytes)?;
     } else {
-        write(&out, &bytes)?;
+        write_file(&out, &bytes)?;
         console.answer(&ending(&report, &out))?;
     }
     Ok(report.exit_code())
@@ -125,8 +125,8 @@ fn built_in(args: &ReportArgs, console: &mut Console) -> Result<Result<Inputs, u
     let game = example.game(trials).map_err(|error| Failure::bad_input(error.to_string()))?;
     // The folder carries the plan's name, so that another version's example is not in the way.
     let folder = Path::new(WORK).join(format!("example-{}", &game.plan().digest()[..12]));
-    std::fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
-    write(&folder.join("training.toml"), example::TRAINING)?;
+    std::fs::create_dir_all(&folder).map_err(|error| Failure::unwritable(&folder, &error))?;
+    write_file(&folder.join("training.toml"), example::TRAINING)?;
     console.note("training a small network on UCI Adult with DP-SGD, for its ledger");
     if !example.train(&folder.join("model"), &console.stop_flag())? {
         console.hint("run the same command again to resume");
@@ -174,29 +174,11 @@ fn given(args: &ReportArgs, out: &Path) -> Result<Inputs, Failure> {
     Ok(inputs)
 }
 
-/// Whole or not at all: a reader of the old report never sees half of the new one.
-pub(super) fn write(out: &Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {
-    let mut name = out.file_name().map(std::ffi::OsStr::to_os_string).ok_or_else(|| {
-        Failure::bad_input(format!("{} is not the name of a file", out.display()))
-    })?;
-    name.push(".partial");
-    let partial = out.with_file_name(name);
-    std::fs::write(&partial, text)
-        .and_then(|()| std::fs::rename(&partial, out))
-        .inspect_err(|_| drop(std::fs::remove_file(&partial)))
-        .map_err(|error| unwritable(out, &error))
-}
-
 fn same_file(a: &Path, b: &Path) -> bool {
     match (a.canonicalize(), b.canonicalize()) {
         (Ok(a), Ok(b)) => a == b,
         _ => false,
     }
-}
-
-fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::bad_input(format!("cannot write {}: {error}", path.display()))
-        .hint("choose another place with --out, or run in a folder you may write to")
 }
 
 /// The command line that makes the same report.

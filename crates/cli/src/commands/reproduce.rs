@@ -57,6 +57,9 @@ pub struct ReproduceArgs {
     /// Stop training after so many minutes and report what there is; the same command adds to it
     #[arg(long, value_name = "M", value_parser = real, help_heading = "Entries that train")]
     minutes: Option<f64>,
+    /// Only these models, where an entry trains several: mlp, cnn, wrn-10-1, wrn-16-4
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Entries that train")]
+    models: Vec<String>,
     /// Records of each training, in place of ours
     #[arg(long, value_name = "N", value_parser = integer, help_heading = "Entries that train")]
     records: Option<u64>,
@@ -154,6 +157,7 @@ fn trained_entry(
             data: args.data.as_deref(),
             model: args.model.as_deref(),
             device: Arc::new(device),
+            models: &args.models,
             trials: args.trials,
             records: args.records,
             seed: args.seed,
@@ -286,6 +290,7 @@ fn failure(error: PaperError) -> Failure {
         PaperError::Run(error) => error.into(),
         PaperError::Interrupted => Failure::new(exit::INTERRUPTED, error.to_string()),
         PaperError::Unknown { .. }
+        | PaperError::NoModel { .. }
         | PaperError::Game(_)
         | PaperError::Audit(_)
         | PaperError::Attribute(_)

@@ -1,20 +1,18 @@
 //! `train`: one DP-SGD or DP-Adam run, with its ledger.
 
 use crate::args::{Format, OutputArgs, RunArgs, integer, real};
-use crate::console::{Console, Listener};
+use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
+use crate::progress::Progress;
 use accounting::{Solution, Target, Unknown, calibrate};
 use clap::{Args, ValueEnum};
-use experiments::Event;
-use indicatif::{ProgressBar, ProgressStyle};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use training::{
     Device, Ledger, NoiseSource, PrecisionName, Training, TrainingDescription, TrainingError,
-    TrainingEvent, TrainingOptions, TrainingOutcome,
+    TrainingOptions, TrainingOutcome,
 };
 use vocabulary::{LensName, Run, RunDescription};
 
@@ -228,7 +226,7 @@ pub(super) fn carry_out(
         force: args.force,
         checkpoint_every: Duration::from_secs_f64(seconds),
         stop: &stop,
-        report: &|event| progress.event(event),
+        report: &|event| progress.training(event),
     };
     let outcome = match args.threads {
         None => training(&options),
@@ -342,110 +340,4 @@ fn failure(error: TrainingError) -> Failure {
         _ => exit::BAD_INPUT,
     };
     Failure::new(code, error.to_string())
-}
-
-/// A bar on a terminal, a line now and then elsewhere.
-struct Progress<'a> {
-    state: Mutex<State<'a>>,
-    listener: Option<Listener>,
-}
-
-struct State<'a> {
-    console: &'a mut Console,
-    bar: Option<ProgressBar>,
-    start: Instant,
-    last: Instant,
-    found: u64,
-}
-
-const QUIET: Duration = Duration::from_secs(5);
-const FRAME: Duration = Duration::from_millis(100);
-
-impl<'a> Progress<'a> {
-    fn new(console: &'a mut Console) -> Self {
-        let now = Instant::now();
-        let listener = console.listener();
-        let state = State { console, bar: None, start: now, last: now, found: 0 };
-        Self { state: Mutex::new(state), listener }
-    }
-
-    fn event(&self, event: &TrainingEvent) {
-        if let Some(listener) = &self.listener {
-            listener(&heard(event));
-        }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        match event {
-            TrainingEvent::Started { steps, done } => state.begin(*steps, *done),
-            TrainingEvent::Step { done, steps, loss, accuracy, .. } => {
-                state.step(*done, *steps, *loss, *accuracy);
-            }
-            TrainingEvent::Evaluating => {
-                if let Some(bar) = state.bar.take() {
-                    bar.finish_and_clear();
-                }
-            }
-        }
-    }
-}
-
-/// A training in the words of an experiment: a step is a chunk of one trial.
-fn heard(event: &TrainingEvent) -> Event {
-    match event {
-        TrainingEvent::Started { steps, done } => {
-            Event::Planned { chunks: *steps, done: *done, trials: *steps }
-        }
-        TrainingEvent::Step { done, .. } => {
-            Event::ChunkDone { index: done.saturating_sub(1), trials: 1, took: Duration::ZERO }
-        }
-        TrainingEvent::Evaluating => Event::Merging,
-    }
-}
-
-impl State<'_> {
-    fn begin(&mut self, steps: u64, done: u64) {
-        self.found = done;
-        self.start = Instant::now();
-        if done > 0 {
-            self.console.note(&format!("{done} of {steps} steps found, {} to do", steps - done));
-        }
-        if self.console.interactive() {
-            let style =
-                ProgressStyle::with_template("{bar:30} {pos}/{len} steps, {msg}, {eta} left");
-            let bar = ProgressBar::new(steps).with_position(done);
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-            bar.reset_eta();
-            self.bar = Some(bar);
-        }
-    }
-
-    fn step(&mut self, done: u64, steps: u64, loss: Option<f64>, accuracy: Option<f64>) {
-        let rate = (done - self.found) as f64 / self.start.elapsed().as_secs_f64().max(1e-9);
-        let mut message = format!("{} a second", three_digits(rate));
-        if let (Some(loss), Some(accuracy)) = (loss, accuracy) {
-            message =
-                format!("{message}, loss {loss:.3}, {:.1} % right in the batch", 100.0 * accuracy);
-        }
-        if let Some(bar) = &self.bar {
-            if self.last.elapsed() >= FRAME || done == steps {
-                self.last = Instant::now();
-                bar.set_message(message);
-                bar.set_position(done);
-            }
-        } else if self.last.elapsed() >= QUIET {
-            self.last = Instant::now();
-            let taken = (done - self.found).max(1) as f64;
-            let left = self.start.elapsed().as_secs_f64() / taken * (steps - done) as f64;
-            self.console
-                .note(&format!("{done} of {steps} steps, {message}, about {left:.0} s left"));
-        }
-    }
-}
-
-impl Drop for Progress<'_> {
-    fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(bar) = state.bar.take() {
-            bar.finish_and_clear();
-        }
-    }
 }

@@ -3,7 +3,7 @@
 use super::attack::decided::DecidedArgs;
 use super::attack::{WorkArgs, carry_out, exit_code, narrate};
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real};
-use crate::console::Console;
+use crate::console::{Console, write_file};
 use crate::exit;
 use crate::failure::Failure;
 use attacks::{
@@ -425,7 +425,7 @@ fn play(
 /// What these trainings claim to be, beside their scores, for the audit: sizes and flags are resolved in it.
 pub(super) fn write_run(out: &Path, run: &impl serde::Serialize) -> Result<(), Failure> {
     let run = json!({"schema": "dosimeter.run/1", "run": run});
-    super::report::write(&beside(out, answers::RUN_ENDING), format!("{run:#}\n"))
+    write_file(&beside(out, answers::RUN_ENDING), format!("{run:#}\n"))
 }
 
 /// The file with another ending on its name.

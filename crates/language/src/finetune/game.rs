@@ -43,9 +43,10 @@ pub struct Played {
 /// # Errors
 /// Those of [`Finetuning::carry_out`]; a sentence for one that was stopped.
 pub fn play(start: &Start, run: &Run, seed: u64, site: &Site) -> Result<Played, TrainingError> {
-    let wrong = |error: LanguageError| TrainingError::Recipe(error.to_string());
-    let place = Place::of(&site.device).map_err(wrong)?;
-    let mut training = Finetuning::new(start, run.clone(), seed, &place).map_err(wrong)?;
+    let as_training_error = |error: LanguageError| TrainingError::Recipe(error.to_string());
+    let place = Place::of(&site.device).map_err(as_training_error)?;
+    let mut training =
+        Finetuning::new(start, run.clone(), seed, &place).map_err(as_training_error)?;
     let options = TrainingOptions {
         out: &site.folder,
         noise: NoiseSource::Fast,

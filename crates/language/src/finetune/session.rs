@@ -15,7 +15,7 @@ use crate::{LanguageError, load};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-use training::files::{self, Progress, write_atomically};
+use training::files::{self, Progress};
 use training::{
     DeviceRecord, Ledger, NoiseSource, SessionRecord, Summary, TrainingError, TrainingEvent,
     TrainingOptions, TrainingOutcome,
@@ -247,7 +247,7 @@ impl<'a> Finetuning<'a> {
         let mut trainer = self
             .place
             .trainer(&mut self.decoder, &self.examples, recipe, longest, same)
-            .map_err(wrong)?;
+            .map_err(as_training_error)?;
         if let Some((saved, state)) = files::read_checkpoint(&checkpoint)? {
             if saved.plan != progress.plan {
                 return Err(TrainingError::Checkpoint {
@@ -257,7 +257,7 @@ impl<'a> Finetuning<'a> {
                         .into(),
                 });
             }
-            trainer.restore(saved.steps_done, state).map_err(wrong)?;
+            trainer.restore(saved.steps_done, state).map_err(as_training_error)?;
             progress = saved;
         }
         let resumed_from = progress.steps_done;
@@ -266,10 +266,14 @@ impl<'a> Finetuning<'a> {
         let mut saved = Instant::now();
         while progress.steps_done < steps {
             if options.stop.load(Ordering::Relaxed) {
-                files::write_checkpoint(&checkpoint, &progress, trainer.state().map_err(wrong)?)?;
+                files::write_checkpoint(
+                    &checkpoint,
+                    &progress,
+                    trainer.state().map_err(as_training_error)?,
+                )?;
                 return Ok(TrainingOutcome::Interrupted { done: progress.steps_done, steps });
             }
-            let found = trainer.step().map_err(wrong)?;
+            let found = trainer.step().map_err(as_training_error)?;
             progress.summary.add(progress.steps_done, &found);
             progress.steps_done += 1;
             if let Some(session) = progress.sessions.last_mut() {
@@ -283,25 +287,31 @@ impl<'a> Finetuning<'a> {
                 accuracy: Some(found.correct as f64 / size),
             });
             if saved.elapsed() >= options.checkpoint_every {
-                files::write_checkpoint(&checkpoint, &progress, trainer.state().map_err(wrong)?)?;
+                files::write_checkpoint(
+                    &checkpoint,
+                    &progress,
+                    trainer.state().map_err(as_training_error)?,
+                )?;
                 saved = Instant::now();
             }
         }
         (options.report)(&TrainingEvent::Evaluating);
-        let mut measurer = trainer.finish().map_err(wrong)?;
-        let ledger = self.ledger(&progress, &device, &layout, &mut measurer).map_err(wrong)?;
+        let mut measurer = trainer.finish().map_err(as_training_error)?;
+        let ledger =
+            self.ledger(&progress, &device, &layout, &mut measurer).map_err(as_training_error)?;
         if let Some(planted) = &self.canaries {
             let mut losses =
                 |decoder: &Decoder, canaries: &[Example]| measurer.losses(decoder, canaries);
-            let scores = planted.scores_with(&self.decoder, &mut losses).map_err(wrong)?;
-            write_atomically(&canaries, planted.to_csv(&scores).as_bytes(), false)?;
+            let scores =
+                planted.scores_with(&self.decoder, &mut losses).map_err(as_training_error)?;
+            files::write(&canaries, planted.to_csv(&scores))?;
         }
         let vocabulary = self.start.model.decoder.architecture.vocabulary;
         let bytes = weights::to_safetensors(&self.decoder, &layout, vocabulary);
-        write_atomically(&model, &bytes, false)?;
+        files::write(&model, bytes)?;
         let mut text = serde_json::to_string_pretty(&ledger).expect("a ledger is plain data");
         text.push('\n');
-        write_atomically(&ledger_path, text.as_bytes(), false)?;
+        files::write(&ledger_path, text)?;
         remove(&checkpoint)?;
         Ok(TrainingOutcome::Complete { ledger: Box::new(ledger), resumed_from, found: false })
     }
@@ -319,7 +329,7 @@ impl<'a> Finetuning<'a> {
     }
 }
 
-pub(super) fn wrong(error: LanguageError) -> TrainingError {
+pub(super) fn as_training_error(error: LanguageError) -> TrainingError {
     match error {
         LanguageError::Device(message) => TrainingError::Device(message),
         other => TrainingError::Recipe(other.to_string()),

@@ -17,6 +17,8 @@ pub struct TrainedContext<'a> {
     /// A language model in place of the small one, where one is trained.
     pub model: Option<&'a Path>,
     pub device: Arc<Device>,
+    /// Only the settings of these models, where not empty.
+    pub models: &'a [String],
     /// Trainings per side, in place of ours.
     pub trials: Option<u64>,
     /// Records of the attacked trainings, in place of ours.
@@ -49,6 +51,11 @@ impl Reporter for Watch<'_> {
 impl TrainedContext<'_> {
     pub(super) fn is_late(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// Whether the settings of a model are asked for.
+    pub(super) fn wants(&self, model: &str) -> bool {
+        self.models.is_empty() || self.models.iter().any(|name| name == model)
     }
 
     pub(super) fn game(

@@ -33,13 +33,24 @@ pub(super) fn play(
         images.keep(usize::try_from(records).unwrap_or(usize::MAX));
     }
     for (number, images) in all.iter().enumerate() {
-        for model in models(images.split.train.shape) {
+        for model in
+            models(images.split.train.shape).into_iter().filter(|model| context.wants(model.name))
+        {
             for attack in attacks {
                 for steps in model.steps {
                     settings.push((number, model.clone(), *attack, *steps));
                 }
             }
         }
+    }
+    if settings.is_empty() {
+        let known = all.iter().flat_map(|images| models(images.split.train.shape));
+        let mut known: Vec<&str> = known.map(|model| model.name).collect();
+        known.dedup();
+        return Err(PaperError::NoModel {
+            asked: context.models.join(", "),
+            known: known.join(", "),
+        });
     }
     let mut round = 0;
     loop {

@@ -139,6 +139,9 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
     let mut files = Vec::new();
     for images in read_all(context.data)? {
         for (name, model) in models(&images) {
+            if !context.wants(name.split(' ').next().unwrap_or(name)) {
+                continue;
+            }
             let mut points = Vec::new();
             for (batch, learning_rate) in BATCHES {
                 let (experiment, run) =

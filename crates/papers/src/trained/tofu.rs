@@ -4,7 +4,7 @@
 use super::context::TrainedContext;
 use super::{TrainedEntry, needs_data};
 use crate::empirical_variance::PAPER;
-use crate::empirical_variance::tofu::{DENSITIES, data, findings, planned, wrong};
+use crate::empirical_variance::tofu::{DENSITIES, data, findings, fine_tuning, planned};
 use crate::{Entry, PaperError, Reproduction};
 use language::grid::GridDescription;
 use serde_json::json;
@@ -85,7 +85,8 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
     for (name, model, paraphrases) in PARTS {
         let folder = context.folder.join(name);
         data::write(&folder, paraphrases)?;
-        let described = GridDescription::from_toml_str(&format!("{GRID}{model}")).map_err(wrong)?;
+        let described =
+            GridDescription::from_toml_str(&format!("{GRID}{model}")).map_err(fine_tuning)?;
         let grid = planned(described, &folder, &context.device)?;
         if context.carry_on(name, &grid)? {
             trained.push((name, 4 * paraphrases, context.output(name)));

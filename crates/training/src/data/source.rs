@@ -91,13 +91,13 @@ impl DataSource {
         let path = here(&self.path);
         let Some(name) = self.name.as_deref() else {
             let path = path.ok_or_else(|| {
-                self.wrong("has neither `name` nor `path`; `name = \"adult\"` needs no file")
+                self.refuse("has neither `name` nor `path`; `name = \"adult\"` needs no file")
             })?;
             return self.load_path(&path, folder);
         };
         if name == "adult" {
             if path.is_some() {
-                return Err(self.wrong("`adult` is built in and takes no `path`"));
+                return Err(self.refuse("`adult` is built in and takes no `path`"));
             }
             return adult::load();
         }
@@ -105,12 +105,12 @@ impl DataSource {
             let names: Vec<&str> =
                 super::catalogue::KNOWN.iter().map(|dataset| dataset.name).collect();
             let name = name.escape_debug();
-            self.wrong(&format!("data set `{name}` is not known: {}", names.join(", ")))
+            self.refuse(&format!("data set `{name}` is not known: {}", names.join(", ")))
         })?;
         let path = path.ok_or_else(|| {
             let problem =
                 "needs `path`, where its files are; `dosimeter data` says where to get them";
-            self.wrong(&format!("data set `{name}` {problem}"))
+            self.refuse(&format!("data set `{name}` {problem}"))
         })?;
         let mut split = match name {
             "mnist" => idx::read_idx_folder(&path, 10, &self.pixels_or(Pixels::mnist))?,
@@ -162,7 +162,7 @@ impl DataSource {
                 let classes = self.count().unwrap_or_else(|| Err(self.no_classes()))?;
                 let read = |records: &Path, labels: &Option<PathBuf>, key: &str| {
                     let labels = labels.as_ref().ok_or_else(|| {
-                        self.wrong(&format!("a .npy file needs `{key}`, the file of its labels"))
+                        self.refuse(&format!("a .npy file needs `{key}`, the file of its labels"))
                     })?;
                     npy::read_npy(records, &folder.join(labels), classes, &pixels)
                 };
@@ -206,20 +206,20 @@ impl DataSource {
     }
 
     fn no_classes(&self) -> DataError {
-        self.wrong("needs `classes`: how many there are, or their names in order")
+        self.refuse("needs `classes`: how many there are, or their names in order")
     }
 
     fn count(&self) -> Option<Result<usize, DataError>> {
         self.classes.as_ref().map(|classes| match classes {
             Classes::Count(count) if *count >= 2 => Ok(*count),
             Classes::Count(count) => {
-                Err(self.wrong(&format!("{count} classes; a classifier needs two")))
+                Err(self.refuse(&format!("{count} classes; a classifier needs two")))
             }
             Classes::Names(names) => Ok(names.len()),
         })
     }
 
-    fn wrong(&self, problem: &str) -> DataError {
+    fn refuse(&self, problem: &str) -> DataError {
         refuse(Path::new("[data]"), problem)
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{WorkArgs, carry_out, exit_code, narrate};
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer};
-use crate::console::Console;
+use crate::console::{Console, write_file};
 use crate::exit;
 use crate::failure::Failure;
 use crate::print::{claims, rounded};
@@ -255,9 +255,7 @@ fn measure(
     let looked_at = records.len();
     let collector = along(place, attribute, Collector::new(mode, diameter, records), console)?;
     if let Some(path) = &args.sensitivity {
-        std::fs::write(path, write_csv(collector.rows())).map_err(|error| {
-            Failure::bad_input(format!("cannot write {}: {error}", path.display()))
-        })?;
+        write_file(path, write_csv(collector.rows()))?;
     }
     let sensitivities = collector.sensitivities().map_err(failure)?;
     let mut notes = vec![format!(

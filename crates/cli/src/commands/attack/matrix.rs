@@ -2,7 +2,7 @@
 
 use crate::args::{Format, OutputArgs, integer, nonnegative_integer, real};
 use crate::commands::show;
-use crate::console::Console;
+use crate::console::{Console, write_file};
 use crate::failure::Failure;
 use crate::print::{Align, Table, rounded};
 use answers::{MembershipDocument, MembershipQuestion};
@@ -121,7 +121,7 @@ fn run(args: &MatrixArgs, attack: Membership, console: &mut Console) -> Result<u
     let read = |path: &PathBuf| Matrix::read(path).map_err(answers::Refusal::from);
     let document = answers::membership(&question, &read(&args.losses)?, &read(&args.members)?)?;
     if let Some(out) = &args.out {
-        crate::commands::report::write(out, document.scores.clone())?;
+        write_file(out, document.scores.clone())?;
     }
     let code = show(&document, format, console, human)?;
     if let Some(out) = &args.out {

@@ -106,7 +106,7 @@ pub(super) fn run(args: &TokenArgs, console: &mut Console) -> Result<u8, Failure
         checkpoint_every: Duration::from_secs_f64(seconds),
         stop: Arc::clone(&stop),
     };
-    let game = TokenGame::new(&start, run, seed, site).map_err(wrong)?;
+    let game = TokenGame::new(&start, run, seed, site).map_err(bad_input)?;
     let outcome = match trained::train(&game, out, &args.work, console) {
         Err(_) if stop.load(Ordering::Relaxed) => Outcome::Interrupted { computed: 0, missing: 1 },
         outcome => outcome?,
@@ -150,7 +150,7 @@ fn open(args: &TokenArgs) -> Result<Start, Failure> {
             .hint("[model] kind = \"language\"; `attack canaries` plays with other models"));
     }
     let mut described =
-        FinetuneDescription::from_toml_str(&text).map_err(|error| wrong(error).at(&place))?;
+        FinetuneDescription::from_toml_str(&text).map_err(|error| bad_input(error).at(&place))?;
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let table =
         described.canaries.get_or_insert(CanaryDescription { count: 1000, score: None, prefix: 8 });
@@ -161,7 +161,7 @@ fn open(args: &TokenArgs) -> Result<Start, Failure> {
         Some(ScoreArg::Embedding) => Some(CanaryScore::Embedding),
         Some(ScoreArg::Loss) => Some(CanaryScore::Loss),
     };
-    Start::open(described, args.file.parent().unwrap_or(Path::new(""))).map_err(wrong)
+    Start::open(described, args.file.parent().unwrap_or(Path::new(""))).map_err(bad_input)
 }
 
 /// The run of the file and the flags; without a noise multiplier, the noise of the file's target.
@@ -248,6 +248,6 @@ fn unread(error: AuditError) -> Failure {
     Failure::bad_input(error.to_string())
 }
 
-fn wrong(error: LanguageError) -> Failure {
+fn bad_input(error: LanguageError) -> Failure {
     Failure::bad_input(error.to_string())
 }

@@ -61,11 +61,12 @@ pub(super) fn run(args: &GridArgs, console: &mut Console) -> Result<u8, Failure>
     let place = args.file.display();
     let text = std::fs::read_to_string(&args.file)
         .map_err(|error| Failure::bad_input(format!("cannot read {place}: {error}")))?;
-    let wrong = |error: language::LanguageError| Failure::bad_input(error.to_string());
-    let described = GridDescription::from_toml_str(&text).map_err(|e| wrong(e).at(&place))?;
+    let bad_input = |error: language::LanguageError| Failure::bad_input(error.to_string());
+    let described = GridDescription::from_toml_str(&text).map_err(|e| bad_input(e).at(&place))?;
     let folder = args.file.parent().unwrap_or(Path::new(""));
     let calibrate = |rate: f64, steps: u64, epsilon: f64, delta: f64| {
-        let noise = super::calibrated(rate, steps, epsilon, delta).map_err(|e| e.message)?;
+        let (noise, _) =
+            tuning::noise_for(rate, steps, epsilon, delta).map_err(|error| error.to_string())?;
         // Six digits, rounded up: a table must not depend on the last digits of a root.
         let unit = 10f64.powi(noise.log10().floor() as i32 - 5);
         Ok(((noise / unit - 1e-4).ceil() * unit * 1e9).round() / 1e9)
@@ -74,7 +75,7 @@ pub(super) fn run(args: &GridArgs, console: &mut Console) -> Result<u8, Failure>
     let device = device(&args.device, args.precision.name(), scope)
         .map_err(|error| Failure::bad_input(error.to_string()))?;
     let grid =
-        Grid::new(described, folder, &calibrate, &audited_canaries, &device).map_err(wrong)?;
+        Grid::new(described, folder, &calibrate, &audited_canaries, &device).map_err(bad_input)?;
     if args.dry_run {
         let mut text = csv_line([
             "epsilon",

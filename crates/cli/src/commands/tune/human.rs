@@ -365,7 +365,7 @@ pub(super) fn profiles(found: &Profiles) -> String {
     text
 }
 
-pub(super) fn search(found: &Search, configurations: usize) -> String {
+pub(super) fn search(found: &Search) -> String {
     let at_most = |value: f64| format!("<= {}", rounded(value, 4, Side::Upper));
     let mut table = Table::new([("", Align::Left), ("epsilon", Align::Right)]);
     table.row(["one run (the largest of them)".into(), at_most(found.one_run)]);
@@ -382,7 +382,8 @@ pub(super) fn search(found: &Search, configurations: usize) -> String {
         found.all_released.map_or_else(|| "-".into(), at_most),
     ]);
     let mut text = format!(
-        "A search over {configurations} mechanisms at delta {}, proven bounds\n\n",
+        "A search over {} mechanisms at delta {}, proven bounds\n\n",
+        found.configurations,
         plain(found.delta)
     );
     text.push_str(&table.render(0));

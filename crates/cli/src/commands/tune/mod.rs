@@ -1,5 +1,6 @@
 //! `tune`: hyper-parameters and empirical privacy, on a table of results.
 
+mod csv;
 #[cfg(feature = "language")]
 mod grid;
 mod human;
@@ -8,14 +9,14 @@ use crate::args::{Format, OutputArgs, integer, real};
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
-use crate::print::csv_line;
+use answers::{
+    Document, ProfilesQuestion, RankQuestion, RegressQuestion, SearchQuestion, SelectQuestion,
+    TuneQuestion, Tuned,
+};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
-use tuning::regression::{Errors, Options, Unit};
+use tuning::regression::{Errors, Unit};
 use tuning::search::Trials;
-use tuning::selection::Better;
-use tuning::{Group, Table, TuningError};
-use vocabulary::{Figure, Run};
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -73,7 +74,7 @@ struct TableArgs {
 struct RegressArgs {
     #[command(flatten)]
     table: TableArgs,
-    /// One observation a configuration (mean over seeds) or a run
+    /// What one observation is: a configuration (the mean over its seeds) or a run
     #[arg(long, value_enum, default_value_t = UnitName::Configurations)]
     unit: UnitName,
     /// How errors are estimated; default hc3 for configurations, clustered by configuration for runs
@@ -174,25 +175,59 @@ enum TrialsName {
 }
 
 pub(super) fn run(args: &TuneArgs, console: &mut Console) -> Result<u8, Failure> {
-    match &args.question {
-        Question::Regress(args) => regress(args, console),
-        Question::Rank(args) => rank(args, console),
-        Question::Select(args) => select(args, console),
-        Question::Profiles(args) => profiles(args, console),
-        Question::Search(args) => search(args, console),
+    let (question, table, output) = match &args.question {
+        Question::Regress(args) => (regress(args), &args.table.table, &args.output),
+        Question::Rank(args) => (rank(args), &args.table.table, &args.output),
+        Question::Select(args) => (select(args), &args.table.table, &args.output),
+        Question::Profiles(args) => (profiles(args), &args.table.table, &args.output),
+        Question::Search(args) => (search(args), &args.table, &args.output),
         #[cfg(feature = "language")]
-        Question::Grid(args) => grid::run(args, console),
+        Question::Grid(args) => return grid::run(args, console),
         #[cfg(not(feature = "language"))]
-        Question::Grid(args) => super::absent::run(args, console, "`tune grid`", "language"),
+        Question::Grid(args) => {
+            return super::absent::run(args, console, "`tune grid`", "language");
+        }
+    };
+    let all = [Format::Human, Format::Json, Format::Csv, Format::Svg];
+    // A search is one number: it has no rows and no picture.
+    let some = if matches!(question, TuneQuestion::Search(_)) { &all[..2] } else { &all[..] };
+    let format = output.among(some)?;
+    let table = answers::read_trainings(table)?;
+    if !table.ignored.is_empty() {
+        console.note(&format!("columns that are not read: {}", table.ignored.join(", ")));
     }
+    let found = answers::tune(&question, &table)?;
+    match format {
+        Format::Json => console.json(&found)?,
+        Format::Svg => {
+            let figure = found.figure()?;
+            console.answer(&figures::to_svg(&figure, &figures::Options::default()))?;
+        }
+        Format::Csv => console.answer(&match &found {
+            Tuned::Regression(found) => csv::regression(found),
+            Tuned::Ranking(found) => csv::ranking(found),
+            Tuned::Selection(found) => csv::selection(found),
+            Tuned::Profiles(found) => csv::profiles(found),
+            Tuned::Search(_) => String::new(),
+        })?,
+        Format::Human => console.answer(&match &found {
+            Tuned::Regression(found) => human::regression(found),
+            Tuned::Ranking(found) => human::ranking(found),
+            Tuned::Selection(found) => human::selection(found),
+            Tuned::Profiles(found) => human::profiles(found),
+            Tuned::Search(found) => human::search(found),
+        })?,
+    }
+    for warning in found.warnings() {
+        console.warn(&warning);
+    }
+    Ok(exit::ANSWERED)
 }
 
-const ALL: [Format; 4] = [Format::Human, Format::Json, Format::Csv, Format::Svg];
-
-fn regress(args: &RegressArgs, console: &mut Console) -> Result<u8, Failure> {
-    let format = args.output.among(&ALL)?;
-    let (score, groups) = load(&args.table, console)?;
-    let options = Options {
+fn regress(args: &RegressArgs) -> TuneQuestion {
+    TuneQuestion::Regress(RegressQuestion {
+        score: args.table.score.clone(),
+        epsilon: args.table.epsilon,
         unit: match args.unit {
             UnitName::Configurations => Unit::Configurations,
             UnitName::Runs => Unit::Runs,
@@ -204,302 +239,47 @@ fn regress(args: &RegressArgs, console: &mut Console) -> Result<u8, Failure> {
             ErrorsName::Configuration => Errors::Configuration,
             ErrorsName::Seed => Errors::Seed,
         }),
-        confidence: args.confidence,
-        log_base: args.log_base,
-        standardise: args.standardize,
-    };
-    let found = tuning::regression::regress(&groups, &score, &options).map_err(failure)?;
-    match format {
-        Format::Json => console.json(&found)?,
-        Format::Svg => svg(&tuning::figures::regression(&found), console)?,
-        Format::Csv => {
-            let head =
-                ["name", "estimate", "standard_error", "statistic", "p_value", "lower", "upper"];
-            let mut text = csv_line(head);
-            for e in found.coefficients.iter().chain(&found.contrasts) {
-                let numbers =
-                    [e.estimate, e.standard_error, e.statistic, e.p_value, e.lower, e.upper];
-                let cells = numbers.iter().map(f64::to_string);
-                text.push_str(&csv_line(std::iter::once(e.name.clone()).chain(cells)));
-            }
-            console.answer(&text)?;
-        }
-        Format::Human => console.answer(&human::regression(&found))?,
-    }
-    warn(&found.warnings, console);
-    Ok(exit::ANSWERED)
+        confidence: Some(args.confidence),
+        log_base: Some(args.log_base),
+        standardize: args.standardize,
+    })
 }
 
-fn rank(args: &RankArgs, console: &mut Console) -> Result<u8, Failure> {
-    let format = args.output.among(&ALL)?;
-    let (score, groups) = load(&args.table, console)?;
-    let found = tuning::rank(&groups, &score, args.confidence).map_err(failure)?;
-    match format {
-        Format::Json => console.json(&found)?,
-        Format::Svg => svg(&tuning::figures::ranking(&found), console)?,
-        Format::Csv => {
-            let head = [
-                "epsilon",
-                "delta",
-                "batch_size",
-                "steps",
-                "learning_rate",
-                "clip_norm",
-                "runs",
-                "score",
-                "utility",
-                "audit_epsilon",
-            ];
-            let mut text = csv_line(head);
-            let optional = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
-            for group in &found.groups {
-                for c in &group.configurations {
-                    text.push_str(&csv_line([
-                        group.epsilon.to_string(),
-                        group.delta.to_string(),
-                        c.batch_size.to_string(),
-                        c.steps.to_string(),
-                        c.learning_rate.to_string(),
-                        optional(c.clip_norm),
-                        c.run_scores.len().to_string(),
-                        c.score.to_string(),
-                        optional(c.utility),
-                        optional(c.audit_epsilon),
-                    ]));
-                }
-            }
-            console.answer(&text)?;
-        }
-        Format::Human => console.answer(&human::ranking(&found))?,
-    }
-    warn(&found.warnings, console);
-    Ok(exit::ANSWERED)
+fn rank(args: &RankArgs) -> TuneQuestion {
+    TuneQuestion::Rank(RankQuestion {
+        score: args.table.score.clone(),
+        epsilon: args.table.epsilon,
+        confidence: Some(args.confidence),
+    })
 }
 
-fn select(args: &SelectArgs, console: &mut Console) -> Result<u8, Failure> {
-    let format = args.output.among(&ALL)?;
-    let (score, groups) = load(&args.table, console)?;
-    let better = if args.lower_utility_is_better { Better::Lower } else { Better::Higher };
-    let found =
-        tuning::selection::select(&groups, &score, &args.min_utility, better).map_err(failure)?;
-    match format {
-        Format::Json => console.json(&found)?,
-        Format::Svg => svg(&tuning::figures::selection(&found, one(&groups)?), console)?,
-        Format::Csv => {
-            let head = [
-                "epsilon",
-                "threshold",
-                "candidates",
-                "chooser",
-                "configuration",
-                "utility",
-                "score",
-                "excess",
-                "normalised",
-            ];
-            let mut text = csv_line(head);
-            let optional = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
-            for group in &found.groups {
-                for at in &group.at {
-                    for choice in &at.choices {
-                        text.push_str(&csv_line([
-                            group.epsilon.to_string(),
-                            at.threshold.to_string(),
-                            at.candidates.to_string(),
-                            choice.chooser.as_str().to_owned(),
-                            choice.name.clone().unwrap_or_default(),
-                            optional(choice.utility),
-                            choice.score.to_string(),
-                            optional(choice.excess),
-                            choice.normalised.to_string(),
-                        ]));
-                    }
-                }
-            }
-            console.answer(&text)?;
-        }
-        Format::Human => console.answer(&human::selection(&found))?,
-    }
-    warn(&found.warnings, console);
-    Ok(exit::ANSWERED)
+fn select(args: &SelectArgs) -> TuneQuestion {
+    TuneQuestion::Select(SelectQuestion {
+        score: args.table.score.clone(),
+        epsilon: args.table.epsilon,
+        min_utility: args.min_utility.clone().into(),
+        lower_utility_is_better: args.lower_utility_is_better,
+    })
 }
 
-fn profiles(args: &ProfilesArgs, console: &mut Console) -> Result<u8, Failure> {
-    let format = args.output.among(&ALL)?;
-    let (score, groups) = load(&args.table, console)?;
-    let found = tuning::profiles::profiles(&groups, &score, args.dataset_size).map_err(failure)?;
-    match format {
-        Format::Json => console.json(&found)?,
-        Format::Svg => svg(&tuning::figures::profiles(&found, one(&groups)?), console)?,
-        Format::Csv => {
-            let head = [
-                "epsilon",
-                "delta",
-                "batch_size",
-                "steps",
-                "noise_multiplier",
-                "last_iterate",
-                "last_iterate_max",
-                "advantage",
-                "tpr_at_fpr_0.01",
-                "score",
-            ];
-            let mut text = csv_line(head);
-            for group in &found.groups {
-                for m in &group.mechanisms {
-                    let numbers = [
-                        m.noise_multiplier,
-                        m.last_iterate,
-                        m.last_iterate_max,
-                        m.advantage,
-                        m.tpr,
-                        m.score,
-                    ];
-                    let start = [
-                        m.epsilon.to_string(),
-                        group.delta.to_string(),
-                        m.batch_size.to_string(),
-                        m.steps.to_string(),
-                    ];
-                    let cells = start.into_iter().chain(numbers.iter().map(f64::to_string));
-                    text.push_str(&csv_line(cells));
-                }
-            }
-            console.answer(&text)?;
-        }
-        Format::Human => console.answer(&human::profiles(&found))?,
-    }
-    warn(&found.warnings, console);
-    Ok(exit::ANSWERED)
+fn profiles(args: &ProfilesArgs) -> TuneQuestion {
+    TuneQuestion::Profiles(ProfilesQuestion {
+        score: args.table.score.clone(),
+        epsilon: args.table.epsilon,
+        dataset_size: args.dataset_size,
+    })
 }
 
-fn search(args: &SearchArgs, console: &mut Console) -> Result<u8, Failure> {
-    let format = args.output.among(&[Format::Human, Format::Json])?;
-    let table = Table::read(&args.table).map_err(failure)?;
-    let mut runs: Vec<Run> = Vec::new();
-    let mut deltas: Vec<f64> = Vec::new();
-    // Rows that differ by learning rate or seed are one mechanism: solved for once.
-    let mut solved: Vec<([f64; 4], f64)> = Vec::new();
-    for row in &table.rows {
-        if args.epsilon.is_some_and(|epsilon| epsilon != row.epsilon) {
-            continue;
-        }
-        let rate = row.batch_size / args.dataset_size as f64;
-        if rate > 1.0 {
-            return Err(Failure::bad_input(format!(
-                "batch size {} is larger than the data set of {}",
-                row.batch_size, args.dataset_size
-            )));
-        }
-        let noise = match row.noise_multiplier {
-            Some(noise) => noise,
-            None => {
-                let key = [rate, row.steps as f64, row.epsilon, row.delta];
-                match solved.iter().find(|(known, _)| *known == key) {
-                    Some((_, noise)) => *noise,
-                    None => {
-                        let noise = calibrated(rate, row.steps, row.epsilon, row.delta)?;
-                        solved.push((key, noise));
-                        noise
-                    }
-                }
-            }
-        };
-        let run = Run::builder().phase(noise, rate, row.steps).build()?;
-        if !runs.contains(&run) {
-            runs.push(run);
-        }
-        if !deltas.contains(&row.delta) {
-            deltas.push(row.delta);
-        }
-    }
-    let delta = match (args.delta, &deltas[..]) {
-        (Some(delta), _) => delta,
-        (None, [delta]) => *delta,
-        (None, []) => {
-            return Err(Failure::bad_input("no row has this epsilon").hint("drop --epsilon"));
-        }
-        (None, _) => {
-            return Err(Failure::bad_input("the rows have several deltas")
-                .hint("give the delta of the search with --delta"));
-        }
-    };
-    let trials = match args.trials {
-        TrialsName::Geometric => Trials::Geometric,
-        TrialsName::Logarithmic => Trials::Logarithmic,
-        TrialsName::Poisson => Trials::Poisson,
-    };
-    let found =
-        tuning::search::search(&runs, args.expected_trials, trials, delta).map_err(failure)?;
-    match format {
-        Format::Json => console.json(&found)?,
-        _ => console.answer(&human::search(&found, runs.len()))?,
-    }
-    Ok(exit::ANSWERED)
-}
-
-/// The noise multiplier that meets (epsilon, delta).
-fn calibrated(rate: f64, steps: u64, epsilon: f64, delta: f64) -> Result<f64, Failure> {
-    use accounting::{Solution, Target, Unknown, calibrate};
-    let run = Run::builder().phase(1.0, rate, steps).build()?;
-    let target = Target::Epsilon { epsilon, delta };
-    let lens = vocabulary::LensName::Composition;
-    match calibrate(&run, Unknown::NoiseMultiplier, &target, lens, &[])?.solution {
-        Solution::NoiseMultiplier(noise) => Ok(noise),
-        other => Err(Failure::new(exit::BUG, format!("calibration answered {other:?}"))),
-    }
-}
-
-/// The score's name and the groups asked for.
-fn load(args: &TableArgs, console: &mut Console) -> Result<(String, Vec<Group>), Failure> {
-    let table = Table::read(&args.table).map_err(failure)?;
-    if !table.ignored.is_empty() {
-        console.note(&format!("columns that are not read: {}", table.ignored.join(", ")));
-    }
-    let score = table.score(args.score.as_deref()).map_err(failure)?;
-    let mut groups = tuning::groups(&table, score).map_err(failure)?;
-    if let Some(epsilon) = args.epsilon {
-        let known: Vec<String> = groups.iter().map(|g| g.epsilon.to_string()).collect();
-        groups.retain(|group| group.epsilon == epsilon);
-        if groups.is_empty() {
-            return Err(Failure::bad_input(format!(
-                "no run has epsilon {epsilon}; the table has {}",
-                known.join(", ")
-            )));
-        }
-    }
-    Ok((table.scores[score].clone(), groups))
-}
-
-/// The only group, for a figure of one (epsilon, delta).
-fn one(groups: &[Group]) -> Result<usize, Failure> {
-    match groups {
-        [_] => Ok(0),
-        several => {
-            let known: Vec<String> = several.iter().map(|g| g.epsilon.to_string()).collect();
-            Err(Failure::bad_input("this figure shows one epsilon")
-                .hint(format!("choose one with --epsilon: {}", known.join(", "))))
-        }
-    }
-}
-
-fn svg(figure: &Figure, console: &mut Console) -> Result<(), Failure> {
-    console.answer(&figures::to_svg(figure, &figures::Options::default()))
-}
-
-fn warn(warnings: &[String], console: &mut Console) {
-    for warning in warnings {
-        console.warn(warning);
-    }
-}
-
-fn failure(error: TuningError) -> Failure {
-    match error {
-        TuningError::Accounting(error) => error.into(),
-        TuningError::Run(error) => error.into(),
-        TuningError::TooLittle(message) => Failure::refused(message),
-        TuningError::Read { .. } => Failure::bad_input(error.to_string())
-            .hint("give a CSV, JSONL or Parquet table of results, one row per training"),
-        other => Failure::bad_input(other.to_string()),
-    }
+fn search(args: &SearchArgs) -> TuneQuestion {
+    TuneQuestion::Search(SearchQuestion {
+        epsilon: args.epsilon,
+        dataset_size: args.dataset_size,
+        expected_trials: args.expected_trials,
+        trials: match args.trials {
+            TrialsName::Geometric => Trials::Geometric,
+            TrialsName::Logarithmic => Trials::Logarithmic,
+            TrialsName::Poisson => Trials::Poisson,
+        },
+        delta: args.delta,
+    })
 }

@@ -112,18 +112,18 @@ pub(crate) fn findings(trained: &[Trained]) -> Result<(Table, words::Findings), 
         }
         found.canaries(name, &lines);
         let place = output.display().to_string();
-        let table = tuning::Table::from_csv(&text, &place).map_err(wrong)?;
-        let groups = tuning::groups(&table, 0).map_err(wrong)?;
+        let table = tuning::Table::from_csv(&text, &place).map_err(fine_tuning)?;
+        let groups = tuning::groups(&table, 0).map_err(fine_tuning)?;
         found.add(
             name,
             *records,
-            &tuning::rank(&groups, "air", 0.95).map_err(wrong)?,
-            &regress(&groups, "air", &Options::default()).map_err(wrong)?,
-            &select(&groups, "air", &[], Better::Higher).map_err(wrong)?,
+            &tuning::rank(&groups, "air", 0.95).map_err(fine_tuning)?,
+            &regress(&groups, "air", &Options::default()).map_err(fine_tuning)?,
+            &select(&groups, "air", &[], Better::Higher).map_err(fine_tuning)?,
         );
         if verbatim.is_some() {
-            let groups = tuning::groups(&table, 1).map_err(wrong)?;
-            found.verbatim(name, &tuning::rank(&groups, "vmr", 0.95).map_err(wrong)?);
+            let groups = tuning::groups(&table, 1).map_err(fine_tuning)?;
+            found.verbatim(name, &tuning::rank(&groups, "vmr", 0.95).map_err(fine_tuning)?);
         }
     }
     let mut runs = Table::new("trainings", &columns);
@@ -156,7 +156,7 @@ fn train(
     let folder = context.folder.join(name);
     data::write(&folder, paraphrases)?;
     data::write_model(&folder)?;
-    let described = GridDescription::from_toml_str(GRID).map_err(wrong)?;
+    let described = GridDescription::from_toml_str(GRID).map_err(fine_tuning)?;
     grid(context, described, &folder)
 }
 
@@ -190,7 +190,7 @@ pub(crate) fn planned(
     let calibrate = |rate: f64, steps: u64, epsilon: f64, delta: f64| {
         noise_for(epsilon, delta, rate, steps).map_err(|error| error.to_string())
     };
-    Grid::new(described, folder, &calibrate, &audited_canaries, device).map_err(wrong)
+    Grid::new(described, folder, &calibrate, &audited_canaries, device).map_err(fine_tuning)
 }
 
 /// What the canaries of one training show: the one-run bound of the Gaussian family at 95 %, and how
@@ -212,6 +212,6 @@ pub fn audited_canaries(scores: &[f64], members: &[bool], delta: f64) -> Result<
     Ok(Audited { epsilon, auroc: found.auroc.value })
 }
 
-pub(crate) fn wrong(error: impl std::fmt::Display) -> PaperError {
+pub(crate) fn fine_tuning(error: impl std::fmt::Display) -> PaperError {
     PaperError::FineTuning(error.to_string())
 }

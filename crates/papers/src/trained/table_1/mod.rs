@@ -108,12 +108,12 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
     }
     let start = &trainings.settings[0].start;
     let test = start.test.as_ref().map_or(&[][..], |test| &test.examples);
-    let wrong = |error: language::LanguageError| PaperError::FineTuning(error.to_string());
+    let fine_tuning = |error: language::LanguageError| PaperError::FineTuning(error.to_string());
     let decoder = &start.model.decoder;
     let longest = test.iter().map(|example| example.tokens.len()).max().unwrap_or(1);
-    let place = language::finetune::Place::of(&context.device).map_err(wrong)?;
-    let mut measurer = place.measurer(decoder, longest, true).map_err(wrong)?;
-    let before = measurer.loss(decoder, test).map_err(wrong)?.exp();
+    let place = language::finetune::Place::of(&context.device).map_err(fine_tuning)?;
+    let mut measurer = place.measurer(decoder, longest, true).map_err(fine_tuning)?;
+    let before = measurer.loss(decoder, test).map_err(fine_tuning)?.exp();
     let model = match context.model {
         Some(path) => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         None => "stories260K".into(),

@@ -45,7 +45,8 @@ pub(super) struct Trainings {
 
 impl Trainings {
     pub(super) fn new(context: &TrainedContext<'_>, seeds: u64) -> Result<Self, PaperError> {
-        let wrong = |error: language::LanguageError| PaperError::FineTuning(error.to_string());
+        let fine_tuning =
+            |error: language::LanguageError| PaperError::FineTuning(error.to_string());
         let folder = context.folder.join("work");
         let wanted = context.records.map_or(super::RECORDS, |n| n as usize);
         let sizes = (wanted, TEST_RECORDS.min(wanted));
@@ -78,8 +79,8 @@ impl Trainings {
                 alpha = if embedding { 4.0 } else { 16.0 },
                 rate = if small { rate } else { 0.2 * rate },
             );
-            let described = FinetuneDescription::from_toml_str(&text).map_err(wrong)?;
-            Start::open(described, &folder).map_err(wrong)
+            let described = FinetuneDescription::from_toml_str(&text).map_err(fine_tuning)?;
+            Start::open(described, &folder).map_err(fine_tuning)
         };
         // Canaries are scored by their row of the embedding, which is trained where that takes no
         // hours: of the small model, and on a device where it is the head too.
