@@ -91,7 +91,7 @@ class Calibration:
 
 
 def calibrate(
-    solve: Unknown,
+    solve: Unknown = "noise_multiplier",
     *,
     target_epsilon: float | None = None,
     target_mu: float | None = None,

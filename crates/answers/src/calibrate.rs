@@ -10,9 +10,10 @@ use serde::Deserialize;
 use vocabulary::{LensName, Run, RunDescription, Sampling};
 
 /// What can be solved for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Solve {
+    #[default]
     NoiseMultiplier,
     Steps,
     SampleRate,
@@ -25,6 +26,7 @@ pub enum Solve {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CalibrateQuestion {
+    #[serde(default)]
     pub solve: Solve,
     #[serde(default)]
     pub run: Described,

@@ -13,11 +13,16 @@ use vocabulary::Run;
 
 const LEVEL: f64 = 0.05;
 
+/// `DOSIMETER_COVERAGE=full` audits two and a half times as often.
 fn trials(n: usize) -> usize {
+    let full = std::env::var("DOSIMETER_COVERAGE").is_ok_and(|asked| asked == "full");
     match n {
-        0..=200 => 1000,
-        201..=2000 => 300,
-        _ => 80,
+        0..=200 if full => 1000,
+        0..=200 => 400,
+        201..=2000 if full => 300,
+        201..=2000 => 120,
+        _ if full => 80,
+        _ => 40,
     }
 }
 

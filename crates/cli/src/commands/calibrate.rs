@@ -25,8 +25,7 @@ enum Solve {
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
-  dosimeter calibrate --solve noise-multiplier --target-epsilon 2 --delta 1e-5 \\
-      --sample-rate 0.01 --steps 1000
+  dosimeter calibrate --target-epsilon 2 --delta 1e-5 --sample-rate 0.01 --steps 1000
   dosimeter calibrate --target-epsilon 3 --delta 1e-6 --dataset-size 100000 --epochs 20 \\
       --batch-sizes 256,512,1024,2048
   dosimeter calibrate --solve steps --target-tpr 0.05 --fpr 0.01 \\
@@ -37,14 +36,8 @@ Examples:
       --attribute-sensitivity age.csv --sample-rate 0.01 --steps 1000
 ")]
 pub struct CalibrateArgs {
-    /// What to solve for
-    #[arg(
-        long,
-        value_enum,
-        value_name = "UNKNOWN",
-        required_unless_present = "batch_sizes",
-        conflicts_with = "batch_sizes"
-    )]
+    /// What to solve for [default: noise-multiplier]
+    #[arg(long, value_enum, value_name = "UNKNOWN", conflicts_with = "batch_sizes")]
     solve: Option<Solve>,
     /// A table: the noise for each of these batch sizes, and the size to begin with [without a
     /// value: powers of two]
@@ -67,7 +60,7 @@ pub struct CalibrateArgs {
 #[command(next_help_heading = "The target (exactly one)")]
 struct TargetArgs {
     /// Epsilon at --delta is at most this
-    #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true)]
+    #[arg(long, alias = "epsilon", value_name = "E", value_parser = real, allow_hyphen_values = true)]
     target_epsilon: Option<f64>,
     /// The covering Gaussian's mu down to --delta is at most this
     #[arg(long, value_name = "M", value_parser = real, allow_hyphen_values = true)]
@@ -148,11 +141,11 @@ impl CalibrateArgs {
 
 pub(super) fn run(args: &CalibrateArgs, console: &mut Console) -> Result<u8, Failure> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
-    match (&args.batch_sizes, args.solve) {
-        (Some(sizes), _) => answer(&args.advice(sizes), format, console, advised),
-        (None, Some(solve)) => answer(&args.question(solve)?, format, console, human),
-        (None, None) => Err(Failure::bad_input("give --solve, or --batch-sizes for a table")),
+    if let Some(sizes) = &args.batch_sizes {
+        return answer(&args.advice(sizes), format, console, advised);
     }
+    let solve = args.solve.unwrap_or(Solve::NoiseMultiplier);
+    answer(&args.question(solve)?, format, console, human)
 }
 
 fn advised(advice: &Advice) -> String {

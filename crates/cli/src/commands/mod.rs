@@ -58,8 +58,7 @@ pub struct Cli {
 const EXAMPLES: &str = "\
 Examples:
   dosimeter account --noise-multiplier 1 --sample-rate 0.01 --steps 1000 --delta 1e-5
-  dosimeter calibrate --solve noise-multiplier --target-epsilon 2 --delta 1e-5 \\
-      --sample-rate 0.01 --steps 1000
+  dosimeter calibrate --target-epsilon 2 --delta 1e-5 --sample-rate 0.01 --steps 1000
   dosimeter check run.toml --max-epsilon 8 --delta 1e-5
 ";
 

@@ -176,7 +176,7 @@ pub fn asides(asides: &[Aside]) -> String {
     if asides.is_empty() {
         return String::new();
     }
-    let mut text = String::from("\nNot about this run's sampling, for comparison:\n");
+    let mut text = String::from("\nFor comparison; do not quote these for this run:\n");
     for aside in asides {
         let what = format!("{} {}: {}", title(aside.quantity, aside.at), aside.shown(), aside.note);
         text.push_str(&wrap(&what, "  - ", 4, WIDTH));
