@@ -11,13 +11,12 @@ import numpy
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
-from . import _evidence
 from ._torch_gradients import Flat, GradientCanary, _local
 from ._torch_records import Loss, device_of, per_record, to_device
 from ._types import Document
 from .auditing import Audit
 from .errors import InvalidInput, Unsupported
-from .recording import Check, Finding, Recording, repeated
+from .recording import BEGINNING, Check, Finding, Recording, repeated
 from .runs import Run, RunLike
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ class Recorder:
         self._size = 0
         self._told = False
         self._summed: list[Any] | None = None
-        self._before: NDArray[numpy.float64] | None = None
+        self._resumed = False
         self._known = {id(piece.parameter) for piece in self.flat.pieces}
         if canaries is not None:
             canaries.detach()
@@ -146,7 +145,9 @@ class Recorder:
         sizes, records = self._everywhere(self._size), self._records
         if _ranks() > 1:
             records = None
-        due = recording.steps % self.every == 0
+        # The first step of a session is the one whose noise an earlier session may have drawn.
+        due = self._resumed or recording.steps % self.every == 0
+        self._resumed = False
         recording.step(size=sizes if told else None, records=records if told else None)
         residual = self._look(sizes) if due else None
         if self.canaries is not None:
@@ -239,7 +240,7 @@ class Recorder:
         return _HooksOff(self._outer)
 
     def _repetitions(self, parts: list[Any]) -> tuple[float, float]:
-        """p-values of noise that occurs twice in this residual, and in the one before."""
+        """p-values of noise that occurs twice in this residual, and in an earlier one."""
         sizes = [len(part) for part in parts]
         starts = numpy.concatenate(([0], numpy.cumsum(sizes)))
         total = int(starts[-1])
@@ -257,14 +258,7 @@ class Recorder:
 
         largest = int(starts[int(numpy.argmax(sizes))])
         again = repeated(piece, total, starts=sorted({0, largest}), window=window)
-        here, there = piece(0, window), self._before
-        self._before = here
-        if there is None or len(there) != len(here):
-            return again, 1.0
-        norms = float(numpy.linalg.norm(here) * numpy.linalg.norm(there))
-        if norms == 0.0:
-            return again, 1.0
-        return again, _evidence.alignment(abs(float(here @ there)) / norms, window)
+        return again, self.recording.known_noise(piece(0, min(window, BEGINNING)))
 
     # What the model is.
 
@@ -347,6 +341,7 @@ class Recorder:
         kept = state.get("dosimeter")
         if kept is not None:
             self.recording.load_state_dict(kept["recording"])
+            self._resumed = True
             if self.canaries is not None and "canaries" in kept:
                 self.canaries.load_state_dict(kept["canaries"])
 
