@@ -35,6 +35,8 @@ if name == "smollm2":
     model = transformers.AutoModelForCausalLM.from_pretrained(
         folder, gguf_file="SmolLM2-135M-Instruct.Q4_1.gguf"
     )
+    # The weights are plain floats once they are loaded; the Trainer goes by the file they came from.
+    model.is_quantized = False
     targets, vocabulary = ["q_proj", "v_proj"], 49_152
 else:
     vocabulary = 512
