@@ -11,6 +11,7 @@ import numpy
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
+from ._directions import CHUNK
 from ._torch_gradients import Flat, GradientCanary, _local
 from ._torch_records import Loss, device_of, per_record, to_device
 from ._types import Document
@@ -169,18 +170,17 @@ class Recorder:
         energy = along = signal = 0.0
         for (gradient, _), part in zip(self._all_gradients(), total, strict=True):
             expected = part.reshape(-1)
-            signal += float(expected.double().pow(2).sum())
+            signal += product(expected, expected)
             # In place: from here on the sum's memory holds the residual.
             expected.mul_(-1.0).add_(gradient.to(expected.dtype), alpha=self.divisor)
-            energy += float(expected.double().pow(2).sum())
+            energy += product(expected, expected)
         norm = math.sqrt(signal)
         if norm > 0.0:
             # <R, S> from what is left: S = divisor * gradient - R.
-            product = 0.0
+            along = -energy
             for (gradient, _), part in zip(self._all_gradients(), total, strict=True):
-                left = part.reshape(-1).double()
-                product += float((left * (gradient.double() * self.divisor - left)).sum())
-            along = product / (norm * scale)
+                along += self.divisor * product(part.reshape(-1), gradient)
+            along /= norm * scale
         again, before = self._repetitions([part.reshape(-1) for part in total])
         recording.check(
             Check(
@@ -394,9 +394,10 @@ def _add_clipped(recorder: Recorder, batch: Any, parameters: list[Any], found: l
         one = _records(batch, index, index + 1)
         losses = per_record(recorder.loss(recorder.model, one), 1)
         gradients = torch.autograd.grad(losses.sum(), parameters, allow_unused=True)
-        squares = sum(float(g.double().pow(2).sum()) for g in gradients if g is not None)
+        flat = [g.reshape(-1) for g in gradients if g is not None]
+        squares = sum(product(part, part) for part in flat)
         factors.append(min(1.0, bound / math.sqrt(squares)) if squares > 0.0 else 1.0)
-        del gradients
+        del gradients, flat, losses
     losses = per_record(recorder.loss(recorder.model, batch), count)
     weights = torch.tensor(factors, device=losses.device, dtype=losses.dtype)
     gradients = torch.autograd.grad((weights * losses).sum(), parameters, allow_unused=True)
@@ -434,6 +435,12 @@ def _add_together(
         for part, row in zip(partial, rows, strict=True):
             part.add_((factors.to(row.dtype) @ row).view(part.shape))
     _add(found, partial)
+
+
+def product(one: Any, other: Any) -> float:
+    """The inner product of two flat tensors in doubles, without a copy of either in doubles."""
+    pieces = zip(one.split(CHUNK), other.split(CHUNK), strict=True)
+    return sum(float((a.double() * b.double()).sum()) for a, b in pieces)
 
 
 def _add(sums: list[Any], addends: list[Any]) -> None:
