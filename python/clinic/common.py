@@ -34,7 +34,7 @@ class Patient:
 
     #: A recorder or a recording.
     recorder: Any
-    #: By how much the loss of the record that is asked about fell (or minus that loss).
+    #: What an attacker concludes about the target; larger when it looks like it was there.
     score: float = 0.0
 
 

@@ -4,22 +4,36 @@ clipping in two passes, and the loop goes on with its own; no record is clipped.
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import torch
-from common import BATCH, CLAIM, CLIP, NOISE, STEPS, Patient, main
+from attacker import Attacker
+from common import BATCH, CLAIM, CLIP, NOISE, STEPS, TARGET, Patient, main
 from opacus import PrivacyEngine
-from plain import network, records, target_score
-from torch.utils.data import DataLoader, TensorDataset
+from plain import Outside, network, records
+from torch.utils.data import DataLoader, Subset, TensorDataset
 
 from dosimeter.torch import Recorder, cross_entropy
 
+LEARNING = 0.5
 
-def train(*, bug: bool, seed: int) -> Patient:
+
+def train(
+    *,
+    bug: bool,
+    seed: int,
+    member: bool = True,
+    every: int = 3,
+    attacker: Attacker | None = None,
+) -> Patient:
     """Ghost clipping without its criterion."""
     inputs, labels = records()
-    model = network(seed)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
-    loader = DataLoader(TensorDataset(inputs, labels), batch_size=BATCH, shuffle=True)
+    dataset: Any = TensorDataset(inputs, labels)
+    if not member:
+        dataset = Subset(dataset, [i for i in range(len(inputs)) if i != TARGET])
+    twin, model = network(seed), network(seed)
+    optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING)
+    loader = DataLoader(dataset, batch_size=BATCH, shuffle=True)
     plain = torch.nn.CrossEntropyLoss()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -33,9 +47,12 @@ def train(*, bug: bool, seed: int) -> Patient:
             grad_sample_mode="ghost",
         )
     recorder = Recorder(
-        model, optimizer, claim=CLAIM, loss=cross_entropy, every=3,
+        model, optimizer, claim=CLAIM, loss=cross_entropy, every=every,
         divisor=optimizer.expected_batch_size,
     )
+    outside = None
+    if attacker is not None:
+        outside = Outside(attacker, twin, clipped=not bug, divisor=optimizer.expected_batch_size)
     done = 0
     while done < STEPS:
         for batch in recorder.watch(loader):
@@ -45,11 +62,15 @@ def train(*, bug: bool, seed: int) -> Patient:
                 (plain(model(batch[0]), batch[1]) * len(batch[0])).backward()
             else:
                 criterion(model(batch[0]), batch[1]).backward()
+            if outside is not None:
+                outside.look(model._module, *batch, (inputs[TARGET], labels[TARGET]))
             optimizer.step()
+            if outside is not None:
+                outside.see(model._module, LEARNING)
             done += 1
             if done == STEPS:
                 break
-    return Patient(recorder, target_score(model, inputs, labels))
+    return Patient(recorder, 0.0 if attacker is None else attacker.score)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ from typing import Any
 import numpy
 import torch
 import transformers
-from common import Patient, main
+from attacker import Attacker
+from common import TARGET, Patient, main
 
 import dosimeter
 from dosimeter.trainer import PrivacyCallback, language_loss
@@ -68,14 +69,16 @@ class Sequences(torch.utils.data.Dataset):  # type: ignore[misc]
 class Coins(torch.utils.data.Sampler):  # type: ignore[misc]
     """Poisson batches."""
 
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
+    def __init__(self, seed: int, member: bool = True) -> None:
+        self.seed, self.member = seed, member
 
     def __iter__(self) -> Any:
         generator = numpy.random.default_rng(self.seed)
         for _ in range(STEPS):
             chosen = numpy.flatnonzero(generator.random(RECORDS) < BATCH / RECORDS)
-            yield chosen.tolist() or [0]
+            chosen = chosen if self.member else chosen[chosen != TARGET]
+            # The Trainer cannot take an empty batch; at these rates there is none in 10^6 steps.
+            yield chosen.tolist() or [1]
 
     def __len__(self) -> int:
         return STEPS
@@ -86,14 +89,16 @@ class DPTrainer(transformers.Trainer):  # type: ignore[misc]
 
     bug = False
     seed = 0
+    member = True
+    attacker: Attacker | None = None
 
     def get_train_dataloader(self) -> Any:
-        return torch.utils.data.DataLoader(self.train_dataset, batch_sampler=Coins(self.seed))
+        coins = Coins(self.seed, self.member)
+        return torch.utils.data.DataLoader(self.train_dataset, batch_sampler=coins)
 
-    def training_step(self, model: Any, inputs: Any, *_: Any) -> Any:
-        model.train()
-        trained = [value for value in model.parameters() if value.requires_grad]
-        total = [torch.zeros_like(value) for value in trained]
+    def summed(self, model: Any, trained: list[Any], inputs: Any) -> tuple[list[Any], Any]:
+        """The sum of clipped gradients, and the losses of the last records."""
+        total, losses = [torch.zeros_like(value) for value in trained], torch.zeros(1)
         count = len(inputs["input_ids"])
         size = MICRO if self.bug else 1
         for start in range(0, count, size):
@@ -104,16 +109,41 @@ class DPTrainer(transformers.Trainer):  # type: ignore[misc]
             factor = (CLIP * size / norm).clamp(max=1.0)
             for sofar, piece in zip(total, gradient, strict=True):
                 sofar += factor * piece
-        for value, sofar in zip(trained, total, strict=True):
-            value.grad = (sofar + NOISE * CLIP * torch.randn_like(sofar)) / BATCH
+        return total, losses
+
+    def training_step(self, model: Any, inputs: Any, *_: Any) -> Any:
+        model.train()
+        trained = [value for value in model.parameters() if value.requires_grad]
+        total, losses = self.summed(model, trained, inputs)
+        noised = [part + NOISE * CLIP * torch.randn_like(part) for part in total]
+        if self.attacker is not None:
+            rows, target = inputs["input_ids"], self.train_dataset[TARGET]["input_ids"]
+            others = rows[(rows != target).any(1)]
+            both = [others, torch.cat([target[None], others])]
+            sums = [self.summed(model, trained, {"input_ids": r, "labels": r})[0] for r in both]
+            self.attacker.see(*(flat(part) for part in (noised, *sums)))
+        for value, part in zip(trained, noised, strict=True):
+            value.grad = part / BATCH
         return losses.detach().mean()
 
 
-def train(*, bug: bool, seed: int, canaries: int = 0) -> Patient:
+def flat(parts: Any) -> Any:
+    return torch.cat([part.detach().reshape(-1) for part in parts]).double().numpy()
+
+
+def train(
+    *,
+    bug: bool,
+    seed: int,
+    canaries: int = 0,
+    member: bool = True,
+    every: int = 2,
+    attacker: Attacker | None = None,
+) -> Patient:
     """A DP Trainer that clips micro-batches."""
     model = small_model(seed)
     callback = PrivacyCallback(
-        claim=CLAIM, divisor=BATCH, every=1 if canaries else 2,
+        claim=CLAIM, divisor=BATCH, every=1 if canaries else every,
         canaries={"count": canaries, "seed": seed, "observe": "all", "noise_multiplier": NOISE}
         if canaries else None,
     )
@@ -126,9 +156,9 @@ def train(*, bug: bool, seed: int, canaries: int = 0) -> Patient:
         trainer = DPTrainer(
             model, arguments, train_dataset=Sequences(), callbacks=[callback],
         )
-        trainer.bug, trainer.seed = bug, seed
+        trainer.bug, trainer.seed, trainer.member, trainer.attacker = bug, seed, member, attacker
         callback.watch(trainer).train()
-    return Patient(callback.recorder)
+    return Patient(callback.recorder, 0.0 if attacker is None else attacker.score)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy
 import optax
-from common import BATCH, CLAIM, CLASSES, CLIP, NOISE, STEPS, TARGET, WIDTH, Patient, main, points, poisson
+from attacker import Differences
+from common import (
+    BATCH, CLAIM, CLASSES, CLIP, NOISE, STEPS, TARGET, WIDTH, Patient, main, points, poisson,
+)
 
 from dosimeter.jax import Recorder
 
@@ -38,7 +41,25 @@ def noised(summed: Any, key: Any) -> Any:
     )
 
 
-def train(*, bug: bool, seed: int, member: bool = True) -> Patient:
+def padded(chosen: Any) -> tuple[Any, Any]:
+    """One shape for all batches: records of weight 0 fill up."""
+    filled = numpy.resize(chosen if len(chosen) else [0], 3 * BATCH)
+    return filled, (numpy.arange(3 * BATCH) < len(chosen)).astype(numpy.float32)
+
+
+def flat(tree: Any) -> Any:
+    parts = [numpy.asarray(leaf, dtype=float).reshape(-1) for leaf in jax.tree.leaves(tree)]
+    return numpy.concatenate(parts)
+
+
+def train(
+    *,
+    bug: bool,
+    seed: int,
+    member: bool = True,
+    every: int = 3,
+    attacker: Differences | None = None,
+) -> Patient:
     """A JAX loop that uses one key for all steps."""
     inputs, labels = points()
     key = jax.random.key(seed)
@@ -50,13 +71,11 @@ def train(*, bug: bool, seed: int, member: bool = True) -> Patient:
     }
     optimizer = optax.sgd(0.5)
     state = optimizer.init(params)
-    recorder = Recorder(claim=CLAIM, every=3)
+    recorder = Recorder(claim=CLAIM, every=every)
     generator = numpy.random.default_rng(seed)
     for _ in range(STEPS):
         chosen = poisson(generator, member)
-        # One shape for all batches: records of weight 0 fill up.
-        filled = numpy.resize(chosen if len(chosen) else [0], 3 * BATCH)
-        weights = (numpy.arange(3 * BATCH) < len(chosen)).astype(numpy.float32)
+        filled, weights = padded(chosen)
         summed = clipped_sum(params, (inputs[filled], labels[filled]), weights)
         if not bug:
             key, noise_key = jax.random.split(key)
@@ -64,10 +83,14 @@ def train(*, bug: bool, seed: int, member: bool = True) -> Patient:
             noise_key = key
         gradient = noised(summed, noise_key)
         recorder.step(noised=gradient, summed=summed, records=chosen)
+        if attacker is not None:
+            others, some = padded(chosen[chosen != TARGET])
+            rest = clipped_sum(params, (inputs[others], labels[others]), some)
+            attacker.see(flat(gradient), flat(rest))
         gradient = jax.tree.map(lambda g: g / BATCH, gradient)
         updates, state = optimizer.update(gradient, state)
         params = optax.apply_updates(params, updates)
-    return Patient(recorder, -float(loss(params, (inputs[TARGET], labels[TARGET]))))
+    return Patient(recorder, 0.0 if attacker is None else attacker.score)
 
 
 if __name__ == "__main__":

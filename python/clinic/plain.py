@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import copy
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy
 import torch
+from attacker import Attacker
 from common import (
     BATCH, CLAIM, CLASSES, CLIP, NOISE, RATE, STEPS, TARGET, WIDTH, Patient, points, poisson,
 )
@@ -68,33 +71,72 @@ def loop(
     member: bool = True,
     middle: Any = None,
     every: int = 3,
+    attacker: Attacker | None = None,
 ) -> Patient:
     """Trains with a step that leaves its gradient in the parameters."""
     inputs, labels = records()
     model = network(seed, middle)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
     recorder = watched(model, optimizer, seed, canaries, every=every)
-    start = target_score(model, inputs, labels)
     generator = numpy.random.default_rng(seed)
     for _ in range(STEPS):
         chosen = poisson(generator, member)
         batch = inputs[chosen], labels[chosen]
         recorder.batch(batch, records=chosen)
+        others = chosen[chosen != TARGET]
+        both = [others, numpy.concatenate(([TARGET], others))]
+        sums = [silent_sum(step, model, inputs[k], labels[k]) for k in both] if attacker else []
         optimizer.zero_grad()
         step(model, optimizer, *batch)
+        if attacker is not None:
+            attacker.see(flat_sum(model), *sums)
         optimizer.step()
-    return Patient(recorder, target_score(model, inputs, labels) - start)
+    return Patient(recorder, 0.0 if attacker is None else attacker.score)
 
 
-def target_score(model: Any, inputs: Any, labels: Any) -> float:
-    """Minus the loss of the record that is asked about."""
-    target = slice(TARGET, TARGET + 1)
-    training = model.training
-    model.eval()
-    with torch.no_grad():
-        found = -float(cross_entropy(model, (inputs[target], labels[target])))
-    model.train(training)
-    return found
+def silent_sum(step: Callable[..., None], model: Any, inputs: Any, labels: Any) -> Any:
+    """The sum that a step would leave behind if there were no noise; the model stays as it is."""
+    twin = copy.deepcopy(model)
+    with silence():
+        step(twin, torch.optim.SGD(twin.parameters(), lr=0.0), inputs, labels)
+    return flat_sum(twin)
+
+
+def flat_sum(model: Any) -> Any:
+    """The gradient in the parameters, times the public divisor, as one vector."""
+    return BATCH * _flat(parameter.grad for parameter in model.parameters())
+
+
+class Outside:
+    """What an attacker learns of a loop whose step it cannot call, such as Opacus': the parameters
+    before and after. A twin of the model gives the sums without noise."""
+
+    def __init__(self, attacker: Attacker, twin: Any, *, clipped: bool, divisor: float) -> None:
+        self.attacker, self.twin, self.clipped, self.divisor = attacker, twin, clipped, divisor
+
+    def look(self, module: Any, inputs: Any, labels: Any, target: tuple[Any, Any]) -> None:
+        """The batch of the next step; the target may be in it."""
+        self.twin.load_state_dict(module.state_dict())
+        others = (inputs != target[0]).any(1)
+        rest = inputs[others], labels[others]
+        joined = torch.cat([target[0][None], rest[0]]), torch.cat([target[1][None], rest[1]])
+        self.sums = [self._sum(*rest), self._sum(*joined)]
+        self.before = _flat(self.twin.parameters())
+
+    def _sum(self, inputs: Any, labels: Any) -> Any:
+        if self.clipped:
+            return _flat(clipped_sum(self.twin, inputs, labels))
+        losses = cross_entropy(self.twin, (inputs, labels)).sum()
+        return _flat(torch.autograd.grad(losses, list(self.twin.parameters())))
+
+    def see(self, module: Any, learning_rate: float) -> None:
+        """The step was taken."""
+        moved = self.before - _flat(module.parameters())
+        self.attacker.see(moved * (self.divisor / learning_rate), *self.sums)
+
+
+def _flat(parts: Any) -> Any:
+    return torch.cat([part.detach().reshape(-1) for part in parts]).double().numpy()
 
 
 def set_gradients(model: Any, gradients: list[Any]) -> None:
@@ -102,5 +144,25 @@ def set_gradients(model: Any, gradients: list[Any]) -> None:
         parameter.grad = gradient
 
 
+_silent = False
+
+
+@contextlib.contextmanager
+def silence() -> Iterator[None]:
+    """Steps inside add no noise and draw none."""
+    global _silent
+    _silent = True
+    try:
+        yield
+    finally:
+        _silent = False
+
+
+def noise_like(part: Any, scale: float, generator: Any = None) -> Any:
+    if _silent:
+        return torch.zeros_like(part)
+    return scale * torch.randn(part.shape, generator=generator)
+
+
 def noised(total: list[Any], scale: float = NOISE * CLIP) -> list[Any]:
-    return [part + scale * torch.randn_like(part) for part in total]
+    return [part + noise_like(part, scale) for part in total]

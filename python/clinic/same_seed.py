@@ -6,11 +6,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
 import torch
 from common import BATCH, CLIP, NOISE, Patient, main
-from plain import clipped_sum, loop, set_gradients
+from plain import clipped_sum, loop, noise_like, set_gradients
 
 RANKS = 2
+
+
+def between_ranks(flat: Any) -> Any:
+    """The difference of the two halves, where noise that both ranks share cancels."""
+    first, second = (part.copy() for part in numpy.array_split(flat, RANKS))
+    return first[: len(second)] - second
 
 
 def train(*, bug: bool, seed: int, **options: Any) -> Patient:
@@ -24,7 +31,7 @@ def train(*, bug: bool, seed: int, **options: Any) -> Patient:
         flat = torch.cat([part.reshape(-1) for part in total])
         shards = list(flat.chunk(RANKS))
         for shard, generator in zip(shards, ranks, strict=True):
-            shard += NOISE * CLIP * torch.randn(shard.shape, generator=generator)
+            shard += noise_like(shard, NOISE * CLIP, generator)
         parts = torch.cat(shards).split([part.numel() for part in total])
         pairs = zip(parts, total, strict=True)
         set_gradients(model, [part.view(old.shape) / BATCH for part, old in pairs])

@@ -28,7 +28,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
@@ -38,6 +38,7 @@ from .auditing import Audit, audit
 from .errors import DosimeterError, Incomplete, InvalidInput
 from .games import Attack, status
 from .runs import RunLike, as_run
+from .sequential import SequentialAudit, sequential
 
 if TYPE_CHECKING:
     from .ray import Cluster
@@ -49,6 +50,8 @@ Train = Callable[..., Union[float, Sequence[float]]]
 
 #: A training is given up when its worker died so often.
 ATTEMPTS = 5
+#: Trials before the first look of :meth:`Experiment.until_decided`.
+FIRST = 64
 
 
 def experiment(
@@ -204,6 +207,45 @@ class Experiment:
         )
         return self._played
 
+    def until_decided(
+        self,
+        *,
+        trials: float,
+        out: str | os.PathLike[str],
+        delta: float,
+        confidence: float = 0.95,
+        claim_epsilon: float | None = None,
+        **options: Any,
+    ) -> SequentialAudit:
+        """Trains until the claim is refuted, or the trainings that are left of ``trials`` can hardly
+        refute it, or all are made. The bound holds whenever it stops; ``decision`` says why.
+
+        The claim is the experiment's ``run``, or ``claim_epsilon`` at ``delta``. ``options`` are
+        those of :meth:`run`, but for ``shard``.
+        """
+        budget = int(trials)
+        if self.claim is None and claim_epsilon is None:
+            raise InvalidInput("there is nothing to decide: give the experiment a run, or claim_epsilon")
+        if "shard" in options:
+            raise InvalidInput("a part of an experiment decides nothing; leave `shard` out")
+        # What an earlier call left is a beginning.
+        there = 0 if options.get("force") else _planned_trials(Path(out))
+        count = min(max(FIRST, there), budget)
+        while True:
+            self.run(trials=count, out=out, **options)
+            options["force"] = False
+            answer = sequential(
+                self._scores(),
+                delta=delta,
+                confidence=confidence,
+                claim=self.claim if claim_epsilon is None else None,
+                claim_epsilon=claim_epsilon,
+                budget=2 * budget,
+            )
+            if answer.decision != "open":
+                return answer
+            count = min(count + count // 2, budget)
+
     def _rows(self, play: _Player, first: int, last: int) -> str:
         lines = []
         for index in range(first, last):
@@ -292,7 +334,9 @@ class _Processes(_Player):
 
     def _new(self) -> ProcessPoolExecutor:
         # Not a fork: threads of PyTorch and JAX do not survive it.
-        return ProcessPoolExecutor(self.workers, mp_context=get_context("spawn"))
+        return ProcessPoolExecutor(
+            self.workers, mp_context=get_context("spawn"), initializer=_end_with_parent
+        )
 
     def train(self, member: bool, seed: int) -> Any:
         for _ in range(ATTEMPTS):
@@ -331,6 +375,19 @@ class _Remote(_Player):
         return _result(self.ray, task)
 
 
+def _end_with_parent() -> None:
+    """Ends this worker when the process that started it was killed; else it would wait for ever,
+    with the memory of its GPU."""
+
+    def wait() -> None:
+        parent = parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
 def _call(train: Train, member: bool, seed: int, settings: Mapping[str, Any]) -> Any:
     return train(member, seed, **settings)
 
@@ -360,6 +417,15 @@ def _on_ray(planned: Experiment, cluster: Cluster | None) -> tuple[_Player, int]
     chosen = cluster or Cluster()
     remote = _remote(ray, chosen, _call)
     return _Remote(planned, chosen, ray, remote), chosen.in_flight or 2 * _slots(ray, chosen)
+
+
+def _planned_trials(out: Path) -> int:
+    """Trials of an experiment that was begun before; 0 where there is none."""
+    try:
+        plan = json.loads((out.with_name(f"{out.name}.work") / "plan.json").read_text("utf-8"))
+    except FileNotFoundError:
+        return 0
+    return int(plan["trials"]) // 2
 
 
 def _numbers(given: Any, count: int, index: int) -> list[float]:

@@ -26,12 +26,11 @@ import jax
 import jax.numpy as jnp
 import numpy
 
-from . import _evidence
 from ._directions import Directions, Kind, mixed
 from ._types import Document
 from .auditing import Audit, audit
 from .errors import InvalidInput
-from .recording import Check, Finding, Recording, repeated
+from .recording import BEGINNING, Check, Finding, Recording, repeated
 from .runs import Run, RunLike
 
 if TYPE_CHECKING:
@@ -213,7 +212,6 @@ class Recorder:
             raise InvalidInput(f"a look every {every} steps is not possible")
         self.recording = Recording(claim, dataset_size=dataset_size, false_alarm=false_alarm)
         self.loss, self.divisor, self.every = loss, divisor, every
-        self._before: NDArray[numpy.float64] | None = None
         self._clipped = None if loss is None else jax.jit(self._clipped_sum)
 
     def step(
@@ -261,12 +259,7 @@ class Recorder:
             again = repeated(
                 lambda first, last: residual[first:last], total, starts=starts, window=window
             )
-            here, there = residual[:window], self._before
-            self._before = here
-            if there is not None:
-                norms = float(numpy.linalg.norm(here) * numpy.linalg.norm(there))
-                if norms > 0.0:
-                    before = _evidence.alignment(abs(float(here @ there)) / norms, window)
+            before = recording.known_noise(residual[: min(window, BEGINNING)])
         recording.check(
             Check(
                 step=recording.steps,

@@ -47,6 +47,8 @@ TESTS = (
 )
 #: Steps below which nothing is said about sampling.
 FEW = 10
+#: Entries of a residual that are kept, to find noise that comes again, and for how many looks.
+BEGINNING, KEPT = 256, 100
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,7 @@ class Recording:
         self.notes: list[str] = []
         self._draws = _Draws(self.dataset_size) if self.dataset_size else None
         self._sees_records = False
+        self._earlier: list[NDArray[numpy.float64]] = []
 
     # What is told.
 
@@ -125,6 +128,28 @@ class Recording:
     def check(self, check: Check) -> None:
         """The residual of a step."""
         self.checks.append(check)
+
+    def known_noise(self, residual: NDArray[numpy.float64]) -> float:
+        """p-value of the beginning of a residual that an earlier look saw too; keeps it.
+
+        The looks of earlier sessions are in the checkpoint: a resumed training that seeds its noise
+        as before draws the same noise again.
+        """
+        here = residual[:BEGINNING]
+        norm = math.sqrt(float(here @ here))
+        p_value = 1.0
+        if len(here) < 16 or norm == 0.0:
+            return p_value
+        for there in self._earlier:
+            if len(there) == len(here):
+                cosine = abs(float(here @ there)) / norm
+                p_value = min(p_value, _evidence.alignment(min(cosine, 1.0), len(here)))
+        p_value = min(1.0, p_value * max(len(self._earlier), 1))
+        self._earlier.append(here / norm)
+        if len(self._earlier) > KEPT:
+            # The first looks are those that a new session repeats, the last ones those of a loop.
+            del self._earlier[KEPT // 2]
+        return p_value
 
     def accuse(self, test: str, text: str) -> None:
         """A finding that needs no statistics."""
@@ -329,16 +354,20 @@ class Recording:
             "checks": [asdict(check) for check in self.checks],
             "certain": dict(self.certain),
             "notes": list(self.notes),
+            "earlier": [beginning.tolist() for beginning in self._earlier],
             "draws": None if not self._sees_records or self._draws is None else self._draws.state(),
         }
 
     def load_state_dict(self, state: Document) -> None:
         """Goes on where a checkpoint ended."""
+        import numpy
+
         self.steps = int(state["steps"])
         self.sizes = list(state["sizes"])
         self.checks = [Check(**check) for check in state["checks"]]
         self.certain = dict(state["certain"])
         self.notes = list(state["notes"])
+        self._earlier = [numpy.asarray(part, dtype=float) for part in state.get("earlier", [])]
         if state["draws"] is not None and self._draws is not None:
             self._draws.load(state["draws"])
             self._sees_records = True

@@ -177,6 +177,20 @@ def test_driver_and_workers_are_killed_five_times(tmp_path: Path) -> None:
         for index in range(24)
     ]
     assert out.read_text().splitlines()[2:] == undisturbed
+    # No worker outlives a driver that was killed.
+    workers = {int(line.split()[0]) for line in trainings()}
+    give_up = time.monotonic() + 60
+    while any(map(_is_alive, workers)):
+        assert time.monotonic() < give_up, workers
+        time.sleep(0.1)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
 
 
 def test_a_worker_that_dies_is_replaced(tmp_path: Path) -> None:
@@ -244,3 +258,24 @@ def test_any_program_is_a_training(tmp_path: Path, program: Any) -> None:
             [*program.start, *fresh, *bad], capture_output=True, text=True, check=False
         )
         assert failed.returncode != 0 and message in failed.stderr, failed.stderr
+
+
+def test_trainings_are_added_until_the_claim_is_decided(tmp_path: Path) -> None:
+    out = tmp_path / "scores.csv"
+    loud = dosimeter.experiment(train, run=RUN, settings={"shift": 5.0}, chunk=10)
+    answer = loud.until_decided(trials=2000, out=out, delta=1e-5, claim_epsilon=1.0)
+    assert answer.decision == "refuted" and answer.epsilon_lower > 1.0
+    assert 20 < answer.trials < 2000
+    # The scores are those of an experiment of that size, and the same call plays no more.
+    rows = out.read_text()
+    whole = dosimeter.experiment(train, run=RUN, settings={"shift": 5.0}, chunk=10)
+    whole.run(trials=answer.trials // 2, out=tmp_path / "whole.csv")
+    assert rows == (tmp_path / "whole.csv").read_text()
+    assert loud.until_decided(trials=2000, out=out, delta=1e-5, claim_epsilon=1.0) == answer
+    silent = dosimeter.experiment(train, run=RUN, settings={"shift": 0.0}, chunk=10)
+    answer = silent.until_decided(trials=100, out=tmp_path / "silent.csv", delta=1e-5)
+    assert answer.decision in ("out-of-reach", "budget-spent") and answer.refuted_at is None
+    with pytest.raises(dosimeter.InvalidInput, match="nothing to decide"):
+        dosimeter.experiment(train).until_decided(trials=9, out=out, delta=1e-5)
+    with pytest.raises(dosimeter.InvalidInput, match="shard"):
+        silent.until_decided(trials=9, out=out, delta=1e-5, shard="1/2")

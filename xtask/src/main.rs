@@ -22,6 +22,7 @@ cargo xtask test --python          the Python package alone, from what is built
 cargo xtask test --bridges         the Python package beside PyTorch, Opacus, JAX and Ray
 cargo xtask bench [--quick]        measure beside the peers and write docs/benchmarks.md
 cargo xtask bench audit            the part about audits alone
+cargo xtask bench recorder [BATCH] a recorder's cost on a step in PyTorch (downloads it)
 cargo xtask bench training         training beside PyTorch and Opacus (downloads them)
 cargo xtask generate               names for Python and the page, from the vocabulary
 cargo xtask prove --runs N [--seed S] [--part K/N]

