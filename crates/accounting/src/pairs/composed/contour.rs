@@ -15,8 +15,8 @@ const LATTICE_POINTS: usize = 1 << 16;
 /// a large group would take minutes.
 const MOST_COMPONENTS: usize = 16;
 
-/// Where a delta is below this, that is all there is to say about it.
-const NOTHING: f64 = 1e-290;
+/// Where a delta cannot be certified and is below this, its upper end by moments is the answer.
+const NOTHING: f64 = 1e-20;
 
 /// The sum of a run's losses, asked by contour first.
 #[derive(Debug)]
@@ -117,7 +117,7 @@ impl Contour {
             let most = self.most_by_moments(epsilon);
             return match found {
                 Ok(found) => Ok(strictly_inside(found.clamp(0.0, most))),
-                Err(_) if most < NOTHING => Ok(Interval::new(0.0, 0.0, most)),
+                Err(_) if most < NOTHING => Ok(Interval::new(0.0, most, most)),
                 refused => refused,
             };
         }
