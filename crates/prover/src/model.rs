@@ -201,7 +201,7 @@ impl<const N: usize> Model<N> {
                 .fold(Ball::ZERO, |sum, one| sum + one)),
             Self::Folded(parts, lost) => Ok(folded(parts, t, part)?.widened(*lost)),
             Self::HalfLine(pair) => {
-                spend(0.3 + 0.05 * pair.weights.len() as f64)?;
+                spend(0.3 + 0.015 * pair.weights.len() as f64)?;
                 pair.at(t, part)
             }
             Self::Maximum(maximum) => maximum.mean(t, part),

@@ -7,7 +7,7 @@ use crate::pairs::lattice::KeptBracket;
 use crate::pairs::{LatticeBracket, LatticeOptions, OneWay, RenyiBound};
 use numerics::contour::{Obstacle, SumOfLogRatios, Zone};
 use std::sync::{Arc, OnceLock};
-use vocabulary::{Interval, Run};
+use vocabulary::{Adjacency, Interval, Run};
 
 /// Points of the lattice that stands in for the contour: a fraction of a second, 15 MB.
 const LATTICE_POINTS: usize = 1 << 16;
@@ -79,13 +79,26 @@ impl Contour {
             .ok_or(refusal)
     }
 
-    /// A bound on delta(epsilon) of both orders from Rényi moments; 1 where there is none.
+    /// A bound on delta(epsilon) of both orders from Rényi moments; 1 where there is none. Replacing a record is
+    /// taking it away and adding another, each at half of epsilon:
+    /// (p - e^eps r)_+ <= (p - e^a q)_+ + e^a (q - e^(eps-a) r)_+.
     fn most_by_moments(&self, epsilon: f64) -> f64 {
-        self.moments
-            .get_or_init(|| RenyiBound::for_run(&self.run).ok())
-            .as_ref()
-            .and_then(|bound| bound.rough_delta(epsilon).ok())
-            .map_or(1.0, |delta| delta.upper)
+        let replaced = self.run.adjacency() == Adjacency::Substitute;
+        let moments = || {
+            let builder = Run::builder()
+                .phases(self.run.phases().iter().copied())
+                .sampling(self.run.sampling())
+                .group_size(self.run.group_size());
+            RenyiBound::for_run(&builder.build().ok()?).ok()
+        };
+        let Some(bound) = self.moments.get_or_init(moments) else { return 1.0 };
+        let share = if replaced { 0.5 * epsilon } else { epsilon };
+        let most = bound.rough_delta(share).map_or(1.0, |delta| delta.upper);
+        if !replaced {
+            return most;
+        }
+        let both = most * (1.0 + share.exp()) * (1.0 + 8.0 * f64::EPSILON);
+        if both.is_finite() { both.min(1.0) } else { 1.0 }
     }
 
     /// delta(epsilon), or the rest of it to 1.
