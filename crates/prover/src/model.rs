@@ -462,10 +462,16 @@ impl<const N: usize> Contour<N> {
             masked = MaskedPlan::new(&self.composition, &self.roughs, t.to_f64(), wanted).filter(
                 |masked| {
                     masked.plan.work < MOST_WORK
-                        && masked.plan.needed_bits() <= 64.0 * N as f64 - 4.0
                         && best.as_ref().is_none_or(|best| masked.plan.work < best.work)
                 },
             );
+            if let Some(found) = &masked
+                && found.plan.needed_bits() > 64.0 * N as f64 - 4.0
+            {
+                let needed = found.plan.needed_bits();
+                obstacle = Obstacle::Precision(format!("{needed:.0} bits are needed"));
+                masked = None;
+            }
         }
         let plan = match (&masked, &best) {
             (Some(masked), _) => &masked.plan,

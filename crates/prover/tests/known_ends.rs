@@ -307,3 +307,15 @@ fn other_ways_to_draw_batches() {
         assert_eq!(outcomes(&run, &wrong), (Outcome::Proven, Outcome::Wrong));
     }
 }
+
+/// A rarely used record with little noise: only a split into low and middle outcomes reaches it. The truth is the
+/// solver's, from its masked contour, to 13 digits.
+#[test]
+fn rarely_used_records() {
+    let run = run(&[(0.3107717820489152, 3.753578712959903e-05, 297)], 1, Adjacency::AddRemove);
+    let at = ("delta", 2.049040550514036e-63);
+    let right = claim("composition", "both", "epsilon", at, (85.45823028236735, 85.45823028237969));
+    assert_eq!(outcomes(&run, &right), RIGHT);
+    let wrong = claim("composition", "both", "epsilon", at, (85.4582302824, 85.4582302825));
+    assert_eq!(outcomes(&run, &wrong), (Outcome::Wrong, Outcome::Proven));
+}

@@ -52,7 +52,7 @@ impl Choice {
         let depth = bits * std::f64::consts::LN_2 + 10.0;
         let on_axis = rough.shape(tilt, 0.0, 0.0, depth)?;
         // A path off the axis cancels: what the mantissas have room for goes first.
-        let room = 64.0 * N as f64 - bits - 40.0;
+        let room = (64.0 * N as f64 - bits - 40.0).max(3.0);
         let mut widest = 0.0f64;
         let mut best: Option<Self> = None;
         let mut offer = |shift: f64, theta: f64, growth: f64| {

@@ -65,10 +65,21 @@ impl<const N: usize> Mask<N> {
         }
     }
 
-    /// The same in doubles, for choosing: `rho_z` is the logarithm of rho |z|.
+    /// The same in doubles, for choosing; on the real axis the mask itself.
     pub fn rough(kind: RoughMask, log_z: f64, cosine: f64) -> f64 {
         let p = POWER as f64;
+        let log_fall = |log: f64| (-(-(log.min(6.0)).exp()).exp_m1()).ln();
         match kind {
+            RoughMask::Middle(log_rho) if cosine == 1.0 => p * log_fall(log_rho + log_z),
+            RoughMask::Low(log_rho) if cosine == 1.0 => {
+                let log = log_rho + log_z;
+                // Far to the right 1 - (1 - e)^p is p e.
+                if log > 3.4 {
+                    p.ln() - log.min(20.0).exp()
+                } else {
+                    (-(p * log_fall(log)).exp_m1()).ln()
+                }
+            }
             RoughMask::Whole => 0.0,
             RoughMask::Middle(log_rho) => {
                 let log = log_rho + log_z;
