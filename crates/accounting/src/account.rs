@@ -128,7 +128,7 @@ pub fn account<'a>(subject: impl Into<Subject<'a>>, questions: &Questions) -> Re
             if lens.one_pair {
                 all.extend(among(&view, &maker, questions)?);
             }
-            all.extend(accuracies(&view, &maker, questions)?);
+            all.extend(accuracies(&view, &maker, questions, &mut account.warnings));
             Ok(all)
         });
         match answered {
@@ -157,7 +157,12 @@ pub fn account<'a>(subject: impl Into<Subject<'a>>, questions: &Questions) -> Re
 }
 
 /// The accuracy of the best attacker who tells two secrets apart.
-fn accuracies(view: &View, maker: &ClaimMaker, questions: &Questions) -> Result<Vec<Claim>> {
+fn accuracies(
+    view: &View,
+    maker: &ClaimMaker,
+    questions: &Questions,
+    warnings: &mut Vec<String>,
+) -> Vec<Claim> {
     let mut all = Vec::new();
     let asked = questions.quantities.contains(&Quantity::AttackAccuracy);
     let priors = match questions.attack_priors.as_slice() {
@@ -165,14 +170,19 @@ fn accuracies(view: &View, maker: &ClaimMaker, questions: &Questions) -> Result<
         given => given,
     };
     for prior in priors {
-        let hits = match view.attack_accuracy(*prior) {
-            Err(AccountingError::Unsupported(_)) => continue,
-            hits => hits?,
-        };
-        let at = At { prior: Some(*prior), ..At::default() };
-        all.push(maker.claim(Quantity::AttackAccuracy, at, Direction::Both, hits));
+        match questions.limited("it", || view.attack_accuracy(*prior)) {
+            Ok(hits) => {
+                let at = At { prior: Some(*prior), ..At::default() };
+                all.push(maker.claim(Quantity::AttackAccuracy, at, Direction::Both, hits));
+            }
+            Err(AccountingError::Unsupported(_)) => {}
+            Err(error) => {
+                let name = Quantity::AttackAccuracy.as_str();
+                warnings.push(format!("{name} of {} is left out: {error}", maker.lens));
+            }
+        }
     }
-    Ok(all)
+    all
 }
 
 /// Naming the record among candidates, for lenses that have a pair.
@@ -181,7 +191,8 @@ fn among(view: &View, maker: &ClaimMaker, questions: &Questions) -> Result<Optio
     let Some(pair) = view.as_pair().filter(|_| !candidates.is_empty()) else {
         return Ok(None);
     };
-    let found = reconstruction::among(pair, candidates)?;
+    let asked = || reconstruction::among(pair, candidates);
+    let found = questions.limited("naming the record", asked)?;
     let largest = candidates.iter().copied().fold(0.0, f64::max);
     let at = At { prior: Some(largest), ..At::default() };
     let mut claim = maker.claim(Quantity::Reconstruction, at, Direction::Both, found);

@@ -13,6 +13,7 @@ pub mod model;
 mod mu;
 mod obstacle;
 pub mod pairs;
+mod powers;
 mod proof;
 mod prove;
 mod tradeoff;

@@ -67,6 +67,54 @@ impl<const N: usize> Maximum<N> {
         Ok(model)
     }
 
+    /// Single stopping times that are looked at first: whole phases, and their first steps.
+    pub(crate) fn usual(&self) -> Result<Vec<Rc<Model<N>>>, Obstacle> {
+        let keys = self.run.phases().iter().enumerate().rev();
+        keys.flat_map(|(phase, p)| [(phase, p.steps, p.steps), (phase, 1, 1)])
+            .map(|key| self.pair(key))
+            .collect()
+    }
+
+    /// Whether the leakage of all stopping times is at most `bound`, or that of some is above it: the mean, or minus
+    /// the mean for [`Part::Least`]. None where neither could be shown.
+    pub(crate) fn is_at_most(
+        &self,
+        t: Ball<N>,
+        part: Part,
+        bound: Ball<N>,
+    ) -> Result<Option<bool>, Obstacle> {
+        let sign = |x: Ball<N>| if part == Part::Least { -x } else { x };
+        let ask = |key: Key| -> Result<Ball<N>, Obstacle> {
+            Ok(sign(self.pair(key)?.mean(t, part, 0.0, 0.0)?))
+        };
+        let mut ranges = Vec::new();
+        for (phase, p) in self.run.phases().iter().enumerate() {
+            if p.steps > 2 {
+                ranges.push((phase, 2, p.steps - 1));
+            }
+            ranges.extend([(phase, 1, 1), (phase, p.steps, p.steps)]);
+        }
+        // Single ones first: they tell soonest that it is not.
+        ranges.sort_by_key(|range| range.1 == range.2);
+        let mut looks = 0;
+        while let Some((phase, first, last)) = ranges.pop() {
+            looks += 1;
+            if looks > MOST_PAIRS {
+                return Err("too many stopping times are close to the maximum".into());
+            }
+            let most = ask((phase, last, first))?;
+            if most.is_at_most(&bound) {
+                continue;
+            }
+            if first == last {
+                return Ok(bound.is_below(&most).then_some(false));
+            }
+            let middle = middle(first, last);
+            ranges.extend([(phase, first, middle), (phase, middle + 1, last)]);
+        }
+        Ok(Some(true))
+    }
+
     /// The largest mean over stopping times; the smallest for [`Part::Least`].
     pub(crate) fn mean(&self, t: Ball<N>, part: Part) -> Result<Ball<N>, Obstacle> {
         // Leakage as a number that is to be maximised.
@@ -113,12 +161,7 @@ impl<const N: usize> Maximum<N> {
                 best = best.maximum(value);
                 continue;
             }
-            let middle = if last / first >= 4 {
-                ((first as f64).sqrt() * (last as f64).sqrt()) as u64
-            } else {
-                first + (last - first) / 2
-            }
-            .clamp(first, last - 1);
+            let middle = middle(first, last);
             for (first, last) in [(first, middle), (middle + 1, last)] {
                 let bound = ask((range.phase, last, first))?;
                 ranges.push(Range { phase: range.phase, first, last, bound });
@@ -133,4 +176,14 @@ impl<const N: usize> Maximum<N> {
         let slack = Ball::exact(Float::from_magnitude(best.above())).scaled(-TOLERANCE);
         excess.is_at_most(&slack)
     }
+}
+
+/// Where a range is cut: in ratio while it is wide, in length when it is narrow.
+fn middle(first: u64, last: u64) -> u64 {
+    if last / first >= 4 {
+        ((first as f64).sqrt() * (last as f64).sqrt()) as u64
+    } else {
+        first + (last - first) / 2
+    }
+    .clamp(first, last - 1)
 }

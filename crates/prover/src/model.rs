@@ -1,12 +1,12 @@
 //! The pair of a lens and a run, at one precision, and its three means at a threshold.
 
 use crate::arithmetic::{Ball, Magnitude, normal_tail};
-use crate::contour::{Composition, Line, Plan, Rough, Zone, moment, steepest};
+use crate::contour::{Composition, Line, MaskedPlan, Plan, RoughLaw, Zone, moment, steepest};
 use crate::maximum::Maximum;
 use crate::obstacle::{Obstacle, spend};
-use crate::pairs::{Count, HalfLine, Part, binomial};
+use crate::pairs::{Count, Drawn, Draws, HalfLine, Part, drawn};
 use std::cell::RefCell;
-use vocabulary::{Adjacency, LensName, Run, Sampling};
+use vocabulary::{Adjacency, LensName, Phase, Run, Sampling};
 
 /// One order of a pair: `Remove` compares with the record against without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,10 @@ pub enum Order {
 
 pub enum Model<const N: usize> {
     Gaussian(Ball<N>),
+    /// Gaussian pairs with their probabilities; the attacker sees which it is.
+    Mixture(Vec<(Ball<N>, Ball<N>)>),
+    /// One step of the symmetric profile: p_j with mu_j, and what is left out.
+    Folded(Vec<(Ball<N>, Ball<N>)>, Magnitude),
     HalfLine(HalfLine<N>),
     Contour(Box<Contour<N>>),
     Maximum(Box<Maximum<N>>),
@@ -24,7 +28,7 @@ pub enum Model<const N: usize> {
 
 pub struct Contour<const N: usize> {
     composition: Composition<N>,
-    roughs: Vec<Rough>,
+    roughs: Vec<RoughLaw>,
     /// Lines are kept: whether one is good enough for another threshold, its ball says.
     lines: RefCell<Vec<Line<N>>>,
     /// What was done last, for the record.
@@ -33,21 +37,32 @@ pub struct Contour<const N: usize> {
 
 /// Rotations beyond which a line is not worth its time: some seconds.
 const MOST_WORK: f64 = 1.5e8;
+/// Rotations above which a split into low and middle outcomes may be cheaper.
+const DEAR: f64 = 1e7;
 /// Rotations below which no other zone is looked at.
 const CHEAP: f64 = 4e5;
 
 impl<const N: usize> Model<N> {
-    /// The pair of a lens.
+    /// The pair of a lens, for the phases that have to be accounted for.
     ///
     /// # Errors
     /// The reason why there is none that this can prove.
-    pub fn new(run: &Run, lens: Option<LensName>, depth: i64) -> Result<Self, Obstacle> {
+    pub fn new(
+        run: &Run,
+        phases: &[Phase],
+        lens: Option<LensName>,
+        depth: i64,
+    ) -> Result<Self, Obstacle> {
         let lens = lens.ok_or_else(|| Obstacle::from("a measured claim has no pair".to_owned()))?;
-        if !matches!(run.sampling(), Sampling::Poisson | Sampling::Full) {
-            return Err("only Poisson and full batches are proven so far".into());
+        if lens != LensName::Composition && !run.sampling().by_coins() {
+            return Err("the lens is about Poisson and full batches".into());
         }
         match lens {
-            LensName::Composition => Self::composition(run),
+            LensName::Composition if run.matrix().is_some() => correlated(run, phases),
+            LensName::Composition if run.sampling() == Sampling::Shuffle => {
+                Ok(shuffled(run, phases))
+            }
+            LensName::Composition => Self::composition(run, phases, depth),
             LensName::LastIterate => Self::last_iterate(run, depth, |_, steps| (steps, steps)),
             LensName::LastIterateMax => Ok(Self::Maximum(Box::new(Maximum::new(run, depth)?))),
             LensName::FullBatch => Ok(Self::full_batch(run)),
@@ -55,23 +70,37 @@ impl<const N: usize> Model<N> {
         }
     }
 
-    fn composition(run: &Run) -> Result<Self, Obstacle> {
-        let composition = Composition::new(run);
-        if composition.steps.is_empty() {
-            return Ok(Self::Gaussian(composition.gaussian.root()));
-        }
-        if run.steps() == 1 {
-            let phase = run.phases()[0];
-            let records = u64::from(run.group_size());
+    fn composition(run: &Run, phases: &[Phase], depth: i64) -> Result<Self, Obstacle> {
+        // The shifts of batches of a fixed size have the factor 2 already.
+        let adjacency = match run.sampling() {
+            Sampling::FixedSize => Adjacency::AddRemove,
+            _ => run.adjacency(),
+        };
+        let substitute = adjacency == Adjacency::Substitute;
+        let all = phases.iter().map(|phase| phase.steps).sum::<u64>().max(1).ilog2();
+        let mut drawn = drawn(run, phases, depth + i64::from(all) + 1)?;
+        if let [Drawn { noise, times: 1, draws: Draws::Shares { weights, lost } }] =
+            drawn.as_mut_slice()
+        {
             return Ok(Self::HalfLine(HalfLine::new(
-                binomial(records, phase.sample_rate),
+                std::mem::take(weights),
                 0,
-                Ball::from_f64(phase.noise_multiplier).squared(),
-                run.adjacency() == Adjacency::Substitute,
-                Magnitude::ZERO,
+                Ball::from_f64(*noise).squared(),
+                substitute,
+                *lost,
             )));
         }
-        let roughs = composition.steps.iter().map(Rough::new).collect();
+        if let [Drawn { noise, times: 1, draws: Draws::Folded { shares, lost } }] = drawn.as_slice()
+        {
+            let mu = |j: u64| Ball::from_u64(j).over(Ball::from_f64(*noise));
+            let parts = shares.iter().zip(1u64..).map(|(share, j)| (*share, mu(j))).collect();
+            return Ok(Self::Folded(parts, *lost));
+        }
+        let composition = Composition::new(drawn, adjacency, depth);
+        if composition.laws.is_empty() {
+            return Ok(Self::Gaussian(composition.gaussian.root()));
+        }
+        let roughs = composition.laws.iter().map(RoughLaw::new).collect();
         Ok(Self::Contour(Box::new(Contour {
             composition,
             roughs,
@@ -142,6 +171,8 @@ impl<const N: usize> Model<N> {
     pub fn path(&self) -> String {
         match self {
             Self::Gaussian(_) => "closed form of a Gaussian pair".into(),
+            Self::Mixture(parts) => format!("closed form of {} Gaussian pairs", parts.len()),
+            Self::Folded(parts, _) => format!("closed form of {} folded pairs", parts.len()),
             Self::HalfLine(pair) => {
                 format!("half-line test, {} normal tails per side", pair.weights.len())
             }
@@ -164,12 +195,20 @@ impl<const N: usize> Model<N> {
     ) -> Result<Ball<N>, Obstacle> {
         match self {
             Self::Gaussian(mu) => Ok(gaussian(*mu, t, part)),
+            Self::Mixture(parts) => Ok(parts
+                .iter()
+                .map(|(weight, mu)| *weight * gaussian(*mu, t, part))
+                .fold(Ball::ZERO, |sum, one| sum + one)),
+            Self::Folded(parts, lost) => Ok(folded(parts, t, part)?.widened(*lost)),
             Self::HalfLine(pair) => {
-                spend(0.3 + 0.05 * pair.weights.len() as f64)?;
+                spend(0.3 + 0.015 * pair.weights.len() as f64)?;
                 pair.at(t, part)
             }
             Self::Maximum(maximum) => maximum.mean(t, part),
-            Self::Contour(contour) => contour.mean(t, part, log_scale, bits),
+            Self::Contour(contour) => {
+                let found = contour.mean(t, part, log_scale, bits)?;
+                Ok(found.widened(contour.composition.lost))
+            }
         }
     }
 
@@ -218,6 +257,7 @@ impl<const N: usize> Model<N> {
         let tilt = steepest(&contour.composition, &contour.roughs, zone, t.to_f64())?;
         let m = moment(&contour.composition, &contour.roughs, tilt)?;
         let mut bound = m * ((Ball::one() - Ball::from_f64(tilt)) * t).exponential();
+        bound = bound.widened(contour.composition.lost);
         if order == Order::Add {
             bound = bound * epsilon.exponential();
         }
@@ -247,9 +287,117 @@ impl<const N: usize> Model<N> {
     }
 }
 
+/// h(g) = sum of p_j H_{g'}(N(mu_j) || N(0)), g' = 1 + (g-1)/q, for g = e^t >= 1, and 1 - g + g h(1/g) below.
+fn folded<const N: usize>(
+    parts: &[(Ball<N>, Ball<N>)],
+    t: Ball<N>,
+    part: Part,
+) -> Result<Ball<N>, Obstacle> {
+    let q = parts.iter().fold(Ball::ZERO, |sum, (share, _)| sum + *share);
+    let upper = |t: Ball<N>| {
+        let inner = (Ball::one() + t.exponential_minus_one().over(q)).logarithm();
+        let one = |(share, mu): &(Ball<N>, Ball<N>)| *share * gaussian(*mu, inner, Part::Above);
+        parts.iter().map(one).fold(Ball::ZERO, |sum, one| sum + one)
+    };
+    let level = t.exponential();
+    let above = if t.is_not_negative() {
+        upper(t)
+    } else if t.is_negative() {
+        Ball::one() - level + level * upper(-t)
+    } else {
+        return Err(Obstacle::precision("the sign of the threshold is not certain"));
+    };
+    Ok(match part {
+        Part::Above => above,
+        Part::Least => Ball::one() - above,
+        Part::Below => level - (Ball::one() - above),
+    })
+}
+
+/// Shuffled batches: the order is revealed, so that each of E or E + 1 uses shifts by 1 (2 for substitution),
+/// k times that for a group. The first r batches of a last epoch hold one of the group with a probability of at
+/// most k r q.
+fn shuffled<const N: usize>(run: &Run, phases: &[Phase]) -> Model<N> {
+    let shift =
+        u64::from(run.group_size()) * if run.adjacency() == Adjacency::Substitute { 2 } else { 1 };
+    let (mut square, mut more, mut weight) = (Ball::ZERO, Ball::ZERO, Ball::ZERO);
+    for phase in phases {
+        let exact = 1.0 / phase.sample_rate;
+        let near = exact.round();
+        // 1/q batches, where that is whole up to rounding; else without the short one.
+        let whole = (exact - near).abs() <= 1e-9 * near;
+        let batches = (if whole { near } else { exact.floor() }).max(1.0) as u64;
+        let unit = Ball::from_u64(shift).over(Ball::from_f64(phase.noise_multiplier)).squared();
+        square = square + unit.times_u64(phase.steps / batches);
+        let rest = phase.steps % batches;
+        if rest > 0 {
+            more = unit;
+            weight = Ball::from_f64(phase.sample_rate)
+                .times_u64(rest)
+                .times_u64(u64::from(run.group_size()))
+                .minimum(Ball::one());
+        }
+    }
+    if weight.mid.is_zero() {
+        return Model::Gaussian(square.root());
+    }
+    let rest = Ball::one() - weight;
+    Model::Mixture(vec![(weight, (square + more).root()), (rest, square.root())])
+}
+
+/// Steps up to which the sensitivity of correlated noise is computed again.
+const MOST_CORRELATED: u64 = 20_000;
+
+/// Correlated noise: C lower triangular with a falling first column, and the records in steps 0, b, 2b, ..., which
+/// is the worst pattern then: sens^2 is the sum over rows of squared sums of their entries, mu = sens/sigma.
+fn correlated<const N: usize>(run: &Run, phases: &[Phase]) -> Result<Model<N>, Obstacle> {
+    let matrix = run.matrix().ok_or("the noise is not correlated")?;
+    if run.sampling() == Sampling::CyclicPoisson {
+        return Model::composition(run, phases, 200);
+    }
+    let ([phase], c) = (phases, &matrix.toeplitz) else {
+        return Err("correlated noise is proven for one phase".into());
+    };
+    let falling =
+        c.windows(2).all(|pair| pair[0] >= pair[1]) && c.last().is_some_and(|x| *x >= 0.0);
+    let (Some(uses), Some(separation)) = (matrix.uses, matrix.separation) else {
+        return Err("correlated noise is proven where uses and separation are given".into());
+    };
+    if !falling || phase.steps > MOST_CORRELATED {
+        return Err("correlated noise is proven for falling coefficients and few steps".into());
+    }
+    let mut square = Ball::ZERO;
+    for row in 0..phase.steps {
+        let mut sum = Ball::ZERO;
+        for index in 0..uses {
+            let position = index * separation;
+            if position > row {
+                break;
+            }
+            if let Some(entry) = c.get((row - position) as usize) {
+                sum = sum + Ball::from_f64(*entry);
+            }
+        }
+        square = square + sum.squared();
+    }
+    let shift =
+        u64::from(run.group_size()) * if run.adjacency() == Adjacency::Substitute { 2 } else { 1 };
+    let mu = square.root().times_u64(shift).over(Ball::from_f64(phase.noise_multiplier));
+    Ok(Model::Gaussian(mu))
+}
+
 /// With a = t/mu - mu/2, b = t/mu + mu/2: P(X > x) is the normal tail at a, Q(X > x) that at b.
 pub fn gaussian<const N: usize>(mu: Ball<N>, t: Ball<N>, part: Part) -> Ball<N> {
     let level = t.exponential();
+    if mu.mid.is_zero() && mu.radius.is_zero() {
+        // Nothing leaks.
+        let (one, zero) = (Ball::one(), Ball::ZERO);
+        return match part {
+            Part::Above => (one - level).maximum(zero),
+            Part::Least => one.minimum(level),
+            Part::Below => (level - one).maximum(zero),
+        };
+    }
     let (centre, half) = (t.over(mu), mu.scaled(-1));
     let (a, b) = (centre - half, centre + half);
     match part {
@@ -308,14 +456,39 @@ impl<const N: usize> Contour<N> {
                 best = Some(plan);
             }
         }
-        let plan = best.ok_or(obstacle)?;
+        let mut masked = None;
+        if part == Part::Above && best.as_ref().is_none_or(|best| best.work > DEAR) {
+            spend(30.0)?;
+            masked = MaskedPlan::new(&self.composition, &self.roughs, t.to_f64(), wanted).filter(
+                |masked| {
+                    masked.plan.work < MOST_WORK
+                        && best.as_ref().is_none_or(|best| masked.plan.work < best.work)
+                },
+            );
+            if let Some(found) = &masked
+                && found.plan.needed_bits() > 64.0 * N as f64 - 4.0
+            {
+                let needed = found.plan.needed_bits();
+                obstacle = Obstacle::Precision(format!("{needed:.0} bits are needed"));
+                masked = None;
+            }
+        }
+        let plan = match (&masked, &best) {
+            (Some(masked), _) => &masked.plan,
+            (None, Some(plan)) => plan,
+            (None, None) => return Err(obstacle),
+        };
         // Some forty nanoseconds for each rotation, and the bounds.
         spend(30.0 + 4e-5 * plan.work * (N * N) as f64 / 4.0)?;
-        let line = Line::new(&self.composition, &self.roughs, &plan)
-            .ok_or("a bound could not be computed")?;
+        let line = match &masked {
+            Some(masked) => Line::masked(&self.composition, &self.roughs, masked),
+            None => Line::new(&self.composition, &self.roughs, plan),
+        }
+        .ok_or("a bound could not be computed")?;
         let found = convert(line.zone(), line.at(t), t, part);
         self.path.replace(format!(
-            "contour Re s = {:e}, spacing {:e}, {} nodes, {} points each",
+            "{}contour Re s = {:e}, spacing {:e}, {} nodes, {} points each",
+            if masked.is_some() { "masked " } else { "" },
             line.tilt(),
             plan.spacing,
             line.nodes(),

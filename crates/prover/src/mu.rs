@@ -42,28 +42,55 @@ impl<const N: usize> Profile<'_, N> {
     }
 }
 
-/// epsilon at which a falling function crosses d, in doubles.
-fn crossing(value: impl Fn(f64) -> Result<f64, Obstacle>, d: f64) -> Result<f64, Obstacle> {
+/// epsilon at which the Gaussian curve has fallen to d, in doubles; 0 where it starts below.
+fn gaussian_crossing<const N: usize>(mu: Ball<N>, d: f64) -> f64 {
+    let value = |epsilon: f64| gaussian(mu, Ball::from_f64(epsilon), Part::Above).to_f64();
     let (mut low, mut high) = (0.0, 1.0);
-    while value(high)? > d {
+    while value(high) > d && high < 1e9 {
         low = high;
         high *= 2.0;
-        if high > 1e9 {
-            return Err("the profile does not fall to delta".into());
-        }
     }
-    for _ in 0..60 {
+    for _ in 0..80 {
         let middle = 0.5 * (low + high);
-        if value(middle)? > d {
+        if value(middle) > d {
             low = middle
         } else {
             high = middle
         }
-        if high - low < 1e-13 * high {
+        if high - low < 1e-15 * high {
             break;
         }
     }
-    Ok(0.5 * (low + high))
+    high
+}
+
+/// epsilon in [0, most] at which a falling function crosses d, in doubles: secants on its logarithm, kept in a bracket.
+fn crossing(
+    value: impl Fn(f64) -> Result<f64, Obstacle>,
+    d: f64,
+    most: f64,
+) -> Result<f64, Obstacle> {
+    let log = |epsilon: f64| value(epsilon).map(|x| x.max(1e-320).ln() - d.ln());
+    let (mut low, mut high) = ((0.0, log(0.0)?), (most, log(most)?));
+    if low.1 <= 0.0 || high.1 >= 0.0 {
+        return Ok(if low.1 <= 0.0 { 0.0 } else { most });
+    }
+    let mut middle = most;
+    for round in 0..60 {
+        let secant = (low.0 * high.1 - high.0 * low.1) / (high.1 - low.1);
+        let inside = secant > low.0 && secant < high.0 && round % 4 != 3;
+        middle = if inside { secant } else { 0.5 * (low.0 + high.0) };
+        let here = log(middle)?;
+        if here > 0.0 {
+            low = (middle, here)
+        } else {
+            high = (middle, here)
+        }
+        if here.abs() < 1e-13 || high.0 - low.0 <= 1e-14 * high.0 {
+            break;
+        }
+    }
+    Ok(middle)
 }
 
 /// A Gaussian pair covers itself: its own mu is the answer wherever delta(0) > d, and 0 where
@@ -135,18 +162,22 @@ pub(crate) fn covers<const N: usize>(
         return Ok(found);
     }
     let curve = |epsilon: f64| gaussian(ball, Ball::from_f64(epsilon), Part::Above);
-    // The far end: where the run's profile is certainly at most d.
-    let rough = Profile { model, orders, bits: 30.0 };
-    let cross = crossing(|epsilon| rough.at(epsilon, d).map(|ball| ball.to_f64()), d)?;
-    let mut far = cross * (1.0 + 1e-12);
-    let mut slack = 1e-12;
-    while !profile.at(far, d)?.is_at_most(&target) {
-        slack *= 4.0;
-        far = cross * (1.0 + slack) + slack;
-        if slack > 1.0 {
-            return Err("the end of the profile could not be enclosed".into());
+    // The far end: where the Gaussian curve has fallen to d, the run's profile has to be at most d.
+    let far = gaussian_crossing(ball, d);
+    let at_far = profile.at(far, d)?;
+    if !at_far.is_at_most(&target) {
+        // A little further, where that is not yet certain: more than is asked for.
+        let (beyond, wrong) = (far * (1.0 + 1e-13), target.is_below(&at_far));
+        if !profile.at(beyond, d)?.is_at_most(&target) {
+            let sure = wrong && curve(far).is_below(&at_far);
+            return Ok(Found {
+                outcome: if sure { Outcome::Wrong } else { Outcome::Undecided },
+                statement: format!("delta({far}) against {d}, where the Gaussian curve ends"),
+                points: vec![(format!("delta({far})"), at_far)],
+            });
         }
     }
+    let far = if at_far.is_at_most(&target) { far } else { far * (1.0 + 1e-13) };
     let mut gaps = vec![(0.0, at_zero, far, profile.at(far, d)?)];
     let mut looked = 0;
     while let Some((a, at_a, b, at_b)) = gaps.pop() {
@@ -212,7 +243,9 @@ pub(crate) fn needs<const N: usize>(
     }
     let curve = |epsilon: f64| gaussian(ball, Ball::from_f64(epsilon), Part::Above);
     let rough = Profile { model, orders, bits: 30.0 };
-    let far = crossing(|epsilon| rough.at(epsilon, d).map(|ball| ball.to_f64()), d)?;
+    // The claimed curve ends near the run's: the search starts there.
+    let most = gaussian_crossing(ball, d) * 1.5 + 1e-9;
+    let far = crossing(|epsilon| rough.at(epsilon, d).map(|ball| ball.to_f64()), d, most)?;
     // Look for the largest excess: how much more mu, about, is needed at epsilon.
     let excess = |epsilon: f64| -> Result<f64, Obstacle> {
         let run = profile.at(epsilon, curve(epsilon).to_f64())?;

@@ -5,14 +5,16 @@
 //! security are compared directly; powers by lines ([`crate::tradeoff`]).
 
 use crate::arithmetic::Ball;
+use crate::maximum::Maximum;
 use crate::model::{Model, Order};
 use crate::mu;
 use crate::obstacle::{Limit, Obstacle, within};
+use crate::pairs::Part;
+use crate::powers::power;
 use crate::proof::{Certificate, Enclosure, EndProof, Outcome, Proof};
-use crate::tradeoff::{self, Curve};
 use std::cell::OnceCell;
 use std::time::Duration;
-use vocabulary::{Account, Claim, Direction, LensName, Quantity, Run};
+use vocabulary::{Account, Claim, Direction, LensName, Phase, Quantity, Run};
 
 /// Whether a claim is one that carries certified ends of a pair.
 pub fn covers(claim: &Claim) -> bool {
@@ -55,10 +57,15 @@ pub fn prove_within(run: &Run, claim: &Claim, limit: Limit) -> Proof {
 }
 
 fn prove_both(run: &Run, claim: &Claim) -> Proof {
-    let models = Models::new(run, claim);
+    let models = Models::new(run, claim, accounted(run, false));
+    // Several releases have an irrational noise in all: above it for what leaks at least.
+    let less = (!run.releases().is_empty()).then(|| Models::new(run, claim, accounted(run, true)));
+    let security = claim.quantity == Quantity::BayesSecurity;
     let ends = [End::Lower, End::Upper].map(|side| {
         let end = if side == End::Lower { claim.interval.lower } else { claim.interval.upper };
-        prove_end(&models, claim, side, end)
+        let at_least = (side == End::Lower) != security;
+        let models = less.as_ref().filter(|_| at_least).unwrap_or(&models);
+        prove_end(models, claim, side, end)
     });
     let [lower, upper] = ends;
     Proof {
@@ -70,6 +77,29 @@ fn prove_both(run: &Run, claim: &Claim) -> Proof {
         lower,
         upper,
     }
+}
+
+/// The phases that have to be accounted for: all steps that the run could have had, and the noise of all releases on
+/// a batch together, 1/s^2 = sum of (sensitivity/noise)^2, rounded up or down.
+fn accounted(run: &Run, up: bool) -> Vec<Phase> {
+    let mut phases = run.phases().to_vec();
+    if let (Some(most), Some(last)) = (run.max_steps(), phases.last_mut()) {
+        last.steps += most - run.steps();
+    }
+    if !run.releases().is_empty() {
+        for phase in &mut phases {
+            let square = |sensitivity: f64, noise: f64| {
+                Ball::<2>::from_f64(sensitivity).over(Ball::from_f64(noise)).squared()
+            };
+            let sum =
+                run.releases().iter().fold(square(1.0, phase.noise_multiplier), |sum, release| {
+                    sum + square(release.sensitivity, release.noise)
+                });
+            let (low, high) = sum.root().reciprocal().doubles();
+            phase.noise_multiplier = if up { high } else { low };
+        }
+    }
+    phases
 }
 
 /// Checks all claims of an account that have certified ends.
@@ -86,6 +116,7 @@ pub fn certify(account: &Account) -> Certificate {
 /// The pair at two precisions, made when it is needed; its lines serve both ends of a claim.
 struct Models<'a> {
     run: &'a Run,
+    phases: Vec<Phase>,
     lens: Option<LensName>,
     /// Mass that a window may leave out: 2^-(this + bits), far below the claim's own scale.
     depth: f64,
@@ -95,7 +126,7 @@ struct Models<'a> {
 }
 
 impl<'a> Models<'a> {
-    fn new(run: &'a Run, claim: &Claim) -> Self {
+    fn new(run: &'a Run, claim: &Claim, phases: Vec<Phase>) -> Self {
         let ends = claim.interval;
         let scales = [claim.at.delta, Some(ends.value), Some(ends.upper)];
         let scale = scales
@@ -105,6 +136,7 @@ impl<'a> Models<'a> {
         let depth = 8.0 - scale.log2();
         Self {
             run,
+            phases,
             lens: claim.source.lens(),
             depth,
             two: OnceCell::new(),
@@ -114,32 +146,32 @@ impl<'a> Models<'a> {
     }
 
     fn two(&self) -> Result<&Model<2>, Obstacle> {
-        let make = || Model::new(self.run, self.lens, (self.depth + 84.0) as i64);
+        let make = || Model::new(self.run, &self.phases, self.lens, (self.depth + 84.0) as i64);
         self.two.get_or_init(make).as_ref().map_err(Clone::clone)
     }
 
     fn four(&self) -> Result<&Model<4>, Obstacle> {
-        let make = || Model::new(self.run, self.lens, (self.depth + 120.0) as i64);
+        let make = || Model::new(self.run, &self.phases, self.lens, (self.depth + 120.0) as i64);
         self.four.get_or_init(make).as_ref().map_err(Clone::clone)
     }
 
     fn six(&self) -> Result<&Model<6>, Obstacle> {
-        let make = || Model::new(self.run, self.lens, (self.depth + 160.0) as i64);
+        let make = || Model::new(self.run, &self.phases, self.lens, (self.depth + 160.0) as i64);
         self.six.get_or_init(make).as_ref().map_err(Clone::clone)
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+pub(crate) enum End {
     Lower,
     Upper,
 }
 
 /// One attempt's result.
-struct Found {
-    outcome: Outcome,
-    statement: String,
-    enclosures: Vec<Enclosure>,
+pub(crate) struct Found {
+    pub(crate) outcome: Outcome,
+    pub(crate) statement: String,
+    pub(crate) enclosures: Vec<Enclosure>,
 }
 
 fn prove_end(models: &Models<'_>, claim: &Claim, side: End, end: f64) -> EndProof {
@@ -258,7 +290,7 @@ fn impossible(claim: &Claim, side: End, end: f64) -> Option<String> {
     }
 }
 
-fn orders(direction: Direction) -> &'static [Order] {
+pub(crate) fn orders(direction: Direction) -> &'static [Order] {
     match direction {
         Direction::Both => &[Order::Remove, Order::Add],
         Direction::Remove => &[Order::Remove],
@@ -266,7 +298,7 @@ fn orders(direction: Direction) -> &'static [Order] {
     }
 }
 
-fn enclosure<const N: usize>(of: String, ball: &Ball<N>) -> Enclosure {
+pub(crate) fn enclosure<const N: usize>(of: String, ball: &Ball<N>) -> Enclosure {
     let (lower, upper) = ball.doubles();
     Enclosure {
         of,
@@ -278,7 +310,11 @@ fn enclosure<const N: usize>(of: String, ball: &Ball<N>) -> Enclosure {
 }
 
 /// Compares the largest of `balls` with `bound`: is it at most (or at least) that?
-fn compare<const N: usize>(balls: &[Ball<N>], bound: &Ball<N>, at_most: bool) -> Outcome {
+pub(crate) fn compare<const N: usize>(
+    balls: &[Ball<N>],
+    bound: &Ball<N>,
+    at_most: bool,
+) -> Outcome {
     let (holds, fails) = if at_most {
         (
             balls.iter().all(|ball| ball.is_at_most(bound)),
@@ -400,11 +436,11 @@ fn check<const N: usize>(
     }
 }
 
-fn log_scale(x: f64) -> f64 {
+pub(crate) fn log_scale(x: f64) -> f64 {
     if x > 0.0 { x.ln() } else { -700.0 }
 }
 
-fn sentence(what: &str, at_most: bool, outcome: Outcome, end: &str) -> String {
+pub(crate) fn sentence(what: &str, at_most: bool, outcome: Outcome, end: &str) -> String {
     let relation = match (outcome, at_most) {
         (Outcome::Undecided, _) => return format!("{what} cannot be told from {end}"),
         (Outcome::Proven, true) | (Outcome::Wrong, false) => "<=",
@@ -429,6 +465,15 @@ fn deltas<const N: usize>(
     let scale = log_scale(if near_one { missing.to_f64() } else { bound.to_f64() });
     // Total variation is the same in both orders.
     let all = if epsilon.mid.is_zero() { &[Order::Remove][..] } else { orders(claim.direction) };
+    if let Model::Maximum(maximum) = model
+        && let Some(outcome) = of_maximum(maximum, all, epsilon, bound, at_most)?
+    {
+        let (_, shown) = bound.doubles();
+        let what = format!("delta({name}) of every stopping time");
+        let what = if at_most { what } else { format!("delta({name}) of some stopping time") };
+        let statement = sentence(&what, at_most, outcome, &shown.to_string());
+        return Ok(Found { outcome, statement, enclosures: Vec::new() });
+    }
     let (mut balls, mut enclosures, mut first_error) = (Vec::new(), Vec::new(), None);
     for order in all {
         let found = if near_one {
@@ -471,104 +516,48 @@ fn deltas<const N: usize>(
     Ok(Found { outcome, statement, enclosures })
 }
 
-fn power<const N: usize>(
-    model: &Model<N>,
-    claim: &Claim,
-    side: End,
-    end: f64,
-    fpr: f64,
-    bits: f64,
-) -> Result<Found, Obstacle> {
-    if fpr <= 0.0 || fpr >= 1.0 {
-        // The two distributions have the same null sets.
-        let power = Ball::<N>::from_f64(if fpr <= 0.0 { 0.0 } else { 1.0 });
-        let outcome = compare(&[power], &Ball::from_f64(end), side == End::Upper);
-        let statement = sentence("the power", side == End::Upper, outcome, &end.to_string());
-        return Ok(Found { outcome, statement, enclosures: Vec::new() });
+/// A maximum over stopping times: all of them against an upper end, the usual ones against a lower end. None where
+/// the number itself has to be looked at.
+pub(crate) fn of_maximum<const N: usize>(
+    maximum: &Maximum<N>,
+    orders: &[Order],
+    epsilon: Ball<N>,
+    bound: Ball<N>,
+    at_most: bool,
+) -> Result<Option<Outcome>, Obstacle> {
+    let near_one = bound.to_f64() > 0.9;
+    // The mean that is compared, where, and with what; near 1 the digits are in what is missing.
+    let asked = |order: &Order| {
+        let (t, level) = match order {
+            Order::Remove => (epsilon, Ball::one()),
+            Order::Add => (-epsilon, epsilon.exponential()),
+        };
+        match (near_one, order) {
+            (true, _) => (t, Part::Least, -((Ball::one() - bound).over(level))),
+            (false, Order::Remove) => (t, Part::Above, bound),
+            (false, Order::Add) => (t, Part::Below, bound.over(level)),
+        }
+    };
+    if at_most {
+        for order in orders {
+            let (t, part, limit) = asked(order);
+            match maximum.is_at_most(t, part, limit)? {
+                Some(true) => {}
+                Some(false) => return Ok(Some(Outcome::Wrong)),
+                None => return Ok(None),
+            }
+        }
+        return Ok(Some(Outcome::Proven));
     }
-    if let (Model::Maximum(_), Direction::Add | Direction::Remove) = (model, claim.direction) {
-        return Err("the power of one order is a maximum over stopping times, not a line's".into());
-    }
-    if let Model::Gaussian(mu) = model {
-        let power = tradeoff::of_gaussian(*mu, fpr)?;
-        let outcome = compare(&[power], &Ball::from_f64(end), side == End::Upper);
-        let statement = sentence("the power", side == End::Upper, outcome, &end.to_string());
-        return Ok(Found {
-            outcome,
-            statement,
-            enclosures: vec![enclosure("power".into(), &power)],
-        });
-    }
-    if side == End::Lower && end > 0.9 {
-        for order in orders(claim.direction) {
-            if let Some(found) = misses_little(model, *order, end, fpr) {
-                return Ok(found);
+    for pair in maximum.usual()? {
+        for order in orders {
+            let (t, part, limit) = asked(order);
+            let found = pair.mean(t, part, 0.0, 0.0)?;
+            let leaks = if part == Part::Least { -found } else { found };
+            if limit.is_at_most(&leaks) {
+                return Ok(Some(Outcome::Proven));
             }
         }
     }
-    let curve = Curve { model, orders: orders(claim.direction), fpr, log_scale: log_scale(end) };
-    let found = curve.power(claim.interval.value, bits)?;
-    let end_ball = Ball::from_f64(end);
-    let (holds, fails) = match side {
-        End::Upper => (found.upper.is_at_most(&end_ball), end_ball.is_below(&found.lower)),
-        End::Lower => (end_ball.is_at_most(&found.lower), found.upper.is_below(&end_ball)),
-    };
-    let outcome = match (holds, fails) {
-        (true, _) => Outcome::Proven,
-        (_, true) => Outcome::Wrong,
-        _ => Outcome::Undecided,
-    };
-    let line = format!("by the line of slope e^{}", found.epsilon);
-    Ok(Found {
-        outcome,
-        statement: sentence(
-            &format!("the power at {fpr} {line}"),
-            side == End::Upper,
-            outcome,
-            &end.to_string(),
-        ),
-        enclosures: vec![
-            enclosure("power, from below".into(), &found.lower),
-            enclosure("power, from above".into(), &found.upper),
-        ],
-    })
-}
-
-/// No test of size a misses more than 1 - e if rest(ln k) - k a <= 1 - e for every slope k > 0. For k <= 1 - e
-/// it is, since rest(ln k) <= k; for k >= 1/a too. Between them the slopes are taken in steps: rest rises with
-/// k, so between k_1 and k_2 the left side is at most rest(ln k_2) - k_1 a.
-fn misses_little<const N: usize>(
-    model: &Model<N>,
-    order: Order,
-    end: f64,
-    fpr: f64,
-) -> Option<Found> {
-    let (missing, size) = (Ball::<N>::one() - Ball::from_f64(end), Ball::<N>::from_f64(fpr));
-    let (last, mut at) = (-fpr.ln() + 1e-9, (1.0 - end).ln() - 1e-9);
-    let mut steps = 0;
-    let mut enclosures = Vec::new();
-    let mut step = last - at;
-    while at < last {
-        steps += 1;
-        if steps > 120 || step < 1e-3 {
-            return None;
-        }
-        let next = (at + step).min(last);
-        let allowed = missing + Ball::from_f64(at).exponential() * size;
-        let scale = allowed.to_f64().max(1e-300).ln();
-        let rest = model.rest(Ball::from_f64(next), order, scale, 20.0).ok()?;
-        if rest.is_at_most(&allowed) {
-            let name = format!("1 - delta({next}), {order:?}").to_lowercase();
-            enclosures.push(enclosure(name, &rest));
-            at = next;
-            step *= 1.5;
-        } else {
-            step *= 0.4;
-        }
-    }
-    Some(Found {
-        outcome: Outcome::Proven,
-        statement: format!("no slope lets a test of size {fpr} miss more than 1 - {end}"),
-        enclosures,
-    })
+    Ok(None)
 }

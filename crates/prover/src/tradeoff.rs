@@ -27,7 +27,7 @@ pub(crate) struct Power<const N: usize> {
 
 impl<const N: usize> Curve<'_, N> {
     /// h at slope e^epsilon.
-    fn line(&self, epsilon: f64, bits: f64) -> Result<Ball<N>, Obstacle> {
+    pub(crate) fn line(&self, epsilon: f64, bits: f64) -> Result<Ball<N>, Obstacle> {
         let at = Ball::from_f64(epsilon);
         let mut largest: Option<Ball<N>> = None;
         for order in self.orders {
@@ -107,8 +107,13 @@ impl<const N: usize> Curve<'_, N> {
 }
 
 /// The power of the Gaussian pair at a false positive rate in (0, 1): the normal tail at z - mu, where the
-/// tail at z is the rate. z is enclosed between two points at which the sign is certain.
+/// tail at z is the rate.
 pub(crate) fn of_gaussian<const N: usize>(mu: Ball<N>, fpr: f64) -> Result<Ball<N>, Obstacle> {
+    Ok(normal_tail(normal_quantile(fpr)? - mu))
+}
+
+/// z with this normal tail, enclosed between two points at which the sign is certain.
+pub(crate) fn normal_quantile<const N: usize>(fpr: f64) -> Result<Ball<N>, Obstacle> {
     let target = Ball::<N>::from_f64(fpr);
     let (mut low, mut high) = (-40.0, 40.0);
     for _ in 0..52 {
@@ -132,7 +137,7 @@ pub(crate) fn of_gaussian<const N: usize>(mu: Ball<N>, fpr: f64) -> Result<Ball<
         let gap = Ball::exact(Float::from_magnitude(reach));
         let (left, right) = (Ball::exact((z - gap).mid), Ball::exact((z + gap).mid));
         if target.is_below(&normal_tail(left)) && normal_tail(right).is_below(&target) {
-            return Ok(normal_tail(left.hull(&right) - mu));
+            return Ok(left.hull(&right));
         }
         reach = reach.scaled(2);
     }

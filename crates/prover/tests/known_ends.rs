@@ -266,3 +266,56 @@ fn beyond_the_largest_loss_of_adding() {
     let tiny = claim("composition", "both", "delta", at, (0.0, 2.2250738585072014e-308));
     assert_eq!(outcomes(&weak, &tiny), RIGHT);
 }
+
+/// Batches of a fixed size, replaced records: epsilon at 1e-5 and 1e-6 of runs whose values another implementation
+/// (40 digits, the loss law of the symmetric profile by quadrature) gives to 14 digits; and truncated batches to four.
+#[test]
+fn other_ways_to_draw_batches() {
+    use vocabulary::{Drawing, Sampling};
+    let fixed = |noise: f64, rate: f64, steps: u64| {
+        Run::builder()
+            .phase(noise, rate, steps)
+            .sampling(Sampling::FixedSize)
+            .adjacency(Adjacency::Substitute)
+            .build()
+            .unwrap()
+    };
+    let cut = |adjacency: Adjacency| {
+        Run::builder()
+            .phase(2.0, 0.05, 400)
+            .sampling(Sampling::TruncatedPoisson)
+            .dataset_size(1000)
+            .drawing(Drawing { max_batch_size: Some(60), ..Drawing::default() })
+            .adjacency(adjacency)
+            .build()
+            .unwrap()
+    };
+    let cases = [
+        (fixed(2.0, 0.01, 1000), 1e-5, 2.1989099488734976, 1e-12),
+        (fixed(4.0, 0.01, 1000), 1e-5, 0.7185710030010795, 1e-12),
+        (fixed(3.0, 0.1, 100), 1e-6, 4.4044384840574949, 1e-12),
+        (cut(Adjacency::ZeroOut), 1e-5, 3.1197, 5e-5),
+        (cut(Adjacency::AddRemove), 1e-5, 2.9965, 5e-5),
+    ];
+    for (run, delta, epsilon, within) in cases {
+        let slack = within * f64::max(1.0, epsilon);
+        let around = (epsilon - slack, epsilon + slack);
+        let right = claim("composition", "both", "epsilon", ("delta", delta), around);
+        assert_eq!(outcomes(&run, &right), RIGHT, "{:?}", prove(&run, &right));
+        let too_low = (epsilon - 4.0 * slack, epsilon - 2.0 * slack);
+        let wrong = claim("composition", "both", "epsilon", ("delta", delta), too_low);
+        assert_eq!(outcomes(&run, &wrong), (Outcome::Proven, Outcome::Wrong));
+    }
+}
+
+/// A rarely used record with little noise: only a split into low and middle outcomes reaches it. The truth is the
+/// solver's, from its masked contour, to 13 digits.
+#[test]
+fn rarely_used_records() {
+    let run = run(&[(0.3107717820489152, 3.753578712959903e-05, 297)], 1, Adjacency::AddRemove);
+    let at = ("delta", 2.049040550514036e-63);
+    let right = claim("composition", "both", "epsilon", at, (85.45823028236735, 85.45823028237969));
+    assert_eq!(outcomes(&run, &right), RIGHT);
+    let wrong = claim("composition", "both", "epsilon", at, (85.4582302824, 85.4582302825));
+    assert_eq!(outcomes(&run, &wrong), (Outcome::Wrong, Outcome::Proven));
+}

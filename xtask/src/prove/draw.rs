@@ -1,7 +1,10 @@
 //! Random runs over the domain, and random questions in random company.
 
 use accounting::Questions;
-use vocabulary::{Adjacency, LensName, Quantity, Run, Sampling};
+use vocabulary::{
+    Adjacency, Drawing, FurtherRelease, LensName, Matrix, Permutation, Quantity, Run, RunBuilder,
+    Sampling,
+};
 
 /// SplitMix64: the same numbers for the same seed on every machine.
 pub struct Source(u64);
@@ -64,7 +67,129 @@ fn rate(source: &mut Source) -> f64 {
     }
 }
 
-/// Noise multiplier 0.2 to 100, sample rate 1e-7 to 1, steps 1 to 1e9, delta 1e-100 to 0.5.
+/// Whole numbers, log-uniform.
+fn whole(source: &mut Source, low: u64, high: u64) -> u64 {
+    (source.spread(low as f64, high as f64 + 1.0) as u64).clamp(low, high)
+}
+
+const NOISE: (f64, f64) = (0.2, 100.0);
+
+/// Phases of coins: noise multiplier 0.2 to 100, sample rate 1e-7 to 1, steps 1 to 1e9 in all.
+fn phases(source: &mut Source, mut builder: RunBuilder, count: u64) -> RunBuilder {
+    for index in 0..count {
+        let steps = whole(source, 1, 1_000_000_000 / count);
+        let q = if index > 0 && source.chance(0.1) { 1.0 } else { rate(source) };
+        builder = builder.phase(source.spread(NOISE.0, NOISE.1), q, steps);
+    }
+    builder
+}
+
+/// A run that the lens `composition` speaks about, and what it is called.
+fn composition(source: &mut Source, group: u32) -> (&'static str, RunBuilder) {
+    let builder = Run::builder().group_size(group);
+    let adjacency = |source: &mut Source| {
+        source.choose(&[Adjacency::AddRemove, Adjacency::Substitute, Adjacency::ZeroOut])
+    };
+    let poisson = if source.chance(0.2) { Adjacency::Substitute } else { Adjacency::AddRemove };
+    let several = |source: &mut Source| source.choose(&[1, 1, 1, 1, 2, 3]);
+    let noise = source.spread(NOISE.0, NOISE.1);
+    match source.below(20) {
+        0 => {
+            let steps = whole(source, 1, 1_000_000_000);
+            let full = builder.adjacency(poisson).sampling(Sampling::Full);
+            ("full batches", full.phase(noise, 1.0, steps))
+        }
+        1 => {
+            let uneven = source.chance(0.3);
+            let batches = whole(source, 1, 100_000) as f64;
+            let q = if uneven { rate(source).max(1e-6) } else { 1.0 / batches };
+            let kept = source.chance(0.3);
+            let permutation = if kept { Permutation::Kept } else { Permutation::Fresh };
+            let adjacency = source.choose(&[Adjacency::Substitute, Adjacency::ZeroOut]);
+            let steps = whole(source, 1, 10_000_000);
+            let drawing = Drawing { permutation, ..Drawing::default() };
+            let shuffled = builder.adjacency(adjacency).sampling(Sampling::Shuffle);
+            ("shuffled", shuffled.drawing(drawing).phase(noise, q, steps))
+        }
+        2 | 3 => {
+            let records = whole(source, 1000, 10_000_000);
+            let mut fixed = builder.adjacency(adjacency(source)).dataset_size(records);
+            let replacement = source.chance(0.3);
+            fixed = fixed.drawing(Drawing { replacement, ..Drawing::default() });
+            for _ in 0..several(source) {
+                let batch = whole(source, 1, records);
+                let steps = whole(source, 1, 100_000_000);
+                let noise = source.spread(0.4, NOISE.1);
+                fixed = fixed.phase(noise, batch as f64 / records as f64, steps);
+            }
+            ("fixed size", fixed.sampling(Sampling::FixedSize))
+        }
+        4 => {
+            let batches = whole(source, 1, 10_000);
+            let steps = whole(source, 1, 300_000);
+            let thrown = builder.adjacency(adjacency(source)).sampling(Sampling::BallsAndBins);
+            let noise = source.spread(0.4, 20.0);
+            ("balls and bins", thrown.phase(noise, 1.0 / batches as f64, steps))
+        }
+        5 => {
+            let records = whole(source, 1000, 1_000_000);
+            let q = source.spread(10.0 / records as f64, 0.9);
+            let most = (records as f64 * q * source.spread(0.7, 1.6)).ceil() as u64;
+            let drawing = Drawing { max_batch_size: Some(most.max(1)), ..Drawing::default() };
+            let cut = builder.adjacency(adjacency(source)).dataset_size(records).drawing(drawing);
+            let cut = cut.sampling(Sampling::TruncatedPoisson);
+            ("truncated", cut.phase(source.spread(0.4, NOISE.1), q, whole(source, 1, 10_000_000)))
+        }
+        6 => {
+            let groups = whole(source, 1, 1000);
+            let drawing = Drawing { cycle_length: Some(groups), ..Drawing::default() };
+            let turns = builder.adjacency(poisson).sampling(Sampling::CyclicPoisson);
+            let count = several(source);
+            ("cyclic", phases(source, turns.drawing(drawing), count))
+        }
+        7 => {
+            let releases: Vec<FurtherRelease> = (0..1 + source.below(3))
+                .map(|_| FurtherRelease {
+                    noise: source.spread(1.0, 50.0),
+                    sensitivity: source.spread(0.1, 1.0),
+                })
+                .collect();
+            let (q, steps) = (rate(source), whole(source, 1, 1_000_000_000));
+            let noise = source.spread(0.5, NOISE.1);
+            let run = builder.adjacency(poisson).phase(noise, q, steps);
+            ("several releases", run.releases(releases))
+        }
+        8 => {
+            let (q, steps) = (rate(source), whole(source, 1, 100_000_000));
+            let most = steps + source.below(9 * steps + 1);
+            let run = builder.adjacency(poisson).phase(noise, q, steps).stopped_on_output(most);
+            ("stopped", run)
+        }
+        9 => {
+            let bands = whole(source, 1, 30) as usize;
+            let mut toeplitz = vec![1.0];
+            while toeplitz.len() < bands {
+                let last = toeplitz[toeplitz.len() - 1];
+                toeplitz.push(last * source.uniform());
+            }
+            let matrix = Matrix {
+                toeplitz,
+                uses: Some(whole(source, 1, 100)),
+                separation: Some(whole(source, 1, 100)),
+                ..Matrix::default()
+            };
+            let run = builder.adjacency(poisson).sampling(Sampling::Full).matrix(matrix);
+            ("correlated", run.phase(noise, 1.0, whole(source, 1, 5000)))
+        }
+        _ => {
+            let count = several(source);
+            ("Poisson", phases(source, builder.adjacency(poisson), count))
+        }
+    }
+}
+
+/// One run over the domain, and what is asked: noise multiplier 0.2 to 100, sample rate 1e-7 to 1, steps 1 to
+/// 1e9, delta 1e-100 to 0.5.
 pub fn draw(source: &mut Source) -> Draw {
     let lens = match source.below(10) {
         0..=6 => LensName::Composition,
@@ -72,24 +197,18 @@ pub fn draw(source: &mut Source) -> Draw {
         8 => LensName::LastIterateMax,
         _ => LensName::FullBatch,
     };
-    let substitutes = matches!(lens, LensName::Composition | LensName::FullBatch);
-    let adjacency = if substitutes && source.chance(0.2) {
-        Adjacency::Substitute
-    } else {
-        Adjacency::AddRemove
-    };
     let group = if source.chance(0.2) { 2 + source.below(9) as u32 } else { 1 };
-    let full = source.chance(0.05);
-    let phases = if full { 1 } else { source.choose(&[1, 1, 1, 1, 2, 3]) };
-    let mut builder = Run::builder().adjacency(adjacency).group_size(group);
-    for index in 0..phases {
-        let steps = source.spread(1.0, 1e9 / phases as f64).floor() as u64;
-        let q = if full || (index > 0 && source.chance(0.1)) { 1.0 } else { rate(source) };
-        builder = builder.phase(source.spread(0.2, 100.0), q, steps.max(1));
-    }
-    if full {
-        builder = builder.sampling(Sampling::Full);
-    }
+    let (name, builder) = if lens == LensName::Composition {
+        composition(source, group)
+    } else {
+        let both = lens == LensName::FullBatch && source.chance(0.2);
+        let adjacency = if both { Adjacency::Substitute } else { Adjacency::AddRemove };
+        let count = source.choose(&[1, 1, 1, 1, 2, 3]);
+        (
+            lens.as_str(),
+            phases(source, Run::builder().group_size(group).adjacency(adjacency), count),
+        )
+    };
     let run = builder.build().unwrap_or_else(|error| panic!("a drawn run is valid: {error}"));
     let quantity = source.choose(&[
         Quantity::Epsilon,
@@ -123,6 +242,8 @@ pub fn draw(source: &mut Source) -> Draw {
         Quantity::Reconstruction => questions.priors.push(source.spread(1e-6, 0.5)),
         _ => {}
     }
+    // A survey asks thousands of times: what takes long is counted as not answered.
+    questions.time_limit = Some(4.0);
     // Company: what is asked for beside it. Mu and the curves cost most, so not always all.
     if source.chance(0.7) {
         questions.quantities =
@@ -130,10 +251,14 @@ pub fn draw(source: &mut Source) -> Draw {
     }
     let kind = format!(
         "{}{}{}{}",
-        lens,
-        if phases > 1 { ", phases" } else { "" },
+        name,
+        if run.phases().len() > 1 { ", phases" } else { "" },
         if group > 1 { ", group" } else { "" },
-        if adjacency == Adjacency::Substitute { ", substitution" } else { "" }
+        match run.adjacency() {
+            Adjacency::AddRemove => "",
+            Adjacency::Substitute => ", substitution",
+            Adjacency::ZeroOut => ", zero-out",
+        }
     );
     Draw { kind, run, lens, quantity, questions }
 }

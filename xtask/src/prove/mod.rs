@@ -2,9 +2,9 @@
 //! question about each in random company, and has both ends proven in ball arithmetic.
 //!
 //! Results are lines of JSON in `target/prove/seed-S/part-K-of-N.jsonl` (`--out DIR` for another folder), one
-//! per run; `--work` limits a proof (units of about a
-//! millisecond), the same on every machine. A part that was
-//! broken off goes on where it stopped; `--table` sums up all parts into docs/accuracy.md.
+//! per run; `--work` limits a proof (units of about a millisecond), the same on every machine. After `--minutes` no
+//! further run is begun. A part that was broken off goes on where it stopped; `--table` sums up all parts into
+//! docs/accuracy.md.
 
 mod draw;
 mod table;
@@ -29,6 +29,7 @@ struct Options {
     threads: usize,
     table: bool,
     work: f64,
+    minutes: f64,
     out: PathBuf,
 }
 
@@ -40,7 +41,8 @@ fn options(rest: &[String]) -> Result<Options> {
         part: (1, 1),
         threads,
         table: false,
-        work: 60_000.0,
+        work: 4000.0,
+        minutes: f64::INFINITY,
         out: "target/prove".into(),
     };
     let mut words = rest.iter();
@@ -60,6 +62,7 @@ fn options(rest: &[String]) -> Result<Options> {
                 }
             }
             "--work" => options.work = number()?.parse()?,
+            "--minutes" => options.minutes = number()?.parse()?,
             "--out" => options.out = number()?.into(),
             "--table" => options.table = true,
             other => bail!("unknown option `{other}`"),
@@ -91,12 +94,16 @@ pub fn run(rest: &[String]) -> Result<ExitCode> {
         options.threads
     );
     let file = Mutex::new(OpenOptions::new().create(true).append(true).open(&path)?);
+    let started = Instant::now();
     let next = AtomicU64::new(0);
     let wrong = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for _ in 0..options.threads {
             scope.spawn(|| {
                 loop {
+                    if started.elapsed().as_secs_f64() > 60.0 * options.minutes {
+                        break;
+                    }
                     let position = next.fetch_add(1, Ordering::Relaxed) as usize;
                     let Some(index) = mine.get(position) else { break };
                     let line = one(options.seed, *index, options.work);
@@ -121,15 +128,15 @@ pub fn run(rest: &[String]) -> Result<ExitCode> {
 fn one(seed: u64, index: u64, work: f64) -> Value {
     let mut source = draw::Source::new(seed, index);
     let drawn = draw::draw(&mut source);
-    let asked = Instant::now();
+    let asked = processor_seconds();
     let answer = account(&drawn.run, &drawn.questions);
-    let asked = asked.elapsed().as_secs_f64();
+    let asked = processor_seconds() - asked;
     let mut line = json!({
         "index": index, "kind": drawn.kind, "run": drawn.run, "lens": drawn.lens,
-        "quantity": drawn.quantity, "asked_s": asked,
+        "quantity": drawn.quantity, "asked_s": rounded(asked),
     });
-    let claims = match answer {
-        Ok(account) => account.claims,
+    let (claims, warnings) = match answer {
+        Ok(account) => (account.claims, account.warnings),
         Err(AccountingError::OutsideDomain(reason) | AccountingError::NotCertified(reason)) => {
             line["outcome"] = "refused".into();
             line["reason"] = reason.into();
@@ -146,18 +153,37 @@ fn one(seed: u64, index: u64, work: f64) -> Value {
     let Some(claim) = of_quantity.get(source.below(of_quantity.len().max(1) as u64) as usize)
     else {
         line["outcome"] = "unanswered".into();
+        line["reason"] = warnings.join("; ").into();
         return line;
     };
-    let started = Instant::now();
+    let started = processor_seconds();
     let proof = prove_within(&drawn.run, claim, Limit::Work(work));
     line["outcome"] = proof.outcome.as_str().into();
-    line["proof_s"] = started.elapsed().as_secs_f64().into();
+    line["proof_s"] = rounded(processor_seconds() - started).into();
     line["direction"] = json!(claim.direction);
     line["at"] = json!(claim.at);
     line["width"] = json!(claim.interval.relative_width());
     line["ends"] = json!([claim.interval.lower, claim.interval.upper]);
     if proof.outcome != Outcome::Proven {
-        line["proof"] = json!(proof);
+        for (name, end) in [("lower", &proof.lower), ("upper", &proof.upper)] {
+            if end.outcome != Outcome::Proven {
+                line[name] = json!({
+                    "outcome": end.outcome, "statement": end.statement, "path": end.path,
+                });
+            }
+        }
     }
     line
+}
+
+/// Processor time of this thread, as Linux counts it.
+fn processor_seconds() -> f64 {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let word = text.split_whitespace().next().and_then(|word| word.parse::<f64>().ok());
+    word.unwrap_or(0.0) * 1e-9
+}
+
+/// Seconds, to a tenth of a millisecond.
+fn rounded(seconds: f64) -> f64 {
+    (seconds * 1e4).round() * 1e-4
 }

@@ -26,7 +26,6 @@ use crate::pairs::{Composed, Gaussian, OneStep};
 use crate::{AccountingError, OneWay, Pair};
 use numerics::inversion::{Law, Times};
 use numerics::mixture::{Component, MixtureRatio};
-use numerics::special::ln_gamma;
 use vocabulary::{Adjacency, Interval, Phase, Run, Sampling};
 
 pub(super) const SCHEME: Scheme = Scheme {
@@ -77,7 +76,8 @@ fn pair(run: &Run) -> Result<BoxedPair> {
             phase.steps as f64 * (2.0 * found.shares[0].0 as f64 / phase.noise_multiplier).powi(2)
         };
         let square: f64 = phases.iter().map(distance).sum();
-        return Ok(Box::new(Gaussian::computed(square.sqrt(), 16.0 * f64::EPSILON)?));
+        let rounding = f64::EPSILON * (8.0 + phases.len() as f64);
+        return Ok(Box::new(Gaussian::computed(square.sqrt(), rounding)?));
     }
     let one_sided_pair = run.adjacency() == Adjacency::AddRemove;
     if let [(phase, found)] = phases.as_slice()
@@ -85,9 +85,10 @@ fn pair(run: &Run) -> Result<BoxedPair> {
     {
         let (distances, _) = found.distances(phase.noise_multiplier, 0.0);
         return Ok(if one_sided_pair {
-            Box::new(OneStep::new(one_sided(&distances)))
+            let step = one_sided(&distances, found.error).with_left_out(found.left_out);
+            Box::new(OneStep::new(step))
         } else {
-            Box::new(FromProfile(OneStepProfile::new(&distances, found.left_out)?))
+            Box::new(FromProfile(OneStepProfile::new(&distances, found)?))
         });
     }
     let steps: f64 = phases.iter().map(|(phase, _)| phase.steps as f64).sum();
@@ -98,10 +99,12 @@ fn pair(run: &Run) -> Result<BoxedPair> {
             .map(|(phase, found)| {
                 let (distances, left_out) = found.distances(phase.noise_multiplier, lightest);
                 given_away += phase.steps as f64 * left_out;
+                // Given that nothing of it is drawn, the other shares are larger by that part.
+                let error = found.error + 2.0 * left_out;
                 let law = if one_sided_pair {
-                    Law::of_pair(one_sided(&distances))
+                    Law::of_pair(one_sided(&distances, error))
                 } else {
-                    Law::symmetric(&distances, found.error)
+                    Law::symmetric(&distances, error)
                 };
                 Times { law, times: phase.steps as f64 }
             })
@@ -127,10 +130,10 @@ impl Shares {
     }
 }
 
-fn one_sided(distances: &[(f64, f64)]) -> MixtureRatio {
+fn one_sided(distances: &[(f64, f64)], error: f64) -> MixtureRatio {
     let list = distances.iter().map(|&(weight, centre)| Component { weight, centre }).collect();
     let rest = 1.0 - distances.iter().map(|(weight, _)| weight).sum::<f64>();
-    MixtureRatio::new(1.0, list, Vec::new()).with_rest(rest.max(0.0))
+    MixtureRatio::new(1.0, list, Vec::new()).with_rest(rest.max(0.0)).with_weight_error(error)
 }
 
 /// The Poisson run whose pair is that of adding or removing one record.
@@ -162,38 +165,70 @@ pub(super) fn shares(run: &Run, phase: &Phase) -> Result<Shares> {
             "a group of {targets} does not fit into {records} records"
         )));
     }
-    let log_choose = |n: u64, k: u64| {
-        ln_gamma(n as f64 + 1.0) - ln_gamma(k as f64 + 1.0) - ln_gamma((n - k) as f64 + 1.0)
-    };
-    // The logarithms are of this size and cancel: their error is the error of the shares.
-    let error = 64.0 * f64::EPSILON * (1.0 + log_choose(records, batch.min(records)).abs())
-        + 64.0 * f64::EPSILON * ln_gamma(records as f64 + 1.0).abs();
-    let most = if run.drawing().replacement { batch } else { batch.min(targets) };
-    let log_share = |j: u64| -> f64 {
-        if run.drawing().replacement {
-            let rate = targets as f64 / records as f64;
-            let others = if j == batch { 0.0 } else { (batch - j) as f64 * (-rate).ln_1p() };
-            log_choose(batch, j) + j as f64 * rate.ln() + others
-        } else if batch - j > records - targets {
-            f64::NEG_INFINITY
-        } else {
-            log_choose(targets, j) + log_choose(records - targets, batch - j)
-                - log_choose(records, batch)
-        }
+    let (law, error) = if run.drawing().replacement {
+        with_replacement(batch, targets, records)
+    } else {
+        without_replacement(batch, targets, records)
     };
     let mut all = Vec::new();
     let mut left_out = 0.0;
-    for j in 1..=most {
-        let share = log_share(j).exp();
+    for (j, share) in law {
         if share >= LIGHTEST {
             all.push((j, share.min(1.0)));
-        } else if !all.is_empty() {
+        } else if all.is_empty() {
+            left_out += share + 1e-300;
+        } else {
             // Beyond the mode shares fall by more than half each from here on.
-            left_out = 2.0 * share.max(1e-300);
+            left_out += 2.0 * share.max(1e-300);
             break;
         }
     }
     Ok(Shares { shares: all, left_out, error })
+}
+
+/// Binomial(b, k/n), j >= 1, and a bound on the relative error: from Pr[0], each from the one before with five
+/// roundings, and the odds themselves have one.
+fn with_replacement(batch: u64, targets: u64, records: u64) -> (Vec<(u64, f64)>, f64) {
+    if targets == records {
+        return (vec![(batch, 1.0)], 0.0);
+    }
+    let draws = batch as f64;
+    let odds = targets as f64 / (records - targets) as f64;
+    let log_first = -draws * odds.ln_1p();
+    let mut all = Vec::new();
+    // In logarithms up to the first share of any size: Pr[0] may underflow.
+    let (mut log, mut share) = (log_first, log_first.exp());
+    let mut uses = 0;
+    while uses < batch {
+        let factor = (batch - uses) as f64 / (uses + 1) as f64 * odds;
+        log += factor.ln();
+        share = if share > 1e-280 { share * factor } else { log.exp() };
+        uses += 1;
+        all.push((uses, share));
+        if factor < 0.5 && share < 0.1 * LIGHTEST {
+            break;
+        }
+    }
+    let reached = all.len() as f64;
+    let size = log_first.abs() + reached * (1.0 + draws.ln().max(odds.ln().abs()));
+    (all, f64::EPSILON * (8.0 + 6.0 * reached + 4.0 * size))
+}
+
+/// Hypergeometric, j >= 1: C(k, j) [b]_j [n-b]_{k-j} / [n]_k, falling factorials factor by factor, and a bound
+/// on the relative error: four roundings for each of k factors.
+fn without_replacement(batch: u64, targets: u64, records: u64) -> (Vec<(u64, f64)>, f64) {
+    let share = |j: u64| -> f64 {
+        let mut product = 1.0;
+        for i in 0..targets {
+            let drawn = if i < j { (i, batch) } else { (i - j, records - batch) };
+            let left = drawn.1.saturating_sub(drawn.0) as f64;
+            let chosen = if i < j { (targets - i) as f64 / (j - i) as f64 } else { 1.0 };
+            product *= left / (records - i) as f64 * chosen;
+        }
+        product
+    };
+    let all = (1..=batch.min(targets)).map(|j| (j, share(j))).collect();
+    (all, f64::EPSILON * (2.0 + 4.0 * targets as f64))
 }
 
 /// One step of the symmetric profile, in closed form.
@@ -201,23 +236,26 @@ struct OneStepProfile {
     parts: Vec<(f64, Gaussian)>,
     rate: f64,
     given_away: f64,
+    /// Relative error of the shares.
+    error: f64,
 }
 
 impl OneStepProfile {
-    fn new(distances: &[(f64, f64)], given_away: f64) -> Result<Self> {
+    fn new(distances: &[(f64, f64)], found: &Shares) -> Result<Self> {
         let parts = distances
             .iter()
             .map(|&(p, mu)| Ok((p, Gaussian::computed(mu, 4.0 * f64::EPSILON)?)))
             .collect::<Result<Vec<_>>>()?;
         let rate = parts.iter().map(|(p, _)| p).sum::<f64>().min(1.0);
-        Ok(Self { parts, rate, given_away })
+        let error = found.error + 2.0 * found.left_out;
+        Ok(Self { parts, rate, given_away: found.left_out, error })
     }
 
     /// h at g = e^epsilon >= 1.
     fn upper_half(&self, epsilon: f64) -> Result<Interval> {
         // ln g' = ln(1 + (g-1)/q), its rounding included on either side.
         let inner = (epsilon.exp_m1() / self.rate).ln_1p();
-        let slack = 8.0 * f64::EPSILON * (1.0 + inner);
+        let slack = 8.0 * f64::EPSILON * (1.0 + inner) + 2.0 * self.error;
         let mut total = Interval::exact(0.0);
         for (p, pair) in &self.parts {
             let low = pair.delta(inner + slack, OneWay::Remove)?;
@@ -226,7 +264,7 @@ impl OneStepProfile {
             total.value += p * 0.5 * (low.value + high.value);
             total.upper += p * high.upper;
         }
-        let slack = 16.0 * f64::EPSILON * (2.0 + self.parts.len() as f64);
+        let slack = 16.0 * f64::EPSILON * (2.0 + self.parts.len() as f64) + 2.0 * self.error;
         total.lower *= 1.0 - slack;
         total.upper = total.upper * (1.0 + slack) + self.given_away;
         Ok(Interval::new(total.lower, total.value, total.upper))

@@ -74,10 +74,11 @@ pub(super) fn pair(run: &Run, matrix: &Matrix) -> Result<BoxedPair> {
     }
     let phase = one_phase(run, "correlated noise")?;
     let (uses, separation) = uses(run, matrix, phase)?;
-    let sens = sensitivity(&matrix.toeplitz, phase.steps, uses, separation)?;
+    let (sens, error) = enclosed(&matrix.toeplitz, phase.steps, uses, separation)?;
     let factor = f64::from(run.group_size())
         * if run.adjacency() == Adjacency::Substitute { 2.0 } else { 1.0 };
-    Ok(Box::new(Gaussian::computed(factor * sens / phase.noise_multiplier, 8.0 * f64::EPSILON)?))
+    let mu = factor * sens / phase.noise_multiplier;
+    Ok(Box::new(Gaussian::computed(mu, error + 8.0 * f64::EPSILON)?))
 }
 
 fn amplified(run: &Run, matrix: &Matrix) -> Result<()> {
@@ -129,6 +130,12 @@ fn participation(run: &Run, rate: f64, steps: u64) -> Result<(u64, u64)> {
 /// `InvalidInput` for zero uses, separation or steps and for coefficients that are not finite;
 /// `OutsideDomain` for general coefficients over many steps.
 pub fn sensitivity(toeplitz: &[f64], steps: u64, uses: u64, separation: u64) -> Result<f64> {
+    let (sens, error) = enclosed(toeplitz, steps, uses, separation)?;
+    Ok(sens * (1.0 + error))
+}
+
+/// The sensitivity (its upper bound, for general coefficients) and the relative error of its arithmetic.
+fn enclosed(toeplitz: &[f64], steps: u64, uses: u64, separation: u64) -> Result<(f64, f64)> {
     if steps == 0 || uses == 0 || separation == 0 || toeplitz.is_empty() {
         return Err(AccountingError::InvalidInput(format!(
             "{} coefficients, {steps} steps, {uses} uses, separation {separation}: each must be at \
@@ -141,7 +148,7 @@ pub fn sensitivity(toeplitz: &[f64], steps: u64, uses: u64, separation: u64) -> 
     }
     let length = (toeplitz.len() as u64).min(steps) as usize;
     let c = &toeplitz[..length];
-    let rounded = |square: f64, terms: f64| (square.sqrt()) * (1.0 + f64::EPSILON * (8.0 + terms));
+    let rounded = |square: f64, terms: f64| (square.sqrt(), f64::EPSILON * (8.0 + terms));
     let most = uses.min((steps - 1) / separation + 1);
     let falling = c.windows(2).all(|pair| pair[0] >= pair[1]) && c[length - 1] >= 0.0;
     if falling && steps <= 10_000_000 {

@@ -27,7 +27,7 @@ pub use releases::effective_noise_multiplier;
 pub use truncated_poisson::{Truncation, truncation};
 
 use crate::{AccountingError, Pair};
-use vocabulary::{Phase, Run, Sampling};
+use vocabulary::{Phase, Run, Sampling, Side};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 type BoxedPair = Box<dyn Pair>;
@@ -71,11 +71,16 @@ pub fn of(run: &Run) -> &'static Scheme {
 /// `OutsideDomain` beyond the domain.
 pub fn pair(run: &Run) -> Result<BoxedPair> {
     supports(run)?;
-    let run = accounted(run)?;
-    match run.matrix() {
-        Some(matrix) => matrix::pair(&run, matrix),
-        None => (of(&run).pair)(&run),
+    let of_run = |run: &Run| match run.matrix() {
+        Some(matrix) => matrix::pair(run, matrix),
+        None => (of(run).pair)(run),
+    };
+    let most = of_run(&accounted(run, Side::Upper)?)?;
+    if run.releases().is_empty() {
+        return Ok(most);
     }
+    // The noise of several releases is a root: rounded down for upper ends, up for lower ones.
+    Ok(Box::new(releases::Between { least: of_run(&accounted(run, Side::Lower)?)?, most }))
 }
 
 /// Whether a scheme covers a run; computes no number.
@@ -83,7 +88,7 @@ pub fn pair(run: &Run) -> Result<BoxedPair> {
 /// # Errors
 /// As [`pair`].
 pub fn supports(run: &Run) -> Result<()> {
-    let run = accounted(run)?;
+    let run = accounted(run, Side::Upper)?;
     match run.matrix() {
         Some(matrix) => matrix::supports(&run, matrix),
         None => (of(&run).supports)(&run),
@@ -97,7 +102,7 @@ pub fn at_least(run: &Run) -> Option<BoxedPair> {
     if run.max_steps().is_some() || run.matrix().is_some() {
         return None;
     }
-    let run = accounted(run).ok()?;
+    let run = accounted(run, Side::Lower).ok()?;
     (of(&run).at_least)(&run)
 }
 
@@ -159,14 +164,16 @@ pub(crate) fn only_plain(run: &Run) -> Result<()> {
     Err(AccountingError::Unsupported(reason))
 }
 
-/// The run with the effective noise of all releases, and the steps that have to be accounted for.
-fn accounted(run: &Run) -> Result<Run> {
+/// The run with the effective noise of all releases, rounded to the safe side of an end, and the steps that
+/// have to be accounted for.
+fn accounted(run: &Run, side: Side) -> Result<Run> {
     let mut phases: Vec<Phase> = run.phases().to_vec();
     if let (Some(most), Some(last)) = (run.max_steps(), phases.last_mut()) {
         last.steps += most - run.steps();
     }
     for phase in &mut phases {
-        phase.noise_multiplier = releases::with_further(phase.noise_multiplier, run.releases());
+        phase.noise_multiplier =
+            releases::with_further(phase.noise_multiplier, run.releases(), side);
     }
     let changed = run
         .with_phases(phases)

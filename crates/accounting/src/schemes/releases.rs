@@ -6,7 +6,9 @@
 //! The noises are independent, the batch is the same, and a threshold must come from released
 //! values. The centred count of adaptive clipping (Andrew et al. 2021), b_i - 1/2, has sensitivity 1/2.
 
-use vocabulary::FurtherRelease;
+use super::{BoxedPair, Result};
+use crate::{OneWay, Pair};
+use vocabulary::{FurtherRelease, Interval, Side};
 
 /// The noise multiplier of all releases together, rounded down.
 ///
@@ -19,16 +21,65 @@ use vocabulary::FurtherRelease;
 /// assert!((sigma - 0.937042571331636393).abs() < 1e-14 && sigma < 0.937042571331636393);
 /// ```
 pub fn effective_noise_multiplier(releases: &[FurtherRelease]) -> f64 {
-    let square: f64 = releases.iter().map(|r| (r.sensitivity / r.noise).powi(2)).sum();
-    (1.0 - 4.0 * f64::EPSILON * (2.0 + releases.len() as f64)) / square.sqrt()
+    let (noise, error) = effective(releases);
+    noise * (1.0 - error)
 }
 
-/// The noise multiplier of a step with its further releases.
-pub(super) fn with_further(noise_multiplier: f64, further: &[FurtherRelease]) -> f64 {
+/// The noise multiplier of all releases together, and a bound on its relative error.
+fn effective(releases: &[FurtherRelease]) -> (f64, f64) {
+    let square: f64 = releases.iter().map(|r| (r.sensitivity / r.noise).powi(2)).sum();
+    (square.sqrt().recip(), 4.0 * f64::EPSILON * (2.0 + releases.len() as f64))
+}
+
+/// The noise multiplier of a step with its further releases: rounded down for upper ends of what leaks, up for
+/// lower ones.
+pub(super) fn with_further(noise_multiplier: f64, further: &[FurtherRelease], side: Side) -> f64 {
     if further.is_empty() {
         return noise_multiplier;
     }
     let mut all = vec![FurtherRelease { noise: noise_multiplier, sensitivity: 1.0 }];
     all.extend_from_slice(further);
-    effective_noise_multiplier(&all)
+    let (noise, error) = effective(&all);
+    noise * if side == Side::Lower { 1.0 + error } else { 1.0 - error }
+}
+
+/// A pair between two others of which one leaks less and one more, everywhere.
+pub(super) struct Between {
+    pub(super) least: BoxedPair,
+    pub(super) most: BoxedPair,
+}
+
+impl Between {
+    fn ends(&self, ask: impl Fn(&dyn Pair) -> Result<Interval>, leaks: bool) -> Result<Interval> {
+        let (least, most) = (ask(self.least.as_ref())?, ask(self.most.as_ref())?);
+        let (low, high) = if leaks { (least, most) } else { (most, least) };
+        let value = most.value.max(low.lower).min(high.upper);
+        Ok(Interval { lower: low.lower, value, upper: high.upper })
+    }
+}
+
+impl Pair for Between {
+    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+        self.ends(|pair| pair.delta(epsilon, way), true)
+    }
+
+    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+        self.ends(|pair| pair.one_minus_delta(epsilon, way), false)
+    }
+
+    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval> {
+        self.ends(|pair| pair.epsilon(delta, way), true)
+    }
+
+    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval> {
+        self.ends(|pair| pair.tpr(fpr, way), true)
+    }
+
+    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval> {
+        self.ends(|pair| pair.fnr(fpr, way), false)
+    }
+
+    fn log_slopes(&self, fpr: f64, way: OneWay) -> Vec<f64> {
+        self.most.log_slopes(fpr, way)
+    }
 }

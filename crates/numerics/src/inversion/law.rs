@@ -31,8 +31,9 @@ impl Law {
     /// The law of a pair of mixtures (scale 1).
     pub fn of_pair(pair: MixtureRatio) -> Self {
         assert!(pair.scale() == 1.0, "strands are in units of the noise");
+        let weight_error = 4.0 * f64::EPSILON + pair.weight_error();
         let strand = Strand { weight: 1.0, pair, from: f64::NEG_INFINITY, mirror: false };
-        Self { strands: vec![strand], atom: 0.0, weight_error: 4.0 * f64::EPSILON }
+        Self { strands: vec![strand], atom: 0.0, weight_error }
     }
 
     /// The law of the symmetric profile

@@ -67,6 +67,11 @@ impl<const N: usize> Ball<N> {
         Self { mid: self.mid.scaled(power), radius: self.radius.scaled(power) }
     }
 
+    /// Whether both are the same ball.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.mid == other.mid && self.radius == other.radius
+    }
+
     pub fn is_finite(&self) -> bool {
         !self.radius.is_infinite()
     }

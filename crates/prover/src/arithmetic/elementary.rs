@@ -98,12 +98,31 @@ fn inverse_factorial<const N: usize>(n: usize) -> Float<N> {
     Float::from_fraction(&entry.highest_first, entry.exponent)
 }
 
-/// The first n with size^n / n! < 2^(-BITS - 4), for size = 2^order.
-fn terms<const N: usize>(order: f64) -> usize {
+/// Sizes of arguments for which series are summed.
+#[derive(Clone, Copy)]
+enum Size {
+    /// 2^-6.
+    Tiny,
+    /// 2^-5.
+    Small,
+    /// 0.8.
+    Turn,
+}
+
+/// The first n with size^n / n! < 2^(-BITS - 4).
+fn terms<const N: usize>(size: Size) -> usize {
+    static TABLE: OnceLock<[[usize; 3]; 8]> = OnceLock::new();
+    let table = TABLE.get_or_init(|| {
+        std::array::from_fn(|words| [-6.0, -5.0, -0.32].map(|order| count_terms(words, order)))
+    });
+    table[N][size as usize]
+}
+
+fn count_terms(words: usize, order: f64) -> usize {
     let mut log_factorial = 0.0;
     for n in 1..FACTORIALS {
         log_factorial += (n as f64).log2();
-        if n as f64 * order - log_factorial < -(Float::<N>::BITS as f64) - 4.0 {
+        if n as f64 * order - log_factorial < -(64.0 * words as f64) - 4.0 {
             return n;
         }
     }
@@ -152,7 +171,7 @@ impl<const N: usize> Ball<N> {
         }
         // x (1 + x/2 + x^2/6 + ...).
         let mut sum = Self::ZERO;
-        let last = terms::<N>(-6.0) + 1;
+        let last = terms::<N>(Size::Tiny) + 1;
         for n in (1..=last).rev() {
             sum = sum * self + Self::rounded(inverse_factorial(n));
         }
@@ -251,7 +270,7 @@ fn exponential_of_point<const N: usize>(x: &Float<N>) -> Ball<N> {
     }
     let small = rest.mid.scaled(-4);
     let mut sum: Float<N> = Float::ZERO;
-    for n in (0..terms::<N>(-5.0)).rev() {
+    for n in (0..terms::<N>(Size::Small)).rev() {
         sum = sum.times(&small).plus(&inverse_factorial(n));
     }
     // The terms left out add up to less than twice the first: 2^(-BITS - 3).
@@ -268,7 +287,7 @@ fn exponential_of_point<const N: usize>(x: &Float<N>) -> Ball<N> {
 /// (cosine, sine) of |r| < 0.8 by their series in r^2.
 fn near_zero<const N: usize>(r: &Float<N>) -> (Ball<N>, Ball<N>) {
     let square = r.times(r).negated();
-    let last = terms::<N>(-0.32) + 1;
+    let last = terms::<N>(Size::Turn) + 1;
     let (mut cosine, mut sine): (Float<N>, Float<N>) = (Float::ZERO, Float::ZERO);
     for n in (0..=last / 2).rev() {
         cosine = cosine.times(&square).plus(&inverse_factorial(2 * n));

@@ -11,7 +11,7 @@
 //! So on a cell every factor is bounded by its value at one end.
 
 use crate::arithmetic::{Ball, Float, Magnitude};
-use crate::pairs::Step;
+use crate::pairs::{Mask, POWER, Step};
 
 /// The lines that are looked at: tilt c, angles up to theta, and growth e^(u |angle|).
 pub(super) struct Lines<'a, const N: usize> {
@@ -43,8 +43,8 @@ impl<'a, const N: usize> Lines<'a, N> {
         size + self.growth * angle
     }
 
-    /// ln of a bound on the integrand's modulus on [a, b], without 1/(s sqrt(2 pi)).
-    fn cell(&self, a: f64, b: f64) -> Ball<N> {
+    /// ln of a bound on the integrand's modulus on [a, b], without 1/(s sqrt(2 pi)) and without the mask.
+    fn unmasked(&self, a: f64, b: f64) -> Ball<N> {
         let c = Ball::from_f64(self.tilt);
         let ends = |x: f64| self.step.value_and_share(Ball::from_f64(x));
         let mut log = self.factor(c, ends(b), ends(a));
@@ -59,6 +59,10 @@ impl<'a, const N: usize> Lines<'a, N> {
             0.0
         };
         log - (Ball::from_f64(nearest).squared() * self.step.inverse_square()).scaled(-1)
+    }
+
+    pub(super) fn cell(&self, a: f64, b: f64) -> Ball<N> {
+        self.unmasked(a, b) + self.step.log_mask(a, b, self.cosine)
     }
 
     /// An upper bound on the integral of the modulus over [a, b], each cell widened by `more` (the
@@ -92,10 +96,43 @@ impl<'a, const N: usize> Lines<'a, N> {
         sum.times(self.density_factor())
     }
 
+    /// A bound on the integral of the modulus from `from` on, along the line at angle theta, with the factor
+    /// e^(-u arg A), for this u and every larger one; one-sided steps only.
+    pub(super) fn turned(&self, from: f64, u: Ball<N>, floor: f64) -> Magnitude {
+        let far = self.far();
+        let turn = self.theta.over_u64(self.step.records).cosine_sine();
+        let smallest = (self.step.scale / 12.0)
+            .min(self.step.scale * self.step.scale / (6.0 * self.step.records as f64));
+        let mut sum = Magnitude::ZERO;
+        let mut cells = vec![(from.max(-far), far)];
+        let mut count = 0;
+        while let Some((a, b)) = cells.pop() {
+            count += 1;
+            if count > 200_000 {
+                return Magnitude::INFINITE;
+            }
+            let middle = 0.5 * (a + b);
+            let (up, _) = self.step.complex_logarithms(Ball::from_f64(a), turn);
+            // arg A is at least 0, whatever the ball of it says.
+            let least = up.im.lower().maximum(Ball::ZERO);
+            let log = self.cell(a, b) - u * least;
+            let small = log.upper().to_f64() < floor || b - a <= smallest;
+            if small || middle <= a || middle >= b {
+                let width = Ball::<N>::from_f64(b) - Ball::from_f64(a);
+                sum = sum.plus((log.exponential() * width).above());
+            } else {
+                cells.push((a, middle));
+                cells.push((middle, b));
+            }
+        }
+        let inside = sum.times(self.density_factor());
+        inside.plus(self.beyond(0.0)).times(self.off_axis(self.theta).above())
+    }
+
     /// At least 1/(s sqrt(2 pi)).
-    fn density_factor(&self) -> Magnitude {
+    pub(super) fn density_factor(&self) -> Magnitude {
         let root: Ball<N> = Ball::pi().scaled(1).root();
-        (root * Ball::from_f64(self.step.scale)).reciprocal().above()
+        (root * self.step.deviation()).reciprocal().above()
     }
 
     /// Where the far tails start: beyond, the Gaussian falls faster than the rest can grow.
@@ -118,11 +155,14 @@ impl<'a, const N: usize> Lines<'a, N> {
         let records = Ball::from_u64(self.step.records);
         let kappa: Ball<N> = (Ball::from_f64(far) - powers * records) * self.step.inverse_square();
         let length: Ball<N> = kappa.reciprocal() + Ball::from_f64(more);
+        // No mask exceeds 2^p anywhere.
+        let mask = if matches!(self.step.mask, Mask::Whole) { 0 } else { POWER as i64 };
         let both = self
-            .cell(far, far)
+            .unmasked(far, far)
             .exponential()
             .above()
-            .plus(self.cell(-far, -far).exponential().above());
+            .plus(self.unmasked(-far, -far).exponential().above())
+            .scaled(mask);
         // On a cell of no width the bounds are those of the point; r may grow to 1 beyond it.
         let worst_angle = (self.growth * self.theta).scaled(1).exponential().above();
         let lost = self.lost_beyond();

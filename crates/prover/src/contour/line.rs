@@ -1,9 +1,9 @@
 //! A sampled line, and what it says about thresholds.
 
 use super::Composition;
+use super::law::RoughLaw;
+use super::masked::MaskedPlan;
 use super::plan::{Plan, Zone};
-use super::rough::Rough;
-use super::transform::{Choice, Transform, tail_bound};
 use crate::arithmetic::{Ball, Complex, Float, Magnitude};
 
 pub struct Line<const N: usize> {
@@ -16,12 +16,14 @@ pub struct Line<const N: usize> {
     tail: Magnitude,
     /// (c', M(c')) above and below the tilt.
     alias: [(Ball<N>, Ball<N>); 2],
+    /// (c', product of L(c')^T): what all-low outcomes of a masked line add is at most this e^((1-c')t).
+    rest: Option<(Ball<N>, Ball<N>)>,
     points: usize,
 }
 
 impl<const N: usize> Line<N> {
     /// None where a bound cannot be computed.
-    pub fn new(composition: &Composition<N>, roughs: &[Rough], plan: &Plan) -> Option<Self> {
+    pub fn new(composition: &Composition<N>, roughs: &[RoughLaw], plan: &Plan) -> Option<Self> {
         let (c, h) = (Ball::from_f64(plan.tilt), Ball::from_f64(plan.spacing));
         let most = plan.spacing * plan.nodes as f64;
         let mut points = 0;
@@ -32,12 +34,11 @@ impl<const N: usize> Line<N> {
                 composition.gaussian_factor(s) * kernel
             })
             .collect();
-        for (step, choice) in composition.steps.iter().zip(&plan.choices) {
-            let transform = Transform::new(step, plan.tilt, most, plan.bits, choice);
+        for (law, choice) in composition.laws.iter().zip(&plan.choices) {
             points += choice.points() as usize;
-            let all = transform.nodes(plan.spacing, plan.nodes);
+            let all = law.nodes(plan.tilt, plan.spacing, plan.nodes, plan.bits, choice);
             for (node, value) in nodes.iter_mut().zip(all) {
-                *node = *node * value.power(step.times);
+                *node = *node * value.power(law.times);
             }
         }
         // Nodes left out.
@@ -45,13 +46,51 @@ impl<const N: usize> Line<N> {
         let square = (c * (c - Ball::one()) - u.squared()) * composition.gaussian;
         let mut log_tail = square.scaled(-1);
         let steps: f64 = roughs.iter().map(|rough| rough.times).sum();
-        for ((step, rough), angle) in composition.steps.iter().zip(roughs).zip(&plan.tail_angles) {
+        for ((law, rough), angles) in composition.laws.iter().zip(roughs).zip(&plan.tail_angles) {
             // One step's share of the depth, and digits enough for its power.
-            let bits = 24.0 + steps.log2() + plan.bits / step.times as f64;
-            let bound = tail_bound(step, rough, plan.tilt, most, *angle, bits)?;
-            log_tail = log_tail + bound.logarithm().times_u64(step.times);
+            let bits = 24.0 + steps.log2() + plan.bits / law.times as f64;
+            let bound = law.tail(rough, plan.tilt, most, angles, bits)?;
+            log_tail = log_tail + bound.logarithm().times_u64(law.times);
         }
         let tail = log_tail.exponential().over(Ball::pi() * u).above();
+        Self::finished(composition, roughs, plan, nodes, tail, points)
+    }
+
+    /// The line of a masked plan: the nodes of what is not all low, and a bound on what is.
+    pub fn masked(
+        composition: &Composition<N>,
+        roughs: &[RoughLaw],
+        masked: &MaskedPlan<N>,
+    ) -> Option<Self> {
+        let plan = &masked.plan;
+        let mut points = 0;
+        let (c, h) = (Ball::from_f64(plan.tilt), Ball::from_f64(plan.spacing));
+        let mut nodes = vec![Complex::one(); plan.nodes + 1];
+        for (law, choice) in composition.laws.iter().zip(&plan.choices) {
+            points += choice.points() as usize;
+            let all = law.nodes(plan.tilt, plan.spacing, plan.nodes, plan.bits, choice);
+            for (node, value) in nodes.iter_mut().zip(all) {
+                *node = *node * value.power(law.times);
+            }
+        }
+        for ((k, node), low) in nodes.iter_mut().enumerate().zip(masked.low_nodes()) {
+            let s = Complex { re: c, im: h.times_u64(k as u64) };
+            *node = (*node - low) * (s * (s - Complex::one())).reciprocal();
+        }
+        let tail = masked.tail(composition, roughs)?;
+        let mut line = Self::finished(composition, roughs, plan, nodes, tail, points)?;
+        line.rest = Some(masked.masked.rest()?);
+        Some(line)
+    }
+
+    fn finished(
+        composition: &Composition<N>,
+        roughs: &[RoughLaw],
+        plan: &Plan,
+        nodes: Vec<Complex<N>>,
+        tail: Magnitude,
+        points: usize,
+    ) -> Option<Self> {
         let mut alias = [(Ball::ZERO, Ball::ZERO); 2];
         for (index, other) in plan.alias_tilts.iter().enumerate() {
             alias[index] = match other {
@@ -67,6 +106,7 @@ impl<const N: usize> Line<N> {
             nodes,
             tail,
             alias,
+            rest: None,
             points,
         })
     }
@@ -113,6 +153,12 @@ impl<const N: usize> Line<N> {
         }
         let half = Ball::exact(Float::from_magnitude(aliases)).scaled(-1);
         let found = (value - half).widened(half.above());
+        let found = match &self.rest {
+            None => found,
+            Some((cap, low)) => {
+                found + Ball::up_to((*low * ((Ball::one() - *cap) * t).exponential()).above())
+            }
+        };
         // It is a mean of a function that is not negative.
         if found.is_positive() { found } else { Ball::up_to(found.upper().above()) }
     }
@@ -129,16 +175,14 @@ fn pole(zone: Zone, up: bool) -> Option<u64> {
 /// M(c) of the whole composition at a real tilt; a few digits are enough.
 pub fn moment<const N: usize>(
     composition: &Composition<N>,
-    roughs: &[Rough],
+    roughs: &[RoughLaw],
     c: f64,
 ) -> Option<Ball<N>> {
     let s = Complex { re: Ball::from_f64(c), im: Ball::ZERO };
     let mut product = composition.gaussian_factor(s).re;
-    for (step, rough) in composition.steps.iter().zip(roughs) {
-        let bits = 12.0 + rough.times.log2();
-        let choice = Choice::new(rough, step, c, 0.0, bits)?;
-        let value = Transform::new(step, c, 0.0, bits, &choice).real();
-        product = product * value.power(step.times);
+    for (law, rough) in composition.laws.iter().zip(roughs) {
+        let value = law.real(rough, c, 12.0 + rough.times.log2())?;
+        product = product * value.power(law.times);
     }
     Some(product)
 }

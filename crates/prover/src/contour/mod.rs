@@ -18,59 +18,98 @@
 //!   1/|s(s-1)| <= 1/u^2.
 
 mod bounds;
+mod half;
+mod law;
 mod line;
+mod masked;
 mod plan;
 mod rough;
 mod transform;
 
+pub use law::{Law, RoughLaw, Strand};
 pub use line::{Line, moment};
+pub use masked::MaskedPlan;
 pub use plan::{Plan, Zone, steepest};
-pub use rough::Rough;
 
-use crate::arithmetic::{Ball, Complex};
-use crate::pairs::Step;
-use vocabulary::{Adjacency, Run};
+use crate::arithmetic::normal_tail;
+use crate::arithmetic::{Ball, Complex, Magnitude};
+use crate::pairs::{Drawn, Draws, Step};
+use vocabulary::Adjacency;
 
-/// All steps of a run with Poisson or full batches.
+/// All steps of a run whose pairs are Gaussian mixtures.
 pub struct Composition<const N: usize> {
-    pub steps: Vec<Step<N>>,
-    /// sum of T (k/sigma)^2 (of 4 T (k/sigma)^2 for substitution) over phases with rate 1: there
-    /// E e^(sY) = e^(s(s-1) this/2).
+    pub laws: Vec<Law<N>>,
+    /// sum of T (j/sigma)^2 (of 4 T (j/sigma)^2 for substitution) over phases in which j records are certainly
+    /// used: there E e^(sY) = e^(s(s-1) this/2).
     pub gaussian: Ball<N>,
+    /// Mass that is counted at no use instead of at many, over all steps. It moves each of the three means
+    /// by no more than itself: they are means under P or differences of means under P and Q, and Q is exact.
+    pub lost: Magnitude,
 }
 
 impl<const N: usize> Composition<N> {
-    pub fn new(run: &Run) -> Self {
-        let shift = u64::from(run.group_size())
-            * if run.adjacency() == Adjacency::Substitute { 2 } else { 1 };
-        let mut gaussian = Ball::ZERO;
-        let mut steps: Vec<Step<N>> = Vec::new();
-        let mut seen: Vec<(f64, f64)> = Vec::new();
-        for phase in run.phases() {
-            if phase.sample_rate == 1.0 {
-                let ratio = Ball::from_u64(shift).over(Ball::from_f64(phase.noise_multiplier));
-                gaussian = gaussian + ratio.squared().times_u64(phase.steps);
-                continue;
-            }
-            let key = (phase.noise_multiplier, phase.sample_rate);
-            match seen.iter().position(|one| *one == key) {
-                Some(index) => steps[index].times += phase.steps,
-                None => {
-                    seen.push(key);
-                    steps.push(Step::new(phase, run));
+    /// Phases with the same noise and the same law of uses are put together.
+    pub fn new(phases: Vec<Drawn<N>>, adjacency: Adjacency, depth: i64) -> Self {
+        let substitute = adjacency == Adjacency::Substitute;
+        let (mut gaussian, mut lost) = (Ball::ZERO, Magnitude::ZERO);
+        let mut laws: Vec<Law<N>> = Vec::new();
+        let mut seen: Vec<(f64, Vec<Ball<N>>)> = Vec::new();
+        for phase in phases {
+            match phase.draws {
+                Draws::Certain(uses) => {
+                    let shift = if substitute { 2 * uses } else { uses };
+                    let ratio = Ball::from_u64(shift).over(Ball::from_f64(phase.noise));
+                    gaussian = gaussian + ratio.squared().times_u64(phase.times);
+                }
+                Draws::Folded { shares, lost: here } => {
+                    lost = lost.plus(here.times(Magnitude::from_f64(phase.times as f64)));
+                    let (atom, strands) = folded(Ball::from_f64(phase.noise), &shares);
+                    laws.push(Law { times: phase.times, atom, strands });
+                    seen.push((f64::NAN, Vec::new()));
+                }
+                Draws::Cut { tau, kept, rate } => {
+                    let law = cut(&phase, (tau, kept, rate), adjacency, depth);
+                    if law.strands.len() == 1 {
+                        // What happens so rarely is given away.
+                        let all = tau.above().times(Magnitude::from_f64(phase.times as f64));
+                        lost = lost.plus(all.scaled(1));
+                    }
+                    laws.push(law);
+                    seen.push((f64::NAN, Vec::new()));
+                }
+                Draws::Shares { weights, lost: here } => {
+                    lost = lost.plus(here.times(Magnitude::from_f64(phase.times as f64)));
+                    let same = |one: &(f64, Vec<Ball<N>>)| {
+                        one.0 == phase.noise
+                            && one.1.len() == weights.len()
+                            && one.1.iter().zip(&weights).all(|(a, b)| a.is_same(b))
+                    };
+                    match seen.iter().position(same) {
+                        Some(index) => laws[index].times += phase.times,
+                        None => {
+                            let noise = Ball::from_f64(phase.noise);
+                            let step = Step::new(noise, &weights, substitute, phase.times);
+                            laws.push(Law::plain(step));
+                            seen.push((phase.noise, weights));
+                        }
+                    }
                 }
             }
         }
-        Self { steps, gaussian }
+        Self { laws, gaussian, lost }
     }
 
     /// -ln of the least dP/dQ: sum of T ln(1/b_0), for adding and removing without phases of rate 1.
     pub fn largest_loss(&self) -> Option<Ball<N>> {
-        if !self.gaussian.mid.is_zero() || self.steps.iter().any(|step| step.substitute) {
+        if !self.gaussian.mid.is_zero() {
             return None;
         }
-        let loss = |step: &Step<N>| -(step.least().logarithm().times_u64(step.times));
-        Some(self.steps.iter().map(loss).fold(Ball::ZERO, |sum, one| sum + one))
+        let mut sum = Ball::ZERO;
+        for law in &self.laws {
+            let step = law.as_plain().filter(|step| !step.substitute)?;
+            sum = sum - step.least().logarithm().times_u64(law.times);
+        }
+        Some(sum)
     }
 
     /// The factor of the phases with rate 1 at s.
@@ -78,4 +117,54 @@ impl<const N: usize> Composition<N> {
         let product = s * (s - Complex::one());
         product.times_real(self.gaussian.scaled(-1)).exponential()
     }
+}
+
+/// The law of the symmetric profile with these p_1, p_2, ... at shifts of j in units of the noise `noise`, half the
+/// step's own: W = 1 - q + q e^((2x-1)/2s^2) from 1/2 on at s = noise/j, its mirror image, and the rest at 1.
+fn folded<const N: usize>(noise: Ball<N>, shares: &[Ball<N>]) -> (Ball<N>, Vec<Strand<N>>) {
+    let q = shares.iter().fold(Ball::ZERO, |sum, share| sum + *share);
+    let rest = Ball::one() - q;
+    let (mut atom, mut strands) = (Ball::ZERO, Vec::new());
+    for (share, j) in shares.iter().zip(1u64..) {
+        let weight = share.over(q);
+        let noise = noise.over_u64(j);
+        // 2 Phi(1/2s) - 1.
+        let inside = Ball::one() - normal_tail(noise.reciprocal().scaled(-1)).scaled(1);
+        atom = atom + rest * weight * inside;
+        strands.push(Strand { weight, step: Step::new(noise, &[rest, q], false, 1), half: true });
+    }
+    (atom, strands)
+}
+
+/// The law of a batch that is cut with probability tau.
+fn cut<const N: usize>(
+    phase: &Drawn<N>,
+    (tau, kept, rate): (Ball<N>, Ball<N>, Ball<N>),
+    adjacency: Adjacency,
+    depth: i64,
+) -> Law<N> {
+    let (one, noise) = (Ball::one(), Ball::from_f64(phase.noise));
+    let coins = |noise: Ball<N>, rate: Ball<N>, substitute: bool| {
+        Step::new(noise, &[one - rate, rate], substitute, phase.times)
+    };
+    let plain = coins(noise, rate, adjacency == Adjacency::Substitute);
+    if tau.above() < Magnitude::power_of_two(-depth) {
+        return Law::plain(plain);
+    }
+    let mut law = Law::plain(plain);
+    law.strands[0].weight = one - tau;
+    if rate.is_same(&one) {
+        // Every batch is cut.
+        law.strands.clear();
+    }
+    let noise = noise.scaled(-1);
+    if adjacency == Adjacency::AddRemove {
+        law.strands.push(Strand { weight: tau, step: coins(noise, kept, false), half: false });
+    } else {
+        let (atom, strands) = folded(noise, &[kept]);
+        law.atom = atom * tau;
+        law.strands
+            .extend(strands.into_iter().map(|one| Strand { weight: one.weight * tau, ..one }));
+    }
+    law
 }

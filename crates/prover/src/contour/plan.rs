@@ -1,8 +1,7 @@
 //! Where to put the line, how far and how densely to sample it: chosen in doubles, for one threshold.
 
 use super::Composition;
-use super::rough::Rough;
-use super::transform::Choice;
+use super::law::{Angles, LawChoice, RoughLaw};
 
 /// Which side of the poles at 0 and 1 the line is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,19 +22,61 @@ pub struct Plan {
     pub nodes: usize,
     /// Tilts at which the aliases are bounded; None: the pole itself, where M = 1.
     pub alias_tilts: [Option<f64>; 2],
-    /// Angle of the path for the nodes left out, one per step.
-    pub tail_angles: Vec<f64>,
+    /// Angles of the paths for the nodes left out, for each law.
+    pub(super) tail_angles: Vec<Angles>,
     /// Bits of each step's transform.
     pub bits: f64,
-    /// ln of the integrand at the line's real point.
-    pub log_peak: f64,
-    pub(super) choices: Vec<Choice>,
+    pub(super) choices: Vec<LawChoice>,
     /// Rotations that the sums take.
     pub work: f64,
 }
 
+/// A line of which it is not yet said how far it goes.
+pub(super) struct Endless {
+    zone: Zone,
+    pub(super) tilt: f64,
+    spacing: f64,
+    alias_tilts: [Option<f64>; 2],
+    /// Nats below the peak that have to be reached.
+    pub(super) depth: f64,
+}
+
+impl Endless {
+    /// The plan whose nodes reach to `far`.
+    pub(super) fn until<const N: usize>(
+        self,
+        composition: &Composition<N>,
+        roughs: &[RoughLaw],
+        far: f64,
+    ) -> Option<Plan> {
+        let steps: f64 = roughs.iter().map(|rough| rough.times).sum();
+        let bits = self.depth / std::f64::consts::LN_2 + steps.max(1.0).log2() + 6.0;
+        let nodes = (far / self.spacing).ceil();
+        if !(nodes < 2e6) {
+            return None;
+        }
+        let choices: Vec<LawChoice> = roughs
+            .iter()
+            .zip(&composition.laws)
+            .map(|(rough, law)| LawChoice::new(rough, law, self.tilt, self.spacing * nodes, bits))
+            .collect::<Option<_>>()?;
+        let work = nodes * choices.iter().map(LawChoice::points).sum::<f64>();
+        Some(Plan {
+            zone: self.zone,
+            tilt: self.tilt,
+            spacing: self.spacing,
+            nodes: nodes as usize,
+            alias_tilts: self.alias_tilts,
+            tail_angles: Vec::new(),
+            bits,
+            choices,
+            work,
+        })
+    }
+}
+
 struct Search<'a> {
-    roughs: &'a [Rough],
+    roughs: &'a [RoughLaw],
     gaussian: f64,
     threshold: f64,
 }
@@ -64,7 +105,7 @@ fn tilt(zone: Zone, v: f64) -> f64 {
 /// The tilt of a zone at which M(c) e^((1-c) t) is about smallest.
 pub fn steepest<const N: usize>(
     composition: &Composition<N>,
-    roughs: &[Rough],
+    roughs: &[RoughLaw],
     zone: Zone,
     threshold: f64,
 ) -> Option<f64> {
@@ -76,56 +117,45 @@ impl Plan {
     /// A plan for threshold t whose error is about e^log_error; None where none is affordable.
     pub fn new<const N: usize>(
         composition: &Composition<N>,
-        roughs: &[Rough],
+        roughs: &[RoughLaw],
         zone: Zone,
         threshold: f64,
         log_error: f64,
     ) -> Option<Self> {
+        let line = Self::line(composition, roughs, zone, threshold, log_error)?;
         let search = Search { roughs, gaussian: composition.gaussian.to_f64(), threshold };
-        let (c, log_peak) = saddle(&search, zone)?;
+        let (far, tail_angles) =
+            tail(&search, line.tilt, line.depth - log_error_base(&search, line.tilt))?;
+        Some(Self { tail_angles, ..line.until(composition, roughs, far)? })
+    }
+
+    /// The line alone, without its end.
+    pub(super) fn line<const N: usize>(
+        composition: &Composition<N>,
+        roughs: &[RoughLaw],
+        zone: Zone,
+        threshold: f64,
+        log_error: f64,
+    ) -> Option<Endless> {
+        let search = Search { roughs, gaussian: composition.gaussian.to_f64(), threshold };
+        let (tilt, log_peak) = saddle(&search, zone)?;
         if !log_peak.is_finite() {
             return None;
         }
-        // Nats below the peak that have to be reached.
         let depth = (log_peak - log_error).max(10.0) + 4.0;
-        let (spacing, alias_tilts) = aliases(&search, zone, c, log_error)?;
-        let steps: f64 = roughs.iter().map(|rough| rough.times).sum();
-        let bits = depth / std::f64::consts::LN_2 + steps.max(1.0).log2() + 6.0;
-        let (far, tail_angles) = tail(&search, c, depth - log_error_base(&search, c))?;
-        let nodes = (far / spacing).ceil();
-        if !(nodes < 2e6) {
-            return None;
-        }
-        let choices: Option<Vec<Choice>> = roughs
-            .iter()
-            .zip(&composition.steps)
-            .map(|(rough, step)| Choice::new(rough, step, c, spacing * nodes, bits))
-            .collect();
-        let choices = choices?;
-        let work = nodes * choices.iter().map(Choice::points).sum::<f64>();
-        Some(Self {
-            zone,
-            tilt: c,
-            spacing,
-            nodes: nodes as usize,
-            alias_tilts,
-            tail_angles,
-            bits,
-            log_peak,
-            choices,
-            work,
-        })
+        let (spacing, alias_tilts) = aliases(&search, zone, tilt, log_error)?;
+        Some(Endless { zone, tilt, spacing, alias_tilts, depth })
     }
 
     /// Whether longer mantissas would need fewer points.
     pub fn is_cramped(&self) -> bool {
-        self.choices.iter().any(|choice| choice.cramped)
+        self.choices.iter().any(LawChoice::is_cramped)
     }
 
     /// Bits that the arithmetic needs: those of the transforms and the growth of roundings.
     pub fn needed_bits(&self) -> f64 {
-        let points = self.choices.iter().map(Choice::points).sum::<f64>().max(1.0);
-        let lost = self.choices.iter().map(|choice| choice.lost_bits).fold(0.0, f64::max);
+        let points = self.choices.iter().map(LawChoice::points).sum::<f64>().max(1.0);
+        let lost = self.choices.iter().map(LawChoice::lost_bits).fold(0.0, f64::max);
         self.bits + lost + (self.nodes as f64 + 1.0).log2() + points.log2() + 8.0
     }
 }
@@ -233,17 +263,16 @@ fn aliases(
 }
 
 /// How far the nodes have to reach for what is left out to be `depth` nats below the real point.
-fn tail(search: &Search<'_>, c: f64, depth: f64) -> Option<(f64, Vec<f64>)> {
-    let shapes: Option<Vec<_>> =
-        search.roughs.iter().map(|rough| rough.shape(c, 0.0, 0.0, 60.0)).collect();
-    let shapes = shapes?;
+fn tail(search: &Search<'_>, c: f64, depth: f64) -> Option<(f64, Vec<Angles>)> {
+    let shapes: Vec<_> =
+        search.roughs.iter().map(|rough| rough.shapes(c)).collect::<Option<_>>()?;
     let here: f64 = search.log_moment(c);
-    let left = |u: f64| -> (f64, Vec<f64>) {
+    let left = |u: f64| -> (f64, Vec<Angles>) {
         let mut log = 0.5 * (c * (c - 1.0) - u * u) * search.gaussian - here - u.ln();
         let mut angles = Vec::new();
         for (rough, shape) in search.roughs.iter().zip(&shapes) {
-            let (angle, tail) = rough.best_tail(c, u, shape);
-            angles.push(angle);
+            let (tail, found) = rough.tail(c, u, shape);
+            angles.push(found);
             log += rough.times * tail;
         }
         (log, angles)

@@ -1,14 +1,15 @@
 //! Doubles that choose where to look: tilts, spacings, ranges. Nothing here is trusted; a bad
 //! choice makes a wide ball, not a wrong one.
 
-use crate::pairs::Step;
+use crate::pairs::{Mask, RoughMask, Step};
 
 /// A step in doubles.
-pub struct Rough {
+pub(super) struct Rough {
     log_coefficients: Vec<f64>,
     scale: f64,
     substitute: bool,
-    pub times: f64,
+    pub(super) times: f64,
+    mask: RoughMask,
 }
 
 /// ln(e^a + e^b).
@@ -18,20 +19,60 @@ fn log_add(a: f64, b: f64) -> f64 {
 }
 
 /// What an integral over the real line looks like.
-pub struct Shape {
-    pub log_integral: f64,
-    pub from: f64,
-    pub to: f64,
+pub(super) struct Shape {
+    pub(super) log_integral: f64,
+    pub(super) from: f64,
+    pub(super) to: f64,
 }
 
 impl Rough {
-    pub fn new<const N: usize>(step: &Step<N>) -> Self {
+    pub(super) fn new<const N: usize>(step: &Step<N>) -> Self {
         Self {
             log_coefficients: step.log_coefficients(),
             scale: step.scale,
             substitute: step.substitute,
             times: step.times as f64,
+            mask: step.rough_mask(),
         }
+    }
+
+    pub(super) fn scale(&self) -> f64 {
+        self.scale
+    }
+
+    /// ln of the integrand on the real axis, without 1/(s sqrt(2 pi)).
+    pub(super) fn log_at(&self, x: f64, c: f64) -> f64 {
+        self.log_integrand(x, c, 0.0, 0.0)
+    }
+
+    /// ln of a bound on the integrand's modulus over [a, b] and angles up to theta, one-sided.
+    pub(super) fn log_cell(&self, a: f64, b: f64, c: f64, theta: f64, u: f64) -> f64 {
+        let (high, share) = self.up(b);
+        let kept = 1.0 - (1.0 - theta.cos()) * share;
+        let size = if c >= 0.0 { c * high } else { c * (self.up(a).0 + kept.ln()) };
+        let nearest = if a > 0.0 {
+            a
+        } else if b < 0.0 {
+            b
+        } else {
+            0.0
+        };
+        size + u * theta.min(share * theta.sin() / kept) - 0.5 * (nearest / self.scale).powi(2)
+    }
+
+    /// arg A where the largest angle is theta.
+    pub(super) fn angle(&self, x: f64, theta: f64) -> f64 {
+        let slope = x / (self.scale * self.scale);
+        let turn = theta / self.records();
+        let terms = || self.log_coefficients.iter().enumerate();
+        let largest = terms().map(|(j, a)| a + j as f64 * slope).fold(f64::NEG_INFINITY, f64::max);
+        let (mut re, mut im) = (0.0, 0.0);
+        for (j, a) in terms() {
+            let (size, at) = ((a + j as f64 * slope - largest).exp(), j as f64 * turn);
+            re += size * at.cos();
+            im += size * at.sin();
+        }
+        im.atan2(re)
     }
 
     fn records(&self) -> f64 {
@@ -59,11 +100,15 @@ impl Rough {
             power * (log + if power < 0.0 { lower(share) } else { 0.0 }) + u * angle(share)
         };
         let down = if self.substitute { part(self.up(-x), 1.0 - c) } else { 0.0 };
-        part(self.up(x), c) + down - 0.5 * (x / self.scale).powi(2)
+        let mask = match self.mask {
+            RoughMask::Whole => 0.0,
+            kind => Mask::<2>::rough(kind, x / (self.scale * self.scale), theta.cos()),
+        };
+        part(self.up(x), c) + down + mask - 0.5 * (x / self.scale).powi(2)
     }
 
     /// The integral of the modulus, and where it comes from down to `depth` below its peak.
-    pub fn shape(&self, c: f64, theta: f64, u: f64, depth: f64) -> Option<Shape> {
+    pub(super) fn shape(&self, c: f64, theta: f64, u: f64, depth: f64) -> Option<Shape> {
         let k = self.records();
         let step = (self.scale / 6.0).min(self.scale * self.scale / k);
         let core = self.scale * (2.0 * depth).sqrt() + 4.0 * self.scale;
@@ -107,12 +152,12 @@ impl Rough {
     }
 
     /// ln M(c).
-    pub fn log_moment(&self, c: f64) -> f64 {
+    pub(super) fn log_moment(&self, c: f64) -> f64 {
         self.shape(c, 0.0, 0.0, 60.0).map_or(f64::INFINITY, |shape| shape.log_integral)
     }
 
     /// ln of the bound on |M(c + iu)| for all u >= `u`, with the path moved by the angle `theta`.
-    pub fn log_tail(&self, c: f64, u: f64, theta: f64, shape: &Shape) -> f64 {
+    pub(super) fn log_tail(&self, c: f64, u: f64, theta: f64, shape: &Shape) -> f64 {
         let y = theta * self.scale * self.scale / self.records();
         let (cosine, sine) = {
             let turn = theta / self.records();
@@ -151,8 +196,27 @@ impl Rough {
         peak + (sum * step / (self.scale * 2.506_628_274_631)).ln() + 0.5 * (y / self.scale).powi(2)
     }
 
+    /// ln of the bound on a masked transform at u and beyond, with the path moved by the angle `theta`.
+    pub(super) fn log_middle(&self, c: f64, u: f64, theta: f64) -> f64 {
+        let Some(shape) = self.shape(c, theta, 0.0, 80.0) else { return f64::INFINITY };
+        let square = self.scale * self.scale;
+        let turn = theta / self.records();
+        let step = (self.scale / 12.0).min(square / (6.0 * self.records()));
+        let points = ((shape.to - shape.from) / step).ceil().max(1.0) as usize;
+        let logs: Vec<f64> = (0..points)
+            .map(|i| {
+                let x = shape.from + i as f64 * step;
+                self.log_integrand(x + step, c, theta, 0.0) - u * self.angle(x, theta)
+            })
+            .collect();
+        let peak = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let sum: f64 = logs.iter().map(|log| (log - peak).exp()).sum();
+        let y = turn * square;
+        peak + (sum * step / (self.scale * 2.506_628_274_631)).ln() + 0.5 * (y / self.scale).powi(2)
+    }
+
     /// The angle that gives the smallest tail, and that tail.
-    pub fn best_tail(&self, c: f64, u: f64, shape: &Shape) -> (f64, f64) {
+    pub(super) fn best_tail(&self, c: f64, u: f64, shape: &Shape) -> (f64, f64) {
         let value = |log_theta: f64| self.log_tail(c, u, log_theta.exp(), shape);
         let (low, high) = (1e-6f64.ln(), 1.2f64.ln());
         let mut best = (low, value(low));

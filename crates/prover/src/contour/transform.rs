@@ -8,7 +8,7 @@
 use super::bounds::{Lines, trapezoid_error};
 use super::rough::{Rough, Shape};
 use crate::arithmetic::{Ball, Complex, Fixed, Magnitude, Rotor};
-use crate::pairs::Step;
+use crate::pairs::{Mask, Step};
 
 /// The grid of one step at one tilt.
 pub(super) struct Transform<const N: usize> {
@@ -52,7 +52,7 @@ impl Choice {
         let depth = bits * std::f64::consts::LN_2 + 10.0;
         let on_axis = rough.shape(tilt, 0.0, 0.0, depth)?;
         // A path off the axis cancels: what the mantissas have room for goes first.
-        let room = 64.0 * N as f64 - bits - 40.0;
+        let room = (64.0 * N as f64 - bits - 40.0).max(3.0);
         let mut widest = 0.0f64;
         let mut best: Option<Self> = None;
         let mut offer = |shift: f64, theta: f64, growth: f64| {
@@ -129,7 +129,11 @@ impl<const N: usize> Transform<N> {
             } else {
                 Complex::new(exponent.re.exponential(), Ball::ZERO)
             };
-            transform.weights.push(weight.times_real(density * Ball::from_f64(h)));
+            let mut weight = weight.times_real(density * Ball::from_f64(h));
+            if !matches!(step.mask, Mask::Whole) {
+                weight = weight * step.mask_at(x, turn);
+            }
+            transform.weights.push(weight);
             transform.losses.push(up - down);
         }
         let floor = choice.log_integral - (bits + 30.0) * std::f64::consts::LN_2;
@@ -151,8 +155,16 @@ impl<const N: usize> Transform<N> {
         transform
     }
 
-    fn density(step: &Step<N>) -> Ball<N> {
-        (Ball::pi().scaled(1).root() * Ball::from_f64(step.scale)).reciprocal()
+    pub(super) fn from_points(
+        weights: Vec<Complex<N>>,
+        losses: Vec<Complex<N>>,
+        error: Magnitude,
+    ) -> Self {
+        Self { weights, losses, error }
+    }
+
+    pub(super) fn density(step: &Step<N>) -> Ball<N> {
+        (Ball::pi().scaled(1).root() * step.deviation()).reciprocal()
     }
 
     /// M(c).
@@ -229,6 +241,8 @@ pub(super) fn tail_bound<const N: usize>(
 ) -> Option<Ball<N>> {
     let depth = bits * std::f64::consts::LN_2 + 6.0;
     let on_axis = rough.shape(tilt, 0.0, 0.0, depth)?;
+    // What moving the path multiplies the sum and its error by.
+    let moved = 0.5 * (theta * step.scale / step.records as f64).powi(2);
     // The strip with the widest spacing among those that stay below an angle of pi/2 in all.
     let mut best: Option<(f64, f64, Shape)> = None;
     for strip in [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4] {
@@ -237,7 +251,7 @@ pub(super) fn tail_bound<const N: usize>(
         }
         let Some(off) = rough.shape(tilt, theta + strip, 0.0, depth) else { continue };
         let distance = strip * step.scale * step.scale / step.records as f64;
-        let raised = off.log_integral + 0.5 * (distance / step.scale).powi(2);
+        let raised = off.log_integral + 0.5 * (distance / step.scale).powi(2) + moved;
         let needed = (raised - on_axis.log_integral).max(0.0) + depth;
         let spacing = 2.0 * std::f64::consts::PI * distance / needed;
         if best.as_ref().is_none_or(|best| spacing > best.1) {

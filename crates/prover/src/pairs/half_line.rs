@@ -198,6 +198,12 @@ impl<const N: usize> HalfLine<N> {
         sum + Ball::up_to(self.outside)
     }
 
+    /// P(X > s z), the power of the test {X > s z}, and the loss at its threshold in doubles.
+    pub fn power_above(&self, z: Ball<N>) -> (Ball<N>, f64) {
+        let x = self.deviation * z;
+        (self.mass(true, x, true), self.loss(Ball::exact(x.mid)).to_f64())
+    }
+
     /// What is asked at t.
     pub fn at(&self, t: Ball<N>, part: Part) -> Result<Ball<N>, Obstacle> {
         let level = t.exponential();

@@ -1,9 +1,13 @@
 //! What is compared: pairs of distributions, by their definition.
 
 mod count;
+mod draws;
 mod half_line;
+mod mask;
 mod step;
 
 pub use count::Count;
+pub use draws::{Drawn, Draws, drawn};
 pub use half_line::{HalfLine, Part};
+pub use mask::{Mask, POWER, RoughMask};
 pub use step::{Step, binomial};

@@ -8,11 +8,12 @@
 //! z = e^(x/s^2) and a_j = b_j e^(-j^2/2s^2), P/N(0, s^2) = A(z) = sum_j a_j z^j, a polynomial, and
 //! Q/N(0, s^2) = 1 or A(1/z). Everything asked of a step is asked of A.
 
+use super::mask::{Mask, RoughMask};
 use crate::arithmetic::{Ball, Complex};
-use vocabulary::{Adjacency, Phase, Run};
 
 #[derive(Clone, Debug)]
 pub struct Step<const N: usize> {
+    /// About the noise, for choosing; the noise itself is [`Step::deviation`].
     pub scale: f64,
     pub records: u64,
     pub substitute: bool,
@@ -20,44 +21,84 @@ pub struct Step<const N: usize> {
     /// a_0 ... a_k.
     coefficients: Vec<Ball<N>>,
     inverse_square: Ball<N>,
+    deviation: Ball<N>,
+    /// Which outcomes are looked at.
+    pub mask: Mask<N>,
 }
 
-/// b_0 ... b_k of a rate below 1, from the exact double. Positive products only.
-pub fn binomial<const N: usize>(records: u64, rate: f64) -> Vec<Ball<N>> {
-    let q = Ball::from_f64(rate);
-    let rest = Ball::one() - q;
+/// b_0 ... b_most of `draws` draws at a rate below 1. Positive products only.
+pub fn binomial<const N: usize>(draws: u64, rate: Ball<N>, most: u64) -> Vec<Ball<N>> {
+    let rest = Ball::one() - rate;
     let mut choose = Ball::one();
-    (0..=records)
+    (0..=most)
         .map(|j| {
             if j > 0 {
-                choose = choose.times_u64(records - j + 1).over_u64(j);
+                choose = choose.times_u64(draws - j + 1).over_u64(j);
             }
-            choose * q.power(j) * rest.power(records - j)
+            choose * rate.power(j) * rest.power(draws - j)
         })
         .collect()
 }
 
 impl<const N: usize> Step<N> {
-    /// The step of a phase with a rate below 1.
-    pub fn new(phase: &Phase, run: &Run) -> Self {
-        let records = u64::from(run.group_size());
-        let inverse_square = Ball::from_f64(phase.noise_multiplier).squared().reciprocal();
-        let coefficients = binomial(records, phase.sample_rate)
-            .into_iter()
+    /// The step with these probabilities of 0, 1, ... uses, `times` times.
+    pub fn new(noise: Ball<N>, weights: &[Ball<N>], substitute: bool, times: u64) -> Self {
+        let inverse_square = noise.squared().reciprocal();
+        let coefficients = weights
+            .iter()
             .zip(0u64..)
             .map(|(b, j)| {
                 let square = Ball::from_u64(j * j) * inverse_square;
-                b * (-square.scaled(-1)).exponential()
+                *b * (-square.scaled(-1)).exponential()
             })
             .collect();
+        let records = weights.len() as u64 - 1;
+        let mask = Mask::Whole;
         Self {
-            scale: phase.noise_multiplier,
+            scale: noise.to_f64(),
             records,
-            substitute: run.adjacency() == Adjacency::Substitute,
-            times: phase.steps,
+            substitute,
+            times,
             coefficients,
             inverse_square,
+            deviation: noise,
+            mask,
         }
+    }
+
+    /// The same step, of whose outcomes only a part is looked at.
+    pub fn masked(&self, mask: Mask<N>, times: u64) -> Self {
+        Self { mask, times, ..self.clone() }
+    }
+
+    /// The mask at the point with this e^(x/s^2).
+    pub fn mask_at(&self, x: Ball<N>, turn: (Ball<N>, Ball<N>)) -> Complex<N> {
+        if matches!(self.mask, Mask::Whole) {
+            return Complex::one();
+        }
+        let size = (x * self.inverse_square).exponential();
+        self.mask.at(Complex { re: turn.0, im: turn.1 }.times_real(size))
+    }
+
+    /// ln of a bound on the mask's modulus over [a, b] and angles of z with at least this cosine.
+    pub fn log_mask(&self, a: f64, b: f64, cosine: Ball<N>) -> Ball<N> {
+        if matches!(self.mask, Mask::Whole) {
+            return Ball::ZERO;
+        }
+        let z = |x: f64| (Ball::from_f64(x) * self.inverse_square).exponential();
+        self.mask.log_bound(z(a), z(b), cosine)
+    }
+
+    pub fn rough_mask(&self) -> RoughMask {
+        match &self.mask {
+            Mask::Whole => RoughMask::Whole,
+            Mask::Low(rho) => RoughMask::Low(rho.logarithm().to_f64()),
+            Mask::Middle(rho) => RoughMask::Middle(rho.logarithm().to_f64()),
+        }
+    }
+
+    pub fn deviation(&self) -> Ball<N> {
+        self.deviation
     }
 
     pub fn inverse_square(&self) -> Ball<N> {
@@ -66,6 +107,11 @@ impl<const N: usize> Step<N> {
 
     pub fn log_coefficients(&self) -> Vec<f64> {
         self.coefficients.iter().map(|a| a.logarithm().to_f64()).collect()
+    }
+
+    /// ln of (a_1 z + ...)/z where records are rarely used, for choosing.
+    pub fn log_slope(&self) -> f64 {
+        self.coefficients.get(1).map_or(0.0, |a| a.logarithm().to_f64())
     }
 
     /// a_0: what is left of A far to the left.

@@ -136,6 +136,9 @@ impl BinomialGaussian {
     }
 }
 
+/// Where a delta cannot be certified and is below this, its upper end is the answer.
+const NOTHING: f64 = 1e-20;
+
 /// How far a quantile of the noise may be off.
 fn quantile_slip(y: f64) -> f64 {
     4e-15 * y.abs() + f64::MIN_POSITIVE
@@ -339,30 +342,41 @@ impl Sums {
         Ok(Interval::new(one.lower.min(two.lower), middle.value, one.upper.max(two.upper)))
     }
 
-    /// Add order with epsilon so near the end of its range that no threshold is certainly beyond
-    /// it: delta is between 0 and its value at a threshold certainly before it.
+    /// No threshold is certainly behind epsilon: at the end of the range of adding, or where so little is left of
+    /// delta that what lies outside of the table of counts weighs more. delta is between 0 and its value at a
+    /// threshold certainly before epsilon.
     fn beyond(
         &self,
         epsilon: f64,
         way: OneWay,
         complement: bool,
     ) -> Result<Interval, AccountingError> {
-        if way == OneWay::Add {
-            for step in (-90..=90).map(f64::from) {
-                let y = 0.5 * step * self.scale;
-                let (loss, _) = self.loss(y);
-                if -loss.value + loss.error <= epsilon {
-                    let point = self.add(y);
-                    let upper = probability_from_log(point.delta.value, point.delta.error).upper;
-                    return Ok(if complement {
-                        Interval::new((1.0 - upper - ROUND).max(0.0), 1.0, 1.0)
-                    } else {
-                        Interval::new(0.0, 0.0, upper.max(TINY))
-                    });
-                }
+        let sign = if way == OneWay::Remove { 1.0 } else { -1.0 };
+        let before = |y: f64| {
+            let (loss, _) = self.loss(y);
+            sign * loss.value + loss.error <= epsilon
+        };
+        let found = match way {
+            OneWay::Add => {
+                (-90..=90).map(|step| 0.5 * f64::from(step) * self.scale).find(|y| before(*y))
             }
+            OneWay::Remove => {
+                let steps = std::iter::successors(Some(80.0 * self.scale), |y| Some(0.97 * y));
+                steps.take(400).find(|y| before(*y))
+            }
+        };
+        let most = found.map(|y| {
+            let point = if way == OneWay::Remove { self.remove(y.max(0.5)) } else { self.add(y) };
+            probability_from_log(point.delta.value, point.delta.error).upper.max(TINY)
+        });
+        match most {
+            Some(most) if way == OneWay::Add || most < NOTHING => Ok(if complement {
+                Interval::new((1.0 - most - ROUND).max(0.0), 1.0, 1.0)
+            } else {
+                Interval::new(0.0, if way == OneWay::Add { 0.0 } else { most }, most)
+            }),
+            _ => Err(not_certified(&format!("last-iterate delta at epsilon {epsilon:e}"))),
         }
-        Err(not_certified(&format!("last-iterate delta at epsilon {epsilon:e}")))
     }
 
     /// The power of the test of size `fpr`, or the miss rate.

@@ -7,7 +7,7 @@ use crate::pairs::lattice::KeptBracket;
 use crate::pairs::{LatticeBracket, LatticeOptions, OneWay, RenyiBound};
 use numerics::contour::{Obstacle, SumOfLogRatios, Zone};
 use std::sync::{Arc, OnceLock};
-use vocabulary::{Interval, Run};
+use vocabulary::{Adjacency, Interval, Run};
 
 /// Points of the lattice that stands in for the contour: a fraction of a second, 15 MB.
 const LATTICE_POINTS: usize = 1 << 16;
@@ -15,8 +15,8 @@ const LATTICE_POINTS: usize = 1 << 16;
 /// a large group would take minutes.
 const MOST_COMPONENTS: usize = 16;
 
-/// Where a delta is below this, that is all there is to say about it.
-const NOTHING: f64 = 1e-290;
+/// Where a delta cannot be certified and is below this, its upper end by moments is the answer.
+const NOTHING: f64 = 1e-20;
 
 /// The sum of a run's losses, asked by contour first.
 #[derive(Debug)]
@@ -79,13 +79,26 @@ impl Contour {
             .ok_or(refusal)
     }
 
-    /// A bound on delta(epsilon) of both orders from Rényi moments; 1 where there is none.
+    /// A bound on delta(epsilon) of both orders from Rényi moments; 1 where there is none. Replacing a record is
+    /// taking it away and adding another, each at half of epsilon:
+    /// (p - e^eps r)_+ <= (p - e^a q)_+ + e^a (q - e^(eps-a) r)_+.
     fn most_by_moments(&self, epsilon: f64) -> f64 {
-        self.moments
-            .get_or_init(|| RenyiBound::for_run(&self.run).ok())
-            .as_ref()
-            .and_then(|bound| bound.rough_delta(epsilon).ok())
-            .map_or(1.0, |delta| delta.upper)
+        let replaced = self.run.adjacency() == Adjacency::Substitute;
+        let moments = || {
+            let builder = Run::builder()
+                .phases(self.run.phases().iter().copied())
+                .sampling(self.run.sampling())
+                .group_size(self.run.group_size());
+            RenyiBound::for_run(&builder.build().ok()?).ok()
+        };
+        let Some(bound) = self.moments.get_or_init(moments) else { return 1.0 };
+        let share = if replaced { 0.5 * epsilon } else { epsilon };
+        let most = bound.rough_delta(share).map_or(1.0, |delta| delta.upper);
+        if !replaced {
+            return most;
+        }
+        let both = most * (1.0 + share.exp()) * (1.0 + 8.0 * f64::EPSILON);
+        if both.is_finite() { both.min(1.0) } else { 1.0 }
     }
 
     /// delta(epsilon), or the rest of it to 1.
@@ -117,7 +130,7 @@ impl Contour {
             let most = self.most_by_moments(epsilon);
             return match found {
                 Ok(found) => Ok(strictly_inside(found.clamp(0.0, most))),
-                Err(_) if most < NOTHING => Ok(Interval::new(0.0, 0.0, most)),
+                Err(_) if most < NOTHING => Ok(Interval::new(0.0, most, most)),
                 refused => refused,
             };
         }

@@ -1,0 +1,303 @@
+//! The law of one step's loss under Q: steps on the whole line, half-lines with their mirror images, and an atom at
+//! loss 0, each with its probability. With J of a half-line ([`super::half`]),
+//!
+//! ```text
+//! M(s) = atom + sum of w M_step(s) + sum of w (J(s) + J(1-s)).
+//! ```
+//!
+//! A step on the whole line alone is the rule: Poisson batches. Batches of a fixed size have half-lines when a record
+//! is replaced or zeroed out (h(g) of Theorem B: under Q, with probability p_j/q each, P/Q = 1 - q + q e^(mu_j x -
+//! mu_j^2/2) on x > mu_j/2; its mirror image; the rest at 1). Truncated batches have both.
+
+use super::half::{self, Panels};
+use super::rough::{Rough, Shape};
+use super::transform::{Choice, Transform, tail_bound};
+use crate::arithmetic::{Ball, Complex};
+use crate::pairs::Step;
+
+pub struct Strand<const N: usize> {
+    pub weight: Ball<N>,
+    pub step: Step<N>,
+    /// From 1/2 on, with its mirror image.
+    pub half: bool,
+}
+
+pub struct Law<const N: usize> {
+    pub times: u64,
+    pub atom: Ball<N>,
+    pub strands: Vec<Strand<N>>,
+}
+
+impl<const N: usize> Law<N> {
+    /// One step on the whole line.
+    pub fn plain(step: Step<N>) -> Self {
+        let times = step.times;
+        Self {
+            times,
+            atom: Ball::ZERO,
+            strands: vec![Strand { weight: Ball::one(), step, half: false }],
+        }
+    }
+
+    /// The step, where it is all there is.
+    pub fn as_plain(&self) -> Option<&Step<N>> {
+        match self.strands.as_slice() {
+            [one] if !one.half && self.atom.mid.is_zero() => Some(&one.step),
+            _ => None,
+        }
+    }
+}
+
+struct RoughStrand {
+    weight: f64,
+    rough: Rough,
+    half: bool,
+}
+
+/// A law in doubles.
+pub struct RoughLaw {
+    pub times: f64,
+    atom: f64,
+    strands: Vec<RoughStrand>,
+}
+
+/// How to sum each strand at one tilt.
+pub(super) struct LawChoice(Vec<StrandChoice>);
+
+enum StrandChoice {
+    Whole(Choice),
+    /// At the tilts c and 1 - c.
+    Half([Panels; 2]),
+}
+
+/// Angles of the paths for the nodes left out, two for each strand.
+pub(super) type Angles = Vec<[f64; 2]>;
+
+impl LawChoice {
+    pub(super) fn points(&self) -> f64 {
+        let points = |choice: &StrandChoice| match choice {
+            StrandChoice::Whole(choice) => choice.points(),
+            StrandChoice::Half([one, two]) => one.points() + two.points(),
+        };
+        self.0.iter().map(points).sum()
+    }
+
+    fn whole(&self) -> impl Iterator<Item = &Choice> {
+        self.0.iter().filter_map(|choice| match choice {
+            StrandChoice::Whole(choice) => Some(choice),
+            StrandChoice::Half(_) => None,
+        })
+    }
+
+    pub(super) fn is_cramped(&self) -> bool {
+        self.whole().any(|choice| choice.cramped)
+    }
+
+    pub(super) fn lost_bits(&self) -> f64 {
+        self.whole().map(|choice| choice.lost_bits).fold(0.0, f64::max)
+    }
+
+    pub(super) fn new<const N: usize>(
+        rough: &RoughLaw,
+        law: &Law<N>,
+        tilt: f64,
+        most: f64,
+        bits: f64,
+    ) -> Option<Self> {
+        let pairs = rough.strands.iter().zip(&law.strands);
+        pairs
+            .map(|(rough, strand)| {
+                if strand.half {
+                    let panels = |tilt: f64| Panels::new(&rough.rough, tilt, most, bits);
+                    return Some(StrandChoice::Half([panels(tilt)?, panels(1.0 - tilt)?]));
+                }
+                Choice::new(&rough.rough, &strand.step, tilt, most, bits).map(StrandChoice::Whole)
+            })
+            .collect::<Option<_>>()
+            .map(Self)
+    }
+}
+
+impl RoughLaw {
+    pub fn new<const N: usize>(law: &Law<N>) -> Self {
+        let strand = |strand: &Strand<N>| RoughStrand {
+            weight: strand.weight.to_f64(),
+            rough: Rough::new(&strand.step),
+            half: strand.half,
+        };
+        Self {
+            times: law.times as f64,
+            atom: law.atom.to_f64(),
+            strands: law.strands.iter().map(strand).collect(),
+        }
+    }
+
+    /// The step, where it is all there is.
+    pub(super) fn as_plain(&self) -> Option<&Rough> {
+        match self.strands.as_slice() {
+            [one] if !one.half && self.atom == 0.0 => Some(&one.rough),
+            _ => None,
+        }
+    }
+
+    /// ln M(c).
+    pub fn log_moment(&self, c: f64) -> f64 {
+        if let Some(rough) = self.as_plain() {
+            return rough.log_moment(c);
+        }
+        let part = |strand: &RoughStrand| {
+            strand.weight
+                * if strand.half {
+                    strand.rough.log_half(c).exp() + strand.rough.log_half(1.0 - c).exp()
+                } else {
+                    strand.rough.log_moment(c).exp()
+                }
+        };
+        (self.atom + self.strands.iter().map(part).sum::<f64>()).ln()
+    }
+
+    /// What is needed to ask for tails at one tilt.
+    pub(super) fn shapes(&self, c: f64) -> Option<Vec<Option<Shape>>> {
+        self.strands
+            .iter()
+            .map(|strand| {
+                if strand.half {
+                    return Some(None);
+                }
+                strand.rough.shape(c, 0.0, 0.0, 60.0).map(Some)
+            })
+            .collect()
+    }
+
+    /// ln of a bound on |M(c + iu)| for all u >= `u`, with the angles that give it.
+    pub(super) fn tail(&self, c: f64, u: f64, shapes: &[Option<Shape>]) -> (f64, Angles) {
+        let (mut sum, mut angles) = (self.atom, Vec::new());
+        for (strand, shape) in self.strands.iter().zip(shapes) {
+            match shape {
+                Some(shape) => {
+                    let (angle, log) = strand.rough.best_tail(c, u, shape);
+                    if self.strands.len() == 1 && self.atom == 0.0 {
+                        return (log, vec![[angle, angle]]);
+                    }
+                    sum += strand.weight * log.exp();
+                    angles.push([angle, angle]);
+                }
+                None => {
+                    let best = |tilt: f64| {
+                        [0.02, 0.08, 0.25, 0.6, 1.0, 1.4]
+                            .map(|angle| (angle, strand.rough.log_half_tail(tilt, u, angle)))
+                            .into_iter()
+                            .fold((0.0, f64::INFINITY), |a, b| if b.1 < a.1 { b } else { a })
+                    };
+                    let (one, two) = (best(c), best(1.0 - c));
+                    sum += strand.weight * (one.1.exp() + two.1.exp());
+                    angles.push([one.0, two.0]);
+                }
+            }
+        }
+        (sum.ln(), angles)
+    }
+}
+
+impl<const N: usize> Law<N> {
+    /// ln below which cells of a half-line's bounds are not cut smaller.
+    fn floor(bits: f64) -> f64 {
+        -(bits + 30.0) * std::f64::consts::LN_2
+    }
+
+    /// M(c + i k du) for k = 0 .. nodes.
+    pub(super) fn nodes(
+        &self,
+        tilt: f64,
+        du: f64,
+        nodes: usize,
+        bits: f64,
+        choice: &LawChoice,
+    ) -> Vec<Complex<N>> {
+        let most = du * nodes as f64;
+        let mut all: Option<Vec<Complex<N>>> = None;
+        let mut add = |weight: Ball<N>, found: Vec<Complex<N>>, mirrored: bool| {
+            let turned = |value: Complex<N>| {
+                let value = if mirrored { value.conjugate() } else { value };
+                value.times_real(weight)
+            };
+            match &mut all {
+                None => all = Some(found.into_iter().map(turned).collect()),
+                Some(all) => {
+                    for (sum, value) in all.iter_mut().zip(found) {
+                        *sum = *sum + turned(value);
+                    }
+                }
+            }
+        };
+        if let (Some(step), [StrandChoice::Whole(choice)]) = (self.as_plain(), choice.0.as_slice())
+        {
+            return Transform::new(step, tilt, most, bits, choice).nodes(du, nodes);
+        }
+        for (strand, choice) in self.strands.iter().zip(&choice.0) {
+            match choice {
+                StrandChoice::Whole(choice) => {
+                    let transform = Transform::new(&strand.step, tilt, most, bits, choice);
+                    add(strand.weight, transform.nodes(du, nodes), false);
+                }
+                StrandChoice::Half(panels) => {
+                    for (index, tilt) in [tilt, 1.0 - tilt].into_iter().enumerate() {
+                        let floor = Self::floor(bits);
+                        let transform =
+                            half::transform(&strand.step, tilt, most, &panels[index], floor);
+                        // A^(1-s) turns the other way.
+                        add(strand.weight, transform.nodes(du, nodes), index == 1);
+                    }
+                }
+            }
+        }
+        let mut all = all.unwrap_or_else(|| vec![Complex::ZERO; nodes + 1]);
+        for node in &mut all {
+            node.re = node.re + self.atom;
+        }
+        all
+    }
+
+    /// M(c), to about 2^-bits.
+    pub(super) fn real(&self, rough: &RoughLaw, tilt: f64, bits: f64) -> Option<Ball<N>> {
+        let choice = LawChoice::new(rough, self, tilt, 0.0, bits)?;
+        let mut sum = self.atom;
+        for (strand, choice) in self.strands.iter().zip(&choice.0) {
+            let value = match choice {
+                StrandChoice::Whole(choice) => {
+                    Transform::new(&strand.step, tilt, 0.0, bits, choice).real()
+                }
+                StrandChoice::Half([one, two]) => {
+                    let floor = Self::floor(bits);
+                    half::transform(&strand.step, tilt, 0.0, one, floor).real()
+                        + half::transform(&strand.step, 1.0 - tilt, 0.0, two, floor).real()
+                }
+            };
+            sum = sum + strand.weight * value;
+        }
+        Some(sum)
+    }
+
+    /// A bound on |M(c + iu)| for every u >= `from`.
+    pub(super) fn tail(
+        &self,
+        rough: &RoughLaw,
+        tilt: f64,
+        from: f64,
+        angles: &Angles,
+        bits: f64,
+    ) -> Option<Ball<N>> {
+        let mut sum = self.atom;
+        for ((strand, rough), angles) in self.strands.iter().zip(&rough.strands).zip(angles) {
+            let bound = if strand.half {
+                let floor = Self::floor(bits);
+                half::ball(half::tail(&strand.step, tilt, from, angles[0], floor))
+                    + half::ball(half::tail(&strand.step, 1.0 - tilt, from, angles[1], floor))
+            } else {
+                tail_bound(&strand.step, &rough.rough, tilt, from, angles[0], bits)?
+            };
+            sum = sum + strand.weight * bound;
+        }
+        Some(sum.upper())
+    }
+}

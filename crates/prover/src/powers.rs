@@ -1,0 +1,175 @@
+//! Powers of tests: true positive rates and reconstruction.
+
+use crate::arithmetic::Ball;
+use crate::model::{Model, Order};
+use crate::obstacle::Obstacle;
+use crate::pairs::HalfLine;
+use crate::proof::Outcome;
+use crate::prove::{End, Found, compare, enclosure, log_scale, of_maximum, orders, sentence};
+use crate::tradeoff::{self, Curve};
+use vocabulary::{Claim, Direction};
+
+/// The power where the best test is known to be a half-line: any stopping time's power is a lower bound, and the line
+/// with the slope of its threshold an upper one.
+fn by_threshold<const N: usize>(
+    model: &Model<N>,
+    claim: &Claim,
+    side: End,
+    end: f64,
+    fpr: f64,
+    bits: f64,
+) -> Result<Option<Found>, Obstacle> {
+    if claim.direction == Direction::Add {
+        return Ok(None);
+    }
+    let single;
+    let pairs: Vec<&HalfLine<N>> = match model {
+        Model::HalfLine(pair) => vec![pair],
+        Model::Maximum(maximum) => {
+            single = maximum.usual()?;
+            let halves = single.iter().filter_map(|model| match model.as_ref() {
+                Model::HalfLine(pair) => Some(pair),
+                _ => None,
+            });
+            halves.collect()
+        }
+        _ => return Ok(None),
+    };
+    let z = tradeoff::normal_quantile(fpr)?;
+    let end_ball = Ball::from_f64(end);
+    let mut best: Option<(Ball<N>, f64)> = None;
+    for pair in pairs {
+        let (power, loss) = pair.power_above(z);
+        if best.as_ref().is_none_or(|best| best.0.to_f64() < power.to_f64()) {
+            best = Some((power, loss));
+        }
+    }
+    let Some((power, loss)) = best else { return Ok(None) };
+    let shown = |what: String, ball: &Ball<N>| Found {
+        outcome: Outcome::Proven,
+        statement: sentence(&what, side == End::Upper, Outcome::Proven, &end.to_string()),
+        enclosures: vec![enclosure("power".into(), ball)],
+    };
+    if side == End::Lower {
+        let holds = end_ball.is_at_most(&power);
+        return Ok(holds.then(|| shown(format!("the power at {fpr} of a half-line"), &power)));
+    }
+    let orders = orders(claim.direction);
+    if let Model::Maximum(maximum) = model {
+        // delta(loss) <= end - e^loss fpr for all stopping times.
+        let at = Ball::from_f64(loss);
+        let bound = end_ball - at.exponential() * Ball::from_f64(fpr);
+        let proven = of_maximum(maximum, orders, at, bound, true)? == Some(Outcome::Proven);
+        let what = format!("the power at {fpr} by the line of slope e^{loss}");
+        return Ok(proven.then(|| shown(what, &power)));
+    }
+    let curve = Curve { model, orders, fpr, log_scale: log_scale(end) };
+    let line = curve.line(loss, bits)?;
+    let what = format!("the power at {fpr} by the line of slope e^{loss}");
+    Ok(line.is_at_most(&end_ball).then(|| shown(what, &line)))
+}
+
+pub(crate) fn power<const N: usize>(
+    model: &Model<N>,
+    claim: &Claim,
+    side: End,
+    end: f64,
+    fpr: f64,
+    bits: f64,
+) -> Result<Found, Obstacle> {
+    if fpr <= 0.0 || fpr >= 1.0 {
+        // The two distributions have the same null sets.
+        let power = Ball::<N>::from_f64(if fpr <= 0.0 { 0.0 } else { 1.0 });
+        let outcome = compare(&[power], &Ball::from_f64(end), side == End::Upper);
+        let statement = sentence("the power", side == End::Upper, outcome, &end.to_string());
+        return Ok(Found { outcome, statement, enclosures: Vec::new() });
+    }
+    if let Some(found) = by_threshold(model, claim, side, end, fpr, bits)? {
+        return Ok(found);
+    }
+    if let (Model::Maximum(_), Direction::Add | Direction::Remove) = (model, claim.direction) {
+        return Err("the power of one order is a maximum over stopping times, not a line's".into());
+    }
+    if let Model::Gaussian(mu) = model {
+        let power = tradeoff::of_gaussian(*mu, fpr)?;
+        let outcome = compare(&[power], &Ball::from_f64(end), side == End::Upper);
+        let statement = sentence("the power", side == End::Upper, outcome, &end.to_string());
+        return Ok(Found {
+            outcome,
+            statement,
+            enclosures: vec![enclosure("power".into(), &power)],
+        });
+    }
+    if side == End::Lower && end > 0.9 {
+        for order in orders(claim.direction) {
+            if let Some(found) = misses_little(model, *order, end, fpr) {
+                return Ok(found);
+            }
+        }
+    }
+    let curve = Curve { model, orders: orders(claim.direction), fpr, log_scale: log_scale(end) };
+    let found = curve.power(claim.interval.value, bits)?;
+    let end_ball = Ball::from_f64(end);
+    let (holds, fails) = match side {
+        End::Upper => (found.upper.is_at_most(&end_ball), end_ball.is_below(&found.lower)),
+        End::Lower => (end_ball.is_at_most(&found.lower), found.upper.is_below(&end_ball)),
+    };
+    let outcome = match (holds, fails) {
+        (true, _) => Outcome::Proven,
+        (_, true) => Outcome::Wrong,
+        _ => Outcome::Undecided,
+    };
+    let line = format!("by the line of slope e^{}", found.epsilon);
+    Ok(Found {
+        outcome,
+        statement: sentence(
+            &format!("the power at {fpr} {line}"),
+            side == End::Upper,
+            outcome,
+            &end.to_string(),
+        ),
+        enclosures: vec![
+            enclosure("power, from below".into(), &found.lower),
+            enclosure("power, from above".into(), &found.upper),
+        ],
+    })
+}
+
+/// No test of size a misses more than 1 - e if rest(ln k) - k a <= 1 - e for every slope k > 0. For k <= 1 - e
+/// it is, since rest(ln k) <= k; for k >= 1/a too. Between them the slopes are taken in steps: rest rises with
+/// k, so between k_1 and k_2 the left side is at most rest(ln k_2) - k_1 a.
+fn misses_little<const N: usize>(
+    model: &Model<N>,
+    order: Order,
+    end: f64,
+    fpr: f64,
+) -> Option<Found> {
+    let (missing, size) = (Ball::<N>::one() - Ball::from_f64(end), Ball::<N>::from_f64(fpr));
+    let (last, mut at) = (-fpr.ln() + 1e-9, (1.0 - end).ln() - 1e-9);
+    let mut steps = 0;
+    let mut enclosures = Vec::new();
+    let mut step = last - at;
+    while at < last {
+        steps += 1;
+        if steps > 120 || step < 1e-3 {
+            return None;
+        }
+        let next = (at + step).min(last);
+        let allowed = missing + Ball::from_f64(at).exponential() * size;
+        let scale = allowed.to_f64().max(1e-300).ln();
+        let rest = model.rest(Ball::from_f64(next), order, scale, 20.0).ok()?;
+        if rest.is_at_most(&allowed) {
+            let name = format!("1 - delta({next}), {order:?}").to_lowercase();
+            enclosures.push(enclosure(name, &rest));
+            at = next;
+            step *= 1.5;
+        } else {
+            step *= 0.4;
+        }
+    }
+    Some(Found {
+        outcome: Outcome::Proven,
+        statement: format!("no slope lets a test of size {fpr} miss more than 1 - {end}"),
+        enclosures,
+    })
+}
