@@ -63,7 +63,7 @@ pub(super) fn found(
             "attack",
             "steps",
             "noise_multiplier",
-            "trainings_a_side",
+            "trainings_per_side",
             "standard",
             "heuristic",
             "auroc",
@@ -221,7 +221,8 @@ pub(super) fn range(found: &Found, attack: Attack) -> String {
     }
     let least = own().map(|(.., share)| *share).fold(f64::INFINITY, f64::min);
     let most = own().map(|(.., share)| *share).fold(0.0, f64::max);
-    format!("{:.0} % to {:.0} %", 100.0 * least, 100.0 * most)
+    let (least, most) = (format!("{:.0} %", 100.0 * least), format!("{:.0} %", 100.0 * most));
+    if least == most { least } else { format!("{least} to {most}") }
 }
 
 /// How many trainings per side there are, in words.
