@@ -175,7 +175,7 @@ import ray
 def train(member, seed, log):
     start = time.time()
     gpus = ray.get_gpu_ids()
-    time.sleep(0.4)
+    time.sleep(1.5)
     with open(log, "a") as lines:
         lines.write(f"{os.getpid()} {gpus} {start} {time.time()} {seed}\\n")
     return random.Random(seed).gauss(2.0 * member, 1.0)
