@@ -99,12 +99,13 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=75)
     parser.add_argument("--folder", type=Path, default=Path())
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--mistake", choices=("both", "yes", "no"), default="both")
     parser.add_argument("--table", type=Path)
     chosen = parser.parse_args()
     chosen.folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for script in chosen.scripts:
-        for bug in (True, False):
+        for bug in {"both": (True, False), "yes": (True,), "no": (False,)}[chosen.mistake]:
             row = audited(script, bug, chosen.trials, chosen.folder, chosen.workers)
             print(*row.values(), flush=True)
             rows.append(row)

@@ -41,7 +41,7 @@ def treated(script: str, bug: bool) -> Any:
 def epsilon(side: Any) -> str:
     if side.get("epsilon") is None:
         return f"none ({side['reason']})"
-    return f"{side['epsilon']:.4g}"
+    return str(side["shown"])
 
 
 def entry(script: str, bug: bool, words: str, report: str | None) -> str:

@@ -45,6 +45,11 @@ TESTS = (
     "neighbouring batches",
     "rate",
 )
+#: Tests whose failure leaves no run to state: a record's influence, or the noise against it, is not
+#: what a step of DP-SGD has.
+LAWLESS = frozenset(
+    {"sum", "mixed records", "normaliser", "repeated noise", "noise of another step"}
+)
 #: Steps below which nothing is said about sampling.
 FEW = 10
 #: Entries of a residual that are kept, to find noise that comes again, and for how many looks.
@@ -302,7 +307,7 @@ class Recording:
         the claimed one, or the measured one where the claim is refuted.
 
         Raises :class:`~dosimeter.Unsupported` where there is no such run: batches of no known
-        kind, or no noise.
+        kind, no noise, or steps that are not those of DP-SGD (see :data:`LAWLESS`).
         """
         if self.steps == 0:
             raise InvalidInput("no step was recorded yet")
@@ -310,7 +315,14 @@ class Recording:
         if scheme == "unknown":
             raise Unsupported("the way batches were drawn was not recognised; no run is stated")
         noise = self._noise_claimed
-        if any(finding.accused and finding.test == "noise" for finding in self.findings()):
+        accused = {finding.test for finding in self.findings() if finding.accused}
+        broken = sorted(accused & LAWLESS)
+        if broken:
+            raise Unsupported(
+                f"no run is stated: after what was found ({', '.join(broken)}), noise and clip norm no "
+                "longer bound what a record can change"
+            )
+        if "noise" in accused:
             noise = self.noise_multiplier or 0.0
             if noise < 1e-3 * self._noise_claimed:
                 raise Unsupported("no noise was found; a run without noise has no epsilon")
@@ -515,7 +527,7 @@ def _epsilon(run: Run, delta: float) -> Document:
         claim = account(run, delta=delta, lens="composition").select(quantity="epsilon")[0]
     except (Unsupported, NotCertified) as refusal:
         return {"epsilon": None, "reason": refusal.message}
-    return {"epsilon": claim.quoted, "delta": delta}
+    return {"epsilon": claim.quoted, "shown": claim.shown, "delta": delta}
 
 
 def repeated(

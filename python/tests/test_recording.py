@@ -180,6 +180,13 @@ def test_the_run_that_happened() -> None:
     train(silent, generator, noise=0.0)
     with pytest.raises(dosimeter.Unsupported, match="no noise"):
         silent.run()
+    # Where the sum is not one of clipped gradients, no epsilon is stated, not even the claimed one.
+    unclipped = Recording(claim())
+    train(unclipped, generator, factor=2.0)
+    assert "sum" in accusations(unclipped)
+    with pytest.raises(dosimeter.Unsupported, match="sum"):
+        unclipped.run()
+    assert unclipped.compare(delta=1e-5)["happened"]["run"] is None
     mixed = Recording(claim())
     train(mixed, generator, batches=shuffled(generator))
     run = mixed.run()

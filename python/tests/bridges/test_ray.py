@@ -175,7 +175,7 @@ import ray
 def train(member, seed, log):
     start = time.time()
     gpus = ray.get_gpu_ids()
-    time.sleep(0.4)
+    time.sleep(1.5)
     with open(log, "a") as lines:
         lines.write(f"{os.getpid()} {gpus} {start} {time.time()} {seed}\\n")
     return random.Random(seed).gauss(2.0 * member, 1.0)
@@ -186,24 +186,27 @@ sys.path.insert(0, {folder!r})
 import slow, dosimeter
 from dosimeter.ray import Cluster
 game = dosimeter.experiment(slow.train, settings={{"log": {log!r}}}, version="slow")
-cluster = Cluster(address={address!r}, num_cpus=0.25, num_gpus=0.25,
-                  options={{"runtime_env": {{"env_vars": {{"PYTHONPATH": {path!r}}}}}}})
+# Ray ends a worker after each task on a GPU, unless it is told how many it may serve.
+cluster = Cluster(address={address!r}, num_cpus=0.25, num_gpus=0.25, options={{"max_calls": 0}})
 game.run(trials=20, out={out!r}, engine="ray", cluster=cluster)
 """
 
 
-def test_parts_of_gpus_lost_nodes_and_killed_drivers(tmp_path: Path) -> None:
+def test_parts_of_gpus_lost_nodes_and_killed_drivers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Four trainings per GPU (which Ray only counts here). A node is lost and replaced, a worker and
     the driver are killed, five times in all: the scores are those of an undisturbed experiment."""
     from ray.cluster_utils import Cluster as Nodes
 
     (tmp_path / "slow.py").write_text(SLOW)
     log, out = tmp_path / "log", tmp_path / "scores.csv"
+    # Nodes hand it on to their workers.
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
     nodes = Nodes(initialize_head=True, head_node_args={"num_cpus": 0})
     second = nodes.add_node(num_cpus=1, num_gpus=1)
-    path = os.pathsep.join([str(tmp_path), *sys.path])
     text = DRIVER.format(
-        folder=str(tmp_path), log=str(log), address=nodes.address, path=path, out=str(out)
+        folder=str(tmp_path), log=str(log), address=nodes.address, out=str(out)
     )
     (tmp_path / "driver.py").write_text(text)
 
