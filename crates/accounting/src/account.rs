@@ -33,6 +33,9 @@ pub struct Questions {
     pub lenses: Vec<LensName>,
     /// Only these quantities; all when empty. Mu and the true positive rates cost most.
     pub quantities: Vec<Quantity>,
+    /// All numbers of the first proven and the first heuristic lens, and the first number of every
+    /// other: what a summary shows. Without effect where quantities are named.
+    pub brief: bool,
     /// Defaults and derived values behind the run, added to every claim's assumptions.
     pub notes: Vec<String>,
     /// Seconds of processor time that one number may take; 10 unless given.
@@ -120,10 +123,19 @@ pub fn account<'a>(subject: impl Into<Subject<'a>>, questions: &Questions) -> Re
     } else {
         lenses::ALL.iter().collect()
     };
+    // Standings of which one lens has been answered in full.
+    let mut whole = Vec::new();
     for lens in chosen {
         let what = lens.name.as_str();
+        let standing = lens.standing(run);
+        let first_only = questions.brief
+            && questions.quantities.is_empty()
+            && (standing == Standing::Estimate || whole.contains(&standing));
         let answered = questions.limited(what, || lens.look(subject)).and_then(|view| {
             let maker = ClaimMaker::new(lens, &subject, &questions.notes);
+            if first_only {
+                return Ok(first(&view, &maker, questions)?.into_iter().collect());
+            }
             let mut all = claims((lens, run), &view, &maker, questions, &mut account.warnings)?;
             if lens.one_pair {
                 all.extend(among(&view, &maker, questions)?);
@@ -132,7 +144,12 @@ pub fn account<'a>(subject: impl Into<Subject<'a>>, questions: &Questions) -> Re
             Ok(all)
         });
         match answered {
-            Ok(claims) => account.claims.extend(claims),
+            Ok(claims) => {
+                if claims.first().is_some_and(|claim| claim.interval.upper.is_finite()) {
+                    whole.push(standing);
+                }
+                account.claims.extend(claims);
+            }
             Err(AccountingError::Unsupported(reason)) if named => {
                 return Err(AccountingError::Unsupported(format!(
                     "the lens `{}` does not hold for this run: {reason}",
@@ -154,6 +171,35 @@ pub fn account<'a>(subject: impl Into<Subject<'a>>, questions: &Questions) -> Re
     crate::mismatch::add(run, questions, &mut account);
     account.sign = Sign::of(run, &account.claims);
     Ok(account)
+}
+
+/// The first number of a lens: epsilon, else delta, else the advantage.
+fn first(view: &View, maker: &ClaimMaker, questions: &Questions) -> Result<Option<Claim>> {
+    let both = Direction::Both;
+    let (quantity, at, answer) = match (questions.deltas.first(), questions.epsilons.first()) {
+        (Some(delta), _) if view.has_profile() => {
+            let at = At { delta: Some(*delta), ..At::default() };
+            let ask = || view.epsilon(*delta, both);
+            (Quantity::Epsilon, at, questions.limited("epsilon", ask))
+        }
+        (_, Some(epsilon)) if view.has_profile() => {
+            let at = At { epsilon: Some(*epsilon), ..At::default() };
+            (Quantity::Delta, at, questions.limited("delta", || view.delta(*epsilon, both)))
+        }
+        _ => {
+            let ask = || view.advantage();
+            (Quantity::Advantage, At::default(), questions.limited("the advantage", ask))
+        }
+    };
+    match answer {
+        Ok(interval) => {
+            let mut claim = maker.claim(quantity, at, both, interval);
+            claim.reason = at.delta.and_then(|delta| view.vacuous(delta)).or(claim.reason);
+            Ok(Some(claim))
+        }
+        Err(AccountingError::Unsupported(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The accuracy of the best attacker who tells two secrets apart.
@@ -237,7 +283,7 @@ fn claims(
             let epsilon = match questions.limited(&named, || view.epsilon(*delta, direction)) {
                 Ok(epsilon) => epsilon,
                 // A lens about other things than epsilon still answers those.
-                Err(AccountingError::Unsupported(_)) if matches!(view, View::Security(_)) => {
+                Err(AccountingError::Unsupported(_)) if !view.has_profile() => {
                     continue;
                 }
                 Err(error) if lens.required => {
@@ -253,7 +299,7 @@ fn claims(
         for epsilon in questions
             .epsilons
             .iter()
-            .filter(|_| questions.wants(Quantity::Delta) && !matches!(view, View::Security(_)))
+            .filter(|_| questions.wants(Quantity::Delta) && view.has_profile())
         {
             let at = At { epsilon: Some(*epsilon), ..At::default() };
             let named = format!("delta of {}", lens.name);

@@ -27,6 +27,8 @@ pub struct AccountQuestion {
     pub directions: bool,
     pub lens: Several<LensName>,
     pub quantity: Several<Quantity>,
+    /// All numbers of the first proven and the first heuristic lens, the first of every other.
+    pub brief: bool,
     /// The record is one of this many equally likely candidates.
     pub candidates: Option<u64>,
     /// The candidates' prior probabilities.
@@ -58,6 +60,7 @@ impl AccountQuestion {
             directions: self.directions,
             lenses: self.lens.0.clone(),
             quantities: self.quantity.0.clone(),
+            brief: self.brief,
             candidates: candidates(self)?,
             attack_priors: self.attack_prior.0.clone(),
             notes,

@@ -95,6 +95,15 @@ impl View {
         }
     }
 
+    /// Whether epsilon and delta can be asked for.
+    pub fn has_profile(&self) -> bool {
+        match self {
+            Self::Security(_) => false,
+            Self::Enclosed { above, .. } => above.has_profile(),
+            Self::Pair(_) | Self::Gaussian(_) | Self::Bound(_) => true,
+        }
+    }
+
     /// Whether single directions can be asked for.
     pub fn has_directions(&self) -> bool {
         self.as_pair().is_some()

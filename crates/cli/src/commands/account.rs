@@ -52,7 +52,7 @@ pub struct AccountArgs {
 }
 
 impl AccountArgs {
-    fn question(&self) -> Result<AccountQuestion, Failure> {
+    fn question(&self, brief: bool) -> Result<AccountQuestion, Failure> {
         Ok(AccountQuestion {
             files: read_files(&self.files)?,
             run: self.run.description().into(),
@@ -63,6 +63,7 @@ impl AccountArgs {
             directions: self.questions.directions,
             lens: self.questions.lenses().into(),
             quantity: self.questions.quantity.clone().into(),
+            brief,
             candidates: self.candidates.candidates,
             candidate_priors: self.candidates.candidate_priors.clone().into(),
             attack_prior: self.candidates.attack_prior.clone().into(),
@@ -95,7 +96,9 @@ pub(super) fn run(args: &AccountArgs, console: &mut Console) -> Result<u8, Failu
         text.push_str(&claims::footer(&account.claims, &account.unsupported));
         text
     };
-    let account = args.question()?.ask()?;
+    // A summary needs no more than it shows.
+    let whole = args.questions.whole(&[]) || args.attribute.file()?.is_some() || args.certify;
+    let account = args.question(format == Format::Human && !whole)?.ask()?;
     let code = if args.certify {
         let certified = answers::certified(account);
         let code = show(&certified, format, console, |one| shown(&one.account))?;
