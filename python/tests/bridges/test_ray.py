@@ -226,6 +226,7 @@ def test_parts_of_gpus_lost_nodes_and_killed_drivers(
         process = start()
         for loss in ("driver", "worker", "driver", "node", "driver"):
             more(process, 4)
+            assert process.poll() is None, "the experiment ended before it was disturbed"
             if loss == "worker":
                 os.kill(int(lines()[-1].split()[0]), signal.SIGKILL)
             elif loss == "node":
