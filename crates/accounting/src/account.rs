@@ -63,6 +63,17 @@ impl Questions {
         })
     }
 
+    /// The end of an answer about the worst case that it is at least, where there is one within the limit of time.
+    fn at_least(
+        &self,
+        below: Option<&View>,
+        ask: impl FnOnce(&View) -> Result<Interval>,
+    ) -> Option<f64> {
+        let below = below?;
+        let answer = self.limited("its lower end", || ask(below)).ok()?;
+        Some(answer.lower).filter(|least| least.is_finite())
+    }
+
     /// # Errors
     /// The first number that makes no sense or lies outside of the domain.
     pub fn check(&self) -> Result<()> {
@@ -293,7 +304,7 @@ fn claims(
             };
             let mut claim = maker.claim(Quantity::Epsilon, at, direction, epsilon);
             claim.reason = view.vacuous(*delta).or(claim.reason);
-            claim.at_least = lower_end(below.map(|below| below.epsilon(*delta, direction)));
+            claim.at_least = questions.at_least(below, |below| below.epsilon(*delta, direction));
             claims.push(claim);
         }
         for epsilon in questions
@@ -312,7 +323,7 @@ fn claims(
                     }
                 })?;
             let mut claim = maker.claim(Quantity::Delta, at, direction, delta);
-            claim.at_least = lower_end(below.map(|below| below.delta(*epsilon, direction)));
+            claim.at_least = questions.at_least(below, |below| below.delta(*epsilon, direction));
             claims.push(claim);
         }
     }
@@ -324,7 +335,7 @@ fn claims(
                     let mut claim = maker.claim(quantity, at, direction, interval);
                     // Curves of a lower end cost more than they tell.
                     let below = below.filter(|_| quantity == Quantity::Advantage);
-                    claim.at_least = lower_end(below.map(ask));
+                    claim.at_least = questions.at_least(below, ask);
                     claims.push(claim);
                 }
                 Err(AccountingError::Unsupported(_)) => {}
@@ -359,11 +370,6 @@ fn claims(
         optional(Quantity::Reconstruction, at, both, &|view| view.tpr(*prior, both));
     }
     Ok(claims)
-}
-
-/// The end of an answer about the worst case that it is at least, where there is one.
-fn lower_end(answer: Option<Result<Interval>>) -> Option<f64> {
-    answer?.ok().map(|interval| interval.lower).filter(|least| least.is_finite())
 }
 
 fn directions(view: &View, questions: &Questions) -> Vec<Direction> {

@@ -108,8 +108,22 @@ pub fn look() {
     if let Some(mut limit) = LIMIT.get() {
         limit.looks = limit.looks.checked_sub(1).unwrap_or(LOOKS);
         LIMIT.set(Some(limit));
-        if limit.looks == 0 && limit.is_over() {
-            resume_unwind(Box::new(OutOfTime));
+        if limit.looks == 0 {
+            stop_if_over(limit);
         }
+    }
+}
+
+/// A place between two long steps, of milliseconds or more: the clock is read every time.
+pub fn look_at_the_clock() {
+    look();
+    if let Some(limit) = LIMIT.get() {
+        stop_if_over(limit);
+    }
+}
+
+fn stop_if_over(limit: Limit) {
+    if limit.is_over() {
+        resume_unwind(Box::new(OutOfTime));
     }
 }

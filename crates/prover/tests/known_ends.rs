@@ -319,3 +319,28 @@ fn rarely_used_records() {
     let wrong = claim("composition", "both", "epsilon", at, (85.4582302824, 85.4582302825));
     assert_eq!(outcomes(&run, &wrong), (Outcome::Wrong, Outcome::Proven));
 }
+
+/// The profile of a replaced record is the same in both orders, on lines at c and at 1 - c.
+#[test]
+fn both_orders_of_a_symmetric_profile() {
+    use prover::arithmetic::Ball;
+    use prover::model::{Model, Order};
+    use vocabulary::{LensName, Sampling};
+    for (noise, rate, steps, epsilon) in
+        [(0.7078705278612508, 0.39169271996426974, 2398, 3000.0), (2.0, 0.01, 1000, 1.5)]
+    {
+        let run = Run::builder()
+            .phase(noise, rate, steps)
+            .sampling(Sampling::FixedSize)
+            .adjacency(Adjacency::Substitute)
+            .build()
+            .unwrap();
+        let lens = Some(LensName::Composition);
+        let model = Model::<2>::new(&run, run.phases(), lens, 120).unwrap();
+        let at = Ball::from_f64(epsilon);
+        let [one, two] =
+            [Order::Remove, Order::Add].map(|order| model.delta(at, order, 0.0, 60.0).unwrap());
+        assert!(!one.is_below(&two) && !two.is_below(&one), "{one:?} {two:?}");
+        assert!(one.accuracy() > 50 && two.accuracy() > 50);
+    }
+}

@@ -106,10 +106,13 @@ pub fn run(rest: &[String]) -> Result<ExitCode> {
                     }
                     let position = next.fetch_add(1, Ordering::Relaxed) as usize;
                     let Some(index) = mine.get(position) else { break };
-                    let line = one(options.seed, *index, options.work);
-                    if line["outcome"] == "wrong" {
+                    // A panic is a bug of its own, and no reason to lose the other runs.
+                    let proven = || one(options.seed, *index, options.work);
+                    let line = std::panic::catch_unwind(proven)
+                        .unwrap_or_else(|_| json!({"index": index, "outcome": "panicked"}));
+                    if line["outcome"] == "wrong" || line["outcome"] == "panicked" {
                         wrong.fetch_add(1, Ordering::Relaxed);
-                        eprintln!("wrong: {line}");
+                        eprintln!("{}: {line}", line["outcome"].as_str().unwrap_or(""));
                     }
                     if let Ok(mut file) = file.lock() {
                         // A line that cannot be written is proven again by the next call.

@@ -14,7 +14,7 @@ struct Row {
     longest: f64,
 }
 
-const OUTCOMES: [&str; 5] = ["proven", "undecided", "wrong", "unanswered", "refused"];
+const OUTCOMES: [&str; 6] = ["proven", "undecided", "wrong", "panicked", "unanswered", "refused"];
 
 fn lines(folder: &Path) -> Result<Vec<Value>> {
     let mut by_index = BTreeMap::new();
@@ -35,7 +35,7 @@ fn lines(folder: &Path) -> Result<Vec<Value>> {
 pub fn summary(folder: &Path) -> Result<String> {
     let lines = lines(folder)?;
     let mut text = String::from(
-        "| runs | proven | undecided | wrong | unanswered | refused | mean s | longest s |\n|---|--:|--:|--:|--:|--:|--:|--:|\n",
+        "| runs | proven | undecided | wrong | panicked | unanswered | refused | mean s | longest s |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n",
     );
     let mut add = |name: &str, chosen: &dyn Fn(&Value) -> bool| {
         let mut row = Row::default();
@@ -61,12 +61,18 @@ pub fn summary(folder: &Path) -> Result<String> {
         );
     };
     add("all", &|_| true);
-    let mut kinds: Vec<String> =
-        lines.iter().filter_map(|line| line["kind"].as_str().map(str::to_owned)).collect();
-    kinds.sort();
+    // The name of a kind is the way to draw batches or the lens, then what is special about the run.
+    let named = |line: &Value, part: &str| {
+        line["kind"].as_str().is_some_and(|kind| kind.split(", ").any(|one| one == part))
+    };
+    let mut kinds: Vec<&str> = lines
+        .iter()
+        .filter_map(|line| line["kind"].as_str().and_then(|kind| kind.split(", ").next()))
+        .collect();
+    kinds.sort_unstable();
     kinds.dedup();
-    for kind in &kinds {
-        add(kind, &|line| line["kind"] == kind.as_str());
+    for kind in kinds.into_iter().chain(["phases", "group", "substitution", "zero-out"]) {
+        add(kind, &|line| named(line, kind));
     }
     let mut quantities: Vec<String> =
         lines.iter().filter_map(|line| line["quantity"].as_str().map(str::to_owned)).collect();

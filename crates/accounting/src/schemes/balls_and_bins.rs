@@ -17,7 +17,7 @@
 //! into k blocks with one choice in each gives a uniform k-set, so that k "epochs" of about t/k
 //! batches dominate: an upper end. *Substitution* and *groups*: record by record (`triangle.rs`).
 
-use super::profile::{FromProfile, Profile, crossing};
+use super::profile::{FromProfile, LEAST, Profile, crossing};
 use super::thrown_lattice::{Epochs, ThrownLattice, masses_and_means};
 use super::triangle::Chain;
 use super::{BoxedPair, Result, Scheme, batches_per_epoch, one_phase};
@@ -320,7 +320,7 @@ impl Profile for Thrown {
             lower = lower.max(self.end(epsilon, way, Side::Lower));
             upper = upper.min(self.end(epsilon, way, Side::Upper)).max(lower);
         }
-        Ok(between(lower, upper))
+        Ok(between(lower, upper.max(LEAST)))
     }
 
     fn epsilon(&self, delta: f64, way: OneWay) -> Option<Result<Interval>> {

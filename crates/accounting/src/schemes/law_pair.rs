@@ -47,16 +47,22 @@ impl LawPair {
         }
         .map(interval)
         .map_err(refusal)?;
-        found.upper += given_away;
+        // A mean of a function that is above 0; where doubles end, all that is known is that it is tiny.
+        found.lower = found.lower.max(0.0);
+        found.value = found.value.max(found.lower);
+        found.upper = (found.upper + given_away).max(super::profile::LEAST);
         Ok(found)
     }
 }
 
+/// What is not a number says nothing: neither end of it.
 fn interval(ends: Ends) -> Interval {
+    let lower = if ends.lower.is_nan() { f64::NEG_INFINITY } else { ends.lower };
+    let upper = if ends.upper.is_nan() { f64::INFINITY } else { ends.upper.max(lower) };
     Interval {
-        lower: ends.lower,
-        value: ends.value.clamp(ends.lower, ends.upper),
-        upper: ends.upper,
+        lower,
+        value: if ends.value.is_nan() { upper } else { ends.value.clamp(lower, upper) },
+        upper,
     }
 }
 

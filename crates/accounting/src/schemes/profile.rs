@@ -6,6 +6,9 @@ use crate::directions::convex::{self, Guess};
 use crate::{AccountingError, OneWay, Pair};
 use vocabulary::Interval;
 
+/// Upper ends of delta that come out below this are this: sums of products that underflow lose less.
+pub(super) const LEAST: f64 = 1e-290;
+
 /// delta(epsilon) with certified ends, for any real epsilon.
 pub(super) trait Profile: Send + Sync {
     fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval>;

@@ -346,13 +346,18 @@ impl Composition {
 
 fn ends_of(value: &Value, log_factor: f64) -> Ends {
     let log = value.log_scale + log_factor;
+    let (least, most) = (value.mantissa - value.below, value.mantissa + value.above);
+    if !(log.is_finite() && value.log_scale.is_finite() && least.is_finite() && most.is_finite()) {
+        // Nothing is known, and `max` would hide that.
+        return Ends { lower: 0.0, value: 0.0, upper: f64::INFINITY };
+    }
     let slack = 8.0 * f64::EPSILON * (1.0 + log.abs() + value.log_scale.abs());
     let scale = log.exp();
     let end = |mantissa: f64, factor: f64| (mantissa * scale).max(0.0) * factor;
     Ends {
-        lower: end(value.mantissa - value.below, 1.0 - slack),
+        lower: end(least, 1.0 - slack),
         value: (value.mantissa * scale).max(0.0),
-        upper: end(value.mantissa + value.above, 1.0 + slack).max(f64::MIN_POSITIVE),
+        upper: end(most, 1.0 + slack).max(f64::MIN_POSITIVE),
     }
 }
 

@@ -108,6 +108,10 @@ impl LawChoice {
         pairs
             .map(|(rough, strand)| {
                 if strand.half {
+                    // The mirror image has the exponent 1 - c, which must be a double.
+                    if 1.0 - (1.0 - tilt) != tilt {
+                        return None;
+                    }
                     let panels = |tilt: f64| Panels::new(&rough.rough, tilt, most, bits);
                     return Some(StrandChoice::Half([panels(tilt)?, panels(1.0 - tilt)?]));
                 }

@@ -95,11 +95,17 @@ impl Search<'_> {
 }
 
 fn tilt(zone: Zone, v: f64) -> f64 {
-    match zone {
+    short(match zone {
         Zone::Above => 1.0 + v.exp(),
         Zone::Below => -v.exp(),
         Zone::Between => 1.0 / (1.0 + (-v).exp()),
-    }
+    })
+}
+
+/// A double near c with so few bits that 1 - c is one too: mirror images have the tilt 1 - c.
+pub(super) fn short(c: f64) -> f64 {
+    let power = 44.0 - c.abs().max(64.0).log2().ceil() + 6.0;
+    (c * power.exp2()).round() / power.exp2()
 }
 
 /// The tilt of a zone at which M(c) e^((1-c) t) is about smallest.
@@ -233,7 +239,8 @@ fn aliases(
         for part in [0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0] {
             let gap = scale * part;
             if gap < room {
-                let other = if up { c + gap } else { c - gap };
+                let other = short(if up { c + gap } else { c - gap });
+                let gap = (other - c).abs();
                 let log = level(other);
                 if log.is_finite() {
                     all.push((Some(other), gap, log));

@@ -65,9 +65,9 @@ impl RenyiBound {
 
     /// (alpha - 1) rho(alpha); infinite where it cannot be computed.
     fn log_moment(&self, alpha: f64) -> f64 {
-        crate::patience::look();
         let mut total = 0.0;
         for (count, step) in &self.steps {
+            crate::patience::look_at_the_clock();
             match step.log_moment(alpha) {
                 Some(log) => total += count * log,
                 None => return f64::INFINITY,

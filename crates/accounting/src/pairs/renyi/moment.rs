@@ -117,6 +117,9 @@ impl Step {
         let mut sum = 0.0;
         let mut top = f64::NEG_INFINITY;
         for i in 0..=count as u64 {
+            if i % 4096 == 0 {
+                crate::patience::look_at_the_clock();
+            }
             let x = low + h * i as f64;
             let gauss = -0.5 * x * x / variance;
             let (log_term, size) = self.log_remainder(beta, x);
