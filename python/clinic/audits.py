@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import csv
 import importlib
+import math
 import warnings
 from pathlib import Path
 from typing import Any
@@ -86,8 +87,9 @@ def audited(script: str, bug: bool, trials: int, folder: Path, workers: int = 1)
         "mistake": "yes" if bug else "no",
         "trainings": 2 * trials,
         "delta": DELTA,
-        "epsilon_claimed": f"{claimed.upper:.4f}",
-        "epsilon_lower": f"{answer.primary.epsilon_lower:.4f}",
+        # Upper ends are rounded up, lower ends down.
+        "epsilon_claimed": f"{math.ceil(1e4 * claimed.upper) / 1e4:.4f}",
+        "epsilon_lower": f"{math.floor(1e4 * answer.primary.epsilon_lower) / 1e4:.4f}",
         "verdict": answer.verdict.status,
         "auroc": f"{answer.auroc.value:.4f}",
     }

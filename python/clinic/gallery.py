@@ -22,9 +22,8 @@ PATIENTS = (
      "epsilon to state."),
     ("clipped_batch", True, "The noise is right; what was summed is not the sum of clipped gradients. "
      "The audit's loud record shows how much more than its share it had."),
-    ("shuffled_loader", True, "Batches of one size, and every record once per epoch: the run that "
-     "happened is another one, with its own epsilon. Few trainings show nothing: how batches are drawn "
-     "is the recorder's to see."),
+    ("shuffled_loader", True, "Every record comes once per epoch. The run that happened is another "
+     "one, and no amplification by sampling may be counted for it."),
     ("resumed_noise", True, "Each step by itself is healthy. The noise of the second session is that of "
      "the first."),
     ("learned_normaliser", True, "The recorder sees nothing: the mistake comes before the first step. "

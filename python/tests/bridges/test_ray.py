@@ -85,7 +85,7 @@ def test_a_sweep_is_the_same_everywhere() -> None:
         )
         assert swept == dosimeter.compare(runs, **questions)
         assert list(swept.runs) == list(runs) and told[-1] == (9, 9)
-        with pytest.raises(dosimeter.InvalidInput, match="no lens"):
+        with pytest.raises(dosimeter.InvalidInput, match="moments"):
             dosimeter.compare(runs, engine="ray", lens="moments")  # type: ignore[arg-type]
     finally:
         ray.shutdown()
