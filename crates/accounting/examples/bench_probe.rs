@@ -6,11 +6,13 @@
 
 use accounting::bayes_security::{certified_lower_bound, closed_form_mu, security_of_mu};
 use accounting::pairs::{BinomialGaussian, Composed};
-use accounting::{AccountingError, OneWay, Pair, Solution, Target, Unknown, calibrate, directions};
+use accounting::{
+    AccountingError, OneWay, Pair, Solution, Target, Unknown, calibrate, directions, schemes,
+};
 use std::fs::read_to_string;
 use std::hint::black_box;
 use std::time::Instant;
-use vocabulary::{Adjacency, Interval, LensName, Run};
+use vocabulary::{Adjacency, Direction, Drawing, Interval, LensName, Run, Sampling};
 
 type Answer = Result<Interval, AccountingError>;
 
@@ -42,6 +44,12 @@ fn main() {
         ("certified", &[sigma, rate, steps, replace]) => {
             report(|| certified(black_box(sigma), rate, steps, replace));
         }
+        (scheme, &[sigma, records, batch, steps, delta, largest]) => {
+            let run = drawn(scheme, sigma, [records, batch, steps, largest]);
+            report(|| {
+                directions::epsilon(&*schemes::pair(black_box(&run))?, delta, Direction::Both)
+            });
+        }
         _ => panic!("unknown measurement {arguments:?}"),
     }
 }
@@ -50,7 +58,27 @@ fn run(sigma: f64, rate: f64, steps: f64) -> Run {
     Run::builder().phase(sigma, rate, steps as u64).build().expect("a checked run")
 }
 
-/// The same for replacing a record, if `replace` is not 0.
+/// A run whose batches are drawn in another way; a largest batch of 0 is none.
+fn drawn(scheme: &str, sigma: f64, [records, batch, steps, largest]: [f64; 4]) -> Run {
+    let found = Sampling::ALL.iter().find(|(name, _)| *name == scheme);
+    let (_, sampling) = found.expect("a way to draw batches");
+    let adjacency = match sampling {
+        Sampling::FixedSize => Adjacency::Substitute,
+        _ => Adjacency::ZeroOut,
+    };
+    let max_batch_size = (largest > 0.0).then_some(largest as u64);
+    let drawing = Drawing { max_batch_size, ..Drawing::default() };
+    Run::builder()
+        .phase(sigma, batch / records, steps as u64)
+        .sampling(*sampling)
+        .adjacency(adjacency)
+        .drawing(drawing)
+        .dataset_size(records as u64)
+        .build()
+        .expect("a checked run")
+}
+
+/// A Poisson run about adding or removing a record, or about replacing one if `replace` is not 0.
 fn record(sigma: f64, rate: f64, steps: f64, replace: f64) -> Run {
     let adjacency = if replace == 0.0 { Adjacency::AddRemove } else { Adjacency::Substitute };
     let run = Run::builder().phase(sigma, rate, steps as u64).adjacency(adjacency);

@@ -1,5 +1,6 @@
-//! Ways to draw batches against reference values: every row of `golden/batches.csv`, certified ends on
-//! the right sides, and the widths that are promised.
+//! Ways to draw batches against reference values: every row of `golden/batches.csv` and of
+//! `golden/batches_own.csv` (made by the script beside it), certified ends on the right sides, and the
+//! widths that are promised.
 
 use accounting::schemes;
 use accounting::{OneWay, Pair, directions};
@@ -22,8 +23,10 @@ struct Row {
 }
 
 fn rows() -> Vec<Row> {
+    let own = include_str!("golden/batches_own.csv").lines();
     include_str!("golden/batches.csv")
         .lines()
+        .chain(own)
         .enumerate()
         .filter(|(_, line)| !line.starts_with('#') && !line.starts_with("scheme,"))
         .map(|(index, line)| {
@@ -83,10 +86,17 @@ impl Row {
                 Sampling::FixedSize
             }
             "poisson" => Sampling::Poisson,
-            "balls-and-bins" => Sampling::BallsAndBins,
+            "balls-and-bins" => {
+                drawing.uses_per_epoch = self.whole("uses_per_epoch").filter(|uses| *uses > 1);
+                Sampling::BallsAndBins
+            }
             "truncated-poisson" => {
                 drawing.max_batch_size = self.whole("largest_batch");
                 Sampling::TruncatedPoisson
+            }
+            "cyclic-poisson" => {
+                drawing.cycle_length = self.whole("cycle_length");
+                Sampling::CyclicPoisson
             }
             "banded-matrix-cyclic-poisson" => {
                 drawing.cycle_length = self.whole("bands");
@@ -215,6 +225,27 @@ fn lower_ends() {
     }
 }
 
+/// A shuffled part of an epoch has a lower end too: not below that of the whole epochs before it.
+#[test]
+fn parts_of_shuffled_epochs_have_lower_ends() {
+    let least = |steps: u64| {
+        let run = Run::builder()
+            .phase(2.0, 0.01, steps)
+            .sampling(Sampling::Shuffle)
+            .adjacency(Adjacency::ZeroOut)
+            .build()
+            .unwrap();
+        let below = schemes::at_least(&run).unwrap();
+        let upper = schemes::pair(&run).unwrap();
+        let least = directions::epsilon(below.as_ref(), 1e-5, Direction::Both).unwrap().lower;
+        let most = directions::epsilon(upper.as_ref(), 1e-5, Direction::Both).unwrap().upper;
+        assert!(0.0 < least && least <= most, "{steps}: {least} {most}");
+        least
+    };
+    let ends = [50, 100, 150, 200].map(least);
+    assert!(ends.is_sorted(), "{ends:?}");
+}
+
 #[test]
 fn fixed_size() {
     check("fixed-size", 1e-6);
@@ -249,6 +280,11 @@ fn truncated_poisson() {
 fn balls_and_bins() {
     // Grids of 1/64: the ends are 1e-3 of epsilon apart, and up to 1e-2 of delta.
     check("balls-and-bins", 1e-2);
+}
+
+#[test]
+fn cyclic_poisson() {
+    check("cyclic-poisson", 1e-6);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use accounting::lenses::Lens;
 use accounting::{AccountingError, Solution, Target, Unknown, calibrate};
-use vocabulary::{Adjacency, Direction, LensName, Run, Sampling};
+use vocabulary::{Adjacency, Direction, Drawing, LensName, Phase, Run, Sampling};
 
 fn run(noise_multiplier: f64, sample_rate: f64, steps: u64) -> Run {
     Run::builder().phase(noise_multiplier, sample_rate, steps).build().unwrap()
@@ -203,4 +203,68 @@ fn attribute_steps_are_the_first_ones() {
     let all = solve(0.5);
     assert_eq!(all.solution, Solution::Steps(1000));
     assert!(all.warnings.iter().any(|warning| warning.contains("end after 1000 steps")));
+}
+
+/// Every way to draw batches is solved for noise, steps and rate: the answer meets the target, and a
+/// little less private does not.
+#[test]
+fn every_way_to_draw_batches_is_calibrated() {
+    let target = Target::Epsilon { epsilon: 4.0, delta: 1e-5 };
+    let plain = Drawing::default();
+    for (sampling, drawing, noise) in [
+        (Sampling::Poisson, plain, 1.0),
+        (Sampling::Shuffle, plain, 4.0),
+        (Sampling::FixedSize, plain, 2.5),
+        (Sampling::BallsAndBins, plain, 1.0),
+        (Sampling::BallsAndBins, Drawing { uses_per_epoch: Some(2), ..plain }, 2.0),
+        (Sampling::TruncatedPoisson, Drawing { max_batch_size: Some(60), ..plain }, 1.5),
+        (Sampling::CyclicPoisson, Drawing { cycle_length: Some(2), ..plain }, 1.0),
+    ] {
+        let run = Run::builder()
+            .phase(noise, 0.05, 400)
+            .sampling(sampling)
+            .drawing(drawing)
+            .adjacency(Adjacency::ZeroOut)
+            .dataset_size(1000)
+            .build()
+            .unwrap();
+        let epsilon = |phase: Phase| {
+            let run = run.with_phases(vec![phase]).unwrap();
+            let view = Lens::named(LensName::Composition).unwrap().look(&run)?;
+            view.epsilon(1e-5, Direction::Both)
+        };
+        for unknown in [Unknown::NoiseMultiplier, Unknown::Steps, Unknown::SampleRate] {
+            let name = format!("{} {unknown:?}", sampling.as_str());
+            let found = calibrate(&run, unknown, &target, LensName::Composition, &[]);
+            let found = found.unwrap_or_else(|error| panic!("{name}: {error}"));
+            let solved = found.run.phases()[0];
+            assert!(
+                found.slack >= 0.0 && found.achieved.interval.upper <= 4.0,
+                "{name}: {found:?}"
+            );
+            let worse = match found.solution {
+                Solution::NoiseMultiplier(noise) => {
+                    Phase { noise_multiplier: noise * 0.999, ..solved }
+                }
+                // Some schemes have whole epochs only.
+                Solution::Steps(steps) => Phase { steps: steps + steps.div_ceil(20), ..solved },
+                Solution::SampleRate(rate) => Phase { sample_rate: rate * 1.001, ..solved },
+                other => panic!("{name}: {other:?}"),
+            };
+            match epsilon(worse) {
+                Ok(worse) => {
+                    assert!(worse.lower > 4.0 * (1.0 - 1e-3), "{name}: {found:?} {worse:?}")
+                }
+                // Between two numbers of batches there is none.
+                Err(AccountingError::Unsupported(_)) => {
+                    let batches = (1.0 / solved.sample_rate).round();
+                    if unknown == Unknown::SampleRate && batches > 1.0 && drawing == plain {
+                        let fewer = Phase { sample_rate: 1.0 / (batches - 1.0), ..solved };
+                        assert!(epsilon(fewer).unwrap().upper > 4.0, "{name}: {found:?}");
+                    }
+                }
+                Err(error) => panic!("{name}: {error}"),
+            }
+        }
+    }
 }

@@ -1,9 +1,11 @@
 //! The ways accounting goes wrong in practice, one test each; `PITFALLS.md` lists them.
 
-use accounting::{AccountingError, Questions, Solution, Target, Unknown, account, calibrate};
+use accounting::{
+    AccountingError, Questions, Solution, Target, Unknown, account, calibrate, directions, schemes,
+};
 use vocabulary::{
-    Account, Adjacency, Claim, Direction, LensName, Quantity, Run, RunBuilder, RunDescription,
-    RunError, Sampling, Side, Standing,
+    Account, Adjacency, Claim, Direction, Drawing, LensName, Quantity, Run, RunBuilder,
+    RunDescription, RunError, Sampling, Side, Standing,
 };
 
 fn run(noise_multiplier: f64, sample_rate: f64, steps: u64) -> RunBuilder {
@@ -51,6 +53,80 @@ fn shuffled_and_fixed_size_batches_are_not_accounted_as_poisson() {
     let added = run(1.0, 0.01, 1000).sampling(Sampling::Shuffle);
     let named = ask(added, 1e-5, &[LensName::Composition]).unwrap_err();
     assert!(named.to_string().contains("zero-out"), "{named}");
+}
+
+/// A run whose batches are drawn in some way, zeroing a record out.
+fn drawn(sampling: Sampling, drawing: Drawing) -> RunBuilder {
+    run(1.0, 0.01, 1000)
+        .sampling(sampling)
+        .drawing(drawing)
+        .adjacency(Adjacency::ZeroOut)
+        .dataset_size(50_000)
+}
+
+#[test]
+fn a_shuffled_loader_is_told_apart() {
+    let said = |sampling| {
+        let account = ask(drawn(sampling, Drawing::default()), 1e-5, &[]).unwrap();
+        claim(&account, Quantity::Epsilon).assumptions.join("; ")
+    };
+    for sampling in [Sampling::FixedSize, Sampling::BallsAndBins] {
+        assert!(said(sampling).contains("a shuffled loader"), "{}", said(sampling));
+        assert!(said(sampling).contains("does not do this"), "{}", said(sampling));
+    }
+    assert!(said(Sampling::Shuffle).contains("cut into batches"), "{}", said(Sampling::Shuffle));
+}
+
+/// Epsilon at delta 1e-5, and nothing else.
+fn signed(run: RunBuilder) -> f64 {
+    let pair = schemes::pair(&run.build().unwrap()).unwrap();
+    directions::epsilon(pair.as_ref(), 1e-5, Direction::Both).unwrap().upper
+}
+
+#[test]
+fn cutting_batches_is_not_free() {
+    let cut = |largest| {
+        let drawing = Drawing { max_batch_size: Some(largest), ..Drawing::default() };
+        signed(drawn(Sampling::TruncatedPoisson, drawing))
+    };
+    let poisson = signed(drawn(Sampling::Poisson, Drawing::default()));
+    assert!(cut(550) > 1.01 * poisson && cut(520) > cut(550), "{} {}", cut(520), cut(550));
+    assert_eq!(cut(50_000), poisson);
+}
+
+#[test]
+fn a_rate_within_a_group_is_not_one_of_the_data_set() {
+    let written = |rate: &str| {
+        let text = format!(
+            "[run]\nnoise_multiplier = 1\n{rate}\nsteps = 1000\nsampling = \"cyclic-poisson\"\n\
+             cycle_length = 10\ndataset_size = 50000\n"
+        );
+        vocabulary::Document::from_toml_str(&text).unwrap().run.resolve().unwrap()
+    };
+    let sized = written("batch_size = 500");
+    assert_eq!(sized.run.phases()[0].sample_rate, 0.1);
+    assert!(sized.notes.iter().any(|note| note.contains("10 groups")), "{:?}", sized.notes);
+    assert_eq!(written("sample_rate = 0.1").run, sized.run);
+    // At the rate of the whole data set the number would be far too small.
+    let of = |run: &Run| {
+        let questions = Questions { deltas: vec![1e-5], ..Questions::default() };
+        claim(&account(run, &questions).unwrap(), Quantity::Epsilon).interval.upper
+    };
+    assert!(of(&written("sample_rate = 0.01").run) < 0.2 * of(&sized.run));
+}
+
+#[test]
+fn every_claim_names_its_neighbours() {
+    for (name, adjacency) in Adjacency::ALL {
+        let asked = run(1.0, 0.01, 1000).adjacency(*adjacency);
+        let account = ask(asked, 1e-5, &[]).unwrap();
+        assert!(!account.claims.is_empty());
+        for claim in &account.claims {
+            assert_eq!(claim.adjacency, *adjacency);
+            let words = claim.assumptions.join("; ");
+            assert!(words.contains(adjacency.words()), "{name}: {words}");
+        }
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ pub use target::Target;
 use crate::account::ClaimMaker;
 use crate::bayes_security::attribute::{self, Sensitivities};
 use crate::lenses::{Lens, View};
+use crate::schemes::{self, Rates};
 use crate::{AccountingError, domain};
 use schemars::JsonSchema;
 use search::{Found, Measured, largest_safe_count, smallest_safe};
@@ -237,10 +238,15 @@ fn solve(
             target.value()
         )));
     }
+    let solution_shown = match solution {
+        // One over a number of batches: in fewer digits it would be no such number.
+        Solution::SampleRate(rate) if schemes::rates(&run) != Rates::Any => rate.to_string(),
+        _ => solution.shown(),
+    };
     Ok(Calibration {
         schema: Calibration::SCHEMA.into(),
         solution,
-        solution_shown: solution.shown(),
+        solution_shown,
         run,
         target: *target,
         achieved,
@@ -313,6 +319,53 @@ impl Search<'_> {
         }
     }
 
+    /// The fewest batches per epoch that meet the target, where an epoch has a whole number of them.
+    fn batches(&mut self, known: Option<&[u64]>, guess: f64) -> Result<f64> {
+        let most = known.map_or((1.0 / domain::SAMPLE_RATE.0) as u64, |all| all.len() as u64);
+        let count = |place: u64| known.map_or(place, |all| all[place as usize - 1]);
+        // Fewer batches are more epochs: what does not meet the target lies below what does.
+        let start = match known {
+            None => guess.clamp(1.0, most as f64) as u64,
+            Some(all) => {
+                (all.partition_point(|count| (*count as f64) < guess) as u64).clamp(1, most)
+            }
+        };
+        let (mut below, mut place) = (0, start);
+        if self.met_by(count(start))? {
+            let mut lower = start;
+            while lower > 1 {
+                lower = lower.div_ceil(2);
+                if !self.met_by(count(lower))? {
+                    below = lower;
+                    break;
+                }
+                place = lower;
+            }
+        } else {
+            loop {
+                if place == most {
+                    return Err(self.unreachable("no number of batches per epoch"));
+                }
+                (below, place) = (place, (2 * place).min(most));
+                if self.met_by(count(place))? {
+                    break;
+                }
+            }
+        }
+        while place - below > 1 {
+            let middle = below + (place - below) / 2;
+            if self.met_by(count(middle))? { place = middle } else { below = middle }
+        }
+        Ok(1.0 / count(place) as f64)
+    }
+
+    /// Whether so many batches per epoch meet the target.
+    fn met_by(&mut self, batches: u64) -> Result<bool> {
+        // A record cannot be in more batches than there are.
+        let fits = batches >= self.run.drawing().uses_per_epoch.unwrap_or(1);
+        Ok(fits && self.measure(Phase { sample_rate: 1.0 / batches as f64, ..self.phase })?.met)
+    }
+
     fn sample_rate(&mut self) -> Result<f64> {
         let phase = self.phase;
         let (low, high) = domain::SAMPLE_RATE;
@@ -322,6 +375,11 @@ impl Search<'_> {
             phase.noise_multiplier.powi(-2).exp_m1().sqrt()
         };
         let guess = self.allowed / (unit * (phase.steps as f64).sqrt());
+        match schemes::rates(self.run) {
+            Rates::Any => {}
+            Rates::WholeBatches => return self.batches(None, 1.0 / guess),
+            Rates::Batches(known) => return self.batches(Some(&known), 1.0 / guess),
+        }
         let at = |u: f64| Phase { sample_rate: (-u).exp().clamp(low, high), ..phase };
         let found = smallest_safe(
             |u| self.measure(at(u)),
@@ -345,8 +403,17 @@ impl Search<'_> {
             phase.noise_multiplier.powi(-2).exp_m1().sqrt()
         };
         let guess = (self.allowed / (unit * phase.sample_rate)).powi(2);
-        let mut steps =
-            largest_safe_count(|steps| self.measure(Phase { steps, ..phase }), most, guess)?;
+        // Where only whole epochs are covered, epochs are counted.
+        let each = match schemes::rates(self.run) {
+            Rates::Batches(_) => (1.0 / phase.sample_rate).round() as u64,
+            _ => 1,
+        };
+        let mut steps = each
+            * largest_safe_count(
+                |count| self.measure(Phase { steps: count * each, ..phase }),
+                most / each,
+                guess / each as f64,
+            )?;
         if self.lens.name == LensName::LastIterate && self.run.sampling() != Sampling::Full {
             // Not monotone in the number of steps: look further out for counts that meet the
             // target again, and say so. For many steps the sum is normal with

@@ -10,7 +10,7 @@
 //! both orders at every epsilon from above (below). Y is spread (lumped) on a grid, sums are taken by
 //! doubling, the product over epochs by doubling again, and every result is spread (lumped) on a grid
 //! of its own. What lies beyond the last point keeps its Q mass there, and the mean it loses is added
-//! to the remove order. Whole epochs with enough noise go by FFT first (`thrown_lattice.rs`); all terms
+//! to the remove order. Enough noise goes by FFT first (`thrown_lattice.rs`); all terms
 //! of the route here are positive, so that it serves for little noise and tiny delta.
 //!
 //! *k of t* (each record in k of the t batches of an epoch): W = e_k(Y)/C(t, k); a random partition
@@ -18,9 +18,9 @@
 //! batches dominate: an upper end. *Substitution* and *groups*: record by record (`triangle.rs`).
 
 use super::profile::{FromProfile, LEAST, Profile, crossing};
-use super::thrown_lattice::{Epochs, ThrownLattice, masses_and_means};
+use super::thrown_lattice::{Epochs as Factor, ThrownLattice, masses_and_means};
 use super::triangle::Chain;
-use super::{BoxedPair, Result, Scheme, batches_per_epoch, one_phase};
+use super::{BoxedPair, Rates, Result, Scheme, batches_per_epoch, one_phase};
 use crate::{AccountingError, OneWay};
 use numerics::positive::{Positive, Side, log_sinh_grid, sinh_grid};
 use std::sync::OnceLock;
@@ -42,6 +42,7 @@ pub(super) const SCHEME: Scheme = Scheme {
     supports,
     pair,
     at_least: |_| None,
+    rates,
 };
 
 /// Spacing of the grids for claims, and for lower ends beside other numbers.
@@ -66,6 +67,19 @@ fn supports(run: &Run) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+/// Several uses per epoch need whole epochs.
+fn rates(run: &Run) -> Rates {
+    if run.drawing().uses_per_epoch.unwrap_or(1) == 1 {
+        return Rates::WholeBatches;
+    }
+    let steps = run.steps();
+    let low = (1..=steps.isqrt()).filter(|count| steps.is_multiple_of(*count));
+    let mut all: Vec<u64> = low.flat_map(|count| [count, steps / count]).collect();
+    all.sort_unstable();
+    all.dedup();
+    Rates::Batches(all)
 }
 
 fn pair(run: &Run) -> Result<BoxedPair> {
@@ -100,18 +114,12 @@ fn pair(run: &Run) -> Result<BoxedPair> {
     Ok(Box::new(FromProfile(Chain::new(one, links))))
 }
 
-/// Balls and bins with whole epochs on a coarse grid, for its lower ends.
-pub(super) fn coarse(noise_multiplier: f64, batches: u64, epochs: u64) -> Option<BoxedPair> {
-    let factors = vec![Factor { batches, seen: batches, times: epochs }];
+/// Balls and bins on a coarse grid, for its lower ends.
+pub(super) fn coarse(noise_multiplier: f64, batches: u64, steps: u64) -> Option<BoxedPair> {
+    let whole = Factor { batches, seen: batches, times: steps / batches };
+    let part = Factor { batches, seen: steps % batches, times: 1 };
+    let factors = [whole, part].into_iter().filter(|one| one.seen > 0 && one.times > 0).collect();
     Some(Box::new(FromProfile(Thrown::new(noise_multiplier, factors, COARSE).ok()?)))
-}
-
-/// A number of equal epochs, of whose batches the first `seen` are run.
-#[derive(Clone, Copy, Debug)]
-struct Factor {
-    batches: u64,
-    seen: u64,
-    times: u64,
 }
 
 /// The law of W over all epochs, from above and below.
@@ -119,7 +127,7 @@ struct Thrown {
     noise_multiplier: f64,
     factors: Vec<Factor>,
     eta: f64,
-    /// By FFT, for whole epochs.
+    /// By FFT.
     lattice: Option<ThrownLattice>,
     /// Made when first asked for; a function of the fields above alone.
     ends: [OnceLock<Positive>; 2],
@@ -145,14 +153,8 @@ impl Thrown {
                 "more than 1e9 steps are outside of the domain".into(),
             ));
         }
-        let whole = factors.iter().all(|factor| factor.seen == factor.batches);
-        let lattice = (whole && !factors.is_empty()).then(|| {
-            let epochs = factors
-                .iter()
-                .map(|factor| Epochs { batches: factor.batches, times: factor.times })
-                .collect();
-            ThrownLattice::new(noise_multiplier, epochs)
-        });
+        let lattice =
+            (!factors.is_empty()).then(|| ThrownLattice::new(noise_multiplier, factors.clone()));
         let ends = [OnceLock::new(), OnceLock::new()];
         Ok(Self { noise_multiplier, factors, eta, lattice, ends })
     }

@@ -2,7 +2,7 @@
 //! group t mod c at the sample rate. A record is looked at in at most ceil(T/c) steps, so its pair is
 //! the Poisson pair with that many steps (Theorem A; steps of other groups show nothing of it).
 
-use super::{Result, Scheme};
+use super::{Rates, Result, Scheme};
 use crate::AccountingError;
 use crate::pairs::Composed;
 use vocabulary::{Phase, Run, Sampling};
@@ -19,6 +19,7 @@ pub(super) const SCHEME: Scheme = Scheme {
     supports: |_| Ok(()),
     pair: |run| Ok(Box::new(Composed::for_run(&turns(run)?)?)),
     at_least: |_| None,
+    rates: |_| Rates::Any,
 };
 
 /// The Poisson run of one group: each phase has at most ceil(T/c) turns of a group.

@@ -21,7 +21,7 @@
 
 use super::law_pair::LawPair;
 use super::profile::{FromProfile, Profile};
-use super::{BoxedPair, Result, Scheme, sizes};
+use super::{BoxedPair, Rates, Result, Scheme, sizes};
 use crate::pairs::{Composed, Gaussian, OneStep};
 use crate::{AccountingError, OneWay, Pair};
 use numerics::inversion::{Law, Times};
@@ -47,6 +47,7 @@ pub(super) const SCHEME: Scheme = Scheme {
     },
     pair,
     at_least,
+    rates: |_| Rates::Any,
 };
 
 /// Probabilities p_j that j >= 1 targets are drawn, and the sum of those that are left out.

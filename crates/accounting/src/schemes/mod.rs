@@ -43,6 +43,23 @@ pub struct Scheme {
     pair: fn(&Run) -> Result<BoxedPair>,
     /// A proven lower end of the worst case, where the pair is an upper bound only.
     at_least: fn(&Run) -> Option<BoxedPair>,
+    /// Which rates it has, for a run whose rate is sought.
+    rates: fn(&Run) -> Rates,
+}
+
+/// Rates that a scheme has: any, or one over a number of batches per epoch.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Rates {
+    Any,
+    /// Any whole number of batches.
+    WholeBatches,
+    /// One of these numbers of batches, rising.
+    Batches(Vec<u64>),
+}
+
+/// Which rates the scheme of a run has.
+pub(crate) fn rates(run: &Run) -> Rates {
+    (of(run).rates)(run)
 }
 
 /// The table of schemes.

@@ -32,7 +32,7 @@
 //! number of a group's k records in a batch is Binomial(k, q). For one record and substitution this is
 //! also Lebeda, Regehr, Kamath, Steinke (SaTML 2025), Proposition 13.
 
-use super::Scheme;
+use super::{Rates, Scheme};
 use crate::pairs::Composed;
 use vocabulary::Sampling;
 
@@ -44,6 +44,7 @@ pub(super) const SCHEME: Scheme = Scheme {
     supports: |_| Ok(()),
     pair: |run| Ok(Box::new(Composed::for_run(run)?)),
     at_least: |_| None,
+    rates: |_| Rates::Any,
 };
 
 pub(super) const FULL: Scheme = Scheme {
@@ -52,4 +53,5 @@ pub(super) const FULL: Scheme = Scheme {
     supports: |_| Ok(()),
     pair: |run| Ok(Box::new(Composed::for_run(run)?)),
     at_least: |_| None,
+    rates: |_| Rates::Any,
 };

@@ -17,7 +17,7 @@
 
 use super::mixed::MixedGaussians;
 use super::profile::{FromProfile, complement};
-use super::{BoxedPair, Result, Scheme, balls_and_bins, batches_per_epoch};
+use super::{BoxedPair, Rates, Result, Scheme, balls_and_bins, batches_per_epoch};
 use crate::pairs::{Gaussian, ShuffleLowerBound, shuffle_lower_bound};
 use crate::{AccountingError, OneWay, Pair};
 use vocabulary::{Adjacency, Interval, Permutation, Run, Sampling};
@@ -37,6 +37,7 @@ pub(super) const SCHEME: Scheme = Scheme {
     supports,
     pair,
     at_least,
+    rates: |_| Rates::Any,
 };
 
 fn supports(run: &Run) -> Result<()> {
@@ -88,40 +89,42 @@ fn pair(run: &Run) -> Result<BoxedPair> {
     ]))))
 }
 
-/// The whole epochs of a run with one phase whose batches have equal size.
-fn whole_epochs(run: &Run) -> Option<(f64, u64, u64)> {
+/// Of one phase whose batches have equal size. What follows the last whole epoch can only show more, so
+/// the event bound of the whole epochs holds; balls and bins count the part too.
+fn at_least(run: &Run) -> Option<BoxedPair> {
     let [phase] = run.phases() else { return None };
     let batches = batches_per_epoch(phase.sample_rate, true);
     // A record that is sometimes dropped is hidden better than the bounds say.
-    let whole = (batches as f64 * phase.sample_rate - 1.0).abs() <= 1e-9;
-    let epochs = phase.steps / batches;
-    (whole && epochs > 0).then_some((phase.noise_multiplier, batches, epochs))
-}
-
-fn at_least(run: &Run) -> Option<BoxedPair> {
-    let (noise, batches, epochs) = whole_epochs(run)?;
-    Some(Box::new(match run.drawing().permutation {
-        Permutation::Fresh => LowerEnds {
-            event: shuffle_lower_bound(noise, batches, epochs).ok()?,
-            thrown: balls_and_bins::coarse(noise, batches, epochs),
-        },
-        // More noise is the safe side of the rounding.
-        Permutation::Kept => {
-            let noise = noise / (epochs as f64).sqrt() * (1.0 + 4.0 * f64::EPSILON);
-            LowerEnds { event: shuffle_lower_bound(noise, batches, 1).ok()?, thrown: None }
+    if (batches as f64 * phase.sample_rate - 1.0).abs() > 1e-9 {
+        return None;
+    }
+    let (noise, epochs) = (phase.noise_multiplier, phase.steps / batches);
+    // Within the first epoch an order that is kept is as good as a new one.
+    let ends = if run.drawing().permutation == Permutation::Fresh || epochs == 0 {
+        LowerEnds {
+            event: shuffle_lower_bound(noise, batches, epochs).ok(),
+            thrown: balls_and_bins::coarse(noise, batches, phase.steps),
         }
-    }))
+    } else {
+        // More noise is the safe side of the rounding.
+        let noise = noise / (epochs as f64).sqrt() * (1.0 + 4.0 * f64::EPSILON);
+        LowerEnds { event: shuffle_lower_bound(noise, batches, 1).ok(), thrown: None }
+    };
+    (ends.event.is_some() || ends.thrown.is_some()).then(|| Box::new(ends) as BoxedPair)
 }
 
 /// Lower ends of epsilon and delta; nothing is said from above.
 struct LowerEnds {
-    event: ShuffleLowerBound,
+    event: Option<ShuffleLowerBound>,
     thrown: Option<BoxedPair>,
 }
 
 impl Pair for LowerEnds {
     fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        let event = self.event.in_order(way).delta(epsilon)?.lower;
+        let event = match &self.event {
+            Some(event) => event.in_order(way).delta(epsilon)?.lower,
+            None => 0.0,
+        };
         let thrown = match &self.thrown {
             Some(pair) => pair.delta(epsilon, way)?.lower,
             None => 0.0,
@@ -135,7 +138,10 @@ impl Pair for LowerEnds {
     }
 
     fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval> {
-        let event = self.event.in_order(way).epsilon(delta)?.lower;
+        let event = match &self.event {
+            Some(event) => event.in_order(way).epsilon(delta)?.lower,
+            None => 0.0,
+        };
         let thrown = match &self.thrown {
             Some(pair) => pair.epsilon(delta, way)?.lower,
             None => 0.0,

@@ -1,10 +1,12 @@
-//! Balls and bins by FFT: the law of W over whole epochs, from above and below, on lattices
+//! Balls and bins by FFT: the law of W over all epochs, from above and below, on lattices
 //! ([`numerics::lattice::ordered`]).
 //!
 //! One Y is spread (lumped) on a linear lattice. The sum over the batches of an epoch is a convolution;
 //! its law is spread (lumped) again on a lattice of ln W, and the product over epochs is a
 //! convolution once more. The law of an epoch under P is transformed: one factor size-biased, all
-//! payoffs at most 1. The law under Q, for the add order, is that divided by W.
+//! payoffs at most 1. The law under Q, for the add order, is that divided by W. A last epoch of which r
+//! batches are run has W = (S - r + sum of r Y)/S; with m the masses of Y, its law under P is that of
+//! r - 1 Y times ((S - r) m + r y m)/S: one factor of another weight.
 //!
 //! **Error.** The masses of Y are sums of positive quadrature terms with relative error [`RELATIVE`]: it
 //! enters every payoff as a factor, once per use. Convolutions are off by an absolute error, bounded by
@@ -40,11 +42,19 @@ const WIDEST: f64 = 150_000.0;
 /// W below this is left out of the lattice of ln W; its mass is added to the upper end.
 const FLOOR: f64 = 1e-3;
 
-/// Equal epochs of `batches` batches.
+/// Equal epochs of `batches` batches, of which the first `seen` are run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Epochs {
     pub(super) batches: u64,
+    pub(super) seen: u64,
     pub(super) times: u64,
+}
+
+impl Epochs {
+    /// W of a sum over the batches that are run.
+    fn ratio(&self, sum: f64) -> f64 {
+        ((self.batches - self.seen) as f64 + sum) / self.batches as f64
+    }
 }
 
 /// The laws, each made when first asked for: a function of noise and epochs alone.
@@ -116,10 +126,13 @@ impl ThrownLattice {
         let made = self.sums[usize::from(side == Side::Upper)].get_or_init(|| {
             let single = self.single(side)?;
             let places = single.lattice.places(single.weights.len());
-            let biased: Vec<f64> =
-                single.weights.iter().zip(&places).map(|(mass, place)| mass * place).collect();
             let one = |epochs: &Epochs| {
-                let power = epochs.batches - 1;
+                // P mass of one Y that stands for its share of the missing batches too.
+                let (rest, seen) = (epochs.batches - epochs.seen, epochs.seen as f64);
+                let weight = |place: f64| (rest as f64 + seen * place) / epochs.batches as f64;
+                let pairs = single.weights.iter().zip(&places);
+                let biased: Vec<f64> = pairs.map(|(mass, place)| mass * weight(*place)).collect();
+                let power = epochs.seen - 1;
                 let q = Part { weights: &single.weights, lattice: single.lattice, power };
                 let p = Part { weights: &biased, lattice: single.lattice, power: 1 };
                 let sum = sum(&[q, p], OUTSIDE, LONGEST)?;
@@ -132,15 +145,15 @@ impl ThrownLattice {
 
     fn law(&self, way: OneWay, side: Side) -> Option<EndLaw> {
         let sums = self.sums(side)?;
-        let uses: f64 = self.epochs.iter().map(|e| e.batches as f64 * e.times as f64).sum();
+        let uses: f64 = self.epochs.iter().map(|e| e.seen as f64 * e.times as f64).sum();
         let relative = (uses * RELATIVE).exp_m1() + 1e-12;
-        if let [EpochLaw { epochs: Epochs { batches, times: 1 }, sum, lost }] = sums {
-            let start = (0..sum.values.len()).find(|k| sum.lattice.place(*k) > 0.0)?;
-            let inverses: Vec<f64> = (start..sum.values.len())
-                .map(|index| *batches as f64 / sum.lattice.place(index))
-                .collect();
+        if let [EpochLaw { epochs: epochs @ Epochs { times: 1, .. }, sum, lost }] = sums {
+            let w = |index: usize| epochs.ratio(sum.lattice.place(index));
+            let start = (0..sum.values.len()).find(|index| w(*index) > 0.0)?;
+            let inverses: Vec<f64> =
+                (start..sum.values.len()).map(|index| 1.0 / w(index)).collect();
             let mut values = sum.values[start..].to_vec();
-            let under_q = self.below(way, side, *batches, sum.lattice.place(start))?;
+            let under_q = self.below(way, side, epochs.seen, sum.lattice.place(start))?;
             let bounds = Bounds::of(sum, *lost, inverses[0], under_q);
             if way == OneWay::Add {
                 for (value, inverse) in values.iter_mut().zip(&inverses) {
@@ -161,8 +174,7 @@ impl ThrownLattice {
         let (mut error, mut missing) = (0.0, 0.0);
         let mut laws = Vec::new();
         for EpochLaw { epochs, sum: found, lost } in sums {
-            let scale = epochs.batches as f64;
-            let w = |index: usize| found.lattice.place(index) / scale;
+            let w = |index: usize| epochs.ratio(found.lattice.place(index));
             let start = (0..found.values.len()).find(|index| w(*index) >= FLOOR)?;
             let first = (w(start).ln() / step).floor() - 1.0;
             let last = (w(found.values.len() - 1).ln() / step).ceil() + 1.0;
@@ -182,7 +194,7 @@ impl ThrownLattice {
                 }
             }
             let times = epochs.times as f64;
-            let under_q = self.below(way, side, epochs.batches, found.lattice.place(start))?;
+            let under_q = self.below(way, side, epochs.seen, found.lattice.place(start))?;
             let bounds = Bounds::of(found, *lost, 1.0 / w(start), under_q);
             error += times * bounds.error;
             missing += times * (bounds.missing + found.values[..start].iter().sum::<f64>());
@@ -398,7 +410,7 @@ mod tests {
         use crate::Pair;
         for (sigma, times) in [(1.0, 1), (1.5, 3)] {
             let exact = crate::pairs::Gaussian::new((times as f64).sqrt() / sigma).unwrap();
-            let found = ThrownLattice::new(sigma, vec![Epochs { batches: 1, times }]);
+            let found = ThrownLattice::new(sigma, vec![Epochs { batches: 1, seen: 1, times }]);
             for way in [OneWay::Remove, OneWay::Add] {
                 for epsilon in [0.0, 1.0, 3.0] {
                     let truth = exact.delta(epsilon, way).unwrap().value;
@@ -417,7 +429,7 @@ mod tests {
     /// contour in ball arithmetic (the table of references in the tests of this crate).
     #[test]
     fn ends_enclose_the_reference() {
-        let found = ThrownLattice::new(1.0, vec![Epochs { batches: 100, times: 10 }]);
+        let found = ThrownLattice::new(1.0, vec![Epochs { batches: 100, seen: 100, times: 10 }]);
         for (way, truth) in
             [(OneWay::Remove, 0.006579120993740893), (OneWay::Add, 0.005255294524087500)]
         {
@@ -425,6 +437,25 @@ mod tests {
             let upper = found.end(0.8, way, Side::Upper).unwrap();
             assert!(lower <= truth && truth <= upper, "{way:?} {lower} {truth} {upper}");
             assert!(upper - lower < 1e-3 * truth, "{way:?} {lower} {truth} {upper}");
+        }
+    }
+
+    /// A part of an epoch with one batch run is a Poisson step, and r of S lie between r - 1 and r + 1.
+    #[test]
+    fn parts_of_epochs_are_in_order() {
+        use crate::Pair;
+        let run = vocabulary::Run::builder().phase(1.2, 0.125, 1).build().unwrap();
+        let poisson = crate::pairs::Composed::for_run(&run).unwrap();
+        let part = |seen| ThrownLattice::new(1.2, vec![Epochs { batches: 8, seen, times: 1 }]);
+        for way in [OneWay::Remove, OneWay::Add] {
+            let truth = poisson.delta(0.3, way).unwrap().value;
+            let ends = [Side::Lower, Side::Upper].map(|side| part(1).end(0.3, way, side).unwrap());
+            assert!(ends[0] <= truth && truth <= ends[1], "{way:?} {truth} {ends:?}");
+            assert!(ends[1] - ends[0] < 2e-3 * truth + 1e-6, "{way:?} {truth} {ends:?}");
+            for seen in 2..=8 {
+                let less = part(seen - 1).end(0.3, way, Side::Lower).unwrap();
+                assert!(less <= part(seen).end(0.3, way, Side::Upper).unwrap(), "{seen}");
+            }
         }
     }
 

@@ -14,7 +14,7 @@
 use super::law_pair::LawPair;
 use super::profile::FromProfile;
 use super::triangle::Chain;
-use super::{BoxedPair, Result, Scheme};
+use super::{BoxedPair, Rates, Result, Scheme};
 use crate::pairs::Composed;
 use crate::{AccountingError, OneWay};
 use numerics::inversion::{Law, Times};
@@ -34,6 +34,7 @@ pub(super) const SCHEME: Scheme = Scheme {
     supports: |_| Ok(()),
     pair,
     at_least: |_| None,
+    rates: |_| Rates::Any,
 };
 
 /// How often a batch is cut, and how often the record then stays.
