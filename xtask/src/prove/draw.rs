@@ -242,8 +242,6 @@ pub fn draw(source: &mut Source) -> Draw {
         Quantity::Reconstruction => questions.priors.push(source.spread(1e-6, 0.5)),
         _ => {}
     }
-    // A survey asks thousands of times: what takes long is counted as not answered.
-    questions.time_limit = Some(4.0);
     // Company: what is asked for beside it. Mu and the curves cost most, so not always all.
     if source.chance(0.7) {
         questions.quantities =

@@ -2,8 +2,8 @@
 //! question about each in random company, and has both ends proven in ball arithmetic.
 //!
 //! Results are lines of JSON in `target/prove/seed-S/part-K-of-N.jsonl` (`--out DIR` for another folder), one
-//! per run; `--work` limits a proof (units of about a millisecond), the same on every machine. After `--minutes` no
-//! further run is begun. A part that was broken off goes on where it stopped; `--table` sums up all parts into
+//! per run; `--work` limits a proof (units of about a millisecond), the same on every machine. `--seconds` limits one question
+//! to the solver. After `--minutes` no further run is begun. A part that was broken off goes on where it stopped; `--table` sums up all parts into
 //! docs/accuracy.md.
 
 mod draw;
@@ -30,6 +30,7 @@ struct Options {
     table: bool,
     work: f64,
     minutes: f64,
+    seconds: f64,
     out: PathBuf,
 }
 
@@ -43,6 +44,7 @@ fn options(rest: &[String]) -> Result<Options> {
         table: false,
         work: 4000.0,
         minutes: f64::INFINITY,
+        seconds: 4.0,
         out: "target/prove".into(),
     };
     let mut words = rest.iter();
@@ -62,6 +64,7 @@ fn options(rest: &[String]) -> Result<Options> {
                 }
             }
             "--work" => options.work = number()?.parse()?,
+            "--seconds" => options.seconds = number()?.parse()?,
             "--minutes" => options.minutes = number()?.parse()?,
             "--out" => options.out = number()?.into(),
             "--table" => options.table = true,
@@ -107,7 +110,7 @@ pub fn run(rest: &[String]) -> Result<ExitCode> {
                     let position = next.fetch_add(1, Ordering::Relaxed) as usize;
                     let Some(index) = mine.get(position) else { break };
                     // A panic is a bug of its own, and no reason to lose the other runs.
-                    let proven = || one(options.seed, *index, options.work);
+                    let proven = || one(&options, *index);
                     let line = std::panic::catch_unwind(proven)
                         .unwrap_or_else(|_| json!({"index": index, "outcome": "panicked"}));
                     if line["outcome"] == "wrong" || line["outcome"] == "panicked" {
@@ -128,9 +131,11 @@ pub fn run(rest: &[String]) -> Result<ExitCode> {
 }
 
 /// Draws, asks and proves one run.
-fn one(seed: u64, index: u64, work: f64) -> Value {
-    let mut source = draw::Source::new(seed, index);
-    let drawn = draw::draw(&mut source);
+fn one(options: &Options, index: u64) -> Value {
+    let mut source = draw::Source::new(options.seed, index);
+    let mut drawn = draw::draw(&mut source);
+    // A survey asks thousands of times: what takes long is counted as not answered.
+    drawn.questions.time_limit = Some(options.seconds);
     let asked = processor_seconds();
     let answer = account(&drawn.run, &drawn.questions);
     let asked = processor_seconds() - asked;
@@ -160,7 +165,7 @@ fn one(seed: u64, index: u64, work: f64) -> Value {
         return line;
     };
     let started = processor_seconds();
-    let proof = prove_within(&drawn.run, claim, Limit::Work(work));
+    let proof = prove_within(&drawn.run, claim, Limit::Work(options.work));
     line["outcome"] = proof.outcome.as_str().into();
     line["proof_s"] = rounded(processor_seconds() - started).into();
     line["direction"] = json!(claim.direction);
