@@ -1,5 +1,6 @@
 // The same question elsewhere: as a command line, in Python, as a file.
 
+import { ownKeys } from "./batches.ts";
 import { plain } from "./numbers.ts";
 import type { Run } from "./state.ts";
 
@@ -13,16 +14,21 @@ export const FORMS: { id: Form; name: string }[] = [
 
 /** A link is made of the page's whole state, elsewhere. */
 export function copyAs(form: Exclude<Form, "link">, run: Run, delta: number): string {
-  const pairs: [string, string | number][] = [["noise_multiplier", run.noise]];
+  const pairs: [string, string | number | boolean][] = [["noise_multiplier", run.noise]];
   if (run.sampling !== "full") pairs.push(["sample_rate", run.rate]);
   pairs.push(["steps", run.steps]);
   if (run.sampling !== "poisson") pairs.push(["sampling", run.sampling]);
   if (run.adjacency !== "add-remove") pairs.push(["adjacency", run.adjacency]);
   if (run.records > 0) pairs.push(["dataset_size", run.records]);
-  const text = (value: string | number) => (typeof value === "number" ? plain(value) : `"${value}"`);
+  pairs.push(...Object.entries(ownKeys(run)));
+  const yes = form === "python" ? "True" : "true";
+  const text = (value: string | number | boolean) => (typeof value === "number" ? plain(value) : value === true ? yes : `"${value}"`);
   switch (form) {
     case "command": {
-      const flags = pairs.map(([key, value]) => `--${key.replaceAll("_", "-")} ${typeof value === "number" ? plain(value) : value}`);
+      const flags = pairs.map(([key, value]) => {
+        const flag = `--${key.replaceAll("_", "-")}`;
+        return value === true ? flag : `${flag} ${typeof value === "number" ? plain(value) : value}`;
+      });
       return ["dosimeter account", ...flags, `--delta ${plain(delta)}`].join(" \\\n    ");
     }
     case "python": {

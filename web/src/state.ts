@@ -1,12 +1,15 @@
 // What the page shows, and its form in the address: everything after `#`, so that a link or a
 // reload brings back the same page.
 
-export interface Run {
+import { ADJACENCIES, ADJACENCY_NAMES, NOTHING_OWN, ORDERS, SAMPLINGS, ownFromDocument, ownKeys, share, way, type Own } from "./batches.ts";
+import type { Adjacency, Sampling } from "./names.ts";
+
+export interface Run extends Own {
   noise: number;
   rate: number;
   steps: number;
-  sampling: string;
-  adjacency: string;
+  sampling: Sampling;
+  adjacency: Adjacency;
   /** Records in the data set; 0 where that is not said. */
   records: number;
 }
@@ -33,15 +36,13 @@ export const MOST_PINS = 4;
 
 export const START: State = {
   view: "panel",
-  run: { noise: 1, rate: 0.01, steps: 1000, sampling: "poisson", adjacency: "add-remove", records: 0 },
+  run: { noise: 1, rate: 0.01, steps: 1000, sampling: "poisson", adjacency: "add-remove", records: 0, ...NOTHING_OWN },
   delta: 1e-5,
   target: { quantity: "epsilon", value: 2, solve: "noise-multiplier", lens: "composition" },
   pins: [],
   experiment: "",
 };
 
-export const SAMPLINGS = ["poisson", "full", "shuffle", "fixed-size"];
-export const ADJACENCIES = ["add-remove", "substitute"];
 export const QUANTITIES = ["epsilon", "mu", "tpr", "advantage", "bayes-security", "attack-accuracy"];
 export const SOLVES = ["noise-multiplier", "steps", "sample-rate"];
 export const TARGET_LENSES = ["composition", "last-iterate", "last-iterate-max", "full-batch"];
@@ -50,9 +51,14 @@ function short(number: number): string {
   return String(number);
 }
 
+/** Counts that a run may have, by their letter in the address. */
+const COUNTS = { n: "records", m: "largest", c: "groups", u: "uses" } as const;
+
 function runToText(run: Run): string {
-  const records = run.records > 0 ? [`n${short(run.records)}`] : [];
-  return [short(run.noise), short(run.rate), short(run.steps), run.sampling, run.adjacency, ...records].join("_");
+  const counts = Object.entries(COUNTS).flatMap(([letter, key]) => (run[key] > 0 ? [`${letter}${short(run[key])}`] : []));
+  const order = run.order === "fresh" ? [] : [run.order];
+  const repeats = run.repeats ? ["repeats"] : [];
+  return [short(run.noise), short(run.rate), short(run.steps), run.sampling, run.adjacency, ...counts, ...order, ...repeats].join("_");
 }
 
 function number(text: string | null | undefined, fallback: number, low: number, high: number): number {
@@ -60,19 +66,26 @@ function number(text: string | null | undefined, fallback: number, low: number, 
   return text && Number.isFinite(value) && value >= low && value <= high ? value : fallback;
 }
 
-function oneOf(text: string | null | undefined, known: string[], fallback: string): string {
-  return text && known.includes(text) ? text : fallback;
+function oneOf<Name extends string>(text: string | null | undefined, known: readonly Name[], fallback: Name): Name {
+  return known.find((name) => name === text) ?? fallback;
 }
 
 function runFromText(text: string, fallback: Run): Run {
-  const [noise, rate, steps, sampling, adjacency] = text.split("_");
+  const [noise, rate, steps, sampling, adjacency, ...rest] = text.split("_");
+  const count = (letter: string) =>
+    Math.round(number(rest.find((part) => part.startsWith(letter) && /^.[0-9]/.test(part))?.slice(1), 0, 1, 1e12));
   return {
     noise: number(noise, fallback.noise, 1e-3, 1e3),
     rate: number(rate, fallback.rate, 1e-9, 1),
     steps: Math.round(number(steps, fallback.steps, 1, 1e12)),
     sampling: oneOf(sampling, SAMPLINGS, fallback.sampling),
     adjacency: oneOf(adjacency, ADJACENCIES, fallback.adjacency),
-    records: Math.round(number(text.split("_").find((part) => /^n[0-9]/.test(part))?.slice(1), 0, 1, 1e12)),
+    records: count("n"),
+    largest: count("m"),
+    groups: count("c"),
+    uses: count("u"),
+    order: rest.find((part) => ORDERS.includes(part)) ?? fallback.order,
+    repeats: rest.includes("repeats"),
   };
 }
 
@@ -93,7 +106,7 @@ export function fromHash(hash: string): State {
   const target = (part.get("target") ?? "").split("_");
   const pins = (part.get("pins") ?? "").split("~").filter((text) => text !== "");
   return {
-    view: oneOf(path, ["panel", "audit", "experiments"], "panel") as View,
+    view: oneOf<View>(path, ["panel", "audit", "experiments"], "panel"),
     run: runFromText(part.get("run") ?? "", START.run),
     delta: number(part.get("delta"), START.delta, 1e-100, 0.5),
     target: {
@@ -114,16 +127,26 @@ export function question(run: Run): Record<string, unknown> {
   if (run.sampling !== "poisson") all["sampling"] = run.sampling;
   if (run.adjacency !== "add-remove") all["adjacency"] = run.adjacency;
   if (run.records > 0) all["dataset_size"] = run.records;
-  return all;
+  return { ...all, ...ownKeys(run) };
 }
+
+/** Keys of documents whose runs the page has no controls for. */
+const NOT_SHOWN: Record<string, string> = {
+  phases: "has several phases",
+  release: "has several releases per step",
+  matrix: "has noise that is correlated between steps",
+  stopped: "was stopped by looking at its outputs",
+};
 
 /** A run as documents spell it, or why the page cannot show it. */
 export function fromDocument(written: Record<string, unknown>): Run | string {
-  if (Array.isArray(written["phases"])) return "This run has several phases, which the page does not show: use the command line.";
-  const sampling = String(written["sampling"] ?? "poisson");
-  const adjacency = String(written["adjacency"] ?? "add-remove");
-  if (!SAMPLINGS.includes(sampling) || !ADJACENCIES.includes(adjacency)) {
-    return `The page does not show ${sampling} batches with ${adjacency} neighbours: use the command line.`;
+  const beyond = Object.keys(NOT_SHOWN).find((key) => written[key] !== undefined);
+  const words = beyond !== undefined ? NOT_SHOWN[beyond] : Number(written["group_size"] ?? 1) > 1 ? "is about groups of records" : undefined;
+  if (words !== undefined) return `This run ${words}, which the page does not show: use the command line.`;
+  const sampling = SAMPLINGS.find((name) => name === (written["sampling"] ?? "poisson"));
+  const adjacency = ADJACENCIES.find((name) => name === (written["adjacency"] ?? "add-remove"));
+  if (sampling === undefined || adjacency === undefined) {
+    return `The page does not show ${written["sampling"]} batches with ${written["adjacency"]} neighbours: use the command line.`;
   }
   const rate = sampling === "full" ? START.run.rate : Number(written["sample_rate"]);
   return {
@@ -133,25 +156,26 @@ export function fromDocument(written: Record<string, unknown>): Run | string {
     sampling,
     adjacency,
     records: Number(written["dataset_size"] ?? 0),
+    ...ownFromDocument(written),
   };
 }
 
 /** Expected records in a batch. */
 export function batchSize(run: Run): number {
-  return run.sampling === "full" ? run.records : run.rate * run.records;
+  return share(run) * run.records;
 }
 
-/** Passes over the data. */
+/** Passes over the data: a record that is used several times per epoch is passed once. */
 export function epochs(run: Run): number {
-  return run.sampling === "full" ? run.steps : run.rate * run.steps;
+  return stepRate(run) * run.steps;
 }
 
-/** Whether any lens holds for these batches; where none does, only `account` has something to say. */
-export function covered(run: Run): boolean {
-  return run.sampling === "poisson" || run.sampling === "full";
+/** Epochs per step. */
+export function stepRate(run: Run): number {
+  return run.sampling === "balls-and-bins" ? run.rate : share(run);
 }
 
-export const UNCOVERED = "No lens holds for such batches; the table says why.";
+export const UNCOVERED = "No lens holds for such batches and neighbours; the table says why.";
 
 export function sameRun(a: Run, b: Run): boolean {
   return runToText(a) === runToText(b);
@@ -159,6 +183,8 @@ export function sameRun(a: Run, b: Run): boolean {
 
 /** The run in a few words. */
 export function describe(run: Run): string {
-  const rate = run.sampling === "full" ? "full batches" : `q ${run.rate}`;
-  return `σ ${run.noise}, ${rate}, T ${run.steps.toLocaleString("en")}`;
+  const rate = run.sampling === "full" ? [] : [`q ${run.rate}`];
+  const batches = run.sampling === "poisson" ? [] : [run.sampling === "full" ? "full batches" : way(run)];
+  const neighbours = run.adjacency === "add-remove" ? [] : [ADJACENCY_NAMES[run.adjacency]];
+  return [`σ ${run.noise}`, ...rate, `T ${run.steps.toLocaleString("en")}`, ...batches, ...neighbours].join(", ");
 }

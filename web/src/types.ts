@@ -17,6 +17,9 @@ export interface Claim {
   upper: number | null;
   /** The end that may be quoted, rounded to its side, with its sign. */
   shown: string;
+  /** What the worst data set leaks at least, where the number is an upper bound only. */
+  at_least?: number;
+  at_least_shown?: string;
   reason?: string;
   assumptions: string[];
 }
@@ -30,6 +33,12 @@ export interface Account {
   unsupported: { lens: string; reason: string }[];
   asides?: { name: string; note: string; shown: string }[];
   warnings: string[];
+}
+
+export interface Comparison {
+  runs: { name: string; account: Account }[];
+  /** Ways to draw batches that have no number for the run. */
+  left_out?: { name: string; reason: string }[];
 }
 
 export interface Calibration {

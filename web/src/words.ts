@@ -40,3 +40,17 @@ export const SOLVE_NAMES: Record<string, string> = {
   steps: "steps",
   "sample-rate": "sample rate",
 };
+
+/** Flags that the core's sentences name, as the page calls their fields. */
+const FIELDS: [string, string][] = [
+  ["--adjacency zero-out", "the neighbours “zero-out”"],
+  ["--max-batch-size", "the largest batch B"],
+  ["--dataset-size", "the records n"],
+  ["--cycle-length", "the groups c"],
+];
+
+/** A sentence of the core with the page's own names for what it asks for. */
+export function onPage(sentence: string): string {
+  const here = FIELDS.reduce((text, [flag, field]) => text.replaceAll(flag, field), sentence);
+  return here.includes("--") ? `${here} (flags of the command line)` : here;
+}

@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { ask, launch, open, program, quoted, remove, serve, settled, temporary } from "./harness.mjs";
+import { ask, drop, launch, open, program, quoted, remove, serve, settled, temporary } from "./harness.mjs";
 
 let browser, server, folder;
 
@@ -25,18 +25,6 @@ after(async () => {
 
 const value = (page, id) => page.locator(`[id="${id}"]`).getAttribute("value").then(Number);
 const type = (page, name, text) => page.getByLabel(name, { exact: false }).first().fill(text);
-
-async function drop(page, place, name, text) {
-  const transfer = await page.evaluateHandle(
-    ([file, content]) => {
-      const data = new DataTransfer();
-      data.items.add(new File([content], file));
-      return data;
-    },
-    [name, text],
-  );
-  await page.dispatchEvent(place, "drop", { dataTransfer: transfer });
-}
 
 test("a wrong field leaves no number, says why, and stays as it was typed", async () => {
   const { page, quiet, context } = await open(browser, server.url);

@@ -52,6 +52,10 @@ export async function launch() {
 /** A page that remembers what went wrong on it and whom it asked. */
 export async function open(browser, url, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  if (process.env.DOSIMETER_DIST) {
+    // The page as it is built now, in front of a program that holds an older one.
+    await context.route(/\/app\.(js|css)$/, (route) => route.fulfill({ path: join(root, "web", "dist", new URL(route.request().url()).pathname) }));
+  }
   const page = await context.newPage();
   const troubles = [];
   const foreign = [];
@@ -83,4 +87,17 @@ export const remove = (folder) => rmSync(folder, { recursive: true, force: true 
 /** The end that may be quoted. */
 export function quoted(claim) {
   return claim.side === "upper" ? claim.upper : claim.side === "lower" ? claim.lower : claim.value;
+}
+
+/** Drops a file with this text somewhere on the page. */
+export async function drop(page, place, name, text) {
+  const transfer = await page.evaluateHandle(
+    ([file, content]) => {
+      const data = new DataTransfer();
+      data.items.add(new File([content], file));
+      return data;
+    },
+    [name, text],
+  );
+  await page.dispatchEvent(place, "drop", { dataTransfer: transfer });
 }

@@ -35,6 +35,16 @@ test("pictures", { skip: wanted ? false : "only when SCREENSHOTS is set" }, asyn
       await context.close();
     }
   }
+  const shuffled = "#/panel?run=1_0.01_1000_shuffle_zero-out";
+  const { page, context } = await open(browser, `${server.url}${shuffled}`, { viewport: { width: 1280, height: 900 }, colorScheme: "light" });
+  await settled(page);
+  await page.getByText("What would they cost?").click();
+  await page.waitForSelector("#way-poisson", { timeout: 60_000 });
+  await page.waitForSelector("#steps .plot[data-empty=false]");
+  await page.waitForSelector("#map:not(.stale)");
+  await page.waitForTimeout(500);
+  await page.screenshot({ path: join(out, "page-batches-1280-light.png"), fullPage: true });
+  await context.close();
   await browser.close();
   server.stop();
   remove(folder);

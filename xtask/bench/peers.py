@@ -416,10 +416,49 @@ def security(tool, sigma, rate, steps):
     raise ValueError(f"no Bayes security by {tool}")
 
 
+def batches(tool, sigma, records, batch, steps, delta, largest="0"):
+    """Epsilon of other ways to draw batches: fixed size (replacing a record), truncated Poisson
+    (zeroing one out), balls and bins (the upper end of the range that its author's package gives)."""
+    sigma, delta = float(sigma), float(delta)
+    records, batch, steps = int(float(records)), int(float(batch)), int(float(steps))
+    if tool in ("fixed-size", "truncated-poisson"):
+        import dp_accounting
+        from dp_accounting.pld import PLDAccountant
+        from dp_accounting.rdp import RdpAccountant
+
+        if tool == "fixed-size":
+            replace = dp_accounting.NeighboringRelation.REPLACE_ONE
+            # It counts noise in units of the distance between replaced records, which is 2.
+            gaussian = dp_accounting.GaussianDpEvent(sigma / 2)
+            event = dp_accounting.SampledWithoutReplacementDpEvent(records, batch, gaussian)
+            accountant = lambda: RdpAccountant(neighboring_relation=replace)
+        else:
+            event = dp_accounting.TruncatedSubsampledGaussianDpEvent(
+                records, batch / records, int(float(largest)), sigma
+            )
+            accountant = PLDAccountant
+        return measure(lambda: float(accountant().compose(event, steps).get_epsilon(delta)), 3)
+    if tool == "balls-and-bins":
+        from PLD_accounting import gaussian_allocation_epsilon_range
+
+        each = records // batch
+
+        def call():
+            upper, lower = gaussian_allocation_epsilon_range(
+                delta=delta, sigma=sigma, num_steps=each, num_epochs=steps // each
+            )
+            return float(upper), float(lower)
+
+        result = measure(call, 3)
+        result["value"], result["lower"] = result["value"]
+        return result
+    raise ValueError(f"no batches by {tool}")
+
+
 def versions(_tool="all"):
     from importlib.metadata import version
 
-    names = ["dp-accounting", "prv-accountant", "riskcal", "gdpnum", "numpy", "scipy"]
+    names = ["dp-accounting", "prv-accountant", "riskcal", "gdpnum", "PLD_accounting", "numpy", "scipy"]
     found = {}
     for name in names:
         try:
@@ -438,6 +477,7 @@ COMMANDS = {
     "heuristic": heuristic,
     "game": game,
     "security": security,
+    "batches": batches,
     "versions": versions,
 }
 

@@ -1,8 +1,8 @@
 //! The page in a real browser: its types, whether the committed files are what its source
-//! builds, and the tests of `web/tests` in Chromium.
+//! builds, and the tests of `web/tests` in Chromium, and in Firefox where it is installed.
 //!
 //! What is missing is fetched: npm packages into `web/node_modules`, and on Debian, as root,
-//! Chromium itself. Where that cannot be done the step fails; `DOSIMETER_NO_BROWSER=1` leaves
+//! the browsers themselves. Where that cannot be done the step fails; `DOSIMETER_NO_BROWSER=1` leaves
 //! it out, aloud.
 
 use crate::process::{answers, root, watch};
@@ -87,7 +87,8 @@ pub(crate) fn prepare() -> Result<PathBuf> {
     if !answers(node(&["--version"])) {
         bail!("Node.js is not installed; install it, or set DOSIMETER_NO_BROWSER=1");
     }
-    if !web().join("node_modules/playwright-core").exists() {
+    if ["playwright-core", "ws"].iter().any(|name| !web().join("node_modules").join(name).exists())
+    {
         let mut install = Command::new("npm");
         install.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(web());
         if !watch(install)?.success {
@@ -97,13 +98,15 @@ pub(crate) fn prepare() -> Result<PathBuf> {
     if let Some(found) = browser() {
         return Ok(found);
     }
-    println!("== page: no browser here; installing Debian's chromium");
-    for arguments in [&["update", "-qq"][..], &["install", "-y", "-qq", "chromium"][..]] {
+    println!("== page: no browser here; installing Debian's chromium and firefox-esr");
+    for arguments in
+        [&["update", "-qq"][..], &["install", "-y", "-qq", "chromium", "firefox-esr"][..]]
+    {
         let mut install = Command::new("apt-get");
         install.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
         if !answers(install) {
             bail!(
-                "apt-get cannot install chromium; install a browser and set CHROMIUM to its path"
+                "apt-get cannot install browsers; install a browser and set CHROMIUM to its path"
             );
         }
     }

@@ -3,11 +3,11 @@
 
 use crate::account::AccountQuestion;
 use crate::run::{Described, TextFile};
-use crate::{Refusal, Several, account};
+use crate::{Refusal, Several, account, every_way};
 use accounting::compare::{BatchSizes, Map, MapNoise, MapRequest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use vocabulary::{Account, Adjacency, LensName, Permutation, Quantity, RunDescription, Sampling};
+use vocabulary::{Account, LensName, Quantity};
 
 /// The question of `compare`: the same about several runs.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -24,6 +24,8 @@ pub struct CompareQuestion {
     /// Each run with its batches drawn in every way there is, for zeroing out a record unless the run
     /// says otherwise; `composition`, epsilon and advantage unless asked for more.
     pub every_sampling: bool,
+    /// Of `every_sampling`: the noise multipliers to look at, in place of the run's own.
+    pub noise_multipliers: Several<f64>,
 }
 
 /// One of the runs.
@@ -66,11 +68,16 @@ impl Comparison {
 }
 
 pub(crate) fn ask(question: &CompareQuestion) -> Result<Comparison, Refusal> {
+    if !question.noise_multipliers.is_empty() && !question.every_sampling {
+        return Err(Refusal::bad_input(
+            "--noise-multipliers belongs to --every-sampling; add that or drop it",
+        ));
+    }
     let mut answer =
         Comparison { schema: Comparison::SCHEMA.into(), runs: Vec::new(), left_out: Vec::new() };
     for one in &question.runs {
         if question.every_sampling {
-            every_sampling(question, one, &mut answer)?;
+            every_way::ask(question, one, &mut answer)?;
         } else {
             let account = account::ask(&asked(question, one.files.clone(), one.run.clone()))
                 .map_err(|refusal| {
@@ -84,7 +91,11 @@ pub(crate) fn ask(question: &CompareQuestion) -> Result<Comparison, Refusal> {
     Ok(answer)
 }
 
-fn asked(question: &CompareQuestion, files: Vec<TextFile>, run: Described) -> AccountQuestion {
+pub(crate) fn asked(
+    question: &CompareQuestion,
+    files: Vec<TextFile>,
+    run: Described,
+) -> AccountQuestion {
     AccountQuestion {
         files,
         run,
@@ -97,66 +108,6 @@ fn asked(question: &CompareQuestion, files: Vec<TextFile>, run: Described) -> Ac
         quantity: question.quantity.clone(),
         ..AccountQuestion::default()
     }
-}
-
-/// One run with its batches drawn in every way.
-fn every_sampling(
-    question: &CompareQuestion,
-    one: &NamedRun,
-    answer: &mut Comparison,
-) -> Result<(), Refusal> {
-    let keys = one.run.description()?;
-    let mut written = match one.files.as_slice() {
-        [] => keys,
-        [file] => file.document()?.run.overridden_by(&keys)?,
-        _ => return Err(Refusal::bad_input("this comparison takes one file per run")),
-    };
-    written.adjacency.get_or_insert(Adjacency::ZeroOut);
-    let mut narrowed = question.clone();
-    if narrowed.lens.is_empty() {
-        narrowed.lens = vec![LensName::Composition].into();
-    }
-    if narrowed.quantity.is_empty() {
-        narrowed.quantity = vec![Quantity::Epsilon, Quantity::Advantage].into();
-    }
-    let before = answer.runs.len();
-    let mut first = None;
-    for (way, described) in ways(&written) {
-        let name = if question.runs.len() == 1 { way } else { format!("{}: {way}", one.name) };
-        match account::ask(&asked(&narrowed, Vec::new(), described.into())) {
-            Ok(account) => answer.runs.push(NamedAccount { name, account }),
-            Err(refusal) => {
-                answer.left_out.push(LeftOut { name, reason: refusal.message.clone() });
-                first.get_or_insert(refusal);
-            }
-        }
-    }
-    // Where no way has a number the run itself is wrong.
-    match first {
-        Some(refusal) if answer.runs.len() == before => Err(refusal),
-        _ => Ok(()),
-    }
-}
-
-/// Every way to draw the batches of a run, by name.
-fn ways(written: &RunDescription) -> Vec<(String, RunDescription)> {
-    let mut all = Vec::new();
-    for (name, sampling) in Sampling::ALL {
-        let drawn = written.drawn(*sampling);
-        match sampling {
-            // Every record in every batch is another training, unless it is this one.
-            Sampling::Full if written.sampling != Some(Sampling::Full) => {}
-            Sampling::Shuffle => {
-                for (order, permutation) in Permutation::ALL {
-                    let mut drawn = drawn.clone();
-                    drawn.batches.permutation = Some(*permutation);
-                    all.push((format!("{name} ({order})"), drawn));
-                }
-            }
-            _ => all.push(((*name).to_owned(), drawn)),
-        }
-    }
-    all
 }
 
 /// The question of `compare --map`.

@@ -32,6 +32,7 @@ mod claimed;
 mod compare;
 mod curve;
 mod documents;
+mod every_way;
 mod membership;
 mod origin;
 mod panel;
@@ -58,6 +59,7 @@ pub use compare::{
     BatchSizesQuestion, CompareQuestion, Comparison, LeftOut, MapQuestion, NamedAccount, NamedRun,
 };
 pub use curve::{CurveQuestion, POINTS};
+pub use every_way::noise_figure;
 pub use membership::{
     MembershipDocument, MembershipQuestion, PowerOfAttack, RecordAtRisk, membership,
 };

@@ -3,8 +3,10 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Latest, Refusal, post } from "../api.ts";
-import { UNCOVERED, covered, question, type Run, type State } from "../state.ts";
+import { byCoins } from "../batches.ts";
+import { question, type Run, type State } from "../state.ts";
 import type { Account, CalibrationMap, Panel, StepsCurve } from "../types.ts";
+import { onPage } from "../words.ts";
 
 /** Milliseconds without a movement after which the sliders rest. */
 const REST = 140;
@@ -23,6 +25,8 @@ export interface Answers {
   stale: boolean;
   /** The sliders have moved since `account`. */
   moving: boolean;
+  /** The charts wait for `account`. */
+  waiting: boolean;
   mapStale: boolean;
   problem: string | null;
   mapProblem: string | null;
@@ -49,10 +53,17 @@ export function useAnswers(state: State): Answers {
   const [pinnedPanels, setPinnedPanels] = useState(() => new Map<string, Panel>());
 
   const channels = useMemo(() => {
-    const fail = (error: Error) => setProblem(error instanceof Refusal ? error.message : "The server does not answer.");
+    const fail = (error: Error) => setProblem(error instanceof Refusal ? `${onPage(error.message)}.` : "The server does not answer.");
     return {
       account: new Latest<Account>("/api/account", (answer, asked) => (setAccount(answer), setLiveFor(keyOf(asked)), setProblem(null)), (error) => {
+        // Nothing of an earlier run stays.
         setAccount(null);
+        setSettled(null);
+        setPanel(null);
+        setMap(null);
+        setSteps(null);
+        setMapProblem(onPage(error.message));
+        setStepsProblem(onPage(error.message));
         fail(error);
       }, true),
       settled: new Latest<Account>(
@@ -66,58 +77,51 @@ export function useAnswers(state: State): Answers {
       panel: new Latest<Panel>("/api/panel", setPanel, () => setPanel(null), true),
       map: new Latest<CalibrationMap>("/api/map", (answer) => (setMap(answer), setMapStale(false), setMapProblem(null)), (error) => {
         setMap(null);
-        setMapProblem(error.message);
+        setMapProblem(onPage(error.message));
       }),
       steps: new Latest<StepsCurve>("/api/curve", (answer) => (setSteps(answer), setStepsProblem(null)), (error) => {
         setSteps(null);
-        setStepsProblem(error.message);
+        setStepsProblem(onPage(error.message));
       }),
     };
   }, []);
 
   const asked = question(run);
   const whole = JSON.stringify({ run: asked, delta });
-  // The last-iterate theorem is about adding or removing a record.
-  const lenses = run.adjacency === "add-remove" ? ["composition", "last-iterate"] : ["composition"];
+  // The last-iterate theorem is about adding or removing a record, drawn by its own coin.
+  const lenses = run.adjacency === "add-remove" && byCoins(run) ? ["composition", "last-iterate"] : ["composition"];
+
+  const moving = liveFor !== whole;
+  // Where one number takes a part of a second, the others wait for the one that may be signed.
+  const waiting = moving && !byCoins(run);
+
+  useEffect(() => channels.account.ask({ run: asked, delta, quantity: LIVE }), [whole]);
 
   useEffect(() => {
-    channels.account.ask({ run: asked, delta, quantity: LIVE });
+    if (waiting) return undefined;
     channels.panel.ask({ run: asked, lens: lenses, points: 64 });
     const full = { run: asked, delta };
     const rest = setTimeout(() => {
       channels.settled.ask(full);
-      if (!covered(run)) {
-        channels.steps.cancel();
-        setSteps(null);
-        setStepsProblem(UNCOVERED);
-        return;
-      }
-      channels.steps.ask({ kind: "steps", run: asked, delta, lens: lenses, points: 25, first: Math.max(1, Math.floor(run.steps / 200)) });
+      channels.steps.ask({ kind: "steps", run: asked, delta, lens: lenses, points: byCoins(run) ? 25 : 9, first: Math.max(1, Math.floor(run.steps / 200)) });
     }, REST);
     return () => clearTimeout(rest);
-  }, [whole]);
+  }, [whole, waiting]);
 
   // The map stands still while the run moves inside its window.
   const around = JSON.stringify([
-    run.sampling,
-    run.adjacency,
-    run.rate,
+    { ...asked, noise_multiplier: 0, steps: 0 },
     delta,
     Math.round(Math.log2(run.noise)),
     Math.round(Math.log10(run.steps)),
   ]);
   useEffect(() => {
-    if (!covered(run)) {
-      channels.map.cancel();
-      setMap(null);
-      setMapProblem(UNCOVERED);
-      return undefined;
-    }
     setMapStale(true);
+    if (waiting) return undefined;
     channels.map.ask({ run: asked, delta, columns: 9, rows: 7, milliseconds: 60 });
-    const rest = setTimeout(() => channels.map.ask({ run: asked, delta, columns: 17, rows: 13 }), REST);
+    const rest = setTimeout(() => channels.map.ask({ run: asked, delta, ...(byCoins(run) ? { columns: 17, rows: 13 } : { columns: 9, rows: 7 }) }), REST);
     return () => clearTimeout(rest);
-  }, [around]);
+  }, [around, waiting]);
 
   useEffect(() => {
     for (const pin of pins) {
@@ -136,9 +140,8 @@ export function useAnswers(state: State): Answers {
     }
   }, [JSON.stringify(pins), delta]);
 
-  const moving = liveFor !== whole;
   const stale = moving || settledFor !== whole;
-  return { account, settled, panel, map, steps, pinned, pinnedPanels, stale, moving, mapStale, problem, mapProblem, stepsProblem };
+  return { account, settled, panel, map, steps, pinned, pinnedPanels, stale, moving, waiting, mapStale, problem, mapProblem, stepsProblem };
 }
 
 /** No number at all, where a field is wrong: what was known belongs to another run. */

@@ -74,6 +74,7 @@ export function Tradeoff({ state, answers }: { state: State; answers: Answers })
       y={{ label: "true positive rate", log: true, low: 1e-5, high: 1 }}
       xs={panel?.fpr ?? []}
       lines={lines}
+      stale={answers.waiting}
       note={silence(panel, answers.problem)}
     />
   );
@@ -106,6 +107,7 @@ export function Profile({ state, answers }: { state: State; answers: Answers }) 
       xs={xs}
       lines={lines}
       marks={marks}
+      stale={answers.waiting}
       note={silence(panel, answers.problem)}
     />
   );

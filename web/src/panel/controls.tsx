@@ -2,7 +2,9 @@
 
 import { useEffect, useId, useState } from "preact/hooks";
 import { plain } from "../numbers.ts";
-import { ADJACENCIES, SAMPLINGS, type Run, type State } from "../state.ts";
+import { wholeBatches } from "../batches.ts";
+import type { Run, State } from "../state.ts";
+import { Drawing } from "./drawing.tsx";
 import { Sizes } from "./sizes.tsx";
 
 const TICKS = 400;
@@ -19,11 +21,13 @@ interface DialProps {
   whole?: boolean;
   disabled?: boolean;
   onChange: (value: number) => void;
+  /** What a movement of the slider means, where it is not the number at its place. */
+  onSlide?: (value: number) => void;
   onWrong: OnWrong;
 }
 
 /** A logarithmic slider and a field for the exact number. */
-export function Dial({ name, sign, value, low, high, least, most, whole, disabled, onChange, onWrong }: DialProps) {
+export function Dial({ name, sign, value, low, high, least, most, whole, disabled, onChange, onSlide, onWrong }: DialProps) {
   const id = useId();
   const toTick = (number: number) =>
     Math.round((TICKS * Math.log(Math.max(low, Math.min(high, number)) / low)) / Math.log(high / low));
@@ -45,7 +49,7 @@ export function Dial({ name, sign, value, low, high, least, most, whole, disable
         step={1}
         value={toTick(value)}
         disabled={disabled}
-        onInput={(event) => onChange(fromTick(Number((event.currentTarget as HTMLInputElement).value)))}
+        onInput={(event) => (onSlide ?? onChange)(fromTick(Number((event.currentTarget as HTMLInputElement).value)))}
       />
     </div>
   );
@@ -149,26 +153,27 @@ interface Props {
 
 export function Controls({ state, onRun, onDelta, onWrong }: Props) {
   const { run, delta } = state;
+  // Where an epoch has a whole number of batches, sliders move by whole batches and whole epochs.
+  const batches = wholeBatches(run);
+  const slideRate = (rate: number) => {
+    const each = Math.max(1, Math.round(1 / rate));
+    onRun({ rate: 1 / each, steps: each * Math.max(1, Math.round(run.steps * run.rate)) });
+  };
+  const slideSteps = (steps: number) => onRun({ steps: batches! * Math.max(1, Math.round(steps / batches!)) });
   return (
     <section class="card controls" aria-labelledby="run-title">
       <h2 id="run-title">The run</h2>
       <Dial name="Noise multiplier" sign="σ" value={run.noise} low={0.3} high={10} least={0.2} most={100}
         onChange={(noise) => onRun({ noise })} onWrong={onWrong} />
       <Dial name="Sample rate" sign="q" value={run.sampling === "full" ? 1 : run.rate} low={1e-4} high={1}
-        least={1e-7} most={1} disabled={run.sampling === "full"} onChange={(rate) => onRun({ rate })} onWrong={onWrong} />
+        least={1e-7} most={1} disabled={run.sampling === "full"} onChange={(rate) => onRun({ rate })}
+        onSlide={batches === null ? undefined : slideRate} onWrong={onWrong} />
       <Dial name="Steps" sign="T" value={run.steps} low={10} high={1e6} least={1} most={1e9} whole
-        onChange={(steps) => onRun({ steps })} onWrong={onWrong} />
+        onChange={(steps) => onRun({ steps })} onSlide={batches === null ? undefined : slideSteps} onWrong={onWrong} />
       <Dial name="Delta" sign="δ" value={delta} low={1e-12} high={1e-2} least={1e-100} most={0.5} onChange={onDelta}
         onWrong={onWrong} />
       <Sizes run={run} onRun={onRun} onWrong={onWrong} />
-      <div class="pair">
-        <Choice name="Batches" value={run.sampling} options={SAMPLINGS}
-          labels={{ poisson: "Poisson", full: "full", shuffle: "shuffled", "fixed-size": "fixed size" }}
-          onChange={(sampling) => onRun({ sampling })} />
-        <Choice name="Neighbours" value={run.adjacency} options={ADJACENCIES}
-          labels={{ "add-remove": "add/remove", substitute: "replace" }}
-          onChange={(adjacency) => onRun({ adjacency })} />
-      </div>
+      <Drawing run={run} onRun={onRun} onWrong={onWrong} />
     </section>
   );
 }

@@ -2,7 +2,7 @@
 
 import { powerOfTen, quotedEnd, typographic } from "../numbers.ts";
 import type { Account, Claim } from "../types.ts";
-import { lensName } from "../words.ts";
+import { lensName, onPage } from "../words.ts";
 import { Badge, findClaim } from "./readings.tsx";
 
 const COLUMNS: { quantity: string; fpr?: number; name: string }[] = [
@@ -114,8 +114,7 @@ export function Lenses({ account, settled, delta, stale, moving }: Props) {
       ))}
       {[...reasons].map(([reason, names]) => (
         <p key={reason} class="small quiet">
-          <b>{names.join("; ")}</b>: {reason}
-          {reason.includes("--") && " on the command line"}
+          <b>{names.join("; ")}</b>: {onPage(reason)}
         </p>
       ))}
       {assumptions.length > 0 && (

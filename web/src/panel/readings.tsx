@@ -2,7 +2,7 @@
 
 import { percent, powerOfTen, quotedEnd, rounded, SIGN, typographic } from "../numbers.ts";
 import type { Account, Claim, Standing } from "../types.ts";
-import { STANDING_MEANS } from "../words.ts";
+import { STANDING_MEANS, onPage } from "../words.ts";
 
 export function Badge({ standing }: { standing: Standing }) {
   return (
@@ -32,6 +32,7 @@ interface ReadingProps {
 function Reading({ id, name, claim, symbol, note, stale, share }: ReadingProps) {
   const end = claim === undefined ? NaN : quotedEnd(claim);
   const side = claim?.side ?? "neither";
+  const least = claim?.at_least_shown;
   const shown = Number.isFinite(end) ? (share ? percent(end, 3, side) : rounded(end, 4, side)) : null;
   return (
     <div class={`reading is-${claim?.standing ?? "none"}${stale ? " stale" : ""}`}>
@@ -52,7 +53,10 @@ function Reading({ id, name, claim, symbol, note, stale, share }: ReadingProps) 
           </>
         )}
       </dd>
-      <dd class="small">{note}</dd>
+      <dd class="small">
+        {note}
+        {least !== undefined && `; the worst data set leaks ${symbol} ${typographic(least)}`}
+      </dd>
     </div>
   );
 }
@@ -68,13 +72,23 @@ interface Props {
 }
 
 /** The line that a person may sign, and what it means. */
-export function Sign({ account, settled, stale, moving }: Omit<Props, "delta">) {
+export function Sign({ account, settled, stale, moving, onZeroOut }: Omit<Props, "delta"> & { onZeroOut: (() => void) | null }) {
   const statement = account?.sign?.statement;
   const means = settled?.sign?.means;
+  const reason = account?.unsupported.find((entry) => entry.lens === "composition")?.reason;
   return (
     <section class="card sign" aria-label="What may be signed">
       {statement === undefined ? (
-        <p class="quiet">{account === null ? "–" : "Nothing may be signed: no lens proves a number here."}</p>
+        <>
+          <p class={`quiet${moving ? " stale" : ""}`}>
+            {account === null ? "–" : `Nothing may be signed: ${reason === undefined ? "no lens proves a number here" : onPage(reason)}.`}
+          </p>
+          {reason !== undefined && onZeroOut !== null && (
+            <button type="button" id="zero-out" onClick={onZeroOut}>
+              Zero records out instead
+            </button>
+          )}
+        </>
       ) : (
         <p class={moving ? "stale" : ""} id="sign">
           <b>Sign:</b> {typographic(statement)}.

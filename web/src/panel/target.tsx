@@ -2,11 +2,15 @@
 
 import { useEffect, useId, useMemo, useState } from "preact/hooks";
 import { Latest, Refusal } from "../api.ts";
+import { byCoins } from "../batches.ts";
 import { plain, quote, withCommas } from "../numbers.ts";
-import { QUANTITIES, SOLVES, TARGET_LENSES, UNCOVERED, covered, question, type Run, type State, type Target } from "../state.ts";
+import { QUANTITIES, SOLVES, TARGET_LENSES, question, type Run, type State, type Target } from "../state.ts";
 import type { Calibration } from "../types.ts";
-import { QUANTITY_NAMES, SOLVE_NAMES, lensName } from "../words.ts";
+import { QUANTITY_NAMES, SOLVE_NAMES, lensName, onPage } from "../words.ts";
 import { Choice } from "./controls.tsx";
+
+/** Milliseconds without a movement after which a slow question is asked. */
+const REST = 500;
 
 const USUAL: Record<string, number> = {
   epsilon: 2,
@@ -52,7 +56,7 @@ export function TargetCard({ state, onTarget, onRun, blocked }: Props) {
         (answer, question) => (setFound(answer), setFoundFor(JSON.stringify(question)), setProblem(null)),
         (error: Error) => {
           setFound(null);
-          setProblem(error instanceof Refusal ? error.message : "the server does not answer");
+          setProblem(error instanceof Refusal ? onPage(error.message) : "the server does not answer");
         },
       ),
     [],
@@ -60,14 +64,15 @@ export function TargetCard({ state, onTarget, onRun, blocked }: Props) {
   useEffect(() => setTyped(plain(target.value)), [target.value, target.quantity]);
   const asked = JSON.stringify(calibrateQuestion(run, delta, target));
   useEffect(() => {
-    const known = !(run.sampling === "full" && target.solve === "sample-rate");
-    if (covered(run) && known) {
-      channel.ask(JSON.parse(asked));
-      return;
+    if (!(run.sampling === "full" && target.solve === "sample-rate")) {
+      // A slow answer is asked for when the sliders rest.
+      const rest = setTimeout(() => channel.ask(JSON.parse(asked)), byCoins(run) ? 0 : REST);
+      return () => clearTimeout(rest);
     }
     channel.cancel();
     setFound(null);
-    setProblem(known ? UNCOVERED : "Full batches have sample rate 1; there is none to solve for.");
+    setProblem("Full batches have sample rate 1; there is none to solve for.");
+    return undefined;
   }, [asked]);
 
   const solved = found?.solution;

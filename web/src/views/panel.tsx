@@ -10,6 +10,7 @@ import { Lenses } from "../panel/lenses.tsx";
 import { Pins } from "../panel/pins.tsx";
 import { Readings, Sign } from "../panel/readings.tsx";
 import { TargetCard } from "../panel/target.tsx";
+import { Ways } from "../panel/ways.tsx";
 import type { Run, State } from "../state.ts";
 
 export function PanelView({ state, update }: { state: State; update: (change: Partial<State>) => void }) {
@@ -38,7 +39,8 @@ export function PanelView({ state, update }: { state: State; update: (change: Pa
             {answers.problem}
           </p>
         )}
-        <Sign account={answers.account} settled={answers.settled} stale={answers.stale} moving={answers.moving} />
+        <Sign account={answers.account} settled={answers.settled} stale={answers.stale} moving={answers.moving}
+          onZeroOut={state.run.adjacency === "zero-out" ? null : () => onRun({ adjacency: "zero-out" })} />
         <Readings account={answers.account} settled={answers.settled} delta={state.delta} stale={answers.stale} moving={answers.moving} />
         <div class="charts">
           <Tradeoff state={state} answers={answers} />
@@ -48,6 +50,7 @@ export function PanelView({ state, update }: { state: State; update: (change: Pa
           <Steps state={state} answers={answers} />
         </div>
         <Lenses account={answers.account} settled={answers.settled} delta={state.delta} stale={answers.stale} moving={answers.moving} />
+        <Ways state={state} blocked={faults.length > 0} onRun={(run) => update({ run })} />
         <Pins state={state} accounts={answers.pinned} onPins={(pins) => update({ pins })} onRun={(run) => update({ run })} />
       </div>
     </div>

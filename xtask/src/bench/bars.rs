@@ -1,6 +1,6 @@
 //! What was promised about speed, and whether this run kept it.
 
-use super::format::{ratio, three_digits};
+use super::format::{ratio, seconds, three_digits};
 
 pub struct Bar {
     promise: String,
@@ -12,6 +12,7 @@ pub struct Bar {
 enum Unit {
     Times,
     Megabytes,
+    Seconds,
     Nothing,
 }
 
@@ -33,6 +34,11 @@ impl Bar {
         Self { promise: promise.into(), measured, kept, unit: Unit::Megabytes }
     }
 
+    pub fn seconds_below(promise: impl Into<String>, most: f64, measured: Option<f64>) -> Self {
+        let kept = measured.is_some_and(|value| value < most);
+        Self { promise: promise.into(), measured, kept, unit: Unit::Seconds }
+    }
+
     /// The same, of a number that is no ratio.
     pub fn plain(self) -> Self {
         Self { unit: Unit::Nothing, ..self }
@@ -51,6 +57,7 @@ impl Bar {
             (None, _) => "not measured".to_owned(),
             (Some(value), Unit::Times) => ratio(value),
             (Some(value), Unit::Nothing) => format!("{value:.2}"),
+            (Some(value), Unit::Seconds) => seconds(value),
             (Some(value), Unit::Megabytes) => format!("{} MB", three_digits(value)),
         };
         let verdict = match (self.measured, self.kept) {

@@ -10,7 +10,13 @@ use std::time::{Duration, Instant};
 
 /// What comes from PyPI. The first two are pinned, as in every published comparison; the
 /// others are the newest, and the page names their versions.
-const PEERS: &[&str] = &["dp-accounting==0.6.0", "prv-accountant==0.2.0", "riskcal", "gdpnum"];
+const PEERS: &[&str] = &[
+    "dp-accounting==0.6.0",
+    "prv-accountant==0.2.0",
+    "riskcal",
+    "gdpnum",
+    "PLD_accounting[performance]",
+];
 
 /// Longest time one measurement may take.
 const LIMIT: Duration = Duration::from_secs(300);

@@ -1,11 +1,12 @@
 //! `cargo xtask bench`: Dosimeter and its peers side by side, in one run on one machine, and
 //! the page `docs/benchmarks.md` written from what was measured. Peers come from PyPI into a
-//! virtual environment under `target/`. `cargo xtask bench audit` (or `server`) measures that part
+//! virtual environment under `target/`. `cargo xtask bench audit` (`batches`, `server`) measures that part
 //! alone and puts it in its place on the page. A peer that cannot be installed, fails or runs too
 //! long costs its own row and nothing else.
 
 mod audit;
 mod bars;
+mod batches;
 mod format;
 mod games;
 mod language;
@@ -47,16 +48,21 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
         slider::slider(&mut page);
         return written(page.write_part()?);
     }
-    if let Some(unknown) = arguments.first().filter(|part| *part != "audit") {
+    if let Some(unknown) =
+        arguments.first().filter(|part| !["audit", "batches"].contains(&part.as_str()))
+    {
         anyhow::bail!(
-            "unknown argument `{unknown}`: bench takes none, `audit`, `language`, `python`, \
+            "unknown argument `{unknown}`: bench takes none, `audit`, `batches`, `language`, `python`, \
              `recorder`, `server` or `training`"
         );
     }
     let bench = measure::Bench::prepare()?;
     let mut page = page::Page::new(&bench);
-    if !arguments.is_empty() {
-        audit::audits(&bench, &mut page);
+    if let Some(part) = arguments.first() {
+        match part.as_str() {
+            "batches" => batches::batches(&bench, &mut page),
+            _ => audit::audits(&bench, &mut page),
+        }
         return written(page.write_part()?);
     }
     sections::epsilon(&bench, &mut page);
@@ -65,6 +71,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     sections::sweep(&bench, &mut page);
     sections::power(&bench, &mut page);
     sections::heuristic(&bench, &mut page);
+    batches::batches(&bench, &mut page);
     record_level::security(&bench, &mut page);
     games::games(&bench, &mut page);
     audit::audits(&bench, &mut page);

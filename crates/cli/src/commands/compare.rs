@@ -7,7 +7,7 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::print::{Align, Table, claims, csv_line, describe, plain, rounded};
 use accounting::compare::{BatchSizes, Map, MapNoise};
-use answers::{BatchSizesQuestion, CompareQuestion, Comparison, MapQuestion, NamedRun};
+use answers::{Ask, BatchSizesQuestion, CompareQuestion, Comparison, MapQuestion, NamedRun};
 use clap::Args;
 use std::path::PathBuf;
 use vocabulary::{Account, Side};
@@ -35,6 +35,9 @@ pub struct CompareArgs {
     /// given
     #[arg(long)]
     every_sampling: bool,
+    /// Noise multipliers of --every-sampling, in place of the run's own; --format svg draws them
+    #[arg(long, value_name = "S,...", value_parser = real, allow_hyphen_values = true, value_delimiter = ',')]
+    noise_multipliers: Vec<f64>,
     /// Heuristic/standard and heuristic/full-batch over a grid of sample rates and steps
     #[arg(long, help_heading = "The map")]
     map: bool,
@@ -69,7 +72,9 @@ pub(super) fn run(args: &CompareArgs, console: &mut Console) -> Result<u8, Failu
 }
 
 fn side_by_side(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure> {
-    let format = args.output.among(&[Format::Human, Format::Json, Format::Csv])?;
+    let mut formats = vec![Format::Human, Format::Json, Format::Csv];
+    formats.extend(args.every_sampling.then_some(Format::Svg));
+    let format = args.output.among(&formats)?;
     for (flag, given) in [
         ("--sample-rates", !args.sample_rates.is_empty()),
         ("--steps-list", !args.steps_list.is_empty()),
@@ -107,7 +112,13 @@ fn side_by_side(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure
         lens: asked.lenses().into(),
         quantity: asked.quantity.clone().into(),
         every_sampling: args.every_sampling,
+        noise_multipliers: args.noise_multipliers.clone().into(),
     };
+    if format == Format::Svg {
+        let figure = answers::noise_figure(&question.ask()?)?;
+        console.answer(&figures::to_svg(&figure, &figures::Options::default()))?;
+        return Ok(0);
+    }
     let code = answer(&question, format, console, |comparison| match format {
         Format::Csv => csv(comparison),
         _ if args.every_sampling => ways(comparison),
@@ -199,10 +210,18 @@ fn ways(comparison: &Comparison) -> String {
             titles.push(title);
         }
     }
-    if let Some(first) = comparison.runs.first() {
-        text.push_str(&describe::run(&first.account.run));
-        text.push('\n');
+    // Every run once; what differs between its rows is how batches are drawn.
+    let first = comparison.runs.first().map(|named| named.account.run.sampling());
+    for named in &comparison.runs {
+        let run = &named.account.run;
+        if Some(run.sampling()) == first {
+            text.push_str(&describe::in_every_way(
+                run,
+                named.name.rsplit_once(": ").map(|at| at.0),
+            ));
+        }
     }
+    text.push('\n');
     let columns = std::iter::once(("batches", Align::Left))
         .chain(titles.iter().map(|title| (title.as_str(), Align::Right)));
     let mut table = Table::new(columns);

@@ -5,7 +5,16 @@ use vocabulary::{Adjacency, Run, Sampling};
 
 /// The run as a sentence without a verb, e.g. for the first line of an answer.
 pub fn run(run: &Run) -> String {
-    let mut text = String::from("DP-SGD: ");
+    wrap(&sentence(run, run.sampling().words(), "DP-SGD"), "", 8, WIDTH)
+}
+
+/// The same for a run whose batches are drawn in every way, under its name if it has one.
+pub fn in_every_way(run: &Run, name: Option<&str>) -> String {
+    wrap(&sentence(run, "batches drawn in every way", name.unwrap_or("DP-SGD")), "", 8, WIDTH)
+}
+
+fn sentence(run: &Run, batches: &str, name: &str) -> String {
+    let mut text = format!("{name}: ");
     for (index, phase) in run.phases().iter().enumerate() {
         if index > 0 {
             text.push_str(", then ");
@@ -16,7 +25,7 @@ pub fn run(run: &Run) -> String {
         }
         text.push_str(&format!(", {} steps", phase.steps));
     }
-    text.push_str(&format!("; {}", run.sampling().words()));
+    text.push_str(&format!("; {batches}"));
     text.push_str(match run.adjacency() {
         Adjacency::AddRemove => ", add/remove",
         Adjacency::Substitute => ", substitution",
@@ -28,5 +37,5 @@ pub fn run(run: &Run) -> String {
     if let Some(unit) = run.unit() {
         text.push_str(&format!("; a record is {unit}"));
     }
-    wrap(&text, "", 8, WIDTH)
+    text
 }
