@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: Dosimeter and its peers side by side, in one run on one machine, and
 //! the page `docs/benchmarks.md` written from what was measured. Peers come from PyPI into a
-//! virtual environment under `target/`. `cargo xtask bench audit` (or `server`) measures that part
-//! alone and puts it in its place on the page. A peer that cannot be installed, fails or runs too
+//! virtual environment under `target/`. `cargo xtask bench audit` (`server`, `tightness`) measures that
+//! part alone and puts it in its place on the page. A peer that cannot be installed, fails or runs too
 //! long costs its own row and nothing else.
 
 mod audit;
@@ -16,6 +16,7 @@ mod record_level;
 mod sections;
 mod server;
 mod slider;
+mod tightness;
 mod training;
 
 use anyhow::Result;
@@ -40,11 +41,17 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
         slider::slider(&mut page);
         return written(page.write_part()?);
     }
-    if let Some(unknown) = arguments.first().filter(|part| *part != "audit") {
+    let known = |part: &&String| *part == "audit" || *part == "tightness";
+    if let Some(unknown) = arguments.first().filter(|part| !known(part)) {
         anyhow::bail!(
-            "unknown argument `{unknown}`: bench takes none, `audit`, `language`, `python`, `server` \
-             or `training`"
+            "unknown argument `{unknown}`: bench takes none, `audit`, `language`, `python`, `server`, \
+             `tightness` or `training`"
         );
+    }
+    if arguments.first().is_some_and(|part| part == "tightness") {
+        let mut page = page::Page::default();
+        tightness::tightness(&measure::Bench::of_examples(), &mut page, &audit::Peers::prepare());
+        return written(page.write_part()?);
     }
     let bench = measure::Bench::prepare()?;
     let mut page = page::Page::new(&bench);
