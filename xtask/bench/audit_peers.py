@@ -143,6 +143,140 @@ def tensorflow(method, members, nonmembers):
     return timed(call) | {"import_cpu_s": cost}
 
 
+def one_run_epsilon(numpy, stats, m, r, v, delta, level):
+    """The largest refuted epsilon by Theorem 5.2 of Steinke, Nasr and Jagielski (2023), which is what
+    Privacy Meter computes for a number of guesses fixed beforehand. Written from the paper."""
+
+    def p_value(epsilon):
+        share = 1.0 / (1.0 + numpy.exp(-epsilon))
+        at_least = stats.binom.sf(v - 1, r, share)
+        if delta == 0.0 or v == 0:
+            return at_least
+        below = numpy.cumsum(stats.binom.pmf(numpy.arange(v - 1, -1, -1), r, share))
+        return at_least + 2.0 * m * delta * (below / numpy.arange(1, v + 1)).max()
+
+    low, high = 0.0, 1.0
+    if p_value(low) > level:
+        return 0.0
+    while p_value(high) <= level:
+        low, high = high, 2.0 * high
+    while high - low > 1e-5:
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if p_value(middle) <= level else (low, middle)
+    return low
+
+
+def tightness(kind, delta, threshold, scores, members):
+    """The bounds of the valid peers on each data set of a setting."""
+    import numpy
+    from scipy import stats
+
+    from jax_privacy import auditing
+    from privacy_estimates import AttackResults, compute_eps_lo
+
+    level, delta = 0.05, float(delta)
+    found = {}
+
+    def note(peer, value):
+        found.setdefault(peer, []).append(float(value))
+
+    for trial, (score, member) in enumerate(zip(numpy.load(scores), numpy.load(members))):
+        inside, outside = score[member == 1], score[member == 0]
+        auditor = auditing.CanaryScoreAuditor(inside, outside)
+        split = auditing.Split(seed=trial)
+        if kind == "runs":
+            call = auditor.epsilon_clopper_pearson
+            note("jax-privacy Bonferroni", call(level, delta, one_sided=False))
+            note("jax-privacy Split", call(level, delta, one_sided=False, threshold_strategy=split))
+        elif kind == "fixed":
+            tp, fp = int((inside >= float(threshold)).sum()), int((outside >= float(threshold)).sum())
+            counts = AttackResults(FN=len(inside) - tp, FP=fp, TN=len(outside) - fp, TP=tp)
+            note("privacy-estimates", max(0.0, compute_eps_lo(counts, delta, level, "beta")))
+        else:
+            # It refuses delta 0; this one costs nothing.
+            call, positive = auditor.epsilon_one_run, delta or 1e-12
+            note("jax-privacy Bonferroni", call(level, positive))
+            note("jax-privacy Split", call(level, positive, threshold_strategy=split))
+            m = len(score)
+            order = numpy.argsort(score, kind="stable")
+            right = (member[order[: m // 4]] == 0).sum() + (member[order[-(m // 4) :]] == 1).sum()
+            value = one_run_epsilon(numpy, stats, m, 2 * (m // 4), int(right), delta, level)
+            note("Privacy Meter, m/4 guesses on each side", value)
+    return {"bounds": found}
+
+
+def shared_strength(numpy, draw, canaries):
+    """Bits told by randomised response with one random strength for all: 1-Gaussian in every canary."""
+    right = 1.0 / (1.0 + numpy.exp(-abs(draw.normal() + 0.5)))
+    member = draw.random(canaries) < 0.5
+    return (member == (draw.random(canaries) < right)).astype(float), member
+
+
+def told_together(numpy, draw, canaries):
+    """(1, 1e-3)-private in every canary: randomised response, and with probability 0.02 ten bits are told."""
+    member = draw.random(canaries) < 0.5
+    kept = draw.random(canaries) < 1.0 / (1.0 + numpy.exp(-1.0))
+    score = (member == kept).astype(float)
+    if draw.random() < 1e-3 * canaries / 10:
+        told = draw.choice(canaries, 10, replace=False)
+        score[told] = numpy.where(member[told], 2.0, -1.0)
+    return score, member
+
+
+def coverage(trials=300):
+    """Shares of one-run bounds above the truth where canaries are correlated, and of true claims that a bound
+    for a fixed size refutes when one looks after every fifty trials: lines of a CSV."""
+    import numpy
+    from scipy import stats
+
+    from jax_privacy import auditing
+
+    trials, level = int(trials), 0.05
+    found = {}
+
+    def note(setting, peer, value, truth):
+        found.setdefault((setting, peer), []).append((value > truth + 1e-9, value))
+
+    for setting, law, canaries, delta, truth in (
+        ("shared strength", shared_strength, 1000, 1e-5, 4.377178095681),
+        ("told together", told_together, 200, 1e-3, 1.0),
+    ):
+        for trial in range(trials):
+            draw = numpy.random.default_rng([7, canaries, trial])
+            score, member = law(numpy, draw, canaries)
+            auditor = auditing.CanaryScoreAuditor(score[member], score[~member])
+            split = auditing.Split(seed=trial)
+            note(setting, "jax 2.0.0 one-run Bonferroni", auditor.epsilon_one_run(level, delta), truth)
+            value = auditor.epsilon_one_run(level, delta, threshold_strategy=split)
+            note(setting, "jax 2.0.0 one-run Split", value, truth)
+            if setting == "shared strength":
+                value = auditor.epsilon_one_run_fdp(level, delta)
+                note(setting, "jax 2.0.0 one-run f-DP", value, truth)
+            order = numpy.lexsort((draw.random(canaries), score))
+            quarter = canaries // 4
+            right = (~member[order[:quarter]]).sum() + member[order[-quarter:]].sum()
+            value = one_run_epsilon(numpy, stats, canaries, 2 * quarter, int(right), delta, level)
+            note(setting, "Privacy Meter, fixed number of guesses", value, truth)
+    for trial in range(trials):
+        draw = numpy.random.default_rng([8, trial])
+        inside, outside = draw.normal(size=500), draw.normal(size=500)
+        for peer, strategy in (
+            ("jax 2.0.0 CP, fixed threshold", auditing.Explicit(1.0)),
+            ("jax 2.0.0 CP Bonferroni(hull)", auditing.Bonferroni()),
+        ):
+            most = 0.0
+            for size in range(25, 501, 25):
+                auditor = auditing.CanaryScoreAuditor(inside[:size], outside[:size])
+                call = auditor.epsilon_clopper_pearson
+                most = max(most, call(level, one_sided=False, threshold_strategy=strategy))
+            note("looks", peer, most, 0.0)
+    for (setting, peer), values in found.items():
+        share = sum(above for above, _ in values) / len(values)
+        mean = sum(value for _, value in values) / len(values)
+        print(f'"{setting}","{peer}",{len(values)},{share:.4f},{mean:.4f}')
+    return {}
+
+
 def versions():
     import importlib.metadata
 
@@ -164,6 +298,8 @@ if __name__ == "__main__":
         "jax-call": jax_call,
         "estimates": estimates,
         "tensorflow": tensorflow,
+        "tightness": tightness,
+        "coverage": coverage,
         "versions": versions,
     }
     answer = calls[what](*arguments)

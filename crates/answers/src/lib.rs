@@ -69,7 +69,7 @@ pub use plan::{NeededRows, PlanQuestion, Planned, PlannedAttack, PlannedRule, Pl
 pub use refusal::{Kind, Refusal, RefusalDocument, exit};
 pub use report::{Inputs, ReportQuestion, report};
 pub use run::{Described, Loaded, TextFile, load};
-pub use sequential::sequential;
+pub use sequential::{over_time, sequential};
 pub use several::Several;
 pub use status::{Chunks, ExperimentStatus, status};
 pub use translate::{Assumed, TranslateQuestion, TranslatedNumber, TranslatedReading, Translation};

@@ -65,6 +65,11 @@ pub fn sequential(
     )?)
 }
 
+/// The figure of a sequential audit: the evidence against the claim, or the bound where nothing is claimed.
+pub fn over_time(audited: &SequentialDocument) -> vocabulary::Figure {
+    audit::figures::evidence(audited).unwrap_or_else(|| audit::figures::bound_over_trials(audited))
+}
+
 impl Document for SequentialDocument {
     fn warnings(&self) -> Vec<String> {
         self.warnings.clone()

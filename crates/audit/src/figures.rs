@@ -1,9 +1,12 @@
 //! An audit as figures: the ROC on logarithmic axes with its band, the two histograms with the
-//! threshold, and the ladder of bounds against the claim.
+//! threshold, and the ladder of bounds against the claim; of a sequential audit the evidence over time.
 
+use crate::sequential::SequentialDocument;
 use crate::{Audit, AuditError, Errors, Method, Scores, Simultaneous, TestAt, ThresholdRule};
 use accounting::{OneWay, Pair};
+use vocabulary::Side;
 use vocabulary::figure::{Axis, Figure, Hue, Rung, Series, Stroke};
+use vocabulary::rounding::{plain, rounded};
 
 /// The ROC with a simultaneous band, and the curve of a claimed run where there is one.
 ///
@@ -66,6 +69,75 @@ pub fn roc(
         );
     }
     Ok(figure.with(Series::line("attack", observed).hue(Hue::Blue).stroke(Stroke::Solid)))
+}
+
+/// The evidence against the claim after every look, and where it refutes; `None` without a claim.
+pub fn evidence(audit: &SequentialDocument) -> Option<Figure> {
+    let claimed = audit.claimed_epsilon?;
+    let ten = std::f64::consts::LN_10;
+    let needed = audit.evidence_needed / ten;
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for look in &audit.looks {
+        let Some(evidence) = look.evidence else { continue };
+        points.push((look.trials as f64, evidence / ten));
+        // What comes after a refutation changes nothing, and would flatten the beginning.
+        if audit.refuted_at.is_some() && evidence > 3.0 * audit.evidence_needed {
+            break;
+        }
+    }
+    let last = points.last()?.0;
+    let least = points.iter().map(|point| point.1).fold(0.0, f64::min);
+    let most = points.iter().map(|point| point.1).fold(needed, f64::max);
+    let claimed = rounded(claimed, 3, Side::Upper);
+    let title = match audit.refuted_at {
+        Some(trial) => format!("The claim of epsilon {claimed} is refuted after {trial} trials"),
+        None => format!("{} trials do not refute the claim of epsilon {claimed}", audit.trials),
+    };
+    let mut figure = Figure::new(
+        title,
+        "Evidence of one power of ten: the trials are ten times as likely as the claim allows at most. Where the line crosses the rule the claim is refuted, whenever one stops.",
+    )
+    .subtitle(format!(
+        "delta {}, {} % confidence at any stopping time",
+        plain(audit.delta),
+        plain((audit.confidence * 1000.0).round() / 10.0)
+    ))
+    .x(Axis::log("trials"))
+    .y(Axis::linear("evidence, powers of ten").domain(least - 0.1, 1.05 * most))
+    .with(
+        Series::horizontal_rule("refuted from here on", needed)
+            .hue(Hue::Vermilion)
+            .stroke(Stroke::Solid),
+    );
+    if let Some(trial) = audit.refuted_at.filter(|trial| (*trial as f64) <= last) {
+        figure = figure
+            .with(Series::vertical_rule(format!("trial {trial}"), trial as f64).hue(Hue::Muted));
+    }
+    Some(figure.with(Series::line("evidence", points).hue(Hue::Blue).stroke(Stroke::Solid)))
+}
+
+/// The bound of a sequential audit after every look, and the claim.
+pub fn bound_over_trials(audit: &SequentialDocument) -> Figure {
+    let points = audit.looks.iter().map(|look| (look.trials as f64, look.epsilon_lower));
+    let shown = rounded(audit.epsilon_lower, 3, Side::Lower);
+    let mut figure = Figure::new(
+        format!("After {} trials epsilon is at least {shown}", audit.trials),
+        "The line is a lower bound at every moment, whenever one stops; it does not fall.",
+    )
+    .subtitle(format!(
+        "delta {}, {} % confidence at any stopping time",
+        plain(audit.delta),
+        plain((audit.confidence * 1000.0).round() / 10.0)
+    ))
+    .x(Axis::log("trials"))
+    .y(Axis::linear("epsilon"))
+    .with(Series::step("shown", points).hue(Hue::Green).stroke(Stroke::Solid));
+    if let Some(claimed) = audit.claimed_epsilon {
+        let text = format!("claimed: {}", rounded(claimed, 3, Side::Upper));
+        figure = figure
+            .with(Series::horizontal_rule(text, claimed).hue(Hue::Blue).stroke(Stroke::Solid));
+    }
+    figure
 }
 
 /// Both samples as histograms over the same bins, with the primary bound's threshold.

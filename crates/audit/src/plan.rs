@@ -171,7 +171,7 @@ impl Plan {
     }
 
     /// How many separate statements the plan makes, for `joint`. All bounds that read the same
-    /// two rate bounds (every delta and family under `union`, `dkw` and `fixed`) are one.
+    /// two rate bounds (every delta and family under `dkw` and `fixed`, every family under `union`) are one.
     pub fn statements(&self) -> usize {
         let usable: Vec<Method> = self
             .methods
@@ -179,12 +179,15 @@ impl Plan {
             .copied()
             .filter(|method| method.is_confidence_bound() && self.objection(*method).is_none())
             .collect();
-        let shared = matches!(
-            self.threshold,
-            ThresholdRule::Union | ThresholdRule::Dkw | ThresholdRule::Fixed(_)
-        );
+        let shared = matches!(self.threshold, ThresholdRule::Dkw | ThresholdRule::Fixed(_));
         let statements = match self.design {
             Design::Runs if shared => 1,
+            // The law of ranks is a statement for each delta; the families share the martingale.
+            Design::Runs if self.threshold == ThresholdRule::Union => {
+                let free = usable.contains(&Method::ClopperPearson);
+                let families = usable.iter().any(|method| *method != Method::ClopperPearson);
+                usize::from(free) * self.deltas.len() + usize::from(families)
+            }
             Design::Runs => usable
                 .iter()
                 .map(|method| if *method == Method::ClopperPearson { self.deltas.len() } else { 1 })

@@ -6,7 +6,7 @@
 //! | `holdout` | a random half | the other half measures alone |
 //! | `k-fold` | each fifth in turn | a factor 2 on the average of five p-values |
 //! | `dkw` | all scores | a band of constant width at all thresholds |
-//! | `union` | all scores | one martingale for both samples at all thresholds ([`crate::joint`]) |
+//! | `union` | all scores | the exact law of ranks for epsilon of few scores ([`crate::ranks`]), else one martingale for both samples at all thresholds ([`crate::joint`]) |
 //!
 //! Each rule gives a statement that holds with probability at least 1 - level: `fixed` and `holdout`
 //! by an exact unconditional test ([`crate::exact`]), `k-fold` and `dkw` with half of the level on each
@@ -19,12 +19,15 @@
 //! most v". The p_j are dependent; twice their average is a p-value all the same (Rueschendorf
 //! 1982; Vovk and Wang 2020, Theorem 1). The bound is the largest v with 2 mean_j p_j(v) <= level.
 
-use crate::joint::{JointScores, Shown};
+use crate::joint::{Joint, JointScores, Shown};
 use crate::search::{Best, best_threshold};
 use crate::split::{Purpose, deal};
 use crate::statistic::Contour;
 use crate::violation::{self, ByNoise, Certain, Violated};
-use crate::{AuditError, Errors, RateBounds, Scores, Simultaneous, Statistic, exact, rates};
+use crate::{
+    AttackDirection, AuditError, Errors, RateBounds, Scores, Simultaneous, Statistic, exact, ranks,
+    rates,
+};
 use numerics::beta::{binomial_log_at_least, binomial_log_tails};
 use std::str::FromStr;
 
@@ -136,10 +139,14 @@ impl ThresholdRule {
         level: f64,
     ) -> f64 {
         match self {
-            Self::Union => {
-                let joint = JointScores::of_counts(errors, level);
-                shown(&joint, statistic).value
-            }
+            Self::Union => match *statistic {
+                Statistic::Epsilon { delta, direction }
+                    if ranks::applies(errors.nonmembers, errors.members) =>
+                {
+                    ranks::epsilon_of_counts(errors, delta, direction, level)
+                }
+                _ => shown(&JointScores::of_counts(errors, level), statistic).value,
+            },
             Self::Dkw => {
                 let band = Simultaneous::dkw(errors.nonmembers, errors.members, level);
                 statistic.value(&band.at(errors))
@@ -251,6 +258,11 @@ fn shown(joint: &JointScores, statistic: &Statistic) -> Shown {
 }
 
 fn union(scores: &Scores, statistic: &Statistic, level: f64) -> RuleBound {
+    if let Statistic::Epsilon { delta, direction } = *statistic
+        && ranks::applies(scores.nonmembers().len() as u64, scores.members().len() as u64)
+    {
+        return by_ranks(scores, delta, direction, level);
+    }
     let joint = JointScores::new(scores, level);
     let shown = shown(&joint, statistic);
     let measurement = match shown.vertex {
@@ -267,6 +279,31 @@ fn union(scores: &Scores, statistic: &Statistic, level: f64) -> RuleBound {
         }
     };
     RuleBound { value: shown.value, measurements: vec![measurement] }
+}
+
+/// The exact law of ranks; its rates are those of the martingale, a statement of their own.
+fn by_ranks(scores: &Scores, delta: f64, direction: AttackDirection, level: f64) -> RuleBound {
+    let (members, nonmembers) = (scores.members(), scores.nonmembers());
+    let shown = ranks::epsilon(scores, delta, direction, level);
+    let threshold = shown.map(|shown| {
+        if shown.mirror {
+            return members[shown.rank];
+        }
+        // The lowest member above the non-member.
+        let edge = nonmembers[nonmembers.len() - 1 - shown.rank];
+        members[members.partition_point(|score| *score <= edge).min(members.len() - 1)]
+    });
+    let mut errors = scores.errors_at(threshold.unwrap_or(f64::INFINITY));
+    if threshold.is_none() {
+        (errors.false_positives, errors.false_negatives) = (0, errors.members);
+    }
+    let measurement = Measurement {
+        threshold: threshold.unwrap_or(f64::INFINITY),
+        errors,
+        rates: Joint::new(errors.nonmembers, errors.members, level).rates(&errors),
+        opposite: opposite(&errors, level),
+    };
+    RuleBound { value: shown.map_or(0.0, |shown| shown.value), measurements: vec![measurement] }
 }
 
 /// The ends that the rates are at least, by the band of each sample.

@@ -6,6 +6,7 @@
 use crate::common;
 
 use audit::one_run::{OneRunStatistic, one_run_bound};
+use audit::sequential::Sequential;
 use audit::{AttackDirection, Scores, Statistic, ThresholdRule, gaussian_epsilon};
 use common::{Mechanism, Rng, allowed, summary, tally};
 use std::fmt::Write as _;
@@ -135,6 +136,191 @@ fn one_run() -> String {
     table
 }
 
+/// The share of misses at the default seed and over random ones.
+fn seeds() -> String {
+    let mut table = String::from(
+        "\nAt the default seed and at random ones: randomised response with epsilon 1, whose scores have two values, \
+         and scores that are all the same. 100 trainings per side or 200 canaries, delta 0, 200 trials. \
+         Rules without a part that is dealt do not read the seed.\n\n\
+         | estimator | two values, default seed | two values, random seeds | constant, default seed | constant, random seeds |\n\
+         |---|---|---|---|---|\n",
+    );
+    const TRIALS: usize = 200;
+    let response = Mechanism::RandomisedResponse { epsilon: 1.0 };
+    let constant = |scores: Scores| {
+        let flat = |side: &[f64]| vec![0.0; side.len()];
+        Scores::new(flat(scores.members()), flat(scores.nonmembers())).unwrap()
+    };
+    let direction = AttackDirection::Both;
+    let columns = [(false, true), (false, false), (true, true), (true, false)];
+    for rule in rules(0.5) {
+        let statistic = Statistic::Epsilon { delta: 0.0, direction };
+        let cells = columns.map(|(flat, default)| {
+            Some(Cell::measure(TRIALS, if flat { 0.0 } else { 1.0 }, |trial| {
+                let mut scores = response.scores(100, &mut Rng::new(810_000 + trial));
+                if flat {
+                    scores = constant(scores);
+                }
+                let seed = if default { 0 } else { 1 + trial };
+                rule.lower_bound(&scores, &statistic, LEVEL, seed).unwrap().value
+            }))
+        });
+        row(&mut table, &format!("**dosimeter clopper-pearson, {}**", name(&rule)), &cells);
+    }
+    for rule in rules(0.5).into_iter().filter(|rule| *rule != ThresholdRule::Dkw) {
+        let statistic = OneRunStatistic::Epsilon { delta: 0.0 };
+        let cells = columns.map(|(flat, default)| {
+            Some(Cell::measure(TRIALS, if flat { 0.0 } else { 1.0 }, |trial| {
+                let mut scores = response.canaries(200, &mut Rng::new(820_000 + trial));
+                if flat {
+                    scores = constant(scores);
+                }
+                let seed = if default { 0 } else { 1 + trial };
+                one_run_bound(&scores, &rule, &statistic, direction, LEVEL, seed).unwrap().value
+            }))
+        });
+        row(&mut table, &format!("**dosimeter one-run, {}**", name(&rule)), &cells);
+    }
+    table
+}
+
+/// Randomised response with one random strength for all canaries: exactly 1-Gaussian in every canary.
+fn shared_strength(rng: &mut Rng) -> Scores {
+    let right = 1.0 / (1.0 + (-(rng.normal() + 0.5).abs()).exp());
+    told(1000, right, 0.0, rng)
+}
+
+/// (1, 1e-3)-private in every canary: randomised response, and with probability 0.02 ten bits are told.
+fn told_together(rng: &mut Rng) -> Scores {
+    told(200, 1.0 / (1.0 + (-1.0_f64).exp()), 0.02, rng)
+}
+
+fn told(canaries: usize, right: f64, leak: f64, rng: &mut Rng) -> Scores {
+    let leaks = rng.bernoulli(leak);
+    let (mut members, mut nonmembers) = (Vec::new(), Vec::new());
+    // Canaries are alike, so the first ten stand for any ten.
+    for canary in 0..canaries {
+        let (member, keep) = (rng.bernoulli(0.5), rng.bernoulli(right));
+        let score = match (leaks && canary < 10, member) {
+            (true, true) => 2.0,
+            (true, false) => -1.0,
+            _ => f64::from(u8::from(member == keep)),
+        };
+        if member { members.push(score) } else { nonmembers.push(score) }
+    }
+    Scores::new(members, nonmembers).unwrap()
+}
+
+/// One-run bounds where canaries are correlated, at the default seed.
+fn correlated() -> String {
+    let mut table = String::from(
+        "\nOne run with canaries that share randomness, at the default seed. One strength for all: 1000 canaries, bits told by \
+         randomised response whose strength is one random number, exactly 1-Gaussian in every canary, delta 1e-5, where the truth is 4.377. \
+         Told together: 200 canaries, randomised response with epsilon 1, and with probability 0.02 ten bits are told exactly, which is \
+         (1, 0.001)-private in every canary. 150 trials, the others' 100.\n\n\
+         | estimator | one strength for all | told together |\n|---|---|---|\n",
+    );
+    const TRIALS: usize = 150;
+    let direction = AttackDirection::Both;
+    for rule in rules(0.5).into_iter().filter(|rule| *rule != ThresholdRule::Dkw) {
+        let bound = |scores: &Scores, delta: f64| {
+            let statistic = OneRunStatistic::Epsilon { delta };
+            one_run_bound(scores, &rule, &statistic, direction, LEVEL, 0).unwrap().value
+        };
+        let cells = [
+            Cell::measure(TRIALS, gaussian_epsilon(1.0, DELTA), |trial| {
+                bound(&shared_strength(&mut Rng::new(830_000 + trial)), DELTA)
+            }),
+            Cell::measure(TRIALS, 1.0, |trial| {
+                bound(&told_together(&mut Rng::new(840_000 + trial)), 1e-3)
+            }),
+        ];
+        row(&mut table, &format!("**dosimeter one-run, {}**", name(&rule)), &cells.map(Some));
+    }
+    let gaussian = Cell::measure(TRIALS, gaussian_epsilon(1.0, DELTA), |trial| {
+        let scores = shared_strength(&mut Rng::new(830_000 + trial));
+        let (rule, statistic) = (ThresholdRule::Union, OneRunStatistic::GaussianMu);
+        let mu = one_run_bound(&scores, &rule, &statistic, direction, LEVEL, 0).unwrap().value;
+        gaussian_epsilon(mu, DELTA)
+    });
+    row(&mut table, "**dosimeter one-run-gdp, union**", &[Some(gaussian), None]);
+    stress_peers(&mut table, &["shared strength", "told together"]);
+    table
+}
+
+/// True claims refuted at some look.
+fn stopping() -> String {
+    let mut table = String::from(
+        "\nLooking again and again: scores without leakage, a trial with and one without the canary in turn. Share of audits in which \
+         the true claim of epsilon 0 is refuted at some look. The sequential audit is looked at after every trial up to 1000; \
+         the others are for a size fixed before and are looked at after every 50 trials, which they do not allow. 60 audits, the others' 100.\n\n\
+         | estimator | refuted at some look |\n|---|---|\n",
+    );
+    const AUDITS: usize = 60;
+    let refuted = |value: Vec<f64>| Cell {
+        share: value.iter().sum::<f64>() / AUDITS as f64,
+        mean: None,
+        trials: AUDITS,
+        wrong_family: false,
+    };
+    let sequential = tally(AUDITS, |trial| {
+        let mut rng = Rng::new(850_000 + trial);
+        let mut audit = Sequential::new(0.0, AttackDirection::Both, 1.0 - LEVEL).unwrap();
+        let refuted = (0..1000).any(|trial| {
+            audit.add(rng.normal(), trial % 2 == 0).unwrap();
+            audit.refutes(0.0)
+        });
+        f64::from(u8::from(refuted))
+    });
+    row(&mut table, "**dosimeter audit --sequential**", &[Some(refuted(sequential))]);
+    for rule in [ThresholdRule::Union, ThresholdRule::Fixed(1.0)] {
+        let looked = tally(AUDITS, |trial| {
+            let mut rng = Rng::new(850_000 + trial);
+            let sides: [Vec<f64>; 2] =
+                std::array::from_fn(|_| (0..500).map(|_| rng.normal()).collect());
+            let statistic = Statistic::Epsilon { delta: 0.0, direction: AttackDirection::Both };
+            let refuted = (25..=500).step_by(25).any(|size| {
+                let side = |side: usize| sides[side][..size].to_vec();
+                let scores = Scores::new(side(0), side(1)).unwrap();
+                rule.lower_bound(&scores, &statistic, LEVEL, 0).unwrap().value > 0.0
+            });
+            f64::from(u8::from(refuted))
+        });
+        let label = format!("dosimeter clopper-pearson, {}, for a fixed size", name(&rule));
+        row(&mut table, &label, &[Some(refuted(looked))]);
+    }
+    stress_peers(&mut table, &["looks"]);
+    table
+}
+
+/// The rows of `audit_coverage_stress_peers.csv` about these settings.
+fn stress_peers(table: &mut String, settings: &[&str]) {
+    let path = root().join("docs/data/audit_coverage_stress_peers.csv");
+    let text = std::fs::read_to_string(path).unwrap();
+    let rows: Vec<Vec<String>> = text.lines().skip(1).map(fields).collect();
+    let mut names: Vec<&String> = Vec::new();
+    for one in rows.iter().filter(|one| settings.contains(&one[0].as_str())) {
+        if !names.contains(&&one[1]) {
+            names.push(&one[1]);
+        }
+    }
+    for peer in names {
+        let cells: Vec<Option<Cell>> = settings
+            .iter()
+            .map(|setting| {
+                let found = rows.iter().find(|one| one[0] == *setting && one[1] == *peer)?;
+                Some(Cell {
+                    share: found[3].parse().unwrap(),
+                    mean: (*setting != "looks").then(|| found[4].parse().unwrap()),
+                    trials: found[2].parse().unwrap(),
+                    wrong_family: false,
+                })
+            })
+            .collect();
+        row(table, peer, &cells);
+    }
+}
+
 fn name(rule: &ThresholdRule) -> String {
     match rule {
         ThresholdRule::Fixed(_) => "fixed threshold".to_owned(),
@@ -193,7 +379,7 @@ fn the_page_shows_the_coverage_of_this_version() {
     let page = std::fs::read_to_string(&path).unwrap();
     let start = page.find(BEGIN).expect("the page has a place for the table") + BEGIN.len();
     let end = start + page[start..].find(END).expect("the place has an end");
-    let table = format!("{}{}", many_runs(), one_run());
+    let table = [many_runs(), one_run(), seeds(), correlated(), stopping()].concat();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(path, format!("{}{table}{}", &page[..start], &page[end..])).unwrap();
         return;

@@ -1,5 +1,5 @@
-//! LiRA and RMIA against their formulas, on models whose signals are known; records at risk under
-//! multiplicity.
+//! LiRA and RMIA against their formulas, on models whose signals are known, and against an independent
+//! program (`golden/membership.py`), which was compared with Privacy Meter; records at risk under multiplicity.
 
 use crate::common;
 
@@ -99,6 +99,40 @@ fn formulas_by_hand() {
         assert_eq!(offline[a] > offline[b], distance[a] > distance[b]);
     }
     assert!(signals.scores(0, Membership::LiraOnline(Variance::PerRecord)).is_err());
+}
+
+/// Against the program of `golden/membership.py`: every attack, every record, to rounding.
+#[test]
+fn formulas_by_an_independent_program() {
+    let text = include_str!("golden/membership.json");
+    let golden: serde_json::Value = serde_json::from_str(text).unwrap();
+    let numbers = |value: &serde_json::Value| -> Vec<f64> {
+        value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
+    };
+    let matrix = |name: &str| -> Vec<Vec<f64>> {
+        golden[name].as_array().unwrap().iter().map(&numbers).collect()
+    };
+    let (losses, members) = (matrix("losses"), matrix("members"));
+    let (models, records) = (losses.len(), losses[0].len());
+    let inside = members.concat().iter().map(|member| *member == 1.0).collect();
+    let signals = Signals::from_losses(models, records, &losses.concat(), inside).unwrap();
+    for (name, attack) in [
+        ("lira_online", Membership::LiraOnline(Variance::PerRecord)),
+        ("lira_online_fixed", Membership::LiraOnline(Variance::Fixed)),
+        ("lira_offline", Membership::LiraOffline(Variance::PerRecord)),
+        ("lira_offline_fixed", Membership::LiraOffline(Variance::Fixed)),
+        ("rmia_online", Membership::RmiaOnline { gamma: 1.0 }),
+        ("rmia_online_2", Membership::RmiaOnline { gamma: 2.0 }),
+        ("rmia_offline", Membership::RmiaOffline { gamma: 1.0, a: 0.3 }),
+        ("rmia_offline_2", Membership::RmiaOffline { gamma: 2.0, a: 0.7 }),
+    ] {
+        let (ours, theirs) = (signals.scores(0, attack).unwrap(), numbers(&golden[name]));
+        assert_eq!(ours.len(), theirs.len());
+        for (record, (a, b)) in ours.iter().zip(&theirs).enumerate() {
+            // Some hundred roundings of numbers below a hundred.
+            assert!((a - b).abs() <= 1e-11 * (1.0 + b.abs()), "{name}, record {record}: {a} {b}");
+        }
+    }
 }
 
 /// Without leakage no record of the table may be shown at risk, in 95 % of matrices; a record that leaks is

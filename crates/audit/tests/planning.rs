@@ -150,6 +150,51 @@ fn every_question_is_answered_or_refused() {
     }
 }
 
+/// The DP-SGD families, whose curves cost most: the example of the documentation among them, which is then
+/// played.
+#[test]
+fn families_are_planned_in_seconds() {
+    let (rate, steps, delta) = (0.1, 50, 1e-5);
+    for seen in ["composition", "last-iterate"] {
+        let family = match seen {
+            "composition" => Family::Composition { sample_rate: rate, steps },
+            _ => Family::LastIterate { sample_rate: rate, steps },
+        };
+        let epsilon = family.epsilon(0.8, delta).unwrap();
+        let target = Target { epsilon, delta, confidence: 0.95, power: 0.8 };
+        for noise in [0.5, 0.4] {
+            let before = seconds();
+            let pair = family.pair(noise).unwrap();
+            let goal = Goal::family(family.clone(), epsilon, delta).unwrap();
+            let attack = Attack::Pair(pair.as_ref());
+            let needed = runs_needed(&attack, &goal, &target, &ThresholdRule::Union).unwrap();
+            let spent = seconds() - before;
+            println!(
+                "{seen}, noise {noise}: {} per side, power {:.3}, {spent:.2} s",
+                needed.count, needed.power
+            );
+            assert!(spent < 2.0, "{seen}, noise {noise}: {spent} s");
+            if seen == "last-iterate" {
+                let mechanism =
+                    Mechanism::LastIterate { sample_rate: rate, noise_multiplier: noise, steps };
+                kept(
+                    &format!("{seen}, noise {noise}"),
+                    needed.count,
+                    needed.power,
+                    |count, trial| {
+                        let mut rng = Rng::new(95_000 + trial);
+                        let scores = mechanism.scores(count as usize, &mut rng);
+                        let rule = ThresholdRule::Union;
+                        let points = audit::family_points(&rule, &scores, 0.05, trial).unwrap();
+                        let found = family.least_violated_noise(&points).unwrap();
+                        found.is_some_and(|found| found <= 0.8)
+                    },
+                );
+            }
+        }
+    }
+}
+
 /// Seconds of the processor that this thread has had, where the kernel tells; other work on the machine
 /// does not count.
 fn seconds() -> f64 {

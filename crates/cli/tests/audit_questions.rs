@@ -245,8 +245,9 @@ fn a_matrix_of_losses_is_attacked() {
         assert_eq!(document["schema"], "dosimeter.membership/1");
         assert_eq!(document["records"], 50);
         assert_eq!(document["at_risk"][0]["record"], 7, "{document}");
-        assert!(document["at_risk"][0]["epsilon_lower"].as_f64().unwrap() > 0.0);
-        assert!(document["at_risk"][1]["epsilon_lower"].as_f64().unwrap() == 0.0);
+        // The others leak too, hardly.
+        let shown = |row: usize| document["at_risk"][row]["epsilon_lower"].as_f64().unwrap();
+        assert!(shown(0) > 0.0 && shown(1) < 0.5 * shown(0), "{document}");
         let (code, audited) = json(&folder, &["audit", "out.csv"]);
         assert_eq!((code, &audited["design"]), (0, &Value::from("one-run")));
     }

@@ -29,6 +29,18 @@ fn scores(folder: &Path, name: &str, count: usize, shift: f64) {
     std::fs::write(folder.join(name), text).unwrap();
 }
 
+/// The same in an order that has nothing to do with the scores: trials as they come.
+fn trials(folder: &Path, name: &str, count: usize, shift: f64) {
+    let mut text = String::from("score,member\n");
+    for i in 0..count {
+        let p = ((i * 617 % count) as f64 + 0.5) / count as f64;
+        let q = ((i * 421 % count) as f64 + 0.5) / count as f64;
+        let logit = |p: f64| (p / (1.0 - p)).ln();
+        text.push_str(&format!("{},1\n{},0\n", logit(p) + shift, logit(q)));
+    }
+    std::fs::write(folder.join(name), text).unwrap();
+}
+
 const RUN: &str = "[run]\nnoise_multiplier = 1.0\nsample_rate = 0.01\nsteps = 500\n";
 
 fn with_run() -> tempfile::TempDir {
@@ -412,4 +424,41 @@ fn a_report_as_pdf() {
     assert_eq!(code, 0, "{stdout}{stderr}");
     let bytes = std::fs::read(folder.path().join("r.pdf")).unwrap();
     assert!(bytes.starts_with(b"%PDF-1.7") && bytes.len() < 500_000, "{}", bytes.len());
+}
+
+/// Trials that may be stopped at any time: the verdict and the figures are those of the sequential audit.
+#[test]
+fn the_evidence_is_drawn_over_time() {
+    let folder = with_run();
+    trials(folder.path(), "far.csv", 500, 6.0);
+    trials(folder.path(), "near.csv", 500, 0.5);
+    let report = |scores: &str| {
+        let line = ["report", "run.toml", scores, "--delta", "1e-5", "--sequential"];
+        let (code, stdout, stderr) = dosimeter(folder.path(), &line);
+        (code, stdout, stderr, read(folder.path(), "dosimeter-report.html"))
+    };
+    let (code, stdout, stderr, page) = report("far.csv");
+    assert_eq!(code, 3, "{stderr}");
+    assert!(stdout.contains("is refuted"), "{stdout}");
+    let json = embedded(&page);
+    assert_eq!(json["verdict"]["status"], "contradiction");
+    let ids: Vec<&str> = json["figures"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|figure| figure["id"].as_str().unwrap())
+        .collect();
+    assert!(ids.contains(&"evidence") && ids.contains(&"bound"), "{ids:?}");
+    assert!(!ids.contains(&"ladder"), "{ids:?}");
+    assert!(page.contains("Evidence over time") && page.contains("--sequential"));
+    let (code, stdout, _, page) = report("near.csv");
+    assert_eq!(code, 0, "{stdout}");
+    assert!(page.contains("1000 trials do not refute the claim"), "{stdout}");
+    // The same figure from `audit`.
+    let line = ["audit", "far.csv", "--sequential", "--delta", "1e-5", "--claim", "run.toml"];
+    let (code, svg, _) = dosimeter(folder.path(), &[&line[..], &["--format", "svg"]].concat());
+    assert!(code == 3 && svg.starts_with("<svg") && svg.contains("evidence"), "{code}");
+    let (code, _, stderr) =
+        dosimeter(folder.path(), &["report", "run.toml", "--delta", "1e-5", "--sequential"]);
+    assert!(code == 2 && stderr.contains("none were given"), "{stderr}");
 }

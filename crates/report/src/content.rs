@@ -63,7 +63,13 @@ pub(crate) fn content(report: &Report) -> Vec<Block<'_>> {
     section(&mut blocks, report, "Trade-off", Vec::new(), &["tradeoff"]);
     section(&mut blocks, report, "Every lens", claims(report), &["profile", "steps"]);
     section(&mut blocks, report, "Accuracy of the best attacker", accuracy(report), &["accuracy"]);
-    section(&mut blocks, report, "Audit (not private)", audit(report), &["ladder", "scores"]);
+    section(
+        &mut blocks,
+        report,
+        "Audit (not private)",
+        audit(report),
+        &["ladder", "scores", "evidence", "bound"],
+    );
     if let Some(training) = &report.training {
         section(&mut blocks, report, "The training", facts(&training.facts), &[]);
         section(

@@ -5,6 +5,7 @@ use super::bars::Bar;
 use super::format::{answer, ratio, seconds, three_digits};
 use super::measure::{Bench, Measured, install, take, virtual_environment};
 use super::page::Page;
+use super::tightness::tightness;
 use crate::process::root;
 use anyhow::Result;
 use serde_json::Value;
@@ -40,6 +41,7 @@ pub fn audits(bench: &Bench, page: &mut Page) {
     files(bench, page, &peers, &folder);
     estimators(bench, page, &peers, &folder);
     together(bench, page, &folder);
+    tightness(bench, page, &peers);
 }
 
 /// File in, JSON out.
@@ -249,10 +251,10 @@ fn megabytes(measured: &Measured) -> String {
 }
 
 /// The interpreter with the auditing packages, where they could be installed.
-struct Peers(Option<PathBuf>);
+pub(super) struct Peers(Option<PathBuf>);
 
 impl Peers {
-    fn prepare() -> Self {
+    pub(super) fn prepare() -> Self {
         match environment() {
             Ok(python) => Self(Some(python)),
             Err(error) => {
@@ -262,7 +264,7 @@ impl Peers {
         }
     }
 
-    fn take(&self, what: &str, arguments: &[&str]) -> Measured {
+    pub(super) fn take(&self, what: &str, arguments: &[&str]) -> Measured {
         let Some(python) = &self.0 else {
             return Measured::Nothing("not installed".to_owned());
         };
@@ -271,7 +273,7 @@ impl Peers {
         take(command, &format!("{what} {}", arguments.join(" ")))
     }
 
-    fn versions(&self) -> String {
+    pub(super) fn versions(&self) -> String {
         let Measured::Answer(object) = self.take("versions", &[]) else {
             return "none could be installed".to_owned();
         };

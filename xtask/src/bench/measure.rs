@@ -77,13 +77,18 @@ impl Bench {
                 None
             }
         };
+        Ok(Self { python, ..Self::of_examples() })
+    }
+
+    /// For parts that measure by examples alone: nothing is built or installed beforehand.
+    pub fn of_examples() -> Self {
         let release = root().join("target/release");
-        Ok(Self {
-            python,
+        Self {
+            python: None,
             probe: release.join("examples/bench_probe"),
             dosimeter: release.join("dosimeter"),
             peak: Cell::new(None),
-        })
+        }
     }
 
     /// One measurement of a peer: `what tool numbers…`.

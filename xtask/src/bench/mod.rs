@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: Dosimeter and its peers side by side, in one run on one machine, and
 //! the page `docs/benchmarks.md` written from what was measured. Peers come from PyPI into a
-//! virtual environment under `target/`. `cargo xtask bench audit` (`batches`, `server`) measures that part
-//! alone and puts it in its place on the page. A peer that cannot be installed, fails or runs too
+//! virtual environment under `target/`. `cargo xtask bench audit` (`batches`, `server`, `tightness`)
+//! measures that part alone and puts it in its place on the page. A peer that cannot be installed, fails or runs too
 //! long costs its own row and nothing else.
 
 mod audit;
@@ -18,6 +18,7 @@ mod recorder;
 mod sections;
 mod server;
 mod slider;
+mod tightness;
 mod training;
 
 use anyhow::Result;
@@ -48,13 +49,17 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
         slider::slider(&mut page);
         return written(page.write_part()?);
     }
-    if let Some(unknown) =
-        arguments.first().filter(|part| !["audit", "batches"].contains(&part.as_str()))
-    {
+    let known = ["audit", "batches", "tightness"];
+    if let Some(unknown) = arguments.first().filter(|part| !known.contains(&part.as_str())) {
         anyhow::bail!(
             "unknown argument `{unknown}`: bench takes none, `audit`, `batches`, `language`, `python`, \
-             `recorder`, `server` or `training`"
+             `recorder`, `server`, `tightness` or `training`"
         );
+    }
+    if arguments.first().is_some_and(|part| part == "tightness") {
+        let mut page = page::Page::default();
+        tightness::tightness(&measure::Bench::of_examples(), &mut page, &audit::Peers::prepare());
+        return written(page.write_part()?);
     }
     let bench = measure::Bench::prepare()?;
     let mut page = page::Page::new(&bench);

@@ -17,7 +17,8 @@ use crate::audit::parsed;
 use crate::run::{Described, load};
 use crate::{Refusal, exit};
 use accounting::{AccountingError, Questions};
-use audit::{Audit, Design, Plan, Scores, analyse};
+use audit::sequential::{SequentialDocument, play};
+use audit::{AttackDirection, Audit, Design, Plan, Scores, analyse};
 use ledger::Ledger;
 use report::{Cover, Origin, Provenance, Report, Shown, calendar_day};
 use serde::Deserialize;
@@ -37,6 +38,8 @@ pub struct ReportQuestion {
     pub confidence: Option<f64>,
     #[serde(deserialize_with = "parsed")]
     pub design: Option<Design>,
+    /// The scores are trials in their order and may have been stopped at any time.
+    pub sequential: bool,
     /// Leave out everything computed from records.
     pub public: bool,
     pub title: Option<String>,
@@ -83,7 +86,16 @@ pub fn report(question: &ReportQuestion, inputs: Inputs) -> Result<Report, Refus
     let public = question.public;
     let run = resolve(question, &inputs)?;
     let Inputs { mut ledgers, scores, results, mut files, mut seeds, mut notes, .. } = inputs;
-    let scores = scores.map(|table| settle(table, question.design)).transpose()?;
+    let scores = scores
+        .map(|table| match question.sequential {
+            true => in_order(table, question.design).map(Measured::Trials),
+            false => settle(table, question.design)
+                .map(|(scores, design)| Measured::Scores(scores, design)),
+        })
+        .transpose()?;
+    if question.sequential && scores.is_none() {
+        return Err(Refusal::bad_input("--sequential is about scores, and none were given"));
+    }
     if public && run.is_none() {
         return Err(Refusal::bad_input(
             "a public report leaves out what is computed from scores, so nothing would be left",
@@ -130,6 +142,18 @@ fn settle(table: audit::Table, asked: Option<Design>) -> Result<(Scores, Design)
     Ok((table.into_scores()?, design))
 }
 
+/// Trials of members and of non-members in their order.
+fn in_order(table: audit::Table, asked: Option<Design>) -> Result<(Vec<f64>, Vec<f64>), Refusal> {
+    let table = table.settle()?;
+    if asked.or(table.design()) == Some(Design::OneRun) {
+        return Err(Refusal::bad_input(
+            "canaries of one training come all at once: a sequential audit needs trainings of their own",
+        ));
+    }
+    let (members, nonmembers) = table.sides();
+    Ok((members.to_vec(), nonmembers.to_vec()))
+}
+
 /// The run, if one is described, and who says what about it.
 fn resolve(
     question: &ReportQuestion,
@@ -161,10 +185,18 @@ fn resolve(
     Ok(Some((loaded.resolved, origin)))
 }
 
+/// What an attack left.
+enum Measured {
+    /// Of a size that was fixed before.
+    Scores(Scores, Design),
+    /// Members and non-members in their order, stopped at any time.
+    Trials((Vec<f64>, Vec<f64>)),
+}
+
 /// Everything that is read, before anything is computed.
 struct Subject {
     run: Option<(Resolved, Origin)>,
-    scores: Option<(Scores, Design)>,
+    scores: Option<Measured>,
     ledger: Option<Ledger>,
     results: Option<tuning::Table>,
     delta: f64,
@@ -181,14 +213,26 @@ impl Subject {
             None => None,
         };
         let analysis = match &scores {
-            Some((scores, design)) => {
+            Some(Measured::Scores(scores, design)) => {
                 let run = run.as_ref().map(|(resolved, _)| &resolved.run);
                 Some(audit(scores, *design, run, account.as_ref(), delta, confidence)?)
             }
-            None => None,
+            _ => None,
         };
-        let evidence = scores.as_ref().map(|(scores, _)| scores).zip(analysis.as_ref());
-        let verdict = verdict::verdict(account.as_ref(), analysis.as_ref(), delta, public);
+        let trials = match &scores {
+            Some(Measured::Trials(sides)) => {
+                Some(sequential(sides, account.as_ref(), delta, confidence)?)
+            }
+            _ => None,
+        };
+        let evidence = match &scores {
+            Some(Measured::Scores(scores, _)) => Some(scores).zip(analysis.as_ref()),
+            _ => None,
+        };
+        let mut verdict = verdict::verdict(account.as_ref(), analysis.as_ref(), delta, public);
+        if let Some(trials) = &trials {
+            verdict = verdict::of_trials(verdict, trials);
+        }
         let mut report = Report::new(env!("CARGO_PKG_VERSION"), delta, verdict, provenance);
         report.public = public;
         let mut gathered = Gathered::default();
@@ -225,6 +269,16 @@ impl Subject {
             for entry in &analysis.not_valid {
                 gathered.left_out.push(format!("audit method {}: {}", entry.method, entry.reason));
             }
+        }
+        if let Some(trials) = &trials {
+            gathered.add("evidence", true, Ok(audit::figures::evidence(trials)));
+            gathered.add("bound", true, Ok(Some(audit::figures::bound_over_trials(trials))));
+            gathered.left_out.push(
+                "bounds of an audit of fixed size: they would not hold, because trials that may be \
+                 stopped by looking have no size fixed before"
+                    .into(),
+            );
+            gathered.left_out.extend(trials.warnings.iter().cloned());
         }
         if let Some(ledger) = ledger {
             if let (Some((resolved, _)), false) = (&run, public) {
@@ -290,6 +344,19 @@ fn account(resolved: &Resolved, delta: f64) -> Result<Account, AccountingError> 
     let questions =
         Questions { deltas: vec![delta], notes: resolved.notes.clone(), ..Questions::default() };
     accounting::account(&resolved.run, &questions)
+}
+
+fn sequential(
+    (members, nonmembers): &(Vec<f64>, Vec<f64>),
+    account: Option<&Account>,
+    delta: f64,
+    confidence: f64,
+) -> Result<SequentialDocument, Refusal> {
+    let claim = account
+        .and_then(|account| epsilon(account, LensName::Composition))
+        .filter(|claim| claim.standing == Standing::Proven && claim.interval.upper.is_finite());
+    let claimed = claim.map(|claim| claim.interval.upper);
+    Ok(play(members, nonmembers, delta, AttackDirection::Both, confidence, claimed, None)?)
 }
 
 fn audit(

@@ -1,6 +1,7 @@
 //! The verdict: what is claimed, what was measured, and what the two say together.
 
 use super::epsilon;
+use audit::sequential::SequentialDocument;
 use vocabulary::rounding::{plain, quote, rounded};
 use vocabulary::{Account, Audit, Claim, Finding, LensName, Side, Standing, Status, Verdict};
 
@@ -62,6 +63,47 @@ pub(super) fn verdict(
         measured,
         ..Verdict::new(status, reason)
     }
+}
+
+/// The verdict of trials that may have been stopped at any time, over what is claimed.
+pub(super) fn of_trials(claimed: Verdict, trials: &SequentialDocument) -> Verdict {
+    let at = plain(trials.delta);
+    let shown = rounded(trials.epsilon_lower, 3, Side::Lower);
+    let confidence = percent(trials.confidence);
+    let proven = trials.claimed_epsilon.map(|epsilon| rounded(epsilon, 3, Side::Upper));
+    let (status, headline, reason) = match (proven, trials.refuted_at) {
+        (Some(proven), Some(trial)) => (
+            Status::Contradiction,
+            format!("The claim of epsilon at most {proven} at delta {at} is refuted"),
+            format!(
+                "After {trial} trials the evidence against it reached what {confidence} % confidence at any \
+                 stopping time asks for, and {} trials show epsilon of at least {shown}. The training, its noise or the \
+                 accounting is not what was stated.",
+                trials.trials
+            ),
+        ),
+        (Some(proven), None) => (
+            Status::Inconclusive,
+            format!(
+                "Epsilon is at most {proven} at delta {at}; {} trials do not refute it",
+                trials.trials
+            ),
+            format!(
+                "They show epsilon of at least {shown}, with {confidence} % confidence at any stopping time. \
+                 More trials may show more.",
+            ),
+        ),
+        (None, _) => (
+            Status::MeasuredOnly,
+            format!("The attack shows epsilon of at least {shown} at delta {at}"),
+            format!(
+                "{} trials in their order, {confidence} % confidence at any stopping time. There is no proven \
+                 claim to compare it with.",
+                trials.trials
+            ),
+        ),
+    };
+    Verdict { headline, ..Verdict { status, reason, ..claimed } }
 }
 
 fn compared(

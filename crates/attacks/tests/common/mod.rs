@@ -1,4 +1,5 @@
 //! A small training to attack, and audits of its scores.
+#![allow(dead_code)]
 
 use accounting::{Questions, account};
 use attacks::{Conditions, Target, TrainedGame};

@@ -12,12 +12,15 @@
 //! are nested, so P(P(S_X) <= c) <= c at the true rates; and p0 is outside C with probability at
 //! most g (Berger and Boos 1994). S and C do not depend on v and b_v rises with v, so P(v) does too,
 //! and the largest v with P(v) <= level is a lower bound with that error (Buehler 1957). QED. Both
-//! directions of epsilon get half of the level; the direction that promises less is left out when
-//! its L is below what the other one shows, which only gives something away.
+//! directions of epsilon get half of the level.
 //!
 //! L decides how much is shown: for epsilon it is the value at which the signed root of the
-//! likelihood ratio equals the level's normal quantile, so S is where that root at v = L(x) is at
-//! least the quantile; for mu and advantage it is the statistic at Wilson's ends.
+//! likelihood ratio equals [`ORDER`], so S is where that root at v = L(x) is at
+//! least that; for mu and advantage it is the statistic at Wilson's ends.
+//!
+//! **More confidence never shows more.** S does not depend on the level, C grows as the level falls, and so does
+//! what is asked of P(S): a value that is refuted at one level is refuted at every larger one. The bound is
+//! the largest multiple of [`STEP`] that is refuted, so this holds to the last digit.
 //!
 //! **On the safe side.** False positives are counted in blocks of a twelfth of a standard deviation, each
 //! with the smallest member count that belongs to S at any of its ends. Between grid points a < c of p the probability of
@@ -52,8 +55,7 @@ pub(crate) fn lower_bound(errors: &Errors, statistic: &Statistic, level: f64) ->
                 AttackDirection::Mirror => mirror.lower_bound(line, level, 0.0),
                 AttackDirection::Both => {
                     let half = 0.5 * level;
-                    let z = inverse_normal_sf(half);
-                    let promise = |outcome: &Outcome| line.order(outcome, z);
+                    let promise = |outcome: &Outcome| line.order(outcome, ORDER);
                     let (first, second) = if promise(&forward) >= promise(&mirror) {
                         (forward, mirror)
                     } else {
@@ -116,9 +118,9 @@ impl Shows {
         }
         let shows = |ones: u64| {
             let outcome = Outcome { ones, ..seen };
-            let order = limit.order(&outcome, z);
+            let order = limit.order(&outcome, ORDER);
             order > f64::NEG_INFINITY
-                && outcome.test(limit, level, order, z).worst_at(value) <= level * (1.0 - 1e-3)
+                && outcome.test(limit, level, order).worst_at(value) <= level * (1.0 - 1e-3)
         };
         // From where the signed root says outwards.
         let (mut low, mut high) = (0, seen.n1);
@@ -148,8 +150,8 @@ impl Shows {
             let middle = not + (does - not) / 2;
             if shows(middle) { does = middle } else { not = middle }
         }
-        let order = limit.order(&Outcome { ones: does, ..seen }, z);
-        Some(Self { limit, mirror, z, order })
+        let order = limit.order(&Outcome { ones: does, ..seen }, ORDER);
+        Some(Self { limit, mirror, z: ORDER, order })
     }
 
     pub(crate) fn holds(&self, errors: &Errors) -> bool {
@@ -177,6 +179,10 @@ fn outcome(errors: &Errors, mirror: bool) -> Outcome {
 
 /// Share of the level that p0 may be outside its interval with.
 const OUTSIDE: f64 = 5e-3;
+/// The normal quantile by which outcomes are ordered: about the one at which a bound with 95 % confidence lies.
+const ORDER: f64 = 1.96;
+/// Bounds are multiples of this.
+const STEP: f64 = 5e-5;
 
 /// Counts beyond the threshold: few of the first kind and many of the second show leakage.
 #[derive(Clone, Copy, Debug)]
@@ -252,35 +258,34 @@ impl Outcome {
         if self.zeros == 0 && self.ones == self.n1 {
             return extreme::lower_bound(self, limit, level);
         }
-        let z = inverse_normal_sf(level);
-        let order = limit.order(self, z);
-        if order == f64::NEG_INFINITY || (known > 0.0 && order <= known) {
+        let order = limit.order(self, ORDER);
+        if order == f64::NEG_INFINITY {
             return 0.0;
         }
         if !matches!(limit, Limit::Line { .. }) && order <= 0.0 {
             return 0.0;
         }
-        self.test(limit, level, order, z).largest(known, order)
+        self.test(limit, level, order).largest(known, order)
     }
 
-    fn test(&self, limit: Limit, level: f64, order: f64, z: f64) -> Test {
+    fn test(&self, limit: Limit, level: f64, order: f64) -> Test {
         let outside = OUTSIDE * level;
         let range = (
             clopper_pearson_lower(self.zeros, self.n0, 0.5 * outside),
             clopper_pearson_upper(self.zeros, self.n0, 0.5 * outside),
         );
-        let set = self.set(limit, order, z, range);
+        let set = self.set(limit, order, range);
         Test { limit, n0: self.n0, n1: self.n1, set, range, level: level - outside }
     }
 
     /// S as blocks of first counts, each with the smallest second count that belongs to it.
-    fn set(&self, limit: Limit, order: f64, z: f64, (low, high): (f64, f64)) -> Vec<Block> {
+    fn set(&self, limit: Limit, order: f64, (low, high): (f64, f64)) -> Vec<Block> {
         let n = self.n0 as f64;
         let spread = |p: f64| (n * p * (1.0 - p)).sqrt();
         let first = (n * low - 9.0 * spread(low) - 20.0).floor().max(0.0) as u64;
         let last = ((n * high + 9.0 * spread(high) + 40.0).ceil() as u64).min(self.n0);
         let belongs =
-            |zeros: u64, ones: u64| limit.at_least(&Outcome { zeros, ones, ..*self }, order, z);
+            |zeros: u64, ones: u64| limit.at_least(&Outcome { zeros, ones, ..*self }, order, ORDER);
         // The smallest count that belongs, searched from a guess outwards.
         let least = |zeros: u64, guess: u64| -> u64 {
             let (mut out, mut inside, mut step) = (None, None, 1_u64);
@@ -425,17 +430,16 @@ impl Test {
         self.worst(&self.looks(8), value)
     }
 
+    /// The largest multiple of the step that is refuted, if it exceeds `known`; else 0.
     fn largest(&self, known: f64, order: f64) -> f64 {
         let looks = self.looks(25);
         let worst = |value: f64| self.worst(&looks, value);
-        // A twentieth less than the level leaves room for what lies between the looks.
-        let bar = 0.95 * self.level;
-        if worst(known.max(0.0)) > bar {
+        let known = known.max(0.0);
+        if worst(known) > self.level {
             return 0.0;
         }
-        let start = order.max(known).max(0.0);
-        let (mut shown, mut beyond, mut step) = (known.max(0.0), start + 0.05, 0.05);
-        while worst(beyond) <= bar {
+        let (mut shown, mut beyond, mut step) = (known, order.max(known) + 0.05, 0.05);
+        while worst(beyond) <= self.level {
             shown = beyond;
             step *= 2.0;
             beyond += step;
@@ -443,19 +447,30 @@ impl Test {
                 break;
             }
         }
-        while beyond - shown > 1e-4 * (1e-2 + beyond) {
+        while beyond - shown > 0.5 * STEP {
             let middle = 0.5 * (shown + beyond);
-            if worst(middle) <= bar { shown = middle } else { beyond = middle }
+            if worst(middle) <= self.level { shown = middle } else { beyond = middle }
         }
-        let mut less = 0.01 * shown;
-        while shown > known.max(0.0) {
-            if self.holds(shown) {
-                return shown;
+        // The looks leave out what lies between them, so the bound is here or a little below.
+        let least = (known / STEP).floor() as u64;
+        let mut open = (beyond / STEP).ceil() as u64;
+        let (mut refuted, mut less) = (open, 1);
+        loop {
+            refuted = refuted.saturating_sub(less);
+            if refuted <= least {
+                return 0.0;
             }
-            shown -= less;
-            less *= 2.0;
+            if self.holds(refuted as f64 * STEP) {
+                break;
+            }
+            open = refuted;
+            less *= 2;
         }
-        0.0
+        while open - refuted > 1 {
+            let middle = refuted + (open - refuted) / 2;
+            if self.holds(middle as f64 * STEP) { refuted = middle } else { open = middle }
+        }
+        refuted as f64 * STEP
     }
 
     /// Whether P(S) is at most the level for every p of the range.
@@ -545,12 +560,11 @@ mod tests {
             let outcome = Outcome { zeros, n0, ones, n1 };
             let limit = Limit::Line { delta };
             let bound = outcome.lower_bound(limit, level, 0.0);
-            let z = inverse_normal_sf(level);
-            let order = limit.order(&outcome, z);
+            let order = limit.order(&outcome, ORDER);
             let mut set = Vec::new();
             for x0 in 0..=n0 {
                 for x1 in 0..=n1 {
-                    if limit.at_least(&Outcome { zeros: x0, ones: x1, n0, n1 }, order, z) {
+                    if limit.at_least(&Outcome { zeros: x0, ones: x1, n0, n1 }, order, ORDER) {
                         set.push((x0, x1));
                     }
                 }
@@ -569,7 +583,7 @@ mod tests {
                     .fold(0.0, f64::max)
             };
             // Without the interval for p0 the largest tail can only be larger.
-            assert!(bound > 0.0 && largest(bound) >= 0.9 * level, "{bound} {}", largest(bound));
+            assert!(bound > 0.0 && largest(bound) >= 0.97 * level, "{bound} {}", largest(bound));
             assert!(largest(0.9 * bound) <= level, "{bound}: {}", largest(0.9 * bound));
         }
     }

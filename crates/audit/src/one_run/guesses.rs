@@ -1,7 +1,7 @@
 //! The threshold rules of the many-run design, carried over to canaries of one run.
 
 use super::planned::{self, Planned};
-use super::strategies::{Guesses, Strategy, chains, size};
+use super::strategies::{Guesses, Strategy, chains, choices, size};
 use super::union::{perfect, together};
 use super::{one_run_epsilon, one_run_gaussian_mu, one_run_gaussian_rejects, one_run_p_value};
 use crate::scores::at_least;
@@ -236,7 +236,7 @@ fn chosen_elsewhere(
 ) -> OneRunBound {
     let chooser = &choosers[0];
     let (few, many) = (size(chooser), size(counter));
-    let list: Vec<Strategy> = chains(few, direction).into_iter().flatten().collect();
+    let list = choices(few, direction);
     let seen: Vec<(Strategy, Guesses)> =
         list.iter().map(|&strategy| (strategy, strategy.guess(chooser))).collect();
     let place = pick(&seen, few, many, |_, expected, known| {

@@ -32,7 +32,7 @@ pub(crate) use guesses::{ChosenBy, one_run_reach, pick};
 pub use guesses::{OneRunBound, OneRunStatistic, one_run_bound};
 pub(crate) use planned::{Planned, plan as plan_of};
 pub use strategies::Guesses;
-pub(crate) use strategies::{Strategy, chains};
+pub(crate) use strategies::{Strategy, chains, choices};
 pub(crate) use union::critical_counts;
 
 use numerics::beta::binomial_log_tails;

@@ -7,7 +7,7 @@
 //! one, and the plan with the largest mean share of the best is taken. The choice reads no
 //! scores, so it costs no confidence.
 
-use super::strategies::{Guesses, Strategy, chains};
+use super::strategies::{Guesses, Strategy, chains, choices};
 use super::union::together;
 use super::{one_run_epsilon, one_run_p_value};
 use crate::AttackDirection;
@@ -26,6 +26,8 @@ pub(crate) enum Planned {
 const ATTACKS: [f64; 6] = [1.0, 2.0, 3.0, 4.0, 6.0, f64::INFINITY];
 /// Fewer choosers choose by chance.
 const FEWEST: f64 = 100.0;
+/// From so many canaries on a sixteenth of them chooses well enough.
+const SIXTEENTH: u64 = 6_400;
 
 /// The plan for so many canaries.
 pub(crate) fn plan(canaries: u64, direction: AttackDirection, level: f64, delta: f64) -> Planned {
@@ -52,7 +54,9 @@ fn best_plan(canaries: u64, direction: AttackDirection, level: f64, delta: f64) 
         return Planned::Together;
     }
     let mut plans = vec![Planned::Together];
-    let shares = [0.125, 0.25].into_iter().chain((1..14).map(|j| 1.0 - 0.5_f64.powi(j)));
+    let sixteenth = (canaries >= SIXTEENTH).then_some(0.0625);
+    let shares =
+        sixteenth.into_iter().chain([0.125, 0.25]).chain((1..14).map(|j| 1.0 - 0.5_f64.powi(j)));
     for share in shares {
         let (choose, count) = (share * canaries as f64, (1.0 - share) * canaries as f64);
         if choose >= FEWEST && count >= FEWEST {
@@ -91,16 +95,19 @@ fn expected(
     mu: f64,
 ) -> f64 {
     let counted = counted(plan, canaries);
-    let guesses: Vec<Vec<Guesses>> = chains(counted, direction)
-        .iter()
-        .map(|chain| chain.iter().map(|strategy| usual(*strategy, counted, mu)).collect())
-        .collect();
     match plan {
-        Planned::Together => together(&guesses, level, delta).epsilon,
+        Planned::Together => {
+            let guesses: Vec<Vec<Guesses>> = chains(counted, direction)
+                .iter()
+                .map(|chain| chain.iter().map(|strategy| usual(*strategy, counted, mu)).collect())
+                .collect();
+            together(&guesses, level, delta).epsilon
+        }
         Planned::Choosers { .. } => {
             let mut best = 0.0;
             // From all guesses down: one test tells whether a search is worth it.
-            for one in guesses.iter().flat_map(|chain| chain.iter().rev()) {
+            for strategy in choices(counted, direction).iter().rev() {
+                let one = usual(*strategy, counted, mu);
                 let (guesses, right) = (one.planned, one.right);
                 if one_run_p_value(counted, guesses, right, best, delta) <= level {
                     best = one_run_epsilon(counted, guesses, right, level, delta).max(best);

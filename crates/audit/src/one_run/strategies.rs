@@ -195,6 +195,19 @@ pub(crate) fn chains(canaries: u64, direction: AttackDirection) -> Vec<Vec<Strat
     chains
 }
 
+/// The strategies among which canaries choose that do not count. As [`chains`], but the ends are a little larger: what is
+/// chosen is alone on the other canaries and need not be nested in others. More of them would be chosen among by chance.
+pub(crate) fn choices(canaries: u64, direction: AttackDirection) -> Vec<Strategy> {
+    let larger = |one: Strategy| match one {
+        Strategy::Ends { inside, outside } if inside == outside => {
+            let part = inside + inside * 3 / 25;
+            Strategy::Ends { inside: part, outside: part }
+        }
+        other => other,
+    };
+    chains(canaries, direction).into_iter().flatten().map(larger).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

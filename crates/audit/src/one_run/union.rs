@@ -6,8 +6,8 @@
 //! by independent Bernoulli(p), all of them together (sequential coupling). The sets of a chain are
 //! nested, so (W_1, …, W_K) is dominated by the partial sums B_k of such indicators over the first r_k.
 //!
-//! Let L be a fixed function of the counts: the largest bound of a single strategy at error c (a
-//! third of the level). The counts with a larger L than those seen are S = union of {W_k >= v_k},
+//! Let L be a fixed function of the counts: the largest bound of a single strategy k at error c_k, of which
+//! one strategy has nearly all ([`Shares`]). The counts with a larger L than those seen are S = union of {W_k >= v_k},
 //! where v_k is the smallest count with a bound of at least L(seen); an increasing set. So
 //! P(S) <= P(some B_k >= v_k), which a dynamic programme over the nested sizes gives exactly,
 //! summed over the chains; it rises with epsilon, S does not depend on epsilon and the S are nested, so
@@ -15,7 +15,10 @@
 //! [`EXACT`] canaries, and at delta > 0, the sum over the strategies of P(W_k >= v_k) takes the place of the programme; at
 //! delta > 0 each term is that of [`super::one_run_p_value`] with its own delta term. QED.
 //!
-//! A strategy that cannot reach L at error c has no v_k and costs nothing: a perfect attack is read off
+//! At delta 0 all of this holds given the scores with their membership left out, so which strategy is favoured may
+//! depend on them.
+//!
+//! A strategy that cannot reach L at error c_k has no v_k and costs nothing: a perfect attack is read off
 //! the full set of guesses as if it were the only strategy.
 
 use super::strategies::{Guesses, Strategy, chains};
@@ -35,12 +38,50 @@ pub(super) struct Together {
     pub(super) place: usize,
 }
 
+/// How the error is shared among strategies. Half of the canaries guessed, a quarter at each end, is the favourite: it is
+/// good for attacks of every strength. Where ties leave most of its guesses out, that is all canaries. All canaries keep enough for
+/// a perfect attack to be read off them alone.
+struct Shares {
+    favourite: Option<u64>,
+    level: f64,
+}
+
+const FAVOURITE: f64 = 0.92;
+const ALL: f64 = 0.05;
+const OTHER: f64 = 0.015;
+
+impl Shares {
+    fn new(chains: &[Vec<Guesses>], level: f64, delta: f64) -> Self {
+        let first = || chains.iter().take(1).flatten();
+        let half = |one: &&Guesses| one.planned == 2 * (one.canaries / 4) && one.planned > 0;
+        let made = |one: &Guesses| delta > 0.0 || 10 * one.total() >= 9 * one.planned;
+        let favourite = match first().find(half) {
+            Some(one) if made(one) => Some(one.planned),
+            // Only if something else is there to be favoured.
+            _ => first().find(|one| one.planned == one.canaries).map(|one| one.planned),
+        };
+        Self { favourite, level }
+    }
+
+    /// The error at which a strategy's own bound is taken.
+    fn of(&self, chain: usize, one: &Guesses) -> f64 {
+        let share = match self.favourite {
+            None => 1.0 / 3.0,
+            Some(planned) if chain == 0 && one.planned == planned => FAVOURITE,
+            Some(_) if one.planned == one.canaries => ALL,
+            Some(_) => OTHER,
+        };
+        share * self.level
+    }
+}
+
 /// The bound of chains of guesses at `level`.
 pub(super) fn together(chains: &[Vec<Guesses>], level: f64, delta: f64) -> Together {
-    let single = level / 3.0;
+    let shares = Shares::new(chains, level, delta);
     let mut best = Together { epsilon: -1.0, chain: 0, place: 0 };
     for (chain, guesses) in chains.iter().enumerate() {
         for (place, one) in guesses.iter().enumerate() {
+            let single = shares.of(chain, one);
             let rejects = best.epsilon < 0.0
                 || (one.right > 0
                     && one_run_p_value(
@@ -62,9 +103,8 @@ pub(super) fn together(chains: &[Vec<Guesses>], level: f64, delta: f64) -> Toget
     if best.epsilon <= 0.0 {
         return Together { epsilon: 0.0, ..best };
     }
-    let critical = counts_with(chains, best.epsilon, single, delta);
+    let critical = counts_with(chains, best.epsilon, &shares, delta);
     let error = |epsilon: f64| total_error(chains, &critical, epsilon, delta);
-    // The single bound spends a third of the level, so the joint one is mostly above it.
     let (mut shown, mut beyond) = (best.epsilon, best.epsilon * 1.05 + 0.01);
     if error(shown) > level {
         (shown, beyond) = (0.0, shown);
@@ -91,11 +131,16 @@ pub(super) fn together(chains: &[Vec<Guesses>], level: f64, delta: f64) -> Toget
 fn counts_with(
     chains: &[Vec<Guesses>],
     order: f64,
-    single: f64,
+    shares: &Shares,
     delta: f64,
 ) -> Vec<Vec<Option<u64>>> {
-    let of = |one: &Guesses| least_right(one.canaries, one.counted(delta), order, single, delta);
-    chains.iter().map(|guesses| guesses.iter().map(of).collect()).collect()
+    let of = |chain: usize, one: &Guesses| {
+        least_right(one.canaries, one.counted(delta), order, shares.of(chain, one), delta)
+    };
+    let of_chain = |(chain, guesses): (usize, &Vec<Guesses>)| {
+        guesses.iter().map(|one| of(chain, one)).collect()
+    };
+    chains.iter().enumerate().map(of_chain).collect()
 }
 
 fn total_error(
@@ -116,8 +161,8 @@ pub(crate) fn critical_counts(
     delta: f64,
     epsilon: f64,
 ) -> Option<Vec<Vec<Option<u64>>>> {
-    let single = level / 3.0;
-    let at = |order: f64| counts_with(chains, order, single, delta);
+    let shares = Shares::new(chains, level, delta);
+    let at = |order: f64| counts_with(chains, order, &shares, delta);
     let shows = |critical: &[Vec<Option<u64>>]| {
         critical.iter().flatten().any(Option::is_some)
             && total_error(chains, critical, epsilon, delta) <= level

@@ -1,5 +1,6 @@
 //! The attack that is expected: what its scores can show.
 
+use super::lines::lines;
 use crate::{AttackDirection, AuditError, RateBounds, Statistic};
 use accounting::{OneWay, Pair};
 use numerics::special::{inverse_normal_cdf, normal_cdf};
@@ -31,15 +32,9 @@ impl Attack<'_> {
                 .map(|&fpr| (fpr, normal_cdf(inverse_normal_cdf(fpr) + mu)))
                 .collect()),
             Self::Pair(pair) => {
-                // The curve is the upper envelope of its lines; eight slopes per unit leave less than a
-                // thousandth of a rate, and cost far less than a solution for each rate.
-                let mut lines = Vec::new();
-                for step in -96..=96 {
-                    let slope = 0.125 * f64::from(step);
-                    if let Ok(rest) = pair.one_minus_delta(slope, OneWay::Remove) {
-                        lines.push((slope.exp(), rest.lower));
-                    }
-                }
+                // The curve is the upper envelope of its lines, which cost far less than a solution for
+                // each rate.
+                let lines = lines(pair, OneWay::Remove);
                 let missed = |fpr: f64| {
                     lines.iter().map(|(growth, rest)| rest - growth * fpr).fold(0.0, f64::max)
                 };

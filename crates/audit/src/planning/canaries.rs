@@ -9,7 +9,7 @@ use super::draw::binomial;
 use super::{Needed, Target};
 use crate::one_run::one_run_bound;
 use crate::one_run::{
-    ChosenBy, Guesses, OneRunStatistic, Planned, Strategy, chains, critical_counts,
+    ChosenBy, Guesses, OneRunStatistic, Planned, Strategy, chains, choices, critical_counts,
     one_run_p_value, pick, plan_of,
 };
 use crate::split::Dealer;
@@ -210,7 +210,7 @@ struct Chooser {
 impl Chooser {
     fn new(few: u64, many: u64, target: &Target, level: f64) -> Self {
         Self {
-            list: chains(few, DIRECTION).into_iter().flatten().collect(),
+            list: choices(few, DIRECTION),
             few,
             many,
             epsilon: target.epsilon,
@@ -297,7 +297,8 @@ struct Drawn {
 impl Cells {
     fn new(points: &[(f64, f64)], canaries: u64) -> Self {
         let mut ends = vec![0, canaries.div_ceil(2)];
-        for strategy in chains(canaries, DIRECTION).into_iter().flatten() {
+        let all = chains(canaries, DIRECTION).into_iter().flatten();
+        for strategy in all.chain(choices(canaries, DIRECTION)) {
             if let Strategy::Ends { inside, outside } = strategy {
                 ends.extend([inside, outside]);
             }

@@ -1,5 +1,6 @@
 //! What a method has to see before it shows the target.
 
+use super::lines::lines;
 use crate::joint::Evidence;
 use crate::statistic::Contour;
 use crate::{AttackDirection, AuditError, Errors, Family, RateBounds, Statistic, gaussian_epsilon};
@@ -18,16 +19,7 @@ pub struct Curve(Vec<(f64, f64)>);
 
 impl Curve {
     fn of(family: &Family, noise: f64, way: OneWay) -> Result<Self, AuditError> {
-        let pair = family.pair(noise)?;
-        let mut lines = Vec::new();
-        // Four slopes a unit; the maximum of lines is within 1/8^2/2 of the curve's curvature.
-        for step in -64..=64 {
-            let slope = 0.25 * f64::from(step);
-            if let Ok(rest) = pair.one_minus_delta(slope, way) {
-                lines.push((slope.exp(), rest.lower));
-            }
-        }
-        Ok(Self(lines))
+        Ok(Self(lines(family.pair(noise)?.as_ref(), way)))
     }
 
     /// Whether one of the lines that touch the curve near a rate is refuted.
@@ -36,8 +28,11 @@ impl Curve {
         let best =
             (0..self.0.len()).max_by(|a, b| height(&self.0[*a]).total_cmp(&height(&self.0[*b])));
         let Some(best) = best else { return false };
-        let near = best.saturating_sub(2)..(best + 3).min(self.0.len());
-        self.0[near].iter().any(|(growth, rest)| evidence.refutes(growth.ln(), 1.0 - rest))
+        // The one that touches the curve there, and some on both sides.
+        [0, 4, -4, 8, -8, 2, -2].into_iter().any(|away| {
+            let line = best.checked_add_signed(away).and_then(|place| self.0.get(place));
+            line.is_some_and(|(growth, rest)| evidence.refutes(growth.ln(), 1.0 - rest))
+        })
     }
 
     fn at(&self, fpr: f64) -> f64 {

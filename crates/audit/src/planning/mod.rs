@@ -12,6 +12,7 @@ mod attack;
 mod canaries;
 mod draw;
 mod goal;
+mod lines;
 mod runs;
 
 pub use attack::Attack;
@@ -69,7 +70,12 @@ pub fn runs_needed(
     target: &Target,
     rule: &ThresholdRule,
 ) -> Result<Needed, AuditError> {
-    let points = attack.dense_points(if *rule == ThresholdRule::Dkw { 32 } else { 4 })?;
+    let between = match rule {
+        ThresholdRule::Dkw => 32,
+        ThresholdRule::Union => 6,
+        _ => 4,
+    };
+    let points = attack.dense_points(between)?;
     let largest = attack.largest_epsilon(target.delta)?;
     // A family may show more than the attack's own rates do.
     let plain = matches!(goal, Goal::Statistic { statistic: crate::Statistic::Epsilon { .. }, .. });
@@ -85,7 +91,7 @@ pub fn runs_needed(
     let (first, last) = match rule {
         ThresholdRule::KFold => (100, 500),
         ThresholdRule::Holdout => (100, 600),
-        _ => (200, 1500),
+        _ => (150, 1000),
     };
     search(target, MOST, (first, last), |count, played| {
         runs::power(&points, goal, target, rule, count, played)

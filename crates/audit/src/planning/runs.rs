@@ -10,9 +10,13 @@ use super::draw::binomial;
 use super::{Goal, Needed, Target};
 use crate::exact::Shows;
 use crate::joint::Joint;
+use crate::ranks::{self, Seen};
 use crate::rule::p_value;
 use crate::split::Dealer;
-use crate::{Errors, FOLDS, RateBounds, Simultaneous, ThresholdRule, rates};
+use crate::{
+    AttackDirection, Errors, FOLDS, RateBounds, Scores, Simultaneous, Statistic, ThresholdRule,
+    rates,
+};
 use std::collections::HashMap;
 
 /// Cuts that share the critical value of an exact test, which hardly moves between them.
@@ -29,6 +33,13 @@ pub(super) fn power(
     count: u64,
     (trials, stream): (u32, u64),
 ) -> Needed {
+    if *rule == ThresholdRule::Union
+        && let Goal::Statistic { statistic: Statistic::Epsilon { delta, direction }, value } = goal
+        && ranks::applies(count, count)
+    {
+        let level = 1.0 - target.confidence;
+        return by_ranks(points, (*delta, *direction, *value), level, count, (trials, stream));
+    }
     let near = near_the_best(points, goal, target, rule, count);
     let points = near.as_slice();
     let mut player = Player::new(points, goal, target, rule, count);
@@ -41,6 +52,61 @@ pub(super) fn power(
     let usual = (0..points.len()).max_by_key(|place| chosen[*place]).unwrap_or(0);
     let (fpr, tpr) = points[usual];
     Needed { count, power: f64::from(shown) / f64::from(trials), fpr, tpr, simulated: true }
+}
+
+/// The exact law of ranks on drawn scores: minus the false positive rate at which a score lies, which is uniform
+/// for non-members and has the attack's curve as its law for members.
+fn by_ranks(
+    points: &[(f64, f64)],
+    (delta, direction, value): (f64, AttackDirection, f64),
+    level: f64,
+    count: u64,
+    (trials, stream): (u32, u64),
+) -> Needed {
+    let mut best =
+        Needed { count, power: 0.0, fpr: points[0].0, tpr: points[0].1, simulated: true };
+    let half = if direction == AttackDirection::Both { 0.5 * level } else { level };
+    let Some(least) = ranks::critical((count, count), delta, half, value) else { return best };
+    let mut dealer = Dealer::new(stream);
+    let (mut shown, mut chosen) = (0_u32, vec![0_u32; points.len()]);
+    for _ in 0..trials {
+        let nonmembers: Vec<f64> = (0..count).map(|_| -uniform(&mut dealer)).collect();
+        let members: Vec<f64> =
+            (0..count).map(|_| -rate_of(points, uniform(&mut dealer))).collect();
+        let Ok(scores) = Scores::new(members, nonmembers) else { continue };
+        let ways = [
+            (direction != AttackDirection::Mirror).then(|| Seen::forward(&scores).best()),
+            (direction != AttackDirection::Forward).then(|| Seen::mirror(&scores).best()),
+        ];
+        let found = ways.into_iter().enumerate().filter_map(|(way, found)| Some((way, found?)));
+        let Some((way, (rank, _))) =
+            found.filter(|(_, (_, worth))| *worth >= least).max_by(|a, b| a.1.1.total_cmp(&b.1.1))
+        else {
+            continue;
+        };
+        shown += 1;
+        let edge = match way {
+            0 => -scores.nonmembers()[count as usize - 1 - rank],
+            _ => -scores.members()[rank],
+        };
+        chosen[points.partition_point(|point| point.0 < edge).min(points.len() - 1)] += 1;
+    }
+    let usual = (0..points.len()).max_by_key(|place| chosen[*place]).unwrap_or(0);
+    best.power = f64::from(shown) / f64::from(trials);
+    (best.fpr, best.tpr) = points[usual];
+    best
+}
+
+fn uniform(dealer: &mut Dealer) -> f64 {
+    ((dealer.next() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+}
+
+/// The false positive rate at which the curve has this true positive rate, by straight lines.
+fn rate_of(points: &[(f64, f64)], tpr: f64) -> f64 {
+    let next = points.partition_point(|point| point.1 < tpr);
+    let low = next.checked_sub(1).map_or((0.0, 0.0), |place| points[place]);
+    let high = points.get(next).copied().unwrap_or((1.0, 1.0));
+    low.0 + (tpr - low.1) / (high.1 - low.1).max(1e-300) * (high.0 - low.0)
 }
 
 /// The cuts that matter: all, but for `dkw` those that show nearly as much as the best one at expected
@@ -127,9 +193,11 @@ impl<'a> Player<'a> {
             }
             ThresholdRule::Union => {
                 let Some(joint) = &self.joint else { return false };
+                let vertices = table.vertices();
                 (0..self.goal.orders()).all(|order| {
-                    let mut ranked: Vec<(f64, usize)> = (0..self.points.len())
-                        .map(|place| {
+                    let mut ranked: Vec<(f64, usize)> = vertices
+                        .iter()
+                        .map(|&place| {
                             let errors = table.errors(place, |_| true);
                             let rates = RateBounds::wilson(&errors, 2.5);
                             (self.goal.worth_of(order, &rates), place)
@@ -244,6 +312,30 @@ impl Table {
             errors.false_negatives += self.sizes[part] - self.true_positives[part][place];
         }
         errors
+    }
+
+    /// The cuts on the convex hull of the curve that was drawn, which is where the rule looks.
+    fn vertices(&self) -> Vec<usize> {
+        let at = |place: usize| {
+            let sum = |side: &[Vec<u64>]| side.iter().map(|part| part[place]).sum::<u64>() as f64;
+            (sum(&self.false_positives), sum(&self.true_positives))
+        };
+        let mut hull: Vec<(usize, (f64, f64))> = Vec::new();
+        for place in 0..self.false_positives[0].len() {
+            let here = at(place);
+            while let Some(&(_, last)) = hull.last() {
+                let before = hull.len().checked_sub(2).map_or((0.0, 0.0), |place| hull[place].1);
+                let rise = |from: (f64, f64), to: (f64, f64)| (to.0 - from.0, to.1 - from.1);
+                let (first, second) = (rise(before, last), rise(before, here));
+                // The last one lies on or below the line to this one.
+                if first.1 * second.0 > second.1 * first.0 {
+                    break;
+                }
+                hull.pop();
+            }
+            hull.push((place, here));
+        }
+        hull.into_iter().map(|(place, _)| place).collect()
     }
 
     /// The cut that looks best to one part, as the rule itself chooses.

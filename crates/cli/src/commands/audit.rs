@@ -147,9 +147,15 @@ pub(super) fn run(args: &AuditArgs, console: &mut Console) -> Result<u8, Failure
         return show(&commitment, format, console, |one| print::commitment(&plan, &one.hash));
     }
     if args.sequential {
-        let format = args.output.among(&[Format::Human, Format::Json])?;
+        let format = args.output.among(&[Format::Human, Format::Json, Format::Svg])?;
         let table = read_scores(&args.files, &args.members, &args.nonmembers)?;
-        return show(&answers::sequential(&question, table)?, format, console, print::sequential);
+        let audited = answers::sequential(&question, table)?;
+        return show(&audited, format, console, |audited| match format {
+            Format::Svg => {
+                figures::to_svg(&answers::over_time(audited), &figures::Options::default())
+            }
+            _ => print::sequential(audited),
+        });
     }
     let audited =
         answers::audit(&question, read_scores(&args.files, &args.members, &args.nonmembers)?)?;

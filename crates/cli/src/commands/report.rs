@@ -22,6 +22,7 @@ Examples:
   dosimeter report
   dosimeter report run.toml --delta 1e-6 --out report.html
   dosimeter report run.toml scores.csv --delta 1e-5
+  dosimeter report run.toml scores.csv --delta 1e-5 --sequential
   dosimeter report ledger.json scores.csv results.csv --delta 1e-5
   dosimeter report ledger.json --delta 1e-5 --out report.pdf --title 'Model 7' --owner 'Team B'
   dosimeter report ledger.json --delta 1e-5 --public --format card --out card.md
@@ -46,6 +47,9 @@ pub struct ReportArgs {
     /// How the scores came about: `runs` or `one-run` [default: what the file says, else runs]
     #[arg(long, value_name = "DESIGN")]
     design: Option<Design>,
+    /// Scores are trials in their order, stopped at any time: the report draws the evidence over time
+    #[arg(long)]
+    sequential: bool,
     /// Trainings with the canary in the built-in example, and as many without [default: 4000]
     #[arg(long, value_name = "N", value_parser = integer)]
     trials: Option<u64>,
@@ -96,6 +100,7 @@ impl ReportArgs {
             delta: self.delta,
             confidence: Some(self.confidence),
             design: self.design,
+            sequential: self.sequential,
             public: self.public,
             title: self.document.title.clone(),
             owner: self.document.owner.clone(),
@@ -210,6 +215,9 @@ fn command(args: &ReportArgs) -> String {
     flag("design", args.design.map(|design| design.to_string()));
     for (name, value) in args.document.flags() {
         flag(name, value);
+    }
+    if args.sequential {
+        words.push("--sequential".into());
     }
     if args.public {
         words.push("--public".into());

@@ -90,6 +90,14 @@ pub(super) fn all(report: &Report) -> Vec<Section> {
             audit(report),
         ),
         section(
+            "trials",
+            "Evidence over time",
+            NOT_PRIVATE,
+            "Trainings with and without the canary in the order in which they were made. What is shown holds \
+             whenever one stops.",
+            shown(report, "evidence") + &shown(report, "bound"),
+        ),
+        section(
             "scores",
             "Canary scores",
             NOT_PRIVATE,
