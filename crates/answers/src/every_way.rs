@@ -154,8 +154,11 @@ pub fn noise_figure(comparison: &Comparison) -> Result<Figure, Refusal> {
     Ok(figure)
 }
 
+/// A way's name, its points, and what it leaks at least.
+type Line = (String, Vec<(f64, f64)>, Vec<(f64, f64)>);
+
 /// The finding: how far apart the ways are in the middle of the figure.
-fn title(lines: &[(String, Vec<(f64, f64)>, Vec<(f64, f64)>)]) -> String {
+fn title(lines: &[Line]) -> String {
     let longest = lines.iter().map(|(_, points, _)| points).max_by_key(|points| points.len());
     let middle = longest.map_or(1.0, |points| points[points.len() / 2].0);
     let here = lines.iter().filter_map(|(name, points, _)| {
