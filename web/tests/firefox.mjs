@@ -52,7 +52,7 @@ export async function firefox() {
 
   /** The value of an expression of strings, numbers and booleans. */
   const evaluate = async (expression) => {
-    const found = await send("script.evaluate", { expression: `(async () => JSON.stringify(${expression} ?? null))()`, target: { context }, awaitPromise: true });
+    const found = await send("script.evaluate", { expression: `(async () => JSON.stringify((${expression}) ?? null))()`, target: { context }, awaitPromise: true });
     if (found.type === "exception") throw new Error(found.exceptionDetails.text);
     return JSON.parse(found.result.value);
   };
