@@ -406,7 +406,7 @@ def plan(
     ``attack_tpr``), or the best attack on ``run``.
 
     >>> import dosimeter
-    >>> 300 < dosimeter.plan(target_epsilon=1.0, mu=1.0)["needed"]["runs_per_side"] < 900
+    >>> 100 < dosimeter.plan(target_epsilon=1.0, mu=1.0)["needed"]["runs_per_side"] < 400
     True
     """
     question: dict[str, Any] = {

@@ -143,16 +143,19 @@ pub fn noise_figure(comparison: &Comparison) -> Result<Figure, Refusal> {
     ))
     .x(Axis::log("noise multiplier"))
     .y(Axis::log("epsilon"));
-    for (name, points, least) in lines {
+    for ((name, points, least), hue) in lines.into_iter().zip(HUES.into_iter().cycle()) {
+        let below = format!("{name}, at least");
+        figure = figure.with(Series::line(name, points).hue(hue).stroke(Stroke::Solid));
         if !least.is_empty() {
-            let below = format!("{name}, at least");
-            let line = Series::line(below, least).hue(Hue::Muted).stroke(Stroke::Dotted);
-            figure = figure.with(line);
+            figure = figure.with(Series::line(below, least).hue(hue).stroke(Stroke::Dotted));
         }
-        figure = figure.with(Series::line(name, points).stroke(Stroke::Solid));
     }
     Ok(figure)
 }
+
+/// One colour per way; a lower end has that of its way.
+const HUES: [Hue; 7] =
+    [Hue::Blue, Hue::Vermilion, Hue::Green, Hue::Purple, Hue::Orange, Hue::Sky, Hue::Ink];
 
 /// A way's name, its points, and what it leaks at least.
 type Line = (String, Vec<(f64, f64)>, Vec<(f64, f64)>);

@@ -48,6 +48,25 @@ fn the_examples_print_what_the_pages_say() {
     assert!(commands >= 6, "the pages show only {commands} commands");
 }
 
+/// The picture of all ways to draw batches is what the command beside it draws.
+#[test]
+fn the_picture_of_the_batches_is_drawn_by_its_command() {
+    let docs = root().join("docs");
+    let page = std::fs::read_to_string(docs.join("batches.md")).unwrap();
+    let start = page.find("dosimeter compare --every-sampling --noise-multipliers").unwrap();
+    let command = page[start..].split(" > batches.svg").next().unwrap().replace("\\\n", " ");
+    let output = Command::new(env!("CARGO_BIN_EXE_dosimeter"))
+        .args(command.split_whitespace().skip(1))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let picture = docs.join("figures/batches.svg");
+    if std::env::var_os("UPDATE_README").is_some() {
+        std::fs::write(&picture, &output.stdout).unwrap();
+    }
+    assert!(std::fs::read(&picture).unwrap() == output.stdout, "UPDATE_README=1 draws it anew");
+}
+
 /// The page with what its console blocks really print, and how many commands there were.
 fn played(page: &str) -> (String, usize) {
     let folder = tempfile::tempdir().unwrap();
