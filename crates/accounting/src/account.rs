@@ -53,6 +53,17 @@ impl Questions {
         self.quantities.is_empty() || self.quantities.contains(&quantity)
     }
 
+    /// The question of these that a view answers first: epsilon, else delta, else the advantage.
+    fn first(&self, view: &View) -> Self {
+        let (quantity, deltas, epsilons) = match (self.deltas.first(), self.epsilons.first()) {
+            (Some(delta), _) if view.has_profile() => (Quantity::Epsilon, vec![*delta], vec![]),
+            (_, Some(epsilon)) if view.has_profile() => (Quantity::Delta, vec![], vec![*epsilon]),
+            _ => (Quantity::Advantage, vec![], vec![]),
+        };
+        let quantities = vec![quantity];
+        Self { quantities, deltas, epsilons, time_limit: self.time_limit, ..Self::default() }
+    }
+
     /// Asks for one number within the limit of time.
     fn limited<T>(&self, what: &str, ask: impl FnOnce() -> Result<T>) -> Result<T> {
         let seconds = self.time_limit.unwrap_or(TIME_LIMIT);
@@ -145,7 +156,8 @@ pub fn account<'a>(subject: impl Into<Subject<'a>>, questions: &Questions) -> Re
         let answered = questions.limited(what, || lens.look(subject)).and_then(|view| {
             let maker = ClaimMaker::new(lens, &subject, &questions.notes);
             if first_only {
-                return Ok(first(&view, &maker, questions)?.into_iter().collect());
+                let first = questions.first(&view);
+                return claims((lens, run), &view, &maker, &first, &mut account.warnings);
             }
             let mut all = claims((lens, run), &view, &maker, questions, &mut account.warnings)?;
             if lens.one_pair {
@@ -182,35 +194,6 @@ pub fn account<'a>(subject: impl Into<Subject<'a>>, questions: &Questions) -> Re
     crate::mismatch::add(run, questions, &mut account);
     account.sign = Sign::of(run, &account.claims);
     Ok(account)
-}
-
-/// The first number of a lens: epsilon, else delta, else the advantage.
-fn first(view: &View, maker: &ClaimMaker, questions: &Questions) -> Result<Option<Claim>> {
-    let both = Direction::Both;
-    let (quantity, at, answer) = match (questions.deltas.first(), questions.epsilons.first()) {
-        (Some(delta), _) if view.has_profile() => {
-            let at = At { delta: Some(*delta), ..At::default() };
-            let ask = || view.epsilon(*delta, both);
-            (Quantity::Epsilon, at, questions.limited("epsilon", ask))
-        }
-        (_, Some(epsilon)) if view.has_profile() => {
-            let at = At { epsilon: Some(*epsilon), ..At::default() };
-            (Quantity::Delta, at, questions.limited("delta", || view.delta(*epsilon, both)))
-        }
-        _ => {
-            let ask = || view.advantage();
-            (Quantity::Advantage, At::default(), questions.limited("the advantage", ask))
-        }
-    };
-    match answer {
-        Ok(interval) => {
-            let mut claim = maker.claim(quantity, at, both, interval);
-            claim.reason = at.delta.and_then(|delta| view.vacuous(delta)).or(claim.reason);
-            Ok(Some(claim))
-        }
-        Err(AccountingError::Unsupported(_)) => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 /// The accuracy of the best attacker who tells two secrets apart.

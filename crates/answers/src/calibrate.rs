@@ -265,7 +265,8 @@ fn blanked(mut run: RunDescription, solve: Unknown) -> Result<RunDescription, Re
     let whole = &mut run.whole;
     let contradiction = |flag: &str| {
         Err(Refusal::bad_input(format!(
-            "{flag} was given, but it is what --solve asks for (or follows from it); drop it"
+            "{flag} was given, but it is what is solved for (or follows from it); drop it, or \
+             choose another --solve"
         )))
     };
     match solve {

@@ -5,18 +5,14 @@
 #![allow(clippy::print_stdout)]
 
 mod common;
+#[path = "../../audit/tests/common/planned_faults.rs"]
+mod planned_faults;
 
 use attacks::{CanaryKind, Conditions, Coordinate, Others};
-use audit::planning::{Attack, Goal, Target, runs_needed};
-use audit::{Design, Family, Method, Plan, ThresholdRule, analyse};
 use common::{run, scores, softmax};
+use planned_faults::{NOISE, Planned, Q, STEPS, planned, refuted};
 use training::Fault;
-use vocabulary::{Adjacency, Claim, Interval, Run, Source, Standing, Status};
-
-const Q: f64 = 0.1;
-const NOISE: f64 = 0.8;
-const STEPS: u64 = 50;
-const DELTA: f64 = 1e-5;
+use vocabulary::{Adjacency, Claim, Run};
 
 /// What was really trained.
 struct Training {
@@ -34,13 +30,7 @@ impl Training {
         let conditions =
             Conditions { others: Others::Zero, fault: self.fault, ..Conditions::new(canary) };
         let found = scores(&softmax(self.run.clone(), 4_000 + seed), &conditions, self.count);
-        let mut plan = Plan::new(Design::Runs);
-        plan.deltas = vec![DELTA];
-        plan.training = Some((Q, STEPS));
-        plan.methods = vec![Method::LastIterate];
-        plan.primary = Method::LastIterate;
-        let analysis = analyse(&found, &plan, Some(claim)).unwrap();
-        analysis.verdict.unwrap().status == Status::Contradiction
+        refuted(&found, claim)
     }
 }
 
@@ -48,30 +38,11 @@ impl Training {
 fn mistakes_in_trainings_are_refuted_within_the_plan_and_health_is_not() {
     let asked = std::env::var("DOSIMETER_TRAINED_FAULTS").ok();
     let seeds: u64 = asked.and_then(|text| text.parse().ok()).unwrap_or(1);
-    let family = Family::LastIterate { sample_rate: Q, steps: STEPS };
-    let epsilon = family.epsilon(NOISE, DELTA).unwrap();
-    let interval = Interval::new(epsilon, epsilon, epsilon * (1.0 + 1e-9));
-    let claim =
-        Claim::epsilon(Source::Stated, Adjacency::AddRemove, Standing::Proven, DELTA, interval);
-    let target =
-        Target { epsilon: claim.interval.upper, delta: DELTA, confidence: 0.95, power: 0.99 };
-    let goal = Goal::family(family.clone(), claim.interval.upper, DELTA).unwrap();
-    let planned = |attack: &Attack<'_>| {
-        runs_needed(attack, &goal, &target, &ThresholdRule::Union).unwrap().count
-    };
-    let of_pair = |family: &Family, noise: f64| {
-        let pair = family.pair(noise).unwrap();
-        planned(&Attack::Pair(pair.as_ref()))
-    };
-    // Half the noise stands for none and for no clipping, which are larger mistakes.
-    let half = of_pair(&family, NOISE / 2.0);
-    let twice = of_pair(&Family::LastIterate { sample_rate: Q, steps: 2 * STEPS }, NOISE);
-    // One coin decides about all steps: a tenth of the members are far above everybody else.
-    let repeated = planned(&Attack::Rates { fpr: 1e-4, tpr: Q });
+    let Planned { claim, half, twice, repeated } = planned();
     let of = |noise: f64, steps: u64| run(noise, Q, steps, Adjacency::AddRemove);
     let training = |name, run, fault, count| Training { name, run, fault, count };
     let none = Fault::None;
-    println!("claim {epsilon:.3}");
+    println!("claim {:.3}", claim.interval.upper);
     for training in [
         training("half the noise", of(NOISE, STEPS), Fault::HalfNoise, half),
         training("no noise", of(1e-3, STEPS), none, half),

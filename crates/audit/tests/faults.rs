@@ -6,15 +6,11 @@
 
 use crate::common;
 
-use audit::planning::{Attack, Goal, Target, runs_needed};
-use audit::{Design, Family, Method, Plan, Scores, ThresholdRule, analyse};
+use audit::Scores;
 use common::Rng;
-use vocabulary::{Adjacency, Claim, Interval, Source, Standing, Status};
+use common::planned_faults::{NOISE, Planned, Q, STEPS, planned, refuted};
+use vocabulary::Claim;
 
-const Q: f64 = 0.1;
-const NOISE: f64 = 0.8;
-const STEPS: u64 = 50;
-const DELTA: f64 = 1e-5;
 const SEEDS: u64 = 20;
 
 /// What was really done.
@@ -49,40 +45,14 @@ impl Training {
         let mut rng = Rng::new(seed);
         let mut side = |member| (0..count).map(|_| self.score(member, &mut rng)).collect();
         let members = side(true);
-        let scores = Scores::new(members, side(false)).unwrap();
-        let mut plan = Plan::new(Design::Runs);
-        plan.deltas = vec![DELTA];
-        plan.training = Some((Q, STEPS));
-        plan.methods = vec![Method::LastIterate];
-        plan.primary = Method::LastIterate;
-        let analysis = analyse(&scores, &plan, Some(claim)).unwrap();
-        analysis.verdict.unwrap().status == Status::Contradiction
+        refuted(&Scores::new(members, side(false)).unwrap(), claim)
     }
 }
 
 #[test]
 fn mistakes_are_refuted_within_the_plan_and_health_is_not() {
-    let family = Family::LastIterate { sample_rate: Q, steps: STEPS };
-    let epsilon = family.epsilon(NOISE, DELTA).unwrap();
-    let interval = Interval::new(epsilon, epsilon, epsilon * (1.0 + 1e-9));
-    let claim =
-        Claim::epsilon(Source::Stated, Adjacency::AddRemove, Standing::Proven, DELTA, interval);
-    let target =
-        Target { epsilon: claim.interval.upper, delta: DELTA, confidence: 0.95, power: 0.99 };
-    let goal = Goal::family(family.clone(), claim.interval.upper, DELTA).unwrap();
-    let planned = |attack: &Attack<'_>| {
-        runs_needed(attack, &goal, &target, &ThresholdRule::Union).unwrap().count
-    };
-    let of_pair = |family: &Family, noise: f64| {
-        let pair = family.pair(noise).unwrap();
-        planned(&Attack::Pair(pair.as_ref()))
-    };
-    // Half the noise stands for none and for no clipping, which are larger mistakes.
-    let half = of_pair(&family, NOISE / 2.0);
-    let twice = of_pair(&Family::LastIterate { sample_rate: Q, steps: 2 * STEPS }, NOISE);
-    // One coin decides about all steps: a tenth of the members are far above everybody else.
-    let repeated = planned(&Attack::Rates { fpr: 1e-4, tpr: Q });
-    println!("claim {epsilon:.3}");
+    let Planned { claim, half, twice, repeated } = planned();
+    println!("claim {:.3}", claim.interval.upper);
     for (training, count) in [
         (Training::HalfNoise, half),
         (Training::NoNoise, half),

@@ -335,6 +335,12 @@ impl Profile for Thrown {
         let found = crossing(lattice, delta).ok()?;
         (found.width() <= CLOSE * found.value).then_some(Ok(found))
     }
+
+    /// An upper end by FFT tells, however far its lower end is.
+    fn is_below(&self, epsilon: f64, way: OneWay, delta: f64) -> Option<bool> {
+        let (_, upper) = self.by_lattice(epsilon, way)?;
+        (upper.max(LEAST) <= delta).then_some(true)
+    }
 }
 
 /// The excess above is about twice what is missing below.

@@ -22,6 +22,11 @@ pub(super) trait Profile: Send + Sync {
     fn epsilon(&self, _delta: f64, _way: OneWay) -> Option<Result<Interval>> {
         None
     }
+
+    /// Whether delta(epsilon) is certainly at most `delta`, if that is cheaper to tell than delta.
+    fn is_below(&self, _epsilon: f64, _way: OneWay, _delta: f64) -> Option<bool> {
+        None
+    }
 }
 
 /// The pair behind a profile.
@@ -53,6 +58,10 @@ impl<P: Profile> Pair for FromProfile<P> {
             return found.map(|epsilon| epsilon.map_increasing(|x| x.max(0.0)));
         }
         crossing(|epsilon| self.delta(epsilon, way), delta)
+    }
+
+    fn is_below(&self, epsilon: f64, way: OneWay, delta: f64) -> Option<bool> {
+        self.0.is_below(epsilon, way, delta)
     }
 
     fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval> {

@@ -1,6 +1,8 @@
 //! Mechanisms with a known epsilon, and seeded samples of their scores.
 #![allow(dead_code)]
 
+pub(crate) mod planned_faults;
+
 use audit::Scores;
 
 /// xoshiro256++ (Blackman and Vigna 2019), seeded through SplitMix64.
