@@ -79,7 +79,7 @@ pub(crate) fn is_covered(
 ) -> Result<bool> {
     // Where the Gaussian profile has fallen to delta, the pair's has to be below it.
     let end = Gaussian::new(mu)?.epsilon(delta, OneWay::Remove)?.upper;
-    for way in ways(direction) {
+    for way in super::orders(pair, direction) {
         let below = match pair.is_below(end, *way, delta) {
             Some(below) => below,
             None => pair.delta(end, *way)?.upper <= delta,
