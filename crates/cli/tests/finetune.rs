@@ -265,3 +265,38 @@ fn token_canaries_are_played_from_one_training_and_audited() {
     let loss = [&game[..], &["loss.csv", "--score", "embedding"]].concat();
     fails(&loss, "needs a trained embedding");
 }
+
+#[test]
+fn gradient_canaries_of_a_language_model_show_more_to_who_sees_every_iterate() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    prepare(here, "rank = 4\n", 20, "");
+    let game = ["attack", "canaries", "tune.toml", "--canaries", "1000", "--noise-multiplier"];
+    let game = [&game[..], &["0.5", "--out"]].concat();
+    let shown = |out: &str, more: &[&str]| {
+        let played = answer(here, &[&game[..], &[out], more].concat());
+        assert_eq!(played["state"], "complete", "{played}");
+        let claim = format!("{out}.run.json");
+        let audit = ["audit", out, "--delta", "1e-5", "--method", "one-run", "--claim", &claim];
+        let audit = answer(here, &audit);
+        assert_eq!(audit["design"], "one-run");
+        assert_ne!(audit["verdict"]["status"], "contradiction", "{audit}");
+        audit["bounds"][0]["epsilon_lower"].as_f64().unwrap()
+    };
+    let last = shown("last.csv", &["--threads", "2"]);
+    let all = shown("all.csv", &["--observe", "all"]);
+    assert!(last > 1.0 && all > 1.5 * last, "{last} {all}");
+    // The same scores at another number of threads.
+    shown("again.csv", &["--threads", "1"]);
+    let read = |name: &str| std::fs::read_to_string(here.join(name)).unwrap();
+    assert_eq!(read("last.csv"), read("again.csv"));
+    for (flags, words) in [
+        (vec!["--canary", "mislabelled"], "these canaries are gradients"),
+        (vec!["--fault", "half-noise"], "--fault is not there for language models"),
+        (vec!["--canaries", "1e6"], "trained numbers"),
+    ] {
+        let output = dosimeter(here).args(&game).arg("x.csv").args(&flags).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && errors.contains(words), "{flags:?}: {errors}");
+    }
+}

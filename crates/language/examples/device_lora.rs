@@ -105,6 +105,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         scope: Scope::Adapters { embedding: false },
         micro_batch: 1,
         seed: 1,
+        canaries: None,
     };
     let mut rows = Vec::new();
     for (name, precision) in [

@@ -98,7 +98,7 @@ fn recipe(rate: f64, noise: f64, optimizer: OptimizerDescription) -> Recipe {
     let run =
         Run::builder().phase(noise, rate, 50).clip_norm(0.5).sampling(sampling).build().unwrap();
     let scope = Scope::Adapters { embedding: false };
-    Recipe { run, optimizer, scope, micro_batch: 4, seed: 9 }
+    Recipe { run, optimizer, scope, micro_batch: 4, seed: 9, canaries: None }
 }
 
 fn norm(numbers: impl Iterator<Item = f64>) -> f64 {

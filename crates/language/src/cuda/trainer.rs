@@ -7,7 +7,7 @@ use super::gradients::Clipping;
 use super::weights::CudaDecoder;
 use super::workspace::Use;
 use crate::LanguageError;
-use crate::finetune::{Example, Layout, Recipe, Scope};
+use crate::finetune::{Example, Layout, Recipe, Scope, split};
 use crate::model::Decoder;
 use random::{Purpose, Stream};
 use std::sync::Arc;
@@ -27,6 +27,7 @@ pub struct CudaTrainer<'a> {
     state: ReplicaState,
     sampler: Sampler,
     step: u64,
+    evidence: Vec<f64>,
 }
 
 impl<'a> CudaTrainer<'a> {
@@ -77,7 +78,7 @@ impl<'a> CudaTrainer<'a> {
             model.put_head()?;
         }
         let clipping = Clipping::new(&model)?;
-        let sampler = Sampler::new(recipe.seed, 0, examples.len());
+        let sampler = Sampler::new(recipe.seed, 0, recipe.records(examples.len()));
         Ok(Self {
             model,
             decoder,
@@ -89,6 +90,7 @@ impl<'a> CudaTrainer<'a> {
             state,
             sampler,
             step: 0,
+            evidence: Vec::new(),
         })
     }
 
@@ -104,12 +106,18 @@ impl<'a> CudaTrainer<'a> {
         let run = &self.recipe.run;
         let mut batch = Batch::default();
         self.sampler.draw_row(&Way::of(run, phase.sample_rate), self.step, None, &mut batch);
-        let mut members: Vec<&Example> =
-            batch.records.iter().map(|record| &self.examples[*record as usize]).collect();
+        let (mut members, drawn) = split(&batch, self.examples);
         members.sort_by_key(|example| example.tokens.len());
         let clip = run.clip_norm();
         let sum = self.trained.sum.address();
         let (answers, norms) = self.model.clipped_sum(&self.clipping, &members, clip, sum)?;
+        if let Some(canaries) = &self.recipe.canaries {
+            let mut sum = device.read(&self.trained.sum, self.layout.size).map_err(failed)?;
+            let stream = Stream::new(self.recipe.seed, Purpose::NOISE, 0);
+            canaries.insert(drawn, clip, &mut sum);
+            canaries.watch(&sum, (&stream, self.step), &phase, clip, &mut self.evidence);
+            device.write(&mut self.trained.sum, &sum).map_err(failed)?;
+        }
         let public = run.dataset_size().map_or(self.examples.len() as f64, |size| size as f64);
         let share = run.drawing().share(phase.sample_rate);
         let noise = (phase.noise_multiplier * clip, share * public);
@@ -137,6 +145,11 @@ impl<'a> CudaTrainer<'a> {
     /// Steps taken.
     pub fn steps(&self) -> u64 {
         self.step
+    }
+
+    /// What gradient canaries gathered of all iterates.
+    pub fn evidence(&self) -> &[f64] {
+        &self.evidence
     }
 
     /// What has to be saved to go on as if nothing had happened.

@@ -161,6 +161,15 @@ impl Engine<'_> {
         }
     }
 
+    /// What gradient canaries gathered of all iterates.
+    pub(super) fn evidence(&self) -> &[f64] {
+        match self {
+            Self::Cpu(trainer) => trainer.evidence(),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(trainer) => trainer.evidence(),
+        }
+    }
+
     pub(super) fn restore(&mut self, steps: u64, state: ReplicaState) -> Result<(), LanguageError> {
         match self {
             Self::Cpu(trainer) => trainer.restore(steps, state),
