@@ -2,6 +2,7 @@
 
 use super::{WorkArgs, exit_code, narrate};
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real};
+use crate::commands::finetune::bad_input;
 use crate::commands::train::PrecisionArg;
 use crate::commands::trained;
 use crate::console::Console;
@@ -11,7 +12,6 @@ use accounting::{Solution, Target, Unknown, calibrate};
 use audit::{Audit, AuditError, Design, Method, Plan, Scores, Table, analyse};
 use clap::{Args, ValueEnum};
 use experiments::{Experiment, Outcome};
-use language::LanguageError;
 use language::finetune::canaries::{CanaryDescription, CanaryScore};
 use language::finetune::game::{Site, TokenGame};
 use language::finetune::{FinetuneDescription, Start};
@@ -245,9 +245,5 @@ fn document(game: &TokenGame<'_>, outcome: &Outcome, out: &Path, found: Option<&
 }
 
 fn unread(error: AuditError) -> Failure {
-    Failure::bad_input(error.to_string())
-}
-
-fn bad_input(error: LanguageError) -> Failure {
     Failure::bad_input(error.to_string())
 }
