@@ -293,6 +293,27 @@ fn scores_of_another_run_are_not_audited_silently() {
     assert!(matches!(code, 0 | 3), "{stderr}");
 }
 
+/// What `--help` prints is text, not Rust: no escaped quotes, and it fits a terminal.
+#[test]
+fn help_is_plain_text() {
+    fn look(command: &mut clap::Command, path: &str, seen: &mut usize) {
+        *seen += 1;
+        let help = command.render_long_help().to_string();
+        assert!(!help.contains("\\\""), "{path}:\n{help}");
+        assert!(help.contains("Usage:"), "{path}:\n{help}");
+        for line in help.lines().filter(|line| line.trim_start().starts_with("dosimeter ")) {
+            assert!(line.chars().count() <= 100, "{path}: {line}");
+        }
+        for inner in command.get_subcommands_mut() {
+            let path = format!("{path} {}", inner.get_name());
+            look(inner, &path, seen);
+        }
+    }
+    let mut seen = 0;
+    look(&mut <dosimeter_cli::Cli as clap::CommandFactory>::command(), "dosimeter", &mut seen);
+    assert!(seen > 30, "only {seen} commands were seen");
+}
+
 /// One way to count: a row is a line of the file, the header the first.
 #[test]
 fn every_command_counts_rows_as_an_editor_does() {
