@@ -28,6 +28,8 @@ const WALLS: &[(&str, &[&str])] = &[
     // Claims and figures only.
     ("report", &["vocabulary", "figures"]),
     ("fuzzing", &["vocabulary", "numerics", "accounting", "audit"]),
+    // Measures, and is used by nobody.
+    ("probes", &["vocabulary", "numerics", "random", "figures", "accounting", "audit", "games"]),
     // The application layer: the only crate that front ends ask.
     (
         "answers",

@@ -21,7 +21,7 @@ use training::{Injection, OptimizerDescription, Recipe, Replicas, Schedule, Trai
 #[derive(Clone, Debug)]
 pub(super) enum Statistic {
     Projection { directions: Vec<Direction>, observe: Observe },
-    Loss { candidates: Dataset, observe: Observe },
+    Loss { candidates: Box<Dataset>, observe: Observe },
 }
 
 /// A gradient canary: unit direction and schedule.
@@ -51,7 +51,7 @@ impl Statistic {
             })
             .collect();
         if directions.is_empty() {
-            return Ok(Self::Loss { candidates: as_dataset(like, injections), observe });
+            return Ok(Self::Loss { candidates: Box::new(as_dataset(like, injections)), observe });
         }
         if observe == Observe::All && !matches!(recipe.optimizer, OptimizerDescription::Sgd { .. })
         {

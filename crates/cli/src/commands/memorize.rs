@@ -28,7 +28,7 @@ Examples:
   dosimeter memorize vmr --model model/ --tuned run/ --secrets secrets.jsonl
   dosimeter memorize acr --model model.gguf --secrets secrets.jsonl
 
-Completions: one JSON object a line with prompt, target, completion, and where known secret,
+Completions: one JSON object per line with prompt, target, completion, and where known secret,
 attribute (a text or a list), seed. Secrets: the same without completion.
 ")]
 pub struct MemorizeArgs {
@@ -473,5 +473,9 @@ fn human_compression(
 }
 
 fn failure(error: LanguageError) -> Failure {
-    Failure::bad_input(error.to_string())
+    let failure = Failure::bad_input(error.to_string());
+    match error {
+        LanguageError::NoTokenizer { .. } => failure.hint("name it with --tokenizer"),
+        _ => failure,
+    }
 }

@@ -109,6 +109,7 @@ impl Finetuning<'_> {
                     sha256: vec![start.texts.sha256.clone()],
                     licence: None,
                     preprocessing,
+                    unused: Vec::new(),
                 },
             },
             model: ModelRecord {

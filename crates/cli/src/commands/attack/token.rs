@@ -3,6 +3,7 @@
 
 use super::{WorkArgs, exit_code, narrate};
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real};
+use crate::commands::finetune::bad_input;
 use crate::commands::train::PrecisionArg;
 use crate::commands::trained;
 use crate::console::Console;
@@ -306,9 +307,5 @@ fn document(game: &CanaryGame<'_>, outcome: &Outcome, out: &Path, found: Option<
 }
 
 fn unread(error: AuditError) -> Failure {
-    Failure::bad_input(error.to_string())
-}
-
-fn bad_input(error: LanguageError) -> Failure {
     Failure::bad_input(error.to_string())
 }
