@@ -108,6 +108,8 @@ impl Place {
     ) -> Result<Engine<'a>, LanguageError> {
         #[cfg(feature = "cuda")]
         if let Some(cuda) = &self.cuda {
+            // A training of everything changes the weights that it is given.
+            let same = same && recipe.scope != Scope::Full;
             let frozen = Self::frozen(cuda, decoder, same)?;
             let trainer = CudaTrainer::new(&frozen, decoder, examples, recipe, longest)?;
             return Ok(Engine::Cuda(Box::new(trainer)));
