@@ -9,7 +9,7 @@
 //! (-Phi(-epsilon/mu - mu/2)), so its smallest value is evaluated exactly. A gap that fails is
 //! halved. Second order in the gaps, so a few dozen evaluations of delta.
 
-use crate::pairs::{Gaussian, ProfilePoint, complement, in_session, ways};
+use crate::pairs::{Gaussian, ProfilePoint, complement, in_session};
 use crate::{AccountingError, OneWay, Pair};
 use numerics::special::inverse_normal_sf;
 use vocabulary::{Direction, Interval};

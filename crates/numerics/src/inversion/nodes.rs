@@ -145,8 +145,8 @@ impl Angles {
 
     fn of(losses: &[f64; TILE], u: f64) -> Self {
         let mut out = Self::ZERO;
-        for j in 0..TILE {
-            let (sin, cos) = (0.5 * u * losses[j]).sin_cos();
+        for (j, loss) in losses.iter().enumerate() {
+            let (sin, cos) = (0.5 * u * loss).sin_cos();
             (out.f[j], out.s[j]) = (2.0 * sin * sin, 2.0 * sin * cos);
         }
         out
