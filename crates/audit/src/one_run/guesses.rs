@@ -238,22 +238,12 @@ fn chosen_elsewhere(
     let (few, many) = (size(chooser), size(counter));
     let list = choices(few, direction);
     let seen: Vec<(Strategy, Guesses)> =
-        list.iter().map(|&strategy| (strategy, seen_by(strategy, chooser))).collect();
+        list.iter().map(|&strategy| (strategy, strategy.guess(chooser))).collect();
     let place = pick(&seen, few, many, |_, expected, known| {
         // One test tells whether a search is worth it.
         statistic.exceeds(expected, level, known).then(|| statistic.bound(expected, level))
     });
     single(statistic, list[place].scaled(few, many).guess(counter), level)
-}
-
-/// What choosers see of a strategy: nothing where a tie of theirs decides how many guesses it makes, since the others
-/// may have more or fewer in the tie.
-fn seen_by(strategy: Strategy, chooser: &Scores) -> Guesses {
-    let guesses = strategy.guess(chooser);
-    if strategy.hangs_on_a_tie(chooser) {
-        return Guesses { guessed_in: 0, guessed_out: 0, right: 0, ..guesses };
-    }
-    guesses
 }
 
 /// The strategy of which `few` choosers saw these guesses and that promises most for `many` others.

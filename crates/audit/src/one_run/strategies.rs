@@ -63,23 +63,6 @@ impl Strategy {
         }
     }
 
-    /// Whether ties decide how many guesses are made: an edge lies in a tie of more than a tenth of its end, so that on
-    /// other canaries of the kind all of it or nothing may be guessed.
-    pub(crate) fn hangs_on_a_tie(self, scores: &Scores) -> bool {
-        let Self::Ends { inside, outside } = self else { return false };
-        let all = size(scores);
-        let tied = |rank: u64, part: u64| {
-            scores.kth_largest(rank.min(all.saturating_sub(1))).is_some_and(|edge| {
-                let count =
-                    |of: &dyn Fn(&[f64]) -> u64| of(scores.members()) + of(scores.nonmembers());
-                let tie = count(&|side| at_least(side, edge)) - count(&|side| above(side, edge));
-                tie > 1 && 10 * tie > part
-            })
-        };
-        inside > 0 && tied(inside - 1, inside)
-            || outside > 0 && tied(all.saturating_sub(outside), outside)
-    }
-
     /// Makes the guesses.
     pub(crate) fn guess(self, scores: &Scores) -> Guesses {
         let (members, nonmembers) = (scores.members(), scores.nonmembers());
