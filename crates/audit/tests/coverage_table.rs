@@ -1,6 +1,6 @@
 //! The table of `docs/auditing.md`: the share of "95 % lower bounds" above the truth, ours
 //! measured here with fixed seeds, the peers' from `docs/data`. The test holds that the page shows
-//! what this version does; `UPDATE_DOCS=1 cargo test --release -p dosimeter-audit --test all coverage_table`
+//! what this version does; `UPDATE_DOCS=1 cargo test --release -p audit --test all coverage_table`
 //! writes it anew.
 
 use crate::common;
