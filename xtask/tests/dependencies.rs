@@ -76,6 +76,11 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
+/// Crates that are published are called `dosimeter-…` there, and by their folder here.
+fn short(name: &str) -> String {
+    name.strip_prefix("dosimeter-").unwrap_or(name).to_owned()
+}
+
 fn packages() -> BTreeMap<String, Vec<Package>> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--locked"])
@@ -92,9 +97,9 @@ fn packages() -> BTreeMap<String, Vec<Package>> {
             .unwrap()
             .iter()
             .filter(|dependency| dependency["kind"] != "dev")
-            .map(|dependency| dependency["name"].as_str().unwrap().to_owned())
+            .map(|dependency| short(dependency["name"].as_str().unwrap()))
             .collect();
-        packages.entry(text("name").unwrap()).or_default().push(Package {
+        packages.entry(short(&text("name").unwrap())).or_default().push(Package {
             license: text("license"),
             license_file: text("license_file").is_some(),
             source: text("source"),

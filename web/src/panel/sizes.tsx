@@ -26,7 +26,7 @@ export function Sizes({ run, onRun, onWrong }: Props) {
       <legend class="small">In sizes</legend>
       <NumberField id={`${id}-records`} name="Records" sign="n" value={run.records} least={1} most={1e12} whole unknown="unknown" onChange={records} onWrong={onWrong} />
       <NumberField id={`${id}-batch`} name="Batch" sign="b" value={short(batch)} least={1e-3} most={Math.max(1, run.records)}
-        unknown="needs records" disabled={full || run.records === 0} onChange={(size) => onRun({ rate: rateFor(size, run.records) })} onWrong={onWrong} />
+        unknown="unknown" disabled={full || run.records === 0} onChange={(size) => onRun({ rate: rateFor(size, run.records) })} onWrong={onWrong} />
       <NumberField id={`${id}-epochs`} name="Epochs" sign="E" value={short(epochs(run))} least={1e-9} most={1e9}
         onChange={(count) => onRun({ steps: Math.max(1, Math.ceil(count / stepRate(run) - 1e-9)) })} onWrong={onWrong} />
     </fieldset>
