@@ -1,8 +1,10 @@
-// Pictures of the page for the documents: SCREENSHOTS=1 node --test tests/screenshots.test.mjs
+// Pictures for the documents: SCREENSHOTS=1 node --test tests/screenshots.test.mjs takes those of the page;
+// with REPORT=dosimeter-report.html, which `dosimeter report` writes in a minute, those of the report too.
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { test } from "node:test";
 import { launch, open, program, remove, root, serve, settled, temporary } from "./harness.mjs";
 
@@ -57,4 +59,20 @@ test("pictures", { skip: wanted ? false : "only when SCREENSHOTS is set" }, asyn
   await browser.close();
   server.stop();
   remove(folder);
+});
+
+const report = process.env.REPORT;
+
+test("pictures of the report", { skip: wanted && report ? false : "only when SCREENSHOTS and REPORT are set" }, async () => {
+  const browser = await launch();
+  for (const colorScheme of ["light", "dark"]) {
+    for (const [width, height] of [[1280, 2400], [360, 2600]]) {
+      const context = await browser.newContext({ viewport: { width, height }, colorScheme });
+      const page = await context.newPage();
+      await page.goto(pathToFileURL(resolve(report)).href);
+      await page.screenshot({ path: join(root, "docs", "screenshots", `report-${width}-${colorScheme}.png`) });
+      await context.close();
+    }
+  }
+  await browser.close();
 });
