@@ -13,7 +13,6 @@ use accounting::{Solution, Target, Unknown, calibrate};
 use audit::{Audit, AuditError, Design, Method, Plan, Scores, Table, analyse};
 use clap::{Args, ValueEnum};
 use experiments::{Experiment, Outcome};
-use language::LanguageError;
 use language::finetune::canaries::CanaryScore;
 use language::finetune::game::{CanaryGame, Site};
 use language::finetune::gradient_canaries::Observe;
