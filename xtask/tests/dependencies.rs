@@ -36,6 +36,8 @@ const WALLS: &[(&str, &[&str])] = &[
             "accounting",
             "audit",
             "experiments",
+            "formats",
+            "language",
             "prover",
             "random",
             "report",

@@ -133,7 +133,7 @@ fn pair(run: &Run) -> Result<BoxedPair> {
         if never && given_away == 0.0 {
             let plain = run
                 .with_sampling(Sampling::Poisson)
-                .map_err(|error| AccountingError::InvalidInput(error.to_string()))?;
+                .map_err(|error| AccountingError::invalid(error))?;
             return Ok(Alone::Poisson(Composed::for_run(&plain)?));
         }
         let symmetric = run.adjacency() == Adjacency::Substitute;
@@ -151,7 +151,7 @@ fn pair(run: &Run) -> Result<BoxedPair> {
         Alone::Poisson(_) => {
             let plain = run
                 .with_sampling(Sampling::Poisson)
-                .map_err(|error| AccountingError::InvalidInput(error.to_string()))?;
+                .map_err(|error| AccountingError::invalid(error))?;
             Box::new(Composed::for_run(&plain)?)
         }
         Alone::Law(pair) => Box::new(FromProfile(Chain::new(Box::new(pair), links))),
@@ -173,5 +173,5 @@ fn one_record(run: &Run) -> Result<Run> {
     if let Some(records) = run.dataset_size() {
         builder = builder.dataset_size(records);
     }
-    builder.build().map_err(|error| AccountingError::InvalidInput(error.to_string()))
+    builder.build().map_err(|error| AccountingError::invalid(error))
 }

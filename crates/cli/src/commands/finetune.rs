@@ -14,10 +14,9 @@ pub(super) fn run(
     console: &mut Console,
 ) -> Result<u8, Failure> {
     let format = args.format()?;
-    let bad_input = |error: language::LanguageError| Failure::bad_input(error.to_string());
     let described = FinetuneDescription::from_toml_str(text)
-        .map_err(|error| bad_input(error).at(args.place()))?;
-    let start = Start::open(described, folder).map_err(bad_input)?;
+        .map_err(|error| Failure::from(error).at(args.place()))?;
+    let start = Start::open(described, folder)?;
     let (records, cut) = (start.records(), start.texts.cut);
     console.note(&format!("{records} records of {}", start.texts.name));
     if cut > 0 {

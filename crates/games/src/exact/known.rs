@@ -107,5 +107,5 @@ fn run(phases: &[(f64, f64, u64)]) -> Result<Run, AccountingError> {
         .iter()
         .fold(Run::builder(), |builder, (sigma, q, steps)| builder.phase(*sigma, *q, *steps))
         .build()
-        .map_err(|error: RunError| AccountingError::InvalidInput(error.to_string()))
+        .map_err(|error: RunError| AccountingError::invalid(error))
 }

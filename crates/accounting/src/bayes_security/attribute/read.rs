@@ -24,7 +24,7 @@ impl Sensitivities {
     /// # Errors
     /// `InvalidInput`, naming the row and the value.
     pub fn from_csv(text: &str, mode: Mode) -> Result<Self, AccountingError> {
-        let invalid = |message: String| AccountingError::InvalidInput(message);
+        let invalid = |message: String| AccountingError::invalid(message);
         let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         let header: Vec<&str> = lines.next().unwrap_or("").split(',').map(str::trim).collect();
         if let Some(name) = header.iter().find(|name| !KNOWN.contains(*name)) {

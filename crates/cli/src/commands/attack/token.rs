@@ -11,7 +11,6 @@ use accounting::{Solution, Target, Unknown, calibrate};
 use audit::{Audit, AuditError, Design, Method, Plan, Scores, Table, analyse};
 use clap::{Args, ValueEnum};
 use experiments::{Experiment, Outcome};
-use language::LanguageError;
 use language::finetune::canaries::{CanaryDescription, CanaryScore};
 use language::finetune::game::{Site, TokenGame};
 use language::finetune::{FinetuneDescription, Start};
@@ -106,7 +105,7 @@ pub(super) fn run(args: &TokenArgs, console: &mut Console) -> Result<u8, Failure
         checkpoint_every: Duration::from_secs_f64(seconds),
         stop: Arc::clone(&stop),
     };
-    let game = TokenGame::new(&start, run, seed, site).map_err(bad_input)?;
+    let game = TokenGame::new(&start, run, seed, site)?;
     let outcome = match trained::train(&game, out, &args.work, console) {
         Err(_) if stop.load(Ordering::Relaxed) => Outcome::Interrupted { computed: 0, missing: 1 },
         outcome => outcome?,
@@ -149,8 +148,8 @@ fn open(args: &TokenArgs) -> Result<Start, Failure> {
             .at(&place)
             .hint("[model] kind = \"language\"; `attack canaries` plays with other models"));
     }
-    let mut described =
-        FinetuneDescription::from_toml_str(&text).map_err(|error| bad_input(error).at(&place))?;
+    let mut described = FinetuneDescription::from_toml_str(&text)
+        .map_err(|error| Failure::from(error).at(&place))?;
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let table =
         described.canaries.get_or_insert(CanaryDescription { count: 1000, score: None, prefix: 8 });
@@ -161,7 +160,7 @@ fn open(args: &TokenArgs) -> Result<Start, Failure> {
         Some(ScoreArg::Embedding) => Some(CanaryScore::Embedding),
         Some(ScoreArg::Loss) => Some(CanaryScore::Loss),
     };
-    Start::open(described, args.file.parent().unwrap_or(Path::new(""))).map_err(bad_input)
+    Ok(Start::open(described, args.file.parent().unwrap_or(Path::new("")))?)
 }
 
 /// The run of the file and the flags; without a noise multiplier, the noise of the file's target.
@@ -245,9 +244,5 @@ fn document(game: &TokenGame<'_>, outcome: &Outcome, out: &Path, found: Option<&
 }
 
 fn unread(error: AuditError) -> Failure {
-    Failure::bad_input(error.to_string())
-}
-
-fn bad_input(error: LanguageError) -> Failure {
     Failure::bad_input(error.to_string())
 }
