@@ -273,7 +273,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn with(&self, phase: Phase) -> Result<Run> {
-        self.run.with_phases(vec![phase]).map_err(|error| AccountingError::invalid(error))
+        self.run.with_phases(vec![phase]).map_err(AccountingError::invalid)
     }
 
     fn measure(&mut self, phase: Phase) -> Result<Measured> {

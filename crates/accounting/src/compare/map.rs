@@ -100,7 +100,7 @@ fn cell(request: &MapRequest, sample_rate: f64, steps: u64) -> Result<Cell> {
     let run = Run::builder()
         .phase(noise, sample_rate, steps)
         .build()
-        .map_err(|error| AccountingError::invalid(error))?;
+        .map_err(AccountingError::invalid)?;
     let filled = (|| {
         let run = match request.noise {
             MapNoise::NoiseMultiplier(_) => run,

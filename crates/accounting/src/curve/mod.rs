@@ -255,5 +255,5 @@ pub(crate) fn first_steps(run: &Run, steps: u64) -> Result<Run> {
         }
         left -= taken;
     }
-    run.with_phases(phases).map_err(|error| AccountingError::invalid(error))
+    run.with_phases(phases).map_err(AccountingError::invalid)
 }

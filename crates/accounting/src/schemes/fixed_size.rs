@@ -146,7 +146,7 @@ fn halved(run: &Run) -> Result<Run> {
         .collect();
     run.with_sampling(Sampling::Poisson)
         .and_then(|run| run.with_phases(phases))
-        .map_err(|error| AccountingError::invalid(error))
+        .map_err(AccountingError::invalid)
 }
 
 const NEEDS_SIZES: &str = "groups and draws with replacement need --dataset-size and a whole \
