@@ -64,6 +64,8 @@ def test_d_a_thousand_scores_of_canaries(program: Program, tmp_path: Path) -> No
     assert low["verdict"]["status"] == "contradiction"
 
 
+# A healthy run of a few steps shows nothing, and the audit says so.
+@pytest.mark.filterwarnings("ignore::dosimeter.DosimeterWarning")
 def test_e_a_fine_tuning_of_gpt_2_with_adapters() -> None:
     pytest.importorskip("torch", reason="task (e) needs PyTorch")
     pytest.importorskip("transformers", reason="task (e) needs transformers")
@@ -115,10 +117,13 @@ def test_i_a_pipeline_that_fails_above_epsilon_8(program: Program, recipe: str, 
     program("check", str(loud), "--max-epsilon", "8", "-d", "1e-5", code=3)
 
 
+# A healthy run of a few steps shows nothing, and the audit says so.
+@pytest.mark.filterwarnings("ignore::dosimeter.DosimeterWarning")
 def test_j_a_canary_audit_of_my_own_resnet_loop() -> None:
     torch = pytest.importorskip("torch", reason="task (j) needs PyTorch")
     from dosimeter.torch import GradientCanary
 
+    torch.manual_seed(5)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = _residual(torch).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -77,6 +77,10 @@ test("a number of an earlier run is dimmed at once", async () => {
 test("records, batch size and epochs describe the same run", async () => {
   const { page, quiet, context } = await open(browser, server.url);
   await settled(page);
+  // What is not known is not 0.
+  assert.equal(await page.getByLabel("Records").inputValue(), "");
+  assert.equal(await page.getByLabel("Records").getAttribute("placeholder"), "unknown");
+  assert.equal(await page.getByLabel("Batch b").inputValue(), "");
   await page.getByLabel("Records").fill("50000");
   await page.getByLabel("Batch b").fill("512");
   await page.getByLabel("Epochs").fill("60");
@@ -92,6 +96,11 @@ test("records, batch size and epochs describe the same run", async () => {
   await page.reload();
   assert.equal(await page.getByLabel("Records").inputValue(), "50000");
   assert.equal(await page.getByLabel("Batch b").inputValue(), "512");
+  // They may be taken out again; the rate stays.
+  await page.getByLabel("Records").fill("");
+  assert.equal(await page.getByLabel("Batch b").inputValue(), "");
+  assert.equal(await page.getByLabel("Sample rate").first().inputValue(), "0.01024");
+  assert.equal(await page.locator(".field-wrong").count(), 0);
   quiet();
   await context.close();
 });

@@ -28,6 +28,8 @@ const WALLS: &[(&str, &[&str])] = &[
     // Claims and figures only.
     ("report", &["vocabulary", "figures"]),
     ("fuzzing", &["vocabulary", "numerics", "accounting", "audit"]),
+    // Measures, and is used by nobody.
+    ("probes", &["vocabulary", "numerics", "random", "figures", "accounting", "audit", "games"]),
     // The application layer: the only crate that front ends ask.
     (
         "answers",
@@ -76,6 +78,11 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
+/// Crates that are published are called `dosimeter-…` there, and by their folder here.
+fn short(name: &str) -> String {
+    name.strip_prefix("dosimeter-").unwrap_or(name).to_owned()
+}
+
 fn packages() -> BTreeMap<String, Vec<Package>> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--locked"])
@@ -92,9 +99,9 @@ fn packages() -> BTreeMap<String, Vec<Package>> {
             .unwrap()
             .iter()
             .filter(|dependency| dependency["kind"] != "dev")
-            .map(|dependency| dependency["name"].as_str().unwrap().to_owned())
+            .map(|dependency| short(dependency["name"].as_str().unwrap()))
             .collect();
-        packages.entry(text("name").unwrap()).or_default().push(Package {
+        packages.entry(short(&text("name").unwrap())).or_default().push(Package {
             license: text("license"),
             license_file: text("license_file").is_some(),
             source: text("source"),

@@ -123,3 +123,18 @@ fn no_file_names_a_path_of_one_machine() {
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
+
+/// One version: the workspace's, that of the crates that are published, how to cite it, the log.
+#[test]
+fn the_version_is_the_same_everywhere() {
+    let manifest = read(&root().join("Cargo.toml"));
+    let stated = |text: &str| text.split('"').nth(1).map(str::to_owned);
+    let version = manifest.lines().find(|line| line.starts_with("version = ")).and_then(stated);
+    let version = version.expect("the workspace has a version");
+    let published = manifest.lines().filter(|line| line.contains("package = \"dosimeter-"));
+    for line in published {
+        assert!(line.contains(&format!("version = \"{version}\"")), "{line}");
+    }
+    assert!(read(&root().join("CITATION.cff")).contains(&format!("\nversion: {version}\n")));
+    assert!(read(&root().join("CHANGELOG.md")).contains(&format!("\n## [{version}]")));
+}

@@ -57,7 +57,7 @@ const COUNTED: &[&str] = &[
 
 /// After "one": "one row a training".
 const SINGLE: &[&str] =
-    &["bit", "claim", "column", "curve", "dot", "line", "record", "row", "score"];
+    &["bit", "claim", "column", "curve", "dot", "line", "object", "record", "row", "score"];
 
 /// What it is counted by. No word here follows one of the above in another sense.
 const UNITS: &[&str] = &[
@@ -139,7 +139,7 @@ fn found(text: &str) -> Vec<String> {
         let counted = COUNTED.contains(&first.as_str())
             || (SINGLE.contains(&first.as_str())
                 && place > 0
-                && ["one", "a"].contains(&plain(&words[place - 1]).as_str()));
+                && ["one", "a", "json"].contains(&plain(&words[place - 1]).as_str()));
         let unit = three[2].trim_matches(|letter: char| !letter.is_alphanumeric());
         // "tokens a prompt may hold" is another sense: a verb follows.
         let verbs = ["has", "is", "may", "can", "could", "stands", "belongs", "needs", "meets"];

@@ -32,3 +32,5 @@ pub use error::AccountingError;
 pub use lenses::Subject;
 pub use numerics::patience;
 pub use pairs::{OneWay, Pair};
+// Runs and claims, for who depends on this crate alone.
+pub use vocabulary;

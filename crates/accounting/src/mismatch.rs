@@ -9,7 +9,8 @@ use crate::pairs::shuffle_lower_bound;
 use crate::{AccountingError, pairs::ShuffleLowerBound};
 use vocabulary::rounding::{DIGITS, rounded};
 use vocabulary::{
-    Account, Aside, At, Direction, Interval, LensName, Quantity, Run, Sampling, Side, Standing,
+    Account, Aside, At, Direction, Interval, LensName, Permutation, Quantity, Run, Sampling, Side,
+    Standing,
 };
 
 /// Adds the asides and the warning for shuffled and fixed-size batches.
@@ -104,5 +105,11 @@ fn shuffled(run: &Run) -> Option<(ShuffleLowerBound, u64)> {
     if epochs == 0 {
         return None;
     }
-    Some((shuffle_lower_bound(phase.noise_multiplier, steps_per_epoch, epochs).ok()?, epochs))
+    let noise = phase.noise_multiplier;
+    if run.drawing().permutation == Permutation::Kept {
+        // The epochs of a batch add up to one with less noise; more is the safe side of the rounding.
+        let noise = noise / (epochs as f64).sqrt() * (1.0 + 4.0 * f64::EPSILON);
+        return Some((shuffle_lower_bound(noise, steps_per_epoch, 1).ok()?, epochs));
+    }
+    Some((shuffle_lower_bound(noise, steps_per_epoch, epochs).ok()?, epochs))
 }

@@ -254,6 +254,9 @@ impl From<LanguageError> for Refusal {
     fn from(error: LanguageError) -> Self {
         match error {
             LanguageError::Value(problem) => problem.into(),
+            LanguageError::NoTokenizer { .. } => {
+                Self::bad_input(error.to_string()).hint("name it with --tokenizer")
+            }
             other => Self::bad_input(other.to_string()),
         }
     }

@@ -4,7 +4,10 @@ use vocabulary::Problem;
 /// Why no bound is given. Every message names the place and what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
-    /// A file cannot be read, or does not hold scores.
+    /// A file cannot be opened.
+    #[error("cannot read {}: {error}", file.display())]
+    Open { file: PathBuf, error: std::io::Error },
+    /// A file does not hold scores, or breaks off.
     #[error("{}: {problem}", place(file, *row))]
     File { file: PathBuf, row: Option<u64>, problem: String },
     /// The scores do not allow the question (one class only, too few for the rule).

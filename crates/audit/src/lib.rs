@@ -67,4 +67,6 @@ pub use rule::{FOLDS, FamilyPoints, Measurement, RuleBound, ThresholdRule, famil
 pub use scores::{Errors, Scores};
 pub use search::{Best, best_threshold};
 pub use statistic::{AttackDirection, Statistic};
+// Runs and claims, for who depends on this crate alone.
+pub use vocabulary;
 pub use vocabulary::{Audit, Design, Finding, Method, NotValid, PowerAt, TestAt};

@@ -8,14 +8,14 @@ use crate::common;
 use accounting::{OneWay, Pair, pairs};
 use audit::one_run::{OneRunStatistic, one_run_bound};
 use audit::{AttackDirection, Family, Statistic, ThresholdRule, gaussian_epsilon, quality};
-use common::{Mechanism, Rng, allowed, summary, tally};
+use common::{Mechanism, Rng, allowed, enough, full, summary, tally};
 use vocabulary::Run;
 
 const LEVEL: f64 = 0.05;
 
 /// `DOSIMETER_COVERAGE=full` audits two and a half times as often.
 fn trials(n: usize) -> usize {
-    let full = std::env::var("DOSIMETER_COVERAGE").is_ok_and(|asked| asked == "full");
+    let full = full();
     match n {
         0..=200 if full => 1000,
         0..=200 => 400,
@@ -78,7 +78,7 @@ fn distribution_free(n: usize) {
             ThresholdRule::Fixed(threshold),
         ];
         for rule in rules {
-            let values = tally(trials(n), |trial| {
+            let values = enough(trials(n), truth, |trial| {
                 let mut rng = Rng::new(1_000_003 * n as u64 + trial);
                 let scores = mechanism.scores(n, &mut rng);
                 rule.lower_bound(&scores, &statistic, LEVEL, trial).unwrap().value
@@ -119,7 +119,7 @@ fn gaussian_family() {
                 ThresholdRule::KFold,
                 ThresholdRule::Fixed(0.5),
             ] {
-                let values = tally(trials(n), |trial| {
+                let values = enough(trials(n), mu, |trial| {
                     let scores = mechanism.scores(n, &mut Rng::new(77 * n as u64 + trial));
                     rule.lower_bound(&scores, &Statistic::GaussianMu, LEVEL, trial).unwrap().value
                 });
@@ -162,7 +162,7 @@ fn dp_sgd_families() {
             if n < 10 && rule == ThresholdRule::KFold {
                 continue;
             }
-            let values = tally(trials, |trial| {
+            let values = enough(trials, 1.0 / noise, |trial| {
                 let scores = mechanism.scores(n, &mut Rng::new(9 * n as u64 + trial));
                 let points = audit::family_points(&rule, &scores, LEVEL, trial).unwrap();
                 // 1/noise grows with the leakage; nothing ruled out is 0.
@@ -280,7 +280,7 @@ fn one_run() {
                 if m < 20 && rule == ThresholdRule::KFold {
                     continue;
                 }
-                let values = tally(trials(m), |trial| {
+                let values = enough(trials(m), truth, |trial| {
                     let scores = mechanism.canaries(m, &mut Rng::new(31 * m as u64 + trial));
                     let statistic = OneRunStatistic::Epsilon { delta };
                     one_run_bound(
@@ -315,7 +315,7 @@ fn one_run_gaussian() {
                 }
                 // A test costs a normal quantile a canary.
                 let rounds = if m < 2_000 { trials(m) } else { trials(m) / 4 };
-                let values = tally(rounds, |trial| {
+                let values = enough(rounds, mu, |trial| {
                     let scores = Mechanism::Gaussian { mu }
                         .canaries(m, &mut Rng::new(57 * m as u64 + trial));
                     one_run_bound(
@@ -347,7 +347,7 @@ fn joint_bounds_hold_together() {
             plan.deltas = deltas.to_vec();
             plan.threshold = threshold;
             plan.joint = true;
-            let exceeded = tally(400, |trial| {
+            let exceeded = enough(400, 0.0, |trial| {
                 let scores = mechanism.scores(200, &mut Rng::new(10_000 + trial));
                 let plan = audit::Plan { seed: trial, ..plan.clone() };
                 let analysis = audit::analyse(&scores, &plan, None).unwrap();
@@ -378,7 +378,7 @@ fn bootstrap_of_auroc() {
     let mu = 1.0_f64;
     let area = numerics::special::normal_cdf(mu / 2.0_f64.sqrt());
     for n in [100, 500] {
-        let missed = tally(200, |trial| {
+        let missed = enough(200, 0.0, |trial| {
             let scores = Mechanism::Gaussian { mu }.scores(n, &mut Rng::new(23 * n as u64 + trial));
             let found = quality::bootstrap(&scores, &[0.1], 0.95, 200, trial).auroc;
             f64::from(u8::from(!(found.lower <= area && area <= found.upper)))
@@ -398,7 +398,7 @@ fn attack_quality() {
     let advantage = 2.0 * numerics::special::normal_cdf(0.5 * mu) - 1.0;
     for n in [5, 30, 200, 2_000] {
         let miss = |truth: f64, of: &(dyn Fn(&audit::Scores) -> quality::Measured + Sync)| {
-            tally(trials(n), |trial| {
+            enough(trials(n), 0.0, |trial| {
                 let scores = gaussian.scores(n, &mut Rng::new(13 * n as u64 + trial));
                 let found = of(&scores);
                 f64::from(u8::from(!(found.lower <= truth && truth <= found.upper)))

@@ -10,16 +10,19 @@ use audit::planning::{Attack, Goal, Target, canaries_needed, runs_needed};
 use audit::{AttackDirection, Family, Statistic, ThresholdRule};
 use common::{Mechanism, Rng, tally};
 
-const TRIALS: usize = 200;
+/// `DOSIMETER_COVERAGE=full` plays five times as many.
+fn trials() -> usize {
+    if common::full() { 1000 } else { 200 }
+}
 
 /// Four standard errors of a share near the planned power.
 fn slack(power: f64) -> f64 {
-    4.0 * (power * (1.0 - power) / TRIALS as f64).sqrt()
+    4.0 * (power * (1.0 - power) / trials() as f64).sqrt()
 }
 
 fn share(trial: impl Fn(u64) -> bool + Sync) -> f64 {
-    let shown = tally(TRIALS, |index| f64::from(u8::from(trial(index))));
-    shown.iter().sum::<f64>() / TRIALS as f64
+    let shown = tally(trials(), |index| f64::from(u8::from(trial(index))));
+    shown.iter().sum::<f64>() / trials() as f64
 }
 
 fn kept(what: &str, planned: u64, power: f64, shows: impl Fn(u64, u64) -> bool + Sync) {

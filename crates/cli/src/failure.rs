@@ -88,8 +88,6 @@ macro_rules! refused_by {
 }
 
 refused_by!(RunError, AccountingError, AuditError, ExperimentError);
-#[cfg(feature = "language")]
-refused_by!(language::LanguageError);
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {

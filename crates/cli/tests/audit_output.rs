@@ -41,6 +41,14 @@ fn audits_of_one_training() {
     let bench = bench();
     insta::assert_snapshot!("one_run", bench.show("audit one.csv --delta 1e-5 --method all"));
     insta::assert_snapshot!("one_run_zero", bench.show("audit one.csv --delta 1e-2"));
+    // The table shows every number as the document does, estimates too.
+    let all = "audit one.csv --delta 1e-5 --method all";
+    let (text, document) = (bench.run(all).1, bench.json(&format!("{all} --format json")));
+    for bound in document["bounds"].as_array().unwrap() {
+        let (method, shown) = (bound["method"].as_str().unwrap(), bound["shown"].as_str().unwrap());
+        let row = text.lines().find(|line| line.trim().starts_with(&format!("{method} ")));
+        assert!(row.is_some_and(|row| row.contains(&format!(" {shown}"))), "{method}: {row:?}");
+    }
 }
 
 #[test]

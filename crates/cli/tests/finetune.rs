@@ -210,9 +210,23 @@ fn mistakes_are_named() {
     fails(&[&train[..], &["--device", "cuda:99"]].concat(), "cuda:99");
     fails(&[&train[..], &["--target-epsilon", "8"]].concat(), "both given");
     std::fs::write(here.join("texts.jsonl"), "{\"question\":\"a\"}\n").unwrap();
-    fails(&train, "texts.jsonl:1: has neither a text");
+    fails(&train, "texts.jsonl, row 1: has neither a text");
     std::fs::write(here.join("texts.jsonl"), [0xff, 0xfe]).unwrap();
     fails(&train, "is not UTF-8");
+    // Each command says how it is told the tokenizer.
+    prepare(here, "", 1, "");
+    let untold = std::fs::read_to_string(here.join("tune.toml")).unwrap();
+    let untold: String = untold
+        .lines()
+        .filter(|line| !line.starts_with("tokenizer"))
+        .fold(String::new(), |text, line| text + line + "\n");
+    std::fs::write(here.join("untold.toml"), untold).unwrap();
+    let named = "`tokenizer = \"FILE\"` to the table [model]";
+    fails(&["train", "untold.toml", "--noise-multiplier", "1"], named);
+    fails(&["attack", "token", "untold.toml", "--out", "x.csv"], named);
+    let bin = stories("stories260K.bin");
+    let ask = ["memorize", "vmr", "--secrets", "secrets.jsonl", "--model", bin.to_str().unwrap()];
+    fails(&ask, "name it with --tokenizer");
     let (model, tokenizer) = (stories("stories260K.bin"), stories("tok512.bin"));
     std::fs::write(here.join("broken.safetensors"), b"\x10\0\0\0\0\0\0\0{\"a\":").unwrap();
     let ask = ["memorize", "vmr", "--model", model.to_str().unwrap(), "--tokenizer"];
@@ -264,4 +278,39 @@ fn token_canaries_are_played_from_one_training_and_audited() {
     prepare(here, "rank = 4\n", 20, "");
     let loss = [&game[..], &["loss.csv", "--score", "embedding"]].concat();
     fails(&loss, "needs a trained embedding");
+}
+
+#[test]
+fn gradient_canaries_of_a_language_model_show_more_to_who_sees_every_iterate() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    prepare(here, "rank = 4\n", 20, "");
+    let game = ["attack", "canaries", "tune.toml", "--canaries", "1000", "--noise-multiplier"];
+    let game = [&game[..], &["0.5", "--out"]].concat();
+    let shown = |out: &str, more: &[&str]| {
+        let played = answer(here, &[&game[..], &[out], more].concat());
+        assert_eq!(played["state"], "complete", "{played}");
+        let claim = format!("{out}.run.json");
+        let audit = ["audit", out, "--delta", "1e-5", "--method", "one-run", "--claim", &claim];
+        let audit = answer(here, &audit);
+        assert_eq!(audit["design"], "one-run");
+        assert_ne!(audit["verdict"]["status"], "contradiction", "{audit}");
+        audit["bounds"][0]["epsilon_lower"].as_f64().unwrap()
+    };
+    let last = shown("last.csv", &["--threads", "2"]);
+    let all = shown("all.csv", &["--observe", "all"]);
+    assert!(last > 1.0 && all > 1.5 * last, "{last} {all}");
+    // The same scores at another number of threads.
+    shown("again.csv", &["--threads", "1"]);
+    let read = |name: &str| std::fs::read_to_string(here.join(name)).unwrap();
+    assert_eq!(read("last.csv"), read("again.csv"));
+    for (flags, words) in [
+        (vec!["--canary", "mislabelled"], "these canaries are gradients"),
+        (vec!["--fault", "half-noise"], "--fault is not there for language models"),
+        (vec!["--canaries", "1e6"], "trained numbers"),
+    ] {
+        let output = dosimeter(here).args(&game).arg("x.csv").args(&flags).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && errors.contains(words), "{flags:?}: {errors}");
+    }
 }

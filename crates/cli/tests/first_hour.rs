@@ -238,6 +238,12 @@ fn errors_advise_what_exists() {
     let (code, _, stderr) = bench.run("account --sigmas 1");
     assert!(code == 2 && !stderr.contains("-- --sigma"), "{stderr}");
     assert!(stderr.contains("--sigma"), "{stderr}");
+    let (code, _, stderr) = bench.run("audit nowhere.csv");
+    assert!(code == 2 && stderr.contains("cannot read nowhere.csv"), "{stderr}");
+    let tabs = Bench::new().file("tabs.csv", "score\tmember\n1\t1\n");
+    let (code, _, stderr) = tabs.run("audit tabs.csv");
+    assert!(code == 2 && stderr.contains("`score\\tmember`"), "{stderr}");
+    assert!(stderr.contains("by commas, not by tabs"), "{stderr}");
 }
 
 /// Numbers that are stated have few digits and one sign.
@@ -285,4 +291,76 @@ fn scores_of_another_run_are_not_audited_silently() {
     assert!(stderr.contains("another run") && stderr.contains("--other-run"), "{stderr}");
     let (code, _, stderr) = bench.run("audit scores.csv -d 1e-5 --claim other.toml --other-run");
     assert!(matches!(code, 0 | 3), "{stderr}");
+}
+
+/// What `--help` prints is text, not Rust: no escaped quotes, and it fits a terminal.
+#[test]
+fn help_is_plain_text() {
+    fn look(command: &mut clap::Command, path: &str, seen: &mut usize) {
+        *seen += 1;
+        let help = command.render_long_help().to_string();
+        assert!(!help.contains("\\\""), "{path}:\n{help}");
+        assert!(help.contains("Usage:"), "{path}:\n{help}");
+        for line in help.lines().filter(|line| line.trim_start().starts_with("dosimeter ")) {
+            assert!(line.chars().count() <= 100, "{path}: {line}");
+        }
+        for inner in command.get_subcommands_mut() {
+            let path = format!("{path} {}", inner.get_name());
+            look(inner, &path, seen);
+        }
+    }
+    let mut seen = 0;
+    look(&mut <dosimeter_cli::Cli as clap::CommandFactory>::command(), "dosimeter", &mut seen);
+    assert!(seen > 30, "only {seen} commands were seen");
+}
+
+/// One way to count: a row is a line of the file, the header the first.
+#[test]
+fn every_command_counts_rows_as_an_editor_does() {
+    let people = "age,hours,income\n39,40,low\n\n50,x,low\n";
+    let run = "[run]\nnoise_multiplier = 1\nbatch_size = 2\nsteps = 3\n\
+               [data]\npath = \"people.csv\"\nclasses = [\"low\", \"high\"]\n\
+               [model]\nkind = \"softmax\"\n[optimizer]\nkind = \"sgd\"\nlearning_rate = 0.5\n";
+    let results = "batch_size,steps,learning_rate,epsilon,delta,score_a\n1,1,1,8,1e-5,1\n\n";
+    let bench = Bench::new()
+        .file("people.csv", people)
+        .file("run.toml", run)
+        .file("ragged.csv", "a,b\n1,2\n\n3\n")
+        .file("scores.csv", "score,member\n1,1\n\nx,0\n")
+        .file("sensitivity.csv", "sensitivity\n0.1\n\nx\n")
+        .file("results.csv", &format!("{results}1,1,1,8,1e-5,x\n"));
+    for line in [
+        "train run.toml".to_owned(),
+        "data describe ragged.csv".to_owned(),
+        "audit scores.csv".to_owned(),
+        "tune rank results.csv --score a".to_owned(),
+        format!("account {RUN} --attribute-sensitivity sensitivity.csv"),
+    ] {
+        let (code, _, stderr) = bench.run(&line);
+        assert_eq!(code, 2, "{line}: {stderr}");
+        assert!(stderr.contains("row 4"), "{line}: {stderr}");
+    }
+}
+
+#[test]
+fn columns_that_nobody_lists_are_named() {
+    let people = "age,hours,id,income\n39,40,1,low\n50,13,2,low\n38,41,3,high\n";
+    let run = "[run]\nnoise_multiplier = 1\nbatch_size = 2\nsteps = 3\n\
+               [data]\npath = \"people.csv\"\nclasses = [\"low\", \"high\"]\n\
+               column = [{ name = \"age\", mean = 40, deviation = 15 }]\n\
+               [model]\nkind = \"softmax\"\n[optimizer]\nkind = \"sgd\"\nlearning_rate = 0.5\n";
+    let bench = Bench::new().file("people.csv", people).file("run.toml", run);
+    let (code, _, stderr) = bench.run("train run.toml");
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stderr.contains("[data] does not list are not used: hours, id\n"), "{stderr}");
+    let ledger = std::fs::read_to_string(bench.path().join("run/ledger.json")).unwrap();
+    let ledger: Value = serde_json::from_str(&ledger).unwrap();
+    assert_eq!(ledger["data"]["unused"], serde_json::json!(["hours", "id"]));
+    // A target's delta is the one of the next step.
+    let target = "[run]\nbatch_size = 2\nsteps = 3\n";
+    let again = run.replace("[run]\nnoise_multiplier = 1\nbatch_size = 2\nsteps = 3\n", target);
+    let bench = bench.file("again.toml", &again);
+    let (code, _, stderr) = bench.run("train again.toml --target-epsilon 8 --delta 0.0003");
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stderr.contains("again/ledger.json --delta 3e-4\n"), "{stderr}");
 }

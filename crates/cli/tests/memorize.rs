@@ -97,7 +97,7 @@ fn bad_input_is_refused_with_a_sentence() {
     for (line, part) in [
         ("memorize vmr missing.jsonl", "cannot read missing.jsonl"),
         ("memorize vmr empty.jsonl", "holds no completion"),
-        ("memorize vmr broken.jsonl", "broken.jsonl:1: there is no `target`"),
+        ("memorize vmr broken.jsonl", "broken.jsonl, row 1: there is no `target`"),
         (
             "memorize vmr tuned.jsonl --base part.jsonl",
             "the base has no completion for the secret `bo`",

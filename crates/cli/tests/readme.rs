@@ -1,8 +1,9 @@
 //! What the pages show is what the program prints: every `console` block of the README and of the
 //! guides is run and compared, each page in a folder of its own with the files that it shows
 //! (```` ```toml run.toml ````). `UPDATE_README=1 cargo test --release -p dosimeter --features full
-//! --test all readme` writes the real output into the pages. Commands in other blocks are read by the
-//! parser of the command line.
+//! --test all readme` writes the real output into the pages. Blocks marked ```` ```sh run ```` are run by
+//! a shell and have to succeed; every other block with commands says in a comment what they cost, and
+//! is read by the parser of the command line.
 
 use clap::Parser;
 use dosimeter_cli::Cli;
@@ -107,10 +108,56 @@ fn played(page: &str) -> (String, usize) {
             commands += 1;
         }
         if let Some(file) = file {
-            std::fs::write(folder.path().join(file), text).unwrap();
+            std::fs::write(folder.path().join(file), &text).unwrap();
+        }
+        if block == "sh run" && cfg!(unix) {
+            carried_out(&text, folder.path());
+            commands += text.matches("dosimeter ").count();
         }
     }
     (real, commands)
+}
+
+/// Runs a block as a shell script with this program first on the path.
+fn carried_out(script: &str, folder: &Path) {
+    let program = Path::new(env!("CARGO_BIN_EXE_dosimeter")).parent().unwrap();
+    let others = std::env::var("PATH").unwrap_or_default();
+    let output = Command::new("sh")
+        .args(["-e", "-c", script])
+        .current_dir(folder)
+        .env("PATH", format!("{}:{others}", program.display()))
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{script}: {errors}");
+}
+
+/// A block with commands is run, or says what it costs.
+#[test]
+fn every_command_is_run_or_says_what_it_costs() {
+    let costs = ["second", "minute", "hour", "no time", "until Ctrl-C"];
+    let (mut marked, mut faults) = (0, Vec::new());
+    for path in pages() {
+        let page = std::fs::read_to_string(&path).unwrap();
+        let mut lines = page.lines().map(str::trim_start);
+        while let Some(line) = lines.next() {
+            let Some(info) = line.strip_prefix("```") else { continue };
+            let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+            let commands = block.iter().filter(|line| line.starts_with("dosimeter ")).count();
+            if commands == 0 || info == "sh run" {
+                continue;
+            }
+            let comments = block.iter().filter_map(|line| Some(line.split_once('#')?.1));
+            let told = comments.fold(String::new(), |all, comment| all + comment);
+            if info == "sh" && costs.iter().any(|cost| told.contains(cost)) {
+                marked += commands;
+            } else {
+                faults.push(format!("{}: ```{info} {}", path.display(), block.join(" / ")));
+            }
+        }
+    }
+    assert!(marked > 10, "only {marked} commands were found");
+    assert!(faults.is_empty(), "run these, or say what they cost:\n{}", faults.join("\n"));
 }
 
 /// Every command of every page is one that the program understands.
@@ -125,7 +172,7 @@ fn commands_of_the_pages_are_understood() {
                 inside = !inside;
                 continue;
             }
-            let line = line.trim().trim_start_matches("$ ");
+            let line = line.trim().trim_start_matches("$ ").trim_start_matches("! ");
             let Some(command) = line.strip_prefix("dosimeter ").filter(|_| inside) else {
                 continue;
             };

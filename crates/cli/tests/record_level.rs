@@ -87,7 +87,7 @@ fn an_attribute_from_a_file() {
 #[test]
 fn wrong_sensitivities_are_named() {
     for (text, part) in [
-        ("sensitivity\n0.1\nx\n", "row 2"),
+        ("sensitivity\n0.1\nx\n", "row 3"),
         ("distance\n1\n", "`distance`"),
         ("sensitivity\n0.1\n", "1 steps, but the run has 10"),
         ("norm_a,norm_b,inner\n1,1,2\n", "inner product 2"),

@@ -258,6 +258,13 @@ fn a_ledger_gives_its_record_its_health_and_its_word() {
             "verified"
         ]
     );
+    // Noise from a seed is not unknown: the ledger says that it is not safe.
+    let seeded = LEDGER.replace("\"secure\":true", "\"secure\":false");
+    std::fs::write(folder.path().join("seeded.json"), seeded).unwrap();
+    let asked = ["report", "seeded.json", "--delta", "1e-6", "--format", "md", "--out", "-"];
+    let (_, text, _) = dosimeter(folder.path(), &asked);
+    let line = text.lines().find(|line| line.contains("sound generator")).unwrap();
+    assert!(line.contains("not so, by the ledger") && !line.contains("unknown"), "{line}");
     assert!(page.contains("97.3 %") && page.contains("mlp, 12,345 parameters"));
     let ids: Vec<&str> =
         json["figures"].as_array().unwrap().iter().map(|f| f["id"].as_str().unwrap()).collect();

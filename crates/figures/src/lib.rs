@@ -41,3 +41,5 @@ pub use draw::to_svg;
 pub use options::{Options, Theme};
 pub use summary::omitted;
 pub use table::to_csv;
+// Figures as data, for who depends on this crate alone.
+pub use vocabulary;

@@ -1,5 +1,5 @@
 //! The drawings of some figures, byte for byte. After a wanted change, look at the gallery
-//! (`cargo run --release -p figures --example gallery -- FOLDER`) before accepting it.
+//! (`cargo run --release -p probes --example gallery -- FOLDER`) before accepting it.
 
 mod gallery;
 

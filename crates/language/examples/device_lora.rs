@@ -1,7 +1,9 @@
 //! Speed of a private LoRA step on a CUDA device: GPT-2 of 124 million numbers (random weights), a
 //! batch of 64 x 256 tokens, rank 16 on queries, keys and values, DP-Adam.
 //!
-//! cargo run --release -p language --example device_lora
+//! cargo run --release -p language --example device_lora [-- [full] [profile]]
+//!
+//! `full` trains every weight, `profile` says how long each kernel of a step takes.
 //!
 //! Every row is the median of several steps after a warm-up; a step ends when its losses have been
 //! read. Beside it `device_lora.py` does the same in PyTorch. The last line is JSON.
@@ -82,11 +84,15 @@ fn gpt2() -> Decoder {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
+    let profile = std::env::args().any(|argument| argument == "profile");
     let device = CudaDevice::open(0)?;
     println!("{}", device.name());
     let mut decoder = gpt2();
-    let projections = vec![Projection::Query, Projection::Key, Projection::Value];
-    attach(&mut decoder, &Lora { rank: 16, alpha: 16.0, projections }, 1)?;
+    let full = std::env::args().any(|argument| argument == "full");
+    if !full {
+        let projections = vec![Projection::Query, Projection::Key, Projection::Value];
+        attach(&mut decoder, &Lora { rank: 16, alpha: 16.0, projections }, 1)?;
+    }
     let stream = Stream::new(2, Purpose::SHUFFLE, 0);
     let examples: Vec<Example> = (0..BATCH as u64)
         .map(|i| {
@@ -95,16 +101,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         })
         .collect();
     let run = Run::builder()
-        .phase(1.0, 1.0, (STEPS + WARM_UP) as u64)
+        .phase(1.0, 1.0, (STEPS + WARM_UP + 1) as u64)
         .clip_norm(1.0)
         .sampling(Sampling::Full)
         .build()?;
     let recipe = Recipe {
         run,
         optimizer: OptimizerDescription::adam(1e-3),
-        scope: Scope::Adapters { embedding: false },
+        scope: if full { Scope::Full } else { Scope::Adapters { embedding: false } },
         micro_batch: 1,
         seed: 1,
+        canaries: None,
     };
     let mut rows = Vec::new();
     for (name, precision) in [
@@ -123,6 +130,16 @@ fn main() -> Result<(), Box<dyn Error>> {
             device.finish()?;
             if step >= WARM_UP {
                 seconds.push(start.elapsed().as_secs_f64());
+            }
+        }
+        if profile {
+            device.measure();
+            trainer.step()?;
+            let rows = device.measured();
+            let all: f64 = rows.iter().map(|(_, _, seconds)| seconds).sum();
+            println!("{name}: {:.3} ms in kernels and products, waiting after each", 1e3 * all);
+            for (name, count, seconds) in rows.iter().take(40) {
+                println!("  {:8.3} ms {count:4} x {name}", 1e3 * seconds);
             }
         }
         let mut model = trainer.finish()?;
@@ -145,6 +162,6 @@ fn main() -> Result<(), Box<dyn Error>> {
             "precision": name, "tokens_per_second": tokens / middle, "milliseconds": 1e3 * middle,
         }));
     }
-    println!("{}", serde_json::json!({"device": device.name(), "rows": rows}));
+    println!("{}", serde_json::json!({"device": device.name(), "full": full, "rows": rows}));
     Ok(())
 }

@@ -131,7 +131,7 @@ fn main() {
     let micro_batch = micro_batch(&decoder.architecture, length);
     let optimizer = OptimizerDescription::adam(1e-3);
     let scope = Scope::Adapters { embedding: false };
-    let recipe = Recipe { run, optimizer, scope, micro_batch, seed: 1 };
+    let recipe = Recipe { run, optimizer, scope, micro_batch, seed: 1, canaries: None };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
     let (processor, clock) = pool.install(|| {
         let mut trainer = Trainer::new(&mut decoder, &examples, recipe).expect("a trainer");

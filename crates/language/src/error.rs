@@ -5,7 +5,10 @@ use vocabulary::Problem;
 pub enum LanguageError {
     #[error("cannot read {place}: {source}")]
     Read { place: String, source: std::io::Error },
-    /// A file that is not what it should be; the place is `file` or `file:line`.
+    /// A model without a tokenizer that is known; a command says how to name one.
+    #[error("{place}: {problem}")]
+    NoTokenizer { place: String, problem: String },
+    /// A file that is not what it should be; the place is `file` or `file, row N`.
     #[error("{place}: {problem}")]
     File { place: String, problem: String },
     #[error("{0}")]

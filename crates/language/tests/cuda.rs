@@ -98,7 +98,7 @@ fn recipe(rate: f64, noise: f64, optimizer: OptimizerDescription) -> Recipe {
     let run =
         Run::builder().phase(noise, rate, 50).clip_norm(0.5).sampling(sampling).build().unwrap();
     let scope = Scope::Adapters { embedding: false };
-    Recipe { run, optimizer, scope, micro_batch: 4, seed: 9 }
+    Recipe { run, optimizer, scope, micro_batch: 4, seed: 9, canaries: None }
 }
 
 fn norm(numbers: impl Iterator<Item = f64>) -> f64 {
@@ -374,13 +374,144 @@ fn an_embedding_is_trained_as_on_the_cpu(device: Arc<CudaDevice>) {
     }
 }
 
+fn without_adapters(mut decoder: Decoder) -> Decoder {
+    for layer in &mut decoder.layers {
+        for projection in Projection::ALL {
+            if let Some(linear) = layer.linear_mut(projection) {
+                linear.adapter = None;
+            }
+        }
+    }
+    decoder
+}
+
+fn a_whole_model_is_trained_as_on_the_cpu(device: Arc<CudaDevice>) {
+    let mut wrong = Wrong::default();
+    let scope = Scope::Full;
+    for (name, decoder, mut examples) in cases() {
+        if decoder.head.is_some() {
+            continue;
+        }
+        let decoder = without_adapters(decoder);
+        examples.push(Example { tokens: vec![3, 5, 3, 3, 9, 5], first: 1 });
+        examples.push(Example { tokens: vec![7, 60], first: 1 });
+        let layout = Layout::new(&decoder, scope);
+        let start = layout.parameters(&decoder);
+        for (optimizer, noise, steps) in [
+            (OptimizerDescription::sgd(0.5), 1e-9, 1),
+            (OptimizerDescription::sgd(0.5), 0.7, 3),
+            (OptimizerDescription::adam(1e-2), 0.7, 3),
+        ] {
+            let rate = if steps == 1 { 1.0 } else { 0.6 };
+            let recipe = Recipe { scope, ..recipe(rate, noise, optimizer) };
+            let cpu = on_cpu(&decoder, &examples, &recipe, steps);
+            let cuda = on_device(&device, Precision::Float32, &decoder, &examples, &recipe, steps);
+            let what = format!("{name}, whole, {steps} steps of {}", optimizer.moments());
+            // Norms are on the safe side, each in its own way: by less than the tolerance here.
+            let apart = difference(&cuda.parameters, &cpu.parameters, &start);
+            wrong.check(format!("{what}, parameters"), apart, 5e-4);
+            for (step, (a, b)) in cuda.steps.iter().zip(&cpu.steps).enumerate() {
+                let loss = (a.loss_sum - b.loss_sum).abs() / b.loss_sum.max(1e-9);
+                wrong.check(format!("{what}, step {step}, loss"), loss, 1e-4);
+                let norms = a.norms.iter().zip(&b.norms).map(|(a, b)| (a - b).abs() / b);
+                wrong.check(format!("{what}, step {step}, norms"), norms.fold(0.0, f64::max), 5e-4);
+            }
+            if steps > 1 {
+                continue;
+            }
+            for (piece, at) in &layout.pieces {
+                let own = *at..*at + piece.of(&decoder).unwrap().len();
+                let moved = norm(
+                    cpu.parameters[own.clone()]
+                        .iter()
+                        .zip(&start[own.clone()])
+                        .map(|(a, b)| f64::from(*a) - f64::from(*b)),
+                );
+                let apart = difference(
+                    &cuda.parameters[own.clone()],
+                    &cpu.parameters[own.clone()],
+                    &start[own.clone()],
+                );
+                // A bias of keys moves nothing: the softmax takes it out, and rounding is left.
+                let whole = difference(&cuda.parameters, &cpu.parameters, &start);
+                let apart = if moved > 1e-6 { apart } else { whole };
+                wrong.check(format!("{what}, {}", piece.name()), apart, 5e-4);
+            }
+            for (precision, most) in [(Precision::TensorFloat32, 2e-2), (Precision::BFloat16, 0.1)]
+            {
+                let cuda = on_device(&device, precision, &decoder, &examples, &recipe, 1);
+                let what = format!("{what}, {precision:?}");
+                wrong.rounded(
+                    &what,
+                    [&cuda, &cpu].map(|found| &found.parameters[..]),
+                    &start,
+                    most,
+                );
+            }
+        }
+    }
+}
+
+/// One text, hardly any noise, a large learning rate: how far a step moves is what the text
+/// contributes.
+fn no_text_contributes_more_than_the_clip_norm(device: Arc<CudaDevice>) {
+    let mut wrong = Wrong::default();
+    let (rate, clip) = (1e5, 0.5);
+    for (name, decoder, _) in cases() {
+        if decoder.head.is_some() {
+            continue;
+        }
+        let plain = without_adapters(decoder.clone());
+        let scopes = [
+            (Scope::Adapters { embedding: false }, &decoder),
+            (Scope::Adapters { embedding: true }, &decoder),
+            (Scope::Full, &plain),
+        ];
+        for (scope, decoder) in scopes {
+            for power in [-3, 0, 3] {
+                let mut decoder = decoder.clone();
+                decoder.embedding.iter_mut().for_each(|x| *x *= 10f32.powi(power));
+                let example = [Example { tokens: vec![3, 5, 3, 3, 9, 5, 17, 3, 41], first: 1 }];
+                let sgd = OptimizerDescription::sgd(rate);
+                let recipe = Recipe { scope, ..recipe(1.0, 1e-12, sgd) };
+                let start = Layout::new(&decoder, scope).parameters(&decoder);
+                for precision in [Precision::Float32, Precision::TensorFloat32, Precision::BFloat16]
+                {
+                    let cuda = on_device(&device, precision, &decoder, &example, &recipe, 1);
+                    let moved = cuda.parameters.iter().zip(&start);
+                    let moved = norm(moved.map(|(a, b)| f64::from(*a) - f64::from(*b))) / rate;
+                    let what = format!(
+                        "{name}, {scope:?}, {precision:?}, 1e{power}: norm {:.3e} contributes",
+                        cuda.steps[0].norms[0]
+                    );
+                    wrong.check(what.clone(), moved, clip * (1.0 + 4e-6));
+                    if precision == Precision::Float32 {
+                        let least = 0.99 * cuda.steps[0].norms[0].min(clip);
+                        wrong.check(format!("{what}, missing"), least - moved, 0.0);
+                    }
+                }
+            }
+        }
+    }
+}
+
 fn an_embedding_goes_on_in_the_same_bits_and_is_measured(device: Arc<CudaDevice>) {
-    let (_, decoder, examples) = cases().swap_remove(1);
-    let scope = Scope::Adapters { embedding: true };
+    goes_on_in_the_same_bits_and_is_measured(&device, Scope::Adapters { embedding: true });
+}
+
+fn a_whole_model_goes_on_in_the_same_bits_and_is_measured(device: Arc<CudaDevice>) {
+    goes_on_in_the_same_bits_and_is_measured(&device, Scope::Full);
+}
+
+fn goes_on_in_the_same_bits_and_is_measured(device: &Arc<CudaDevice>, scope: Scope) {
+    let (_, mut decoder, examples) = cases().swap_remove(1);
+    if scope == Scope::Full {
+        decoder = without_adapters(decoder);
+    }
     let recipe = Recipe { scope, ..recipe(0.5, 0.7, OptimizerDescription::adam(1e-2)) };
     for precision in [Precision::Float32, Precision::TensorFloat32, Precision::BFloat16] {
-        let whole = on_device(&device, precision, &decoder, &examples, &recipe, 4);
-        let frozen = CudaDecoder::new(&decoder, Arc::clone(&device), precision).unwrap();
+        let whole = on_device(device, precision, &decoder, &examples, &recipe, 4);
+        let frozen = CudaDecoder::new(&decoder, Arc::clone(device), precision).unwrap();
         let mut first = decoder.clone();
         let mut trainer =
             CudaTrainer::new(&frozen, &mut first, &examples, recipe.clone(), 0).unwrap();
@@ -388,6 +519,7 @@ fn an_embedding_goes_on_in_the_same_bits_and_is_measured(device: Arc<CudaDevice>
         trainer.step().unwrap();
         let state = trainer.state().unwrap().clone();
         drop(trainer);
+        let frozen = CudaDecoder::new(&decoder, Arc::clone(device), precision).unwrap();
         let mut second = decoder.clone();
         let mut trainer =
             CudaTrainer::new(&frozen, &mut second, &examples, recipe.clone(), 0).unwrap();
@@ -430,7 +562,7 @@ fn what_a_device_cannot_train_is_a_sentence(device: Arc<CudaDevice>) {
     let mut wanted = recipe(1.0, 1.0, OptimizerDescription::sgd(0.5));
     wanted.scope = Scope::Full;
     let error = CudaTrainer::new(&frozen, &mut decoder, &examples, wanted, 0).map(|_| ());
-    assert!(error.unwrap_err().to_string().contains("only adapters are trained"));
+    assert!(error.unwrap_err().to_string().contains("without adapters"));
     let (_, mut untied, own) = cases().swap_remove(2);
     let weights = CudaDecoder::new(&untied, Arc::clone(&device), Precision::Float32).unwrap();
     let mut wanted = recipe(1.0, 1.0, OptimizerDescription::sgd(0.5));
@@ -456,6 +588,15 @@ fn main() -> std::process::ExitCode {
         OnDevice(
             "an_embedding_goes_on_in_the_same_bits_and_is_measured",
             an_embedding_goes_on_in_the_same_bits_and_is_measured,
+        ),
+        OnDevice("a_whole_model_is_trained_as_on_the_cpu", a_whole_model_is_trained_as_on_the_cpu),
+        OnDevice(
+            "a_whole_model_goes_on_in_the_same_bits_and_is_measured",
+            a_whole_model_goes_on_in_the_same_bits_and_is_measured,
+        ),
+        OnDevice(
+            "no_text_contributes_more_than_the_clip_norm",
+            no_text_contributes_more_than_the_clip_norm,
         ),
         OnDevice(
             "a_batch_of_many_micro_batches_is_one_batch",

@@ -2,6 +2,7 @@
 //! and on small random models of both families.
 
 use language::Decoder;
+use language::finetune::gradient_canaries::{GradientCanaries, Observe};
 use language::finetune::{
     Example, Layout, Lora, Recipe, Scope, Trainer, attach, clipped_sum, per_example, weights,
 };
@@ -10,6 +11,7 @@ use language::model::{
 };
 use random::{Purpose, Stream};
 use std::path::Path;
+use std::sync::Arc;
 use training::OptimizerDescription;
 use vocabulary::Run;
 
@@ -245,7 +247,7 @@ fn fresh_adapters_change_nothing_and_files_bring_trained_ones_back() {
 fn recipe(noise: f64, rate: f64, clip: f64, optimizer: OptimizerDescription, seed: u64) -> Recipe {
     let run = Run::builder().phase(noise, rate, 50).clip_norm(clip).build().unwrap();
     let scope = Scope::Adapters { embedding: false };
-    Recipe { run, optimizer, scope, micro_batch: 4, seed }
+    Recipe { run, optimizer, scope, micro_batch: 4, seed, canaries: None }
 }
 
 #[test]
@@ -338,4 +340,70 @@ fn training_without_noise_learns_and_goes_on_from_a_saved_state() {
     assert!(trainer.restore(1, state).is_err());
     let bad = Recipe { optimizer: OptimizerDescription::sgd(-1.0), ..recipe() };
     assert!(Trainer::new(&mut other, &examples, bad).is_err());
+}
+
+/// Gradient canaries on a small random model: what the trainer says of all iterates is what the
+/// iterates say, and the last iterate has moved by the insertions and the noise.
+#[test]
+fn gradient_canaries_are_in_the_sum_and_both_scores_are_those_of_the_iterates() {
+    let examples: Vec<Example> = (0..6)
+        .map(|i| Example { tokens: (0..9).map(|j| (7 * i + 3 * j) % 50).collect(), first: 1 })
+        .collect();
+    let (start, _) = adapted(random_decoder(false), false);
+    let layout = Layout::new(&start, Scope::Adapters { embedding: false });
+    let (noise, rate, clip, steps) = (0.8, 0.5, 0.3, 40);
+    let plant = |observe, seed| {
+        GradientCanaries::plant(&start, &layout, layout.size / 2, observe, seed).unwrap()
+    };
+    let planted = Arc::new(plant(Observe::All, 5));
+    let count = planted.places.len();
+    let places: std::collections::BTreeSet<u32> = planted.places.iter().copied().collect();
+    assert_eq!(places.len(), count, "a coordinate each");
+    let mut tuned = start.clone();
+    let optimizer = OptimizerDescription::sgd(0.5);
+    let recipe =
+        Recipe { canaries: Some(Arc::clone(&planted)), ..recipe(noise, rate, clip, optimizer, 5) };
+    let mut trainer = Trainer::new(&mut tuned, &examples, recipe).unwrap();
+    let unit = 0.5 * clip / (rate * examples.len() as f64);
+    let mut by_hand = vec![0.0; count];
+    let mut before = layout.parameters(&start);
+    for _ in 0..steps {
+        trainer.step().unwrap();
+        let after = &trainer.state().parameters;
+        for (found, place) in by_hand.iter_mut().zip(&planted.places) {
+            let place = *place as usize;
+            let sum = (f64::from(before[place]) - f64::from(after[place])) / unit;
+            let ratio = ((2.0 * sum - 1.0) / (2.0 * noise * noise)).exp();
+            *found += (1.0 - rate + rate * ratio).ln();
+        }
+        before.clone_from(after);
+    }
+    // Of f32 in the parameters: 1e-7 of their size over the size of an insertion, at every step.
+    for (a, b) in trainer.evidence().iter().zip(&by_hand) {
+        assert!((a - b).abs() < 1e-2, "{a} {b}");
+    }
+    // The moves: rate x steps insertions apart on average, over five standard errors of the noise,
+    // the coins of the batches and the other records, which are clipped to `clip` each.
+    let last = trainer.state().parameters.clone();
+    let first = layout.parameters(&start);
+    let moved = |member: bool| -> Vec<f64> {
+        let chosen = planted.places.iter().zip(&planted.members).filter(|(_, m)| **m == member);
+        chosen
+            .map(|(place, _)| f64::from(first[*place as usize] - last[*place as usize]) / unit)
+            .collect()
+    };
+    let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
+    let (inside, outside) = (moved(true), moved(false));
+    let apart = mean(&inside) - mean(&outside);
+    let spread = |x: &[f64]| {
+        let m = mean(x);
+        x.iter().map(|x| (x - m).powi(2)).sum::<f64>() / (x.len() as f64 - 1.0) / x.len() as f64
+    };
+    let error = (spread(&inside) + spread(&outside)).sqrt();
+    let expected = rate * f64::from(steps);
+    assert!((apart - expected).abs() < 5.0 * error, "{apart} of {expected}, error {error}");
+    assert!(apart > 10.0 * error, "{apart}, error {error}");
+    let too_many =
+        GradientCanaries::plant(&start, &layout, layout.size, Observe::Last, 5).unwrap_err();
+    assert!(too_many.to_string().contains("trained numbers"), "{too_many}");
 }

@@ -38,6 +38,14 @@ pub(crate) struct ComplexLogs {
     pub(crate) denominator: (f64, f64),
 }
 
+/// log P/N(0) and log Q/N(0) at a point, and the posterior mean centres of P and of Q.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LogsAndMeans {
+    pub(crate) numerator: f64,
+    pub(crate) denominator: f64,
+    pub(crate) means: (f64, f64),
+}
+
 impl MixtureRatio {
     /// `numerator` and `denominator` list the components away from zero.
     ///
@@ -221,6 +229,22 @@ impl MixtureRatio {
             posterior_mean(&self.numerator, self.rest[0], x, self.scale).0,
             posterior_mean(&self.denominator, self.rest[1], x, self.scale).0,
         )
+    }
+
+    /// log P/N(0) and log Q/N(0) at x, and the posterior mean centres of both.
+    pub(crate) fn logs_and_means(&self, x: f64) -> LogsAndMeans {
+        let of = |components: &[Component], rest: f64| {
+            if components.is_empty() {
+                return (0.0, 0.0);
+            }
+            let log = log_relative(components, rest, x, self.scale);
+            let share =
+                |c: &Component| c.centre * c.weight * (exponent(c, x, self.scale) - log).exp();
+            (log, components.iter().map(share).sum())
+        };
+        let (numerator, mean_p) = of(&self.numerator, self.rest[0]);
+        let (denominator, mean_q) = of(&self.denominator, self.rest[1]);
+        LogsAndMeans { numerator, denominator, means: (mean_p, mean_q) }
     }
 
     /// Posterior variances of the centres of P and of Q at x.

@@ -1,12 +1,14 @@
 //! The pair of a lens and a run, at one precision, and its three means at a threshold.
 
 use crate::arithmetic::{Ball, Magnitude, normal_tail};
-use crate::contour::{Composition, Line, MaskedPlan, Plan, RoughLaw, Zone, moment, steepest};
+use crate::contour::{
+    Composition, Line, MaskedPlan, Plan, RoughLaw, Zone, log_bound, moment, steepest,
+};
 use crate::maximum::Maximum;
 use crate::obstacle::{Obstacle, spend};
 use crate::pairs::{Count, Drawn, Draws, HalfLine, Part, drawn};
 use std::cell::RefCell;
-use vocabulary::{Adjacency, LensName, Phase, Run, Sampling};
+use vocabulary::{Adjacency, Direction, LensName, Phase, Run, Sampling};
 
 /// One order of a pair: `Remove` compares with the record against without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +38,7 @@ pub struct Contour<const N: usize> {
 }
 
 /// Rotations beyond which a line is not worth its time: some seconds.
-const MOST_WORK: f64 = 1.5e8;
+const MOST_WORK: f64 = 3e8;
 /// Rotations above which a split into low and middle outcomes may be cheaper.
 const DEAR: f64 = 1e7;
 /// Rotations below which no other zone is looked at.
@@ -246,23 +248,55 @@ impl<const N: usize> Model<N> {
         }
     }
 
-    /// [0, a bound on delta(epsilon)] by one moment, where the number itself is out of reach:
-    /// (e^y - e^t)_+ <= e^(cy) e^((1-c)t) for c >= 1, and (e^t - e^y)_+ is for c <= 0.
-    pub fn below_moment(&self, epsilon: Ball<N>, order: Order) -> Option<Ball<N>> {
+    /// An enclosure of delta(epsilon) by one moment, where the number itself is out of reach:
+    /// (e^y - e^t)_+ <= e^(cy) e^((1-c)t) for c >= 1, and (e^t - e^y)_+ is for c <= 0. Below epsilon 0 the rest of
+    /// delta is 1 - e^epsilon.
+    pub fn by_moment(&self, epsilon: Ball<N>, order: Order) -> Option<Ball<N>> {
         let Self::Contour(contour) = self else { return None };
-        let (zone, t) = match order {
-            Order::Remove => (Zone::Above, epsilon),
-            Order::Add => (Zone::Below, -epsilon),
-        };
-        let tilt = steepest(&contour.composition, &contour.roughs, zone, t.to_f64())?;
-        let m = moment(&contour.composition, &contour.roughs, tilt)?;
-        let mut bound = m * ((Ball::one() - Ball::from_f64(tilt)) * t).exponential();
-        bound = bound.widened(contour.composition.lost);
+        let t = if order == Order::Remove { epsilon } else { -epsilon };
+        let negative = epsilon.mid.is_negative() && !epsilon.mid.is_zero();
+        let zone = if (order == Order::Remove) != negative { Zone::Above } else { Zone::Below };
+        let mut bound = contour.moment_bound(zone, t)?;
         if order == Order::Add {
             bound = bound * epsilon.exponential();
         }
-        contour.path.replace(format!("one moment, E e^(c Y) at c = {tilt:e}"));
-        Some(Ball::up_to(bound.above()))
+        let small = Ball::up_to(bound.above());
+        Some(if negative { small - epsilon.exponential_minus_one() } else { small })
+    }
+
+    /// About ln delta(epsilon), or a little less: how small an error has to be to be small.
+    pub fn log_size(&self, epsilon: f64, order: Order) -> f64 {
+        let Self::Contour(contour) = self else { return 0.0 };
+        let log = |zone: Zone, t: f64| log_bound(&contour.composition, &contour.roughs, zone, t);
+        let log = match order {
+            Order::Remove => log(Zone::Above, epsilon),
+            Order::Add => log(Zone::Below, -epsilon).map(|log| log + epsilon),
+        };
+        log.map_or(0.0, |log| log.min(0.0) - 10.0)
+    }
+
+    /// Whether both orders have the same profile: Q is the mirror image of P.
+    pub fn is_symmetric(&self) -> bool {
+        match self {
+            Self::Gaussian(_) | Self::Mixture(_) | Self::Folded(..) => true,
+            Self::HalfLine(pair) => pair.substitute,
+            Self::Contour(contour) => {
+                contour.composition.laws.iter().all(|law| {
+                    law.strands.iter().all(|strand| strand.half || strand.step.substitute)
+                })
+            }
+            Self::Maximum(_) => false,
+        }
+    }
+
+    /// The orders that have to be looked at.
+    pub fn orders(&self, direction: Direction) -> &'static [Order] {
+        match direction {
+            _ if self.is_symmetric() => &[Order::Remove],
+            Direction::Both => &[Order::Remove, Order::Add],
+            Direction::Remove => &[Order::Remove],
+            Direction::Add => &[Order::Add],
+        }
     }
 
     /// 1 - delta(epsilon), as a sum of positive terms.
@@ -408,13 +442,26 @@ pub fn gaussian<const N: usize>(mu: Ball<N>, t: Ball<N>, part: Part) -> Ball<N> 
 }
 
 impl<const N: usize> Contour<N> {
+    /// A bound on the zone's mean at t: M(c) e^((1-c) t) at a good c.
+    fn moment_bound(&self, zone: Zone, t: Ball<N>) -> Option<Ball<N>> {
+        spend(15.0).ok()?;
+        let tilt = steepest(&self.composition, &self.roughs, zone, t.to_f64())?;
+        let m = moment(&self.composition, &self.roughs, tilt)?;
+        let bound = m * ((Ball::one() - Ball::from_f64(tilt)) * t).exponential();
+        self.path.replace(format!("one moment, E e^(c Y) at c = {tilt:e}"));
+        Some(bound.widened(self.composition.lost))
+    }
+
     fn mean(&self, t: Ball<N>, part: Part, log_scale: f64, bits: f64) -> Result<Ball<N>, Obstacle> {
-        let wanted = (log_scale - bits * std::f64::consts::LN_2).max(-1e6);
-        let good_enough = |found: &Ball<N>| {
-            found.is_finite()
-                && (found.radius.order() as f64) * std::f64::consts::LN_2 < wanted + 3.0
-        };
-        for line in self.lines.borrow().iter() {
+        let wanted = (log_scale - bits * std::f64::consts::LN_2).max(-1e12);
+        let enough =
+            |error: Magnitude| (error.order() as f64) * std::f64::consts::LN_2 < wanted + 3.0;
+        let good_enough = |found: &Ball<N>| found.is_finite() && enough(found.radius);
+        for line in self.lines.borrow().iter().rev() {
+            if !enough(line.error(t)) {
+                continue;
+            }
+            spend(line.cost())?;
             let found = convert(line.zone(), line.at(t), t, part);
             if good_enough(&found) {
                 return Ok(found);
@@ -427,13 +474,31 @@ impl<const N: usize> Contour<N> {
             Part::Least => [Zone::Between, Zone::Above, Zone::Below],
             Part::Below => [Zone::Below, Zone::Between, Zone::Above],
         };
+        // Less than what is asked for by one moment alone.
+        let own = zones[0];
+        let (composition, roughs) = (&self.composition, &self.roughs);
+        if let Some(log) = log_bound(composition, roughs, own, t.to_f64())
+            && log < wanted
+            && let Some(bound) = self.moment_bound(own, t)
+        {
+            let found = convert(own, Ball::up_to(bound.above()), t, part);
+            if good_enough(&found) {
+                return Ok(found);
+            }
+        }
         for zone in zones {
             if best.as_ref().is_some_and(|best| best.work < CHEAP) {
                 break;
             }
             spend(15.0)?;
-            let Some(plan) = Plan::new(&self.composition, &self.roughs, zone, t.to_f64(), wanted)
-            else {
+            let plan = |log_error: f64| {
+                Plan::new(&self.composition, &self.roughs, zone, t.to_f64(), log_error)
+            };
+            // A line with digits to spare serves other thresholds, too.
+            let spare = plan(wanted - 14.0).filter(|plan| {
+                plan.work < 8.0 * CHEAP && plan.needed_bits() <= 64.0 * N as f64 - 4.0
+            });
+            let Some(plan) = spare.or_else(|| plan(wanted)) else {
                 continue;
             };
             if plan.work > MOST_WORK {
@@ -485,6 +550,7 @@ impl<const N: usize> Contour<N> {
             None => Line::new(&self.composition, &self.roughs, plan),
         }
         .ok_or("a bound could not be computed")?;
+        spend(line.cost())?;
         let found = convert(line.zone(), line.at(t), t, part);
         self.path.replace(format!(
             "{}contour Re s = {:e}, spacing {:e}, {} nodes, {} points each",
@@ -496,7 +562,7 @@ impl<const N: usize> Contour<N> {
         ));
         let mut lines = self.lines.borrow_mut();
         lines.push(line);
-        if lines.len() > 6 {
+        if lines.len() > 16 {
             lines.remove(0);
         }
         if found.is_finite() { Ok(found) } else { Err("the sum has no finite bound".into()) }

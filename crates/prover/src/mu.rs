@@ -27,18 +27,65 @@ struct Profile<'a, const N: usize> {
 }
 
 impl<const N: usize> Profile<'_, N> {
-    fn at(&self, epsilon: f64, size: f64) -> Result<Ball<N>, Obstacle> {
-        let at = Ball::from_f64(epsilon);
-        let log_scale = size.max(1e-300).ln();
-        let mut largest: Option<Ball<N>> = None;
+    /// Delta in doubles, to some digits of its own.
+    fn about(&self, epsilon: f64) -> Result<f64, Obstacle> {
+        let mut largest = 0.0f64;
         for order in self.orders {
-            let delta = self.model.delta(at, *order, log_scale, self.bits)?;
-            largest = Some(largest.map_or(delta, |known| known.maximum(delta)));
+            let log_scale = self.model.log_size(epsilon, *order);
+            let delta = self.model.delta(Ball::from_f64(epsilon), *order, log_scale, self.bits)?;
+            largest = largest.max(delta.to_f64());
+        }
+        Ok(largest)
+    }
+
+    /// The profile at epsilon, to `bits` of what it is compared with; close to 1, of what is missing there.
+    fn at(&self, epsilon: f64, (size, rest): (Ball<N>, Ball<N>)) -> Result<Point<N>, Obstacle> {
+        let at = Ball::from_f64(epsilon);
+        let high = size.to_f64() > 0.5;
+        let near = if high { rest.to_f64() } else { size.to_f64() };
+        let log_scale = near.max(1e-300).ln();
+        let mut found: Option<Ball<N>> = None;
+        for order in self.orders {
+            let one = if high {
+                // The largest delta has the least rest.
+                -self.model.rest(at, *order, log_scale, self.bits)?
+            } else {
+                self.model.delta(at, *order, log_scale, self.bits)?
+            };
+            found = Some(found.map_or(one, |known| known.maximum(one)));
             if epsilon == 0.0 {
                 break;
             }
         }
-        largest.ok_or_else(|| "no order was asked for".into())
+        let found = found.ok_or("no order was asked for")?;
+        let one = Ball::one();
+        Ok(if high {
+            Point { epsilon, delta: one + found, rest: -found }
+        } else {
+            Point { epsilon, delta: found, rest: one - found }
+        })
+    }
+}
+
+/// A point of a profile: delta and 1 - delta, of which the smaller has its digits.
+#[derive(Clone, Copy)]
+struct Point<const N: usize> {
+    epsilon: f64,
+    delta: Ball<N>,
+    rest: Ball<N>,
+}
+
+impl<const N: usize> Point<N> {
+    fn is_at_most(&self, delta: &Ball<N>, rest: &Ball<N>) -> bool {
+        self.delta.is_at_most(delta) || rest.is_at_most(&self.rest)
+    }
+
+    fn is_above(&self, delta: &Ball<N>, rest: &Ball<N>) -> bool {
+        delta.is_below(&self.delta) || self.rest.is_below(rest)
+    }
+
+    fn is_at_least(&self, delta: &Ball<N>, rest: &Ball<N>) -> bool {
+        delta.is_at_most(&self.delta) || self.rest.is_at_most(rest)
     }
 }
 
@@ -130,7 +177,13 @@ fn of_gaussian<const N: usize>(
 }
 
 /// Gaps that may be looked at.
-const MOST_GAPS: usize = 3000;
+const MOST_GAPS: usize = 12_000;
+
+/// The Gaussian curve of mu at epsilon: delta and 1 - delta.
+fn curve<const N: usize>(mu: Ball<N>, epsilon: f64) -> (Ball<N>, Ball<N>) {
+    let at = Ball::from_f64(epsilon);
+    (gaussian(mu, at, Part::Above), gaussian(mu, at, Part::Least))
+}
 
 /// Whether the Gaussian curve of `mu` covers the run down to `d`.
 pub(crate) fn covers<const N: usize>(
@@ -141,89 +194,91 @@ pub(crate) fn covers<const N: usize>(
     bits: f64,
 ) -> Result<Found<N>, Obstacle> {
     let profile = Profile { model, orders, bits: bits.min(64.0) };
-    let at_zero = profile.at(0.0, 1.0)?;
-    let target = Ball::from_f64(d);
-    if at_zero.is_below(&target) {
-        return Ok(Found {
-            outcome: Outcome::Proven,
-            statement: format!("delta(0) < {d}: no epsilon counts"),
-            points: vec![("delta(0)".into(), at_zero)],
-        });
+    let (ball, target) = (Ball::<N>::from_f64(mu), Ball::from_f64(d));
+    let at_zero = profile.at(0.0, curve(ball, 0.0))?;
+    let shown = |outcome: Outcome, statement: String| Found {
+        outcome,
+        statement,
+        points: vec![("delta(0)".into(), at_zero.delta)],
+    };
+    if at_zero.delta.is_below(&target) {
+        return Ok(shown(Outcome::Proven, format!("delta(0) < {d}: no epsilon counts")));
     }
     if mu <= 0.0 {
-        return Ok(Found {
-            outcome: if target.is_below(&at_zero) { Outcome::Wrong } else { Outcome::Undecided },
-            statement: format!("delta(0) >= {d}"),
-            points: vec![("delta(0)".into(), at_zero)],
-        });
+        let wrong = target.is_below(&at_zero.delta);
+        let outcome = if wrong { Outcome::Wrong } else { Outcome::Undecided };
+        return Ok(shown(outcome, format!("delta(0) >= {d}")));
     }
-    let ball = Ball::<N>::from_f64(mu);
-    if let Some(found) = of_gaussian(model, mu, d, &at_zero, true) {
+    if let Some(found) = of_gaussian(model, mu, d, &at_zero.delta, true) {
         return Ok(found);
     }
-    let curve = |epsilon: f64| gaussian(ball, Ball::from_f64(epsilon), Part::Above);
     // The far end: where the Gaussian curve has fallen to d, the run's profile has to be at most d.
     let far = gaussian_crossing(ball, d);
-    let at_far = profile.at(far, d)?;
-    if !at_far.is_at_most(&target) {
+    let mut at_far = profile.at(far, (target, Ball::one() - target))?;
+    if !at_far.delta.is_at_most(&target) {
         // A little further, where that is not yet certain: more than is asked for.
-        let (beyond, wrong) = (far * (1.0 + 1e-13), target.is_below(&at_far));
-        if !profile.at(beyond, d)?.is_at_most(&target) {
-            let sure = wrong && curve(far).is_below(&at_far);
+        let beyond = profile.at(far * (1.0 + 1e-13), (target, Ball::one() - target))?;
+        if !beyond.delta.is_at_most(&target) {
+            let wrong =
+                target.is_below(&at_far.delta) && curve(ball, far).0.is_below(&at_far.delta);
             return Ok(Found {
-                outcome: if sure { Outcome::Wrong } else { Outcome::Undecided },
+                outcome: if wrong { Outcome::Wrong } else { Outcome::Undecided },
                 statement: format!("delta({far}) against {d}, where the Gaussian curve ends"),
-                points: vec![(format!("delta({far})"), at_far)],
+                points: vec![(format!("delta({far})"), at_far.delta)],
             });
         }
+        at_far = beyond;
     }
-    let far = if at_far.is_at_most(&target) { far } else { far * (1.0 + 1e-13) };
-    let mut gaps = vec![(0.0, at_zero, far, profile.at(far, d)?)];
+    let mut gaps = vec![(at_zero, at_far)];
     let mut looked = 0;
-    while let Some((a, at_a, b, at_b)) = gaps.pop() {
+    while let Some((a, b)) = gaps.pop() {
         looked += 1;
         if looked > MOST_GAPS {
             return Err("too many gaps of the profile are close to the Gaussian curve".into());
         }
-        let middle = 0.5 * (a + b);
-        let at = Ball::from_f64(middle);
-        let slope = -normal_tail(at.over(ball) + ball.scaled(-1));
+        let middle = 0.5 * (a.epsilon + b.epsilon);
+        let slope = -normal_tail(Ball::from_f64(middle).over(ball) + ball.scaled(-1));
         let k = |epsilon: f64| Ball::<N>::from_f64(epsilon).exponential();
-        let height = curve(middle);
-        let tangent = |epsilon: f64| height + slope * (k(epsilon) - k(middle));
-        if at_a.is_at_most(&tangent(a)) && at_b.is_at_most(&tangent(b)) {
+        let (height, missing) = curve(ball, middle);
+        let below = |point: &Point<N>| {
+            let change = slope * (k(point.epsilon) - k(middle));
+            point.is_at_most(&(height + change), &(missing - change))
+        };
+        if below(&a) && below(&b) {
             continue;
         }
-        for (epsilon, value) in [(a, at_a), (b, at_b)] {
-            if curve(epsilon).is_below(&value) && target.is_at_most(&value) {
+        for point in [&a, &b] {
+            let (delta, rest) = curve(ball, point.epsilon);
+            if point.is_above(&delta, &rest) && target.is_at_most(&point.delta) {
+                let epsilon = point.epsilon;
                 return Ok(Found {
                     outcome: Outcome::Wrong,
                     statement: format!(
                         "at epsilon {epsilon} the run's delta is above that of mu = {mu}"
                     ),
                     points: vec![
-                        (format!("delta({epsilon})"), value),
-                        ("of the Gaussian".into(), curve(epsilon)),
+                        (format!("delta({epsilon})"), point.delta),
+                        ("of the Gaussian".into(), delta),
                     ],
                 });
             }
         }
-        if b - a < 1e-13 * b || middle <= a || middle >= b {
+        if b.epsilon - a.epsilon < 1e-13 * b.epsilon || middle <= a.epsilon || middle >= b.epsilon {
             return Err(Obstacle::Precision(format!(
                 "near epsilon {middle} the curves cannot be told apart"
             )));
         }
-        let at_middle = profile.at(middle, height.to_f64())?;
-        gaps.push((a, at_a, middle, at_middle));
-        gaps.push((middle, at_middle, b, at_b));
+        let between = profile.at(middle, (height, missing))?;
+        gaps.push((a, between));
+        gaps.push((between, b));
     }
-    Ok(Found {
-        outcome: Outcome::Proven,
-        statement: format!(
-            "the Gaussian curve of mu = {mu} is above the run's profile on {looked} gaps of [0, {far}]"
+    let end = at_far.epsilon;
+    Ok(shown(
+        Outcome::Proven,
+        format!(
+            "the Gaussian curve of mu = {mu} is above the run's profile on {looked} gaps of [0, {end}]"
         ),
-        points: vec![("delta(0)".into(), at_zero)],
-    })
+    ))
 }
 
 /// Whether some epsilon with delta(epsilon) >= d needs at least `mu`.
@@ -237,39 +292,41 @@ pub(crate) fn needs<const N: usize>(
     let profile = Profile { model, orders, bits: bits.min(64.0) };
     let (ball, target) = (Ball::<N>::from_f64(mu), Ball::from_f64(d));
     if let Model::Gaussian(_) = model {
-        let at_zero = profile.at(0.0, 1.0)?;
-        return of_gaussian(model, mu, d, &at_zero, false)
+        let at_zero = profile.at(0.0, curve(ball, 0.0))?;
+        return of_gaussian(model, mu, d, &at_zero.delta, false)
             .ok_or_else(|| "delta(0) cannot be told from delta".into());
     }
-    let curve = |epsilon: f64| gaussian(ball, Ball::from_f64(epsilon), Part::Above);
     let rough = Profile { model, orders, bits: 30.0 };
     // The claimed curve ends near the run's: the search starts there.
     let most = gaussian_crossing(ball, d) * 1.5 + 1e-9;
-    let far = crossing(|epsilon| rough.at(epsilon, d).map(|ball| ball.to_f64()), d, most)?;
+    let far = crossing(|epsilon| rough.about(epsilon), d, most)?;
     // Look for the largest excess: how much more mu, about, is needed at epsilon.
     let excess = |epsilon: f64| -> Result<f64, Obstacle> {
-        let run = profile.at(epsilon, curve(epsilon).to_f64())?;
+        let (delta, rest) = curve(ball, epsilon);
+        let run = profile.at(epsilon, (delta, rest))?;
         let at = Ball::<N>::from_f64(epsilon);
         let density = (-(at.over(ball) - ball.scaled(-1)).squared().scaled(-1)).exponential();
-        Ok((run - curve(epsilon)).over(density).to_f64())
+        let more = if delta.to_f64() > 0.5 { rest - run.rest } else { run.delta - delta };
+        Ok(more.over(density).to_f64())
     };
     let show = |epsilon: f64| -> Result<Option<Found<N>>, Obstacle> {
-        let run = profile.at(epsilon, d)?;
-        let shown = target.is_at_most(&run) && curve(epsilon).is_at_most(&run);
+        let (delta, rest) = curve(ball, epsilon);
+        let run = profile.at(epsilon, (delta, rest))?;
+        let shown = target.is_at_most(&run.delta) && run.is_at_least(&delta, &rest);
         Ok(shown.then(|| Found {
             outcome: Outcome::Proven,
             statement: format!(
                 "delta({epsilon}) is at least {d} and at least that of the Gaussian curve"
             ),
             points: vec![
-                (format!("delta({epsilon})"), run),
-                ("of the Gaussian".into(), curve(epsilon)),
+                (format!("delta({epsilon})"), run.delta),
+                ("of the Gaussian".into(), delta),
             ],
         }))
     };
     // The two ends of the range are the usual places.
-    for epsilon in [0.0, far * (1.0 - 1e-13), far * (1.0 - 1e-11), far * (1.0 - 1e-9)] {
-        if let Some(found) = show(epsilon)? {
+    for less in [1.0, 1e-15, 4e-15, 1.6e-14, 6e-14, 2e-13, 1e-12, 1e-11, 1e-9] {
+        if let Some(found) = show(far * (1.0 - less))? {
             return Ok(found);
         }
     }
@@ -301,5 +358,5 @@ pub(crate) fn needs<const N: usize>(
     if less.outcome == Outcome::Proven {
         return Ok(Found { outcome: Outcome::Wrong, ..less });
     }
-    Err("no epsilon was found that needs this mu".into())
+    Err(Obstacle::precision("no epsilon was found that needs this mu"))
 }

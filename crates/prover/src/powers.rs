@@ -5,7 +5,7 @@ use crate::model::{Model, Order};
 use crate::obstacle::Obstacle;
 use crate::pairs::HalfLine;
 use crate::proof::Outcome;
-use crate::prove::{End, Found, compare, enclosure, log_scale, of_maximum, orders, sentence};
+use crate::prove::{End, Found, compare, enclosure, log_scale, of_maximum, sentence};
 use crate::tradeoff::{self, Curve};
 use vocabulary::{Claim, Direction};
 
@@ -54,7 +54,7 @@ fn by_threshold<const N: usize>(
         let holds = end_ball.is_at_most(&power);
         return Ok(holds.then(|| shown(format!("the power at {fpr} of a half-line"), &power)));
     }
-    let orders = orders(claim.direction);
+    let orders = model.orders(claim.direction);
     if let Model::Maximum(maximum) = model {
         // delta(loss) <= end - e^loss fpr for all stopping times.
         let at = Ball::from_f64(loss);
@@ -101,13 +101,14 @@ pub(crate) fn power<const N: usize>(
         });
     }
     if side == End::Lower && end > 0.9 {
-        for order in orders(claim.direction) {
+        for order in model.orders(claim.direction) {
             if let Some(found) = misses_little(model, *order, end, fpr) {
                 return Ok(found);
             }
         }
     }
-    let curve = Curve { model, orders: orders(claim.direction), fpr, log_scale: log_scale(end) };
+    let curve =
+        Curve { model, orders: model.orders(claim.direction), fpr, log_scale: log_scale(end) };
     let found = curve.power(claim.interval.value, bits)?;
     let end_ball = Ball::from_f64(end);
     let (holds, fails) = match side {

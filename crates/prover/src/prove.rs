@@ -197,10 +197,16 @@ fn prove_end(models: &Models<'_>, claim: &Claim, side: End, end: f64) -> EndProo
         proof.statement = "the claim has no certified ends of a pair".into();
         return proof;
     }
-    // More digits until both sides are told apart.
-    let mut go_on = settle(models.two(), claim, side, end, 56.0, &mut proof);
-    if go_on && proof.outcome == Outcome::Undecided {
-        go_on = settle(models.two(), claim, side, end, 84.0, &mut proof);
+    // More digits until both sides are told apart. A wide claim needs few.
+    let few = 5.0 - claim.interval.relative_width().log2();
+    let mut go_on = true;
+    if few < 46.0 {
+        go_on = settle(models.two(), claim, side, end, few.max(12.0), &mut proof);
+    }
+    for bits in [56.0, 84.0] {
+        if go_on && proof.outcome == Outcome::Undecided {
+            go_on = settle(models.two(), claim, side, end, bits, &mut proof);
+        }
     }
     if go_on && proof.outcome == Outcome::Undecided {
         go_on = settle(models.four(), claim, side, end, 120.0, &mut proof);
@@ -287,14 +293,6 @@ fn impossible(claim: &Claim, side: End, end: f64) -> Option<String> {
             Some("Bayes security is above 0".into())
         }
         _ => None,
-    }
-}
-
-pub(crate) fn orders(direction: Direction) -> &'static [Order] {
-    match direction {
-        Direction::Both => &[Order::Remove, Order::Add],
-        Direction::Remove => &[Order::Remove],
-        Direction::Add => &[Order::Add],
     }
 }
 
@@ -417,7 +415,7 @@ fn check<const N: usize>(
         }
         Quantity::Mu => {
             let delta = claim.at.delta.ok_or_else(missing)?;
-            let all = orders(claim.direction);
+            let all = model.orders(claim.direction);
             let found = if side == End::Upper {
                 mu::covers(model, all, end, delta, bits)?
             } else {
@@ -464,7 +462,8 @@ fn deltas<const N: usize>(
     let near_one = bound.to_f64() > 0.9;
     let scale = log_scale(if near_one { missing.to_f64() } else { bound.to_f64() });
     // Total variation is the same in both orders.
-    let all = if epsilon.mid.is_zero() { &[Order::Remove][..] } else { orders(claim.direction) };
+    let all =
+        if epsilon.mid.is_zero() { &[Order::Remove][..] } else { model.orders(claim.direction) };
     if let Model::Maximum(maximum) = model
         && let Some(outcome) = of_maximum(maximum, all, epsilon, bound, at_most)?
     {
@@ -473,6 +472,10 @@ fn deltas<const N: usize>(
         let what = if at_most { what } else { format!("delta({name}) of some stopping time") };
         let statement = sentence(&what, at_most, outcome, &shown.to_string());
         return Ok(Found { outcome, statement, enclosures: Vec::new() });
+    }
+    if !at_most && bound.is_at_most(&Ball::ZERO) {
+        let statement = "delta is at least 0".into();
+        return Ok(Found { outcome: Outcome::Proven, statement, enclosures: Vec::new() });
     }
     let (mut balls, mut enclosures, mut first_error) = (Vec::new(), Vec::new(), None);
     for order in all {
@@ -488,17 +491,20 @@ fn deltas<const N: usize>(
                     .push(enclosure(format!("delta({name}), {order:?}").to_lowercase(), ball));
             })
         };
+        let told = |ball: &Ball<N>| ball.is_at_most(&bound) || bound.is_below(ball);
         match found {
-            Ok(ball) => balls.push(ball),
-            Err(reason) if at_most && !near_one => match model.below_moment(epsilon, *order) {
-                Some(ball) if ball.is_at_most(&bound) => {
+            Ok(ball) if told(&ball) || !at_most || near_one => balls.push(ball),
+            Err(reason) if !at_most || near_one => first_error = Some(reason),
+            // One moment may be enough from above.
+            found => match (model.by_moment(epsilon, *order), found) {
+                (Some(ball), _) if ball.is_at_most(&bound) => {
                     enclosures
                         .push(enclosure(format!("delta({name}), {order:?}").to_lowercase(), &ball));
                     balls.push(ball);
                 }
-                _ => first_error = Some(reason),
+                (_, Ok(ball)) => balls.push(ball),
+                (_, Err(reason)) => first_error = Some(reason),
             },
-            Err(reason) => first_error = Some(reason),
         }
         // One order may settle it.
         let settled = if at_most { Outcome::Wrong } else { Outcome::Proven };

@@ -31,7 +31,10 @@ impl<const N: usize> Curve<'_, N> {
         let at = Ball::from_f64(epsilon);
         let mut largest: Option<Ball<N>> = None;
         for order in self.orders {
-            let delta = self.model.delta(at, *order, self.log_scale, bits)?;
+            let delta = match self.model.delta(at, *order, self.log_scale, bits) {
+                Ok(delta) => delta,
+                Err(reason) => self.model.by_moment(at, *order).ok_or(reason)?,
+            };
             largest = Some(largest.map_or(delta, |known| known.maximum(delta)));
         }
         let delta = largest.ok_or("no order was asked for")?;
@@ -63,10 +66,11 @@ impl<const N: usize> Curve<'_, N> {
     pub(crate) fn power(&self, power: f64, bits: f64) -> Result<Power<N>, Obstacle> {
         // The best slope lies between (1-p)/(1-a) and p/a.
         let a = self.fpr;
-        let low = ((1.0 - power).max(1e-30) / (1.0 - a)).ln() - 1e-3;
-        let high = (power.max(a) / a).ln() + 1e-3;
+        let more = (power - a).max(0.0);
+        let low = 1.05 * (-more / (1.0 - a)).max(-1.0 + 1e-30).ln_1p() - 1e-13;
+        let high = 1.05 * (more / a).ln_1p() + 1e-13;
         let explore = 26.0;
-        let (mut left, mut right) = (low.min(high - 1e-6), high);
+        let (mut left, mut right) = (low, high);
         let ratio = 0.618_033_988_75;
         let value = |at: f64| self.line(at, explore).map(|ball| ball.to_f64());
         let (mut one, mut two) = (right - ratio * (right - left), left + ratio * (right - left));
@@ -85,14 +89,24 @@ impl<const N: usize> Curve<'_, N> {
         let mut at = 0.5 * (left + right);
         let mut gap = right - left;
         let mut best: Option<Power<N>> = None;
-        for _ in 0..7 {
-            let (found, vertex) = self.bounds(at, gap, bits)?;
+        let mut offer = |found: Power<N>| {
             let better = |best: &Power<N>| {
                 (found.upper - found.lower).to_f64() < (best.upper - best.lower).to_f64()
             };
             if best.as_ref().is_none_or(better) {
                 best = Some(found);
             }
+        };
+        if left < 0.0 && right > 0.0 {
+            // With a part that leaks nothing the curve has a corner at slope 1.
+            for gap in [1e-6 * high, 1e-9 * high, 1e-12 * high] {
+                let (found, _) = self.bounds(0.0, gap, bits)?;
+                offer(found);
+            }
+        }
+        for _ in 0..7 {
+            let (found, vertex) = self.bounds(at, gap, bits)?;
+            offer(found);
             if !vertex.is_finite() || (vertex - at).abs() > 4.0 * gap {
                 // Not a parabola here: look a little further.
                 at = if vertex > at { at + gap } else { at - gap };

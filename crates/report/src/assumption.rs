@@ -17,6 +17,8 @@ pub enum Mark {
     Declared,
     /// Nobody said so; a default, or outside of what this program can see.
     Unknown,
+    /// The ledger says that it is not so.
+    Broken,
 }
 
 impl Mark {
@@ -25,6 +27,7 @@ impl Mark {
             Self::Verified => "verified by the ledger",
             Self::Declared => "declared",
             Self::Unknown => "unknown",
+            Self::Broken => "not so, by the ledger",
         }
     }
 
@@ -33,6 +36,7 @@ impl Mark {
             Self::Verified => "verified",
             Self::Declared => "declared",
             Self::Unknown => "unknown",
+            Self::Broken => "broken",
         }
     }
 }
@@ -131,12 +135,16 @@ pub fn assumptions(run: &Run, origin: Origin) -> Vec<Assumption> {
         ),
         assumption(
             "The noise comes from a sound generator, safe against floating-point attacks".into(),
-            if origin.secure_noise == Some(true) { Mark::Verified } else { Mark::Unknown },
+            match origin.secure_noise {
+                Some(true) => Mark::Verified,
+                Some(false) => Mark::Broken,
+                None => Mark::Unknown,
+            },
             match origin.secure_noise {
                 Some(true) => "a cryptographic generator, with precautions against rounding",
                 Some(false) => {
-                    "the ledger says it does not: reproducible noise from a seed is for \
-                     experiments, not for a model that is released"
+                    "reproducible noise from a seed is for experiments, not for a model that is \
+                     released"
                 }
                 None => "the analysis is about real numbers and perfect randomness",
             },

@@ -3,7 +3,7 @@
 //! cargo run --release -p training --example device_bench [-- quick|wide|profile]
 //!
 //! `quick` takes the largest sizes only, `wide` the wide residual nets only, and `profile` says how
-//! long each kernel of a step of WideResNet-16-4 takes (in one precision: `profile tf32`).
+//! long each kernel of a step of the wide residual nets takes (in one precision: `profile tf32`).
 //!
 //! Every row is the median of several repetitions after a warm-up, the device finished before the
 //! clock is read. Prints a table and, as its last line, JSON.
@@ -136,34 +136,46 @@ fn wide(bench: &mut Bench) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Where a step goes, kernel by kernel, waiting after each.
 fn profile(bench: &mut Bench) -> Result<(), Box<dyn Error>> {
     let shape = Shape::Image { height: 32, width: 32, channels: 3 };
     let data = Arc::new(synthetic(4_096, shape));
-    let model = ModelDescription::WideResnet { depth: 16, width: 4, groups: 16 };
+    let large = ModelDescription::WideResnet { depth: 16, width: 4, groups: 16 };
+    let small = ModelDescription::WideResnet { depth: 10, width: 1, groups: 4 };
     let all = [Precision::TensorFloat32, Precision::Float32, Precision::BFloat16];
     let asked = std::env::args().nth(2);
     for precision in all.into_iter().filter(|p| asked.as_ref().is_none_or(|n| *n == name_of(*p))) {
-        let work = Work {
-            name: "WideResNet-16-4",
-            model: &model,
-            data: &data,
-            fixed: true,
-            replicas: 1,
-            precision,
-            optimizer: OptimizerDescription::sgd(0.1),
-            batch: 256.0,
-            steps: 3,
-            repetitions: 1,
-        };
-        let mut models = bench.replicas(&work, 6)?;
-        models.advance(3)?;
-        bench.device.measure();
-        models.advance(3)?;
-        let rows = bench.device.measured();
-        let all: f64 = rows.iter().map(|(_, _, seconds)| seconds).sum();
-        println!("{precision:?}: {:.3} ms per step in kernels", 1e3 * all / 3.0);
-        for (name, count, seconds) in rows {
-            println!("  {:8.3} ms {:4} x {name}", 1e3 * seconds / 3.0, count / 3);
+        for (name, model, batch, replicas) in [
+            ("WideResNet-16-4", &large, 256.0, 1),
+            ("WideResNet-16-4", &large, 1024.0, 1),
+            ("WideResNet-10-1", &small, 256.0, 32),
+        ] {
+            let work = Work {
+                name,
+                model,
+                data: &data,
+                fixed: true,
+                replicas,
+                precision,
+                optimizer: OptimizerDescription::sgd(0.1),
+                batch,
+                steps: 3,
+                repetitions: 1,
+            };
+            let mut models = bench.replicas(&work, 6)?;
+            models.advance(3)?;
+            bench.device.measure();
+            models.advance(3)?;
+            let rows = bench.device.measured();
+            let all: f64 = rows.iter().map(|(_, _, seconds)| seconds).sum();
+            println!(
+                "{name}, batch {batch}, {replicas} replicas, {precision:?}: {:.3} ms per step in \
+                 kernels",
+                1e3 * all / 3.0
+            );
+            for (name, count, seconds) in rows {
+                println!("  {:8.3} ms {:4} x {name}", 1e3 * seconds / 3.0, count / 3);
+            }
         }
     }
     Ok(())

@@ -20,6 +20,7 @@ pub mod data;
 mod description;
 mod device;
 mod error;
+mod evidence;
 pub mod files;
 mod ledger;
 pub mod model;
@@ -36,6 +37,7 @@ pub use cpu::CpuReplicas;
 pub use description::TrainingDescription;
 pub use device::{Device, Open, PrecisionName};
 pub use error::TrainingError;
+pub use evidence::log_mixture;
 pub use ledger::{
     BatchSizes, ClippingRecord, DataRecord, DeviceRecord, HistoryPoint, LEDGER_SCHEMA, Ledger,
     ModelRecord, NoiseRecord, NotPrivate, Quantile, SamplingRecord, SessionRecord,

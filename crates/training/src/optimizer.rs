@@ -72,6 +72,14 @@ fn default_decay() -> f64 {
 }
 
 impl OptimizerDescription {
+    pub fn learning_rate(&self) -> f64 {
+        match *self {
+            Self::Sgd { learning_rate, .. }
+            | Self::Adam { learning_rate, .. }
+            | Self::AdamW { learning_rate, .. } => learning_rate,
+        }
+    }
+
     /// Plain SGD.
     pub fn sgd(learning_rate: f64) -> Self {
         Self::Sgd { learning_rate, momentum: 0.0, weight_decay: 0.0, regulariser: 0.0 }

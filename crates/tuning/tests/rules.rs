@@ -99,7 +99,7 @@ fn wrong_tables_are_refused_with_their_place() {
         ("batch_size,steps,learning_rate,epsilon,delta,score_a\n1,1,1,8,2,1\n", "delta 2"),
         (
             "batch_size,steps,learning_rate,epsilon,delta,score_a\n1,1,1,8,1e-5,nan\n",
-            "t.csv:2: score_a NaN",
+            "t.csv, row 2: score_a NaN",
         ),
         ("batch_size,steps,learning_rate,epsilon,delta,score_a\n1,1,1,8,1e-5,x\n", "score_a `x`"),
         ("batch_size,batch_size\n", "appears twice"),

@@ -312,3 +312,20 @@ def test_a_refusal_is_infinite_and_said() -> None:
     with pytest.warns(dosimeter.DosimeterWarning, match="no finite epsilon"):
         assert accountant.get_epsilon(delta=1e-5) == float("inf")
     assert bridge.Accountant().get_epsilon(delta=1e-5) == 0.0
+
+
+def test_adaptive_clipping_before_1_6_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its accountants were told the noise of the gradients alone, which is too much."""
+
+    class AdaClipDPOptimizer:
+        noise_multiplier = 1.0
+        accumulated_iterations = 1
+
+    hook = bridge.Accountant().get_optimizer_hook_fn(sample_rate=0.1)
+    monkeypatch.setattr(bridge, "version", lambda _: "1.5.4")
+    with pytest.raises(dosimeter.Unsupported, match=r"before 1\.6"):
+        hook(AdaClipDPOptimizer())
+    accountant = bridge.Accountant()
+    monkeypatch.setattr(bridge, "version", lambda _: "1.10.0")
+    accountant.get_optimizer_hook_fn(sample_rate=0.1)(AdaClipDPOptimizer())
+    assert accountant.history == [(1.0, 0.1, 1)]

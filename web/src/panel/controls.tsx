@@ -67,28 +67,32 @@ interface FieldProps {
   most: number;
   whole?: boolean;
   disabled?: boolean;
+  /** What stands in the field while nothing is known: 0 then means unknown, and the field may be empty. */
+  unknown?: string;
   onChange: (value: number) => void;
   onWrong: OnWrong;
 }
 
 /** A number to type. What is not a number in its range stays as it was typed, with the reason below, and
     nothing is shown for it until it is mended (Escape takes it back). */
-export function NumberField({ id, name, sign, value, least, most, whole, disabled, onChange, onWrong }: FieldProps) {
-  const [typed, setTyped] = useState(plain(value));
+export function NumberField({ id, name, sign, value, least, most, whole, disabled, unknown, onChange, onWrong }: FieldProps) {
+  const given = unknown !== undefined && value === 0 ? "" : plain(value);
+  const [typed, setTyped] = useState(given);
   const [wrong, setWrong] = useState<string | null>(null);
   const settle = (problem: string | null) => {
     setWrong(problem);
     onWrong(name, problem);
   };
   useEffect(() => {
-    if (Number(typed) !== value) setTyped(plain(value));
+    if (Number(typed) !== value) setTyped(given);
     if (wrong !== null) settle(null);
   }, [value]);
   useEffect(() => () => onWrong(name, null), []);
   const type = (text: string) => {
     setTyped(text);
     const number = Number(text);
-    const fine = text.trim() !== "" && number >= least && number <= most && (!whole || Number.isInteger(number));
+    const empty = text.trim() === "";
+    const fine = empty ? unknown !== undefined : number >= least && number <= most && (!whole || Number.isInteger(number));
     const kind = whole ? "a whole number" : "a number";
     settle(fine ? null : `${name} must be ${kind} from ${plain(least)} to ${plain(most)}`);
     if (fine) onChange(number);
@@ -105,11 +109,12 @@ export function NumberField({ id, name, sign, value, least, most, whole, disable
         autocomplete="off"
         spellcheck={false}
         value={typed}
+        placeholder={unknown}
         disabled={disabled}
         aria-invalid={wrong !== null}
         aria-describedby={wrong !== null ? `${id}-wrong` : undefined}
         onInput={(event) => type((event.currentTarget as HTMLInputElement).value)}
-        onKeyDown={(event) => event.key === "Escape" && (setTyped(plain(value)), settle(null))}
+        onKeyDown={(event) => event.key === "Escape" && (setTyped(given), settle(null))}
       />
       {wrong !== null && (
         <p class="field-wrong small" id={`${id}-wrong`}>

@@ -53,14 +53,14 @@ function Own({ run, onRun, onWrong }: Props) {
     case "truncated-poisson":
       return (
         <div class="own fields">
-          <NumberField key="largest" id={`${id}-largest`} name="Largest batch" sign="B" value={run.largest} least={1} most={1e12} whole
+          <NumberField key="largest" id={`${id}-largest`} name="Largest batch" sign="B" value={run.largest} least={1} most={1e12} whole unknown="needed"
             onChange={(largest) => onRun({ largest })} onWrong={onWrong} />
         </div>
       );
     case "cyclic-poisson":
       return (
         <div class="own fields">
-          <NumberField key="groups" id={`${id}-groups`} name="Groups" sign="c" value={run.groups} least={1} most={1e9} whole
+          <NumberField key="groups" id={`${id}-groups`} name="Groups" sign="c" value={run.groups} least={1} most={1e9} whole unknown="needed"
             onChange={(groups) => onRun({ groups })} onWrong={onWrong} />
         </div>
       );

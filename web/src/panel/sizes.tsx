@@ -20,13 +20,13 @@ export function Sizes({ run, onRun, onWrong }: Props) {
   // The rate at which a batch has this size.
   const rateFor = (size: number, records: number) => Math.min(1, ((size / records) * run.rate) / share(run));
   // The batch size stays when the number of records is corrected.
-  const records = (count: number) => onRun(run.records > 0 && !full ? { records: count, rate: rateFor(batch, count) } : { records: count });
+  const records = (count: number) => onRun(run.records > 0 && count > 0 && !full ? { records: count, rate: rateFor(batch, count) } : { records: count });
   return (
     <fieldset class="sizes">
       <legend class="small">In sizes</legend>
-      <NumberField id={`${id}-records`} name="Records" sign="n" value={run.records} least={1} most={1e12} whole onChange={records} onWrong={onWrong} />
-      <NumberField id={`${id}-batch`} name="Batch" sign="b" value={short(batch)} least={run.records > 0 ? 1e-3 : 0} most={Math.max(1, run.records)}
-        disabled={full || run.records === 0} onChange={(size) => onRun({ rate: rateFor(size, run.records) })} onWrong={onWrong} />
+      <NumberField id={`${id}-records`} name="Records" sign="n" value={run.records} least={1} most={1e12} whole unknown="unknown" onChange={records} onWrong={onWrong} />
+      <NumberField id={`${id}-batch`} name="Batch" sign="b" value={short(batch)} least={1e-3} most={Math.max(1, run.records)}
+        unknown="unknown" disabled={full || run.records === 0} onChange={(size) => onRun({ rate: rateFor(size, run.records) })} onWrong={onWrong} />
       <NumberField id={`${id}-epochs`} name="Epochs" sign="E" value={short(epochs(run))} least={1e-9} most={1e9}
         onChange={(count) => onRun({ steps: Math.max(1, Math.ceil(count / stepRate(run) - 1e-9)) })} onWrong={onWrong} />
     </fieldset>

@@ -64,7 +64,7 @@ impl Bench {
     /// Builds our side and installs theirs.
     pub fn prepare() -> Result<Self> {
         let build = ["build", "--release", "-p", "dosimeter", "--features", "full"];
-        let example = ["build", "--release", "-p", "accounting", "--example", "bench_probe"];
+        let example = ["build", "--release", "-p", "probes", "--example", "bench_probe"];
         for arguments in [&build[..], &example[..]] {
             if !watch(cargo(arguments))?.success {
                 bail!("`cargo {}` failed", arguments.join(" "));

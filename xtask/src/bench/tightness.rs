@@ -1,5 +1,5 @@
 //! How much audits show, beside the valid peers: the same data sets for all, from the example
-//! `audit_tightness` of the crate `audit`.
+//! `audit_tightness` of the crate `probes`.
 
 use super::audit::Peers;
 use super::bars::Bar;
@@ -23,7 +23,7 @@ pub(super) fn tightness(bench: &Bench, page: &mut Page, peers: &Peers) {
         page.line(format!("Not measured: {error}"));
         return;
     }
-    let drawn = bench.example("audit", "audit_tightness", &[folder.display().to_string()]);
+    let drawn = bench.example("probes", "audit_tightness", &[folder.display().to_string()]);
     if let Measured::Nothing(why) = drawn {
         page.line(format!("Not measured: {why}"));
         return;

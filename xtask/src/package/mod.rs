@@ -1,6 +1,6 @@
 //! `cargo xtask package`: what is released for Linux on x86-64, in `target/package/out`, each
 //! checked: a stripped binary that runs on glibc 2.28 and loads CUDA at run time, a manylinux
-//! wheel, a source distribution, a Debian package, checksums.
+//! wheel, a source distribution, a Debian package, the crates for crates.io, checksums.
 //!
 //! Needs PyPI (ziglang links against an old glibc on any machine), rustup's target and, for the
 //! Debian package, `dpkg-deb`. One build with link-time optimisation takes about a quarter of an
@@ -22,12 +22,16 @@ const GLIBC: (u32, u32) = (2, 28);
 /// The binary and the wheel stay below this, in bytes.
 const LIMIT: u64 = 25_000_000;
 
-/// Makes everything, or the parts that are named: `binary`, `wheel`, `sdist`, `debian`.
+/// Crates that strangers may depend on, with what they need.
+const CRATES: &[&str] =
+    &["vocabulary", "formats", "numerics", "random", "figures", "accounting", "audit"];
+
+/// Makes everything, or the parts that are named: `binary`, `wheel`, `sdist`, `debian`, `crates`.
 ///
 /// # Errors
 /// What cannot be built, and what a check finds.
 pub fn run(parts: &[String]) -> Result<ExitCode> {
-    let known = ["binary", "wheel", "sdist", "debian"];
+    let known = ["binary", "wheel", "sdist", "debian", "crates"];
     if let Some(other) = parts.iter().find(|part| !known.contains(&part.as_str())) {
         bail!("unknown part `{other}`; there are {}", known.join(", "));
     }
@@ -35,6 +39,12 @@ pub fn run(parts: &[String]) -> Result<ExitCode> {
     let folder = root().join("target/package");
     let out = folder.join("out");
     fs::create_dir_all(&out)?;
+    if wanted("crates") {
+        crates(&out)?;
+    }
+    if parts == ["crates"] {
+        return Ok(ExitCode::SUCCESS);
+    }
     let tools = Tools::prepare(&folder.join("venv"))?;
     let version = version()?;
     if wanted("binary") || wanted("debian") {
@@ -209,6 +219,22 @@ fn sdist(tools: &Tools, folder: &Path, out: &Path) -> Result<()> {
     let mut cargo = crate::process::cargo(&["check", "--locked", "-p", "python"]);
     cargo.current_dir(&unpacked).env("CARGO_TARGET_DIR", folder.join("sdist-target"));
     must(cargo, "the source distribution's own build")
+}
+
+/// The crates as crates.io would have them, each built from its own archive.
+fn crates(out: &Path) -> Result<()> {
+    let mut package = crate::process::cargo(&["package", "--locked", "--allow-dirty"]);
+    let target = root().join("target/package/crates");
+    package.args(CRATES.iter().flat_map(|name| ["-p".to_owned(), format!("dosimeter-{name}")]));
+    package.arg("--target-dir").arg(&target);
+    must(package, "the crates")?;
+    let version = version()?;
+    for name in CRATES {
+        let archive = format!("dosimeter-{name}-{version}.crate");
+        fs::copy(target.join("package").join(&archive), out.join(&archive))
+            .with_context(|| format!("{archive} is missing"))?;
+    }
+    Ok(())
 }
 
 /// `SHA256SUMS` of everything beside it.

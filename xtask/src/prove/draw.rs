@@ -59,6 +59,29 @@ pub struct Draw {
     pub questions: Questions,
 }
 
+impl Draw {
+    /// The question without its company.
+    pub fn alone(&self) -> Questions {
+        let all = &self.questions;
+        let last = |list: &[f64]| list.last().copied().into_iter().collect();
+        let mut alone = Questions {
+            lenses: all.lenses.clone(),
+            quantities: vec![self.quantity],
+            time_limit: all.time_limit,
+            ..Questions::default()
+        };
+        match self.quantity {
+            Quantity::Epsilon | Quantity::Mu => alone.deltas = last(&all.deltas),
+            Quantity::Delta => alone.epsilons = last(&all.epsilons),
+            Quantity::Tpr => alone.fprs = last(&all.fprs),
+            Quantity::Reconstruction => alone.priors = last(&all.priors),
+            Quantity::AttackAccuracy => alone.attack_priors = last(&all.attack_priors),
+            _ => {}
+        }
+        alone
+    }
+}
+
 fn rate(source: &mut Source) -> f64 {
     match source.below(20) {
         0 => 1.0 - source.spread(1e-8, 1e-2),

@@ -3,7 +3,7 @@
 //!
 //! Results are lines of JSON in `target/prove/seed-S/part-K-of-N.jsonl` (`--out DIR` for another folder), one
 //! per run; `--work` limits a proof (units of about a millisecond), the same on every machine. `--seconds` limits one question
-//! to the solver. After `--minutes` no further run is begun. A part that was broken off goes on where it stopped; `--table` sums up all parts into
+//! to the solver. After `--minutes` no further run is begun. `--only 3,17` takes these runs alone. A part that was broken off goes on where it stopped; `--table` sums up all parts into
 //! docs/accuracy.md.
 
 mod draw;
@@ -21,6 +21,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
+use vocabulary::Account;
 
 struct Options {
     runs: u64,
@@ -31,6 +32,7 @@ struct Options {
     work: f64,
     minutes: f64,
     seconds: f64,
+    only: Option<BTreeSet<u64>>,
     out: PathBuf,
 }
 
@@ -45,6 +47,7 @@ fn options(rest: &[String]) -> Result<Options> {
         work: 4000.0,
         minutes: f64::INFINITY,
         seconds: 4.0,
+        only: None,
         out: "target/prove".into(),
     };
     let mut words = rest.iter();
@@ -66,6 +69,10 @@ fn options(rest: &[String]) -> Result<Options> {
             "--work" => options.work = number()?.parse()?,
             "--seconds" => options.seconds = number()?.parse()?,
             "--minutes" => options.minutes = number()?.parse()?,
+            "--only" => {
+                let list = number()?.split(',').map(str::parse).collect::<Result<_, _>>()?;
+                options.only = Some(list);
+            }
             "--out" => options.out = number()?.into(),
             "--table" => options.table = true,
             other => bail!("unknown option `{other}`"),
@@ -88,8 +95,10 @@ pub fn run(rest: &[String]) -> Result<ExitCode> {
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok()?["index"].as_u64())
         .collect();
-    let mine: Vec<u64> =
-        (0..options.runs).filter(|i| i % parts == part - 1 && !done.contains(i)).collect();
+    let wanted = |i: &u64| options.only.as_ref().is_none_or(|only| only.contains(i));
+    let mine: Vec<u64> = (0..options.runs)
+        .filter(|i| i % parts == part - 1 && !done.contains(i) && wanted(i))
+        .collect();
     eprintln!(
         "{} runs to prove, {} done before, {} threads",
         mine.len(),
@@ -138,15 +147,33 @@ fn one(options: &Options, index: u64) -> Value {
     drawn.questions.time_limit = Some(options.seconds);
     let asked = processor_seconds();
     let answer = account(&drawn.run, &drawn.questions);
-    let asked = processor_seconds() - asked;
     let mut line = json!({
         "index": index, "kind": drawn.kind, "run": drawn.run, "lens": drawn.lens,
-        "quantity": drawn.quantity, "asked_s": rounded(asked),
+        "quantity": drawn.quantity,
     });
+    let mut alone = false;
+    let answered =
+        |account: &Account| account.claims.iter().any(|claim| claim.quantity == drawn.quantity);
+    let answer = match answer {
+        Ok(account) if answered(&account) => Ok(account),
+        // What counts is the question itself, not what its company met.
+        _ => {
+            alone = true;
+            account(&drawn.run, &drawn.alone())
+        }
+    };
+    let asked = processor_seconds() - asked;
+    line["asked_s"] = rounded(asked).into();
+    if alone {
+        line["alone"] = true.into();
+    }
     let (claims, warnings) = match answer {
         Ok(account) => (account.claims, account.warnings),
         Err(error) => {
-            line["outcome"] = "refused".into();
+            // The theorem says nothing about such a run, or the number could not be certified.
+            let undefined =
+                matches!(error, AccountingError::Unsupported(_) | AccountingError::InvalidInput(_));
+            line["outcome"] = if undefined { "not defined" } else { "refused" }.into();
             line["reason"] = error.to_string().into();
             return line;
         }

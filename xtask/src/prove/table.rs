@@ -14,7 +14,8 @@ struct Row {
     longest: f64,
 }
 
-const OUTCOMES: [&str; 6] = ["proven", "undecided", "wrong", "panicked", "unanswered", "refused"];
+const OUTCOMES: [&str; 7] =
+    ["proven", "undecided", "wrong", "panicked", "unanswered", "refused", "not defined"];
 
 fn lines(folder: &Path) -> Result<Vec<Value>> {
     let mut by_index = BTreeMap::new();
@@ -35,7 +36,7 @@ fn lines(folder: &Path) -> Result<Vec<Value>> {
 pub fn summary(folder: &Path) -> Result<String> {
     let lines = lines(folder)?;
     let mut text = String::from(
-        "| runs | proven | undecided | wrong | panicked | unanswered | refused | mean s | longest s |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+        "| runs | proven | undecided | wrong | panicked | unanswered | refused | not defined | mean s | longest s |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
     );
     let mut add = |name: &str, chosen: &dyn Fn(&Value) -> bool| {
         let mut row = Row::default();

@@ -25,8 +25,9 @@ type Result<T> = std::result::Result<T, AccountingError>;
 /// # Errors
 /// Those of the pair.
 pub fn epsilon(pair: &dyn Pair, delta: f64, direction: Direction) -> Result<Interval> {
-    if direction != Direction::Both {
-        return pair.epsilon(delta, ways(direction)[0]);
+    let ways = orders(pair, direction);
+    if let [one] = ways {
+        return pair.epsilon(delta, *one);
     }
     in_session(pair, |pair| larger_epsilon(pair, delta))
 }
@@ -45,6 +46,11 @@ fn larger_epsilon(pair: &dyn Pair, delta: f64) -> Result<Interval> {
     Ok(remove.max(pair.epsilon(delta, OneWay::Add)?))
 }
 
+/// The orders that have to be asked for a direction.
+pub(crate) fn orders(pair: &dyn Pair, direction: Direction) -> &'static [OneWay] {
+    if pair.symmetric() { &[OneWay::Remove] } else { ways(direction) }
+}
+
 /// The hockey-stick divergence at e^epsilon.
 ///
 /// # Errors
@@ -54,11 +60,9 @@ pub fn delta(pair: &dyn Pair, epsilon: f64, direction: Direction) -> Result<Inte
     if epsilon == 0.0 {
         return advantage(pair);
     }
-    let mut ways = ways(direction).iter();
+    let mut ways = orders(pair, direction).iter();
     let first = pair.delta(epsilon, *ways.next().unwrap_or(&OneWay::Remove))?;
-    if direction == Direction::Both
-        && pair.is_below(epsilon, OneWay::Add, first.lower) == Some(true)
-    {
+    if ways.len() > 0 && pair.is_below(epsilon, OneWay::Add, first.lower) == Some(true) {
         return Ok(first.clamp(0.0, 1.0));
     }
     ways.try_fold(first, |largest, way| Ok(largest.max(pair.delta(epsilon, *way)?)))
@@ -74,7 +78,7 @@ pub fn one_minus_delta(pair: &dyn Pair, epsilon: f64, direction: Direction) -> R
     if epsilon == 0.0 {
         return bayes_security(pair);
     }
-    let mut ways = ways(direction).iter();
+    let mut ways = orders(pair, direction).iter();
     let first = pair.one_minus_delta(epsilon, *ways.next().unwrap_or(&OneWay::Remove))?;
     ways.try_fold(first, |smallest, way| Ok(smallest.min(pair.one_minus_delta(epsilon, *way)?)))
         .map(|rest| rest.clamp(0.0, 1.0))

@@ -9,7 +9,7 @@
 //! (-Phi(-epsilon/mu - mu/2)), so its smallest value is evaluated exactly. A gap that fails is
 //! halved. Second order in the gaps, so a few dozen evaluations of delta.
 
-use crate::pairs::{Gaussian, ProfilePoint, complement, in_session, ways};
+use crate::pairs::{Gaussian, ProfilePoint, complement, in_session};
 use crate::{AccountingError, OneWay, Pair};
 use numerics::special::inverse_normal_sf;
 use vocabulary::{Direction, Interval};
@@ -79,7 +79,7 @@ pub(crate) fn is_covered(
 ) -> Result<bool> {
     // Where the Gaussian profile has fallen to delta, the pair's has to be below it.
     let end = Gaussian::new(mu)?.epsilon(delta, OneWay::Remove)?.upper;
-    for way in ways(direction) {
+    for way in super::orders(pair, direction) {
         let below = match pair.is_below(end, *way, delta) {
             Some(below) => below,
             None => pair.delta(end, *way)?.upper <= delta,

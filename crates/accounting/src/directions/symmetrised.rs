@@ -44,8 +44,8 @@ pub fn tpr(pair: &dyn Pair, fpr: f64) -> Result<Interval> {
     if found.width() > 1e-6 * found.upper {
         // Where the curve is too straight for convexity to tell: whoever may choose the order
         // is at least as strong as with either, and gains no more than the total variation.
-        for way in [OneWay::Remove, OneWay::Add] {
-            found.lower = found.lower.max(pair.tpr(fpr, way)?.lower).min(found.upper);
+        for way in super::orders(pair, Direction::Both) {
+            found.lower = found.lower.max(pair.tpr(fpr, *way)?.lower).min(found.upper);
         }
         let most = (fpr + advantage(pair)?.upper) * (1.0 + 2.0 * f64::EPSILON);
         found.upper = found.upper.min(most).max(found.lower);
@@ -60,7 +60,7 @@ pub fn tpr(pair: &dyn Pair, fpr: f64) -> Result<Interval> {
 /// Whoever may choose the order is at least as strong as with one; the line that supports that order's
 /// curve bounds both from above. Where these meet, nothing needs to be searched.
 fn by_single_order(pair: &dyn Pair, fpr: f64) -> Result<Option<Interval>> {
-    for way in [OneWay::Remove, OneWay::Add] {
+    for &way in super::orders(pair, Direction::Both) {
         let slopes = pair.log_slopes(fpr, way);
         if slopes.is_empty() {
             return Ok(None);
@@ -103,8 +103,8 @@ pub fn fnr(pair: &dyn Pair, fpr: f64) -> Result<Interval> {
     // No flatter line demands more than its slope.
     found.upper = found.upper.max(FLATTEST);
     if found.width() > 1e-6 * (1.0 - fpr) {
-        for way in [OneWay::Remove, OneWay::Add] {
-            found.upper = found.upper.min(pair.fnr(fpr, way)?.upper).max(found.lower);
+        for way in super::orders(pair, Direction::Both) {
+            found.upper = found.upper.min(pair.fnr(fpr, *way)?.upper).max(found.lower);
         }
         let least = 1.0 - fpr - advantage(pair)?.upper - 4.0 * f64::EPSILON;
         found.lower = found.lower.max(least).min(found.upper);

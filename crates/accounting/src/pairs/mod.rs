@@ -71,6 +71,11 @@ pub trait Pair: Send + Sync {
         None
     }
 
+    /// Whether both orders are the same, so that one answers for both.
+    fn symmetric(&self) -> bool {
+        false
+    }
+
     /// A point of the profile (the larger of both orders) somewhere near `epsilon`, if that is cheaper than the
     /// one at it.
     fn point_near(&self, epsilon: f64) -> Option<ProfilePoint> {

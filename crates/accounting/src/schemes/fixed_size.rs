@@ -273,6 +273,10 @@ impl OneStepProfile {
 }
 
 impl Profile for OneStepProfile {
+    fn symmetric(&self) -> bool {
+        true
+    }
+
     fn delta(&self, epsilon: f64, _: OneWay) -> Result<Interval> {
         if epsilon >= 0.0 {
             return self.upper_half(epsilon);
@@ -312,6 +316,10 @@ fn at_least(run: &Run) -> Option<BoxedPair> {
 struct EitherWay(Composed);
 
 impl Pair for EitherWay {
+    fn symmetric(&self) -> bool {
+        true
+    }
+
     fn delta(&self, epsilon: f64, _: OneWay) -> Result<Interval> {
         self.0.delta(epsilon, OneWay::Remove)
     }

@@ -111,6 +111,25 @@ impl Profile for LawPair {
         Ok(rest)
     }
 
+    fn symmetric(&self) -> bool {
+        self.symmetric
+    }
+
+    fn is_below(&self, epsilon: f64, way: OneWay, delta: f64) -> Option<bool> {
+        let way = if self.symmetric { OneWay::Remove } else { way };
+        let (composition, given_away) = self.laws(delta);
+        let found = match way {
+            OneWay::Remove => composition.rough_average(Zone::Above, 1.0, epsilon),
+            OneWay::Add => composition.rough_average(Zone::Below, 0.0, -epsilon),
+        };
+        let found = interval(found.ok()?);
+        if found.upper + given_away <= delta {
+            return Some(true);
+        }
+        // Too close to tell in three digits: the caller asks for all of them.
+        if found.lower > delta { Some(false) } else { None }
+    }
+
     fn epsilon(&self, delta: f64, way: OneWay) -> Option<Result<Interval>> {
         let way = if self.symmetric { OneWay::Remove } else { way };
         let (composition, given_away) = self.laws(delta);

@@ -23,6 +23,11 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
+    /// Whether both orders are the same.
+    fn symmetric(&self) -> bool {
+        false
+    }
+
     /// Whether delta(epsilon) is certainly at most `delta`, if that is cheaper to tell than delta.
     fn is_below(&self, _epsilon: f64, _way: OneWay, _delta: f64) -> Option<bool> {
         None
@@ -58,6 +63,10 @@ impl<P: Profile> Pair for FromProfile<P> {
             return found.map(|epsilon| epsilon.map_increasing(|x| x.max(0.0)));
         }
         crossing(|epsilon| self.delta(epsilon, way), delta)
+    }
+
+    fn symmetric(&self) -> bool {
+        self.0.symmetric()
     }
 
     fn is_below(&self, epsilon: f64, way: OneWay, delta: f64) -> Option<bool> {

@@ -79,6 +79,10 @@ impl Pair for Between {
         self.ends(|pair| pair.fnr(fpr, way), false)
     }
 
+    fn symmetric(&self) -> bool {
+        self.least.symmetric() && self.most.symmetric()
+    }
+
     fn log_slopes(&self, fpr: f64, way: OneWay) -> Vec<f64> {
         self.most.log_slopes(fpr, way)
     }

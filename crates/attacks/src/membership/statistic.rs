@@ -21,7 +21,7 @@ use training::{Injection, OptimizerDescription, Recipe, Replicas, Schedule, Trai
 #[derive(Clone, Debug)]
 pub(super) enum Statistic {
     Projection { directions: Vec<Direction>, observe: Observe },
-    Loss { candidates: Dataset, observe: Observe },
+    Loss { candidates: Box<Dataset>, observe: Observe },
 }
 
 /// A gradient canary: unit direction and schedule.
@@ -51,7 +51,7 @@ impl Statistic {
             })
             .collect();
         if directions.is_empty() {
-            return Ok(Self::Loss { candidates: as_dataset(like, injections), observe });
+            return Ok(Self::Loss { candidates: Box::new(as_dataset(like, injections)), observe });
         }
         if observe == Observe::All && !matches!(recipe.optimizer, OptimizerDescription::Sgd { .. })
         {
@@ -103,14 +103,6 @@ fn project(
     Ok(out)
 }
 
-fn learning_rate(optimizer: &OptimizerDescription) -> f64 {
-    match *optimizer {
-        OptimizerDescription::Sgd { learning_rate, .. }
-        | OptimizerDescription::Adam { learning_rate, .. }
-        | OptimizerDescription::AdamW { learning_rate, .. } => learning_rate,
-    }
-}
-
 fn last_projection(
     recipe: &Recipe,
     replicas: &mut dyn Replicas,
@@ -120,7 +112,7 @@ fn last_projection(
     let mut scores = project(replicas, directions, &mut parameters)?;
     replicas.advance(recipe.steps())?;
     let last = project(replicas, directions, &mut parameters)?;
-    let unit = recipe.normaliser(0) / (learning_rate(&recipe.optimizer) * recipe.clip_norm);
+    let unit = recipe.normaliser(0) / (recipe.optimizer.learning_rate() * recipe.clip_norm);
     for (score, last) in scores.iter_mut().zip(last) {
         *score = (*score - last) * unit;
     }
@@ -154,7 +146,7 @@ fn likelihood_ratio(
             let strength = directions[index % directions.len()].strength(step);
             let evidence = strength * (2.0 * gradient * unit - strength)
                 / (2.0 * phase.noise_multiplier * phase.noise_multiplier);
-            *score += log_mixture(phase.sample_rate, evidence);
+            *score += training::log_mixture(phase.sample_rate, evidence);
         }
         before = after;
     }
@@ -171,15 +163,6 @@ impl Direction {
             }
         }
     }
-}
-
-/// ln(1 - q + q e^x), without overflow.
-fn log_mixture(q: f64, x: f64) -> f64 {
-    if q >= 1.0 {
-        return x;
-    }
-    let (a, b) = ((-q).ln_1p(), q.ln() + x);
-    a.max(b) + (-(a - b).abs()).exp().ln_1p()
 }
 
 fn losses(
@@ -204,19 +187,4 @@ fn losses(
         }
     }
     Ok(first.iter().zip(total).map(|(first, total)| first - total / parts as f64).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::log_mixture;
-
-    #[test]
-    fn the_mixture_is_exact_where_it_can_be_computed_directly() {
-        for (q, x) in [(0.1, 0.3), (0.5, -2.0), (1e-3, 5.0), (1.0, 0.7)] {
-            let direct = (1.0 - q + q * f64::exp(x)).ln();
-            assert!((log_mixture(q, x) - direct).abs() < 1e-12, "{q} {x}");
-        }
-        assert!((log_mixture(0.1, 5000.0) - (5000.0 + 0.1_f64.ln())).abs() < 1e-9);
-        assert_eq!(log_mixture(0.25, -5000.0), 0.75_f64.ln());
-    }
 }

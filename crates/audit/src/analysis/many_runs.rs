@@ -213,8 +213,7 @@ fn grid(
             Ok(estimate) => {
                 let beyond = estimate.beyond_grid;
                 let reason = beyond.then(|| "beyond the grid, which ends at 20".to_owned());
-                let valid_for =
-                    format!("an estimate without confidence, within {}", family.describe());
+                let valid_for = format!("{}, as an estimate without confidence", family.describe());
                 found.push(Finding {
                     threshold_rule: None,
                     ..finding(plan, Method::Grid, delta, estimate.epsilon, valid_for)

@@ -94,8 +94,7 @@ pub(super) fn bounds(
 const NO_SHARED_RANDOMNESS: &str =
     "mechanisms with a Gaussian trade-off curve whose canaries are alike and share no randomness";
 
-const GAUSSIAN_PAIR: &str =
-    "an estimate without confidence: scores taken for Gaussian with one variance";
+const GAUSSIAN_PAIR: &str = "Gaussian scores of one variance, as an estimate without confidence";
 
 /// The distance of the means in standard deviations (pooled): the mu of a Gaussian pair, as in "Let's
 /// ask Gauss" (arXiv 2606.12733). Asymptotic, so an estimate.

@@ -61,7 +61,7 @@ mod infimum;
 mod search;
 
 pub(crate) use infimum::Evidence;
-pub(crate) use search::{JointScores, Shown, largest_where, refutes_mu};
+pub(crate) use search::{JointScores, Shown, largest_where, likely_height, refutes_mu};
 
 use crate::rates::RateBounds;
 use crate::{AttackDirection, Errors};

@@ -151,20 +151,9 @@ impl JointScores {
 
     fn support_over(&self, slope: f64, most: usize) -> Support {
         let growth = slope.exp();
-        let height = |errors: &Errors| {
-            let share = |part: u64, all: u64| (part as f64 + 0.5) / (all as f64 + 1.0);
-            let (x, y) = (
-                share(errors.false_positives, errors.nonmembers),
-                share(errors.false_negatives, errors.members),
-            );
-            let variance = |rate: f64, size: u64| rate * (1.0 - rate) / size as f64;
-            let spread =
-                growth * growth * variance(x, errors.nonmembers) + variance(y, errors.members);
-            y + growth * x + SPREAD * spread.sqrt()
-        };
         let mut best = Support { value: growth.clamp(f64::MIN_POSITIVE, 1.0), vertex: 0 };
         let mut found = false;
-        for vertex in self.ranked(|errors| -height(errors)).into_iter().take(most) {
+        for vertex in self.ranked(|errors| -likely_height(errors, growth)).into_iter().take(most) {
             let evidence = self.joint.evidence(&self.vertices[vertex]);
             let refuted = |value: f64| evidence.refutes(slope, 1.0 - value);
             // Without evidence 1 - delta is at most min(1, e^l).
@@ -207,6 +196,18 @@ impl JointScores {
         }
         (low, high)
     }
+}
+
+/// About the least y + e^l x of a threshold's region, for e^l = `growth`.
+pub(crate) fn likely_height(errors: &Errors, growth: f64) -> f64 {
+    let share = |part: u64, all: u64| (part as f64 + 0.5) / (all as f64 + 1.0);
+    let (x, y) = (
+        share(errors.false_positives, errors.nonmembers),
+        share(errors.false_negatives, errors.members),
+    );
+    let variance = |rate: f64, size: u64| rate * (1.0 - rate) / size as f64;
+    let spread = growth * growth * variance(x, errors.nonmembers) + variance(y, errors.members);
+    y + growth * x + SPREAD * spread.sqrt()
 }
 
 /// The largest epsilon that one threshold refutes, if it exceeds `known`.

@@ -21,16 +21,27 @@ use numerics::beta::{binomial_log_at_least, binomial_log_pmf, clopper_pearson_lo
 /// assert!((p - 0.5535).abs() < 5e-5);
 /// ```
 pub fn one_run_p_value(canaries: u64, guesses: u64, right: u64, epsilon: f64, delta: f64) -> f64 {
+    let (exact, second) = one_run_terms(canaries, guesses, right, epsilon, delta);
+    (exact + second).min(1.0)
+}
+
+/// The two terms of the p-value: that of the binomial, and that of delta.
+pub(super) fn one_run_terms(
+    canaries: u64,
+    guesses: u64,
+    right: u64,
+    epsilon: f64,
+    delta: f64,
+) -> (f64, f64) {
     if right == 0 {
-        return 1.0;
+        return (1.0, 0.0);
     }
     let rate = 1.0 / (1.0 + (-epsilon).exp());
     let exact = binomial_log_at_least(right, guesses, rate).exp();
     if delta == 0.0 {
-        return exact.min(1.0);
+        return (exact, 0.0);
     }
-    let second = 2.0 * canaries as f64 * delta * largest_average(guesses, right, rate);
-    (exact + second).min(1.0)
+    (exact, 2.0 * canaries as f64 * delta * largest_average(guesses, right, rate))
 }
 
 /// max over i in 1..=v of P(v - i <= B < v) / i for B ~ Binomial(r, rate), from above.

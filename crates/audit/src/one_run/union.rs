@@ -18,9 +18,17 @@
 //! At delta 0 all of this holds given the scores with their membership left out, so which strategy is favoured may
 //! depend on them.
 //!
+//! At delta > 0 it may too, at a price. Given the scores y, W_k is dominated by B_k + F(y) with E F <= 2 m delta
+//! (Steinke et al. 2023, Theorem 5.2), so the error of a rule that looks for ties is at most
+//! E[tail(y) + F(y) average(y)], where tail is the sum of P(B_k >= v_k) and average that of
+//! max_i P(v_k - i <= B_k < v_k) / i, over the strategies with the counts that scores with or without ties ask
+//! for. It is at most the larger tail of the two plus 2 m delta times the larger average; and that is what the level
+//! pays. S is then the union over both.
+//!
 //! A strategy that cannot reach L at error c_k has no v_k and costs nothing: a perfect attack is read off
 //! the full set of guesses as if it were the only strategy.
 
+use super::epsilon_delta::one_run_terms;
 use super::strategies::{Guesses, Strategy, chains};
 use super::{one_run_epsilon, one_run_p_value};
 use crate::AttackDirection;
@@ -41,33 +49,49 @@ pub(super) struct Together {
 /// How the error is shared among strategies. Half of the canaries guessed, a quarter at each end, is the favourite: it is
 /// good for attacks of every strength. Where ties leave most of its guesses out, that is all canaries. All canaries keep enough for
 /// a perfect attack to be read off them alone.
+#[derive(Clone, Copy)]
 struct Shares {
     favourite: Option<u64>,
+    /// The favourite's part.
+    part: f64,
     level: f64,
 }
 
 const FAVOURITE: f64 = 0.92;
+/// The favourite's part among ties at delta > 0: so little that the larger of both errors is mostly that without ties.
+const TIED: f64 = 0.6;
 const ALL: f64 = 0.05;
 const OTHER: f64 = 0.015;
 
 impl Shares {
-    fn new(chains: &[Vec<Guesses>], level: f64, delta: f64) -> Self {
+    /// Those that the scores ask for, and at delta > 0 those that other scores would have asked for.
+    fn new(chains: &[Vec<Guesses>], level: f64, delta: f64) -> (Self, Option<Self>) {
         let first = || chains.iter().take(1).flatten();
         let half = |one: &&Guesses| one.planned == 2 * (one.canaries / 4) && one.planned > 0;
-        let made = |one: &Guesses| delta > 0.0 || 10 * one.total() >= 9 * one.planned;
-        let favourite = match first().find(half) {
-            Some(one) if made(one) => Some(one.planned),
+        let half = first().find(half);
+        let all = first().find(|one| one.planned == one.canaries).map(|one| one.planned);
+        let made = |one: &Guesses| 10 * one.total() >= 9 * one.planned;
+        let plain = Self { favourite: half.map(|one| one.planned), part: FAVOURITE, level };
+        let part = if delta > 0.0 { TIED } else { FAVOURITE };
+        let tied = Self { favourite: all, part, level };
+        match (half, all) {
             // Only if something else is there to be favoured.
-            _ => first().find(|one| one.planned == one.canaries).map(|one| one.planned),
-        };
-        Self { favourite, level }
+            (Some(one), Some(_)) => {
+                let (own, other) = if made(one) { (plain, tied) } else { (tied, plain) };
+                (own, (delta > 0.0).then_some(other))
+            }
+            (Some(_), None) => {
+                (if delta > 0.0 || half.is_some_and(made) { plain } else { tied }, None)
+            }
+            (None, _) => (Self { part: FAVOURITE, ..tied }, None),
+        }
     }
 
     /// The error at which a strategy's own bound is taken.
     fn of(&self, chain: usize, one: &Guesses) -> f64 {
         let share = match self.favourite {
             None => 1.0 / 3.0,
-            Some(planned) if chain == 0 && one.planned == planned => FAVOURITE,
+            Some(planned) if chain == 0 && one.planned == planned => self.part,
             Some(_) if one.planned == one.canaries => ALL,
             Some(_) => OTHER,
         };
@@ -77,7 +101,7 @@ impl Shares {
 
 /// The bound of chains of guesses at `level`.
 pub(super) fn together(chains: &[Vec<Guesses>], level: f64, delta: f64) -> Together {
-    let shares = Shares::new(chains, level, delta);
+    let (shares, other) = Shares::new(chains, level, delta);
     let mut best = Together { epsilon: -1.0, chain: 0, place: 0 };
     for (chain, guesses) in chains.iter().enumerate() {
         for (place, one) in guesses.iter().enumerate() {
@@ -104,7 +128,9 @@ pub(super) fn together(chains: &[Vec<Guesses>], level: f64, delta: f64) -> Toget
         return Together { epsilon: 0.0, ..best };
     }
     let critical = counts_with(chains, best.epsilon, &shares, delta);
-    let error = |epsilon: f64| total_error(chains, &critical, epsilon, delta);
+    let elsewhere = other.map(|other| counts_with(chains, best.epsilon, &other, delta));
+    let error =
+        |epsilon: f64| larger_error(chains, [Some(&critical), elsewhere.as_ref()], epsilon, delta);
     let (mut shown, mut beyond) = (best.epsilon, best.epsilon * 1.05 + 0.01);
     if error(shown) > level {
         (shown, beyond) = (0.0, shown);
@@ -143,14 +169,27 @@ fn counts_with(
     chains.iter().enumerate().map(of_chain).collect()
 }
 
-fn total_error(
+/// The v_k of all chains.
+type Counts = Vec<Vec<Option<u64>>>;
+
+/// The larger tail and the larger term of delta of the counts that different scores ask for.
+fn larger_error(
     chains: &[Vec<Guesses>],
-    critical: &[Vec<Option<u64>>],
+    critical: [Option<&Counts>; 2],
     epsilon: f64,
     delta: f64,
 ) -> f64 {
-    let each = chains.iter().zip(critical);
-    each.map(|(guesses, critical)| error_of_chain(guesses, critical, epsilon, delta)).sum()
+    let (mut tail, mut second) = (0.0_f64, 0.0_f64);
+    for critical in critical.into_iter().flatten() {
+        let (mut own_tail, mut own_second) = (0.0, 0.0);
+        for (guesses, critical) in chains.iter().zip(critical) {
+            let terms = error_of_chain(guesses, critical, epsilon, delta);
+            own_tail += terms.0;
+            own_second += terms.1;
+        }
+        (tail, second) = (tail.max(own_tail), second.max(own_second));
+    }
+    tail + second
 }
 
 /// The smallest counts of right guesses with which the rule shows `epsilon`, for planning; `None` when no
@@ -161,16 +200,17 @@ pub(crate) fn critical_counts(
     delta: f64,
     epsilon: f64,
 ) -> Option<Vec<Vec<Option<u64>>>> {
-    let shares = Shares::new(chains, level, delta);
+    let (shares, other) = Shares::new(chains, level, delta);
     let at = |order: f64| counts_with(chains, order, &shares, delta);
-    let shows = |critical: &[Vec<Option<u64>>]| {
+    let shows = |critical: &Counts, order: f64| {
+        let elsewhere = other.map(|other| counts_with(chains, order, &other, delta));
         critical.iter().flatten().any(Option::is_some)
-            && total_error(chains, critical, epsilon, delta) <= level
+            && larger_error(chains, [Some(critical), elsewhere.as_ref()], epsilon, delta) <= level
     };
     // Outcomes with a smaller L are more, and their error is larger.
     let (mut not, mut does) = (0.5 * epsilon, epsilon);
     let mut found = at(does);
-    while !shows(&found) {
+    while !shows(&found, does) {
         if !found.iter().flatten().any(Option::is_some) {
             return None;
         }
@@ -180,7 +220,7 @@ pub(crate) fn critical_counts(
     for _ in 0..14 {
         let middle = 0.5 * (not + does);
         let critical = at(middle);
-        if shows(&critical) { (does, found) = (middle, critical) } else { not = middle }
+        if shows(&critical, middle) { (does, found) = (middle, critical) } else { not = middle }
     }
     Some(found)
 }
@@ -215,25 +255,24 @@ fn least_right(canaries: u64, guesses: u64, epsilon: f64, level: f64, delta: f64
     Some(does)
 }
 
-/// P(some strategy of the chain reaches its count), from above.
-fn error_of_chain(guesses: &[Guesses], critical: &[Option<u64>], epsilon: f64, delta: f64) -> f64 {
+/// P(some strategy of the chain reaches its count), from above, without the terms of delta and these.
+fn error_of_chain(
+    guesses: &[Guesses],
+    critical: &[Option<u64>],
+    epsilon: f64,
+    delta: f64,
+) -> (f64, f64) {
     let canaries = guesses.first().map_or(0, |one| one.canaries);
+    let live = guesses.iter().zip(critical).filter_map(|(one, least)| least.map(|v| (one, v)));
     if delta > 0.0 || canaries > EXACT {
-        return guesses
-            .iter()
-            .zip(critical)
-            .filter_map(|(one, least)| least.map(|least| (one, least)))
+        return live
             .map(|(one, least)| {
-                one_run_p_value(one.canaries, one.counted(delta), least, epsilon, delta)
+                one_run_terms(one.canaries, one.counted(delta), least, epsilon, delta)
             })
-            .sum();
+            .fold((0.0, 0.0), |sum, terms| (sum.0 + terms.0, sum.1 + terms.1));
     }
-    let steps: Vec<(u64, u64)> = guesses
-        .iter()
-        .zip(critical)
-        .filter_map(|(one, least)| least.map(|least| (one.total(), least)))
-        .collect();
-    nested_error(&steps, 1.0 / (1.0 + (-epsilon).exp()))
+    let steps: Vec<(u64, u64)> = live.map(|(one, least)| (one.total(), least)).collect();
+    (nested_error(&steps, 1.0 / (1.0 + (-epsilon).exp())), 0.0)
 }
 
 /// P(B_k >= v_k for some k) for the partial sums B_k of independent Bernoulli(p) over sizes r_k that

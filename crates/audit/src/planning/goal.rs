@@ -1,10 +1,17 @@
 //! What a method has to see before it shows the target.
 
 use super::lines::lines;
-use crate::joint::Evidence;
+use crate::joint::{Evidence, Joint, likely_height};
 use crate::statistic::Contour;
 use crate::{AttackDirection, AuditError, Errors, Family, RateBounds, Statistic, gaussian_epsilon};
 use accounting::OneWay;
+
+/// Cuts at which a statistic is asked for.
+const ASKED: usize = 12;
+/// Standard deviations by which they are ranked.
+const SPREAD: f64 = 2.5;
+/// Slopes at which a family's curve is asked for.
+const LOOKS: usize = 8;
 
 /// The event that an audit shows at least the target, as a condition on two rate bounds.
 pub enum Goal {
@@ -22,16 +29,35 @@ impl Curve {
         Ok(Self(lines(family.pair(noise)?.as_ref(), way)))
     }
 
-    /// Whether one of the lines that touch the curve near a rate is refuted.
-    fn refuted(&self, evidence: &Evidence, fpr: f64) -> bool {
-        let height = |line: &(f64, f64)| line.1 - line.0 * fpr;
-        let best =
-            (0..self.0.len()).max_by(|a, b| height(&self.0[*a]).total_cmp(&height(&self.0[*b])));
-        let Some(best) = best else { return false };
-        // The one that touches the curve there, and some on both sides.
-        [0, 4, -4, 8, -8, 2, -2].into_iter().any(|away| {
-            let line = best.checked_add_signed(away).and_then(|place| self.0.get(place));
-            line.is_some_and(|(growth, rest)| evidence.refutes(growth.ln(), 1.0 - rest))
+    /// Which of the errors refutes one of the lines, if any: as the rule does, the thresholds are ranked for each
+    /// slope, and the slopes by how far their best threshold lies below the line.
+    fn refuted(&self, joint: &Joint, all: &[Errors]) -> Option<usize> {
+        let mut looks: Vec<(f64, (f64, f64), [usize; 2])> = self
+            .0
+            .iter()
+            .step_by(2)
+            .filter_map(|&(growth, rest)| {
+                // The two lowest.
+                let mut lowest = [(f64::INFINITY, 0); 2];
+                for (place, errors) in all.iter().enumerate() {
+                    let height = (likely_height(errors, growth), place);
+                    if height.0 < lowest[0].0 {
+                        lowest = [height, lowest[0]];
+                    } else if height.0 < lowest[1].0 {
+                        lowest[1] = height;
+                    }
+                }
+                let excess = rest / lowest[0].0;
+                // Far above it nothing is refuted.
+                (excess > 0.8).then_some((excess, (growth, rest), lowest.map(|(_, place)| place)))
+            })
+            .collect();
+        looks.sort_by(|a, b| b.0.total_cmp(&a.0));
+        looks.truncate(LOOKS);
+        looks.iter().find_map(|(_, (growth, rest), places)| {
+            let refutes =
+                |place: &&usize| joint.evidence(&all[**place]).refutes(growth.ln(), 1.0 - rest);
+            places.iter().find(refutes).copied()
         })
     }
 
@@ -125,36 +151,27 @@ impl Goal {
             Self::Statistic { statistic: Statistic::Advantage, value } => {
                 evidence.refutes(0.0, *value)
             }
-            Self::Family { .. } => (0..2).all(|order| self.refuted_in(order, evidence, errors)),
+            // Its orders may be refuted at different thresholds.
+            Self::Family { .. } => false,
         }
     }
 
-    /// How many parts a refutation has: both orders of a family, perhaps at different thresholds.
-    pub(super) fn orders(&self) -> usize {
+    /// Which of these errors refutes the target, if the joint evidence does: for a family, the last of the
+    /// thresholds that refute its two orders.
+    pub(super) fn refuted_by(&self, joint: &Joint, all: &[Errors]) -> Option<usize> {
         match self {
-            Self::Statistic { .. } => 1,
-            Self::Family { .. } => 2,
-        }
-    }
-
-    /// As [`Goal::worth`], for one order.
-    pub(super) fn worth_of(&self, order: usize, rates: &RateBounds) -> f64 {
-        match self {
-            Self::Statistic { .. } => self.worth(rates),
             Self::Family { curves, .. } => {
-                let height = curves[order].at(rates.false_positive_upper);
-                (height.max(1e-300) / rates.false_negative_upper).ln()
+                let first = curves[0].refuted(joint, all)?;
+                curves[1].refuted(joint, all).map(|second| first.max(second))
             }
-        }
-    }
-
-    /// Whether the joint evidence at one threshold refutes one order.
-    pub(super) fn refuted_in(&self, order: usize, evidence: &Evidence, errors: &Errors) -> bool {
-        match self {
-            Self::Statistic { .. } => self.refuted(evidence, errors),
-            Self::Family { curves, .. } => {
-                let rate = RateBounds::wilson(errors, 1.5).false_positive_upper;
-                curves[order].refuted(evidence, rate)
+            Self::Statistic { .. } => {
+                let worth = |errors: &Errors| self.worth(&RateBounds::wilson(errors, SPREAD));
+                let mut ranked: Vec<(f64, usize)> =
+                    all.iter().enumerate().map(|(place, one)| (worth(one), place)).collect();
+                ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+                let refutes =
+                    |place: &usize| self.refuted(&joint.evidence(&all[*place]), &all[*place]);
+                ranked.into_iter().map(|(_, place)| place).take(ASKED).find(refutes)
             }
         }
     }

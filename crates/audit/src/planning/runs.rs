@@ -2,8 +2,8 @@
 //!
 //! The attack's curve is cut at the planning points; a cut attack tells a little less than the attack
 //! itself. Counts between cuts are drawn as successive binomials, so that a trial costs the same for a
-//! hundred trainings and for a million. Each trial then asks the rule itself whether it shows the
-//! target: `union` at the cuts that look best, `dkw` at all, `fixed` at the cut that is best for expected
+//! hundred trainings and for a million; for `union` on few trainings the scores themselves are drawn. Each trial then
+//! asks the rule itself whether it shows the target: `union` at the thresholds that look best, `dkw` at all, `fixed` at the cut that is best for expected
 //! counts, `holdout` and `k-fold` at the cuts that their parts choose.
 
 use super::draw::binomial;
@@ -21,8 +21,9 @@ use std::collections::HashMap;
 
 /// Cuts that share the critical value of an exact test, which hardly moves between them.
 const NEIGHBOURS: usize = 16;
-/// Cuts at which the rule is asked in a trial.
-const ASKED: usize = 12;
+
+/// Up to so many trainings on each side the scores themselves are drawn for `union`.
+const DRAWN: u64 = 3_000;
 
 /// The power of `count` trainings on each side.
 pub(super) fn power(
@@ -40,6 +41,9 @@ pub(super) fn power(
         let level = 1.0 - target.confidence;
         return by_ranks(points, (*delta, *direction, *value), level, count, (trials, stream));
     }
+    if *rule == ThresholdRule::Union && count <= DRAWN {
+        return by_scores(points, goal, 1.0 - target.confidence, count, (trials, stream));
+    }
     let near = near_the_best(points, goal, target, rule, count);
     let points = near.as_slice();
     let mut player = Player::new(points, goal, target, rule, count);
@@ -54,8 +58,39 @@ pub(super) fn power(
     Needed { count, power: f64::from(shown) / f64::from(trials), fpr, tpr, simulated: true }
 }
 
-/// The exact law of ranks on drawn scores: minus the false positive rate at which a score lies, which is uniform
-/// for non-members and has the attack's curve as its law for members.
+/// Drawn scores: minus the false positive rate at which a score lies, which is uniform for non-members and has the
+/// attack's curve as its law for members.
+fn draw_scores(points: &[(f64, f64)], count: u64, dealer: &mut Dealer) -> Option<Scores> {
+    let nonmembers: Vec<f64> = (0..count).map(|_| -uniform(dealer)).collect();
+    let members: Vec<f64> = (0..count).map(|_| -rate_of(points, uniform(dealer))).collect();
+    Scores::new(members, nonmembers).ok()
+}
+
+/// The rule on drawn scores. Cuts would tell less than the scores, which counts where few of them decide.
+fn by_scores(
+    points: &[(f64, f64)],
+    goal: &Goal,
+    level: f64,
+    count: u64,
+    (trials, stream): (u32, u64),
+) -> Needed {
+    let joint = Joint::new(count, count, level);
+    let mut dealer = Dealer::new(stream);
+    let (mut shown, mut chosen) = (0_u32, vec![0_u32; points.len()]);
+    for _ in 0..trials {
+        let Some(scores) = draw_scores(points, count, &mut dealer) else { continue };
+        let vertices = crate::grid::hull(&scores, 0);
+        let Some(vertex) = goal.refuted_by(&joint, &vertices) else { continue };
+        shown += 1;
+        let rate = vertices[vertex].false_positives as f64 / count as f64;
+        chosen[points.partition_point(|point| point.0 < rate).min(points.len() - 1)] += 1;
+    }
+    let usual = (0..points.len()).max_by_key(|place| chosen[*place]).unwrap_or(0);
+    let (fpr, tpr) = points[usual];
+    Needed { count, power: f64::from(shown) / f64::from(trials), fpr, tpr, simulated: true }
+}
+
+/// The exact law of ranks on drawn scores.
 fn by_ranks(
     points: &[(f64, f64)],
     (delta, direction, value): (f64, AttackDirection, f64),
@@ -70,10 +105,7 @@ fn by_ranks(
     let mut dealer = Dealer::new(stream);
     let (mut shown, mut chosen) = (0_u32, vec![0_u32; points.len()]);
     for _ in 0..trials {
-        let nonmembers: Vec<f64> = (0..count).map(|_| -uniform(&mut dealer)).collect();
-        let members: Vec<f64> =
-            (0..count).map(|_| -rate_of(points, uniform(&mut dealer))).collect();
-        let Ok(scores) = Scores::new(members, nonmembers) else { continue };
+        let Some(scores) = draw_scores(points, count, &mut dealer) else { continue };
         let ways = [
             (direction != AttackDirection::Mirror).then(|| Seen::forward(&scores).best()),
             (direction != AttackDirection::Forward).then(|| Seen::mirror(&scores).best()),
@@ -194,22 +226,13 @@ impl<'a> Player<'a> {
             ThresholdRule::Union => {
                 let Some(joint) = &self.joint else { return false };
                 let vertices = table.vertices();
-                (0..self.goal.orders()).all(|order| {
-                    let mut ranked: Vec<(f64, usize)> = vertices
-                        .iter()
-                        .map(|&place| {
-                            let errors = table.errors(place, |_| true);
-                            let rates = RateBounds::wilson(&errors, 2.5);
-                            (self.goal.worth_of(order, &rates), place)
-                        })
-                        .collect();
-                    ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-                    chosen[ranked[0].1] += 1;
-                    ranked.iter().take(ASKED).any(|&(_, place)| {
-                        let errors = table.errors(place, |_| true);
-                        self.goal.refuted_in(order, &joint.evidence(&errors), &errors)
-                    })
-                })
+                let errors: Vec<Errors> =
+                    vertices.iter().map(|place| table.errors(*place, |_| true)).collect();
+                let found = self.goal.refuted_by(joint, &errors);
+                if let Some(vertex) = found {
+                    chosen[vertices[vertex]] += 1;
+                }
+                found.is_some()
             }
             ThresholdRule::Fixed(_) => {
                 chosen[self.fixed] += 1;

@@ -199,8 +199,10 @@ fn header(line: &[u8], number: u64, path: &Path) -> Result<Columns, AuditError> 
     match (score, member) {
         (Some(score), Some(member)) => Ok(Columns { score, member, run, only }),
         _ => {
-            let fix = if line.contains(&b';') || line.contains(&b'\t') {
-                "columns are separated by commas"
+            let fix = if line.contains(&b'\t') {
+                "separate columns by commas, not by tabs"
+            } else if line.contains(&b';') {
+                "separate columns by commas, not by semicolons"
             } else if fast_float2::parse_partial::<f64, _>(line.trim_ascii()).is_ok() {
                 "put a line `score,member` in front of the first row"
             } else {
@@ -261,9 +263,10 @@ pub(super) fn number_of(field: &[u8], row: u64, path: &Path) -> Result<f64, Audi
     Ok(value)
 }
 
-/// The start of a field for a message, with anything unprintable replaced.
+/// The start of a field for a message; a tab is shown as `\\t`, anything else unprintable replaced.
 fn shown(field: &[u8]) -> String {
     let text = String::from_utf8_lossy(&field[..field.len().min(60)]);
+    let text = text.replace('\t', "\\t");
     let mut shown: String = text.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     if field.len() > 60 {
         shown.push('…');

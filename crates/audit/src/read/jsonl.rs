@@ -1,4 +1,4 @@
-//! One JSON object a line with `score` and `member`; a string "inf" or "-inf" is an infinite
+//! One JSON object per line with `score` and `member`; a string "inf" or "-inf" is an infinite
 //! score. A line may state the design: {"design": "one-run"} alone.
 
 use super::{Table, lines, refuse};

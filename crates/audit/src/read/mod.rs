@@ -214,7 +214,8 @@ fn extension(path: &Path) -> String {
 }
 
 fn open(path: &Path) -> Result<File, AuditError> {
-    let file = File::open(path).map_err(|error| refuse(path, None, &error.to_string()))?;
+    let file =
+        File::open(path).map_err(|error| AuditError::Open { file: path.to_owned(), error })?;
     if file.metadata().is_ok_and(|data| data.is_dir()) {
         return Err(refuse(path, None, "is a directory; give the score file itself"));
     }

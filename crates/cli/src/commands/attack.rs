@@ -5,7 +5,7 @@ mod command;
 pub(super) mod decided;
 mod matrix;
 #[cfg(feature = "language")]
-mod token;
+pub(super) mod token;
 
 use super::trained;
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real};

@@ -71,7 +71,7 @@ Exit codes: 0 answered, 1 bug, 2 bad input, 3 a check failed, 4 incomplete (run 
 pub enum Command {
     /// What does this DP-SGD run leak, under every lens
     Account(account::AccountArgs),
-    /// Which noise, steps or rate meets a target
+    /// Which noise, batch size, rate, steps or epochs meets a target
     Calibrate(calibrate::CalibrateArgs),
     /// The curves behind the numbers
     Curve(curve::CurveArgs),
@@ -115,9 +115,9 @@ pub enum Command {
     Train(train::TrainArgs),
     /// Known data sets: where to get them, licence, checksum; verifies files
     Data(data::DataArgs),
-    /// Bayes security, epsilon, mu and attack terms in terms of each other
+    /// Epsilon, mu, attack terms and Bayes security, each in terms of the others
     Translate(translate::TranslateArgs),
-    /// Completions for a shell
+    /// Completions for a shell, and man pages
     Completions(completions::CompletionsArgs),
     /// JSON schemas of the documents
     Schema(schema::SchemaArgs),

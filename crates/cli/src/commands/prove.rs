@@ -18,7 +18,7 @@ Examples:
   dosimeter prove account.json --format json     # what was enclosed, and how
 ")]
 pub struct ProveArgs {
-    /// An account document, or one claim with its run: {\"run\": …, \"claim\": …}
+    /// An account document, or one claim with its run: {"run": …, "claim": …}
     #[arg(value_name = "FILE.json")]
     file: PathBuf,
     #[command(flatten)]

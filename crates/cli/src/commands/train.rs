@@ -139,10 +139,18 @@ pub(super) fn run(args: &TrainArgs, console: &mut Console) -> Result<u8, Failure
         TrainingDescription::from_toml_str(&text).map_err(|error| failure(error).at(&place))?;
     let split =
         description.data.load(folder).map_err(|error| Failure::bad_input(error.to_string()))?;
+    let unused = &split.train.provenance.unused;
+    if !unused.is_empty() {
+        console.note(&format!(
+            "columns that [data] does not list are not used: {}",
+            unused.join(", ")
+        ));
+    }
     let run = args.resolve(&description.run, split.train.len() as u64, None, console)?;
     let mut training = Training::new(description, run, split).map_err(failure)?;
     let named = Device::with_precision;
-    carry_out(args, format, &named, console, &mut |options| training.carry_out(options))
+    let delta = args.stated_delta(None);
+    carry_out(args, format, delta, &named, console, &mut |options| training.carry_out(options))
 }
 
 impl TrainArgs {
@@ -154,6 +162,11 @@ impl TrainArgs {
     #[cfg(feature = "language")]
     pub(super) fn place(&self) -> String {
         self.file.display().to_string()
+    }
+
+    /// The delta that a flag or the target of the file states.
+    pub(super) fn stated_delta(&self, target: Option<(f64, Option<f64>)>) -> Option<f64> {
+        self.delta.or_else(|| target?.1)
     }
 
     /// The run of a description and flags; without a noise multiplier, the noise that meets the
@@ -196,10 +209,12 @@ impl TrainArgs {
     }
 }
 
-/// Trains with progress and Ctrl-C, and prints what came out. `named` finds the device of a name.
+/// Trains with progress and Ctrl-C, and prints what came out. `delta` is that of the target, `named`
+/// finds the device of a name.
 pub(super) fn carry_out(
     args: &TrainArgs,
     format: Format,
+    delta: Option<f64>,
     named: &dyn Fn(&str, PrecisionName) -> Result<Device, TrainingError>,
     console: &mut Console,
     training: &mut (
@@ -262,10 +277,11 @@ pub(super) fn carry_out(
             }
             // The delta that a target would have had: well below one in the records.
             let usual = || (ledger.data.records as f64).powf(-1.1);
+            let delta =
+                delta.map_or_else(|| format!("{:.3e}", usual()), |delta| format!("{delta:e}"));
             console.hint(&format!(
-                "dosimeter account {} --delta {:.3e}",
-                out.join("ledger.json").display(),
-                args.delta.unwrap_or_else(usual)
+                "dosimeter account {} --delta {delta}",
+                out.join("ledger.json").display()
             ));
             Ok(exit::ANSWERED)
         }

@@ -1,7 +1,10 @@
 //! `attack gradient`, `attack input`, `attack canaries`: games that train.
 
 use super::attack::decided::DecidedArgs;
+#[cfg(feature = "language")]
+use super::attack::token;
 use super::attack::{WorkArgs, carry_out, exit_code, narrate};
+use super::train::PrecisionArg;
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real};
 use crate::console::{Console, write_file};
 use crate::exit;
@@ -12,6 +15,8 @@ use attacks::{
 };
 use clap::{Args, ValueEnum};
 use experiments::{Experiment, Outcome};
+#[cfg(feature = "language")]
+use language::finetune::FinetuneDescription;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -67,6 +72,7 @@ pub(super) struct InputArgs {
 Examples:
   dosimeter attack canaries adult.toml --canaries 100 --out one.csv
   dosimeter attack canaries adult.toml --canary mislabelled --canaries 1000 --out one.csv
+  dosimeter attack canaries tune.toml --canaries 1000 --observe all --out language.csv
   dosimeter audit one.csv --delta 1e-5
 
 One training with all canaries, each in with probability 1/2: one score per canary.
@@ -80,6 +86,9 @@ pub(super) struct CanariesArgs {
     /// Seconds between states of the training on the disk; the result does not depend on it
     #[arg(long, value_name = "SECONDS", value_parser = real, default_value = "5", help_heading = "The work")]
     checkpoint_every: f64,
+    /// f32, or tf32 or bf16 on an NVIDIA device
+    #[arg(long, value_enum, default_value_t = PrecisionArg::F32, help_heading = "The work")]
+    precision: PrecisionArg,
     /// How many canaries
     #[arg(long, value_name = "M", value_parser = integer, default_value = "1000", help_heading = "The game")]
     canaries: u64,
@@ -250,7 +259,7 @@ fn many_trainings(
     others: Others,
     console: &mut Console,
 ) -> Result<u8, Failure> {
-    let (target, _) = common.target()?;
+    let target = common.target()?;
     let mut conditions = common.conditions(canary, others);
     conditions.direction = match trials.direction {
         DirectionArg::Add => Direction::Add,
@@ -258,7 +267,8 @@ fn many_trainings(
     };
     conditions.candidates = usize::try_from(trials.candidates).unwrap_or(usize::MAX);
     let game_of = |count: u64| {
-        TrainedGame::new(&target, &conditions, common.device()?, count).map_err(refused)
+        let device = common.device(PrecisionArg::F32)?;
+        TrainedGame::new(&target, &conditions, device, count).map_err(refused)
     };
     let out = common.work.out.as_deref();
     let decided = trials.decided.play(
@@ -296,7 +306,12 @@ pub(super) fn canaries(args: &CanariesArgs, console: &mut Console) -> Result<u8,
             "--checkpoint-every {seconds} is not between 0 and 1e9 seconds"
         )));
     }
-    let (target, device) = common.target()?;
+    #[cfg(feature = "language")]
+    if common.text().is_ok_and(|text| FinetuneDescription::describes(&text)) {
+        return on_a_language_model(args, console);
+    }
+    let target = common.target()?;
+    let device = common.device(args.precision)?;
     let canary = match args.canary {
         ManyArg::Gradient => CanaryKind::Gradient { coordinate: Coordinate::Random, every: 1 },
         ManyArg::Mislabelled => CanaryKind::Input(InputCanary::Mislabelled),
@@ -319,6 +334,47 @@ pub(super) fn canaries(args: &CanariesArgs, console: &mut Console) -> Result<u8,
     Ok(code)
 }
 
+/// Gradient canaries in the fine-tuning of a language model.
+#[cfg(feature = "language")]
+fn on_a_language_model(args: &CanariesArgs, console: &mut Console) -> Result<u8, Failure> {
+    let common = &args.common;
+    let refuse = |what: &str| {
+        Err(Failure::bad_input(format!("{what} is not there for language models; leave it out")))
+    };
+    if args.canary != ManyArg::Gradient {
+        return Err(Failure::bad_input("on a language model these canaries are gradients")
+            .hint("`attack token` plays canaries that are texts"));
+    }
+    if args.rest != InputRest::Natural {
+        return refuse("--rest");
+    }
+    if common.start != StartArg::Shared {
+        return refuse("--start");
+    }
+    if common.records.is_some() {
+        return refuse("--records");
+    }
+    if common.fault != FaultArg::None {
+        return refuse("--fault");
+    }
+    let asked = token::Asked {
+        file: &common.file,
+        run: &common.run,
+        canaries: args.canaries,
+        observe: match common.observe {
+            ObserveArg::Last => language::finetune::gradient_canaries::Observe::Last,
+            ObserveArg::All => language::finetune::gradient_canaries::Observe::All,
+        },
+        seed: common.seed,
+        device: &common.device,
+        precision: args.precision,
+        checkpoint_every: args.checkpoint_every,
+        work: &common.work,
+        output: &common.output,
+    };
+    token::gradients(&asked, console)
+}
+
 impl From<InputRest> for Others {
     fn from(rest: InputRest) -> Self {
         match rest {
@@ -330,12 +386,16 @@ impl From<InputRest> for Others {
 }
 
 impl CommonArgs {
-    fn target(&self) -> Result<(Target, Device), Failure> {
-        let place = self.file.display();
-        let text = std::fs::read_to_string(&self.file).map_err(|error| {
-            Failure::bad_input(format!("cannot read {place}: {error}"))
+    fn text(&self) -> Result<String, Failure> {
+        std::fs::read_to_string(&self.file).map_err(|error| {
+            Failure::bad_input(format!("cannot read {}: {error}", self.file.display()))
                 .hint("`dosimeter train --help` shows such a file")
-        })?;
+        })
+    }
+
+    fn target(&self) -> Result<Target, Failure> {
+        let place = self.file.display();
+        let text = self.text()?;
         let description = TrainingDescription::from_toml_str(&text)
             .map_err(|error| Failure::bad_input(error.to_string()).at(&place))?;
         let folder = self.file.parent().unwrap_or(Path::new(""));
@@ -353,12 +413,12 @@ impl CommonArgs {
         }
         let seed = self.seed.unwrap_or(description.seed);
         let (model, optimizer) = (description.model, description.optimizer);
-        let target = Target::new(model, optimizer, run, split, records, seed).map_err(refused)?;
-        Ok((target, self.device()?))
+        Target::new(model, optimizer, run, split, records, seed).map_err(refused)
     }
 
-    fn device(&self) -> Result<Device, Failure> {
-        Device::named(&self.device, false).map_err(|error| Failure::bad_input(error.to_string()))
+    fn device(&self, precision: PrecisionArg) -> Result<Device, Failure> {
+        Device::with_precision(&self.device, precision.name())
+            .map_err(|error| Failure::bad_input(error.to_string()))
     }
 
     fn conditions(&self, canary: CanaryKind, others: Others) -> Conditions {

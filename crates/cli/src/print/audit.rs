@@ -220,10 +220,7 @@ fn epsilon(bound: &Finding) -> String {
         Method::Grid if bound.reason().is_some() => {
             format!("> {}", rounded(bound.epsilon(), 3, Side::Lower))
         }
-        Method::Grid | Method::GaussianPair => {
-            format!("~ {}", rounded(bound.epsilon(), 3, Side::Neither))
-        }
-        _ => format!(">= {}", rounded(bound.epsilon(), 4, Side::Lower)),
+        _ => bound.claim.shown(),
     }
 }
 

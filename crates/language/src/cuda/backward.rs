@@ -1,12 +1,12 @@
-//! From the states' gradient (`d_normed`) back to the first layer, leaving every example's adapter
-//! gradients in `gradients`. The formulas are those of the CPU's `backward` and `attention`.
+//! From the states' gradient (`d_normed`) back to the first layer, leaving every example's gradients
+//! of adapters, or of vectors, in `gradients`. The formulas are those of the CPU's `backward` and `attention`.
 
 use super::evaluate::CudaModel;
 use super::forward::{Heads, optional};
-use super::weights::{FrozenLinear, FrozenNorm};
+use super::weights::FrozenLinear;
 use super::workspace::{Extent, Kept};
 use crate::LanguageError;
-use crate::model::{Activation, Projection};
+use crate::model::{Activation, NormPlace, Projection};
 use training::cuda::compute::Value::{Address, Float, Int, Long};
 use training::cuda::compute::{Product, Store};
 
@@ -14,33 +14,43 @@ impl CudaModel {
     pub(super) fn backward(&self, extent: Extent) -> Result<(), LanguageError> {
         let (decoder, w) = (&self.decoder, &self.workspace);
         let last = (w.last, w.last_moments);
-        self.norm_backward(extent, last, &decoder.final_norm, false)?;
-        for (index, layer) in decoder.layers.iter().enumerate().rev() {
+        let top = w.slopes[decoder.layers.len() - 1].down;
+        self.norm_backward(extent, last, NormPlace::Final, top)?;
+        for index in (0..decoder.layers.len()).rev() {
             let kept = w.layers[index];
             self.feed_backward(index, extent, &kept)?;
             let middle = (kept.middle, kept.middle_moments);
-            self.norm_backward(extent, middle, &layer.feed_norm, true)?;
+            self.norm_backward(extent, middle, NormPlace::Feed(index), w.slopes[index].output)?;
             // Below the first layer only an embedding is trained.
             let further = index > 0 || self.embedding.is_some();
             self.attention_backward(index, extent, &kept, further)?;
             if further {
                 let before = (kept.before, kept.before_moments);
-                self.norm_backward(extent, before, &layer.attention_norm, true)?;
+                let copy = if index > 0 { w.slopes[index - 1].down } else { w.dx };
+                self.norm_backward(extent, before, NormPlace::Attention(index), copy)?;
             }
+            self.whole_layer(index, extent, &kept)?;
         }
         Ok(())
     }
 
-    /// dx (+)= the gradient through a norm of `of` (x, moments), given `d_normed`.
+    /// dx (+)= the gradient through a norm of `of` (x, moments), given `d_normed`; `copy` is where
+    /// it is stored like activations.
     fn norm_backward(
         &self,
         extent: Extent,
         of: (u64, u64),
-        norm: &FrozenNorm,
-        again: bool,
+        place: NormPlace,
+        copy: u64,
     ) -> Result<(), LanguageError> {
         let (decoder, w) = (&self.decoder, &self.workspace);
-        let copy = if w.dx_stored == w.dx { 0 } else { w.dx_stored };
+        self.whole_norm(extent, of, place)?;
+        let copy = if copy == w.dx { 0 } else { copy };
+        let (norm, again) = match place {
+            NormPlace::Final => (&decoder.final_norm, false),
+            NormPlace::Feed(index) => (&decoder.layers[index].feed_norm, true),
+            NormPlace::Attention(index) => (&decoder.layers[index].attention_norm, true),
+        };
         decoder.context.by_rows(
             "norm_backward",
             extent.rows(),
@@ -84,23 +94,29 @@ impl CudaModel {
         let (a, context) = (&decoder.architecture, &decoder.context);
         let (layer, rows) = (&decoder.layers[index], extent.rows());
         let pass = self.pass(extent);
-        self.linear_backward(rows, (a.hidden, a.width), w.dx_stored, &layer.down, w.d_active)?;
-        let dx = context.matrix(w.dx_stored, a.width);
-        pass.backward(index, Projection::Down, kept.active, dx, Some(w.d_active))?;
+        let slopes = w.slopes[index];
+        // GELU's derivative works in place.
+        let d_active = match a.activation {
+            Activation::GeluTanh => slopes.feed,
+            Activation::SwiGlu => w.d_active,
+        };
+        self.linear_backward(rows, (a.hidden, a.width), slopes.down, &layer.down, d_active)?;
+        let dx = context.matrix(slopes.down, a.width);
+        pass.backward(index, Projection::Down, kept.active, dx, Some(d_active))?;
         let bias = Address(optional(layer.feed.bias.as_ref()));
         let sizes = [Long(rows as u64), Int(a.hidden as i32)];
         let feed = Address(kept.feed);
         let (name, values, up) = match a.activation {
-            Activation::GeluTanh => ("gelu_backward", vec![Address(w.d_active), feed, bias], 0),
+            Activation::GeluTanh => ("gelu_backward", vec![Address(d_active), feed, bias], 0),
             Activation::SwiGlu => {
-                let values = vec![Address(w.d_feed), Address(w.d_active), feed, bias];
+                let values = vec![Address(slopes.feed), Address(d_active), feed, bias];
                 ("swiglu_backward", values, a.hidden)
             }
         };
         context.striding(name, rows * a.hidden / 4, &[values, sizes.to_vec()].concat())?;
         let shape = (a.width, decoder.feed_width());
-        self.linear_backward(rows, shape, w.d_feed, &layer.feed, w.d_normed)?;
-        let d_feed = context.matrix(w.d_feed, decoder.feed_width());
+        self.linear_backward(rows, shape, slopes.feed, &layer.feed, w.d_normed)?;
+        let d_feed = context.matrix(slopes.feed, decoder.feed_width());
         let (input, d_input) = (kept.feed_input, Some(w.d_normed));
         pass.backward(index, Projection::Gate, input, d_feed, d_input)?;
         pass.backward(index, Projection::Up, input, d_feed.from(up), d_input)
@@ -118,8 +134,9 @@ impl CudaModel {
         let (layer, rows) = (&decoder.layers[index], extent.rows());
         let (wide, narrow) = (a.query_width(), a.key_width());
         let pass = self.pass(extent);
-        self.linear_backward(rows, (wide, a.width), w.dx_stored, &layer.output, w.d_mixed)?;
-        let dx = context.matrix(w.dx_stored, a.width);
+        let slopes = w.slopes[index];
+        self.linear_backward(rows, (wide, a.width), slopes.output, &layer.output, w.d_mixed)?;
+        let dx = context.matrix(slopes.output, a.width);
         pass.backward(index, Projection::Output, kept.mixed, dx, Some(w.d_mixed))?;
         self.merge(w.headed, w.d_mixed, extent, true)?;
         let heads = Heads::new(self, extent);
@@ -167,16 +184,16 @@ impl CudaModel {
             extents: (length, width, heads.rows),
             ..heads.product()
         })?;
-        let mut values = vec![Address(w.joint), Address(w.d_queries), Address(w.d_keys)];
+        let mut values = vec![Address(slopes.joint), Address(w.d_queries), Address(w.d_keys)];
         values.push(Address(w.d_values));
         values.push(Address(optional(w.angles.as_ref())));
         values.extend(self.head_values(extent));
         context.striding("join_heads", rows * decoder.joint_width() / 4, &values)?;
         if further {
             let shape = (a.width, decoder.joint_width());
-            self.linear_backward(rows, shape, w.joint, &layer.joint, w.d_normed)?;
+            self.linear_backward(rows, shape, slopes.joint, &layer.joint, w.d_normed)?;
         }
-        let joint = context.matrix(w.joint, decoder.joint_width());
+        let joint = context.matrix(slopes.joint, decoder.joint_width());
         let (input, d_input) = (kept.attention_input, further.then_some(w.d_normed));
         pass.backward(index, Projection::Query, input, joint, d_input)?;
         pass.backward(index, Projection::Key, input, joint.from(wide), d_input)?;

@@ -37,6 +37,8 @@ impl Precision {
     }
 }
 
+const SOURCE: &str = concat!(include_str!("kernels.cu"), include_str!("gradients.cu"));
+
 /// Blocks of kernels whose threads stride over all numbers.
 const MOST_BLOCKS: usize = 132 * 16;
 
@@ -56,9 +58,7 @@ impl Context {
         let definitions =
             if store == Store::BFloat16 { vec!["-DBF16=1".to_owned()] } else { Vec::new() };
         device.bind().map_err(failed)?;
-        let kernels = device
-            .compile("decoder.cu", include_str!("kernels.cu"), &definitions)
-            .map_err(failed)?;
+        let kernels = device.compile("decoder.cu", SOURCE, &definitions).map_err(failed)?;
         Ok(Self { device, kernels, store, precision })
     }
 

@@ -22,6 +22,9 @@ use training::cuda::Buffer;
 use training::cuda::compute::Value::{Address, Int, Long};
 use training::cuda::compute::{Matrix, Product, Store};
 
+/// Parts in which a ghost is summed.
+pub(super) const GHOST_PARTS: usize = 8;
+
 /// Numbers in place of the frozen embedding, and what their gradient needs.
 pub(super) struct TrainedEmbedding {
     /// vocabulary x width in f32: the trained numbers while they are trained, then `kept`.
@@ -29,8 +32,11 @@ pub(super) struct TrainedEmbedding {
     kept: Option<Buffer<f32>>,
     /// The same as products read it, padded.
     head: Buffer<u8>,
-    /// For each example (square, S).
+    /// For each example (square, S), and what they are made of: see `gradients.cu`.
     squares: Buffer<f64>,
+    pub(super) partials: Buffer<f64>,
+    /// The embedding is the first; a whole model has more.
+    pub(super) pieces: usize,
     /// Share by which scaled states may be rounded.
     unit: f64,
     /// Tokens of a micro-batch, where their places begin, and the places.
@@ -41,16 +47,22 @@ pub(super) struct TrainedEmbedding {
 
 impl TrainedEmbedding {
     /// The embedding whose numbers are at `address`.
-    pub(super) fn new(model: &CudaModel, address: u64) -> Result<Self, LanguageError> {
+    pub(super) fn new(
+        model: &CudaModel,
+        address: u64,
+        pieces: usize,
+    ) -> Result<Self, LanguageError> {
         let decoder = &model.decoder;
         let device = &decoder.context.device;
-        let rows = model.workspace.rows;
+        let (rows, sequences) = (model.workspace.rows, model.room().sequences);
         let size = decoder.logits_width() * decoder.architecture.width * decoder.context.bytes();
         Ok(Self {
             address,
             kept: None,
             head: device.zeros(size).map_err(failed)?,
-            squares: device.zeros(2 * model.room().sequences).map_err(failed)?,
+            squares: device.zeros(2 * sequences).map_err(failed)?,
+            partials: device.zeros(3 * GHOST_PARTS * pieces * sequences).map_err(failed)?,
+            pieces,
             unit: decoder.context.precision.rounding(),
             tokens: device.zeros(rows).map_err(failed)?,
             starts: device.zeros(rows + 1).map_err(failed)?,
@@ -116,34 +128,57 @@ impl CudaModel {
         let (context, width) = (&decoder.context, decoder.architecture.width);
         let Extent { sequences, length } = extent;
         let padded = decoder.logits_width();
-        for (out, of, numbers) in
-            [(w.residual_products, w.d_logits, padded), (w.state_products, w.picked, width)]
-        {
-            let rows = context.matrix(of, numbers).every(length * numbers);
-            context.multiply(&Product {
-                out: Matrix::new(out, length, Store::Float32).every(length * length),
-                left: rows,
-                right: rows.transposed(),
-                extents: (length, length, numbers),
-                count: sequences,
-                scale: 1.0,
-                accumulate: false,
-            })?;
+        let square = |out: u64, left: Matrix, right: Matrix, numbers: usize| Product {
+            out: Matrix::new(out, length, Store::Float32).every(length * length),
+            left: left.every(length * numbers),
+            right: right.every(length * numbers).transposed(),
+            extents: (length, length, numbers),
+            count: sequences,
+            scale: 1.0,
+            accumulate: false,
+        };
+        let residuals = context.matrix(w.d_logits, padded);
+        context.multiply(&square(w.residual_products, residuals, residuals, padded))?;
+        let states = context.matrix(w.picked, width);
+        context.multiply(&square(w.state_products, states, states, width))?;
+        if w.wide_states != w.picked {
+            let count = extent.rows() * width;
+            let values = [Address(w.wide_states), Address(w.picked), Long(count as u64)];
+            context.striding("widen", count, &values)?;
+        }
+        // What the embedded tokens add is summed as it is: in f32, whatever the precision.
+        let wide = Matrix::new(w.wide_states, width, Store::Float32);
+        let dx = Matrix::new(w.dx, width, Store::Float32);
+        for (out, right) in [(w.row_products, dx), (w.cross_products, wide)] {
+            context.device.multiply(&square(out, dx, right, width), false).map_err(failed)?;
         }
         context.start(
-            "embedding_squares",
-            (sequences, 1),
+            "embedding_ghost",
+            (GHOST_PARTS, sequences),
             &[
-                Address(own.squares.address()),
+                Address(own.partials.address()),
                 Address(w.residual_products),
                 Address(w.state_products),
+                Address(w.row_products),
+                Address(w.cross_products),
                 Address(w.d_logits),
-                Address(w.picked),
-                Address(w.dx),
                 Address(self.tokens.address()),
+                Int(0),
+                Int(own.pieces as i32),
                 Int(length as i32),
-                Int(width as i32),
                 Int(padded as i32),
+            ],
+        )?;
+        self.whole_positions(extent)?;
+        context.by_rows(
+            "ghost_total",
+            sequences,
+            &[
+                Address(own.squares.address()),
+                Address(own.partials.address()),
+                Int(sequences as i32),
+                Int(own.pieces as i32),
+                Int(GHOST_PARTS as i32),
             ],
         )
     }

@@ -6,6 +6,7 @@ use super::embedding::TrainedEmbedding;
 use super::growing::Growing;
 use super::head::Learnt;
 use super::weights::CudaDecoder;
+use super::whole::Whole;
 use super::workspace::{Extent, PLACES, Room, Use, Workspace};
 use crate::LanguageError;
 use crate::finetune::{Example, Layout, Scope};
@@ -21,6 +22,8 @@ pub struct CudaModel {
     pub(super) values: Buffer<u8>,
     /// In place of the frozen one.
     pub(super) embedding: Option<TrainedEmbedding>,
+    /// Where everything is trained.
+    pub(super) whole: Option<Whole>,
     /// Keys and values of texts that are being continued.
     pub(super) growing: Option<Growing>,
     pub(super) workspace: Workspace,
@@ -78,6 +81,7 @@ impl CudaModel {
             places,
             values,
             embedding: None,
+            whole: None,
             growing: None,
             workspace,
             tokens: context.device.zeros(rows).map_err(failed)?,

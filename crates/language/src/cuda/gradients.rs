@@ -37,7 +37,7 @@ impl CudaModel {
     ) -> Result<(Vec<Answer>, Vec<f64>), LanguageError> {
         let lengths: Vec<usize> = examples.iter().map(|example| example.tokens.len()).collect();
         let (mut answers, mut norms) = (Vec::new(), Vec::new());
-        let size = self.places.size;
+        let size = self.vector_size();
         let mut again = false;
         for (range, extent) in self.micro_batches(&lengths) {
             let part = &examples[range];
@@ -49,6 +49,7 @@ impl CudaModel {
             self.clip(clipping, part.len(), clip)?;
             self.add(clipping, part.len(), again)?;
             self.add_embedding(part, extent, clipping.factors.address(), out, again)?;
+            self.add_whole(extent, clipping.factors.address(), out, again)?;
             again = true;
             let device = &self.decoder.context.device;
             norms.extend(device.read(&clipping.norms, part.len()).map_err(failed)?);
@@ -56,6 +57,11 @@ impl CudaModel {
         if !again {
             self.add(clipping, 0, false)?;
             self.clear_embedding(out)?;
+            self.clear_whole(out)?;
+        }
+        if self.whole.is_some() {
+            self.take_vectors(out)?;
+            return Ok((answers, norms));
         }
         let adapters = out + 4 * self.embedding_size() as u64;
         let values = [Address(adapters), Address(self.workspace.sum), Long(size as u64)];
@@ -65,7 +71,7 @@ impl CudaModel {
 
     fn clip(&self, clipping: &Clipping, examples: usize, clip: f64) -> Result<(), LanguageError> {
         let (context, w) = (&self.decoder.context, &self.workspace);
-        let parts = [Address(w.parts), Address(w.gradients), Long(self.places.size as u64)];
+        let parts = [Address(w.parts), Address(w.gradients), Long(self.vector_size() as u64)];
         context.start("square_parts", (PARTS, examples), &parts)?;
         let (more, unit) = self.embedding.as_ref().map_or((0, 0.0), |own| own.found());
         context.striding(
@@ -88,13 +94,13 @@ impl CudaModel {
         let w = &self.workspace;
         self.decoder.context.striding(
             "clipped_sum",
-            self.places.size,
+            self.vector_size(),
             &[
                 Address(w.sum),
                 Address(w.gradients),
                 Address(clipping.factors.address()),
                 Int(examples as i32),
-                Long(self.places.size as u64),
+                Long(self.vector_size() as u64),
                 Int(i32::from(again)),
             ],
         )

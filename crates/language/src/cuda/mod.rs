@@ -1,12 +1,13 @@
-//! Decoders on NVIDIA devices: forward, loss, back through frozen weights, and DP fine-tuning of
-//! adapters and of an embedding that is the head too. Driver, NVRTC and cuBLAS are those of the crate `training`, loaded at run time.
+//! Decoders on NVIDIA devices: forward, loss, back, and DP fine-tuning of adapters, of an embedding
+//! that is the head too, and of whole models. Driver, NVRTC and cuBLAS are those of the crate `training`, loaded at run time.
 //!
 //! A step computes what [`crate::finetune::Trainer`] computes, from the same random words: results
 //! differ by rounding only. Products are cuBLAS's, strided over sequences and heads; a group of
 //! queries that shares its keys is one matrix of group x length rows, so that grouped attention
 //! needs no copies. Every example's adapter gradients are formed in f32 (a batched product over its
 //! places), their norms summed in f64 from those same numbers, and the factors rounded down: what is
-//! clipped is what is summed, whatever the precision of the products before it.
+//! clipped is what is summed, whatever the precision of the products before it. Gradients of an
+//! embedding and of whole matrices are never formed for one example: their norms are ghosts.
 //!
 //! Precisions: f32; TF32 (operands of products rounded to 11 bits); bf16 (weights and activations
 //! stored in 8 bits of mantissa; residual stream, norms, scores, logits and sums in f32).
@@ -24,6 +25,7 @@ mod growing;
 mod head;
 mod trainer;
 mod weights;
+mod whole;
 mod workspace;
 
 pub use context::Precision;

@@ -5,9 +5,10 @@ use super::embedding::TrainedEmbedding;
 use super::evaluate::CudaModel;
 use super::gradients::Clipping;
 use super::weights::CudaDecoder;
+use super::whole::Whole;
 use super::workspace::Use;
 use crate::LanguageError;
-use crate::finetune::{Example, Layout, Recipe, Scope};
+use crate::finetune::{Example, Layout, Recipe, Scope, split};
 use crate::model::Decoder;
 use random::{Purpose, Stream};
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use training::cuda::compute::Trained;
 use training::sampler::{Batch, Sampler, Way};
 use training::{OptimizerState, ReplicaState, StepStatistics};
 
-/// A training under way on a device: of adapters, and perhaps of the embedding.
+/// A training under way on a device: of adapters, perhaps of the embedding, or of everything.
 pub struct CudaTrainer<'a> {
     pub model: CudaModel,
     decoder: &'a mut Decoder,
@@ -27,14 +28,17 @@ pub struct CudaTrainer<'a> {
     state: ReplicaState,
     sampler: Sampler,
     step: u64,
+    evidence: Vec<f64>,
 }
 
 impl<'a> CudaTrainer<'a> {
-    /// `frozen` are the weights of `decoder`, whose adapters are trained; `longest` is the most
-    /// tokens that a text to be measured has besides the examples.
+    /// `frozen` are the weights of `decoder`; a training of everything changes them, so that they
+    /// have to be its own. `longest` is the most tokens that a text to be measured has besides the
+    /// examples.
     ///
     /// # Errors
-    /// Anything else to train, an embedding that is not the head, no examples, an optimiser out of range, memory that ran out.
+    /// An embedding to train that is not the head, adapters beside a whole model, no examples, an
+    /// optimiser out of range, memory that ran out.
     pub fn new(
         frozen: &Arc<CudaDecoder>,
         decoder: &'a mut Decoder,
@@ -43,17 +47,17 @@ impl<'a> CudaTrainer<'a> {
         longest: usize,
     ) -> Result<Self, LanguageError> {
         let invalid = |message: &str| Err(LanguageError::InvalidInput(message.into()));
-        let Scope::Adapters { embedding } = recipe.scope else {
-            return invalid(
-                "on an NVIDIA device only adapters are trained, and the embedding: set `train = \
-                 \"lora\"`, or use --device cpu",
-            );
-        };
+        let full = recipe.scope == Scope::Full;
+        let embedding = full || recipe.scope == Scope::Adapters { embedding: true };
         if embedding && decoder.head.is_some() {
             return invalid(
                 "this model has a head beside its embedding, which are not trained on an NVIDIA \
-                 device: leave `embedding` out, or use --device cpu",
+                 device: train adapters without `embedding`, or use --device cpu",
             );
+        }
+        let adapters = Layout::new(decoder, Scope::Adapters { embedding: false }).size;
+        if full && adapters > 0 {
+            return invalid("a whole model is trained without adapters");
         }
         let layout = Layout::new(decoder, recipe.scope);
         if layout.size == 0 {
@@ -68,16 +72,21 @@ impl<'a> CudaTrainer<'a> {
             optimizer: OptimizerState::new(&recipe.optimizer, layout.size),
         };
         let most = examples.iter().map(|example| example.tokens.len()).max().unwrap_or(1);
-        let purpose = Use::Training { embedding };
+        let whole = full.then(|| Whole::vector_size(decoder, &layout));
+        let purpose = Use::Training { embedding, whole };
         let mut model = CudaModel::with(frozen, decoder, most.max(longest), purpose)?;
         let stream = Stream::new(recipe.seed, Purpose::NOISE, 0);
         let trained = Trained::new(&frozen.context.device, &state, &stream).map_err(failed)?;
         if embedding {
-            model.embedding = Some(TrainedEmbedding::new(&model, trained.parameters())?);
+            let pieces = if full { Whole::pieces(decoder) } else { 1 };
+            model.embedding = Some(TrainedEmbedding::new(&model, trained.parameters(), pieces)?);
             model.put_head()?;
         }
+        if full {
+            model.whole = Some(Whole::new(frozen, decoder, &layout)?);
+        }
         let clipping = Clipping::new(&model)?;
-        let sampler = Sampler::new(recipe.seed, 0, examples.len());
+        let sampler = Sampler::new(recipe.seed, 0, recipe.records(examples.len()));
         Ok(Self {
             model,
             decoder,
@@ -89,6 +98,7 @@ impl<'a> CudaTrainer<'a> {
             state,
             sampler,
             step: 0,
+            evidence: Vec::new(),
         })
     }
 
@@ -104,12 +114,18 @@ impl<'a> CudaTrainer<'a> {
         let run = &self.recipe.run;
         let mut batch = Batch::default();
         self.sampler.draw_row(&Way::of(run, phase.sample_rate), self.step, None, &mut batch);
-        let mut members: Vec<&Example> =
-            batch.records.iter().map(|record| &self.examples[*record as usize]).collect();
+        let (mut members, drawn) = split(&batch, self.examples);
         members.sort_by_key(|example| example.tokens.len());
         let clip = run.clip_norm();
         let sum = self.trained.sum.address();
         let (answers, norms) = self.model.clipped_sum(&self.clipping, &members, clip, sum)?;
+        if let Some(canaries) = &self.recipe.canaries {
+            let mut sum = device.read(&self.trained.sum, self.layout.size).map_err(failed)?;
+            let stream = Stream::new(self.recipe.seed, Purpose::NOISE, 0);
+            canaries.insert(drawn, clip, &mut sum);
+            canaries.watch(&sum, (&stream, self.step), &phase, clip, &mut self.evidence);
+            device.write(&mut self.trained.sum, &sum).map_err(failed)?;
+        }
         let public = run.dataset_size().map_or(self.examples.len() as f64, |size| size as f64);
         let share = run.drawing().share(phase.sample_rate);
         let noise = (phase.noise_multiplier * clip, share * public);
@@ -128,6 +144,9 @@ impl<'a> CudaTrainer<'a> {
     /// The trained numbers as products read them.
     fn put_trained(&self) -> Result<(), LanguageError> {
         self.model.put_head()?;
+        if self.model.whole.is_some() {
+            return self.model.put_whole(self.trained.parameters());
+        }
         let embedding = self.model.embedding_size();
         let from = self.trained.parameters() + 4 * embedding as u64;
         let size = self.layout.size - embedding;
@@ -137,6 +156,11 @@ impl<'a> CudaTrainer<'a> {
     /// Steps taken.
     pub fn steps(&self) -> u64 {
         self.step
+    }
+
+    /// What gradient canaries gathered of all iterates.
+    pub fn evidence(&self) -> &[f64] {
+        &self.evidence
     }
 
     /// What has to be saved to go on as if nothing had happened.

@@ -65,6 +65,16 @@ pub(super) struct Kept {
     pub(super) active: u64,
 }
 
+/// The gradients of one layer's linear maps: of their outputs, row by row. Where whole models are
+/// trained every layer has its own, which wait for the clipping factors; otherwise all share one.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Slopes {
+    pub(super) joint: u64,
+    pub(super) output: u64,
+    pub(super) feed: u64,
+    pub(super) down: u64,
+}
+
 /// Addresses into one buffer; see the fields of the same names on the CPU.
 #[derive(Default)]
 pub(super) struct Workspace {
@@ -74,6 +84,7 @@ pub(super) struct Workspace {
     pub(super) rows: usize,
     pub(super) room: Option<Room>,
     pub(super) layers: Vec<Kept>,
+    pub(super) slopes: Vec<Slopes>,
     pub(super) last: u64,
     pub(super) last_moments: u64,
     pub(super) states: u64,
@@ -90,11 +101,8 @@ pub(super) struct Workspace {
     pub(super) logits_rows: usize,
     // Going back.
     pub(super) dx: u64,
-    /// dx as activations are stored.
-    pub(super) dx_stored: u64,
     pub(super) d_normed: u64,
     pub(super) d_active: u64,
-    pub(super) d_feed: u64,
     pub(super) d_mixed: u64,
     pub(super) d_queries: u64,
     pub(super) d_keys: u64,
@@ -106,6 +114,10 @@ pub(super) struct Workspace {
     /// Inner products of an example's residuals, and of its states, for a trained embedding.
     pub(super) residual_products: u64,
     pub(super) state_products: u64,
+    pub(super) row_products: u64,
+    pub(super) cross_products: u64,
+    /// The picked states in f32.
+    pub(super) wide_states: u64,
     pub(super) gradients: u64,
     pub(super) parts: u64,
     pub(super) sum: u64,
@@ -118,6 +130,8 @@ pub(super) enum Use {
     Training {
         /// Whether the embedding is trained, too: all logits are kept then.
         embedding: bool,
+        /// Whether everything is: the numbers of its vectors.
+        whole: Option<usize>,
     },
 }
 
@@ -195,7 +209,11 @@ impl Workspace {
         base: u64,
     ) -> (Self, u64) {
         let training = purpose != Use::Measuring;
-        let embedding = purpose == Use::Training { embedding: true };
+        let (embedding, whole) = match purpose {
+            Use::Measuring => (false, None),
+            Use::Training { embedding, whole } => (embedding, whole),
+        };
+        let vectors = whole.unwrap_or(places.size);
         let a = &decoder.architecture;
         let Room { rows, sequences, length } = room;
         let real = decoder.context.bytes();
@@ -241,14 +259,26 @@ impl Workspace {
         own.logits = c.take(4 * own.logits_rows * decoder.logits_width());
         if training {
             own.dx = c.take(4 * rows * a.width);
-            own.dx_stored = if exact { own.dx } else { c.take(real * rows * a.width) };
             own.d_normed = c.take(real * rows * a.width);
             own.d_active = c.take(real * rows * a.hidden);
-            own.d_feed = if decoder.feed_width() == a.hidden {
+            let stored = if exact { own.dx } else { c.take(real * rows * a.width) };
+            let feed = if decoder.feed_width() == a.hidden {
                 own.d_active
             } else {
                 c.take(real * rows * decoder.feed_width())
             };
+            let shared = Slopes { joint: own.joint, output: stored, feed, down: stored };
+            own.slopes = (0..a.layers)
+                .map(|_| match whole {
+                    None => shared,
+                    Some(_) => Slopes {
+                        joint: c.take(real * rows * decoder.joint_width()),
+                        output: c.take(real * rows * a.width),
+                        feed: c.take(real * rows * decoder.feed_width()),
+                        down: c.take(real * rows * a.width),
+                    },
+                })
+                .collect();
             own.d_mixed = c.take(real * rows * a.query_width());
             own.d_queries = c.take(real * rows * a.query_width());
             own.d_keys = c.take(real * rows * a.key_width());
@@ -264,10 +294,13 @@ impl Workspace {
             if embedding {
                 own.residual_products = c.take(4 * rows * length);
                 own.state_products = c.take(4 * rows * length);
+                own.row_products = c.take(4 * rows * length);
+                own.cross_products = c.take(4 * rows * length);
+                own.wide_states = if exact { own.picked } else { c.take(4 * rows * a.width) };
             }
-            own.gradients = c.take(4 * sequences * places.size);
+            own.gradients = c.take(4 * sequences * vectors);
             own.parts = c.take(8 * sequences * PARTS);
-            own.sum = c.take(8 * places.size);
+            own.sum = c.take(8 * vectors);
         }
         let end = carver.0;
         (own, end)

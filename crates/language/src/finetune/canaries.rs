@@ -13,40 +13,22 @@
 //!   <change, h> / |h|. Needs a trained embedding.
 //! - **loss**: how much the canary's loss fell.
 
-use super::Example;
+use super::{CanaryDescription, Example};
 use crate::LanguageError;
 use crate::model::{Cache, Decoder};
 use random::{Purpose, Stream};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::fmt::Write;
 
 /// The purpose of the streams that make canaries; their coins are membership's.
 const CANARY: Purpose = Purpose(0x4C43);
-
-/// The `[canaries]` table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CanaryDescription {
-    pub count: usize,
-    /// Where it is not given: embedding if that is trained, else loss.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub score: Option<CanaryScore>,
-    /// Tokens before the canary's own.
-    #[serde(default = "prefix")]
-    pub prefix: usize,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CanaryScore {
     Embedding,
     Loss,
-}
-
-fn prefix() -> usize {
-    8
 }
 
 /// Canaries that were planted.
@@ -200,15 +182,6 @@ impl Canaries {
             along / square.sqrt().max(f64::MIN_POSITIVE)
         });
         Ok(scores.collect())
-    }
-
-    /// Scores as `audit` reads them.
-    pub fn to_csv(&self, scores: &[f64]) -> String {
-        let mut text = String::from("# design: one-run\nscore,member,canary\n");
-        for (number, (score, member)) in scores.iter().zip(&self.members).enumerate() {
-            let _ = writeln!(text, "{score},{},{number}", u8::from(*member));
-        }
-        text
     }
 }
 

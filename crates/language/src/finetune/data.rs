@@ -132,7 +132,7 @@ impl TextSource {
             .par_iter()
             .map(|(number, line)| {
                 let refuse = |problem: String| {
-                    LanguageError::file(format!("{place}:{}", number + 1), problem)
+                    LanguageError::file(format!("{place}, row {}", number + 1), problem)
                 };
                 let value: Value = serde_json::from_str(line)
                     .map_err(|error| refuse(format!("is not JSON: {error}")))?;

@@ -1,9 +1,8 @@
 //! A fine-tuning as a file describes it: `[run]`, `[data]`, `[model] kind = "language"`,
 //! `[optimizer]`, and perhaps `[privacy]` and `[canaries]`.
 
-use super::canaries::CanaryDescription;
 use super::data::TextSource;
-use super::{Lora, Scope};
+use super::{CanaryDescription, Lora, Scope};
 use crate::LanguageError;
 use crate::model::Projection;
 use serde::Deserialize;
@@ -78,6 +77,7 @@ impl FinetuneDescription {
             canaries: optional(&mut tables, "canaries")?,
         };
         described.lora()?;
+        described.canaries.map_or(Ok(()), |table| table.check())?;
         described
             .optimizer
             .check()

@@ -1,9 +1,10 @@
-//! The game of token canaries: one fine-tuning, one score per canary (design one-run), as an experiment.
+//! The game of many canaries: one fine-tuning, one score per canary (design one-run), as an experiment.
 //!
 //! The training keeps its state in a folder and goes on from there; the same plan gives the same
 //! bytes at any number of threads and interruptions.
 
 use super::place::Place;
+use super::planted::Planted;
 use super::records::fingerprint;
 use super::session::{Finetuning, Start};
 use crate::LanguageError;
@@ -77,7 +78,7 @@ pub fn play(start: &Start, run: &Run, seed: u64, site: &Site) -> Result<Played, 
 }
 
 /// One training, one score per canary.
-pub struct TokenGame<'a> {
+pub struct CanaryGame<'a> {
     start: &'a Start,
     run: Run,
     seed: u64,
@@ -85,7 +86,7 @@ pub struct TokenGame<'a> {
     plan: Plan,
 }
 
-impl<'a> TokenGame<'a> {
+impl<'a> CanaryGame<'a> {
     /// Checks a training whose description has canaries.
     ///
     /// # Errors
@@ -108,17 +109,21 @@ impl<'a> TokenGame<'a> {
             "records": start.records(),
             "optimizer": description.optimizer,
             "canaries": description.canaries,
-            "score": canaries.score,
+            "score": canaries.score(),
             "device": site.device.record,
         });
-        let count = canaries.examples.len() as u64;
+        let count = canaries.members().len() as u64;
         let header = "# design: one-run\nscore,member,canary";
-        let plan = Plan::new("attack token", parameters, seed, header, count, count);
+        let kind = match canaries {
+            Planted::Token(_) => "attack token",
+            Planted::Gradient(_) => "attack canaries language",
+        };
+        let plan = Plan::new(kind, parameters, seed, header, count, count);
         Ok(Self { start, run, seed, site, plan })
     }
 }
 
-impl Experiment for TokenGame<'_> {
+impl Experiment for CanaryGame<'_> {
     fn plan(&self) -> &Plan {
         &self.plan
     }

@@ -10,17 +10,19 @@
 //! The loss of an example is the mean cross-entropy of its tokens from `first` on.
 //!
 //! [`Finetuning`] is a training from a file to its outputs, resumable at any moment, perhaps with
-//! token canaries ([`canaries`]); [`game`] is such a training as an experiment whose rows are scores.
+//! canaries of tokens ([`canaries`]) or of gradients ([`gradient_canaries`]); [`game`] is such a training as an experiment whose rows are scores.
 
 mod adapters;
 pub mod canaries;
 pub mod data;
 mod description;
 pub mod game;
+pub mod gradient_canaries;
 mod gradients;
 mod layout;
 mod losses;
 mod place;
+mod planted;
 mod records;
 mod session;
 mod terms;
@@ -33,7 +35,8 @@ pub use description::{FinetuneDescription, PrivacyTarget};
 pub use gradients::{Clipped, Example, ExampleGradient, clipped_sum, per_example};
 pub use layout::{Layout, Piece, Scope};
 pub use place::{Measurer, Place, device};
+pub use planted::{CanaryDescription, CanaryKind, Planted};
 pub(crate) use records::fingerprint;
 pub use session::{Finetuning, Start, micro_batch};
-pub(crate) use trainer::check_state;
 pub use trainer::{Recipe, Trainer};
+pub(crate) use trainer::{check_state, split};

@@ -108,6 +108,8 @@ impl Place {
     ) -> Result<Engine<'a>, LanguageError> {
         #[cfg(feature = "cuda")]
         if let Some(cuda) = &self.cuda {
+            // A training of everything changes the weights that it is given.
+            let same = same && recipe.scope != Scope::Full;
             let frozen = Self::frozen(cuda, decoder, same)?;
             let trainer = CudaTrainer::new(&frozen, decoder, examples, recipe, longest)?;
             return Ok(Engine::Cuda(Box::new(trainer)));
@@ -158,6 +160,15 @@ impl Engine<'_> {
             Self::Cpu(trainer) => Ok(trainer.state()),
             #[cfg(feature = "cuda")]
             Self::Cuda(trainer) => trainer.state(),
+        }
+    }
+
+    /// What gradient canaries gathered of all iterates.
+    pub(super) fn evidence(&self) -> &[f64] {
+        match self {
+            Self::Cpu(trainer) => trainer.evidence(),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(trainer) => trainer.evidence(),
         }
     }
 

@@ -1,6 +1,5 @@
 //! What a fine-tuning writes down about itself: its plan, its ledger, its warnings.
 
-use super::canaries::CanaryScore;
 use super::layout::{Layout, Scope};
 use super::place::Measurer;
 use super::session::Finetuning;
@@ -55,15 +54,13 @@ impl Finetuning<'_> {
             constants: Constants::Public,
         }];
         if let Some(planted) = &self.canaries {
-            let score = match planted.score {
-                CanaryScore::Embedding => "the change of their token's row",
-                CanaryScore::Loss => "their loss",
-            };
+            let members = planted.members();
             preprocessing.push(Preprocessing {
                 step: format!(
-                    "{} of {} token canaries added by coins, scored by {score}",
-                    planted.members.iter().filter(|member| **member).count(),
-                    planted.members.len()
+                    "{} of {} {}",
+                    members.iter().filter(|member| **member).count(),
+                    members.len(),
+                    planted.scored()
                 ),
                 constants: Constants::Public,
             });
@@ -112,6 +109,7 @@ impl Finetuning<'_> {
                     sha256: vec![start.texts.sha256.clone()],
                     licence: None,
                     preprocessing,
+                    unused: Vec::new(),
                 },
             },
             model: ModelRecord {

@@ -5,14 +5,17 @@
 use super::canaries::Canaries;
 use super::data::Texts;
 use super::description::FinetuneDescription;
+use super::gradient_canaries::GradientCanaries;
 use super::layout::{Layout, Scope};
 use super::place::{Measurer, Place};
+use super::planted::{CanaryKind, Planted};
 use super::trainer::Recipe;
 use super::{Example, adapters, weights};
 use crate::load::Model;
 use crate::model::{Architecture, Decoder};
 use crate::{LanguageError, load};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use training::files::{self, Progress};
@@ -87,7 +90,9 @@ pub struct Finetuning<'a> {
     place: &'a Place,
     /// Tokens of the longest text that is measured after the training.
     longest: usize,
-    pub canaries: Option<Canaries>,
+    pub canaries: Option<Planted>,
+    /// What gradient canaries gathered of all iterates.
+    evidence: Vec<f64>,
 }
 
 impl<'a> Finetuning<'a> {
@@ -132,6 +137,14 @@ impl<'a> Finetuning<'a> {
         let mut examples = start.texts.examples.clone();
         let canaries = match &description.canaries {
             None => None,
+            Some(table) if table.kind == CanaryKind::Gradient => {
+                table.check()?;
+                let layout = Layout::new(&decoder, scope);
+                let observe = table.observe.unwrap_or_default();
+                let planted =
+                    GradientCanaries::plant(&decoder, &layout, table.count, observe, seed)?;
+                Some(Planted::Gradient(Arc::new(planted)))
+            }
             Some(table) => {
                 let trained = scope != Scope::Adapters { embedding: false };
                 let reserved = [&start.model.stop[..], &[0, 1, 2]].concat();
@@ -152,7 +165,7 @@ impl<'a> Finetuning<'a> {
                     &mut losses,
                 )?;
                 examples.extend(planted.planted().cloned());
-                Some(planted)
+                Some(Planted::Token(planted))
             }
         };
         let recipe = Recipe {
@@ -161,10 +174,15 @@ impl<'a> Finetuning<'a> {
             scope,
             micro_batch: micro_batch(&decoder.architecture, start.length()),
             seed,
+            canaries: match &canaries {
+                Some(Planted::Gradient(planted)) => Some(Arc::clone(planted)),
+                _ => None,
+            },
         };
         let test = start.test.iter().flat_map(|test| &test.examples);
         let longest = test.map(|e| e.tokens.len()).max().unwrap_or(0).max(longest);
-        Ok(Self { start, run, recipe, decoder, examples, place, longest, canaries })
+        let evidence = Vec::new();
+        Ok(Self { start, run, recipe, decoder, examples, place, longest, canaries, evidence })
     }
 
     /// Whether the frozen weights are the start's.
@@ -197,7 +215,30 @@ impl<'a> Finetuning<'a> {
             }
             trainer.step()?;
         }
-        trainer.finish().map(Some)
+        let evidence = trainer.evidence().to_vec();
+        let measurer = trainer.finish()?;
+        self.evidence = evidence;
+        Ok(Some(measurer))
+    }
+
+    /// The score of every canary of a training that was carried out, and which are in.
+    ///
+    /// # Errors
+    /// Those of the decoder.
+    pub fn canary_scores(
+        &self,
+        measurer: &mut Measurer,
+    ) -> Result<Option<(Vec<f64>, &[bool])>, LanguageError> {
+        let Some(planted) = &self.canaries else { return Ok(None) };
+        let mut losses =
+            |decoder: &Decoder, canaries: &[Example]| measurer.losses(decoder, canaries);
+        let scores = planted.scores(
+            &self.decoder,
+            (&self.recipe, self.examples.len()),
+            &self.evidence,
+            &mut losses,
+        )?;
+        Ok(Some((scores, planted.members())))
     }
 
     /// Trains, or goes on with what a checkpoint holds, and writes `model.safetensors`,
@@ -260,11 +301,16 @@ impl<'a> Finetuning<'a> {
             trainer.restore(saved.steps_done, state).map_err(as_training_error)?;
             progress = saved;
         }
+        // What was seen of the iterates so far is not in a checkpoint: such a training starts over.
+        let watches = self.canaries.as_ref().is_some_and(Planted::watches);
         let resumed_from = progress.steps_done;
         progress.sessions.push(SessionRecord { from_step: resumed_from, to_step: resumed_from });
         (options.report)(&TrainingEvent::Started { steps, done: resumed_from });
         let mut saved = Instant::now();
         while progress.steps_done < steps {
+            if watches && options.stop.load(Ordering::Relaxed) {
+                return Ok(TrainingOutcome::Interrupted { done: 0, steps });
+            }
             if options.stop.load(Ordering::Relaxed) {
                 files::write_checkpoint(
                     &checkpoint,
@@ -286,7 +332,7 @@ impl<'a> Finetuning<'a> {
                 loss: Some(found.loss_sum / size),
                 accuracy: Some(found.correct as f64 / size),
             });
-            if saved.elapsed() >= options.checkpoint_every {
+            if !watches && saved.elapsed() >= options.checkpoint_every {
                 files::write_checkpoint(
                     &checkpoint,
                     &progress,
@@ -296,14 +342,14 @@ impl<'a> Finetuning<'a> {
             }
         }
         (options.report)(&TrainingEvent::Evaluating);
+        let evidence = trainer.evidence().to_vec();
         let mut measurer = trainer.finish().map_err(as_training_error)?;
+        self.evidence = evidence;
         let ledger =
             self.ledger(&progress, &device, &layout, &mut measurer).map_err(as_training_error)?;
-        if let Some(planted) = &self.canaries {
-            let mut losses =
-                |decoder: &Decoder, canaries: &[Example]| measurer.losses(decoder, canaries);
-            let scores =
-                planted.scores_with(&self.decoder, &mut losses).map_err(as_training_error)?;
+        if let (Some(planted), Some((scores, _))) =
+            (&self.canaries, self.canary_scores(&mut measurer).map_err(as_training_error)?)
+        {
             files::write(&canaries, planted.to_csv(&scores))?;
         }
         let vocabulary = self.start.model.decoder.architecture.vocabulary;

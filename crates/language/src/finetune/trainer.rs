@@ -1,11 +1,13 @@
 //! Steps of DP-SGD and DP-Adam, with the sampler and the optimisers of the crate `training`.
 
+use super::gradient_canaries::GradientCanaries;
 use super::gradients::{Clipped, Example, clipped_sum_packed};
 use super::layout::{Layout, Scope};
 use crate::LanguageError;
 use crate::model::{Decoder, Packed};
 use random::{Purpose, Stream};
 use rayon::prelude::*;
+use std::sync::Arc;
 use training::cpu::update::{Noise, Update};
 use training::sampler::{Batch, Sampler, Way};
 use training::{OptimizerDescription, OptimizerState, ReplicaState, StepStatistics};
@@ -23,9 +25,16 @@ pub struct Recipe {
     /// Examples whose gradients are formed together; changes memory and rounding only.
     pub micro_batch: usize,
     pub seed: u64,
+    /// Gradient canaries: those that are in follow the examples as records.
+    pub canaries: Option<Arc<GradientCanaries>>,
 }
 
 impl Recipe {
+    /// Records that the sampler draws from.
+    pub(crate) fn records(&self, examples: usize) -> usize {
+        examples + self.canaries.as_ref().map_or(0, |canaries| canaries.planted())
+    }
+
     pub(crate) fn phase(&self, step: u64) -> Phase {
         let mut first = 0;
         for phase in self.run.phases() {
@@ -49,6 +58,7 @@ pub struct Trainer<'a> {
     state: ReplicaState,
     sampler: Sampler,
     step: u64,
+    evidence: Vec<f64>,
 }
 
 impl<'a> Trainer<'a> {
@@ -77,8 +87,9 @@ impl<'a> Trainer<'a> {
             Scope::Full => None,
         };
         keep_memory();
-        let sampler = Sampler::new(recipe.seed, 0, examples.len());
-        Ok(Self { decoder, examples, recipe, layout, packed, state, sampler, step: 0 })
+        let sampler = Sampler::new(recipe.seed, 0, recipe.records(examples.len()));
+        let evidence = Vec::new();
+        Ok(Self { decoder, examples, recipe, layout, packed, state, sampler, step: 0, evidence })
     }
 
     /// Takes one step.
@@ -90,8 +101,7 @@ impl<'a> Trainer<'a> {
         let run = &self.recipe.run;
         let mut batch = Batch::default();
         self.sampler.draw_row(&Way::of(run, phase.sample_rate), self.step, None, &mut batch);
-        let mut members: Vec<&Example> =
-            batch.records.iter().map(|record| &self.examples[*record as usize]).collect();
+        let (mut members, drawn) = split(&batch, self.examples);
         // Examples of like length together: less padding.
         members.sort_by_key(|example| example.tokens.len());
         let parts: Vec<&[&Example]> = members.chunks(self.recipe.micro_batch).collect();
@@ -118,8 +128,12 @@ impl<'a> Trainer<'a> {
                 statistics.norms.extend(part.norms);
             }
         }
-        let sum: Vec<f32> = sum.into_iter().map(|x| x as f32).collect();
+        let mut sum: Vec<f32> = sum.into_iter().map(|x| x as f32).collect();
         let stream = Stream::new(self.recipe.seed, Purpose::NOISE, 0);
+        if let Some(canaries) = &self.recipe.canaries {
+            canaries.insert(drawn, clip, &mut sum);
+            canaries.watch(&sum, (&stream, self.step), &phase, clip, &mut self.evidence);
+        }
         let update = Update {
             optimizer: &self.recipe.optimizer,
             step: self.step,
@@ -144,6 +158,11 @@ impl<'a> Trainer<'a> {
         self.step
     }
 
+    /// What gradient canaries gathered of all iterates.
+    pub fn evidence(&self) -> &[f64] {
+        &self.evidence
+    }
+
     /// What has to be saved to go on as if nothing had happened.
     pub fn state(&self) -> &ReplicaState {
         &self.state
@@ -159,6 +178,16 @@ impl<'a> Trainer<'a> {
         (self.state, self.step) = (state, steps);
         Ok(())
     }
+}
+
+/// The examples of a batch, and the numbers of the gradient canaries in it.
+pub(crate) fn split<'a>(
+    batch: &'a Batch,
+    examples: &'a [Example],
+) -> (Vec<&'a Example>, impl Iterator<Item = usize> + 'a) {
+    let numbers = || batch.records.iter().map(|record| *record as usize);
+    let found = numbers().filter_map(|number| examples.get(number)).collect();
+    (found, numbers().filter_map(|number| number.checked_sub(examples.len())))
 }
 
 /// Refuses the state of another training.
@@ -295,6 +324,7 @@ mod tests {
                     scope: Scope::Adapters { embedding: false },
                     micro_batch: 3,
                     seed: 1,
+                    canaries: None,
                 };
                 let mut trainer = Trainer::new(&mut decoder, &examples, recipe).expect("trainer");
                 (0..2).for_each(|_| drop(trainer.step().expect("a step")));

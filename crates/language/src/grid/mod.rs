@@ -9,9 +9,9 @@ mod description;
 pub use description::{GridDescription, GridTable, MeasureTable, MetricName};
 
 use crate::LanguageError;
-use crate::finetune::{Example, Finetuning, Place, Scope, Start, fingerprint};
+use crate::finetune::{Finetuning, Place, Scope, Start, fingerprint};
 use crate::memorization::{Asking, Completion, Questions, ask_with, measure, read_secrets};
-use crate::model::{Decoder, Sampling};
+use crate::model::Sampling;
 use experiments::{Experiment, Plan};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -161,12 +161,9 @@ impl<'a> Grid<'a> {
             Finetuning::with(&self.start, &start, run, point.seed, place, self.longest)?;
         let mut measurer = training.train(&|| true)?.unwrap_or_default();
         let decoder = training.decoder();
-        let audit = match &training.canaries {
-            Some(canaries) => {
-                let mut losses =
-                    |decoder: &Decoder, canaries: &[Example]| measurer.losses(decoder, canaries);
-                let scores = canaries.scores_with(decoder, &mut losses)?;
-                let found = (self.audit)(&scores, &canaries.members, self.delta)
+        let audit = match training.canary_scores(&mut measurer)? {
+            Some((scores, members)) => {
+                let found = (self.audit)(&scores, members, self.delta)
                     .map_err(LanguageError::InvalidInput)?;
                 format!("{},{}", found.epsilon, found.auroc)
             }

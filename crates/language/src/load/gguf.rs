@@ -250,11 +250,12 @@ impl<'a> Gguf<'a> {
             ("gpt2", "smollm") => true,
             ("gpt2", "gpt-2" | "default" | "") => false,
             (model, pre) => {
-                return Err(refuse(format!(
-                    "tokenizer `{}` with `{}` is not known; give a tokenizer.json (--tokenizer, or `tokenizer` in [model])",
+                let problem = format!(
+                    "tokenizer `{}` with `{}` is not known; a tokenizer.json is needed",
                     shown(model),
                     shown(pre)
-                )));
+                );
+                return Err(LanguageError::NoTokenizer { place: place.to_owned(), problem });
             }
         };
         let kinds = match self.metadata.get("tokenizer.ggml.token_type") {

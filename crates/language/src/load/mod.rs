@@ -50,11 +50,9 @@ pub fn model(path: &Path, tokenizer: Option<&Path>) -> Result<Model, LanguageErr
     }
     if path.extension().is_some_and(|extension| extension == "bin") {
         let decoder = llama2c::decoder(&bytes, &place)?;
-        let tokenizer = tokenizer.ok_or_else(|| {
-            LanguageError::file(
-                &place,
-                "a llama2.c model needs its tokenizer: give the file (--tokenizer, or `tokenizer` in [model])",
-            )
+        let tokenizer = tokenizer.ok_or_else(|| LanguageError::NoTokenizer {
+            place: place.clone(),
+            problem: "a llama2.c model needs the file of its tokenizer".to_owned(),
         })?;
         let vocabulary = decoder.architecture.vocabulary;
         let tokenizer =

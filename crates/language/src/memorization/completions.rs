@@ -53,13 +53,13 @@ impl Completions {
             if line.trim().is_empty() {
                 continue;
             }
-            let here = format!("{place}:{}", index + 1);
+            let here = format!("{place}, row {}", index + 1);
             rows.push(row(line, &here)?);
         }
         if rows.is_empty() {
             return Err(LanguageError::file(
                 place,
-                "holds no completion; one JSON object a line with prompt, target and completion is needed",
+                "holds no completion; one JSON object per line with prompt, target and completion is needed",
             ));
         }
         Ok(Self { rows })

@@ -10,8 +10,9 @@
 //!
 //! Heights between two rungs of the ladder use the smaller u^2 and the narrower pieces.
 
-use super::law::Strand;
-use super::line::{Obstacle, TOLERANCE};
+use super::law::{Strand, slopes};
+use super::line::{Obstacle, RUNGS, top_of_rung};
+use super::rough::Rough;
 use super::solve::Times;
 
 const LN_SQRT_TWO_PI: f64 = 0.918_938_533_204_672_8;
@@ -20,6 +21,8 @@ const LN_SQRT_TWO_PI: f64 = 0.918_938_533_204_672_8;
 pub(super) struct Decay {
     pub(super) height: f64,
     pub(super) log_ratio: f64,
+    /// How far, roughly, the product of transforms has fallen at the foot of each rung, and above it.
+    pub(super) falls: [f64; RUNGS],
 }
 
 /// A stretch of a strand with a lower bound on its mass.
@@ -34,7 +37,7 @@ struct Cell {
 }
 
 /// The tilted law of a part in cells.
-struct Cells {
+pub(super) struct Cells {
     times: f64,
     /// An upper bound on K(c).
     total: f64,
@@ -44,24 +47,29 @@ struct Cells {
 }
 
 const RATIO: f64 = 1.12;
+/// Widths of pieces, in units of 1/u.
+const WIDTHS: [f64; 3] = [std::f64::consts::PI, 1.8, 0.8];
 const MOST_CELLS: usize = 60_000;
+/// Nodes up to which all are treated alike.
+const FEW_NODES: f64 = 100.0;
+/// Nodes from which on finer cells are worth their cost.
+const MANY_NODES: f64 = 1500.0;
 
 impl Decay {
     pub(super) fn find(
-        parts: &[Times],
+        rough: &mut Rough<'_>,
         c: f64,
         spacing: f64,
-        log_size: f64,
+        log_wanted: f64,
         spread: f64,
     ) -> Result<Self, Obstacle> {
-        let first = (2.0 * TOLERANCE).sqrt() / spread;
+        let first = 0.9 * (-2.0 * log_wanted).sqrt() / spread;
         let mut best: Option<Self> = None;
         // Finer cells only where coarse ones leave a gap.
         for width in [0.05, 0.0125] {
-            let cells: Vec<Cells> =
-                parts.iter().map(|part| Cells::new(part, c, width)).collect::<Result<_, _>>()?;
-            let Some((found, end)) = Self::with(&cells, first, log_size) else { continue };
-            let gap = found.height > 0.2 * end && end > 20.0 * first;
+            let cells = rough.cells(c, width)?;
+            let Some((found, end)) = Self::with(cells, first, log_wanted) else { continue };
+            let gap = found.height > (0.2 * end).max(MANY_NODES * spacing) && end > 20.0 * first;
             if best.as_ref().is_none_or(|known| found.height < known.height) {
                 best = Some(found);
             }
@@ -69,14 +77,25 @@ impl Decay {
                 break;
             }
         }
-        let found = best.ok_or(Obstacle::SlowDecay)?;
+        let mut found = best.ok_or(Obstacle::SlowDecay)?;
         // The last node lies within one spacing of the height.
-        Ok(Self { height: found.height.max(2.0 * spacing), ..found })
+        found.height = found.height.max(2.0 * spacing);
+        if found.height < FEW_NODES * spacing {
+            return Ok(found);
+        }
+        let mut above = f64::INFINITY;
+        for rung in (1..RUNGS).rev() {
+            let u = found.height * top_of_rung(rung - 1);
+            let here = rough.cells(c, 0.05)?.iter().map(|part| part.fall_at(u)).sum();
+            above = above.min(here);
+            found.falls[rung] = above;
+        }
+        Ok(found)
     }
 
     /// The lowest height from which on the cells promise enough, and the end of the ladder.
-    fn with(cells: &[Cells], first: f64, log_size: f64) -> Option<(Self, f64)> {
-        let wanted = |u: f64| -(log_size - TOLERANCE + (std::f64::consts::PI * u).ln());
+    fn with(cells: &[Cells], first: f64, log_wanted: f64) -> Option<(Self, f64)> {
+        let wanted = |u: f64| -(log_wanted + (std::f64::consts::PI * u).ln());
         let by_stretches = |u: f64| cells.iter().map(|part| part.by_stretches(u)).sum::<f64>();
         let mut end = first;
         let mut least = by_stretches(end);
@@ -88,25 +107,39 @@ impl Decay {
             least = by_stretches(end);
         }
         let mut height = end;
+        let (mut start, mut best) = (0, 0);
         // Down from there while pieces keep the promise.
         while height > first {
             let (low, high) = ((height / RATIO).max(first), height);
-            let fall: f64 = cells
-                .iter()
-                .map(|part| part.by_pieces(low, high).max(part.by_stretches(low)))
-                .sum();
+            // The widths of pieces that last did come first.
+            let mut fall = 0.0f64;
+            for round in 0..WIDTHS.len() {
+                let width = WIDTHS[(start + round) % WIDTHS.len()];
+                let here = cells
+                    .iter()
+                    .map(|part| part.by_pieces(low, high, width).max(part.by_stretches(low)))
+                    .sum();
+                if here > fall {
+                    fall = here;
+                    best = (start + round) % WIDTHS.len();
+                }
+                if fall >= wanted(low) {
+                    break;
+                }
+            }
+            start = best;
             if fall < wanted(low) {
                 break;
             }
             least = least.min(fall);
             height = low;
         }
-        Some((Self { height, log_ratio: -least }, end))
+        Some((Self { height, log_ratio: -least, falls: [0.0; RUNGS] }, end))
     }
 }
 
 impl Cells {
-    fn new(part: &Times, c: f64, width: f64) -> Result<Self, Obstacle> {
+    pub(super) fn new(part: &Times, c: f64, width: f64) -> Result<Self, Obstacle> {
         let mut out =
             Self { times: part.times, total: part.law.atom, cells: vec![], stretches: vec![] };
         if part.law.atom > 0.0 {
@@ -142,19 +175,27 @@ impl Cells {
         let curve = reach * width * width / 24.0;
         let mut beyond = Vec::with_capacity(count as usize);
         let (mut mass_beyond, mut variation) = (0.0, 0.0);
+        let edge = |x: f64| {
+            let seen = strand.pair.logs_and_means(x);
+            (x, seen.means, seen.numerator - seen.denominator)
+        };
+        let mut after = edge(from + width * count);
         for index in (0..count as usize).rev() {
-            let a = from + width * index as f64;
-            let b = a + width;
+            let before = edge(from + width * index as f64);
+            let (a, na, left) = before;
+            let (b, nb, right) = after;
+            after = before;
             let middle = 0.5 * (a + b);
-            let low = (strand.lowest(a, b, tilt) - LN_SQRT_TWO_PI).exp();
-            let high = (strand.highest(a, b, tilt) - LN_SQRT_TWO_PI).exp();
+            let (n, d) = (strand.pair.log_numerator(middle), strand.pair.log_denominator(middle));
+            let place = n - d;
+            let height = -0.5 * middle * middle + tilt * n + (1.0 - tilt) * d - LN_SQRT_TWO_PI;
+            let (slope_low, slope_high) = slopes((a, na), (b, nb), tilt);
+            let slope = slope_low.abs().max(slope_high.abs());
+            let low = (height - 0.5 * (b - a) * slope).exp();
+            let high = (height + 0.5 * (b - a) * slope).exp();
             let mass = scale * low * (1.0 - 1e-12);
             self.total += scale * high * (1.0 + 1e-12);
-            let (left, right) = (strand.pair.log_ratio(a), strand.pair.log_ratio(b));
-            let steep_a = strand.steepness(a);
-            let place = strand.pair.log_ratio(middle);
             // |l''| <= reach l', and l' within the cell is between the posterior means' extremes.
-            let (na, nb) = (strand.pair.posterior_means(a), strand.pair.posterior_means(b));
             let off = curve * (nb.0 - na.1);
             let sign = if mirrored { -1.0 } else { 1.0 };
             let (low_place, high_place) = if mirrored { (-right, -left) } else { (left, right) };
@@ -165,16 +206,17 @@ impl Cells {
                 low: low_place,
                 high: high_place,
             });
-            // h = g/l' in the cell, and its variation: |(ln h)'| <= |(ln g)'| + reach.
-            let least_steep = if strand.pair.one_sided() {
-                steep_a
-            } else {
-                // l' is a sum of a rising and a falling mean.
-                (na.0 - nb.1).max(0.0)
-            };
+            // h = g/l' in the cell, and its variation: (ln h)' = (ln g)' - l''/l'. l' is a sum of a rising
+            // and a falling mean. Of a one-sided pair l' is a mean of centres in [0, reach], and l'' their
+            // variance, at most l' (reach - l'), and that for one centre.
+            let least_steep = (na.0 - nb.1).max(0.0);
             let top = strand.weight * high / least_steep.max(1e-300);
-            let (slope_low, slope_high) = strand.slopes(a, b, tilt);
-            let steep = slope_low.abs().max(slope_high.abs()) + reach;
+            let bends = match strand.pair.numerator() {
+                _ if !strand.pair.one_sided() => (-reach, reach),
+                [_] => (reach - nb.0, reach - na.0),
+                _ => (0.0, reach - na.0),
+            };
+            let steep = (slope_low - bends.1).abs().max((slope_high - bends.0).abs());
             mass_beyond += mass;
             variation += top * steep * width * (1.0 + 1e-9);
             beyond.push((mass_beyond, variation + top));
@@ -204,35 +246,43 @@ impl Cells {
         self.fall(lost)
     }
 
-    /// The same from pieces, for heights in [low, high].
-    fn by_pieces(&self, low: f64, high: f64) -> f64 {
-        let mut best = 0.0f64;
-        for b in [0.8f64, 1.6, 2.4, std::f64::consts::PI] {
-            let length = b / high;
-            let k = 2.0 * (1.0 - b.cos()) / (b * b);
-            let mut lost = 0.0;
-            let mut start = 0;
-            while start < self.cells.len() {
-                let mut piece = Piece::default();
-                let mut end = start;
-                let mut top = f64::NEG_INFINITY;
-                let mut bottom = f64::INFINITY;
-                while end < self.cells.len() {
-                    let cell = &self.cells[end];
-                    let (lowest, highest) = (bottom.min(cell.low), top.max(cell.high));
-                    if highest - lowest > length {
-                        break;
-                    }
-                    (bottom, top) = (lowest, highest);
-                    piece.add(cell);
-                    end += 1;
+    /// The same from pieces of a width, for heights in [low, high].
+    fn by_pieces(&self, low: f64, high: f64, width: f64) -> f64 {
+        let length = width / high;
+        let k = 2.0 * (1.0 - width.cos()) / (width * width);
+        let mut lost = 0.0;
+        let mut start = 0;
+        while start < self.cells.len() {
+            let mut piece = Piece::default();
+            let mut end = start;
+            let mut top = f64::NEG_INFINITY;
+            let mut bottom = f64::INFINITY;
+            while end < self.cells.len() {
+                let cell = &self.cells[end];
+                let (lowest, highest) = (bottom.min(cell.low), top.max(cell.high));
+                if highest - lowest > length {
+                    break;
                 }
-                lost += piece.variation();
-                start = end.max(start + 1);
+                (bottom, top) = (lowest, highest);
+                piece.add(cell);
+                end += 1;
             }
-            best = best.max(0.5 * k * low * low * lost);
+            lost += piece.variation();
+            start = end.max(start + 1);
         }
-        self.fall(best)
+        self.fall(0.5 * k * low * low * lost)
+    }
+
+    /// The fall at a height by the cells' places: an estimate.
+    fn fall_at(&self, u: f64) -> f64 {
+        let (mut re, mut im, mut mass) = (0.0, 0.0, 0.0);
+        for cell in &self.cells {
+            mass += cell.mass;
+            let (sin, cos) = (u * cell.place).sin_cos();
+            re += cell.mass * cos;
+            im += cell.mass * sin;
+        }
+        -self.times * (re.hypot(im) / mass).ln()
     }
 
     fn fall(&self, lost: f64) -> f64 {

@@ -11,7 +11,8 @@
 //! theta = y reach, so |N| <= N(Re z), |N| >= cos(theta/2) N(Re z), and
 //! |arg N| <= y (posterior mean of the centres at Re z) / cos(theta/2).
 
-use super::law::{Law, Strand};
+use super::law::{Law, Strand, slopes};
+use crate::mixture::LogsAndMeans;
 use std::sync::OnceLock;
 
 const POINTS: usize = 20;
@@ -59,6 +60,8 @@ pub(super) struct Grid {
 pub(super) struct Point {
     pub(super) weight: f64,
     pub(super) loss: f64,
+    /// e^loss - 1.
+    pub(super) lifted: f64,
     pub(super) mirror: bool,
     /// Bounds on the errors of the weight (relative) and of the loss (absolute), the displacement
     /// of the node included.
@@ -90,20 +93,7 @@ impl Grid {
         wanted: f64,
         weight_error: f64,
     ) -> Result<(), TooFine> {
-        // The terms of r as (tilt, frequency, factor).
-        let terms: Vec<(f64, f64, f64)> = demands
-            .iter()
-            .flat_map(|demand| strand.tilts(demand.tilt).map(move |tilt| (demand, tilt.0)))
-            .flat_map(|(demand, tilt)| {
-                let size = tilt.hypot(demand.height);
-                let unit = (-demand.scale).exp();
-                [
-                    (tilt, demand.height, unit),
-                    (0.0, 0.0, (1.0 + size) * unit),
-                    (1.0, 0.0, size * unit),
-                ]
-            })
-            .collect();
+        let terms = Term::of(strand, demands);
         let depth = (0.05 * wanted).max(1e-300).ln();
         let (low, low_tail) = match strand.from.is_finite() {
             true => (strand.from, 0.0),
@@ -149,25 +139,28 @@ impl Grid {
     }
 
     fn fill(&mut self, strand: &Strand, low: f64, step: f64, weight_error: f64) {
-        let (nodes, weights) = rule();
+        static RULE: OnceLock<([f64; POINTS], [f64; POINTS])> = OnceLock::new();
+        let (nodes, weights) = RULE.get_or_init(rule);
         {
             let middle = low + 0.5 * step;
             for (node, weight) in nodes.iter().zip(weights) {
                 let x = middle + 0.5 * step * node;
-                let denominator = strand.pair.log_denominator(x);
-                let loss = strand.pair.log_numerator(x) - denominator;
+                let seen = strand.pair.logs_and_means(x);
+                let denominator = seen.denominator;
+                let loss = seen.numerator - denominator;
                 let log = denominator - 0.5 * x * x - LN_SQRT_TWO_PI;
                 let reach = strand.pair.reach();
                 let displaced = UNIT * (4.0 * x.abs() + 8.0 * step);
-                let slope = strand.steepness(x);
+                let slope = seen.means.0 - seen.means.1;
                 self.points.push(Point {
                     weight: strand.weight * 0.5 * step * weight * log.exp(),
                     loss,
+                    lifted: loss.exp_m1(),
                     mirror: strand.mirror,
                     weight_slip: UNIT * (40.0 + x * x + 4.0 * log.abs())
                         + displaced * (x.abs() + reach)
                         + weight_error,
-                    loss_slip: displaced * slope + own_slip(strand, x, weight_error),
+                    loss_slip: displaced * slope + own_slip(strand, x, &seen, weight_error),
                 });
             }
         }
@@ -175,7 +168,7 @@ impl Grid {
 }
 
 /// Error of ln N - ln D at a given x: each component's exponent is good to a few units.
-fn own_slip(strand: &Strand, x: f64, weight_error: f64) -> f64 {
+fn own_slip(strand: &Strand, x: f64, seen: &LogsAndMeans, weight_error: f64) -> f64 {
     let side = |of_p: bool, log: f64| -> f64 {
         let size: f64 = strand
             .pair
@@ -191,17 +184,17 @@ fn own_slip(strand: &Strand, x: f64, weight_error: f64) -> f64 {
             .sum();
         size + 4.0 * UNIT * log.abs()
     };
-    side(true, strand.pair.log_numerator(x)) + side(false, strand.pair.log_denominator(x))
+    side(true, seen.numerator) + side(false, seen.denominator)
 }
 
 /// Where a strand may end on one side, and a bound on what lies beyond.
-fn end(strand: &Strand, terms: &[(f64, f64, f64)], depth: f64, sign: f64) -> Option<(f64, f64)> {
+fn end(strand: &Strand, terms: &[Term], depth: f64, sign: f64) -> Option<(f64, f64)> {
     let reach = strand.pair.reach();
     let denominator = if strand.pair.one_sided() { 0.0 } else { reach };
     let tail = |x: f64| -> f64 {
         terms
             .iter()
-            .map(|&(tilt, _, factor)| {
+            .map(|&Term { tilt, log_factor, .. }| {
                 // The slope away from zero is at least this beyond x.
                 let slope = if sign > 0.0 {
                     x - tilt.max(0.0) * reach - (tilt - 1.0).max(0.0) * denominator
@@ -211,7 +204,7 @@ fn end(strand: &Strand, terms: &[(f64, f64, f64)], depth: f64, sign: f64) -> Opt
                 if slope <= 0.1 {
                     return f64::INFINITY;
                 }
-                factor * (strand.height(x, tilt) - LN_SQRT_TWO_PI).exp() / slope
+                (strand.height(x, tilt) + log_factor - LN_SQRT_TWO_PI).exp() / slope
             })
             .sum()
     };
@@ -227,10 +220,57 @@ fn end(strand: &Strand, terms: &[(f64, f64, f64)], depth: f64, sign: f64) -> Opt
     None
 }
 
-/// The bound on a panel's error, the best over some ellipses.
-fn panel_error(strand: &Strand, terms: &[(f64, f64, f64)], left: f64, right: f64) -> f64 {
+/// A term of r: its tilt, its highest frequency, and the logarithm of its factor, in units of the error.
+#[derive(Clone, Copy, Debug)]
+struct Term {
+    tilt: f64,
+    frequency: f64,
+    log_factor: f64,
+}
+
+impl Term {
+    /// e^{sl} for every demand; 1 and e^l, which have the same shape for all, once each.
+    fn of(strand: &Strand, demands: &[Demand]) -> Vec<Self> {
+        let mut terms = Vec::with_capacity(2 * demands.len() + 2);
+        let (mut ones, mut lifted) = (0.0f64, 0.0f64);
+        for demand in demands {
+            let unit = (-demand.scale).exp();
+            let (mut one, mut other) = (0.0, 0.0);
+            for (tilt, _) in strand.tilts(demand.tilt) {
+                let size = tilt.hypot(demand.height);
+                one += (1.0 + size) * unit;
+                other += size * unit;
+                terms.push(Self { tilt, frequency: demand.height, log_factor: -demand.scale });
+            }
+            (ones, lifted) = (ones.max(one), lifted.max(other));
+        }
+        terms.push(Self { tilt: 0.0, frequency: 0.0, log_factor: ones.ln() });
+        terms.push(Self { tilt: 1.0, frequency: 0.0, log_factor: lifted.ln() });
+        terms
+    }
+}
+
+/// What the bounds need to know about a stretch, whatever the tilt.
+#[derive(Clone, Copy)]
+struct Edge {
+    x: f64,
+    /// Posterior means of P and of Q.
+    means: (f64, f64),
+}
+
+impl Edge {
+    fn at(strand: &Strand, x: f64) -> Self {
+        Self { x, means: strand.pair.posterior_means(x) }
+    }
+}
+
+/// The bound on a panel's error, the best over some ellipses. A demand has at most four terms (two of them
+/// for a strand with a mirror image), and their sum is at most four times the largest.
+fn panel_error(strand: &Strand, terms: &[Term], left: f64, right: f64) -> f64 {
+    const PIECES: usize = 4;
     let (half, middle) = (0.5 * (right - left), 0.5 * (left + right));
     let reach = strand.pair.reach();
+    let one_sided = strand.pair.one_sided();
     let mut best = f64::INFINITY;
     for rho in [1.7f64, 2.3, 3.0, 4.0, 5.5, 8.0, 12.0] {
         let (along, across) = (0.5 * half * (rho + 1.0 / rho), 0.5 * half * (rho - 1.0 / rho));
@@ -240,62 +280,60 @@ fn panel_error(strand: &Strand, terms: &[(f64, f64, f64)], left: f64, right: f64
         }
         let cosine = (0.5 * theta).cos();
         let cone = -cosine.ln();
-        let pieces = 4;
-        let piece = 2.0 * along / f64::from(pieces);
-        let mut largest = 0.0f64;
-        for index in 0..pieces {
-            let a = middle - along + piece * f64::from(index);
+        let piece = 2.0 * along / PIECES as f64;
+        let mut largest = f64::NEG_INFINITY;
+        let mut from = Edge::at(strand, middle - along);
+        for index in 1..=PIECES {
+            let to = Edge::at(strand, middle - along + piece * index as f64);
             // |arg N| is the integral of Re (ln N)', and |(ln N)'| <= posterior mean / cos(theta/2).
-            let turn = across
-                * (strand.pair.posterior_means(a + piece).0 - strand.pair.posterior_means(a).1)
-                / cosine;
-            let sum: f64 = terms
-                .iter()
-                .map(|&(tilt, frequency, factor)| {
-                    let negative = (-tilt).max(0.0)
-                        + if strand.pair.one_sided() { 0.0 } else { (tilt - 1.0).max(0.0) };
-                    let log = strand.highest(a, a + piece, tilt)
-                        + 0.5 * across * across
-                        + negative * cone
-                        + frequency * turn;
-                    factor * (log - LN_SQRT_TWO_PI).exp()
-                })
-                .sum();
-            largest = largest.max(sum);
+            let turn = across * (to.means.0 - from.means.1) / cosine;
+            let place = 0.5 * (from.x + to.x);
+            let (n, d) = (strand.pair.log_numerator(place), strand.pair.log_denominator(place));
+            for &Term { tilt, frequency, log_factor } in terms {
+                let negative =
+                    (-tilt).max(0.0) + if one_sided { 0.0 } else { (tilt - 1.0).max(0.0) };
+                let (low, high) = slopes((from.x, from.means), (to.x, to.means), tilt);
+                let height = -0.5 * place * place
+                    + tilt * n
+                    + (1.0 - tilt) * d
+                    + 0.5 * (to.x - from.x) * low.abs().max(high.abs());
+                largest = largest.max(height + negative * cone + frequency * turn + log_factor);
+            }
+            from = to;
         }
+        let log = largest + 0.5 * across * across - LN_SQRT_TWO_PI;
         let factor = rho.powi(-2 * (POINTS as i32 - 1)) / (1.0 - rho.powi(-2));
-        best = best.min(half * (64.0 / 15.0) * largest * factor);
+        let bound = 4.0 * half * (64.0 / 15.0) * log.exp() * factor;
+        if bound > best {
+            break;
+        }
+        best = bound;
     }
     best
 }
 
 /// Gauss-Legendre nodes and weights on [-1, 1].
-fn rule() -> (&'static [f64; POINTS], &'static [f64; POINTS]) {
-    static RULE: OnceLock<([f64; POINTS], [f64; POINTS])> = OnceLock::new();
-    let (nodes, weights) = RULE.get_or_init(|| {
-        let n = POINTS as f64;
-        let (mut nodes, mut weights) = ([0.0; POINTS], [0.0; POINTS]);
-        for i in 0..POINTS {
-            let mut x = ((4.0 * i as f64 + 3.0) / (4.0 * n + 2.0) * std::f64::consts::PI).cos();
-            let mut derivative = 1.0;
-            for _ in 0..30 {
-                let (mut before, mut value) = (1.0, x);
-                for k in 2..=POINTS {
-                    let k = k as f64;
-                    (before, value) =
-                        (value, ((2.0 * k - 1.0) * x * value - (k - 1.0) * before) / k);
-                }
-                derivative = n * (before - x * value) / (1.0 - x * x);
-                let step = value / derivative;
-                x -= step;
-                if step.abs() < 1e-16 {
-                    break;
-                }
+pub(super) fn rule<const N: usize>() -> ([f64; N], [f64; N]) {
+    let n = N as f64;
+    let (mut nodes, mut weights) = ([0.0; N], [0.0; N]);
+    for i in 0..N {
+        let mut x = ((4.0 * i as f64 + 3.0) / (4.0 * n + 2.0) * std::f64::consts::PI).cos();
+        let mut derivative = 1.0;
+        for _ in 0..30 {
+            let (mut before, mut value) = (1.0, x);
+            for k in 2..=N {
+                let k = k as f64;
+                (before, value) = (value, ((2.0 * k - 1.0) * x * value - (k - 1.0) * before) / k);
             }
-            nodes[i] = x;
-            weights[i] = 2.0 / ((1.0 - x * x) * derivative * derivative);
+            derivative = n * (before - x * value) / (1.0 - x * x);
+            let step = value / derivative;
+            x -= step;
+            if step.abs() < 1e-16 {
+                break;
+            }
         }
-        (nodes, weights)
-    });
+        nodes[i] = x;
+        weights[i] = 2.0 / ((1.0 - x * x) * derivative * derivative);
+    }
     (nodes, weights)
 }

@@ -84,30 +84,7 @@ impl Strand {
 
     /// Ends of the slope of [`Strand::height`] over [a, b].
     pub(super) fn slopes(&self, a: f64, b: f64, c: f64) -> (f64, f64) {
-        let ((n_low, d_low), (n_high, d_high)) =
-            (self.pair.posterior_means(a), self.pair.posterior_means(b));
-        // Posterior means rise with x.
-        let times = |factor: f64, low: f64, high: f64| {
-            if factor >= 0.0 {
-                (factor * low, factor * high)
-            } else {
-                (factor * high, factor * low)
-            }
-        };
-        let (n, d) = (times(c, n_low, n_high), times(1.0 - c, d_low, d_high));
-        (-b + n.0 + d.0, -a + n.1 + d.1)
-    }
-
-    /// The largest [`Strand::height`] over [a, b].
-    pub(super) fn highest(&self, a: f64, b: f64, c: f64) -> f64 {
-        let (low, high) = self.slopes(a, b, c);
-        self.height(0.5 * (a + b), c) + 0.5 * (b - a) * low.abs().max(high.abs())
-    }
-
-    /// The smallest one.
-    pub(super) fn lowest(&self, a: f64, b: f64, c: f64) -> f64 {
-        let (low, high) = self.slopes(a, b, c);
-        self.height(0.5 * (a + b), c) - 0.5 * (b - a) * low.abs().max(high.abs())
+        slopes((a, self.pair.posterior_means(a)), (b, self.pair.posterior_means(b)), c)
     }
 
     /// Where the height is worth looking at: nine standard deviations about where it can peak.
@@ -122,10 +99,14 @@ impl Strand {
         let to = 9.0 + c.max(0.0) * reach + (c - 1.0).max(0.0) * other;
         (from, to.max(from + 1.0))
     }
+}
 
-    /// Slope of ln W at x.
-    pub(super) fn steepness(&self, x: f64) -> f64 {
-        let (n, d) = self.pair.posterior_means(x);
-        n - d
-    }
+/// Ends of the slope of [`Strand::height`] between two places with their posterior means, which rise
+/// with x.
+pub(super) fn slopes(a: (f64, (f64, f64)), b: (f64, (f64, f64)), c: f64) -> (f64, f64) {
+    let times = |factor: f64, low: f64, high: f64| {
+        if factor >= 0.0 { (factor * low, factor * high) } else { (factor * high, factor * low) }
+    };
+    let (n, d) = (times(c, a.1.0, b.1.0), times(1.0 - c, a.1.1, b.1.1));
+    (-b.0 + n.0 + d.0, -a.0 + n.1 + d.1)
 }

@@ -18,6 +18,8 @@ mod decay;
 mod grid;
 mod law;
 mod line;
+mod nodes;
+mod rough;
 mod solve;
 
 pub use law::{Law, Strand};

@@ -95,6 +95,18 @@ impl<const N: usize> Fixed<N> {
 }
 
 impl<const N: usize> Rotor<N> {
+    pub const ZERO: Self = Self { re: Fixed::ZERO, im: Fixed::ZERO };
+
+    #[inline]
+    pub fn plus(self, other: Self) -> Self {
+        Self { re: self.re.plus(other.re), im: self.im.plus(other.im) }
+    }
+
+    #[inline]
+    pub fn minus(self, other: Self) -> Self {
+        Self { re: self.re.minus(other.re), im: self.im.minus(other.im) }
+    }
+
     pub fn from_complex(z: &Complex<N>) -> Self {
         Self { re: Fixed::from_ball(&z.re), im: Fixed::from_ball(&z.im) }
     }

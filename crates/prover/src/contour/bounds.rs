@@ -11,7 +11,7 @@
 //! So on a cell every factor is bounded by its value at one end.
 
 use crate::arithmetic::{Ball, Float, Magnitude};
-use crate::pairs::{Mask, POWER, Step};
+use crate::pairs::Step;
 
 /// The lines that are looked at: tilt c, angles up to theta, and growth e^(u |angle|).
 pub(super) struct Lines<'a, const N: usize> {
@@ -141,7 +141,8 @@ impl<'a, const N: usize> Lines<'a, N> {
         // Far enough to make good for the worst angles beyond, too.
         let worst = 2.0 * self.growth.to_f64() * self.theta.to_f64()
             - powers * self.cosine.to_f64().max(1e-9).ln();
-        powers * self.step.records as f64 + (24.0 + (2.0 * worst).sqrt()) * self.step.scale
+        let place = powers * self.step.records as f64 + self.step.mask_place();
+        place + (24.0 + (2.0 * worst).sqrt()) * self.step.scale
     }
 
     /// A bound on integral (or sum times spacing) beyond +-far. For x >= X the integrand is at most
@@ -156,7 +157,7 @@ impl<'a, const N: usize> Lines<'a, N> {
         let kappa: Ball<N> = (Ball::from_f64(far) - powers * records) * self.step.inverse_square();
         let length: Ball<N> = kappa.reciprocal() + Ball::from_f64(more);
         // No mask exceeds 2^p anywhere.
-        let mask = if matches!(self.step.mask, Mask::Whole) { 0 } else { POWER as i64 };
+        let mask = self.step.mask.power() as i64;
         let both = self
             .unmasked(far, far)
             .exponential()

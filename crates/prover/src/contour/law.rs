@@ -9,6 +9,7 @@
 //! is replaced or zeroed out (h(g) of Theorem B: under Q, with probability p_j/q each, P/Q = 1 - q + q e^(mu_j x -
 //! mu_j^2/2) on x > mu_j/2; its mirror image; the rest at 1). Truncated batches have both.
 
+use super::fast;
 use super::half::{self, Panels};
 use super::rough::{Rough, Shape};
 use super::transform::{Choice, Transform, tail_bound};
@@ -82,6 +83,17 @@ impl LawChoice {
         self.0.iter().map(points).sum()
     }
 
+    /// Rotations that the nodes cost.
+    pub(super) fn work(&self, nodes: usize, bits: f64) -> f64 {
+        let work = |choice: &StrandChoice| match choice {
+            StrandChoice::Whole(choice) => choice.work(nodes, bits),
+            StrandChoice::Half(both) => {
+                both.iter().map(|panels| fast::work(panels.points(), nodes, bits, true)).sum()
+            }
+        };
+        self.0.iter().map(work).sum()
+    }
+
     fn whole(&self) -> impl Iterator<Item = &Choice> {
         self.0.iter().filter_map(|choice| match choice {
             StrandChoice::Whole(choice) => Some(choice),
@@ -101,7 +113,7 @@ impl LawChoice {
         rough: &RoughLaw,
         law: &Law<N>,
         tilt: f64,
-        most: f64,
+        (most, nodes): (f64, usize),
         bits: f64,
     ) -> Option<Self> {
         let pairs = rough.strands.iter().zip(&law.strands);
@@ -115,7 +127,8 @@ impl LawChoice {
                     let panels = |tilt: f64| Panels::new(&rough.rough, tilt, most, bits);
                     return Some(StrandChoice::Half([panels(tilt)?, panels(1.0 - tilt)?]));
                 }
-                Choice::new(&rough.rough, &strand.step, tilt, most, bits).map(StrandChoice::Whole)
+                Choice::new(&rough.rough, &strand.step, tilt, (most, nodes), bits)
+                    .map(StrandChoice::Whole)
             })
             .collect::<Option<_>>()
             .map(Self)
@@ -236,13 +249,13 @@ impl<const N: usize> Law<N> {
         };
         if let (Some(step), [StrandChoice::Whole(choice)]) = (self.as_plain(), choice.0.as_slice())
         {
-            return Transform::new(step, tilt, most, bits, choice).nodes(du, nodes);
+            return Transform::new(step, tilt, most, bits, choice).nodes(du, nodes, bits);
         }
         for (strand, choice) in self.strands.iter().zip(&choice.0) {
             match choice {
                 StrandChoice::Whole(choice) => {
                     let transform = Transform::new(&strand.step, tilt, most, bits, choice);
-                    add(strand.weight, transform.nodes(du, nodes), false);
+                    add(strand.weight, transform.nodes(du, nodes, bits), false);
                 }
                 StrandChoice::Half(panels) => {
                     for (index, tilt) in [tilt, 1.0 - tilt].into_iter().enumerate() {
@@ -250,7 +263,7 @@ impl<const N: usize> Law<N> {
                         let transform =
                             half::transform(&strand.step, tilt, most, &panels[index], floor);
                         // A^(1-s) turns the other way.
-                        add(strand.weight, transform.nodes(du, nodes), index == 1);
+                        add(strand.weight, transform.nodes(du, nodes, bits), index == 1);
                     }
                 }
             }
@@ -264,7 +277,7 @@ impl<const N: usize> Law<N> {
 
     /// M(c), to about 2^-bits.
     pub(super) fn real(&self, rough: &RoughLaw, tilt: f64, bits: f64) -> Option<Ball<N>> {
-        let choice = LawChoice::new(rough, self, tilt, 0.0, bits)?;
+        let choice = LawChoice::new(rough, self, tilt, (0.0, 0), bits)?;
         let mut sum = self.atom;
         for (strand, choice) in self.strands.iter().zip(&choice.0) {
             let value = match choice {

@@ -6,6 +6,9 @@ use super::masked::MaskedPlan;
 use super::plan::{Plan, Zone};
 use crate::arithmetic::{Ball, Complex, Float, Magnitude};
 
+/// Turns that are tabled for one threshold.
+const TURNS: usize = 256;
+
 pub struct Line<const N: usize> {
     zone: Zone,
     tilt: f64,
@@ -53,7 +56,7 @@ impl<const N: usize> Line<N> {
             log_tail = log_tail + bound.logarithm().times_u64(law.times);
         }
         let tail = log_tail.exponential().over(Ball::pi() * u).above();
-        Self::finished(composition, roughs, plan, nodes, tail, points)
+        Self::finished(plan, nodes, tail, points, &|c| moment(composition, roughs, c))
     }
 
     /// The line of a masked plan: the nodes of what is not all low, and a bound on what is.
@@ -63,38 +66,30 @@ impl<const N: usize> Line<N> {
         masked: &MaskedPlan<N>,
     ) -> Option<Self> {
         let plan = &masked.plan;
-        let mut points = 0;
         let (c, h) = (Ball::from_f64(plan.tilt), Ball::from_f64(plan.spacing));
-        let mut nodes = vec![Complex::one(); plan.nodes + 1];
-        for (law, choice) in composition.laws.iter().zip(&plan.choices) {
-            points += choice.points() as usize;
-            let all = law.nodes(plan.tilt, plan.spacing, plan.nodes, plan.bits, choice);
-            for (node, value) in nodes.iter_mut().zip(all) {
-                *node = *node * value.power(law.times);
-            }
-        }
-        for ((k, node), low) in nodes.iter_mut().enumerate().zip(masked.low_nodes()) {
+        let mut nodes = masked.nodes();
+        for (k, node) in nodes.iter_mut().enumerate() {
             let s = Complex { re: c, im: h.times_u64(k as u64) };
-            *node = (*node - low) * (s * (s - Complex::one())).reciprocal();
+            *node = *node * (s * (s - Complex::one())).reciprocal();
         }
         let tail = masked.tail(composition, roughs)?;
-        let mut line = Self::finished(composition, roughs, plan, nodes, tail, points)?;
+        let points = plan.points as usize;
+        let mut line = Self::finished(plan, nodes, tail, points, &|c| masked.moment(c))?;
         line.rest = Some(masked.masked.rest()?);
         Some(line)
     }
 
     fn finished(
-        composition: &Composition<N>,
-        roughs: &[RoughLaw],
         plan: &Plan,
         nodes: Vec<Complex<N>>,
         tail: Magnitude,
         points: usize,
+        moment: &dyn Fn(f64) -> Option<Ball<N>>,
     ) -> Option<Self> {
         let mut alias = [(Ball::ZERO, Ball::ZERO); 2];
         for (index, other) in plan.alias_tilts.iter().enumerate() {
             alias[index] = match other {
-                Some(other) => (Ball::from_f64(*other), moment(composition, roughs, *other)?),
+                Some(other) => (Ball::from_f64(*other), moment(*other)?),
                 // M(0) = M(1) = 1.
                 None => (Ball::from_u64(pole(plan.zone, index == 0)?), Ball::one()),
             };
@@ -123,25 +118,23 @@ impl<const N: usize> Line<N> {
         self.nodes.len()
     }
 
+    /// Units of work that one threshold takes.
+    pub fn cost(&self) -> f64 {
+        5e-4 * self.nodes.len() as f64 * (N * N) as f64 / 4.0
+    }
+
     pub fn points(&self) -> usize {
         self.points
     }
 
-    /// The zone's function at t.
-    pub fn at(&self, t: Ball<N>) -> Ball<N> {
+    /// e^((1-c)t).
+    fn growth(&self, t: Ball<N>) -> Ball<N> {
+        ((Ball::one() - Ball::from_f64(self.tilt)) * t).exponential()
+    }
+
+    /// At least the aliases at t.
+    fn aliases(&self, t: Ball<N>) -> Magnitude {
         let (c, h) = (Ball::from_f64(self.tilt), Ball::from_f64(self.spacing));
-        let angle = h * t;
-        let mut sum = self.nodes[0].re.scaled(-1);
-        for (k, node) in self.nodes.iter().enumerate().skip(1) {
-            // Each turn afresh: products of complex balls would widen with every factor.
-            let (cosine, sine) = angle.times_u64(k as u64).cosine_sine();
-            sum = sum + (node.re * cosine + node.im * sine);
-        }
-        let growth = ((Ball::one() - c) * t).exponential();
-        let sum = sum.scaled(1) * h.over(Ball::pi().scaled(1));
-        let value = (sum.widened(self.tail)) * growth;
-        let value = if self.zone == Zone::Between { -value } else { value };
-        // The aliases are not negative: the truth lies in [value - aliases, value].
         let period = Ball::pi().scaled(1).over(h);
         let mut aliases = Magnitude::ZERO;
         for (other, moment) in &self.alias {
@@ -151,6 +144,43 @@ impl<const N: usize> Line<N> {
             let whole = *moment * ((Ball::one() - *other) * t).exponential() * ratio;
             aliases = aliases.plus(whole.over(Ball::one() - ratio).above());
         }
+        aliases
+    }
+
+    /// What nodes left out and aliases make of the error at t, without the sum's own.
+    pub fn error(&self, t: Ball<N>) -> Magnitude {
+        let rest = match &self.rest {
+            None => Magnitude::ZERO,
+            Some((cap, low)) => (*low * ((Ball::one() - *cap) * t).exponential()).above(),
+        };
+        self.tail.times(self.growth(t).above()).plus(self.aliases(t)).plus(rest).scaled(-1)
+    }
+
+    /// The zone's function at t.
+    pub fn at(&self, t: Ball<N>) -> Ball<N> {
+        let h = Ball::from_f64(self.spacing);
+        let angle = h * t;
+        let mut sum = self.nodes[0].re.scaled(-1);
+        // e^(ik angle) as one product of two turns: more factors would widen the balls.
+        let turn = |k: usize| {
+            let (cosine, sine) = angle.times_u64(k as u64).cosine_sine();
+            Complex::new(cosine, sine)
+        };
+        let fine: Vec<Complex<N>> = (0..TURNS.min(self.nodes.len())).map(turn).collect();
+        for (block, nodes) in self.nodes.chunks(TURNS).enumerate() {
+            let coarse = turn(TURNS * block);
+            let first = usize::from(block == 0);
+            for (node, fine) in nodes.iter().zip(&fine).skip(first) {
+                let turned = coarse * *fine;
+                sum = sum + (node.re * turned.re + node.im * turned.im);
+            }
+        }
+        let growth = self.growth(t);
+        let sum = sum.scaled(1) * h.over(Ball::pi().scaled(1));
+        let value = (sum.widened(self.tail)) * growth;
+        let value = if self.zone == Zone::Between { -value } else { value };
+        // The aliases are not negative: the truth lies in [value - aliases, value].
+        let aliases = self.aliases(t);
         let half = Ball::exact(Float::from_magnitude(aliases)).scaled(-1);
         let found = (value - half).widened(half.above());
         let found = match &self.rest {

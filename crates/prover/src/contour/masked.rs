@@ -1,26 +1,30 @@
 //! Rarely used records: the loss of a step is nearly an atom, and M(c+iu) hardly falls. Each step is split into low
-//! and middle outcomes ([`crate::pairs::Mask`]). With L the transform of the low ones alone,
+//! and middle outcomes ([`crate::pairs::Mask`]), M = L + D with L the transform of the low ones and D that of the middle
+//! ones. Outcomes count as low with the probability that the mask gives, so
 //!
 //! ```text
-//! E(e^Y - e^t)_+ = E[(e^Y - e^t)_+ ; not all low] + E[(e^Y - e^t)_+ ; all low],
+//! E(e^Y - e^t)_+ = E[(e^Y - e^t)_+ ; not all low] + E[(e^Y - e^t)_+ ; all low].
 //! ```
 //!
-//! where outcomes count as low with the probability that the mask gives. The first is a contour integral of
-//! product of M^T - product of L^T: the transform of a measure that is not negative, so its aliases have the same
-//! sign and are at most those of the whole. It falls with u like one middle outcome:
+//! The first is a contour integral of product of M^T - product of L^T: the transform of a measure that is not
+//! negative, so its aliases have the same sign, and at every c' >= 1 its mean of (e^Y - e^t)_+ is at most (product of
+//! M^T - product of L^T)(c') e^((1-c')t). The line, its spacing and its digits are chosen for this measure alone: with
+//! product of L^T (product of (1 + D/L)^T - 1) it keeps its digits however rare middle outcomes are. It falls with u
+//! like one middle outcome:
 //!
 //! ```text
-//! |prod M^T - prod L^T| <= prod M(c)^T * sum T |M - L| / M(c),
+//! |prod M^T - prod L^T| <= prod M(c)^T * sum T |D| / M(c),
 //! ```
 //!
-//! since |M|, |L| <= M(c) on the line, and |M - L| is bounded by moving the path to x + iy: there |A| <= A(x), and
-//! arg A rises with x and with u's sign in its favour, so that on a cell it is at least its value at the left end.
-//! The second is at most prod L(c')^T e^((1-c') t) for every c' >= 1.
+//! since |M|, |L| <= M(c) on the line, and |D| is bounded by moving the path to x + iy: there |A| <= A(x), and
+//! arg A rises with x and with u's sign in its favour, so that on a cell it is at least its value at the left end. When
+//! a record is replaced, A(1/z) has an angle of the other sign, which is not counted on. The second part is at
+//! most prod L(c')^T e^((1-c') t) for every c' >= 1.
 
 use super::Composition;
 use super::bounds::Lines;
 use super::law::{Law, RoughLaw};
-use super::plan::{Plan, Zone};
+use super::plan::{NODE, Plan, Search, Zone};
 use super::rough::Rough;
 use super::transform::{Choice, Transform};
 use crate::arithmetic::{Ball, Complex, Magnitude};
@@ -40,13 +44,14 @@ pub(super) struct Masked<const N: usize> {
 pub struct MaskedPlan<const N: usize> {
     pub plan: Plan,
     pub(super) masked: Masked<N>,
-    pub(super) choices: Vec<Choice>,
+    /// For low and for middle outcomes.
+    choices: [Vec<Choice>; 2],
     angle: f64,
 }
 
 impl<const N: usize> Masked<N> {
     /// Middle outcomes begin where P/Q is about 1 + eta.
-    fn new(composition: &Composition<N>, eta: f64) -> Self {
+    fn new(composition: &Composition<N>, eta: f64, power: u64) -> Self {
         let with = |make: &dyn Fn(Ball<N>) -> Mask<N>| -> Vec<Step<N>> {
             composition
                 .laws
@@ -60,7 +65,8 @@ impl<const N: usize> Masked<N> {
                 })
                 .collect()
         };
-        let (low, middle) = (with(&Mask::Low), with(&Mask::Middle));
+        let low = with(&|rho| Mask::Low(rho, power));
+        let middle = with(&|rho| Mask::Middle(rho, power));
         let low_roughs = low.iter().map(Rough::new).collect();
         let middle_roughs = middle.iter().map(Rough::new).collect();
         Self { low, middle, low_roughs, middle_roughs, cap: 2.0 }
@@ -75,9 +81,11 @@ impl<const N: usize> Masked<N> {
 
     /// The largest eta whose all-low outcomes weigh less than e^log_error.
     fn choose(composition: &Composition<N>, t: f64, log_error: f64) -> Option<Self> {
+        // Far out in the tail nothing of the near-atom may shine through the mask.
+        let power = if log_error < -100.0 { 64 } else { 16 };
         let mut eta = 2.0 * t;
         for _ in 0..14 {
-            let mut masked = Self::new(composition, eta);
+            let mut masked = Self::new(composition, eta, power);
             let mut cap = 2.0 + (20.0 - log_error).max(20.0) / t;
             for _ in 0..4 {
                 if masked.log_rest(cap, t) < log_error - 1.0 {
@@ -99,12 +107,43 @@ impl<const N: usize> Masked<N> {
         self.middle_roughs.iter().zip(roughs).map(|(middle, whole)| sum(middle, whole)).sum()
     }
 
+    /// ln of (product of M^T - product of L^T)(c), in doubles.
+    fn log_difference(&self, c: f64) -> f64 {
+        let (mut low, mut more) = (0.0, 0.0);
+        for (one, two) in self.low_roughs.iter().zip(&self.middle_roughs) {
+            let (here, there) = (one.log_moment(c), two.log_moment(c));
+            low += one.times * here;
+            more += one.times * (there - here).exp().ln_1p();
+        }
+        low + if more > 30.0 { more } else { more.exp_m1().ln() }
+    }
+
+    /// (product of M^T - product of L^T)(c), a few digits.
+    fn difference(&self, c: f64) -> Option<Ball<N>> {
+        let (mut low, mut more) = (Complex::one(), Complex::ZERO);
+        let all = self.low.iter().zip(&self.low_roughs);
+        for ((step, rough), (middle, middle_rough)) in
+            all.zip(self.middle.iter().zip(&self.middle_roughs))
+        {
+            let bits = 12.0 + rough.times.log2();
+            let real = |step: &Step<N>, rough: &Rough| {
+                let choice = Choice::new(rough, step, c, (0.0, 0), bits)?;
+                Some(Transform::new(step, c, 0.0, bits, &choice).real())
+            };
+            let (here, there) = (real(step, rough)?, real(middle, middle_rough)?);
+            let ratio = Complex::new(there.over(here), Ball::ZERO);
+            low = low * Complex::new(here, Ball::ZERO).power(step.times);
+            more = and(more, power_minus_one(ratio, step.times));
+        }
+        Some((low * more).re)
+    }
+
     /// The transform of low outcomes at c', to their powers.
     pub(super) fn rest(&self) -> Option<(Ball<N>, Ball<N>)> {
         let mut product = Ball::one();
         for (step, rough) in self.low.iter().zip(&self.low_roughs) {
             let bits = 12.0 + rough.times.log2();
-            let choice = Choice::new(rough, step, self.cap, 0.0, bits)?;
+            let choice = Choice::new(rough, step, self.cap, (0.0, 0), bits)?;
             let value = Transform::new(step, self.cap, 0.0, bits, &choice).real();
             product = product * value.power(step.times);
         }
@@ -112,32 +151,56 @@ impl<const N: usize> Masked<N> {
     }
 }
 
+/// (1+a)(1+b) - 1.
+fn and<const N: usize>(a: Complex<N>, b: Complex<N>) -> Complex<N> {
+    a + b + a * b
+}
+
+/// (1+a)^power - 1.
+fn power_minus_one<const N: usize>(a: Complex<N>, mut power: u64) -> Complex<N> {
+    let (mut result, mut base) = (Complex::ZERO, a);
+    while power > 0 {
+        if power & 1 == 1 {
+            result = and(result, base);
+        }
+        power >>= 1;
+        if power > 0 {
+            base = and(base, base);
+        }
+    }
+    result
+}
+
 impl<const N: usize> MaskedPlan<N> {
-    /// A plan for threshold t > 0 of one-sided steps; None where none is affordable.
+    /// A plan for threshold t > 0; None where none is affordable.
     pub fn new(
         composition: &Composition<N>,
         roughs: &[RoughLaw],
         threshold: f64,
         log_error: f64,
     ) -> Option<Self> {
-        let one_sided = |law: &Law<N>| law.as_plain().is_some_and(|step| !step.substitute);
-        if !composition.laws.iter().all(one_sided)
+        let plain = |law: &Law<N>| law.as_plain().is_some();
+        if !composition.laws.iter().all(plain)
             || !composition.gaussian.mid.is_zero()
-            || !(threshold > 1e-3)
+            || !(threshold > 1e-9)
         {
             return None;
         }
-        let line = Plan::line(composition, roughs, Zone::Above, threshold, log_error)?;
         let masked = Masked::choose(composition, threshold, log_error)?;
+        let other = |c: f64| masked.log_difference(c);
+        let search = Search { roughs, gaussian: 0.0, threshold, other: Some(&other) };
+        let line = Plan::line(&search, Zone::Above, log_error)?;
         let c = line.tilt;
-        // |integrand| at u is at most its value on the axis times this, and 1/u^2.
-        let depth = line.depth + (c * (c - 1.0)).ln();
+        // What |prod M^T - prod L^T| e^((1-c)t) is at most at u, with 1/u^2 beyond.
+        let whole: f64 = roughs.iter().map(|rough| rough.times * rough.log_moment(c)).sum();
+        let level = whole + (1.0 - c) * threshold;
         let mut best: Option<(f64, f64)> = None;
         for angle in [0.15, 0.3, 0.6, 0.9, 1.2] {
-            let enough =
-                |u: f64| masked.rough_tail(roughs, c, u, angle).ln() - u.ln() < -depth - 1.0;
+            let enough = |u: f64| {
+                level + masked.rough_tail(roughs, c, u, angle).ln() - u.ln() < log_error - 1.0
+            };
             let mut high = 4.0;
-            while !enough(high) && high < 4e5 {
+            while !enough(high) && high < 4e6 {
                 high *= 2.0;
             }
             let mut low = 0.5 * high;
@@ -150,32 +213,66 @@ impl<const N: usize> MaskedPlan<N> {
             }
         }
         let (far, angle) = best?;
-        let plan = line.until(composition, roughs, far)?;
-        let most = plan.spacing * plan.nodes as f64;
-        let choices: Vec<Choice> = masked
-            .low_roughs
-            .iter()
-            .zip(&masked.low)
-            .map(|(rough, step)| Choice::new(rough, step, c, most, plan.bits))
-            .collect::<Option<_>>()?;
-        let more: f64 = choices.iter().map(Choice::points).sum();
-        let work = plan.work + plan.nodes as f64 * more;
-        Some(Self { plan: Plan { work, ..plan }, masked, choices, angle })
+        let nodes = (far / line.spacing).ceil();
+        if !(nodes < 5e5) {
+            return None;
+        }
+        let (bits, most) = (line.bits(roughs), line.spacing * nodes);
+        let choose = |roughs: &[Rough], steps: &[Step<N>]| -> Option<Vec<Choice>> {
+            let pairs = roughs.iter().zip(steps);
+            pairs
+                .map(|(rough, step)| Choice::new(rough, step, c, (most, nodes as usize), bits))
+                .collect()
+        };
+        let choices = [
+            choose(&masked.low_roughs, &masked.low)?,
+            choose(&masked.middle_roughs, &masked.middle)?,
+        ];
+        let all = || choices.iter().flatten();
+        let work = all().map(|choice| choice.work(nodes as usize, bits) + NODE * nodes).sum();
+        let plan = Plan {
+            zone: line.zone,
+            tilt: c,
+            spacing: line.spacing,
+            nodes: nodes as usize,
+            alias_tilts: line.alias_tilts,
+            tail_angles: Vec::new(),
+            bits,
+            points: all().map(Choice::points).sum(),
+            lost_bits: all().map(|choice| choice.lost_bits).fold(0.0, f64::max),
+            choices: Vec::new(),
+            work,
+        };
+        Some(Self { plan, masked, choices, angle })
     }
 
-    /// product of L^T at the nodes.
-    pub(super) fn low_nodes(&self) -> Vec<Complex<N>> {
+    /// At least (product of M^T - product of L^T)(c').
+    pub(super) fn moment(&self, c: f64) -> Option<Ball<N>> {
+        self.masked.difference(c)
+    }
+
+    /// product of M^T - product of L^T at the nodes.
+    pub(super) fn nodes(&self) -> Vec<Complex<N>> {
         let plan = &self.plan;
         let most = plan.spacing * plan.nodes as f64;
-        let mut nodes = vec![Complex::one(); plan.nodes + 1];
-        for (step, choice) in self.masked.low.iter().zip(&self.choices) {
-            let transform = Transform::new(step, plan.tilt, most, plan.bits, choice);
-            let all = transform.nodes(plan.spacing, plan.nodes);
-            for (node, value) in nodes.iter_mut().zip(all) {
-                *node = *node * value.power(step.times);
+        let nodes = |step: &Step<N>, choice: &Choice| {
+            Transform::new(step, plan.tilt, most, plan.bits, choice).nodes(
+                plan.spacing,
+                plan.nodes,
+                plan.bits,
+            )
+        };
+        let mut products = vec![(Complex::<N>::one(), Complex::<N>::ZERO); plan.nodes + 1];
+        let low = self.masked.low.iter().zip(&self.choices[0]);
+        let middle = self.masked.middle.iter().zip(&self.choices[1]);
+        for ((step, choice), (other, other_choice)) in low.zip(middle) {
+            let all = nodes(step, choice).into_iter().zip(nodes(other, other_choice));
+            for ((low, more), (here, there)) in products.iter_mut().zip(all) {
+                *low = *low * here.power(step.times);
+                *more = and(*more, power_minus_one(there * here.reciprocal(), step.times));
             }
         }
-        nodes
+        products.into_iter().map(|(low, more)| low * more).collect()
     }
 
     /// At least the modulus of the difference for every u >= the last node's, divided by pi u.
@@ -188,11 +285,14 @@ impl<const N: usize> MaskedPlan<N> {
         let (c, most) = (plan.tilt, plan.spacing * plan.nodes as f64);
         let mut whole = Ball::one();
         let mut sum = Ball::ZERO;
-        for ((law, rough), middle) in composition.laws.iter().zip(roughs).zip(&self.masked.middle) {
+        let middles = self.masked.middle.iter().zip(&self.masked.middle_roughs);
+        for ((law, rough), (middle, middle_rough)) in
+            composition.laws.iter().zip(roughs).zip(middles)
+        {
             let value = law.real(rough, c, 12.0 + rough.times.log2())?;
             whole = whole * value.power(law.times);
             let lines = Lines::new(middle, c, self.angle, 0.0);
-            let floor = rough.log_moment(c) - plan.bits * std::f64::consts::LN_2 - 20.0;
+            let floor = middle_rough.log_moment(c) - plan.bits * std::f64::consts::LN_2 - 20.0;
             let bound = lines.turned(f64::NEG_INFINITY, Ball::from_f64(most), floor);
             let share = Ball::exact(crate::arithmetic::Float::from_magnitude(bound)).over(value);
             sum = sum + share.times_u64(law.times);

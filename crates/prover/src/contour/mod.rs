@@ -18,6 +18,7 @@
 //!   1/|s(s-1)| <= 1/u^2.
 
 mod bounds;
+mod fast;
 mod half;
 mod law;
 mod line;
@@ -29,7 +30,7 @@ mod transform;
 pub use law::{Law, RoughLaw, Strand};
 pub use line::{Line, moment};
 pub use masked::MaskedPlan;
-pub use plan::{Plan, Zone, steepest};
+pub use plan::{Plan, Zone, log_bound, steepest};
 
 use crate::arithmetic::normal_tail;
 use crate::arithmetic::{Ball, Complex, Magnitude};

@@ -14,6 +14,9 @@ pub enum Zone {
     Above,
 }
 
+/// Work for one node of one law beside its sums, in rotations.
+pub(super) const NODE: f64 = 200.0;
+
 /// A line and its sampling.
 pub struct Plan {
     pub zone: Zone,
@@ -27,21 +30,30 @@ pub struct Plan {
     /// Bits of each step's transform.
     pub bits: f64,
     pub(super) choices: Vec<LawChoice>,
+    /// Points of all sums, and the bits that a path off the axis loses.
+    pub(super) points: f64,
+    pub(super) lost_bits: f64,
     /// Rotations that the sums take.
     pub work: f64,
 }
 
 /// A line of which it is not yet said how far it goes.
 pub(super) struct Endless {
-    zone: Zone,
+    pub(super) zone: Zone,
     pub(super) tilt: f64,
-    spacing: f64,
-    alias_tilts: [Option<f64>; 2],
+    pub(super) spacing: f64,
+    pub(super) alias_tilts: [Option<f64>; 2],
     /// Nats below the peak that have to be reached.
     pub(super) depth: f64,
 }
 
 impl Endless {
+    /// Bits of each step's transform.
+    pub(super) fn bits(&self, roughs: &[RoughLaw]) -> f64 {
+        let steps: f64 = roughs.iter().map(|rough| rough.times).sum();
+        self.depth / std::f64::consts::LN_2 + steps.max(1.0).log2() + 6.0
+    }
+
     /// The plan whose nodes reach to `far`.
     pub(super) fn until<const N: usize>(
         self,
@@ -49,8 +61,7 @@ impl Endless {
         roughs: &[RoughLaw],
         far: f64,
     ) -> Option<Plan> {
-        let steps: f64 = roughs.iter().map(|rough| rough.times).sum();
-        let bits = self.depth / std::f64::consts::LN_2 + steps.max(1.0).log2() + 6.0;
+        let bits = self.bits(roughs);
         let nodes = (far / self.spacing).ceil();
         if !(nodes < 2e6) {
             return None;
@@ -58,9 +69,14 @@ impl Endless {
         let choices: Vec<LawChoice> = roughs
             .iter()
             .zip(&composition.laws)
-            .map(|(rough, law)| LawChoice::new(rough, law, self.tilt, self.spacing * nodes, bits))
+            .map(|(rough, law)| {
+                let most = (self.spacing * nodes, nodes as usize);
+                LawChoice::new(rough, law, self.tilt, most, bits)
+            })
             .collect::<Option<_>>()?;
-        let work = nodes * choices.iter().map(LawChoice::points).sum::<f64>();
+        // A node's power, kernel and turn, and its sums.
+        let sums = choices.iter().map(|choice| choice.work(nodes as usize, bits)).sum::<f64>();
+        let work = nodes * NODE * roughs.len() as f64 + sums;
         Some(Plan {
             zone: self.zone,
             tilt: self.tilt,
@@ -69,21 +85,36 @@ impl Endless {
             alias_tilts: self.alias_tilts,
             tail_angles: Vec::new(),
             bits,
+            points: choices.iter().map(LawChoice::points).sum(),
+            lost_bits: choices.iter().map(LawChoice::lost_bits).fold(0.0, f64::max),
             choices,
             work,
         })
     }
 }
 
-struct Search<'a> {
-    roughs: &'a [RoughLaw],
-    gaussian: f64,
-    threshold: f64,
+pub(super) struct Search<'a> {
+    pub(super) roughs: &'a [RoughLaw],
+    pub(super) gaussian: f64,
+    pub(super) threshold: f64,
+    /// ln of the transform at a real point, where it is not that of the whole.
+    pub(super) other: Option<&'a dyn Fn(f64) -> f64>,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new<const N: usize>(
+        composition: &Composition<N>,
+        roughs: &'a [RoughLaw],
+        threshold: f64,
+    ) -> Self {
+        Self { roughs, gaussian: composition.gaussian.to_f64(), threshold, other: None }
+    }
+
     /// ln M(c).
     fn log_moment(&self, c: f64) -> f64 {
+        if let Some(other) = self.other {
+            return other(c);
+        }
         let steps: f64 = self.roughs.iter().map(|rough| rough.times * rough.log_moment(c)).sum();
         steps + 0.5 * c * (c - 1.0) * self.gaussian
     }
@@ -115,8 +146,19 @@ pub fn steepest<const N: usize>(
     zone: Zone,
     threshold: f64,
 ) -> Option<f64> {
-    let search = Search { roughs, gaussian: composition.gaussian.to_f64(), threshold };
+    let search = Search::new(composition, roughs, threshold);
     saddle(&search, zone).map(|(tilt, _)| tilt)
+}
+
+/// ln of the least M(c) e^((1-c) t) of a zone, about.
+pub fn log_bound<const N: usize>(
+    composition: &Composition<N>,
+    roughs: &[RoughLaw],
+    zone: Zone,
+    threshold: f64,
+) -> Option<f64> {
+    let search = Search::new(composition, roughs, threshold);
+    saddle(&search, zone).map(|(tilt, log)| log + (tilt * (tilt - 1.0)).abs().ln())
 }
 
 impl Plan {
@@ -128,29 +170,48 @@ impl Plan {
         threshold: f64,
         log_error: f64,
     ) -> Option<Self> {
-        let line = Self::line(composition, roughs, zone, threshold, log_error)?;
-        let search = Search { roughs, gaussian: composition.gaussian.to_f64(), threshold };
-        let (far, tail_angles) =
-            tail(&search, line.tilt, line.depth - log_error_base(&search, line.tilt))?;
+        let search = Search::new(composition, roughs, threshold);
+        let mut line = Self::line(&search, zone, log_error)?;
+        let reach = |line: &Endless| {
+            tail(&search, line.tilt, line.depth - log_error_base(&search, line.tilt))
+        };
+        let (mut far, mut tail_angles) = reach(&line)?;
+        if far / line.spacing > 2000.0 {
+            // Far jumps make M explode just beyond the saddle: a line at some distance has fewer nodes.
+            for part in [0.98, 0.93, 0.85, 0.7, 0.5, 0.3] {
+                let Some(other) = Self::nearer(&search, &line, part, log_error) else { continue };
+                if far / other.spacing < 0.6 * far / line.spacing
+                    && let Some((reached, angles)) = reach(&other)
+                    && reached / other.spacing < 0.7 * far / line.spacing
+                {
+                    (line, far, tail_angles) = (other, reached, angles);
+                }
+            }
+        }
         Some(Self { tail_angles, ..line.until(composition, roughs, far)? })
     }
 
     /// The line alone, without its end.
-    pub(super) fn line<const N: usize>(
-        composition: &Composition<N>,
-        roughs: &[RoughLaw],
-        zone: Zone,
-        threshold: f64,
-        log_error: f64,
-    ) -> Option<Endless> {
-        let search = Search { roughs, gaussian: composition.gaussian.to_f64(), threshold };
-        let (tilt, log_peak) = saddle(&search, zone)?;
+    pub(super) fn line(search: &Search<'_>, zone: Zone, log_error: f64) -> Option<Endless> {
+        let (tilt, log_peak) = saddle(search, zone)?;
         if !log_peak.is_finite() {
             return None;
         }
         let depth = (log_peak - log_error).max(10.0) + 4.0;
-        let (spacing, alias_tilts) = aliases(&search, zone, tilt, log_error)?;
+        let (spacing, alias_tilts) = aliases(search, zone, tilt, log_error)?;
         Some(Endless { zone, tilt, spacing, alias_tilts, depth })
+    }
+
+    /// The line at `part` of the way from the pole to another one.
+    fn nearer(search: &Search<'_>, line: &Endless, part: f64, log_error: f64) -> Option<Endless> {
+        let tilt = short(match line.zone {
+            Zone::Above => 1.0 + (line.tilt - 1.0) * part,
+            Zone::Below => line.tilt * part,
+            Zone::Between => return None,
+        });
+        let depth = (search.log_integrand(tilt) - log_error).max(10.0) + 4.0;
+        let (spacing, alias_tilts) = aliases(search, line.zone, tilt, log_error)?;
+        Some(Endless { zone: line.zone, tilt, spacing, alias_tilts, depth })
     }
 
     /// Whether longer mantissas would need fewer points.
@@ -160,9 +221,11 @@ impl Plan {
 
     /// Bits that the arithmetic needs: those of the transforms and the growth of roundings.
     pub fn needed_bits(&self) -> f64 {
-        let points = self.choices.iter().map(LawChoice::points).sum::<f64>().max(1.0);
-        let lost = self.choices.iter().map(LawChoice::lost_bits).fold(0.0, f64::max);
-        self.bits + lost + (self.nodes as f64 + 1.0).log2() + points.log2() + 8.0
+        self.bits
+            + self.lost_bits
+            + (self.nodes as f64 + 1.0).log2()
+            + self.points.max(1.0).log2()
+            + 8.0
     }
 }
 
@@ -228,7 +291,10 @@ fn aliases(
             _ => None,
         };
         if let Some((at, log)) = pole {
-            all.push((None, (at - c).abs(), log));
+            // Where the transform is not that of the whole, it is not 1 there.
+            let known = search.other.is_none();
+            let log = if known { log } else { level(at) };
+            all.push(((!known).then_some(at), (at - c).abs(), log));
         }
         let room = pole.map_or(f64::INFINITY, |(at, _): (f64, f64)| (at - c).abs());
         let scale = match zone {
@@ -236,7 +302,7 @@ fn aliases(
             Zone::Below => -c,
             Zone::Between => c.min(1.0 - c),
         };
-        for part in [0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0] {
+        for part in [0.01, 0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0] {
             let gap = scale * part;
             if gap < room {
                 let other = short(if up { c + gap } else { c - gap });

@@ -10,6 +10,7 @@ pub(super) struct Rough {
     substitute: bool,
     pub(super) times: f64,
     mask: RoughMask,
+    place: f64,
 }
 
 /// ln(e^a + e^b).
@@ -33,6 +34,7 @@ impl Rough {
             substitute: step.substitute,
             times: step.times as f64,
             mask: step.rough_mask(),
+            place: step.mask_place(),
         }
     }
 
@@ -112,7 +114,7 @@ impl Rough {
         let k = self.records();
         let step = (self.scale / 6.0).min(self.scale * self.scale / k);
         let core = self.scale * (2.0 * depth).sqrt() + 4.0 * self.scale;
-        let far = (c.abs() + (1.0 - c).abs()) * k + core;
+        let far = (c.abs() + (1.0 - c).abs()) * k + core + self.place;
         // The tilt may pull a part of the mass far out: look for it with growing strides.
         let highest = (-16..=16)
             .map(|i| self.log_integrand(core * f64::from(i) / 16.0, c, theta, u))

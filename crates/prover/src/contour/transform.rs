@@ -6,6 +6,7 @@
 //! ([`super::bounds`]); what is left out of the sum by cells. The sums run in fixed point.
 
 use super::bounds::{Lines, trapezoid_error};
+use super::fast;
 use super::rough::{Rough, Shape};
 use crate::arithmetic::{Ball, Complex, Fixed, Magnitude, Rotor};
 use crate::pairs::{Mask, Step};
@@ -18,6 +19,8 @@ pub(super) struct Transform<const N: usize> {
     losses: Vec<Complex<N>>,
     /// Off by at most this, for every |u| up to the one it was made for.
     error: Magnitude,
+    /// All weights and losses are real.
+    real: bool,
 }
 
 /// A spacing and a strip for the trapezoid rule, chosen in doubles.
@@ -41,19 +44,24 @@ impl Choice {
         (self.to - self.from) / self.spacing
     }
 
-    /// The cheapest choice with a relative error of 2^-bits for |u| <= `most`.
+    /// Rotations that the nodes cost.
+    pub(super) fn work(&self, nodes: usize, bits: f64) -> f64 {
+        fast::work(self.points(), nodes, bits, self.shift == 0.0)
+    }
+
+    /// The cheapest choice with a relative error of 2^-bits for `nodes` nodes with |u| <= `most`.
     pub(super) fn new<const N: usize>(
         rough: &Rough,
         step: &Step<N>,
         tilt: f64,
-        most: f64,
+        (most, nodes): (f64, usize),
         bits: f64,
     ) -> Option<Self> {
         let depth = bits * std::f64::consts::LN_2 + 10.0;
         let on_axis = rough.shape(tilt, 0.0, 0.0, depth)?;
         // A path off the axis cancels: what the mantissas have room for goes first.
         let room = (64.0 * N as f64 - bits - 40.0).max(3.0);
-        let mut widest = 0.0f64;
+        let mut cheapest = f64::INFINITY;
         let mut best: Option<Self> = None;
         let mut offer = |shift: f64, theta: f64, growth: f64| {
             let Some(off) = rough.shape(tilt, shift + theta, growth, depth) else { return };
@@ -61,27 +69,27 @@ impl Choice {
             let raised = off.log_integral + 0.5 * ((shift + theta) * unit).powi(2);
             let needed = (raised - on_axis.log_integral).max(0.0) + depth + 2.0;
             let distance = theta * step.scale * step.scale / step.records as f64;
-            let spacing = 2.0 * std::f64::consts::PI * distance / needed;
-            let lost = 0.5 * (shift * unit).powi(2) / std::f64::consts::LN_2;
-            let better = |best: &Self| match (lost <= room, best.lost_bits <= room) {
-                (true, true) => spacing > best.spacing,
+            let ends = if shift > 0.0 { &off } else { &on_axis };
+            let found = Self {
+                shift,
+                theta,
+                lost_bits: 0.5 * (shift * unit).powi(2) / std::f64::consts::LN_2,
+                cramped: false,
+                spacing: 2.0 * std::f64::consts::PI * distance / needed,
+                from: ends.from,
+                to: ends.to,
+                log_integral: on_axis.log_integral,
+            };
+            let work = found.work(nodes, bits);
+            let better = |best: &Self| match (found.lost_bits <= room, best.lost_bits <= room) {
+                (true, true) => work < best.work(nodes, bits),
                 (true, false) => true,
                 (false, true) => false,
-                (false, false) => lost < best.lost_bits,
+                (false, false) => found.lost_bits < best.lost_bits,
             };
-            widest = widest.max(spacing);
+            cheapest = cheapest.min(work);
             if best.as_ref().is_none_or(better) {
-                let ends = if shift > 0.0 { &off } else { &on_axis };
-                best = Some(Self {
-                    shift,
-                    theta,
-                    lost_bits: lost,
-                    cramped: false,
-                    spacing,
-                    from: ends.from,
-                    to: ends.to,
-                    log_integral: on_axis.log_integral,
-                });
+                best = Some(found);
             }
         };
         for theta in [0.003, 0.006, 0.012, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 1.1, 1.3] {
@@ -94,7 +102,7 @@ impl Choice {
             }
         }
         let mut best = best?;
-        best.cramped = widest > best.spacing;
+        best.cramped = cheapest < best.work(nodes, bits);
         // A short spacing makes grid points exact doubles.
         let power = best.spacing.log2().floor() - 4.0;
         best.spacing = (best.spacing / power.exp2()).floor() * power.exp2();
@@ -111,8 +119,12 @@ impl<const N: usize> Transform<N> {
         let path = Ball::from_f64(choice.shift);
         let turn = path.over_u64(step.records).cosine_sine();
         let y = path.over_u64(step.records).over(step.inverse_square());
-        let mut transform =
-            Self { weights: Vec::new(), losses: Vec::new(), error: Magnitude::ZERO };
+        let mut transform = Self {
+            weights: Vec::new(),
+            losses: Vec::new(),
+            error: Magnitude::ZERO,
+            real: choice.shift == 0.0,
+        };
         for j in first..=last {
             let x = Ball::from_f64(h) * signed(j);
             let (up, down) = if choice.shift > 0.0 {
@@ -155,12 +167,13 @@ impl<const N: usize> Transform<N> {
         transform
     }
 
+    /// Points of the real axis.
     pub(super) fn from_points(
         weights: Vec<Complex<N>>,
         losses: Vec<Complex<N>>,
         error: Magnitude,
     ) -> Self {
-        Self { weights, losses, error }
+        Self { weights, losses, error, real: true }
     }
 
     pub(super) fn density(step: &Step<N>) -> Ball<N> {
@@ -172,13 +185,31 @@ impl<const N: usize> Transform<N> {
         self.weights.iter().fold(Ball::ZERO, |sum, w| sum + w.re).widened(self.error)
     }
 
+    /// All nodes by one Fourier transform.
+    fn at_once(&self, du: f64, nodes: usize, bits: f64) -> Option<Vec<Complex<N>>> {
+        let real = |list: &[Complex<N>]| list.iter().map(|z| z.re).collect::<Vec<_>>();
+        let mut all = fast::sums(&real(&self.weights), &real(&self.losses), du, nodes, bits)?;
+        for node in &mut all {
+            node.re = node.re.widened(self.error);
+            node.im = node.im.widened(self.error);
+        }
+        Some(all)
+    }
+
     /// M(c + i k du) for k = 0 .. nodes.
     ///
     /// Each weight is divided by a power of two S above their sum and turned by a fixed-point rotor.
     /// A turn is off by at most sqrt(2) (unit + radius) in modulus, a product by 2 sqrt(2) units more,
     /// and moduli stay below 1. So k turns are off by less than (k + 1) (4.3 units + 1.5 radius),
     /// stated below with 8 for both.
-    pub(super) fn nodes(&self, du: f64, nodes: usize) -> Vec<Complex<N>> {
+    /// Many nodes of real losses go by one Fourier transform ([`super::fast`]).
+    pub(super) fn nodes(&self, du: f64, nodes: usize, bits: f64) -> Vec<Complex<N>> {
+        if self.real
+            && fast::is_cheaper(self.weights.len(), nodes, bits)
+            && let Some(all) = self.at_once(du, nodes, bits)
+        {
+            return all;
+        }
         let sum = self.weights.iter().fold(Magnitude::ZERO, |sum, weight| sum.plus(weight.above()));
         let power = sum.order() + 1;
         let spacing = Ball::from_f64(du);

@@ -9,5 +9,5 @@ mod step;
 pub use count::Count;
 pub use draws::{Drawn, Draws, drawn};
 pub use half_line::{HalfLine, Part};
-pub use mask::{Mask, POWER, RoughMask};
+pub use mask::{Mask, RoughMask};
 pub use step::{Step, binomial};

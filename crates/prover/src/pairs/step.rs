@@ -92,8 +92,18 @@ impl<const N: usize> Step<N> {
     pub fn rough_mask(&self) -> RoughMask {
         match &self.mask {
             Mask::Whole => RoughMask::Whole,
-            Mask::Low(rho) => RoughMask::Low(rho.logarithm().to_f64()),
-            Mask::Middle(rho) => RoughMask::Middle(rho.logarithm().to_f64()),
+            Mask::Low(rho, power) => RoughMask::Low(rho.logarithm().to_f64(), *power as f64),
+            Mask::Middle(rho, power) => RoughMask::Middle(rho.logarithm().to_f64(), *power as f64),
+        }
+    }
+
+    /// Where rho z = 1, if that is right of 0: masked outcomes may lie that far out.
+    pub fn mask_place(&self) -> f64 {
+        match self.rough_mask() {
+            RoughMask::Whole => 0.0,
+            RoughMask::Low(log_rho, _) | RoughMask::Middle(log_rho, _) => {
+                (8.0 - log_rho).max(0.0) * self.scale * self.scale
+            }
         }
     }
 

@@ -170,7 +170,7 @@ impl CudaDevice {
             let part = (count - from).min(LONGEST);
             let place = |matrix: &Matrix| matrix.from(from * matrix.stride).address;
             // Addresses and strides lie inside of buffers that the caller owns.
-            let status = unsafe {
+            let status = || unsafe {
                 cublasGemmStridedBatchedEx(
                     *self.blas.handle(),
                     operation(&right),
@@ -197,12 +197,16 @@ impl CudaDevice {
                     cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
                 )
             };
-            status.result().map_err(|error| {
+            let failed = |error| {
                 TrainingError::Device(format!(
                     "cuBLAS cannot multiply {m} x {k} by {k} x {n}, {part} times ({error}); check \
                      `nvidia-smi`, or train with `--device cpu`"
                 ))
-            })?;
+            };
+            self.timed(
+                || format!("product {m} x {k} x {n}, {part} times"),
+                || status().result().map_err(failed),
+            )?;
             from += part;
         }
         Ok(())

@@ -71,6 +71,8 @@ pub(super) struct Encoder {
     features: Vec<f32>,
     labels: Vec<u32>,
     names: Vec<String>,
+    /// Columns that no step reads.
+    unused: Vec<String>,
     preprocessing: Vec<Preprocessing>,
 }
 
@@ -122,6 +124,9 @@ impl Encoder {
             return Err("there is no column besides the label".to_owned());
         }
         let names: Vec<String> = plan.iter().flat_map(Step::names).collect();
+        let read = |cell: usize| cell == label_cell || plan.iter().any(|step| step.cell() == cell);
+        let unused = (0..header.len()).filter(|cell| !read(*cell));
+        let unused = unused.map(|cell| header[cell].clone()).collect();
         Ok(Self {
             label_cell,
             label_name: label.to_owned(),
@@ -131,6 +136,7 @@ impl Encoder {
             labels: Vec::new(),
             preprocessing: described(columns),
             names,
+            unused,
             plan,
         })
     }
@@ -156,6 +162,7 @@ impl Encoder {
             return Err("holds no record".to_owned());
         }
         provenance.preprocessing.extend(self.preprocessing);
+        provenance.unused = self.unused;
         Ok(Dataset {
             features: self.features,
             labels: self.labels,
@@ -250,6 +257,12 @@ impl Step {
             })
             .collect();
         Ok(Self::Category { cell, name, index, values })
+    }
+
+    fn cell(&self) -> usize {
+        match self {
+            Self::Number { cell, .. } | Self::Category { cell, .. } => *cell,
+        }
     }
 
     fn names(&self) -> Vec<String> {

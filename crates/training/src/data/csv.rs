@@ -1,6 +1,6 @@
 //! Comma-separated tables: a header line (or none), quoted cells as in RFC 4180, one record per
 //! line. Ragged rows, text where a number is expected and numbers that are not finite are errors
-//! that name the row.
+//! that name the row: the line of the file, as an editor counts it.
 
 use super::bytes::Source;
 use super::columns::{Cell, Classes, Column, Encoder};
@@ -36,23 +36,24 @@ pub fn read_csv(path: &Path, options: &CsvOptions<'_>) -> Result<Dataset, DataEr
     let mut cells: Vec<String> = Vec::new();
     loop {
         line.clear();
+        row += 1;
         let broken =
-            |error: std::io::Error| refuse_row(path, row + 1, format!("cannot be read: {error}"));
+            |error: std::io::Error| refuse_row(path, row, format!("cannot be read: {error}"));
         let count = lines.by_ref().take(LONGEST_LINE as u64).read_until(b'\n', &mut line);
         if count.map_err(broken)? == 0 {
             break;
         }
         let text = std::str::from_utf8(&line)
-            .map_err(|_| refuse_row(path, row + 1, "is not UTF-8 text"))?
+            .map_err(|_| refuse_row(path, row, "is not UTF-8 text"))?
             .trim_end_matches(['\n', '\r']);
         if line.len() == LONGEST_LINE && !line.ends_with(b"\n") {
-            return Err(refuse_row(path, row + 1, format!("longer than {LONGEST_LINE} bytes")));
+            return Err(refuse_row(path, row, format!("longer than {LONGEST_LINE} bytes")));
         }
-        let text = if row == 0 { text.trim_start_matches('\u{feff}') } else { text };
+        let text = if row == 1 { text.trim_start_matches('\u{feff}') } else { text };
         if text.trim().is_empty() {
             continue;
         }
-        split(text, &mut cells).map_err(|problem| refuse_row(path, row + 1, problem))?;
+        split(text, &mut cells).map_err(|problem| refuse_row(path, row, problem))?;
         if encoder.is_none() {
             let header: Vec<String> = if options.header {
                 cells.iter().map(|cell| cell.trim().to_owned()).collect()
@@ -67,7 +68,6 @@ pub fn read_csv(path: &Path, options: &CsvOptions<'_>) -> Result<Dataset, DataEr
                 continue;
             }
         }
-        row += 1;
         if let Some(encoder) = &mut encoder {
             let texts: Vec<Cell<'_>> = cells.iter().map(|cell| Cell::Text(cell)).collect();
             encoder.push(&texts).map_err(|problem| refuse_row(path, row, problem))?;
@@ -150,13 +150,13 @@ mod tests {
     #[test]
     fn broken_rows_are_named() {
         for (text, problem) in [
-            (&b"a,b,y\n1,2,0\n1,0\n"[..], "row 2: 2 cells where the first row has 3"),
-            (b"a,b,y\n1,2,0\n1,nan,0\n", "row 2: column `b`: NaN is not a finite number"),
-            (b"a,b,y\n1,x,0\n", "row 1: column `b`: `x` is not a number"),
-            (b"a,b,y\n1,2,7\n", "row 1: column `y`: class 7"),
-            (b"a,b,y\n1,\"2,0\n", "row 1: a quote is not closed"),
-            (b"a,b,y\n1,\"2\"3,0\n", "row 1: text follows"),
-            (b"a,b,y\n1,2\xFF,0\n", "row 1: is not UTF-8"),
+            (&b"a,b,y\n1,2,0\n1,0\n"[..], "row 3: 2 cells where the first row has 3"),
+            (b"a,b,y\n1,2,0\n1,nan,0\n", "row 3: column `b`: NaN is not a finite number"),
+            (b"a,b,y\n\n1,x,0\n", "row 3: column `b`: `x` is not a number"),
+            (b"a,b,y\n1,2,7\n", "row 2: column `y`: class 7"),
+            (b"a,b,y\n1,\"2,0\n", "row 2: a quote is not closed"),
+            (b"a,b,y\n1,\"2\"3,0\n", "row 2: text follows"),
+            (b"a,b,y\n1,2\xFF,0\n", "row 2: is not UTF-8"),
             (b"a,a,y\n", "holds no record"),
             (b"", "is empty"),
             (b"y\n0\n", "no column besides"),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[error("{}{}: {problem}", file.display(), place(*row))]
 pub struct DataError {
     pub file: PathBuf,
-    /// Counted from 1, a header line not included.
+    /// Of text, the line, a header counted; of other files, the record. From 1.
     pub row: Option<u64>,
     pub problem: String,
 }

@@ -91,6 +91,9 @@ pub struct Provenance {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub licence: Option<String>,
     pub preprocessing: Vec<Preprocessing>,
+    /// Columns of a table that the description does not list: no record has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unused: Vec<String>,
 }
 
 /// Rows of numbers, each with a class.

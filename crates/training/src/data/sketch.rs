@@ -61,20 +61,19 @@ pub fn sketch_csv(path: &Path) -> Result<Sketch, DataError> {
     let mut first: Option<Vec<String>> = None;
     let mut header = true;
     let mut seen: Vec<Seen> = Vec::new();
-    let mut rows = 0_u64;
+    let (mut rows, mut place) = (0_u64, 0_u64);
     loop {
         line.clear();
+        place += 1;
         let read = lines.read_line(&mut line);
-        if read.map_err(|error| refuse_row(path, rows + 1, format!("cannot be read: {error}")))?
-            == 0
-        {
+        if read.map_err(|error| refuse_row(path, place, format!("cannot be read: {error}")))? == 0 {
             break;
         }
         let text = line.trim_end_matches(['\n', '\r']).trim_start_matches('\u{feff}');
         if text.trim().is_empty() {
             continue;
         }
-        split(text, &mut cells).map_err(|problem| refuse_row(path, rows + 1, problem))?;
+        split(text, &mut cells).map_err(|problem| refuse_row(path, place, problem))?;
         for cell in &mut cells {
             *cell = cell.trim().to_owned();
         }
@@ -93,7 +92,7 @@ pub fn sketch_csv(path: &Path) -> Result<Sketch, DataError> {
         rows += 1;
         if cells.len() != names.len() {
             let problem = format!("has {} cells, the first line {}", cells.len(), names.len());
-            return Err(refuse_row(path, rows, problem));
+            return Err(refuse_row(path, place, problem));
         }
         seen.iter_mut().zip(&cells).for_each(|(seen, cell)| seen.add(cell));
     }
@@ -166,6 +165,6 @@ mod tests {
     #[test]
     fn what_is_no_table_is_refused() {
         assert!(sketch("").is_err() && sketch("a,b\n").is_err());
-        assert!(sketch("a,b\n1,2\n3\n").unwrap_err().contains("row 2"));
+        assert!(sketch("a,b\n1,2\n3\n").unwrap_err().contains("row 3"));
     }
 }

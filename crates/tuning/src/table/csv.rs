@@ -11,7 +11,7 @@ pub(super) fn read(text: &str, place: &str) -> Result<Table, TuningError> {
         if line.trim().is_empty() || line.starts_with('#') {
             continue;
         }
-        let here = format!("{place}:{}", index + 1);
+        let here = format!("{place}, row {}", index + 1);
         let fields = split(line).ok_or_else(|| TuningError::Table {
             place: here.clone(),
             problem: format!("a quote is not closed in `{}`", shown(line)),

@@ -1,4 +1,4 @@
-//! JSONL: one object a line. The columns are all names that occur.
+//! JSONL: one object per line. The columns are all names that occur.
 
 use super::{Builder, Cell, Table, shown};
 use crate::TuningError;
@@ -11,7 +11,7 @@ pub(super) fn read(text: &str, place: &str) -> Result<Table, TuningError> {
         if line.trim().is_empty() {
             continue;
         }
-        let here = format!("{place}:{}", index + 1);
+        let here = format!("{place}, row {}", index + 1);
         let row = match serde_json::from_str::<Value>(line) {
             Ok(Value::Object(row)) => row,
             Ok(_) => return Err(refuse(&here, "the line is not a JSON object".into())),

@@ -86,7 +86,7 @@ impl Table {
         csv::read(text, place)
     }
 
-    /// Reads one JSON object a line.
+    /// Reads one JSON object per line.
     ///
     /// # Errors
     /// As [`Table::read`].

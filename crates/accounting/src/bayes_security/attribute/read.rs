@@ -17,7 +17,7 @@ impl Sensitivities {
     /// let text = "step,sensitivity\n1,0.2\n2,0.1\n";
     /// assert_eq!(Sensitivities::from_csv(text, Mode::Dataset)?.steps(), 2);
     /// let error = Sensitivities::from_csv("sensitivity\n0.2\n-1\n", Mode::Batch).unwrap_err();
-    /// assert!(error.to_string().contains("row 2") && error.to_string().contains("-1"));
+    /// assert!(error.to_string().contains("row 3") && error.to_string().contains("-1"));
     /// # Ok::<(), accounting::AccountingError>(())
     /// ```
     ///
@@ -25,8 +25,10 @@ impl Sensitivities {
     /// `InvalidInput`, naming the row and the value.
     pub fn from_csv(text: &str, mode: Mode) -> Result<Self, AccountingError> {
         let invalid = |message: String| AccountingError::invalid(message);
-        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        let header: Vec<&str> = lines.next().unwrap_or("").split(',').map(str::trim).collect();
+        // A row is a line of the file, the header the first.
+        let mut lines = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty());
+        let header: Vec<&str> =
+            lines.next().map_or("", |(_, line)| line).split(',').map(str::trim).collect();
         if let Some(name) = header.iter().find(|name| !KNOWN.contains(*name)) {
             return Err(invalid(format!(
                 "the sensitivities have a column `{}`; the columns are {}",
@@ -52,8 +54,7 @@ impl Sensitivities {
             return Err(invalid("the mode `record` needs a column `record`".into()));
         }
         let mut records: BTreeMap<String, Vec<Row>> = BTreeMap::new();
-        for (index, line) in lines.enumerate() {
-            let number = index + 1;
+        for (number, line) in lines {
             let cells: Vec<&str> = line.split(',').map(str::trim).collect();
             let cell = |column: usize| {
                 cells

@@ -1,7 +1,9 @@
-//! `attack token`: one fine-tuning of a language model with many token canaries, and what it shows.
+//! `attack token`, and `attack canaries` on a language model: one fine-tuning with many canaries, of
+//! tokens or of gradients, and what it shows.
 
 use super::{WorkArgs, exit_code, narrate};
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real};
+use crate::commands::finetune::bad_input;
 use crate::commands::train::PrecisionArg;
 use crate::commands::trained;
 use crate::console::Console;
@@ -11,9 +13,10 @@ use accounting::{Solution, Target, Unknown, calibrate};
 use audit::{Audit, AuditError, Design, Method, Plan, Scores, Table, analyse};
 use clap::{Args, ValueEnum};
 use experiments::{Experiment, Outcome};
-use language::finetune::canaries::{CanaryDescription, CanaryScore};
-use language::finetune::game::{Site, TokenGame};
-use language::finetune::{FinetuneDescription, Start};
+use language::finetune::canaries::CanaryScore;
+use language::finetune::game::{CanaryGame, Site};
+use language::finetune::gradient_canaries::Observe;
+use language::finetune::{CanaryDescription, CanaryKind, FinetuneDescription, Start};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,7 +34,7 @@ Examples:
 A canary is a few tokens of the data and then one that the data never uses; each is in with
 probability 1/2. One training, one score per canary. Interrupted, the same command goes on.
 ")]
-pub(super) struct TokenArgs {
+pub(in crate::commands) struct TokenArgs {
     /// The fine-tuning, as `train` reads it: [run], [data], [model] kind = "language", [optimizer]
     #[arg(value_name = "RUN.toml")]
     file: PathBuf,
@@ -65,6 +68,46 @@ pub(super) struct TokenArgs {
     work: WorkArgs,
     #[command(flatten)]
     output: OutputArgs,
+    /// Gradient canaries in place of tokens, and what their attacker sees.
+    #[arg(skip)]
+    gradients: Option<Observe>,
+}
+
+/// What `attack canaries` asks of a language model.
+pub(in crate::commands) struct Asked<'a> {
+    pub(in crate::commands) file: &'a Path,
+    pub(in crate::commands) run: &'a RunArgs,
+    pub(in crate::commands) canaries: u64,
+    pub(in crate::commands) observe: Observe,
+    pub(in crate::commands) seed: Option<u64>,
+    pub(in crate::commands) device: &'a str,
+    pub(in crate::commands) precision: PrecisionArg,
+    pub(in crate::commands) checkpoint_every: f64,
+    pub(in crate::commands) work: &'a WorkArgs,
+    pub(in crate::commands) output: &'a OutputArgs,
+}
+
+/// Plays gradient canaries on a language model.
+pub(in crate::commands) fn gradients(
+    asked: &Asked<'_>,
+    console: &mut Console,
+) -> Result<u8, Failure> {
+    let args = TokenArgs {
+        file: asked.file.to_owned(),
+        run: asked.run.clone(),
+        canaries: Some(asked.canaries),
+        score: None,
+        prefix: None,
+        seed: asked.seed,
+        delta: None,
+        device: asked.device.to_owned(),
+        precision: asked.precision,
+        checkpoint_every: asked.checkpoint_every,
+        work: asked.work.clone(),
+        output: asked.output.clone(),
+        gradients: Some(asked.observe),
+    };
+    run(&args, console)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -78,9 +121,7 @@ enum ScoreArg {
 pub(super) fn run(args: &TokenArgs, console: &mut Console) -> Result<u8, Failure> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
     let Some(out) = &args.work.out else {
-        return Err(
-            Failure::bad_input("`attack token` needs a file for the scores").hint("add --out F")
-        );
+        return Err(Failure::bad_input("`attack` needs a file for the scores").hint("add --out F"));
     };
     let seconds = args.checkpoint_every;
     if !(0.0..=1e9).contains(&seconds) {
@@ -105,7 +146,7 @@ pub(super) fn run(args: &TokenArgs, console: &mut Console) -> Result<u8, Failure
         checkpoint_every: Duration::from_secs_f64(seconds),
         stop: Arc::clone(&stop),
     };
-    let game = TokenGame::new(&start, run, seed, site)?;
+    let game = CanaryGame::new(&start, run, seed, site).map_err(bad_input)?;
     let outcome = match trained::train(&game, out, &args.work, console) {
         Err(_) if stop.load(Ordering::Relaxed) => Outcome::Interrupted { computed: 0, missing: 1 },
         outcome => outcome?,
@@ -148,11 +189,20 @@ fn open(args: &TokenArgs) -> Result<Start, Failure> {
             .at(&place)
             .hint("[model] kind = \"language\"; `attack canaries` plays with other models"));
     }
-    let mut described = FinetuneDescription::from_toml_str(&text)
-        .map_err(|error| Failure::from(error).at(&place))?;
+    let mut described =
+        FinetuneDescription::from_toml_str(&text).map_err(|error| bad_input(error).at(&place))?;
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let table =
-        described.canaries.get_or_insert(CanaryDescription { count: 1000, score: None, prefix: 8 });
+    let kind = match args.gradients {
+        Some(_) => CanaryKind::Gradient,
+        None => CanaryKind::Token,
+    };
+    // What the file says of canaries of the other kind is not asked here.
+    let table = described
+        .canaries
+        .take_if(|table| table.kind == kind)
+        .unwrap_or(CanaryDescription::new(kind, 1000));
+    let table = described.canaries.insert(table);
+    table.observe = args.gradients;
     table.count = args.canaries.map_or(table.count, size);
     table.prefix = args.prefix.map_or(table.prefix, size);
     table.score = match args.score {
@@ -160,7 +210,7 @@ fn open(args: &TokenArgs) -> Result<Start, Failure> {
         Some(ScoreArg::Embedding) => Some(CanaryScore::Embedding),
         Some(ScoreArg::Loss) => Some(CanaryScore::Loss),
     };
-    Ok(Start::open(described, args.file.parent().unwrap_or(Path::new("")))?)
+    Start::open(described, args.file.parent().unwrap_or(Path::new(""))).map_err(bad_input)
 }
 
 /// The run of the file and the flags; without a noise multiplier, the noise of the file's target.
@@ -197,14 +247,26 @@ fn audited(out: &Path, delta: f64) -> Result<Audit, Failure> {
     analyse(&scores, &plan, None).map_err(unread)
 }
 
-fn human(game: &TokenGame<'_>, out: &Path, found: Option<&Audit>) -> String {
+fn human(game: &CanaryGame<'_>, out: &Path, found: Option<&Audit>) -> String {
     let plan = game.plan();
     let mut text = format!(
-        "one training with {} token canaries, each in with probability 1/2, scored by {}: {}\n",
+        "one training with {} {}: {}\n",
         plan.trials,
         match plan.parameters["score"].as_str() {
-            Some("embedding") => "the change of their row of the embedding",
-            _ => "the fall of their loss",
+            Some("embedding") => {
+                "token canaries, each in with probability 1/2, scored by the change of their row of \
+                 the embedding"
+            }
+            Some("loss") => {
+                "token canaries, each in with probability 1/2, scored by the fall of their loss"
+            }
+            Some("last-iterate") => {
+                "gradient canaries, each in with probability 1/2, scored by the model's move along \
+                 them"
+            }
+            _ => {
+                "gradient canaries, each in with probability 1/2, scored by the noisy sums along them"
+            }
         },
         out.display()
     );
@@ -231,7 +293,7 @@ fn human(game: &TokenGame<'_>, out: &Path, found: Option<&Audit>) -> String {
     text
 }
 
-fn document(game: &TokenGame<'_>, outcome: &Outcome, out: &Path, found: Option<&Audit>) -> Value {
+fn document(game: &CanaryGame<'_>, outcome: &Outcome, out: &Path, found: Option<&Audit>) -> Value {
     let mut document = trained::document(
         game,
         matches!(outcome, Outcome::Complete { .. }).then_some(&out.to_owned()),

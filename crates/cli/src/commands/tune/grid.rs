@@ -2,6 +2,7 @@
 
 use crate::args::{Format, OutputArgs};
 use crate::commands::attack::{WorkArgs, carry_out, exit_code, narrate};
+use crate::commands::finetune::bad_input;
 use crate::commands::train::PrecisionArg;
 use crate::console::Console;
 use crate::exit;
@@ -61,8 +62,7 @@ pub(super) fn run(args: &GridArgs, console: &mut Console) -> Result<u8, Failure>
     let place = args.file.display();
     let text = std::fs::read_to_string(&args.file)
         .map_err(|error| Failure::bad_input(format!("cannot read {place}: {error}")))?;
-    let described =
-        GridDescription::from_toml_str(&text).map_err(|e| Failure::from(e).at(&place))?;
+    let described = GridDescription::from_toml_str(&text).map_err(|e| bad_input(e).at(&place))?;
     let folder = args.file.parent().unwrap_or(Path::new(""));
     let calibrate = |rate: f64, steps: u64, epsilon: f64, delta: f64| {
         let (noise, _) =
@@ -74,7 +74,8 @@ pub(super) fn run(args: &GridArgs, console: &mut Console) -> Result<u8, Failure>
     let scope = described.training.scope();
     let device = device(&args.device, args.precision.name(), scope)
         .map_err(|error| Failure::bad_input(error.to_string()))?;
-    let grid = Grid::new(described, folder, &calibrate, &audited_canaries, &device)?;
+    let grid =
+        Grid::new(described, folder, &calibrate, &audited_canaries, &device).map_err(bad_input)?;
     if args.dry_run {
         let mut text = csv_line([
             "epsilon",

@@ -134,7 +134,7 @@ pub fn load() -> Result<Split, DataError> {
             name: "adult".to_owned(),
             sha256: vec![SHA256[0].to_owned()],
             licence: Some("CC BY 4.0".to_owned()),
-            preprocessing: Vec::new(),
+            ..Provenance::default()
         })
     };
     Ok(Split {

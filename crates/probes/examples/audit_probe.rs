@@ -1,5 +1,5 @@
 //! Times the estimators on synthetic Gaussian scores and prints one JSON object:
-//! `cargo run --release -p audit --example audit_probe -- all 1000000`; or writes such scores as
+//! `cargo run --release -p probes --example audit_probe -- all 1000000`; or writes such scores as
 //! .npy and CSV: `… -- write 1000000 FOLDER`; or times the one-run bounds: `… -- one-run 100000`.
 #![allow(clippy::print_stdout)]
 

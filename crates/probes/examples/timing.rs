@@ -1,4 +1,4 @@
-//! How long the default questions take, per lens and quantity: `cargo run --release -p accounting --example
+//! How long the default questions take, per lens and quantity: `cargo run --release -p probes --example
 //! timing`.
 
 #![allow(clippy::print_stdout)]

@@ -1,7 +1,7 @@
 //! How fast the games are, as JSON: the generator's own rate, steps of the linear game, and the
 //! encoding loss at the size P3 plays it. Arguments: `generator | linear | our-loss | repeaters`,
 //! then sigma, q, T, trials and threads.
-//! `cargo run --release -p games --example throughput -- linear 1 0.01 1000 100000 2`
+//! `cargo run --release -p probes --example games -- linear 1 0.01 1000 100000 2`
 #![allow(clippy::print_stdout)]
 
 use games::{Attack, DpSgd, Encoding, Game, Observe, RepeaterVariant, play_in_memory};

@@ -1,10 +1,10 @@
-//! How much the bounds show: `cargo run --release -p audit --example audit_tightness -- FOLDER` draws data
+//! How much the bounds show: `cargo run --release -p probes --example audit_tightness -- FOLDER` draws data
 //! sets for each setting, writes them for the peers, and our bounds on them to `bounds.json`; without a
 //! folder it prints the means. A setting's data are two matrices of trials by rows, `NAME.scores.npy`
 //! and `NAME.members.npy`.
 #![allow(clippy::print_stdout)]
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../../audit/tests/common/mod.rs"]
 mod common;
 
 use audit::one_run::{OneRunStatistic, one_run_bound};

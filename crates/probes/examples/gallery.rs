@@ -1,10 +1,10 @@
 //! Draws one figure of each kind into a folder, to be looked at:
-//! `cargo run --release -p figures --example gallery -- FOLDER`.
+//! `cargo run --release -p probes --example gallery -- FOLDER`.
 //!
 //! The curves are closed forms for the Gaussian mechanism and made-up scores; they show the
 //! drawing, not a result.
 
-#[path = "../tests/gallery/mod.rs"]
+#[path = "../../figures/tests/gallery/mod.rs"]
 mod gallery;
 
 use std::path::PathBuf;

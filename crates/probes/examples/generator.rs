@@ -1,5 +1,5 @@
 //! Gaussians per second of the generator alone, on one thread.
-//! `cargo run --release -p random --example rate`
+//! `cargo run --release -p probes --example generator`
 #![allow(clippy::print_stdout)]
 
 use random::{Bernoulli, Purpose, Stream};
@@ -25,7 +25,7 @@ fn main() {
         sum += buffer[999];
     }
     let rate = replicas as f64 * buffer.len() as f64 / start.elapsed().as_secs_f64();
-    println!("{:.0} million Gaussians in f32 a second ({sum:.3})", rate / 1e6);
+    println!("{:.0} million Gaussians per second in f32 ({sum:.3})", rate / 1e6);
 
     let mut hits = vec![false; 1000];
     let start = Instant::now();

@@ -1,7 +1,7 @@
 //! How much of the domain composition answers, and how narrowly: random runs, log-uniform over
 //! noise 0.2 to 100, rate 1e-7 to 1, steps 1 to 1e9; delta log-uniform in [1e-15, 0.5] for even
 //! runs, in [1e-100, 0.5] for odd ones. The table of `docs/accuracy.md`:
-//! `cargo run --release -p accounting --example domain_survey -- 500 1`. With six more numbers, those
+//! `cargo run --release -p probes --example domain_survey -- 500 1`. With six more numbers, those
 //! are the ends of noise, rate and steps: `-- 500 1 0.2 0.7 1e-7 1e-4 1 30` is the hardest corner.
 #![allow(clippy::print_stdout)]
 

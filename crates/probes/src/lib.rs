@@ -1,0 +1,14 @@
+//! Programs that measure the other crates, in `examples/`: they are built when they are asked for,
+//! and by the tests. `cargo run --release -p probes --example NAME`.
+//!
+//! | program | measures |
+//! |---|---|
+//! | `bench_probe` | one answer of `accounting` in one process, for `cargo xtask bench` |
+//! | `timing` | the default questions, per lens and quantity |
+//! | `domain_survey` | how much of the domain composition answers, and how narrowly |
+//! | `certified_survey` | the certified closed form against the truth, on random runs |
+//! | `audit_probe` | the estimators of `audit` on synthetic scores |
+//! | `audit_tightness` | how much the bounds show, for the table of peers |
+//! | `games` | simulated games per second |
+//! | `generator` | random numbers per second |
+//! | `gallery` | one figure of each kind, to be looked at |
