@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from . import _command
+from . import _command, _core
 from ._toml import write_toml
 from ._types import Document, Engine, Progress
 from ._values import as_document, as_text
@@ -195,4 +195,5 @@ def _count(value: float) -> int:
 
 def status(path: str | os.PathLike[str]) -> Document:
     """An experiment's folder or output: done, missing, failed (``dosimeter.status/1``)."""
-    return _command.answer(["status", os.fspath(path)])[1]
+    found: Document = json.loads(_core.status(path)[0])
+    return found

@@ -155,11 +155,13 @@ def tune(
     return found
 
 
-def memorize(metric: str, *inputs: str | os.PathLike[str], **options: Any) -> Document:
+def memorize(
+    metric: str, completions: str | os.PathLike[str] | None = None, **options: Any
+) -> Document:
     """Memorisation of secrets by a language model: ``acr``, ``vmr`` or ``air``.
 
-    The inputs and keywords are those of ``dosimeter memorize``; completions of any model are
-    written by :func:`dosimeter.transformers.complete`.
+    ``completions`` is a JSONL file, and the keywords are the flags of ``dosimeter memorize``, as
+    ``model`` and ``secrets`` in place of completions; completions of any model are written by :func:`dosimeter.transformers.complete`.
 
     >>> import dosimeter, pathlib, tempfile
     >>> row = '{"prompt": "The code is", "target": " 4417", "completion": " 4417."}'
@@ -169,5 +171,8 @@ def memorize(metric: str, *inputs: str | os.PathLike[str], **options: Any) -> Do
     ...     dosimeter.memorize("vmr", path)["score"]["value"]
     1.0
     """
-    arguments = ["memorize", metric, *(os.fspath(path) for path in inputs)]
-    return _command.answer([*arguments, *_command.flags(options)], patient=True)[1]
+    question = {"metric": metric, "completions": completions, **options}
+    text, warnings, _ = _core.memorize(_command.question_text(question))
+    _command.warn(warnings)
+    found: Document = json.loads(text)
+    return found

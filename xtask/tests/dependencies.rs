@@ -38,6 +38,8 @@ const WALLS: &[(&str, &[&str])] = &[
             "accounting",
             "audit",
             "experiments",
+            "formats",
+            "language",
             "prover",
             "random",
             "report",

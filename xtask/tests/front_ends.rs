@@ -16,6 +16,7 @@ const FRONT_ENDS: &[&str] = &[
     "crates/cli/src/commands/check.rs",
     "crates/cli/src/commands/compare.rs",
     "crates/cli/src/commands/curve.rs",
+    "crates/cli/src/commands/memorize.rs",
     "crates/cli/src/commands/plan.rs",
     "crates/cli/src/commands/report.rs",
     "crates/cli/src/commands/report_format.rs",

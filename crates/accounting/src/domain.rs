@@ -3,7 +3,7 @@
 //! rather than guessed; a value that makes no sense at all is invalid input.
 
 use crate::AccountingError;
-use vocabulary::{Phase, Run};
+use vocabulary::{Phase, Problem, Run};
 
 pub const NOISE_MULTIPLIER: (f64, f64) = (0.2, 100.0);
 pub const SAMPLE_RATE: (f64, f64) = (1e-7, 1.0);
@@ -16,19 +16,22 @@ pub const DELTA: (f64, f64) = (1e-100, 0.5);
 /// `OutsideDomain` with the value and the domain.
 pub fn check_run(run: &Run) -> Result<(), AccountingError> {
     for phase in run.phases() {
-        inside("noise multiplier", phase.noise_multiplier, NOISE_MULTIPLIER).map_err(|error| {
-            match convention(run, phase) {
-                Some(words) => AccountingError::OutsideDomain(format!("{error}. {words}")),
-                None => error,
-            }
-        })?;
-        inside("sample rate", phase.sample_rate, SAMPLE_RATE)?;
+        inside("noise multiplier", phase.noise_multiplier, NOISE_MULTIPLIER).map_err(
+            |problem| match convention(run, phase) {
+                Some(words) => AccountingError::OutsideDomain(problem.then(&words)),
+                None => AccountingError::OutsideDomain(problem),
+            },
+        )?;
+        inside("sample rate", phase.sample_rate, SAMPLE_RATE)
+            .map_err(AccountingError::OutsideDomain)?;
     }
     if run.steps() > STEPS.1 {
-        return Err(AccountingError::OutsideDomain(format!(
+        let message = format!(
             "{} steps are outside of [1, 1e9], the domain in which numbers are certified",
             run.steps()
-        )));
+        );
+        let problem = Problem::from(message).about("steps", run.steps(), "[1, 1e9]");
+        return Err(AccountingError::OutsideDomain(problem));
     }
     Ok(())
 }
@@ -72,11 +75,11 @@ fn convention(run: &Run, phase: &Phase) -> Option<String> {
 /// `InvalidInput` outside (0, 1), `OutsideDomain` outside [1e-100, 0.5].
 pub fn check_delta(delta: f64) -> Result<(), AccountingError> {
     if !(delta > 0.0 && delta < 1.0) {
-        return Err(AccountingError::InvalidInput(format!(
-            "delta {delta} is outside (0, 1); give a small probability such as 1e-5"
-        )));
+        return Err(AccountingError::invalid(
+            Problem::outside("delta", delta, "(0, 1)").and("give a small probability such as 1e-5"),
+        ));
     }
-    inside("delta", delta, DELTA)
+    inside("delta", delta, DELTA).map_err(AccountingError::OutsideDomain)
 }
 
 /// Whether an epsilon makes sense.
@@ -87,9 +90,10 @@ pub fn check_epsilon(epsilon: f64) -> Result<(), AccountingError> {
     if epsilon >= 0.0 && epsilon.is_finite() {
         return Ok(());
     }
-    Err(AccountingError::InvalidInput(format!(
-        "epsilon {epsilon} is not a finite number of at least 0; give one such as 1 or 0.5"
-    )))
+    Err(AccountingError::invalid(
+        Problem::is_not("epsilon", epsilon, "a finite number of at least 0")
+            .and("give one such as 1 or 0.5"),
+    ))
 }
 
 /// Whether a rate or a prior lies in (0, 1).
@@ -100,18 +104,19 @@ pub fn check_probability(what: &str, value: f64) -> Result<(), AccountingError> 
     if value > 0.0 && value < 1.0 {
         return Ok(());
     }
-    Err(AccountingError::InvalidInput(format!(
-        "{what} {value} is outside (0, 1); give a probability such as 0.01"
-    )))
+    Err(AccountingError::invalid(
+        Problem::outside(what, value, "(0, 1)").and("give a probability such as 0.01"),
+    ))
 }
 
-fn inside(what: &str, value: f64, (low, high): (f64, f64)) -> Result<(), AccountingError> {
+fn inside(what: &str, value: f64, (low, high): (f64, f64)) -> Result<(), Problem> {
     if (low..=high).contains(&value) {
         return Ok(());
     }
-    Err(AccountingError::OutsideDomain(format!(
+    let message = format!(
         "{what} {value} is outside of [{low}, {high}], the domain in which numbers are certified"
-    )))
+    );
+    Err(Problem::from(message).about(what, value, &format!("[{low}, {high}]")))
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
+use vocabulary::Problem;
+
 /// Why no number is given. Never a wrong number instead.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum AccountingError {
     /// The question lies outside the domain for which numbers are certified (exit 5).
     #[error("{0}")]
-    OutsideDomain(String),
+    OutsideDomain(Problem),
     /// The computation could not be certified to a useful width (exit 5).
     #[error("{0}")]
     NotCertified(String),
@@ -12,5 +14,17 @@ pub enum AccountingError {
     Unsupported(String),
     /// The question itself is malformed (exit 2).
     #[error("{0}")]
-    InvalidInput(String),
+    InvalidInput(Problem),
+}
+
+impl AccountingError {
+    /// The question itself is malformed.
+    pub fn invalid(problem: impl Into<Problem>) -> Self {
+        Self::InvalidInput(problem.into())
+    }
+
+    /// The question lies outside the domain.
+    pub fn outside_domain(problem: impl Into<Problem>) -> Self {
+        Self::OutsideDomain(problem.into())
+    }
 }

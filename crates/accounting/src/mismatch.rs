@@ -32,7 +32,7 @@ pub(crate) fn add(run: &Run, questions: &Questions, account: &mut Account) {
     let lower = if run.sampling() == Sampling::Shuffle { shuffled(run) } else { None };
     let poisson = run
         .with_sampling(Sampling::Poisson)
-        .map_err(|error| AccountingError::InvalidInput(error.to_string()))
+        .map_err(AccountingError::invalid)
         .and_then(|run| Lens::named(LensName::Composition)?.look(&run));
     for delta in &questions.deltas {
         let at = At { delta: Some(*delta), ..At::default() };

@@ -16,7 +16,7 @@
 
 use crate::pairs::{Gaussian, TwoPoint};
 use crate::{AccountingError, OneWay, Pair, directions};
-use vocabulary::Interval;
+use vocabulary::{Interval, Problem};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 
@@ -114,7 +114,7 @@ impl Known {
             Self::AttackAccuracy { accuracy, prior } => {
                 let (epsilon, smaller) = directions::accuracy_threshold(prior)?;
                 if !(accuracy <= 1.0 && accuracy >= 1.0 - smaller) {
-                    return Err(AccountingError::InvalidInput(format!(
+                    return Err(AccountingError::invalid(format!(
                         "attack accuracy {accuracy} at prior {prior} is outside [{}, 1]: guessing \
                          alone is that accurate",
                         1.0 - smaller
@@ -126,8 +126,8 @@ impl Known {
                 // A larger epsilon bounds more; the point moves by a rounding.
                 Ok((tidy(epsilon), delta))
             }
-            Self::Mu(_) | Self::Tpr { .. } => Err(AccountingError::InvalidInput(
-                "mu and a true positive rate are not points of the profile".into(),
+            Self::Mu(_) | Self::Tpr { .. } => Err(AccountingError::invalid(
+                "mu and a true positive rate are not points of the profile",
             )),
         }
     }
@@ -318,7 +318,7 @@ fn share(name: &str, value: f64) -> Result<()> {
     if (0.0..=1.0).contains(&value) {
         return Ok(());
     }
-    Err(AccountingError::InvalidInput(format!("{name} {value} is outside [0, 1]")))
+    Err(AccountingError::invalid(Problem::outside(name, value, "[0, 1]")))
 }
 
 /// A point on or above the diagonal.
@@ -326,7 +326,7 @@ fn point(tpr: f64, fpr: f64) -> Result<(f64, f64)> {
     share("true positive rate", tpr)?;
     share("false positive rate", fpr)?;
     if tpr < fpr {
-        return Err(AccountingError::InvalidInput(format!(
+        return Err(AccountingError::invalid(format!(
             "true positive rate {tpr} at false positive rate {fpr} is below what guessing reaches; \
              give one of at least {fpr}"
         )));

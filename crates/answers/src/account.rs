@@ -7,7 +7,7 @@ use accounting::hidden_state::Loss;
 use accounting::{Questions, Subject};
 use random::{Purpose, Stream};
 use serde::Deserialize;
-use vocabulary::{Account, Aside, LensName, Quantity, Run, Sampling};
+use vocabulary::{Account, Aside, LensName, Problem, Quantity, Run, Sampling};
 
 /// The question of `account`. Keys are the command's flags in snake case.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -95,9 +95,11 @@ pub(crate) fn sensitivities(
 
 fn time_limit(seconds: Option<f64>) -> Result<Option<f64>, Refusal> {
     match seconds {
-        Some(seconds) if !(seconds > 0.0 && seconds.is_finite()) => Err(Refusal::bad_input(
-            format!("a time limit of {seconds} s is not a positive number of seconds"),
-        )),
+        Some(seconds) if !(seconds > 0.0 && seconds.is_finite()) => {
+            let message =
+                format!("a time limit of {seconds} s is not a positive number of seconds");
+            Err(Problem::from(message).about("time limit", seconds, "above 0").into())
+        }
         other => Ok(other),
     }
 }
@@ -125,7 +127,8 @@ fn candidates(question: &AccountQuestion) -> Result<Vec<f64>, Refusal> {
             "--candidates and --candidate-priors say the same twice; drop one of them",
         )),
         Some(count) if !(2..=1_000_000).contains(&count) => {
-            Err(Refusal::bad_input(format!("{count} candidates are not between 2 and 1,000,000")))
+            let message = format!("{count} candidates are not between 2 and 1,000,000");
+            Err(Problem::from(message).about("candidates", count, "[2, 1000000]").into())
         }
         Some(count) => Ok(vec![1.0 / count as f64; count as usize]),
         None => Ok(question.candidate_priors.0.clone()),

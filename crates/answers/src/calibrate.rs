@@ -113,8 +113,7 @@ fn with_batch(
 ) -> Result<(Run, Vec<String>), AccountingError> {
     let mut described = described.clone();
     described.whole.batch_size = Some(size);
-    let resolved =
-        described.resolve().map_err(|error| AccountingError::InvalidInput(error.to_string()))?;
+    let resolved = described.resolve().map_err(AccountingError::invalid)?;
     Ok((resolved.run, resolved.notes))
 }
 

@@ -6,10 +6,10 @@
 //! refused. An answer is a [`Document`] (`dosimeter.account/1` and so on); its text is the same
 //! at every door, to the byte. A [`Refusal`] is a document as well.
 //!
-//! Four questions come with more than a document: an audit with a table of scores
+//! Five questions come with more than a document: an audit with a table of scores
 //! ([`audit`](fn@audit)), which must have a settled design, a report with its files
-//! ([`report`](fn@report)), a table of trainings ([`tune`](fn@tune)), and the status of a folder
-//! ([`status`](fn@status)).
+//! ([`report`](fn@report)), a table of trainings ([`tune`](fn@tune)), a language model or its
+//! completions (`memorize`), and the status of a folder ([`status`](fn@status)).
 //!
 //! ```
 //! use answers::{AccountQuestion, Ask};
@@ -34,6 +34,8 @@ mod curve;
 mod documents;
 mod every_way;
 mod membership;
+#[cfg(feature = "language")]
+mod memorize;
 mod origin;
 mod panel;
 mod plan;
@@ -63,6 +65,8 @@ pub use every_way::noise_figure;
 pub use membership::{
     MembershipDocument, MembershipQuestion, PowerOfAttack, RecordAtRisk, membership,
 };
+#[cfg(feature = "language")]
+pub use memorize::{CompressionQuestion, MemorizeQuestion, Memorized, RatioQuestion, memorize};
 pub use origin::{RUN_ENDING, runs_beside};
 pub use panel::{Panel, PanelLine, PanelQuestion};
 pub use plan::{NeededRows, PlanQuestion, Planned, PlannedAttack, PlannedRule, PlannedTarget};
@@ -82,7 +86,7 @@ use accounting::compare::{BatchSizes, Map};
 use accounting::curve::Curve;
 use accounting::{Advice, Calibration};
 use serde::Serialize;
-use vocabulary::Account;
+use vocabulary::{Account, Problem};
 
 /// A question that has one kind of answer.
 pub trait Ask {
@@ -211,8 +215,18 @@ impl Answer {
 /// # Errors
 /// What is wrong with the text.
 pub fn parse<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Refusal> {
-    serde_json::from_str(text)
-        .map_err(|error| Refusal::bad_input(format!("the question cannot be read: {error}")))
+    let mut read = serde_json::Deserializer::from_str(text);
+    let found = serde_path_to_error::deserialize(&mut read).map_err(|error| {
+        let (path, error) = (error.path().to_string(), error.into_inner());
+        let problem = Problem::from(format!("the question cannot be read: {error}"));
+        match path.as_str() {
+            "." => problem,
+            path => Problem::missing(problem.to_string(), path),
+        }
+    })?;
+    let unread = |error| Refusal::bad_input(format!("the question cannot be read: {error}"));
+    read.end().map_err(unread)?;
+    Ok(found)
 }
 
 /// The text of a document.

@@ -7,6 +7,7 @@ use audit::read::Matrix;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write as _;
+use vocabulary::Problem;
 
 /// The question of `attack lira` and `attack rmia`; the matrices come beside it.
 #[derive(Clone, Debug)]
@@ -102,17 +103,14 @@ pub fn membership(
         )));
     }
     if !(question.confidence > 0.0 && question.confidence < 1.0) {
-        return Err(Refusal::bad_input(format!(
-            "confidence {} is outside (0, 1)",
-            question.confidence
-        )));
+        return Err(Problem::outside("confidence", question.confidence, "(0, 1)").into());
     }
     if !(0.0..1.0).contains(&question.delta) {
-        return Err(Refusal::bad_input(format!("delta {} is outside [0, 1)", question.delta)));
+        return Err(Problem::outside("delta", question.delta, "[0, 1)").into());
     }
     for fpr in &question.fprs {
         if !(*fpr > 0.0 && *fpr < 1.0) {
-            return Err(Refusal::bad_input(format!("false positive rate {fpr} is outside (0, 1)")));
+            return Err(Problem::outside("false positive rate", *fpr, "(0, 1)").into());
         }
     }
     let inside: Vec<bool> = members.values.iter().map(|value| *value == 1.0).collect();

@@ -5,7 +5,8 @@ use audit::AuditError;
 use experiments::ExperimentError;
 use schemars::JsonSchema;
 use serde::Serialize;
-use vocabulary::RunError;
+use std::path::Path;
+use vocabulary::{BadField, Problem, RunError};
 
 /// What a process says when it ends. Scripts rely on these numbers.
 pub mod exit {
@@ -61,6 +62,8 @@ pub struct Refusal {
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
+    /// The field it is about, where it is about one.
+    pub field: Option<Box<BadField>>,
 }
 
 /// A refusal as every door shows it.
@@ -73,6 +76,9 @@ pub struct RefusalDocument<'a> {
     exit_code: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<&'a str>,
+    /// Which field is wrong, its value and what was expected, where it is one.
+    #[serde(flatten)]
+    field: Option<&'a BadField>,
 }
 
 impl RefusalDocument<'_> {
@@ -81,12 +87,18 @@ impl RefusalDocument<'_> {
 
 impl Refusal {
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None }
+        Self { kind, message: message.into(), hint: None, field: None }
     }
 
     /// The question is malformed or contradicts itself.
     pub fn bad_input(message: impl Into<String>) -> Self {
         Self::new(Kind::BadInput, message)
+    }
+
+    /// A file could not be written.
+    pub fn unwritable(path: &Path, error: &std::io::Error) -> Self {
+        Self::bad_input(format!("cannot write {}: {error}", path.display()))
+            .hint("choose another place, or run in a folder you may write to")
     }
 
     /// Adds an action the user can take.
@@ -114,26 +126,34 @@ impl Refusal {
             kind: self.kind,
             exit_code: self.kind.exit_code(),
             hint: self.hint.as_deref(),
+            field: self.field.as_deref(),
         }
     }
 }
 
 impl From<RunError> for Refusal {
     fn from(error: RunError) -> Self {
-        Self::bad_input(error.to_string())
+        Problem::from(error).into()
+    }
+}
+
+impl From<Problem> for Refusal {
+    fn from(problem: Problem) -> Self {
+        let field = problem.field().cloned().map(Box::new);
+        Self { field, ..Self::bad_input(problem.to_string()) }
     }
 }
 
 impl From<AccountingError> for Refusal {
     fn from(error: AccountingError) -> Self {
-        let kind = match &error {
-            AccountingError::OutsideDomain(_) | AccountingError::NotCertified(_) => {
-                Kind::NotCertified
+        match error {
+            AccountingError::InvalidInput(problem) => problem.into(),
+            AccountingError::OutsideDomain(problem) => {
+                Self { kind: Kind::NotCertified, ..problem.into() }
             }
-            AccountingError::Unsupported(_) => Kind::Unsupported,
-            AccountingError::InvalidInput(_) => Kind::BadInput,
-        };
-        Self::new(kind, error.to_string())
+            AccountingError::NotCertified(message) => Self::new(Kind::NotCertified, message),
+            AccountingError::Unsupported(message) => Self::new(Kind::Unsupported, message),
+        }
     }
 }
 
@@ -141,6 +161,7 @@ impl From<AuditError> for Refusal {
     fn from(error: AuditError) -> Self {
         match error {
             AuditError::Accounting(error) => error.into(),
+            AuditError::InvalidInput(problem) => problem.into(),
             other => Self::bad_input(other.to_string()),
         }
     }

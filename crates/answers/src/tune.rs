@@ -213,6 +213,7 @@ impl From<TuningError> for Refusal {
         match error {
             TuningError::Accounting(error) => error.into(),
             TuningError::Run(error) => error.into(),
+            TuningError::InvalidInput(problem) => problem.into(),
             TuningError::TooLittle(message) => Self::new(crate::Kind::NotCertified, message),
             TuningError::Read { .. } => Self::bad_input(error.to_string())
                 .hint("give a CSV, JSONL or Parquet table of results, one row per training"),

@@ -1,4 +1,5 @@
 use std::path::PathBuf;
+use vocabulary::Problem;
 
 /// Why no bound is given. Every message names the place and what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -14,7 +15,7 @@ pub enum AuditError {
     Scores(String),
     /// The question itself is malformed.
     #[error("{0}")]
-    InvalidInput(String),
+    InvalidInput(Problem),
     /// The method does not hold for the design of these data.
     #[error("{0}")]
     NotValid(String),
@@ -23,9 +24,16 @@ pub enum AuditError {
     Accounting(#[from] accounting::AccountingError),
 }
 
+impl AuditError {
+    /// The question itself is malformed.
+    pub fn invalid(problem: impl Into<Problem>) -> Self {
+        Self::InvalidInput(problem.into())
+    }
+}
+
 impl From<vocabulary::UnknownName> for AuditError {
     fn from(error: vocabulary::UnknownName) -> Self {
-        Self::InvalidInput(error.to_string())
+        Self::invalid(error.to_string())
     }
 }
 

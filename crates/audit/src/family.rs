@@ -137,7 +137,7 @@ impl Family {
     /// Those of the accounting.
     pub fn pair(&self, noise_multiplier: f64) -> Result<Box<dyn Pair>, AuditError> {
         let (seen, sample_rate, steps, size) = self.parts();
-        let invalid = |error: RunError| AuditError::InvalidInput(error.to_string());
+        let invalid = |error: RunError| AuditError::invalid(error);
         let run = match self {
             Self::Claimed { run, .. } => {
                 let factor = noise_multiplier / run.phases()[0].noise_multiplier;

@@ -31,7 +31,7 @@ pub fn scores(scores: &Scores) -> String {
 /// None in practice: the document always serialises.
 pub fn plan(plan: &Plan) -> Result<String, AuditError> {
     let text = serde_json::to_string(&plan.document())
-        .map_err(|error| AuditError::InvalidInput(error.to_string()))?;
+        .map_err(|error| AuditError::invalid(error.to_string()))?;
     let mut hasher = Sha256::new();
     hasher.update(text.as_bytes());
     Ok(written(hasher))

@@ -65,7 +65,7 @@ impl Signals {
         logits: Vec<f64>,
         inside: Vec<bool>,
     ) -> Result<Self, AuditError> {
-        let invalid = |text: String| Err(AuditError::InvalidInput(text));
+        let invalid = |text: String| Err(AuditError::invalid(text));
         if models == 0 || records == 0 || models.checked_mul(records) != Some(logits.len()) {
             return invalid(format!(
                 "{} signals are not {models} models times {records} records",
@@ -102,7 +102,7 @@ impl Signals {
         inside: Vec<bool>,
     ) -> Result<Self, AuditError> {
         if let Some(loss) = losses.iter().find(|loss| **loss < 0.0) {
-            return Err(AuditError::InvalidInput(format!(
+            return Err(AuditError::invalid(format!(
                 "loss {loss} is negative; -ln p of a probability is not"
             )));
         }
@@ -133,7 +133,7 @@ impl Signals {
     /// A record with too few references of a kind that the attack needs, by its number.
     pub fn scores(&self, target: usize, attack: Membership) -> Result<Vec<f64>, AuditError> {
         if target >= self.models {
-            return Err(AuditError::InvalidInput(format!(
+            return Err(AuditError::invalid(format!(
                 "there is no model {}, there are {}",
                 target + 1,
                 self.models
@@ -222,10 +222,10 @@ impl Signals {
         offline: Option<f64>,
     ) -> Result<Vec<f64>, AuditError> {
         if !(gamma > 0.0 && gamma.is_finite()) {
-            return Err(AuditError::InvalidInput(format!("gamma {gamma} is not above 0")));
+            return Err(AuditError::invalid(format!("gamma {gamma} is not above 0")));
         }
         if self.records < 2 {
-            return Err(AuditError::InvalidInput("RMIA compares records: it needs two".to_owned()));
+            return Err(AuditError::invalid("RMIA compares records: it needs two".to_owned()));
         }
         let probability = |logit: f64| 1.0 / (1.0 + (-logit).exp());
         let mean = |signals: &[f64]| {

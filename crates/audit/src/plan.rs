@@ -2,7 +2,7 @@
 //! answer lets an auditor show that it was.
 
 use crate::{AttackDirection, AuditError, Design, Family, Method, Seen, ThresholdRule, grid};
-use vocabulary::{Adjacency, PlanDocument, Run};
+use vocabulary::{Adjacency, PlanDocument, Problem, Run};
 
 /// What will be computed, at which confidence, and which bound is the headline.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,36 +63,35 @@ impl Plan {
     /// # Errors
     /// The part that is out of range or contradicts another, by name.
     pub fn check(mut self) -> Result<Self, AuditError> {
-        let invalid = |text: String| Err(AuditError::InvalidInput(text));
+        let invalid = |problem: Problem| Err(AuditError::InvalidInput(problem));
         if !(self.confidence > 0.0 && self.confidence < 1.0) {
-            return invalid(format!("confidence {} is outside (0, 1)", self.confidence));
+            return invalid(Problem::outside("confidence", self.confidence, "(0, 1)"));
         }
         if self.deltas.is_empty() {
             self.deltas.push(0.0);
         }
         for delta in &self.deltas {
             if !(0.0..1.0).contains(delta) {
-                return invalid(format!("delta {delta} is outside [0, 1)"));
+                return invalid(Problem::outside("delta", *delta, "[0, 1)"));
             }
         }
         for fpr in &self.fprs {
             if !(*fpr > 0.0 && *fpr < 1.0) {
-                return invalid(format!("false positive rate {fpr} is outside (0, 1)"));
+                return invalid(Problem::outside("false positive rate", *fpr, "(0, 1)"));
             }
         }
         if let Some(epsilon) = self.claim_epsilon
             && !(epsilon >= 0.0 && epsilon.is_finite())
         {
-            return invalid(format!(
-                "claimed epsilon {epsilon} is not a finite number of at least 0"
-            ));
+            let expected = "a finite number of at least 0";
+            return invalid(Problem::is_not("claimed epsilon", epsilon, expected));
         }
         if let Some((sample_rate, steps)) = self.training {
             if !(sample_rate > 0.0 && sample_rate <= 1.0) {
-                return invalid(format!("sample rate {sample_rate} is outside (0, 1]"));
+                return invalid(Problem::outside("sample rate", sample_rate, "(0, 1]"));
             }
             if steps == 0 {
-                return invalid("steps 0 is not at least 1".to_owned());
+                return invalid(Problem::is_not("steps", steps, "at least 1"));
             }
         }
         if self.all_methods {
@@ -109,9 +108,14 @@ impl Plan {
             fresh
         });
         if !self.primary.is_confidence_bound() {
-            return invalid(format!(
+            let message = format!(
                 "{} is not a confidence bound and cannot be primary; choose clopper-pearson, gdp, composition, last-iterate, one-run, one-run-gdp or one-run-independent",
                 self.primary
+            );
+            return invalid(Problem::from(message).about(
+                "primary",
+                self.primary.to_string(),
+                "a confidence bound",
             ));
         }
         if !self.methods.contains(&self.primary) {

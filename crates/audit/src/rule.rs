@@ -61,7 +61,7 @@ impl FromStr for ThresholdRule {
             "dkw" => Ok(Self::Dkw),
             _ => match text.strip_prefix("fixed:").map(str::parse::<f64>) {
                 Some(Ok(value)) if !value.is_nan() => Ok(Self::Fixed(value)),
-                _ => Err(AuditError::InvalidInput(format!(
+                _ => Err(AuditError::invalid(format!(
                     "threshold rule `{text}` is not one of union, holdout, k-fold, dkw, fixed:V"
                 ))),
             },

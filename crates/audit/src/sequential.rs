@@ -27,6 +27,7 @@ use crate::{AttackDirection, AuditError};
 use numerics::special::ln_gamma;
 use schemars::JsonSchema;
 use serde::Serialize;
+use vocabulary::Problem;
 
 /// An audit in progress.
 #[derive(Clone, Debug)]
@@ -70,11 +71,11 @@ impl Sequential {
         confidence: f64,
     ) -> Result<Self, AuditError> {
         if !(0.0..1.0).contains(&delta) {
-            return Err(AuditError::InvalidInput(format!("delta {delta} is outside [0, 1)")));
+            return Err(AuditError::invalid(Problem::outside("delta", delta, "[0, 1)")));
         }
         if !(confidence > 0.0 && confidence < 1.0) {
-            let message = format!("confidence {confidence} is outside (0, 1)");
-            return Err(AuditError::InvalidInput(message));
+            let problem = Problem::outside("confidence", confidence, "(0, 1)");
+            return Err(AuditError::invalid(problem));
         }
         Ok(Self {
             delta,

@@ -36,7 +36,7 @@ impl std::str::FromStr for AttackDirection {
             .into_iter()
             .find(|direction| direction.name() == text)
             .ok_or_else(|| {
-                crate::AuditError::InvalidInput(format!(
+                crate::AuditError::invalid(format!(
                     "direction `{text}` is not forward, mirror or both"
                 ))
             })

@@ -6,7 +6,7 @@ use answers::{Kind, Refusal};
 use audit::AuditError;
 use experiments::ExperimentError;
 use std::path::Path;
-use vocabulary::RunError;
+use vocabulary::{BadField, RunError};
 
 /// A command's failure. `Display` is the sentence after `error: `.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +15,8 @@ pub struct Failure {
     pub code: u8,
     pub message: String,
     pub hint: Option<String>,
+    /// The field it is about, where it is about one.
+    pub field: Option<Box<BadField>>,
     /// A lens was asked for that does not hold for the run.
     pub unsupported: bool,
     /// The reader of our output went away: say nothing.
@@ -23,7 +25,14 @@ pub struct Failure {
 
 impl Failure {
     pub fn new(code: u8, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None, unsupported: false, silent: false }
+        Self {
+            code,
+            message: message.into(),
+            hint: None,
+            field: None,
+            unsupported: false,
+            silent: false,
+        }
     }
 
     /// Exit 2: the input or the configuration is wrong.
@@ -33,8 +42,7 @@ impl Failure {
 
     /// Exit 2: a file could not be written.
     pub fn unwritable(path: &Path, error: &std::io::Error) -> Self {
-        Self::bad_input(format!("cannot write {}: {error}", path.display()))
-            .hint("choose another place, or run in a folder you may write to")
+        Refusal::unwritable(path, error).into()
     }
 
     /// Exit 5: outside of the domain, or beyond what can be certified.
@@ -62,6 +70,7 @@ impl From<Refusal> for Failure {
         Self {
             unsupported: refusal.kind == Kind::Unsupported,
             hint: refusal.hint,
+            field: refusal.field,
             ..Self::new(refusal.kind.exit_code(), refusal.message)
         }
     }

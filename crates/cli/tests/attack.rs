@@ -123,7 +123,7 @@ fn bad_requests_are_refused_with_a_reason() {
         ),
         ("status nowhere.csv", 2, "nowhere.csv"),
         ("reproduce p9-figure-9 --out figures", 2, "p9-figure-9"),
-        ("reproduce p4-section-4.2", 2, "--out"),
+        ("reproduce last-iterate-section-4.2", 2, "--out"),
     ] {
         let output = dosimeter(arguments, folder.path());
         let narration = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -162,21 +162,24 @@ fn reproduce_writes_data_and_figure() {
     let ids: Vec<&str> =
         list["entries"].as_array().unwrap().iter().map(|e| e["id"].as_str().unwrap()).collect();
     for id in [
-        "p3-figure-1",
-        "p3-figure-2",
-        "p4-figure-1",
-        "p4-figure-3",
-        "p4-figure-5",
-        "p4-figure-6",
-        "p4-section-4.2",
-        "p4-table-2",
+        "our-loss-figure-1",
+        "our-loss-figure-2",
+        "last-iterate-figure-1",
+        "last-iterate-figure-3",
+        "last-iterate-figure-5",
+        "last-iterate-figure-6",
+        "last-iterate-section-4.2",
+        "last-iterate-table-2",
     ] {
         assert!(ids.contains(&id), "{ids:?}");
     }
-    let output = dosimeter("reproduce p4-section-4.2 --out figures", folder.path());
+    let output = dosimeter("reproduce last-iterate-section-4.2 --out figures", folder.path());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     for name in ["data.json", "README.md", "epsilon.csv", "alpha.svg"] {
-        assert!(folder.path().join("figures/p4-section-4.2").join(name).exists(), "{name}");
+        assert!(
+            folder.path().join("figures/last-iterate-section-4.2").join(name).exists(),
+            "{name}"
+        );
     }
     assert!(String::from_utf8_lossy(&output.stdout).contains("2.27487"));
 }

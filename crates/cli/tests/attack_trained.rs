@@ -194,8 +194,9 @@ fn refusals_name_the_value_and_the_way_out() {
     let many = ["canaries", "run.toml", "--device", "cpu", "--canaries", "7", "--out", "s.csv"];
     assert!(refuse(&many).contains("only 6 coordinates"));
     let (code, stdout, _) = dosimeter(folder.path(), &["reproduce", "--list"]);
-    assert!(code == 0 && stdout.contains("p4-figure-4"), "{stdout}");
+    assert!(code == 0 && stdout.contains("last-iterate-figure-4"), "{stdout}");
     assert!(stdout.contains("The Last Iterate Advantage (Steinke et al."), "{stdout}");
-    let (code, _, stderr) = dosimeter(folder.path(), &["reproduce", "p4-figure-4", "--out", "r"]);
+    let (code, _, stderr) =
+        dosimeter(folder.path(), &["reproduce", "last-iterate-figure-4", "--out", "r"]);
     assert!(code == 2 && stderr.contains("--data DIR"), "{stderr}");
 }

@@ -1,7 +1,8 @@
 //! One question, one answer: what the command line prints and what the page's server answers is
 //! the same document to the byte, refusals included, over a thousand random questions.
 
-use dosimeter_cli::{Console, main_with_console};
+use answers::Question;
+use dosimeter_cli::{Console, command_with_console};
 use serde_json::{Map, Value, json};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,13 +11,18 @@ use std::sync::{Arc, Mutex};
 
 /// Questions of each kind.
 const EACH: &[(&str, usize)] = &[
-    ("account", 400),
-    ("calibrate", 120),
-    ("curve", 100),
+    ("account", 330),
+    ("calibrate", 110),
+    ("advice", 20),
+    ("curve", 90),
     ("compare", 60),
-    ("translate", 120),
-    ("check", 100),
+    ("compare-map", 20),
+    ("batch-sizes", 20),
+    ("translate", 110),
+    ("check", 90),
     ("plan", 40),
+    ("panel", 30),
+    ("map", 20),
     ("audit", 60),
 ];
 
@@ -26,11 +32,18 @@ fn the_command_and_the_page_answer_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let mut dice = Dice(1);
     let (mut asked, mut refused) = (0, 0);
+    for kind in Question::KINDS {
+        assert!(EACH.iter().any(|(known, _)| known == kind), "{kind} is not asked");
+    }
     for (kind, count) in EACH {
         for _ in 0..*count {
             let question = dice.question(kind);
             let scores = (*kind == "audit").then(|| dice.scores());
-            let told = command(kind, &question, scores.as_deref(), folder.path());
+            let told = match *kind {
+                // The page alone asks these: no command prints their documents.
+                "panel" | "map" => document(kind, &question),
+                _ => command(kind, &question, scores.as_deref(), folder.path()),
+            };
             let heard = match &scores {
                 Some(scores) => server.audit(&question, scores),
                 None => {
@@ -50,12 +63,44 @@ fn the_command_and_the_page_answer_the_same_bytes() {
 #[derive(Debug, PartialEq)]
 enum Said {
     Answer(String),
-    Refusal { message: String, hint: Option<String>, code: u64 },
+    /// With the field that it names, its value and what was expected.
+    Refusal {
+        message: String,
+        hint: Option<String>,
+        code: u64,
+        field: [Value; 3],
+    },
+}
+
+/// The layer below every door.
+fn document(kind: &str, question: &Value) -> Said {
+    let answer = Question::read(kind, &question.to_string()).and_then(|asked| asked.answer());
+    match answer {
+        Ok(answer) => Said::Answer(answer.text),
+        Err(refusal) => refused(&serde_json::to_value(refusal.document()).unwrap()),
+    }
+}
+
+/// What a `dosimeter.error/1` says.
+fn refused(document: &Value) -> Said {
+    assert_eq!(document["schema"], "dosimeter.error/1");
+    Said::Refusal {
+        message: document["error"].as_str().unwrap().to_owned(),
+        hint: document["hint"].as_str().map(str::to_owned),
+        code: document["exit_code"].as_u64().unwrap(),
+        field: ["field", "value", "expected"].map(|key| document[key].clone()),
+    }
 }
 
 /// The command line in this process, from the flags that mean the question.
 fn command(kind: &str, question: &Value, scores: Option<&str>, folder: &std::path::Path) -> Said {
-    let mut arguments = vec!["dosimeter".to_owned(), kind.to_owned()];
+    let words: &[&str] = match kind {
+        "advice" => &["dosimeter", "calibrate"],
+        "compare-map" => &["dosimeter", "compare", "--map"],
+        "batch-sizes" => &["dosimeter", "compare"],
+        _ => &["dosimeter", kind],
+    };
+    let mut arguments: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     for (key, value) in question.as_object().unwrap() {
         match key.as_str() {
             "kind" => arguments.insert(2, value.as_str().unwrap().to_owned()),
@@ -81,18 +126,17 @@ fn command(kind: &str, question: &Value, scores: Option<&str>, folder: &std::pat
     arguments.push("--format=json".into());
     let (stdout, stderr) = (Buffer::default(), Buffer::default());
     let mut console = Console::to(Box::new(stdout.clone()), Box::new(stderr.clone()));
-    let code = main_with_console(arguments, &mut console);
-    match code {
-        0 | 3 => Said::Answer(stdout.text()),
-        code => {
+    match command_with_console(arguments, &mut console) {
+        Ok(_) => Said::Answer(stdout.text()),
+        Err(failure) => {
             assert_eq!(stdout.text(), "", "a refusal prints no document");
-            let text = stderr.text();
-            let (message, hint) = match text.split_once("\n\nhint: ") {
-                Some((message, hint)) => (message.to_owned(), Some(hint.trim_end().to_owned())),
-                None => (text.trim_end().to_owned(), None),
-            };
-            let message = message.strip_prefix("error: ").unwrap_or(&message).to_owned();
-            Said::Refusal { message, hint, code: u64::from(code) }
+            let field = serde_json::to_value(&failure.field).unwrap();
+            Said::Refusal {
+                message: failure.message,
+                hint: failure.hint,
+                code: u64::from(failure.code),
+                field: ["field", "value", "expected"].map(|key| field[key].clone()),
+            }
         }
     }
 }
@@ -240,6 +284,41 @@ impl Dice {
                     keys.insert("fpr".into(), json!(0.01));
                 }
             }
+            "advice" => {
+                keys.insert("run".into(), json!({"dataset_size": 50_000, "epochs": 5.0}));
+                keys.insert("batch_sizes".into(), json!([256, *self.pick(&[1000_u64, 4096])]));
+                keys.insert("target_epsilon".into(), self.number(&[2.0, 4.0], &[-1.0]));
+                if self.chance(80) {
+                    keys.insert("delta".into(), self.delta());
+                }
+            }
+            "compare-map" => {
+                keys.insert("noise_multiplier".into(), self.number(&[1.0, 2.0], &[-1.0, 1e4]));
+                keys.insert("sample_rates".into(), json!([0.01, 0.1]));
+                keys.insert("steps_list".into(), json!([10, 100]));
+                keys.insert("delta".into(), json!([self.delta()]));
+            }
+            "batch-sizes" => {
+                keys.insert("batch_sizes".into(), json!([256, 1000]));
+                keys.insert("dataset_size".into(), json!(50_000));
+                if self.chance(90) {
+                    keys.insert("epochs".into(), json!(5.0));
+                }
+                keys.insert("heuristic_epsilon".into(), self.number(&[2.0, 4.0], &[-1.0]));
+                keys.insert("delta".into(), json!([self.delta()]));
+            }
+            "panel" => {
+                keys.insert("run".into(), self.run(""));
+                keys.insert("points".into(), json!(*self.pick(&[5_u64, 9, 0])));
+            }
+            "map" => {
+                keys.insert("run".into(), self.run(""));
+                keys.insert("delta".into(), self.delta());
+                keys.insert("columns".into(), json!(*self.pick(&[2_u64, 3, 1])));
+                keys.insert("rows".into(), json!(2));
+                // Time enough for every cell, however busy the machine is.
+                keys.insert("milliseconds".into(), json!(20_000));
+            }
             "curve" => {
                 let kinds = ["tradeoff", "profile", "steps"];
                 let curve = *self.pick(&kinds);
@@ -386,13 +465,7 @@ impl Server {
         if head.starts_with("HTTP/1.1 200") {
             return Said::Answer(body.to_owned());
         }
-        let document: Value = serde_json::from_str(body).unwrap();
-        assert_eq!(document["schema"], "dosimeter.error/1");
-        Said::Refusal {
-            message: document["error"].as_str().unwrap().to_owned(),
-            hint: document["hint"].as_str().map(str::to_owned),
-            code: document["exit_code"].as_u64().unwrap(),
-        }
+        refused(&serde_json::from_str(body).unwrap())
     }
 }
 

@@ -12,13 +12,16 @@ fn bench() -> Bench {
 
 #[test]
 fn every_answer_says_that_the_search_costs_more() {
-    let bench = bench();
+    // What solves for noise gets the configurations of one number of steps.
+    let some = |line: &&str| matches!(line.split(',').nth(1), Some("steps" | "125"));
+    let few = TABLE.lines().filter(some).collect::<Vec<_>>().join("\n");
+    let bench = bench().file("few.csv", &few);
     for line in [
         "tune regress results.csv",
         "tune rank results.csv",
         "tune select results.csv --epsilon 8",
-        "tune profiles results.csv --epsilon 8 --dataset-size 33508",
-        "tune search results.csv --epsilon 8 --dataset-size 33508 --expected-trials 2",
+        "tune profiles few.csv --epsilon 8 --dataset-size 33508",
+        "tune search few.csv --epsilon 8 --dataset-size 33508 --expected-trials 2",
     ] {
         let (code, stdout, stderr) = bench.run(line);
         assert_eq!(code, 0, "{line}: {stderr}");

@@ -1,3 +1,5 @@
+use vocabulary::Problem;
+
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum LanguageError {
@@ -11,6 +13,9 @@ pub enum LanguageError {
     File { place: String, problem: String },
     #[error("{0}")]
     InvalidInput(String),
+    /// One value is out of its range.
+    #[error("{0}")]
+    Value(Problem),
     /// A device that is not there or cannot.
     #[error("{0}")]
     Device(String),

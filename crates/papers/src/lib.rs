@@ -22,12 +22,12 @@ pub use empirical_variance::audited_canaries;
 pub use error::PaperError;
 pub use index::write_index;
 pub use reproduction::{Reproduction, Table, write};
-pub use trained::{TrainedContext, TrainedEntry, trained_entries};
+pub use trained::{TrainedContext, TrainedEntry};
 
 /// One figure or table of a paper.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// What `reproduce` calls it.
+    /// What `reproduce` calls it: the paper's folder here, and the figure or table.
     pub id: &'static str,
     pub paper: &'static str,
     pub title: &'static str,
@@ -51,20 +51,49 @@ impl Entry {
 /// Everything that can be reproduced, in the order of the papers.
 ///
 /// ```
-/// assert!(papers::entries().iter().any(|entry| entry.id == "p4-section-4.2"));
+/// assert!(papers::entries().iter().any(|entry| entry.id == "last-iterate-section-4.2"));
 /// ```
 pub fn entries() -> Vec<Entry> {
     [closed_form::ENTRIES, empirical_variance::ENTRIES, our_loss::ENTRIES, last_iterate::ENTRIES]
         .concat()
 }
 
-/// The entry of this name.
+/// Everything that can be reproduced with data of the user's.
+///
+/// ```
+/// let trained = papers::trained_entries();
+/// assert!(trained.iter().any(|trained| trained.entry.id == "last-iterate-figure-2"));
+/// ```
+pub fn trained_entries() -> Vec<TrainedEntry> {
+    [last_iterate::trained::ENTRIES, empirical_variance::TRAINED].concat()
+}
+
+/// The papers by number, and what entries of theirs begin with.
+const NUMBERS: [(&str, &str); 4] = [
+    ("p1-", "closed-form-"),
+    ("p2-", "empirical-variance-"),
+    ("p3-", "our-loss-"),
+    ("p4-", "last-iterate-"),
+];
+
+/// The name of an entry, which may begin with the paper's number.
+///
+/// ```
+/// assert_eq!(papers::named("last-iterate-figure-2"), "last-iterate-figure-2");
+/// assert_eq!(papers::named("last-iterate-figure-2"), "last-iterate-figure-2");
+/// ```
+pub fn named(id: &str) -> String {
+    let numbered = NUMBERS.iter().find_map(|(number, name)| Some((name, id.strip_prefix(number)?)));
+    numbered.map_or_else(|| id.to_owned(), |(name, rest)| format!("{name}{rest}"))
+}
+
+/// The entry of this name, or of its number.
 ///
 /// # Errors
 /// `Unknown`, with all names.
 pub fn entry(id: &str) -> Result<Entry, PaperError> {
-    let all = entries();
-    all.iter().find(|entry| entry.id == id).copied().ok_or_else(|| PaperError::Unknown {
+    let (all, name) = (entries(), named(id));
+    all.iter().find(|entry| entry.id == name).copied().ok_or_else(|| PaperError::Unknown {
         id: id.to_owned(),
         known: all.iter().map(|entry| entry.id).collect::<Vec<_>>().join(", "),
     })

@@ -7,7 +7,7 @@ use papers::entry;
 
 #[test]
 fn figure_7_to_four_digits() {
-    let found = reproduce("p1-figure-7");
+    let found = reproduce("closed-form-figure-7");
     for number in [".97165", "0.12835 and 0.11305", "0.07835 and 0.05777", "0.03835 and 0.01206"] {
         assert!(found.we_get.contains(number), "{number}: {}", found.we_get);
     }
@@ -15,7 +15,7 @@ fn figure_7_to_four_digits() {
 
 #[test]
 fn calibrations_and_membership_of_the_table() {
-    let found = reproduce("p1-table");
+    let found = reproduce("closed-form-table");
     for number in
         ["3.5151", "3.5170", "1.8119", "1.8255", "closed form 0.8772", "closed form 0.8702"]
     {
@@ -25,7 +25,7 @@ fn calibrations_and_membership_of_the_table() {
 
 #[test]
 fn figure_2_is_an_upper_bound_far_from_the_truth() {
-    let found = reproduce("p1-figure-2");
+    let found = reproduce("closed-form-figure-2");
     for row in &found.tables[0].rows {
         let number = |column: usize| row[column].as_f64().unwrap();
         let (truth, term, bound) = (number(2), number(3), number(4));
@@ -36,7 +36,7 @@ fn figure_2_is_an_upper_bound_far_from_the_truth() {
 
 #[test]
 fn figure_4_has_the_published_form_on_the_unsafe_side() {
-    let found = reproduce("p1-figure-4");
+    let found = reproduce("closed-form-figure-4");
     assert!(
         found.we_get.starts_with(
             "120 cells: the closed form is above the exact Bayes security (unsafe) in 120"
@@ -51,8 +51,8 @@ fn figure_4_has_the_published_form_on_the_unsafe_side() {
 #[test]
 fn the_guide_has_the_table_of_errors() {
     let root = tempfile::tempdir().unwrap();
-    let entry = entry("p1-figure-10").unwrap();
-    let found = reproduce("p1-figure-10");
+    let entry = entry("closed-form-figure-10").unwrap();
+    let found = reproduce("closed-form-figure-10");
     papers::write(&entry, &found, root.path()).unwrap();
     let page = std::fs::read_to_string(root.path().join("README.md")).unwrap();
     let guide = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/record-level.md");

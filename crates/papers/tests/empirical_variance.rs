@@ -6,7 +6,7 @@ use common::reproduce;
 
 #[test]
 fn profiles_of_one_epsilon_differ() {
-    let found = reproduce("p2-hypothesis-2");
+    let found = reproduce("empirical-variance-hypothesis-2");
     assert_eq!((found.tables[0].rows.len(), found.figures.len()), (36, 3));
     for rows in found.tables[0].rows.chunks(12) {
         let column = |i: usize| rows.iter().map(move |row| row[i].as_f64().unwrap());

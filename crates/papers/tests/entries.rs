@@ -14,7 +14,7 @@ fn entries_write_their_files() {
     let root = tempfile::tempdir().unwrap();
     let stop = AtomicBool::new(false);
     let mut written = Vec::new();
-    for id in ["p4-section-4.2", "p4-table-2", "p4-figure-3"] {
+    for id in ["last-iterate-section-4.2", "last-iterate-table-2", "last-iterate-figure-3"] {
         let entry = entry(id).unwrap();
         let folder = root.path().join(id);
         let context = Context {
@@ -44,7 +44,7 @@ fn entries_write_their_files() {
         assert!(index.contains(&format!("id=\"{}\"", entry.id)));
         assert!(index.contains(&format!("href=\"#{}\"", entry.id)), "{} is not listed", entry.id);
     }
-    assert!(!index.contains("id=\"p3-figure-2\""));
+    assert!(!index.contains("id=\"our-loss-figure-2\""));
     // Parameters and tables are on the page too.
     assert!(index.contains("<dt>Parameters</dt><dd>confidence 0.95, delta 1e-5"), "{index}");
     assert!(index.contains("<td class=\"number\">2.2749</td>"), "{index}");
@@ -52,7 +52,7 @@ fn entries_write_their_files() {
 
 #[test]
 fn section_4_2_to_all_digits() {
-    let found = reproduce("p4-section-4.2");
+    let found = reproduce("last-iterate-section-4.2");
     assert_eq!(found.we_get, "2.22241 at alpha = 0, 2.27487 at alpha = 0.5, 2.18169 at alpha = 1.");
 }
 
@@ -70,9 +70,9 @@ fn a_stop_is_honoured_and_unknown_names_are_named() {
         stop: &stop,
     };
     assert!(matches!(
-        entry("p4-figure-3").unwrap().reproduce(&context),
+        entry("last-iterate-figure-3").unwrap().reproduce(&context),
         Err(papers::PaperError::Interrupted)
     ));
     let error = entry("p9-figure-1").unwrap_err().to_string();
-    assert!(error.contains("p9-figure-1") && error.contains("p3-figure-1"), "{error}");
+    assert!(error.contains("p9-figure-1") && error.contains("our-loss-figure-1"), "{error}");
 }

@@ -75,7 +75,7 @@ impl Place {
 fn a_figure_is_played_audited_and_extended() {
     let place = Place::new();
     let figure = trained_entries()[0];
-    assert_eq!(figure.entry.id, "p4-figure-2");
+    assert_eq!(figure.entry.id, "last-iterate-figure-2");
     let found = figure.reproduce(&place.context(2, None)).unwrap();
     assert!(!place.incomplete.load(Ordering::Relaxed));
     // Two models, two attacks, three numbers of steps.
@@ -174,7 +174,10 @@ fn conversations(folder: &Path) {
 #[test]
 fn a_language_model_is_trained_in_parts_and_audited() {
     let mut place = Place::new();
-    let entry = trained_entries().into_iter().find(|e| e.entry.id == "p4-table-1-trained").unwrap();
+    let entry = trained_entries()
+        .into_iter()
+        .find(|e| e.entry.id == "last-iterate-table-1-trained")
+        .unwrap();
     let data = place.data.replace(PathBuf::from("nowhere"));
     let Err(error) = entry.reproduce(&place.context(1, None)) else { panic!("without data") };
     assert!(error.to_string().contains("Synthetic-Persona-Chat_train.csv"), "{error}");

@@ -3,7 +3,8 @@
 use crate::errors::refused;
 use crate::interruptible::{self, AtInterrupt};
 use answers::{
-    AccountQuestion, Answer, Ask, AuditQuestion, Picture, Question, Refusal, TuneQuestion,
+    AccountQuestion, Answer, Ask, AuditQuestion, MemorizeQuestion, Picture, Question, Refusal,
+    TuneQuestion,
 };
 use pyo3::prelude::*;
 use std::hint::black_box;
@@ -74,6 +75,25 @@ pub(crate) fn tune(py: Python<'_>, question: &str, table: PathBuf) -> PyResult<S
         let table = answers::read_trainings(&table)?;
         Ok(Answer::of(&answers::tune(&question?, &table)?))
     };
+    let answer = interruptible::run(py, &AtInterrupt::Abandon, work)?;
+    answer.map(said).map_err(|refusal| refused(py, &refusal))
+}
+
+/// Asks completions, or a language model; the question names the files.
+#[pyfunction]
+pub(crate) fn memorize(py: Python<'_>, question: &str) -> PyResult<Said> {
+    let question = answers::parse::<MemorizeQuestion>(question);
+    let work = move || -> Result<Answer, Refusal> {
+        Ok(Answer::of(&answers::memorize(&question?, &mut |_| ())?))
+    };
+    let answer = interruptible::run(py, &AtInterrupt::Abandon, work)?;
+    answer.map(said).map_err(|refusal| refused(py, &refusal))
+}
+
+/// An experiment's output or its work folder: what is done and what is not.
+#[pyfunction]
+pub(crate) fn status(py: Python<'_>, path: PathBuf) -> PyResult<Said> {
+    let work = move || answers::status(&path).map(|found| Answer::of(&found));
     let answer = interruptible::run(py, &AtInterrupt::Abandon, work)?;
     answer.map(said).map_err(|refusal| refused(py, &refusal))
 }

@@ -4,19 +4,22 @@ use answers::{Kind, Refusal};
 use dosimeter_cli::{Failure, exit};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
+use vocabulary::BadField;
 
-/// An exception of the package, by name, with its sentence, hint and exit code.
+/// An exception of the package, by name, with its sentence, hint, exit code and field.
 fn exception(
     py: Python<'_>,
     name: &str,
     message: &str,
     hint: Option<&str>,
     code: Option<u8>,
+    field: Option<&BadField>,
 ) -> PyErr {
+    let field = field.map(answers::text);
     let raised = py
         .import("dosimeter.errors")
         .and_then(|module| module.getattr("_make"))
-        .and_then(|make| make.call1((name, message, hint, code)));
+        .and_then(|make| make.call1((name, message, hint, code, field)));
     match raised {
         Ok(error) => PyErr::from_value(error),
         // Only when the package around this module is broken.
@@ -34,11 +37,11 @@ pub(crate) fn refused(py: Python<'_>, refusal: &Refusal) -> PyErr {
         Kind::Bug => "DosimeterError",
     };
     let code = Some(refusal.kind.exit_code());
-    exception(py, name, &refusal.message, refusal.hint.as_deref(), code)
+    exception(py, name, &refusal.message, refusal.hint.as_deref(), code, refusal.field.as_deref())
 }
 
 pub(crate) fn invalid(py: Python<'_>, message: &str) -> PyErr {
-    exception(py, "InvalidInput", message, None, None)
+    exception(py, "InvalidInput", message, None, None, None)
 }
 
 /// What a command's exit code means to a Python program.
@@ -51,5 +54,12 @@ pub(crate) fn from_failure(py: Python<'_>, failure: &Failure) -> PyErr {
         exit::INTERRUPTED => return PyKeyboardInterrupt::new_err(failure.message.clone()),
         _ => "DosimeterError",
     };
-    exception(py, name, &failure.message, failure.hint.as_deref(), Some(failure.code))
+    exception(
+        py,
+        name,
+        &failure.message,
+        failure.hint.as_deref(),
+        Some(failure.code),
+        failure.field.as_deref(),
+    )
 }

@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::ask::{account_seconds, ask, audit, tune};
+    use super::ask::{account_seconds, ask, audit, memorize, status, tune};
     #[pymodule_export]
     use super::command::{command, main};
     #[pymodule_export]

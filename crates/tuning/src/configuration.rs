@@ -133,7 +133,7 @@ pub fn groups(table: &Table, score: usize) -> Result<Vec<Group>, TuningError> {
         let configuration = &mut group.configurations[place];
         if let Some(seed) = &row.seed {
             if configuration.seeds.contains(seed) {
-                return Err(TuningError::InvalidInput(format!(
+                return Err(TuningError::invalid(format!(
                     "the training {} with seed {seed} at epsilon {} is listed twice",
                     configuration.name(),
                     row.epsilon

@@ -1,4 +1,5 @@
 use std::path::PathBuf;
+use vocabulary::Problem;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -9,7 +10,7 @@ pub enum TuningError {
     #[error("{place}: {problem}")]
     Table { place: String, problem: String },
     #[error("{0}")]
-    InvalidInput(String),
+    InvalidInput(Problem),
     /// There are too few runs, or they do not vary, for the question.
     #[error("{0}")]
     TooLittle(String),
@@ -17,4 +18,11 @@ pub enum TuningError {
     Accounting(#[from] accounting::AccountingError),
     #[error(transparent)]
     Run(#[from] vocabulary::RunError),
+}
+
+impl TuningError {
+    /// The question itself is malformed.
+    pub fn invalid(problem: impl Into<Problem>) -> Self {
+        Self::InvalidInput(problem.into())
+    }
 }

@@ -58,7 +58,7 @@ pub fn noise_for(
     let found = calibrate(&run, Unknown::NoiseMultiplier, &target, LensName::Composition, &[])?;
     match found.solution {
         Solution::NoiseMultiplier(noise) => Ok((noise, found.achieved.interval.upper)),
-        other => Err(TuningError::InvalidInput(format!(
+        other => Err(TuningError::invalid(format!(
             "calibration answered {other:?} instead of a noise multiplier"
         ))),
     }

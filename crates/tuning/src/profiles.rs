@@ -137,7 +137,7 @@ fn of_group(
     for c in &group.configurations {
         let sample_rate = c.batch_size / dataset_size as f64;
         if sample_rate > 1.0 {
-            return Err(TuningError::InvalidInput(format!(
+            return Err(TuningError::invalid(format!(
                 "batch size {} is larger than the data set of {dataset_size}",
                 c.batch_size
             )));

@@ -14,6 +14,7 @@ use crate::least_squares::{Covariance, Fit, Test, fit};
 use crate::{Group, STATEMENT, TuningError, student_quantile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vocabulary::Problem;
 
 /// What one observation is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -243,12 +244,12 @@ pub fn regress(
 
 fn check(options: &Options) -> Result<(), TuningError> {
     if !(options.confidence > 0.0 && options.confidence < 1.0) {
-        let message = format!("confidence {} is outside (0, 1)", options.confidence);
-        return Err(TuningError::InvalidInput(message));
+        let problem = Problem::outside("confidence", options.confidence, "(0, 1)");
+        return Err(TuningError::InvalidInput(problem));
     }
     if !(options.log_base > 1.0 && options.log_base.is_finite()) {
-        let message = format!("log base {} is not a finite number above 1", options.log_base);
-        return Err(TuningError::InvalidInput(message));
+        let problem = Problem::is_not("log base", options.log_base, "a finite number above 1");
+        return Err(TuningError::InvalidInput(problem));
     }
     Ok(())
 }
@@ -298,8 +299,8 @@ fn covariance(
             let mut labels = Vec::new();
             for observation in observations {
                 let seed = observation.seed.as_deref().ok_or_else(|| {
-                    TuningError::InvalidInput(
-                        "errors clustered by seed need one observation a run and a seed in every row".into(),
+                    TuningError::invalid(
+                        "errors clustered by seed need one observation per run and a seed in every row",
                     )
                 })?;
                 let place = known.iter().position(|other| *other == seed);

@@ -20,7 +20,7 @@ use accounting::directions;
 use accounting::pairs::{Composed, RenyiBound};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use vocabulary::{Direction, Run};
+use vocabulary::{Direction, Problem, Run};
 
 /// How the number of trials is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -85,7 +85,7 @@ pub fn search_table(
     trials: Trials,
     delta: Option<f64>,
 ) -> Result<Search, TuningError> {
-    let invalid = |message: &str| TuningError::InvalidInput(message.to_owned());
+    let invalid = |message: &str| TuningError::invalid(message.to_owned());
     let mut runs: Vec<Run> = Vec::new();
     let mut deltas: Vec<f64> = Vec::new();
     // Rows that differ by learning rate or seed are one mechanism: solved for once.
@@ -93,7 +93,7 @@ pub fn search_table(
     for row in table.rows.iter().filter(|row| epsilon.is_none_or(|asked| asked == row.epsilon)) {
         let rate = row.batch_size / dataset_size as f64;
         if rate > 1.0 {
-            return Err(TuningError::InvalidInput(format!(
+            return Err(TuningError::invalid(format!(
                 "batch size {} is larger than the data set of {dataset_size}",
                 row.batch_size
             )));
@@ -144,15 +144,15 @@ pub fn search(
     trials: Trials,
     delta: f64,
 ) -> Result<Search, TuningError> {
-    let invalid = |message: String| Err(TuningError::InvalidInput(message));
+    let invalid = |problem: Problem| Err(TuningError::InvalidInput(problem));
     if runs.is_empty() {
         return invalid("there is no configuration to draw".into());
     }
     if !(1.0..=1e9).contains(&expected_trials) {
-        return invalid(format!("expected trials {expected_trials} is outside [1, 1e9]"));
+        return invalid(Problem::outside("expected trials", expected_trials, "[1, 1e9]"));
     }
     if !(delta > 0.0 && delta < 1.0) {
-        return invalid(format!("delta {delta} is outside (0, 1)"));
+        return invalid(Problem::outside("delta", delta, "(0, 1)"));
     }
     let bounds = runs.iter().map(RenyiBound::for_run).collect::<Result<Vec<_>, _>>()?;
     let pairs = runs.iter().map(Composed::for_run).collect::<Result<Vec<_>, _>>()?;

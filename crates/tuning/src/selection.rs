@@ -153,7 +153,7 @@ pub fn select(
         for threshold in shown {
             let candidates = candidates(&utilities, threshold);
             if candidates.is_empty() {
-                return Err(TuningError::InvalidInput(format!(
+                return Err(TuningError::invalid(format!(
                     "no configuration at epsilon {} meets utility {}; the best has {}",
                     group.epsilon,
                     signed(threshold, better),
@@ -229,7 +229,7 @@ pub fn algorithm_1(
 fn utilities(group: &Group, better: Better) -> Result<Vec<f64>, TuningError> {
     let one = |c: &Configuration| {
         c.utility.map(|utility| signed(utility, better)).ok_or_else(|| {
-            TuningError::InvalidInput(format!(
+            TuningError::invalid(format!(
                 "{} at epsilon {} has no utility; selection needs the column `utility`",
                 c.name(),
                 group.epsilon

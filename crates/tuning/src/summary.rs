@@ -7,6 +7,7 @@ use crate::spread::{Spread, spread};
 use crate::{Configuration, Group, STATEMENT, TuningError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vocabulary::Problem;
 
 /// One (epsilon, delta).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,9 +47,7 @@ impl Ranking {
 /// `InvalidInput` for a confidence outside (0, 1).
 pub fn rank(groups: &[Group], score: &str, confidence: f64) -> Result<Ranking, TuningError> {
     if !(confidence > 0.0 && confidence < 1.0) {
-        return Err(TuningError::InvalidInput(format!(
-            "confidence {confidence} is outside (0, 1)"
-        )));
+        return Err(TuningError::invalid(Problem::outside("confidence", confidence, "(0, 1)")));
     }
     let mut warnings = Vec::new();
     let mut found = Vec::new();

@@ -9,7 +9,7 @@
 mod draw;
 mod table;
 
-use accounting::{AccountingError, account};
+use accounting::account;
 use anyhow::{Context, Result, bail};
 use prover::{Limit, Outcome, prove_within};
 use serde_json::{Value, json};

@@ -33,11 +33,6 @@ pub fn tpr(security: f64, fpr: f64) -> f64 {
     (1.0 - security + fpr).min(1.0)
 }
 
-/// The Bayes security that keeps TPR at FPR at or below a value: **enough**.
-pub fn security_for_tpr(tpr: f64, fpr: f64) -> f64 {
-    1.0 + fpr - tpr
-}
-
 /// Every (epsilon, delta) that holds for a mechanism with this Bayes security has epsilon at
 /// least ln((2 - 2 delta - beta)/beta): a **lower bound on epsilon** (Humphries et al. 2023), and a
 /// loose one. Infinite for beta 0.
@@ -66,12 +61,6 @@ pub fn security_of_epsilon(epsilon: f64, delta: f64) -> f64 {
 /// What mu-Gaussian privacy guarantees: 2 Phi(-mu/2). **Lower bound**, reached by the Gaussian.
 pub fn security_of_mu(mu: f64) -> f64 {
     (2.0 * normal_sf(0.5 * mu)).min(1.0)
-}
-
-/// The mean absolute success of naming a secret among several, in units of what is left to
-/// gain over guessing the likeliest: (accuracy - g)/(1 - g), g the largest prior.
-pub fn generalised_advantage(accuracy: f64, largest_prior: f64) -> f64 {
-    (accuracy - largest_prior) / (1.0 - largest_prior)
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ pub fn calibrate_batch_size(
     };
     let size = largest_safe_count(&mut measure, most, (0.01 * most as f64).max(1.0))?;
     if size == 0 {
-        return Err(AccountingError::OutsideDomain(format!(
+        return Err(AccountingError::outside_domain(format!(
             "not even batches of one record meet {} {} under the lens `{}`; loosen the target, \
              raise the noise or train for fewer steps",
             target.quantity().as_str(),

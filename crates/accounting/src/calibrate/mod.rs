@@ -167,16 +167,15 @@ fn solve(
 ) -> Result<Calibration> {
     target.check()?;
     let [phase] = run.phases() else {
-        return Err(AccountingError::InvalidInput(format!(
+        return Err(AccountingError::invalid(format!(
             "the run has {} phases; calibration solves for one number of a run with one phase",
             run.phases().len()
         )));
     };
     if unknown == Unknown::SampleRate && run.sampling() == Sampling::Full {
-        return Err(AccountingError::InvalidInput(
+        return Err(AccountingError::invalid(
             "full batches have sample rate 1, so there is none to solve for; choose another \
-             sampling or solve for the noise or the steps"
-                .into(),
+             sampling or solve for the noise or the steps",
         ));
     }
     let mut search = Search {
@@ -274,9 +273,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn with(&self, phase: Phase) -> Result<Run> {
-        self.run
-            .with_phases(vec![phase])
-            .map_err(|error| AccountingError::InvalidInput(error.to_string()))
+        self.run.with_phases(vec![phase]).map_err(AccountingError::invalid)
     }
 
     fn measure(&mut self, phase: Phase) -> Result<Measured> {
@@ -467,7 +464,7 @@ impl Search<'_> {
         if let Some(reason) = &self.uncertified {
             return AccountingError::NotCertified(reason.clone());
         }
-        AccountingError::OutsideDomain(format!(
+        AccountingError::outside_domain(format!(
             "{what} meets {} {} under the lens `{}`; loosen the target or change the rest of the run",
             self.target.quantity().as_str(),
             self.target.value(),

@@ -9,7 +9,7 @@ use crate::{AccountingError, domain};
 use numerics::special::inverse_normal_cdf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use vocabulary::{At, Direction, Interval, Quantity};
+use vocabulary::{At, Direction, Interval, Problem, Quantity};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 
@@ -26,26 +26,33 @@ pub enum Target {
     Reconstruction { success: f64, prior: f64 },
 }
 
+/// A share that guessing reaches, or one that nothing does.
+fn between(name: &str, value: f64, guessing: f64) -> Problem {
+    Problem::outside(name, value, &format!("({guessing}, 1)"))
+        .and(&format!("{guessing} is reached by guessing, so give one in between"))
+}
+
 impl Target {
     /// # Errors
     /// `InvalidInput` for a target that every run, or none, would meet.
     pub fn check(&self) -> Result<()> {
-        let invalid = |message: String| Err(AccountingError::InvalidInput(message));
+        let invalid = |problem: Problem| Err(AccountingError::InvalidInput(problem));
         match *self {
             Self::Epsilon { epsilon, delta } => {
                 domain::check_delta(delta)?;
                 if !(epsilon > 0.0 && epsilon.is_finite()) {
-                    return invalid(format!(
-                        "target epsilon {epsilon} is not a finite number above 0; give one such as 2"
-                    ));
+                    return invalid(
+                        Problem::is_not("target epsilon", epsilon, "a finite number above 0")
+                            .and("give one such as 2"),
+                    );
                 }
             }
             Self::Mu { mu, delta } => {
                 domain::check_delta(delta)?;
                 if !(mu > 0.0 && mu <= 1e3) {
-                    return invalid(format!(
-                        "target mu {mu} is outside (0, 1000]; give one such as 1"
-                    ));
+                    return invalid(
+                        Problem::outside("target mu", mu, "(0, 1000]").and("give one such as 1"),
+                    );
                 }
             }
             Self::Advantage { advantage } => {
@@ -58,29 +65,25 @@ impl Target {
                 domain::check_probability("false positive rate", fpr)?;
                 domain::check_probability("target true positive rate", tpr)?;
                 if tpr <= fpr {
-                    return invalid(format!(
-                        "target true positive rate {tpr} is not above the false positive rate \
-                         {fpr}, which guessing reaches; give a larger one"
-                    ));
+                    let expected =
+                        format!("above the false positive rate {fpr}, which guessing reaches");
+                    return invalid(
+                        Problem::is_not("target true positive rate", tpr, &expected)
+                            .and("give a larger one"),
+                    );
                 }
             }
             Self::AttackAccuracy { accuracy, prior } => {
                 domain::check_probability("prior", prior)?;
                 let guessing = prior.max(1.0 - prior);
                 if !(accuracy > guessing && accuracy < 1.0) {
-                    return invalid(format!(
-                        "target attack accuracy {accuracy} is outside ({guessing}, 1), where \
-                         {guessing} is reached by guessing; give one in between"
-                    ));
+                    return invalid(between("target attack accuracy", accuracy, guessing));
                 }
             }
             Self::Reconstruction { success, prior } => {
                 domain::check_probability("prior", prior)?;
                 if !(success > prior && success < 1.0) {
-                    return invalid(format!(
-                        "target reconstruction success {success} is outside ({prior}, 1), where \
-                         {prior} is reached by guessing; give one in between"
-                    ));
+                    return invalid(between("target reconstruction success", success, prior));
                 }
             }
         }

@@ -69,10 +69,7 @@ pub fn batch_sizes(
             dataset_size: Some(dataset_size),
             ..RunDescription::default()
         };
-        let run = described
-            .resolve()
-            .map_err(|error| AccountingError::InvalidInput(error.to_string()))?
-            .run;
+        let run = described.resolve().map_err(AccountingError::invalid)?.run;
         let mut row = BatchSizeRow {
             batch_size: *size,
             sample_rate: run.phases()[0].sample_rate,

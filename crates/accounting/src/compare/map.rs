@@ -100,7 +100,7 @@ fn cell(request: &MapRequest, sample_rate: f64, steps: u64) -> Result<Cell> {
     let run = Run::builder()
         .phase(noise, sample_rate, steps)
         .build()
-        .map_err(|error| AccountingError::InvalidInput(error.to_string()))?;
+        .map_err(AccountingError::invalid)?;
     let filled = (|| {
         let run = match request.noise {
             MapNoise::NoiseMultiplier(_) => run,
@@ -121,7 +121,7 @@ fn cell(request: &MapRequest, sample_rate: f64, steps: u64) -> Result<Cell> {
     })();
     match filled {
         Err(AccountingError::InvalidInput(message)) => {
-            return Err(AccountingError::InvalidInput(message));
+            return Err(AccountingError::invalid(message));
         }
         Err(error) => cell.reason = Some(error.to_string()),
         Ok(()) => {}

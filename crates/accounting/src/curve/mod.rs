@@ -12,7 +12,7 @@ use crate::{AccountingError, domain};
 use numerics::special::normal_cdf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use vocabulary::{Direction, Ends, Interval, LensName, Phase, Run, Standing};
+use vocabulary::{Direction, Ends, Interval, LensName, Phase, Problem, Run, Standing};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 
@@ -105,10 +105,12 @@ pub struct CurveRequest {
 /// those of the pairs.
 pub fn curve(run: &Run, request: &CurveRequest) -> Result<Curve> {
     if !(2..=100_000).contains(&request.points) {
-        return Err(AccountingError::InvalidInput(format!(
+        let message = format!(
             "{} points are outside of 2 to 100000; give --points in that range",
             request.points
-        )));
+        );
+        let problem = Problem::from(message).about("points", request.points, "[2, 100000]");
+        return Err(AccountingError::InvalidInput(problem));
     }
     let mut lines = Vec::new();
     let mut warnings = Vec::new();
@@ -128,7 +130,10 @@ pub fn curve(run: &Run, request: &CurveRequest) -> Result<Curve> {
     }
     let mut lines = lines.into_iter();
     let line = lines.next().ok_or_else(|| {
-        AccountingError::InvalidInput("no lens was asked for; give --lens".into())
+        AccountingError::InvalidInput(Problem::missing(
+            "no lens was asked for; give --lens",
+            "lens",
+        ))
     })?;
     Ok(Curve {
         schema: Curve::SCHEMA.into(),
@@ -188,7 +193,10 @@ fn steps(
     warnings: &mut Vec<String>,
 ) -> Result<Line> {
     let delta = request.delta.ok_or_else(|| {
-        AccountingError::InvalidInput("epsilon needs a delta; give --delta, e.g. 1e-5".into())
+        AccountingError::InvalidInput(Problem::missing(
+            "epsilon needs a delta; give --delta, e.g. 1e-5",
+            "delta",
+        ))
     })?;
     domain::check_delta(delta)?;
     let mut points = Vec::new();
@@ -228,7 +236,7 @@ fn step_counts(run: &Run, request: &CurveRequest) -> Result<Vec<u64>> {
             if *count >= 1.0 && count.fract() == 0.0 && *count <= total as f64 {
                 Ok(*count as u64)
             } else {
-                Err(AccountingError::InvalidInput(format!(
+                Err(AccountingError::invalid(format!(
                     "step count {count} is not a whole number from 1 to the run's {total} steps"
                 )))
             }
@@ -247,5 +255,5 @@ pub(crate) fn first_steps(run: &Run, steps: u64) -> Result<Run> {
         }
         left -= taken;
     }
-    run.with_phases(phases).map_err(|error| AccountingError::InvalidInput(error.to_string()))
+    run.with_phases(phases).map_err(AccountingError::invalid)
 }

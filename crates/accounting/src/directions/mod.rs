@@ -16,7 +16,7 @@ pub mod symmetrised;
 
 use crate::pairs::{in_session, ways};
 use crate::{AccountingError, OneWay, Pair};
-use vocabulary::{Direction, Interval};
+use vocabulary::{Direction, Interval, Problem};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 
@@ -150,9 +150,9 @@ pub(crate) fn accuracy_by(
 /// The epsilon at which delta decides the accuracy at this prior, and the smaller prior.
 pub(crate) fn accuracy_threshold(prior: f64) -> Result<(f64, f64)> {
     if !(prior > 0.0 && prior < 1.0) {
-        return Err(AccountingError::InvalidInput(format!(
-            "prior {prior} is outside (0, 1); give the probability of one of the two secrets"
-        )));
+        let problem = Problem::outside("prior", prior, "(0, 1)");
+        let advice = "give the probability of one of the two secrets";
+        return Err(AccountingError::InvalidInput(problem.and(advice)));
     }
     let smaller = prior.min(1.0 - prior);
     Ok((((1.0 - smaller) / smaller).ln(), smaller))
@@ -167,7 +167,6 @@ fn check_rate(fpr: f64) -> Result<()> {
     if (0.0..=1.0).contains(&fpr) {
         return Ok(());
     }
-    Err(AccountingError::InvalidInput(format!(
-        "false positive rate {fpr} is outside [0, 1]; give a probability"
-    )))
+    let problem = Problem::outside("false positive rate", fpr, "[0, 1]");
+    Err(AccountingError::InvalidInput(problem.and("give a probability")))
 }

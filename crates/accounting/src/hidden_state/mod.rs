@@ -30,7 +30,7 @@ pub(crate) mod renyi;
 pub use renyi::RenyiRate;
 
 use crate::AccountingError;
-use vocabulary::{Adjacency, Phase, Run};
+use vocabulary::{Adjacency, Phase, Problem, Run};
 
 /// What is known about the loss and the optimiser.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,9 +53,7 @@ impl Loss {
             if value > 0.0 && value.is_finite() {
                 return Ok(());
             }
-            Err(AccountingError::InvalidInput(format!(
-                "{name} {value} is not a finite number above 0"
-            )))
+            Err(AccountingError::invalid(Problem::is_not(name, value, "a finite number above 0")))
         };
         positive("learning rate", self.learning_rate)?;
         positive("smoothness", self.smoothness)?;
@@ -63,10 +61,9 @@ impl Loss {
             positive("diameter", diameter)?;
         }
         if !(self.strong_convexity >= 0.0 && self.strong_convexity <= self.smoothness) {
-            return Err(AccountingError::InvalidInput(format!(
-                "strong convexity {} is outside [0, {}], the smoothness",
-                self.strong_convexity, self.smoothness
-            )));
+            let range = format!("[0, {}], the smoothness", self.smoothness);
+            let problem = Problem::outside("strong convexity", self.strong_convexity, &range);
+            return Err(AccountingError::InvalidInput(problem));
         }
         Ok(())
     }

@@ -407,7 +407,7 @@ fn check_domain(run: &Run) -> Result<(), AccountingError> {
         // Where that is nothing in double precision, so is all that bounds the loss of adding.
         let unused = f64::from(run.group_size()) * (-phase.sample_rate).ln_1p();
         if phase.sample_rate < 1.0 && unused < LEAST_UNUSED.ln() {
-            return Err(AccountingError::OutsideDomain(format!(
+            return Err(AccountingError::outside_domain(format!(
                 "with a sample rate of {} a step uses none of {} records with probability e^{unused:.0}, \
                  below {LEAST_UNUSED:e}, the smallest for which composition is certified",
                 phase.sample_rate,
@@ -422,7 +422,7 @@ fn check_epsilon(epsilon: f64) -> Result<(), AccountingError> {
     if epsilon.is_finite() {
         return Ok(());
     }
-    Err(AccountingError::InvalidInput(format!("epsilon {epsilon} is not a finite number")))
+    Err(AccountingError::invalid(format!("epsilon {epsilon} is not a finite number")))
 }
 
 /// The central-limit mu of the whole: good enough to choose a route by.

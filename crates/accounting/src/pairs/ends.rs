@@ -4,7 +4,7 @@
 use super::{OneWay, Pair};
 use crate::AccountingError;
 use numerics::special::ROUND;
-use vocabulary::Interval;
+use vocabulary::{Interval, Problem};
 
 /// Below this, numbers are reported as "between 0 and `TINY`".
 pub(super) const TINY: f64 = 1e-299;
@@ -81,7 +81,7 @@ pub(super) fn strictly_inside(x: Interval) -> Interval {
 
 pub(super) fn check_epsilon(epsilon: f64) -> Result<(), AccountingError> {
     if epsilon.is_nan() {
-        return Err(AccountingError::InvalidInput(format!("epsilon {epsilon} is not a number")));
+        return Err(AccountingError::invalid(format!("epsilon {epsilon} is not a number")));
     }
     Ok(())
 }
@@ -90,7 +90,7 @@ pub(super) fn check_probability(name: &str, value: f64) -> Result<(), Accounting
     if (0.0..=1.0).contains(&value) {
         return Ok(());
     }
-    Err(AccountingError::InvalidInput(format!("{name} {value} is outside [0, 1]")))
+    Err(AccountingError::invalid(Problem::outside(name, value, "[0, 1]")))
 }
 
 pub(super) fn not_certified(what: &str) -> AccountingError {

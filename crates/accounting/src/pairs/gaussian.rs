@@ -53,12 +53,10 @@ impl Gaussian {
     /// As [`Gaussian::new`].
     pub fn computed(mu: f64, mu_error: f64) -> Result<Self, AccountingError> {
         if mu.is_nan() || mu < 0.0 {
-            return Err(AccountingError::InvalidInput(format!(
-                "mu {mu} is not a number of at least 0"
-            )));
+            return Err(AccountingError::invalid(format!("mu {mu} is not a number of at least 0")));
         }
         if mu > 1e7 {
-            return Err(AccountingError::OutsideDomain(format!(
+            return Err(AccountingError::outside_domain(format!(
                 "the Gaussian pair has mu {mu}, above 1e7: nothing is hidden at such a distance"
             )));
         }

@@ -106,7 +106,7 @@ impl LatticeBracket {
     pub fn for_run(run: &Run, options: LatticeOptions) -> Result<Self, AccountingError> {
         let points = options.points;
         if !points.is_power_of_two() || !(1 << 8..=1 << 19).contains(&points) {
-            return Err(AccountingError::InvalidInput(format!(
+            return Err(AccountingError::invalid(format!(
                 "{points} lattice points: give a power of two from 256 to 524288"
             )));
         }
@@ -196,7 +196,7 @@ impl Pair for LatticeBracket {
 
     fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
         if !(delta > 0.0 && delta < 1.0) {
-            return Err(AccountingError::InvalidInput(format!("delta {delta} is outside (0, 1)")));
+            return Err(AccountingError::invalid(format!("delta {delta} is outside (0, 1)")));
         }
         let steps = self.steps(way);
         let (tilt, guess) = plan::tilt_for_delta(steps, delta);
@@ -220,7 +220,7 @@ impl Pair for LatticeBracket {
     /// bound; the supremum for the lower pair is at a corner of its profile.
     fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
         if !(fpr > 0.0 && fpr < 1.0) {
-            return Err(AccountingError::InvalidInput(format!("fpr {fpr} is outside (0, 1)")));
+            return Err(AccountingError::invalid(format!("fpr {fpr} is outside (0, 1)")));
         }
         let steps = self.steps(way);
         let (tilt, epsilon) = plan::tilt_for_size(steps, fpr);

@@ -50,17 +50,17 @@ pub fn shuffle_lower_bound(
     epochs: u64,
 ) -> Result<ShuffleLowerBound, AccountingError> {
     if !(noise_multiplier > 0.0 && noise_multiplier.is_finite()) {
-        return Err(AccountingError::InvalidInput(format!(
+        return Err(AccountingError::invalid(format!(
             "noise multiplier {noise_multiplier} is not a finite number above 0"
         )));
     }
     if steps_per_epoch == 0 || epochs == 0 {
-        return Err(AccountingError::InvalidInput(format!(
+        return Err(AccountingError::invalid(format!(
             "{steps_per_epoch} steps per epoch and {epochs} epochs: both must be at least 1"
         )));
     }
     if epochs > 100_000 {
-        return Err(AccountingError::OutsideDomain(format!(
+        return Err(AccountingError::outside_domain(format!(
             "the lower bound for shuffling is summed over epochs, and {epochs} are too many"
         )));
     }

@@ -39,7 +39,7 @@ impl TwoPoint {
     /// `InvalidInput` unless epsilon is a finite number of at least 0 and delta a probability.
     pub fn new(epsilon: f64, delta: f64) -> Result<Self, AccountingError> {
         if !(epsilon >= 0.0 && epsilon.is_finite()) {
-            return Err(AccountingError::InvalidInput(format!(
+            return Err(AccountingError::invalid(format!(
                 "epsilon {epsilon} is not a finite number of at least 0"
             )));
         }

@@ -52,7 +52,7 @@ pub fn among(pair: &dyn Pair, priors: &[f64]) -> Result<Interval, AccountingErro
     let total: f64 = priors.iter().sum();
     if priors.len() < 2 || priors.iter().any(|prior| !(*prior > 0.0)) || (total - 1.0).abs() > 1e-6
     {
-        return Err(AccountingError::InvalidInput(format!(
+        return Err(AccountingError::invalid(format!(
             "{} priors with sum {total} are not probabilities of at least two candidates",
             priors.len()
         )));

@@ -87,7 +87,7 @@ fn pair(run: &Run) -> Result<BoxedPair> {
     let batches = batches_per_epoch(phase.sample_rate, false);
     let uses = run.drawing().uses_per_epoch.unwrap_or(1);
     if uses > batches {
-        return Err(AccountingError::InvalidInput(format!(
+        return Err(AccountingError::invalid(format!(
             "{uses} uses per epoch do not fit into {batches} batches"
         )));
     }
@@ -142,15 +142,15 @@ const BEYOND: f64 = 14.0;
 impl Thrown {
     fn new(noise_multiplier: f64, factors: Vec<Factor>, eta: f64) -> Result<Self> {
         if !(noise_multiplier >= 0.3) {
-            return Err(AccountingError::OutsideDomain(format!(
+            return Err(AccountingError::outside_domain(format!(
                 "noise multiplier {noise_multiplier} is below 0.3, the smallest for which balls and \
                  bins are certified"
             )));
         }
         let most = factors.iter().map(|factor| factor.batches as f64 * factor.times as f64);
         if most.sum::<f64>() > 1e9 {
-            return Err(AccountingError::OutsideDomain(
-                "more than 1e9 steps are outside of the domain".into(),
+            return Err(AccountingError::outside_domain(
+                "more than 1e9 steps are outside of the domain",
             ));
         }
         let lattice =

@@ -32,5 +32,5 @@ pub(super) fn turns(run: &Run) -> Result<Run> {
         .collect();
     run.with_sampling(Sampling::Poisson)
         .and_then(|run| run.with_phases(phases))
-        .map_err(|error| AccountingError::InvalidInput(error.to_string()))
+        .map_err(AccountingError::invalid)
 }

@@ -146,7 +146,7 @@ fn halved(run: &Run) -> Result<Run> {
         .collect();
     run.with_sampling(Sampling::Poisson)
         .and_then(|run| run.with_phases(phases))
-        .map_err(|error| AccountingError::InvalidInput(error.to_string()))
+        .map_err(AccountingError::invalid)
 }
 
 const NEEDS_SIZES: &str = "groups and draws with replacement need --dataset-size and a whole \
@@ -162,7 +162,7 @@ pub(super) fn shares(run: &Run, phase: &Phase) -> Result<Shares> {
         return Err(AccountingError::Unsupported(NEEDS_SIZES.into()));
     };
     if targets > records {
-        return Err(AccountingError::InvalidInput(format!(
+        return Err(AccountingError::invalid(format!(
             "a group of {targets} does not fit into {records} records"
         )));
     }

@@ -137,14 +137,14 @@ pub fn sensitivity(toeplitz: &[f64], steps: u64, uses: u64, separation: u64) -> 
 /// The sensitivity (its upper bound, for general coefficients) and the relative error of its arithmetic.
 fn enclosed(toeplitz: &[f64], steps: u64, uses: u64, separation: u64) -> Result<(f64, f64)> {
     if steps == 0 || uses == 0 || separation == 0 || toeplitz.is_empty() {
-        return Err(AccountingError::InvalidInput(format!(
+        return Err(AccountingError::invalid(format!(
             "{} coefficients, {steps} steps, {uses} uses, separation {separation}: each must be at \
              least 1",
             toeplitz.len()
         )));
     }
     if toeplitz.iter().any(|c| !c.is_finite()) {
-        return Err(AccountingError::InvalidInput("a coefficient is not a finite number".into()));
+        return Err(AccountingError::invalid("a coefficient is not a finite number"));
     }
     let length = (toeplitz.len() as u64).min(steps) as usize;
     let c = &toeplitz[..length];
@@ -182,7 +182,7 @@ fn enclosed(toeplitz: &[f64], steps: u64, uses: u64, separation: u64) -> Result<
         return Ok(rounded(square, (length as f64) * most as f64));
     }
     if steps > MOST_GENERAL {
-        return Err(AccountingError::OutsideDomain(format!(
+        return Err(AccountingError::outside_domain(format!(
             "coefficients that rise or change sign over more than {MOST_GENERAL} steps are outside \
              of the domain"
         )));

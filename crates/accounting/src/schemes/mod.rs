@@ -192,9 +192,7 @@ fn accounted(run: &Run, side: Side) -> Result<Run> {
         phase.noise_multiplier =
             releases::with_further(phase.noise_multiplier, run.releases(), side);
     }
-    let changed = run
-        .with_phases(phases)
-        .map_err(|error| AccountingError::InvalidInput(error.to_string()))?;
+    let changed = run.with_phases(phases).map_err(AccountingError::invalid)?;
     crate::domain::check_run(&changed)?;
     Ok(changed)
 }

@@ -136,14 +136,14 @@ fn check(epsilon: f64) -> Result<()> {
     if epsilon.is_finite() {
         return Ok(());
     }
-    Err(AccountingError::InvalidInput(format!("epsilon {epsilon} is not a finite number")))
+    Err(AccountingError::invalid(format!("epsilon {epsilon} is not a finite number")))
 }
 
 fn rate(fpr: f64) -> Result<()> {
     if (0.0..=1.0).contains(&fpr) {
         return Ok(());
     }
-    Err(AccountingError::InvalidInput(format!("false positive rate {fpr} is outside [0, 1]")))
+    Err(AccountingError::invalid(format!("false positive rate {fpr} is outside [0, 1]")))
 }
 
 /// The epsilon >= 0 at which a falling profile meets `delta`: secants on its logarithm, then an end on

@@ -131,9 +131,7 @@ fn pair(run: &Run) -> Result<BoxedPair> {
             parts.push(Times { law, times: phase.steps as f64 });
         }
         if never && given_away == 0.0 {
-            let plain = run
-                .with_sampling(Sampling::Poisson)
-                .map_err(|error| AccountingError::InvalidInput(error.to_string()))?;
+            let plain = run.with_sampling(Sampling::Poisson).map_err(AccountingError::invalid)?;
             return Ok(Alone::Poisson(Composed::for_run(&plain)?));
         }
         let symmetric = run.adjacency() == Adjacency::Substitute;
@@ -149,9 +147,7 @@ fn pair(run: &Run) -> Result<BoxedPair> {
     let links = vec![OneWay::Remove; run.group_size() as usize];
     Ok(match single(&one)? {
         Alone::Poisson(_) => {
-            let plain = run
-                .with_sampling(Sampling::Poisson)
-                .map_err(|error| AccountingError::InvalidInput(error.to_string()))?;
+            let plain = run.with_sampling(Sampling::Poisson).map_err(AccountingError::invalid)?;
             Box::new(Composed::for_run(&plain)?)
         }
         Alone::Law(pair) => Box::new(FromProfile(Chain::new(Box::new(pair), links))),
@@ -173,5 +169,5 @@ fn one_record(run: &Run) -> Result<Run> {
     if let Some(records) = run.dataset_size() {
         builder = builder.dataset_size(records);
     }
-    builder.build().map_err(|error| AccountingError::InvalidInput(error.to_string()))
+    builder.build().map_err(AccountingError::invalid)
 }

@@ -68,7 +68,7 @@ pub fn monte_carlo(
     gaussian: &mut dyn FnMut() -> f64,
 ) -> Result<Interval, AccountingError> {
     if samples < 2 || !(confidence > 0.0 && confidence < 1.0) {
-        return Err(AccountingError::InvalidInput(format!(
+        return Err(AccountingError::invalid(format!(
             "{samples} samples at confidence {confidence}: at least 2, and inside (0, 1), are needed"
         )));
     }

@@ -23,8 +23,8 @@ use ledger::Ledger;
 use report::{Cover, Origin, Provenance, Report, Shown, calendar_day};
 use serde::Deserialize;
 use vocabulary::{
-    Account, Claim, Direction, Figure, LensName, Quantity, Resolved, Run, RunDescription, Sampling,
-    Standing, Status,
+    Account, Claim, Direction, Figure, LensName, Problem, Quantity, Resolved, Run, RunDescription,
+    Sampling, Standing, Status,
 };
 
 /// The question of `report`; the files come beside it.
@@ -67,8 +67,10 @@ impl ReportQuestion {
         if let Some(date) = &self.date
             && calendar_day(date).is_none()
         {
-            return Err(Refusal::bad_input(format!("--date {date} is not a day of the calendar"))
-                .hint("write it as year, month and day: 2026-11-16"));
+            let message = format!("--date {date} is not a day of the calendar");
+            let problem =
+                Problem::from(message).about("date", date.as_str(), "a day of the calendar");
+            return Err(Refusal::from(problem).hint("write it as year, month and day: 2026-11-16"));
         }
         let filled = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
         let (title, owner) = (filled(&self.title), filled(&self.owner));
@@ -103,7 +105,7 @@ pub fn report(question: &ReportQuestion, inputs: Inputs) -> Result<Report, Refus
         .hint("describe the run as well: RUN.toml, LEDGER.json, or flags"));
     }
     let Some(delta) = question.delta else {
-        return Err(Refusal::bad_input("a report needs a delta")
+        return Err(Refusal::from(Problem::missing("a report needs a delta", "delta"))
             .hint("give --delta, well below one over the number of records, e.g. 1e-6"));
     };
     if public {

@@ -56,11 +56,6 @@ impl Target {
         &self.run
     }
 
-    /// Numbers of one model.
-    pub fn model_parameters(&self) -> usize {
-        self.recipe.network.parameters
-    }
-
     /// What has to be the same for two games to have the same scores.
     pub(crate) fn parameters(&self) -> Value {
         json!({

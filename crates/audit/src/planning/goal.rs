@@ -104,7 +104,7 @@ impl Goal {
         let (least, most) = family.noise_domain();
         let near = family.noise_above(epsilon, delta)?.filter(|noise| *noise < most);
         let Some(near) = near else {
-            return Err(AuditError::InvalidInput(format!(
+            return Err(AuditError::invalid(format!(
                 "no noise multiplier between {least} and {most} has epsilon {epsilon} at delta {delta} in this family"
             )));
         };
@@ -218,7 +218,7 @@ impl Goal {
 }
 
 fn needs_delta(what: &str) -> AuditError {
-    AuditError::InvalidInput(format!(
+    AuditError::invalid(format!(
         "planning for {what} needs --delta above 0: at delta 0 any leakage of the family has infinite epsilon"
     ))
 }

@@ -19,6 +19,7 @@ pub use attack::Attack;
 pub use goal::{Curve, Goal};
 
 use crate::{AuditError, ThresholdRule};
+use vocabulary::Problem;
 
 /// What is to be shown, and how surely.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -83,7 +84,7 @@ pub fn runs_needed(
         return Err(unreachable(target, largest));
     }
     if !plain && !points.iter().any(|&(fpr, tpr)| goal.shown(&attack::exact(fpr, tpr))) {
-        return Err(AuditError::InvalidInput(format!(
+        return Err(AuditError::invalid(format!(
             "epsilon {} at delta {} cannot be shown by this attack with any number of scores: its true rates do not rule out the family's curve; lower the target or assume a stronger attack",
             target.epsilon, target.delta
         )));
@@ -125,7 +126,7 @@ pub fn canaries_needed(
 }
 
 fn unreachable(target: &Target, largest: f64) -> AuditError {
-    AuditError::InvalidInput(format!(
+    AuditError::invalid(format!(
         "epsilon {} at delta {} cannot be shown by this attack with any number of scores: its true rates show at most {:.4}; lower the target or assume a stronger attack",
         target.epsilon, target.delta, largest
     ))
@@ -140,10 +141,10 @@ fn search(
     power: impl Fn(u64, (u32, u64)) -> Needed,
 ) -> Result<Needed, AuditError> {
     if !(target.power > 0.0 && target.power < 1.0) {
-        return Err(AuditError::InvalidInput(format!("power {} is outside (0, 1)", target.power)));
+        return Err(AuditError::invalid(Problem::outside("power", target.power, "(0, 1)")));
     }
     let too_many = || {
-        AuditError::InvalidInput(format!(
+        AuditError::invalid(format!(
             "more than {most} rows would be needed; the target is too close to what the attack can show at all, or the delta term of this many canaries uses up the error"
         ))
     };

@@ -94,22 +94,6 @@ impl Table {
         ))
     }
 
-    /// Adds a file of member scores alone (.npy, or text with one score per line).
-    ///
-    /// # Errors
-    /// As [`Table::add_file`].
-    pub fn add_members(&mut self, path: &Path) -> Result<(), AuditError> {
-        read_side(&mut self.members, path)
-    }
-
-    /// Adds a file of non-member scores alone.
-    ///
-    /// # Errors
-    /// As [`Table::add_file`].
-    pub fn add_nonmembers(&mut self, path: &Path) -> Result<(), AuditError> {
-        read_side(&mut self.nonmembers, path)
-    }
-
     /// Adds files of each side, the two sides at the same time.
     ///
     /// # Errors

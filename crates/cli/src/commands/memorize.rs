@@ -1,21 +1,14 @@
 //! `memorize`: memorisation of secrets by a language model.
 
-use crate::args::{Format, OutputArgs, integer, nonnegative_integer, real};
-use crate::console::{Console, write_file};
-use crate::exit;
+use super::show;
+use crate::args::{Format, OutputArgs, integer, nonnegative_integer, real, word};
+use crate::console::Console;
 use crate::failure::Failure;
 use crate::print::{Align, Table, csv_line, plain, rounded, wrap};
-use clap::{Args, Subcommand, ValueEnum};
-use language::LanguageError;
-use language::compression::{Compression, Gcg, Options, Procedure, Proposals, compress};
-use language::finetune::weights::lay_over;
-use language::load::Model;
-use language::memorization::{
-    Asking, Completion, Completions, Matching, Memorization, Metric, Normalization, Rule, ask,
-    measure, read_secrets,
-};
-use language::model::Sampling;
-use serde_json::{Value, json};
+use answers::{CompressionQuestion, MemorizeQuestion, Memorized, RatioQuestion};
+use clap::{Args, Subcommand};
+use language::compression::{Compressions, Procedure, Proposals};
+use language::memorization::{Memorization, Normalization, Rule};
 use std::path::PathBuf;
 use vocabulary::Side;
 
@@ -46,7 +39,7 @@ enum MetricArgs {
     Acr(CompressionArgs),
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 struct ModelArgs {
     /// A folder with config.json and safetensors, a .gguf file, or a llama2.c .bin file
     #[arg(long, value_name = "PATH", help_heading = "The model")]
@@ -67,17 +60,17 @@ struct ModelArgs {
 #[derive(Debug, Args)]
 struct RatioArgs {
     /// Completions of the tuned model
-    #[arg(value_name = "COMPLETIONS", required_unless_present = "model", conflicts_with = "model")]
+    #[arg(value_name = "COMPLETIONS")]
     completions: Option<PathBuf>,
     /// Completions of the un-tuned model on the same secrets
     #[arg(long, value_name = "COMPLETIONS")]
     base: Option<PathBuf>,
     /// When a completion matches; default prefix for vmr, words for air
-    #[arg(long = "match", value_enum, value_name = "RULE")]
-    rule: Option<RuleName>,
+    #[arg(long = "match", value_parser = word::<Rule>(["prefix", "contains", "words", "exact"]), value_name = "RULE")]
+    rule: Option<Rule>,
     /// What is made equal first; default none for vmr, case for air
-    #[arg(long, value_enum, value_name = "HOW")]
-    normalize: Option<NormalizationName>,
+    #[arg(long, value_parser = word::<Normalization>(["none", "space", "case", "loose"]), value_name = "HOW")]
+    normalize: Option<Normalization>,
     #[arg(long, value_name = "C", value_parser = real, default_value = "0.95", allow_hyphen_values = true)]
     confidence: f64,
     #[command(flatten)]
@@ -107,11 +100,11 @@ struct CompressionArgs {
     #[command(flatten)]
     model: ModelArgs,
     /// How lengths are tried
-    #[arg(long, value_enum, default_value_t = ProcedureName::Bisection)]
-    procedure: ProcedureName,
+    #[arg(long, value_parser = word::<Procedure>(["bisection", "linear"]), default_value = "bisection")]
+    procedure: Procedure,
     /// How replacements are proposed
-    #[arg(long, value_enum, default_value_t = ProposalsName::Gradient)]
-    proposals: ProposalsName,
+    #[arg(long, value_parser = word::<Proposals>(["gradient", "random"]), default_value = "gradient")]
+    proposals: Proposals,
     /// The most steps for one length of the prompt
     #[arg(long, value_name = "N", value_parser = integer, default_value = "200")]
     steps: u64,
@@ -132,90 +125,90 @@ struct CompressionArgs {
     output: OutputArgs,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum RuleName {
-    Prefix,
-    Contains,
-    Words,
-    Exact,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum NormalizationName {
-    None,
-    Space,
-    Case,
-    Loose,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ProcedureName {
-    Bisection,
-    Linear,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ProposalsName {
-    Gradient,
-    Random,
-}
-
 pub(super) fn run(args: &MemorizeArgs, console: &mut Console) -> Result<u8, Failure> {
-    match &args.metric {
-        MetricArgs::Vmr(args) => ratio(Metric::Vmr, args, console),
-        MetricArgs::Air(args) => ratio(Metric::Air, args, console),
-        MetricArgs::Acr(args) => compression(args, console),
+    let (question, output) = match &args.metric {
+        MetricArgs::Vmr(args) => (MemorizeQuestion::Vmr(ratio(args)), &args.output),
+        MetricArgs::Air(args) => (MemorizeQuestion::Air(ratio(args)), &args.output),
+        MetricArgs::Acr(args) => (MemorizeQuestion::Acr(compression(args)), &args.output),
+    };
+    let format = output.among(&[Format::Human, Format::Json, Format::Csv])?;
+    let found = answers::memorize(&question, &mut |line| console.note(line))?;
+    show(&found, format, console, |found| match (found, format) {
+        (Memorized::Ratio(found), Format::Csv) => csv(found),
+        (Memorized::Ratio(found), _) => human(found),
+        (Memorized::Compression(found), Format::Csv) => csv_compression(found),
+        (Memorized::Compression(found), _) => human_compression(found),
+    })
+}
+
+fn ratio(args: &RatioArgs) -> RatioQuestion {
+    let model = args.model.clone();
+    RatioQuestion {
+        completions: args.completions.clone(),
+        base: args.base.clone(),
+        rule: args.rule,
+        normalize: args.normalize,
+        confidence: args.confidence,
+        model: model.model,
+        tokenizer: model.tokenizer,
+        tuned: model.tuned,
+        secrets: model.secrets,
+        seed: model.seed,
+        samples: args.samples,
+        new_tokens: args.new_tokens,
+        temperature: args.temperature,
+        top_k: args.top_k,
+        top_p: args.top_p,
+        save_completions: args.save_completions.clone(),
     }
 }
 
-fn ratio(metric: Metric, args: &RatioArgs, console: &mut Console) -> Result<u8, Failure> {
-    let format = args.output.among(&[Format::Human, Format::Json, Format::Csv])?;
-    let completions = match &args.completions {
-        Some(path) => Completions::read(path).map_err(failure)?,
-        None => generate(metric, args, console)?,
-    };
-    let base = match &args.base {
-        Some(path) => Some(Completions::read(path).map_err(failure)?),
-        None => None,
-    };
-    let default = metric.matching();
-    let matching = Matching {
-        rule: args.rule.map_or(default.rule, |rule| match rule {
-            RuleName::Prefix => Rule::Prefix,
-            RuleName::Contains => Rule::Contains,
-            RuleName::Words => Rule::Words,
-            RuleName::Exact => Rule::Exact,
-        }),
-        normalization: args.normalize.map_or(default.normalization, |how| match how {
-            NormalizationName::None => Normalization::None,
-            NormalizationName::Space => Normalization::Space,
-            NormalizationName::Case => Normalization::Case,
-            NormalizationName::Loose => Normalization::Loose,
-        }),
-    };
-    let found =
-        measure(metric, matching, &completions, base.as_ref(), args.confidence).map_err(failure)?;
-    match format {
-        Format::Json => console.json(&found)?,
-        Format::Csv => {
-            let mut text = csv_line(["secret", "completions", "matches", "rate", "base_rate"]);
-            for s in &found.per_secret {
-                text.push_str(&csv_line([
-                    s.secret.clone(),
-                    s.completions.to_string(),
-                    s.matches.to_string(),
-                    s.rate.to_string(),
-                    s.base_rate.map_or_else(String::new, |rate| rate.to_string()),
-                ]));
-            }
-            console.answer(&text)?;
-        }
-        _ => console.answer(&human(&found))?,
+fn compression(args: &CompressionArgs) -> CompressionQuestion {
+    let model = args.model.clone();
+    CompressionQuestion {
+        model: model.model,
+        tokenizer: model.tokenizer,
+        tuned: model.tuned,
+        secrets: model.secrets,
+        seed: Some(model.seed),
+        procedure: args.procedure,
+        proposals: args.proposals,
+        steps: Some(args.steps),
+        candidates: Some(args.candidates),
+        top_k: Some(args.top_k),
+        patience: args.patience,
+        longest: args.longest,
     }
-    for warning in &found.warnings {
-        console.warn(warning);
+}
+
+fn csv(found: &Memorization) -> String {
+    let mut text = csv_line(["secret", "completions", "matches", "rate", "base_rate"]);
+    for s in &found.per_secret {
+        text.push_str(&csv_line([
+            s.secret.clone(),
+            s.completions.to_string(),
+            s.matches.to_string(),
+            s.rate.to_string(),
+            s.base_rate.map_or_else(String::new, |rate| rate.to_string()),
+        ]));
     }
-    Ok(exit::ANSWERED)
+    text
+}
+
+fn csv_compression(found: &Compressions) -> String {
+    let mut text = csv_line(["secret", "tokens", "prompt_tokens", "ratio", "memorized", "passes"]);
+    for one in &found.results {
+        let c = &one.result;
+        text.push_str(&csv_line([
+            one.secret.clone(),
+            c.target_length.to_string(),
+            c.prompt.as_ref().map_or_else(String::new, |p| p.len().to_string()),
+            c.ratio.map_or_else(String::new, |r| r.to_string()),
+            c.memorized.to_string(),
+            c.passes.to_string(),
+        ]));
+    }
+    text
 }
 
 fn human(found: &Memorization) -> String {
@@ -274,165 +267,9 @@ fn human(found: &Memorization) -> String {
     text
 }
 
-/// Lets the model complete every secret's prompt.
-fn generate(
-    metric: Metric,
-    args: &RatioArgs,
-    console: &mut Console,
-) -> Result<Completions, Failure> {
-    let (model, secrets) = load(&args.model)?;
-    let asking = Asking {
-        samples: args.samples,
-        new_tokens: usize::try_from(args.new_tokens).unwrap_or(usize::MAX).min(1 << 20),
-        sampling: Sampling {
-            temperature: args.temperature,
-            top_k: usize::try_from(args.top_k).unwrap_or(usize::MAX),
-            top_p: args.top_p,
-        },
-        seed: args.model.seed,
-    };
-    let (count, name) = (secrets.len(), metric.as_str());
-    let mut done = |number: usize| {
-        if number.is_multiple_of(50) {
-            console.note(&format!("{number} of {count} secrets completed ({name})"));
-        }
-    };
-    let all = ask(&model.decoder, &model.tokenizer, &model.stop, &secrets, &asking, &mut done)
-        .map_err(failure)?;
-    if let Some(path) = &args.save_completions {
-        write_file(path, all.to_jsonl())?;
-    }
-    Ok(all)
-}
-
-fn load(args: &ModelArgs) -> Result<(Model, Vec<Completion>), Failure> {
-    let path = args.model.as_ref().ok_or_else(|| {
-        Failure::bad_input("no model is named")
-            .hint("give one with --model, and secrets with --secrets")
-    })?;
-    let secrets = args.secrets.as_ref().ok_or_else(|| {
-        Failure::bad_input("no secrets are given")
-            .hint("give a JSONL file of prompt and target with --secrets")
-    })?;
-    let mut model = language::load::model(path, args.tokenizer.as_deref()).map_err(failure)?;
-    if let Some(tuned) = &args.tuned {
-        lay_over(&mut model.decoder, tuned).map_err(failure)?;
-    }
-    Ok((model, read_secrets(secrets).map_err(failure)?))
-}
-
-fn compression(args: &CompressionArgs, console: &mut Console) -> Result<u8, Failure> {
-    let format = args.output.among(&[Format::Human, Format::Json, Format::Csv])?;
-    let (model, secrets) = load(&args.model)?;
-    let size = |value: u64| usize::try_from(value).unwrap_or(usize::MAX).min(1 << 20);
-    let linear = args.procedure == ProcedureName::Linear;
-    let defaults = if linear { Gcg::reference() } else { Gcg::default() };
-    let options = Options {
-        gcg: Gcg {
-            steps: size(args.steps),
-            candidates: size(args.candidates),
-            top_k: size(args.top_k),
-            seed: args.model.seed,
-            patience: args.patience.map_or(defaults.patience, size),
-            proposals: match args.proposals {
-                ProposalsName::Gradient => Proposals::Gradient,
-                ProposalsName::Random => Proposals::Random,
-            },
-            ..defaults
-        },
-        procedure: if linear { Procedure::Linear } else { Procedure::Bisection },
-        longest: args.longest.map_or(0, size),
-        ..Options::default()
-    };
-    let begin = model.tokenizer.encode("", true).map_err(failure)?;
-    let mut allowed = vec![true; model.decoder.architecture.vocabulary];
-    for token in begin.iter().chain(&model.stop) {
-        if let Some(flag) = allowed.get_mut(*token as usize) {
-            *flag = false;
-        }
-    }
-    let mut found: Vec<(String, Compression, Option<String>)> = Vec::new();
-    for (index, secret) in secrets.iter().enumerate() {
-        let text = format!("{}{}", secret.prompt, secret.target);
-        let target = model.tokenizer.encode(&text, false).map_err(failure)?;
-        let result =
-            compress(&model.decoder, &begin, &target, &allowed, &options).map_err(failure)?;
-        let prompt = match &result.prompt {
-            Some(prompt) => Some(model.tokenizer.decode(prompt).map_err(failure)?),
-            None => None,
-        };
-        console.note(&format!(
-            "{} of {}: {} in {} passes",
-            index + 1,
-            secrets.len(),
-            result.ratio.map_or_else(|| "no prompt found".into(), |r| format!("ratio {r:.2}")),
-            result.passes
-        ));
-        found.push((secret.secret.clone(), result, prompt));
-    }
-    let memorized = found.iter().filter(|(_, c, _)| c.memorized).count();
-    let share = interval(memorized, found.len());
-    match format {
-        Format::Json => {
-            let rows: Vec<Value> = found
-                .iter()
-                .map(|(secret, c, prompt)| {
-                    json!({"secret": secret, "prompt_text": prompt, "result": c})
-                })
-                .collect();
-            console.json(&json!({
-                "schema": "dosimeter.memorize-acr/1",
-                "secrets": found.len(),
-                "memorized": memorized,
-                "share": {"value": share.0, "lower": share.1, "upper": share.2, "confidence": 0.95},
-                "failed": found.iter().filter(|(_, c, _)| c.ratio.is_none()).count(),
-                "passes": found.iter().map(|(_, c, _)| c.passes).sum::<u64>(),
-                "results": rows,
-            }))?;
-        }
-        Format::Csv => {
-            let mut text =
-                csv_line(["secret", "tokens", "prompt_tokens", "ratio", "memorized", "passes"]);
-            for (secret, c, _) in &found {
-                text.push_str(&csv_line([
-                    secret.clone(),
-                    c.target_length.to_string(),
-                    c.prompt.as_ref().map_or_else(String::new, |p| p.len().to_string()),
-                    c.ratio.map_or_else(String::new, |r| r.to_string()),
-                    c.memorized.to_string(),
-                    c.passes.to_string(),
-                ]));
-            }
-            console.answer(&text)?;
-        }
-        _ => console.answer(&human_compression(&found, memorized, share))?,
-    }
-    Ok(exit::ANSWERED)
-}
-
-/// The share with its 95 % interval (Clopper and Pearson, with one completion per secret).
-fn interval(right: usize, of: usize) -> (f64, f64, f64) {
-    let row = |i: usize| Completion {
-        prompt: String::new(),
-        target: "x".into(),
-        completion: if i < right { "x".into() } else { String::new() },
-        secret: i.to_string(),
-        attributes: vec!["x".into()],
-        seed: None,
-    };
-    let rows = Completions { rows: (0..of).map(row).collect() };
-    match measure(Metric::Vmr, Matching::VERBATIM, &rows, None, 0.95) {
-        Ok(found) => (found.score.value, found.score.lower, found.score.upper),
-        Err(_) => (f64::NAN, 0.0, 1.0),
-    }
-}
-
-fn human_compression(
-    found: &[(String, Compression, Option<String>)],
-    memorized: usize,
-    share: (f64, f64, f64),
-) -> String {
+fn human_compression(found: &Compressions) -> String {
     let about = |value: f64| rounded(value, 3, Side::Neither);
+    let share = found.share.interval;
     let mut table = Table::new([
         ("secret", Align::Left),
         ("tokens", Align::Right),
@@ -440,9 +277,10 @@ fn human_compression(
         ("ratio", Align::Right),
         ("memorised", Align::Left),
     ]);
-    for (secret, c, _) in found {
+    for one in &found.results {
+        let c = &one.result;
         let short: String =
-            secret.chars().take(40).map(|c| if c.is_control() { ' ' } else { c }).collect();
+            one.secret.chars().take(40).map(|c| if c.is_control() { ' ' } else { c }).collect();
         table.row([
             short,
             c.target_length.to_string(),
@@ -455,11 +293,13 @@ fn human_compression(
         ]);
     }
     let mut text = format!(
-        "{memorized} of {} secrets are memorised (ratio above 1): {} (95 %: {} to {})\n\n",
-        found.len(),
-        about(share.0),
-        about(share.1),
-        about(share.2)
+        "{} of {} secrets are memorised (ratio above 1): {} ({} %: {} to {})\n\n",
+        found.memorized,
+        found.secrets,
+        about(share.value),
+        plain(100.0 * found.share.confidence),
+        about(share.lower),
+        about(share.upper)
     );
     text.push_str(&table.render(0));
     text.push('\n');
@@ -470,12 +310,4 @@ fn human_compression(
         96,
     ));
     text
-}
-
-fn failure(error: LanguageError) -> Failure {
-    let failure = Failure::bad_input(error.to_string());
-    match error {
-        LanguageError::NoTokenizer { .. } => failure.hint("name it with --tokenizer"),
-        _ => failure,
-    }
 }

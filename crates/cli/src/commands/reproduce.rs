@@ -19,10 +19,10 @@ use training::Device;
 #[command(before_help = "\
 Examples:
   dosimeter reproduce --list
-  dosimeter reproduce p4-section-4.2 --out figures
+  dosimeter reproduce last-iterate-section-4.2 --out figures
   dosimeter reproduce all --out figures
-  dosimeter reproduce p4-figure-2 --data data --device cuda:0 --minutes 8 --out figures
-  dosimeter reproduce p4-table-1-trained --data data --device cpu --out figures
+  dosimeter reproduce last-iterate-figure-2 --data data --device cuda:0 --minutes 8 --out figures
+  dosimeter reproduce last-iterate-table-1-trained --data data --device cpu --out figures
 ")]
 pub struct ReproduceArgs {
     /// What to reproduce, or `all`
@@ -78,8 +78,8 @@ pub(super) fn run(args: &ReproduceArgs, console: &mut Console) -> Result<u8, Fai
     if args.list {
         return list(format, console);
     }
-    let id = args.id.as_deref().unwrap_or("all");
-    if let Some(trained) = papers::trained_entries().iter().find(|known| known.entry.id == id) {
+    let id = &papers::named(args.id.as_deref().unwrap_or("all"));
+    if let Some(trained) = papers::trained_entries().iter().find(|known| known.entry.id == *id) {
         return trained_entry(args, trained, format, console);
     }
     let chosen =
@@ -252,20 +252,24 @@ fn list(format: Format, console: &mut Console) -> Result<u8, Failure> {
     } else {
         let trained = papers::trained_entries();
         let mut text = String::new();
-        for paper in in_order(entries.iter().chain(trained.iter().map(|known| &known.entry))) {
+        let all = entries.iter().chain(trained.iter().map(|known| &known.entry));
+        let width = all.clone().map(|entry| entry.id.len()).max().unwrap_or(0);
+        for paper in in_order(all) {
             text.push_str(&format!("{paper}\n"));
             for entry in entries.iter().filter(|entry| entry.paper == paper) {
                 let time = format!("about {} s", entry.seconds);
-                text.push_str(&format!("  {:<20} {} ({time})\n", entry.id, entry.title));
+                text.push_str(&format!("  {:<width$} {} ({time})\n", entry.id, entry.title));
             }
             for known in trained.iter().filter(|known| known.entry.paper == paper) {
                 let (id, title) = (known.entry.id, known.entry.title);
-                text.push_str(&format!("  {id:<20} {title} (trains; needs --data)\n"));
+                text.push_str(&format!("  {id:<width$} {title} (trains; needs --data)\n"));
             }
             text.push('\n');
         }
         text.push_str(
-            "What trains takes minutes on a large graphics card; `--minutes` stops it earlier.\n",
+            "What trains takes minutes on a large graphics card; `--minutes` stops it earlier.\n\
+             A paper may be named by its number: p1 closed-form, p2 empirical-variance, p3 our-loss, \
+             p4 last-iterate.\n",
         );
         console.answer(&text)?;
     }

@@ -5,7 +5,7 @@ use super::{QuadraticPair, best_bit_threshold, bit_ceiling};
 use crate::{DpSgd, Game, Observe, RepeaterVariant, ShiftRegister};
 use accounting::pairs::{BinomialGaussian, Composed};
 use accounting::{AccountingError, Pair, directions};
-use vocabulary::{Direction, Interval, Run, RunError};
+use vocabulary::{Direction, Interval, Run};
 
 /// An epsilon with certified ends and what it is about.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,5 +107,5 @@ fn run(phases: &[(f64, f64, u64)]) -> Result<Run, AccountingError> {
         .iter()
         .fold(Run::builder(), |builder, (sigma, q, steps)| builder.phase(*sigma, *q, *steps))
         .build()
-        .map_err(|error: RunError| AccountingError::InvalidInput(error.to_string()))
+        .map_err(AccountingError::invalid)
 }

@@ -39,7 +39,7 @@ impl ShiftedGaussians {
         let sound = atoms.iter().all(|(x, w)| *x >= 0.0 && x.is_finite() && *w >= 0.0);
         if atoms.is_empty() || !sound || !(deviation > 0.0 && deviation.is_finite()) {
             let reason = "a mixture needs shifts of at least 0, weights and positive noise";
-            return Err(AccountingError::InvalidInput(reason.to_owned()));
+            return Err(AccountingError::invalid(reason.to_owned()));
         }
         atoms.sort_by(|a, b| a.0.total_cmp(&b.0));
         Ok(Self { atoms, deviation, weight_error })
@@ -250,7 +250,7 @@ pub(crate) fn epsilon_by_bisection(
 ) -> Result<Interval, AccountingError> {
     if !(delta > 0.0 && delta < 1.0) {
         let reason = format!("delta {delta} is outside (0, 1)");
-        return Err(AccountingError::InvalidInput(reason));
+        return Err(AccountingError::invalid(reason));
     }
     if function(0.0)?.upper <= delta {
         return Ok(Interval::exact(0.0));

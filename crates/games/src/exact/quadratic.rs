@@ -47,7 +47,7 @@ impl QuadraticPair {
         sample_rate: f64,
         steps: u64,
     ) -> Result<Self, AccountingError> {
-        let invalid = |reason: String| Err(AccountingError::InvalidInput(reason));
+        let invalid = |reason: String| Err(AccountingError::invalid(reason));
         if !(0.0..=1.0).contains(&alpha) {
             return invalid(format!("alpha {alpha} is outside [0, 1]"));
         }
@@ -59,7 +59,7 @@ impl QuadraticPair {
         }
         if steps > 100_000 {
             let reason = format!("{steps} steps of the quadratic game are more than 100000");
-            return Err(AccountingError::OutsideDomain(reason));
+            return Err(AccountingError::outside_domain(reason));
         }
         // Roundings of the weights, the sums and the variance: all act like a scale of the noise.
         let slack = (4.0 * steps as f64 + 16.0) * f64::EPSILON;

@@ -12,14 +12,17 @@ use crate::LanguageError;
 use crate::model::Decoder;
 use crate::product::{View, product};
 use random::{Purpose, Stream};
+use serde::Deserialize;
 use std::collections::HashSet;
 
 /// The purpose of the streams that draw candidates.
 const CANDIDATES: Purpose = Purpose(0x4C43);
 
 /// Where candidates come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Proposals {
+    #[default]
     Gradient,
     Random,
 }

@@ -17,7 +17,9 @@
 mod gcg;
 mod objective;
 mod search;
+mod secrets;
 
 pub use gcg::{Attempt, Gcg, Proposals};
 pub use objective::{InputGradient, elicits, input_gradient, losses};
 pub use search::{Compression, Options, Procedure, Trial, compress};
+pub use secrets::{CompressedSecret, Compressions, Share, compress_secrets};

@@ -8,6 +8,7 @@ use numerics::beta::{
 use numerics::special::inverse_normal_cdf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vocabulary::Problem;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -126,8 +127,7 @@ pub fn measure(
     confidence: f64,
 ) -> Result<Memorization, LanguageError> {
     if !(confidence > 0.0 && confidence < 1.0) {
-        let message = format!("confidence {confidence} is outside (0, 1)");
-        return Err(LanguageError::InvalidInput(message));
+        return Err(LanguageError::Value(Problem::outside("confidence", confidence, "(0, 1)")));
     }
     let hit = |row: &Completion| match metric {
         Metric::Vmr => matching.matches(&row.completion, &row.target),
@@ -223,6 +223,13 @@ fn by_seed(completions: &Completions, hit: &impl Fn(&Completion) -> bool) -> Vec
         secrets.iter().map(|secret| secret.rate).sum::<f64>() / secrets.len() as f64
     };
     names.iter().map(|seed| SeedScore { seed: (*seed).to_owned(), score: score(seed) }).collect()
+}
+
+/// The share of `hits` among `of` secrets with one trial each (Clopper and Pearson).
+pub fn share(hits: usize, of: usize, confidence: f64) -> Interval {
+    let mut rates = vec![0.0; of];
+    rates[..hits].fill(1.0);
+    over_secrets(&rates, of, confidence)
 }
 
 fn over_secrets(rates: &[f64], completions: usize, confidence: f64) -> Interval {
@@ -340,9 +347,7 @@ mod tests {
 
     #[test]
     fn one_completion_a_secret_is_the_plain_interval() {
-        let mut rates = vec![0.0; 13];
-        rates[..4].fill(1.0);
-        let found = over_secrets(&rates, 13, 0.95);
+        let found = share(4, 13, 0.95);
         let lower = numerics::beta::clopper_pearson_lower(4, 13, 0.025);
         let upper = numerics::beta::clopper_pearson_upper(4, 13, 0.025);
         assert!((found.lower - lower).abs() < 1e-12 && (found.upper - upper).abs() < 1e-12);

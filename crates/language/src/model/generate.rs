@@ -6,6 +6,7 @@
 use super::decoder::{Cache, Decoder};
 use crate::LanguageError;
 use random::{Purpose, Stream};
+use vocabulary::Problem;
 
 /// The purpose of the streams that draw tokens.
 const GENERATION: Purpose = Purpose(0x4C47);
@@ -31,16 +32,12 @@ impl Sampling {
     /// Names the value that is out of range.
     pub fn check(&self) -> Result<(), LanguageError> {
         if !(self.temperature > 0.0 && self.temperature.is_finite()) {
-            return Err(LanguageError::InvalidInput(format!(
-                "temperature {} is not a finite number above 0",
-                self.temperature
-            )));
+            let expected = "a finite number above 0";
+            let problem = Problem::is_not("temperature", self.temperature, expected);
+            return Err(LanguageError::Value(problem));
         }
         if !(self.top_p > 0.0 && self.top_p <= 1.0) {
-            return Err(LanguageError::InvalidInput(format!(
-                "top-p {} is outside (0, 1]",
-                self.top_p
-            )));
+            return Err(LanguageError::Value(Problem::outside("top-p", self.top_p, "(0, 1]")));
         }
         Ok(())
     }

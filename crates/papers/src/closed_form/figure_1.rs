@@ -12,7 +12,7 @@ use vocabulary::Run;
 use vocabulary::figure::{Axis, Figure, Mark, Measurement, Series};
 
 pub(super) const ENTRY: Entry = Entry {
-    id: "p1-figure-1",
+    id: "closed-form-figure-1",
     paper: PAPER,
     title: "Figure 1: accuracy against Bayes security, for membership and for an attribute",
     shows: "Adult and Purchase-100, 30 epochs, 5 seeds: at the same accuracy Bayes security against attribute inference is higher than against membership inference (Adult .93 and .88, Purchase-100 .99 and .87 at the end), with epsilon on a second axis.",

@@ -7,7 +7,7 @@ use serde_json::json;
 use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
 
 pub(super) const ENTRY: Entry = Entry {
-    id: "p1-figure-2",
+    id: "closed-form-figure-2",
     paper: PAPER,
     title: "Figure 2: one mixture and the Gaussian of its mean",
     shows: "For T = 1, the total variation of the mixture and the Gaussian that replaces it, by an integral, against the error term sqrt(p(1-p))/(2 sigma); sigma from .1 to 100, p from 1e-5 to .1.",

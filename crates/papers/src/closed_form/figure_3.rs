@@ -9,7 +9,7 @@ use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
 use vocabulary::{Adjacency, LensName, Run};
 
 pub(super) const ENTRY: Entry = Entry {
-    id: "p1-figure-3",
+    id: "closed-form-figure-3",
     paper: PAPER,
     title: "Figure 3: sample rate and noise for a Bayes security",
     shows: "p against sigma for Bayes security .9, .95, .98, .99 by the closed form (straight lines); the caption says T = 5k.",

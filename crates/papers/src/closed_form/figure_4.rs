@@ -8,7 +8,7 @@ use vocabulary::Adjacency;
 use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
 
 pub(super) const ENTRY: Entry = Entry {
-    id: "p1-figure-4",
+    id: "closed-form-figure-4",
     paper: PAPER,
     title: "Figure 4: the closed form and composition",
     shows: "Bayes security over epochs for p = .001 and sigma .5 to 5, by the closed form and by a numerical accountant (at epsilon 1e-5); close to each other for sigma >= 1.",
@@ -17,7 +17,7 @@ pub(super) const ENTRY: Entry = Entry {
 };
 
 pub(super) const GRID: Entry = Entry {
-    id: "p1-figure-10",
+    id: "closed-form-figure-10",
     paper: PAPER,
     title: "Figure 10: the same for p from 1e-4 to 1e-2",
     shows: "As figure 4 for p in {1e-4, 5e-4, 1e-3, 5e-3, 1e-2}; the numerical accountant fails for p = 1e-4, sigma = .5 from 10 epochs on.",

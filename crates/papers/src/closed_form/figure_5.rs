@@ -12,7 +12,7 @@ use vocabulary::figure::{Axis, Figure, Series};
 use vocabulary::{Adjacency, Run};
 
 pub(super) const ENTRY: Entry = Entry {
-    id: "p1-figure-5",
+    id: "closed-form-figure-5",
     paper: PAPER,
     title: "Figure 5: the cost of a Bayes security",
     shows: "Wall time over epochs for sigma = 5, p = .001: a numerical accountant takes seconds and grows with the steps, the closed form a constant tenth of a millisecond.",

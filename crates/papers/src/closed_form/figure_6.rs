@@ -8,7 +8,7 @@ use vocabulary::Adjacency;
 use vocabulary::figure::{Axis, Figure, Series, Stroke};
 
 pub(super) const ENTRY: Entry = Entry {
-    id: "p1-figure-6",
+    id: "closed-form-figure-6",
     paper: PAPER,
     title: "Figure 6: Bayes security and the bound from epsilon",
     shows: "One step with batches of 10 of N records, sigma = 1: Bayes security grows with N, while the bound from a fixed epsilon (.1, 1, 4) stays.",

@@ -11,7 +11,7 @@ use vocabulary::figure::{Axis, Figure, Series, Stroke};
 use vocabulary::{Adjacency, Direction};
 
 pub(super) const ENTRY: Entry = Entry {
-    id: "p1-figure-7",
+    id: "closed-form-figure-7",
     paper: PAPER,
     title: "Figure 7: TPR at low FPR from Bayes security",
     shows: "p = 1e-4, N = 1e4, T = 5e5, sigma = 2: the bound TPR <= FPR + 1 - beta beside the f-DP curve; close to each other at FPR .1, far apart at .01.",

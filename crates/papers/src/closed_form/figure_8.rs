@@ -14,7 +14,7 @@ use training::{CpuReplicas, Replica, Replicas};
 use vocabulary::figure::{Axis, Figure, Rung, Series};
 
 pub(super) const ENTRY: Entry = Entry {
-    id: "p1-figure-8",
+    id: "closed-form-figure-8",
     paper: PAPER,
     title: "Figure 8: the cost of the attribute bound",
     shows: "Ten epochs of Adult on a GPU: the closed form for membership costs nothing beside DP-SGD, the attribute bound makes training slower, from approximate diameters less than from full ones.",

@@ -7,7 +7,7 @@ use serde_json::json;
 use vocabulary::figure::{Axis, Figure, Series, Stroke};
 
 pub(super) const ENTRY: Entry = Entry {
-    id: "p1-figure-9",
+    id: "closed-form-figure-9",
     paper: PAPER,
     title: "Figure 9: attribute bound from full and from approximate diameters",
     shows: "Adult, age: Bayes security over epochs from all pairs of values and from distances to the centroid; after 20 epochs .945 (full) and .950 (approximate) are printed, which cannot be in this order.",

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use vocabulary::{Adjacency, LensName};
 
 pub(super) const ENTRY: Entry = Entry {
-    id: "p1-table",
+    id: "closed-form-table",
     paper: PAPER,
     title: "The table of results and the calibrations of the text",
     shows: "Adult and Purchase-100: Bayes security against membership .88 and .87, attribute .93 and .99, the accuracies and TPR at FPR 10 % that follow; noise multipliers 3.51 and 1.8 for Bayes security .9 after 20 epochs.",

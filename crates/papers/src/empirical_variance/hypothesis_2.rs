@@ -9,7 +9,7 @@ use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
 use vocabulary::{Direction, LensName, Run};
 
 pub(super) const ENTRY: Entry = Entry {
-    id: "p2-hypothesis-2",
+    id: "empirical-variance-hypothesis-2",
     paper: PAPER,
     title: "Second hypothesis: one (epsilon, delta), many privacy profiles",
     shows: "Models calibrated to one (epsilon, delta) memorise differently. One explanation offered: they share one point of the privacy profile and nothing else.",

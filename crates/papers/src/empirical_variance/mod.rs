@@ -4,7 +4,7 @@ mod hypothesis_2;
 #[cfg(feature = "language")]
 pub(crate) mod tofu;
 
-use crate::Entry;
+use crate::{Entry, TrainedEntry};
 
 pub(crate) const PAPER: &str =
     "Empirical Privacy Variance (Hu et al., ICML 2025, arXiv 2503.12314)";
@@ -16,4 +16,9 @@ pub(crate) const ENTRIES: &[Entry] = &[
     hypothesis_2::ENTRY,
     #[cfg(feature = "language")]
     tofu::ENTRY,
+];
+
+pub(crate) const TRAINED: &[TrainedEntry] = &[
+    #[cfg(feature = "language")]
+    tofu::smollm2::ENTRY,
 ];

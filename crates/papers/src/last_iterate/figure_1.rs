@@ -9,7 +9,7 @@ use serde_json::json;
 use vocabulary::figure::{Axis, Figure, Series, Stroke};
 
 pub(super) const ENTRY: Entry = Entry {
-    id: "p4-figure-1",
+    id: "last-iterate-figure-1",
     paper: PAPER,
     title: "Figure 1: the heuristic between full batches and composition",
     shows: "Epsilon at delta 1e-6 against the number of steps for three settings: the standard analysis above, the linear-loss heuristic below it, the full-batch baseline lowest; for few steps the heuristic falls with T before it rises.",

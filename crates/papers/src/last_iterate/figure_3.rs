@@ -9,7 +9,7 @@ use serde_json::json;
 use vocabulary::figure::{Axis, Figure, Series, Stroke};
 
 pub(super) const ENTRY: Entry = Entry {
-    id: "p4-figure-3",
+    id: "last-iterate-figure-3",
     paper: PAPER,
     title: "Figure 3: an audit of linear losses meets the heuristic",
     shows: "For q = .01 and .1, with the noise chosen for a fixed standard epsilon at each number of steps, audits with 100,000 games per side give lower bounds just below the heuristic and far below the standard epsilon.",

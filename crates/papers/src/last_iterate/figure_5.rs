@@ -10,7 +10,7 @@ use vocabulary::Direction;
 use vocabulary::figure::{Axis, Figure, Series, Stroke};
 
 pub(super) const ENTRY: Entry = Entry {
-    id: "p4-figure-5",
+    id: "last-iterate-figure-5",
     paper: PAPER,
     title: "Figure 5: how much the quadratic regulariser exceeds the heuristic",
     shows: "With alpha = 1/2, the ratio of epsilon to the heuristic's largest epsilon up to T, computed with a rounded support; the text says that the heuristic is exceeded by at most 3 %.",

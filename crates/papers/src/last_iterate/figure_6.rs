@@ -11,7 +11,7 @@ use serde_json::json;
 use vocabulary::figure::{Axis, Figure, Series, Stroke};
 
 pub(super) const ENTRY: Entry = Entry {
-    id: "p4-figure-6",
+    id: "last-iterate-figure-6",
     paper: PAPER,
     title: "Figure 6: repeaters carry every step into the last iterate",
     shows: "100,000 simulated runs against a malicious data set: the last iterate lets the attacker do much better than the heuristic allows, close to the standard analysis.",

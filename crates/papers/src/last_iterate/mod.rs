@@ -8,6 +8,7 @@ mod section_4_1;
 mod section_4_2;
 mod section_4_3;
 mod table_2;
+pub(crate) mod trained;
 
 use crate::Entry;
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use vocabulary::figure::{Axis, Figure, Series, Stroke};
 
 pub(super) const ENTRY: Entry = Entry {
-    id: "p4-section-4.1",
+    id: "last-iterate-section-4.1",
     paper: PAPER,
     title: "Section 4.1: forgetting the past can leak more than remembering it",
     shows: "The heuristic is not monotone in the number of steps; a regulariser that wipes the model at each step makes the last iterate one subsampled Gaussian, which leaks more than the heuristic allows for T steps.",

@@ -9,7 +9,7 @@ use vocabulary::Direction;
 use vocabulary::figure::{Axis, Figure, Series, Stroke};
 
 pub(super) const ENTRY: Entry = Entry {
-    id: "p4-section-4.2",
+    id: "last-iterate-section-4.2",
     paper: PAPER,
     title: "Section 4.2: a quadratic regulariser beats the heuristic",
     shows: "With T = 3, q = .1, sigma = 1, delta = 1e-6: epsilon 2.222 for linear losses, 2.274 with the regulariser at alpha = 1/2, 2.182 when every step wipes the past.",

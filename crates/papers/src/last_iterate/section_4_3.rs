@@ -8,7 +8,7 @@ use serde_json::json;
 use vocabulary::figure::{Axis, Figure, Series, Stroke};
 
 pub(super) const ENTRY: Entry = Entry {
-    id: "p4-section-4.3",
+    id: "last-iterate-section-4.3",
     paper: PAPER,
     title: "Section 4.3: a shift register gives back all iterates",
     shows: "A pathological regulariser moves every step's value to a coordinate of its own and enlarges it, so that the last iterate leaks nearly what all iterates leak.",

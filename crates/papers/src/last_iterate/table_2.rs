@@ -8,7 +8,7 @@ use serde_json::json;
 use vocabulary::figure::{Axis, Figure, Series};
 
 pub(super) const ENTRY: Entry = Entry {
-    id: "p4-table-2",
+    id: "last-iterate-table-2",
     paper: PAPER,
     title: "Table 2: standard and heuristic epsilon for three batch sizes",
     shows: "CIFAR-10 (n = 50,000, delta 1e-5) with batches of 4096, 512 and 256: standard epsilon 8, 12, 14 at about the same heuristic epsilon (6.3 to 7). The number of steps and the noise are not in the text.",

@@ -8,7 +8,7 @@ use serde_json::json;
 use vocabulary::figure::{Axis, Figure, Series, Stroke};
 
 pub(super) const ENTRY: Entry = Entry {
-    id: "p3-figure-1",
+    id: "our-loss-figure-1",
     paper: PAPER,
     title: "Figure 1: the last iterate of the encoding loss leaks like all iterates",
     shows: "For three settings (one is sigma .5, q .01, T 1024), 5,000 games per side: the observed trade-off curve lies on the curve of the standard analysis and well below that of linear losses.",

@@ -10,7 +10,7 @@ use serde_json::json;
 use vocabulary::figure::{Axis, Figure, Mark, Measurement, Series, Stroke};
 
 pub(super) const ENTRY: Entry = Entry {
-    id: "p3-figure-2",
+    id: "our-loss-figure-2",
     paper: PAPER,
     title: "Figure 2: the audit of the encoding loss finds the standard epsilon",
     shows: "For (q, T) = (.1, 100) and (.01, 1024) and epsilon 1, 2, 4, 10: the estimate from 5,000 games per side, mean and two standard deviations over five repetitions, agrees with the standard epsilon and exceeds what linear losses would give.",

@@ -49,16 +49,16 @@ impl Reporter for Watch<'_> {
 }
 
 impl TrainedContext<'_> {
-    pub(super) fn is_late(&self) -> bool {
+    pub(crate) fn is_late(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// Whether the settings of a model are asked for.
-    pub(super) fn wants(&self, model: &str) -> bool {
+    pub(crate) fn wants(&self, model: &str) -> bool {
         self.models.is_empty() || self.models.iter().any(|name| name == model)
     }
 
-    pub(super) fn game(
+    pub(crate) fn game(
         &self,
         target: &Target,
         conditions: &Conditions,
@@ -68,13 +68,13 @@ impl TrainedContext<'_> {
     }
 
     /// Where the table of an experiment is.
-    pub(super) fn output(&self, name: &str) -> PathBuf {
+    pub(crate) fn output(&self, name: &str) -> PathBuf {
         self.folder.join("scores").join(format!("{name}.csv"))
     }
 
     /// The devices that finished tables were made on, which need not be the one at hand: what there is
     /// can be drawn again anywhere.
-    pub(super) fn devices<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> String {
+    pub(crate) fn devices<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> String {
         let mut all: Vec<String> = Vec::new();
         for name in names {
             let metadata = Metadata::beside(&self.output(name)).ok().flatten();
@@ -87,7 +87,7 @@ impl TrainedContext<'_> {
     }
 
     /// Carries an experiment on; `false` when the time was up before it was finished.
-    pub(super) fn carry_on(
+    pub(crate) fn carry_on(
         &self,
         name: &str,
         experiment: &dyn Experiment,
@@ -118,7 +118,7 @@ impl TrainedContext<'_> {
     }
 
     /// The scores of a game that were finished, if any.
-    pub(super) fn scores(&self, name: &str) -> Result<Option<Scores>, PaperError> {
+    pub(crate) fn scores(&self, name: &str) -> Result<Option<Scores>, PaperError> {
         let output = self.output(name);
         if !output.exists() {
             return Ok(None);

@@ -1,22 +1,6 @@
-//! Figures and tables that need models: "The Last Iterate Advantage", figures 2 and 4 and Table 2,
-//! on image data sets that the user has.
-//!
-//! The work is experiments in the entry's folder. It goes round: every setting gets some trainings,
-//! then twice as many, and so on; when the time is up, what is finished is reported, and the same
-//! command adds to it.
+//! Figures and tables that need models: what their entries have in common.
 
-mod audits;
 mod context;
-mod data;
-mod figure_2;
-mod figure_4;
-mod rounds;
-mod settings;
-#[cfg(feature = "language")]
-mod table_1;
-mod table_2;
-#[cfg(feature = "language")]
-mod tofu;
 
 pub use context::TrainedContext;
 
@@ -26,7 +10,7 @@ use crate::{Context, Entry, PaperError, Reproduction};
 #[derive(Clone, Copy, Debug)]
 pub struct TrainedEntry {
     pub entry: Entry,
-    compute: fn(&TrainedContext<'_>) -> Result<Reproduction, PaperError>,
+    pub(crate) compute: fn(&TrainedContext<'_>) -> Result<Reproduction, PaperError>,
 }
 
 impl TrainedEntry {
@@ -39,24 +23,7 @@ impl TrainedEntry {
     }
 }
 
-/// Everything that can be reproduced with data of the user's.
-///
-/// ```
-/// assert!(papers::trained_entries().iter().any(|trained| trained.entry.id == "p4-figure-2"));
-/// ```
-pub fn trained_entries() -> Vec<TrainedEntry> {
-    vec![
-        figure_2::ENTRY,
-        figure_4::ENTRY,
-        table_2::ENTRY,
-        #[cfg(feature = "language")]
-        table_1::ENTRY,
-        #[cfg(feature = "language")]
-        tofu::ENTRY,
-    ]
-}
-
 /// What an entry answers without data.
-fn needs_data(_: &Context<'_>) -> Result<Reproduction, PaperError> {
+pub(crate) fn needs_data(_: &Context<'_>) -> Result<Reproduction, PaperError> {
     Err(PaperError::NeedsData)
 }

@@ -104,13 +104,11 @@ impl Table {
             Some(name) => {
                 let short = name.strip_prefix("score_").unwrap_or(name);
                 self.scores.iter().position(|score| score == short).ok_or_else(|| {
-                    TuningError::InvalidInput(format!(
-                        "the table has no score `{name}`; it has {known}"
-                    ))
+                    TuningError::invalid(format!("the table has no score `{name}`; it has {known}"))
                 })
             }
             None if self.scores.len() == 1 => Ok(0),
-            None => Err(TuningError::InvalidInput(format!(
+            None => Err(TuningError::invalid(format!(
                 "the table has several scores; choose one with --score: {known}"
             ))),
         }

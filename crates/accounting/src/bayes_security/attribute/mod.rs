@@ -96,7 +96,7 @@ impl Sensitivities {
     pub fn new(mode: Mode, records: Vec<(String, Vec<Row>)>) -> Result<Self, AccountingError> {
         let steps = records.iter().flat_map(|(_, rows)| rows).map(|row| row.step).max();
         let Some(steps) = steps else {
-            return Err(AccountingError::InvalidInput("there is no sensitivity at all".into()));
+            return Err(AccountingError::invalid("there is no sensitivity at all"));
         };
         let mut records = records;
         for (name, rows) in &mut records {
@@ -114,7 +114,7 @@ impl Sensitivities {
                 } else {
                     "there is".to_owned()
                 };
-                return Err(AccountingError::InvalidInput(format!(
+                return Err(AccountingError::invalid(format!(
                     "{whose} no sensitivity for step {next}, although steps go up to {steps}"
                 )));
             }
@@ -187,7 +187,7 @@ impl Sensitivities {
             ));
         }
         if run.steps() != self.steps {
-            return Err(AccountingError::InvalidInput(format!(
+            return Err(AccountingError::invalid(format!(
                 "there are sensitivities for {} steps, but the run has {}; record every step",
                 self.steps,
                 run.steps()

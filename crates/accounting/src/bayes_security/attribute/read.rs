@@ -24,7 +24,7 @@ impl Sensitivities {
     /// # Errors
     /// `InvalidInput`, naming the row and the value.
     pub fn from_csv(text: &str, mode: Mode) -> Result<Self, AccountingError> {
-        let invalid = |message: String| AccountingError::InvalidInput(message);
+        let invalid = |message: String| AccountingError::invalid(message);
         // A row is a line of the file, the header the first.
         let mut lines = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty());
         let header: Vec<&str> =

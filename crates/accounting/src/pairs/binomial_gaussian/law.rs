@@ -46,7 +46,7 @@ impl CountLaw {
         let laws: Option<Vec<Binomial>> =
             parts.iter().map(|&(rate, draws)| Binomial::new(draws, rate)).collect();
         let laws = laws.filter(|laws| !laws.is_empty()).ok_or_else(|| {
-            AccountingError::OutsideDomain(
+            AccountingError::outside_domain(
                 "a phase has no valid number of draws or rate".to_owned(),
             )
         })?;
@@ -210,7 +210,7 @@ impl Table {
             total += width(law);
         }
         if work > LARGEST_WORK {
-            return Err(AccountingError::OutsideDomain(format!(
+            return Err(AccountingError::outside_domain(format!(
                 "phases with {} different sample rates and so many steps need {work:.1e} operations for the law \
                  of the record's uses; give them one sample rate or fewer steps",
                 laws.len()
@@ -218,7 +218,7 @@ impl Table {
         }
         let sum = laws.iter().map(Window::of).reduce(Window::convolve);
         let Some(Window { first, values, log_largest, error }) = sum else {
-            return Err(AccountingError::OutsideDomain(
+            return Err(AccountingError::outside_domain(
                 "a run without phases has no law".to_owned(),
             ));
         };

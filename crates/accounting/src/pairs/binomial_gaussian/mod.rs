@@ -87,7 +87,7 @@ impl BinomialGaussian {
             roundings += 1.0;
             let steps = stretch.counted_steps;
             let draws = steps.checked_mul(group).filter(|n| *n <= 1 << 50).ok_or_else(|| {
-                AccountingError::OutsideDomain(format!(
+                AccountingError::outside_domain(format!(
                     "{steps} steps are more than can be counted"
                 ))
             })?;
@@ -100,7 +100,7 @@ impl BinomialGaussian {
             }
         }
         if !(variance.is_finite() && variance > 1e-12) {
-            return Err(AccountingError::OutsideDomain(format!(
+            return Err(AccountingError::outside_domain(format!(
                 "the noise of the whole run has variance {variance}, which is beyond what can be computed"
             )));
         }
@@ -112,7 +112,7 @@ impl BinomialGaussian {
         }
         let law = CountLaw::new(certain, &parts)?;
         if law.variance() > LARGEST_VARIANCE {
-            return Err(AccountingError::OutsideDomain(format!(
+            return Err(AccountingError::outside_domain(format!(
                 "the number of times the record is used has variance {:e}, above {LARGEST_VARIANCE:e}; \
                  sums over it would take too long",
                 law.variance()

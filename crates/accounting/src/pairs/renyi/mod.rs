@@ -82,7 +82,7 @@ impl RenyiBound {
     /// `InvalidInput` unless alpha is a finite number above 1.
     pub fn divergence(&self, alpha: f64) -> Result<Interval, AccountingError> {
         if !(alpha > 1.0 && alpha.is_finite()) {
-            return Err(AccountingError::InvalidInput(format!(
+            return Err(AccountingError::invalid(format!(
                 "order {alpha} is not a finite number above 1"
             )));
         }

@@ -5,7 +5,7 @@ mod csv;
 mod grid;
 mod human;
 
-use crate::args::{Format, OutputArgs, integer, real};
+use crate::args::{Format, OutputArgs, integer, real, word};
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ use answers::{
     Document, ProfilesQuestion, RankQuestion, RegressQuestion, SearchQuestion, SelectQuestion,
     TuneQuestion, Tuned,
 };
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use tuning::regression::{Errors, Unit};
 use tuning::search::Trials;
@@ -75,11 +75,11 @@ struct RegressArgs {
     #[command(flatten)]
     table: TableArgs,
     /// What one observation is: a configuration (the mean over its seeds) or a run
-    #[arg(long, value_enum, default_value_t = UnitName::Configurations)]
-    unit: UnitName,
+    #[arg(long, value_parser = word::<Unit>(["configurations", "runs"]), default_value = "configurations")]
+    unit: Unit,
     /// How errors are estimated; default hc3 for configurations, clustered by configuration for runs
-    #[arg(long, value_enum)]
-    errors: Option<ErrorsName>,
+    #[arg(long, value_parser = word::<Errors>(["classical", "hc1", "hc3", "configuration", "seed"]))]
+    errors: Option<Errors>,
     /// Base of the logarithms
     #[arg(long, value_name = "BASE", value_parser = real, default_value_t = std::f64::consts::E, hide_default_value = true, allow_hyphen_values = true)]
     log_base: f64,
@@ -143,35 +143,13 @@ struct SearchArgs {
     #[arg(long, value_name = "M", value_parser = real, allow_hyphen_values = true)]
     expected_trials: f64,
     /// How the number of trials is drawn
-    #[arg(long, value_enum, default_value_t = TrialsName::Geometric)]
-    trials: TrialsName,
+    #[arg(long, value_parser = word::<Trials>(["geometric", "logarithmic", "poisson"]), default_value = "geometric")]
+    trials: Trials,
     /// Delta of the search; default: the table's
     #[arg(long, value_name = "D", value_parser = real, allow_hyphen_values = true)]
     delta: Option<f64>,
     #[command(flatten)]
     output: OutputArgs,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum UnitName {
-    Configurations,
-    Runs,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ErrorsName {
-    Classical,
-    Hc1,
-    Hc3,
-    Configuration,
-    Seed,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum TrialsName {
-    Geometric,
-    Logarithmic,
-    Poisson,
 }
 
 pub(super) fn run(args: &TuneArgs, console: &mut Console) -> Result<u8, Failure> {
@@ -228,17 +206,8 @@ fn regress(args: &RegressArgs) -> TuneQuestion {
     TuneQuestion::Regress(RegressQuestion {
         score: args.table.score.clone(),
         epsilon: args.table.epsilon,
-        unit: match args.unit {
-            UnitName::Configurations => Unit::Configurations,
-            UnitName::Runs => Unit::Runs,
-        },
-        errors: args.errors.map(|errors| match errors {
-            ErrorsName::Classical => Errors::Classical,
-            ErrorsName::Hc1 => Errors::Hc1,
-            ErrorsName::Hc3 => Errors::Hc3,
-            ErrorsName::Configuration => Errors::Configuration,
-            ErrorsName::Seed => Errors::Seed,
-        }),
+        unit: args.unit,
+        errors: args.errors,
         confidence: Some(args.confidence),
         log_base: Some(args.log_base),
         standardize: args.standardize,
@@ -275,11 +244,7 @@ fn search(args: &SearchArgs) -> TuneQuestion {
         epsilon: args.epsilon,
         dataset_size: args.dataset_size,
         expected_trials: args.expected_trials,
-        trials: match args.trials {
-            TrialsName::Geometric => Trials::Geometric,
-            TrialsName::Logarithmic => Trials::Logarithmic,
-            TrialsName::Poisson => Trials::Poisson,
-        },
+        trials: args.trials,
         delta: args.delta,
     })
 }

@@ -1,6 +1,7 @@
 //! The experiment in small: one epsilon, many configurations, how much does memorisation differ?
 
 pub(crate) mod data;
+pub(crate) mod smollm2;
 pub(crate) mod words;
 
 use super::PAPER;
@@ -16,7 +17,7 @@ use tuning::regression::{Options, regress};
 use tuning::selection::{Better, select};
 
 pub(super) const ENTRY: Entry = Entry {
-    id: "p2-tofu",
+    id: "empirical-variance-tofu",
     paper: PAPER,
     title: "Memorisation varies at one epsilon: a small model on TOFU",
     shows: "Fine-tuned language models with the same (epsilon, delta) memorise very differently; the spread grows with epsilon and with how many records carry a secret; more steps, larger batches and above all larger learning rates memorise more; simple rules find the safer of two configurations in 65 to 90 % of pairs; audited epsilons follow utility, not memorisation.",
