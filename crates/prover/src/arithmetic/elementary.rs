@@ -141,7 +141,7 @@ impl<const N: usize> Ball<N> {
     /// |e^x - e^mid| <= e^mid (e^radius - 1), and e^radius - 1 <= 2 radius for radius <= 1. A wider
     /// ball becomes [0, e^upper].
     pub fn exponential(self) -> Self {
-        if !self.is_finite() || self.mid.exponent() > 60 {
+        if !self.is_finite() || self.mid.exponent() > 54 {
             return if self.is_finite() && self.is_negative() {
                 // At most e^(-2^50).
                 Self::up_to(Magnitude::power_of_two(-(1 << 50)))
@@ -158,7 +158,7 @@ impl<const N: usize> Ball<N> {
         }
         let upper = self.upper();
         let highest = upper.mid.plus(&Float::from_magnitude(upper.radius).scaled(1));
-        if highest.exponent() > 60 && !highest.is_negative() {
+        if highest.exponent() > 54 && !highest.is_negative() {
             return Self::everything();
         }
         Self::up_to(exponential_of_point(&highest).above())
@@ -229,7 +229,7 @@ impl<const N: usize> Ball<N> {
     /// (cosine, sine). Both have slope at most 1.
     pub fn cosine_sine(self) -> (Self, Self) {
         let everywhere = Self { mid: Float::ZERO, radius: Magnitude::power_of_two(0) };
-        if !self.is_finite() || self.mid.exponent() > 60 {
+        if !self.is_finite() || self.mid.exponent() > 54 {
             return (everywhere, everywhere);
         }
         let half_pi = Self::pi().scaled(-1);

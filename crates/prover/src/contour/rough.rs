@@ -1,6 +1,7 @@
 //! Doubles that choose where to look: tilts, spacings, ranges. Nothing here is trusted; a bad
 //! choice makes a wide ball, not a wrong one.
 
+use crate::obstacle::spend;
 use crate::pairs::{Mask, RoughMask, Step};
 
 /// A step in doubles.
@@ -134,6 +135,8 @@ impl Rough {
         if !(points * k < 3e6) {
             return None;
         }
+        // A tenth of a microsecond for each term.
+        spend(1e-4 * points * k).ok()?;
         let values: Vec<(f64, f64)> = (0..=points as usize)
             .map(|i| {
                 let x = -left + i as f64 * step;
