@@ -12,6 +12,11 @@ const wanted = Boolean(process.env.SCREENSHOTS);
 
 /** The panel with all its figures, from its top; a busy machine gets several tries at the whole map. */
 async function whole(page) {
+  await page.route("**/api/map", (route) => {
+    const asked = route.request().postDataJSON();
+    return route.continue({ postData: JSON.stringify({ ...asked, milliseconds: 20_000 }) });
+  });
+  await page.reload();
   for (let attempt = 0; ; attempt += 1) {
     await settled(page);
     await page.waitForSelector("#steps .plot[data-empty=false]", { timeout: 60_000 });

@@ -97,8 +97,10 @@ fn distribution_free_bounds_5_to_100() {
 
 #[test]
 fn distribution_free_bounds_500_and_1000() {
-    // 500 is the size at which other tools were measured.
-    distribution_free(500);
+    // 500 is the size at which other tools were measured: it is that of the table of the documentation, too.
+    if full() {
+        distribution_free(500);
+    }
     distribution_free(1_000);
 }
 
@@ -110,6 +112,10 @@ fn distribution_free_bounds_10000() {
 #[test]
 fn gaussian_family() {
     for n in [5, 100, 500, 10_000] {
+        // The table of the documentation has 500.
+        if n == 500 && !full() {
+            continue;
+        }
         for (name, mu) in [("null", 0.0), ("gaussian mu=1", 1.0), ("gaussian mu=3", 3.0)] {
             let mechanism = Mechanism::Gaussian { mu };
             for rule in [
@@ -234,7 +240,8 @@ fn dp_sgd_upper_limits() {
 /// are ruled out at two thresholds; and rows name the thresholds that were used.
 #[test]
 fn family_bounds_stay_below_their_limits() {
-    for (n, mu) in [(8, 0.5), (8, 3.0), (300, 0.5), (300, 2.0)] {
+    let all = [(8, 0.5), (300, 2.0), (8, 3.0), (300, 0.5)];
+    for (n, mu) in all.into_iter().take(if full() { 4 } else { 2 }) {
         let scores = Mechanism::Gaussian { mu }.scores(n, &mut Rng::new(41 * n as u64));
         for threshold in [
             ThresholdRule::Union,

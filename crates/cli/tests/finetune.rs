@@ -307,9 +307,13 @@ fn gradient_canaries_of_a_language_model_show_more_to_who_sees_every_iterate() {
     for (flags, words) in [
         (vec!["--canary", "mislabelled"], "these canaries are gradients"),
         (vec!["--fault", "half-noise"], "--fault is not there for language models"),
-        (vec!["--canaries", "1e6"], "trained numbers"),
+        (vec!["--canaries", "1000000"], "trained numbers"),
     ] {
-        let output = dosimeter(here).args(&game).arg("x.csv").args(&flags).output().unwrap();
+        let mut asked: Vec<&str> = game.iter().chain(&["x.csv"]).copied().collect();
+        if flags[0] == "--canaries" {
+            asked.drain(3..5);
+        }
+        let output = dosimeter(here).args(&asked).args(&flags).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(2) && errors.contains(words), "{flags:?}: {errors}");
     }

@@ -287,7 +287,7 @@ fn a_ledger_gives_its_record_its_health_and_its_word() {
     std::fs::write(folder.path().join("ledger.json"), seeded).unwrap();
     assert_eq!(dosimeter(folder.path(), &args).0, 0);
     let json = embedded(&read(folder.path(), "dosimeter-report.html"));
-    assert_eq!(json["assumptions"][7]["mark"], "unknown");
+    assert_eq!(json["assumptions"][7]["mark"], "broken");
     assert!(json["assumptions"][7]["note"].as_str().unwrap().contains("not for a model"));
 }
 

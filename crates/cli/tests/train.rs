@@ -31,6 +31,31 @@ fn prepare(folder: &Path, steps: u64) {
 }
 
 #[test]
+fn explains_how_layers_are_clipped_and_trains_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    prepare(folder.path(), 200);
+    let explain = |more: &[&str]| {
+        let mut command = dosimeter(folder.path());
+        let output = command
+            .args(["train", "points.toml", "--device", "cpu", "--explain"])
+            .args(more)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = explain(&[]);
+    for words in ["linear 2 to 16", "linear 16 to 2", "ghost", "estimate", "records worked on"] {
+        assert!(text.contains(words), "{text}");
+    }
+    let found: serde_json::Value = serde_json::from_str(&explain(&["--format", "json"])).unwrap();
+    assert_eq!(found["layers"][0]["route"], "ghost");
+    assert_eq!(found["layers"].as_array().unwrap().len(), 2);
+    assert_eq!(found["parameters"], 2 * 16 + 16 + 16 * 2 + 2);
+    assert!(!folder.path().join("points").exists());
+}
+
+#[test]
 fn trains_and_account_reads_the_ledger() {
     let folder = tempfile::tempdir().unwrap();
     prepare(folder.path(), 200);

@@ -21,6 +21,7 @@ mod description;
 mod device;
 mod error;
 mod evidence;
+mod explain;
 pub mod files;
 mod ledger;
 pub mod model;
@@ -38,6 +39,7 @@ pub use description::TrainingDescription;
 pub use device::{Device, Open, PrecisionName};
 pub use error::TrainingError;
 pub use evidence::log_mixture;
+pub use explain::{Explanation, LayerExplanation, Route, RouteCost};
 pub use ledger::{
     BatchSizes, ClippingRecord, DataRecord, DeviceRecord, HistoryPoint, LEDGER_SCHEMA, Ledger,
     ModelRecord, NoiseRecord, NotPrivate, Quantile, SamplingRecord, SessionRecord,

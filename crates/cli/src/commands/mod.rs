@@ -12,6 +12,7 @@ mod completions;
 mod curve;
 mod data;
 mod data_describe;
+mod explain;
 #[cfg(feature = "language")]
 mod finetune;
 mod manual;

@@ -11,8 +11,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use training::{
-    Device, Ledger, NoiseSource, PrecisionName, Training, TrainingDescription, TrainingError,
-    TrainingOptions, TrainingOutcome,
+    Device, Explanation, Ledger, NoiseSource, PrecisionName, Training, TrainingDescription,
+    TrainingError, TrainingOptions, TrainingOutcome,
 };
 use vocabulary::{LensName, Run, RunDescription};
 
@@ -22,6 +22,7 @@ Examples:
   dosimeter train adult.toml
   dosimeter train adult.toml --noise-multiplier 2 --epochs 5 --out noisier
   dosimeter train mnist.toml --noise secure --out release
+  dosimeter train adult.toml --explain
   dosimeter account adult/ledger.json --delta 1e-5
 
 adult.toml:
@@ -88,6 +89,9 @@ pub struct TrainArgs {
     /// Replace what another training left in the folder
     #[arg(long, help_heading = "The work")]
     force: bool,
+    /// In place of training: how each layer's gradients are clipped, and what that costs
+    #[arg(long, help_heading = "The work")]
+    explain: bool,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -129,6 +133,10 @@ pub(super) fn run(args: &TrainArgs, console: &mut Console) -> Result<u8, Failure
     let folder = args.file.parent().unwrap_or(Path::new(""));
     #[cfg(feature = "language")]
     if language::finetune::FinetuneDescription::describes(&text) {
+        if args.explain {
+            return Err(Failure::bad_input("--explain is for networks, not for language models")
+                .hint("docs/language.md says how their gradients are clipped"));
+        }
         return super::finetune::run(args, &text, folder, console);
     }
     #[cfg(not(feature = "language"))]
@@ -149,6 +157,15 @@ pub(super) fn run(args: &TrainArgs, console: &mut Console) -> Result<u8, Failure
     let run = args.resolve(&description.run, split.train.len() as u64, None, console)?;
     let mut training = Training::new(description, run, split).map_err(failure)?;
     let named = Device::with_precision;
+    if args.explain {
+        let device = named(&args.device, args.precision.name()).map_err(failure)?;
+        let found = Explanation::new(training.recipe(), &device.record);
+        match format {
+            Format::Json => console.json(&found)?,
+            _ => console.answer(&super::explain::human(&found))?,
+        }
+        return Ok(exit::ANSWERED);
+    }
     let delta = args.stated_delta(None);
     carry_out(args, format, delta, &named, console, &mut |options| training.carry_out(options))
 }

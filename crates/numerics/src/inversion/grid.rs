@@ -73,7 +73,7 @@ pub(super) struct Point {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct TooFine;
 
-const MOST_POINTS: usize = 40_000;
+const MOST_POINTS: usize = 100_000;
 
 impl Grid {
     /// A grid whose quadrature error is at most `wanted`.

@@ -10,7 +10,9 @@ use std::f64::consts::PI;
 use std::ops::Range;
 
 const UNIT: f64 = f64::EPSILON / 2.0;
-const MOST_NODES: f64 = 30_000.0;
+const MOST_NODES: f64 = 120_000.0;
+/// Points times nodes: about a second of work.
+const MOST_TERMS: f64 = 4e8;
 /// Parts of a line's height for which errors are bounded separately.
 pub(super) const RUNGS: usize = 8;
 
@@ -229,7 +231,7 @@ impl Line {
                 let grid = Grid::new(&part.law, &demands, log_wanted.exp() / part.times)?;
                 let from = if rungs.start == 0 { 0 } else { kept };
                 let to = if rungs.end == RUNGS { count } else { kept };
-                if grid.points.len() as f64 * (to - from) as f64 > 2e7 {
+                if grid.points.len() as f64 * (to - from) as f64 > MOST_TERMS {
                     return Err(Obstacle::TooFine);
                 }
                 let tilted = Tilted::new(&grid.points, c);

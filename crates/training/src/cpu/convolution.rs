@@ -18,6 +18,11 @@ use crate::model::Convolution;
 /// Numbers of kept per-example gradients up to which they are kept.
 const KEEP: usize = 1 << 20;
 
+/// Whether the gradients of so many examples are kept between their norms and the clipped sum.
+pub(crate) fn keeps_gradients(layer: &Convolution, capacity: usize) -> bool {
+    layer.weights() * capacity <= KEEP
+}
+
 /// What a convolution remembers between forward and the clipped sum.
 pub(crate) struct ConvolutionMemory {
     patches: Vec<f32>,
@@ -30,7 +35,7 @@ pub(crate) struct ConvolutionMemory {
 
 impl ConvolutionMemory {
     pub(crate) fn new(layer: &Convolution, capacity: usize) -> Self {
-        let kept = layer.weights() * capacity <= KEEP;
+        let kept = keeps_gradients(layer, capacity);
         Self {
             patches: vec![0.0; capacity * layer.output.positions() * layer.patch()],
             gradients: vec![0.0; layer.weights() * if kept { capacity } else { 1 }],

@@ -32,3 +32,10 @@ mod workspace;
 
 pub use device::{Buffer, CudaDevice, Kernels, Precision, out_of_memory};
 pub use replicas::CudaReplicas;
+
+/// Bytes that one record occupies while it is worked on, on a device with tensor cores.
+pub(crate) fn bytes_per_record(network: &crate::model::Network) -> usize {
+    let fused = workspace::Head::of(network).is_some();
+    let plan = plan::Plan::new(network, fused, true);
+    workspace::Workspace::bytes_per_example(network, &plan, fused)
+}

@@ -1,0 +1,320 @@
+//! How each layer's gradients are clipped, and what that costs by a model of cost.
+//!
+//! A layer whose gradient is a product of inputs (P positions of p numbers) and slopes (P of c) has
+//! three routes to its norm and its clipped sum:
+//!
+//! - kept: every record's gradient is formed once (P p c multiplications) and kept; norm and sum
+//!   read it from memory;
+//! - again: it is formed for its norm alone, and the clipped sum is one more product of all records;
+//! - ghost: the norm comes from inner products of inputs and of slopes (P^2 (p + c)), and the clipped
+//!   sum is one product.
+//!
+//! The model counts multiplications and bytes, each at the rate that such products reached on the
+//! device named; memory and arithmetic are taken one after the other. It is an estimate.
+
+use crate::ledger::DeviceRecord;
+use crate::model::{Kind, Network};
+use crate::recipe::Recipe;
+use serde::Serialize;
+
+/// A way to a layer's norms and clipped sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Route {
+    Kept,
+    Again,
+    Ghost,
+}
+
+impl Route {
+    pub const ALL: [Self; 3] = [Self::Kept, Self::Again, Self::Ghost];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Again => "again",
+            Self::Ghost => "ghost",
+        }
+    }
+}
+
+/// What a route costs for one record, beside the passes forward and back.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RouteCost {
+    pub route: Route,
+    pub multiplications: f64,
+    /// Read and written.
+    pub bytes_moved: f64,
+    /// That wait for the clipping factor.
+    pub bytes_kept: f64,
+    pub microseconds: f64,
+}
+
+/// One layer with parameters.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LayerExplanation {
+    pub layer: String,
+    pub parameters: usize,
+    /// The route that is taken.
+    pub route: Route,
+    /// The cheapest by the model.
+    pub cheapest: Route,
+    pub costs: Vec<RouteCost>,
+}
+
+/// A training's layers, and its memory.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    pub device: String,
+    pub precision: String,
+    pub standing: &'static str,
+    pub layers: Vec<LayerExplanation>,
+    pub parameters: usize,
+    /// Multiplications of one record: forward, back, and gradients by the routes taken.
+    pub multiplications_per_record: f64,
+    /// Bytes that one record occupies while it is worked on.
+    pub bytes_per_record: usize,
+    /// Records that are worked on together on the CPU; a device takes as many as its memory holds.
+    pub records_together: Option<usize>,
+}
+
+/// Multiplications and bytes per second.
+#[derive(Clone, Copy)]
+struct Rates {
+    multiplications: f64,
+    bytes: f64,
+}
+
+impl Rates {
+    /// What products reached: on a device, convolutions of WideResNet-16-4 on an H200 and its copy
+    /// rate (docs/results/device-speed.md); on a processor, one core with 512-bit vectors.
+    fn of(device: &DeviceRecord) -> Self {
+        let multiplications = match (device.kind.as_str(), device.precision.as_str()) {
+            ("cpu", _) => return Self { multiplications: 3e10, bytes: 1e10 },
+            (_, "tf32") => 4e13,
+            (_, "bf16") => 5e13,
+            _ => 2.3e13,
+        };
+        Self { multiplications, bytes: 4.2e12 }
+    }
+}
+
+/// A layer as products see it.
+struct Shape {
+    positions: f64,
+    inputs: f64,
+    outputs: f64,
+}
+
+impl Shape {
+    fn cost(&self, route: Route, rates: Rates) -> RouteCost {
+        let Self { positions, inputs, outputs } = *self;
+        let (formed, size) = (positions * inputs * outputs, 4.0 * inputs * outputs);
+        let rows = 4.0 * positions * (inputs + outputs);
+        let (multiplications, bytes_moved, bytes_kept) = match route {
+            // Written, read for the norm, read for the sum.
+            Route::Kept => (formed, rows + 3.0 * size, size),
+            // The norm is taken where the gradient is formed; what waits is there already.
+            Route::Again => (2.0 * formed, 2.0 * rows, 0.0),
+            Route::Ghost => {
+                let inner = positions * positions * (inputs + outputs);
+                let square = if positions > 1.0 { 16.0 * positions * positions } else { 0.0 };
+                (inner + formed, 2.0 * rows + square, 0.0)
+            }
+        };
+        let seconds = multiplications / rates.multiplications + bytes_moved / rates.bytes;
+        RouteCost { route, multiplications, bytes_moved, bytes_kept, microseconds: 1e6 * seconds }
+    }
+}
+
+impl Explanation {
+    /// Explains a recipe on a device.
+    pub fn new(recipe: &Recipe, device: &DeviceRecord) -> Self {
+        let (network, rates) = (&recipe.network, Rates::of(device));
+        let on_cpu = device.kind == "cpu";
+        let together = recipe.executor_capacity();
+        let mut layers = Vec::new();
+        let mut multiplications = 2.0 * network.multiplications() as f64;
+        for operation in &network.operations {
+            let (layer, shape, parameters, route) = match &operation.kind {
+                Kind::Linear(layer) => (
+                    format!("linear {} to {}", layer.inputs, layer.outputs),
+                    Shape {
+                        positions: 1.0,
+                        inputs: layer.inputs as f64,
+                        outputs: layer.outputs as f64,
+                    },
+                    (layer.inputs + 1) * layer.outputs,
+                    Route::Ghost,
+                ),
+                Kind::Convolution(layer) => (
+                    format!(
+                        "convolution {0} x {0}, {1} to {2} channels, {3} x {4} positions",
+                        layer.kernel,
+                        layer.input.channels,
+                        layer.output.channels,
+                        layer.output.height,
+                        layer.output.width
+                    ),
+                    Shape {
+                        positions: layer.output.positions() as f64,
+                        inputs: layer.patch() as f64,
+                        outputs: layer.output.channels as f64,
+                    },
+                    layer.weights() + layer.output.channels,
+                    match on_cpu && !crate::cpu::keeps_gradients(layer, together) {
+                        true => Route::Again,
+                        false => Route::Kept,
+                    },
+                ),
+                Kind::GroupNorm(layer) => {
+                    // A vector: formed on the way back, and kept.
+                    let (channels, size) = (layer.image.channels, 8 * layer.image.channels);
+                    let cost = RouteCost {
+                        route: Route::Kept,
+                        multiplications: layer.image.len() as f64,
+                        bytes_moved: 3.0 * size as f64,
+                        bytes_kept: size as f64,
+                        microseconds: 1e6
+                            * (layer.image.len() as f64 / rates.multiplications
+                                + 3.0 * size as f64 / rates.bytes),
+                    };
+                    layers.push(LayerExplanation {
+                        layer: format!("group norm, {channels} channels"),
+                        parameters: 2 * channels,
+                        route: Route::Kept,
+                        cheapest: Route::Kept,
+                        costs: vec![cost],
+                    });
+                    continue;
+                }
+                _ => continue,
+            };
+            let costs: Vec<RouteCost> =
+                Route::ALL.into_iter().map(|route| shape.cost(route, rates)).collect();
+            let best = costs.iter().min_by(|a, b| a.microseconds.total_cmp(&b.microseconds));
+            let cheapest = best.map_or(route, |cost| cost.route);
+            let taken = costs.iter().find(|cost| cost.route == route);
+            multiplications += taken.map_or(0.0, |cost| cost.multiplications);
+            layers.push(LayerExplanation { layer, parameters, route, cheapest, costs });
+        }
+        Self {
+            device: device.instructions.clone(),
+            precision: device.precision.clone(),
+            standing: "estimate",
+            layers,
+            parameters: network.parameters,
+            multiplications_per_record: multiplications,
+            bytes_per_record: bytes_per_record(network, on_cpu),
+            records_together: on_cpu.then_some(together),
+        }
+    }
+
+    /// Microseconds of one record by the routes taken, and by the cheapest ones.
+    pub fn microseconds(&self) -> (f64, f64) {
+        let of = |layer: &LayerExplanation, route: Route| {
+            layer
+                .costs
+                .iter()
+                .find(|cost| cost.route == route)
+                .map_or(0.0, |cost| cost.microseconds)
+        };
+        let taken = self.layers.iter().map(|layer| of(layer, layer.route)).sum();
+        let cheapest = self.layers.iter().map(|layer| of(layer, layer.cheapest)).sum();
+        (taken, cheapest)
+    }
+}
+
+fn bytes_per_record(network: &Network, on_cpu: bool) -> usize {
+    #[cfg(feature = "cuda")]
+    if !on_cpu {
+        return crate::cuda::bytes_per_record(network);
+    }
+    let _ = on_cpu;
+    4 * network.footprint()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Explanation, Route};
+    use crate::data::{Dataset, Provenance, Shape};
+    use crate::ledger::DeviceRecord;
+    use crate::model::ModelDescription;
+    use crate::{OptimizerDescription, Recipe};
+    use std::sync::Arc;
+    use vocabulary::Run;
+
+    fn explained(kind: &str, model: &ModelDescription) -> Explanation {
+        let shape = Shape::Image { height: 32, width: 32, channels: 3 };
+        let data = Dataset {
+            features: vec![0.0; shape.len()],
+            labels: vec![0],
+            classes: 10,
+            shape,
+            columns: Vec::new(),
+            provenance: Provenance::default(),
+        };
+        let network = Arc::new(model.network(shape, 10).unwrap());
+        let run = Run::builder().phase(1.0, 1.0, 1).build().unwrap();
+        let recipe = Recipe::new(network, OptimizerDescription::sgd(1.0), &run, &data, 1).unwrap();
+        let device = DeviceRecord {
+            kind: kind.into(),
+            instructions: "a device".into(),
+            precision: "f32".into(),
+            lanes: 1,
+            sensitivity: 1.0,
+        };
+        Explanation::new(&recipe, &device)
+    }
+
+    #[test]
+    fn every_parameter_belongs_to_a_layer_whose_route_has_a_cost() {
+        let model = ModelDescription::WideResnet { depth: 16, width: 4, groups: 16 };
+        for kind in ["cpu", "cuda"] {
+            let found = explained(kind, &model);
+            let parameters: usize = found.layers.iter().map(|layer| layer.parameters).sum();
+            assert_eq!(parameters, found.parameters, "{kind}");
+            for layer in &found.layers {
+                let of = |route: Route| {
+                    layer.costs.iter().find(|c| c.route == route).unwrap().microseconds
+                };
+                assert!(of(layer.cheapest) <= of(layer.route), "{kind}: {}", layer.layer);
+            }
+            let (taken, cheapest) = found.microseconds();
+            assert!(cheapest > 0.0 && cheapest <= taken, "{kind}: {cheapest} {taken}");
+        }
+    }
+
+    /// Gradients of convolutions cost as much as forward; so a step is three forward passes where
+    /// each is formed once, and the ghost's inner products are P^2 (p + c).
+    #[test]
+    fn costs_are_counted_as_by_hand() {
+        let model = ModelDescription::WideResnet { depth: 16, width: 4, groups: 16 };
+        let found = explained("cuda", &model);
+        let shape = Shape::Image { height: 32, width: 32, channels: 3 };
+        let forward = model.network(shape, 10).unwrap().multiplications() as f64;
+        // The ghost of the last layer, one position, costs inputs + outputs more.
+        let expected = 3.0 * forward + (256.0 + 10.0);
+        assert!((found.multiplications_per_record - expected).abs() < 1.0);
+        let layer = found.layers.iter().find(|l| l.layer.contains("256 to 256")).unwrap();
+        let [kept, again, ghost] = &layer.costs[..] else { panic!() };
+        let formed = 64.0 * 2304.0 * 256.0;
+        assert_eq!(kept.multiplications, formed);
+        assert_eq!(again.multiplications, 2.0 * formed);
+        assert_eq!(ghost.multiplications, formed + 64.0 * 64.0 * (2304.0 + 256.0));
+        assert_eq!(kept.bytes_kept, 4.0 * 2304.0 * 256.0);
+        assert_eq!(layer.route, Route::Kept);
+    }
+
+    /// On the CPU a large layer's gradients are formed for their norms and again for the sum.
+    #[test]
+    fn the_cpu_keeps_what_is_small() {
+        let model = ModelDescription::WideResnet { depth: 16, width: 4, groups: 16 };
+        let found = explained("cpu", &model);
+        let route =
+            |name: &str| found.layers.iter().find(|l| l.layer.contains(name)).unwrap().route;
+        assert_eq!(route("3 to 16"), Route::Kept);
+        assert_eq!(route("256 to 256"), Route::Again);
+        assert_eq!(route("linear"), Route::Ghost);
+    }
+}
