@@ -9,6 +9,8 @@
 //! 3.5), so that a clipped row stays below the clip norm in f32 as well.
 
 use super::elementwise::{add_rows, add_scaled, fill_rows, scale, squared_norm};
+use super::layer::{Backward, Known, Layer, Sum};
+use super::linear::Inputs;
 use super::product::{View, product};
 use super::standardise::Standardised;
 use crate::model::Convolution;
@@ -46,7 +48,7 @@ impl ConvolutionMemory {
     }
 
     /// To be called whenever the parameters have changed.
-    pub(crate) fn prepare(&mut self, layer: &Convolution, parameters: &[f32]) {
+    fn prepare(&mut self, layer: &Convolution, parameters: &[f32]) {
         if let Some(standardised) = &mut self.standardised {
             standardised.prepare(&parameters[layer.weight..layer.weight + layer.weights()]);
         }
@@ -59,7 +61,7 @@ impl ConvolutionMemory {
         }
     }
 
-    pub(crate) fn forward(
+    fn forward(
         &mut self,
         layer: &Convolution,
         parameters: &[f32],
@@ -81,7 +83,7 @@ impl ConvolutionMemory {
     }
 
     /// Gradient of the input; `scratch` holds as many numbers as the patches.
-    pub(crate) fn backward(
+    fn backward(
         &self,
         layer: &Convolution,
         parameters: &[f32],
@@ -104,12 +106,7 @@ impl ConvolutionMemory {
     }
 
     /// Adds each example's squared gradient norm (an upper end of it).
-    pub(crate) fn add_squared_norms(
-        &mut self,
-        layer: &Convolution,
-        dy: &[f32],
-        squares: &mut [f64],
-    ) {
+    fn add_squared_norms(&mut self, layer: &Convolution, dy: &[f32], squares: &mut [f64]) {
         let (positions, patch) = (layer.output.positions(), layer.patch());
         let channels = layer.output.channels;
         for (example, square) in squares.iter_mut().enumerate() {
@@ -137,7 +134,7 @@ impl ConvolutionMemory {
     }
 
     /// Adds the clipped gradients (or writes them); `dy` is scaled in place.
-    pub(crate) fn add_clipped(
+    fn add_clipped(
         &mut self,
         layer: &Convolution,
         dy: &mut [f32],
@@ -171,10 +168,43 @@ impl ConvolutionMemory {
     }
 
     /// From the gradient of the weights in use to that of the parameters, once per step.
-    pub(crate) fn finish(&self, layer: &Convolution, gradient: &mut [f32]) {
+    fn finish(&self, layer: &Convolution, gradient: &mut [f32]) {
         if let Some(standardised) = &self.standardised {
             standardised.pull_back(&mut gradient[layer.weight..layer.weight + layer.weights()]);
         }
+    }
+}
+
+impl Layer for (Convolution, ConvolutionMemory) {
+    fn prepare(&mut self, parameters: &[f32]) {
+        self.1.prepare(&self.0, parameters);
+    }
+
+    fn forward(&mut self, parameters: &[f32], x: &[f32], y: &mut [f32], examples: usize) {
+        self.1.forward(&self.0, parameters, x, y, examples);
+    }
+
+    fn backward(&mut self, given: Backward<'_>, dx: Option<&mut [f32]>) {
+        if let Some(dx) = dx {
+            let Backward { parameters, dy, scratch, examples, .. } = given;
+            self.1.backward(&self.0, parameters, dy, dx, scratch, examples);
+        }
+    }
+
+    fn add_squared_norms(&mut self, _: Known<'_>, dy: &[f32], squares: &mut [f64]) {
+        self.1.add_squared_norms(&self.0, dy, squares);
+    }
+
+    fn add_clipped(&mut self, _: Inputs<'_>, dy: &mut [f32], sum: Sum<'_>) {
+        self.1.add_clipped(&self.0, dy, sum.factors, sum.gradient, sum.overwrite);
+    }
+
+    fn finish(&self, sum: &mut [f32]) {
+        self.1.finish(&self.0, sum);
+    }
+
+    fn scratch(&self) -> usize {
+        self.0.output.positions() * self.0.patch()
     }
 }
 

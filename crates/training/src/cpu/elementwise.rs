@@ -1,5 +1,6 @@
 //! The loops between the products.
 
+use super::layer::{Backward, Layer};
 use super::vectorise::vectorised;
 
 vectorised! {
@@ -147,6 +148,36 @@ pub(crate) fn exponential(x: f32) -> f32 {
     // The low bits of the shifted number are k.
     let power = f32::from_bits(shifted.to_bits().wrapping_add(127) << 23);
     value * power
+}
+
+/// max(x, 0).
+pub(super) struct Relu;
+
+impl Layer for Relu {
+    fn forward(&mut self, _: &[f32], x: &[f32], y: &mut [f32], _: usize) {
+        relu(x, y);
+    }
+
+    fn backward(&mut self, given: Backward<'_>, dx: Option<&mut [f32]>) {
+        if let Some(dx) = dx {
+            relu_backward(given.y, given.dy, dx);
+        }
+    }
+}
+
+/// The hyperbolic tangent.
+pub(super) struct Tanh;
+
+impl Layer for Tanh {
+    fn forward(&mut self, _: &[f32], x: &[f32], y: &mut [f32], _: usize) {
+        tanh(x, y);
+    }
+
+    fn backward(&mut self, given: Backward<'_>, dx: Option<&mut [f32]>) {
+        if let Some(dx) = dx {
+            tanh_backward(given.y, given.dy, dx);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -8,20 +8,11 @@ mod gram;
 mod load;
 
 use super::active::Active;
-use super::convolution::ConvolutionMemory;
-use super::group_norm::GroupNormMemory;
+use super::layer::{Backward, Known, Layer, Sum, layer};
 use super::linear::Inputs;
-use super::{elementwise, linear, loss, pooling};
-use crate::model::{Kind, Network, Operation};
+use super::{elementwise, loss};
+use crate::model::{Kind, Network};
 use std::sync::Arc;
-
-/// What an operation remembers between its passes.
-enum Memory {
-    Nothing,
-    Convolution(ConvolutionMemory),
-    GroupNorm(GroupNormMemory),
-    Winners(Vec<u32>),
-}
 
 /// Statistics of the examples of one micro-batch, in the order they were given.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +29,8 @@ pub struct Executor {
     capacity: usize,
     activations: Vec<Vec<f32>>,
     gradients: Vec<Vec<f32>>,
-    memories: Vec<Memory>,
+    /// One for each operation; none for an addition of two buffers.
+    layers: Vec<Option<Box<dyn Layer>>>,
     scratch: Vec<f32>,
     second: Vec<f32>,
     labels: Vec<u32>,
@@ -69,27 +61,22 @@ impl Executor {
                 .map(|(index, length)| vec![0.0; if index < from { 0 } else { capacity * length }])
                 .collect()
         };
-        let memories = network.operations.iter().map(|operation| match &operation.kind {
-            Kind::Convolution(layer) => {
-                Memory::Convolution(ConvolutionMemory::new(layer, capacity))
-            }
-            Kind::GroupNorm(layer) => Memory::GroupNorm(GroupNormMemory::new(layer, capacity)),
-            Kind::MaxPool(layer) => Memory::Winners(vec![0; capacity * layer.output.len()]),
-            _ => Memory::Nothing,
-        });
-        let memories: Vec<Memory> = memories.collect();
-        let scratch = network.operations.iter().filter(|operation| operation.input != 0);
-        let scratch = scratch.map(|operation| match &operation.kind {
-            Kind::Convolution(layer) => layer.output.positions() * layer.patch(),
-            _ => 0,
+        let layers: Vec<Option<Box<dyn Layer>>> =
+            network.operations.iter().map(|operation| layer(&operation.kind, capacity)).collect();
+        let scratch = network.operations.iter().zip(&layers);
+        let scratch = scratch.filter(|(operation, _)| operation.input != 0);
+        let scratch = scratch.filter_map(|(_, layer)| Some(layer.as_ref()?.scratch())).max();
+        let mut readers = network.operations.iter().zip(&layers);
+        let needs_squares = readers.any(|(operation, layer)| {
+            operation.input == 0 && layer.as_ref().is_some_and(|layer| layer.reads_squares())
         });
         let shared = shared_inputs(&network);
         Self {
             capacity,
             activations: buffers(0),
             gradients: buffers(1),
-            memories,
-            scratch: vec![0.0; capacity * scratch.max().unwrap_or(0)],
+            layers,
+            scratch: vec![0.0; capacity * scratch.unwrap_or(0)],
             second: vec![0.0; capacity * shared],
             labels: vec![0; capacity],
             losses: vec![0.0; capacity],
@@ -97,7 +84,7 @@ impl Executor {
             squares: vec![0.0; capacity],
             factors: vec![0.0; capacity],
             example_squares: vec![0.0; capacity],
-            needs_squares: network.operations.iter().any(reads_examples),
+            needs_squares,
             active: Active::default(),
             overwrite: false,
             network,
@@ -114,13 +101,7 @@ impl Executor {
 
     /// To be called whenever the parameters have changed.
     pub fn prepare(&mut self, parameters: &[f32]) {
-        for (operation, memory) in self.network.operations.iter().zip(&mut self.memories) {
-            if let (Kind::Convolution(layer), Memory::Convolution(memory)) =
-                (&operation.kind, memory)
-            {
-                memory.prepare(layer, parameters);
-            }
-        }
+        self.layers.iter_mut().flatten().for_each(|layer| layer.prepare(parameters));
     }
 
     /// The next micro-batch begins a new sum: what is in it is not read.
@@ -185,13 +166,7 @@ impl Executor {
 
     /// Turns the sum into the gradient of the parameters (weight standardisation), once per step.
     pub fn finish(&self, sum: &mut [f32]) {
-        for (operation, memory) in self.network.operations.iter().zip(&self.memories) {
-            if let (Kind::Convolution(layer), Memory::Convolution(memory)) =
-                (&operation.kind, memory)
-            {
-                memory.finish(layer, sum);
-            }
-        }
+        self.layers.iter().flatten().for_each(|layer| layer.finish(sum));
     }
 
     fn forward(&mut self, parameters: &[f32], examples: usize) {
@@ -201,31 +176,18 @@ impl Executor {
     /// The operations from `first` on.
     fn forward_from(&mut self, first: usize, parameters: &[f32], examples: usize) {
         let network = Arc::clone(&self.network);
-        let operations = network.operations.iter().zip(&mut self.memories);
-        for (operation, memory) in operations.skip(first) {
+        let operations = network.operations.iter().zip(&mut self.layers);
+        for (operation, layer) in operations.skip(first) {
             let (before, after) = self.activations.split_at_mut(operation.output);
             let x = &before[operation.input][..examples * network.buffers[operation.input]];
             let y = &mut after[0][..examples * network.buffers[operation.output]];
-            match (&operation.kind, memory) {
-                (Kind::Linear(layer), _) => linear::forward(layer, parameters, x, y, examples),
-                (Kind::Relu, _) => elementwise::relu(x, y),
-                (Kind::Tanh, _) => elementwise::tanh(x, y),
-                (Kind::Convolution(layer), Memory::Convolution(memory)) => {
-                    memory.forward(layer, parameters, x, y, examples);
-                }
-                (Kind::GroupNorm(layer), Memory::GroupNorm(memory)) => {
-                    memory.forward(layer, parameters, x, y);
-                }
-                (Kind::MaxPool(layer), Memory::Winners(winners)) => {
-                    let winners = &mut winners[..examples * layer.output.len()];
-                    pooling::max_forward(layer, x, y, winners);
-                }
-                (Kind::AveragePool(layer), _) => pooling::average_forward(layer, x, y),
-                (Kind::Add { other }, _) => {
+            match (layer, &operation.kind) {
+                (Some(layer), _) => layer.forward(parameters, x, y, examples),
+                (None, Kind::Add { other }) => {
                     let other = &before[*other][..examples * network.buffers[*other]];
                     elementwise::sum(x, other, y);
                 }
-                _ => unreachable!("memories are made from the operations"),
+                (None, _) => unreachable!("everything but an addition is a layer"),
             }
         }
     }
@@ -247,8 +209,8 @@ impl Executor {
     fn backward(&mut self, parameters: &[f32], examples: usize) {
         let network = Arc::clone(&self.network);
         let mut written = vec![false; network.buffers.len()];
-        let operations = network.operations.iter().zip(&mut self.memories).rev();
-        for (operation, memory) in operations {
+        let operations = network.operations.iter().zip(&mut self.layers).rev();
+        for (operation, layer) in operations {
             let (before, after) = self.gradients.split_at_mut(operation.output);
             let dy = &after[0][..examples * network.buffers[operation.output]];
             if let Kind::Add { other } = operation.kind {
@@ -265,37 +227,19 @@ impl Executor {
                 }
                 continue;
             }
+            let Some(layer) = layer else { continue };
             let input = operation.input;
             let length = examples * network.buffers[input];
+            let y = &self.activations[operation.output][..dy.len()];
+            let given = Backward { parameters, y, dy, examples, scratch: &mut self.scratch };
             if input == 0 {
-                // Nobody needs the gradient of the example itself; a normalisation still has to
-                // make those of its own parameters.
-                if let (Kind::GroupNorm(layer), Memory::GroupNorm(memory)) =
-                    (&operation.kind, memory)
-                {
-                    memory.backward(layer, parameters, dy, None);
-                }
+                // Nobody needs the gradient of the example itself.
+                layer.backward(given, None);
                 continue;
             }
             let again = std::mem::replace(&mut written[input], true);
             let dx = if again { &mut self.second[..length] } else { &mut before[input][..length] };
-            let y = &self.activations[operation.output][..dy.len()];
-            match (&operation.kind, memory) {
-                (Kind::Linear(layer), _) => linear::backward(layer, parameters, dy, dx, examples),
-                (Kind::Relu, _) => elementwise::relu_backward(y, dy, dx),
-                (Kind::Tanh, _) => elementwise::tanh_backward(y, dy, dx),
-                (Kind::Convolution(layer), Memory::Convolution(memory)) => {
-                    memory.backward(layer, parameters, dy, dx, &mut self.scratch, examples);
-                }
-                (Kind::GroupNorm(layer), Memory::GroupNorm(memory)) => {
-                    memory.backward(layer, parameters, dy, Some(dx));
-                }
-                (Kind::MaxPool(layer), Memory::Winners(winners)) => {
-                    pooling::max_backward(layer, &winners[..dy.len()], dy, dx);
-                }
-                (Kind::AveragePool(layer), _) => pooling::average_backward(layer, dy, dx),
-                _ => unreachable!("memories are made from the operations"),
-            }
+            layer.backward(given, Some(dx));
             if again {
                 elementwise::add(&self.second[..length], &mut before[input][..length]);
             }
@@ -305,24 +249,14 @@ impl Executor {
     fn norms(&mut self, examples: usize) {
         let squares = &mut self.squares[..examples];
         squares.fill(0.0);
-        for (operation, memory) in self.network.operations.iter().zip(&mut self.memories) {
-            let dy = &self.gradients[operation.output];
-            match (&operation.kind, memory) {
-                (Kind::Linear(layer), _) if operation.input == 0 => {
-                    linear::add_known_squared_norms(layer, &self.example_squares, dy, squares);
-                }
-                (Kind::Linear(layer), _) => {
-                    let x = &self.activations[operation.input];
-                    linear::add_squared_norms(layer, x, dy, squares);
-                }
-                (Kind::Convolution(layer), Memory::Convolution(memory)) => {
-                    memory.add_squared_norms(layer, dy, squares);
-                }
-                (Kind::GroupNorm(layer), Memory::GroupNorm(memory)) => {
-                    memory.add_squared_norms(layer, squares);
-                }
-                _ => {}
-            }
+        for (operation, layer) in self.network.operations.iter().zip(&mut self.layers) {
+            let Some(layer) = layer else { continue };
+            let known = operation.input == 0 && layer.reads_squares();
+            let x = Known {
+                inputs: &self.activations[operation.input],
+                squares: known.then_some(&self.example_squares),
+            };
+            layer.add_squared_norms(x, &self.gradients[operation.output], squares);
         }
     }
 
@@ -330,29 +264,19 @@ impl Executor {
         let network = &self.network;
         let factors = &self.factors[..examples];
         let overwrite = std::mem::take(&mut self.overwrite);
-        for (operation, memory) in network.operations.iter().zip(&mut self.memories) {
-            let length = examples * network.buffers[operation.output];
-            match (&operation.kind, memory) {
-                (Kind::Linear(layer), _) => {
-                    let dy = &mut self.gradients[operation.output][..length];
-                    let x = match rows {
-                        Some(rows) if operation.input == 0 => Inputs::Anywhere(rows),
-                        _ => {
-                            let x = &self.activations[operation.input];
-                            Inputs::Together(&x[..examples * layer.inputs])
-                        }
-                    };
-                    linear::add_clipped(layer, x, dy, factors, sum, overwrite, &mut self.active);
+        for (operation, layer) in network.operations.iter().zip(&mut self.layers) {
+            let Some(layer) = layer else { continue };
+            let dy = &mut self.gradients[operation.output];
+            let dy = &mut dy[..examples * network.buffers[operation.output]];
+            let x = match rows {
+                Some(rows) if operation.input == 0 => Inputs::Anywhere(rows),
+                _ => {
+                    let x = &self.activations[operation.input];
+                    Inputs::Together(&x[..examples * network.buffers[operation.input]])
                 }
-                (Kind::Convolution(layer), Memory::Convolution(memory)) => {
-                    let dy = &mut self.gradients[operation.output][..length];
-                    memory.add_clipped(layer, dy, factors, sum, overwrite);
-                }
-                (Kind::GroupNorm(layer), Memory::GroupNorm(memory)) => {
-                    memory.add_clipped(layer, factors, sum, overwrite);
-                }
-                _ => {}
-            }
+            };
+            let active = &mut self.active;
+            layer.add_clipped(x, dy, Sum { factors, gradient: sum, overwrite, active });
         }
     }
 }
@@ -365,11 +289,6 @@ fn clipping_factor(norm: f64, clip_norm: f64) -> f32 {
     let exact = clip_norm / norm;
     let rounded = exact as f32;
     if f64::from(rounded) > exact { rounded.next_down() } else { rounded }
-}
-
-/// Whether an operation needs the norms of the examples themselves.
-fn reads_examples(operation: &Operation) -> bool {
-    operation.input == 0 && matches!(operation.kind, Kind::Linear(_))
 }
 
 /// The largest buffer (numbers for one example) whose gradient is a sum over several readers.

@@ -3,6 +3,8 @@
 //! and are kept.
 
 use super::elementwise::{add_scaled, squared_norm};
+use super::layer::{Backward, Known, Layer, Sum};
+use super::linear::Inputs;
 use crate::model::GroupNorm;
 
 const SMALLEST: f64 = 1e-5;
@@ -23,13 +25,7 @@ impl GroupNormMemory {
         }
     }
 
-    pub(crate) fn forward(
-        &mut self,
-        layer: &GroupNorm,
-        parameters: &[f32],
-        x: &[f32],
-        y: &mut [f32],
-    ) {
+    fn forward(&mut self, layer: &GroupNorm, parameters: &[f32], x: &[f32], y: &mut [f32]) {
         let (channels, length) = (layer.image.channels, layer.image.len());
         let width = channels / layer.groups;
         let count = (width * layer.image.positions()) as f64;
@@ -58,7 +54,7 @@ impl GroupNormMemory {
     }
 
     /// Gradients of the input (where wanted) and of scale and shift.
-    pub(crate) fn backward(
+    fn backward(
         &mut self,
         layer: &GroupNorm,
         parameters: &[f32],
@@ -108,7 +104,7 @@ impl GroupNormMemory {
         }
     }
 
-    pub(crate) fn add_squared_norms(&self, layer: &GroupNorm, squares: &mut [f64]) {
+    fn add_squared_norms(&self, layer: &GroupNorm, squares: &mut [f64]) {
         for (square, own) in
             squares.iter_mut().zip(self.gradients.chunks_exact(2 * layer.image.channels))
         {
@@ -116,7 +112,7 @@ impl GroupNormMemory {
         }
     }
 
-    pub(crate) fn add_clipped(
+    fn add_clipped(
         &self,
         layer: &GroupNorm,
         factors: &[f32],
@@ -157,4 +153,23 @@ fn moments(x: &[f32], channels: usize, width: usize, count: f64) -> (Vec<f32>, V
         .map(|group| (1.0 / (group.iter().sum::<f64>() / count + SMALLEST).sqrt()) as f32)
         .collect();
     (means.iter().map(|mean| *mean as f32).collect(), inverses)
+}
+
+impl Layer for (GroupNorm, GroupNormMemory) {
+    fn forward(&mut self, parameters: &[f32], x: &[f32], y: &mut [f32], _: usize) {
+        self.1.forward(&self.0, parameters, x, y);
+    }
+
+    /// Makes the gradients of scale and shift as well, which are wanted even where `dx` is not.
+    fn backward(&mut self, given: Backward<'_>, dx: Option<&mut [f32]>) {
+        self.1.backward(&self.0, given.parameters, given.dy, dx);
+    }
+
+    fn add_squared_norms(&mut self, _: Known<'_>, _: &[f32], squares: &mut [f64]) {
+        self.1.add_squared_norms(&self.0, squares);
+    }
+
+    fn add_clipped(&mut self, _: Inputs<'_>, _: &mut [f32], sum: Sum<'_>) {
+        self.1.add_clipped(&self.0, sum.factors, sum.gradient, sum.overwrite);
+    }
 }

@@ -6,6 +6,7 @@ mod convolution;
 mod elementwise;
 mod executor;
 mod group_norm;
+mod layer;
 mod linear;
 mod loss;
 pub mod panels;

@@ -1,5 +1,6 @@
 //! Maxima and averages over sliding windows, channel by channel.
 
+use super::layer::{Backward, Layer};
 use super::vectorise::vectorised;
 use crate::model::Pool;
 
@@ -33,7 +34,7 @@ fn windows(layer: &Pool, mut each: impl FnMut(usize, u32, usize)) {
     }
 }
 
-pub(crate) fn max_forward(layer: &Pool, x: &[f32], y: &mut [f32], winners: &mut [u32]) {
+fn max_forward(layer: &Pool, x: &[f32], y: &mut [f32], winners: &mut [u32]) {
     let channels = layer.input.channels;
     let examples = x
         .chunks_exact(layer.input.len())
@@ -53,7 +54,7 @@ pub(crate) fn max_forward(layer: &Pool, x: &[f32], y: &mut [f32], winners: &mut 
     }
 }
 
-pub(crate) fn max_backward(layer: &Pool, winners: &[u32], dy: &[f32], dx: &mut [f32]) {
+fn max_backward(layer: &Pool, winners: &[u32], dy: &[f32], dx: &mut [f32]) {
     let channels = layer.input.channels;
     dx.fill(0.0);
     let examples = dx
@@ -69,7 +70,7 @@ pub(crate) fn max_backward(layer: &Pool, winners: &[u32], dy: &[f32], dx: &mut [
     }
 }
 
-pub(crate) fn average_forward(layer: &Pool, x: &[f32], y: &mut [f32]) {
+fn average_forward(layer: &Pool, x: &[f32], y: &mut [f32]) {
     let channels = layer.input.channels;
     let share = 1.0 / (layer.kernel * layer.kernel) as f32;
     y.fill(0.0);
@@ -83,7 +84,7 @@ pub(crate) fn average_forward(layer: &Pool, x: &[f32], y: &mut [f32]) {
     }
 }
 
-pub(crate) fn average_backward(layer: &Pool, dy: &[f32], dx: &mut [f32]) {
+fn average_backward(layer: &Pool, dy: &[f32], dx: &mut [f32]) {
     let channels = layer.input.channels;
     let share = 1.0 / (layer.kernel * layer.kernel) as f32;
     dx.fill(0.0);
@@ -95,5 +96,45 @@ pub(crate) fn average_backward(layer: &Pool, dy: &[f32], dx: &mut [f32]) {
                 *dx += share * dy;
             }
         });
+    }
+}
+
+/// The largest number of each window, and which of them it was.
+pub(super) struct MaxPool {
+    layer: Pool,
+    winners: Vec<u32>,
+}
+
+impl MaxPool {
+    pub(super) fn new(layer: Pool, capacity: usize) -> Self {
+        Self { layer, winners: vec![0; capacity * layer.output.len()] }
+    }
+}
+
+impl Layer for MaxPool {
+    fn forward(&mut self, _: &[f32], x: &[f32], y: &mut [f32], _: usize) {
+        let winners = &mut self.winners[..y.len()];
+        max_forward(&self.layer, x, y, winners);
+    }
+
+    fn backward(&mut self, given: Backward<'_>, dx: Option<&mut [f32]>) {
+        if let Some(dx) = dx {
+            max_backward(&self.layer, &self.winners[..given.dy.len()], given.dy, dx);
+        }
+    }
+}
+
+/// The mean of each window.
+pub(super) struct AveragePool(pub(super) Pool);
+
+impl Layer for AveragePool {
+    fn forward(&mut self, _: &[f32], x: &[f32], y: &mut [f32], _: usize) {
+        average_forward(&self.0, x, y);
+    }
+
+    fn backward(&mut self, given: Backward<'_>, dx: Option<&mut [f32]>) {
+        if let Some(dx) = dx {
+            average_backward(&self.0, given.dy, dx);
+        }
     }
 }
