@@ -115,20 +115,23 @@ fn wide_resnet(batch: usize) {
     let network = Arc::new(model.network(data.shape, 10).expect("the model fits"));
     let run = Run::builder().phase(1.0, 1.0, 1).sampling(Sampling::Full).build().expect("valid");
     let parameters = network.parameters;
+    // Forward, gradients of inputs, gradients of weights; two operations for a multiplication.
+    let gflop = 6e-9 * batch as f64 * network.multiplications() as f64;
     let mut recipe = Recipe::new(network, OptimizerDescription::sgd(1.0), &run, &data, 1)
         .expect("a valid recipe");
     recipe.lanes = recipe.suggested_lanes();
     let (lanes, micro_batch) = (recipe.lanes, recipe.micro_batch);
     let mut models = CpuReplicas::new(Arc::new(recipe), data, vec![Replica::new(0)])
         .expect("the replica fits the model");
-    let start = Instant::now();
+    let (start, used) = (Instant::now(), cpu_seconds());
     models.advance(1).expect("finite gradients");
+    let used = cpu_seconds() - used;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes: f64 =
         peak.and_then(|text| text.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(f64::NAN);
     println!(
-        "{{\"wall_s\":{:.1},\"peak_mb\":{:.0},\"parameters\":{parameters},\"lanes\":{lanes},\"micro_batch\":{micro_batch},\"batch\":{batch}}}",
+        "{{\"wall_s\":{:.1},\"cpu_s\":{used:.2},\"gflop\":{gflop:.1},\"peak_mb\":{:.0},\"parameters\":{parameters},\"lanes\":{lanes},\"micro_batch\":{micro_batch},\"batch\":{batch}}}",
         start.elapsed().as_secs_f64(),
         kilobytes / 1024.0
     );

@@ -144,6 +144,23 @@ fn memory(bench: &Programs, bars: &mut Vec<Bar>, tables: &mut String) {
             three(seconds)
         );
     }
+    // The roof before and after, in processor time as the step's.
+    let roof = || bench.ours(&["roof"], 1, 120).and_then(|found| found["gflop_s"].as_f64());
+    if let (Some(work), Some(used), Some(roof)) = (number("gflop"), number("cpu_s"), roof()) {
+        let share = work / used / roof;
+        let _ = write!(
+            tables,
+            "\nThe products of a step are {} TFLOP (forward, gradients of inputs and of weights, each \
+             once): {} GFLOP per second of one core's time, {:.0} % of the {} that one core does with \
+             all numbers in its registers.\n",
+            three(work / 1e3),
+            three(work / used),
+            100.0 * share,
+            three(roof)
+        );
+        let promise = "WideResNet-16-4: at least 0.6 of the multiply-adds that the processor can do";
+        bars.push(Bar::at_least(promise, 0.6, Some(share)).plain());
+    }
     let promise = "WideResNet-16-4, batch 4096 in micro-batches: below 8000 MB";
     bars.push(Bar::megabytes_below(promise, 8000.0, number("peak_mb")));
 }
