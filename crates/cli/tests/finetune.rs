@@ -295,7 +295,9 @@ fn gradient_canaries_of_a_language_model_show_more_to_who_sees_every_iterate() {
         (vec!["--fault", "half-noise"], "--fault is not there for language models"),
         (vec!["--canaries", "1e6"], "trained numbers"),
     ] {
-        let output = dosimeter(here).args(&game).arg("x.csv").args(&flags).output().unwrap();
+        let game =
+            ["attack", "canaries", "tune.toml", "--noise-multiplier", "0.5", "--out", "x.csv"];
+        let output = dosimeter(here).args(game).args(&flags).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(2) && errors.contains(words), "{flags:?}: {errors}");
     }
