@@ -210,23 +210,9 @@ fn mistakes_are_named() {
     fails(&[&train[..], &["--device", "cuda:99"]].concat(), "cuda:99");
     fails(&[&train[..], &["--target-epsilon", "8"]].concat(), "both given");
     std::fs::write(here.join("texts.jsonl"), "{\"question\":\"a\"}\n").unwrap();
-    fails(&train, "texts.jsonl, row 1: has neither a text");
+    fails(&train, "texts.jsonl:1: has neither a text");
     std::fs::write(here.join("texts.jsonl"), [0xff, 0xfe]).unwrap();
     fails(&train, "is not UTF-8");
-    // Each command says how it is told the tokenizer.
-    prepare(here, "", 1, "");
-    let untold = std::fs::read_to_string(here.join("tune.toml")).unwrap();
-    let untold: String = untold
-        .lines()
-        .filter(|line| !line.starts_with("tokenizer"))
-        .fold(String::new(), |text, line| text + line + "\n");
-    std::fs::write(here.join("untold.toml"), untold).unwrap();
-    let named = "`tokenizer = \"FILE\"` to the table [model]";
-    fails(&["train", "untold.toml", "--noise-multiplier", "1"], named);
-    fails(&["attack", "token", "untold.toml", "--out", "x.csv"], named);
-    let bin = stories("stories260K.bin");
-    let ask = ["memorize", "vmr", "--secrets", "secrets.jsonl", "--model", bin.to_str().unwrap()];
-    fails(&ask, "name it with --tokenizer");
     let (model, tokenizer) = (stories("stories260K.bin"), stories("tok512.bin"));
     std::fs::write(here.join("broken.safetensors"), b"\x10\0\0\0\0\0\0\0{\"a\":").unwrap();
     let ask = ["memorize", "vmr", "--model", model.to_str().unwrap(), "--tokenizer"];
@@ -307,13 +293,11 @@ fn gradient_canaries_of_a_language_model_show_more_to_who_sees_every_iterate() {
     for (flags, words) in [
         (vec!["--canary", "mislabelled"], "these canaries are gradients"),
         (vec!["--fault", "half-noise"], "--fault is not there for language models"),
-        (vec!["--canaries", "1000000"], "trained numbers"),
+        (vec!["--canaries", "1e6"], "trained numbers"),
     ] {
-        let mut asked: Vec<&str> = game.iter().chain(&["x.csv"]).copied().collect();
-        if flags[0] == "--canaries" {
-            asked.drain(3..5);
-        }
-        let output = dosimeter(here).args(&asked).args(&flags).output().unwrap();
+        let game =
+            ["attack", "canaries", "tune.toml", "--noise-multiplier", "0.5", "--out", "x.csv"];
+        let output = dosimeter(here).args(game).args(&flags).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(2) && errors.contains(words), "{flags:?}: {errors}");
     }
