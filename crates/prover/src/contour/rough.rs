@@ -170,6 +170,9 @@ impl Rough {
         };
         let step = (self.scale / 6.0).min(self.scale * self.scale / self.records());
         let points = ((shape.to - shape.from) / step).ceil().max(1.0) as usize;
+        if spend(1e-4 * points as f64 * self.records()).is_err() {
+            return f64::INFINITY;
+        }
         // ln A(x + iy) by Horner, scaled by its largest term.
         let at = |x: f64, sine: f64| -> (f64, f64) {
             let slope = x / (self.scale * self.scale);
@@ -208,6 +211,9 @@ impl Rough {
         let turn = theta / self.records();
         let step = (self.scale / 12.0).min(square / (6.0 * self.records()));
         let points = ((shape.to - shape.from) / step).ceil().max(1.0) as usize;
+        if spend(1e-4 * points as f64 * self.records()).is_err() {
+            return f64::INFINITY;
+        }
         let logs: Vec<f64> = (0..points)
             .map(|i| {
                 let x = shape.from + i as f64 * step;
