@@ -265,6 +265,26 @@ fn cases() -> Vec<Case> {
             ..Case::default()
         },
         Case {
+            name: "residual net of whole rows",
+            model: ModelDescription::WideResnet { depth: 10, width: 1, groups: 4 },
+            shape: Shape::Image { height: 32, width: 32, channels: 3 },
+            replicas: 3,
+            steps: 2,
+            sample_rate: 0.05,
+            bound: ROUNDING_AND_SIGNS,
+            ..Case::default()
+        },
+        Case {
+            name: "wide residual net of whole rows",
+            model: ModelDescription::WideResnet { depth: 10, width: 4, groups: 16 },
+            shape: Shape::Image { height: 32, width: 32, channels: 3 },
+            replicas: 1,
+            steps: 2,
+            sample_rate: 0.03,
+            bound: ROUNDING_AND_SIGNS,
+            ..Case::default()
+        },
+        Case {
             name: "residual net with channels beside the tiles",
             model: ModelDescription::WideResnet { depth: 10, width: 3, groups: 16 },
             shape: Shape::Image { height: 8, width: 8, channels: 3 },
@@ -329,18 +349,18 @@ fn tf32_is_what_it_says(device: Arc<CudaDevice>) {
 
 /// Convolutions with operands of 11 and of 8 bits, through ten layers and back.
 fn convolutions_round_as_they_say(device: Arc<CudaDevice>) {
-    for width in [1, 2] {
+    for (width, side) in [(2, 32), (1, 12), (2, 12)] {
         let case = Case {
             name: "wide residual net",
             model: ModelDescription::WideResnet { depth: 10, width, groups: 4 },
-            shape: Shape::Image { height: 12, width: 12, channels: 3 },
+            shape: Shape::Image { height: side, width: side, channels: 3 },
             replicas: 2,
             steps: 2,
             ..Case::default()
         };
         for (precision, bound) in [(Precision::TensorFloat32, 1e-2), (Precision::BFloat16, 8e-2)] {
             let found = difference(&device, &case, precision);
-            eprintln!("width {width}, {precision:?}: {found:.2e}");
+            eprintln!("width {width}, side {side}, {precision:?}: {found:.2e}");
             assert!(found < bound, "{precision:?}: {found:e}");
             // Not f32 in disguise.
             assert!(found > 1e-6, "{precision:?}: {found:e}");

@@ -1,8 +1,9 @@
 // Convolutions as products of matrices that are never written down: the rows of a product are
 // gathered from the image while it runs. Compiled by NVRTC with MODE: 0 f32, 1 TF32, 2 bf16.
 //
-// Tensor cores multiply in every mode and add in f32. TF32 rounds operands to 11 bits, bf16 to 8.
-// f32 splits every operand into two numbers of 11 bits and adds three products, which keeps 21
+// Tensor cores multiply in every mode and add in f32. In TF32 they read the first 11 bits of each
+// operand: weights and normalised inputs are rounded to these when they are stored (`images.cu`),
+// gradients are cut off there, as cuBLAS does. bf16 rounds operands to 8 bits here. f32 splits every operand into two numbers of 11 bits and adds three products, which keeps 21
 // bits of each operand.
 //
 // Images are [slot][row][position][channel]. Weights are packed by `weights_in_use` so that the
@@ -33,19 +34,17 @@ template <int LEFT> __device__ __forceinline__ void wait_for_stage() {
     asm volatile("cp.async.wait_group %0;\n" ::"n"(LEFT));
 }
 
-// Rounds to 11 bits, of which the tensor cores ignore the rest: an addition is several times faster
-// than the conversion. It would turn a NaN of all ones into a number.
-__device__ __forceinline__ u32 raised(float x) { return __float_as_uint(x) + 4096; }
-
 #if MODE == 0
 // A number as two of 11 bits. What the second one loses is below 2^-21 of the whole; it is NaN when
 // the number is.
-__device__ __forceinline__ u32 large_part(float x) { return raised(x) & 0xFFFFE000u; }
+__device__ __forceinline__ u32 large_part(float x) {
+    return (__float_as_uint(x) + 4096) & 0xFFFFE000u;
+}
 __device__ __forceinline__ u32 rest(float x, u32 large) {
     return __float_as_uint(x - __uint_as_float(large));
 }
 #else
-__device__ __forceinline__ u32 large_part(float x) { return x == x ? raised(x) : __float_as_uint(x); }
+__device__ __forceinline__ u32 large_part(float x) { return __float_as_uint(x); }
 #endif
 
 __device__ __forceinline__ void multiply(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {

@@ -12,15 +12,43 @@ use crate::model::{Convolution, Kind, Network};
 #[derive(Clone, Copy)]
 struct Tile {
     names: [&'static str; 2],
+    /// Those of `halo.cu`.
+    halo: [&'static str; 2],
     rows: usize,
     columns: usize,
+    /// Pixels of a tile with its border that `halo.cu` has room for.
+    places: usize,
 }
 
 static TILES: [Tile; 4] = [
-    Tile { names: ["forward_128", "backward_128"], rows: 128, columns: 128 },
-    Tile { names: ["forward_64", "backward_64"], rows: 256, columns: 64 },
-    Tile { names: ["forward_32", "backward_32"], rows: 256, columns: 32 },
-    Tile { names: ["forward_16", "backward_16"], rows: 256, columns: 16 },
+    Tile {
+        names: ["forward_128", "backward_128"],
+        halo: ["halo_forward_128", "halo_backward_128"],
+        rows: 128,
+        columns: 128,
+        places: 204,
+    },
+    Tile {
+        names: ["forward_64", "backward_64"],
+        halo: ["halo_forward_64", "halo_backward_64"],
+        rows: 256,
+        columns: 64,
+        places: 400,
+    },
+    Tile {
+        names: ["forward_32", "backward_32"],
+        halo: ["halo_forward_32", "halo_backward_32"],
+        rows: 256,
+        columns: 32,
+        places: 400,
+    },
+    Tile {
+        names: ["forward_16", "backward_16"],
+        halo: ["halo_forward_16", "halo_backward_16"],
+        rows: 256,
+        columns: 16,
+        places: 400,
+    },
 ];
 const EACH: [(&str, usize, usize); 4] =
     [("each_128", 128, 128), ("each_64", 192, 64), ("each_32", 192, 32), ("each_16", 192, 16)];
@@ -41,13 +69,37 @@ pub(super) fn definitions(network: &Network, plan: &Plan, precision: Precision) 
     for (operation, implicit) in network.operations.iter().zip(&plan.implicit) {
         let (Kind::Convolution(layer), true) = (&operation.kind, implicit) else { continue };
         for channels in [layer.input.channels, layer.output.channels] {
-            all.push(format!("-DCONVOLVE_{}", tile(channels).columns));
+            let tile = tile(channels);
+            // Very many rows may need the other kernel, too.
+            all.push(format!("-DCONVOLVE_{}", tile.columns));
+            if tile.has_halo(layer, 1, precision) {
+                all.push(format!("-DHALO_{}", tile.columns));
+            }
         }
         all.push(format!("-DEACH_{}", each_tile(layer).2));
     }
     all.sort();
     all.dedup();
     all
+}
+
+impl Tile {
+    /// Whether `halo.cu` computes a layer in this tile: 3 x 3 windows that leave the size as it is,
+    /// whole rows of images in a tile, and offsets that fit 31 bits. In f32 alone, where it was
+    /// compared with the CPU on a device.
+    fn has_halo(&self, layer: &Convolution, rows: usize, precision: Precision) -> bool {
+        let (image, positions) = (layer.input, layer.input.positions());
+        let whole = self.rows.is_multiple_of(image.width)
+            && (positions.is_multiple_of(self.rows) || self.rows.is_multiple_of(positions));
+        let high = self.rows.min(positions) / image.width.max(1);
+        let images = (self.rows / positions.max(1)).max(1);
+        let channels = image.channels.max(layer.output.channels);
+        precision == Precision::Float32
+            && (layer.kernel, layer.stride, layer.padding) == (3, 1, 1)
+            && whole
+            && images * (high + 2) * (image.width + 2) <= self.places
+            && rows * positions * channels < 1 << 31
+    }
 }
 
 /// The tiles of a product with this many columns.
@@ -108,7 +160,8 @@ impl Engine {
         };
         let (weights, _) = self.packed(number);
         let positions = layer.output.positions();
-        self.start_tile(chunk, (positions, layer.output.channels, 1), false, arguments(weights))
+        let extents = (positions, layer.output.channels, 1);
+        self.start_tile(chunk, layer, extents, false, arguments(weights))
     }
 
     /// dx = gradient of the input, with another buffer added where `base` is not zero.
@@ -132,7 +185,7 @@ impl Engine {
         ];
         let s = layer.stride;
         let most = layer.input.height.div_ceil(s) * layer.input.width.div_ceil(s);
-        self.start_tile(chunk, (most, layer.input.channels, s * s), true, arguments)
+        self.start_tile(chunk, layer, (most, layer.input.channels, s * s), true, arguments)
     }
 
     /// Every example's gradient of the weights, into what is kept of it.
@@ -172,6 +225,7 @@ impl Engine {
     fn start_tile(
         &self,
         chunk: &Chunk,
+        layer: &Convolution,
         (positions, columns, classes): (usize, usize, usize),
         back: bool,
         mut arguments: Vec<super::arguments::Argument>,
@@ -179,8 +233,12 @@ impl Engine {
         let Some(kernels) = &self.convolutions else { return Ok(()) };
         let tile = tile(columns);
         let tiles = (chunk.rows * positions).div_ceil(tile.rows) * (columns / tile.columns);
-        let shared = 4 * AHEAD * DEPTH * (tile.rows + tile.columns);
-        let (name, grid) = (tile.names[usize::from(back)], (tiles * classes, chunk.slots));
+        let (names, shared) = if tile.has_halo(layer, chunk.rows, self.precision) {
+            (&tile.halo, 4 * DEPTH * (2 * tile.places + AHEAD * tile.columns))
+        } else {
+            (&tile.names, 4 * AHEAD * DEPTH * (tile.rows + tile.columns))
+        };
+        let (name, grid) = (names[usize::from(back)], (tiles * classes, chunk.slots));
         self.device.launch_bounded(kernels, name, grid, shared, &mut arguments)
     }
 }

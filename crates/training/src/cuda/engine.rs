@@ -123,11 +123,13 @@ impl Engine {
         } else {
             let weights = Weights::new(device, network, &plan, count)?;
             let parts = Parts::new(device, network, &plan, &weights)?;
-            let kernels = device.compile("images.cu", include_str!("images.cu"), &[])?;
+            let rounded = precision == Precision::TensorFloat32;
+            let definitions: &[String] = if rounded { &["-DROUNDED".to_owned()] } else { &[] };
+            let kernels = device.compile("images.cu", include_str!("images.cu"), definitions)?;
             Some(Images { kernels, weights, parts })
         };
         let convolutions = if plan.implicit.contains(&true) {
-            let source = include_str!("convolution.cu");
+            let source = concat!(include_str!("convolution.cu"), include_str!("halo.cu"));
             let definitions = definitions(network, &plan, precision);
             Some(device.compile("convolution.cu", source, &definitions)?)
         } else {

@@ -5,6 +5,16 @@
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
+// What a product of `convolution.cu` reads: with ROUNDED (TF32), to the nearest number of 11 bits. A
+// NaN stays one.
+__device__ __forceinline__ float operand(float x) {
+#ifdef ROUNDED
+    return x == x ? __uint_as_float((__float_as_uint(x) + 4096) & 0xFFFFE000u) : x;
+#else
+    return x;
+#endif
+}
+
 #define LANES 32  // columns of a block of `weights_in_use` and `pull_back`
 #define DEEP 32   // threads for each of these columns
 
@@ -68,12 +78,12 @@ extern "C" __global__ void __launch_bounds__(LANES * DEEP) weights_in_use(
             if (t.used) t.used[base + (u64)row * t.columns + column] = v;
             if (t.backward) {
                 const int tap = row / t.inputs, input = row % t.inputs, taps = t.rows / t.inputs;
-                t.backward[base + ((u64)input * taps + tap) * t.columns + column] = v;
+                t.backward[base + ((u64)input * taps + tap) * t.columns + column] = operand(v);
             }
         }
         if (t.forward) {
             __syncthreads();
-            turn[deep][lane] = v;
+            turn[deep][lane] = operand(v);
             __syncthreads();
             const int other = t.first + deep, along = first + lane;
             if (other < t.columns && along < t.rows)
@@ -205,14 +215,15 @@ __device__ __forceinline__ void normalise(
         for (int k = 0; k < PER; ++k) {
             const int p = row + k * deep;
             if (p < g.positions)
-                y[base + (u64)p * g.channels + lane] = (kept[k] - centre) * inverse * scale + shift;
+                y[base + (u64)p * g.channels + lane] =
+                    operand((kept[k] - centre) * inverse * scale + shift);
         }
     } else {
         for (int c = lane; c < g.chunk; c += lanes) {
             const float scale = own[g.scale + first + c], shift = own[g.shift + first + c];
             for (int p = row; p < g.positions; p += deep) {
                 const u64 place = base + (u64)p * g.channels + c;
-                y[place] = (passed(x[place], g.active) - centre) * inverse * scale + shift;
+                y[place] = operand((passed(x[place], g.active) - centre) * inverse * scale + shift);
             }
         }
     }
@@ -320,6 +331,13 @@ __device__ __forceinline__ void normalise_backward(
     }
 NORMALISE(0)
 NORMALISE(16)
+
+// Large images: two blocks of half the threads on a processor, so that one reads while one writes.
+extern "C" __global__ void __launch_bounds__(NORM / 2, 2) group_norm_32(
+    float *y, float2 *statistics, const float *x, const float *parameters, const int *order,
+    u64 stride, const Groups g) {
+    normalise<32>(y, statistics, x, parameters, order, stride, g);
+}
 
 // ---------------------------------------------------------------------------------------------
 // Every example's gradient of the bias of a convolution: dy summed over positions. A block for

@@ -316,11 +316,15 @@ impl Engine {
     ) -> Result<(), TrainingError> {
         let Some(images) = &self.images else { return Ok(()) };
         let (chunk, threads, kept) = normalising(layer);
-        let name = match (back, kept) {
-            (false, true) => "group_norm_16",
-            (false, false) => "group_norm_0",
-            (true, true) => "group_norm_backward_16",
-            (true, false) => "group_norm_backward_0",
+        let (name, threads) = match (back, kept) {
+            (false, true) if threads > NORM => {
+                let threads = chunk * layer.image.positions().div_ceil(2 * NORM_EACH);
+                ("group_norm_32", threads.next_multiple_of(32) as u32)
+            }
+            (false, true) => ("group_norm_16", threads),
+            (false, false) => ("group_norm_0", threads),
+            (true, true) => ("group_norm_backward_16", threads),
+            (true, false) => ("group_norm_backward_0", threads),
         };
         let grid = (examples, layer.image.channels / chunk);
         self.device.launch(&images.kernels, name, grid, threads, arguments)
