@@ -1,6 +1,6 @@
 //! The table of `docs/auditing.md`: the share of "95 % lower bounds" above the truth, ours
 //! measured here with fixed seeds, the peers' from `docs/data`.
-//! `UPDATE_DOCS=1 cargo test --release -p audit --test all coverage_table` measures it and writes the page and
+//! `UPDATE_DOCS=1 cargo test --release -p dosimeter-audit --test all coverage_table` measures it and writes the page and
 //! `docs/data/audit_coverage_own.csv`, which has what the first quarter of the trials gave for each cell. The test
 //! holds that the page is that of the file, and that the first quarter of the trials gives the same in this version.
 

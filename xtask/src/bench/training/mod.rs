@@ -158,7 +158,8 @@ fn memory(bench: &Programs, bars: &mut Vec<Bar>, tables: &mut String) {
             100.0 * share,
             three(roof)
         );
-        let promise = "WideResNet-16-4: at least 0.6 of the multiply-adds that the processor can do";
+        let promise =
+            "WideResNet-16-4: at least 0.6 of the multiply-adds that the processor can do";
         bars.push(Bar::at_least(promise, 0.6, Some(share)).plain());
     }
     let promise = "WideResNet-16-4, batch 4096 in micro-batches: below 8000 MB";
