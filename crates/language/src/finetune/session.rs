@@ -80,6 +80,9 @@ pub fn micro_batch(a: &Architecture, length: usize) -> usize {
     ((1 << 24) / example.max(1)).clamp(2, 16)
 }
 
+/// The score of every canary, and which are in.
+pub type ScoresAndMembers<'a> = (Vec<f64>, &'a [bool]);
+
 /// A fine-tuning, checked.
 pub struct Finetuning<'a> {
     pub(super) start: &'a Start,
@@ -228,7 +231,7 @@ impl<'a> Finetuning<'a> {
     pub fn canary_scores(
         &self,
         measurer: &mut Measurer,
-    ) -> Result<Option<(Vec<f64>, &[bool])>, LanguageError> {
+    ) -> Result<Option<ScoresAndMembers<'_>>, LanguageError> {
         let Some(planted) = &self.canaries else { return Ok(None) };
         let mut losses =
             |decoder: &Decoder, canaries: &[Example]| measurer.losses(decoder, canaries);
