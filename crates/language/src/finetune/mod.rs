@@ -37,6 +37,6 @@ pub use layout::{Layout, Piece, Scope};
 pub use place::{Measurer, Place, device};
 pub use planted::{CanaryDescription, CanaryKind, Planted};
 pub(crate) use records::fingerprint;
-pub use session::{Finetuning, Start, micro_batch};
+pub use session::{Finetuning, ScoresAndMembers, Start, micro_batch};
 pub use trainer::{Recipe, Trainer};
 pub(crate) use trainer::{check_state, split};

@@ -83,6 +83,9 @@ pub fn micro_batch(a: &Architecture, length: usize) -> usize {
     ((1 << 24) / example.max(1)).clamp(2, 16)
 }
 
+/// The score of every canary, and which are in.
+pub type ScoresAndMembers<'a> = (Vec<f64>, &'a [bool]);
+
 /// A fine-tuning, checked.
 pub struct Finetuning<'a> {
     pub(super) start: &'a Start,
