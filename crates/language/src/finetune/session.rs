@@ -25,9 +25,6 @@ use training::{
 };
 use vocabulary::Run;
 
-/// The score of every canary, and which of them are in.
-pub type ScoresAndMembers<'a> = (Vec<f64>, &'a [bool]);
-
 /// What clipping may exceed the clip norm by: norms are sums in f32 of blocks of 2048 squares, and
 /// the sum of clipped gradients is formed in f32. On a device, in any precision, they are the norms
 /// and the sum of the very gradients that are clipped, which is closer; what rounding may add to an
