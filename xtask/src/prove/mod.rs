@@ -9,7 +9,7 @@
 mod draw;
 mod table;
 
-use accounting::account;
+use accounting::{AccountingError, account};
 use anyhow::{Context, Result, bail};
 use prover::{Limit, Outcome, prove_within};
 use serde_json::{Value, json};
