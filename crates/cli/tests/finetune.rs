@@ -210,7 +210,7 @@ fn mistakes_are_named() {
     fails(&[&train[..], &["--device", "cuda:99"]].concat(), "cuda:99");
     fails(&[&train[..], &["--target-epsilon", "8"]].concat(), "both given");
     std::fs::write(here.join("texts.jsonl"), "{\"question\":\"a\"}\n").unwrap();
-    fails(&train, "texts.jsonl:1: has neither a text");
+    fails(&train, "texts.jsonl, row 1: has neither a text");
     std::fs::write(here.join("texts.jsonl"), [0xff, 0xfe]).unwrap();
     fails(&train, "is not UTF-8");
     let (model, tokenizer) = (stories("stories260K.bin"), stories("tok512.bin"));
