@@ -60,6 +60,8 @@ struct Shares {
 const FAVOURITE: f64 = 0.92;
 /// The favourite's part among ties at delta > 0: so little that the larger of both errors is mostly that without ties.
 const TIED: f64 = 0.6;
+/// With fewer canaries at delta > 0 the scores are not looked at for ties: a perfect attack would pay too much for it.
+const LOOKED_AT: u64 = 100;
 const ALL: f64 = 0.05;
 const OTHER: f64 = 0.015;
 
@@ -76,11 +78,11 @@ impl Shares {
         let tied = Self { favourite: all, part, level };
         match (half, all) {
             // Only if something else is there to be favoured.
-            (Some(one), Some(_)) => {
+            (Some(one), Some(_)) if delta == 0.0 || one.canaries >= LOOKED_AT => {
                 let (own, other) = if made(one) { (plain, tied) } else { (tied, plain) };
                 (own, (delta > 0.0).then_some(other))
             }
-            (Some(_), None) => {
+            (Some(_), _) => {
                 (if delta > 0.0 || half.is_some_and(made) { plain } else { tied }, None)
             }
             (None, _) => (Self { part: FAVOURITE, ..tied }, None),
