@@ -98,7 +98,7 @@ test("records, batch size and epochs describe the same run", async () => {
   assert.equal(await page.getByLabel("Batch b").inputValue(), "512");
   // They may be taken out again; the rate stays.
   await page.getByLabel("Records").fill("");
-  assert.equal(await page.getByLabel("Batch b").inputValue(), "");
+  await page.waitForFunction(() => document.querySelector("input[id$=-batch]")?.value === "");
   assert.equal(await page.getByLabel("Sample rate").first().inputValue(), "0.01024");
   assert.equal(await page.locator(".field-wrong").count(), 0);
   quiet();
