@@ -23,7 +23,9 @@
 //! E[tail(y) + F(y) average(y)], where tail is the sum of P(B_k >= v_k) and average that of
 //! max_i P(v_k - i <= B_k < v_k) / i, over the strategies with the counts that scores with or without ties ask
 //! for. It is at most the larger tail of the two plus 2 m delta times the larger average; and that is what the level
-//! pays. S is then the union over both.
+//! pays. S is then the union over both. So that a perfect attack does not pay for the look, the shares of scores
+//! with ties are those of scores without beyond the most that half of the canaries can show: where L is larger than
+//! that, it is the larger of that and of L with the usual shares, which is an increasing function of the counts, too.
 //!
 //! A strategy that cannot reach L at error c_k has no v_k and costs nothing: a perfect attack is read off
 //! the full set of guesses as if it were the only strategy.
@@ -55,13 +57,14 @@ struct Shares {
     /// The favourite's part.
     part: f64,
     level: f64,
+    /// Beyond this epsilon the shares are those of scores without ties, whose favourite is `usual`.
+    reach: f64,
+    usual: Option<u64>,
 }
 
 const FAVOURITE: f64 = 0.92;
 /// The favourite's part among ties at delta > 0: so little that the larger of both errors is mostly that without ties.
 const TIED: f64 = 0.6;
-/// With fewer canaries at delta > 0 the scores are not looked at for ties: a perfect attack would pay too much for it.
-const LOOKED_AT: u64 = 100;
 const ALL: f64 = 0.05;
 const OTHER: f64 = 0.015;
 
@@ -73,27 +76,32 @@ impl Shares {
         let half = first().find(half);
         let all = first().find(|one| one.planned == one.canaries).map(|one| one.planned);
         let made = |one: &Guesses| 10 * one.total() >= 9 * one.planned;
-        let plain = Self { favourite: half.map(|one| one.planned), part: FAVOURITE, level };
-        let part = if delta > 0.0 { TIED } else { FAVOURITE };
-        let tied = Self { favourite: all, part, level };
+        let usual = half.map(|one| one.planned);
+        let infinite = f64::INFINITY;
+        let plain = Self { favourite: usual, part: FAVOURITE, level, reach: infinite, usual };
+        let mut tied = Self { favourite: all, ..plain };
         match (half, all) {
-            // Only if something else is there to be favoured.
-            (Some(one), Some(_)) if delta == 0.0 || one.canaries >= LOOKED_AT => {
-                let (own, other) = if made(one) { (plain, tied) } else { (tied, plain) };
-                (own, (delta > 0.0).then_some(other))
+            (Some(one), Some(_)) if delta > 0.0 => {
+                // What half of the canaries can show at most.
+                let counted = one.counted(delta);
+                let most = FAVOURITE * level;
+                tied.reach = one_run_epsilon(one.canaries, counted, counted, most, delta);
+                tied.part = TIED;
+                if made(one) { (plain, Some(tied)) } else { (tied, Some(plain)) }
             }
-            (Some(_), _) => {
-                (if delta > 0.0 || half.is_some_and(made) { plain } else { tied }, None)
-            }
-            (None, _) => (Self { part: FAVOURITE, ..tied }, None),
+            (Some(one), _) if delta > 0.0 || made(one) => (plain, None),
+            _ => (tied, None),
         }
     }
 
     /// The error at which a strategy's own bound is taken.
-    fn of(&self, chain: usize, one: &Guesses) -> f64 {
-        let share = match self.favourite {
+    fn of(&self, chain: usize, one: &Guesses, order: f64) -> f64 {
+        let within = order <= self.reach;
+        let (favourite, part) =
+            if within { (self.favourite, self.part) } else { (self.usual, FAVOURITE) };
+        let share = match favourite {
             None => 1.0 / 3.0,
-            Some(planned) if chain == 0 && one.planned == planned => self.part,
+            Some(planned) if chain == 0 && one.planned == planned => part,
             Some(_) if one.planned == one.canaries => ALL,
             Some(_) => OTHER,
         };
@@ -101,23 +109,16 @@ impl Shares {
     }
 }
 
-/// The bound of chains of guesses at `level`.
-pub(super) fn together(chains: &[Vec<Guesses>], level: f64, delta: f64) -> Together {
-    let (shares, other) = Shares::new(chains, level, delta);
+/// L: the largest bound of a single strategy with the shares that hold for an epsilon of `order`.
+fn largest(chains: &[Vec<Guesses>], shares: &Shares, order: f64, delta: f64) -> Together {
     let mut best = Together { epsilon: -1.0, chain: 0, place: 0 };
     for (chain, guesses) in chains.iter().enumerate() {
         for (place, one) in guesses.iter().enumerate() {
-            let single = shares.of(chain, one);
-            let rejects = best.epsilon < 0.0
-                || (one.right > 0
-                    && one_run_p_value(
-                        one.canaries,
-                        one.counted(delta),
-                        one.right,
-                        best.epsilon,
-                        delta,
-                    ) <= single);
-            if rejects {
+            let single = shares.of(chain, one, order);
+            let p_value = |epsilon: f64| {
+                one_run_p_value(one.canaries, one.counted(delta), one.right, epsilon, delta)
+            };
+            if best.epsilon < 0.0 || (one.right > 0 && p_value(best.epsilon) <= single) {
                 let epsilon =
                     one_run_epsilon(one.canaries, one.counted(delta), one.right, single, delta);
                 if epsilon > best.epsilon {
@@ -125,6 +126,18 @@ pub(super) fn together(chains: &[Vec<Guesses>], level: f64, delta: f64) -> Toget
                 }
             }
         }
+    }
+    best
+}
+
+/// The bound of chains of guesses at `level`.
+pub(super) fn together(chains: &[Vec<Guesses>], level: f64, delta: f64) -> Together {
+    let (shares, other) = Shares::new(chains, level, delta);
+    let mut best = largest(chains, &shares, 0.0, delta);
+    if best.epsilon > shares.reach {
+        let beyond = largest(chains, &shares, f64::INFINITY, delta);
+        let reached = Together { epsilon: shares.reach, ..best };
+        best = if beyond.epsilon > shares.reach { beyond } else { reached };
     }
     if best.epsilon <= 0.0 {
         return Together { epsilon: 0.0, ..best };
@@ -163,7 +176,7 @@ fn counts_with(
     delta: f64,
 ) -> Vec<Vec<Option<u64>>> {
     let of = |chain: usize, one: &Guesses| {
-        least_right(one.canaries, one.counted(delta), order, shares.of(chain, one), delta)
+        least_right(one.canaries, one.counted(delta), order, shares.of(chain, one, order), delta)
     };
     let of_chain = |(chain, guesses): (usize, &Vec<Guesses>)| {
         guesses.iter().map(|one| of(chain, one)).collect()
