@@ -140,7 +140,7 @@ fn every_question_is_answered_or_refused() {
                         println!(
                             "{design}, {epsilon} at {delta}, {rule}: {spent:.2} s, {answered}"
                         );
-                        assert!(spent < 2.0, "{design} {epsilon} {delta} {rule}: {spent} s");
+                        assert!(spent < RETURNS, "{design} {epsilon} {delta} {rule}: {spent} s");
                     };
                     let kept = |found: Result<audit::planning::Needed, audit::AuditError>| {
                         found.is_ok_and(|found| found.power >= 0.8 && found.count >= 10)
@@ -176,7 +176,7 @@ fn families_are_planned_in_seconds() {
                 "{seen}, noise {noise}: {} per side, power {:.3}, {spent:.2} s",
                 needed.count, needed.power
             );
-            assert!(spent < 2.0, "{seen}, noise {noise}: {spent} s");
+            assert!(spent < RETURNS, "{seen}, noise {noise}: {spent} s");
             if seen == "last-iterate" {
                 let mechanism =
                     Mechanism::LastIterate { sample_rate: rate, noise_multiplier: noise, steps };
@@ -197,6 +197,10 @@ fn families_are_planned_in_seconds() {
         }
     }
 }
+
+/// A plan takes less than 2 s of a quiet core. This guards against questions that do not return: beside other work, and on
+/// slower machines, the same plan takes longer.
+const RETURNS: f64 = 10.0;
 
 /// Seconds of the processor that this thread has had, where the kernel tells; other work on the machine
 /// does not count.
