@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import warnings
@@ -122,7 +123,8 @@ def test_many_trainings_and_a_slurm_array(tmp_path: Path) -> None:
     _, command = next(block for block in blocks(PAGE)["Many trainings"] if block[0] == "sh")
     Path("train.sh").write_text('#!/bin/sh\necho "$2.$4"\n')
     Path("train.sh").chmod(0o755)
-    words = command.replace("--trials 500", "--trials 3").replace("scores.csv", "c.csv").split()
+    fewer = command.replace("--trials 500", "--trials 3").replace("scores.csv", "c.csv")
+    words = shlex.split(fewer, comments=True)
     assert words[0] == "dosimeter"
     subprocess.run([sys.executable, "-m", "dosimeter", *words[1:]], check=True, capture_output=True)
     assert len(Path("c.csv").read_text().splitlines()) == 2 + 6
