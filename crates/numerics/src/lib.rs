@@ -20,6 +20,7 @@ mod complex;
 pub mod contour;
 pub mod inversion;
 pub mod lattice;
+mod legendre;
 pub mod mixture;
 pub mod patience;
 pub mod positive;

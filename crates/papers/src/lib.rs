@@ -80,7 +80,8 @@ const NUMBERS: [(&str, &str); 4] = [
 ///
 /// ```
 /// assert_eq!(papers::named("last-iterate-figure-2"), "last-iterate-figure-2");
-/// assert_eq!(papers::named("last-iterate-figure-2"), "last-iterate-figure-2");
+/// assert_eq!(papers::named("p4-figure-2"), "last-iterate-figure-2");
+/// assert_eq!(papers::entry("p1-figure-9").unwrap().id, "closed-form-figure-9");
 /// ```
 pub fn named(id: &str) -> String {
     let numbered = NUMBERS.iter().find_map(|(number, name)| Some((name, id.strip_prefix(number)?)));

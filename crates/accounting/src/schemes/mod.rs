@@ -162,11 +162,12 @@ pub(crate) const FIXED_IN_ADVANCE: &str =
 /// `Unsupported` with the reason otherwise.
 pub(crate) fn only_plain(run: &Run) -> Result<()> {
     let reason = if !run.sampling().by_coins() {
-        format!(
-            "it holds for Poisson and full batches, and sampling is {}; the lens `composition` has \
-             a proven number for it",
-            run.sampling().as_str()
-        )
+        let elsewhere = match supports(run) {
+            Ok(()) => "; the lens `composition` has a proven number for it",
+            Err(_) => "",
+        };
+        let sampling = run.sampling().as_str();
+        format!("it holds for Poisson and full batches, and sampling is {sampling}{elsewhere}")
     } else if !run.releases().is_empty() {
         "it is about one release per step; the lens `composition` covers several".into()
     } else if run.matrix().is_some() {

@@ -78,12 +78,13 @@ pub(super) fn run(args: &ReproduceArgs, console: &mut Console) -> Result<u8, Fai
     if args.list {
         return list(format, console);
     }
-    let id = &papers::named(args.id.as_deref().unwrap_or("all"));
+    let asked = args.id.as_deref().unwrap_or("all");
+    let id = &papers::named(asked);
     if let Some(trained) = papers::trained_entries().iter().find(|known| known.entry.id == *id) {
         return trained_entry(args, trained, format, console);
     }
     let chosen =
-        if id == "all" { papers::entries() } else { vec![papers::entry(id).map_err(failure)?] };
+        if id == "all" { papers::entries() } else { vec![papers::entry(asked).map_err(failure)?] };
     let Some(out) = &args.out else {
         return Err(
             Failure::bad_input("`reproduce` needs a folder to write to").hint("add --out DIR")

@@ -140,7 +140,7 @@ impl Grid {
 
     fn fill(&mut self, strand: &Strand, low: f64, step: f64, weight_error: f64) {
         static RULE: OnceLock<([f64; POINTS], [f64; POINTS])> = OnceLock::new();
-        let (nodes, weights) = RULE.get_or_init(rule);
+        let (nodes, weights) = RULE.get_or_init(crate::legendre::rule);
         {
             let middle = low + 0.5 * step;
             for (node, weight) in nodes.iter().zip(weights) {
@@ -310,30 +310,4 @@ fn panel_error(strand: &Strand, terms: &[Term], left: f64, right: f64) -> f64 {
         best = bound;
     }
     best
-}
-
-/// Gauss-Legendre nodes and weights on [-1, 1].
-pub(super) fn rule<const N: usize>() -> ([f64; N], [f64; N]) {
-    let n = N as f64;
-    let (mut nodes, mut weights) = ([0.0; N], [0.0; N]);
-    for i in 0..N {
-        let mut x = ((4.0 * i as f64 + 3.0) / (4.0 * n + 2.0) * std::f64::consts::PI).cos();
-        let mut derivative = 1.0;
-        for _ in 0..30 {
-            let (mut before, mut value) = (1.0, x);
-            for k in 2..=N {
-                let k = k as f64;
-                (before, value) = (value, ((2.0 * k - 1.0) * x * value - (k - 1.0) * before) / k);
-            }
-            derivative = n * (before - x * value) / (1.0 - x * x);
-            let step = value / derivative;
-            x -= step;
-            if step.abs() < 1e-16 {
-                break;
-            }
-        }
-        nodes[i] = x;
-        weights[i] = 2.0 / ((1.0 - x * x) * derivative * derivative);
-    }
-    (nodes, weights)
 }

@@ -2,7 +2,7 @@
 //! whose error is not bounded. It chooses places; what is said there is certified elsewhere.
 
 use super::decay::Cells;
-use super::grid::{Demand, rule};
+use super::grid::Demand;
 use super::law::{Law, Strand};
 use super::line::Obstacle;
 use super::solve::Times;
@@ -192,7 +192,7 @@ const POINTS: usize = 10;
 
 /// Points for real tilts between two ends.
 fn points(law: &Law, low: f64, high: f64) -> Vec<Point> {
-    let (nodes, weights) = rule::<POINTS>();
+    let (nodes, weights) = crate::legendre::rule::<POINTS>();
     let mut all = Vec::new();
     for strand in &law.strands {
         let ends = [low, high]

@@ -7,6 +7,7 @@
 //! ellipse, a = (rho + 1/rho)/2; with rho = 2/(r (1 + |X|)) >= 16 that is below e^1.53, so the
 //! remainder is below 20 rho^(-2(n-1)) times the half-width times the value at the middle.
 
+use crate::legendre;
 use std::sync::OnceLock;
 
 /// Nodes and weights on [-1, 1].
@@ -23,7 +24,7 @@ pub const REACH: f64 = 0.125;
 /// half-width times middle value), with the remainder that it has. `reach` is r (1 + |X|).
 pub fn rule_for(reach: f64, wanted: f64) -> (&'static Rule, f64) {
     static RULES: OnceLock<[Rule; 4]> = OnceLock::new();
-    let rules = RULES.get_or_init(|| [rule(4), rule(6), rule(8), rule(12)]);
+    let rules = RULES.get_or_init(|| [rule::<4>(), rule::<6>(), rule::<8>(), rule::<12>()]);
     debug_assert!(reach <= REACH * 1.000_001);
     let squared = (0.5 * reach) * (0.5 * reach);
     let mut remainder = f64::INFINITY;
@@ -36,30 +37,9 @@ pub fn rule_for(reach: f64, wanted: f64) -> (&'static Rule, f64) {
     (&rules[3], remainder)
 }
 
-/// Roots of the Legendre polynomial by Newton's method and the weights 2/((1-x^2) P'(x)^2).
-fn rule(points: usize) -> Rule {
-    let n = points as f64;
-    let (mut nodes, mut weights) = (vec![0.0; points], vec![0.0; points]);
-    for i in 0..points {
-        let mut x = ((4.0 * (i as f64) + 3.0) / (4.0 * n + 2.0) * std::f64::consts::PI).cos();
-        let mut derivative = 0.0;
-        for _ in 0..20 {
-            let (mut before, mut value) = (1.0, x);
-            for k in 2..=points {
-                let k = k as f64;
-                (before, value) = (value, ((2.0 * k - 1.0) * x * value - (k - 1.0) * before) / k);
-            }
-            derivative = n * (before - x * value) / (1.0 - x * x);
-            let step = value / derivative;
-            x -= step;
-            if step.abs() < 1e-16 {
-                break;
-            }
-        }
-        nodes[i] = x;
-        weights[i] = 2.0 / ((1.0 - x * x) * derivative * derivative);
-    }
-    Rule { nodes, weights }
+fn rule<const N: usize>() -> Rule {
+    let (nodes, weights) = legendre::rule::<N>();
+    Rule { nodes: nodes.into(), weights: weights.into() }
 }
 
 #[cfg(test)]
@@ -80,7 +60,7 @@ mod tests {
                 })
                 .sum()
         };
-        let fine = rule(40);
+        let fine = rule::<40>();
         for middle in [0.0_f64, 1.0, 3.0, 9.0] {
             let half = REACH / (1.0 + middle);
             let (chosen, remainder) = rule_for(REACH, 1e-9);
@@ -92,9 +72,9 @@ mod tests {
 
     #[test]
     fn weights_sum_to_two() {
-        for points in [4, 6, 8, 12] {
-            let sum: f64 = rule(points).weights.iter().sum();
-            assert!((sum - 2.0).abs() < 1e-14, "{points}: {sum}");
+        for rule in [rule::<4>(), rule::<6>(), rule::<8>(), rule::<12>()] {
+            let sum: f64 = rule.weights.iter().sum();
+            assert!((sum - 2.0).abs() < 1e-14, "{}: {sum}", rule.nodes.len());
         }
     }
 }
