@@ -5,6 +5,7 @@ use crate::support;
 
 use support::Bench;
 
+const SIZES: &str = "--noise-multiplier 1 --sample-rate 0.001 --steps 100000";
 const RUN: &str = "--noise-multiplier 1 --sample-rate 0.001 --steps 100000 --adjacency substitute";
 
 fn claim<'a>(
@@ -39,6 +40,22 @@ fn closed_forms_stand_beside_composition() {
     assert!((beta("closed-form-clt").0 - 0.7317).abs() < 5e-5);
     let (certified, standing, side) = beta("closed-form-certified");
     assert!(certified < exact && certified > 0.65 && standing == "proven" && side == "lower");
+}
+
+/// The page's table has the standing that the program gives composition, for both relations.
+#[test]
+fn the_page_gives_composition_its_standing() {
+    let page = include_str!("../../../docs/record-level.md");
+    let row = page.lines().find(|line| line.starts_with("| `composition` |")).unwrap();
+    let said = row.split('|').nth(3).unwrap().trim();
+    for adjacency in ["substitute", "add-remove"] {
+        let document = Bench::new().json(&format!(
+            "account {SIZES} --adjacency {adjacency} --lens composition --format json"
+        ));
+        let claim = claim(&document, "composition", "membership", "bayes-security");
+        assert_eq!(claim["standing"], "proven", "{adjacency}");
+    }
+    assert!(said.starts_with("proven, for both") && !said.contains("heuristic"), "{said}");
 }
 
 #[test]
