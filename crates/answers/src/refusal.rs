@@ -6,7 +6,7 @@ use experiments::ExperimentError;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
-use vocabulary::{BadField, Problem, RunError};
+use vocabulary::{BadField, Problem, RunDescription, RunError};
 
 /// What a process says when it ends. Scripts rely on these numbers.
 pub mod exit {
@@ -116,6 +116,19 @@ impl Refusal {
             self.message = format!("{place}: {}", self.message);
         }
         self
+    }
+
+    /// Puts in front of the sentence who gave the value that is wrong: the flag, where the flags
+    /// state it, or else the file.
+    #[must_use]
+    pub fn of(self, flags: &RunDescription, file: impl std::fmt::Display) -> Self {
+        match self.field.as_deref().filter(|wrong| flags.states(&wrong.field)) {
+            Some(wrong) => {
+                let flag = format!("--{}", wrong.field.replace('_', "-"));
+                self.at(flag)
+            }
+            None => self.at(file),
+        }
     }
 
     /// The refusal as a document.

@@ -107,7 +107,7 @@ pub fn load(files: &[TextFile], run: &Described) -> Result<Loaded, Refusal> {
             .run
             .overridden_by(&keys)
             .and_then(|run| run.resolve())
-            .map_err(|error| Refusal::from(error).at(&file.name))?;
+            .map_err(|error| Refusal::from(error).of(&keys, &file.name))?;
         all.push(Loaded { resolved, policy: document.policy });
     }
     if all.len() == 1 { Ok(all.remove(0)) } else { compose(all) }

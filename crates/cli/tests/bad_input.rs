@@ -243,6 +243,25 @@ fn files_are_read_strictly() {
     assert_eq!(bench.run("account run.toml").0, 0);
 }
 
+/// A value that a flag gave is the flag's mistake, not that of the file it overrides.
+#[test]
+fn a_flag_over_a_file_is_blamed_itself() {
+    let good = "[run]\nnoise_multiplier = 1.0\nsample_rate = 0.1\nsteps = 5\n";
+    let bad = good.replace("0.1", "1.7");
+    let bench = Bench::new().file("run.toml", good).file("bad.toml", &bad);
+    for (line, start) in [
+        ("account run.toml --sample-rate 1.3", "error: --sample-rate: sample rate 1.3 is outside"),
+        ("account run.toml --sigma 0", "error: --noise-multiplier: noise multiplier 0 "),
+        ("account run.toml --steps 0", "error: --steps: steps 0 "),
+        ("check run.toml --max-epsilon 8 --delta 1e-5 --group-size 0", "error: --group-size: "),
+        ("account bad.toml --steps 7", "error: bad.toml: sample rate 1.7 is outside"),
+    ] {
+        let (code, stdout, stderr) = bench.run(line);
+        assert_eq!((code, stdout.as_str()), (2, ""), "{line}: {stderr}");
+        assert!(stderr.starts_with(start), "{line}: {stderr}");
+    }
+}
+
 #[test]
 fn a_closed_pipe_is_quiet() {
     use std::process::{Command, Stdio};

@@ -256,6 +256,27 @@ impl RunDescription {
         Ok(self)
     }
 
+    /// Whether this description gives a value for a key of the whole run.
+    ///
+    /// ```
+    /// use vocabulary::RunDescription;
+    /// let flags = RunDescription { clip_norm: Some(1.0), ..RunDescription::default() };
+    /// assert!(flags.states("clip_norm") && !flags.states("sample_rate"));
+    /// ```
+    pub fn states(&self, key: &str) -> bool {
+        match key {
+            "noise_multiplier" => self.whole.noise_multiplier.is_some(),
+            "sample_rate" => self.whole.sample_rate.is_some(),
+            "batch_size" => self.whole.batch_size.is_some(),
+            "steps" => self.whole.steps.is_some(),
+            "epochs" => self.whole.epochs.is_some(),
+            "dataset_size" => self.dataset_size.is_some(),
+            "clip_norm" => self.clip_norm.is_some(),
+            "group_size" => self.group_size.is_some(),
+            _ => false,
+        }
+    }
+
     /// The same training with its batches drawn in another way: expected batches stay as large, and
     /// keys that belong to other schemes are left out.
     pub fn drawn(&self, sampling: Sampling) -> Self {

@@ -6,6 +6,7 @@ use crate::exit;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use accounting::{Solution, Target, Unknown, calibrate};
+use answers::Refusal;
 use clap::{Args, ValueEnum};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -196,14 +197,16 @@ impl TrainArgs {
         console: &mut Console,
     ) -> Result<Run, Failure> {
         let place = self.file.display();
-        let mut described = described.clone().overridden_by(&self.run.description())?;
+        let flags = self.run.description();
+        let mut described = described.clone().overridden_by(&flags)?;
         described.dataset_size.get_or_insert(records);
         let target = self.target_epsilon.map(|epsilon| (epsilon, self.delta)).or(target);
         // Flags override the file: a noise multiplier given by hand wins over a file's target.
         let target =
             target.filter(|_| self.target_epsilon.is_some() || self.run.noise_multiplier.is_none());
         let Some((epsilon, delta)) = target else {
-            let resolved = described.resolve().map_err(|error| Failure::from(error).at(&place))?;
+            let resolved =
+                described.resolve().map_err(|error| Refusal::from(error).of(&flags, &place))?;
             return Ok(resolved.run);
         };
         if described.whole.noise_multiplier.is_some() || !described.phases.is_empty() {
@@ -213,7 +216,7 @@ impl TrainArgs {
             .hint("leave one of them out"));
         }
         described.whole.noise_multiplier = Some(1.0);
-        let run = described.resolve().map_err(|error| Failure::from(error).at(&place))?.run;
+        let run = described.resolve().map_err(|error| Refusal::from(error).of(&flags, &place))?.run;
         let delta = delta.unwrap_or_else(|| (records as f64).powf(-1.1));
         let target = Target::Epsilon { epsilon, delta };
         let found = calibrate(&run, Unknown::NoiseMultiplier, &target, LensName::Composition, &[])?;

@@ -9,6 +9,7 @@ use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, rea
 use crate::console::{Console, write_file};
 use crate::exit;
 use crate::failure::Failure;
+use answers::Refusal;
 use attacks::{
     AttackError, CanaryKind, Conditions, Coordinate, InputCanary, ManyCanaries, Observe, Others,
     StartFrom, Target, TrainedGame,
@@ -403,11 +404,12 @@ impl CommonArgs {
             description.data.load(folder).map_err(|error| Failure::bad_input(error.to_string()))?;
         let records = self.records.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
         let size = records.map_or(split.train.len(), |count| count.min(split.train.len()));
-        let mut described = description.run.clone().overridden_by(&self.run.description())?;
+        let flags = self.run.description();
+        let mut described = description.run.clone().overridden_by(&flags)?;
         if described.dataset_size.is_none() || self.records.is_some() {
             described.dataset_size = Some(size as u64);
         }
-        let run = described.resolve().map_err(|error| Failure::from(error).at(&place))?.run;
+        let run = described.resolve().map_err(|error| Refusal::from(error).of(&flags, &place))?.run;
         if run.group_size() != 1 {
             return Err(Failure::bad_input("a canary is one record; leave --group-size out"));
         }

@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::print::{claims, rounded};
 use accounting::bayes_security::attribute::{self as bound, Mode, Sensitivities};
 use accounting::{AccountingError, Questions};
+use answers::Refusal;
 use attacks::attribute::{
     Accuracy, Attribute, AttributeError, AttributeGame, Collector, Diameter, Observe, Probe,
     accuracy_bound, follow, write_csv,
@@ -156,9 +157,10 @@ fn load(args: &AttributeGameArgs) -> Result<Place, Failure> {
     let split =
         described.data.load(folder).map_err(|error| Failure::bad_input(error.to_string()))?;
     let data = split.train;
-    let mut run = described.run.clone().overridden_by(&args.run.description())?;
+    let flags = args.run.description();
+    let mut run = described.run.clone().overridden_by(&flags)?;
     run.dataset_size = run.dataset_size.or(Some(data.len() as u64));
-    let run = run.resolve().map_err(|error| Failure::from(error).at(&place))?.run;
+    let run = run.resolve().map_err(|error| Refusal::from(error).of(&flags, &place))?.run;
     if !run.sampling().by_coins() {
         return Err(Failure::refused(format!(
             "the attribute bound is about Poisson and full batches, not {}",
@@ -191,7 +193,7 @@ fn chosen(args: &AttributeGameArgs, place: &Place) -> Result<Vec<u32>, Failure> 
             Ok(count) if count >= 1 => count.min(all),
             _ => {
                 return Err(Failure::bad_input(format!(
-                    "`{text}` is no number of records; give --records 100, or all"
+                    "`{text}` is not a count of records from 1; give --records 100, or --records all"
                 )));
             }
         },

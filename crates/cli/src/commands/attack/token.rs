@@ -10,6 +10,7 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::print::rounded;
 use accounting::{Solution, Target, Unknown, calibrate};
+use answers::Refusal;
 use audit::{Audit, AuditError, Design, Method, Plan, Scores, Table, analyse};
 use clap::{Args, ValueEnum};
 use experiments::{Experiment, Outcome};
@@ -216,13 +217,14 @@ fn open(args: &TokenArgs) -> Result<Start, Failure> {
 /// The run of the file and the flags; without a noise multiplier, the noise of the file's target.
 fn resolve(args: &TokenArgs, start: &Start, console: &mut Console) -> Result<Run, Failure> {
     let place = args.file.display();
-    let mut described = start.description.run.clone().overridden_by(&args.run.description())?;
+    let flags = args.run.description();
+    let mut described = start.description.run.clone().overridden_by(&flags)?;
     described.dataset_size.get_or_insert(start.records());
     let target = start.description.privacy.filter(|_| described.whole.noise_multiplier.is_none());
     if target.is_some() {
         described.whole.noise_multiplier = Some(1.0);
     }
-    let run = described.resolve().map_err(|error| Failure::from(error).at(&place))?.run;
+    let run = described.resolve().map_err(|error| Refusal::from(error).of(&flags, &place))?.run;
     let Some(target) = target else { return Ok(run) };
     let delta = target.delta.unwrap_or_else(|| start.delta());
     let epsilon = target.target_epsilon;
