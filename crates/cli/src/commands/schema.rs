@@ -78,7 +78,25 @@ const DOCUMENTS: &[Document] = &[
         let keys = [("secrets", "integer"), ("memorized", "integer"), ("share", "object")];
         outline("dosimeter.memorize-acr/1", &[&keys[..], &[("results", "array")]].concat())
     }),
+    ("dosimeter.reproduce/1", reproduced),
 ];
+
+/// What `reproduce` did, or what there is to reproduce (`--list`).
+fn reproduced() -> Schema {
+    let list = json!({ "type": "array", "items": { "type": "object" } });
+    json_schema!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": {
+            "schema": { "const": "dosimeter.reproduce/1" },
+            "done": list,
+            "entries": list,
+            "trained": list,
+        },
+        "required": ["schema"],
+        "oneOf": [{ "required": ["done"] }, { "required": ["entries", "trained"] }],
+    })
+}
 
 /// The schema of a document whose further keys depend on what was asked: those that are always
 /// there, with their types.
