@@ -6,15 +6,21 @@ import doctest
 import importlib
 import pkgutil
 import json
+import os
+import re
+import shutil
 import subprocess
 import sys
+import textwrap
 import typing
+from pathlib import Path
 
 import pytest
 
 import dosimeter
 from conftest import REPOSITORY, Program
 from dosimeter import _types as types
+from dosimeter import pre_commit
 
 #: Modules of packages that may not be installed.
 BRIDGES = {
@@ -45,8 +51,9 @@ def test_the_example_of_the_package() -> None:
     assert result.attempted >= 3 and result.failed == 0
 
 
-def test_the_example_of_the_front_page() -> None:
-    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", ["README.md", "python/README.md"])
+def test_the_example_of_the_front_page(page: str) -> None:
+    text = (REPOSITORY / page).read_text(encoding="utf-8")
     blocks = text.split("```python\n")[1:]
     assert blocks
     for block in blocks:
@@ -118,3 +125,85 @@ def test_the_command_is_the_command_line(program: Program) -> None:
         theirs = program(*arguments, code=code)
         assert (mine.returncode, mine.stdout, mine.stderr) == (code, theirs.stdout, theirs.stderr)
     assert dosimeter.__version__ in program("--version").stdout
+
+
+def test_the_page_of_the_package_holds_where_it_is_shown() -> None:
+    """PyPI shows it alone: no link into the repository, and a command that installs from there."""
+    project = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+    named = re.search(r'^readme = "(.*)"$', project, re.MULTILINE)
+    assert named is not None
+    page = (REPOSITORY / named[1]).read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)]*)\)", page)
+    assert links and all(link.startswith("https://") for link in links), links
+    assert "pip install dosimeter" in page and "pip install ." not in page
+    for system in ("Linux", "MacOS", "Microsoft :: Windows"):
+        assert f":: {system}" in project
+
+
+#: A run of epsilon about 1.3 at delta 1e-5.
+RUN = """[run]
+noise_multiplier = 1.0
+sample_rate = 0.01
+steps = 1000
+[policy]
+max_epsilon = {limit}
+delta = 1e-5
+"""
+
+
+def acted(folder: Path, **inputs: str) -> tuple[int, str, str]:
+    """What the GitHub Action's last script does: exit code, log and `$GITHUB_OUTPUT`."""
+    action = (REPOSITORY / "action.yml").read_text(encoding="utf-8")
+    script = textwrap.dedent(action.rpartition("      run: |\n")[2])
+    programs = folder / "programs"
+    programs.mkdir(exist_ok=True)
+    command = programs / "dosimeter"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m dosimeter "$@"\n')
+    command.chmod(0o755)
+    output = folder / "output"
+    output.write_text("before=1\n")
+    names = {"RUN": "", "MAX_EPSILON": "", "DELTA": "", "LENS": "", **inputs}
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        # As GitHub runs `shell: bash`.
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+        env={**os.environ, **names, "PATH": path, "GITHUB_OUTPUT": str(output)},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    return done.returncode, done.stdout + done.stderr, output.read_text()
+
+
+@pytest.mark.skipif(os.name == "nt" or not shutil.which("bash"), reason="a script for bash")
+def test_the_action_writes_its_answer_before_it_fails(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text(RUN.format(limit=8))
+    for limit, code, verdict in (("", 0, "pass"), ("0.5", 3, "FAIL")):
+        delta = "1e-5" if limit else ""
+        ended, log, output = acted(tmp_path, RUN="run.toml", MAX_EPSILON=limit, DELTA=delta)
+        assert ended == code and verdict in log, log
+        before, _, rest = output.partition("answer<<END_OF_ANSWER\n")
+        answer, _, after = rest.partition("\nEND_OF_ANSWER\n")
+        assert (before, after) == ("before=1\n", "")
+        document = json.loads(answer)
+        assert document["schema"] == "dosimeter.check/1"
+        assert document["passed"] is (code == 0), document
+    ended, log, output = acted(tmp_path, RUN="none.toml")
+    assert ended == 2 and "none.toml" in log
+    assert output.endswith("answer<<END_OF_ANSWER\n\nEND_OF_ANSWER\n")
+
+
+def test_the_hook_checks_every_file_by_itself(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    good, bad = tmp_path / "good.dosimeter.toml", tmp_path / "bad.dosimeter.toml"
+    good.write_text(RUN.format(limit=8))
+    bad.write_text(RUN.format(limit=0.5))
+    assert pre_commit.main([str(good), str(good)]) == 0
+    assert capfd.readouterr().out.count("pass  epsilon") == 2
+    # Composed into one run they would have one verdict.
+    assert pre_commit.main([str(good), str(bad)]) == 3
+    told = capfd.readouterr().out
+    assert told.count("pass  epsilon") == 1 and told.count("FAIL  epsilon") == 1, told
+    assert pre_commit.main([str(good), "--max-epsilon", "0.5", "--delta", "1e-5"]) == 3
+    assert pre_commit.main([]) == 0
