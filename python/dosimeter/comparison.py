@@ -100,7 +100,7 @@ def compare(
     progress: Progress = None,
 ) -> Comparison:
     """Accounts of several runs: a mapping from names to runs, a list of runs, or a table (pandas,
-    Arrow) with one run a row whose columns are the keywords of :class:`Run`, and perhaps
+    Arrow) with one run per row whose columns are the keywords of :class:`Run`, and perhaps
     ``name``. ``engine="ray"`` spreads a large sweep over a Ray cluster, with the same result;
     ``progress`` is called with (runs done, runs in all).
 

@@ -92,6 +92,6 @@ def test_a_calibrated_run_meets_its_target(
 def test_few_scores_prove_little(members: list[float], nonmembers: list[float]) -> None:
     answer = dosimeter.audit(members=members, nonmembers=nonmembers)
     bound = answer.primary.epsilon_lower
-    # 40 perfect guesses a side, at a threshold given in advance, show less than ln 40.
+    # 40 perfect guesses per side, at a threshold given in advance, show less than ln 40.
     assert bound is not None and 0.0 <= bound < 3.7
     assert dosimeter.Audit.from_json(answer.to_json()) == answer

@@ -130,16 +130,16 @@ pub fn noise_figure(comparison: &Comparison) -> Result<Figure, Refusal> {
             "the figure is epsilon against noise; give --delta and several --noise-multipliers",
         ));
     };
+    let change = run.adjacency().words().to_owned() + " a record";
     let mut figure = Figure::new(
         title(&lines),
         "Each line is the proven upper end of epsilon for one way to draw batches; dotted: what the \
          worst data set leaks at least, where the two differ.",
     )
     .subtitle(format!(
-        "sample rate {}, {} steps, delta {delta:e}, {} a record",
+        "sample rate {}, {} steps, delta {delta:e}, {change}",
         run.phases()[0].sample_rate,
         run.steps(),
-        run.adjacency().words()
     ))
     .x(Axis::log("noise multiplier"))
     .y(Axis::log("epsilon"));

@@ -1,4 +1,4 @@
-//! Equality with published tools where they are right. `golden/peers.csv` holds one call a row
+//! Equality with published tools where they are right. `golden/peers.csv` holds one call per row
 //! with the tool and version; the score sets in `golden/scores` have a few hundred to a few
 //! thousand rows each (Gaussian, Laplace, randomised response, ties, separable, null, …).
 #![allow(clippy::print_stdout)]

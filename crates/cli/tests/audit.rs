@@ -111,7 +111,7 @@ fn a_claim_is_judged() {
     assert_eq!((code, &document["verdict"]["status"]), (0, &Value::from("inconclusive")));
     assert!(document["verdict"]["reason"].as_str().unwrap().contains("even a perfect attack"));
     std::fs::write(run, "[run]\nnoise_multiplier = 1.0\nsample_rate = 0.1\nsteps = 100\n").unwrap();
-    // Epsilon about 6.3; 4000 rows a side could show 6.4, and show about 3.
+    // Epsilon about 6.3; 4000 rows per side could show 6.4, and show about 3.
     let (code, document) = judged(&write_scores(&folder, "some.csv", 20_000, 3_000, ""));
     assert_eq!(
         (code, &document["verdict"]["status"]),

@@ -4,7 +4,7 @@
 //!
 //!     cargo run --release -p language --example acr_passes -- MODEL TOKENIZER [STEPS] [TEXTS] [SEEDS]
 //!
-//! Texts are what the model itself says (memorised, in effect). Prints one line a search and, last,
+//! Texts are what the model itself says (memorised, in effect). Prints one line per search and then,
 //! a JSON object with the sums.
 
 use language::Decoder;

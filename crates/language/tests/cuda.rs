@@ -77,7 +77,7 @@ fn examples(count: u32, vocabulary: usize, longest: u32) -> Vec<Example> {
         .collect()
 }
 
-/// Layer norm, learned positions, GELU and biases, with a vocabulary that is no multiple of four;
+/// Layer norm, learned positions, GELU and biases, with a vocabulary size that 4 does not divide;
 /// RMS norm, rotation of halves, grouped keys, SwiGLU; a head of its own; rotation of neighbours.
 fn cases() -> Vec<(&'static str, Decoder, Vec<Example>)> {
     let read = |(config, bytes): (&str, &[u8])| {

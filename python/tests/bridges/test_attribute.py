@@ -69,7 +69,7 @@ def test_a_torch_model() -> None:
     inputs, targets = torch.randn(6, 5), torch.tensor([0, 1, 0, 1, 1, 0])
     loss = torch.nn.functional.cross_entropy
     gradients = per_example_gradients(model, loss, inputs, targets)
-    # Independent route: one backward pass a record.
+    # Independent route: one backward pass per record.
     for i in range(6):
         model.zero_grad()
         loss(model(inputs[i : i + 1]), targets[i : i + 1]).backward()

@@ -78,14 +78,14 @@ fn files(bench: &Bench, page: &mut Page, peers: &Peers, folder: &Path) {
             if count == 1_000_000 {
                 page.bar(Bar::at_least(
                     format!(
-                        "audit from {kind}, 1e6 a side: at least 5× jax-privacy without its import"
+                        "audit from {kind}, 1e6 per side: at least 5× jax-privacy without its import"
                     ),
                     5.0,
                     times(theirs.seconds()),
                 ));
                 page.bar(Bar::at_least(
                     format!(
-                        "audit from {kind}, 1e6 a side: at least 20× jax-privacy with its import"
+                        "audit from {kind}, 1e6 per side: at least 20× jax-privacy with its import"
                     ),
                     20.0,
                     times(with),
@@ -100,7 +100,7 @@ fn estimators(bench: &Bench, page: &mut Page, peers: &Peers, folder: &Path) {
     page.line("\nSingle estimators on scores in memory, sorting included. The numbers differ where the bounds do: tensorflow-empirical-privacy takes the largest over all thresholds without paying for it, jax-privacy guesses on one side only.\n");
     page.line("| estimator | scores | Dosimeter | | peer | | | faster |");
     page.line("|---|---|---|---|---|---|---|---|");
-    // 1e5 canaries are 5e4 a side.
+    // 1e5 canaries are 5e4 per side.
     let canaries = 100_000;
     write_scores(bench, folder, canaries / 2);
     write_scores(bench, folder, 1000);
@@ -136,7 +136,7 @@ fn estimators(bench: &Bench, page: &mut Page, peers: &Peers, folder: &Path) {
         let theirs = peers.take("estimates", &[method, &few.0, &few.1]);
         let cost = part(&fixed, "seconds", key);
         let times = theirs.seconds().zip(cost).map(|(slow, fast)| slow / fast);
-        row(page, name, "1e3 a side", (value(key), cost), "privacy-estimates", &theirs, times);
+        row(page, name, "1e3 per side", (value(key), cost), "privacy-estimates", &theirs, times);
     }
     let large = names(folder, 100_000);
     let all = probe(bench, &["union", "100000"]);
@@ -144,7 +144,7 @@ fn estimators(bench: &Bench, page: &mut Page, peers: &Peers, folder: &Path) {
     let (mine, cost) = (all.number("value"), all.seconds());
     let times = theirs.seconds().zip(cost).map(|(slow, fast)| slow / fast);
     let name = "Clopper-Pearson, all thresholds";
-    row(page, name, "1e5 a side", (mine, cost), "tensorflow-empirical-privacy", &theirs, times);
+    row(page, name, "1e5 per side", (mine, cost), "tensorflow-empirical-privacy", &theirs, times);
 }
 
 fn row(
@@ -210,15 +210,15 @@ fn together(bench: &Bench, page: &mut Page, folder: &Path) {
         most = most.into_iter().chain(measured.number("peak_mb")).reduce(f64::max);
     }
     page.bar(Bar::at_least(
-        "all estimators on 1e6 a side: 1 s over the CPU time taken",
+        "all estimators on 1e6 per side: 1 s over the CPU time taken",
         1.0,
         sum.map(|sum| 1.0 / sum),
     ));
-    page.bar(Bar::megabytes_below("all estimators on 1e6 a side: below 200 MB", 200.0, most));
+    page.bar(Bar::megabytes_below("all estimators on 1e6 per side: below 200 MB", 200.0, most));
     write_scores(bench, folder, 10_000_000);
     let measured =
         line(page, "Clopper-Pearson", 10_000_000, &["--design", "runs", "--delta", "1e-5"]);
-    let promise = "audit of 1e7 a side: below 500 MB";
+    let promise = "audit of 1e7 per side: below 500 MB";
     page.bar(Bar::megabytes_below(promise, 500.0, measured.number("peak_mb")));
     let _ = std::fs::remove_dir_all(folder);
 }

@@ -35,7 +35,7 @@ pub(super) const MAX_LENS: Lens = Lens {
         all
     },
     look: |subject| Ok(View::pair(LastIterateMax::for_run(subject.run)?)),
-    // A maximum over pairs is no pair of its own.
+    // A maximum over pairs is not a pair itself.
     one_pair: false,
     ..LENS
 };

@@ -102,7 +102,7 @@ impl LatticeBracket {
     ///
     /// # Errors
     /// `Unsupported` for other sampling schemes, `InvalidInput` for a number of points that is
-    /// no power of two in range.
+    /// not a power of two in range.
     pub fn for_run(run: &Run, options: LatticeOptions) -> Result<Self, AccountingError> {
         let points = options.points;
         if !points.is_power_of_two() || !(1 << 8..=1 << 19).contains(&points) {

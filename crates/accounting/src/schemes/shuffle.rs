@@ -5,7 +5,7 @@
 //! point mass gives, for E uses, mu = sqrt(E)/sigma when the record is zeroed out and 2 sqrt(E)/sigma
 //! when it is replaced; k times that for a group of k. After E S + r steps a record has E or E + 1
 //! uses; the first r batches of an epoch hold it with probability r q (q = b/n), and the attacker sees
-//! which: delta = r q delta_{E+1} + (1 - r q) delta_E. Where n is no multiple of b, S is rounded down:
+//! which: delta = r q delta_{E+1} + (1 - r q) delta_E. Unless b divides n, S is rounded down:
 //! dropping or keeping the short batch, a record has no more uses than that.
 //!
 //! Adding or removing a record changes n, hence all batches, possibly the number of steps: refused.

@@ -139,7 +139,7 @@ fn numbers(text: &str) -> Result<Vec<f64>, AttributeError> {
                 Ok((first..=last).map(|number| number as f64).collect())
             }
             _ => invalid(format!(
-                "`{}` is no range of whole numbers such as 17..90, of at most {MOST_VALUES}",
+                "the range `{}` needs two whole numbers, the smaller one first, and at most {MOST_VALUES} values, such as 17..90",
                 shortened(text)
             )),
         };

@@ -1,6 +1,6 @@
 //! One training with many canaries, each in with probability 1/2 on its own: the design of one-run
-//! auditing (Steinke, Nasr and Jagielski 2023). Gradient canaries use a coordinate each, input
-//! canaries a record each.
+//! auditing (Steinke, Nasr and Jagielski 2023). A gradient canary has a coordinate of its own, an
+//! input canary a record of its own.
 
 use super::candidates::{Candidates, candidates};
 use super::checkpoint::Checkpointed;

@@ -30,7 +30,7 @@ pub(super) const fn reciprocal(k: usize) -> (u64, u64) {
         return (1 << 63, 63);
     }
     let ten = TENS[k] as u128;
-    // 10^k is no power of two, so this many bits more make 64 of the quotient.
+    // 10^k is not a power of two, so this many bits more make 64 of the quotient.
     let s = 63 + (128 - ten.leading_zeros());
     // 2^s = 2^64 2^(s - 64), divided in two steps.
     let upper = (1_u128 << (s - 32)) / ten;

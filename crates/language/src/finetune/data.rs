@@ -77,7 +77,7 @@ pub struct Texts {
 }
 
 impl TextSource {
-    /// Reads a file as this table says; `length` tokens an example at most.
+    /// Reads a file as this table says; at most `length` tokens per example.
     ///
     /// # Errors
     /// Names the file and the line that is no record.

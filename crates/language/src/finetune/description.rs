@@ -52,15 +52,19 @@ impl FinetuneDescription {
             text.parse().map_err(|error: toml::de::Error| invalid(one_line(&error)))?;
         let seed = match tables.get("run").and_then(|run| run.get("seed")) {
             None => 0,
-            Some(seed) => seed
-                .as_integer()
-                .and_then(|seed| u64::try_from(seed).ok())
-                .ok_or_else(|| invalid(format!("[run]: seed {seed} is no whole number from 0")))?,
+            Some(seed) => {
+                seed.as_integer().and_then(|seed| u64::try_from(seed).ok()).ok_or_else(|| {
+                    invalid(format!("[run]: seed is {seed}, not a whole number from 0"))
+                })?
+            }
         };
         let model = match required(&mut tables, "model", "for example `kind = \"language\"`")? {
             ModelDescription::Language(model) => model,
             other => {
-                return Err(invalid(format!("[model]: `{}` is no language model", other.name())));
+                return Err(invalid(format!(
+                    "[model]: kind is `{}`, not `language`",
+                    other.name()
+                )));
             }
         };
         let described = Self {

@@ -50,7 +50,7 @@ impl Finetuning<'_> {
             None => None,
         };
         let mut preprocessing = vec![Preprocessing {
-            step: format!("tokens, at most {} a record; longer ones cut", start.length()),
+            step: format!("tokens, at most {} per record; longer ones are cut", start.length()),
             constants: Constants::Public,
         }];
         if let Some(planted) = &self.canaries {

@@ -9,7 +9,7 @@
 //!
 //! The interval over secrets treats them as a sample of secrets like these: Clopper and Pearson
 //! for as many independent secrets as have the observed variance (Korn and Graubard 1998), which
-//! for one completion a secret is the plain interval. With several seeds (trainings) there is also
+//! for one completion per secret is the plain one. With several seeds (trainings) there is also
 //! the t-interval over the seeds' scores. A base (the un-tuned model's completions of the same
 //! prompts) is shown and subtracted secret by secret; whether the difference is real is an exact
 //! sign test over secrets.

@@ -59,7 +59,7 @@ pub struct Product {
 /// assert!(product.error < 1e-13);
 /// ```
 pub fn circular_product(length: usize, factors: &[Factor]) -> Product {
-    assert!(length.is_power_of_two() && length >= 8, "length {length} is no power of two");
+    assert!(length.is_power_of_two() && length >= 8, "length {length} is not a power of two");
     let stages = f64::from(length.trailing_zeros()) + 4.0;
     let transform_error = 8.0 * UNIT * stages * 1.001;
     let forward = PLANNER.with_borrow_mut(|planner| planner.plan_fft_forward(length));

@@ -9,7 +9,7 @@ use super::{Dataset, Provenance};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-/// A line longer than this is no line of a table.
+/// A line longer than this is not a line of a table.
 const LONGEST_LINE: usize = 1 << 24;
 
 /// How a comma-separated file is to be read.

@@ -231,7 +231,7 @@ mod tests {
         write_png(&second, png::ColorType::Grayscale, (2, 3), &[0; 6]);
         assert!(problem().contains("2.png: is [3, 2, 1]"), "{}", problem());
         let whole = std::fs::read(&first).unwrap();
-        // A header that promises 2^31 pixels a side.
+        // A header that promises 2^31 pixels per side.
         let mut huge = whole.clone();
         huge[16..24].copy_from_slice(&[0x7F, 0xFF, 0xFF, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF]);
         for bytes in [huge, whole[..whole.len() / 2].to_vec(), b"GIF89a".to_vec(), vec![]] {

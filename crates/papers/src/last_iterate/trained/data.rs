@@ -68,7 +68,7 @@ fn read(folder: &Path) -> Result<Images, PaperError> {
     };
     let mut split = source.load(Path::new(""))?;
     if known.is_none() {
-        // Where the folder lies is no part of what was trained on: trainings go on elsewhere.
+        // Where the folder lies does not matter for what was trained on: trainings go on elsewhere.
         split.train.provenance.name = format!("{called}/train");
         if let Some(test) = &mut split.test {
             test.provenance.name = format!("{called}/test");

@@ -27,7 +27,7 @@ pub(super) struct Model {
 }
 
 /// Small enough for a thousand trainings in minutes, and the paper's wide residual net 16-4, which
-/// costs about as much a training as a hundred of 10-1.
+/// costs about as much per training as a hundred of 10-1.
 pub(super) fn models(shape: Shape) -> Vec<Model> {
     let mlp = ModelDescription::Mlp { hidden: vec![64], activation: Default::default() };
     let cnn = ModelDescription::Cnn { activation: Default::default(), groups: 0 };

@@ -1,6 +1,6 @@
 //! Synthetic-Persona-Chat (Jandaghi et al. 2023; CC BY 4.0) as records: an utterance and its answer.
 //!
-//! The published files are CSV with a whole conversation in the last column, one utterance a line,
+//! The published files are CSV with a whole conversation in the last column, a line per utterance,
 //! `User 1:` or `User 2:` before it. Two utterances in turn are one record; lines without a speaker
 //! are left out.
 
