@@ -140,6 +140,22 @@ def test_the_page_of_the_package_holds_where_it_is_shown() -> None:
         assert f":: {system}" in project
 
 
+def test_the_source_distribution_holds_what_is_compiled_in() -> None:
+    """maturin takes the files of the crates; what lies outside of them has to be named."""
+    project = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+    named = re.findall(r'path = "([^"]*)", format = "sdist"', project)
+    crates, outside = (REPOSITORY / "crates").resolve(), set()
+    for source in crates.glob("*/src/**/*.rs"):
+        text = source.read_text(encoding="utf-8")
+        for path in re.findall(r'include_(?:str|bytes)!\(\s*"([^"]*)"', text):
+            file = (source.parent / path).resolve()
+            if crates not in file.parents:
+                outside.add(file.relative_to(REPOSITORY.resolve()))
+    assert Path("web/dist/app.js") in outside
+    missing = [path for path in sorted(outside) if not any(path.match(glob) for glob in named)]
+    assert not missing, missing
+
+
 #: A run of epsilon about 1.3 at delta 1e-5.
 RUN = """[run]
 noise_multiplier = 1.0
