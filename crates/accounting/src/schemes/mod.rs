@@ -206,6 +206,13 @@ fn sizes(run: &Run, rate: f64) -> Option<(u64, u64)> {
     ((batch - whole).abs() <= 1e-9 * whole.max(1.0)).then_some((whole as u64, records))
 }
 
+/// Batches per epoch where every record is in exactly one of them: the lower ends of shuffled batches are
+/// about such epochs. A record that is sometimes dropped is hidden better than they say.
+pub(crate) fn even_batches(rate: f64) -> Option<u64> {
+    let batches = batches_per_epoch(rate, true);
+    ((batches as f64 * rate - 1.0).abs() <= 1e-9).then_some(batches)
+}
+
 /// Batches per epoch: 1/rate, rounded up (or down), where it is whole up to rounding.
 fn batches_per_epoch(rate: f64, up: bool) -> u64 {
     let exact = 1.0 / rate;
