@@ -268,6 +268,83 @@ fn parts_of_shuffled_epochs_have_lower_ends() {
     assert!(ends.is_sorted(), "{ends:?}");
 }
 
+/// A group is removed record by record, and n falls on the way: no split of epsilon is below the best one over
+/// pairs of n and n - 1 records. Half of the batches' places are lost with each record of n = 20, so a link with the
+/// first n is too small.
+#[test]
+fn links_of_a_truncated_group_have_their_own_size() {
+    let run = |records: u64, group: u32| {
+        let drawing = Drawing { max_batch_size: Some(5), ..Drawing::default() };
+        let run = Run::builder()
+            .phase(4.0, 0.9, 100)
+            .sampling(Sampling::TruncatedPoisson)
+            .drawing(drawing)
+            .dataset_size(records)
+            .group_size(group);
+        schemes::pair(&run.build().unwrap()).unwrap()
+    };
+    let (first, second, both) = (run(20, 1), run(19, 1), run(20, 2));
+    let epsilon = 12.0;
+    for way in [OneWay::Remove, OneWay::Add] {
+        let ends = if way == OneWay::Remove { [&first, &second] } else { [&second, &first] };
+        let least = |ends: [&Box<dyn Pair>; 2]| {
+            (1..600)
+                .map(|i| {
+                    let a = epsilon * f64::from(i) / 600.0;
+                    let [here, there] = ends;
+                    here.delta(a, way).unwrap().lower
+                        + a.exp() * there.delta(epsilon - a, way).unwrap().lower
+                })
+                .fold(f64::INFINITY, f64::min)
+        };
+        let found = both.delta(epsilon, way).unwrap().upper;
+        let (own, same) = (least(ends), least([&first, &first]));
+        assert!(same < 0.98 * own, "the sizes differ too little to tell: {same} {own}");
+        assert!((0.999..1.001).contains(&(found / own)), "{way:?}: {found} {own}");
+    }
+}
+
+/// Upper ends that are not exact have lower ends beside them (which small data sets meet: `brute_force.rs`).
+#[test]
+fn what_is_not_exact_has_a_lower_end() {
+    let cut = Drawing { max_batch_size: Some(60), ..Drawing::default() };
+    let again = Drawing { replacement: true, ..Drawing::default() };
+    let plain = Drawing::default();
+    for (sampling, drawing, rate, adjacency, group) in [
+        (Sampling::FixedSize, again, 0.05, Adjacency::Substitute, 1),
+        (Sampling::FixedSize, again, 0.05, Adjacency::ZeroOut, 1),
+        (Sampling::FixedSize, plain, 0.05, Adjacency::Substitute, 3),
+        (Sampling::FixedSize, plain, 0.05, Adjacency::ZeroOut, 3),
+        (Sampling::TruncatedPoisson, cut, 0.05, Adjacency::AddRemove, 1),
+        (Sampling::TruncatedPoisson, cut, 0.05, Adjacency::ZeroOut, 1),
+        (Sampling::TruncatedPoisson, cut, 0.05, Adjacency::Substitute, 1),
+        (Sampling::TruncatedPoisson, cut, 0.05, Adjacency::AddRemove, 2),
+        (Sampling::BallsAndBins, plain, 0.05, Adjacency::Substitute, 1),
+        (Sampling::BallsAndBins, plain, 0.05, Adjacency::ZeroOut, 2),
+        (Sampling::BallsAndBins, plain, 0.05, Adjacency::AddRemove, 2),
+    ] {
+        let run = Run::builder()
+            .phase(3.0, rate, 400)
+            .sampling(sampling)
+            .drawing(drawing)
+            .adjacency(adjacency)
+            .group_size(group)
+            .dataset_size(1000)
+            .build()
+            .unwrap();
+        let (below, above) = (schemes::at_least(&run).unwrap(), schemes::pair(&run).unwrap());
+        for delta in [1e-3, 1e-5] {
+            let epsilon =
+                |pair: &dyn Pair| directions::epsilon(pair, delta, Direction::Both).unwrap();
+            let (least, most) = (epsilon(below.as_ref()).lower, epsilon(above.as_ref()).upper);
+            assert!(
+                0.0 < least && least <= most,
+                "{sampling:?} {adjacency:?} {group}: {least} {most}"
+            );
+        }
+    }
+}
+
 #[test]
 fn fixed_size() {
     check("fixed-size", 1e-8);
