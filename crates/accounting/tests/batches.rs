@@ -268,9 +268,9 @@ fn parts_of_shuffled_epochs_have_lower_ends() {
     assert!(ends.is_sorted(), "{ends:?}");
 }
 
-/// A group is removed record by record, and n falls on the way: no split of epsilon is below the best one over
-/// pairs of n and n - 1 records. Half of the batches' places are lost with each record of n = 20, so a link with the
-/// first n is too small.
+/// A group is removed record by record, and n falls on the way: the bound is the best split of epsilon between
+/// the pairs of n and of n - 1 records. Batches of 5 out of about 20 are nearly always full and hold a record
+/// with 5/n, so that two links with the first n are too small.
 #[test]
 fn links_of_a_truncated_group_have_their_own_size() {
     let run = |records: u64, group: u32| {
