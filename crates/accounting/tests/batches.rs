@@ -283,11 +283,12 @@ fn links_of_a_truncated_group_have_their_own_size() {
             .group_size(group);
         schemes::pair(&run.build().unwrap()).unwrap()
     };
-    let (first, second, both) = (run(20, 1), run(19, 1), run(20, 2));
+    let pairs = (run(20, 1), run(19, 1), run(20, 2));
+    let (first, second, both) = (pairs.0.as_ref(), pairs.1.as_ref(), pairs.2.as_ref());
     let epsilon = 12.0;
     for way in [OneWay::Remove, OneWay::Add] {
-        let ends = if way == OneWay::Remove { [&first, &second] } else { [&second, &first] };
-        let least = |ends: [&Box<dyn Pair>; 2]| {
+        let ends = if way == OneWay::Remove { [first, second] } else { [second, first] };
+        let least = |ends: [&dyn Pair; 2]| {
             (1..600)
                 .map(|i| {
                     let a = epsilon * f64::from(i) / 600.0;
@@ -298,7 +299,7 @@ fn links_of_a_truncated_group_have_their_own_size() {
                 .fold(f64::INFINITY, f64::min)
         };
         let found = both.delta(epsilon, way).unwrap().upper;
-        let (own, same) = (least(ends), least([&first, &first]));
+        let (own, same) = (least(ends), least([first, first]));
         assert!(same < 0.98 * own, "the sizes differ too little to tell: {same} {own}");
         assert!((0.999..1.001).contains(&(found / own)), "{way:?}: {found} {own}");
     }
