@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from opacus.accountants import IAccountant, register_accountant
 
+from ._torch_loaders import accounted, sampler_batches
 from ._torch_records import Canaries, batched_losses, cross_entropy
 from ._types import Adjacency, Lens, Numbers
 from .auditing import Audit, audit
@@ -46,8 +47,8 @@ class Accountant(IAccountant):  # type: ignore[misc]
     """A drop-in for Opacus' accountants, by the name ``"dosimeter"``.
 
     ``get_epsilon`` is the certified upper end of the composition lens, in both directions, for the
-    batches that the data loader really draws (:func:`loader_batches`). The history has Opacus' own form, so states of its ``rdp``, ``gdp`` and ``prv`` accountants are
-    loaded, and its accountants load ours with the name changed (:meth:`export_state_dict`).
+    batches that the data loader really draws (:func:`loader_batches`). The history has Opacus' own
+    form, so states of its ``rdp``, ``gdp`` and ``prv`` accountants are loaded, and its accountants load ours with the name changed (:meth:`export_state_dict`).
 
     >>> accountant = Accountant.from_history([(1.0, 0.01, 1000)])
     >>> round(accountant.get_epsilon(delta=1e-5), 6)
@@ -92,7 +93,8 @@ class Accountant(IAccountant):  # type: ignore[misc]
         """The training so far, with the batches that the loader draws.
 
         Adding or removing one record counts where it is covered; for shuffled batches, whose number
-        it would change, zeroing out one record.
+        it would change, zeroing out one record. Batches in the order of the data set count whole epochs:
+        a part of one holds its first records for certain.
 
         Raises :class:`~dosimeter.InvalidInput` before the first step, and
         :class:`~dosimeter.Unsupported` for a loader that is not known.
@@ -103,17 +105,14 @@ class Accountant(IAccountant):  # type: ignore[misc]
         problem = batches.pop("problem", None)
         if problem is not None:
             raise Unsupported(problem)
-        # Opacus tells one over the number of batches; records differ from batch to batch.
-        scale = batches.pop("rate_scale", 1.0)
+        phases = [
+            Phase(noise_multiplier=noise, sample_rate=rate, steps=count)
+            for noise, rate, count in accounted(self.history, batches)
+        ]
+        for key in ("rate_scale", "drawn_share"):
+            batches.pop(key, None)
         adjacency: Adjacency = "zero-out" if batches["sampling"] == "shuffle" else "add-remove"
-        return Run(
-            adjacency=adjacency,
-            phases=[
-                Phase(noise_multiplier=noise, sample_rate=min(1.0, rate * scale), steps=count)
-                for noise, rate, count in self.history
-            ],
-            **batches,
-        )
+        return Run(adjacency=adjacency, phases=phases, **batches)
 
     def account(self, *, delta: Numbers | None = None, **questions: Any) -> Account:
         """Every lens on the training so far; the keywords of :func:`dosimeter.account`."""
@@ -225,33 +224,11 @@ def loader_batches(loader: Any) -> dict[str, Any]:
     """How a PyTorch data loader draws batches, as keywords of a run.
 
     Opacus' own sampler is Poisson. Batches cut from a random order, or from the order of the data set,
-    are shuffled (``permutation`` fresh or kept). ``RandomSampler(replacement=True)`` draws every
-    record of a batch anew: a fixed size with replacement. Any other sampler gets the key ``problem``
-    that says so.
+    are shuffled (``permutation`` fresh or kept); rates are those among the records that the sampler
+    draws in an epoch. ``RandomSampler(replacement=True)`` draws every record of a batch anew: a fixed
+    size with replacement. Any other sampler gets the key ``problem`` that says so.
     """
-    from torch.utils import data
-
-    if is_poisson(loader):
-        return {"sampling": "poisson"}
-    batches: Any = getattr(loader, "batch_sampler", None)
-    sampler: Any = getattr(loader, "sampler", None)
-    try:
-        records, steps = len(loader.dataset), len(loader)
-    except TypeError:
-        return {"problem": "its data set has no length"}
-    if type(batches) is not data.BatchSampler:
-        return {"problem": f"batches of a {type(batches).__name__} are not known"}
-    size = min(int(batches.batch_size), records)
-    known = {"dataset_size": records, "rate_scale": size * steps / records}
-    if type(sampler) is data.RandomSampler and sampler.replacement:
-        return known | {"sampling": "fixed-size", "replacement": True}
-    if type(sampler) is data.RandomSampler and sampler.num_samples <= records:
-        return known | {"sampling": "shuffle", "permutation": "fresh"}
-    if type(sampler) is data.SequentialSampler:
-        return known | {"sampling": "shuffle", "permutation": "kept"}
-    if type(sampler) is data.SubsetRandomSampler and len(set(sampler.indices)) == len(sampler):
-        return known | {"sampling": "shuffle", "permutation": "fresh"}
-    return {"problem": f"the draws of a {type(sampler).__name__} are not known"}
+    return {"sampling": "poisson"} if is_poisson(loader) else sampler_batches(loader)
 
 
 def _refuse_old_adaclip(optimizer: Any) -> None:

@@ -93,14 +93,13 @@ fn aside(name: &str, at: At, side: Side, interval: Interval, note: String) -> As
     }
 }
 
-/// The lower bound for the complete epochs of a run with one phase, one record and add/remove.
+/// The lower bound for the complete epochs of a run with one phase, one record and batches of equal size.
 fn shuffled(run: &Run) -> Option<(ShuffleLowerBound, u64)> {
     let [phase] = run.phases() else { return None };
     if run.group_size() != 1 {
         return None;
     }
-    // More steps in an epoch hide the record better: rounding up keeps it a lower bound.
-    let steps_per_epoch = (1.0 / phase.sample_rate - 1e-9).ceil() as u64;
+    let steps_per_epoch = crate::schemes::even_batches(phase.sample_rate)?;
     let epochs = phase.steps / steps_per_epoch;
     if epochs == 0 {
         return None;

@@ -55,6 +55,26 @@ fn shuffled_and_fixed_size_batches_are_not_accounted_as_poisson() {
     assert!(named.to_string().contains("zero-out"), "{named}");
 }
 
+/// Bounds from below are about records that are in one batch of every epoch. With batches that do not fill
+/// an epoch a record may be dropped, and nothing is said to be proven.
+#[test]
+fn uneven_shuffled_batches_have_no_lower_bound() {
+    let told = |rate: f64| {
+        let shuffled =
+            run(0.5, rate, 1000).sampling(Sampling::Shuffle).adjacency(Adjacency::ZeroOut);
+        let account = ask(shuffled, 1e-5, &[]).unwrap();
+        let names = account.asides.iter().map(|aside| aside.name.clone());
+        let least = claim(&account, Quantity::Epsilon).at_least;
+        (names.filter(|name| name.ends_with("lower-bound")).count(), least, account.warnings)
+    };
+    let (even, least, warnings) = told(0.01);
+    assert!(even == 2 && least.is_some());
+    assert!(warnings.iter().any(|warning| warning.contains("at least")), "{warnings:?}");
+    let (uneven, least, warnings) = told(0.0099);
+    assert!(uneven == 0 && least.is_none(), "{uneven} {least:?}");
+    assert!(!warnings.iter().any(|warning| warning.contains("at least")), "{warnings:?}");
+}
+
 /// A run whose batches are drawn in some way, zeroing a record out.
 fn drawn(sampling: Sampling, drawing: Drawing) -> RunBuilder {
     run(1.0, 0.01, 1000)

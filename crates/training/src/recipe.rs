@@ -88,11 +88,11 @@ impl Recipe {
         if let Err(message) = optimizer.check() {
             return recipe(message);
         }
-        if let Err(message) = crate::sampler::drawn(run) {
-            return recipe(message);
-        }
         if data.is_empty() {
             return recipe("the data set has no records".into());
+        }
+        if let Err(message) = crate::sampler::drawn(run, data.len()) {
+            return recipe(message);
         }
         Ok(Self {
             optimizer,
@@ -128,14 +128,7 @@ impl Recipe {
 
     /// The phase that a step (counted from 0) belongs to.
     pub fn phase(&self, step: u64) -> Phase {
-        let mut first = 0;
-        for phase in &self.phases {
-            first += phase.steps;
-            if step < first {
-                return *phase;
-            }
-        }
-        *self.phases.last().expect("a run has phases")
+        crate::sampler::phase_at(&self.phases, step).0
     }
 
     /// What the noisy sum is divided by at a step: the expected batch size, a public constant.

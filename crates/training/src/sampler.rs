@@ -5,20 +5,24 @@
 //! * **Full**: everything.
 //! * **Fixed size**: the B records with the smallest 64-bit words of row t; with replacement, B times
 //!   the record that a word of row t points at.
-//! * **Shuffle**: each epoch sorts the records by the words of row `epoch` (of row 0 where one order is
+//! * **Shuffle**: each epoch sorts the records by the words of its row (of row 0 where one order is
 //!   kept) and cuts them into batches of B; a last part that is shorter than B is dropped.
-//! * **Balls and bins**: of the S batches of an epoch, record i is in the one that word i of row
-//!   `epoch` points at; with several uses per epoch, in the ones that as many words point at, without
+//! * **Balls and bins**: of the S batches of an epoch, record i is in the one that word i of the epoch's row
+//!   points at; with several uses per epoch, in the ones that as many words point at, without
 //!   repetition (Floyd's algorithm).
 //! * **Truncated Poisson**: the Poisson batch; of a larger one, the records with the smallest words of
 //!   row t + 2^62.
 //! * **Cyclic Poisson**: the Poisson batch, of those records i with i = t modulo the number of groups.
 //!
+//! Epochs are counted from the first step f of a phase, as they are accounted for: number e of them has row
+//! f + e, which no other epoch has. B is rate times records, rounded down: no record is drawn more often
+//! than the rate says.
+//!
 //! With a secure key the same, from the words of ChaCha20 in place of the stream's.
 
 use crate::recipe::{Fault, Recipe};
 use random::{Bernoulli, Purpose, SecureKey, SecureStream, Stream};
-use vocabulary::{Drawing, Permutation, Run, Sampling};
+use vocabulary::{Drawing, Permutation, Phase, Run, Sampling};
 
 /// The records of one batch, and room for the coins that chose them.
 #[derive(Clone, Debug, Default)]
@@ -50,16 +54,23 @@ impl Sampler {
 
     /// Draws the batch of a step.
     pub fn draw(&mut self, recipe: &Recipe, step: u64, batch: &mut Batch) {
-        let row = if recipe.fault == Fault::RepeatedBatch { 0 } else { step };
-        let rate = recipe.phase(step).sample_rate;
-        let way = Way { sampling: recipe.sampling, drawing: recipe.drawing, rate };
+        let (sampling, drawing) = (recipe.sampling, recipe.drawing);
+        let (phase, first) = phase_at(&recipe.phases, step);
+        let mut way = Way { sampling, drawing, rate: phase.sample_rate, first };
+        let mut row = step;
+        if recipe.fault == Fault::RepeatedBatch {
+            (way.first, row) = (0, 0);
+        }
         self.draw_row(&way, row, recipe.secure.as_ref(), batch);
     }
 
-    /// Draws the batch of a row of the stream, for trainings that are not a [`Recipe`]'s.
+    /// Draws the batch of a row of the stream, for trainings that are not a [`Recipe`]'s. The row is the
+    /// step, counted from the start of the run.
     pub fn draw_row(&mut self, way: &Way, row: u64, secure: Option<&SecureKey>, batch: &mut Batch) {
         let rate = way.rate;
-        let size = ((rate * self.records as f64).round() as usize).clamp(1, self.records);
+        let size = batch_size(rate, self.records);
+        // Steps since the phase began.
+        let here = row.saturating_sub(way.first);
         batch.records.clear();
         match way.sampling {
             Sampling::Full => batch.records.extend(0..self.records as u32),
@@ -94,24 +105,23 @@ impl Sampler {
             Sampling::Shuffle => {
                 let batches = (self.records / size).max(1) as u64;
                 let epoch = match way.drawing.permutation {
-                    Permutation::Fresh => row / batches,
+                    Permutation::Fresh => way.first + here / batches,
                     Permutation::Kept => 0,
                 };
                 if self.epoch != Some(epoch) {
                     self.sort_by(secure, epoch);
                     self.epoch = Some(epoch);
                 }
-                let first = (row % batches) as usize * size;
+                let first = (here % batches) as usize * size;
                 batch.records.extend_from_slice(&self.order[first..first + size]);
                 batch.records.sort_unstable();
             }
             Sampling::BallsAndBins => {
                 let batches = (1.0 / rate).round().max(1.0) as u64;
                 let uses = way.drawing.uses_per_epoch.unwrap_or(1);
-                let mut words = Words::new(&self.stream, secure, row / batches);
-                let here =
-                    (0..self.records as u32).filter(|_| words.subset(batches, uses, row % batches));
-                batch.records.extend(here);
+                let mut words = Words::new(&self.stream, secure, way.first + here / batches);
+                let all = 0..self.records as u32;
+                batch.records.extend(all.filter(|_| words.subset(batches, uses, here % batches)));
             }
         }
     }
@@ -159,13 +169,38 @@ pub struct Way {
     pub sampling: Sampling,
     pub drawing: Drawing,
     pub rate: f64,
+    /// The first step of the phase: epochs are counted from it.
+    pub first: u64,
 }
 
 impl Way {
-    /// That of a run's phase.
-    pub fn of(run: &Run, rate: f64) -> Self {
-        Self { sampling: run.sampling(), drawing: *run.drawing(), rate }
+    /// That of a step of a run (counted from 0).
+    pub fn of(run: &Run, step: u64) -> Self {
+        let (phase, first) = phase_at(run.phases(), step);
+        let (sampling, drawing) = (run.sampling(), *run.drawing());
+        Self { sampling, drawing, rate: phase.sample_rate, first }
     }
+}
+
+/// The phase that a step (counted from 0) belongs to, and its first step.
+pub(crate) fn phase_at(phases: &[Phase], step: u64) -> (Phase, u64) {
+    let mut first = 0;
+    for phase in phases {
+        if step < first + phase.steps {
+            return (*phase, first);
+        }
+        first += phase.steps;
+    }
+    let last = *phases.last().expect("a run has phases");
+    (last, first - last.steps)
+}
+
+/// Records in a batch of fixed size: the rate of all of them, rounded down (whole up to rounding).
+fn batch_size(rate: f64, records: usize) -> usize {
+    let exact = rate * records as f64;
+    let near = exact.round();
+    let whole = if (exact - near).abs() <= 1e-9 * near { near } else { exact.floor() };
+    (whole as usize).clamp(1, records)
 }
 
 /// The words of a row one after the other.
@@ -209,9 +244,22 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Whether training draws a run's batches the way it says.
-pub(crate) fn drawn(run: &Run) -> Result<(), String> {
+/// Whether training draws a run's batches from so many records the way it says.
+///
+/// # Errors
+/// What it does not draw, and what to do about it.
+pub fn drawn(run: &Run, records: usize) -> Result<(), String> {
     for phase in run.phases() {
+        let sized = matches!(run.sampling(), Sampling::FixedSize | Sampling::Shuffle);
+        let mean = phase.sample_rate * records as f64;
+        if sized && mean < 1.0 - 1e-9 {
+            return Err(format!(
+                "sample rate {} of {records} records is a batch of {mean:.3}, and a batch of fixed \
+                 size has at least one record; give a rate of at least {:e}",
+                phase.sample_rate,
+                1.0 / records as f64
+            ));
+        }
         let batches = 1.0 / phase.sample_rate;
         let whole = (batches - batches.round()).abs() <= 1e-9 * batches;
         if run.sampling() == Sampling::BallsAndBins && !whole {
@@ -241,11 +289,12 @@ fn secure_stream(secure: Option<&SecureKey>, row: u64) -> SecureStream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vocabulary::Adjacency;
 
     const RECORDS: usize = 600;
 
     fn batches(sampling: Sampling, drawing: Drawing, rate: f64, steps: u64) -> Vec<Vec<u32>> {
-        let way = Way { sampling, drawing, rate };
+        let way = Way { sampling, drawing, rate, first: 0 };
         let mut sampler = Sampler::new(7, 0, RECORDS);
         let mut batch = Batch::default();
         let drawn = |step| {
@@ -292,6 +341,78 @@ mod tests {
         for epoch in drawn.chunks(10).chain(fresh.chunks(10)) {
             assert!(counts(epoch).iter().all(|count| *count == 1));
         }
+    }
+
+    /// What is drawn is what is accounted for: within a phase, a record is used at most once per epoch of it,
+    /// whatever came before.
+    #[test]
+    fn epochs_begin_with_their_phase() {
+        let phases = [(0.1, 10), (0.25, 8), (0.2, 15), (0.1, 3)];
+        for (sampling, permutation) in [
+            (Sampling::Shuffle, Permutation::Fresh),
+            (Sampling::Shuffle, Permutation::Kept),
+            (Sampling::BallsAndBins, Permutation::Fresh),
+        ] {
+            let mut builder = Run::builder().sampling(sampling).adjacency(Adjacency::ZeroOut);
+            for (rate, steps) in phases {
+                builder = builder.phase(1.0, rate, steps);
+            }
+            let drawing = Drawing { permutation, ..Drawing::default() };
+            let run = builder.drawing(drawing).build().unwrap();
+            let mut sampler = Sampler::new(7, 0, RECORDS);
+            let mut batch = Batch::default();
+            let (mut step, mut orders) = (0, Vec::new());
+            for (rate, steps) in phases {
+                let drawn: Vec<Vec<u32>> = (step..step + steps)
+                    .map(|step| {
+                        sampler.draw_row(&Way::of(&run, step), step, None, &mut batch);
+                        batch.records.clone()
+                    })
+                    .collect();
+                let per_epoch = (1.0 / rate).round() as u64;
+                let most = counts(&drawn).into_iter().max().unwrap();
+                assert!(u64::from(most) <= steps.div_ceil(per_epoch), "{sampling:?} {rate}");
+                for epoch in drawn.chunks_exact(per_epoch as usize) {
+                    assert!(counts(epoch).iter().all(|count| *count == 1), "{sampling:?} {rate}");
+                    orders.push((rate.to_bits(), epoch.to_vec()));
+                }
+                step += steps;
+            }
+            // No two epochs of the same rate are alike, unless one order is kept.
+            let alike = orders.iter().enumerate().any(|(i, one)| orders[..i].contains(one));
+            assert_eq!(alike, permutation == Permutation::Kept);
+        }
+    }
+
+    /// A rate that is no whole number of records is rounded down: not more records per batch, and not fewer
+    /// batches per epoch, than the rate says.
+    #[test]
+    fn batches_of_fixed_size_are_never_larger_than_the_rate() {
+        for (rate, size) in [(0.1, 60), (0.1009, 60), (59.6 / 600.0, 59), (1.0 / 3.0, 200)] {
+            for sampling in [Sampling::FixedSize, Sampling::Shuffle] {
+                let drawn = batches(sampling, Drawing::default(), rate, 20);
+                assert!(drawn.iter().all(|batch| batch.len() == size), "{rate}");
+            }
+        }
+        // 100.6 of 1,006 records: ten batches of 100 and not nine of 101.
+        let mut sampler = Sampler::new(7, 0, 1006);
+        let way =
+            Way { sampling: Sampling::Shuffle, drawing: Drawing::default(), rate: 0.1, first: 0 };
+        let mut uses = vec![0; 1006];
+        for step in 0..20 {
+            let mut batch = Batch::default();
+            sampler.draw_row(&way, step, None, &mut batch);
+            batch.records.iter().for_each(|record| uses[*record as usize] += 1);
+        }
+        assert_eq!(uses.iter().max(), Some(&2));
+        let run = Run::builder()
+            .phase(1.0, 1e-3, 10)
+            .sampling(Sampling::Shuffle)
+            .adjacency(Adjacency::ZeroOut)
+            .build()
+            .unwrap();
+        assert!(drawn(&run, 1000).is_ok());
+        assert!(drawn(&run, 999).unwrap_err().contains("at least one record"));
     }
 
     #[test]

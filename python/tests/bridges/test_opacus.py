@@ -135,11 +135,43 @@ def test_loaders_are_recognised() -> None:
     for sampler in (
         data.WeightedRandomSampler([1.0] * 1000, 1000),
         data.RandomSampler(dataset, num_samples=1500),
+        # Each of these hundred records five times per epoch.
+        data.RandomSampler(range(100), num_samples=500),
         data.SubsetRandomSampler([1, 1, 2]),
     ):
         assert "not known" in found(batch_size=50, sampler=sampler)["problem"]
+        # Beside a sampler of batches, a loader keeps a sampler that nothing is drawn from.
+        batches = data.BatchSampler(sampler, 50, drop_last=False)
+        assert "not known" in found(batch_sampler=batches)["problem"]
     own = data.DataLoader(dataset, batch_sampler=[[1, 2], [2, 3]])
     assert "not known" in bridge.loader_batches(own)["problem"]
+
+
+def test_an_epoch_is_what_the_sampler_draws() -> None:
+    """Half of the records, and the order of the data set: ten and four certain uses."""
+    data = torch.utils.data
+    dataset = records(1000)
+
+    def epsilon(steps: int, **options: Any) -> float:
+        loader = data.DataLoader(dataset, **options)
+        accountant = bridge.Accountant.from_history([(2.0, 1 / len(loader), steps)])
+        accountant.batches = bridge.loader_batches(loader)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dosimeter.DosimeterWarning)
+            return accountant.get_epsilon(1e-5)
+
+    def certain(uses: int) -> float:
+        run = dosimeter.Run(noise_multiplier=2.0, sampling="full", steps=uses)
+        return dosimeter.account(run, delta=1e-5, lens="composition")[0].value
+
+    for sampler in (
+        data.SubsetRandomSampler(range(500)),
+        data.RandomSampler(dataset, num_samples=500),
+    ):
+        assert epsilon(100, batch_size=50, sampler=sampler) == pytest.approx(certain(10), rel=1e-9)
+    assert epsilon(350, batch_size=10) == pytest.approx(certain(4), rel=1e-9)
+    # In a random order the last half of an epoch holds a record with probability 1/2.
+    assert epsilon(350, batch_size=10, shuffle=True) < certain(4)
 
 
 def test_what_a_loader_draws_is_what_is_claimed() -> None:

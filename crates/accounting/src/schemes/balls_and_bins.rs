@@ -15,8 +15,12 @@
 //!
 //! *k of t* (each record in k of the t batches of an epoch): W = e_k(Y)/C(t, k); a random partition
 //! into k blocks with one choice in each gives a uniform k-set, so that k "epochs" of about t/k
-//! batches dominate: an upper end. *Substitution* and *groups*: record by record (`triangle.rs`).
+//! batches dominate: an upper end. *Substitution* and *groups*: record by record (`triangle.rs`). Their
+//! **lower end** is the pair of one record: let one target have gradient 1, replaced by 0, and all other records 0
+//! on both sides; then a run shows what it shows of one record that is zeroed out. Replacing goes both ways,
+//! so that the remove order holds for both.
 
+use super::either_way::EitherWay;
 use super::profile::{FromProfile, LEAST, Profile, crossing};
 use super::thrown_lattice::{Epochs as Factor, ThrownLattice, masses_and_means};
 use super::triangle::Chain;
@@ -41,7 +45,7 @@ pub(super) const SCHEME: Scheme = Scheme {
     },
     supports,
     pair,
-    at_least: |_| None,
+    at_least,
     rates,
 };
 
@@ -112,6 +116,19 @@ fn pair(run: &Run) -> Result<BoxedPair> {
         Adjacency::Substitute => [OneWay::Remove, OneWay::Add].repeat(group),
     };
     Ok(Box::new(FromProfile(Chain::new(one, links))))
+}
+
+/// The pair of one record, where the pair is a chain of them.
+fn at_least(run: &Run) -> Option<BoxedPair> {
+    let replaced = run.adjacency() == Adjacency::Substitute;
+    let several = run.drawing().uses_per_epoch.unwrap_or(1) > 1;
+    if several || !(replaced || run.group_size() > 1) || supports(run).is_err() {
+        return None;
+    }
+    let phase = one_phase(run, "balls and bins").ok()?;
+    let batches = batches_per_epoch(phase.sample_rate, false);
+    let one = coarse(phase.noise_multiplier, batches, phase.steps)?;
+    Some(if replaced { Box::new(EitherWay(one)) } else { one })
 }
 
 /// Balls and bins on a coarse grid, for its lower ends.

@@ -16,12 +16,17 @@
 //! (`poisson.rs`) with shifts of at most 2j. Adaptive steps: Zhu, Dong, Wang 2022, Theorem 10. QED.
 //!
 //! For one record every h(g) is attained, but by different data for g > 1 and g < 1, so products may
-//! be loose. **Lower ends**: for substitution the Poisson pair at sigma/2 (others -1, record +1,
-//! replaced -1); for zeroing out the Poisson pair at sigma (others 0).
+//! be loose. **Lower ends**, for any number of targets, with and without replacement: let all gradients be
+//! constant, the targets' +1. *Substitution*: others -1, replaced -1. A batch without targets sums to -b,
+//! one with j of them (copies count) to -b + 2j, and after the replacement every batch to -b. That is the pair
+//! (1-q) N(0) + sum p_j N(2j) against N(0) in every step, independently: the pair of adding or removing
+//! the targets. Data sets may be exchanged, so that its remove order holds for both. *Zeroing out*: others
+//! 0; the sums are j against 0: the same pair at twice the noise.
 
+use super::either_way::EitherWay;
 use super::law_pair::LawPair;
 use super::profile::{FromProfile, Profile};
-use super::{BoxedPair, Rates, Result, Scheme, sizes};
+use super::{BoxedPair, Rates, Result, Scheme, about, sizes};
 use crate::pairs::{Composed, Gaussian, OneStep};
 use crate::{AccountingError, OneWay, Pair};
 use numerics::inversion::{Law, Times};
@@ -292,56 +297,23 @@ impl Profile for OneStepProfile {
     }
 }
 
+/// The pair of adding or removing the targets, at this or at twice the noise: see the top of the file.
 fn at_least(run: &Run) -> Option<BoxedPair> {
-    if run.drawing().replacement || run.group_size() > 1 {
-        return None;
-    }
-    match run.adjacency() {
+    let plain = run.group_size() == 1 && !run.drawing().replacement;
+    let scale = match run.adjacency() {
         // Exact; so is one step, by every h(g).
-        Adjacency::AddRemove => None,
-        Adjacency::Substitute if run.steps() == 1 => None,
-        Adjacency::Substitute => {
-            let removed = Composed::for_run(&as_removal(&halved(run).ok()?)?).ok()?;
-            // Replacing goes both ways, so that the larger order serves both.
-            Some(Box::new(EitherWay(removed)))
-        }
-        Adjacency::ZeroOut => {
-            let poisson = run.with_sampling(Sampling::Poisson).ok()?;
-            Some(Box::new(Composed::for_run(&poisson).ok()?))
-        }
-    }
-}
-
-/// The remove order of a pair, for both.
-struct EitherWay(Composed);
-
-impl Pair for EitherWay {
-    fn symmetric(&self) -> bool {
-        true
-    }
-
-    fn delta(&self, epsilon: f64, _: OneWay) -> Result<Interval> {
-        self.0.delta(epsilon, OneWay::Remove)
-    }
-
-    fn one_minus_delta(&self, epsilon: f64, _: OneWay) -> Result<Interval> {
-        self.0.one_minus_delta(epsilon, OneWay::Remove)
-    }
-
-    fn epsilon(&self, delta: f64, _: OneWay) -> Result<Interval> {
-        self.0.epsilon(delta, OneWay::Remove)
-    }
-
-    fn tpr(&self, fpr: f64, _: OneWay) -> Result<Interval> {
-        self.0.tpr(fpr, OneWay::Remove)
-    }
-
-    fn fnr(&self, fpr: f64, _: OneWay) -> Result<Interval> {
-        self.0.fnr(fpr, OneWay::Remove)
-    }
-}
-
-/// The same run for zeroing out, whose Poisson pair is that of removal.
-fn as_removal(run: &Run) -> Option<Run> {
-    Run::builder().phases(run.phases().iter().copied()).adjacency(Adjacency::ZeroOut).build().ok()
+        Adjacency::AddRemove => return None,
+        Adjacency::Substitute if plain && run.steps() == 1 => return None,
+        Adjacency::Substitute => 1.0,
+        Adjacency::ZeroOut => 2.0,
+    };
+    let scaled =
+        |phase: &Phase| Phase { noise_multiplier: scale * phase.noise_multiplier, ..*phase };
+    let phases = run.phases().iter().map(scaled).collect();
+    let removed = about(run, Adjacency::AddRemove, run.group_size(), phases).ok()?;
+    let removed = pair(&removed).ok()?;
+    Some(match run.adjacency() {
+        Adjacency::Substitute => Box::new(EitherWay(removed)),
+        _ => removed,
+    })
 }

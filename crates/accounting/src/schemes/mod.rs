@@ -10,6 +10,7 @@
 
 pub mod balls_and_bins;
 mod cyclic_poisson;
+mod either_way;
 mod fixed_size;
 mod law_pair;
 mod matrix;
@@ -27,7 +28,7 @@ pub use releases::effective_noise_multiplier;
 pub use truncated_poisson::{Truncation, truncation};
 
 use crate::{AccountingError, Pair};
-use vocabulary::{Phase, Run, Sampling, Side};
+use vocabulary::{Adjacency, Phase, Run, Sampling, Side};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 type BoxedPair = Box<dyn Pair>;
@@ -204,6 +205,27 @@ fn sizes(run: &Run, rate: f64) -> Option<(u64, u64)> {
     let batch = rate * records as f64;
     let whole = batch.round();
     ((batch - whole).abs() <= 1e-9 * whole.max(1.0)).then_some((whole as u64, records))
+}
+
+/// The same batches about other neighbours, with other phases.
+fn about(run: &Run, adjacency: Adjacency, group_size: u32, phases: Vec<Phase>) -> Result<Run> {
+    let mut builder = Run::builder()
+        .phases(phases)
+        .sampling(run.sampling())
+        .adjacency(adjacency)
+        .group_size(group_size)
+        .drawing(*run.drawing());
+    if let Some(records) = run.dataset_size() {
+        builder = builder.dataset_size(records);
+    }
+    builder.build().map_err(AccountingError::invalid)
+}
+
+/// Batches per epoch where every record is in exactly one of them: the lower ends of shuffled batches are
+/// about such epochs. A record that is sometimes dropped is hidden better than they say.
+pub(crate) fn even_batches(rate: f64) -> Option<u64> {
+    let batches = batches_per_epoch(rate, true);
+    ((batches as f64 * rate - 1.0).abs() <= 1e-9).then_some(batches)
 }
 
 /// Batches per epoch: 1/rate, rounded up (or down), where it is whole up to rounding.

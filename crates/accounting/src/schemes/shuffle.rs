@@ -17,7 +17,7 @@
 
 use super::mixed::MixedGaussians;
 use super::profile::{FromProfile, complement};
-use super::{BoxedPair, Rates, Result, Scheme, balls_and_bins, batches_per_epoch};
+use super::{BoxedPair, Rates, Result, Scheme, balls_and_bins, batches_per_epoch, even_batches};
 use crate::pairs::{Gaussian, ShuffleLowerBound, shuffle_lower_bound};
 use crate::{AccountingError, OneWay, Pair};
 use vocabulary::{Adjacency, Interval, Permutation, Run, Sampling};
@@ -93,11 +93,7 @@ fn pair(run: &Run) -> Result<BoxedPair> {
 /// the event bound of the whole epochs holds; balls and bins count the part too.
 fn at_least(run: &Run) -> Option<BoxedPair> {
     let [phase] = run.phases() else { return None };
-    let batches = batches_per_epoch(phase.sample_rate, true);
-    // A record that is sometimes dropped is hidden better than the bounds say.
-    if (batches as f64 * phase.sample_rate - 1.0).abs() > 1e-9 {
-        return None;
-    }
+    let batches = even_batches(phase.sample_rate)?;
     let (noise, epochs) = (phase.noise_multiplier, phase.steps / batches);
     // Within the first epoch an order that is kept is as good as a new one.
     let ends = if run.drawing().permutation == Permutation::Fresh || epochs == 0 {

@@ -4,31 +4,45 @@
 //! the best one is looked for. A group of k is a chain of k links in one order; replacing a record is
 //! zeroing it out and the other in: one link in either order.
 
-use super::Result;
 use super::profile::{Profile, complement};
-use crate::{OneWay, Pair};
+use super::{BoxedPair, Result};
+use crate::OneWay;
 use vocabulary::Interval;
 
-/// A chain of links, each a pair in an order (seen from the chain's own `Remove`).
+/// A chain of links, each one of the pairs in an order (seen from the chain's own `Remove`).
 pub(super) struct Chain {
-    pair: Box<dyn Pair>,
-    links: Vec<OneWay>,
+    pairs: Vec<BoxedPair>,
+    links: Vec<Link>,
 }
 
+/// Which pair, and in which order.
+type Link = (usize, OneWay);
+
 impl Chain {
-    pub(super) fn new(pair: Box<dyn Pair>, links: Vec<OneWay>) -> Self {
-        Self { pair, links }
+    /// Links that are all the same pair.
+    pub(super) fn new(pair: BoxedPair, links: Vec<OneWay>) -> Self {
+        Self { pairs: vec![pair], links: links.into_iter().map(|way| (0, way)).collect() }
+    }
+
+    /// One link for each pair, all in the chain's own order.
+    pub(super) fn of(pairs: Vec<BoxedPair>) -> Self {
+        let links = (0..pairs.len()).map(|index| (index, OneWay::Remove)).collect();
+        Self { pairs, links }
+    }
+
+    fn delta_of(&self, (index, way): Link, epsilon: f64) -> Result<Interval> {
+        self.pairs[index].delta(epsilon, way)
     }
 
     /// delta >= 0 half: the chain's bound at epsilon >= 0.
-    fn bound(&self, links: &[OneWay], epsilon: f64) -> Result<f64> {
+    fn bound(&self, links: &[Link], epsilon: f64) -> Result<f64> {
         match links {
             [] => Ok((-epsilon.exp_m1()).max(0.0)),
-            [one] => Ok(self.pair.delta(epsilon, *one)?.upper),
+            [one] => Ok(self.delta_of(*one, epsilon)?.upper),
             [first, rest @ ..] => {
                 let share = 1.0 / links.len() as f64;
                 let at = |a: f64| -> Result<f64> {
-                    let here = self.pair.delta(a, *first)?.upper;
+                    let here = self.delta_of(*first, a)?.upper;
                     let there = self.bound(rest, epsilon - a)?;
                     Ok((here + a.exp() * there) * (1.0 + 8.0 * f64::EPSILON))
                 };
@@ -63,10 +77,11 @@ impl Chain {
         }
     }
 
-    fn links(&self, way: OneWay) -> Vec<OneWay> {
+    fn links(&self, way: OneWay) -> Vec<Link> {
+        let turned = |(index, way): &Link| (*index, way.reversed());
         match way {
             OneWay::Remove => self.links.clone(),
-            OneWay::Add => self.links.iter().rev().map(|link| link.reversed()).collect(),
+            OneWay::Add => self.links.iter().rev().map(turned).collect(),
         }
     }
 }
@@ -77,7 +92,7 @@ impl Profile for Chain {
             let links = self.links(way);
             let bound = self.bound(&links, epsilon)?.min(1.0);
             // No split is below what the first link has at the whole epsilon.
-            let least = self.pair.delta(epsilon, links[0])?.lower.min(bound);
+            let least = self.delta_of(links[0], epsilon)?.lower.min(bound);
             return Ok(Interval { lower: least, value: bound, upper: bound });
         }
         // 1 - e^eps + e^eps delta'(-eps), delta' of the other order.

@@ -9,18 +9,26 @@
 //! so, the kept others are a uniform subset whatever their number, and the record is kept with
 //! probability E[q B/(m+1) | m >= B] = q'. QED (Ganesh 2025, arXiv 2508.15089, with a looser second
 //! part.) Discarding a whole oversized batch is another mechanism and not covered. Groups: record by
-//! record (`triangle.rs`).
+//! record (`triangle.rs`). When k records are added or removed, n falls from link to link: batches are
+//! cut more rarely then, but a record stays in a full one more often, so neither pair bounds the other and
+//! every link has the tau and q' of its own n. Zeroed and replaced records keep their places, and n.
+//!
+//! **Lower end.** One record has gradient 1, all others 0, and those with it in the group are 0 on both
+//! sides. Then a step shows whether the record is kept: N(1) with probability p = (1-tau) q + tau q',
+//! N(0) otherwise, independently of other steps; without the record (or with its gradient 0) N(0), with it
+//! replaced by -1 the mixture with N(-1). That is the Poisson pair of the adjacency at rate p, n the larger
+//! size. p is rounded down, and Poisson pairs are ordered in the rate (`poisson.rs`).
 
 use super::law_pair::LawPair;
 use super::profile::FromProfile;
 use super::triangle::Chain;
-use super::{BoxedPair, Rates, Result, Scheme};
+use super::{BoxedPair, Rates, Result, Scheme, about};
 use crate::pairs::Composed;
 use crate::{AccountingError, OneWay};
 use numerics::inversion::{Law, Times};
 use numerics::mixture::{Component, MixtureRatio};
 use numerics::special::Binomial;
-use vocabulary::{Adjacency, Run, Sampling};
+use vocabulary::{Adjacency, Phase, Run, Sampling};
 
 pub(super) const SCHEME: Scheme = Scheme {
     sampling: Sampling::TruncatedPoisson,
@@ -33,7 +41,7 @@ pub(super) const SCHEME: Scheme = Scheme {
     },
     supports: |_| Ok(()),
     pair,
-    at_least: |_| None,
+    at_least,
     rates: |_| Rates::Any,
 };
 
@@ -97,9 +105,9 @@ fn upper_tail(trials: u64, rate: f64, from: u64) -> Option<(f64, f64)> {
 }
 
 fn pair(run: &Run) -> Result<BoxedPair> {
-    let records = run.dataset_size().unwrap_or(0);
+    let all = run.dataset_size().unwrap_or(0);
     let largest = run.drawing().max_batch_size.unwrap_or(0);
-    let single = |run: &Run| -> Result<Alone> {
+    let single = |run: &Run, records: u64| -> Result<Alone> {
         let mut parts = Vec::new();
         let mut given_away = 0.0;
         let mut never = true;
@@ -137,21 +145,35 @@ fn pair(run: &Run) -> Result<BoxedPair> {
         let symmetric = run.adjacency() == Adjacency::Substitute;
         Ok(Alone::Law(FromProfile(LawPair::new(parts, symmetric, given_away))))
     };
-    if run.group_size() == 1 {
-        return Ok(match single(run)? {
+    let one = about(run, run.adjacency(), 1, run.phases().to_vec())?;
+    let first = match single(&one, all)? {
+        Alone::Poisson(_) => {
+            let plain = run.with_sampling(Sampling::Poisson).map_err(AccountingError::invalid)?;
+            return Ok(Box::new(Composed::for_run(&plain)?));
+        }
+        Alone::Law(pair) => Box::new(pair),
+    };
+    let group = run.group_size();
+    if group == 1 {
+        return Ok(first);
+    }
+    if run.adjacency() != Adjacency::AddRemove {
+        let links = vec![OneWay::Remove; group as usize];
+        return Ok(Box::new(FromProfile(Chain::new(first, links))));
+    }
+    if u64::from(group) > all {
+        return Err(AccountingError::invalid(format!(
+            "a group of {group} does not fit into {all} records"
+        )));
+    }
+    let mut pairs: Vec<BoxedPair> = vec![first];
+    for removed in 1..u64::from(group) {
+        pairs.push(match single(&one, all - removed)? {
             Alone::Poisson(pair) => Box::new(pair),
             Alone::Law(pair) => Box::new(pair),
         });
     }
-    let one = one_record(run)?;
-    let links = vec![OneWay::Remove; run.group_size() as usize];
-    Ok(match single(&one)? {
-        Alone::Poisson(_) => {
-            let plain = run.with_sampling(Sampling::Poisson).map_err(AccountingError::invalid)?;
-            Box::new(Composed::for_run(&plain)?)
-        }
-        Alone::Law(pair) => Box::new(FromProfile(Chain::new(Box::new(pair), links))),
-    })
+    Ok(Box::new(FromProfile(Chain::of(pairs))))
 }
 
 enum Alone {
@@ -159,15 +181,32 @@ enum Alone {
     Law(FromProfile<LawPair>),
 }
 
-/// The same run about one record.
-fn one_record(run: &Run) -> Result<Run> {
-    let mut builder = Run::builder()
-        .phases(run.phases().iter().copied())
-        .sampling(run.sampling())
-        .adjacency(run.adjacency())
-        .drawing(*run.drawing());
-    if let Some(records) = run.dataset_size() {
-        builder = builder.dataset_size(records);
+fn at_least(run: &Run) -> Option<BoxedPair> {
+    let (records, largest) = (run.dataset_size()?, run.drawing().max_batch_size?);
+    if largest >= records {
+        // Nothing is cut: the pair is exact.
+        return None;
     }
-    builder.build().map_err(AccountingError::invalid)
+    let kept = |phase: &Phase| {
+        let rate = inclusion(records, phase.sample_rate, largest)?;
+        (rate > 0.0).then_some(Phase { sample_rate: rate, ..*phase })
+    };
+    let phases = run.phases().iter().map(kept).collect::<Option<Vec<_>>>()?;
+    let one = about(run, run.adjacency(), 1, run.phases().to_vec()).ok()?;
+    let poisson = one.with_sampling(Sampling::Poisson).and_then(|run| run.with_phases(phases));
+    Some(Box::new(Composed::for_run(&poisson.ok()?).ok()?))
+}
+
+/// The probability p that a record is in a batch, rounded down.
+fn inclusion(records: u64, rate: f64, largest: u64) -> Option<f64> {
+    let cut = truncation(records, rate, largest)?;
+    let (tau, error) = if cut.probability == 0.0 {
+        // An underflow: far below any rounding.
+        (f64::EPSILON, 0.0)
+    } else {
+        (cut.probability, cut.error)
+    };
+    // q - tau (q - q'), and q' <= q.
+    let lost = (tau * (1.0 + error)).min(1.0) * (rate - cut.rate * (1.0 - error)).max(0.0);
+    Some((rate - lost) * (1.0 - 8.0 * f64::EPSILON) - 4.0 * f64::EPSILON * rate)
 }

@@ -5,14 +5,13 @@ use super::{BallsAndBins, lower_bound, monte_carlo};
 use crate::{AccountingError, OneWay};
 use vocabulary::{Aside, At, Interval, Quantity, Run, Side, Standing};
 
-/// The game of a run's complete epochs: one phase, one record.
+/// The game of a run's complete epochs: one phase, one record, a whole number of batches per epoch.
 pub(crate) fn game(run: &Run) -> Option<BallsAndBins> {
     let [phase] = run.phases() else { return None };
     if run.group_size() != 1 {
         return None;
     }
-    // More steps in an epoch hide the record better: rounding up keeps a lower bound one.
-    let steps_per_epoch = (1.0 / phase.sample_rate - 1e-9).ceil() as u64;
+    let steps_per_epoch = crate::schemes::even_batches(phase.sample_rate)?;
     let epochs = phase.steps / steps_per_epoch;
     (epochs > 0).then_some(BallsAndBins {
         noise_multiplier: phase.noise_multiplier,
@@ -42,7 +41,7 @@ pub(crate) fn least_epsilon(game: &BallsAndBins, delta: f64) -> Option<Aside> {
 /// confidence.
 ///
 /// # Errors
-/// `Unsupported` for runs with several phases, groups or less than an epoch; those of
+/// `Unsupported` for runs with several phases, groups, uneven batches or less than an epoch; those of
 /// [`monte_carlo`].
 pub fn measured(
     run: &Run,
@@ -53,7 +52,9 @@ pub fn measured(
 ) -> Result<Vec<Aside>, AccountingError> {
     let Some(game) = game(run) else {
         return Err(AccountingError::Unsupported(
-            "balls and bins are about one record and whole epochs of one phase".into(),
+            "balls and bins are about one record and whole epochs of one phase, with a whole number of \
+             batches per epoch"
+                .into(),
         ));
     };
     // Half of the error for each order.

@@ -13,7 +13,7 @@ use crate::model::Decoder;
 use random::{Purpose, Stream};
 use std::sync::Arc;
 use training::cuda::compute::Trained;
-use training::sampler::{Batch, Sampler, Way};
+use training::sampler::{Batch, Sampler, Way, drawn};
 use training::{OptimizerState, ReplicaState, StepStatistics};
 
 /// A training under way on a device: of adapters, perhaps of the embedding, or of everything.
@@ -67,6 +67,7 @@ impl<'a> CudaTrainer<'a> {
             return invalid("there are no examples");
         }
         recipe.optimizer.check().map_err(LanguageError::InvalidInput)?;
+        drawn(&recipe.run, examples.len()).map_err(LanguageError::InvalidInput)?;
         let state = ReplicaState {
             parameters: layout.parameters(decoder),
             optimizer: OptimizerState::new(&recipe.optimizer, layout.size),
@@ -113,7 +114,7 @@ impl<'a> CudaTrainer<'a> {
         let phase = self.recipe.phase(self.step);
         let run = &self.recipe.run;
         let mut batch = Batch::default();
-        self.sampler.draw_row(&Way::of(run, phase.sample_rate), self.step, None, &mut batch);
+        self.sampler.draw_row(&Way::of(run, self.step), self.step, None, &mut batch);
         let (mut members, drawn) = split(&batch, self.examples);
         members.sort_by_key(|example| example.tokens.len());
         let clip = run.clip_norm();

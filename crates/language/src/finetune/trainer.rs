@@ -9,7 +9,7 @@ use random::{Purpose, Stream};
 use rayon::prelude::*;
 use std::sync::Arc;
 use training::cpu::update::{Noise, Update};
-use training::sampler::{Batch, Sampler, Way};
+use training::sampler::{Batch, Sampler, Way, drawn};
 use training::{OptimizerDescription, OptimizerState, ReplicaState, StepStatistics};
 use vocabulary::{Phase, Run};
 
@@ -78,6 +78,7 @@ impl<'a> Trainer<'a> {
             return invalid("there are no examples, or no room for one");
         }
         recipe.optimizer.check().map_err(LanguageError::InvalidInput)?;
+        drawn(&recipe.run, examples.len()).map_err(LanguageError::InvalidInput)?;
         let state = ReplicaState {
             parameters: layout.parameters(decoder),
             optimizer: OptimizerState::new(&recipe.optimizer, layout.size),
@@ -100,7 +101,7 @@ impl<'a> Trainer<'a> {
         let phase = self.recipe.phase(self.step);
         let run = &self.recipe.run;
         let mut batch = Batch::default();
-        self.sampler.draw_row(&Way::of(run, phase.sample_rate), self.step, None, &mut batch);
+        self.sampler.draw_row(&Way::of(run, self.step), self.step, None, &mut batch);
         let (mut members, drawn) = split(&batch, self.examples);
         // Examples of like length together: less padding.
         members.sort_by_key(|example| example.tokens.len());
