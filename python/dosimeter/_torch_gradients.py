@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -17,6 +17,22 @@ from .errors import InvalidInput, Unsupported
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+#: What torch.compile(optimizer.step, fullgraph=True) is told.
+ONE_GRAPH = (
+    "dosimeter looks at every step, outside of the compiled graph: compile optimizer.step without "
+    "fullgraph=True"
+)
+
+
+def uncompiled(hook: Callable[..., None]) -> Any:
+    """A hook that stays as it is when the optimizer's step is compiled: the graph breaks there."""
+    try:
+        return torch.compiler.disable(hook, reason=ONE_GRAPH)
+    except TypeError:
+        # Before PyTorch 2.7 no reason can be given.
+        return torch.compiler.disable(hook)
 
 
 @dataclass(frozen=True)
@@ -178,9 +194,10 @@ class GradientCanary:
     what every update shows: the log-likelihood ratio where ``noise_multiplier`` is given, else the
     gradient's component.
 
-    Works with any optimizer, ``torch.compile`` of the model, gradient accumulation, GradScaler,
-    DistributedDataParallel (the same seed on every rank) and ``fully_shard``. Refused by name:
-    FSDP1, DeepSpeed ZeRO-3, sparse gradients, fused optimizers that unscale inside their step.
+    Works with any optimizer, ``torch.compile`` of the model and of ``optimizer.step``, gradient
+    accumulation, GradScaler, DistributedDataParallel (the same seed on every rank) and
+    ``fully_shard``. Refused by name: FSDP1, DeepSpeed ZeRO-3, sparse gradients, fused optimizers
+    that unscale inside their step, a step compiled with ``fullgraph=True``.
     """
 
     def __init__(
@@ -223,7 +240,7 @@ class GradientCanary:
         self.sampled: NDArray[numpy.int64] = numpy.zeros(count, dtype=numpy.int64)
         self._evidence: NDArray[numpy.float64] = numpy.zeros(count)
         self._start = self.products(self.flat.values()) if observe == "last" else None
-        self._hook = self.optimizer.register_step_pre_hook(lambda *_: self.add_())
+        self._hook = self.optimizer.register_step_pre_hook(uncompiled(lambda *_: self.add_()))
 
     def _vector(self, direction: Sequence[Any]) -> list[Any]:
         if self.count != 1:

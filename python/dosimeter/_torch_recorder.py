@@ -12,7 +12,7 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from ._directions import CHUNK
-from ._torch_gradients import Flat, GradientCanary, _local
+from ._torch_gradients import Flat, GradientCanary, _local, uncompiled
 from ._torch_records import Loss, device_of, per_record, to_device
 from ._types import Document
 from .auditing import Audit
@@ -32,6 +32,13 @@ MIXING = (
 WINDOW = 4096
 #: Records below which vmap costs more than one record at a time (ResNet-18 on a processor: 2.7 times).
 TOGETHER = 16
+NO_DIVISOR = "give `divisor` or `dataset_size`: what is the clipped sum divided by?"
+
+
+def expected_batch(claim: Run, dataset_size: int | None) -> float | None:
+    """By how much a loop divides its clipped sum unless it says so: the expected batch size."""
+    records = dataset_size or claim.dataset_size
+    return None if records is None else records * float(claim.phases[0].sample_rate)
 
 
 class Recorder:
@@ -72,7 +79,7 @@ class Recorder:
         self.model, self.loss, self.every, self.canaries = _inner(model), loss, every, canaries
         self.optimizer = getattr(optimizer, "original_optimizer", optimizer)
         self.flat = Flat(optimizer)
-        self.divisor = divisor or self._expected()
+        self.divisor = divisor or expected_batch(self.recording.claim, dataset_size)
         self.memory = memory
         self._outer = model
         self._batches: list[Any] = []
@@ -85,16 +92,11 @@ class Recorder:
         if canaries is not None:
             canaries.detach()
         self._hooks = [
-            self.optimizer.register_step_pre_hook(lambda *_: self._step()),
+            self.optimizer.register_step_pre_hook(uncompiled(lambda *_: self._step())),
             self.optimizer.register_state_dict_post_hook(self._save),
             self.optimizer.register_load_state_dict_pre_hook(self._load),
         ]
         self._look_at_layers()
-
-    def _expected(self) -> float | None:
-        records = self.recording.dataset_size
-        rate = self.recording.claim.phases[0].sample_rate
-        return None if records is None else records * float(rate)
 
     def detach(self) -> None:
         """Lets go of the optimizer."""
@@ -162,7 +164,7 @@ class Recorder:
         """Compares the gradient with the sum of clipped ones; gives what is left, the noise."""
         recording = self.recording
         if self.divisor is None:
-            raise InvalidInput("give `divisor` or `dataset_size`: what is the clipped sum divided by?")
+            raise InvalidInput(NO_DIVISOR)
         total = self._clipped_sum()
         if total is None:
             return None

@@ -24,7 +24,7 @@ import torch
 from transformers import TrainerCallback
 
 from ._torch_gradients import GradientCanary
-from ._torch_recorder import Recorder
+from ._torch_recorder import NO_DIVISOR, Recorder, expected_batch
 from ._torch_records import Loss
 from .errors import InvalidInput, Unsupported
 from .runs import RunLike, as_run
@@ -47,9 +47,10 @@ def language_loss(model: Any, batch: Any) -> Any:
 class PrivacyCallback(TrainerCallback):  # type: ignore[misc]
     """Puts a :class:`dosimeter.torch.Recorder` on a Trainer, with gradient canaries if asked for.
 
-    ``canaries`` are keywords of :class:`dosimeter.torch.GradientCanary`; clip norm, sample rate and
-    divisor are those of the claim unless they are given. ``callback.watch(trainer)`` lets it hear
-    the batches.
+    ``canaries`` are keywords of :class:`dosimeter.torch.GradientCanary`; clip norm and sample rate
+    are those of the claim unless they are given. ``divisor`` is the expected batch size unless it is
+    given: the sample rate times ``dataset_size``, which the claim may know.
+    ``callback.watch(trainer)`` lets it hear the batches.
 
     The recorder is ``callback.recorder`` once training has begun. Refused by name:
     ``max_grad_norm`` other than 0, because the Trainer would scale the noise with it.
@@ -96,12 +97,16 @@ class PrivacyCallback(TrainerCallback):  # type: ignore[misc]
         inner = getattr(optimizer, "optimizer", optimizer)
         inserted = None
         if self.canaries is not None:
+            divisor = self.options["divisor"]
             usual: dict[str, Any] = {
                 "clip_norm": self.claim.clip_norm,
                 "sample_rate": float(self.claim.phases[0].sample_rate),
-                "divisor": self.options["divisor"],
+                "divisor": divisor or expected_batch(self.claim, self.options["dataset_size"]),
             }
-            inserted = GradientCanary(inner, **(usual | dict(self.canaries)))
+            chosen = usual | dict(self.canaries)
+            if chosen["divisor"] is None:
+                raise InvalidInput(NO_DIVISOR)
+            inserted = GradientCanary(inner, **chosen)
         self._recorder = Recorder(model, inner, canaries=inserted, **self.options)
 
     def watch(self, trainer: Any) -> Any:

