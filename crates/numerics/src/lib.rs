@@ -18,6 +18,7 @@
 pub mod beta;
 mod complex;
 pub mod contour;
+pub mod elementary;
 pub mod inversion;
 pub mod lattice;
 mod legendre;
