@@ -75,7 +75,10 @@ fn every_row_of_the_tables_is_what_it_says() {
         // The largest r of the row, in exact arithmetic; it is below half of the table's logarithm.
         for edge in [i - 0.5, i + 0.5] {
             let r = (1.0 + edge / 128.0) * c - 1.0;
-            assert!(r.abs() < 0.00593 && (log == 0.0 || r.abs() <= 0.52 * log.abs()), "row {row}: {r}");
+            assert!(
+                r.abs() < 0.00593 && (log == 0.0 || r.abs() <= 0.52 * log.abs()),
+                "row {row}: {r}"
+            );
         }
         assert_eq!(c == 1.0, log == 0.0, "row {row}");
     }
@@ -83,10 +86,8 @@ fn every_row_of_the_tables_is_what_it_says() {
         let truth = Complex::new(of(64.0), of(i as f64)).logarithm().im;
         assert!(close(of(high) + of(low), truth, -105), "angle {i}");
     }
-    let two_over_pi = TWO_OVER_PI
-        .iter()
-        .rev()
-        .fold(B::ZERO, |sum, &word| (sum + B::from_u64(word)).scaled(-64));
+    let two_over_pi =
+        TWO_OVER_PI.iter().rev().fold(B::ZERO, |sum, &word| (sum + B::from_u64(word)).scaled(-64));
     assert!(close(two_over_pi * B::pi(), of(2.0), -253));
 }
 
@@ -132,7 +133,12 @@ fn logarithms_err_by_what_is_stated() {
     more.extend((0..400).map(|k| stream.near(if k % 2 == 0 { 1.0 / 256.0 } else { -1.0 / 256.0 })));
     check("ln_1p", 1.1, &more, ln_1p, |x| (of(1.0) + of(x)).logarithm());
     assert_eq!((ln(0.0), ln(1.0), ln(f64::INFINITY)), (f64::NEG_INFINITY, 0.0, f64::INFINITY));
-    assert!(ln(-1.0).is_nan() && ln(f64::NAN).is_nan() && ln_1p(-1.5).is_nan() && ln_1p(f64::NAN).is_nan());
+    assert!(
+        ln(-1.0).is_nan()
+            && ln(f64::NAN).is_nan()
+            && ln_1p(-1.5).is_nan()
+            && ln_1p(f64::NAN).is_nan()
+    );
     assert_eq!((ln_1p(-1.0), ln_1p(0.0)), (f64::NEG_INFINITY, 0.0));
     assert_eq!((ln_1p(f64::INFINITY), ln_1p(1e-300)), (f64::INFINITY, 1e-300));
     assert!(holds(ln_1p(f64::MAX), of(f64::MAX).logarithm(), 1.1));
@@ -179,7 +185,8 @@ fn angles_err_by_what_is_stated() {
         6134899525417045.0,
     ]);
     // Beyond 2^48 the prover's own reduction gives up now and then.
-    let narrow = |x: &f64| of(*x).cosine_sine().0.accuracy().min(of(*x).cosine_sine().1.accuracy()) > 64;
+    let narrow =
+        |x: &f64| of(*x).cosine_sine().0.accuracy().min(of(*x).cosine_sine().1.accuracy()) > 64;
     let drawn = points.len();
     points.retain(|x| *x != 0.0 && narrow(x));
     assert!(points.len() > drawn * 9 / 10, "{} of {drawn}", points.len());
@@ -202,7 +209,10 @@ fn angles_err_by_what_is_stated() {
     }
     use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
     assert_eq!((atan2(0.0, 1.0), atan2(0.0, -1.0), atan2(-0.0, -1.0)), (0.0, PI, -PI));
-    assert_eq!((atan2(1.0, 0.0), atan2(-2.0, 0.0), atan2(3.0, 3.0)), (FRAC_PI_2, -FRAC_PI_2, FRAC_PI_4));
+    assert_eq!(
+        (atan2(1.0, 0.0), atan2(-2.0, 0.0), atan2(3.0, 3.0)),
+        (FRAC_PI_2, -FRAC_PI_2, FRAC_PI_4)
+    );
     let infinite = f64::INFINITY;
     assert_eq!((atan2(infinite, infinite), atan2(1.0, -infinite)), (FRAC_PI_4, PI));
     assert!(atan2(f64::NAN, 1.0).is_nan() && atan2(1.0, f64::NAN).is_nan());

@@ -12,6 +12,7 @@
 use super::strip::{self, Strip, Unmasked};
 use super::tail::log_shares;
 use super::transform::second_remainder;
+use crate::elementary::{cos, exp, exp_m1, ln};
 use crate::mixture::MixtureRatio;
 
 /// Points, weights and log ratios of one mixture pair.
@@ -76,7 +77,7 @@ impl Grid {
         let scale = pair.scale();
         let gaussian = 5.6 * scale / (2.0 * design.digits).sqrt();
         let strip = 17.7 * scale * scale / (pair.reach() * design.digits);
-        Self::with_step(pair, design, gaussian.min(strip), (-design.digits).exp())
+        Self::with_step(pair, design, gaussian.min(strip), exp(-design.digits))
     }
 
     /// A grid whose step follows from the general bound on the strip; where that would need many
@@ -100,7 +101,7 @@ impl Grid {
                 let step = strip.step(d, design.frequency, &Unmasked);
                 if step > best {
                     best = step;
-                    relative_error = strip::SIDES * (-target).exp();
+                    relative_error = strip::SIDES * exp(-target);
                     by_strip = true;
                 }
                 // The size is convex in d, so that there is one best step; few points are enough.
@@ -115,7 +116,7 @@ impl Grid {
             // The strip speaks of its own grid's sum for A(c).
             let (_, rough) = log_shares(coarse, c);
             let (_, total) = log_shares(&grid, c);
-            grid.relative_error *= (rough - total).exp().max(1.0);
+            grid.relative_error *= exp(rough - total).max(1.0);
         }
         Ok(grid)
     }
@@ -133,7 +134,7 @@ impl Grid {
         }
         let mut grid = Self::between(pair, low, step, count as usize);
         // Two ends cut where the integrand is below e^-digits, and the rule itself.
-        grid.relative_error = relative_error + 8.0 * (-design.digits).exp();
+        grid.relative_error = relative_error + 8.0 * exp(-design.digits);
         Ok(grid)
     }
 
@@ -143,7 +144,7 @@ impl Grid {
         let scale = pair.scale();
         // A step of few digits, so that its multiples are exact.
         let step = f64::from((step as f32).next_down());
-        let log_norm = (step / (scale * (2.0 * std::f64::consts::PI).sqrt())).ln();
+        let log_norm = ln(step / (scale * (2.0 * std::f64::consts::PI).sqrt()));
         let mut grid = Self {
             x: Vec::with_capacity(count + 1),
             weight: Vec::with_capacity(count + 1),
@@ -179,13 +180,13 @@ impl Grid {
             grid.log_weight.push(log_weight);
             grid.log_ratio.push(log_ratio);
             // Two forms, because W may overflow where the weight underflows.
-            let weight = log_weight.exp();
+            let weight = exp(log_weight);
             grid.weight.push(weight);
             grid.curved.push(weight * second_remainder(log_ratio.clamp(-0.5, 0.5)));
             grid.lifted.push(if log_ratio < 1.0 {
-                weight * log_ratio.exp_m1()
+                weight * exp_m1(log_ratio)
             } else {
-                (log_weight + log_ratio).exp() - weight
+                exp(log_weight + log_ratio) - weight
             });
         }
         grid
@@ -251,7 +252,7 @@ fn step(pair: &MixtureRatio, design: &Design) -> (f64, f64) {
     let exponent = |d: f64| {
         let theta = d * reach / (scale * scale);
         d * d / (2.0 * scale * scale) + design.frequency * turns * theta
-            - (negative + 1.0) * (0.5 * theta).cos().ln()
+            - (negative + 1.0) * ln(cos(0.5 * theta))
     };
     let target = design.digits + 2.0;
     let mut best = 0.0;
@@ -265,7 +266,7 @@ fn step(pair: &MixtureRatio, design: &Design) -> (f64, f64) {
         }
     }
     // By construction 2 e^{exponent} / (e^{2 pi d/h} - 1) <= 2 e^{-target} / (1 - e^{-target}).
-    (best, 2.5 * (-target).exp())
+    (best, 2.5 * exp(-target))
 }
 
 /// Where the integrand of some tilt in the design exceeds e^-digits of its integral.
@@ -289,7 +290,7 @@ fn range(pair: &MixtureRatio, design: &Design) -> (f64, f64) {
     let mut farthest = 0.0f64;
     for mode in pair.numerator().iter().map(|component| right(component.centre)) {
         let terms = 1.0 + pair.numerator().len() as f64;
-        let height = log_integrand(mode, tilt) + tilt * terms.ln();
+        let height = log_integrand(mode, tilt) + tilt * ln(terms);
         if height > -depth {
             high = high.max(mode + scale * (2.0 * depth.min(depth + height)).sqrt());
         }
@@ -313,7 +314,7 @@ fn range(pair: &MixtureRatio, design: &Design) -> (f64, f64) {
             .map(|component| {
                 let distance = component.centre / scale;
                 let grown = 0.5 * power * (power - 1.0) * distance * distance;
-                let most = power * component.weight.ln() + if alone { 0.0 } else { grown };
+                let most = power * ln(component.weight) + if alone { 0.0 } else { grown };
                 power * component.centre - scale * (2.0 * (depth + most)).sqrt()
             })
             .fold(f64::NEG_INFINITY, f64::max)
@@ -327,7 +328,7 @@ fn range(pair: &MixtureRatio, design: &Design) -> (f64, f64) {
         let mut farthest = 0.0f64;
         for mode in pair.denominator().iter().map(|component| left(component.centre)) {
             let terms = 1.0 + pair.denominator().len() as f64;
-            let height = log_integrand(mode, 1.0 - power) + power * terms.ln();
+            let height = log_integrand(mode, 1.0 - power) + power * ln(terms);
             if height > -depth {
                 low = low.min(mode - scale * (2.0 * depth.min(depth + height)).sqrt());
             }

@@ -17,6 +17,7 @@ use super::smooth::Smoothing;
 use super::tail::{self, Path};
 use super::transform::{self, Transform};
 use crate::complex::Complex;
+use crate::elementary::{exp, ln, powi, sin_cos};
 use crate::sum::Sum;
 use std::f64::consts::PI;
 
@@ -43,7 +44,7 @@ impl Zone {
 
     /// log of sup_y f(y) e^{-cy}.
     pub(crate) fn log_chernoff(self, c: f64) -> f64 {
-        let xlogx = |x: f64| if x <= 0.0 { 0.0 } else { x * x.ln() };
+        let xlogx = |x: f64| if x <= 0.0 { 0.0 } else { x * ln(x) };
         match self {
             Zone::Above => xlogx(c - 1.0) - xlogx(c),
             Zone::Between => 0.0,
@@ -145,8 +146,8 @@ impl Nodes {
             let u = spacing * k as f64;
             let phase = log.im - u * t + smoothing.argument(c, u);
             let fall = smoothing.log_factor(c, u);
-            let size = (log.re - level + fall).exp();
-            let (sin, cos) = phase.sin_cos();
+            let size = exp(log.re - level + fall);
+            let (sin, cos) = sin_cos(phase);
             // k(s) = 1/(s(s-1)) with s = c + iu
             let (a, b) = (c * (c - 1.0) - u * u, u * (2.0 * c - 1.0));
             let norm = 1.0 / (a * a + b * b);
@@ -160,11 +161,8 @@ impl Nodes {
                 * (10.0 + u * t.abs() + log.im.abs() + (log.re - level).abs() + 2.0 * fall.abs());
             let err = self.error[k] + unit;
             // Where the relative error is large the node itself is small: bound it by its size.
-            let slip = if err < 0.5 {
-                1.5 * err * size
-            } else {
-                size + (self.upper[k] - level + fall).exp()
-            };
+            let slip =
+                if err < 0.5 { 1.5 * err * size } else { size + exp(self.upper[k] - level + fall) };
             out.round += factor * slip * norm.sqrt();
         }
         out.sum = sum.total();
@@ -251,7 +249,7 @@ impl Line {
             let spread = saddle::spread(c, variance);
             let log_size = match log_value {
                 Some(log_value) => log_value - (level - c * t),
-                None => -((c * (c - 1.0)).abs() * spread * (2.0 * PI).sqrt()).ln(),
+                None => -ln((c * (c - 1.0)).abs() * spread * (2.0 * PI).sqrt()),
             };
             let (low, _) = zone.ends();
             let right = alias(zone, c, t, level, log_size, farthest, spread, 1.0, &level_at);
@@ -263,13 +261,13 @@ impl Line {
         // costs a few digits of cancellation and saves most of the nodes.
         let log_value = best.level - best.c * t + best.log_size;
         let steps: f64 = parts.iter().map(|part| part.times).sum();
-        let affordable = (ROUND_OFF / (f64::EPSILON * steps)).ln().clamp(0.0, MOST_CANCELLATION);
+        let affordable = ln(ROUND_OFF / (f64::EPSILON * steps)).clamp(0.0, MOST_CANCELLATION);
         let least = best.log_size - affordable;
         for step in 1..=8 {
             if zone != Zone::Above || best.right.1 < 2.0 * best.left.1 {
                 break;
             }
-            let tilt = 1.0 + (c - 1.0) * 0.86f64.powi(step);
+            let tilt = 1.0 + (c - 1.0) * powi(0.86f64, step);
             let variance = parts
                 .iter()
                 .zip(coarse)
@@ -300,7 +298,7 @@ impl Line {
                 highest: c.max(1.0),
                 lowest: c.min(0.0),
                 frequency: top,
-                digits: LOG_TOLERANCE + (part.times * (2.0 + top + c.abs())).ln().max(0.0),
+                digits: LOG_TOLERANCE + ln(part.times * (2.0 + top + c.abs())).max(0.0),
             };
             let grid =
                 Grid::economical(&part.pair, &design, c, coarse).map_err(|_| Obstacle::TooFine)?;
@@ -310,7 +308,7 @@ impl Line {
             nodes.multiply(&transform::along(&grid, c, spacing, count), part.times);
         }
         let level = nodes.log[0].re;
-        let truncation = ((1.0 - tail::ROOM) * decay).exp() / (PI * spacing * (count - 1) as f64);
+        let truncation = exp((1.0 - tail::ROOM) * decay) / (PI * spacing * (count - 1) as f64);
         let mut line = Self {
             zone,
             c,
@@ -353,11 +351,11 @@ impl Line {
 
     fn alias_bound(&self, alias: &Alias, t: f64, log_scale: f64) -> f64 {
         let length = 2.0 * PI / self.spacing;
-        let ratio = (-(alias.tilt - self.c).abs() * length).exp();
+        let ratio = exp(-(alias.tilt - self.c).abs() * length);
         if ratio >= 0.5 {
             return f64::INFINITY;
         }
-        (alias.log_bound + ROOM - alias.tilt * t - log_scale).exp() * ratio / (1.0 - ratio)
+        exp(alias.log_bound + ROOM - alias.tilt * t - log_scale) * ratio / (1.0 - ratio)
     }
 
     pub(crate) fn zone(&self) -> Zone {
@@ -450,7 +448,7 @@ fn height(
     // Of many parts each has one path, made for a careful guess: a path holds at every height.
     let many = parts.len() > MANY_PARTS;
     if many {
-        let depth = LOG_TOLERANCE - log_size - (PI * u).ln();
+        let depth = LOG_TOLERANCE - log_size - ln(PI * u);
         u = u.max((2.3 * depth.max(0.0) / variance).sqrt());
     }
     let made_for = |u: f64| -> Vec<Path> {
@@ -468,7 +466,7 @@ fn height(
         }
         let decay: f64 =
             (parts.iter().zip(&paths)).map(|(part, path)| part.times * path.log_ratio(u)).sum();
-        let wanted = log_size - LOG_TOLERANCE + (PI * u).ln();
+        let wanted = log_size - LOG_TOLERANCE + ln(PI * u);
         if decay < wanted {
             return Ok((u, decay));
         }

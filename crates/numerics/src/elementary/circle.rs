@@ -106,7 +106,8 @@ fn cosine_near_zero(r: f64, rest: f64) -> f64 {
     let z = r * r;
     let w = z * z;
     let low = (1.0 / 24.0 - z * (1.0 / 720.0)) + w * (1.0 / 40_320.0 - z * (1.0 / 3_628_800.0));
-    let high = (1.0 / 479_001_600.0 - z * (1.0 / 87_178_291_200.0)) + w * (1.0 / 20_922_789_888_000.0);
+    let high =
+        (1.0 / 479_001_600.0 - z * (1.0 / 87_178_291_200.0)) + w * (1.0 / 20_922_789_888_000.0);
     let half = 0.5 * z;
     let near = 1.0 - half;
     near + (((1.0 - near) - half) + (w * (low + w * w * high) - r * rest))
@@ -155,7 +156,8 @@ pub fn atan2(y: f64, x: f64) -> f64 {
     }
     let (small, large) = if a > b { (b, a) } else { (a, b) };
     let (high, low) = first_octant(small, large);
-    let (high, low) = if a > b { subtracted(FRAC_PI_2, QUARTER_REST, high, low) } else { (high, low) };
+    let (high, low) =
+        if a > b { subtracted(FRAC_PI_2, QUARTER_REST, high, low) } else { (high, low) };
     let (high, low) =
         if x.is_sign_negative() { subtracted(PI, PI_REST, high, low) } else { (high, low) };
     (high + low).copysign(y)

@@ -301,9 +301,5 @@ pub const ARCTANGENTS: [(f64, f64); 65] = [
 ];
 
 /// The first 256 bits of 2/pi after its binary point.
-pub const TWO_OVER_PI: [u64; 4] = [
-    0xa2f9_836e_4e44_1529,
-    0xfc27_57d1_f534_ddc0,
-    0xdb62_9599_3c43_9041,
-    0xfe51_63ab_debb_c561,
-];
+pub const TWO_OVER_PI: [u64; 4] =
+    [0xa2f9_836e_4e44_1529, 0xfc27_57d1_f534_ddc0, 0xdb62_9599_3c43_9041, 0xfe51_63ab_debb_c561];
