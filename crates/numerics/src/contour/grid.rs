@@ -12,7 +12,7 @@
 use super::strip::{self, Strip, Unmasked};
 use super::tail::log_shares;
 use super::transform::second_remainder;
-use crate::elementary::{cos, exp, exp_m1, ln};
+use crate::elementary::{cos, exp, exp_m1, ln, ln_1p};
 use crate::mixture::MixtureRatio;
 
 /// Points, weights and log ratios of one mixture pair.
@@ -223,6 +223,43 @@ impl Grid {
         self
     }
 
+    /// An upper bound on log A(tilt) for a real tilt of the design, with all errors of the sum in it: infinite
+    /// where the rule's own is not below a half.
+    ///
+    /// The terms Q W^tilt are positive. The rule errs by at most 2 e^growth / (e^{2 pi d/h} - 1) of A for every d inside
+    /// the strip, and the ends cut off by `relative_error` (2 + |tilt| + 1/A).
+    pub(crate) fn log_above(&self, pair: &MixtureRatio, tilt: f64) -> f64 {
+        let design = Design { highest: tilt, lowest: tilt, frequency: 0.0, digits: 0.0 };
+        let step = self.x[1] - self.x[0];
+        let rule = EDGES
+            .iter()
+            .map(|fraction| {
+                let d = fraction * strip_of(pair);
+                let gain = 2.0 * std::f64::consts::PI * d / step;
+                // e^gain - 1 >= e^gain / 2 from gain 1 on.
+                if gain < 1.0 { f64::INFINITY } else { 4.0 * exp(growth(pair, &design, d) - gain) }
+            })
+            .fold(f64::INFINITY, f64::min);
+        let exponents = || self.log_weight.iter().zip(&self.log_ratio).map(|(w, l)| w + tilt * l);
+        let top = exponents().fold(f64::NEG_INFINITY, f64::max);
+        let (mut sum, mut slip) = (0.0, 0.0);
+        for (j, exponent) in exponents().enumerate() {
+            let term = exp(exponent - top);
+            sum += term;
+            let moved = self.log_weight[j].abs() + (tilt * self.log_ratio[j]).abs() + top.abs();
+            slip += term * (self.weight_slip[j] + tilt.abs() * self.ratio_slip[j] + moved + 4.0);
+        }
+        let sum = sum + f64::EPSILON * (slip + self.len() as f64 * sum);
+        let log = top + ln(sum);
+        // A is at least half of the sum wherever this is used.
+        let cut = self.relative_error * (2.0 + tilt.abs() + 2.0 * exp(-log.min(0.0)));
+        let lost = rule + cut;
+        if !(lost < 0.5) {
+            return f64::INFINITY;
+        }
+        log - ln_1p(-lost) + 8.0 * f64::EPSILON * (1.0 + log.abs() + top.abs())
+    }
+
     pub(crate) fn lifted(&self, j: usize) -> f64 {
         self.lifted[j]
     }
@@ -237,29 +274,37 @@ impl Grid {
     }
 }
 
+/// log of how much larger than on the axis the integrand's modulus can be at a distance d from it, for
+/// the tilts and frequencies of a design.
+fn growth(pair: &MixtureRatio, design: &Design, d: f64) -> f64 {
+    let scale2 = pair.scale() * pair.scale();
+    // Negative powers of P or Q pay for the cone: -log cos(theta/2) each.
+    let (negative, turns) = if pair.one_sided() {
+        ((-design.lowest).max(0.0), 1.0)
+    } else {
+        ((-design.lowest).max(design.highest - 1.0).max(0.0), 2.0)
+    };
+    let theta = d * pair.reach() / scale2;
+    d * d / (2.0 * scale2) + design.frequency * turns * theta
+        - (negative + 1.0) * ln(cos(0.5 * theta))
+}
+
+/// The parts of the strip of analyticity at whose edges the integrand is looked at.
+const EDGES: [f64; 9] = [0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9];
+
+fn strip_of(pair: &MixtureRatio) -> f64 {
+    std::f64::consts::PI * pair.scale() * pair.scale() / pair.reach()
+}
+
 /// The step that reaches the design's digits, and the error it has.
 fn step(pair: &MixtureRatio, design: &Design) -> (f64, f64) {
-    let scale = pair.scale();
-    let reach = pair.reach();
-    // Negative powers of P or Q pay for the cone: -log cos(theta/2) each.
-    let negative = if pair.one_sided() {
-        (-design.lowest).max(0.0)
-    } else {
-        (-design.lowest).max(design.highest - 1.0).max(0.0)
-    };
-    let turns = if pair.one_sided() { 1.0 } else { 2.0 };
-    let strip = std::f64::consts::PI * scale * scale / reach;
-    let exponent = |d: f64| {
-        let theta = d * reach / (scale * scale);
-        d * d / (2.0 * scale * scale) + design.frequency * turns * theta
-            - (negative + 1.0) * ln(cos(0.5 * theta))
-    };
     let target = design.digits + 2.0;
     let mut best = 0.0;
-    for fraction in [0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9] {
+    for fraction in EDGES {
         for free in [0.3, 0.6, 1.0, 1.5] {
-            let d = (fraction * strip).min(free * scale * (2.0 * target).sqrt());
-            let step = 2.0 * std::f64::consts::PI * d / (target + exponent(d));
+            let most = free * pair.scale() * (2.0 * target).sqrt();
+            let d = (fraction * strip_of(pair)).min(most);
+            let step = 2.0 * std::f64::consts::PI * d / (target + growth(pair, design, d));
             if step > best {
                 best = step;
             }

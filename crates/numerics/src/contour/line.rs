@@ -178,6 +178,37 @@ pub(crate) struct Alias {
     pub(crate) log_bound: f64,
 }
 
+impl Alias {
+    /// The same tilt, with an upper bound in place of a sum over coarse grids.
+    fn proven(self, zone: Zone, parts: &[Part], coarse: &[Grid]) -> Self {
+        let level: f64 = (parts.iter().zip(coarse))
+            .map(|(part, grid)| part.times * log_moment_above(part, grid, self.tilt))
+            .sum();
+        Self { log_bound: level + zone.log_chernoff(self.tilt), ..self }
+    }
+}
+
+/// An upper bound on log A(tilt): by the coarse grid if that is close enough for this number of steps.
+fn log_moment_above(part: &Part, coarse: &Grid, tilt: f64) -> f64 {
+    if tilt == 0.0 || tilt == 1.0 {
+        return 0.0;
+    }
+    let quick = coarse.log_above(&part.pair, tilt);
+    if part.times * (quick - transform::cumulant(coarse, tilt).0) <= WASTE {
+        return quick;
+    }
+    let design = Design {
+        highest: tilt.max(1.0),
+        lowest: tilt.min(0.0),
+        frequency: 0.0,
+        digits: 6.0 + ln(part.times * (2.0 + tilt.abs())),
+    };
+    match Grid::economical(&part.pair, &design, tilt, coarse) {
+        Ok(grid) => transform::along(&grid, tilt, 1.0, 1).upper[0].min(quick),
+        Err(_) => quick,
+    }
+}
+
 /// A candidate tilt with the aliases it has.
 struct Place {
     c: f64,
@@ -214,9 +245,11 @@ pub enum Obstacle {
 
 /// Relative size to which aliases and truncation are pushed.
 pub(crate) const LOG_TOLERANCE: f64 = 32.0;
-/// Room in T log A of a second tilt, which is a sum over a coarse grid: its error is not bounded, and
-/// over the domain less than a third of this (test below).
-pub(crate) const ROOM: f64 = 1.0;
+/// Room for the roundings of a Chernoff bound's exponent, whose terms are below 1e6.
+const ROOM: f64 = 1e-6;
+/// A bound on T log A of a second tilt may lie this much above its value on a coarse grid; else it gets a grid
+/// of its own.
+const WASTE: f64 = 0.1;
 pub(crate) const MOST_WORK: f64 = 3e7;
 /// More parts than this are looked at more cheaply.
 const MANY_PARTS: usize = 16;
@@ -282,6 +315,7 @@ impl Line {
         let Place { c, variance, level: _, spread, log_size, right: (right, _), left: (left, _) } =
             best;
         let length = best.length();
+        let [left, right] = [left, right].map(|alias| alias.proven(zone, parts, coarse));
         let spacing = 2.0 * PI / length;
 
         let (height, decay) = height(parts, coarse, c, variance, log_size, spacing)?;

@@ -213,7 +213,9 @@ pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transfor
             excess.ln_1p()
         };
         out.log.push(log);
-        out.upper.push(ln(modulus + absolute) + shift);
+        // The modulus, the logarithm and the sums are rounded; it is multiplied by the number of steps.
+        let above = ln(modulus + absolute);
+        out.upper.push(above + shift + UNIT * (4.0 + 2.0 * (above.abs() + shift)));
         // |log(1 + e/A)| <= 1.5 |e/A| while |e/A| <= 1/4; beyond that the node is useless.
         let relative = absolute / modulus;
         out.error.push(if relative <= 0.25 { 1.5 * relative + rounded } else { f64::INFINITY });

@@ -126,9 +126,13 @@ impl<'a> Place<'a> {
 
     /// A Chernoff factor (tilt and logarithm) for M, if its sums are certain there.
     pub(crate) fn bound(&self) -> Option<(f64, f64)> {
-        let steps: f64 = self.masked.iter().map(|m| m.part.times).sum();
         self.certain(self.c)
-            .then(|| (self.c, self.level + Zone::Above.log_chernoff(self.c) + 0.01 + 1e-13 * steps))
+            .then(|| (self.c, self.level + Zone::Above.log_chernoff(self.c) + self.slack()))
+    }
+
+    /// More than the error of T log A on grids that are certain, and its roundings.
+    fn slack(&self) -> f64 {
+        0.01 + 1e-13 * self.masked.iter().map(|m| m.part.times).sum::<f64>()
     }
 
     /// The best Chernoff factor at t for the runs of class-0 steps only.
@@ -153,6 +157,10 @@ impl<'a> Place<'a> {
         let (left, left_length) =
             alias(Zone::Above, c, t, level, log_size, 1.0, spread, -1.0, &level_at);
         let length = right_length.max(left_length);
+        // The sums are certain to far less than this; it is counted once for both.
+        let slack = self.slack();
+        let [left, right] =
+            [left, right].map(|alias| Alias { log_bound: alias.log_bound + slack, ..alias });
         let certain = self.certain(left.tilt) && self.certain(right.tilt);
         if !(length.is_finite() && length > 0.0 && certain) {
             return Err(Obstacle::SlowDecay);
