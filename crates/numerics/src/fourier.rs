@@ -144,40 +144,64 @@ fn complex(z: &mut Spectrum, circle: &Circle) {
     }
 }
 
-/// One stage of radix 4: sequences of `length`, `stride` of them interleaved.
+type Pair = (f64, f64);
+
+/// Four numbers to the four of the next stage, turned by their factors.
+#[inline(always)]
+fn butterfly([a, b, c, d]: [Pair; 4], [w1, w2, w3]: [Pair; 3]) -> [Pair; 4] {
+    let (sum, off) = ((a.0 + c.0, a.1 + c.1), (a.0 - c.0, a.1 - c.1));
+    let other = (b.0 + d.0, b.1 + d.1);
+    // -i (b - d).
+    let turned = (b.1 - d.1, d.0 - b.0);
+    let times = |z: Pair, w: Pair| (z.0 * w.0 - z.1 * w.1, z.0 * w.1 + z.1 * w.0);
+    [
+        (sum.0 + other.0, sum.1 + other.1),
+        times((off.0 + turned.0, off.1 + turned.1), w1),
+        times((sum.0 - other.0, sum.1 - other.1), w2),
+        times((off.0 - turned.0, off.1 - turned.1), w3),
+    ]
+}
+
+/// One stage of radix 4: sequences of `length`, `s` of them interleaved.
 fn quarters(length: usize, s: usize, x: &Spectrum, y: &mut Spectrum, circle: &Circle) {
     let m = length / 4;
     let turn = circle.cosine.len() / length;
-    for (p, (y_re, y_im)) in
-        y.re.chunks_exact_mut(4 * s).zip(y.im.chunks_exact_mut(4 * s)).enumerate()
-    {
-        let w = |k: usize| (circle.cosine[k * p * turn], -circle.sine[k * p * turn]);
-        let (w1, w2, w3) = (w(1), w(2), w(3));
-        let part = |of: &[f64], k: usize| -> std::ops::Range<usize> {
-            debug_assert!(of.len() == length * s);
-            s * (p + k * m)..s * (p + k * m + 1)
-        };
-        let [a_re, b_re, c_re, d_re] = [0, 1, 2, 3].map(|k| &x.re[part(&x.re, k)]);
-        let [a_im, b_im, c_im, d_im] = [0, 1, 2, 3].map(|k| &x.im[part(&x.im, k)]);
-        let (y0_re, rest) = y_re.split_at_mut(s);
-        let (y1_re, rest) = rest.split_at_mut(s);
-        let (y2_re, y3_re) = rest.split_at_mut(s);
-        let (y0_im, rest) = y_im.split_at_mut(s);
-        let (y1_im, rest) = rest.split_at_mut(s);
-        let (y2_im, y3_im) = rest.split_at_mut(s);
+    let factors = |p: usize| -> [Pair; 3] {
+        [p * turn, 2 * p * turn, 3 * p * turn].map(|k| (circle.cosine[k], -circle.sine[k]))
+    };
+    let quarter = |of: &[f64], k: usize| -> std::ops::Range<usize> {
+        let size = of.len() / 4;
+        k * size..(k + 1) * size
+    };
+    let [a_re, b_re, c_re, d_re] = [0, 1, 2, 3].map(|k| &x.re[quarter(&x.re, k)]);
+    let [a_im, b_im, c_im, d_im] = [0, 1, 2, 3].map(|k| &x.im[quarter(&x.im, k)]);
+    if s == 1 {
+        let chunks = y.re.chunks_exact_mut(4).zip(y.im.chunks_exact_mut(4));
+        for (p, (re, im)) in chunks.enumerate().take(m) {
+            let at = [(a_re, a_im), (b_re, b_im), (c_re, c_im), (d_re, d_im)];
+            let out = butterfly(at.map(|(re, im)| (re[p], im[p])), factors(p));
+            for (k, z) in out.into_iter().enumerate() {
+                (re[k], im[k]) = z;
+            }
+        }
+        return;
+    }
+    let chunks = y.re.chunks_exact_mut(4 * s).zip(y.im.chunks_exact_mut(4 * s));
+    for (p, (re, im)) in chunks.enumerate() {
+        let w = factors(p);
+        let here = p * s..(p + 1) * s;
+        let [a_re, b_re, c_re, d_re] = [a_re, b_re, c_re, d_re].map(|x| &x[here.clone()]);
+        let [a_im, b_im, c_im, d_im] = [a_im, b_im, c_im, d_im].map(|x| &x[here.clone()]);
+        let (re_0, rest) = re.split_at_mut(s);
+        let (re_1, rest) = rest.split_at_mut(s);
+        let (re_2, re_3) = rest.split_at_mut(s);
+        let (im_0, rest) = im.split_at_mut(s);
+        let (im_1, rest) = rest.split_at_mut(s);
+        let (im_2, im_3) = rest.split_at_mut(s);
         for q in 0..s {
-            let (sum_re, sum_im) = (a_re[q] + c_re[q], a_im[q] + c_im[q]);
-            let (off_re, off_im) = (a_re[q] - c_re[q], a_im[q] - c_im[q]);
-            let (other_re, other_im) = (b_re[q] + d_re[q], b_im[q] + d_im[q]);
-            // -i (b - d).
-            let (turned_re, turned_im) = (b_im[q] - d_im[q], d_re[q] - b_re[q]);
-            (y0_re[q], y0_im[q]) = (sum_re + other_re, sum_im + other_im);
-            let (re, im) = (off_re + turned_re, off_im + turned_im);
-            (y1_re[q], y1_im[q]) = (re * w1.0 - im * w1.1, re * w1.1 + im * w1.0);
-            let (re, im) = (sum_re - other_re, sum_im - other_im);
-            (y2_re[q], y2_im[q]) = (re * w2.0 - im * w2.1, re * w2.1 + im * w2.0);
-            let (re, im) = (off_re - turned_re, off_im - turned_im);
-            (y3_re[q], y3_im[q]) = (re * w3.0 - im * w3.1, re * w3.1 + im * w3.0);
+            let of = [(a_re, a_im), (b_re, b_im), (c_re, c_im), (d_re, d_im)];
+            let out = butterfly(of.map(|(re, im)| (re[q], im[q])), w);
+            [(re_0[q], im_0[q]), (re_1[q], im_1[q]), (re_2[q], im_2[q]), (re_3[q], im_3[q])] = out;
         }
     }
 }
