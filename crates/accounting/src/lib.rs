@@ -6,6 +6,8 @@
 //! Run -> lenses -> pairs -> directions -> account, calibrate, curve, compare
 //! ```
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
+
 mod account;
 pub mod bayes_security;
 mod calibrate;

@@ -16,6 +16,7 @@
 
 use crate::pairs::{Gaussian, TwoPoint};
 use crate::{AccountingError, OneWay, Pair, directions};
+use numerics::elementary::ln;
 use vocabulary::{Interval, Problem};
 
 type Result<T> = std::result::Result<T, AccountingError>;
@@ -88,7 +89,7 @@ impl Known {
             if fpr == 0.0 {
                 return Ok(vec![TwoPoint::new(0.0, tpr)?]);
             }
-            let steep = TwoPoint::new((tpr / fpr).ln() * (1.0 + 1e-15) + 1e-15, 0.0)?;
+            let steep = TwoPoint::new(ln(tpr / fpr) * (1.0 + 1e-15) + 1e-15, 0.0)?;
             return Ok(vec![flat, steep]);
         }
         let (epsilon, delta) = self.on_the_profile()?;

@@ -18,6 +18,7 @@ mod prove;
 mod readme;
 mod record_level;
 mod report;
+mod same_bits;
 mod serve;
 mod small;
 mod support;

@@ -11,6 +11,7 @@
 //! logarithm larger than 100) for a + b up to 1e9. Cost O(sqrt(max(a, b))) near the mean, O(1)
 //! in the tails.
 
+use crate::elementary::{exp, exp_m1, ln, ln_1p};
 use crate::special::{inverse_log_normal_sf, log1mexp, stirling_remainder};
 use std::f64::consts::PI;
 
@@ -43,7 +44,7 @@ fn deviance(x: f64, mean: f64, difference: f64) -> f64 {
     if mean <= 0.0 {
         return f64::INFINITY;
     }
-    x * (x / mean).ln() - difference
+    x * ln(x / mean) - difference
 }
 
 /// ln of x^a (1-x)^b / B(a, b), for a, b > 0 and 0 < x < 1.
@@ -55,7 +56,7 @@ fn ln_prefactor(x: f64, a: f64, b: f64) -> f64 {
         - stirling_remainder(b)
         - deviance(a, n * x, difference)
         - deviance(b, n * (1.0 - x), -difference);
-    exponent + 0.5 * (a * (b / n) / (2.0 * PI)).ln()
+    exponent + 0.5 * ln(a * (b / n) / (2.0 * PI))
 }
 
 /// I_x(a, b) divided by the prefactor, for x at or below the mean.
@@ -118,20 +119,20 @@ pub fn beta_log_tails(x: f64, a: f64, b: f64) -> LogTails {
         return LogTails { lower: 0.0, upper: f64::NEG_INFINITY };
     }
     if a == 1.0 {
-        let upper = b * (-x).ln_1p();
+        let upper = b * ln_1p(-x);
         return LogTails { lower: log1mexp(upper), upper };
     }
     if b == 1.0 {
-        let lower = a * x.ln();
+        let lower = a * ln(x);
         return LogTails { lower, upper: log1mexp(lower) };
     }
     let prefactor = ln_prefactor(x, a, b);
     let slack = x.mul_add(-(a + b), a);
     if slack >= 0.0 {
-        let lower = (prefactor + continued_fraction(x, slack, a, b).ln()).min(0.0);
+        let lower = (prefactor + ln(continued_fraction(x, slack, a, b))).min(0.0);
         LogTails { lower, upper: log1mexp(lower) }
     } else {
-        let upper = (prefactor + continued_fraction(1.0 - x, -slack, b, a).ln()).min(0.0);
+        let upper = (prefactor + ln(continued_fraction(1.0 - x, -slack, b, a))).min(0.0);
         LogTails { lower: log1mexp(upper), upper }
     }
 }
@@ -147,13 +148,13 @@ pub fn binomial_log_pmf(k: u64, n: u64, p: f64) -> f64 {
     }
     let (count, size) = (k as f64, n as f64);
     if k == 0 {
-        return size * (-p).ln_1p();
+        return size * ln_1p(-p);
     }
     if k == n {
-        return size * p.ln();
+        return size * ln(p);
     }
     // C(n, k) p^k q^(n-k) = prefactor of Beta(k, n-k) times n / (k (n-k)).
-    ln_prefactor(p, count, size - count) + (size / count / (size - count)).ln()
+    ln_prefactor(p, count, size - count) + ln(size / count / (size - count))
 }
 
 /// ln P(B <= k) and ln P(B > k) for B ~ Binomial(n, p).
@@ -204,8 +205,8 @@ pub fn beta_upper_quantile(ln_tail: f64, a: f64, b: f64) -> f64 {
         } else {
             above = above.min(x);
         }
-        let density = ln_prefactor(x, a, b) - x.ln() - (-x).ln_1p();
-        let slope = -(density - tail).exp();
+        let density = ln_prefactor(x, a, b) - ln(x) - ln_1p(-x);
+        let slope = -exp(density - tail);
         let mut next = x - miss / slope;
         if !(next > below && next < above) {
             next = if above == 1.0 && below > 0.9 {
@@ -243,9 +244,9 @@ pub fn clopper_pearson_upper(k: u64, n: u64, level: f64) -> f64 {
         return 0.0;
     }
     if k == 0 {
-        return -(level.ln() / n as f64).exp_m1() * (1.0 + 4e-16);
+        return -exp_m1(ln(level) / n as f64) * (1.0 + 4e-16);
     }
-    beta_upper_quantile(level.ln(), k as f64 + 1.0, (n - k) as f64)
+    beta_upper_quantile(ln(level), k as f64 + 1.0, (n - k) as f64)
 }
 
 /// The one-sided Clopper-Pearson lower end, to full relative accuracy for small rates.
@@ -260,9 +261,9 @@ pub fn clopper_pearson_lower(k: u64, n: u64, level: f64) -> f64 {
         return 1.0;
     }
     if k == n {
-        return (level.ln() / n as f64).exp() * (1.0 - 4e-16);
+        return exp(ln(level) / n as f64) * (1.0 - 4e-16);
     }
-    beta_lower_quantile(level.ln(), k as f64, (n - k + 1) as f64)
+    beta_lower_quantile(ln(level), k as f64, (n - k + 1) as f64)
 }
 
 /// The x with P(Beta(a, b) <= x) = e^`ln_tail`, from below (at or before the quantile).
@@ -290,9 +291,9 @@ pub fn beta_lower_quantile(ln_tail: f64, a: f64, b: f64) -> f64 {
             below = below.max(x);
         }
         // ln I is concave in ln x too, and nearly linear there for small x.
-        let density = ln_prefactor(x, a, b) - (-x).ln_1p();
-        let slope = (density - tail).exp();
-        let mut next = x * (-miss / slope).exp();
+        let density = ln_prefactor(x, a, b) - ln_1p(-x);
+        let slope = exp(density - tail);
+        let mut next = x * exp(-miss / slope);
         if !(next > below && next < above) {
             next = if below == 0.0 { above / 16.0 } else { 0.5 * (below + above) };
         }

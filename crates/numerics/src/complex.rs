@@ -1,5 +1,6 @@
 //! Just enough complex arithmetic for contour sums.
 
+use crate::elementary::{atan2, exp, exp_m1, hypot, ln, ln_1p, sin};
 use std::ops::{Add, Mul, Sub};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,11 +15,11 @@ impl Complex {
     }
 
     pub(crate) fn modulus(self) -> f64 {
-        self.re.hypot(self.im)
+        hypot(self.re, self.im)
     }
 
     pub(crate) fn ln(self) -> Self {
-        Self::new(self.modulus().ln(), self.im.atan2(self.re))
+        Self::new(ln(self.modulus()), atan2(self.im, self.re))
     }
 
     /// ln(1 + self), and a bound on its absolute error.
@@ -30,10 +31,17 @@ impl Complex {
     pub(crate) fn ln_1p(self) -> (Self, f64) {
         let square = self.re * (2.0 + self.re) + self.im * self.im;
         let real = 1.0 + self.re;
-        let modulus = if square > -0.5 { 0.5 * square.ln_1p() } else { real.hypot(self.im).ln() };
-        let log = Self::new(modulus, self.im.atan2(real));
+        let modulus = if square > -0.5 { 0.5 * ln_1p(square) } else { ln(hypot(real, self.im)) };
+        let log = Self::new(modulus, atan2(self.im, real));
         let reached = (self.re.abs() + self.im.abs()).min(1.5);
         (log, f64::EPSILON * (4.0 * reached + 2.0 * (log.re.abs() + log.im.abs())))
+    }
+
+    /// e^z - 1.
+    pub(crate) fn exp_m1(self) -> Self {
+        let half = sin(0.5 * self.im);
+        let grown = exp(self.re);
+        Self::new(exp_m1(self.re) - 2.0 * grown * half * half, grown * sin(self.im))
     }
 
     pub(crate) fn scale(self, factor: f64) -> Self {

@@ -15,9 +15,13 @@
 //! tails and ends), [`mixture`] (the log-ratio of two mixtures) and [`roots`]. [`patience`] lets a
 //! caller look up during a long computation, and ends one that takes too long.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
+
 pub mod beta;
 mod complex;
 pub mod contour;
+pub mod elementary;
+mod fourier;
 pub mod inversion;
 pub mod lattice;
 mod legendre;

@@ -6,6 +6,8 @@
 //!
 //! Both mixtures are required to have a monotone ratio: m_j >= 0 >= n_j.
 
+use crate::elementary::{atan2, cos, exp, exp_m1, hypot, ln, ln_1p, sin};
+
 /// One component: its weight and its centre.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Component {
@@ -86,7 +88,7 @@ impl MixtureRatio {
     /// The same by its logarithm, which keeps the digits of a weight near 1.
     #[must_use]
     pub fn with_log_rest(self, log_rest: f64) -> Self {
-        Self { log_rest: Some(log_rest), ..self.with_rest(log_rest.exp()) }
+        Self { log_rest: Some(log_rest), ..self.with_rest(exp(log_rest)) }
     }
 
     /// With a bound on the relative error of every weight, for weights that were computed.
@@ -184,8 +186,8 @@ impl MixtureRatio {
             return f64::NEG_INFINITY;
         }
         match self.numerator.as_slice() {
-            [one] => (-one.weight).ln_1p(),
-            _ => self.log_rest.unwrap_or_else(|| self.rest[0].ln()),
+            [one] => ln_1p(-one.weight),
+            _ => self.log_rest.unwrap_or_else(|| ln(self.rest[0])),
         }
     }
 
@@ -238,8 +240,7 @@ impl MixtureRatio {
                 return (0.0, 0.0);
             }
             let log = log_relative(components, rest, x, self.scale);
-            let share =
-                |c: &Component| c.centre * c.weight * (exponent(c, x, self.scale) - log).exp();
+            let share = |c: &Component| c.centre * c.weight * exp(exponent(c, x, self.scale) - log);
             (log, components.iter().map(share).sum())
         };
         let (numerator, mean_p) = of(&self.numerator, self.rest[0]);
@@ -278,24 +279,24 @@ fn log_relative(components: &[Component], rest: f64, x: f64, scale: f64) -> f64 
             return e;
         }
         if e >= 30.0 {
-            return e + one.weight.ln() + (rest / one.weight * (-e).exp()).ln_1p();
+            return e + ln(one.weight) + ln_1p(rest / one.weight * exp(-e));
         }
-        let change = one.weight * e.exp_m1();
+        let change = one.weight * exp_m1(e);
         return if change > NEARLY_NOTHING {
-            change.ln_1p()
+            ln_1p(change)
         } else {
-            (rest + one.weight * e.exp()).ln()
+            ln(rest + one.weight * exp(e))
         };
     }
     let top = components.iter().map(|c| exponent(c, x, scale)).fold(f64::NEG_INFINITY, f64::max);
     let sum = |top: f64| -> f64 {
-        components.iter().map(|c| c.weight * (exponent(c, x, scale) - top).exp()).sum()
+        components.iter().map(|c| c.weight * exp(exponent(c, x, scale) - top)).sum()
     };
     if top >= 30.0 {
-        return top + (sum(top) + rest * (-top).exp()).ln();
+        return top + ln(sum(top) + rest * exp(-top));
     }
-    let change: f64 = components.iter().map(|c| c.weight * exponent(c, x, scale).exp_m1()).sum();
-    if change > NEARLY_NOTHING { change.ln_1p() } else { (rest + sum(0.0)).ln() }
+    let change: f64 = components.iter().map(|c| c.weight * exp_m1(exponent(c, x, scale))).sum();
+    if change > NEARLY_NOTHING { ln_1p(change) } else { ln(rest + sum(0.0)) }
 }
 
 /// A bound on the error of `log_relative`, in units of `f64::EPSILON`. An exponent
@@ -311,12 +312,12 @@ fn slip(components: &[Component], weight_error: f64, x: f64, scale: f64, value: 
     for c in components {
         let e = exponent(c, x, scale);
         let size = c.centre.abs() * (2.0 * x.abs() + c.centre.abs()) / (2.0 * scale * scale);
-        let share = c.weight * (e - value).exp();
+        let share = c.weight * exp(e - value);
         // Where little is left the mixture is added up, and not what it differs from 1 by.
         let changed = if value < -0.5 {
             share
         } else {
-            e.abs().min(1.0) * if e > 0.0 { share } else { c.weight * (-value).exp() }
+            e.abs().min(1.0) * if e > 0.0 { share } else { c.weight * exp(-value) }
         };
         sum += 3.0 * share * size + each * changed;
     }
@@ -335,7 +336,7 @@ fn posterior_mean(components: &[Component], rest: f64, x: f64, scale: f64) -> (f
     let log_total = log_relative(components, rest, x, scale);
     let (mut mean, mut square) = (0.0, 0.0);
     for c in components {
-        let share = c.centre * c.weight * (exponent(c, x, scale) - log_total).exp();
+        let share = c.centre * c.weight * exp(exponent(c, x, scale) - log_total);
         mean += share;
         square += c.centre * share;
     }
@@ -358,35 +359,35 @@ fn complex_log_relative(
         return (exponent(one, x, scale), one.centre * y / (scale * scale));
     }
     let top = components.iter().map(|c| exponent(c, x, scale)).fold(0.0, f64::max);
-    let base = (-top).exp();
+    let base = exp(-top);
     let (mut re, mut im) = (0.0, 0.0);
     // Relative to the reference: sum_j a_j (e^{E_j} e^{i theta_j} - 1) + 1, scaled by e^{-top}.
     for c in components {
         let e = exponent(c, x, scale);
         let theta = c.centre * y / (scale * scale);
-        let size = c.weight * (e - top).exp();
-        let half = (0.5 * theta).sin();
-        re += if e < 30.0 && top == 0.0 { c.weight * e.exp_m1() } else { size - c.weight * base };
+        let size = c.weight * exp(e - top);
+        let half = sin(0.5 * theta);
+        re += if e < 30.0 && top == 0.0 { c.weight * exp_m1(e) } else { size - c.weight * base };
         re -= 2.0 * size * half * half;
-        im += size * theta.sin();
+        im += size * sin(theta);
     }
     // re now holds (real part - base); the modulus through ln_1p keeps small differences.
     if top == 0.0 && re > NEARLY_NOTHING {
-        let modulus = 0.5 * (re * (2.0 + re) + im * im).ln_1p();
-        return (modulus, im.atan2(1.0 + re));
+        let modulus = 0.5 * ln_1p(re * (2.0 + re) + im * im);
+        return (modulus, atan2(im, 1.0 + re));
     }
     let real = if top > 0.0 && re > NEARLY_NOTHING * base {
         base + re
     } else {
         let turned = |c: &Component| {
-            let size = c.weight * (exponent(c, x, scale) - top).exp();
-            size * (c.centre * y / (scale * scale)).cos()
+            let size = c.weight * exp(exponent(c, x, scale) - top);
+            size * cos(c.centre * y / (scale * scale))
         };
         rest * base + components.iter().map(turned).sum::<f64>()
     };
     let square = real * real + im * im;
-    let log = if square > 1e-280 { 0.5 * square.ln() } else { real.hypot(im).ln() };
-    (top + log, im.atan2(real))
+    let log = if square > 1e-280 { 0.5 * ln(square) } else { ln(hypot(real, im)) };
+    (top + log, atan2(im, real))
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@
 //!
 //! Cost: one convolution of n and m points costs n m steps of a walk along the grid.
 
+use crate::elementary::{exp, ln, sinh};
+
 /// Which side of the truth a law is kept on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -157,7 +159,7 @@ pub fn sinh_grid(centre: f64, scale: f64, last: f64, eta: f64) -> Vec<f64> {
     let mut grid = vec![0.0];
     let mut j = -((centre / scale).asinh() / eta).floor() as i64;
     loop {
-        let place = centre + scale * (j as f64 * eta).sinh();
+        let place = centre + scale * sinh(j as f64 * eta);
         j += 1;
         if place <= 1e-12 * centre {
             continue;
@@ -172,9 +174,9 @@ pub fn sinh_grid(centre: f64, scale: f64, last: f64, eta: f64) -> Vec<f64> {
 /// 0 and the points exp(scale sinh(j eta)) between two ends.
 pub fn log_sinh_grid(scale: f64, first: f64, last: f64, eta: f64) -> Vec<f64> {
     let mut grid = vec![0.0];
-    let low = ((first.ln() / scale).asinh() / eta).floor() as i64;
-    let high = ((last.ln() / scale).asinh() / eta).ceil() as i64;
-    grid.extend((low..=high).map(|j| (scale * (j as f64 * eta).sinh()).exp()));
+    let low = ((ln(first) / scale).asinh() / eta).floor() as i64;
+    let high = ((ln(last) / scale).asinh() / eta).ceil() as i64;
+    grid.extend((low..=high).map(|j| exp(scale * sinh(j as f64 * eta))));
     grid
 }
 

@@ -16,6 +16,7 @@
 
 use crate::AccountingError;
 use crate::pairs::Gaussian;
+use numerics::elementary::{exp_m1, ln_1p, powf, powi, sinh};
 use numerics::special::{inverse_normal_cdf, normal_sf};
 use vocabulary::{Adjacency, Run};
 
@@ -68,12 +69,12 @@ pub enum Formula {
 impl Formula {
     /// K of one step at this noise, such that mu^2 = T p^2 K.
     fn step(self, noise_multiplier: f64, adjacency: Adjacency) -> f64 {
-        let gain = noise_multiplier.powi(-2);
+        let gain = powi(noise_multiplier, -2);
         match (self, adjacency) {
             (Self::Paper, Adjacency::AddRemove | Adjacency::ZeroOut) => gain,
             (Self::Paper, Adjacency::Substitute) => 4.0 * gain,
-            (Self::CentralLimit, Adjacency::AddRemove | Adjacency::ZeroOut) => gain.exp_m1(),
-            (Self::CentralLimit, Adjacency::Substitute) => 4.0 * gain.sinh(),
+            (Self::CentralLimit, Adjacency::AddRemove | Adjacency::ZeroOut) => exp_m1(gain),
+            (Self::CentralLimit, Adjacency::Substitute) => 4.0 * sinh(gain),
         }
     }
 
@@ -95,14 +96,14 @@ impl Formula {
         adjacency: Adjacency,
     ) -> f64 {
         let mu = mu_of_security(security);
-        let step = (mu / sample_rate).powi(2) / steps as f64;
+        let step = powi(mu / sample_rate, 2) / steps as f64;
         let gain = match (self, adjacency) {
             (Self::Paper, Adjacency::AddRemove | Adjacency::ZeroOut) => step,
             (Self::Paper, Adjacency::Substitute) => 0.25 * step,
-            (Self::CentralLimit, Adjacency::AddRemove | Adjacency::ZeroOut) => step.ln_1p(),
+            (Self::CentralLimit, Adjacency::AddRemove | Adjacency::ZeroOut) => ln_1p(step),
             (Self::CentralLimit, Adjacency::Substitute) => (0.25 * step).asinh(),
         };
-        gain.powf(-0.5)
+        powf(gain, -0.5)
     }
 
     /// The sample rate at which the formula says `security`.
@@ -124,7 +125,7 @@ impl Formula {
         sample_rate: f64,
         adjacency: Adjacency,
     ) -> f64 {
-        (mu_of_security(security) / sample_rate).powi(2) / self.step(noise_multiplier, adjacency)
+        powi(mu_of_security(security) / sample_rate, 2) / self.step(noise_multiplier, adjacency)
     }
 }
 

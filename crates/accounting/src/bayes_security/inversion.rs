@@ -8,6 +8,7 @@
 //! Cost: a thousand nodes squared, about 50 ms.
 
 use crate::AccountingError;
+use numerics::elementary::{atan2, cos, exp, exp_m1, hypot, ln, ln_1p, sin_cos, sinh};
 use vocabulary::{Adjacency, Phase, Run};
 
 /// Bayes security of the composed pair; an estimate of the exact value, good to about 1e-8.
@@ -82,14 +83,14 @@ const NODES: usize = 900;
 fn transform(nodes: &[(f64, f64)]) -> Vec<(f64, f64)> {
     (0..NODES)
         .map(|j| {
-            let u = 0.5 * (SPACING * j as f64).sinh();
+            let u = 0.5 * sinh(SPACING * j as f64);
             let (mut real, mut imaginary) = (0.0, 0.0);
             for (weight, loss) in nodes {
-                let (sine, cosine) = (u * loss).sin_cos();
+                let (sine, cosine) = sin_cos(u * loss);
                 real += weight * cosine;
                 imaginary += weight * sine;
             }
-            (real.hypot(imaginary).ln(), imaginary.atan2(real))
+            (ln(hypot(real, imaginary)), atan2(imaginary, real))
         })
         .collect()
 }
@@ -98,10 +99,10 @@ fn invert(power: impl Fn(usize) -> (f64, f64)) -> f64 {
     let mut sum = 0.0;
     for j in 0..NODES {
         let w = SPACING * j as f64;
-        let u = 0.5 * w.sinh();
+        let u = 0.5 * sinh(w);
         let (log_size, angle) = power(j);
-        let term = log_size.exp() * 0.5 * w.cosh() / (0.25 + u * u);
-        sum += term * angle.cos() * if j == 0 { 0.5 } else { 1.0 };
+        let term = exp(log_size) * 0.5 * w.cosh() / (0.25 + u * u);
+        sum += term * cos(angle) * if j == 0 { 0.5 } else { 1.0 };
         if term < 1e-12 {
             break;
         }
@@ -117,11 +118,7 @@ fn nodes(phase: &Phase, adjacency: Adjacency) -> Vec<(f64, f64)> {
     let gain = 1.0 / (s * s);
     // ln((1-p) + p e^y), for y of any size.
     let mixed = |y: f64| {
-        if y > 30.0 {
-            p.ln() + y + ((1.0 - p) / p * (-y).exp()).ln_1p()
-        } else {
-            (p * y.exp_m1()).ln_1p()
-        }
+        if y > 30.0 { ln(p) + y + ln_1p((1.0 - p) / p * exp(-y)) } else { ln_1p(p * exp_m1(y)) }
     };
     let points = ((high - low) / spacing).ceil() as u32;
     (0..=points)
@@ -132,8 +129,8 @@ fn nodes(phase: &Phase, adjacency: Adjacency) -> Vec<(f64, f64)> {
                 Adjacency::AddRemove | Adjacency::ZeroOut => 0.0,
                 Adjacency::Substitute => mixed((-x - 0.5) * gain),
             };
-            let density = (-0.5 * x * x * gain).exp() / (s * (2.0 * std::f64::consts::PI).sqrt());
-            ((0.5 * (up + down)).exp() * density * spacing, up - down)
+            let density = exp(-0.5 * x * x * gain) / (s * (2.0 * std::f64::consts::PI).sqrt());
+            (exp(0.5 * (up + down)) * density * spacing, up - down)
         })
         .collect()
 }

@@ -5,6 +5,7 @@
 //! Everything here follows from TPR - FPR <= 1 - beta for every attack (beta = 1 - TV), for every
 //! prior; the trade-off curve, where there is one, says more.
 
+use numerics::elementary::{exp, ln};
 use numerics::special::normal_sf;
 
 /// The accuracy of the best attacker who tells two secrets apart, one of which has this prior:
@@ -49,13 +50,13 @@ pub fn least_epsilon(security: f64, delta: f64) -> f64 {
     if security <= 0.0 {
         return f64::INFINITY;
     }
-    ((2.0 - 2.0 * delta - security) / security).ln().max(0.0)
+    ln((2.0 - 2.0 * delta - security) / security).max(0.0)
 }
 
 /// What (epsilon, delta) guarantees: Bayes security of at least 2 (1 - delta)/(e^epsilon + 1).
 /// **Lower bound**, reached by randomised response.
 pub fn security_of_epsilon(epsilon: f64, delta: f64) -> f64 {
-    2.0 * (1.0 - delta) / (epsilon.exp() + 1.0)
+    2.0 * (1.0 - delta) / (exp(epsilon) + 1.0)
 }
 
 /// What mu-Gaussian privacy guarantees: 2 Phi(-mu/2). **Lower bound**, reached by the Gaussian.

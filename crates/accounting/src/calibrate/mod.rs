@@ -11,6 +11,7 @@ mod search;
 mod target;
 
 pub use batch::{Advice, AdviceRow, advice, calibrate_batch_size};
+use numerics::elementary::{exp, exp_m1, hypot, ln, ln_1p, powf, powi};
 pub use target::Target;
 
 use crate::account::ClaimMaker;
@@ -298,15 +299,15 @@ impl Search<'_> {
         let (guess, slope) = if self.is_linear() {
             (linear, -1.0)
         } else {
-            let inverse_square = (ratio * ratio / phase.steps as f64).ln_1p();
+            let inverse_square = ln_1p(ratio * ratio / phase.steps as f64);
             // d ln mu / d ln sigma of q sqrt(T (e^{1/sigma^2} - 1))
-            (inverse_square.powf(-0.5), -inverse_square / -(-inverse_square).exp_m1())
+            (powf(inverse_square, -0.5), -inverse_square / -exp_m1(-inverse_square))
         };
-        let at = |u: f64| Phase { noise_multiplier: u.exp().clamp(low, high), ..phase };
+        let at = |u: f64| Phase { noise_multiplier: exp(u).clamp(low, high), ..phase };
         let found = smallest_safe(
             |u| self.measure(at(u)),
-            (low.ln(), high.ln()),
-            guess.ln(),
+            (ln(low), ln(high)),
+            ln(guess),
             slope,
             TOLERANCE,
         )?;
@@ -369,7 +370,7 @@ impl Search<'_> {
         let unit = if self.is_linear() {
             1.0 / phase.noise_multiplier
         } else {
-            phase.noise_multiplier.powi(-2).exp_m1().sqrt()
+            exp_m1(powi(phase.noise_multiplier, -2)).sqrt()
         };
         let guess = self.allowed / (unit * (phase.steps as f64).sqrt());
         match schemes::rates(self.run) {
@@ -377,11 +378,11 @@ impl Search<'_> {
             Rates::WholeBatches => return self.batches(None, 1.0 / guess),
             Rates::Batches(known) => return self.batches(Some(&known), 1.0 / guess),
         }
-        let at = |u: f64| Phase { sample_rate: (-u).exp().clamp(low, high), ..phase };
+        let at = |u: f64| Phase { sample_rate: exp(-u).clamp(low, high), ..phase };
         let found = smallest_safe(
             |u| self.measure(at(u)),
-            (-high.ln(), -low.ln()),
-            -guess.ln(),
+            (-ln(high), -ln(low)),
+            -ln(guess),
             -1.0,
             TOLERANCE,
         )?;
@@ -397,9 +398,9 @@ impl Search<'_> {
         let unit = if self.is_linear() {
             1.0 / phase.noise_multiplier
         } else {
-            phase.noise_multiplier.powi(-2).exp_m1().sqrt()
+            exp_m1(powi(phase.noise_multiplier, -2)).sqrt()
         };
-        let guess = (self.allowed / (unit * phase.sample_rate)).powi(2);
+        let guess = powi(self.allowed / (unit * phase.sample_rate), 2);
         // Where only whole epochs are covered, epochs are counted.
         let each = match schemes::rates(self.run) {
             Rates::Batches(_) => (1.0 / phase.sample_rate).round() as u64,
@@ -415,8 +416,8 @@ impl Search<'_> {
             // Not monotone in the number of steps: look further out for counts that meet the
             // target again, and say so. For many steps the sum is normal with
             // mu = q sqrt(T) / sqrt(sigma^2 + q(1-q)); three times what is allowed ends it.
-            let noise = phase.noise_multiplier.hypot(0.5);
-            let limit = (3.0 * self.allowed * noise / phase.sample_rate).powi(2);
+            let noise = hypot(phase.noise_multiplier, 0.5);
+            let limit = powi(3.0 * self.allowed * noise / phase.sample_rate, 2);
             let farthest = limit.clamp(1.0, most as f64) as u64;
             let mut probe = steps.max(1);
             while probe < farthest {

@@ -3,6 +3,7 @@
 //! answer is always a point at which the target was certainly met.
 
 use crate::AccountingError;
+use numerics::elementary::{exp, ln};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 
@@ -109,7 +110,7 @@ pub(crate) fn largest_safe_count(
     let mut count = (guess.clamp(1.0, most as f64)) as u64;
     for round in 0..200 {
         let here = measure(count)?;
-        points.push(((count as f64).ln(), here.residual));
+        points.push((ln(count as f64), here.residual));
         if here.met {
             met = met.max(count);
         } else {
@@ -120,7 +121,7 @@ pub(crate) fn largest_safe_count(
             return Ok(met);
         }
         // d residual / d ln T is about 1/2: the residual is the logarithm of a mu.
-        let root = interpolate(&points, 0.5).exp();
+        let root = exp(interpolate(&points, 0.5));
         let proposal = if !root.is_finite() {
             ceiling as f64
         } else if missed.is_none() {

@@ -6,6 +6,7 @@ use super::search::Measured;
 use crate::directions::{accuracy_threshold, mu::through};
 use crate::lenses::View;
 use crate::{AccountingError, domain};
+use numerics::elementary::ln;
 use numerics::special::inverse_normal_cdf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -244,7 +245,7 @@ fn implied(epsilon: f64, delta: f64, allowed: f64) -> Result<f64> {
 }
 
 fn log_ratio(reached: f64, allowed: f64) -> f64 {
-    (reached / allowed).ln().clamp(-30.0, 30.0)
+    ln(reached / allowed).clamp(-30.0, 30.0)
 }
 
 fn ratio(reached: f64, allowed: f64) -> Measured {

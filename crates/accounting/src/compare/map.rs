@@ -3,6 +3,7 @@
 
 use crate::lenses::Lens;
 use crate::{AccountingError, Target, Unknown, calibrate, domain};
+use numerics::elementary::{exp, ln};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vocabulary::figure::{Axis, ColourScale, Figure, Heat, Mark, Ramp, Series};
@@ -180,17 +181,17 @@ pub fn map_figure(map: &Map) -> Figure {
 
 /// Edges halfway between neighbours on a logarithmic axis.
 fn edges(values: &[f64]) -> Vec<f64> {
-    let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    let half = |a: f64, b: f64| (0.5 * (a + b)).exp();
+    let logarithms: Vec<f64> = values.iter().map(|value| ln(*value)).collect();
+    let half = |a: f64, b: f64| exp(0.5 * (a + b));
     match logarithms.as_slice() {
         [] => Vec::new(),
-        [only] => vec![(only - 0.5).exp(), (only + 0.5).exp()],
+        [only] => vec![exp(only - 0.5), exp(only + 0.5)],
         [first, second, ..] => {
             let last = logarithms[logarithms.len() - 1];
             let before = logarithms[logarithms.len() - 2];
-            let mut edges = vec![(first - 0.5 * (second - first)).exp()];
+            let mut edges = vec![exp(first - 0.5 * (second - first))];
             edges.extend(logarithms.windows(2).map(|pair| half(pair[0], pair[1])));
-            edges.push((last + 0.5 * (last - before)).exp());
+            edges.push(exp(last + 0.5 * (last - before)));
             edges
         }
     }

@@ -6,6 +6,8 @@
 //! upper bound, and tends to the curve itself as the points become dense: they are its
 //! tangents. It costs no more than the profile, so it can follow a slider.
 
+use numerics::elementary::exp;
+
 /// An upper bound on the true positive rate at `fpr` from `(epsilon, delta)` points, each of
 /// which must hold for both directions.
 ///
@@ -18,8 +20,8 @@
 /// ```
 pub fn most_power(profile: &[(f64, f64)], fpr: f64) -> f64 {
     let most = profile.iter().fold(1.0_f64, |most, &(epsilon, delta)| {
-        let direct = delta + epsilon.exp() * fpr;
-        let mirrored = 1.0 - (-epsilon).exp() * (1.0 - delta - fpr);
+        let direct = delta + exp(epsilon) * fpr;
+        let mirrored = 1.0 - exp(-epsilon) * (1.0 - delta - fpr);
         most.min(direct).min(mirrored)
     });
     // A handful of roundings, upwards.

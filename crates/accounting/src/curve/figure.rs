@@ -2,6 +2,7 @@
 //! heuristic, dotted ones estimates.
 
 use super::{Curve, CurveKind, Point};
+use numerics::elementary::ln;
 use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
 use vocabulary::rounding::rounded;
 use vocabulary::{Run, Sampling, Side, Standing};
@@ -50,7 +51,7 @@ fn tradeoff(curve: &Curve) -> Figure {
 
 /// The finding: what the first lens allows near the false positive rate 0.001.
 fn tradeoff_title(curve: &Curve) -> String {
-    let distance = |fpr: f64| (fpr.ln() - 1e-3_f64.ln()).abs();
+    let distance = |fpr: f64| (ln(fpr) - ln(1e-3)).abs();
     let nearest = curve
         .line
         .points

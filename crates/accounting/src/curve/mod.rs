@@ -6,6 +6,7 @@ mod figure;
 
 pub use envelope::most_power;
 pub use figure::figure;
+use numerics::elementary::{exp, ln};
 
 use crate::lenses::Lens;
 use crate::{AccountingError, domain};
@@ -223,7 +224,7 @@ fn step_counts(run: &Run, request: &CurveRequest) -> Result<Vec<u64>> {
     if request.at.is_empty() {
         let last = (request.points - 1) as f64;
         let mut counts: Vec<u64> = (0..request.points)
-            .map(|i| ((total as f64).ln() * i as f64 / last).exp().round() as u64)
+            .map(|i| exp(ln(total as f64) * i as f64 / last).round() as u64)
             .map(|count| count.clamp(1, total))
             .collect();
         counts.dedup();

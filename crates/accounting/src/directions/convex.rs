@@ -6,6 +6,7 @@
 //! is of second order in the gap.
 
 use crate::AccountingError;
+use numerics::elementary::{exp, ln};
 use numerics::special::{inverse_normal_cdf, inverse_normal_sf};
 use vocabulary::Interval;
 
@@ -54,9 +55,9 @@ pub(crate) fn minimise_from(
     guess: Guess,
 ) -> Result<(f64, Interval)> {
     let mut search = Search { function, samples: Vec::with_capacity(32), low, high };
-    let (left, right) = (low.ln(), high.ln());
+    let (left, right) = (ln(low), ln(high));
     let inside = guess.at > low && guess.at < high;
-    let start = if inside { guess.at.ln() } else { 0.5 * (left + right) };
+    let start = if inside { ln(guess.at) } else { 0.5 * (left + right) };
     let step = 0.05 * (right - left).min(1.0);
     let step = if guess.step > 0.0 { guess.step.min(step) } else { step };
     let bracket = search.bracket(start, step)?;
@@ -91,7 +92,7 @@ impl Guess {
         };
         // A slope of 0 or infinity is no place to begin at: its logarithm is not finite.
         let log_slope = (mu * inverse_normal_sf(fpr) - 0.5 * mu * mu).clamp(-690.0, 690.0);
-        Self { at: log_slope.exp(), step: 0.2 * mu }
+        Self { at: exp(log_slope), step: 0.2 * mu }
     }
 }
 
@@ -110,8 +111,8 @@ type Place = (f64, f64);
 impl<F: FnMut(f64) -> Result<Interval>> Search<F> {
     /// The value at e^y, kept within the range.
     fn at(&mut self, y: f64) -> Result<Place> {
-        let log_x = y.clamp(self.low.ln(), self.high.ln());
-        let x = log_x.exp();
+        let log_x = y.clamp(ln(self.low), ln(self.high));
+        let x = exp(log_x);
         let index = self.samples.partition_point(|sample| sample.x < x);
         if let Some(known) = self.samples.get(index).filter(|sample| sample.x == x) {
             return Ok((y, known.y.value));
@@ -124,7 +125,7 @@ impl<F: FnMut(f64) -> Result<Interval>> Search<F> {
 
     /// Three places, the middle one lowest; at an end of the range two of them coincide.
     fn bracket(&mut self, start: f64, first_step: f64) -> Result<[Place; 3]> {
-        let (left, right) = (self.low.ln(), self.high.ln());
+        let (left, right) = (ln(self.low), ln(self.high));
         let mut middle = self.at(start)?;
         let mut behind = self.at((start + first_step).min(right))?;
         let mut direction = -1.0;

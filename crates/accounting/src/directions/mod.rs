@@ -16,6 +16,7 @@ pub mod symmetrised;
 
 use crate::pairs::{in_session, ways};
 use crate::{AccountingError, OneWay, Pair};
+use numerics::elementary::ln;
 use vocabulary::{Direction, Interval, Problem};
 
 type Result<T> = std::result::Result<T, AccountingError>;
@@ -155,7 +156,7 @@ pub(crate) fn accuracy_threshold(prior: f64) -> Result<(f64, f64)> {
         return Err(AccountingError::InvalidInput(problem.and(advice)));
     }
     let smaller = prior.min(1.0 - prior);
-    Ok((((1.0 - smaller) / smaller).ln(), smaller))
+    Ok((ln((1.0 - smaller) / smaller), smaller))
 }
 
 /// No test of this size misses more than 1 - `fpr`, rounded up.

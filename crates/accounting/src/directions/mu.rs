@@ -11,6 +11,7 @@
 
 use crate::pairs::{Gaussian, ProfilePoint, complement, in_session};
 use crate::{AccountingError, OneWay, Pair};
+use numerics::elementary::{exp, exp_m1, ln};
 use numerics::special::inverse_normal_sf;
 use vocabulary::{Direction, Interval};
 
@@ -280,15 +281,15 @@ fn gap_is_clear(gaussian: &Gaussian, a: &Node, b: &Node) -> Result<bool> {
     // The chord in x = e^epsilon, with x measured from e^a so that nothing overflows:
     // x - e^a = e^a expm1(epsilon - a).
     let drop = if a.top.is_high() { b.top.rest - a.top.rest } else { a.top.delta - b.top.delta };
-    let fall = drop / (b.epsilon - a.epsilon).exp_m1();
+    let fall = drop / exp_m1(b.epsilon - a.epsilon);
     // Where the Gaussian profile has the chord's slope, its distance is smallest. That place is known
     // with a slope that is off by a part of 1e-14 (1 + z^2); the distance is convex, so the smallest
     // is below the one there by no more than that times the drop across the gap.
-    let z = inverse_upper(fall * (-a.epsilon).exp());
+    let z = inverse_upper(fall * exp(-a.epsilon));
     let touching = -mu * (z + 0.5 * mu);
     let missed = if z.is_finite() { 1e-14 * (1.0 + z * z) * drop.max(0.0) } else { 0.0 };
     let clears = |epsilon: f64| -> Result<bool> {
-        let fallen = fall * (epsilon - a.epsilon).exp_m1();
+        let fallen = fall * exp_m1(epsilon - a.epsilon);
         // A few roundings in the chord, in units of its ends.
         let slack = 8.0 * f64::EPSILON;
         let rest = (a.top.rest + fallen).min(b.top.rest);
@@ -376,7 +377,7 @@ pub fn through(epsilon: f64, delta: f64) -> Result<f64> {
 /// bracket (d delta / d mu is the normal density at epsilon/mu - mu/2).
 fn solve(epsilon: f64, point: &Point) -> Result<f64> {
     let high_level = point.is_high();
-    let target = if high_level { -point.rest.ln() } else { point.delta.ln() };
+    let target = if high_level { -ln(point.rest) } else { ln(point.delta) };
     if target == f64::INFINITY {
         return Err(unreached(epsilon, point));
     }
@@ -386,10 +387,10 @@ fn solve(epsilon: f64, point: &Point) -> Result<f64> {
         let density = numerics::special::normal_density(epsilon / mu - 0.5 * mu);
         if high_level {
             let rest = gaussian.one_minus_delta(epsilon, OneWay::Remove)?.value;
-            return Ok((-rest.ln(), density / rest));
+            return Ok((-ln(rest), density / rest));
         }
         let delta = gaussian.delta(epsilon, OneWay::Remove)?.value;
-        Ok((delta.ln(), density / delta))
+        Ok((ln(delta), density / delta))
     };
     let (mut low, mut high) = (0.0_f64, 1.0_f64);
     while at(high)?.0 < target {

@@ -15,6 +15,7 @@
 use super::convex::{self, Guess};
 use super::{advantage, most_missed};
 use crate::{AccountingError, OneWay, Pair};
+use numerics::elementary::{exp, ln};
 use vocabulary::{Direction, Interval};
 
 type Result<T> = std::result::Result<T, AccountingError>;
@@ -118,7 +119,7 @@ pub fn fnr(pair: &dyn Pair, fpr: f64) -> Result<Interval> {
 
 /// The power that the line of a slope allows: an upper bound for every slope.
 fn power(pair: &dyn Pair, fpr: f64, log_slope: f64, direction: Direction) -> Result<Interval> {
-    let slope = log_slope.exp();
+    let slope = exp(log_slope);
     if log_slope >= 0.0 {
         let delta = super::delta(pair, log_slope, direction)?;
         let sum = delta.map_increasing(|delta| delta + slope * fpr);
@@ -135,7 +136,7 @@ fn power(pair: &dyn Pair, fpr: f64, log_slope: f64, direction: Direction) -> Res
 
 /// The false negatives that the line of a slope demands: a lower bound for every slope.
 fn missed(pair: &dyn Pair, fpr: f64, log_slope: f64, direction: Direction) -> Result<Interval> {
-    let slope = log_slope.exp();
+    let slope = exp(log_slope);
     let rest = super::one_minus_delta(pair, log_slope.abs(), direction)?;
     let line = rest.map_increasing(|rest| {
         if log_slope >= 0.0 { rest - slope * fpr } else { slope * (rest - fpr) }
@@ -154,7 +155,7 @@ fn solve(
     // A line of slope s allows at least s * fpr and at least 1 - s (1 - fpr); slopes for which
     // that is more than the guess allows, or slope 1, cannot be best.
     let known =
-        (total_variation.upper + fpr).min(power(pair, fpr, guess.at.ln(), Direction::Both)?.upper);
+        (total_variation.upper + fpr).min(power(pair, fpr, ln(guess.at), Direction::Both)?.upper);
     let steepest = known / fpr * (1.0 + 1e-9);
     // Lines flatter than 1e-30 lie within 1e-30 of power 1; that is far below every slack of a
     // power, and the callers' for false negatives. A known power near 1 is rounded.
@@ -172,5 +173,5 @@ fn solve(
         return Ok(Interval::new(alone.lower.min(there.upper), alone.value, there.upper));
     }
     let both = |log_slope| line(pair, fpr, log_slope, Direction::Both);
-    Ok(convex::minimise_from(both, flattest, steepest, Guess { at: best.exp(), ..guess })?.1)
+    Ok(convex::minimise_from(both, flattest, steepest, Guess { at: exp(best), ..guess })?.1)
 }

@@ -3,6 +3,7 @@
 use super::{Loss, always_in, reach};
 use crate::AccountingError;
 use crate::pairs::Gaussian;
+use numerics::elementary::{exp, exp_m1, ln, powf};
 use numerics::special::normal_cdf;
 use vocabulary::{Phase, Run};
 
@@ -52,9 +53,9 @@ pub(crate) fn pair(run: &Run, phase: &Phase, loss: &Loss) -> Result<Gaussian, Ac
 
 /// mu of full-batch descent on a strongly convex loss.
 fn strongly_convex(unit: f64, c: f64, steps: u64) -> f64 {
-    let power = c.powf(steps as f64);
+    let power = powf(c, steps as f64);
     // 1 - c^T without cancellation when c is close to 1.
-    let gone = if c > 0.0 { -(steps as f64 * c.ln()).exp_m1() } else { 1.0 };
+    let gone = if c > 0.0 { -exp_m1(steps as f64 * ln(c)) } else { 1.0 };
     unit * (gone / (1.0 + power) * (1.0 + c) / (1.0 - c)).sqrt()
 }
 
@@ -67,15 +68,15 @@ fn bounded_set(unit: f64, diameter: f64, size: f64, loss: &Loss, run: &Run) -> f
 /// The central-limit form for sampled batches, smallest over when to begin.
 fn sampled(unit: f64, c: f64, phase: &Phase) -> f64 {
     let (w, q, steps) = (2.0 * unit, phase.sample_rate, phase.steps as f64);
-    let step = (w * w).exp() * normal_cdf(1.5 * w) + 3.0 * normal_cdf(-0.5 * w) - 2.0;
+    let step = exp(w * w) * normal_cdf(1.5 * w) + 3.0 * normal_cdf(-0.5 * w) - 2.0;
     let at = |nu: f64| {
-        let start = w * (c.powf(nu + 1.0) - c.powf(steps)).max(0.0) / (1.0 - c);
+        let start = w * (powf(c, nu + 1.0) - powf(c, steps)).max(0.0) / (1.0 - c);
         (2.0 * q * q * (nu + 1.0) * step + 2.0 * start * start).sqrt()
     };
     // The first term grows with nu and the second falls; a fine logarithmic scan is enough for an
     // estimate.
     (0..=600)
-        .map(|i| at(((steps).powf(f64::from(i) / 600.0) - 1.0).round()))
+        .map(|i| at((powf(steps, f64::from(i) / 600.0) - 1.0).round()))
         .fold(f64::INFINITY, f64::min)
 }
 

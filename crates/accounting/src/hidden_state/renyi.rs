@@ -14,6 +14,7 @@
 use super::{Loss, always_in, reach};
 use crate::AccountingError;
 use crate::lenses::ProfileBound;
+use numerics::elementary::{exp, exp_m1, ln, powi};
 use vocabulary::{Phase, Run};
 
 /// A mechanism with RDP(alpha) = rho alpha.
@@ -37,8 +38,8 @@ pub(crate) fn rate(run: &Run, phase: &Phase, loss: &Loss) -> Result<RenyiRate, A
             1.0 / loss.smoothness
         ));
     }
-    let mixed = -(-0.5 * m * eta * phase.steps as f64).exp_m1();
-    let square = (reach(run) / phase.noise_multiplier).powi(2);
+    let mixed = -exp_m1(-0.5 * m * eta * phase.steps as f64);
+    let square = powi(reach(run) / phase.noise_multiplier, 2);
     Ok(RenyiRate { rho: 8.0 * square * mixed / (m * eta) * (1.0 + 1e-12) })
 }
 
@@ -47,7 +48,7 @@ impl RenyiRate {
     fn best(value: impl Fn(f64) -> f64) -> f64 {
         let (mut best, mut least) = (0.0, f64::INFINITY);
         let mut consider = |x: f64, best: &mut f64| {
-            let found = value(1.0 + x.exp());
+            let found = value(1.0 + exp(x));
             if found < least {
                 (*best, least) = (x, found);
             }
@@ -69,18 +70,18 @@ impl RenyiRate {
 impl ProfileBound for RenyiRate {
     fn epsilon(&self, delta: f64) -> Result<f64, AccountingError> {
         let found = Self::best(|alpha| {
-            let rest = (1.0 - 1.0 / alpha).ln();
-            self.rho * alpha + rest - (delta.ln() + alpha.ln()) / (alpha - 1.0)
+            let rest = ln(1.0 - 1.0 / alpha);
+            self.rho * alpha + rest - (ln(delta) + ln(alpha)) / (alpha - 1.0)
         });
         Ok((found * (1.0 + 1e-12)).max(0.0))
     }
 
     fn delta(&self, epsilon: f64) -> Result<f64, AccountingError> {
         let log = Self::best(|alpha| {
-            (alpha - 1.0) * (self.rho * alpha - epsilon) + alpha * (1.0 - 1.0 / alpha).ln()
-                - (alpha - 1.0).ln()
+            (alpha - 1.0) * (self.rho * alpha - epsilon) + alpha * ln(1.0 - 1.0 / alpha)
+                - ln(alpha - 1.0)
         });
-        Ok((log + 1e-12 * (1.0 + log.abs())).exp().min(1.0))
+        Ok(exp(log + 1e-12 * (1.0 + log.abs())).min(1.0))
     }
 }
 

@@ -9,6 +9,7 @@ use crate::AccountingError;
 use crate::bayes_security::{
     central_limit_mu, certified_lower_bound, closed_form_mu, security_of_mu,
 };
+use numerics::elementary::{exp, powi};
 use vocabulary::{Interval, LensName, Run, Standing};
 
 pub(super) const LENS: Lens = Lens {
@@ -34,7 +35,7 @@ pub(super) const CENTRAL_LIMIT_LENS: Lens = Lens {
         let off: f64 = run
             .phases()
             .iter()
-            .map(|phase| phase.sample_rate * (1.5 * phase.noise_multiplier.powi(-2)).exp())
+            .map(|phase| phase.sample_rate * exp(1.5 * powi(phase.noise_multiplier, -2)))
             .fold(0.0, f64::max);
         let words = if off < 1.0 {
             format!(

@@ -6,6 +6,7 @@
 use crate::directions::{self, mu};
 use crate::pairs::Gaussian;
 use crate::{AccountingError, Pair};
+use numerics::elementary::{exp, ln};
 use vocabulary::{Direction, Interval};
 
 type Result<T> = std::result::Result<T, AccountingError>;
@@ -266,12 +267,12 @@ fn at_most(bound: f64, least: f64) -> Interval {
 /// valid bound, delta + e^epsilon fpr, and a scan with refinement finds a good one.
 fn least_power(bound: &dyn ProfileBound, fpr: f64) -> Result<f64> {
     let by = |delta: f64, epsilon: f64| {
-        let direct = delta + epsilon.exp() * fpr;
-        let mirrored = 1.0 - (-epsilon).exp() * (1.0 - delta - fpr);
+        let direct = delta + exp(epsilon) * fpr;
+        let mirrored = 1.0 - exp(-epsilon) * (1.0 - delta - fpr);
         direct.min(mirrored).min(1.0)
     };
     let allowed = |epsilon: f64| Ok(by(bound.rough_delta(epsilon)?.min(1.0), epsilon));
-    let farthest = (1.0 / fpr.max(1e-300)).ln().min(700.0);
+    let farthest = ln(1.0 / fpr.max(1e-300)).min(700.0);
     let (mut best, mut least, mut step) = (0.0, allowed(0.0)?, farthest / 8.0);
     for part in 1..=8 {
         let epsilon = farthest * f64::from(part) / 8.0;

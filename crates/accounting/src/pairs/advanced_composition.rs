@@ -12,6 +12,7 @@
 use super::baselines::refuse_other_sampling;
 use super::ends::{check_epsilon, check_probability};
 use crate::AccountingError;
+use numerics::elementary::{exp, exp_m1, ln, ln_1p, powf};
 use vocabulary::{Adjacency, Interval, Phase, Run};
 
 /// The textbook bound of a run.
@@ -73,18 +74,18 @@ impl AdvancedComposition {
         check_epsilon(epsilon)?;
         // best() falls with delta; the upper end of the bisection always holds.
         let (mut low, mut high) = (-700.0_f64, 0.0_f64);
-        if self.best(low.exp()) * (1.0 + 1e-13) <= epsilon {
+        if self.best(exp(low)) * (1.0 + 1e-13) <= epsilon {
             high = low;
         }
         for _ in 0..80 {
             let middle = 0.5 * (low + high);
-            if self.best(middle.exp()) * (1.0 + 1e-13) <= epsilon {
+            if self.best(exp(middle)) * (1.0 + 1e-13) <= epsilon {
                 high = middle;
             } else {
                 low = middle;
             }
         }
-        let upper = high.exp().min(1.0);
+        let upper = exp(high).min(1.0);
         Ok(Interval { lower: 0.0, value: upper, upper })
     }
 
@@ -116,7 +117,7 @@ impl AdvancedComposition {
             best = best.min(self.composed(delta, f64::from(i) / 200.0));
         }
         for i in 1..40 {
-            let share = 10f64.powf(-f64::from(i) / 4.0);
+            let share = powf(10f64, -f64::from(i) / 4.0);
             best = best.min(self.composed(delta, share)).min(self.composed(delta, 1.0 - share));
         }
         best
@@ -128,24 +129,23 @@ impl AdvancedComposition {
         let each = (1.0 - share) * delta / steps;
         let (mut sum, mut squares, mut drift) = (0.0, 0.0, 0.0);
         for phase in &self.phases {
-            let touched = -(self.group * (-phase.sample_rate).ln_1p()).exp_m1();
+            let touched = -exp_m1(self.group * ln_1p(-phase.sample_rate));
             let touched = if phase.sample_rate == 1.0 { 1.0 } else { touched };
             let step_delta = (each / touched).min(0.999);
-            let alone =
-                self.group * (2.0 * (1.25 / step_delta).ln()).sqrt() / phase.noise_multiplier;
+            let alone = self.group * (2.0 * ln(1.25 / step_delta)).sqrt() / phase.noise_multiplier;
             if alone.is_nan() || alone >= 1.0 {
                 return f64::INFINITY;
             }
-            let epsilon = (touched * alone.exp_m1()).ln_1p();
+            let epsilon = ln_1p(touched * exp_m1(alone));
             let count = phase.steps as f64;
             sum += count * epsilon;
             squares += count * epsilon * epsilon;
-            drift += count * epsilon * epsilon.exp_m1();
+            drift += count * epsilon * exp_m1(epsilon);
         }
         if share == 0.0 {
             return sum;
         }
-        (2.0 * -(share * delta).ln() * squares).sqrt() + drift
+        (2.0 * -ln(share * delta) * squares).sqrt() + drift
     }
 }
 

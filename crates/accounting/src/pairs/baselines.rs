@@ -11,6 +11,7 @@
 
 use super::Gaussian;
 use crate::AccountingError;
+use numerics::elementary::{exp, exp_m1, ln_1p, powi};
 use numerics::special::{Binomial, ROUND};
 use vocabulary::{Adjacency, Phase, Run};
 
@@ -25,7 +26,7 @@ impl Gaussian {
         let sum: f64 = run
             .phases()
             .iter()
-            .map(|p| p.steps as f64 * (p.sample_rate / p.noise_multiplier).powi(2))
+            .map(|p| p.steps as f64 * powi(p.sample_rate / p.noise_multiplier, 2))
             .sum();
         let reach = f64::from(run.group_size())
             * if run.adjacency() == Adjacency::Substitute { 2.0 } else { 1.0 };
@@ -51,17 +52,16 @@ impl Gaussian {
 
 /// K of one step.
 fn step_distance(phase: &Phase, group: u32, adjacency: Adjacency) -> f64 {
-    let (q, gain) = (phase.sample_rate, phase.noise_multiplier.powi(-2));
+    let (q, gain) = (phase.sample_rate, powi(phase.noise_multiplier, -2));
     // E over M of e^{n M gain}, less 1.
-    let inner =
-        |n: f64, sign: f64| (f64::from(group) * (q * (sign * n * gain).exp_m1()).ln_1p()).exp_m1();
+    let inner = |n: f64, sign: f64| exp_m1(f64::from(group) * ln_1p(q * exp_m1(sign * n * gain)));
     let both = |n: f64| match adjacency {
         Adjacency::AddRemove | Adjacency::ZeroOut => inner(n, 1.0),
         Adjacency::Substitute => 2.0 * (inner(n, 1.0) - inner(n, -1.0)),
     };
     match Binomial::new(u64::from(group), q) {
         Some(law) => {
-            (1..=group).map(|n| law.log_pmf(f64::from(n)).0.exp() * both(f64::from(n))).sum()
+            (1..=group).map(|n| exp(law.log_pmf(f64::from(n)).0) * both(f64::from(n))).sum()
         }
         None => both(f64::from(group)),
     }

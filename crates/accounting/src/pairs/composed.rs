@@ -27,6 +27,7 @@ use crate::domain;
 use contour::{Contour, refusal};
 use crossing::crossing;
 use numerics::contour::{Ends, Part, SumOfLogRatios, Zone};
+use numerics::elementary::{exp, exp_m1, ln, ln_1p, powi};
 use numerics::mixture::{Component, MixtureRatio};
 use vocabulary::{Adjacency, Interval, Phase, Run};
 
@@ -73,7 +74,7 @@ impl Composed {
                 * if run.adjacency() == Adjacency::Substitute { 2.0 } else { 1.0 };
             let square: f64 = phases
                 .iter()
-                .map(|phase| phase.steps as f64 * (shift / phase.noise_multiplier).powi(2))
+                .map(|phase| phase.steps as f64 * powi(shift / phase.noise_multiplier, 2))
                 .sum();
             // A phase has four roundings and the sum of positive terms one for each; half of
             // all that after the root, and one more.
@@ -208,7 +209,7 @@ impl Pair for Session {
         }
         let found = self.slopes(fpr, way).and_then(|Slopes { low, high, guess }| {
             let power = |log_slope: f64| {
-                let slope = log_slope.exp();
+                let slope = exp(log_slope);
                 let line = |delta: f64| delta + slope * fpr;
                 Ok(with_rounding(self.delta(log_slope, way)?.map_increasing(line)))
             };
@@ -228,7 +229,7 @@ impl Pair for Session {
             // No test gains more than the total variation, nor more than the largest loss allows.
             let most = match way {
                 OneWay::Remove => f64::INFINITY,
-                OneWay::Add => self.add_supremum.exp() * fpr,
+                OneWay::Add => exp(self.add_supremum) * fpr,
             }
             .min(fpr + self.most_total_variation());
             let wide = Interval::new(fpr, fpr, (most * (1.0 + 2.0 * f64::EPSILON)).min(1.0));
@@ -248,7 +249,7 @@ impl Pair for Session {
         }
         let found = self.slopes(fpr, way).and_then(|Slopes { low, high, guess }| {
             let line = |log_slope: f64| {
-                let slope = log_slope.exp();
+                let slope = exp(log_slope);
                 let rest = self.one_minus_delta(log_slope, way)?;
                 let slack = 4.0 * f64::EPSILON * (slope * fpr + rest.upper);
                 let line = rest.map_decreasing(|rest| slope * fpr - rest);
@@ -363,7 +364,7 @@ fn step(phase: &Phase, run: &Run) -> MixtureRatio {
     };
     let step = MixtureRatio::new(phase.noise_multiplier, shifts(1.0), denominator);
     if run.group_size() > 1 && phase.sample_rate < 1.0 {
-        let log_unused = f64::from(run.group_size()) * (-phase.sample_rate).ln_1p();
+        let log_unused = f64::from(run.group_size()) * ln_1p(-phase.sample_rate);
         // What is not listed changes delta by no more than its weight.
         let light = binomial[1..].iter().filter(|weight| **weight <= LIGHTEST);
         let left_out: f64 = light.map(|weight| 1.01 * weight + f64::MIN_POSITIVE).sum();
@@ -379,13 +380,13 @@ fn binomial(trials: u32, rate: f64) -> (Vec<f64>, f64) {
     let (count, rest) = (f64::from(trials), 1.0 - rate);
     let few = rate <= 0.5;
     let (log_first, odds) = if few {
-        (count * (-rate).ln_1p(), rate / rest)
+        (count * ln_1p(-rate), rate / rest)
     } else {
         // What is left of 1 is exact here.
-        (count * rate.ln(), rest / rate)
+        (count * ln(rate), rest / rate)
     };
     let mut weights = Vec::with_capacity(trials as usize + 1);
-    let mut weight = log_first.exp();
+    let mut weight = exp(log_first);
     for j in 0..=trials {
         weights.push(weight);
         weight *= f64::from(trials - j) / f64::from(j + 1) * odds;
@@ -405,8 +406,8 @@ fn check_domain(run: &Run) -> Result<(), AccountingError> {
     domain::check_run(run)?;
     for phase in run.phases() {
         // Where that is nothing in double precision, so is all that bounds the loss of adding.
-        let unused = f64::from(run.group_size()) * (-phase.sample_rate).ln_1p();
-        if phase.sample_rate < 1.0 && unused < LEAST_UNUSED.ln() {
+        let unused = f64::from(run.group_size()) * ln_1p(-phase.sample_rate);
+        if phase.sample_rate < 1.0 && unused < ln(LEAST_UNUSED) {
             return Err(AccountingError::outside_domain(format!(
                 "with a sample rate of {} a step uses none of {} records with probability e^{unused:.0}, \
                  below {LEAST_UNUSED:e}, the smallest for which composition is certified",
@@ -435,7 +436,7 @@ fn likely_mu(parts: &[Part]) -> f64 {
             numerator.chain(denominator)
         };
         let pairs = all().flat_map(|a| all().map(move |b| (a, b)));
-        let kernel: f64 = pairs.map(|(a, b)| a.0 * b.0 * (a.1 * b.1 / scale2).exp_m1()).sum();
+        let kernel: f64 = pairs.map(|(a, b)| a.0 * b.0 * exp_m1(a.1 * b.1 / scale2)).sum();
         part.times * kernel
     };
     parts.iter().map(square).sum::<f64>().sqrt()
@@ -455,12 +456,12 @@ fn total_variation_bound(parts: &[Part]) -> f64 {
             let chi: f64 = components
                 .iter()
                 .flat_map(|a| components.iter().map(move |b| (a, b)))
-                .map(|(a, b)| a.weight * b.weight * (a.centre * b.centre / scale2).exp_m1())
+                .map(|(a, b)| a.weight * b.weight * exp_m1(a.centre * b.centre / scale2))
                 .sum();
-            part.times * chi.ln_1p()
+            part.times * ln_1p(chi)
         })
         .sum();
-    let chi_square = 0.5 * log_square.exp_m1().sqrt();
+    let chi_square = 0.5 * exp_m1(log_square).sqrt();
     // Nor can it exceed the probability that the record is ever used.
     let log_unused: f64 = parts
         .iter()
@@ -468,5 +469,5 @@ fn total_variation_bound(parts: &[Part]) -> f64 {
             part.times * if part.pair.one_sided() { part.pair.infimum() } else { f64::NEG_INFINITY }
         })
         .sum();
-    chi_square.min(-log_unused.exp_m1()) * (1.0 + 1e-12)
+    chi_square.min(-exp_m1(log_unused)) * (1.0 + 1e-12)
 }

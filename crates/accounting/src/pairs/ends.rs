@@ -3,6 +3,7 @@
 
 use super::{OneWay, Pair};
 use crate::AccountingError;
+use numerics::elementary::{exp, exp_m1, ln};
 use numerics::special::ROUND;
 use vocabulary::{Interval, Problem};
 
@@ -14,13 +15,13 @@ pub(super) fn probability_from_log(log: f64, error: f64) -> Interval {
     if log.is_nan() || error.is_nan() {
         return Interval { lower: 0.0, value: 0.5, upper: 1.0 };
     }
-    if log + error < TINY.ln() {
-        return Interval { lower: 0.0, value: log.exp(), upper: TINY };
+    if log + error < ln(TINY) {
+        return Interval { lower: 0.0, value: exp(log), upper: TINY };
     }
     let slack = 4.0 * ROUND;
-    let lower = ((log - error).exp() * (1.0 - slack)).min(1.0);
-    let upper = ((log + error).exp() * (1.0 + slack)).min(1.0);
-    Interval::new(lower, log.exp(), upper)
+    let lower = (exp(log - error) * (1.0 - slack)).min(1.0);
+    let upper = (exp(log + error) * (1.0 + slack)).min(1.0);
+    Interval::new(lower, exp(log), upper)
 }
 
 impl OneWay {
@@ -41,7 +42,7 @@ pub(super) fn delta_at_negative(
     way: OneWay,
 ) -> Result<Interval, AccountingError> {
     let other = pair.delta(-epsilon, way.reversed())?;
-    let (sure, weight) = (-epsilon.exp_m1(), epsilon.exp());
+    let (sure, weight) = (-exp_m1(epsilon), exp(epsilon));
     let slack = 8.0 * ROUND;
     let upper = ((sure + weight * other.upper) * (1.0 + slack)).min(1.0);
     let lower = ((sure + weight * other.lower) * (1.0 - slack)).min(upper);
@@ -55,7 +56,7 @@ pub(super) fn one_minus_delta_at_negative(
     way: OneWay,
 ) -> Result<Interval, AccountingError> {
     let other = pair.one_minus_delta(-epsilon, way.reversed())?;
-    let (weight, slack) = (epsilon.exp(), 8.0 * ROUND);
+    let (weight, slack) = (exp(epsilon), 8.0 * ROUND);
     Ok(Interval::new(
         weight * other.lower * (1.0 - slack),
         weight * other.value,

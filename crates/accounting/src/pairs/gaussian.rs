@@ -12,6 +12,7 @@ use super::ends::{
 };
 use super::{OneWay, Pair};
 use crate::AccountingError;
+use numerics::elementary::{exp, ln};
 use numerics::roots::{Enclosure, Noisy, enclose};
 use numerics::special::{
     HALF_LN_TWO_PI, MILLS_ERROR, ROUND, inverse_normal_sf, log_normal_cdf, log_normal_sf,
@@ -115,11 +116,11 @@ impl Gaussian {
         let lost = if a >= 0.0 {
             normal_density(z) * mills_ratio(a)
         } else {
-            (mu * (z + 0.5 * mu)).exp() * normal_sf(a)
+            exp(mu * (z + 0.5 * mu)) * normal_sf(a)
         };
         let delta = sure - lost;
         let error = (MILLS_ERROR + 4.0 * ROUND) * (sure + lost * (1.0 + a.abs()));
-        Threshold { log_delta: delta.ln(), error: error / delta + ROUND, slope: mu * lost / delta }
+        Threshold { log_delta: ln(delta), error: error / delta + ROUND, slope: mu * lost / delta }
     }
 
     /// ln(1 - delta) at z, its error and its slope.
@@ -127,13 +128,13 @@ impl Gaussian {
         let a = z + self.mu;
         let missed = log_normal_cdf(z);
         let alarm = if a >= 0.0 {
-            -0.5 * z * z - HALF_LN_TWO_PI + mills_ratio(a).ln()
+            -0.5 * z * z - HALF_LN_TWO_PI + ln(mills_ratio(a))
         } else {
             self.mu * (z + 0.5 * self.mu) + log_normal_sf(a)
         };
         let value = numerics::special::log_add_exp(missed, alarm);
         let error = MILLS_ERROR * (3.0 + missed.abs().min(z * z + 4.0) + z * z + a.abs().min(2.0));
-        Noisy { value, error, slope: self.mu * (alarm - value).exp() }
+        Noisy { value, error, slope: self.mu * exp(alarm - value) }
     }
 
     fn solve_epsilon(&self, delta: f64) -> Result<Interval, AccountingError> {
@@ -149,7 +150,7 @@ impl Gaussian {
         } else {
             inverse_normal_sf(delta)
         };
-        let target = if delta <= 0.5 { -delta.ln() } else { (1.0 - delta).ln() };
+        let target = if delta <= 0.5 { -ln(delta) } else { ln(1.0 - delta) };
         let rounding = 2.0 * ROUND * target.abs();
         let function = |z: f64| {
             let mut point = if delta <= 0.5 {
@@ -193,8 +194,8 @@ struct Threshold {
 impl Threshold {
     fn from_mills(z: f64, difference: f64, error: f64, far: f64, mu: f64) -> Self {
         Threshold {
-            log_delta: -0.5 * z * z - HALF_LN_TWO_PI + difference.ln(),
-            error: error / difference + ROUND * (z * z + difference.ln().abs() + 4.0),
+            log_delta: -0.5 * z * z - HALF_LN_TWO_PI + ln(difference),
+            error: error / difference + ROUND * (z * z + ln(difference).abs() + 4.0),
             slope: mu * far / difference,
         }
     }

@@ -63,6 +63,7 @@ use super::{OneWay, Pair};
 use crate::AccountingError;
 use compose::{Composition, End};
 pub(crate) use kept::KeptBracket;
+use numerics::elementary::{exp, exp_m1, ln};
 use step::Step;
 use vocabulary::{Interval, Run};
 
@@ -154,8 +155,8 @@ impl Ends {
     /// What they say about delta(epsilon); widest far from the epsilon of the plan.
     fn delta(&self, epsilon: f64) -> Result<Interval, AccountingError> {
         // delta >= 1 - e^epsilon always.
-        let floor = (-epsilon.exp_m1()).max(0.0) * (1.0 - 1e-15);
-        let at = |end: &Composition| end.log_delta(epsilon).exp().max(floor).min(1.0);
+        let floor = (-exp_m1(epsilon)).max(0.0) * (1.0 - 1e-15);
+        let at = |end: &Composition| exp(end.log_delta(epsilon)).max(floor).min(1.0);
         bracket(self.low.as_ref().map_or(floor, at), self.high.as_ref().map_or(1.0, at))
     }
 }
@@ -201,11 +202,11 @@ impl Pair for LatticeBracket {
         let steps = self.steps(way);
         let (tilt, guess) = plan::tilt_for_delta(steps, delta);
         let largest = largest_loss(steps);
-        let plan = plan::best(steps, tilt, guess, delta.ln(), self.points);
+        let plan = plan::best(steps, tilt, guess, ln(delta), self.points);
         let guess = guess.clamp(0.0, largest.min(1e300));
         let ends = self.both(&plan)?;
         let cross = |end: &Composition| {
-            solve::crossing(|e| end.log_delta(e), delta.ln(), guess, ends.window / 20.0)
+            solve::crossing(|e| end.log_delta(e), ln(delta), guess, ends.window / 20.0)
         };
         let lower = ends.low.as_ref().map_or(0.0, |low| cross(low).0);
         let upper = ends.high.as_ref().map_or(f64::INFINITY, |high| cross(high).1);
@@ -228,7 +229,7 @@ impl Pair for LatticeBracket {
         let trivial = (1.0 - fpr, epsilon);
         let (upper, at) = ends.low.as_ref().map_or(trivial, |low| low.largest_miss(fpr));
         let miss = |high: &Composition, e: f64| {
-            1.0 - high.log_delta(e).exp().min(1.0) - e.exp() * fpr * (1.0 + 1e-15)
+            1.0 - exp(high.log_delta(e)).min(1.0) - exp(e) * fpr * (1.0 + 1e-15)
         };
         let lower = ends
             .high

@@ -9,6 +9,7 @@
 use super::ends::complement;
 use super::{OneWay, Pair};
 use crate::AccountingError;
+use numerics::elementary::{exp, exp_m1, ln};
 use numerics::mixture::{Component, MixtureRatio};
 use numerics::special::{inverse_normal_sf, log_normal_cdf, normal_cdf, normal_sf};
 use vocabulary::Interval;
@@ -47,10 +48,10 @@ impl OneStep {
             let z = if above { -z } else { z };
             let mass = c.weight * normal_cdf(z);
             if epsilon < 700.0 && mass > SMALLEST {
-                epsilon.exp() * mass
+                exp(epsilon) * mass
             } else {
                 // A weight of zero has the logarithm -inf, and adds nothing.
-                (epsilon + c.weight.ln() + log_normal_cdf(z)).exp()
+                exp(epsilon + ln(c.weight) + log_normal_cdf(z))
             }
         };
         self.pair.with_zero(of_p).map(grown).sum()
@@ -71,7 +72,7 @@ impl OneStep {
             // Nowhere is the ratio as small as e^t.
             return match way {
                 OneWay::Remove => {
-                    let sure = -epsilon.exp_m1();
+                    let sure = -exp_m1(epsilon);
                     Interval::around(sure, UNIT * sure.abs()).clamp(0.0, 1.0)
                 }
                 OneWay::Add => Interval::exact(0.0),
@@ -116,8 +117,8 @@ impl OneStep {
             size += c.weight * (near + far);
         }
         let (factor, second) = match way {
-            OneWay::Remove => (1.0, epsilon.exp_m1() * reference),
-            OneWay::Add => (epsilon.exp(), epsilon.exp_m1() * reference),
+            OneWay::Remove => (1.0, exp_m1(epsilon) * reference),
+            OneWay::Add => (exp(epsilon), exp_m1(epsilon) * reference),
         };
         let error = self.unit(x, epsilon) * (factor * size + second.abs())
             + factor * LOST
@@ -163,7 +164,7 @@ impl OneStep {
             OneWay::Add => Interval::new(0.0, 0.0, most.min(1.0)),
             // 1 - e^epsilon + e^epsilon times the other order's.
             OneWay::Remove => {
-                let (sure, weight) = (-epsilon.exp_m1(), epsilon.exp());
+                let (sure, weight) = (-exp_m1(epsilon), exp(epsilon));
                 let slack = UNIT * sure.abs();
                 Interval::new(sure - slack, sure, sure + slack + weight * most).clamp(0.0, 1.0)
             }
@@ -179,7 +180,7 @@ pub(super) fn lost(mass: f64, pair: &MixtureRatio, epsilon: f64, way: OneWay) ->
     }
     let first = way == OneWay::Remove || !pair.one_sided();
     let second = way == OneWay::Add || !pair.one_sided();
-    mass * (f64::from(u8::from(first)) + if second { epsilon.exp() } else { 0.0 })
+    mass * (f64::from(u8::from(first)) + if second { exp(epsilon) } else { 0.0 })
 }
 
 /// Two numbers whose difference is Phi(b) - Phi(a), a <= b, on the side of the smaller tails.
@@ -195,7 +196,7 @@ impl Pair for OneStep {
     fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
         let t = if way == OneWay::Remove { epsilon } else { -epsilon };
         if t <= self.nearly_bottom() {
-            let factor = epsilon.exp();
+            let factor = exp(epsilon);
             return Ok(match way {
                 OneWay::Remove => {
                     let most = self.hockey(-epsilon, OneWay::Add).upper;

@@ -16,6 +16,7 @@
 use super::OneWay;
 use super::ends::{check_epsilon, check_probability};
 use crate::AccountingError;
+use numerics::elementary::exp;
 use numerics::special::{Binomial, log_normal_cdf};
 use vocabulary::Interval;
 
@@ -125,7 +126,7 @@ impl ShuffleLowerBound {
     /// sup over j of P(Bin(E, p) >= j) - e^eps P(Bin(E, p') >= j), p > p'.
     fn binomials(&self, epsilon: f64, log_p: f64, log_less: f64) -> f64 {
         crate::patience::look();
-        let law = |log: f64| Binomial::new(self.epochs, log.exp());
+        let law = |log: f64| Binomial::new(self.epochs, exp(log));
         let (Some(more), Some(less)) = (law(log_p), law(log_less)) else { return 0.0 };
         // The likelihood ratio rises with j: sum from the top while it exceeds e^eps.
         let mut sum = 0.0;
@@ -137,7 +138,7 @@ impl ShuffleLowerBound {
             if a - b <= epsilon {
                 break;
             }
-            sum += ((a - slack).exp() - (epsilon + b + slack).exp()).max(0.0);
+            sum += (exp(a - slack) - exp(epsilon + b + slack)).max(0.0);
         }
         sum * (1.0 - 1e-12)
     }
@@ -227,7 +228,7 @@ fn surely(a: f64, b: f64) -> f64 {
         return 0.0;
     }
     let slack = 1e-13 * (1.0 + a.abs() + b.abs().min(1e6));
-    let (more, less) = ((a - slack).exp(), (b + slack).exp());
+    let (more, less) = (exp(a - slack), exp(b + slack));
     (more - less).max(0.0)
 }
 

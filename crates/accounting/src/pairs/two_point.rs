@@ -16,6 +16,7 @@ use super::ends::{
 };
 use super::{OneWay, Pair};
 use crate::AccountingError;
+use numerics::elementary::{exp, exp_m1, ln_1p};
 use numerics::special::ROUND;
 use vocabulary::Interval;
 
@@ -70,7 +71,7 @@ impl Pair for TwoPoint {
         }
         // The rest of the epsilon: a difference of the given numbers, rounded once.
         let rest = self.epsilon - epsilon;
-        let told = (1.0 - self.delta) * -(-rest).exp_m1() / (1.0 + (-self.epsilon).exp());
+        let told = (1.0 - self.delta) * -exp_m1(-rest) / (1.0 + exp(-self.epsilon));
         Ok(around(self.delta + told, Self::slack(rest)))
     }
 
@@ -83,8 +84,8 @@ impl Pair for TwoPoint {
             return Ok(complement(Interval::exact(self.delta)));
         }
         let rest = self.epsilon - epsilon;
-        let ratio = (1.0 + (-epsilon).exp()) / (1.0 + (-self.epsilon).exp());
-        Ok(around((1.0 - self.delta) * (-rest).exp() * ratio, Self::slack(rest)))
+        let ratio = (1.0 + exp(-epsilon)) / (1.0 + exp(-self.epsilon));
+        Ok(around((1.0 - self.delta) * exp(-rest) * ratio, Self::slack(rest)))
     }
 
     fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
@@ -98,8 +99,8 @@ impl Pair for TwoPoint {
         if self.delta(0.0, way)?.upper <= delta {
             return Ok(Interval::exact(0.0));
         }
-        let share = (delta - self.delta) / (1.0 - self.delta) * (1.0 + (-self.epsilon).exp());
-        let guess = (self.epsilon + (-share).ln_1p()).clamp(0.0, self.epsilon);
+        let share = (delta - self.delta) / (1.0 - self.delta) * (1.0 + exp(-self.epsilon));
+        let guess = (self.epsilon + ln_1p(-share)).clamp(0.0, self.epsilon);
         // The profile falls: a point on either side of the answer is found by stepping away.
         let (mut low, mut high, mut step) = (guess, guess, ROUND * (1.0 + self.epsilon));
         for _ in 0..80 {
@@ -120,7 +121,7 @@ impl Pair for TwoPoint {
         if fpr == 0.0 {
             return Ok(Interval::exact(self.delta));
         }
-        let steep = (self.delta + self.epsilon.exp() * fpr).min(1.0);
+        let steep = (self.delta + exp(self.epsilon) * fpr).min(1.0);
         Ok(around(steep, Self::slack(1.0)).min(complement(self.flat(fpr))))
     }
 
@@ -129,7 +130,7 @@ impl Pair for TwoPoint {
         if fpr == 0.0 {
             return Ok(complement(Interval::exact(self.delta)));
         }
-        let told = self.delta + self.epsilon.exp() * fpr;
+        let told = self.delta + exp(self.epsilon) * fpr;
         let error = Self::slack(1.0) * told;
         let steep = Interval {
             lower: (1.0 - told - error).next_down().max(0.0),
@@ -144,7 +145,7 @@ impl TwoPoint {
     /// e^-epsilon (1 - delta - fpr), at least 0: the misses of the flat part of the curve.
     fn flat(&self, fpr: f64) -> Interval {
         let left = 1.0 - self.delta - fpr;
-        let weight = (-self.epsilon).exp();
+        let weight = exp(-self.epsilon);
         let error = 4.0 * ROUND;
         Interval {
             lower: (weight * (1.0 - error) * (left - error)).max(0.0),

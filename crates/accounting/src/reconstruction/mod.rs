@@ -20,6 +20,7 @@
 
 use crate::directions::convex;
 use crate::{AccountingError, OneWay, Pair};
+use numerics::elementary::{exp, ln};
 use vocabulary::Interval;
 
 /// Success of reconstruction at a prior `kappa`: at most TPR at FPR kappa of the order in which the
@@ -65,10 +66,10 @@ pub fn among(pair: &dyn Pair, priors: &[f64]) -> Result<Interval, AccountingErro
     let session = pair.session();
     let pair = session.as_deref().unwrap_or(pair);
     let line = |log_lambda: f64| {
-        let lambda = log_lambda.exp();
+        let lambda = exp(log_lambda);
         let mut sum = Interval::exact(lambda);
         for (prior, count) in &groups {
-            let delta = pair.delta((lambda / prior).ln(), OneWay::Remove)?;
+            let delta = pair.delta(ln(lambda / prior), OneWay::Remove)?;
             let share = delta.map_increasing(|delta| prior * count * delta);
             sum = Interval {
                 lower: sum.lower + share.lower,

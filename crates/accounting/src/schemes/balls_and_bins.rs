@@ -26,6 +26,7 @@ use super::thrown_lattice::{Epochs as Factor, ThrownLattice, masses_and_means};
 use super::triangle::Chain;
 use super::{BoxedPair, Rates, Result, Scheme, batches_per_epoch, one_phase};
 use crate::{AccountingError, OneWay};
+use numerics::elementary::{exp, exp_m1, ln_1p};
 use numerics::positive::{Positive, Side, log_sinh_grid, sinh_grid};
 use std::sync::OnceLock;
 use vocabulary::{Adjacency, Interval, Run, Sampling};
@@ -189,18 +190,18 @@ impl Thrown {
 
     /// The law of one epoch's W.
     fn epoch(&self, factor: &Factor, side: Side) -> Grown {
-        let variance = (1.0 / (self.noise_multiplier * self.noise_multiplier)).exp_m1();
+        let variance = exp_m1(1.0 / (self.noise_multiplier * self.noise_multiplier));
         let sum = self.sum(factor.seen, variance, side);
         let batches = factor.batches as f64;
         let law = sum.scaled(1.0 / batches, (factor.batches - factor.seen) as f64 / batches);
         let relative = factor.seen as f64 * variance / (batches * batches);
-        Grown { law, log_variance: relative.ln_1p() }
+        Grown { law, log_variance: ln_1p(relative) }
     }
 
     /// The law of the sum of `count` Y, by doubling.
     fn sum(&self, count: u64, variance: f64, side: Side) -> Positive {
         let sigma = self.noise_multiplier;
-        let largest = ((BEYOND + 1.0 / sigma) / sigma - 0.5 / (sigma * sigma)).exp();
+        let largest = exp((BEYOND + 1.0 / sigma) / sigma - 0.5 / (sigma * sigma));
         let grid = |terms: u64| {
             let m = terms as f64;
             let spread = (m * variance).sqrt();
@@ -282,7 +283,7 @@ impl Thrown {
         let law = self.law(side);
         let (relative, shift) = self.rounding(law);
         let sign = if side == Side::Upper { 1.0 } else { -1.0 };
-        let level = (epsilon - sign * shift).exp();
+        let level = exp(epsilon - sign * shift);
         let sum: f64 = law
             .places
             .iter()

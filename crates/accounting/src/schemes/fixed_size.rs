@@ -29,6 +29,7 @@ use super::profile::{FromProfile, Profile};
 use super::{BoxedPair, Rates, Result, Scheme, about, sizes};
 use crate::pairs::{Composed, Gaussian, OneStep};
 use crate::{AccountingError, OneWay, Pair};
+use numerics::elementary::{exp, exp_m1, ln, ln_1p, powi};
 use numerics::inversion::{Law, Times};
 use numerics::mixture::{Component, MixtureRatio};
 use vocabulary::{Adjacency, Interval, Phase, Run, Sampling};
@@ -79,7 +80,7 @@ fn pair(run: &Run) -> Result<BoxedPair> {
     if phases.iter().all(|(_, found)| found.shares.len() == 1 && found.shares[0].1 == 1.0) {
         // Every record in every batch.
         let distance = |(phase, found): &(Phase, Shares)| {
-            phase.steps as f64 * (2.0 * found.shares[0].0 as f64 / phase.noise_multiplier).powi(2)
+            phase.steps as f64 * powi(2.0 * found.shares[0].0 as f64 / phase.noise_multiplier, 2)
         };
         let square: f64 = phases.iter().map(distance).sum();
         let rounding = f64::EPSILON * (8.0 + phases.len() as f64);
@@ -200,15 +201,15 @@ fn with_replacement(batch: u64, targets: u64, records: u64) -> (Vec<(u64, f64)>,
     }
     let draws = batch as f64;
     let odds = targets as f64 / (records - targets) as f64;
-    let log_first = -draws * odds.ln_1p();
+    let log_first = -draws * ln_1p(odds);
     let mut all = Vec::new();
     // In logarithms up to the first share of any size: Pr[0] may underflow.
-    let (mut log, mut share) = (log_first, log_first.exp());
+    let (mut log, mut share) = (log_first, exp(log_first));
     let mut uses = 0;
     while uses < batch {
         let factor = (batch - uses) as f64 / (uses + 1) as f64 * odds;
-        log += factor.ln();
-        share = if share > 1e-280 { share * factor } else { log.exp() };
+        log += ln(factor);
+        share = if share > 1e-280 { share * factor } else { exp(log) };
         uses += 1;
         all.push((uses, share));
         if factor < 0.5 && share < 0.1 * LIGHTEST {
@@ -216,7 +217,7 @@ fn with_replacement(batch: u64, targets: u64, records: u64) -> (Vec<(u64, f64)>,
         }
     }
     let reached = all.len() as f64;
-    let size = log_first.abs() + reached * (1.0 + draws.ln().max(odds.ln().abs()));
+    let size = log_first.abs() + reached * (1.0 + ln(draws).max(ln(odds).abs()));
     (all, f64::EPSILON * (8.0 + 6.0 * reached + 4.0 * size))
 }
 
@@ -260,7 +261,7 @@ impl OneStepProfile {
     /// h at g = e^epsilon >= 1.
     fn upper_half(&self, epsilon: f64) -> Result<Interval> {
         // ln g' = ln(1 + (g-1)/q), its rounding included on either side.
-        let inner = (epsilon.exp_m1() / self.rate).ln_1p();
+        let inner = ln_1p(exp_m1(epsilon) / self.rate);
         let slack = 8.0 * f64::EPSILON * (1.0 + inner) + 2.0 * self.error;
         let mut total = Interval::exact(0.0);
         for (p, pair) in &self.parts {
@@ -287,7 +288,7 @@ impl Profile for OneStepProfile {
             return self.upper_half(epsilon);
         }
         let other = self.upper_half(-epsilon)?;
-        let (sure, weight) = (-epsilon.exp_m1(), epsilon.exp());
+        let (sure, weight) = (-exp_m1(epsilon), exp(epsilon));
         let slack = 16.0 * f64::EPSILON;
         Ok(Interval::new(
             (sure + weight * other.lower) * (1.0 - slack),

@@ -4,6 +4,7 @@
 use super::Result;
 use crate::directions::convex::{self, Guess};
 use crate::{AccountingError, OneWay, Pair};
+use numerics::elementary::{exp, ln};
 use vocabulary::Interval;
 
 /// Upper ends of delta that come out below this are this: sums of products that underflow lose less.
@@ -81,7 +82,7 @@ impl<P: Profile> Pair for FromProfile<P> {
         }
         let (low, high, guess) = self.slopes(fpr, way)?;
         let power = |log_slope: f64| {
-            let slope = log_slope.exp();
+            let slope = exp(log_slope);
             let delta = self.delta(log_slope, way)?;
             let slack = 4.0 * f64::EPSILON * (delta.upper + slope * fpr);
             Ok(Interval {
@@ -103,7 +104,7 @@ impl<P: Profile> Pair for FromProfile<P> {
         }
         let (low, high, guess) = self.slopes(fpr, way)?;
         let line = |log_slope: f64| {
-            let slope = log_slope.exp();
+            let slope = exp(log_slope);
             let rest = self.one_minus_delta(log_slope, way)?;
             let slack = 4.0 * f64::EPSILON * (rest.upper + slope * fpr);
             Ok(Interval {
@@ -153,7 +154,7 @@ pub(super) fn crossing(profile: impl Fn(f64) -> Result<Interval>, delta: f64) ->
     if at_zero.upper <= delta {
         return Ok(Interval::exact(0.0));
     }
-    let log = |x: f64| x.max(1e-320).ln();
+    let log = |x: f64| ln(x.max(1e-320));
     let target = log(delta);
     // Walk out until below, then close in with secants and halves in turn.
     let (mut low, mut high) = ((0.0, log(at_zero.value) - target), (0.5, f64::NAN));

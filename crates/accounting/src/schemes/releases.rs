@@ -8,6 +8,7 @@
 
 use super::{BoxedPair, Result};
 use crate::{OneWay, Pair};
+use numerics::elementary::powi;
 use vocabulary::{FurtherRelease, Interval, Side};
 
 /// The noise multiplier of all releases together, rounded down.
@@ -27,7 +28,7 @@ pub fn effective_noise_multiplier(releases: &[FurtherRelease]) -> f64 {
 
 /// The noise multiplier of all releases together, and a bound on its relative error.
 fn effective(releases: &[FurtherRelease]) -> (f64, f64) {
-    let square: f64 = releases.iter().map(|r| (r.sensitivity / r.noise).powi(2)).sum();
+    let square: f64 = releases.iter().map(|r| powi(r.sensitivity / r.noise, 2)).sum();
     (square.sqrt().recip(), 4.0 * f64::EPSILON * (2.0 + releases.len() as f64))
 }
 

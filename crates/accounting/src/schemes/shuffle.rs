@@ -20,6 +20,7 @@ use super::profile::{FromProfile, complement};
 use super::{BoxedPair, Rates, Result, Scheme, balls_and_bins, batches_per_epoch, even_batches};
 use crate::pairs::{Gaussian, ShuffleLowerBound, shuffle_lower_bound};
 use crate::{AccountingError, OneWay, Pair};
+use numerics::elementary::powi;
 use vocabulary::{Adjacency, Interval, Permutation, Run, Sampling};
 
 pub(super) const SCHEME: Scheme = Scheme {
@@ -71,7 +72,7 @@ fn pair(run: &Run) -> Result<BoxedPair> {
     for phase in run.phases() {
         let batches = batches_per_epoch(phase.sample_rate, false);
         let (epochs, rest) = (phase.steps / batches, phase.steps % batches);
-        let unit = (shift / phase.noise_multiplier).powi(2);
+        let unit = powi(shift / phase.noise_multiplier, 2);
         square += epochs as f64 * unit;
         if rest > 0 {
             more = unit;

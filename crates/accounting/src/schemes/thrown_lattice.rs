@@ -16,6 +16,7 @@
 //! positive route of `balls_and_bins.rs` takes over.
 
 use crate::OneWay;
+use numerics::elementary::{exp, exp_m1, ln, ln_1p};
 use numerics::lattice::gauss::{REACH, rule_for};
 use numerics::lattice::ordered::{Lattice, Part, Sum, lump, mass_below, spread, sum};
 use numerics::positive::Side;
@@ -146,7 +147,7 @@ impl ThrownLattice {
     fn law(&self, way: OneWay, side: Side) -> Option<EndLaw> {
         let sums = self.sums(side)?;
         let uses: f64 = self.epochs.iter().map(|e| e.seen as f64 * e.times as f64).sum();
-        let relative = (uses * RELATIVE).exp_m1() + 1e-12;
+        let relative = exp_m1(uses * RELATIVE) + 1e-12;
         if let [EpochLaw { epochs: epochs @ Epochs { times: 1, .. }, sum, lost }] = sums {
             let w = |index: usize| epochs.ratio(sum.lattice.place(index));
             let start = (0..sum.values.len()).find(|index| w(*index) > 0.0)?;
@@ -168,16 +169,16 @@ impl ThrownLattice {
 
     /// The law of the product over all epochs.
     fn product(&self, sums: &[EpochLaw], way: OneWay, side: Side, relative: f64) -> Option<EndLaw> {
-        let variance = (1.0 / (self.noise_multiplier * self.noise_multiplier)).exp_m1();
+        let variance = exp_m1(1.0 / (self.noise_multiplier * self.noise_multiplier));
         let most = sums.iter().map(|one| one.epochs.batches).max()?;
-        let step = LOG_SPACING * (variance / most as f64).ln_1p().sqrt();
+        let step = LOG_SPACING * ln_1p(variance / most as f64).sqrt();
         let (mut error, mut missing) = (0.0, 0.0);
         let mut laws = Vec::new();
         for EpochLaw { epochs, sum: found, lost } in sums {
             let w = |index: usize| epochs.ratio(found.lattice.place(index));
             let start = (0..found.values.len()).find(|index| w(*index) >= FLOOR)?;
-            let first = (w(start).ln() / step).floor() - 1.0;
-            let last = (w(found.values.len() - 1).ln() / step).ceil() + 1.0;
+            let first = (ln(w(start)) / step).floor() - 1.0;
+            let last = (ln(w(found.values.len() - 1)) / step).ceil() + 1.0;
             let length = (last - first) as usize + 1;
             if length > LONGEST {
                 return None;
@@ -208,7 +209,7 @@ impl ThrownLattice {
         let inverses = (0..found.values.len()).map(|k| 1.0 / found.lattice.place(k)).collect();
         Some(EndLaw {
             inverses,
-            error: error.exp_m1() + found.error,
+            error: exp_m1(error) + found.error,
             missing: missing + found.below + found.above,
             values: found.values,
             relative,
@@ -281,7 +282,7 @@ impl Bounds {
 impl EndLaw {
     fn end(&self, epsilon: f64, way: OneWay, side: Side) -> f64 {
         let sign = if side == Side::Upper { 1.0 } else { -1.0 };
-        let level = (epsilon - sign * SHIFT).exp();
+        let level = exp(epsilon - sign * SHIFT);
         let pairs = self.values.iter().zip(&self.inverses);
         let total: f64 = match way {
             OneWay::Remove => {
@@ -301,9 +302,9 @@ impl EndLaw {
 }
 
 fn cells(sigma: f64) -> Cells {
-    let largest = (LARGEST / sigma + 0.5 / (sigma * sigma)).exp();
+    let largest = exp(LARGEST / sigma + 0.5 / (sigma * sigma));
     // Little noise has a long tail: then wider cells.
-    let step = (SPACING * (1.0 / (sigma * sigma)).exp_m1().sqrt()).max(largest / WIDEST);
+    let step = (SPACING * exp_m1(1.0 / (sigma * sigma)).sqrt()).max(largest / WIDEST);
     let count = (largest / step).ceil();
     if !(count <= LONGEST as f64) {
         return Cells { step, atoms: Vec::new(), beyond: (0.0, 0.0) };
@@ -318,7 +319,7 @@ fn cells(sigma: f64) -> Cells {
 /// last, by positive quadrature: with x = sigma ln y + 1/(2 sigma), which is standard normal under Q.
 pub(super) fn masses_and_means(edges: &[f64], sigma: f64) -> Vec<(f64, f64)> {
     const SCALE: f64 = 0.398_942_280_401_432_7;
-    let normal = |y: f64| sigma * y.ln() + 0.5 / sigma;
+    let normal = |y: f64| sigma * ln(y) + 0.5 / sigma;
     let mut atoms = Vec::with_capacity(edges.len());
     // Nothing is below -38 standard deviations.
     let mut from = -38.0_f64;
@@ -339,14 +340,14 @@ pub(super) fn masses_and_means(edges: &[f64], sigma: f64) -> Vec<(f64, f64)> {
             let base = here - from;
             for (node, weight) in rule.nodes.iter().zip(&rule.weights) {
                 let x = middle + half * node;
-                let density = half * weight * (-0.5 * x * x).exp();
+                let density = half * weight * exp(-0.5 * x * x);
                 mass += density;
                 // Y less the cell's lower edge, from that edge on: no cancellation.
                 above += density
                     * if low == 0.0 {
-                        ((x - 0.5 / sigma) / sigma).exp()
+                        exp((x - 0.5 / sigma) / sigma)
                     } else {
-                        low * ((base + half * (1.0 + node)) / sigma).exp_m1()
+                        low * exp_m1((base + half * (1.0 + node)) / sigma)
                     };
             }
             here += width.max(1e-300);
@@ -396,7 +397,7 @@ fn short_cell(from: f64, to: f64, low: f64, sigma: f64) -> (f64, f64) {
         mass += density;
         above += density * rise;
     }
-    let common = half * (-0.5 * middle * middle).exp();
+    let common = half * exp(-0.5 * middle * middle);
     (common * mass, common * low * above)
 }
 

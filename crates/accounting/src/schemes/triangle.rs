@@ -7,6 +7,7 @@
 use super::profile::{Profile, complement};
 use super::{BoxedPair, Result};
 use crate::OneWay;
+use numerics::elementary::{exp, exp_m1};
 use vocabulary::Interval;
 
 /// A chain of links, each one of the pairs in an order (seen from the chain's own `Remove`).
@@ -37,14 +38,14 @@ impl Chain {
     /// delta >= 0 half: the chain's bound at epsilon >= 0.
     fn bound(&self, links: &[Link], epsilon: f64) -> Result<f64> {
         match links {
-            [] => Ok((-epsilon.exp_m1()).max(0.0)),
+            [] => Ok((-exp_m1(epsilon)).max(0.0)),
             [one] => Ok(self.delta_of(*one, epsilon)?.upper),
             [first, rest @ ..] => {
                 let share = 1.0 / links.len() as f64;
                 let at = |a: f64| -> Result<f64> {
                     let here = self.delta_of(*first, a)?.upper;
                     let there = self.bound(rest, epsilon - a)?;
-                    Ok((here + a.exp() * there) * (1.0 + 8.0 * f64::EPSILON))
+                    Ok((here + exp(a) * there) * (1.0 + 8.0 * f64::EPSILON))
                 };
                 if links.len() > 2 {
                     // Equal parts: a search inside a search would be slow, and gains little.
@@ -97,10 +98,10 @@ impl Profile for Chain {
         }
         // 1 - e^eps + e^eps delta'(-eps), delta' of the other order.
         let other = self.bound(&self.links(way.reversed()), -epsilon)?.min(1.0);
-        let bound = (-epsilon.exp_m1() + epsilon.exp() * other) * (1.0 + 8.0 * f64::EPSILON);
+        let bound = (-exp_m1(epsilon) + exp(epsilon) * other) * (1.0 + 8.0 * f64::EPSILON);
         let bound = bound.min(1.0);
         Ok(Interval {
-            lower: -epsilon.exp_m1() * (1.0 - 4.0 * f64::EPSILON),
+            lower: -exp_m1(epsilon) * (1.0 - 4.0 * f64::EPSILON),
             value: bound,
             upper: bound,
         })

@@ -25,6 +25,7 @@ use super::triangle::Chain;
 use super::{BoxedPair, Rates, Result, Scheme, about};
 use crate::pairs::Composed;
 use crate::{AccountingError, OneWay};
+use numerics::elementary::exp;
 use numerics::inversion::{Law, Times};
 use numerics::mixture::{Component, MixtureRatio};
 use numerics::special::Binomial;
@@ -87,7 +88,7 @@ fn upper_tail(trials: u64, rate: f64, from: u64) -> Option<(f64, f64)> {
     let (mut sum, mut worst, mut lost) = (0.0f64, 0.0f64, 0.0);
     for k in from..=trials {
         let (log, error) = law.log_pmf(k as f64);
-        let term = log.exp();
+        let term = exp(log);
         let next = sum + term;
         lost += (sum - next) + term;
         sum = next;

@@ -22,6 +22,7 @@ mod asides;
 
 pub use asides::measured;
 pub(crate) use asides::{game, least_epsilon};
+use numerics::elementary::{exp, exp_m1, ln};
 
 use crate::pairs::{ShuffleLowerBound, shuffle_lower_bound};
 use crate::{AccountingError, OneWay};
@@ -76,14 +77,14 @@ pub fn monte_carlo(
     let (mut mean, mut squares) = (0.0, 0.0);
     for i in 0..samples {
         let loss = game.loss(way, gaussian);
-        let share = (-(epsilon - loss).exp_m1()).max(0.0);
+        let share = (-exp_m1(epsilon - loss)).max(0.0);
         let off = share - mean;
         mean += off / (i + 1) as f64;
         squares += off * (share - mean);
     }
     let n = samples as f64;
     // Half of the error on each side.
-    let words = (4.0 / (1.0 - confidence)).ln();
+    let words = ln(4.0 / (1.0 - confidence));
     let slack = (2.0 * squares / (n - 1.0) * words / n).sqrt() + 7.0 * words / (3.0 * (n - 1.0));
     Ok(Interval::new((mean - slack).max(0.0), mean, (mean + slack).min(1.0)))
 }
@@ -101,13 +102,13 @@ impl BallsAndBins {
                 let moved = if t == 0 && way == OneWay::Remove { 1.0 } else { 0.0 };
                 let x = gain * (moved + s * gaussian());
                 if x > largest {
-                    sum = sum * (largest - x).exp() + 1.0;
+                    sum = sum * exp(largest - x) + 1.0;
                     largest = x;
                 } else {
-                    sum += (x - largest).exp();
+                    sum += exp(x - largest);
                 }
             }
-            total += largest + (sum / bins as f64).ln() - 0.5 * gain;
+            total += largest + ln(sum / bins as f64) - 0.5 * gain;
         }
         if way == OneWay::Remove { total } else { -total }
     }

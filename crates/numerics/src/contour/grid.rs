@@ -12,6 +12,7 @@
 use super::strip::{self, Strip, Unmasked};
 use super::tail::log_shares;
 use super::transform::second_remainder;
+use crate::elementary::{cos, exp, exp_m1, ln, ln_1p};
 use crate::mixture::MixtureRatio;
 
 /// Points, weights and log ratios of one mixture pair.
@@ -76,7 +77,7 @@ impl Grid {
         let scale = pair.scale();
         let gaussian = 5.6 * scale / (2.0 * design.digits).sqrt();
         let strip = 17.7 * scale * scale / (pair.reach() * design.digits);
-        Self::with_step(pair, design, gaussian.min(strip), (-design.digits).exp())
+        Self::with_step(pair, design, gaussian.min(strip), exp(-design.digits))
     }
 
     /// A grid whose step follows from the general bound on the strip; where that would need many
@@ -100,7 +101,7 @@ impl Grid {
                 let step = strip.step(d, design.frequency, &Unmasked);
                 if step > best {
                     best = step;
-                    relative_error = strip::SIDES * (-target).exp();
+                    relative_error = strip::SIDES * exp(-target);
                     by_strip = true;
                 }
                 // The size is convex in d, so that there is one best step; few points are enough.
@@ -115,7 +116,7 @@ impl Grid {
             // The strip speaks of its own grid's sum for A(c).
             let (_, rough) = log_shares(coarse, c);
             let (_, total) = log_shares(&grid, c);
-            grid.relative_error *= (rough - total).exp().max(1.0);
+            grid.relative_error *= exp(rough - total).max(1.0);
         }
         Ok(grid)
     }
@@ -133,7 +134,7 @@ impl Grid {
         }
         let mut grid = Self::between(pair, low, step, count as usize);
         // Two ends cut where the integrand is below e^-digits, and the rule itself.
-        grid.relative_error = relative_error + 8.0 * (-design.digits).exp();
+        grid.relative_error = relative_error + 8.0 * exp(-design.digits);
         Ok(grid)
     }
 
@@ -143,7 +144,7 @@ impl Grid {
         let scale = pair.scale();
         // A step of few digits, so that its multiples are exact.
         let step = f64::from((step as f32).next_down());
-        let log_norm = (step / (scale * (2.0 * std::f64::consts::PI).sqrt())).ln();
+        let log_norm = ln(step / (scale * (2.0 * std::f64::consts::PI).sqrt()));
         let mut grid = Self {
             x: Vec::with_capacity(count + 1),
             weight: Vec::with_capacity(count + 1),
@@ -179,13 +180,13 @@ impl Grid {
             grid.log_weight.push(log_weight);
             grid.log_ratio.push(log_ratio);
             // Two forms, because W may overflow where the weight underflows.
-            let weight = log_weight.exp();
+            let weight = exp(log_weight);
             grid.weight.push(weight);
             grid.curved.push(weight * second_remainder(log_ratio.clamp(-0.5, 0.5)));
             grid.lifted.push(if log_ratio < 1.0 {
-                weight * log_ratio.exp_m1()
+                weight * exp_m1(log_ratio)
             } else {
-                (log_weight + log_ratio).exp() - weight
+                exp(log_weight + log_ratio) - weight
             });
         }
         grid
@@ -222,6 +223,43 @@ impl Grid {
         self
     }
 
+    /// An upper bound on log A(tilt) for a real tilt of the design, with all errors of the sum in it: infinite
+    /// where the rule's own is not below a half.
+    ///
+    /// The terms Q W^tilt are positive. The rule errs by at most 2 e^growth / (e^{2 pi d/h} - 1) of A for every d inside
+    /// the strip, and the ends cut off by `relative_error` (2 + |tilt| + 1/A).
+    pub(crate) fn log_above(&self, pair: &MixtureRatio, tilt: f64) -> f64 {
+        let design = Design { highest: tilt, lowest: tilt, frequency: 0.0, digits: 0.0 };
+        let step = self.x[1] - self.x[0];
+        let rule = EDGES
+            .iter()
+            .map(|fraction| {
+                let d = fraction * strip_of(pair);
+                let gain = 2.0 * std::f64::consts::PI * d / step;
+                // e^gain - 1 >= e^gain / 2 from gain 1 on.
+                if gain < 1.0 { f64::INFINITY } else { 4.0 * exp(growth(pair, &design, d) - gain) }
+            })
+            .fold(f64::INFINITY, f64::min);
+        let exponents = || self.log_weight.iter().zip(&self.log_ratio).map(|(w, l)| w + tilt * l);
+        let top = exponents().fold(f64::NEG_INFINITY, f64::max);
+        let (mut sum, mut slip) = (0.0, 0.0);
+        for (j, exponent) in exponents().enumerate() {
+            let term = exp(exponent - top);
+            sum += term;
+            let moved = self.log_weight[j].abs() + (tilt * self.log_ratio[j]).abs() + top.abs();
+            slip += term * (self.weight_slip[j] + tilt.abs() * self.ratio_slip[j] + moved + 4.0);
+        }
+        let sum = sum + f64::EPSILON * (slip + self.len() as f64 * sum);
+        let log = top + ln(sum);
+        // A is at least half of the sum wherever this is used.
+        let cut = self.relative_error * (2.0 + tilt.abs() + 2.0 * exp(-log.min(0.0)));
+        let lost = rule + cut;
+        if !(lost < 0.5) {
+            return f64::INFINITY;
+        }
+        log - ln_1p(-lost) + 8.0 * f64::EPSILON * (1.0 + log.abs() + top.abs())
+    }
+
     pub(crate) fn lifted(&self, j: usize) -> f64 {
         self.lifted[j]
     }
@@ -236,36 +274,44 @@ impl Grid {
     }
 }
 
+/// log of how much larger than on the axis the integrand's modulus can be at a distance d from it, for
+/// the tilts and frequencies of a design.
+fn growth(pair: &MixtureRatio, design: &Design, d: f64) -> f64 {
+    let scale2 = pair.scale() * pair.scale();
+    // Negative powers of P or Q pay for the cone: -log cos(theta/2) each.
+    let (negative, turns) = if pair.one_sided() {
+        ((-design.lowest).max(0.0), 1.0)
+    } else {
+        ((-design.lowest).max(design.highest - 1.0).max(0.0), 2.0)
+    };
+    let theta = d * pair.reach() / scale2;
+    d * d / (2.0 * scale2) + design.frequency * turns * theta
+        - (negative + 1.0) * ln(cos(0.5 * theta))
+}
+
+/// The parts of the strip of analyticity at whose edges the integrand is looked at.
+const EDGES: [f64; 9] = [0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9];
+
+fn strip_of(pair: &MixtureRatio) -> f64 {
+    std::f64::consts::PI * pair.scale() * pair.scale() / pair.reach()
+}
+
 /// The step that reaches the design's digits, and the error it has.
 fn step(pair: &MixtureRatio, design: &Design) -> (f64, f64) {
-    let scale = pair.scale();
-    let reach = pair.reach();
-    // Negative powers of P or Q pay for the cone: -log cos(theta/2) each.
-    let negative = if pair.one_sided() {
-        (-design.lowest).max(0.0)
-    } else {
-        (-design.lowest).max(design.highest - 1.0).max(0.0)
-    };
-    let turns = if pair.one_sided() { 1.0 } else { 2.0 };
-    let strip = std::f64::consts::PI * scale * scale / reach;
-    let exponent = |d: f64| {
-        let theta = d * reach / (scale * scale);
-        d * d / (2.0 * scale * scale) + design.frequency * turns * theta
-            - (negative + 1.0) * (0.5 * theta).cos().ln()
-    };
     let target = design.digits + 2.0;
     let mut best = 0.0;
-    for fraction in [0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9] {
+    for fraction in EDGES {
         for free in [0.3, 0.6, 1.0, 1.5] {
-            let d = (fraction * strip).min(free * scale * (2.0 * target).sqrt());
-            let step = 2.0 * std::f64::consts::PI * d / (target + exponent(d));
+            let most = free * pair.scale() * (2.0 * target).sqrt();
+            let d = (fraction * strip_of(pair)).min(most);
+            let step = 2.0 * std::f64::consts::PI * d / (target + growth(pair, design, d));
             if step > best {
                 best = step;
             }
         }
     }
     // By construction 2 e^{exponent} / (e^{2 pi d/h} - 1) <= 2 e^{-target} / (1 - e^{-target}).
-    (best, 2.5 * (-target).exp())
+    (best, 2.5 * exp(-target))
 }
 
 /// Where the integrand of some tilt in the design exceeds e^-digits of its integral.
@@ -289,7 +335,7 @@ fn range(pair: &MixtureRatio, design: &Design) -> (f64, f64) {
     let mut farthest = 0.0f64;
     for mode in pair.numerator().iter().map(|component| right(component.centre)) {
         let terms = 1.0 + pair.numerator().len() as f64;
-        let height = log_integrand(mode, tilt) + tilt * terms.ln();
+        let height = log_integrand(mode, tilt) + tilt * ln(terms);
         if height > -depth {
             high = high.max(mode + scale * (2.0 * depth.min(depth + height)).sqrt());
         }
@@ -313,7 +359,7 @@ fn range(pair: &MixtureRatio, design: &Design) -> (f64, f64) {
             .map(|component| {
                 let distance = component.centre / scale;
                 let grown = 0.5 * power * (power - 1.0) * distance * distance;
-                let most = power * component.weight.ln() + if alone { 0.0 } else { grown };
+                let most = power * ln(component.weight) + if alone { 0.0 } else { grown };
                 power * component.centre - scale * (2.0 * (depth + most)).sqrt()
             })
             .fold(f64::NEG_INFINITY, f64::max)
@@ -327,7 +373,7 @@ fn range(pair: &MixtureRatio, design: &Design) -> (f64, f64) {
         let mut farthest = 0.0f64;
         for mode in pair.denominator().iter().map(|component| left(component.centre)) {
             let terms = 1.0 + pair.denominator().len() as f64;
-            let height = log_integrand(mode, 1.0 - power) + power * terms.ln();
+            let height = log_integrand(mode, 1.0 - power) + power * ln(terms);
             if height > -depth {
                 low = low.min(mode - scale * (2.0 * depth.min(depth + height)).sqrt());
             }

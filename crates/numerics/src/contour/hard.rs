@@ -4,6 +4,7 @@ use super::Part;
 use super::line::Obstacle;
 use super::masked::{Edge, Masks};
 use super::windows::Windows;
+use crate::elementary::{exp, ln, powi};
 use crate::mixture::MixtureRatio;
 
 /// How the masks are placed.
@@ -113,15 +114,14 @@ pub(crate) fn line(parts: &[Part], t: f64, hint: Option<Choice>) -> Result<Windo
 /// what a Gaussian bulk would give.
 pub(crate) fn guess(parts: &[Part], log_target: f64) -> f64 {
     let jump = |t: f64| -> f64 {
-        parts
+        ln(parts
             .iter()
             .map(|part| {
                 let x = part.pair.inverse(t);
                 let (p, q) = above(&part.pair, x);
-                part.times * (p - t.exp() * q).max(0.0)
+                part.times * (p - exp(t) * q).max(0.0)
             })
-            .sum::<f64>()
-            .ln()
+            .sum::<f64>())
     };
     let bulk = |t: f64| -> f64 {
         let spread = bulk_spread(parts, t);
@@ -135,13 +135,13 @@ pub(crate) fn guess(parts: &[Part], log_target: f64) -> f64 {
         let (mut low, mut high) = (-40.0f64, 12.0f64);
         for _ in 0..40 {
             let middle = 0.5 * (low + high);
-            if f(middle.exp()) > log_target {
+            if f(exp(middle)) > log_target {
                 low = middle;
             } else {
                 high = middle;
             }
         }
-        low.exp()
+        exp(low)
     };
     solve(&jump).max(solve(&bulk))
 }
@@ -231,10 +231,9 @@ fn bulk_spread(parts: &[Part], cap: f64) -> f64 {
             let mut sum = 0.0;
             for index in -100..=100 {
                 let x = step * f64::from(index);
-                let density = (part.pair.log_denominator(x) - 0.5 * (x / scale).powi(2)).exp()
-                    * 0.1
+                let density = exp(part.pair.log_denominator(x) - 0.5 * powi(x / scale, 2)) * 0.1
                     / (2.0 * std::f64::consts::PI).sqrt();
-                sum += density * part.pair.log_ratio(x).abs().min(cap).powi(2);
+                sum += density * powi(part.pair.log_ratio(x).abs().min(cap), 2);
             }
             part.times * sum
         })

@@ -5,6 +5,7 @@
 //! nothing up to a cliff, and everything beyond. Below 0 the components of Q do the same with 1 - s.
 
 use super::Part;
+use crate::elementary::{exp, ln, ln_1p};
 
 /// The components of all parts.
 #[derive(Clone, Debug)]
@@ -37,8 +38,8 @@ impl Jumps {
                 let distance = component.centre / part.pair.scale();
                 Jump {
                     times: part.times,
-                    log_weight: component.weight.ln(),
-                    log_odds: component.weight.ln() - (-component.weight).ln_1p(),
+                    log_weight: ln(component.weight),
+                    log_odds: ln(component.weight) - ln_1p(-component.weight),
                     square: distance * distance,
                 }
             };
@@ -82,9 +83,9 @@ impl Jumps {
             if slope <= 0.0 || log == f64::INFINITY {
                 continue;
             }
-            let small = (-log.abs()).exp();
+            let small = exp(-log.abs());
             let share = if log > 0.0 { 1.0 } else { small } / (1.0 + small);
-            sum.0 += jump.times * (log.max(0.0) + small.ln_1p());
+            sum.0 += jump.times * (log.max(0.0) + ln_1p(small));
             sum.1 += jump.times * sign * share * slope;
             sum.2 += jump.times * share * ((1.0 - share) * slope * slope + jump.square);
         }

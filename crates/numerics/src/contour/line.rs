@@ -17,6 +17,7 @@ use super::smooth::Smoothing;
 use super::tail::{self, Path};
 use super::transform::{self, Transform};
 use crate::complex::Complex;
+use crate::elementary::{exp, ln, powi, sin_cos};
 use crate::sum::Sum;
 use std::f64::consts::PI;
 
@@ -43,7 +44,7 @@ impl Zone {
 
     /// log of sup_y f(y) e^{-cy}.
     pub(crate) fn log_chernoff(self, c: f64) -> f64 {
-        let xlogx = |x: f64| if x <= 0.0 { 0.0 } else { x * x.ln() };
+        let xlogx = |x: f64| if x <= 0.0 { 0.0 } else { x * ln(x) };
         match self {
             Zone::Above => xlogx(c - 1.0) - xlogx(c),
             Zone::Between => 0.0,
@@ -145,8 +146,8 @@ impl Nodes {
             let u = spacing * k as f64;
             let phase = log.im - u * t + smoothing.argument(c, u);
             let fall = smoothing.log_factor(c, u);
-            let size = (log.re - level + fall).exp();
-            let (sin, cos) = phase.sin_cos();
+            let size = exp(log.re - level + fall);
+            let (sin, cos) = sin_cos(phase);
             // k(s) = 1/(s(s-1)) with s = c + iu
             let (a, b) = (c * (c - 1.0) - u * u, u * (2.0 * c - 1.0));
             let norm = 1.0 / (a * a + b * b);
@@ -160,11 +161,8 @@ impl Nodes {
                 * (10.0 + u * t.abs() + log.im.abs() + (log.re - level).abs() + 2.0 * fall.abs());
             let err = self.error[k] + unit;
             // Where the relative error is large the node itself is small: bound it by its size.
-            let slip = if err < 0.5 {
-                1.5 * err * size
-            } else {
-                size + (self.upper[k] - level + fall).exp()
-            };
+            let slip =
+                if err < 0.5 { 1.5 * err * size } else { size + exp(self.upper[k] - level + fall) };
             out.round += factor * slip * norm.sqrt();
         }
         out.sum = sum.total();
@@ -178,6 +176,37 @@ pub(crate) struct Alias {
     pub(crate) tilt: f64,
     /// T log A(tilt) + log sup f e^{-tilt y}
     pub(crate) log_bound: f64,
+}
+
+impl Alias {
+    /// The same tilt, with an upper bound in place of a sum over coarse grids.
+    fn proven(self, zone: Zone, parts: &[Part], coarse: &[Grid]) -> Self {
+        let level: f64 = (parts.iter().zip(coarse))
+            .map(|(part, grid)| part.times * log_moment_above(part, grid, self.tilt))
+            .sum();
+        Self { log_bound: level + zone.log_chernoff(self.tilt), ..self }
+    }
+}
+
+/// An upper bound on log A(tilt): by the coarse grid if that is close enough for this number of steps.
+fn log_moment_above(part: &Part, coarse: &Grid, tilt: f64) -> f64 {
+    if tilt == 0.0 || tilt == 1.0 {
+        return 0.0;
+    }
+    let quick = coarse.log_above(&part.pair, tilt);
+    if part.times * (quick - transform::cumulant(coarse, tilt).0) <= WASTE {
+        return quick;
+    }
+    let design = Design {
+        highest: tilt.max(1.0),
+        lowest: tilt.min(0.0),
+        frequency: 0.0,
+        digits: 6.0 + ln(part.times * (2.0 + tilt.abs())),
+    };
+    match Grid::economical(&part.pair, &design, tilt, coarse) {
+        Ok(grid) => transform::along(&grid, tilt, 1.0, 1).upper[0].min(quick),
+        Err(_) => quick,
+    }
 }
 
 /// A candidate tilt with the aliases it has.
@@ -216,9 +245,11 @@ pub enum Obstacle {
 
 /// Relative size to which aliases and truncation are pushed.
 pub(crate) const LOG_TOLERANCE: f64 = 32.0;
-/// Room in T log A of a second tilt, which is a sum over a coarse grid: its error is not bounded, and
-/// over the domain less than a third of this (test below).
-pub(crate) const ROOM: f64 = 1.0;
+/// Room for the roundings of a Chernoff bound's exponent, whose terms are below 1e6.
+const ROOM: f64 = 1e-6;
+/// A bound on T log A of a second tilt may lie this much above its value on a coarse grid; else it gets a grid
+/// of its own.
+const WASTE: f64 = 0.1;
 pub(crate) const MOST_WORK: f64 = 3e7;
 /// More parts than this are looked at more cheaply.
 const MANY_PARTS: usize = 16;
@@ -251,7 +282,7 @@ impl Line {
             let spread = saddle::spread(c, variance);
             let log_size = match log_value {
                 Some(log_value) => log_value - (level - c * t),
-                None => -((c * (c - 1.0)).abs() * spread * (2.0 * PI).sqrt()).ln(),
+                None => -ln((c * (c - 1.0)).abs() * spread * (2.0 * PI).sqrt()),
             };
             let (low, _) = zone.ends();
             let right = alias(zone, c, t, level, log_size, farthest, spread, 1.0, &level_at);
@@ -263,13 +294,13 @@ impl Line {
         // costs a few digits of cancellation and saves most of the nodes.
         let log_value = best.level - best.c * t + best.log_size;
         let steps: f64 = parts.iter().map(|part| part.times).sum();
-        let affordable = (ROUND_OFF / (f64::EPSILON * steps)).ln().clamp(0.0, MOST_CANCELLATION);
+        let affordable = ln(ROUND_OFF / (f64::EPSILON * steps)).clamp(0.0, MOST_CANCELLATION);
         let least = best.log_size - affordable;
         for step in 1..=8 {
             if zone != Zone::Above || best.right.1 < 2.0 * best.left.1 {
                 break;
             }
-            let tilt = 1.0 + (c - 1.0) * 0.86f64.powi(step);
+            let tilt = 1.0 + (c - 1.0) * powi(0.86f64, step);
             let variance = parts
                 .iter()
                 .zip(coarse)
@@ -284,6 +315,7 @@ impl Line {
         let Place { c, variance, level: _, spread, log_size, right: (right, _), left: (left, _) } =
             best;
         let length = best.length();
+        let [left, right] = [left, right].map(|alias| alias.proven(zone, parts, coarse));
         let spacing = 2.0 * PI / length;
 
         let (height, decay) = height(parts, coarse, c, variance, log_size, spacing)?;
@@ -300,7 +332,7 @@ impl Line {
                 highest: c.max(1.0),
                 lowest: c.min(0.0),
                 frequency: top,
-                digits: LOG_TOLERANCE + (part.times * (2.0 + top + c.abs())).ln().max(0.0),
+                digits: LOG_TOLERANCE + ln(part.times * (2.0 + top + c.abs())).max(0.0),
             };
             let grid =
                 Grid::economical(&part.pair, &design, c, coarse).map_err(|_| Obstacle::TooFine)?;
@@ -310,7 +342,7 @@ impl Line {
             nodes.multiply(&transform::along(&grid, c, spacing, count), part.times);
         }
         let level = nodes.log[0].re;
-        let truncation = ((1.0 - tail::ROOM) * decay).exp() / (PI * spacing * (count - 1) as f64);
+        let truncation = exp((1.0 - tail::ROOM) * decay) / (PI * spacing * (count - 1) as f64);
         let mut line = Self {
             zone,
             c,
@@ -353,11 +385,11 @@ impl Line {
 
     fn alias_bound(&self, alias: &Alias, t: f64, log_scale: f64) -> f64 {
         let length = 2.0 * PI / self.spacing;
-        let ratio = (-(alias.tilt - self.c).abs() * length).exp();
+        let ratio = exp(-(alias.tilt - self.c).abs() * length);
         if ratio >= 0.5 {
             return f64::INFINITY;
         }
-        (alias.log_bound + ROOM - alias.tilt * t - log_scale).exp() * ratio / (1.0 - ratio)
+        exp(alias.log_bound + ROOM - alias.tilt * t - log_scale) * ratio / (1.0 - ratio)
     }
 
     pub(crate) fn zone(&self) -> Zone {
@@ -450,7 +482,7 @@ fn height(
     // Of many parts each has one path, made for a careful guess: a path holds at every height.
     let many = parts.len() > MANY_PARTS;
     if many {
-        let depth = LOG_TOLERANCE - log_size - (PI * u).ln();
+        let depth = LOG_TOLERANCE - log_size - ln(PI * u);
         u = u.max((2.3 * depth.max(0.0) / variance).sqrt());
     }
     let made_for = |u: f64| -> Vec<Path> {
@@ -468,7 +500,7 @@ fn height(
         }
         let decay: f64 =
             (parts.iter().zip(&paths)).map(|(part, path)| part.times * path.log_ratio(u)).sum();
-        let wanted = log_size - LOG_TOLERANCE + (PI * u).ln();
+        let wanted = log_size - LOG_TOLERANCE + ln(PI * u);
         if decay < wanted {
             return Ok((u, decay));
         }

@@ -6,6 +6,7 @@ use super::grid::{Design, Grid, TooFine};
 use super::jumps::Jumps;
 use super::line::Zone;
 use super::{Part, transform};
+use crate::elementary::{exp, ln};
 
 /// Coarse grids, good for tilts in a range that grows as needed.
 pub(crate) struct Coarse<'a> {
@@ -37,8 +38,8 @@ impl Saddle {
         let t = slope - 1.0 / c - 1.0 / (c - 1.0);
         let log_value = level
             - c * t
-            - (c * (c - 1.0)).abs().ln()
-            - (spread(c, variance) * (2.0 * std::f64::consts::PI).sqrt()).ln();
+            - ln((c * (c - 1.0)).abs())
+            - ln(spread(c, variance) * (2.0 * std::f64::consts::PI).sqrt());
         Self { c, t, variance, log_value, level, slope }
     }
 
@@ -86,7 +87,7 @@ impl<'a> Coarse<'a> {
             .parts
             .iter()
             .map(|part| {
-                let digits = 24.0 + part.times.ln();
+                let digits = 24.0 + ln(part.times);
                 Grid::coarse(
                     &part.pair,
                     &Design { highest: self.highest, lowest: self.lowest, frequency: 0.0, digits },
@@ -260,8 +261,8 @@ fn root(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
 /// A parametrisation of each zone by the whole line.
 fn position(zone: Zone, v: f64) -> f64 {
     match zone {
-        Zone::Above => 1.0 + v.exp(),
-        Zone::Between => 1.0 / (1.0 + (-v).exp()),
-        Zone::Below => -v.exp(),
+        Zone::Above => 1.0 + exp(v),
+        Zone::Between => 1.0 / (1.0 + exp(-v)),
+        Zone::Below => -exp(v),
     }
 }

@@ -12,6 +12,7 @@
 //! e^{-h^2 u^2/2}: the number of nodes is bounded whatever the measure.
 
 use super::line::LOG_TOLERANCE;
+use crate::elementary::{exp, ln};
 use std::f64::consts::PI;
 
 /// Nodes for which a smoothing is made.
@@ -30,7 +31,7 @@ impl Smoothing {
     /// logarithm of what is computed, in units of the transform at the real tilt.
     pub(crate) fn within(spacing: f64, c: f64, log_size: f64) -> Self {
         let top = SMOOTH_NODES * spacing;
-        let depth = LOG_TOLERANCE - log_size - (PI * top).ln().min(0.0) + 2.0;
+        let depth = LOG_TOLERANCE - log_size - ln(PI * top).min(0.0) + 2.0;
         let width = (2.0 * depth).sqrt() / top;
         // The real tilt's own growth, e^{h^2 c (c - 1)/2}, once more.
         let grown = depth + 0.5 * width * width * c * (c - 1.0);
@@ -58,7 +59,7 @@ impl Smoothing {
 
     /// How far below g_h the truth may be, in units of g_2h - g_h.
     pub(crate) fn reach(self) -> f64 {
-        (0.375 * self.0 * self.0).exp() * (1.0 + 4.0 * f64::EPSILON)
+        exp(0.375 * self.0 * self.0) * (1.0 + 4.0 * f64::EPSILON)
     }
 }
 

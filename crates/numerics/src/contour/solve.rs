@@ -7,6 +7,7 @@ use super::line::{Line, Obstacle, Value, Zone};
 use super::saddle::{Coarse, Saddle};
 use super::tries::Tries;
 use super::windows::Windows;
+use crate::elementary::{exp, exp_m1, ln};
 use std::sync::{Arc, Mutex};
 
 /// A number with certified ends.
@@ -22,7 +23,7 @@ impl Ends {
     /// number says nothing.
     fn of(value: &Value, log_factor: f64) -> Self {
         let log = value.log_scale + log_factor;
-        let scale = log.exp();
+        let scale = exp(log);
         // The sum of the logarithms is rounded once, and its exponential.
         let slip = f64::EPSILON * (4.0 + log.abs());
         let (lower, upper) = (value.mantissa - value.below, value.mantissa + value.above);
@@ -256,9 +257,9 @@ impl SumOfLogRatios {
             // min(e^y, 1) = e^y - (e^y - 1)_+
             Zone::Between => above.times(-1.0).plus(1.0),
             // (1 - e^y)_+ = (e^y - 1)_+ + 1 - e^y
-            Zone::Below => above.plus(t.exp_m1()),
+            Zone::Below => above.plus(exp_m1(t)),
         };
-        Ok(if growth == 1.0 { whole } else { whole.times((-t).exp()) }.at_least(0.0))
+        Ok(if growth == 1.0 { whole } else { whole.times(exp(-t)) }.at_least(0.0))
     }
 
     pub(super) fn plain_average(&self, zone: Zone, growth: f64, t: f64) -> Result<Ends, Obstacle> {
@@ -324,7 +325,7 @@ impl SumOfLogRatios {
 
     /// Newton on log delta with a fresh masked line at each step.
     fn masked_threshold(&self, target: f64, start: Option<&Ends>) -> Result<Ends, Obstacle> {
-        let log_target = target.ln();
+        let log_target = ln(target);
         let mut t = match start {
             Some(ends) => ends.value,
             None if hard::many_jumps(&self.parts) => {
@@ -339,14 +340,14 @@ impl SumOfLogRatios {
             let line = self.masked_line(t)?;
             let value = line.value(t);
             let slope = value.slope / value.mantissa;
-            let miss = value.mantissa.ln() + value.log_scale - log_target;
+            let miss = ln(value.mantissa) + value.log_scale - log_target;
             let next = t - miss / slope;
             if (next - t).abs() < 0.02 * t {
                 // Close: finish on this line.
                 let mut t = next;
                 for _ in 0..20 {
                     let value = line.value(t);
-                    let step = (value.mantissa.ln() + value.log_scale - log_target)
+                    let step = (ln(value.mantissa) + value.log_scale - log_target)
                         / (value.slope / value.mantissa);
                     t -= step;
                     if !(step.abs() > 1e-15 * t.abs()) {
@@ -439,7 +440,7 @@ impl SumOfLogRatios {
     }
 
     fn plain_threshold(&self, zone: Zone, growth: f64, target: f64) -> Result<Ends, Obstacle> {
-        let log_target = target.ln();
+        let log_target = ln(target);
         let mut coarse = Coarse::new(&self.parts)?;
         let mut saddle = coarse.at_value(zone, growth, log_target)?;
         let mut t = saddle.t;
@@ -452,7 +453,7 @@ impl SumOfLogRatios {
                 if !(value.relative_error() <= 0.1) {
                     return Err(Obstacle::SlowDecay);
                 }
-                let miss = value.mantissa.ln() + value.log_scale + growth * t - log_target;
+                let miss = ln(value.mantissa) + value.log_scale + growth * t - log_target;
                 slope = value.slope / value.mantissa + growth;
                 let step = miss / slope;
                 if !step.is_finite() {
@@ -498,15 +499,15 @@ fn ends(
     // Three numbers are added, one of which is a logarithm like the target's.
     let slip = |v: &Value, t: f64| {
         let size = v.log_scale.abs() + (growth * t).abs() + log_target.abs();
-        8.0 * f64::EPSILON * (1.0 + size + v.mantissa.ln().abs())
+        8.0 * f64::EPSILON * (1.0 + size + ln(v.mantissa).abs())
     };
     let high_side = |t: f64| {
         let v = at(t);
-        (v.mantissa + v.above).ln() + v.log_scale + growth * t + slip(&v, t)
+        ln(v.mantissa + v.above) + v.log_scale + growth * t + slip(&v, t)
     };
     let low_side = |t: f64| {
         let v = at(t);
-        (v.mantissa - v.below).ln() + v.log_scale + growth * t - slip(&v, t)
+        ln(v.mantissa - v.below) + v.log_scale + growth * t - slip(&v, t)
     };
     let relative = (value.above + value.below) / value.mantissa;
     let first = 1.2 * relative / slope.abs() + 4.0 * f64::EPSILON * t.abs() + f64::MIN_POSITIVE;

@@ -22,6 +22,7 @@
 
 use super::grid::Grid;
 use super::tail::log_shares;
+use crate::elementary::{cos, exp, hypot, ln, ln_1p, powi, sin};
 use crate::mixture::{Component, MixtureRatio};
 use std::f64::consts::{LN_2, PI};
 
@@ -116,8 +117,8 @@ impl<'a> Strip<'a> {
         }
         // On the axis the short sides count with their length.
         let widest = widest(pair, target);
-        let light = -target - EACH - (0.05 * widest / step).ln().max(0.0);
-        let unit = (step / (pair.scale() * (2.0 * PI).sqrt())).ln() - total;
+        let light = -target - EACH - ln(0.05 * widest / step).max(0.0);
+        let unit = ln(step / (pair.scale() * (2.0 * PI).sqrt())) - total;
         let point = |x: f64| {
             let (log_p, log_q) = (pair.log_numerator(x), pair.log_denominator(x));
             let log_share = unit + log_q - 0.5 * x * x / scale2 + c * (log_p - log_q) + mask.log(x);
@@ -174,7 +175,7 @@ impl<'a> Strip<'a> {
             let mut sum = 0.0;
             points
                 .take_while(|point| {
-                    sum += (point.log_share + target + TOGETHER).exp();
+                    sum += exp(point.log_share + target + TOGETHER);
                     point.log_share < light && sum < 1.0
                 })
                 .count()
@@ -252,7 +253,7 @@ impl<'a> Strip<'a> {
                     + (self.side(false).off(low, theta, frequency))
             })
             .fold(f64::NEG_INFINITY, f64::max);
-        long.max(short + (d / self.step).ln().max(0.0) + 2.0)
+        long.max(short + ln(d / self.step).max(0.0) + 2.0)
     }
 
     /// A bound on minus the second derivative of log |f| within a step of x.
@@ -289,7 +290,7 @@ impl Side<'_> {
         let [one] = self.components else { return None };
         let scale2 = self.pair.scale() * self.pair.scale();
         let log = one.centre * (2.0 * x - one.centre) / (2.0 * scale2);
-        Some((log + (one.weight / (1.0 - one.weight)).ln(), one.centre.abs()))
+        Some((log + ln(one.weight / (1.0 - one.weight)), one.centre.abs()))
     }
 
     /// A bound on its part in minus the second derivative, within `near` of x.
@@ -302,20 +303,20 @@ impl Side<'_> {
             }
             let (p, q) = self.pair.posterior_variances(x);
             let variance = if self.numerator { p } else { q }.max(0.0);
-            let cone = 1.0 / (0.5 * theta).cos();
-            let turned = (cone + cone * cone) * slide.exp() / (scale2 * scale2);
-            return turned * variance * self.power.hypot(frequency);
+            let cone = 1.0 / cos(0.5 * theta);
+            let turned = (cone + cone * cone) * exp(slide) / (scale2 * scale2);
+            return turned * variance * hypot(self.power, frequency);
         };
         let size = if log_odds + slide > 0.0 {
-            self.power.hypot(frequency)
+            hypot(self.power, frequency)
         } else if self.power >= 0.0 && theta <= 0.5 * PI {
             return 0.0;
         } else {
             self.power.abs()
         };
-        let ratio = (-(log_odds.abs() - slide).max(0.0)).exp();
-        let turned = ratio / (1.0 + ratio * (2.0 * theta.cos() + ratio));
-        size * turned * (centre / scale2).powi(2)
+        let ratio = exp(-(log_odds.abs() - slide).max(0.0));
+        let turned = ratio / (1.0 + ratio * (2.0 * cos(theta) + ratio));
+        size * turned * powi(centre / scale2, 2)
     }
 
     /// A bound on the logarithm of its growth from the axis up to any height below that of theta,
@@ -327,17 +328,17 @@ impl Side<'_> {
         let odds = self.odds(x).map(|(log_odds, _)| log_odds);
         // |1 - w + w e^{i theta}|^2 = 1 - a (1 - cos theta), a = 2 w (1 - w), and the cone says what
         // a = 1/2 does. Minus its logarithm is convex where cos theta >= -a/(1 - a).
-        let w = odds.map_or(0.5, |log_odds| 1.0 / (1.0 + (-log_odds).exp()));
+        let w = odds.map_or(0.5, |log_odds| 1.0 / (1.0 + exp(-log_odds)));
         let inner = w.min(0.5);
-        let a = (2.0 * inner * (1.0 - inner)).max(-theta.cos() / (1.0 - theta.cos()));
-        let sine = (0.5 * theta).sin();
-        let fallen = -0.5 * (-2.0 * a * sine * sine).ln_1p();
+        let a = (2.0 * inner * (1.0 - inner)).max(-cos(theta) / (1.0 - cos(theta)));
+        let sine = sin(0.5 * theta);
+        let fallen = -0.5 * ln_1p(-2.0 * a * sine * sine);
         let turned = if odds.is_some() {
             if w <= 0.5 { w } else { 1.0 }
         } else {
             let (p, q) = self.pair.posterior_means(x);
             let mean = if self.numerator { p } else { -q } / self.pair.reach();
-            (mean / (0.5 * theta).cos()).min(1.0)
+            (mean / cos(0.5 * theta)).min(1.0)
         };
         (-self.power).max(0.0) * fallen + frequency * turned * theta
     }
@@ -352,7 +353,7 @@ fn spare(d: f64, target: f64, step: f64) -> usize {
 /// Gaussian's own growth takes over.
 pub(crate) fn heights(pair: &MixtureRatio, target: f64) -> impl Iterator<Item = f64> {
     let widest = widest(pair, target);
-    (0..12).map(move |index| widest * 0.6f64.powi(index))
+    (0..12).map(move |index| widest * powi(0.6f64, index))
 }
 
 fn widest(pair: &MixtureRatio, target: f64) -> f64 {
@@ -369,5 +370,5 @@ fn log_sum(logs: &[f64]) -> f64 {
     if !top.is_finite() {
         return top;
     }
-    top + logs.iter().map(|log| (log - top).exp()).sum::<f64>().ln()
+    top + ln(logs.iter().map(|log| exp(log - top)).sum::<f64>())
 }

@@ -9,6 +9,7 @@
 
 use super::grid::Grid;
 use super::strip::{Mask, Unmasked};
+use crate::elementary::{cos, exp, exp_m1, ln, ln_1p};
 use crate::mixture::MixtureRatio;
 
 /// A fixed path: log of |A(c+iu)| / A(c) is at most `log_ratio(u)`, decreasing in u.
@@ -54,7 +55,7 @@ impl Path {
             }
             let (shift, slope) = pair.posterior_shift(grid.x[j]);
             let (r, dr) = (shift / full, slope / full);
-            let share = log_share.exp();
+            let share = exp(log_share);
             let slant = shift / scale2;
             let curvature = c * slope / scale2;
             gain0 += share * slant;
@@ -114,11 +115,11 @@ impl Path {
         let mut add = |x: f64, log_share: f64, log_p: f64, log_q: f64| {
             let (y, slope) = path(x);
             let fixed =
-                y * y / (2.0 * scale2) + 0.5 * (slope * slope).ln_1p() + mask.growth(x, y, 0.0);
+                y * y / (2.0 * scale2) + 0.5 * ln_1p(slope * slope) + mask.growth(x, y, 0.0);
             let theta = (y * pair.reach() / scale2).min(std::f64::consts::PI);
             let mut most = log_share;
             if negative > 0.0 {
-                most -= negative * (0.5 * theta).cos().ln();
+                most -= negative * ln(cos(0.5 * theta));
                 // Within a right angle |P| is at least its constant part.
                 if pair.one_sided() && theta <= std::f64::consts::FRAC_PI_2 {
                     let constant = pair.infimum() - (log_p - log_q);
@@ -126,7 +127,7 @@ impl Path {
                 }
             }
             if most + fixed <= FLOOR {
-                out.rest += FLOOR.exp();
+                out.rest += exp(FLOOR);
                 return false;
             }
             let logs = pair.complex_logs(x, y);
@@ -144,7 +145,7 @@ impl Path {
         if negative > 0.0 {
             // What is nothing on the axis may be everything off it: on beyond the grid's ends.
             let step = (0.5 * pair.scale()).min(0.5 * scale2 / pair.reach());
-            let unit = (step / (pair.scale() * (2.0 * std::f64::consts::PI).sqrt())).ln() - total;
+            let unit = ln(step / (pair.scale() * (2.0 * std::f64::consts::PI).sqrt())) - total;
             for (end, direction) in [(grid.x[0], -1.0), (grid.x[grid.len() - 1], 1.0)] {
                 let mut ended = false;
                 for index in 1..=MOST_OUTSIDE {
@@ -183,18 +184,18 @@ impl Path {
             .map(|(&log_share, exponent)| {
                 // A light point may grow beyond all others.
                 if exponent < 30.0 && log_share < 1.0 {
-                    log_share.exp() * exponent.exp_m1()
+                    exp(log_share) * exp_m1(exponent)
                 } else {
-                    (log_share + exponent).exp()
+                    exp(log_share + exponent)
                 }
             })
             .sum();
         if change > -0.5 {
-            (change + self.rest).ln_1p()
+            ln_1p(change + self.rest)
         } else {
             // Little is left: without the difference from 1.
-            let sum: f64 = points().map(|(log_share, exponent)| (log_share + exponent).exp()).sum();
-            (sum + self.rest).ln()
+            let sum: f64 = points().map(|(log_share, exponent)| exp(log_share + exponent)).sum();
+            ln(sum + self.rest)
         }
     }
 }
@@ -204,7 +205,7 @@ pub(super) fn log_shares(grid: &Grid, c: f64) -> (Vec<f64>, f64) {
     let mut logs: Vec<f64> =
         grid.log_weight.iter().zip(&grid.log_ratio).map(|(lw, l)| lw + c * l).collect();
     let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let total = top + logs.iter().map(|log| (log - top).exp()).sum::<f64>().ln();
+    let total = top + ln(logs.iter().map(|log| exp(log - top)).sum::<f64>());
     logs.iter_mut().for_each(|log| *log -= total);
     (logs, total)
 }

@@ -8,6 +8,7 @@
 use super::grid::{Deficit, Grid};
 use super::spread;
 use crate::complex::Complex;
+use crate::elementary::{exp, exp_m1, hypot, ln, ln_1p, powi, sin_cos};
 use crate::sum::Sum;
 
 const TERMS: usize = 18;
@@ -20,7 +21,7 @@ const UNIT: f64 = f64::EPSILON;
 
 /// e^x - 1 - x without cancellation.
 pub(crate) fn second_remainder(x: f64) -> f64 {
-    if x.abs() > 0.35 { x.exp_m1() - x } else { second_remainder_small(x) }
+    if x.abs() > 0.35 { exp_m1(x) - x } else { second_remainder_small(x) }
 }
 
 /// The same for |x| <= 0.35: the first neglected term is below 1e-17 of the sum.
@@ -53,14 +54,14 @@ pub(crate) fn cumulant(grid: &Grid, c: f64) -> (f64, f64, f64) {
         for (lw, l) in grid.log_weight.iter().zip(&grid.log_ratio) {
             let x = lw + c * l - top;
             if x > -45.0 {
-                let w = x.exp();
+                let w = exp(x);
                 a0 += w;
                 a1 += w * l;
                 a2 += w * l * l;
             }
         }
         let mean = a1 / a0;
-        return (top + a0.ln(), mean, a2 / a0 - mean * mean);
+        return (top + ln(a0), mean, a2 / a0 - mean * mean);
     }
     for (j, (&w, &l)) in grid.weight.iter().zip(&grid.log_ratio).enumerate() {
         let cl = c * l;
@@ -74,7 +75,7 @@ pub(crate) fn cumulant(grid: &Grid, c: f64) -> (f64, f64, f64) {
             a2 += w * l * l * (1.0 + grown);
         } else {
             // Through the logarithm of the weight: far out the weight underflows and W overflows.
-            let grown = (grid.log_weight[j] + cl).exp();
+            let grown = exp(grid.log_weight[j] + cl);
             let lifted = grid.lifted(j);
             a0 += grown - w - c * lifted;
             a1 += l * grown - lifted;
@@ -85,7 +86,7 @@ pub(crate) fn cumulant(grid: &Grid, c: f64) -> (f64, f64, f64) {
     a1 -= grid.deficit.slope;
     let a = 1.0 + a0;
     let mean = a1 / a;
-    (a0.ln_1p(), mean, a2 / a - mean * mean)
+    (ln_1p(a0), mean, a2 / a - mean * mean)
 }
 
 /// Values of log A on the line, with an absolute error for each.
@@ -115,7 +116,7 @@ struct Bounds {
 /// Evaluates log A(c + i k spacing) for k = 0..count.
 pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transform {
     crate::patience::look();
-    let highest = (c * c + (spacing * count as f64).powi(2)).sqrt().max(1.0);
+    let highest = (c * c + powi(spacing * count as f64, 2)).sqrt().max(1.0);
     let cut = 0.5 / highest;
     let tilted_top = grid
         .log_weight
@@ -124,7 +125,7 @@ pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transfor
         .map(|(lw, l)| lw + c * l)
         .fold(0.0f64, f64::max);
     let shift = if tilted_top > 30.0 { tilted_top } else { 0.0 };
-    let unit = (-shift).exp();
+    let unit = exp(-shift);
 
     // Powers of small losses fall so fast that only the first sums need care.
     let mut moments = [0.0f64; TERMS + 1];
@@ -150,7 +151,7 @@ pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transfor
             bounds.small += 6.0 * w * l * l;
             bounds.moved += w * l.abs() * (0.83 * l.abs() * weight_slip + 1.7 * ratio_slip);
         } else {
-            let tilted = (grid.log_weight[j] + c * l - shift).exp();
+            let tilted = exp(grid.log_weight[j] + c * l - shift);
             direct.push(tilted, l);
             let lift = grid.lifted(j) * unit;
             mass.add(w);
@@ -196,7 +197,7 @@ pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transfor
         let modulus = whole.modulus();
         let absolute = UNIT
             * (size * (size + 1.0) * bounds.small
-                + size * (c - 1.0).hypot(u) * bounds.moved
+                + size * hypot(c - 1.0, u) * bounds.moved
                 + bounds.fixed
                 + size * bounds.growing
                 + 4.0 * (mass + lost + size * (slope.abs() + lost_slope.abs())))
@@ -212,7 +213,9 @@ pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transfor
             excess.ln_1p()
         };
         out.log.push(log);
-        out.upper.push((modulus + absolute).ln() + shift);
+        // The modulus, the logarithm and the sums are rounded; it is multiplied by the number of steps.
+        let above = ln(modulus + absolute);
+        out.upper.push(above + shift + UNIT * (4.0 + 2.0 * (above.abs() + shift)));
         // |log(1 + e/A)| <= 1.5 |e/A| while |e/A| <= 1/4; beyond that the node is useless.
         let relative = absolute / modulus;
         out.error.push(if relative <= 0.25 { 1.5 * relative + rounded } else { f64::INFINITY });
@@ -237,7 +240,7 @@ pub(crate) fn plain(
     let (mut total, mut fixed, mut growing) = (0.0, 0.0, 0.0);
     for j in 0..grid.len() {
         let l = grid.log_ratio[j];
-        let tilted = (grid.log_weight[j] + c * l - scale).exp();
+        let tilted = exp(grid.log_weight[j] + c * l - scale);
         if tilted > 1e-40 {
             direct.push(tilted, l);
             total += tilted;
@@ -330,7 +333,7 @@ impl Direct {
 
     fn begin(&mut self, spacing: f64) {
         for &l in &self.length {
-            let (sin, cos) = (spacing * l).sin_cos();
+            let (sin, cos) = sin_cos(spacing * l);
             self.turn_re.push(cos);
             self.turn_im.push(sin);
         }
@@ -342,7 +345,7 @@ impl Direct {
     fn sum(&mut self, k: usize, u: f64) -> Complex {
         if k.is_multiple_of(REFRESH) {
             for j in 0..self.len() {
-                let (sin, cos) = (u * self.length[j]).sin_cos();
+                let (sin, cos) = sin_cos(u * self.length[j]);
                 self.re[j] = self.weight[j] * cos;
                 self.im[j] = self.weight[j] * sin;
             }

@@ -13,6 +13,7 @@ use super::Part;
 use super::hard::Choice;
 use super::line::{Obstacle, Value};
 use super::masked::{Answers, Edge, MaskedLine, Masks, Place};
+use crate::elementary::{exp, ln};
 
 /// Lines whose sum is the answer, good for thresholds near the one they were made for.
 #[derive(Debug)]
@@ -111,11 +112,11 @@ impl Windows {
         }
         let log_scale = values
             .iter()
-            .map(|value| value.log_scale + value.mantissa.abs().max(f64::MIN_POSITIVE).ln())
+            .map(|value| value.log_scale + ln(value.mantissa.abs().max(f64::MIN_POSITIVE)))
             .fold(f64::MIN, f64::max);
         let mut sum = Value { log_scale, mantissa: 0.0, below: 0.0, above: 0.0, slope: 0.0 };
         for value in &values {
-            let unit = (value.log_scale - log_scale).exp();
+            let unit = exp(value.log_scale - log_scale);
             sum.mantissa += unit * value.mantissa;
             sum.slope += unit * value.slope;
             // The factor's own rounding goes with the size of its logarithm.
@@ -125,7 +126,7 @@ impl Windows {
             sum.above += unit * value.above * (1.0 + slip) + round;
         }
         for bound in &self.left_out {
-            sum.above += (at(bound, t) - log_scale).exp();
+            sum.above += exp(at(bound, t) - log_scale);
         }
         sum
     }

@@ -14,6 +14,7 @@ use super::law::{Strand, slopes};
 use super::line::{Obstacle, RUNGS, top_of_rung};
 use super::rough::Rough;
 use super::solve::Times;
+use crate::elementary::{cos, exp, hypot, ln, ln_1p, powi, sin_cos};
 
 const LN_SQRT_TWO_PI: f64 = 0.918_938_533_204_672_8;
 
@@ -95,7 +96,7 @@ impl Decay {
 
     /// The lowest height from which on the cells promise enough, and the end of the ladder.
     fn with(cells: &[Cells], first: f64, log_wanted: f64) -> Option<(Self, f64)> {
-        let wanted = |u: f64| -(log_wanted + (std::f64::consts::PI * u).ln());
+        let wanted = |u: f64| -(log_wanted + ln(std::f64::consts::PI * u));
         let by_stretches = |u: f64| cells.iter().map(|part| part.by_stretches(u)).sum::<f64>();
         let mut end = first;
         let mut least = by_stretches(end);
@@ -191,8 +192,8 @@ impl Cells {
             let height = -0.5 * middle * middle + tilt * n + (1.0 - tilt) * d - LN_SQRT_TWO_PI;
             let (slope_low, slope_high) = slopes((a, na), (b, nb), tilt);
             let slope = slope_low.abs().max(slope_high.abs());
-            let low = (height - 0.5 * (b - a) * slope).exp();
-            let high = (height + 0.5 * (b - a) * slope).exp();
+            let low = exp(height - 0.5 * (b - a) * slope);
+            let high = exp(height + 0.5 * (b - a) * slope);
             let mass = scale * low * (1.0 - 1e-12);
             self.total += scale * high * (1.0 + 1e-12);
             // |l''| <= reach l', and l' within the cell is between the posterior means' extremes.
@@ -230,7 +231,7 @@ impl Cells {
             }
             // extent() leaves nine standard deviations, of which at least eight are slope.
             let slope = slope.clamp(1e-300, 8.0);
-            self.total += strand.weight * (strand.height(x, tilt) - LN_SQRT_TWO_PI).exp() / slope;
+            self.total += strand.weight * exp(strand.height(x, tilt) - LN_SQRT_TWO_PI) / slope;
         }
         self.stretches.push(beyond);
         Ok(())
@@ -249,7 +250,7 @@ impl Cells {
     /// The same from pieces of a width, for heights in [low, high].
     fn by_pieces(&self, low: f64, high: f64, width: f64) -> f64 {
         let length = width / high;
-        let k = 2.0 * (1.0 - width.cos()) / (width * width);
+        let k = 2.0 * (1.0 - cos(width)) / (width * width);
         let mut lost = 0.0;
         let mut start = 0;
         while start < self.cells.len() {
@@ -278,16 +279,16 @@ impl Cells {
         let (mut re, mut im, mut mass) = (0.0, 0.0, 0.0);
         for cell in &self.cells {
             mass += cell.mass;
-            let (sin, cos) = (u * cell.place).sin_cos();
+            let (sin, cos) = sin_cos(u * cell.place);
             re += cell.mass * cos;
             im += cell.mass * sin;
         }
-        -self.times * (re.hypot(im) / mass).ln()
+        -self.times * ln(hypot(re, im) / mass)
     }
 
     fn fall(&self, lost: f64) -> f64 {
         let part = (lost * (1.0 - 1e-9) / self.total).min(1.0);
-        if part >= 1.0 { f64::INFINITY } else { -self.times * (-part).ln_1p() }
+        if part >= 1.0 { f64::INFINITY } else { -self.times * ln_1p(-part) }
     }
 }
 
@@ -321,6 +322,6 @@ impl Piece {
         // The subtraction rounds relative to the second moment about the anchor.
         let spread = self.second - self.first * self.first / self.mass - 1e-12 * self.second;
         let root = spread.max(0.0).sqrt() - self.off.sqrt();
-        root.max(0.0).powi(2)
+        powi(root.max(0.0), 2)
     }
 }

@@ -12,6 +12,7 @@
 //! |arg N| <= y (posterior mean of the centres at Re z) / cos(theta/2).
 
 use super::law::{Law, Strand, slopes};
+use crate::elementary::{cos, exp, exp_m1, hypot, ln, powi};
 use crate::mixture::LogsAndMeans;
 use std::sync::OnceLock;
 
@@ -30,14 +31,14 @@ pub(super) struct Demand {
 
 impl Demand {
     pub(super) fn new(law: &Law, tilt: f64, height: f64) -> Self {
-        let mut scale = law.atom.max(1e-12).ln();
+        let mut scale = ln(law.atom.max(1e-12));
         for strand in &law.strands {
             for (c, _) in strand.tilts(tilt) {
                 let (from, to) = strand.extent(c);
                 let step = (to - from) / 60.0;
                 for index in 0..=60 {
                     let x = from + step * f64::from(index);
-                    let here = strand.height(x, c) + (0.3 * strand.weight).ln();
+                    let here = strand.height(x, c) + ln(0.3 * strand.weight);
                     scale = scale.max(here);
                 }
             }
@@ -94,7 +95,7 @@ impl Grid {
         weight_error: f64,
     ) -> Result<(), TooFine> {
         let terms = Term::of(strand, demands);
-        let depth = (0.05 * wanted).max(1e-300).ln();
+        let depth = ln((0.05 * wanted).max(1e-300));
         let (low, low_tail) = match strand.from.is_finite() {
             true => (strand.from, 0.0),
             false => end(strand, &terms, depth, -1.0).ok_or(TooFine)?,
@@ -120,7 +121,7 @@ impl Grid {
         while let Some((left, right, depth)) = waiting.pop() {
             let error = panel_error(strand, &terms, left, right);
             // Halves get a third each: what is halved often has a little less than its share.
-            if error <= budget * 0.45f64.powi(depth as i32) {
+            if error <= budget * powi(0.45f64, depth as i32) {
                 self.quadrature += strand.weight * error * 1.001;
                 self.fill(strand, left, right - left, weight_error);
                 if self.points.len() > MOST_POINTS {
@@ -153,9 +154,9 @@ impl Grid {
                 let displaced = UNIT * (4.0 * x.abs() + 8.0 * step);
                 let slope = seen.means.0 - seen.means.1;
                 self.points.push(Point {
-                    weight: strand.weight * 0.5 * step * weight * log.exp(),
+                    weight: strand.weight * 0.5 * step * weight * exp(log),
                     loss,
-                    lifted: loss.exp_m1(),
+                    lifted: exp_m1(loss),
                     mirror: strand.mirror,
                     weight_slip: UNIT * (40.0 + x * x + 4.0 * log.abs())
                         + displaced * (x.abs() + reach)
@@ -176,8 +177,8 @@ fn own_slip(strand: &Strand, x: f64, seen: &LogsAndMeans, weight_error: f64) -> 
             .filter(|component| component.centre != 0.0)
             .map(|component| {
                 let e = component.centre * (x - 0.5 * component.centre);
-                let change = component.weight * (e - log).exp();
-                let still = component.weight * (-log).exp();
+                let change = component.weight * exp(e - log);
+                let still = component.weight * exp(-log);
                 ((8.0 + 4.0 * e.abs()) * UNIT + weight_error) * (change - still).abs()
                     + 6.0 * UNIT * e.abs() * change
             })
@@ -204,12 +205,12 @@ fn end(strand: &Strand, terms: &[Term], depth: f64, sign: f64) -> Option<(f64, f
                 if slope <= 0.1 {
                     return f64::INFINITY;
                 }
-                (strand.height(x, tilt) + log_factor - LN_SQRT_TWO_PI).exp() / slope
+                exp(strand.height(x, tilt) + log_factor - LN_SQRT_TWO_PI) / slope
             })
             .sum()
     };
     let mut x = sign;
-    let limit = depth.exp().max(f64::MIN_POSITIVE);
+    let limit = exp(depth).max(f64::MIN_POSITIVE);
     for _ in 0..4000 {
         let beyond = tail(x);
         if beyond <= limit {
@@ -234,18 +235,18 @@ impl Term {
         let mut terms = Vec::with_capacity(2 * demands.len() + 2);
         let (mut ones, mut lifted) = (0.0f64, 0.0f64);
         for demand in demands {
-            let unit = (-demand.scale).exp();
+            let unit = exp(-demand.scale);
             let (mut one, mut other) = (0.0, 0.0);
             for (tilt, _) in strand.tilts(demand.tilt) {
-                let size = tilt.hypot(demand.height);
+                let size = hypot(tilt, demand.height);
                 one += (1.0 + size) * unit;
                 other += size * unit;
                 terms.push(Self { tilt, frequency: demand.height, log_factor: -demand.scale });
             }
             (ones, lifted) = (ones.max(one), lifted.max(other));
         }
-        terms.push(Self { tilt: 0.0, frequency: 0.0, log_factor: ones.ln() });
-        terms.push(Self { tilt: 1.0, frequency: 0.0, log_factor: lifted.ln() });
+        terms.push(Self { tilt: 0.0, frequency: 0.0, log_factor: ln(ones) });
+        terms.push(Self { tilt: 1.0, frequency: 0.0, log_factor: ln(lifted) });
         terms
     }
 }
@@ -278,8 +279,8 @@ fn panel_error(strand: &Strand, terms: &[Term], left: f64, right: f64) -> f64 {
         if theta > 1.5 {
             break;
         }
-        let cosine = (0.5 * theta).cos();
-        let cone = -cosine.ln();
+        let cosine = cos(0.5 * theta);
+        let cone = -ln(cosine);
         let piece = 2.0 * along / PIECES as f64;
         let mut largest = f64::NEG_INFINITY;
         let mut from = Edge::at(strand, middle - along);
@@ -302,8 +303,8 @@ fn panel_error(strand: &Strand, terms: &[Term], left: f64, right: f64) -> f64 {
             from = to;
         }
         let log = largest + 0.5 * across * across - LN_SQRT_TWO_PI;
-        let factor = rho.powi(-2 * (POINTS as i32 - 1)) / (1.0 - rho.powi(-2));
-        let bound = 4.0 * half * (64.0 / 15.0) * log.exp() * factor;
+        let factor = powi(rho, -2 * (POINTS as i32 - 1)) / (1.0 - powi(rho, -2));
+        let bound = 4.0 * half * (64.0 / 15.0) * exp(log) * factor;
         if bound > best {
             break;
         }

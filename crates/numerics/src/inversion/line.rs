@@ -6,6 +6,7 @@ use super::nodes::{Tilted, Transform};
 use super::rough::Rough;
 use super::solve::Times;
 use crate::contour::Zone;
+use crate::elementary::{atan2, exp, hypot, ln, ln_1p, powi, sin_cos};
 use std::f64::consts::PI;
 use std::ops::Range;
 
@@ -18,7 +19,7 @@ pub(super) const RUNGS: usize = 8;
 
 /// The top of a part, of the height.
 pub(super) fn top_of_rung(rung: usize) -> f64 {
-    ((rung + 1) as f64 / RUNGS as f64).powi(2)
+    powi((rung + 1) as f64 / RUNGS as f64, 2)
 }
 
 /// Where a line is to stand, and how good it is to be.
@@ -143,13 +144,13 @@ impl Node {
     /// Multiplies by the power of a transform that is known up to an error.
     fn add(&mut self, z: &Transform, times: f64, error: f64) {
         let (log, argument, units) = log_one_plus(z);
-        let modulus = log.exp();
+        let modulus = exp(log);
         let slip = error / (modulus - error).max(f64::MIN_POSITIVE) + UNIT * units;
         self.log += times * log;
         self.argument += times * argument;
         self.error += times * slip + UNIT * times * (log.abs() + argument.abs());
         // Where the modulus drowns in its error, a bound on the node itself.
-        self.most += times * ((modulus + error).ln() + 4.0 * UNIT);
+        self.most += times * (ln(modulus + error) + 4.0 * UNIT);
     }
 }
 
@@ -171,12 +172,12 @@ struct Alias {
 fn log_one_plus(z: &Transform) -> (f64, f64, f64) {
     let near = z.re.abs().max(z.im.abs()) < 0.4;
     let modulus = if near {
-        0.5 * (z.re * (2.0 + z.re) + z.im * z.im).ln_1p()
+        0.5 * ln_1p(z.re * (2.0 + z.re) + z.im * z.im)
     } else {
-        (1.0 + z.re).hypot(z.im).ln()
+        ln(hypot(1.0 + z.re, z.im))
     };
-    let size = z.re.hypot(z.im);
-    (modulus, z.im.atan2(1.0 + z.re), if near { 12.0 * size } else { 12.0 * (1.0 + size) })
+    let size = hypot(z.re, z.im);
+    (modulus, atan2(z.im, 1.0 + z.re), if near { 12.0 * size } else { 12.0 * (1.0 + size) })
 }
 
 impl Line {
@@ -201,7 +202,7 @@ impl Line {
         let count = count as usize;
         // What an error of T ln K may be: the kernel is 1/(c(c-1)) at most, over some spreads.
         let kernel = (c * (c - 1.0)).abs() * spread;
-        let log_wanted = (log_size + kernel.ln()).min(0.0) - tolerance;
+        let log_wanted = (log_size + ln(kernel)).min(0.0) - tolerance;
         // From this rung on the product is far too small to matter, and a coarse grid shows it.
         let free = |rung: usize| decay.falls[rung] + log_wanted - 2.0;
         let fallen = (1..RUNGS).find(|rung| free(*rung) > 8.0).unwrap_or(RUNGS);
@@ -217,7 +218,7 @@ impl Line {
                 let slack = if rung < fallen {
                     (0.9 * decay.falls[rung] - 1.0).min(-log_wanted - 7.0)
                 } else {
-                    (0.4 * free(rung) / parts.len() as f64).ln() - log_wanted
+                    ln(0.4 * free(rung) / parts.len() as f64) - log_wanted
                 };
                 let height = spacing * top(rung).min(count) as f64;
                 Demand { height, scale: here.scale + slack.max(0.0), ..here }
@@ -228,7 +229,7 @@ impl Line {
                     let other = Demand::new(&part.law, *tilt, 0.0);
                     Demand { scale: other.scale + (-log_wanted - 5.0).max(0.0), ..other }
                 }));
-                let grid = Grid::new(&part.law, &demands, log_wanted.exp() / part.times)?;
+                let grid = Grid::new(&part.law, &demands, exp(log_wanted) / part.times)?;
                 let from = if rungs.start == 0 { 0 } else { kept };
                 let to = if rungs.end == RUNGS { count } else { kept };
                 if grid.points.len() as f64 * (to - from) as f64 > MOST_TERMS {
@@ -239,7 +240,7 @@ impl Line {
                 let mut done = from;
                 for (rung, demand) in rungs.zip(&demands) {
                     let end = if rung + 1 == RUNGS { count } else { (top(rung) + 1).min(to) };
-                    let error = grid.quadrature * demand.scale.exp()
+                    let error = grid.quadrature * exp(demand.scale)
                         + tilted.round_off(demand.height, spacing);
                     for k in done..end {
                         nodes[k].add(&transforms[k - from], part.times, error);
@@ -252,8 +253,8 @@ impl Line {
                     };
                     let demand = &demands[demands.len() - others.len() + index];
                     let tilted = Tilted::new(&grid.points, tilt);
-                    let error = grid.quadrature * demand.scale.exp() + tilted.round_off(0.0, 0.0);
-                    *bound += part.times * ((tilted.real() + error).ln_1p() + 8.0 * UNIT);
+                    let error = grid.quadrature * exp(demand.scale) + tilted.round_off(0.0, 0.0);
+                    *bound += part.times * (ln_1p(tilted.real() + error) + 8.0 * UNIT);
                 }
                 Ok(())
             };
@@ -271,12 +272,12 @@ impl Line {
             let bound = if exact { 0.0 } else { bound };
             Alias { tilt, log_bound: bound + zone.log_chernoff(tilt) + UNIT * 64.0 * bound.abs() }
         };
-        let beyond = decay.log_ratio.exp() * (1.0 + 1e-9) / (PI * spacing * (count - 1) as f64)
-            * nodes[0].error.min(1.0).exp();
+        let beyond = exp(decay.log_ratio) * (1.0 + 1e-9) / (PI * spacing * (count - 1) as f64)
+            * exp(nodes[0].error.min(1.0));
         let unused: f64 = nodes
             .drain(kept..)
             .zip(kept..)
-            .map(|(node, k)| (node.most - level).exp() * kernel_at(c, spacing * k as f64).2)
+            .map(|(node, k)| exp(node.most - level) * kernel_at(c, spacing * k as f64).2)
             .sum();
         Ok(Self {
             zone,
@@ -296,8 +297,8 @@ impl Line {
         let (mut sum, mut slope, mut round) = (0.0, 0.0, 0.0);
         for (k, &Node { log, argument, error, most }) in self.nodes.iter().enumerate() {
             let u = self.spacing * k as f64;
-            let size = (log - self.level).exp();
-            let (sin, cos) = (argument - u * t).sin_cos();
+            let size = exp(log - self.level);
+            let (sin, cos) = sin_cos(argument - u * t);
             let (re, im, modulus) = kernel_at(c, u);
             let term_re = size * (cos * re - sin * im);
             let term_im = size * (cos * im + sin * re);
@@ -311,7 +312,7 @@ impl Line {
                     + 2.0 * (log - self.level).abs());
             let slip = error + unit;
             // |e^z - 1| <= 1.3 |z| for |z| < 1/2; beyond that both are bounded by their size.
-            let off = if slip < 0.5 { 1.3 * slip * size } else { size + (most - self.level).exp() };
+            let off = if slip < 0.5 { 1.3 * slip * size } else { size + exp(most - self.level) };
             round += factor * off * modulus;
         }
         let scale = self.spacing / PI;
@@ -326,12 +327,12 @@ impl Line {
             .aliases
             .iter()
             .map(|alias| {
-                let ratio = (-(alias.tilt - c).abs() * length).exp();
+                let ratio = exp(-(alias.tilt - c).abs() * length);
                 if ratio >= 0.5 {
                     return f64::INFINITY;
                 }
                 let log = alias.log_bound - alias.tilt * t - log_scale;
-                (log + 1e-9).exp() * ratio / (1.0 - ratio)
+                exp(log + 1e-9) * ratio / (1.0 - ratio)
             })
             .sum();
         // The level and ct are rounded as well.
@@ -355,7 +356,7 @@ impl Line {
             .enumerate()
             .map(|(k, node)| {
                 let u = self.spacing * k as f64;
-                (node.log - self.level).exp() * kernel_at(c, u).2
+                exp(node.log - self.level) * kernel_at(c, u).2
             })
             .sum()
     }

@@ -15,6 +15,7 @@
 //! 2 Z.
 
 use super::grid::Point;
+use crate::elementary::{exp, exp_m1, sin_cos};
 use crate::sum::Sum;
 use std::ops::Range;
 
@@ -43,8 +44,8 @@ struct Grown {
 
 fn grown(point: &Point, c: f64) -> Grown {
     Grown {
-        own: (c * point.loss).exp(),
-        mirror: if point.mirror { ((1.0 - c) * point.loss).exp() } else { 0.0 },
+        own: exp(c * point.loss),
+        mirror: if point.mirror { exp((1.0 - c) * point.loss) } else { 0.0 },
     }
 }
 
@@ -66,9 +67,9 @@ impl<'a> Tilted<'a> {
         let mut sum = Sum::default();
         for point in self.points {
             let (l, lifted) = (point.loss, point.lifted);
-            sum.add(point.weight * ((c * l).exp_m1() - c * lifted));
+            sum.add(point.weight * (exp_m1(c * l) - c * lifted));
             if point.mirror {
-                sum.add(point.weight * (((1.0 - c) * l).exp_m1() - (1.0 - c) * lifted));
+                sum.add(point.weight * (exp_m1((1.0 - c) * l) - (1.0 - c) * lifted));
             }
         }
         sum.total()
@@ -146,7 +147,7 @@ impl Angles {
     fn of(losses: &[f64; TILE], u: f64) -> Self {
         let mut out = Self::ZERO;
         for (j, loss) in losses.iter().enumerate() {
-            let (sin, cos) = (0.5 * u * loss).sin_cos();
+            let (sin, cos) = sin_cos(0.5 * u * loss);
             (out.f[j], out.s[j]) = (2.0 * sin * sin, 2.0 * sin * cos);
         }
         out

@@ -7,6 +7,7 @@ use super::law::{Law, Strand};
 use super::line::Obstacle;
 use super::solve::Times;
 use crate::contour::Zone;
+use crate::elementary::{exp, exp_m1, ln, ln_1p};
 
 /// A place on the real axis.
 #[derive(Clone, Copy, Debug)]
@@ -106,8 +107,8 @@ impl<'a> Rough<'a> {
         let spread = (variance.max(0.0) + 1.0 / (c * c) + 1.0 / ((c - 1.0) * (c - 1.0))).sqrt();
         let log_value = level
             - c * t
-            - (c * (c - 1.0)).abs().ln()
-            - (spread * (2.0 * std::f64::consts::PI).sqrt()).ln();
+            - ln((c * (c - 1.0)).abs())
+            - ln(spread * (2.0 * std::f64::consts::PI).sqrt());
         Ok(Saddle { c, t, spread, log_value, level })
     }
 
@@ -119,9 +120,9 @@ impl<'a> Rough<'a> {
     ) -> Result<Saddle, Obstacle> {
         // c as a function of a parameter over the whole line.
         let place = |y: f64| match zone {
-            Zone::Above => 1.0 + y.exp(),
-            Zone::Between => 1.0 / (1.0 + (-y).exp()),
-            Zone::Below => -(-y).exp(),
+            Zone::Above => 1.0 + exp(y),
+            Zone::Between => 1.0 / (1.0 + exp(-y)),
+            Zone::Below => -exp(-y),
         };
         // Beyond where numbers end the function is far from zero, on the side of that end.
         let far = if zone == Zone::Below { -1e3 } else { 1e3 };
@@ -218,21 +219,21 @@ fn point(strand: &Strand, x: f64, length: f64) -> Point {
     const SQRT_TWO_PI: f64 = 2.506_628_274_631_000_5;
     let denominator = strand.pair.log_denominator(x);
     let loss = strand.pair.log_numerator(x) - denominator;
-    let weight = strand.weight * length * (denominator - 0.5 * x * x).exp() / SQRT_TWO_PI;
-    Point { weight, loss, lifted: loss.exp_m1(), mirror: strand.mirror }
+    let weight = strand.weight * length * exp(denominator - 0.5 * x * x) / SQRT_TWO_PI;
+    Point { weight, loss, lifted: exp_m1(loss), mirror: strand.mirror }
 }
 
 /// ln K at a real tilt.
 fn log_transform(points: &[Point], c: f64) -> f64 {
     let mut value = 0.0;
     for point in points {
-        let mut here = (c * point.loss).exp_m1() - c * point.lifted;
+        let mut here = exp_m1(c * point.loss) - c * point.lifted;
         if point.mirror {
-            here += ((1.0 - c) * point.loss).exp_m1() - (1.0 - c) * point.lifted;
+            here += exp_m1((1.0 - c) * point.loss) - (1.0 - c) * point.lifted;
         }
         value += point.weight * here;
     }
-    value.ln_1p()
+    ln_1p(value)
 }
 
 /// ln K at a real tilt, with first and second derivatives.
@@ -241,7 +242,7 @@ fn cumulant(points: &[Point], c: f64) -> (f64, f64, f64) {
     for point in points {
         let (l, lifted) = (point.loss, point.lifted);
         let mut add = |a: f64, sign: f64| {
-            let grown = (a * l).exp_m1();
+            let grown = exp_m1(a * l);
             value += point.weight * (grown - a * lifted);
             first += point.weight * sign * (l * (1.0 + grown) - lifted);
             second += point.weight * l * l * (1.0 + grown);
@@ -252,5 +253,5 @@ fn cumulant(points: &[Point], c: f64) -> (f64, f64, f64) {
         }
     }
     let k = 1.0 + value;
-    (value.ln_1p(), first / k, second / k - (first / k) * (first / k))
+    (ln_1p(value), first / k, second / k - (first / k) * (first / k))
 }

@@ -5,6 +5,7 @@ pub use super::line::Obstacle;
 use super::line::{Line, Place, Value};
 use super::rough::{Rough, Saddle};
 use crate::contour::{Ends, Zone};
+use crate::elementary::{exp, ln};
 
 /// A law and how many times it is taken.
 #[derive(Clone, Debug)]
@@ -61,7 +62,7 @@ impl Composition {
         let guess = saddle.log_value + saddle.c * (saddle.t - t);
         let mut value = self.line(&mut rough, zone, &saddle, t, guess, tolerance)?.value(t);
         // Errors are parts of the value: where that is much smaller than guessed, again.
-        let log_value = value.log_scale + value.mantissa.ln();
+        let log_value = value.log_scale + ln(value.mantissa);
         if log_value < guess - 2.0
             && let Ok(line) = self.line(&mut rough, zone, &saddle, t, log_value, tolerance)
         {
@@ -97,7 +98,7 @@ impl Composition {
     /// # Errors
     /// Where no line can be certified.
     pub fn threshold(&self, zone: Zone, growth: f64, target: f64) -> Result<Ends, Obstacle> {
-        let log_target = target.ln();
+        let log_target = ln(target);
         let falling = zone == Zone::Above;
         let mut rough = Rough::new(&self.parts)?;
         let miss = |saddle: &Saddle| saddle.log_value + growth * saddle.t - log_target;
@@ -105,7 +106,7 @@ impl Composition {
             rough.find(zone, |saddle| if falling { -miss(saddle) } else { miss(saddle) })?;
         let log_at = |value: &Value, t: f64, mantissa: f64| {
             if mantissa > 0.0 {
-                mantissa.ln() + value.log_scale + growth * t
+                ln(mantissa) + value.log_scale + growth * t
             } else {
                 f64::NEG_INFINITY
             }
@@ -125,12 +126,18 @@ impl Composition {
                     high = t;
                 }
                 let most = 0.5 * spread + 0.5;
-                let mut next = t + (-off / slope).clamp(-most, most);
+                let wanted = -off / slope;
+                // Far below what the line can tell: a step out of the bracket would be round-off.
+                if wanted.abs() <= (1e-12 * t.abs()).max(1e-3 * value.relative() / slope.abs()) {
+                    return t + wanted;
+                }
+                let mut next = t + wanted.clamp(-most, most);
                 if !next.is_finite() {
                     // Nothing is left of the value so far out.
                     next = if falling { t - most } else { t + most };
                 }
-                if !(next > low && next < high) {
+                let inside = next > low && next < high;
+                if !inside {
                     next = match (low.is_finite(), high.is_finite()) {
                         (true, true) => 0.5 * (low + high),
                         (true, false) => low + most,
@@ -139,9 +146,9 @@ impl Composition {
                 }
                 let step = next - t;
                 t = next;
-                // Down to round-off: no longer shrinking, or far below what the line can tell.
-                if step.abs() <= (1e-12 * t.abs()).max(1e-3 * value.relative() / slope.abs())
-                    || (step.abs() < 1e-7 && step.abs() >= 0.5 * last)
+                // Down to round-off: steps of Newton no longer shrink, or the bracket is as narrow.
+                if inside && step.abs() < 1e-7 && step.abs() >= 0.5 * last
+                    || high - low <= 1e-15 * t.abs()
                 {
                     break;
                 }
@@ -248,7 +255,7 @@ fn ends_of(value: &Value, log_factor: f64) -> Ends {
         return Ends { lower: 0.0, value: 0.0, upper: f64::INFINITY };
     }
     let slack = 8.0 * f64::EPSILON * (1.0 + log.abs() + value.log_scale.abs());
-    let scale = log.exp();
+    let scale = exp(log);
     let end = |mantissa: f64, factor: f64| (mantissa * scale).max(0.0) * factor;
     Ends {
         lower: end(least, 1.0 - slack),

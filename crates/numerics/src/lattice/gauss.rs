@@ -7,6 +7,7 @@
 //! ellipse, a = (rho + 1/rho)/2; with rho = 2/(r (1 + |X|)) >= 16 that is below e^1.53, so the
 //! remainder is below 20 rho^(-2(n-1)) times the half-width times the value at the middle.
 
+use crate::elementary::powi;
 use crate::legendre;
 use std::sync::OnceLock;
 
@@ -29,7 +30,7 @@ pub fn rule_for(reach: f64, wanted: f64) -> (&'static Rule, f64) {
     let squared = (0.5 * reach) * (0.5 * reach);
     let mut remainder = f64::INFINITY;
     for candidate in rules {
-        remainder = 20.0 * squared.powi(candidate.nodes.len() as i32 - 1);
+        remainder = 20.0 * powi(squared, candidate.nodes.len() as i32 - 1);
         if remainder <= wanted {
             return (candidate, remainder);
         }

@@ -12,6 +12,7 @@
 //! Chernoff's inequality from positive sums, and is returned.
 
 use super::power::{Factor, circular_product};
+use crate::elementary::{exp, ln, powi};
 
 /// Places first + k step, or exp(first + k step) where geometric.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,7 +25,7 @@ pub struct Lattice {
 impl Lattice {
     pub fn place(&self, index: usize) -> f64 {
         let plain = self.first + index as f64 * self.step;
-        if self.geometric { plain.exp() } else { plain }
+        if self.geometric { exp(plain) } else { plain }
     }
 
     /// The places of this many points.
@@ -196,7 +197,7 @@ fn reach(parts: &[Part<'_>], outside: f64, sign: f64) -> Option<f64> {
     let tail = Tail::new(parts, sign);
     let mut best = f64::INFINITY;
     for theta in tail.slopes() {
-        let place = (tail.log_moment(theta) - outside.ln()) / theta;
+        let place = (tail.log_moment(theta) - ln(outside)) / theta;
         // It falls and then rises.
         if place > 2.0 * best + 100.0 {
             break;
@@ -214,7 +215,7 @@ pub fn mass_below(parts: &[Part<'_>], place: f64) -> f64 {
     let Some(step) = parts.first().map(|part| part.lattice.step) else { return 1.0 };
     let steps = -((place - first) / step + 1e-6);
     let tail = Tail::new(parts, -1.0);
-    let bound = |theta: f64| (tail.log_moment(theta) - theta * steps).exp();
+    let bound = |theta: f64| exp(tail.log_moment(theta) - theta * steps);
     tail.slopes().map(bound).fold(1.0, f64::min)
 }
 
@@ -252,7 +253,7 @@ impl Tail {
     /// From one over the longest possible place to one step.
     fn slopes(&self) -> impl Iterator<Item = f64> {
         let first = 1e-2 / self.longest as f64;
-        (0..64).map(move |k| first * 1.5_f64.powi(k)).take_while(|theta| *theta < 30.0)
+        (0..64).map(move |k| first * powi(1.5_f64, k)).take_while(|theta| *theta < 30.0)
     }
 
     fn log_moment(&self, theta: f64) -> f64 {
@@ -260,8 +261,8 @@ impl Tail {
             let largest =
                 blocks.iter().fold(f64::NEG_INFINITY, |most, (place, _)| most.max(theta * place));
             let sum: f64 =
-                blocks.iter().map(|(place, mass)| mass * (theta * place - largest).exp()).sum();
-            power * (largest + sum.ln() + 1e-12)
+                blocks.iter().map(|(place, mass)| mass * exp(theta * place - largest)).sum();
+            power * (largest + ln(sum) + 1e-12)
         };
         self.blocks.iter().map(of).sum()
     }

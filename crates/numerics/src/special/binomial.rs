@@ -8,6 +8,7 @@
 
 use super::ROUND;
 use super::gamma::stirling_remainder;
+use crate::elementary::{ln, ln_1p};
 
 const LN_TWO_PI: f64 = 1.837_877_066_409_345_5;
 
@@ -17,7 +18,7 @@ pub fn relative_entropy_term(difference: f64, mean: f64) -> f64 {
     let t = difference / mean;
     if t.abs() > 0.4 {
         let one_plus = (mean + difference) / mean;
-        let product = if one_plus > 0.0 { one_plus * one_plus.ln() } else { 0.0 };
+        let product = if one_plus > 0.0 { one_plus * ln(one_plus) } else { 0.0 };
         return mean * (product - t);
     }
     // With v = t/(2+t), ln(1+t) = 2 atanh v, and the leading terms combine to t v exactly.
@@ -90,17 +91,17 @@ impl Binomial {
             return (f64::NEG_INFINITY, 0.0);
         }
         if k == 0.0 {
-            let value = n * (-self.rate).ln_1p();
+            let value = n * ln_1p(-self.rate);
             return (value, 4.0 * ROUND * value.abs());
         }
         if k == n {
-            let value = n * self.rate.ln();
+            let value = n * ln(self.rate);
             return (value, 4.0 * ROUND * value.abs());
         }
         let difference = (k - self.mean) - self.mean_rest;
         let up = relative_entropy_term(difference, self.mean);
         let down = relative_entropy_term(-difference, (n - self.mean) - self.mean_rest);
-        let spread = (k / n * (n - k)).ln();
+        let spread = ln(k / n * (n - k));
         let stirling = stirling_remainder(n) - stirling_remainder(k) - stirling_remainder(n - k);
         let value = -0.5 * (LN_TWO_PI + spread) + stirling - up - down;
         (value, ROUND * (20.0 * (up + down) + 3.0 * spread.abs() + 8.0))

@@ -4,6 +4,8 @@
 //! that Loader's form of the binomial probability is made of. Up to 15 it is a table (computed
 //! with 40 digits); from 16 on the asymptotic series, whose first omitted term is below 2e-17.
 
+use crate::elementary::ln;
+
 /// ln(2 pi) / 2.
 pub const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_7;
 
@@ -39,7 +41,7 @@ pub fn stirling_remainder(n: f64) -> f64 {
         return SMALL[n as usize - 1];
     }
     if n < 15.5 {
-        return ln_gamma(n + 1.0) - ((n + 0.5) * n.ln() - n + HALF_LN_TWO_PI);
+        return ln_gamma(n + 1.0) - ((n + 0.5) * ln(n) - n + HALF_LN_TWO_PI);
     }
     series(n)
 }
@@ -63,7 +65,7 @@ pub fn ln_gamma(x: f64) -> f64 {
         shift *= z;
         z += 1.0;
     }
-    (z - 0.5) * z.ln() - z + HALF_LN_TWO_PI + series(z) - shift.ln()
+    (z - 0.5) * ln(z) - z + HALF_LN_TWO_PI + series(z) - ln(shift)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Sums and differences of numbers known by their logarithms.
 
+use crate::elementary::{exp, exp_m1, ln, ln_1p};
 use std::f64::consts::LN_2;
 
 /// ln(1 - e^x) for x <= 0, without cancellation at either end (Maechler 2012).
@@ -11,9 +12,9 @@ pub fn log1mexp(x: f64) -> f64 {
     if x > 0.0 {
         f64::NAN
     } else if x > -LN_2 {
-        (-x.exp_m1()).ln()
+        ln(-exp_m1(x))
     } else {
-        (-x.exp()).ln_1p()
+        ln_1p(-exp(x))
     }
 }
 
@@ -23,7 +24,7 @@ pub fn log_add_exp(a: f64, b: f64) -> f64 {
     if high == f64::INFINITY || low == f64::NEG_INFINITY {
         high
     } else {
-        high + (low - high).exp().ln_1p()
+        high + ln_1p(exp(low - high))
     }
 }
 
@@ -38,7 +39,7 @@ pub fn log_sum_exp(terms: &[f64]) -> f64 {
     if high.is_infinite() {
         return high;
     }
-    high + terms.iter().map(|x| (x - high).exp()).sum::<f64>().ln()
+    high + ln(terms.iter().map(|x| exp(x - high)).sum::<f64>())
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 
 use super::gamma::HALF_LN_TWO_PI;
 use super::mills_table::MILLS_CELLS;
+use crate::elementary::{exp, ln, ln_1p};
 use std::f64::consts::{LN_2, SQRT_2};
 
 /// Bound on the relative error of [`mills_ratio`] for x >= 0, and of the tails made from it
@@ -50,7 +51,7 @@ fn mills_right(x: f64) -> f64 {
 #[inline]
 pub fn gaussian_kernel(x: f64) -> f64 {
     if x.abs() < 1.0 {
-        return (-0.5 * x * x).exp();
+        return exp(-0.5 * x * x);
     }
     if x.abs() > 40.0 {
         return if x.is_nan() { x } else { 0.0 };
@@ -58,7 +59,7 @@ pub fn gaussian_kernel(x: f64) -> f64 {
     // x = head + rest with head a multiple of 1/16: head^2 is exact, and so is the product's sum.
     let head = (x * 16.0).round() / 16.0;
     let rest = x - head;
-    (-0.5 * head * head).exp() * (-rest * (head + 0.5 * rest)).exp()
+    exp(-0.5 * head * head) * exp(-rest * (head + 0.5 * rest))
 }
 
 /// exp(-x^2/2)/sqrt(2 pi).
@@ -88,9 +89,9 @@ pub fn normal_cdf(x: f64) -> f64 {
 /// (x below about -0.3) the error is relative to the number itself.
 pub fn log_normal_sf(x: f64) -> f64 {
     if x >= 0.0 {
-        -0.5 * x * x - HALF_LN_TWO_PI + mills_right(x).ln()
+        -0.5 * x * x - HALF_LN_TWO_PI + ln(mills_right(x))
     } else {
-        (-normal_sf(-x)).ln_1p()
+        ln_1p(-normal_sf(-x))
     }
 }
 

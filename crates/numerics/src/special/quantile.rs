@@ -1,6 +1,7 @@
 //! Quantiles of the normal distribution, accurate in the far tails and beside the median.
 
 use super::normal::{log_normal_sf, mills_ratio};
+use crate::elementary::{exp, exp_m1, ln};
 use std::f64::consts::LN_2;
 
 /// x with P(N > x) = p; within 1e-15 relative (p from 1e-308 to 1; infinite at 0 and 1).
@@ -17,7 +18,7 @@ pub fn inverse_normal_sf(p: f64) -> f64 {
     } else if p > 0.3 {
         beside_median(0.5 - p)
     } else {
-        tail(p.ln())
+        tail(ln(p))
     }
 }
 
@@ -31,8 +32,8 @@ pub fn inverse_log_normal_sf(log_p: f64) -> f64 {
     if log_p.is_nan() || log_p > 0.0 {
         f64::NAN
     } else if log_p > -1.2 {
-        let p = log_p.exp();
-        if p > 0.5 { -inverse_normal_sf(-log_p.exp_m1()) } else { inverse_normal_sf(p) }
+        let p = exp(log_p);
+        if p > 0.5 { -inverse_normal_sf(-exp_m1(log_p)) } else { inverse_normal_sf(p) }
     } else {
         tail(log_p)
     }
@@ -44,7 +45,7 @@ fn tail(log_p: f64) -> f64 {
         return f64::INFINITY;
     }
     let s = (-2.0 * (log_p + LN_2)).max(0.0).sqrt();
-    let mut x = if s < 2.0 { s * 0.8 } else { s - s.ln() / s };
+    let mut x = if s < 2.0 { s * 0.8 } else { s - ln(s) / s };
     for _ in 0..30 {
         let step = (log_normal_sf(x) - log_p) * mills_ratio(x);
         x += step;
@@ -67,7 +68,7 @@ fn beside_median(r: f64) -> f64 {
             term *= x * x / odd;
             sum += term;
         }
-        let density = INV_SQRT_TWO_PI * (-0.5 * x * x).exp();
+        let density = INV_SQRT_TWO_PI * exp(-0.5 * x * x);
         let step = (r - density * sum) / density;
         x += step;
         if step.abs() <= 3e-16 * x {

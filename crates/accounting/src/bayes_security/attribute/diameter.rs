@@ -6,6 +6,7 @@
 //! bound on Bayes security, the safe side. (The paper calls it a lower bound.)
 
 use super::GradientPair;
+use numerics::elementary::{exp, powi};
 
 /// Gram matrix of a record's clipped gradients, one for each candidate value.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,10 +79,10 @@ impl Candidates {
 
     /// The pair with the largest K at this noise; `scale` is noise multiplier times clip norm.
     pub fn most_telling(&self, scale: f64) -> Option<GradientPair> {
-        let gain = scale.powi(-2);
-        let own: Vec<f64> = (0..self.size).map(|i| (gain * self.at(i, i)).exp()).collect();
+        let gain = powi(scale, -2);
+        let own: Vec<f64> = (0..self.size).map(|i| exp(gain * self.at(i, i))).collect();
         // K up to rounding, which can only exchange pairs that are alike.
-        self.best(|i, j| own[i] + own[j] - 2.0 * (gain * self.at(i, j)).exp())
+        self.best(|i, j| own[i] + own[j] - 2.0 * exp(gain * self.at(i, j)))
     }
 
     /// Twice the largest distance from the centroid: at least the diameter, at most twice it.

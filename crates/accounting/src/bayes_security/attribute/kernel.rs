@@ -16,6 +16,8 @@
 //! has length C; then K is a convex quadratic in e^{B/2}, so the shorter one is at an end of its
 //! range [|1-r|, 1]. Neither family always wins: radial for small r, chord for large.
 
+use numerics::elementary::{exp, exp_m1, powi};
+
 /// Two clipped gradients, by their lengths and inner product, in the units of the clip norm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GradientPair {
@@ -27,15 +29,15 @@ pub struct GradientPair {
 impl GradientPair {
     /// K of the pair; `scale` is noise multiplier times clip norm.
     pub fn kernel(&self, scale: f64) -> f64 {
-        let gain = scale.powi(-2);
-        let (a, b, c) = (self.norm_a.powi(2), self.norm_b.powi(2), self.inner);
+        let gain = powi(scale, -2);
+        let (a, b, c) = (powi(self.norm_a, 2), powi(self.norm_b, 2), self.inner);
         // e^c (e^{a-c} - 1 + e^{b-c} - 1), which does not cancel: a + b >= 2c.
-        (gain * c).exp() * ((gain * (a - c)).exp_m1() + (gain * (b - c)).exp_m1())
+        exp(gain * c) * (exp_m1(gain * (a - c)) + exp_m1(gain * (b - c)))
     }
 
     /// |g0 - g1|.
     pub fn distance(&self) -> f64 {
-        (self.norm_a.powi(2) + self.norm_b.powi(2) - 2.0 * self.inner).max(0.0).sqrt()
+        (powi(self.norm_a, 2) + powi(self.norm_b, 2) - 2.0 * self.inner).max(0.0).sqrt()
     }
 }
 

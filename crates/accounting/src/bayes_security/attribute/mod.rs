@@ -31,6 +31,7 @@ pub(crate) use claims::about_attribute;
 pub use claims::{LENSES, claims, look};
 pub use diameter::Candidates;
 pub use kernel::{GradientPair, worst_kernel};
+use numerics::elementary::{exp, ln_1p, powi};
 
 use super::security_of_mu;
 use crate::AccountingError;
@@ -232,26 +233,26 @@ impl Sums {
     /// `distance` in units of the noise.
     fn add(&mut self, phase: &Phase, distance: f64, kernel: f64) {
         let p = phase.sample_rate;
-        self.shift += (p * distance).powi(2);
+        self.shift += powi(p * distance, 2);
         if p < 1.0 {
             self.sampled = true;
             self.kernel += p * p * kernel;
             let lost = p * p * kernel / (8.0 * (1.0 - p)) * (1.0 + 1e-13);
-            self.log_affinity += if lost < 1.0 { (-lost).ln_1p() } else { f64::NEG_INFINITY };
+            self.log_affinity += if lost < 1.0 { ln_1p(-lost) } else { f64::NEG_INFINITY };
         } else {
             // Always in the batch: two Gaussians, whose affinity is e^{-d^2/8}.
             self.kernel += distance * distance;
             self.log_affinity -= 0.125 * distance * distance;
         }
         let apart = p * (1.0 - 2.0 * normal_sf(0.5 * distance)) * (1.0 + 1e-13);
-        self.log_same += (-apart.min(1.0)).ln_1p();
+        self.log_same += ln_1p(-apart.min(1.0));
     }
 
     fn security(&self) -> AttributeSecurity {
         let closed_form = security_of_mu(self.shift.sqrt());
-        let square = (2.0 * self.log_affinity).exp();
+        let square = exp(2.0 * self.log_affinity);
         let le_cam = square / (1.0 + (1.0 - square).max(0.0).sqrt());
-        let mut certified = le_cam.max(self.log_same.exp());
+        let mut certified = le_cam.max(exp(self.log_same));
         if !self.sampled {
             certified = certified.max(closed_form);
         }

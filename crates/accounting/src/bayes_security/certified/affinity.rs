@@ -26,21 +26,22 @@
 //! small p: a TV of at most mu/2 instead of mu/sqrt(2 pi), 25 % too much.
 
 use super::SLACK;
+use numerics::elementary::{exp, exp_m1, ln, ln_1p, powi, sinh};
 use numerics::special::{Binomial, normal_sf};
 use vocabulary::Phase;
 
 /// 1 - sqrt(1 - A^2) from ln A (rounded down already).
 pub(super) fn le_cam(log_affinity: f64) -> f64 {
-    let square = (2.0 * log_affinity).exp();
-    let distance = (-(2.0 * log_affinity).exp_m1()).max(0.0).sqrt();
+    let square = exp(2.0 * log_affinity);
+    let distance = (-exp_m1(2.0 * log_affinity)).max(0.0).sqrt();
     square / (1.0 + distance) * (1.0 - SLACK)
 }
 
 /// ln of the affinity for adding or removing a group.
 pub(super) fn add_remove(phases: &[Phase], group: u32) -> f64 {
     product(phases, |phase| {
-        let least = (f64::from(group) * (-phase.sample_rate).ln_1p()).exp();
-        let plain = chi_square(phase, group) / (2.0 * (1.0 + least.sqrt()).powi(2));
+        let least = exp(f64::from(group) * ln_1p(-phase.sample_rate));
+        let plain = chi_square(phase, group) / (2.0 * powi(1.0 + least.sqrt(), 2));
         if group == 1 { plain.min(by_cells(phase)) } else { plain }
     })
 }
@@ -49,7 +50,7 @@ pub(super) fn add_remove(phases: &[Phase], group: u32) -> f64 {
 pub(super) fn substitute(phases: &[Phase]) -> f64 {
     product(phases, |phase| {
         let (p, s) = (phase.sample_rate, phase.noise_multiplier);
-        let plain = p * p * s.powi(-2).sinh() / (2.0 * (1.0 - p));
+        let plain = p * p * sinh(powi(s, -2)) / (2.0 * (1.0 - p));
         let used = p * (1.0 - 2.0 * normal_sf(0.5 / s));
         // 1 - sqrt(1-p), without cancellation.
         let gap = p / (1.0 + (1.0 - p).sqrt());
@@ -63,11 +64,11 @@ const ENDS: [f64; 9] = [1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 9.0, 20.0, 60.0];
 /// 1 - A of adding or removing one record, cell by cell; see the module.
 fn by_cells(phase: &Phase) -> f64 {
     let (p, s) = (phase.sample_rate, phase.noise_multiplier);
-    let top = s.powi(-2).exp();
+    let top = exp(powi(s, -2));
     // Tails of 1, W and W^2 beyond a likelihood ratio; everything below the smallest.
     let beyond = |ratio: f64| {
         let weight = 1.0 + (ratio - 1.0) / p;
-        let z = s * weight.ln() + 0.5 / s;
+        let z = s * ln(weight) + 0.5 / s;
         (normal_sf(z), normal_sf(z - 1.0 / s), top * normal_sf(z - 2.0 / s))
     };
     let square = |from: (f64, f64, f64), to: (f64, f64, f64)| {
@@ -79,7 +80,7 @@ fn by_cells(phase: &Phase) -> f64 {
     let mut sum = 0.0;
     for end in ENDS {
         let tails = beyond(end);
-        sum += p * p * square(before.1, tails) / (1.0 + before.0).powi(2);
+        sum += p * p * square(before.1, tails) / powi(1.0 + before.0, 2);
         before = (end.sqrt(), tails);
     }
     let last = p * (before.1.1 - before.1.0).max(0.0);
@@ -93,9 +94,9 @@ pub(super) fn from_mean(phases: &[Phase]) -> f64 {
 
 /// A bound on 1 - A of one step's mixture with the Gaussian of its mean.
 pub(super) fn deficit_from_mean(phase: &Phase) -> f64 {
-    let (p, gain) = (phase.sample_rate, phase.noise_multiplier.powi(-2));
-    let least = (-0.25 * p * (1.0 - p) * gain).exp();
-    centred_chi_square(p, gain) / (2.0 * (1.0 + least).powi(2))
+    let (p, gain) = (phase.sample_rate, powi(phase.noise_multiplier, -2));
+    let least = exp(-0.25 * p * (1.0 - p) * gain);
+    centred_chi_square(p, gain) / (2.0 * powi(1.0 + least, 2))
 }
 
 /// chi^2 of the centred mixture against N(0, s^2); gain = 1/s^2.
@@ -107,7 +108,7 @@ pub(super) fn centred_chi_square(p: f64, gain: f64) -> f64 {
 /// e^x - 1 - x, without cancellation.
 pub(super) fn psi(x: f64) -> f64 {
     if x.abs() > 0.5 {
-        return x.exp_m1() - x;
+        return exp_m1(x) - x;
     }
     // The sixteenth term is below 1e-18 of the first.
     let mut sum = 0.0;
@@ -119,14 +120,14 @@ pub(super) fn psi(x: f64) -> f64 {
 
 /// chi^2 of one step with a group of records.
 fn chi_square(phase: &Phase, group: u32) -> f64 {
-    let (p, gain) = (phase.sample_rate, phase.noise_multiplier.powi(-2));
+    let (p, gain) = (phase.sample_rate, powi(phase.noise_multiplier, -2));
     if group == 1 {
-        return p * p * gain.exp_m1();
+        return p * p * exp_m1(gain);
     }
-    let inner = |n: f64| (f64::from(group) * (p * (n * gain).exp_m1()).ln_1p()).exp_m1();
+    let inner = |n: f64| exp_m1(f64::from(group) * ln_1p(p * exp_m1(n * gain)));
     match Binomial::new(u64::from(group), p) {
         Some(law) => {
-            (1..=group).map(|n| law.log_pmf(f64::from(n)).0.exp() * inner(f64::from(n))).sum()
+            (1..=group).map(|n| exp(law.log_pmf(f64::from(n)).0) * inner(f64::from(n))).sum()
         }
         None => inner(f64::from(group)),
     }
@@ -139,7 +140,7 @@ fn product(phases: &[Phase], deficit: impl Fn(&Phase) -> f64) -> f64 {
         .map(|phase| {
             // Computed over at most a thousand terms, each good to 1e-13.
             let lost = deficit(phase) * (1.0 + SLACK);
-            if lost >= 1.0 { f64::NEG_INFINITY } else { phase.steps as f64 * (-lost).ln_1p() }
+            if lost >= 1.0 { f64::NEG_INFINITY } else { phase.steps as f64 * ln_1p(-lost) }
         })
         .sum();
     log * (1.0 + SLACK)

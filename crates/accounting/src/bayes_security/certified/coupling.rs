@@ -9,12 +9,13 @@
 //! Tight for a single step; poor for many.
 
 use super::SLACK;
+use numerics::elementary::{exp, exp_m1, ln_1p};
 use numerics::special::normal_sf;
 use vocabulary::Phase;
 
 pub(super) fn add_remove(phases: &[Phase], group: u32) -> f64 {
     bound(phases, |phase| {
-        let used = -(f64::from(group) * (-phase.sample_rate).ln_1p()).exp_m1();
+        let used = -exp_m1(f64::from(group) * ln_1p(-phase.sample_rate));
         used * total_variation(f64::from(group) / phase.noise_multiplier)
     })
 }
@@ -26,9 +27,9 @@ pub(super) fn substitute(phases: &[Phase]) -> f64 {
 fn bound(phases: &[Phase], step: impl Fn(&Phase) -> f64) -> f64 {
     let log: f64 = phases
         .iter()
-        .map(|phase| phase.steps as f64 * (-(step(phase) * (1.0 + SLACK)).min(1.0)).ln_1p())
+        .map(|phase| phase.steps as f64 * ln_1p(-(step(phase) * (1.0 + SLACK)).min(1.0)))
         .sum();
-    (log * (1.0 + SLACK)).exp() * (1.0 - SLACK)
+    exp(log * (1.0 + SLACK)) * (1.0 - SLACK)
 }
 
 /// Of two Gaussians `distance` standard deviations apart: erf(d / (2 sqrt 2)).

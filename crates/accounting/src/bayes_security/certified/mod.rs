@@ -30,6 +30,7 @@ mod remainder;
 use crate::AccountingError;
 use crate::pairs::Gaussian;
 use crate::{OneWay, Pair};
+use numerics::elementary::powi;
 use vocabulary::{Adjacency, Phase, Run};
 
 /// Relative slack that covers the rounding of any formula in this folder: none has more than a
@@ -114,7 +115,7 @@ fn substitute(phases: &[Phase], group: u32) -> Result<f64, AccountingError> {
 fn gaussian_shift(reach: f64, phases: &[Phase]) -> Result<f64, AccountingError> {
     let square: f64 = phases
         .iter()
-        .map(|phase| phase.steps as f64 * (phase.sample_rate / phase.noise_multiplier).powi(2))
+        .map(|phase| phase.steps as f64 * powi(phase.sample_rate / phase.noise_multiplier, 2))
         .sum();
     Ok(Gaussian::computed(reach * square.sqrt(), SLACK)?
         .one_minus_delta(0.0, OneWay::Remove)?

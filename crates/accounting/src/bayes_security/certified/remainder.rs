@@ -51,6 +51,7 @@
 use super::{SLACK, affinity, gaussian_shift};
 use crate::pairs::Gaussian;
 use crate::{AccountingError, OneWay, Pair};
+use numerics::elementary::{exp, exp_m1, ln_1p, powi};
 use numerics::special::normal_density;
 use vocabulary::Phase;
 
@@ -63,7 +64,7 @@ pub(super) fn add_remove(phases: &[Phase]) -> Result<f64, AccountingError> {
 pub(super) fn substitute(phases: &[Phase]) -> Result<f64, AccountingError> {
     let Terms { a, rest, distance } = Terms::new(phases);
     let log_slope = -0.5 * a * a;
-    let slope = log_slope.exp();
+    let slope = exp(log_slope);
     let gaussian = Gaussian::computed(a, SLACK)?.delta(log_slope, OneWay::Remove)?.upper;
     let delta = gaussian + slope.sqrt() * rest + distance;
     Ok(2.0 - slope - 2.0 * delta - 8.0 * SLACK)
@@ -80,10 +81,10 @@ impl Terms {
     fn new(phases: &[Phase]) -> Self {
         let square: f64 = phases
             .iter()
-            .map(|phase| phase.steps as f64 * (phase.sample_rate / phase.noise_multiplier).powi(2))
+            .map(|phase| phase.steps as f64 * powi(phase.sample_rate / phase.noise_multiplier, 2))
             .sum();
         let a = square.sqrt();
-        let rest = 4.0 * normal_density(0.5 * a) / a * -affinity::from_mean(phases).exp_m1();
+        let rest = 4.0 * normal_density(0.5 * a) / a * -exp_m1(affinity::from_mean(phases));
         let distance = 0.5 * replaced_direction(phases, a).sqrt();
         let slack = 1.0 + 4.0 * SLACK;
         Self { a, rest: rest * slack, distance: distance * slack }
@@ -99,7 +100,7 @@ fn replaced_direction(phases: &[Phase], a: f64) -> f64 {
         let v = p * r;
         let chi = affinity::centred_chi_square(p, gain);
         let (high, middle, low) = (r * r * gain, -v * gain, p * p * gain);
-        let first = v * v * gain * (high.exp_m1() - 2.0 * middle.exp_m1() + low.exp_m1());
+        let first = v * v * gain * (exp_m1(high) - 2.0 * exp_m1(middle) + exp_m1(low));
         // The terms of zeroth and first order cancel; what remains is written with psi.
         let (up, down) = (
             p * affinity::psi(high) + (1.0 - 2.0 * p).max(0.0) * affinity::psi(middle),
@@ -107,10 +108,10 @@ fn replaced_direction(phases: &[Phase], a: f64) -> f64 {
         );
         let second = v / s * (up - down);
         let unit = p / (s * a);
-        log_product += steps * chi.ln_1p();
+        log_product += steps * ln_1p(chi);
         own += steps * unit * unit * (first / (1.0 + chi));
         cross += steps * unit * second / (1.0 + chi);
     }
     // Dropping the negative square keeps it an upper bound.
-    (log_product * (1.0 + SLACK)).exp() * (own + cross * cross)
+    exp(log_product * (1.0 + SLACK)) * (own + cross * cross)
 }

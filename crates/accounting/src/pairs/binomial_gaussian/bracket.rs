@@ -1,6 +1,7 @@
 //! The brackets of the two orders' sums: differences of Mills ratios without cancellation.
 
 use super::super::gaussian::SERIES_REACH;
+use numerics::elementary::{exp, exp_m1};
 use numerics::special::{
     HALF_LN_TWO_PI, MILLS_ERROR, ROUND, mills_moments, mills_ratio, normal_density, normal_sf,
 };
@@ -59,7 +60,7 @@ impl Bracket {
         let base = self.base;
         if base <= -9.0 && h <= SERIES_REACH {
             // P(N > A) and P(N > A + h) are 1 to within 1e-17 of their difference.
-            let value = -(h * (base + 0.5 * h)).exp_m1();
+            let value = -exp_m1(h * (base + 0.5 * h));
             return (value, 1e-15 * value * (1.0 + h * base.abs()));
         }
         if h * base.abs().max(1.0) <= SERIES_REACH || (base >= 0.0 && h <= SERIES_REACH) {
@@ -75,7 +76,7 @@ impl Bracket {
         } else if base + h >= 0.0 {
             self.density * mills_ratio(base + h)
         } else {
-            (h * (base + 0.5 * h)).exp() * normal_sf(base + h)
+            exp(h * (base + 0.5 * h)) * normal_sf(base + h)
         };
         let exponent = if base < 0.0 { h * (base.abs() + h) } else { 0.0 };
         let error =

@@ -6,6 +6,7 @@
 use super::super::ends::probability_from_log;
 use super::super::{OneWay, ProfilePoint};
 use super::sums::Sums;
+use numerics::elementary::{exp_m1, ln, ln_1p};
 use vocabulary::Interval;
 
 /// Points that are looked at before nothing is said.
@@ -24,7 +25,7 @@ impl Sums {
                 return true;
             }
         }
-        let level = delta.ln() - 1e-15 * (1.0 + delta.ln().abs());
+        let level = ln(delta) - 1e-15 * (1.0 + ln(delta).abs());
         if !level.is_finite() {
             return false;
         }
@@ -104,11 +105,11 @@ impl Sums {
     fn guess(&self, target: f64) -> f64 {
         let (mean, count, noise) = (self.law.mean(), self.law.variance(), self.variance);
         if mean < 2.0 && target > 0.0 {
-            return 0.5 + noise * (target.exp_m1() / mean.min(1.0)).ln_1p();
+            return 0.5 + noise * ln_1p(exp_m1(target) / mean.min(1.0));
         }
         let all = noise + count;
         let (a, b) = (count / (noise * all), mean / all);
-        let c = target + 0.5 * mean * mean / all + 0.5 * (all / noise).ln();
+        let c = target + 0.5 * mean * mean / all + 0.5 * ln(all / noise);
         let root = (b * b + 2.0 * a * c).max(0.0).sqrt();
         2.0 * c / (b + root)
     }

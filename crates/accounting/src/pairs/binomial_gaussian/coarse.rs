@@ -6,6 +6,7 @@
 
 use super::super::OneWay;
 use super::sums::Sums;
+use numerics::elementary::{exp, ln};
 use numerics::special::{log_normal_sf, mills_ratio, normal_sf};
 
 /// ln delta, |d ln delta/dy|, f and f' at a threshold.
@@ -39,7 +40,7 @@ impl Sums {
                 if k < 1.0_f64.max(self.law.smallest()) || k > self.law.largest() {
                     break;
                 }
-                let w = (log_weight(k) - top).exp();
+                let w = exp(log_weight(k) - top);
                 let x = (y - k) / s;
                 let term = match way {
                     OneWay::Remove if x >= -30.0 => w * (mills_ratio(x) - far),
@@ -47,7 +48,7 @@ impl Sums {
                     // Relative to P(N > -a).
                     OneWay::Add => {
                         w * (1.0
-                            - (log_normal_sf(-x) - log_normal_sf(-a) + 0.5 * (x * x - a * a)).exp())
+                            - exp(log_normal_sf(-x) - log_normal_sf(-a) + 0.5 * (x * x - a * a)))
                     }
                 };
                 weights += w;
@@ -60,15 +61,15 @@ impl Sums {
             }
         }
         let loss_slope = lever / weights / self.variance;
-        let loss = top + (weights * stride).ln() + 0.5 * a * a;
+        let loss = top + ln(weights * stride) + 0.5 * a * a;
         let (log_delta, delta_slope) = match way {
             OneWay::Remove => {
-                let density = -0.5 * (2.0 * std::f64::consts::PI).ln();
-                (top + density + (sum * stride).ln(), weights * loss_slope * far / sum)
+                let density = -0.5 * ln(2.0 * std::f64::consts::PI);
+                (top + density + ln(sum * stride), weights * loss_slope * far / sum)
             }
             OneWay::Add => {
                 let share = sum / weights;
-                (log_normal_sf(-a) + share.ln(), loss_slope * (1.0 / share - 1.0))
+                (log_normal_sf(-a) + ln(share), loss_slope * (1.0 / share - 1.0))
             }
         };
         let all = log_delta + delta_slope + loss + loss_slope + normal_sf(a);

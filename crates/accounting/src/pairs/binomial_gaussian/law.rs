@@ -5,6 +5,7 @@
 //! entry keeps its relative accuracy; what lies outside the window is bounded and reported.
 
 use crate::AccountingError;
+use numerics::elementary::{exp, ln};
 use numerics::special::{Binomial, ROUND};
 
 /// Probabilities below this (logarithm, relative to the largest) are left out of tables.
@@ -98,7 +99,7 @@ impl CountLaw {
     /// ln of the ratio; minus infinity at the end of the support.
     #[inline]
     pub(super) fn log_ratio(&self, k: f64) -> f64 {
-        self.ratio(k).ln()
+        ln(self.ratio(k))
     }
 
     /// Relative error of P(k)/P(j) beyond what the rounding of the ratios between them explains.
@@ -152,7 +153,7 @@ impl Window {
     fn of(law: &Binomial) -> Self {
         let mode = law.mean().floor().clamp(0.0, law.trials());
         let (log_largest, error) = law.log_pmf(mode);
-        let least = (-DEPTH).exp();
+        let least = exp(-DEPTH);
         let (mut below, mut above) = (Vec::new(), Vec::new());
         let (mut k, mut value) = (mode, 1.0);
         while k > 0.0 && value > least {
@@ -185,14 +186,14 @@ impl Window {
         }
         let terms = short.values.len() as f64;
         let largest = values.iter().copied().fold(0.0, f64::max);
-        let keep = |value: &f64| *value > largest * (-DEPTH).exp();
+        let keep = |value: &f64| *value > largest * exp(-DEPTH);
         let start = values.iter().position(keep).unwrap_or(0);
         let end = values.iter().rposition(keep).unwrap_or(0);
         let values: Vec<f64> = values[start..=end].iter().map(|value| value / largest).collect();
         Self {
             first: long.first + short.first + start as f64,
             values,
-            log_largest: long.log_largest + short.log_largest + largest.ln(),
+            log_largest: long.log_largest + short.log_largest + ln(largest),
             error: long.error + short.error + ROUND * (terms + 4.0),
         }
     }
@@ -224,11 +225,11 @@ impl Table {
         };
         // Each window's two tails are geometric from e^-345 on, with a ratio no closer to 1 than
         // one part in the window's length.
-        let outside = log_largest.max(0.0) - DEPTH + (8.0 * total * (laws.len() + 1) as f64).ln();
+        let outside = log_largest.max(0.0) - DEPTH + ln(8.0 * total * (laws.len() + 1) as f64);
         Ok(Self {
             first: certain as f64 + first,
             ratios: values.windows(2).map(|pair| pair[1] / pair[0]).collect(),
-            logs: values.iter().map(|value| value.ln() + log_largest).collect(),
+            logs: values.iter().map(|value| ln(*value) + log_largest).collect(),
             mean: certain as f64 + laws.iter().map(Binomial::mean).sum::<f64>(),
             variance: laws.iter().map(Binomial::variance).sum(),
             error,

@@ -26,6 +26,7 @@ use super::ends::{
 };
 use super::{Gaussian, OneWay, Pair, ProfilePoint};
 use crate::AccountingError;
+use numerics::elementary::{ln, powi};
 use numerics::roots::{Enclosure, Noisy, enclose};
 use numerics::special::{ROUND, inverse_normal_sf, normal_sf};
 use vocabulary::{Adjacency, Interval, Run, Sampling};
@@ -198,7 +199,7 @@ impl Sums {
     /// Solves delta(y) = delta and returns epsilon = |f(y)| there.
     fn solve_epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
         let small = delta <= 0.5;
-        let target = if small { delta.ln() } else { (1.0 - delta).ln() };
+        let target = if small { ln(delta) } else { ln(1.0 - delta) };
         let rounding = 2.0 * ROUND * target.abs();
         // Orientation: an increasing function of y.
         let sign = if small == (way == OneWay::Add) { 1.0 } else { -1.0 };
@@ -397,7 +398,7 @@ impl Sums {
             // Null P: the threshold is a quantile of the mixture.
             OneWay::Add => {
                 let lower = fpr <= 0.5;
-                let target = if lower { fpr.ln() } else { -(1.0 - fpr).ln() };
+                let target = if lower { ln(fpr) } else { -ln(1.0 - fpr) };
                 let root = enclose(
                     |y| {
                         let (log, slope) = self.tail(y, !lower);
@@ -416,7 +417,7 @@ impl Sums {
                 .ok_or_else(|| not_certified(&format!("threshold of the test of size {fpr:e}")))?;
                 [root.below, root.middle, root.above].map(|y| {
                     let a = if miss { y / self.scale } else { -y / self.scale };
-                    let error = 4.0 * numerics::special::MILLS_ERROR * (1.0 + a.max(0.0).powi(2));
+                    let error = 4.0 * numerics::special::MILLS_ERROR * (1.0 + powi(a.max(0.0), 2));
                     let value = normal_sf(a);
                     if value < TINY {
                         Interval::new(0.0, value, TINY)
@@ -505,7 +506,7 @@ impl Pair for BinomialGaussian {
                 let mut y = sums.law.mean() - inverse_normal_sf(fpr) * spread;
                 for _ in 0..6 {
                     let (log, slope) = sums.tail(y, false);
-                    let change = (fpr.ln() - log.value) / slope;
+                    let change = (ln(fpr) - log.value) / slope;
                     y += change.clamp(-4.0 * sums.scale, 4.0 * sums.scale);
                     if change.abs() < 1e-7 * sums.scale {
                         break;

@@ -1,6 +1,7 @@
 //! The log-likelihood ratio with relative accuracy where it is small.
 
 use super::sums::{Log, NEGLIGIBLE, Sum, Sums};
+use numerics::elementary::{exp, exp_m1, ln_1p};
 use numerics::special::ROUND;
 
 impl Sums {
@@ -20,11 +21,11 @@ impl Sums {
         let mut take = |k: f64, b: f64, drift: f64| {
             let e = exponent(k);
             // The exponent is known to 8 roundings; e^e - 1 forgives them where e < 0.
-            let term = b * e.exp_m1();
+            let term = b * exp_m1(e);
             sum.add(term);
             size += term.abs();
             error += term.abs() * (drift + ROUND * (4.0 + 8.0 * (1.0 + e.max(0.0))));
-            (b * e.exp().max(1.0), size)
+            (b * exp(e).max(1.0), size)
         };
         take(anchor, 1.0, 0.0);
         let mut left_out = 0.0;
@@ -37,13 +38,13 @@ impl Sums {
                     break;
                 }
                 let (log, log_error) = self.law.log_pmf(k);
-                let (before, b) = (log_b, (log - log_pmf).exp());
+                let (before, b) = (log_b, exp(log - log_pmf));
                 log_b = log - log_pmf;
                 let drift = log_error + pmf_error + 4.0 * ROUND * (1.0 + log.abs() + log_pmf.abs());
                 let (here, size) = take(k, b, drift);
-                let ratio = (log_b - before).exp();
-                let tilted = ratio
-                    * (exponent(k) - exponent(if up { k - stride } else { k + stride })).exp();
+                let ratio = exp(log_b - before);
+                let tilted =
+                    ratio * exp(exponent(k) - exponent(if up { k - stride } else { k + stride }));
                 let fall = ratio.max(tilted);
                 if fall < 1.0 && here * fall / (1.0 - fall) <= 0.5 * NEGLIGIBLE * size {
                     left_out += 2.0 * here * fall / (1.0 - fall);
@@ -62,7 +63,7 @@ impl Sums {
                 let (here, size) = take(k, b, drift);
                 // b and b e^exponent are both log-concave, and the envelope is at most their sum.
                 let tilted =
-                    ratio * (exponent(k) - exponent(if up { k - 1.0 } else { k + 1.0 })).exp();
+                    ratio * exp(exponent(k) - exponent(if up { k - 1.0 } else { k + 1.0 }));
                 let fall = ratio.max(tilted);
                 if fall < 1.0 && here * fall / (1.0 - fall) <= 0.5 * NEGLIGIBLE * size {
                     left_out += 2.0 * here * fall / (1.0 - fall);
@@ -71,18 +72,17 @@ impl Sums {
             }
         }
         // phi(x_k)/phi(a) and 1, each with what the stride changes in its sum.
-        let lost = self.lost_weights(y, anchor, stride) * exponent(anchor).exp();
-        let lost =
-            if stride > 1.0 { lost + self.lost_mass(stride) * (-log_pmf).exp() } else { 0.0 };
+        let lost = self.lost_weights(y, anchor, stride) * exp(exponent(anchor));
+        let lost = if stride > 1.0 { lost + self.lost_mass(stride) * exp(-log_pmf) } else { 0.0 };
         left_out += lost / stride;
-        let scale = log_pmf.exp() * stride;
+        let scale = exp(log_pmf) * stride;
         let value = sum.get() * scale;
-        let outside = self.law.outside().exp() * (1.0 + (0.5 * y * y / self.variance).exp());
+        let outside = exp(self.law.outside()) * (1.0 + exp(0.5 * y * y / self.variance));
         let error = (error + left_out + (pmf_error + 4.0 * ROUND) * size) * scale + outside;
         if !(value.is_finite() && error.is_finite() && value > -0.9) {
             return None;
         }
-        let log = value.ln_1p();
+        let log = ln_1p(value);
         Some(Log {
             value: log,
             error: error / (1.0 + value - error).max(0.05) + 4.0 * ROUND * log.abs(),

@@ -24,6 +24,7 @@
 
 use super::law::CountLaw;
 use super::sums::{Step, Sums};
+use numerics::elementary::{exp, exp_m1, ln, ln_1p};
 use numerics::special::{Binomial, HALF_LN_TWO_PI, ROUND};
 use std::f64::consts::PI;
 
@@ -43,11 +44,11 @@ struct Tilt {
 impl Tilt {
     fn new(law: &Binomial, lambda: f64) -> Self {
         let (n, q) = (law.trials(), law.rate());
-        let growth = q * lambda.exp_m1();
-        let tilted = q * lambda.exp() / (1.0 + growth);
+        let growth = q * exp_m1(lambda);
+        let tilted = q * exp(lambda) / (1.0 + growth);
         Self {
             lambda,
-            log_moment: n * growth.ln_1p(),
+            log_moment: n * ln_1p(growth),
             // Rounded down: a few roundings of q', far fewer of n.
             variance: n * tilted * ((1.0 - q) / (1.0 + growth)) * (1.0 - 1e-12),
         }
@@ -88,7 +89,7 @@ impl Sums {
     /// ln E of the lemma, rounded up.
     fn log_lost(&self, tilt: &Tilt, stride: f64) -> f64 {
         let turn = 2.0 * PI / stride;
-        (3.17 * (stride - 1.0)).ln() - tilt.depth(self.variance) * turn * turn * (1.0 - 1e-12)
+        ln(3.17 * (stride - 1.0)) - tilt.depth(self.variance) * turn * turn * (1.0 - 1e-12)
     }
 
     /// A bound on what the stride changes in sum_k b_k phi(x_k), as a part of the anchor's term.
@@ -101,7 +102,7 @@ impl Sums {
         // -lambda y + lambda^2 v/2 + x_0^2/2 = -lambda anchor.
         let log = tilt.log_moment - tilt.lambda * anchor - self.law.log_pmf(anchor).0;
         // The logarithms are at most 1e9: off by less than 1e-5.
-        (log + self.log_lost(&tilt, stride) + 1e-4).exp()
+        exp(log + self.log_lost(&tilt, stride) + 1e-4)
     }
 
     /// ln of a bound on what the stride changes in sum_k b_k P(N > x_k) (or of P(N < x_k)).
@@ -115,7 +116,7 @@ impl Sums {
         let lambda = tilt.lambda;
         tilt.log_moment - lambda * y + 0.5 * lambda * lambda * self.variance
             - HALF_LN_TWO_PI
-            - (self.scale * lambda.abs()).ln()
+            - ln(self.scale * lambda.abs())
             + self.log_lost(&tilt, stride)
             + 1e-4
     }
@@ -127,7 +128,7 @@ impl Sums {
             return 0.0;
         }
         // With the noise of the run in place of none the bound is larger.
-        self.log_lost(&Tilt::new(law, 0.0), stride).exp()
+        exp(self.log_lost(&Tilt::new(law, 0.0), stride))
     }
 
     /// As [`Sums::walk`], over every `stride`-th count.
@@ -158,9 +159,9 @@ impl Sums {
                 + ROUND * (8.0 + 6.0 * size + 4.0 * (log_pmf.abs() + log_anchor.abs()));
             let step = Step {
                 k,
-                w: log_w.exp(),
-                ratio: (log_w - log_w_before).exp(),
-                pmf_ratio: (log_pmf - log_before).exp(),
+                w: exp(log_w),
+                ratio: exp(log_w - log_w_before),
+                pmf_ratio: exp(log_pmf - log_before),
                 drift,
             };
             (log_before, log_w_before) = (log_pmf, log_w);

@@ -15,6 +15,7 @@
 use super::super::gaussian::SERIES_REACH;
 use super::bracket::{Bracket, SERIES_ERROR, series_difference};
 use super::law::CountLaw;
+use numerics::elementary::{exp, exp_m1, ln};
 use numerics::special::{
     HALF_LN_TWO_PI, MILLS_ERROR, ROUND, gaussian_kernel, log_normal_sf, mills_moments, mills_ratio,
     normal_sf,
@@ -113,7 +114,7 @@ impl Sums {
             let low = if up { k } else { k - 1.0 };
             let tilt = (y - low - 0.5) * inverse;
             let pmf_ratio = self.law.ratio(low);
-            let forward = pmf_ratio * tilt.exp();
+            let forward = pmf_ratio * exp(tilt);
             let (ratio, pmf_ratio) =
                 if up { (forward, pmf_ratio) } else { (1.0 / forward, 1.0 / pmf_ratio) };
             k += if up { 1.0 } else { -1.0 };
@@ -166,14 +167,14 @@ impl Sums {
     /// most b density(0).
     fn outside(&self, y: f64, anchor: f64) -> f64 {
         let x = (y - anchor) / self.scale;
-        (self.law.outside() - self.law.log_pmf(anchor).0 + 0.5 * x * x).exp()
+        exp(self.law.outside() - self.law.log_pmf(anchor).0 + 0.5 * x * x)
     }
 
     /// ln w at the anchor, with w's Gaussian written relative to density(a) if asked.
     fn loss_from(&self, y: f64, anchor: f64, stride: f64, weights: f64, weights_error: f64) -> Log {
         let (log_pmf, error) = self.law.log_pmf(anchor);
         // Relative to the anchor's weight and to the number of counts that a term stands for.
-        let log_weights = weights.ln() + stride.ln();
+        let log_weights = ln(weights) + ln(stride);
         let exponent = anchor * (y - 0.5 * anchor) / self.variance;
         Log {
             value: log_pmf + exponent + log_weights,
@@ -301,10 +302,10 @@ impl Sums {
         let lost = self.lost_weights(y, anchor, stride) / stride;
         let log_tail = self.log_lost_tail(y, anchor, stride, true) - log_pmf;
         weights_error += lost;
-        error += far * lost + (log_tail + 0.5 * x0 * x0 + HALF_LN_TWO_PI).exp() / stride;
+        error += far * lost + exp(log_tail + 0.5 * x0 * x0 + HALF_LN_TWO_PI) / stride;
 
         let (weights, sum) = (weights.get(), sum.get());
-        let log_sum = sum.ln() + stride.ln();
+        let log_sum = ln(sum) + ln(stride);
         let loss_slope = (anchor + lever / weights) / self.variance;
         Point {
             delta: Log {
@@ -370,12 +371,12 @@ impl Sums {
         let lost = self.lost_weights(y, anchor, stride) / stride;
         let x0 = (y - anchor) / s;
         let log_tail = self.log_lost_tail(y, anchor, stride, false) - self.law.log_pmf(anchor).0;
-        let tail = (log_tail + 0.5 * x0 * x0 + HALF_LN_TWO_PI).exp() / stride;
+        let tail = exp(log_tail + 0.5 * x0 * x0 + HALF_LN_TWO_PI) / stride;
         weights_error += lost;
         error += bracket.limit * lost + bracket.density * tail;
         let (weights, sum) = (weights.get(), sum.get());
         let loss_slope = (anchor + lever / weights) / self.variance;
-        let value = bracket.log_factor + sum.ln() - weights.ln();
+        let value = bracket.log_factor + ln(sum) - ln(weights);
         let whole = log_normal_sf(base);
         Point {
             delta: Log {
@@ -385,10 +386,10 @@ impl Sums {
                     + ROUND
                         * (3.0 * bracket.log_factor.abs()
                             + 6.0 * base * base
-                            + 3.0 * sum.ln().abs()
+                            + 3.0 * ln(sum).abs()
                             + 8.0),
             },
-            delta_slope: loss_slope * (whole - value).exp_m1().max(0.0),
+            delta_slope: loss_slope * exp_m1(whole - value).max(0.0),
             loss: self.loss_from(y, anchor, stride, weights, weights_error),
             loss_slope,
         }

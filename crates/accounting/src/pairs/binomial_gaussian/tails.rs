@@ -1,6 +1,7 @@
 //! Tails of P by positive sums, and the complements 1 - delta made of them.
 
 use super::sums::{Log, NEGLIGIBLE, Point, SQRT_TWO_PI, Step, Sum, Sums};
+use numerics::elementary::{exp, exp_m1, ln, ln_1p, powi};
 use numerics::special::{
     MILLS_ERROR, ROUND, gaussian_kernel, log_normal_sf, mills_ratio, normal_density, normal_sf,
 };
@@ -12,7 +13,7 @@ impl Sums {
         let (missed, _) = self.tail(y, false);
         let alarm = shifted_tail(y / self.scale, loss);
         let value = add_logs(missed, alarm);
-        (value, slope * (alarm.value - value.value).exp())
+        (value, slope * exp(alarm.value - value.value))
     }
 
     /// 1 - H(Q, P) = Q(X > y) + e^-f P(X < y) at epsilon = -f(y), by its logarithm, and |d/dy|.
@@ -22,17 +23,17 @@ impl Sums {
         let missed = shifted_tail(y / self.scale, Log { value: 0.0, error: 0.0 });
         let alarm = Log { value: lower.value - loss.value, error: lower.error + loss.error };
         let value = add_logs(missed, alarm);
-        (value, slope * (alarm.value - value.value).exp())
+        (value, slope * exp(alarm.value - value.value))
     }
 
     /// `remove` far to the left, where delta is 1 but for less than e^-400.
     pub(super) fn remove_by_complement(&self, y: f64) -> Point {
         let (loss, loss_slope) = self.loss(y);
         let (rest, rest_slope) = self.remove_complement(y);
-        let rest_value = rest.value.exp();
-        let error = rest_value * rest.error.min(700.0).exp_m1() + ROUND;
+        let rest_value = exp(rest.value);
+        let error = rest_value * exp_m1(rest.error.min(700.0)) + ROUND;
         Point {
-            delta: Log { value: (-rest_value).ln_1p(), error },
+            delta: Log { value: ln_1p(-rest_value), error },
             delta_slope: rest_slope * rest_value,
             loss,
             loss_slope,
@@ -88,17 +89,17 @@ impl Sums {
             }
         }
         let sum = sum.get();
-        let log_sum = sum.ln() + stride.ln();
+        let log_sum = ln(sum) + ln(stride);
         let (log_pmf, pmf_error) = self.law.log_pmf(anchor);
         let value = log_pmf + log_normal_sf(x0) + log_sum;
         let log = Log {
             value,
             error: pmf_error
-                + ROUND * (6.0 * x0.max(0.0).powi(2) + 3.0 * log_sum.abs() + 6.0)
+                + ROUND * (6.0 * powi(x0.max(0.0), 2) + 3.0 * log_sum.abs() + 6.0)
                 + 2.0 * MILLS_ERROR
                 + error / sum
-                + (self.law.outside() - value).exp()
-                + (self.log_lost_tail(y, anchor, stride, above) - value).exp(),
+                + exp(self.law.outside() - value)
+                + exp(self.log_lost_tail(y, anchor, stride, above) - value),
         };
         (log, hazard / (s * sum))
     }
@@ -122,7 +123,7 @@ impl Sums {
 /// ln(e^shift P(N > a)).
 fn shifted_tail(a: f64, shift: Log) -> Log {
     let tail = log_normal_sf(a);
-    let scale = tail.abs() + a.abs().min(1.0) + a.max(0.0).powi(2);
+    let scale = tail.abs() + a.abs().min(1.0) + powi(a.max(0.0), 2);
     Log {
         value: shift.value + tail,
         error: shift.error + 2.0 * MILLS_ERROR * scale + ROUND * shift.value.abs(),
@@ -133,6 +134,6 @@ fn shifted_tail(a: f64, shift: Log) -> Log {
 /// a term that is certain to be negligible is left out of that.
 fn add_logs(a: Log, b: Log) -> Log {
     let value = numerics::special::log_add_exp(a.value, b.value);
-    let share = |term: Log| (term.value - value).exp() * term.error.min(700.0).exp_m1();
+    let share = |term: Log| exp(term.value - value) * exp_m1(term.error.min(700.0));
     Log { value, error: share(a) + share(b) + 4.0 * ROUND * (1.0 + value.abs().min(1.0)) }
 }

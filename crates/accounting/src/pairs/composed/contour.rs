@@ -6,6 +6,7 @@ use crate::pairs::ends::{complement, strictly_inside};
 use crate::pairs::lattice::KeptBracket;
 use crate::pairs::{LatticeBracket, LatticeOptions, OneWay, RenyiBound};
 use numerics::contour::{Obstacle, SumOfLogRatios, Zone};
+use numerics::elementary::exp;
 use std::sync::{Arc, OnceLock};
 use vocabulary::{Adjacency, Interval, Run};
 
@@ -97,7 +98,7 @@ impl Contour {
         if !replaced {
             return most;
         }
-        let both = most * (1.0 + share.exp()) * (1.0 + 8.0 * f64::EPSILON);
+        let both = most * (1.0 + exp(share)) * (1.0 + 8.0 * f64::EPSILON);
         if both.is_finite() { both.min(1.0) } else { 1.0 }
     }
 

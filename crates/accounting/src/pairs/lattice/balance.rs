@@ -2,6 +2,7 @@
 //! its likelihood ratio. The proof is in the parent module.
 
 use super::step::UNIT;
+use numerics::elementary::{exp, exp_m1};
 
 /// What connect-the-dots makes of a cell [y, y + h], in units tilted at y.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,10 +30,10 @@ impl Cell {
     /// least y + middle. The gap is concave in r = e^(epsilon - y): its tangents at both ends and
     /// at the middle bound it. Slopes are differences of Q masses.
     pub(super) fn bound_gap(&mut self, above: &Cell, middle: f64, h: f64) {
-        let (width, at) = (h.exp_m1(), middle.exp_m1());
-        let fall = (-h).exp();
-        let chord = self.high * -(middle - h).exp_m1();
-        let payoff = above.high * -(middle - h).exp_m1() - above.low * at;
+        let (width, at) = (exp_m1(h), exp_m1(middle));
+        let fall = exp(-h);
+        let chord = self.high * -exp_m1(middle - h);
+        let payoff = above.high * -exp_m1(middle - h) - above.low * at;
         let rounding = 1e-9 * chord + 16.0 * (self.high_error + self.low_error) * h.min(1.0);
         let height = (chord - payoff).max(0.0) * (1.0 + 1e-6) + rounding;
         let slope = above.low + above.high * fall - self.high * fall;
@@ -103,8 +104,8 @@ struct Share {
 /// Weights of the dominated pair on the `cells.len() + 1` lattice points (each tilted at its own
 /// loss), and the mass that had to be given up by rounding down.
 pub(super) fn dominated(cells: &[Cell], spacing: f64, tilt: f64, cut: Cut) -> (Vec<f64>, f64) {
-    let grow = spacing.exp_m1();
-    let lift = (tilt * spacing).exp();
+    let grow = exp_m1(spacing);
+    let lift = exp(tilt * spacing);
     let shares = shares(cells, grow, lift, cut);
     let count = cells.len();
     let mut lost = 0.0;

@@ -6,6 +6,7 @@ use super::discretise::{Grid, Tilt, lower, upper};
 use super::plan::Plan;
 use super::step::{Step, UNIT};
 use crate::AccountingError;
+use numerics::elementary::{exp, exp_m1, ln, ln_1p};
 use numerics::lattice::power::{Factor, circular_product};
 
 /// Tilted and normalised weights of a block's loss: point k has loss base + k * spacing.
@@ -97,7 +98,7 @@ impl Block {
         }
         self.weights.iter_mut().for_each(|w| *w /= mass);
         self.stray /= mass;
-        self.log_scale += mass.ln();
+        self.log_scale += ln(mass);
         self.log_scale_error += UNIT * (8.0 + 4.0 * self.log_scale.abs());
         Ok(self)
     }
@@ -138,7 +139,7 @@ impl Product {
             .map(|i| product.values[(first + i).rem_euclid(points as i128) as usize])
             .collect();
         let wrapped = outside(blocks, &centres, plan, first as f64, points);
-        let missing = sum_over(&|block| block.stray.ln_1p()).exp_m1();
+        let missing = exp_m1(sum_over(&|block| ln_1p(block.stray)));
         Self {
             base,
             spacing,
@@ -182,7 +183,7 @@ impl Product {
             let weights = match end {
                 End::Lower => dominated(&cells, wide, tilt, Cut::None).0,
                 End::Upper => {
-                    let lift = (tilt * wide).exp() * (1.0 + (8.0 + 4.0 * tilt * wide) * UNIT);
+                    let lift = exp(tilt * wide) * (1.0 + (8.0 + 4.0 * tilt * wide) * UNIT);
                     let mut weights = vec![0.0; cells.len() + 1];
                     for (k, cell) in cells.iter().enumerate() {
                         weights[k] += (cell.low + cell.low_error) * (1.0 + 4.0 * UNIT);
@@ -213,9 +214,9 @@ impl Product {
         let splits: Vec<(f64, f64)> = (0..factor)
             .map(|i| {
                 let above = i as f64 * h;
-                let units = (-tilt * above).exp();
-                let low = ((factor - i) as f64 * h).exp_m1() / wide.exp_m1();
-                let high = (-above).exp_m1() / (-wide).exp_m1();
+                let units = exp(-tilt * above);
+                let low = exp_m1((factor - i) as f64 * h) / exp_m1(wide);
+                let high = exp_m1(-above) / exp_m1(-wide);
                 (low * units, high * units)
             })
             .collect();
@@ -264,15 +265,15 @@ fn outside(
         for ((block, power), centre) in blocks.iter().zip(centres) {
             let offset = (block.first - centre) as f64;
             // log of a mean of exponentials, around its largest term.
-            let exponent = |i: usize, w: f64| rate * spacing * (offset + i as f64) + w.ln();
+            let exponent = |i: usize, w: f64| rate * spacing * (offset + i as f64) + ln(w);
             let terms = || block.weights.iter().enumerate().filter(|(_, w)| **w > 0.0);
             let top = terms().map(|(i, w)| exponent(i, *w)).fold(f64::NEG_INFINITY, f64::max);
-            let sum: f64 = terms().map(|(i, w)| (exponent(i, *w) - top).exp()).sum();
+            let sum: f64 = terms().map(|(i, w)| exp(exponent(i, *w) - top)).sum();
             let count = block.weights.len() as f64;
-            let size = top.abs() + sum.ln().abs() + rate.abs() * spacing * (offset.abs() + count);
-            log += *power as f64 * (top + sum.ln() + UNIT * (8.0 + count + 8.0 * size));
+            let size = top.abs() + ln(sum).abs() + rate.abs() * spacing * (offset.abs() + count);
+            log += *power as f64 * (top + ln(sum) + UNIT * (8.0 + count + 8.0 * size));
         }
-        (log + 1e-12 * log.abs()).exp()
+        exp(log + 1e-12 * log.abs())
     };
     beyond(plan.high_rate, first + points as f64) + beyond(-plan.low_rate, first - 1.0)
 }

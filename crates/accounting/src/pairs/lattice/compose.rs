@@ -9,6 +9,7 @@ use super::block::{Block, Product};
 use super::plan::{self, Plan};
 use super::step::{Step, UNIT};
 use crate::AccountingError;
+use numerics::elementary::{exp, exp_m1, ln, ln_1p};
 
 /// Which side of the truth a composition stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +105,7 @@ impl Composition {
         }
         // A block's stray mass counts once for every block of its kind.
         let repeats: f64 = plan.steps.iter().map(|step| step.repeats as f64).sum();
-        let outside = plan.outside - (repeats / BLOCK as f64).max(1.0).ln();
+        let outside = plan.outside - ln((repeats / BLOCK as f64).max(1.0));
         let phases = plan
             .steps
             .iter()
@@ -133,7 +134,7 @@ impl Composition {
     /// sup over d of e^{-c d}(1 - e^{-d}): what a stray unit of tilted mass can add.
     fn largest_payoff(&self) -> f64 {
         let c = self.tilt;
-        (c * c.ln() - (1.0 + c) * c.ln_1p()).exp() * (1.0 + 1e-12)
+        exp(c * ln(c) - (1.0 + c) * ln_1p(c)) * (1.0 + 1e-12)
     }
 
     /// A bound on delta(epsilon) on this composition's side, as a logarithm.
@@ -150,9 +151,9 @@ impl Composition {
         let mut sum = 0.0;
         for (i, weight) in weights.iter().enumerate().skip(start.min(1e9) as usize) {
             let over = self.base + i as f64 * self.spacing - epsilon;
-            let payoff = -(-(over + sign * shift)).exp_m1();
+            let payoff = -exp_m1(-(over + sign * shift));
             if payoff > 0.0 {
-                sum += (weight + sign * entry_error).max(floor) * payoff * (-c * over).exp();
+                sum += (weight + sign * entry_error).max(floor) * payoff * exp(-c * over);
             }
         }
         let sum = sum + sign * self.product.stray * self.largest_payoff();
@@ -164,7 +165,7 @@ impl Composition {
         if sum <= 0.0 {
             f64::NEG_INFINITY
         } else {
-            sum.ln() + self.product.log_scale - c * epsilon + sign * log_error
+            ln(sum) + self.product.log_scale - c * epsilon + sign * log_error
         }
     }
 
@@ -173,7 +174,7 @@ impl Composition {
     pub(super) fn largest_miss(&self, fpr: f64) -> (f64, f64) {
         debug_assert_eq!(self.end, End::Lower);
         let (c, h) = (self.tilt, self.spacing);
-        let (fall, step) = ((-c * h).exp(), -(-h).exp_m1());
+        let (fall, step) = (exp(-c * h), -exp_m1(-h));
         let weights = &self.product.weights;
         let count = weights.len() as f64;
         let stray = self.product.stray * self.largest_payoff();
@@ -184,12 +185,12 @@ impl Composition {
         let (mut mass, mut excess) = (0.0, 0.0);
         // Beyond the last lattice point delta is at least 0.
         let top = self.base + (count - 1.0) * h - self.loss_error;
-        let mut best = (1.0 - top.exp() * fpr, top);
+        let mut best = (1.0 - exp(top) * fpr, top);
         for i in (0..weights.len()).rev() {
             let loss = self.base + i as f64 * h;
-            let low_loss = (loss - self.loss_error).exp();
+            let low_loss = exp(loss - self.loss_error);
             let log = self.product.log_scale - c * loss - relative;
-            let delta = ((excess - stray).max(0.0).ln() + log).exp().max(1.0 - low_loss).max(0.0);
+            let delta = exp(ln((excess - stray).max(0.0)) + log).max(1.0 - low_loss).max(0.0);
             let miss = 1.0 - delta - low_loss * fpr * (1.0 - 1e-15);
             if miss > best.0 {
                 best = (miss, loss);
@@ -199,7 +200,7 @@ impl Composition {
             mass *= fall;
         }
         // Below the first one delta is at least 1 - e^epsilon.
-        let bottom = (self.base - h).exp() * (1.0 + 1e-12);
+        let bottom = exp(self.base - h) * (1.0 + 1e-12);
         if bottom > best.0 { (bottom, self.base) } else { best }
     }
 }

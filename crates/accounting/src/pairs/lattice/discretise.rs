@@ -4,6 +4,7 @@
 
 use super::balance::{Cell, Cut, dominated};
 use super::step::{Kept, Step, UNIT};
+use numerics::elementary::{exp, exp_m1, ln_1p};
 use numerics::lattice::gauss::{REACH, rule_for};
 
 /// Losses anchor + k * spacing.
@@ -72,17 +73,17 @@ fn integrate(step: &Step, grid: Grid, k: i64, tilt: Tilt, from: f64, to: f64) ->
     let bottom_error = grid.error(k);
     let shift_error = tilt.slope.abs() * bottom_error
         + 2.0 * UNIT * ((tilt.slope * bottom).abs() + tilt.norm.abs() + 1.0);
-    let (grow, shrink) = (h.exp_m1(), -(-h).exp_m1());
+    let (grow, shrink) = (exp_m1(h), -exp_m1(-h));
     let mut cell = Cell::default();
     nodes(step, from, to, 1e-17 * h.min(1.0), |x, weight, remainder| {
         let density = step.log_density(x);
         let loss = step.loss(x);
         let above = (loss.value - bottom).clamp(0.0, h);
-        let mass = weight * (density.value + shift).exp();
+        let mass = weight * exp(density.value + shift);
         let split_error = mass * 1.3 * (loss.error + bottom_error + 3.0 * remainder) / h.min(1.0);
         let relative = density.error + shift_error + 16.0 * UNIT;
-        let high = mass * -(-above).exp_m1() / shrink;
-        let low = mass * (h - above).exp_m1() / grow;
+        let high = mass * -exp_m1(-above) / shrink;
+        let low = mass * exp_m1(h - above) / grow;
         cell.high += high;
         cell.high_error += high * relative + split_error;
         cell.low += low;
@@ -98,10 +99,10 @@ fn excess(step: &Step, base: f64, tilt: Tilt, from: f64, to: f64) -> (f64, f64, 
     let (mut total, mut error, mut over) = (0.0, 0.0, 0.0);
     nodes(step, from, to, 1e-18, |x, weight, remainder| {
         let density = step.log_density(x);
-        let mass = weight * (density.value + shift).exp();
+        let mass = weight * exp(density.value + shift);
         total += mass;
         error += mass * (density.error + shift_error + 3.0 * remainder + 16.0 * UNIT);
-        over += mass * -(base - step.loss(x).value).exp_m1();
+        over += mass * -exp_m1(base - step.loss(x).value);
     });
     (total, error, over)
 }
@@ -139,13 +140,13 @@ pub(super) fn upper(step: &Step, grid: Grid, tilt: Tilt, kept: Kept) -> Atoms {
     let cuts = boundaries(step, grid, edges, first, last, true);
     let mut weights = vec![0.0; (last - first + 2) as usize];
     let raise = tilt.slope * grid.spacing;
-    let lift_above = raise.exp() * (1.0 + (12.0 + 4.0 * raise.abs()) * UNIT);
+    let lift_above = exp(raise) * (1.0 + (12.0 + 4.0 * raise.abs()) * UNIT);
     for (i, pair) in cuts.windows(2).enumerate() {
         let cell = integrate(step, grid, first + i as i64, tilt, pair[0], pair[1]);
         weights[i] += (cell.low + cell.low_error) * (1.0 + 8.0 * UNIT);
         weights[i + 1] += (cell.high + cell.high_error) * lift_above;
     }
-    let tail = |log: f64| (log - tilt.norm).exp() * (1.0 + 1e-9);
+    let tail = |log: f64| exp(log - tilt.norm) * (1.0 + 1e-9);
     Atoms { grid, first, weights, dropped: tail(kept.log_left) + tail(kept.log_right) }
 }
 
@@ -184,7 +185,7 @@ fn end_bin(
             break;
         }
         let (mass, mass_error, over) = excess(step, limit, tilt, from, to);
-        let offset = -(-over / mass).ln_1p();
+        let offset = -ln_1p(-over / mass);
         found = Some((cut, from, to, mass, mass_error, offset));
         if sign * (step.loss(cut).value - limit - offset) < target * spacing {
             near = reach;
@@ -196,7 +197,7 @@ fn end_bin(
     let loss_error = 2.0 * step.loss(from).error.max(step.loss(to).error);
     let error = loss_error + 8.0 * UNIT * limit.abs() + 1e-11 * offset.abs();
     let loss = limit + offset - error;
-    let retilt = (tilt.slope * (loss - limit)).exp() * (1.0 - 16.0 * UNIT);
+    let retilt = exp(tilt.slope * (loss - limit)) * (1.0 - 16.0 * UNIT);
     Some(EndBin { cut, loss, mass: (mass - mass_error) * retilt })
 }
 

@@ -8,6 +8,7 @@
 
 use super::{Ends, LatticeBracket, OneWay, bracket, largest_loss, plan};
 use crate::AccountingError;
+use numerics::elementary::{exp, exp_m1};
 use std::sync::{Arc, Mutex};
 use vocabulary::Interval;
 
@@ -138,7 +139,7 @@ fn relative_width(interval: &Interval) -> f64 {
 
 /// delta of one order at epsilon from that of the other order at -epsilon.
 fn mirror(other: Interval, epsilon: f64) -> Interval {
-    let (growth, excess) = (epsilon.exp(), epsilon.exp_m1());
+    let (growth, excess) = (exp(epsilon), exp_m1(epsilon));
     // Three roundings of numbers of this size.
     let slack = 4.0 * f64::EPSILON * (excess.abs() + growth * other.upper);
     Interval {

@@ -2,6 +2,7 @@
 //! how tight a bracket is, never whether it is right.
 
 use super::step::{Cumulant, Step};
+use numerics::elementary::{exp, ln, ln_1p};
 
 /// Tilt, window of total losses and the exponents that show it is wide enough.
 #[derive(Clone, Debug)]
@@ -44,24 +45,23 @@ fn estimate(steps: &[Step], c: f64) -> (f64, f64) {
     let k = total(steps, c);
     let epsilon = k.slope - 1.0 / c - 1.0 / (1.0 + c);
     let curvature = k.curvature + 1.0 / (c * c) + 1.0 / ((1.0 + c) * (1.0 + c));
-    let scale = 0.5 * (std::f64::consts::TAU * curvature).ln();
-    (epsilon, k.value - c * epsilon - c.ln() - c.ln_1p() - scale)
+    let scale = 0.5 * ln(std::f64::consts::TAU * curvature);
+    (epsilon, k.value - c * epsilon - ln(c) - ln_1p(c) - scale)
 }
 
 /// The saddle c of K(c) - c epsilon - log c - log(1 + c), and an estimate of log delta there.
 pub(super) fn tilt_for_epsilon(steps: &[Step], epsilon: f64) -> (f64, f64) {
-    let c = bisect(LOG_TILTS.0, LOG_TILTS.1, 30, |log_c| {
-        let c = log_c.exp();
+    let c = exp(bisect(LOG_TILTS.0, LOG_TILTS.1, 30, |log_c| {
+        let c = exp(log_c);
         total(steps, c).slope - epsilon - 1.0 / c - 1.0 / (1.0 + c) < 0.0
-    })
-    .exp();
+    }));
     (c, estimate(steps, c).1)
 }
 
 /// Tilt and epsilon at which the saddle-point estimate of delta meets a target.
 pub(super) fn tilt_for_delta(steps: &[Step], delta: f64) -> (f64, f64) {
-    let too_low = |log_c: f64| estimate(steps, log_c.exp()).1 > delta.ln();
-    let c = bisect(LOG_TILTS.0, LOG_TILTS.1, 34, too_low).exp();
+    let too_low = |log_c: f64| estimate(steps, exp(log_c)).1 > ln(delta);
+    let c = exp(bisect(LOG_TILTS.0, LOG_TILTS.1, 34, too_low));
     (c, estimate(steps, c).0)
 }
 
@@ -71,11 +71,11 @@ pub(super) fn tilt_for_size(steps: &[Step], size: f64) -> (f64, f64) {
         let k = total(steps, c);
         let epsilon = k.slope - 1.0 / (1.0 + c);
         let curvature = k.curvature + 1.0 / ((1.0 + c) * (1.0 + c));
-        let scale = 0.5 * (std::f64::consts::TAU * curvature).ln();
-        (epsilon, k.value - (1.0 + c) * epsilon - c.ln_1p() - scale)
+        let scale = 0.5 * ln(std::f64::consts::TAU * curvature);
+        (epsilon, k.value - (1.0 + c) * epsilon - ln_1p(c) - scale)
     };
-    let too_low = |log_c: f64| at(log_c.exp()).1 > size.ln();
-    let c = bisect(LOG_TILTS.0, LOG_TILTS.1, 30, too_low).exp();
+    let too_low = |log_c: f64| at(exp(log_c)).1 > ln(size);
+    let c = exp(bisect(LOG_TILTS.0, LOG_TILTS.1, 30, too_low));
     (c, at(c).0)
 }
 
@@ -101,11 +101,11 @@ pub(super) fn best(
         let cost = (whole.value - tilt * epsilon - log_delta).max(0.0);
         let outside = LOG_SLACK - cost;
         let cut: Vec<Step> =
-            steps.iter().map(|step| step.truncated(tilt, outside - repeats.ln())).collect();
+            steps.iter().map(|step| step.truncated(tilt, outside - ln(repeats))).collect();
         let plan = window(&cut, tilt, outside);
         let deviation = total(&cut, tilt).curvature.sqrt();
         let spacing = (plan.high - plan.low) / points as f64 / deviation;
-        let error = 0.2 * repeats.min(1024.0) * spacing * spacing + repeats * 3e-14 * cost.exp();
+        let error = 0.2 * repeats.min(1024.0) * spacing * spacing + repeats * 3e-14 * exp(cost);
         if error.is_finite() && best.as_ref().is_none_or(|(least, _)| error < 0.7 * least) {
             best = Some((error, plan));
         }
@@ -119,12 +119,12 @@ pub(super) fn window(steps: &[Step], tilt: f64, outside: f64) -> Plan {
     let deviation = here.curvature.sqrt().max(1e-300);
     let end = |sign: f64| {
         let bound = |log_rate: f64| {
-            let rate = log_rate.exp();
+            let rate = exp(log_rate);
             let moved = total(steps, tilt + sign * rate).value - here.value;
             (moved - outside) / rate
         };
         // The bound is quasi-convex in the rate; golden section around the normal law's optimum.
-        let centre = ((-2.0 * outside).sqrt() / deviation).ln();
+        let centre = ln((-2.0 * outside).sqrt() / deviation);
         let (mut a, mut b) = (centre - 7.0, (centre + 2.0).min(12.0));
         if a > b - 1.0 {
             a = b - 6.0;
@@ -144,7 +144,7 @@ pub(super) fn window(steps: &[Step], tilt: f64, outside: f64) -> Plan {
             }
         }
         let (best, at) = if fx < fy { (fx, x) } else { (fy, y) };
-        (sign * best, at.exp())
+        (sign * best, exp(at))
     };
     let ((high, high_rate), (low, low_rate)) = (end(1.0), end(-1.0));
     Plan { steps: steps.to_vec(), outside, tilt, low, high, low_rate, high_rate }

@@ -9,6 +9,7 @@
 //! Every value comes with a bound on its rounding error.
 
 use crate::{AccountingError, OneWay};
+use numerics::elementary::{exp, exp_m1, ln, ln_1p};
 use vocabulary::{Adjacency, Phase, Run};
 
 pub(super) const UNIT: f64 = f64::EPSILON / 2.0;
@@ -86,7 +87,7 @@ impl Step {
             (_, OneWay::Add) => (null, mixture(-1.0)),
         };
         // Beyond e^-600 the atom at the limit is no more than a rumour.
-        let none = f64::from(group) * (-phase.sample_rate).ln_1p();
+        let none = f64::from(group) * ln_1p(-phase.sample_rate);
         let limit = |mine| {
             (adjacency != Adjacency::Substitute && way == mine && none > -600.0)
                 .then_some(if mine == OneWay::Remove { none } else { -none })
@@ -138,14 +139,14 @@ impl Step {
             // drops out of sum - 1.
             for c in mixture {
                 let a = exponent(c);
-                let excess = a.exp_m1();
+                let excess = exp_m1(a);
                 sum += c.weight * excess;
                 error += c.weight
                     * (excess.abs() * (self.weight_error + 4.0 * UNIT)
                         + (excess + 1.0) * a.abs() * 6.0 * UNIT);
             }
             if sum > -0.5 {
-                let value = sum.ln_1p();
+                let value = ln_1p(sum);
                 return Known {
                     value,
                     error: 1.01 * error / (1.0 + sum) + 3.0 * UNIT * value.abs(),
@@ -155,12 +156,12 @@ impl Step {
         let (mut scaled, mut reach) = (0.0, 0.0_f64);
         for c in mixture {
             let a = exponent(c);
-            scaled += c.weight * (a - largest).exp();
+            scaled += c.weight * exp(a - largest);
             if a > largest - 60.0 {
                 reach = reach.max(a.abs());
             }
         }
-        let value = largest + f64::ln(scaled);
+        let value = largest + ln(scaled);
         let count = mixture.len() as f64;
         let error = self.weight_error + UNIT * (6.0 + count + 12.0 * reach + 2.0 * value.abs());
         Known { value, error }
@@ -177,8 +178,8 @@ impl Step {
     pub(super) fn log_density(&self, x: f64) -> Known {
         let ratio = self.log_ratio(&self.first, x);
         let z = x / self.sigma;
-        let value = ratio.value - 0.5 * z * z - self.sigma.ln() - LOG_ROOT_TWO_PI;
-        let size = 3.0 * z * z + 2.0 * ratio.value.abs() + 4.0 * self.sigma.ln().abs() + 4.0;
+        let value = ratio.value - 0.5 * z * z - ln(self.sigma) - LOG_ROOT_TWO_PI;
+        let size = 3.0 * z * z + 2.0 * ratio.value.abs() + 4.0 * ln(self.sigma).abs() + 4.0;
         Known { value, error: ratio.error + UNIT * size }
     }
 
@@ -190,7 +191,7 @@ impl Step {
             let top = mixture.iter().map(exponent).fold(f64::NEG_INFINITY, f64::max);
             let (mut zeroth, mut first) = (0.0, 0.0);
             for c in mixture {
-                let w = c.weight * (exponent(c) - top).exp();
+                let w = c.weight * exp(exponent(c) - top);
                 zeroth += w;
                 first += w * c.mean;
             }
@@ -265,7 +266,7 @@ impl Step {
         let width = stretch / FINE as f64;
         let mut sums = [0.0_f64; 3];
         let mut add = |log: f64, loss: f64| {
-            let weight = (log - top).exp();
+            let weight = exp(log - top);
             sums[0] += weight;
             sums[1] += weight * loss;
             sums[2] += weight * loss * loss;
@@ -282,7 +283,7 @@ impl Step {
         }
         let slope = sums[1] / sums[0];
         let curvature = (sums[2] / sums[0] - slope * slope).max(0.0);
-        Cumulant { value: top + (sums[0] * width).ln(), slope, curvature }
+        Cumulant { value: top + ln(sums[0] * width), slope, curvature }
     }
 
     /// log of a bound on E_P[e^{c l}; x beyond the edge], on the right or on the left.
@@ -301,11 +302,11 @@ impl Step {
                 let shift = rate * self.sigma * self.sigma;
                 let z = (away - shift) / self.sigma;
                 let tail = if z > 0.0 { -0.5 * z * z - std::f64::consts::LN_2 } else { 0.0 };
-                let log = component.weight.ln() - rate * away + 0.5 * rate * shift + tail;
+                let log = ln(component.weight) - rate * away + 0.5 * rate * shift + tail;
                 let (large, small) = (f64::max(total, log), f64::min(total, log));
                 total = large;
                 if large > f64::NEG_INFINITY {
-                    total += (small - large).exp().ln_1p();
+                    total += ln_1p(exp(small - large));
                 }
             }
             total + 1e-9 * (1.0 + total.abs())
@@ -326,9 +327,9 @@ impl Step {
         for component in &self.first {
             let nearest = component.mean.clamp(from, to);
             let z = (nearest - component.mean) / self.sigma;
-            total += component.weight * (-0.5 * z * z).exp();
+            total += component.weight * exp(-0.5 * z * z);
         }
-        (total * (to - from) / self.sigma * 0.4).ln() + 1e-9
+        ln(total * (to - from) / self.sigma * 0.4) + 1e-9
     }
 
     /// The step with only those x kept beyond which the tilted mass is below exp(log_small) of
@@ -365,7 +366,7 @@ impl Step {
             let loss = self.loss(high);
             let log = self.log_mass(high - piece, high) + c * (loss.value + loss.error);
             let (large, small) = (log_right.max(log), log_right.min(log));
-            let sum = large + (small - large).exp().ln_1p() + 1e-12;
+            let sum = large + ln_1p(exp(small - large)) + 1e-12;
             if !(sum <= limit - 1.0) {
                 break;
             }

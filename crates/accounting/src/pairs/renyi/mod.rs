@@ -12,6 +12,7 @@ use self::moment::Step;
 use super::baselines::refuse_other_sampling;
 use super::ends::{check_epsilon, check_probability};
 use crate::AccountingError;
+use numerics::elementary::{exp, ln, ln_1p};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use vocabulary::{Adjacency, Interval, Run};
@@ -103,8 +104,8 @@ impl RenyiBound {
         }
         let value = |alpha: f64, moment: f64| {
             let rest = alpha - 1.0;
-            let (divergence, logs) = (moment / rest, (delta.ln() + alpha.ln()) / rest);
-            let shrink = -(1.0 / rest).ln_1p(); // ln((alpha-1)/alpha)
+            let (divergence, logs) = (moment / rest, (ln(delta) + ln(alpha)) / rest);
+            let shrink = -ln_1p(1.0 / rest); // ln((alpha-1)/alpha)
             let slack = 1e-15 * (divergence.abs() + logs.abs() + shrink.abs());
             divergence + shrink - logs + slack
         };
@@ -139,11 +140,11 @@ impl RenyiBound {
         let value = |alpha: f64, moment: f64| {
             let rest = alpha - 1.0;
             let paid = rest * epsilon;
-            let shrink = -rest * (1.0 / rest).ln_1p() - alpha.ln();
+            let shrink = -rest * ln_1p(1.0 / rest) - ln(alpha);
             moment - paid + shrink + 1e-15 * (moment.abs() + paid.abs() + shrink.abs())
         };
         let best = self.best_order(value, finest);
-        Ok(at_most((best.exp() * (1.0 + 1e-15)).clamp(f64::MIN_POSITIVE, 1.0)))
+        Ok(at_most((exp(best) * (1.0 + 1e-15)).clamp(f64::MIN_POSITIVE, 1.0)))
     }
 
     /// (alpha - 1) rho(alpha) at a rung.
@@ -162,7 +163,7 @@ impl RenyiBound {
     /// about the search.
     fn best_order(&self, value: impl Fn(f64, f64) -> f64, finest: i32) -> f64 {
         let at = |rung: i32| {
-            let alpha = 1.0 + (f64::from(rung) / f64::from(RUNGS)).exp();
+            let alpha = 1.0 + exp(f64::from(rung) / f64::from(RUNGS));
             let found = value(alpha, self.moment_at(rung, alpha));
             if found.is_nan() { f64::INFINITY } else { found }
         };

@@ -12,6 +12,7 @@
 //! phases stay within pi/3, and g^beta grows by at most 2^|beta|. For one record g has no zero for
 //! d < pi sigma^2; for a group of k, phases within pi/2 need d < pi sigma^2/(2k).
 
+use numerics::elementary::{exp, exp_m1, ln, ln_1p};
 use numerics::special::{Binomial, ROUND, log_add_exp};
 use std::f64::consts::{LN_2, PI};
 
@@ -39,7 +40,7 @@ impl Step {
                 let unit = group.div_ceil(LARGEST_EXACT_GROUP);
                 let mut weights = vec![0.0; group.div_ceil(unit) as usize];
                 for j in 1..=group {
-                    weights[(j.div_ceil(unit) - 1) as usize] += law.log_pmf(f64::from(j)).0.exp();
+                    weights[(j.div_ceil(unit) - 1) as usize] += exp(law.log_pmf(f64::from(j)).0);
                 }
                 Self { noise: noise_multiplier / f64::from(unit), weights, certain: false }
             }
@@ -77,7 +78,7 @@ impl Step {
         let extra = if beta < 0.0 { -beta * LN_2 } else { 0.0 };
         // First guess: an error of 1e-20 of the remainder, whose size is about P(used)^2.
         let used: f64 = self.weights.iter().sum();
-        let mut wanted = 48.0 - 2.0 * used.min(1.0).ln() + extra;
+        let mut wanted = 48.0 - 2.0 * ln(used.min(1.0)) + extra;
         for _ in 0..6 {
             // Largest h with 2 pi d/h - d^2/(2 variance) >= wanted; at the best d, h = pi sigma sqrt(2/wanted).
             let free = 2.0 * PI * variance / (PI * self.noise * (2.0 / wanted).sqrt());
@@ -85,17 +86,17 @@ impl Step {
             let h = 2.0 * PI * depth / (wanted + 0.5 * depth * depth / variance);
             let (log_sum, log_error) = self.trapezoid(beta, h)?;
             let log_moment = log_add_exp(0.0, log_sum);
-            let log_modulus = log_add_exp(log_moment + extra, (1.0 + 2.0 * beta.abs()).ln());
+            let log_modulus = log_add_exp(log_moment + extra, ln(1.0 + 2.0 * beta.abs()));
             let aliasing = LN_2 + log_modulus + 0.5 * depth * depth / variance
                 - 2.0 * PI * depth / h
-                - (-(-2.0 * PI * depth / h).exp()).ln_1p();
+                - ln_1p(-exp(-2.0 * PI * depth / h));
             if aliasing <= log_sum - 30.0 {
                 // 1 + sum, with every error added.
-                let inflated = log_sum + log_error + 1e-13 + (aliasing - log_sum).exp();
+                let inflated = log_sum + log_error + 1e-13 + exp(aliasing - log_sum);
                 return Some(if inflated > 30.0 {
                     log_add_exp(0.0, inflated) * (1.0 + 4.0 * ROUND)
                 } else {
-                    inflated.exp().ln_1p() * (1.0 + 8.0 * ROUND)
+                    ln_1p(exp(inflated)) * (1.0 + 8.0 * ROUND)
                 });
             }
             wanted += (aliasing - log_sum + 40.0).max(20.0);
@@ -132,14 +133,14 @@ impl Step {
                 largest = largest.max(size + gauss.abs());
             }
             if term > top {
-                sum = sum * (top - term).exp() + 1.0;
+                sum = sum * exp(top - term) + 1.0;
                 top = term;
             } else {
-                sum += (term - top).exp();
+                sum += exp(term - top);
             }
         }
         if top > f64::NEG_INFINITY {
-            total = top + sum.ln() + (h / (noise * (2.0 * PI).sqrt())).ln();
+            total = top + ln(sum) + ln(h / (noise * (2.0 * PI).sqrt()));
         }
         // 40 roundings per term (the remainder's worst cancellation), the exponents' own, the sum's.
         let ratios = self.group() * self.group() * (2.0 + beta.abs());
@@ -160,8 +161,8 @@ impl Step {
         if by_ratios {
             // e^{j(x - j/2) gain} by its ratios: two products for a shift instead of an exponential;
             // shift j has lost about j^2 roundings.
-            let mut ratio = ((x - 0.5) * gain).exp();
-            let fall = (-gain).exp();
+            let mut ratio = exp((x - 0.5) * gain);
+            let fall = exp(-gain);
             let mut power = 1.0;
             for weight in &self.weights {
                 power *= ratio;
@@ -174,12 +175,12 @@ impl Step {
             let j = (index + 1) as f64;
             let exponent = j * (x - 0.5 * j) * gain;
             steepest = steepest.max(exponent);
-            t += weight * exponent.exp_m1();
+            t += weight * exp_m1(exponent);
             if exponent > 200.0 {
-                log_g = log_add_exp(log_g, exponent + weight.ln());
+                log_g = log_add_exp(log_g, exponent + ln(*weight));
             }
         }
-        let log_g = if t < 1e100 { t.ln_1p() } else { log_g };
+        let log_g = if t < 1e100 { ln_1p(t) } else { log_g };
         let size = (beta * log_g).abs() + beta.abs() * steepest.min(1e6);
         if t.abs() < 0.1 && (beta * t).abs() < 0.5 {
             // The binomial series from the second term on.
@@ -193,16 +194,16 @@ impl Step {
                     break;
                 }
             }
-            return (sum.ln(), size);
+            return (ln(sum), size);
         }
         let power = beta * log_g;
         if power > 40.0 || !t.is_finite() {
             // r <= g^beta for beta > 1 and t > 0; for beta < 0 the linear part is the larger one.
-            let linear = if beta < 0.0 { (-beta).ln() + log_g } else { f64::NEG_INFINITY };
+            let linear = if beta < 0.0 { ln(-beta) + log_g } else { f64::NEG_INFINITY };
             return (log_add_exp(power, linear), size);
         }
         let rest = beta - 1.0;
-        (((1.0 + t) * (rest * log_g).exp_m1() - rest * t).ln(), size)
+        (ln((1.0 + t) * exp_m1(rest * log_g) - rest * t), size)
     }
 }
 

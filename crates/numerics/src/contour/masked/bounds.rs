@@ -7,11 +7,12 @@ use crate::contour::grid::Grid;
 use crate::contour::line::{LOG_TOLERANCE, Zone};
 use crate::contour::smooth::Smoothing;
 use crate::contour::transform;
+use crate::elementary::{exp, exp_m1, ln, ln_1p, powi};
 use std::f64::consts::PI;
 
 /// Main part of H at threshold t.
 pub(super) fn high_value(masked: &[Masked], t: f64) -> f64 {
-    (high_mass(masked, true).value - t.exp() * high_mass(masked, false).value).max(0.0)
+    (high_mass(masked, true).value - exp(t) * high_mass(masked, false).value).max(0.0)
 }
 
 /// log of the best of several Chernoff bounds at threshold t.
@@ -27,11 +28,11 @@ pub(super) fn high_mass(masked: &[Masked], under_p: bool) -> Known {
         let Some(edge) = m.masks.uppers.first() else { continue };
         let [p, q] = high_step(&m.part.pair, edge);
         let one = if under_p { p } else { q };
-        log_none += m.part.times * (-one.value).ln_1p();
+        log_none += m.part.times * ln_1p(-one.value);
         worst = worst.max(one.error);
     }
     let error = worst + f64::EPSILON * (8.0 + masked.len() as f64);
-    Known { value: -f64::exp_m1(log_none), error }
+    Known { value: -exp_m1(log_none), error }
 }
 
 /// log of the M transform at a real tilt.
@@ -45,8 +46,8 @@ pub(super) fn middle_level(masked: &[Masked], has_low: bool, c: f64) -> f64 {
         let b = transform::cumulant(&m.keep, c).0;
         level += m.part.times * b;
         if m.masks.lower.is_some() {
-            let ratio = (log_total(&m.middle, c) - b).exp().min(1.0);
-            absent += m.part.times * (-ratio).ln_1p();
+            let ratio = exp(log_total(&m.middle, c) - b).min(1.0);
+            absent += m.part.times * ln_1p(-ratio);
         }
     }
     if has_low { level + crate::special::log1mexp(absent) } else { level }
@@ -67,7 +68,7 @@ pub(super) fn log_total(grid: &Grid, c: f64) -> f64 {
     if !covers(grid, c, top) {
         return f64::INFINITY;
     }
-    top + terms().map(|x| (x - top).exp()).sum::<f64>().ln()
+    top + ln(terms().map(|x| exp(x - top)).sum::<f64>())
 }
 
 /// Chernoff factors of H's remainder E_H (1 - e^{Y-t})_+ for some negative tilts.
@@ -75,7 +76,7 @@ pub(super) fn chernoff_high(masked: &[Masked], spread: f64) -> Vec<(f64, f64)> {
     let steps: f64 = masked.iter().map(|m| m.part.times).sum();
     let mut out = Vec::new();
     for step in 0..14 {
-        let tilt = -0.5 * 2f64.powi(step) / spread.max(1e-12);
+        let tilt = -0.5 * powi(2f64, step) / spread.max(1e-12);
         let mut level = 0.0;
         // In logarithms throughout: at large tilts the share of class 2 underflows.
         let mut share = f64::NEG_INFINITY;
@@ -84,7 +85,7 @@ pub(super) fn chernoff_high(masked: &[Masked], spread: f64) -> Vec<(f64, f64)> {
             // All of A: keep plus high.
             let all = crate::special::log_add_exp(log_total(&m.keep, tilt), high);
             level += m.part.times * all;
-            share = crate::special::log_add_exp(share, m.part.times.ln() + high - all);
+            share = crate::special::log_add_exp(share, ln(m.part.times) + high - all);
         }
         // A share of zero would be an underflow of the mask, not a bound.
         let certain =
@@ -103,7 +104,7 @@ pub(super) fn chernoff_low(masked: &[Masked], c: f64) -> Vec<(f64, f64)> {
     let steps: f64 = masked.iter().map(|m| m.part.times).sum();
     let mut out = Vec::new();
     for step in -2..16 {
-        let tilt = 1.0 + (c - 1.0) * 1.6f64.powi(step);
+        let tilt = 1.0 + (c - 1.0) * powi(1.6f64, step);
         let mut level = 0.0;
         for m in masked {
             level += m.part.times * log_total(&m.low, tilt);
@@ -143,9 +144,9 @@ impl Tail<'_> {
             for m in self.masked {
                 let b = transform::cumulant(&m.keep, self.c).0;
                 whole += m.part.times * b;
-                sum += m.part.times * (log_total(&m.middle, self.c) - b + best(m, true)).exp();
+                sum += m.part.times * exp(log_total(&m.middle, self.c) - b + best(m, true));
             }
-            sum.ln() + whole - self.level
+            ln(sum) + whole - self.level
         } else {
             self.masked.iter().map(|m| m.part.times * best(m, false)).sum()
         };
@@ -157,13 +158,13 @@ impl Tail<'_> {
     pub(super) fn height(&self, smoothing: Smoothing, most: f64) -> Option<f64> {
         let enough = |u: f64| {
             let decay = self.decay(u, smoothing, 0.0);
-            (decay - (PI * u).ln() < self.log_size - LOG_TOLERANCE).then_some(u)
+            (decay - ln(PI * u) < self.log_size - LOG_TOLERANCE).then_some(u)
         };
         let mut found = enough(most * self.spacing)?;
-        let (mut low, mut high) = ((2.0 * self.spacing).ln(), found.ln());
+        let (mut low, mut high) = (ln(2.0 * self.spacing), ln(found));
         while high - low > 0.15 {
             let middle = 0.5 * (low + high);
-            match enough(middle.exp()) {
+            match enough(exp(middle)) {
                 Some(better) => {
                     found = better;
                     high = middle;

@@ -6,6 +6,7 @@ use crate::contour::grid::{Deficit, Grid, MOST_POINTS};
 use crate::contour::line::{LOG_TOLERANCE, Obstacle};
 use crate::contour::strip::{self, Strip};
 use crate::contour::tail::Path;
+use crate::elementary::{exp, hypot, ln, powi};
 use crate::mixture::MixtureRatio;
 use crate::special::normal_cdf;
 use crate::sum::Sum;
@@ -39,7 +40,7 @@ impl<'a> Masked<'a> {
         let scale = pair.scale();
         // What is cut off at the left end must be light enough for a strip to end before it.
         let spare = if pair.one_sided() { 0.0 } else { 11.0 };
-        let span = scale * (2.0 * (WANTED + spare + part.times.ln())).sqrt();
+        let span = scale * (2.0 * (WANTED + spare + ln(part.times))).sqrt();
         let mut step = (0.25 * scale).min(0.2 * scale * scale / pair.reach());
         for edge in masks.uppers.iter().chain(&masks.lower) {
             step = step.min(0.3 * edge.width);
@@ -100,11 +101,11 @@ impl<'a> Masked<'a> {
         let pair = &self.part.pair;
         let negative = if pair.one_sided() { -tilt } else { (-tilt).max(tilt - 1.0) }.max(0.0);
         let Some(grid) = self.class(class) else { return false };
-        let wanted = WANTED + self.part.times.ln();
+        let wanted = WANTED + ln(self.part.times);
         let distance = 1.5 * wanted * (grid.x[1] - grid.x[0]) / (2.0 * PI);
         let scale2 = pair.scale() * pair.scale();
         let theta = distance * pair.reach() / scale2;
-        let turned = |edge: &Edge| 0.5 * (distance / edge.width).powi(2);
+        let turned = |edge: &Edge| 0.5 * powi(distance / edge.width, 2);
         let masks = self.masks.uppers.iter().chain(&self.masks.lower).map(turned).sum::<f64>();
         let general = 0.5 * distance * distance / scale2 + negative * theta * theta / 7.0 + masks;
         if theta <= 0.5 * PI && general <= 0.45 * wanted {
@@ -135,7 +136,7 @@ impl<'a> Masked<'a> {
         let sides = if pair.one_sided() { 1.0 } else { 2.0 };
         let masks = self.masks.clone();
         for index in 0..8 {
-            let distance = cap * 0.45f64.powi(index);
+            let distance = cap * powi(0.45f64, index);
             for bent in [false, true] {
                 let path = |x: f64| {
                     if !bent {
@@ -159,7 +160,7 @@ impl<'a> Masked<'a> {
     /// Grids for the nodes: fine enough for frequencies up to `top`.
     pub(super) fn fine(&self, c: f64, top: f64) -> Result<(Grid, Option<Grid>), Obstacle> {
         let pair = &self.part.pair;
-        let digits = LOG_TOLERANCE + 4.0 + (self.part.times * (3.0 + top + c)).ln();
+        let digits = LOG_TOLERANCE + 4.0 + ln(self.part.times * (3.0 + top + c));
         // b is summed less its first two terms, which are b at tilts 0 and 1 without frequencies.
         let strip = |class: Class, grid: &Grid, tilt: f64| {
             Strip::new(pair, grid, tilt, digits, &self.masks.of(class)).ok_or(Obstacle::TooFine)
@@ -199,7 +200,7 @@ impl<'a> Masked<'a> {
             return Err(Obstacle::TooFine);
         }
         let mut whole = Grid::between(pair, first, step, count as usize);
-        whole.relative_error = 8.0 * (-digits).exp();
+        whole.relative_error = 8.0 * exp(-digits);
         let masks = &self.masks;
         let middle = masks.lower.is_some().then(|| {
             whole.masked(
@@ -261,7 +262,7 @@ pub(super) struct Known {
 /// P and Q probability of class 2 in one step: normal tails, whose arguments have four roundings,
 /// magnified by z^2.
 pub(super) fn high_step(pair: &MixtureRatio, edge: &Edge) -> [Known; 2] {
-    let spread = pair.scale().hypot(edge.width);
+    let spread = hypot(pair.scale(), edge.width);
     let mass = |of_p: bool| {
         let (mut value, mut error) = (0.0, 0.0);
         for c in pair.with_zero(of_p) {

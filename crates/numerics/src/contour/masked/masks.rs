@@ -1,6 +1,7 @@
 //! Smooth steps that split a step's outcomes into classes, and how fast they grow off the axis.
 
 use crate::contour::strip::Mask;
+use crate::elementary::{exp, ln, ln_1p};
 use crate::special::{log_normal_cdf, normal_cdf};
 
 /// A smooth step Phi((x - centre)/width).
@@ -161,7 +162,7 @@ impl Mask for ClassMask<'_> {
             .filter(|(_, sign)| *sign == direction)
             .map(|(edge, sign)| {
                 let z = sign * (x - edge.centre) / edge.width;
-                (if z > 0.0 { (-0.5 * z * z).exp() } else { 1.0 - z }) / edge.width
+                (if z > 0.0 { exp(-0.5 * z * z) } else { 1.0 - z }) / edge.width
             })
             .sum()
     }
@@ -180,12 +181,12 @@ impl Mask for ClassMask<'_> {
 /// own size, magnified by (log Phi)'.
 fn slip(edge: &Edge, sign: f64, x: f64) -> f64 {
     let z = sign * (x - edge.centre) / edge.width;
-    let slope = if z > 0.0 { (-0.5 * z * z).exp() } else { 1.0 - z };
+    let slope = if z > 0.0 { exp(-0.5 * z * z) } else { 1.0 - z };
     12.0 + slope * z.abs()
 }
 
 fn with_log(mask: f64, log: impl Fn() -> f64) -> (f64, f64) {
-    (mask, if mask > 1e-280 { mask.ln() } else { log() })
+    (mask, if mask > 1e-280 { ln(mask) } else { log() })
 }
 
 /// log of a bound on |Phi(z)| / Phi(Re z): |Phi(z)| <= e^{Im z^2 / 2} Phi(Re z), and
@@ -196,6 +197,6 @@ fn growth(re: f64, im: f64) -> f64 {
         return whole;
     }
     let outside = whole + log_normal_cdf(-re);
-    let bound = if outside > 30.0 { outside } else { outside.exp().ln_1p() };
+    let bound = if outside > 30.0 { outside } else { ln_1p(exp(outside)) };
     (bound - log_normal_cdf(re)).min(whole)
 }

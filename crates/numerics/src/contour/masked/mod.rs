@@ -30,6 +30,7 @@ use super::smooth::{SMOOTH_NODES, Smoothing};
 use super::tail::ROOM;
 use super::transform::{self, Transform};
 use crate::complex::Complex;
+use crate::elementary::{exp, ln, sin_cos};
 use crate::special::log_add_exp;
 use bounds::{Tail, chernoff, chernoff_high, chernoff_low, high_mass, high_value, middle_level};
 use classes::{Known, Masked};
@@ -94,11 +95,11 @@ impl<'a> Place<'a> {
 
         // The tilt: minimum of a convex function of c, by golden section on log(c - 1).
         let objective = |v: f64| {
-            let c = 1.0 + v.exp();
-            level_at(c) - c * t - (c * (c - 1.0)).ln()
+            let c = 1.0 + exp(v);
+            level_at(c) - c * t - ln(c * (c - 1.0))
         };
         let v = golden(objective, -12.0, 40.0);
-        let c = 1.0 + v.exp();
+        let c = 1.0 + exp(v);
         let level = level_at(c);
         if !level.is_finite() {
             return Err(Obstacle::SlowDecay);
@@ -108,7 +109,7 @@ impl<'a> Place<'a> {
         let curvature = (level_at(c + step) - 2.0 * level + level_at(c - step)) / (step * step);
         let variance = curvature.max(0.0);
         let spread = saddle::spread(c, variance);
-        let log_size = -(c * (c - 1.0)).ln() - (spread * (2.0 * PI).sqrt()).ln();
+        let log_size = -ln(c * (c - 1.0)) - ln(spread * (2.0 * PI).sqrt());
         let place = Self { masked, answers, has_low, c, level, spread, log_size, low };
         // The all-low part must be negligible beside what is promised.
         if has_low && answers.low && chernoff(&place.low, t) > place.promised(t) - 20.0 {
@@ -120,14 +121,18 @@ impl<'a> Place<'a> {
     /// log of e^t times what the line will say at t, roughly; H may be all there is.
     pub(crate) fn promised(&self, t: f64) -> f64 {
         let middle = self.level - (self.c - 1.0) * t + self.log_size;
-        if self.answers.high { middle.max(high_value(&self.masked, t).ln()) } else { middle }
+        if self.answers.high { middle.max(ln(high_value(&self.masked, t))) } else { middle }
     }
 
     /// A Chernoff factor (tilt and logarithm) for M, if its sums are certain there.
     pub(crate) fn bound(&self) -> Option<(f64, f64)> {
-        let steps: f64 = self.masked.iter().map(|m| m.part.times).sum();
         self.certain(self.c)
-            .then(|| (self.c, self.level + Zone::Above.log_chernoff(self.c) + 0.01 + 1e-13 * steps))
+            .then(|| (self.c, self.level + Zone::Above.log_chernoff(self.c) + self.slack()))
+    }
+
+    /// More than the error of T log A on grids that are certain, and its roundings.
+    fn slack(&self) -> f64 {
+        0.01 + 1e-13 * self.masked.iter().map(|m| m.part.times).sum::<f64>()
     }
 
     /// The best Chernoff factor at t for the runs of class-0 steps only.
@@ -152,6 +157,10 @@ impl<'a> Place<'a> {
         let (left, left_length) =
             alias(Zone::Above, c, t, level, log_size, 1.0, spread, -1.0, &level_at);
         let length = right_length.max(left_length);
+        // The sums are certain to far less than this; it is counted once for both.
+        let slack = self.slack();
+        let [left, right] =
+            [left, right].map(|alias| Alias { log_bound: alias.log_bound + slack, ..alias });
         let certain = self.certain(left.tilt) && self.certain(right.tilt);
         if !(length.is_finite() && length > 0.0 && certain) {
             return Err(Obstacle::SlowDecay);
@@ -197,17 +206,17 @@ impl<'a> Place<'a> {
                 }
                 // b^T - a0^T = b^T (1 - e^z), z = T log(1 - a1/b)
                 let z = absent.log[k];
-                let present = exp_m1(z).scale(-1.0);
+                let present = z.exp_m1().scale(-1.0);
                 let size = present.modulus();
-                let slip = 1.5 * absent.error[k] * z.re.exp();
+                let slip = 1.5 * absent.error[k] * exp(z.re);
                 nodes.log[k] = nodes.log[k] + present.ln();
-                nodes.upper[k] = (nodes.upper[k] + (size + slip).ln()).min(simple);
+                nodes.upper[k] = (nodes.upper[k] + ln(size + slip)).min(simple);
                 let relative = slip / size;
                 nodes.error[k] += if relative < 0.25 { 1.5 * relative } else { f64::INFINITY };
             }
         }
         let level = nodes.log[0].re;
-        let truncation = bound.exp() / (PI * spacing * (count - 1) as f64);
+        let truncation = exp(bound) / (PI * spacing * (count - 1) as f64);
         let (mut high, mut high_rest) = ([Known::default(); 2], Vec::new());
         if answers.high {
             high = [high_mass(&masked, true), high_mass(&masked, false)];
@@ -247,10 +256,10 @@ impl MaskedLine {
         // Everything in units of e^{level - (c-1) t}.
         let log_scale = self.level - (self.c - 1.0) * t;
         let middle = self.middle(t, log_scale);
-        let chernoff = |list: &[(f64, f64)]| (chernoff(list, t) - log_scale).exp();
-        let unscale = (-log_scale).exp();
+        let chernoff = |list: &[(f64, f64)]| exp(chernoff(list, t) - log_scale);
+        let unscale = exp(-log_scale);
         let [of_p, of_q] = self.high;
-        let (with, without) = (of_p.value * unscale, of_q.value * (t - log_scale).exp());
+        let (with, without) = (of_p.value * unscale, of_q.value * exp(t - log_scale));
         // Exponentials of rounded sums, and the difference.
         let slip = f64::EPSILON * (8.0 + log_scale.abs() + t.abs());
         let round = with * (of_p.error + slip) + without * (of_q.error + slip);
@@ -295,12 +304,12 @@ impl MaskedLine {
         let sums = self.nodes.sums(c, self.spacing, self.level, t, 1.0, smoothing);
         let weight = self.spacing / PI;
         let alias = |alias: &Alias| {
-            let ratio = (-(alias.tilt - c).abs() * 2.0 * PI / self.spacing).exp();
+            let ratio = exp(-(alias.tilt - c).abs() * 2.0 * PI / self.spacing);
             if ratio >= 0.5 {
                 return f64::INFINITY;
             }
             let grown = alias.log_bound + smoothing.log_factor(alias.tilt, 0.0);
-            (grown - (alias.tilt - 1.0) * t - log_scale).exp() * ratio / (1.0 - ratio)
+            exp(grown - (alias.tilt - 1.0) * t - log_scale) * ratio / (1.0 - ratio)
         };
         let mantissa = weight * sums.sum;
         // The sum's last rounding; and the scale: a product and a difference of logarithms.
@@ -348,20 +357,20 @@ fn without_middle(b: &Transform, middle: &Grid, c: f64, spacing: f64) -> Transfo
     let (scale, a1, a1_error) = transform::plain(middle, c, spacing, count);
     let mut out = Transform { log: Vec::new(), error: Vec::new(), upper: Vec::new() };
     for k in 0..count {
-        let simple = log_add_exp(b.upper[k], scale + (a1[k].modulus() + a1_error[k]).ln());
+        let simple = log_add_exp(b.upper[k], scale + ln(a1[k].modulus() + a1_error[k]));
         if !(b.error[k] < 0.5) {
             out.log.push(Complex::new(0.0, 0.0));
             out.upper.push(simple);
             out.error.push(f64::INFINITY);
             continue;
         }
-        let shrink = (scale - b.log[k].re).exp();
-        let (sin, cos) = (-b.log[k].im).sin_cos();
+        let shrink = exp(scale - b.log[k].re);
+        let (sin, cos) = sin_cos(-b.log[k].im);
         let ratio = a1[k] * Complex::new(cos * shrink, sin * shrink);
         let absolute =
             a1_error[k] * shrink + ratio.modulus() * (1.5 * b.error[k] + 4.0 * f64::EPSILON);
         let distance = Complex::new(1.0 - ratio.re, ratio.im).modulus();
-        let bound = b.upper[k] + (distance + absolute).ln();
+        let bound = b.upper[k] + ln(distance + absolute);
         // ln of a tiny difference may itself be lost.
         let relative = absolute / distance;
         let lost = !(relative < 0.25);
@@ -371,12 +380,6 @@ fn without_middle(b: &Transform, middle: &Grid, c: f64, spacing: f64) -> Transfo
         out.error.push(if lost { f64::INFINITY } else { 1.5 * relative + rounded });
     }
     out
-}
-
-fn exp_m1(z: Complex) -> Complex {
-    let half = (0.5 * z.im).sin();
-    let grown = z.re.exp();
-    Complex::new(z.re.exp_m1() - 2.0 * grown * half * half, grown * z.im.sin())
 }
 
 #[cfg(test)]
