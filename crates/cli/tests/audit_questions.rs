@@ -264,7 +264,7 @@ fn figures_and_plans_know_every_way_to_draw_batches() {
     let folder = TempDir::new().unwrap();
     let mut csv = String::from("score,member\n");
     for number in 0..200 {
-        csv.push_str(&format!("{},1\n{number},0\n", number + 40));
+        csv.push_str(&format!("{},1\n{number},0\n", number + 5));
     }
     std::fs::write(folder.path().join("scores.csv"), csv).unwrap();
     let run = "--noise-multiplier 4 --dataset-size 1000 --batch-size 100 --steps 200";
