@@ -60,6 +60,7 @@ def report(
     delta: float | None = None,
     confidence: float | None = None,
     design: Design | None = None,
+    other_run: bool = False,
     public: bool = False,
     title: str | None = None,
     owner: str | None = None,
@@ -72,10 +73,12 @@ def report(
     example, from training to verdict.
 
     ``scores`` is a file or several, an :class:`Audit`, a frame or table with the columns ``score``
-    and ``member``, or the two arrays ``(members, nonmembers)``. The ``format`` follows the ending
-    of ``out`` (``dosimeter-report.html`` unless given). ``title``, ``owner`` and ``date`` stand on
-    it. ``public`` leaves out what is computed from records without privacy. ``progress`` hears the
-    chunks of the built-in example.
+    and ``member``, or the two arrays ``(members, nonmembers)``. Scores whose file says that another
+    run made them are refused unless ``other_run`` is True. The ``format`` follows the ending of
+    ``out`` (``dosimeter-report.html`` unless given). ``title``, ``owner`` and ``date`` stand on it.
+    The command that makes the same report is named where every input is a file. ``public`` leaves
+    out what is computed from records without privacy. ``progress`` hears the chunks of the built-in
+    example.
 
     >>> import dosimeter, tempfile, os
     >>> run = dosimeter.Run(noise_multiplier=1.0, sample_rate=0.01, steps=1000)
@@ -90,6 +93,7 @@ def report(
         "delta": delta,
         "confidence": confidence,
         "design": scores.design if design is None and isinstance(scores, Audit) else design,
+        "other_run": other_run,
         "public": public,
         "title": title,
         "owner": owner,
@@ -103,6 +107,9 @@ def report(
             arguments += as_run(run)._described(folder)
         if scores is not None:
             arguments += score_files(scores, folder)
+        # Files that are about to go cannot be named in a command.
+        if any(Path(word).parent == folder for word in arguments):
+            arguments.append("--no-command")
         code, _, _ = _command.run(
             [*arguments, *_command.flags(options)], progress=progress, patient=True
         )

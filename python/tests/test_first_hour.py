@@ -60,6 +60,30 @@ def test_a_missing_library_is_named(run: dosimeter.Run, monkeypatch: pytest.Monk
         account.to_arrow()
 
 
+def test_a_report_refuses_scores_of_another_run(run: dosimeter.Run, tmp_path: Path) -> None:
+    out = tmp_path / "scores.csv"
+    dosimeter.attack("linear", run=run, trials=200, out=out)
+    other = dosimeter.Run(noise_multiplier=7.0, sample_rate=0.01, steps=10)
+    page = tmp_path / "r.html"
+    with pytest.raises(dosimeter.InvalidInput, match="another run"):
+        dosimeter.report(other, scores=out, delta=1e-5, out=page)
+    meant = dosimeter.report(other, scores=out, delta=1e-5, other_run=True, out=page)
+    commands = meant.to_dict()["provenance"]["commands"]
+    assert len(commands) == 1 and "--other-run" in commands[0]
+
+
+def test_a_report_of_scores_in_memory_names_no_command(run: dosimeter.Run, tmp_path: Path) -> None:
+    members, nonmembers = [0.9] * 100, [0.1] * 100
+    page = dosimeter.report(
+        run, scores=(members, nonmembers), delta=1e-5, out=tmp_path / "r.html"
+    )
+    assert page.to_dict()["provenance"]["commands"] == []
+    text = dosimeter.report(
+        run, scores=(members, nonmembers), delta=1e-5, out=tmp_path / "r.md"
+    ).text
+    assert "dosimeter report" not in text
+
+
 def test_scores_of_another_run_are_refused(run: dosimeter.Run, tmp_path: Path) -> None:
     out = tmp_path / "scores.csv"
     dosimeter.attack("linear", run=run, trials=100, out=out)

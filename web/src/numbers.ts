@@ -14,6 +14,22 @@ export function rounded(number: number, digits: number, side: Side): string {
   return positional(text);
 }
 
+/** What a line says at one place: both ends of a band, or a number rounded to the line's side. */
+export function reading(
+  line: { values: (number | null)[]; lower?: (number | null)[]; side?: Side },
+  place: number,
+  digits: number,
+): string | null {
+  const value = line.values[place];
+  if (value === null || value === undefined) return null;
+  if (line.lower) {
+    const lower = line.lower[place];
+    const from = lower === null || lower === undefined ? "0" : rounded(lower, digits, "lower");
+    return `${from} to ${rounded(value, digits, "upper")}`;
+  }
+  return rounded(value, digits, line.side ?? "upper");
+}
+
 function step(scientific: string, units: number): string {
   const [mantissa = "0", exponent = "0"] = scientific.split("e");
   const decimals = (mantissa.split(".")[1] ?? "").length;

@@ -11,7 +11,7 @@ async function load(name) {
   const built = await build({ entryPoints: [join(source, name)], bundle: true, format: "esm", write: false });
   return import(`data:text/javascript;base64,${Buffer.from(built.outputFiles[0].contents).toString("base64")}`);
 }
-const { rounded, plain, powerOfTen } = await load("numbers.ts");
+const { rounded, reading, plain, powerOfTen } = await load("numbers.ts");
 const { fromHash, toHash, START } = await load("state.ts");
 
 test("known roundings", () => {
@@ -27,6 +27,15 @@ test("known roundings", () => {
   assert.equal(plain(0.01), "0.01");
   assert.equal(powerOfTen(1e-5), "10⁻⁵");
   assert.equal(powerOfTen(3e-6), "3e-6");
+});
+
+test("a band shows its lower end rounded down and its upper end up", () => {
+  const band = { values: [0.123456, null], lower: [0.0876543, 0.1], side: "neither" };
+  assert.equal(reading(band, 0, 3), "0.0876 to 0.124");
+  assert.equal(reading({ values: [0.5], lower: [null] }, 0, 3), "0 to 0.500");
+  assert.equal(reading(band, 1, 3), null);
+  assert.equal(reading({ values: [0.123456] }, 0, 3), "0.124");
+  assert.equal(reading({ values: [0.123456], side: "neither" }, 0, 3), "0.123");
 });
 
 test("what is shown is on its side", () => {

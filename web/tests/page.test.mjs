@@ -17,6 +17,13 @@ before(async () => {
   const scores = join(folder, "scores.csv");
   const game = ["attack", "linear", "--noise-multiplier", "1", "--sample-rate", "0.01", "--steps", "1000"];
   execFileSync(program, [...game, "--trials", "4000", "--seed", "5", "--out", scores], { stdio: "ignore" });
+  // Two more: one whose run is beside it and is not that of the page, and one that does not say.
+  for (const name of ["substituted.csv", "unnamed.csv"]) {
+    execFileSync(program, [...game, "--trials", "400", "--seed", "5", "--out", join(folder, name)], { stdio: "ignore" });
+  }
+  remove(join(folder, "unnamed.csv.run.json"));
+  const run = { noise_multiplier: 3, sample_rate: 0.01, steps: 1000, adjacency: "substitute" };
+  writeFileSync(join(folder, "substituted.csv.run.json"), JSON.stringify({ run }));
   server = await serve(folder);
   browser = await launch();
 });
@@ -285,12 +292,41 @@ test("everything can be reached and changed from the keyboard", async () => {
 
 test("experiments are listed and their scores audited", async () => {
   const { page, quiet, context } = await open(browser, `${server.url}#/experiments`);
-  await page.locator(".experiment", { hasText: "scores.csv" }).click();
+  await page.locator(".experiment", { has: page.getByText("scores.csv", { exact: true }) }).click();
   await page.locator("#audit-results").click();
   await page.waitForSelector("#audit-epsilon");
   assert.match(await page.locator("#experiment-title").textContent(), /scores\.csv/);
   await page.reload();
   await page.waitForSelector("#audit-results");
+  quiet();
+  await context.close();
+});
+
+test("an experiment is compared with its own run, and with none where nobody names it", async () => {
+  // The sliders stand on another run: their claim must not be borrowed.
+  const { page, quiet, context } = await open(browser, `${server.url}#/experiments`);
+  const asked = [];
+  page.on("request", (request) => {
+    if (request.url().includes("/audit?question=")) asked.push(JSON.parse(new URL(request.url()).searchParams.get("question")));
+  });
+  const verdict = async (name) => {
+    await page.locator(".experiment", { has: page.getByText(name, { exact: true }) }).click();
+    const answered = page.waitForResponse((response) => response.url().includes("/audit?question="));
+    await page.locator("#audit-results").click();
+    const { audit } = await (await answered).json();
+    await page.waitForSelector("#audit-epsilon");
+    return audit;
+  };
+  const substituted = await verdict("substituted.csv");
+  assert.equal(substituted.plan.claim.adjacency, "substitute");
+  assert.equal(substituted.plan.claim.noise_multiplier, 3);
+  assert.ok(substituted.verdict.claimed_epsilon > 0);
+  assert.equal(await page.locator("#no-claim").count(), 0);
+  await page.getByRole("button", { name: "All experiments" }).click();
+  const unnamed = await verdict("unnamed.csv");
+  assert.equal(unnamed.verdict ?? null, null);
+  assert.match(await page.locator("#no-claim").textContent(), /^No claim/);
+  assert.deepEqual(asked.map((question) => question.claim), [undefined, undefined]);
   quiet();
   await context.close();
 });

@@ -2,7 +2,7 @@
 
 use crate::run::{Described, TextFile};
 use crate::{Refusal, Several, claimed, origin};
-use accounting::pairs;
+use accounting::schemes;
 use audit::{
     AttackDirection, Audit, AuditError, Design, Method, Plan, Scores, SettledTable, Table,
     ThresholdRule, analyse, figures,
@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::str::FromStr;
-use vocabulary::{Figure, PhaseDescription, PlanDocument, Run, RunDescription, Status};
+use vocabulary::{Claim, Figure, PhaseDescription, PlanDocument, Run, RunDescription, Status};
 
 /// The question of `audit`; the scores come beside it, as a table whose design is settled.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -45,6 +45,9 @@ pub struct AuditQuestion {
     pub made_by: Vec<TextFile>,
     /// Audit scores of another run than the claimed one.
     pub other_run: bool,
+    /// Where nothing is claimed, claim the run that the scores say they were made by; without one such run, or
+    /// where nothing is proven about it, there is no claim.
+    pub claim_made_by: bool,
     /// Rows are trials in their order, and the bound holds at any stopping time ([`crate::sequential`]).
     pub sequential: bool,
     /// Of a sequential audit: the trials on both sides that can be made in all.
@@ -56,6 +59,14 @@ pub struct AuditQuestion {
     pub min_count: Option<u64>,
     pub bootstrap: Option<u64>,
     pub seed: Option<u64>,
+}
+
+impl AuditQuestion {
+    /// Whether the run that made the scores is claimed for want of anything else.
+    pub(crate) fn claims_made_by(&self) -> bool {
+        let asked = self.claim.is_some() || self.claim_epsilon.is_some() || self.run.is_some();
+        self.claim_made_by && !asked
+    }
 }
 
 /// A name in a document, read as the command line reads it.
@@ -71,7 +82,7 @@ pub(crate) fn parsed<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
 #[derive(Clone, Debug)]
 pub struct Audited {
     pub analysis: Audit,
-    scores: Scores,
+    pub(crate) scores: Scores,
     claimed: Option<Run>,
     /// What the person who asked may want to know.
     pub hint: Option<&'static str>,
@@ -166,16 +177,31 @@ pub fn read_scores(
 /// # Errors
 /// A malformed question, a design that the scores contradict, and those of the accounting.
 pub fn audit(question: &AuditQuestion, table: SettledTable) -> Result<Audited, Refusal> {
-    let claimed = claimed_run(question)?;
+    let run = claimed_run(question)?;
+    about(question, table, run, |run, delta| claimed::of(question, run, delta))
+}
+
+/// Audits scores of a run that is resolved already; `proven` is its claim at a delta. Without one the run
+/// still says which data sets the scores tell apart, and there is no verdict.
+pub(crate) fn about(
+    question: &AuditQuestion,
+    table: SettledTable,
+    claimed: Option<Run>,
+    proven: impl FnOnce(&Run, f64) -> Result<Option<Claim>, Refusal>,
+) -> Result<Audited, Refusal> {
     origin::check(question, claimed.as_ref())?;
     let stated = table.design();
     let scores = table.into_scores()?;
     let plan = plan(question, stated, claimed.as_ref())?;
-    let claim = claimed.as_ref().map(|run| claimed::epsilon(run, plan.deltas[0])).transpose()?;
+    let claim = match &claimed {
+        Some(run) => proven(run, plan.deltas[0])?,
+        None => None,
+    };
     let analysis = analyse(&scores, &plan, claim.as_ref())?;
     let hint = (question.design.is_none() && stated.is_none()).then_some(
         "each row is taken for a training of its own; for canaries of one training give --design one-run",
     );
+    let claimed = claimed.filter(|_| claim.is_some());
     Ok(Audited { analysis, scores, claimed, hint })
 }
 
@@ -208,7 +234,10 @@ pub(crate) fn claimed_run(question: &AuditQuestion) -> Result<Option<Run>, Refus
         }
         return Ok(Some(keys.resolve()?.run));
     }
-    Ok(None)
+    match question.made_by.as_slice() {
+        [only] if question.claims_made_by() => Ok(Some(origin::run(only)?)),
+        _ => Ok(None),
+    }
 }
 
 /// Rate and steps of keys without noise: of the training, for the DP-SGD families.
@@ -307,9 +336,8 @@ impl Audited {
         let (scores, analysis) = (&self.scores, &self.analysis);
         Ok(match picture {
             Picture::Roc => {
-                let pair = self.claimed.as_ref().map(pairs::Composed::for_run).transpose()?;
-                let pair = pair.as_ref().map(|pair| pair as &dyn accounting::Pair);
-                figures::roc(scores, analysis, pair)?
+                let pair = self.claimed.as_ref().map(schemes::pair).transpose()?;
+                figures::roc(scores, analysis, pair.as_deref())?
             }
             Picture::Histogram => figures::histogram(scores, analysis),
             Picture::Ladder => {

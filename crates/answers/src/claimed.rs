@@ -1,5 +1,6 @@
 //! The epsilon that a claimed run has: what audits and plans compare with.
 
+use crate::{AuditQuestion, Refusal};
 use accounting::{AccountingError, Questions};
 use vocabulary::{Claim, Interval, LensName, Quantity, Run, Standing};
 
@@ -30,4 +31,19 @@ pub fn epsilon(run: &Run, delta: f64) -> Result<Claim, AccountingError> {
                     .to_owned(),
             )
         })
+}
+
+/// The claim of an audit's run. A run that nobody asked to claim may have nothing proven about it.
+///
+/// # Errors
+/// As [`epsilon`].
+pub(crate) fn of(
+    question: &AuditQuestion,
+    run: &Run,
+    delta: f64,
+) -> Result<Option<Claim>, Refusal> {
+    match epsilon(run, delta) {
+        Err(AccountingError::Unsupported(_)) if question.claims_made_by() => Ok(None),
+        claim => Ok(Some(claim?)),
+    }
 }

@@ -28,20 +28,24 @@ pub fn runs_beside(scores: &[PathBuf]) -> Result<Vec<TextFile>, Refusal> {
     Ok(found)
 }
 
+/// The run that a file beside scores tells.
+pub(crate) fn run(file: &TextFile) -> Result<Run, Refusal> {
+    let resolved = file.document()?.run.resolve();
+    Ok(resolved.map_err(|error| Refusal::from(error).at(&file.name))?.run)
+}
+
 /// Refuses scores of another run than the claimed one.
 pub(crate) fn check(question: &AuditQuestion, claimed: Option<&Run>) -> Result<(), Refusal> {
     let Some(claimed) = claimed.filter(|_| !question.other_run) else { return Ok(()) };
     for file in &question.made_by {
-        let made_by =
-            file.document()?.run.resolve().map_err(|error| Refusal::from(error).at(&file.name))?;
-        let differences = differences(&made_by.run, claimed);
+        let differences = differences(&run(file)?, claimed);
         if !differences.is_empty() {
             return Err(Refusal::bad_input(format!(
                 "the scores were made by another run than the claimed one: {}",
                 differences.join("; ")
             ))
             .hint(format!(
-                "claim the run that made them with --claim {}, or give --other-run if this is meant",
+                "claim the run that made them ({}), or give --other-run if this is meant",
                 file.name
             )));
         }

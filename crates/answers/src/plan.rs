@@ -3,13 +3,13 @@
 use crate::audit::parsed;
 use crate::run::Described;
 use crate::{Refusal, claimed};
-use accounting::{Pair, pairs};
+use accounting::{Pair, pairs, schemes};
 use audit::planning::{Attack, Goal, Target, canaries_needed, runs_needed};
 use audit::{Design, Family, Method, ThresholdRule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vocabulary::rounding::plain;
-use vocabulary::{Release, Run};
+use vocabulary::{Release, Run, Sampling};
 
 /// The question of `plan`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -138,7 +138,13 @@ pub(crate) fn ask(question: &PlanQuestion) -> Result<Planned, Refusal> {
     let described = question.run.as_ref().map(Described::run).transpose()?;
     let seen = question.observe.unwrap_or(Release::AllIterates);
     let pair = described.as_ref().map(|run| pair(seen, run)).transpose()?;
-    let (attack, words) = attack(question, seen, pair.as_deref())?;
+    let by_coins = described
+        .as_ref()
+        .is_none_or(|run| matches!(run.sampling(), Sampling::Poisson | Sampling::Full));
+    // Other pairs may only bound what an attack can do.
+    let best =
+        if by_coins { "the best attack" } else { "the best attack that the accounting allows" };
+    let (attack, words) = attack(question, best, seen, pair.as_deref())?;
     let method = method(question.method, design)?;
     let threshold = rule.rule();
     let needed = match design {
@@ -238,13 +244,14 @@ fn target(question: &PlanQuestion, delta: f64, claimed: Option<&Run>) -> Result<
 /// What the attacker on the run of the flags sees.
 fn pair(seen: Release, run: &Run) -> Result<Box<dyn Pair>, Refusal> {
     Ok(match seen {
-        Release::AllIterates => Box::new(pairs::Composed::for_run(run)?) as Box<dyn Pair>,
+        Release::AllIterates => schemes::pair(run)?,
         Release::LastIterate => Box::new(pairs::BinomialGaussian::for_run(run)?),
     })
 }
 
 fn attack<'a>(
     question: &PlanQuestion,
+    best: &str,
     seen: Release,
     pair: Option<&'a dyn Pair>,
 ) -> Result<(Attack<'a>, String), Refusal> {
@@ -273,7 +280,7 @@ fn attack<'a>(
                 Release::AllIterates => "all iterates",
                 Release::LastIterate => "the last iterate",
             };
-            Ok((Attack::Pair(pair), format!("the best attack on {seen} of the run")))
+            Ok((Attack::Pair(pair), format!("{best} on {seen} of the run")))
         }
         (None, None, None) => Err(Refusal::bad_input("no attack is assumed").hint(
             "give --mu, or --attack-fpr and --attack-tpr, or a run (--noise-multiplier, --sample-rate, --steps)",

@@ -4,6 +4,7 @@ use crate::audit::claimed_run;
 use crate::{AuditQuestion, Document, Refusal, claimed, exit, origin};
 use audit::sequential::{self, SequentialDocument};
 use audit::{AttackDirection, Design, SettledTable};
+use vocabulary::{Claim, Run};
 
 /// Reads trials in the order of their rows, a member and a non-member in turn.
 ///
@@ -14,7 +15,17 @@ pub fn sequential(
     question: &AuditQuestion,
     table: SettledTable,
 ) -> Result<SequentialDocument, Refusal> {
-    let claimed = claimed_run(question)?;
+    let run = claimed_run(question)?;
+    about(question, table, run, |run, delta| claimed::of(question, run, delta))
+}
+
+/// As [`crate::audit::about`], in the order of the trials.
+pub(crate) fn about(
+    question: &AuditQuestion,
+    table: SettledTable,
+    claimed: Option<Run>,
+    proven: impl FnOnce(&Run, f64) -> Result<Option<Claim>, Refusal>,
+) -> Result<SequentialDocument, Refusal> {
     origin::check(question, claimed.as_ref())?;
     if question.design.or(table.design()) == Some(Design::OneRun) {
         return Err(Refusal::bad_input(
@@ -43,7 +54,7 @@ pub fn sequential(
     let direction = question.direction.unwrap_or(AttackDirection::Both);
     let confidence = question.confidence.unwrap_or(0.95);
     let limit = match &claimed {
-        Some(run) => Some(claimed::epsilon(run, delta)?.interval.upper),
+        Some(run) => proven(run, delta)?.map(|claim| claim.interval.upper),
         None => question.claim_epsilon,
     };
     if let Some(epsilon) = limit

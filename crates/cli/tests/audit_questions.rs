@@ -258,3 +258,31 @@ fn a_matrix_of_losses_is_attacked() {
     assert_eq!(code, 0);
     assert!(text.contains("Records most at risk"), "{text}");
 }
+
+#[test]
+fn figures_and_plans_know_every_way_to_draw_batches() {
+    let folder = TempDir::new().unwrap();
+    let mut csv = String::from("score,member\n");
+    for number in 0..200 {
+        csv.push_str(&format!("{},1\n{number},0\n", number + 5));
+    }
+    std::fs::write(folder.path().join("scores.csv"), csv).unwrap();
+    let run = "--noise-multiplier 4 --dataset-size 1000 --batch-size 100 --steps 200";
+    for scheme in [
+        "--sampling fixed-size --adjacency substitute",
+        "--sampling shuffle --adjacency zero-out",
+        "--sampling balls-and-bins --adjacency zero-out",
+        "--sampling cyclic-poisson --cycle-length 2",
+    ] {
+        let drawn = format!("audit scores.csv --delta 1e-5 --format svg {run} {scheme}");
+        let words: Vec<&str> = drawn.split_whitespace().collect();
+        let (code, svg, stderr) = dosimeter(&folder, &words);
+        assert_eq!(code, 0, "{scheme}: {stderr}");
+        assert!(svg.contains("most that the claimed run allows"), "{scheme}");
+        let planned = format!("plan --target-epsilon 0.1 --delta 1e-5 {run} {scheme}");
+        let words: Vec<&str> = planned.split_whitespace().collect();
+        let (code, document) = json(&folder, &words);
+        assert_eq!(code, 0, "{scheme}: {document}");
+        assert!(document["needed"]["runs"].as_u64().unwrap() > 10, "{scheme}: {document}");
+    }
+}

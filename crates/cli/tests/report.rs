@@ -195,6 +195,83 @@ fn scores_alone_are_reported_without_a_claim() {
     assert!(json["run"].is_null() && json["account"].is_null());
 }
 
+const SUBSTITUTE: &str =
+    "[run]\nnoise_multiplier = 1.0\nsample_rate = 0.01\nsteps = 500\nadjacency = \"substitute\"\n";
+
+#[test]
+fn the_bounds_are_those_of_audit() {
+    let cyclic =
+        format!("{RUN}sampling = \"cyclic-poisson\"\ncycle_length = 4\nadjacency = \"zero-out\"\n");
+    let group = format!("{RUN}group_size = 3\n");
+    for (run, adjacency) in [
+        (RUN, "add-remove"),
+        (SUBSTITUTE, "substitute"),
+        (&cyclic, "zero-out"),
+        (&group, "add-remove"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("run.toml"), run).unwrap();
+        scores(folder.path(), "scores.csv", 300, 1.0);
+        let report = ["report", "run.toml", "scores.csv", "--delta", "1e-5"];
+        let (code, _, stderr) = dosimeter(folder.path(), &report);
+        assert_eq!(code, 0, "{stderr}");
+        let found = embedded(&read(folder.path(), "dosimeter-report.html"));
+        let audit = ["audit", "scores.csv", "--claim", "run.toml", "--delta", "1e-5"];
+        let all = [&audit[..], &["--method", "all", "--format", "json"]].concat();
+        let (_, stdout, stderr) = dosimeter(folder.path(), &all);
+        let asked: Value = serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{stderr}"));
+        assert_eq!(found["audit"], asked, "{run}");
+        let bounds = asked["bounds"].as_array().unwrap();
+        assert!(bounds.len() > 3 && bounds.iter().all(|one| one["adjacency"] == adjacency));
+    }
+}
+
+#[test]
+fn scores_of_another_run_get_no_verdict() {
+    let folder = with_run();
+    trials(folder.path(), "scores.csv", 300, 1.0);
+    let beside = r#"{"run":{"noise_multiplier":2.0,"sample_rate":0.01,"steps":500}}"#;
+    std::fs::write(folder.path().join("scores.csv.run.json"), beside).unwrap();
+    let asked = ["report", "run.toml", "scores.csv", "--delta", "1e-5"];
+    for more in [&[][..], &["--sequential"]] {
+        let asked = [&asked[..], more].concat();
+        let (code, _, stderr) = dosimeter(folder.path(), &asked);
+        assert_eq!(code, 2, "{stderr}");
+        for words in ["noise multiplier 2, claimed 1", "scores.csv.run.json", "--other-run"] {
+            assert!(stderr.contains(words), "{stderr}");
+        }
+        assert!(!folder.path().join("dosimeter-report.html").exists());
+        let (code, _, stderr) = dosimeter(
+            folder.path(),
+            &[&asked[..], &["--other-run", "--out", "meant.html"]].concat(),
+        );
+        assert_eq!(code, 0, "{stderr}");
+        assert!(read(folder.path(), "meant.html").contains("--other-run"));
+    }
+    // The run that made them is not another one.
+    let (code, _, stderr) = dosimeter(
+        folder.path(),
+        &["report", "scores.csv.run.json", "scores.csv", "--delta", "1e-5"],
+    );
+    assert_eq!(code, 0, "{stderr}");
+}
+
+#[test]
+fn where_nothing_is_proven_there_is_no_claim() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = format!("{RUN}sampling = \"shuffle\"\n");
+    std::fs::write(folder.path().join("run.toml"), run).unwrap();
+    trials(folder.path(), "scores.csv", 300, 1.0);
+    for more in [&[][..], &["--sequential"]] {
+        let asked = ["report", "run.toml", "scores.csv", "--delta", "1e-5"];
+        let (code, _, stderr) = dosimeter(folder.path(), &[&asked[..], more].concat());
+        assert_eq!(code, 0, "{stderr}");
+        let json = embedded(&read(folder.path(), "dosimeter-report.html"));
+        assert_eq!(json["verdict"]["status"], "measured-only");
+        assert!(json["audit"]["verdict"].is_null());
+    }
+}
+
 #[test]
 fn a_ledger_verifies_what_flags_only_declare() {
     let folder = with_run();

@@ -312,9 +312,17 @@ fn missing(report: &Report) -> Vec<Block<'_>> {
 
 fn provenance(report: &Report) -> Vec<Block<'_>> {
     let provenance = &report.provenance;
-    let mut blocks =
-        vec![Block::Paragraph(String::new(), format!("Made by dosimeter {}:", report.version))];
-    blocks.push(Block::Code(provenance.commands.clone()));
+    let mut blocks = Vec::new();
+    let mut made = |end: char| {
+        let text = format!("Made by dosimeter {}{end}", report.version);
+        blocks.push(Block::Paragraph(String::new(), text));
+    };
+    if provenance.commands.is_empty() {
+        made('.');
+    } else {
+        made(':');
+        blocks.push(Block::Code(provenance.commands.clone()));
+    }
     let mut items = Vec::new();
     for input in &provenance.inputs {
         let name = input.name.replace('`', "'");

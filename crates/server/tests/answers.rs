@@ -211,6 +211,64 @@ fn two_numpy_files_are_the_two_sides() {
 }
 
 #[test]
+fn scores_of_an_experiment_are_compared_with_the_run_that_made_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = folder.path().join("scores.csv.work");
+    std::fs::create_dir_all(work.join("chunks")).unwrap();
+    // A trained game keeps its run within its parameters.
+    let run = json!({"noise_multiplier": 1.0, "dataset_size": 50000, "batch_size": 500, "steps": 500,
+        "sampling": "fixed-size", "adjacency": "substitute"});
+    let plan =
+        experiments::Plan::new("attack gradient", json!({"run": run}), 7, "score,member\n", 10, 30);
+    std::fs::write(work.join("plan.json"), serde_json::to_string(&plan).unwrap()).unwrap();
+    let mut csv = String::from("score,member\n");
+    for number in 0..500 {
+        csv.push_str(&format!("{},1\n{},0\n", f64::from(number) + 60.0, number));
+    }
+    std::fs::write(folder.path().join("scores.csv"), csv).unwrap();
+    let beside = folder.path().join("scores.csv.run.json");
+    let server = Server::of_folder(folder.path().to_owned());
+    let list = server.request("GET", "/api/experiments", &[], b"").json();
+    let id = list["experiments"][0]["id"].as_str().unwrap().to_owned();
+    let ask = |question: serde_json::Value| {
+        let encoded: String = question.to_string().bytes().map(|b| format!("%{b:02x}")).collect();
+        let path = format!("/api/experiments/{id}/audit?question={encoded}");
+        server.request("POST", &path, &[("Content-Type", "application/json")], b"{}")
+    };
+    let plain = json!({"delta": 1e-5});
+    // Nobody says which run made them: no claim.
+    let alone = ask(plain.clone());
+    let document = alone.json();
+    assert_eq!(alone.status, 200, "{document}");
+    assert!(document["audit"]["verdict"].is_null(), "{document}");
+    std::fs::write(&beside, json!({"run": run}).to_string()).unwrap();
+    let made = ask(plain.clone()).json()["audit"].clone();
+    assert_eq!(made["plan"]["claim"]["sampling"], "fixed-size");
+    assert_eq!(made["bounds"][0]["adjacency"], "substitute");
+    // The same as if the run had been claimed by name, figures included.
+    let named = ask(json!({"delta": 1e-5, "claim": run}));
+    assert_eq!(ask(plain.clone()).json(), named.json());
+    assert!(named.json()["figures"]["roc"]["series"].as_array().unwrap().len() >= 3);
+    assert!(made["verdict"]["claimed_epsilon"].as_f64().unwrap() > 0.0);
+    // Another run is refused, without a word on where the folder lies.
+    let other = ask(
+        json!({"delta": 1e-5, "claim": {"noise_multiplier": 2, "sample_rate": 0.01, "steps": 500}}),
+    );
+    let refused = other.json().to_string();
+    assert!(other.status == 400 && refused.contains("another run"), "{refused}");
+    assert!(refused.contains("scores.csv.run.json"), "{refused}");
+    assert!(!refused.contains(folder.path().to_str().unwrap()), "{refused}");
+    // Nothing is proven about shuffled batches and a record more: no claim.
+    let shuffled = json!({"run": {"noise_multiplier": 1.0, "sample_rate": 0.01, "steps": 500,
+        "sampling": "shuffle"}});
+    std::fs::write(&beside, shuffled.to_string()).unwrap();
+    let unproven = ask(plain);
+    let document = unproven.json();
+    assert_eq!(unproven.status, 200, "{document}");
+    assert!(document["audit"]["verdict"].is_null() && document["figures"]["roc"].is_object());
+}
+
+#[test]
 fn experiments_are_listed_by_name_and_found_by_id() {
     let folder = tempfile::tempdir().unwrap();
     let work = folder.path().join("inner/scores.csv.work");

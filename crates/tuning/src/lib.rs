@@ -63,3 +63,15 @@ pub fn noise_for(
         ))),
     }
 }
+
+/// A noise multiplier for a table, which must not depend on the last digits of a root: six digits,
+/// rounded up, so that it never has more epsilon.
+///
+/// ```
+/// assert_eq!(tuning::in_six_digits(0.95910000000003), 0.959101);
+/// assert_eq!(tuning::in_six_digits(12.5), 12.5);
+/// ```
+pub fn in_six_digits(noise_multiplier: f64) -> f64 {
+    use vocabulary::{Side, rounding::rounded};
+    rounded(noise_multiplier, 6, Side::Upper).parse().unwrap_or(noise_multiplier)
+}

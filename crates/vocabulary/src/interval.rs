@@ -15,13 +15,16 @@ impl Interval {
         Self { lower: value, value, upper: value }
     }
 
-    /// Ends put in order and the value clamped between them.
+    /// Ends put in order and the value cut to them. An end that is not a number bounds nothing, and becomes
+    /// infinite.
     pub fn new(lower: f64, value: f64, upper: f64) -> Self {
-        debug_assert!(lower <= upper, "interval ends are inverted: {lower} > {upper}");
-        Self { lower, value: value.clamp(lower, upper), upper }
+        let lower = if lower.is_nan() { f64::NEG_INFINITY } else { lower };
+        let upper = if upper.is_nan() { f64::INFINITY } else { upper };
+        let (lower, upper) = if lower <= upper { (lower, upper) } else { (upper, lower) };
+        Self { lower, value: cut(value, lower, upper), upper }
     }
 
-    /// The value with a relative and an absolute error around it.
+    /// The value with an absolute error on either side.
     pub fn around(value: f64, absolute_error: f64) -> Self {
         Self { lower: value - absolute_error, value, upper: value + absolute_error }
     }
@@ -63,8 +66,57 @@ impl Interval {
         Self { lower: f(self.upper), value: f(self.value), upper: f(self.lower) }
     }
 
-    /// Cuts the enclosure to a range the truth is known to lie in.
+    /// Cuts the enclosure to a range the truth is known to lie in; ends that are not numbers become the
+    /// range's.
     pub fn clamp(self, low: f64, high: f64) -> Self {
-        self.map_increasing(|x| x.clamp(low, high))
+        let end = |end: f64, otherwise: f64| if end.is_nan() { otherwise } else { end };
+        Self {
+            lower: cut(end(self.lower, low), low, high),
+            value: cut(self.value, low, high),
+            upper: cut(end(self.upper, high), low, high),
+        }
+    }
+}
+
+/// As [`f64::clamp`], for any ends: it never panics.
+fn cut(number: f64, low: f64, high: f64) -> f64 {
+    if number < low {
+        low
+    } else if number > high {
+        high
+    } else {
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Interval;
+
+    #[test]
+    fn ends_are_put_in_order_and_nothing_panics() {
+        assert_eq!(Interval::new(2.0, 5.0, 1.0), Interval { lower: 1.0, value: 2.0, upper: 2.0 });
+        let unknown = Interval::new(f64::NAN, 3.0, f64::NAN);
+        assert_eq!(
+            unknown,
+            Interval { lower: f64::NEG_INFINITY, value: 3.0, upper: f64::INFINITY }
+        );
+        let numbers = [f64::NAN, f64::NEG_INFINITY, -1.0, -0.0, 0.0, 0.5, 1.0, f64::INFINITY];
+        for lower in numbers {
+            for value in numbers {
+                for upper in numbers {
+                    let made = Interval::new(lower, value, upper);
+                    assert!(made.lower <= made.upper, "{made:?}");
+                    assert!(
+                        value.is_nan() || (made.lower <= made.value && made.value <= made.upper),
+                        "{made:?}"
+                    );
+                    // A raw enclosure may hold anything.
+                    let cut = Interval { lower, value, upper }.clamp(0.0, 1.0);
+                    assert!((0.0..=1.0).contains(&cut.lower) && (0.0..=1.0).contains(&cut.upper));
+                    let _ = made.clamp(upper, lower);
+                }
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 // A figure document of the audit, drawn: lines, steps, bands and bars on one pair of axes.
 
 import { Plot, type Band, type Line, type Scale } from "./plot.tsx";
-import type { Axis, Figure } from "../types.ts";
+import type { Axis, Figure, Side } from "../types.ts";
 
 type Pair = [number | null, number | null];
 
@@ -45,7 +45,9 @@ export function FigureChart({ id, figure, height }: { id: string; figure: Figure
   for (const series of figure.series) {
     const hue = tint(series.label) ?? HUES[series.hue ?? "blue"] ?? "proven";
     const dash = DASHES[series.stroke ?? ""];
-    const base = { name: series.label, hue, ...(dash ? { dash } : {}) };
+    // What is claimed is an upper end; what was counted is neither.
+    const side: Side = hue === "proven" ? "upper" : "neither";
+    const base = { name: series.label, hue, side, ...(dash ? { dash } : {}) };
     const mark = series.mark;
     if (mark["line"] || mark["step"]) {
       parts.push({ line: { ...base, stepped: Boolean(mark["step"]), quiet: /guess|diagonal/.test(series.label) }, points: (mark["line"] ?? mark["step"]) as Pair[] });
@@ -78,6 +80,7 @@ export function FigureChart({ id, figure, height }: { id: string; figure: Figure
       }),
     };
   });
+  for (const pair of pairs) lines[pair.upper - 1]!.lower = lines[pair.lower - 1]!.values;
   const bands: Band[] = pairs.map((pair) => ({ between: [pair.upper, pair.lower], hue: pair.hue }));
   return (
     <Plot id={id} title={figure.title} caption={figure.caption} x={scale(figure.x)} y={scale(figure.y)} xs={places}

@@ -4,8 +4,9 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import { plain, powerOfTen, rounded, withCommas } from "../numbers.ts";
+import { plain, powerOfTen, reading, rounded, withCommas } from "../numbers.ts";
 import { colour, useScheme } from "../theme.ts";
+import type { Side } from "../types.ts";
 
 export interface Line {
   name: string;
@@ -20,6 +21,10 @@ export interface Line {
   bars?: boolean;
   /** An area, in the legend. */
   area?: boolean;
+  /** Of a band: the lower ends; `values` are the upper ones. */
+  lower?: (number | null)[];
+  /** To which side its numbers are rounded; up unless said. */
+  side?: Side;
 }
 
 export interface Scale {
@@ -245,11 +250,11 @@ export function Plot(props: PlotProps) {
             <span class="quiet">{x.label} </span>
             <b>{rounded(xs[at]!, 3, "neither")}</b>
             {shown.map((line) => {
-              const value = line.values[at];
-              return value === null || value === undefined ? null : (
+              const text = reading(line, at, 3);
+              return text === null ? null : (
                 <span key={line.name} class="read">
                   <Swatch hue={line.hue} dash={line.dash} />
-                  {rounded(value, 3, "upper")}
+                  {text}
                 </span>
               );
             })}
@@ -298,14 +303,11 @@ function Numbers({ x, xs, lines }: { x: Scale; xs: number[]; lines: Line[] }) {
             {rows.map((row) => (
               <tr key={row}>
                 <th scope="row">{rounded(xs[row]!, 4, "neither")}</th>
-                {lines.map((line) => {
-                  const value = line.values[row];
-                  return (
-                    <td class="n" key={line.name}>
-                      {value === null || value === undefined ? "–" : rounded(value, 4, "upper")}
-                    </td>
-                  );
-                })}
+                {lines.map((line) => (
+                  <td class="n" key={line.name}>
+                    {reading(line, row, 4) ?? "–"}
+                  </td>
+                ))}
               </tr>
             ))}
           </tbody>

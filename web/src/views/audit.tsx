@@ -184,6 +184,7 @@ export function Findings({ audited, name }: { audited: Audited; name: string }) 
           )}
         </p>
         {audit.verdict && <p>{sentence(audit.verdict.reason)}</p>}
+        {!audit.verdict && primary && <p id="no-claim">No claim: there is no proven ε to compare this with.</p>}
         <p class="small quiet">
           {name}: {withCommas(audit.members)} members, {withCommas(audit.nonmembers)} non-members, design {audit.design}
         </p>

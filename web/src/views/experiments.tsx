@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { Refusal, get, post } from "../api.ts";
 import { withCommas } from "../numbers.ts";
-import { question, type State } from "../state.ts";
+import type { State } from "../state.ts";
 import type { Audited, Experiment } from "../types.ts";
 import { Findings } from "./audit.tsx";
 
@@ -122,7 +122,8 @@ function OneExperiment({ state, id, onBack }: { state: State; id: string; onBack
   const audit = async () => {
     setBusy(true);
     setTrouble(null);
-    const asked = { delta: state.delta, all_methods: true, claim: runOf(found) ?? question(state.run) };
+    // The run that made the scores lies beside them, and is what they are compared with.
+    const asked = { delta: state.delta, all_methods: true };
     try {
       setAudited(await post<Audited>(`/api/experiments/${id}/audit?question=${encodeURIComponent(JSON.stringify(asked))}`, {}));
     } catch (error) {
@@ -187,14 +188,4 @@ function OneExperiment({ state, id, onBack }: { state: State; id: string; onBack
       {audited !== null && <Findings audited={audited} name={found?.name ?? ""} />}
     </div>
   );
-}
-
-/** The run of a game, where its parameters describe one. */
-function runOf(experiment: Experiment | null): Record<string, unknown> | null {
-  const all = experiment?.parameters ?? {};
-  const { noise_multiplier, sample_rate, steps } = all as Record<string, unknown>;
-  if (typeof noise_multiplier === "number" && typeof sample_rate === "number" && typeof steps === "number") {
-    return { noise_multiplier, sample_rate, steps };
-  }
-  return null;
 }

@@ -1,7 +1,7 @@
 //! What a report is made of: the files, each with its role and its hash.
 
 use super::ledger::Ledger;
-use crate::{Refusal, TextFile};
+use crate::{Refusal, TextFile, runs_beside};
 use audit::Table;
 use report::{Input, Seed};
 use sha2::{Digest, Sha256};
@@ -14,6 +14,8 @@ pub struct Inputs {
     pub(super) runs: Vec<TextFile>,
     pub(super) ledgers: Vec<Ledger>,
     pub(super) scores: Option<Table>,
+    /// The runs that the scores say they were made by.
+    pub(super) made_by: Vec<TextFile>,
     pub(super) results: Option<tuning::Table>,
     pub(super) files: Vec<Input>,
     /// Roots of randomness of what was made for this report.
@@ -41,6 +43,7 @@ impl Inputs {
             }
             "csv" | "jsonl" | "ndjson" | "parquet" => {
                 self.scores.get_or_insert_default().add_file(path)?;
+                self.made_by.extend(runs_beside(&[path.to_owned()])?);
                 "scores"
             }
             _ => {

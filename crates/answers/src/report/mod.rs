@@ -13,18 +13,18 @@ mod verdict;
 
 pub use inputs::Inputs;
 
-use crate::audit::parsed;
+use crate::audit::{Audited, parsed};
 use crate::run::{Described, load};
-use crate::{Refusal, exit};
+use crate::{AuditQuestion, Refusal, exit};
 use accounting::{AccountingError, Questions};
-use audit::sequential::{SequentialDocument, play};
-use audit::{AttackDirection, Audit, Design, Plan, Scores, analyse};
+use audit::sequential::SequentialDocument;
+use audit::{Design, SettledTable, Table};
 use ledger::Ledger;
 use report::{Cover, Origin, Provenance, Report, Shown, calendar_day};
 use serde::Deserialize;
 use vocabulary::{
     Account, Claim, Direction, Figure, LensName, Problem, Quantity, Resolved, Run, RunDescription,
-    Sampling, Standing, Status,
+    Standing, Status,
 };
 
 /// The question of `report`; the files come beside it.
@@ -40,6 +40,8 @@ pub struct ReportQuestion {
     pub design: Option<Design>,
     /// The scores are trials in their order and may have been stopped at any time.
     pub sequential: bool,
+    /// Audit scores of another run than the described one.
+    pub other_run: bool,
     /// Leave out everything computed from records.
     pub public: bool,
     pub title: Option<String>,
@@ -87,14 +89,9 @@ pub fn report(question: &ReportQuestion, inputs: Inputs) -> Result<Report, Refus
     let cover = question.cover()?;
     let public = question.public;
     let run = resolve(question, &inputs)?;
-    let Inputs { mut ledgers, scores, results, mut files, mut seeds, mut notes, .. } = inputs;
-    let scores = scores
-        .map(|table| match question.sequential {
-            true => in_order(table, question.design).map(Measured::Trials),
-            false => settle(table, question.design)
-                .map(|(scores, design)| Measured::Scores(scores, design)),
-        })
-        .transpose()?;
+    let Inputs { mut ledgers, scores, made_by, results, mut files, mut seeds, mut notes, .. } =
+        inputs;
+    let scores = scores.map(Table::settle).transpose()?;
     if question.sequential && scores.is_none() {
         return Err(Refusal::bad_input("--sequential is about scores, and none were given"));
     }
@@ -114,46 +111,32 @@ pub fn report(question: &ReportQuestion, inputs: Inputs) -> Result<Report, Refus
         notes.clear();
     }
     let commands = question.command.iter().cloned().collect();
+    let confidence = question.confidence.unwrap_or(0.95);
+    let asked = AuditQuestion {
+        design: question.design,
+        delta: vec![delta].into(),
+        confidence: Some(confidence),
+        // Trials in their order have one method.
+        all_methods: !question.sequential,
+        made_by,
+        other_run: question.other_run,
+        sequential: question.sequential,
+        ..AuditQuestion::default()
+    };
     let subject = Subject {
         run,
-        scores: scores.filter(|_| !public),
+        measured: scores.filter(|_| !public).map(|table| (asked, table)),
         // Of several trainings composed, the record of one would be mistaken for all.
         ledger: if ledgers.len() == 1 { ledgers.pop() } else { None },
         results: results.filter(|_| !public),
         delta,
-        confidence: question.confidence.unwrap_or(0.95),
+        confidence,
         public,
         provenance: Provenance { commands, inputs: files, seeds, notes },
     };
     let mut report = subject.assemble()?;
     report.cover = cover;
     Ok(report)
-}
-
-fn settle(table: audit::Table, asked: Option<Design>) -> Result<(Scores, Design), Refusal> {
-    let table = table.settle()?;
-    if let (Some(asked), Some(stated)) = (asked, table.design())
-        && asked != stated
-    {
-        return Err(Refusal::bad_input(format!(
-            "--design {asked} was asked for, but the scores say `design: {stated}`"
-        ))
-        .hint("leave --design out, or correct the file if it is wrong"));
-    }
-    let design = asked.or(table.design()).unwrap_or(Design::Runs);
-    Ok((table.into_scores()?, design))
-}
-
-/// Trials of members and of non-members in their order.
-fn in_order(table: audit::Table, asked: Option<Design>) -> Result<(Vec<f64>, Vec<f64>), Refusal> {
-    let table = table.settle()?;
-    if asked.or(table.design()) == Some(Design::OneRun) {
-        return Err(Refusal::bad_input(
-            "canaries of one training come all at once: a sequential audit needs trainings of their own",
-        ));
-    }
-    let (members, nonmembers) = table.sides();
-    Ok((members.to_vec(), nonmembers.to_vec()))
 }
 
 /// The run, if one is described, and who says what about it.
@@ -187,18 +170,11 @@ fn resolve(
     Ok(Some((loaded.resolved, origin)))
 }
 
-/// What an attack left.
-enum Measured {
-    /// Of a size that was fixed before.
-    Scores(Scores, Design),
-    /// Members and non-members in their order, stopped at any time.
-    Trials((Vec<f64>, Vec<f64>)),
-}
-
 /// Everything that is read, before anything is computed.
 struct Subject {
     run: Option<(Resolved, Origin)>,
-    scores: Option<Measured>,
+    /// The scores, and what is asked about them.
+    measured: Option<(AuditQuestion, SettledTable)>,
     ledger: Option<Ledger>,
     results: Option<tuning::Table>,
     delta: f64,
@@ -209,30 +185,23 @@ struct Subject {
 
 impl Subject {
     fn assemble(self) -> Result<Report, Refusal> {
-        let Subject { run, scores, ledger, results, delta, confidence, public, provenance } = self;
+        let Subject { run, measured, ledger, results, delta, confidence, public, provenance } =
+            self;
         let account = match &run {
             Some((resolved, _)) => Some(account(resolved, delta)?),
             None => None,
         };
-        let analysis = match &scores {
-            Some(Measured::Scores(scores, design)) => {
-                let run = run.as_ref().map(|(resolved, _)| &resolved.run);
-                Some(audit(scores, *design, run, account.as_ref(), delta, confidence)?)
-            }
-            _ => None,
+        let found =
+            audited(measured, run.as_ref().map(|(resolved, _)| &resolved.run), account.as_ref())?;
+        let (fixed, trials) = match &found {
+            Some(Measured::Scores(audited)) => (Some(audited), None),
+            Some(Measured::Trials(trials)) => (None, Some(trials)),
+            None => (None, None),
         };
-        let trials = match &scores {
-            Some(Measured::Trials(sides)) => {
-                Some(sequential(sides, account.as_ref(), delta, confidence)?)
-            }
-            _ => None,
-        };
-        let evidence = match &scores {
-            Some(Measured::Scores(scores, _)) => Some(scores).zip(analysis.as_ref()),
-            _ => None,
-        };
-        let mut verdict = verdict::verdict(account.as_ref(), analysis.as_ref(), delta, public);
-        if let Some(trials) = &trials {
+        let analysis = fixed.map(|audited| &audited.analysis);
+        let evidence = fixed.map(|audited| (&audited.scores, &audited.analysis));
+        let mut verdict = verdict::verdict(account.as_ref(), analysis, delta, public);
+        if let Some(trials) = trials {
             verdict = verdict::of_trials(verdict, trials);
         }
         let mut report = Report::new(env!("CARGO_PKG_VERSION"), delta, verdict, provenance);
@@ -272,7 +241,7 @@ impl Subject {
                 gathered.left_out.push(format!("audit method {}: {}", entry.method, entry.reason));
             }
         }
-        if let Some(trials) = &trials {
+        if let Some(trials) = trials {
             gathered.add("evidence", true, Ok(audit::figures::evidence(trials)));
             gathered.add("bound", true, Ok(Some(audit::figures::bound_over_trials(trials))));
             gathered.left_out.push(
@@ -311,7 +280,7 @@ impl Subject {
         }
         report.run = run.map(|(resolved, _)| resolved.run);
         report.account = account;
-        report.audit = analysis;
+        report.audit = analysis.cloned();
         report.figures = gathered.figures;
         report.left_out = gathered.left_out;
         Ok(report)
@@ -348,39 +317,32 @@ fn account(resolved: &Resolved, delta: f64) -> Result<Account, AccountingError> 
     accounting::account(&resolved.run, &questions)
 }
 
-fn sequential(
-    (members, nonmembers): &(Vec<f64>, Vec<f64>),
-    account: Option<&Account>,
-    delta: f64,
-    confidence: f64,
-) -> Result<SequentialDocument, Refusal> {
-    let claim = account
-        .and_then(|account| epsilon(account, LensName::Composition))
-        .filter(|claim| claim.standing == Standing::Proven && claim.interval.upper.is_finite());
-    let claimed = claim.map(|claim| claim.interval.upper);
-    Ok(play(members, nonmembers, delta, AttackDirection::Both, confidence, claimed, None)?)
+/// What the scores show.
+enum Measured {
+    /// Of a size that was fixed before.
+    Scores(Box<Audited>),
+    /// In their order, stopped at any time.
+    Trials(Box<SequentialDocument>),
 }
 
-fn audit(
-    scores: &Scores,
-    design: Design,
+/// Asks about the scores as `audit` does. Where nothing is proven about the run there is no claim.
+fn audited(
+    measured: Option<(AuditQuestion, SettledTable)>,
     run: Option<&Run>,
     account: Option<&Account>,
-    delta: f64,
-    confidence: f64,
-) -> Result<Audit, Refusal> {
-    let mut plan = Plan::new(design);
-    plan.all_methods = true;
-    plan.deltas = vec![delta];
-    plan.confidence = confidence;
-    plan.training = run.and_then(|run| match (run.phases(), run.sampling()) {
-        ([phase], Sampling::Poisson) => Some((phase.sample_rate, phase.steps)),
-        _ => None,
-    });
-    let claimed = account
+) -> Result<Option<Measured>, Refusal> {
+    let Some((question, table)) = measured else { return Ok(None) };
+    let claim = account
         .and_then(|account| epsilon(account, LensName::Composition))
         .filter(|claim| claim.standing == Standing::Proven);
-    Ok(analyse(scores, &plan, claimed)?)
+    let proven = |_: &Run, _: f64| Ok(claim.cloned());
+    Ok(Some(if question.sequential {
+        let trials = crate::sequential::about(&question, table, run.cloned(), proven)?;
+        Measured::Trials(Box::new(trials))
+    } else {
+        let audited = crate::audit::about(&question, table, run.cloned(), proven)?;
+        Measured::Scores(Box::new(audited))
+    }))
 }
 
 /// The claim of a lens about one quantity; a report asks at one delta only.

@@ -11,5 +11,5 @@ pub use beyond::{AttributeArgs, CandidateArgs, LossArgs, ShuffleArgs};
 pub use numbers::{integer, lens, nonnegative_integer, real};
 pub use output::{Format, OutputArgs};
 pub use questions::{Lenses, QuestionArgs};
-pub use run::{RunArgs, claimed, read_file, read_files};
+pub use run::{RunArgs, claimed, flag, read_file, read_files};
 pub use words::word;

@@ -2,6 +2,7 @@
 
 use super::{nonnegative_integer, real};
 use crate::failure::Failure;
+use crate::print::plain;
 use answers::{Described, TextFile};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -117,6 +118,63 @@ impl RunArgs {
         }
     }
 
+    /// The flags as words of a command line, to be read again as the same description.
+    pub fn words(&self) -> Vec<String> {
+        let Self {
+            noise_multiplier,
+            sample_rate,
+            dataset_size,
+            batch_size,
+            steps,
+            epochs,
+            clip_norm,
+            sampling,
+            adjacency,
+            group_size,
+            unit,
+            batches,
+        } = self;
+        let BatchArgs {
+            permutation,
+            replacement,
+            max_batch_size,
+            cycle_length,
+            uses_per_epoch,
+            count_noise,
+            stopped,
+            max_steps,
+        } = batches;
+        let real = |value: &Option<f64>| value.map(plain);
+        let whole = |value: &Option<u64>| value.map(|value| value.to_string());
+        let mut words = Vec::new();
+        for (name, value) in [
+            ("noise-multiplier", real(noise_multiplier)),
+            ("sample-rate", real(sample_rate)),
+            ("dataset-size", whole(dataset_size)),
+            ("batch-size", whole(batch_size)),
+            ("steps", whole(steps)),
+            ("epochs", real(epochs)),
+            ("clip-norm", real(clip_norm)),
+            ("sampling", sampling.map(|scheme| scheme.as_str().to_owned())),
+            ("adjacency", adjacency.map(|relation| relation.as_str().to_owned())),
+            ("group-size", whole(group_size)),
+            ("unit", unit.clone()),
+            ("permutation", permutation.map(|order| name_of(order, Permutation::ALL))),
+            ("max-batch-size", whole(max_batch_size)),
+            ("cycle-length", whole(cycle_length)),
+            ("uses-per-epoch", whole(uses_per_epoch)),
+            ("count-noise", real(count_noise)),
+            ("stopped", stopped.map(|how| name_of(how, Stopped::ALL))),
+            ("max-steps", whole(max_steps)),
+        ] {
+            words.extend(flag(name, value));
+        }
+        if *replacement {
+            words.push("--replacement".to_owned());
+        }
+        words
+    }
+
     /// Whether no flag describes anything.
     pub fn is_empty(&self) -> bool {
         self.description() == RunDescription::default()
@@ -162,6 +220,20 @@ pub fn claimed(path: Option<&Path>) -> Result<Option<Described>, Failure> {
         failure.hint("give the RUN.toml or the ledger of the run that is claimed")
     })?;
     Ok(Some(file.document()?.run.into()))
+}
+
+/// A flag with its value, where it has one.
+pub fn flag(name: &str, value: Option<String>) -> Vec<String> {
+    match value {
+        None => Vec::new(),
+        // What begins with a hyphen would be read as a flag.
+        Some(value) if value.starts_with('-') => vec![format!("--{name}={value}")],
+        Some(value) => vec![format!("--{name}"), value],
+    }
+}
+
+fn name_of<T: PartialEq>(value: T, all: &[(&str, T)]) -> String {
+    all.iter().find(|(_, one)| *one == value).map_or_else(String::new, |(name, _)| (*name).into())
 }
 
 fn sampling(text: &str) -> Result<Sampling, String> {

@@ -127,6 +127,7 @@ impl AuditArgs {
             run: Some(self.run.description().into()),
             made_by: runs_beside(&self.files)?,
             other_run: self.other_run,
+            claim_made_by: false,
             sequential: self.sequential,
             budget: None,
             sample_rate: None,

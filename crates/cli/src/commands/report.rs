@@ -4,7 +4,7 @@ use super::attack::{WorkArgs, exit_code};
 use super::report_example::{self as example, Example};
 use super::report_format::{DocumentArgs, document};
 use super::trained::train;
-use crate::args::{RunArgs, integer, real};
+use crate::args::{RunArgs, flag, integer, real};
 use crate::console::{Console, write_file};
 use crate::exit;
 use crate::failure::Failure;
@@ -50,12 +50,18 @@ pub struct ReportArgs {
     /// Scores are trials in their order, stopped at any time: the report draws the evidence over time
     #[arg(long)]
     sequential: bool,
+    /// Audit scores of another run than the described one
+    #[arg(long)]
+    other_run: bool,
     /// Trainings with the canary in the built-in example, and as many without [default: 4000]
     #[arg(long, value_name = "N", value_parser = integer)]
     trials: Option<u64>,
     /// Leave out what is computed from records without privacy
     #[arg(long)]
     public: bool,
+    /// Inputs are gone when the report is read: name no command that makes it again
+    #[arg(long, hide = true)]
+    no_command: bool,
     #[command(flatten)]
     document: DocumentArgs,
 }
@@ -101,11 +107,12 @@ impl ReportArgs {
             confidence: Some(self.confidence),
             design: self.design,
             sequential: self.sequential,
+            other_run: self.other_run,
             public: self.public,
             title: self.document.title.clone(),
             owner: self.document.owner.clone(),
             date: self.document.date.clone(),
-            command: Some(command(self)),
+            command: (!self.no_command).then(|| command(self)),
         }
     }
 }
@@ -186,42 +193,33 @@ fn same_file(a: &Path, b: &Path) -> bool {
     }
 }
 
+/// The words of the command line that makes the same report.
+fn words(args: &ReportArgs) -> Vec<String> {
+    let mut words: Vec<String> = vec!["dosimeter".into(), "report".into()];
+    words.extend(args.files.iter().map(|path| path.display().to_string()));
+    words.extend(args.run.words());
+    words.extend(flag("trials", args.trials.map(|trials| trials.to_string())));
+    words.extend(flag("delta", args.delta.map(plain)));
+    words.extend(flag("confidence", (args.confidence != 0.95).then(|| plain(args.confidence))));
+    words.extend(flag("design", args.design.map(|design| design.to_string())));
+    for (name, value) in args.document.flags() {
+        words.extend(flag(name, value));
+    }
+    for (name, given) in [
+        ("--sequential", args.sequential),
+        ("--other-run", args.other_run),
+        ("--public", args.public),
+    ] {
+        if given {
+            words.push(name.into());
+        }
+    }
+    words
+}
+
 /// The command line that makes the same report.
 fn command(args: &ReportArgs) -> String {
-    let mut words: Vec<String> = vec!["dosimeter".into(), "report".into()];
-    for path in &args.files {
-        words.push(quoted(&path.display().to_string()));
-    }
-    let mut flag = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            words.push(format!("--{name}"));
-            words.push(quoted(&value));
-        }
-    };
-    let run = &args.run;
-    flag("noise-multiplier", run.noise_multiplier.map(plain));
-    flag("sample-rate", run.sample_rate.map(plain));
-    flag("dataset-size", run.dataset_size.map(|size| size.to_string()));
-    flag("batch-size", run.batch_size.map(|size| size.to_string()));
-    flag("steps", run.steps.map(|steps| steps.to_string()));
-    flag("epochs", run.epochs.map(plain));
-    flag("clip-norm", run.clip_norm.map(plain));
-    flag("sampling", run.sampling.map(|scheme| scheme.as_str().into()));
-    flag("adjacency", run.adjacency.map(|relation| relation.as_str().into()));
-    flag("group-size", run.group_size.map(|size| size.to_string()));
-    flag("trials", args.trials.map(|trials| trials.to_string()));
-    flag("delta", args.delta.map(plain));
-    flag("confidence", (args.confidence != 0.95).then(|| plain(args.confidence)));
-    flag("design", args.design.map(|design| design.to_string()));
-    for (name, value) in args.document.flags() {
-        flag(name, value);
-    }
-    if args.sequential {
-        words.push("--sequential".into());
-    }
-    if args.public {
-        words.push("--public".into());
-    }
+    let words: Vec<String> = words(args).iter().map(|word| quoted(word)).collect();
     words.join(" ")
 }
 
@@ -232,5 +230,52 @@ fn quoted(word: &str) -> String {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{CommandFactory, Parser};
+
+    #[derive(Debug, Parser)]
+    struct Only {
+        #[command(flatten)]
+        args: ReportArgs,
+    }
+
+    /// Every flag there is, although no run has all of them.
+    const GIVEN: &str = "report run.toml scores.csv --noise-multiplier 1.1 --sample-rate 1e-3 \
+        --dataset-size 50000 --batch-size 256 --steps 1000 --epochs 2.5 --clip-norm 0.3 \
+        --sampling cyclic-poisson --adjacency zero-out --group-size 3 --unit unit --permutation kept \
+        --replacement --max-batch-size 300 --cycle-length 7 --uses-per-epoch 2 --count-noise 4.5 \
+        --stopped on-output --max-steps 2000 --trials 12 --delta 1e-7 --confidence 0.99 --design one-run \
+        --sequential --other-run --public --title title --owner owner --date 2026-11-17 --format md \
+        --out a.md";
+
+    #[test]
+    fn the_command_is_read_back_as_the_same_question() {
+        let mut given = Only::parse_from(GIVEN.split_whitespace()).args;
+        given.run.unit = Some("-one user's $data".into());
+        given.document.title = Some("Model \"7\" & more".into());
+        let all = words(&given);
+        // None is forgotten, also none that is added later.
+        for flag in Only::command().get_arguments().filter(|flag| !flag.is_hide_set()) {
+            if let Some(long) = flag.get_long().filter(|long| !["help", "version"].contains(long)) {
+                let named = |word: &String| {
+                    word.strip_prefix("--").is_some_and(|word| word.split('=').next() == Some(long))
+                };
+                assert!(all.iter().any(named), "--{long} is missing: {all:?}");
+            }
+        }
+        let again = Only::parse_from(&all[1..]).args;
+        assert_eq!(again.run.description(), given.run.description());
+        // All other flags, as they are written.
+        assert_eq!(format!("{again:?}"), format!("{given:?}"));
+        // A shell reads the same words.
+        let line = format!("printf '%s\\n' {}", command(&given));
+        let said = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
+        let said = String::from_utf8(said.stdout).unwrap();
+        assert_eq!(said.lines().collect::<Vec<_>>(), all);
     }
 }

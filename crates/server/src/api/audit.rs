@@ -42,6 +42,20 @@ enum Format {
     Npy,
 }
 
+impl Upload {
+    /// The scores are of a file: what lies beside it says which run made them, and that run is claimed
+    /// where nothing else is.
+    pub(super) fn of_file(&mut self, scores: &Path, shown: &str) -> Result<(), ApiError> {
+        self.question.made_by = answers::runs_beside(&[scores.to_owned()])?;
+        for file in &mut self.question.made_by {
+            // Where the folder lies is nobody's business.
+            file.name = format!("{shown}{}", answers::RUN_ENDING);
+        }
+        self.question.claim_made_by = true;
+        Ok(())
+    }
+}
+
 pub(super) fn question(asked: Asked) -> Result<Upload, ApiError> {
     let text = asked.question.unwrap_or_else(|| "{}".into());
     if text.len() > 16 * 1024 {

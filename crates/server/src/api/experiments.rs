@@ -45,7 +45,7 @@ pub(super) async fn audit(
     Query(asked): Query<Asked>,
 ) -> Result<Response, ApiError> {
     let list = folder(&app)?;
-    let upload = audit::question(asked)?;
+    let mut upload = audit::question(asked)?;
     let limit = app.limits.upload_bytes as u64;
     let audited = app
         .work
@@ -61,6 +61,7 @@ pub(super) async fn audit(
             }
             let mut table = Table::default();
             table.add_file(&output)?;
+            upload.of_file(&output, &found.name)?;
             audit::answer(table, &upload)
         })
         .await?;

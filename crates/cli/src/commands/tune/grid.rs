@@ -67,9 +67,7 @@ pub(super) fn run(args: &GridArgs, console: &mut Console) -> Result<u8, Failure>
     let calibrate = |rate: f64, steps: u64, epsilon: f64, delta: f64| {
         let (noise, _) =
             tuning::noise_for(rate, steps, epsilon, delta).map_err(|error| error.to_string())?;
-        // Six digits, rounded up: a table must not depend on the last digits of a root.
-        let unit = 10f64.powi(noise.log10().floor() as i32 - 5);
-        Ok(((noise / unit - 1e-4).ceil() * unit * 1e9).round() / 1e9)
+        Ok(tuning::in_six_digits(noise))
     };
     let scope = described.training.scope();
     let device = device(&args.device, args.precision.name(), scope)
