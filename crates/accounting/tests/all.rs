@@ -1,5 +1,8 @@
 //! All tests of this crate in one program: it links once, not once per file.
 
+// Tests may compare with the platform's functions.
+#![allow(clippy::disallowed_methods)]
+
 mod batches;
 mod brute_force;
 mod calibration;

@@ -101,7 +101,9 @@ fn invert(power: impl Fn(usize) -> (f64, f64)) -> f64 {
         let w = SPACING * j as f64;
         let u = 0.5 * sinh(w);
         let (log_size, angle) = power(j);
-        let term = exp(log_size) * 0.5 * w.cosh() / (0.25 + u * u);
+        // The hyperbolic cosine of w beside its sine, 2u.
+        let cosh = (1.0 + 4.0 * u * u).sqrt();
+        let term = exp(log_size) * 0.5 * cosh / (0.25 + u * u);
         sum += term * cos(angle) * if j == 0 { 0.5 } else { 1.0 };
         if term < 1e-12 {
             break;

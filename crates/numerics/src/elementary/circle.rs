@@ -24,7 +24,7 @@ use super::tables::{ARCTANGENTS, TWO_OVER_PI};
 use super::{power_of_two, two_product, two_sum};
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 
-const QUARTERS_PER_UNIT: f64 = 0.6366197723675814;
+const QUARTERS_PER_UNIT: f64 = std::f64::consts::FRAC_2_PI;
 const QUARTER: [f64; 3] = [1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21];
 const QUARTER_REST: f64 = 6.123233995736766e-17;
 const PI_REST: f64 = 1.2246467991473532e-16;

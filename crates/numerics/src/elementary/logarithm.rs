@@ -66,14 +66,14 @@ fn parts(x: f64, rest: f64, added: i64) -> f64 {
 /// ln x; minus infinity at zero, no number below.
 #[inline]
 pub fn ln(x: f64) -> f64 {
-    if x >= f64::MIN_POSITIVE && x < f64::INFINITY { parts(x, 0.0, 0) } else { far(x) }
+    if (f64::MIN_POSITIVE..f64::INFINITY).contains(&x) { parts(x, 0.0, 0) } else { far(x) }
 }
 
 #[cold]
 fn far(x: f64) -> f64 {
     if x == 0.0 {
         f64::NEG_INFINITY
-    } else if x > 0.0 && x < f64::MIN_POSITIVE {
+    } else if (0.0..f64::MIN_POSITIVE).contains(&x) {
         parts(x * power_of_two(54), 0.0, -54)
     } else if x == f64::INFINITY {
         x
