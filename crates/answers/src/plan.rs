@@ -5,7 +5,7 @@ use crate::run::Described;
 use crate::{Refusal, claimed};
 use accounting::{Pair, pairs, schemes};
 use audit::planning::{Attack, Goal, Target, canaries_needed, runs_needed};
-use audit::{Design, Family, Method, ThresholdRule};
+use audit::{Design, Family, Method, Seen, ThresholdRule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vocabulary::rounding::plain;
@@ -17,7 +17,8 @@ use vocabulary::{Release, Run, Sampling};
 pub struct PlanQuestion {
     /// Epsilon that the audit should show.
     pub target_epsilon: Option<f64>,
-    /// In its place: the proven epsilon of this run.
+    /// The run that is claimed: its proven epsilon is the target where none is given, and the DP-SGD families are
+    /// those of this run.
     pub claim: Option<Described>,
     /// Of the bound; 0 unless given.
     pub delta: Option<f64>,
@@ -136,6 +137,9 @@ pub(crate) fn ask(question: &PlanQuestion) -> Result<Planned, Refusal> {
     let power = question.power.unwrap_or(0.8);
     let target = Target { epsilon, delta, confidence, power };
     let described = question.run.as_ref().map(Described::run).transpose()?;
+    if let (Some(claimed), Some(attacked)) = (&claimed, &described) {
+        same_groups(claimed, attacked)?;
+    }
     let seen = question.observe.unwrap_or(Release::AllIterates);
     let pair = described.as_ref().map(|run| pair(seen, run)).transpose()?;
     let by_coins = described
@@ -149,7 +153,7 @@ pub(crate) fn ask(question: &PlanQuestion) -> Result<Planned, Refusal> {
     let threshold = rule.rule();
     let needed = match design {
         Design::Runs => {
-            let goal = goal(method, &target, described.as_ref().or(claimed.as_ref()))?;
+            let goal = goal(method, &target, claimed.as_ref(), described.as_ref())?;
             runs_needed(&attack, &goal, &target, &threshold)?
         }
         Design::OneRun => canaries_needed(&attack, &target, &threshold)?,
@@ -194,41 +198,56 @@ fn method(asked: Option<Method>, design: Design) -> Result<Method, Refusal> {
     )))
 }
 
-fn goal(method: Method, target: &Target, run: Option<&Run>) -> Result<Goal, Refusal> {
-    let training = || match run.map(Run::phases) {
-        Some([phase]) => Ok((phase.sample_rate, phase.steps)),
-        Some(_) => Err(Refusal::bad_input(format!("{method} needs a run of one phase"))),
-        None => Err(Refusal::bad_input(format!("{method} needs the sample rate and the steps"))
-            .hint("give the run that is attacked (--noise-multiplier, --sample-rate, --steps)")),
-    };
+/// What the audit has to show. Its family is that of what is seen and what is claimed, as in `audit --claim`: the
+/// attacked run only says how strong the attack is, and names the family where nothing is claimed.
+fn goal(
+    method: Method,
+    target: &Target,
+    claimed: Option<&Run>,
+    attacked: Option<&Run>,
+) -> Result<Goal, Refusal> {
     let (epsilon, delta) = (target.epsilon, target.delta);
-    Ok(match method {
-        Method::Gdp => Goal::gaussian(epsilon, delta)?,
-        Method::Composition => {
-            let (sample_rate, steps) = training()?;
-            Goal::family(Family::Composition { sample_rate, steps }, epsilon, delta)?
-        }
-        Method::LastIterate => {
-            let (sample_rate, steps) = training()?;
-            Goal::family(Family::LastIterate { sample_rate, steps }, epsilon, delta)?
-        }
-        _ => Goal::clopper_pearson(epsilon, delta),
-    })
+    let seen = match method {
+        Method::Composition => Seen::AllIterates,
+        Method::LastIterate => Seen::LastIterate,
+        Method::Gdp => return Ok(Goal::gaussian(epsilon, delta)?),
+        _ => return Ok(Goal::clopper_pearson(epsilon, delta)),
+    };
+    let Some(run) = claimed.or(attacked) else {
+        return Err(Refusal::bad_input(format!("{method} needs the sample rate and the steps"))
+            .hint("give the claimed run (--claim), or the run that is attacked (--noise-multiplier, --sample-rate, --steps)"));
+    };
+    let family = Family::of_run(seen, run);
+    // A pair is quick to make; what has none says why.
+    if let Err(error) = family.pair(run.phases()[0].noise_multiplier) {
+        let whose = if claimed.is_some() { "claim" } else { "run" };
+        let message = format!("{method} has no pair for the {whose}: {error}");
+        return Err(Refusal { message, ..Refusal::from(error) });
+    }
+    Ok(Goal::family(family, epsilon, delta)?)
+}
+
+/// The claim and the attack are about as many records.
+fn same_groups(claimed: &Run, attacked: &Run) -> Result<(), Refusal> {
+    let (claim, attack) = (claimed.group_size(), attacked.group_size());
+    if claim == attack {
+        return Ok(());
+    }
+    let message = format!(
+        "the claim is about groups of {claim} records and the attacked run about groups of {attack}"
+    );
+    Err(Refusal::bad_input(message)
+        .hint(format!("give --group-size {claim}: as many records are in or out together")))
 }
 
 fn target(question: &PlanQuestion, delta: f64, claimed: Option<&Run>) -> Result<f64, Refusal> {
     let epsilon = match (claimed, question.target_epsilon) {
-        (Some(_), Some(_)) => {
-            return Err(Refusal::bad_input(
-                "--claim and --target-epsilon both say what is to be shown; drop one of them",
-            ));
-        }
+        (_, Some(epsilon)) => epsilon,
         (Some(_), None) if delta <= 0.0 => {
             return Err(Refusal::bad_input("a claim has no finite epsilon at delta 0")
                 .hint("give the delta of the claim with --delta"));
         }
         (Some(run), None) => claimed::epsilon(run, delta)?.interval.upper,
-        (None, Some(epsilon)) => epsilon,
         (None, None) => {
             return Err(Refusal::bad_input("there is nothing to plan for")
                 .hint("give --target-epsilon E, or --claim RUN.toml with --delta"));
@@ -287,5 +306,67 @@ fn attack<'a>(
         )),
         _ => Err(Refusal::bad_input("several attacks are assumed")
             .hint("give one of --mu, --attack-fpr with --attack-tpr, and a run")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn run(noise: f64, steps: u64, more: Value) -> Value {
+        let mut run = json!({"noise_multiplier": noise, "sample_rate": 0.1, "steps": steps});
+        let keys = run.as_object_mut().unwrap();
+        keys.extend(more.as_object().unwrap().clone());
+        run
+    }
+
+    fn asked(claim: &Value, attacked: &Value, more: Value) -> Result<u64, Refusal> {
+        let mut question = json!({"claim": claim, "run": attacked, "delta": 1e-5});
+        question.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let question: PlanQuestion = serde_json::from_value(question).unwrap();
+        match ask(&question)?.needed {
+            NeededRows::Runs { runs_per_side, .. } => Ok(runs_per_side),
+            NeededRows::Canaries { canaries } => Ok(canaries),
+        }
+    }
+
+    /// A claim is tested against its own family, as `audit --claim` does, not against that of the attacked run: the
+    /// row "twice the steps" of docs/auditing.md, within what a search to a few per cent leaves.
+    #[test]
+    fn twice_the_steps_are_planned_for_the_claimed_steps() {
+        let method = json!({"method": "last-iterate", "observe": "last-iterate", "power": 0.99, "target_epsilon": 5.396});
+        let (claim, attacked) = (run(0.8, 50, json!({})), run(0.8, 100, json!({})));
+        let twice = asked(&claim, &attacked, method).unwrap();
+        assert!((650..730).contains(&twice), "{twice}");
+    }
+
+    /// A claim about two records has the family of two. Against the curves of one record, whose noise would have to
+    /// be far smaller, half the noise would look like health.
+    #[test]
+    fn groups_are_planned_with_their_own_pair() {
+        let method = json!({"method": "composition"});
+        let (plain, two) = (json!({}), json!({"group_size": 2}));
+        let of_one =
+            asked(&run(0.8, 50, plain.clone()), &run(0.4, 50, plain.clone()), method.clone());
+        let of_two = asked(&run(0.8, 50, two.clone()), &run(0.4, 50, two.clone()), method.clone());
+        let (of_one, of_two) = (of_one.unwrap(), of_two.unwrap());
+        assert!(of_two < 3 * of_one && of_one < 3 * of_two, "{of_one} {of_two}");
+        let refused = asked(&run(0.8, 50, two), &run(0.4, 50, plain), method).unwrap_err();
+        assert!(refused.hint.unwrap().contains("--group-size 2"), "{}", refused.message);
+    }
+
+    /// Shuffled batches have their own pair, and none for the last iterate.
+    #[test]
+    fn shuffled_claims_are_planned_with_their_own_pair_or_refused() {
+        let shuffled = run(0.8, 50, json!({"sampling": "shuffle", "adjacency": "zero-out"}));
+        let (poisson, attacked) = (run(0.8, 50, json!({})), run(0.4, 50, json!({})));
+        let target = json!({"method": "composition", "target_epsilon": 10.0});
+        let of_poisson = asked(&poisson, &attacked, target.clone()).unwrap();
+        let of_shuffled = asked(&shuffled, &attacked, target).unwrap();
+        // At one epsilon the curves differ, so do the plans.
+        assert!(of_shuffled > 2 * of_poisson, "{of_shuffled} {of_poisson}");
+        let refused = asked(&shuffled, &attacked, json!({"method": "last-iterate"})).unwrap_err();
+        assert!(refused.message.contains("no pair for the claim"), "{}", refused.message);
     }
 }

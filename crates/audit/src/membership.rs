@@ -21,6 +21,7 @@
 
 use crate::quality::{self, Measured};
 use crate::{AttackDirection, AuditError, Scores, Statistic, ThresholdRule};
+use vocabulary::Problem;
 
 /// Signals of models (rows) on records (columns), and who was trained on what.
 #[derive(Clone, Debug)]
@@ -50,7 +51,8 @@ pub enum Membership {
     LiraOffline(Variance),
     /// References with and without the record, at this gamma (1 or 2 are usual).
     RmiaOnline { gamma: f64 },
-    /// References without it; `a` says how far p(x) is moved towards 1 (0.3 to 1 are usual).
+    /// References without it; `a`, between 0 and 1, says how far p(x) is moved towards 1 (0.3 to 1 are usual; 1
+    /// leaves it where it is).
     RmiaOffline { gamma: f64, a: f64 },
 }
 
@@ -81,9 +83,9 @@ impl Signals {
         }
         if let Some(place) = logits.iter().position(|value| value.is_nan()) {
             return invalid(format!(
-                "the signal of model {} on record {} is not a number",
-                place / records + 1,
-                place % records + 1
+                "the signal of model {} on record {} (both counted from 0) is not a number",
+                place / records,
+                place % records
             ));
         }
         // Probabilities of exactly 0 and 1 have no logit; this is where doubles end.
@@ -134,9 +136,9 @@ impl Signals {
     pub fn scores(&self, target: usize, attack: Membership) -> Result<Vec<f64>, AuditError> {
         if target >= self.models {
             return Err(AuditError::invalid(format!(
-                "there is no model {}, there are {}",
-                target + 1,
-                self.models
+                "there is no model {target}: models are counted from 0, and the last of {} is {}",
+                self.models,
+                self.models - 1
             )));
         }
         match attack {
@@ -224,6 +226,11 @@ impl Signals {
         if !(gamma > 0.0 && gamma.is_finite()) {
             return Err(AuditError::invalid(format!("gamma {gamma} is not above 0")));
         }
+        if let Some(a) = offline
+            && !(0.0..=1.0).contains(&a)
+        {
+            return Err(AuditError::invalid(Problem::outside("a", a, "[0, 1]")));
+        }
         if self.records < 2 {
             return Err(AuditError::invalid("RMIA compares records: it needs two".to_owned()));
         }
@@ -266,8 +273,7 @@ impl Signals {
 fn too_few(record: usize, found: usize, inside: bool, fewest: usize) -> AuditError {
     let kind = if inside { "with" } else { "without" };
     AuditError::Scores(format!(
-        "record {} has {found} reference models {kind} it and needs {fewest}",
-        record + 1
+        "record {record} (counted from 0) has {found} reference models {kind} it and needs {fewest}"
     ))
 }
 

@@ -325,7 +325,7 @@ fn at_vertex(joint: &JointScores, vertex: usize, level: f64) -> Measurement {
 fn k_fold_value(measurements: &[Measurement], statistic: &Statistic, level: f64) -> f64 {
     let average = |value: f64| {
         let contours = statistic.critical_true_positive_rates(value);
-        let sum: f64 = measurements.iter().map(|m| p_value(&m.errors, &contours)).sum();
+        let sum: f64 = measurements.iter().map(|m| p_value(&m.errors, &contours, 1e-9)).sum();
         2.0 * sum / measurements.len() as f64
     };
     if average(0.0) > level {
@@ -357,7 +357,9 @@ fn k_fold_value(measurements: &[Measurement], statistic: &Statistic, level: f64)
 /// At level 2 a the ends are u with P(Bin(n0, u) <= FP) = a and l with P(Bin(n1, l) >= TP) = a.
 /// The bound equals the value when l lies on the contour over u, so a is where the two
 /// tails agree along the contour: one falls in u, the other rises.
-pub(crate) fn p_value(errors: &Errors, contours: &[Contour<'_>]) -> f64 {
+///
+/// The root is bracketed within `precision` of the logarithm, and the larger end is taken.
+pub(crate) fn p_value(errors: &Errors, contours: &[Contour<'_>], precision: f64) -> f64 {
     contours
         .iter()
         .map(|contour| {
@@ -369,28 +371,40 @@ pub(crate) fn p_value(errors: &Errors, contours: &[Contour<'_>]) -> f64 {
                     binomial_log_at_least(errors.true_positives(), errors.members, critical);
                 (positives, negatives)
             };
-            let observed = errors.false_positives as f64 / errors.nonmembers as f64;
-            let (mut low, mut high) = (observed, 1.0);
+            let size = errors.nonmembers as f64;
+            let observed = errors.false_positives as f64 / size;
+            let mut low = observed;
             // The levels are at most 1/2 each only beyond the observed rate; at it the first
             // tail is above 1/2, and a level of 1 shows nothing.
-            let mut ends = (tails(low), tails(high));
-            if ends.0.1 >= ends.0.0 {
+            let at_low = tails(low);
+            if at_low.1 >= at_low.0 {
                 return 1.0;
             }
-            for _ in 0..60 {
+            // Some standard deviations beyond, or further.
+            let mut width = 4.0 * ((observed * (1.0 - observed) / size).sqrt() + 1.0 / size);
+            let mut high = (low + width).min(1.0);
+            let mut at_high = tails(high);
+            let mut at_low = at_low;
+            while at_high.1 < at_high.0 && high < 1.0 {
+                (low, at_low) = (high, at_high);
+                width *= 2.0;
+                high = (low + width).min(1.0);
+                at_high = tails(high);
+            }
+            for _ in 0..80 {
                 let middle = 0.5 * (low + high);
                 let here = tails(middle);
                 if here.1 < here.0 {
-                    (low, ends.0) = (middle, here);
+                    (low, at_low) = (middle, here);
                 } else {
-                    (high, ends.1) = (middle, here);
+                    (high, at_high) = (middle, here);
                 }
                 // The common value lies between; the larger is the safe one.
-                if ends.0.0 - ends.1.0 < 1e-9 || high - low < 1e-15 * high {
+                if at_low.0 - at_high.0 < precision || high - low < 1e-15 * high {
                     break;
                 }
             }
-            (2.0 * ends.0.0.exp()).min(1.0)
+            (2.0 * at_low.0.exp()).min(1.0)
         })
         .fold(1.0, f64::min)
 }

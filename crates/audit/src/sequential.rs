@@ -349,6 +349,22 @@ pub enum Decision {
 
 impl SequentialDocument {
     pub const SCHEMA: &'static str = "dosimeter.sequential-audit/1";
+
+    /// Looks at the bound now. Where the claim is refuted, it is a bound itself: the evidence against it and
+    /// all that is smaller has reached the bar.
+    fn look(&mut self, audit: &Sequential, claimed: Option<f64>) {
+        let trials = audit.trials();
+        if self.looks.last().is_some_and(|look| look.trials == trials) {
+            return;
+        }
+        let refuted = claimed.filter(|claim| audit.refutes(*claim)).unwrap_or(0.0);
+        self.epsilon_lower = self.epsilon_lower.max(audit.epsilon()).max(refuted);
+        self.looks.push(Look {
+            trials,
+            epsilon_lower: self.epsilon_lower,
+            evidence: claimed.map(|claim| audit.evidence(claim)),
+        });
+    }
 }
 
 /// Plays trials in the order of their rows, a member and a non-member in turn, looks at the claim after every
@@ -408,6 +424,7 @@ pub fn play(
                 && claimed.is_some_and(|claim| audit.refutes(claim))
             {
                 document.refuted_at = Some(trials);
+                document.look(&audit, claimed);
             }
             // After every trial at first, then after half a per cent more.
             if trials >= next_test {
@@ -417,12 +434,7 @@ pub fn play(
         let trials = audit.trials();
         if trials >= next_look || trials == document.trials {
             next_look = trials + (trials / 5).max(2);
-            document.epsilon_lower = document.epsilon_lower.max(audit.epsilon());
-            document.looks.push(Look {
-                trials,
-                epsilon_lower: document.epsilon_lower,
-                evidence: claimed.map(|claim| audit.evidence(claim)),
-            });
+            document.look(&audit, claimed);
         }
     }
     document.decision = budget.zip(claimed).map(|(budget, claim)| {

@@ -5,6 +5,7 @@ mod claimed_families;
 mod common;
 mod contract;
 mod coverage;
+mod coverage_edges;
 mod coverage_table;
 mod every_seed;
 mod faults;

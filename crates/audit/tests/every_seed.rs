@@ -1,5 +1,5 @@
-//! Bounds hold at every seed, the default one too: constant scores, few distinct scores, every size
-//! from 10 to 1,000. What is decided by lot must not be decided the same way for all data of a size.
+//! Bounds hold at every seed, the default one too: constant scores of every size from 10 to 1,000, and few distinct scores of
+//! many sizes. What is decided by lot must not be decided the same way for all data of a size.
 
 use crate::common;
 
@@ -107,10 +107,10 @@ fn binary_scores_hold_at_each_seed() {
     }
 }
 
-/// One data set of few distinct scores per size, at fixed seeds: in at most 5 % of the sizes, plus four
-/// standard errors, the bound is above the truth.
+/// One data set of few distinct scores for each of many sizes (every second or fifth from 10 to 1,000), at fixed seeds: in at most
+/// 5 % of the sizes, plus four standard errors, the bound is above the truth.
 #[test]
-fn few_distinct_scores_at_every_size() {
+fn few_distinct_scores_at_many_sizes() {
     let epsilon = 1.0;
     let response = Mechanism::RandomisedResponse { epsilon };
     let (sizes, seeds) = (10..=1000_usize, [0, 1]);

@@ -99,6 +99,14 @@ fn formulas_by_hand() {
         assert_eq!(offline[a] > offline[b], distance[a] > distance[b]);
     }
     assert!(signals.scores(0, Membership::LiraOnline(Variance::PerRecord)).is_err());
+    let refused = |target, attack| signals.scores(target, attack).unwrap_err().to_string();
+    // Models are counted from 0 in questions and errors.
+    let none = refused(3, Membership::RmiaOnline { gamma: 1.0 });
+    assert!(none.contains("no model 3") && none.contains("the last of 3 is 2"), "{none}");
+    for a in [50.0, 1.01, -0.1, f64::NAN] {
+        let outside = refused(0, Membership::RmiaOffline { gamma: 1.0, a });
+        assert!(outside.contains("[0, 1]") && outside.contains(&a.to_string()), "{outside}");
+    }
 }
 
 /// Against the program of `golden/membership.py`: every attack, every record, to rounding.

@@ -4,7 +4,7 @@
 
 use crate::common;
 
-use audit::sequential::Sequential;
+use audit::sequential::{Sequential, play};
 use audit::{AttackDirection, gaussian_epsilon};
 use common::{Mechanism, Rng, allowed, tally};
 
@@ -76,4 +76,32 @@ fn the_bound_is_the_root_of_the_evidence() {
     assert!(audit.refutes(bound) && !audit.refutes(bound + 1e-3));
     assert!(Sequential::new(1.0, AttackDirection::Both, 0.95).is_err());
     assert!(audit.add(f64::NAN, true).is_err());
+}
+
+/// Where a claim is refuted, what is shown is at least the claim, however little it is refuted by.
+#[test]
+fn a_refuted_claim_is_below_the_bound() {
+    let mut refuted = 0;
+    for seed in 0..8 {
+        let mut rng = Rng::new(900 + seed);
+        let mut side = |member| -> Vec<f64> {
+            (0..300).map(|_| Mechanism::Gaussian { mu: 2.5 }.draw(member, &mut rng)).collect()
+        };
+        let (members, nonmembers) = (side(true), side(false));
+        let ask = |claim| {
+            let both = AttackDirection::Both;
+            play(&members, &nonmembers, 0.0, both, 0.95, claim, None).unwrap()
+        };
+        // Claims just around what some look shows: refuted at a trial between two looks, or hardly.
+        let shown = ask(None).epsilon_lower;
+        for claim in (-20..=5).map(|step| shown + 0.01 * f64::from(step)) {
+            let found = ask(Some(claim));
+            let Some(at) = found.refuted_at else { continue };
+            refuted += 1;
+            assert!(found.epsilon_lower >= claim, "{claim} refuted, {}", found.epsilon_lower);
+            let look = found.looks.iter().find(|look| look.trials == at).unwrap();
+            assert!(look.epsilon_lower >= claim && look.evidence.unwrap() >= found.evidence_needed);
+        }
+    }
+    assert!(refuted > 100, "{refuted}");
 }

@@ -5,8 +5,8 @@
 //! ([`runs`], [`canaries`]); a fixed threshold for canaries is summed exactly.
 //!
 //! Direction: the power returned is the share of trials less two standard errors, from trials that
-//! the search has not seen. Cost: a trial takes about a tenth of a millisecond whatever the number of rows; some thousand trials are
-//! played, and a weak attack can take more than two seconds.
+//! the search has not seen. Cost: a trial takes about a tenth of a millisecond whatever the number of rows, and some thousand trials are
+//! played: less than two seconds. A plan that takes more than [`SECONDS`] of processor time is refused.
 
 mod attack;
 mod canaries;
@@ -19,6 +19,8 @@ pub use attack::Attack;
 pub use goal::{Curve, Goal};
 
 use crate::{AuditError, ThresholdRule};
+use numerics::patience::{look_at_the_clock, within};
+use std::cell::Cell;
 use vocabulary::Problem;
 
 /// What is to be shown, and how surely.
@@ -47,6 +49,8 @@ pub struct Needed {
 
 /// More rows than this are not planned for.
 const MOST: u64 = 1 << 34;
+/// Processor time after which a plan is refused.
+const SECONDS: f64 = 5.0;
 /// More canaries than this in one training are not planned for.
 const MOST_CANARIES: u64 = 1 << 20;
 
@@ -94,8 +98,9 @@ pub fn runs_needed(
         ThresholdRule::Holdout => (100, 600),
         _ => (150, 1000),
     };
+    let near = Cell::new(None);
     search(target, MOST, (first, last), |count, played| {
-        runs::power(&points, goal, target, rule, count, played)
+        runs::power(&points, goal, target, rule, &near, count, played)
     })
 }
 
@@ -132,6 +137,9 @@ fn unreachable(target: &Target, largest: f64) -> AuditError {
     ))
 }
 
+/// Counts that are confirmed, at most.
+const ATTEMPTS: u64 = 30;
+
 /// The smallest count with the power, to a few per cent: found with `first` trials per count,
 /// confirmed with `last` others.
 fn search(
@@ -143,6 +151,23 @@ fn search(
     if !(target.power > 0.0 && target.power < 1.0) {
         return Err(AuditError::invalid(Problem::outside("power", target.power, "(0, 1)")));
     }
+    within(SECONDS, || found(target, most, (first, last), power)).unwrap_or_else(|| {
+        Err(AuditError::invalid(format!(
+            "this plan takes more than {SECONDS} s of processor time; a target further below what the attack can show, less power, or another threshold rule takes less"
+        )))
+    })
+}
+
+fn found(
+    target: &Target,
+    most: u64,
+    (first, last): (u32, u32),
+    power: impl Fn(u64, (u32, u64)) -> Needed,
+) -> Result<Needed, AuditError> {
+    let power = |count: u64, played: (u32, u64)| {
+        look_at_the_clock();
+        power(count, played)
+    };
     let too_many = || {
         AuditError::invalid(format!(
             "more than {most} rows would be needed; the target is too close to what the attack can show at all, or the delta term of this many canaries uses up the error"
@@ -161,7 +186,7 @@ fn search(
         if power(middle, (first, 2)).power >= target.power { enough = middle } else { few = middle }
     }
     // The trials of the search are not those of the promise.
-    for attempt in 0..20 {
+    for attempt in 0..ATTEMPTS {
         let found = power(enough, (last, 3 + attempt));
         // Small audits are played on fewer trials.
         let error = (found.power * (1.0 - found.power) / f64::from(last.min(600))).sqrt();
@@ -170,11 +195,16 @@ fn search(
         if promised >= target.power {
             return Ok(Needed { power: promised, ..found });
         }
-        let more = 1.0 + (2.0 * (target.power - promised)).clamp(0.01, 0.5);
+        // Where the power hardly rises with the count, steps have to.
+        let least = 0.01 * 1.2_f64.powi(attempt as i32);
+        let more = 1.0 + (2.0 * (target.power - promised)).clamp(least.min(0.5), 0.5);
         enough = ((enough as f64 * more).ceil() as u64).max(enough + 1);
         if enough > most {
-            break;
+            return Err(too_many());
         }
     }
-    Err(too_many())
+    Err(AuditError::invalid(format!(
+        "with {enough} rows the power is still below {}, and it hardly rises with their number; ask for less power",
+        target.power
+    )))
 }

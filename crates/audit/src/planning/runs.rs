@@ -10,14 +10,19 @@ use super::draw::binomial;
 use super::{Goal, Needed, Target};
 use crate::exact::Shows;
 use crate::joint::Joint;
-use crate::ranks::{self, Seen};
+use crate::ranks::{self, Critical, Seen};
 use crate::rule::p_value;
 use crate::split::Dealer;
 use crate::{
     AttackDirection, Errors, FOLDS, RateBounds, Scores, Simultaneous, Statistic, ThresholdRule,
     rates,
 };
+use numerics::patience::look;
+use std::cell::Cell;
 use std::collections::HashMap;
+
+/// Of the logarithm of a p-value: a plan has its own error.
+const PRECISION: f64 = 1e-3;
 
 /// Cuts that share the critical value of an exact test, which hardly moves between them.
 const NEIGHBOURS: usize = 16;
@@ -25,12 +30,13 @@ const NEIGHBOURS: usize = 16;
 /// Up to so many trainings on each side the scores themselves are drawn for `union`.
 const DRAWN: u64 = 3_000;
 
-/// The power of `count` trainings on each side.
+/// The power of `count` trainings on each side; `near` is where the last critical value of ranks was.
 pub(super) fn power(
     points: &[(f64, f64)],
     goal: &Goal,
     target: &Target,
     rule: &ThresholdRule,
+    near: &Cell<Option<f64>>,
     count: u64,
     (trials, stream): (u32, u64),
 ) -> Needed {
@@ -39,17 +45,19 @@ pub(super) fn power(
         && ranks::applies(count, count)
     {
         let level = 1.0 - target.confidence;
-        return by_ranks(points, (*delta, *direction, *value), level, count, (trials, stream));
+        let about = (*delta, *direction, *value);
+        return by_ranks(points, about, level, near, count, (trials, stream));
     }
     if *rule == ThresholdRule::Union && count <= DRAWN {
         return by_scores(points, goal, 1.0 - target.confidence, count, (trials, stream));
     }
-    let near = near_the_best(points, goal, target, rule, count);
-    let points = near.as_slice();
+    let close = near_the_best(points, goal, target, rule, count);
+    let points = close.as_slice();
     let mut player = Player::new(points, goal, target, rule, count);
     let mut dealer = Dealer::new(stream);
     let (mut shown, mut chosen) = (0_u32, vec![0_u32; points.len()]);
     for _ in 0..trials {
+        look();
         let table = Table::draw(points, player.parts, count, &mut dealer);
         shown += u32::from(player.shows(&table, &mut chosen));
     }
@@ -78,6 +86,7 @@ fn by_scores(
     let mut dealer = Dealer::new(stream);
     let (mut shown, mut chosen) = (0_u32, vec![0_u32; points.len()]);
     for _ in 0..trials {
+        look();
         let Some(scores) = draw_scores(points, count, &mut dealer) else { continue };
         let vertices = crate::grid::hull(&scores, 0);
         let Some(vertex) = goal.refuted_by(&joint, &vertices) else { continue };
@@ -95,20 +104,28 @@ fn by_ranks(
     points: &[(f64, f64)],
     (delta, direction, value): (f64, AttackDirection, f64),
     level: f64,
+    near: &Cell<Option<f64>>,
     count: u64,
     (trials, stream): (u32, u64),
 ) -> Needed {
     let mut best =
         Needed { count, power: 0.0, fpr: points[0].0, tpr: points[0].1, simulated: true };
     let half = if direction == AttackDirection::Both { 0.5 * level } else { level };
-    let Some(least) = ranks::critical((count, count), delta, half, value) else { return best };
+    let Some(critical) = Critical::new((count, count), delta, half, value, near.get()) else {
+        return best;
+    };
+    near.set(Some(critical.least()));
+    let (least, depth) = (critical.least(), critical.depth());
     let mut dealer = Dealer::new(stream);
     let (mut shown, mut chosen) = (0_u32, vec![0_u32; points.len()]);
     for _ in 0..trials {
+        look();
         let Some(scores) = draw_scores(points, count, &mut dealer) else { continue };
         let ways = [
-            (direction != AttackDirection::Mirror).then(|| Seen::forward(&scores).best()),
-            (direction != AttackDirection::Forward).then(|| Seen::mirror(&scores).best()),
+            (direction != AttackDirection::Mirror)
+                .then(|| Seen::forward(&scores, depth, delta).best()),
+            (direction != AttackDirection::Forward)
+                .then(|| Seen::mirror(&scores, depth, delta).best()),
         ];
         let found = ways.into_iter().enumerate().filter_map(|(way, found)| Some((way, found?)));
         let Some((way, (rank, _))) =
@@ -253,8 +270,11 @@ impl<'a> Player<'a> {
                     .collect();
                 match self.goal.contours() {
                     Some(contours) => {
-                        let sum: f64 = folds.iter().map(|errors| p_value(errors, &contours)).sum();
-                        2.0 * sum / self.parts as f64 <= self.level
+                        let mut left = 0.5 * self.level * self.parts as f64;
+                        folds.iter().all(|errors| {
+                            left -= p_value(errors, &contours, PRECISION);
+                            left >= 0.0
+                        })
                     }
                     None => folds.iter().any(|errors| {
                         self.goal.shown(&rates::clopper_pearson(errors, self.level / FOLDS as f64))

@@ -174,3 +174,10 @@ pub(crate) fn summary(values: &[f64], truth: f64) -> (f64, f64) {
     let finite: f64 = values.iter().sum::<f64>() / values.len() as f64;
     (above as f64 / values.len() as f64, finite)
 }
+
+/// Seconds of the processor that this thread has had, where the kernel tells; other work on the machine
+/// does not count.
+pub(crate) fn processor_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0.0) * 1e-9
+}

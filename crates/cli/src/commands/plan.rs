@@ -28,8 +28,9 @@ pub struct PlanArgs {
     /// Epsilon that the audit should show
     #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true)]
     target_epsilon: Option<f64>,
-    /// In place of --target-epsilon: the proven epsilon of this run, to see it violated
-    #[arg(long, value_name = "RUN.toml", conflicts_with = "target_epsilon")]
+    /// The claimed run: the target is its proven epsilon unless --target-epsilon is given, and the
+    /// DP-SGD families are those of this run
+    #[arg(long, value_name = "RUN.toml")]
     claim: Option<PathBuf>,
     /// Delta of the bound
     #[arg(short = 'd', long, value_name = "D", value_parser = real, allow_hyphen_values = true, default_value = "0")]
@@ -47,7 +48,7 @@ pub struct PlanArgs {
     #[arg(long, value_enum, default_value_t = Rule::Union)]
     threshold: Rule,
     /// Bound of the audit: clopper-pearson, gdp, composition or last-iterate (the DP-SGD families
-    /// take sample rate and steps from the run, or from the claim); one run: one-run
+    /// are those of the claim; without one, of the run that is attacked); one run: one-run
     #[arg(long, value_name = "METHOD")]
     method: Option<Method>,
     /// The attack's scores are N(mu, 1) against N(0, 1)

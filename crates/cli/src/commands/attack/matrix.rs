@@ -46,7 +46,8 @@ pub(super) struct RmiaArgs {
     /// How much more likely than another record a member has to be
     #[arg(long, value_name = "G", value_parser = real, allow_hyphen_values = true, default_value = "2")]
     gamma: f64,
-    /// With --offline: how far the probability over references is moved towards 1
+    /// With --offline: how far the probability over references is moved towards 1, from 0
+    /// (half of the way) to 1 (not at all)
     #[arg(long, value_name = "A", value_parser = real, allow_hyphen_values = true, default_value = "0.3")]
     a: f64,
 }
