@@ -384,7 +384,7 @@ mod tests {
         }
     }
 
-    /// A rate that is no whole number of records is rounded down: not more records per batch, and not fewer
+    /// A rate that does not make whole records is rounded down: not more records per batch, and not fewer
     /// batches per epoch, than the rate says.
     #[test]
     fn batches_of_fixed_size_are_never_larger_than_the_rate() {
