@@ -18,7 +18,7 @@
 //! | [`sinh`] | 5 u | here |
 //!
 //! as long as the value is a normal number; a value below 2^-1020 has an error of at most 2^-1074
-//! besides. All of them are at most one unit in the last place but for the last three. The tables and the bounds
+//! besides. All but the last three are below `f64::EPSILON` = 2 u. The tables and the bounds
 //! are checked in ball arithmetic by `crates/prover/tests/solver_functions.rs`.
 //!
 //! Rounding in the proofs: fl(a op b) = (a op b)(1 + e), |e| <= u. Sums of such terms are taken to first
@@ -64,8 +64,8 @@ fn power_of_two(power: i64) -> f64 {
 /// The square root of x^2 + y^2.
 ///
 /// The root h of the rounded sum errs by 2 u; x^2 + y^2 - h^2 is formed from exact products, so that the
-/// correction over 2h has a few u of its own size, and the last sum is rounded once. The shorter side is left out
-/// below 2^-30 of the longer, where it enters by its square over twice the longer, to the fourth order.
+/// correction over 2h has a few u of its own size, and the last sum is rounded once. Below 9e-10 of the longer side a,
+/// the shorter one adds b^2/(2a), up to a part of its fourth power that is below 1e-36 of a.
 pub fn hypot(x: f64, y: f64) -> f64 {
     let (a, b) = if x.abs() >= y.abs() { (x.abs(), y.abs()) } else { (y.abs(), x.abs()) };
     if a.is_infinite() || b.is_infinite() {
