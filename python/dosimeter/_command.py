@@ -1,5 +1,5 @@
-"""The core, asked with documents; and the command line, called in this process, for what plays,
-trains or writes files."""
+"""The core, asked with documents; and the command line, called in this process, for games that are
+played."""
 
 from __future__ import annotations
 

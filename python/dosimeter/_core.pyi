@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import TypeAlias, final
 
 __all__ = [
@@ -15,9 +16,12 @@ __all__ = [
     "experiment",
     "figure_svg",
     "main",
+    "membership",
     "memorize",
     "plan_name",
+    "report",
     "status",
+    "train",
     "training_seed",
     "tune",
 ]
@@ -58,7 +62,14 @@ def audit(
     nonmembers: Sequence[str | PathLike[str]],
     figure: str | None,
 ) -> _Said: ...
+def membership(question: str) -> tuple[_Said, str]: ...
 def memorize(question: str) -> _Said: ...
+def report(
+    question: str, progress: Callable[[str, int, int], None] | None
+) -> tuple[Path, int]: ...
+def train(
+    question: str, progress: Callable[[str, int, int], None] | None
+) -> _Said: ...
 def status(path: str | PathLike[str]) -> _Said: ...
 def tune(question: str, table: str | PathLike[str]) -> _Said: ...
 def account_seconds(question: str, repetitions: int) -> float: ...

@@ -48,7 +48,7 @@ class Directions:
                 f"there are no directions `{self.kind}`; choose signs, blocks or coordinates"
             )
         if self.count < 1:
-            raise InvalidInput(f"{self.count} canaries are too few")
+            raise InvalidInput(f"count is {self.count}; give at least 1 canary")
         if self.period * self.repeats < 1 or self.count > self.total:
             raise InvalidInput(
                 f"{self.count} canaries need more than the {self.total} parameters for directions "

@@ -32,6 +32,7 @@ Method: TypeAlias = Literal[
     "one-run-gdp",
     "one-run-independent",
     "gaussian-pair",
+    "sequential",
 ]
 Quantity: TypeAlias = Literal[
     "epsilon",
@@ -51,6 +52,7 @@ Sampling: TypeAlias = Literal[
     "balls-and-bins",
     "truncated-poisson",
     "cyclic-poisson",
+    "in-order",
 ]
 Adjacency: TypeAlias = Literal[
     "add-remove",
@@ -89,3 +91,45 @@ Side: TypeAlias = Literal[
     "lower",
     "neither",
 ]
+Schema: TypeAlias = Literal[
+    "dosimeter.account/1",
+    "dosimeter.report/1",
+    "dosimeter.calibrate/1",
+    "dosimeter.advice/1",
+    "dosimeter.curve/1",
+    "dosimeter.compare/1",
+    "dosimeter.map/1",
+    "dosimeter.batch-sizes/1",
+    "dosimeter.check/1",
+    "dosimeter.audit/1",
+    "dosimeter.sequential-audit/1",
+    "dosimeter.membership/1",
+    "dosimeter.audit-commitment/1",
+    "dosimeter.proof/1",
+    "dosimeter.plan/1",
+    "dosimeter.tune-regress/1",
+    "dosimeter.tune-rank/1",
+    "dosimeter.tune-select/1",
+    "dosimeter.tune-profiles/1",
+    "dosimeter.tune-search/1",
+    "dosimeter.status/1",
+    "dosimeter.panel/1",
+    "dosimeter.calibration-map/1",
+    "dosimeter.error/1",
+    "dosimeter.translate/2",
+    "dosimeter.ledger/1",
+    "dosimeter.run/1",
+    "dosimeter.policy/1",
+    "dosimeter.figure/1",
+    "dosimeter.attack/1",
+    "dosimeter.data/1",
+    "dosimeter.data-description/1",
+    "dosimeter.memorize/1",
+    "dosimeter.memorize-acr/1",
+    "dosimeter.reproduce/1",
+]
+#: A record that is added or removed changes the batches of the others.
+MOVES_OTHERS: tuple[Sampling, ...] = (
+    "shuffle",
+    "in-order",
+)

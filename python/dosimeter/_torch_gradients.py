@@ -99,7 +99,7 @@ def _placed(parameter: Any) -> tuple[int, bool]:
             "fully_shard"
         )
     if hasattr(parameter, "ds_id"):
-        raise Unsupported("DeepSpeed ZeRO-3 hides its parameters")
+        raise Unsupported("DeepSpeed ZeRO-3 hides its parameters; use stage 2, or fully_shard")
     if parameter.is_complex():
         raise Unsupported("complex parameters are not looked at")
     placements = getattr(parameter, "placements", None)
@@ -215,7 +215,10 @@ class GradientCanary:
         noise_multiplier: float | None = None,
     ) -> None:
         if not (clip_norm > 0.0 and divisor > 0.0 and 0.0 < sample_rate <= 1.0):
-            raise InvalidInput("clip_norm and divisor are positive, sample_rate is in (0, 1]")
+            raise InvalidInput(
+                f"clip_norm is {clip_norm}, divisor {divisor} and sample_rate {sample_rate}; the first "
+                "two must be above 0, the rate in (0, 1]"
+            )
         if observe not in ("last", "all"):
             raise InvalidInput(f"`{observe}` cannot be observed; choose last or all")
         self.optimizer = getattr(optimizer, "original_optimizer", optimizer)

@@ -48,10 +48,10 @@ def sampler_batches(loader: Any) -> dict[str, Any]:
     repeated = kind == "SubsetRandomSampler" and len(set(sampler.indices)) < drawn
     if drawn > records or repeated:
         return unknown
-    found: dict[str, Any] = {"sampling": "shuffle", "permutation": "fresh"}
     if kind == "SequentialSampler":
         # Record i is in the same batch of every epoch: once in as many steps as the loader has.
-        return found | {"permutation": "kept", "dataset_size": records, "rate_scale": 1.0}
+        return {"sampling": "in-order", "dataset_size": records, "rate_scale": 1.0}
+    found: dict[str, Any] = {"sampling": "shuffle", "permutation": "fresh"}
     found["rate_scale"] = size * steps / drawn
     if drawn < records:
         # Other records in every epoch: the size of the data set is not that of an epoch.
@@ -62,8 +62,8 @@ def sampler_batches(loader: Any) -> dict[str, Any]:
 def accounted(history: Iterable[Entry], batches: Mapping[str, Any]) -> list[Entry]:
     """The phases to account for: rates of records in place of Opacus' one over the number of batches.
 
-    In the order of the data set the first records are in every part of an epoch for certain, so a part
-    counts as a whole epoch.
+    States of version 0.2 call the order of the data set a shuffle that is kept. Its first records are in
+    every part of an epoch for certain, so a part counts as a whole epoch.
 
     Where an epoch holds only some of the records, at most one use per epoch is counted, as if it held all.
     The proven lower end would not hold then. None is given for several phases, so the first epoch is one

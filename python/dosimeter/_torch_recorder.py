@@ -44,7 +44,7 @@ def expected_batch(claim: Run, dataset_size: int | None) -> float | None:
 class Recorder:
     """Watches a training of any PyTorch loop and tests it against ``claim``.
 
-    ``loss(model, batch)`` gives the loss of each record. At the first step and ``every`` so many
+    ``loss(model, batch)`` gives the loss of each record. At the first step and every ``every`` steps
     after it, the recorder computes the sum of clipped gradients of the step's batch anew and
     compares: what is left of the gradient that reaches the optimizer, times ``divisor``, must be
     the claimed noise. ``divisor`` is the public number by which the loop divides its clipped sum:
@@ -74,7 +74,7 @@ class Recorder:
         memory: int = 1 << 28,
     ) -> None:
         if every < 1:
-            raise InvalidInput(f"a look every {every} steps is not possible")
+            raise InvalidInput(f"every is {every}; give a whole number of at least 1")
         self.recording = Recording(claim, dataset_size=dataset_size, false_alarm=false_alarm)
         self.model, self.loss, self.every, self.canaries = _inner(model), loss, every, canaries
         self.optimizer = getattr(optimizer, "original_optimizer", optimizer)

@@ -149,7 +149,7 @@ def batched_losses(
 ) -> list[NDArray[numpy.float64]]:
     """The loss of each example, batch by batch, on the device of the model's parameters."""
     if batch_size < 1:
-        raise InvalidInput(f"a batch of {batch_size} records is too small")
+        raise InvalidInput(f"batch_size is {batch_size}; give at least 1")
     device = device_of(model)
     training = model.training
     model.eval()

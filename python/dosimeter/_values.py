@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ._names import Schema
 from ._types import Document, Numbers
 from .errors import InvalidInput
 
@@ -31,6 +32,17 @@ def words(values: str | Iterable[str] | None) -> list[str]:
     return [values] if isinstance(values, str) else list(values)
 
 
+def whole(name: str, value: Any) -> int:
+    """A whole number of any type; nothing is cut off."""
+    try:
+        number = int(value)
+        if number == value:
+            return number
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise InvalidInput(f"{name} is {value!r}, not a whole number")
+
+
 def finite(number: float | None) -> float | None:
     """The number as documents spell it: infinity is null."""
     return None if number is None or math.isinf(number) else number
@@ -46,7 +58,7 @@ def as_text(document: Mapping[str, Any]) -> str:
     return json.dumps(document, allow_nan=False)
 
 
-def as_document(text: str | bytes | Mapping[str, Any], schema: str) -> Document:
+def as_document(text: str | bytes | Mapping[str, Any], schema: Schema) -> Document:
     """A document of this schema, from its text or as it is."""
     found: Any = json.loads(text) if isinstance(text, (str, bytes)) else text
     if not isinstance(found, Mapping):

@@ -7,9 +7,10 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, Union
 
 from . import _command, _core, _tables
+from ._names import Schema
 from ._types import Design, Document, Numbers
 from ._values import as_document, as_text, numbers, words
 from .errors import InvalidInput
@@ -103,7 +104,7 @@ class Audit:
     with the claim, where one was given.
     """
 
-    SCHEMA = "dosimeter.audit/1"
+    SCHEMA: ClassVar[Schema] = "dosimeter.audit/1"
 
     __slots__ = ("_document", "_scores")
 
@@ -399,6 +400,7 @@ def plan(
     attack_tpr: float | None = None,
     run: RunLike | None = None,
     observe: Literal["all-iterates", "last-iterate"] = "all-iterates",
+    time_limit: float | None = None,
 ) -> Document:
     """How many runs or canaries an audit needs: the ``dosimeter.plan/1`` document.
 
@@ -420,6 +422,7 @@ def plan(
         "mu": mu,
         "attack_fpr": attack_fpr,
         "attack_tpr": attack_tpr,
+        "time_limit": time_limit,
     }
     if run is not None:
         question |= {"run": as_run(run).to_dict(), "observe": observe}

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from . import _command
+from ._names import Schema
 from ._types import Adjacency, Document, Lens, Permutation, Sampling
-from ._values import as_document, as_text
+from ._values import as_document, as_text, whole
 from .claims import Claim
 from .runs import FurtherRelease, Matrix, Run, run_keys
 
@@ -35,7 +36,7 @@ class Calibration:
     evaluations: int
     warnings: tuple[str, ...]
 
-    SCHEMA = "dosimeter.calibrate/1"
+    SCHEMA: ClassVar[Schema] = "dosimeter.calibrate/1"
 
     def to_dict(self) -> Document:
         """The ``dosimeter.calibrate/1`` document, as the command line prints it."""
@@ -122,13 +123,15 @@ def calibrate(
     count_noise: float | None = None,
     releases: Iterable[FurtherRelease | Mapping[str, float]] = (),
     matrix: Matrix | Mapping[str, Any] | None = None,
+    time_limit: float | None = None,
 ) -> Calibration:
     """Solves for one number of a run such that a target is met, on the safe side.
 
     One target: ``target_epsilon`` or ``target_mu`` at ``delta``, ``target_tpr`` at ``fpr``,
     ``target_attack_accuracy`` at ``prior`` (0.5 unless given), ``target_reconstruction`` at
     ``prior``, ``target_advantage``, ``target_bayes_security``. The run is described by the
-    keywords of :class:`Run`, without the one that is solved for.
+    keywords of :class:`Run`, without the one that is solved for. ``time_limit`` is in seconds of
+    processor time (10 unless given).
 
     >>> import dosimeter
     >>> answer = dosimeter.calibrate(
@@ -152,6 +155,7 @@ def calibrate(
         "fpr": fpr,
         "prior": prior,
         "lens": lens,
+        "time_limit": time_limit,
         "run": run_keys(
             noise_multiplier=noise_multiplier,
             sample_rate=sample_rate,
@@ -203,7 +207,7 @@ class Advice:
     reason: str
     warnings: tuple[str, ...]
 
-    SCHEMA = "dosimeter.advice/1"
+    SCHEMA: ClassVar[Schema] = "dosimeter.advice/1"
 
     def __hash__(self) -> int:
         return hash((self.rows, self.recommended))
@@ -252,7 +256,7 @@ def advise(
     ['<= 3.000', '<= 3.000']
     """
     question = {
-        "batch_sizes": [int(size) for size in batch_sizes],
+        "batch_sizes": [whole("a batch size", size) for size in batch_sizes],
         "target_epsilon": target_epsilon,
         "delta": delta,
         "lens": lens,

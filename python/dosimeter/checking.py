@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from . import _command
+from ._names import Schema
 from ._types import Document, Lens, Quantity, Side, Standing
 from ._values import as_document, as_text, infinite
 from .claims import At, Claim
@@ -34,7 +35,7 @@ class Check:
     verdicts: tuple[Limit, ...]
     warnings: tuple[str, ...]
 
-    SCHEMA = "dosimeter.check/1"
+    SCHEMA: ClassVar[Schema] = "dosimeter.check/1"
 
     def __bool__(self) -> bool:
         return self.passed
@@ -97,6 +98,7 @@ def check(
     max_tpr: float | None = None,
     fpr: float | None = None,
     lens: Lens | None = None,
+    time_limit: float | None = None,
 ) -> Check:
     """Does the run keep a policy? Keywords override the ``[policy]`` table of the run's file.
 
@@ -119,7 +121,7 @@ def check(
         "fpr": fpr,
         "lens": lens,
     }
-    question = as_run(run)._question() | {"policy": policy}
+    question = as_run(run)._question() | {"policy": policy, "time_limit": time_limit}
     return Check.from_json(_command.ask("check", question)[1])
 
 
@@ -214,6 +216,7 @@ def translate(
     prior: float | None = None,
     fpr: float | None = None,
     delta: float | None = None,
+    time_limit: float | None = None,
 ) -> Translation:
     """One number in other terms: give one of the first six, a run, or both, and where the others
     are taken.
@@ -236,6 +239,7 @@ def translate(
         "prior": prior,
         "fpr": fpr,
         "delta": delta,
+        "time_limit": time_limit,
     }
     found = json.loads(_command.ask("translate", question)[1])
     readings = (

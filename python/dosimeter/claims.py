@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from . import _command, _tables
+from ._names import Schema
 from ._types import (
     Adjacency,
     Direction,
@@ -160,7 +161,7 @@ class Account(Sequence[Claim]):
     before quoting anything.
     """
 
-    SCHEMA = "dosimeter.account/1"
+    SCHEMA: ClassVar[Schema] = "dosimeter.account/1"
 
     __slots__ = ("_claims", "asides", "run", "sign", "unsupported", "warnings")
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Union
 
 from . import _tables
 from ._command import ask, listening
+from ._names import Schema
 from ._types import Document, Engine, Lens, Numbers, Progress, Quantity
 from ._values import as_document, as_text, numbers, words
 from .claims import Account, account
@@ -29,7 +30,7 @@ class Comparison:
     runs: Mapping[str, Account]
     left_out: Mapping[str, str] = field(default_factory=dict)
 
-    SCHEMA = "dosimeter.compare/1"
+    SCHEMA: ClassVar[Schema] = "dosimeter.compare/1"
 
     def __hash__(self) -> int:
         return hash(tuple(self.runs.items()))
@@ -95,6 +96,7 @@ def compare(
     lens: Lens | Iterable[Lens] | None = None,
     quantity: Quantity | Iterable[Quantity] | None = None,
     every_sampling: bool = False,
+    time_limit: float | None = None,
     engine: Engine = "local",
     cluster: Cluster | None = None,
     progress: Progress = None,
@@ -131,6 +133,7 @@ def compare(
         "directions": directions,
         "lens": words(lens),
         "quantity": words(quantity),
+        "time_limit": time_limit,
     }
     if every_sampling:
         asked = [{"name": name} | run._question() for name, run in named]

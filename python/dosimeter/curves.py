@@ -5,9 +5,10 @@ from __future__ import annotations
 import array
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from . import _command, _tables
+from ._names import Schema
 from ._types import Direction, Document, Lens, Numbers, Standing
 from ._values import as_document, as_text, infinite, numbers, words
 from .runs import Run, RunLike, as_run
@@ -87,7 +88,7 @@ class Curve:
     are the certified ends of the second.
     """
 
-    SCHEMA = "dosimeter.curve/1"
+    SCHEMA: ClassVar[Schema] = "dosimeter.curve/1"
 
     __slots__ = ("_document", "kind", "lines", "run", "warnings")
 
@@ -239,6 +240,8 @@ def _curve(
     delta: float | None,
     at: Numbers | None,
     points: int,
+    time_limit: float | None,
+    first: int | None = None,
 ) -> Curve:
     checked = as_run(run)
     question = checked._question() | {
@@ -249,6 +252,8 @@ def _curve(
         "fpr": numbers(at) if kind == "tradeoff" else None,
         "epsilon": numbers(at) if kind == "profile" else None,
         "points": points,
+        "first": first,
+        "time_limit": time_limit,
     }
     return _restore(_command.ask("curve", question, stacklevel=5)[1], checked)
 
@@ -260,6 +265,7 @@ def tradeoff(
     points: int = 65,
     lens: Lens | Iterable[Lens] = "composition",
     direction: Direction = "both",
+    time_limit: float | None = None,
 ) -> Curve:
     """The trade-off curve: the false negative rate that the best attack cannot beat at each
     false positive rate.
@@ -272,7 +278,7 @@ def tradeoff(
     >>> bool((curve.lower <= curve.fnr).all())
     True
     """
-    return _curve(run, "tradeoff", lens, direction, None, fpr, points)
+    return _curve(run, "tradeoff", lens, direction, None, fpr, points, time_limit)
 
 
 def profile(
@@ -282,6 +288,7 @@ def profile(
     points: int = 65,
     lens: Lens | Iterable[Lens] = "composition",
     direction: Direction = "both",
+    time_limit: float | None = None,
 ) -> Curve:
     """The privacy profile: delta at each epsilon.
 
@@ -290,7 +297,7 @@ def profile(
     >>> dosimeter.profile(run, epsilon=[1.0, 2.0]).delta.round(8)
     array([2.61242e-03, 2.67000e-06])
     """
-    return _curve(run, "profile", lens, direction, None, epsilon, points)
+    return _curve(run, "profile", lens, direction, None, epsilon, points, time_limit)
 
 
 def steps(
@@ -298,15 +305,19 @@ def steps(
     *,
     delta: float,
     points: int = 65,
+    first: int | None = None,
     lens: Lens | Iterable[Lens] = "composition",
     direction: Direction = "both",
+    time_limit: float | None = None,
 ) -> Curve:
-    """Epsilon at ``delta`` against the number of steps, up to the run's.
+    """Epsilon at ``delta`` against the number of steps, from ``first`` (one) up to the run's.
 
     >>> import dosimeter
     >>> run = dosimeter.Run(noise_multiplier=1.0, sample_rate=0.01, steps=1000)
     >>> curve = dosimeter.steps(run, delta=1e-5, points=4)
     >>> curve.steps.astype(int)
     array([   1,   10,  100, 1000])
+    >>> dosimeter.steps(run, delta=1e-5, points=3, first=10).steps.astype(int)
+    array([  10,  100, 1000])
     """
-    return _curve(run, "steps", lens, direction, delta, None, points)
+    return _curve(run, "steps", lens, direction, delta, None, points, time_limit, first)

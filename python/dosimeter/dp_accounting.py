@@ -57,7 +57,7 @@ def to_event(run: RunLike) -> DpEvent:
     """
     checked = as_run(run)
     if checked.group_size != 1:
-        raise Unsupported(f"an event is about one record, not about {checked.group_size}")
+        raise Unsupported(f"an event of dp_accounting describes one record; the run has groups of {checked.group_size}")
     for what, given in (
         ("several releases per batch", checked.releases),
         ("correlated noise", checked.matrix),
@@ -135,7 +135,7 @@ def from_event(
     """
     steps = _merged(list(_steps(event, 1, replacement_units)))
     if not steps:
-        raise Unsupported("the event does nothing: there is no step in it")
+        raise Unsupported("the event has no step")
     return _run(steps, adjacency, dataset_size)
 
 

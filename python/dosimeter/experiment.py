@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from . import _command, _core
 from ._types import Document, Engine, Progress
+from ._values import whole
 from .auditing import Audit, audit
 from .errors import DosimeterError, Incomplete, InvalidInput
 from .games import Attack, status
@@ -107,8 +108,8 @@ class Experiment:
         if not names or len(set(names)) != len(names) or not all(map(_is_name, names)):
             raise InvalidInput(f"the scores {names} are not different names of letters and digits")
         if chunk < 1:
-            raise InvalidInput(f"a chunk of {chunk} trainings is too small")
-        self.train, self.scores, self.seed, self.chunk = train, names, int(seed), int(chunk)
+            raise InvalidInput(f"chunk is {chunk}; give at least 1 training")
+        self.train, self.scores, self.seed, self.chunk = train, names, whole("seed", seed), whole("chunk", chunk)
         self.settings = dict(settings or {})
         self.claim = None if run is None else as_run(run)
         self._parameters = {
@@ -167,9 +168,9 @@ class Experiment:
         Raises :class:`~dosimeter.Incomplete` when trainings are missing and no ``shard`` was
         asked for, and what a training raises.
         """
-        count = int(trials)
-        if count != trials or not 0 < count < 2**31:
-            raise InvalidInput(f"{trials} trials are not a whole number between 1 and 2^31 - 1")
+        count = whole("trials", trials)
+        if not 0 < count < 2**31:
+            raise InvalidInput(f"{trials} trials are not between 1 and 2^31 - 1")
         path = Path(out)
         if engine == "ray":
             play, threads = _on_ray(self, cluster)
@@ -223,7 +224,7 @@ class Experiment:
         The claim is the experiment's ``run``, or ``claim_epsilon`` at ``delta``. ``options`` are
         those of :meth:`run`, but for ``shard``.
         """
-        budget = int(trials)
+        budget = whole("trials", trials)
         if self.claim is None and claim_epsilon is None:
             raise InvalidInput("there is nothing to decide: give the experiment a run, or claim_epsilon")
         if "shard" in options:
@@ -394,7 +395,7 @@ def _call(train: Train, member: bool, seed: int, settings: Mapping[str, Any]) ->
 
 def _locally(planned: Experiment, workers: int) -> tuple[_Player, int]:
     if workers < 1:
-        raise InvalidInput(f"{workers} workers are too few")
+        raise InvalidInput(f"workers is {workers}; give at least 1")
     if workers == 1:
         return _Player(planned), 1
     import pickle
@@ -437,7 +438,7 @@ def _numbers(given: Any, count: int, index: int) -> list[float]:
     try:
         numbers = [float(value) for value in values]
     except (TypeError, ValueError):
-        raise InvalidInput(f"training {index} gave `{given!r}`, which is no number") from None
+        raise InvalidInput(f"training {index} gave `{given!r}`, which is not a number") from None
     if any(math.isnan(number) for number in numbers):
         raise InvalidInput(f"training {index} gave a score that is not a number (NaN)")
     return numbers

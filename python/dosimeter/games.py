@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from . import _command, _core
 from ._toml import write_toml
+from ._names import Schema
 from ._types import Document, Engine, Progress
-from ._values import as_document, as_text
+from ._values import as_document, as_text, whole
 from .auditing import Audit, audit
 from .errors import Incomplete, InvalidInput
 from .runs import RunLike, as_run
@@ -43,7 +44,7 @@ class Attack:
     #: What else the document says about a game that trains models.
     details: Document = field(default_factory=dict)
 
-    SCHEMA = "dosimeter.attack/1"
+    SCHEMA: ClassVar[Schema] = "dosimeter.attack/1"
 
     def __hash__(self) -> int:
         return hash((self.plan, self.trials, self.scores))
@@ -61,7 +62,7 @@ class Attack:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Attack:
         found = as_document(document, cls.SCHEMA)
-        keys = {name: found.pop(name, None) for name in cls.__dataclass_fields__}
+        keys = {name: found.pop(name, None) for name in (one.name for one in fields(cls))}
         keys["scores"] = None if keys["scores"] is None else Path(str(keys["scores"]))
         for name in ("exact", "warnings"):
             keys[name] = tuple(keys[name] or ())
@@ -148,7 +149,7 @@ def attack(
     ('complete', 1000, True)
     """
     options: dict[str, Any] = {
-        "trials": None if trials is None else _count(trials),
+        "trials": None if trials is None else whole("trials", trials),
         "seed": seed,
         "observe": observe,
         "direction": direction,
@@ -185,12 +186,6 @@ def attack(
     if code == 4 and shard is None:
         raise Incomplete("chunks are missing; call again to resume", code=4)
     return Attack.from_dict(document)
-
-
-def _count(value: float) -> int:
-    if value != int(value):
-        raise InvalidInput(f"trials must be a whole number, but is {value}")
-    return int(value)
 
 
 def status(path: str | os.PathLike[str]) -> Document:

@@ -59,7 +59,10 @@ class GradientCanary:
         member: bool | None = None,
     ) -> None:
         if not (clip_norm > 0.0 and 0.0 < sample_rate <= 1.0):
-            raise InvalidInput("clip_norm is positive, sample_rate is in (0, 1]")
+            raise InvalidInput(
+                f"clip_norm is {clip_norm} and sample_rate {sample_rate}; the norm must be above 0, the "
+                "rate in (0, 1]"
+            )
         leaves = jax.tree_util.tree_leaves(params)
         if not leaves:
             raise InvalidInput("there are no parameters")
@@ -209,7 +212,7 @@ class Recorder:
         false_alarm: float = 1e-4,
     ) -> None:
         if every < 1:
-            raise InvalidInput(f"a look every {every} steps is not possible")
+            raise InvalidInput(f"every is {every}; give a whole number of at least 1")
         self.recording = Recording(claim, dataset_size=dataset_size, false_alarm=false_alarm)
         self.loss, self.divisor, self.every = loss, divisor, every
         self._clipped = None if loss is None else jax.jit(self._clipped_sum)

@@ -53,7 +53,7 @@ def from_params(params: DpParams, *, num_updates: int, adjacency: Adjacency | No
     records = params.num_samples // groups
     batches: dict[str, Any]
     if method == "poisson" and largest is not None:
-        # A group is a data set of its own, looked at in every so many steps.
+        # A group is a data set of its own, looked at once per cycle.
         num_updates = -(-num_updates // groups)
         batches = {"sampling": "truncated-poisson", "max_batch_size": largest}
         batches |= {"dataset_size": records, "batch_size": params.batch_size}
@@ -76,9 +76,9 @@ def to_params(run: RunLike, *, delta: float) -> DpParams:
     checked = as_run(run)
     known = ("poisson", "cyclic-poisson", "truncated-poisson")
     if len(checked.phases) != 1 or checked.sampling not in known:
-        raise Unsupported("only Poisson batches and one phase have such parameters")
+        raise Unsupported("the parameters of jax_privacy describe one phase of Poisson batches")
     if checked.releases or checked.matrix or checked.stopped or checked.group_size != 1:
-        raise Unsupported("the parameters are about one record, one release per step, fixed steps")
+        raise Unsupported("the parameters of jax_privacy describe one record, one release per step, steps fixed in advance")
     size = checked.dataset_size
     if size is None:
         raise InvalidInput("the run needs its dataset_size")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from . import _command
+from . import _command, _core
+from ._names import Schema
 from ._types import Document, Numbers
 from ._values import as_document, as_text, numbers
 from .auditing import Audit, Measured, audit
@@ -26,7 +28,7 @@ class Membership:
     All intervals in ``at_risk`` hold together, so the table may be read from the top.
     """
 
-    SCHEMA = "dosimeter.membership/1"
+    SCHEMA: ClassVar[Schema] = "dosimeter.membership/1"
 
     __slots__ = ("_document", "_table")
 
@@ -49,7 +51,7 @@ class Membership:
 
     @property
     def at_risk(self) -> tuple[Document, ...]:
-        """The records most at risk first: record, epsilon_lower, advantage."""
+        """The records most at risk first: record, epsilon_lower, shown, advantage."""
         return tuple(self._document["at_risk"])
 
     @property
@@ -115,7 +117,7 @@ class Membership:
         from ._html import table
 
         rows = [
-            (str(one["record"]), f">= {one['epsilon_lower']:.4g}", f"{one['advantage']['value']:.3f}")
+            (str(one["record"]), one["shown"], f"{one['advantage']['value']:.3f}")
             for one in self.at_risk
         ]
         return table(["record", "epsilon", "advantage"], rows)
@@ -193,9 +195,10 @@ def _attack(
     import numpy
 
     with _command.scratch() as folder:
-        out = folder / "scores.csv"
-        files = [_write(folder / "losses.npy", losses), _write(folder / "members.npy", members)]
-        options = dict(own) | {
+        question = dict(own) | {
+            "attack": name,
+            "losses": _write(folder / "losses.npy", losses),
+            "members": _write(folder / "members.npy", members),
             "logits": logits,
             "offline": offline,
             "target": target,
@@ -203,11 +206,11 @@ def _attack(
             "confidence": confidence,
             "fpr": numbers(fpr),
             "top": top,
-            "out": out,
         }
-        _, document = _command.answer(["attack", name, *files, *_command.flags(options)])
-        table = numpy.loadtxt(out, delimiter=",", skiprows=2, ndmin=2)
-    return Membership(document, table)
+        (text, warnings, _), scores = _core.membership(_command.question_text(question))
+    _command.warn(warnings, stacklevel=4)
+    table = numpy.loadtxt(io.StringIO(scores), delimiter=",", skiprows=2, ndmin=2)
+    return Membership(json.loads(text), table)
 
 
 def _write(path: Path, values: Any) -> str:

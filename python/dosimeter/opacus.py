@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from opacus.accountants import IAccountant, register_accountant
 
+from ._names import MOVES_OTHERS
 from ._torch_loaders import accounted, sampler_batches
 from ._torch_records import Canaries, batched_losses, cross_entropy
 from ._types import Adjacency, Lens, Numbers
@@ -111,7 +112,9 @@ class Accountant(IAccountant):  # type: ignore[misc]
         ]
         for key in ("rate_scale", "drawn_share"):
             batches.pop(key, None)
-        adjacency: Adjacency = "zero-out" if batches["sampling"] == "shuffle" else "add-remove"
+        adjacency: Adjacency = (
+            "zero-out" if batches["sampling"] in MOVES_OTHERS else "add-remove"
+        )
         return Run(adjacency=adjacency, phases=phases, **batches)
 
     def account(self, *, delta: Numbers | None = None, **questions: Any) -> Account:
@@ -133,7 +136,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
                 self._warn(
                     f"batches are not Poisson but {run.sampling}: this epsilon is proven for them, "
                     f"with adjacency {run.adjacency}"
-                    + (", without amplification by sampling" if run.sampling == "shuffle" else "")
+                    + (", without amplification by sampling" if run.sampling in MOVES_OTHERS else "")
                 )
             with warnings.catch_warnings():
                 # The same has just been said about this loader.
@@ -185,7 +188,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
             if key not in state_dict:
                 raise ValueError(f"the state has no `{key}` and cannot be loaded")
         if state_dict["mechanism"] not in (self.mechanism(), "rdp", "gdp", "prv"):
-            raise ValueError(f"a state of `{state_dict['mechanism']}` has another history")
+            raise ValueError(f"the history of a `{state_dict['mechanism']}` accountant cannot be read")
         self.history = [(float(n), float(q), int(t)) for n, q, t in state_dict["history"]]
         self.batches = state_dict.get("batches")
         # States of version 0.1 know only whether batches were Poisson.
@@ -223,9 +226,9 @@ def is_poisson(loader: Any) -> bool:
 def loader_batches(loader: Any) -> dict[str, Any]:
     """How a PyTorch data loader draws batches, as keywords of a run.
 
-    Opacus' own sampler is Poisson. Batches cut from a random order, or from the order of the data set,
-    are shuffled (``permutation`` fresh or kept); rates are those among the records that the sampler
-    draws in an epoch. ``RandomSampler(replacement=True)`` draws every record of a batch anew: a fixed
+    Opacus' own sampler is Poisson. Batches that are cut from an order of the data set are named after the
+    order; rates are those among the records that the sampler draws in an epoch.
+    ``RandomSampler(replacement=True)`` draws every record of a batch anew: a fixed
     size with replacement. Any other sampler gets the key ``problem`` that says so.
     """
     return {"sampling": "poisson"} if is_poisson(loader) else sampler_batches(loader)
@@ -248,7 +251,7 @@ class Recorder:
 
     It sits on the optimizer that ``make_private`` returned, behind the accountant's hook. With the
     ``loader`` that ``make_private`` returned, it also counts how often each record is drawn. With
-    ``model``, ``canaries`` and ``every``, canaries are scored before every so many steps;
+    ``model``, ``canaries`` and ``every``, canaries are scored once in ``every`` steps;
     :meth:`observe` scores them at any time, usually at the end. ``score(model, examples)`` gives
     one number for each canary, larger for members; the default is minus the cross-entropy loss of
     classification, of ``batch_size`` canaries at a time on the model's device.
@@ -266,7 +269,7 @@ class Recorder:
         batch_size: int = 256,
     ) -> None:
         if every is not None and (model is None or canaries is None or every < 1):
-            raise InvalidInput("scores `every` so many steps need a model, canaries and 1 or more")
+            raise InvalidInput("to score canaries along the training, give `model`, `canaries`, and `every` of at least 1")
         self.canaries = canaries
         self.score = score or (lambda model, examples: negative_loss(model, examples, batch_size))
         self.batch_sizes: list[int] = []

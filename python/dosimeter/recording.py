@@ -120,7 +120,7 @@ class Recording:
     # What is told.
 
     def step(self, *, size: int | None = None, records: Any = None) -> None:
-        """One update was taken, on these records or on so many."""
+        """Notes one update: on these records, or on this number of them."""
         self.steps += 1
         if records is not None:
             size = len(records)
@@ -288,7 +288,7 @@ class Recording:
     @property
     def sampling(self) -> str:
         """How batches were drawn: ``poisson`` where nothing speaks against the claimed rate,
-        ``full``, ``shuffle``, ``fixed-size``, ``balls-and-bins``, or ``unknown``."""
+        ``full``, ``shuffle``, ``in-order``, ``fixed-size``, ``balls-and-bins``, or ``unknown``."""
         told = self._draws.scheme() if self._draws is not None and self._sees_records else None
         if told is not None:
             return told
@@ -411,6 +411,8 @@ class _Draws:
         self._in_epoch = 0
         self._sizes_in_epoch: list[int] = []
         self.even = True
+        #: Whether every epoch went through the records in their own order.
+        self.ordered = True
 
     def add(self, records: Any) -> None:
         import numpy
@@ -435,6 +437,7 @@ class _Draws:
             # A new epoch, if all but a dropped last batch had come.
             self.partitions &= self._in_epoch >= self.records - self.largest + 1
             self._end_epoch()
+        self.ordered &= bool((batch == numpy.arange(len(batch)) + self._in_epoch).all())
         self._seen[once] = True
         self._in_epoch += len(once)
         self._sizes_in_epoch.append(len(batch))
@@ -457,7 +460,9 @@ class _Draws:
         if (self.counts == self.batches).all():
             return "full"
         if self.partitions and self.epochs >= 1 and self.batches >= FEW:
-            return "shuffle" if self.even else "balls-and-bins"
+            if not self.even:
+                return "balls-and-bins"
+            return "in-order" if self.ordered else "shuffle"
         if self.twice_in_a_batch:
             return "unknown"
         if self.batches >= FEW and self.counts.sum() == self.batches * self.largest:
@@ -497,6 +502,7 @@ class _Draws:
         "partitions",
         "epochs",
         "even",
+        "ordered",
         "_in_epoch",
         "_sizes_in_epoch",
     )
@@ -510,7 +516,8 @@ class _Draws:
         import numpy
 
         for name in self._KEPT:
-            setattr(self, name, state[name])
+            # States of version 0.2 do not say whether records came in order.
+            setattr(self, name, state.get(name, False))
         self.counts = numpy.asarray(state["counts"], dtype=numpy.int64)
         self._seen[:] = False
         self._seen[numpy.asarray(state["seen"], dtype=numpy.int64)] = True

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from . import _command
+from . import _command, _core
 from ._types import Design, Document, Progress
 from .auditing import Audit, score_files
 from .runs import RunLike, as_run
@@ -68,17 +68,18 @@ def report(
     format: Format | None = None,
     out: str | os.PathLike[str] | None = None,
     progress: Progress = None,
+    time_limit: float | None = None,
 ) -> Report:
     """Writes one document about a run, about scores, or about both; without either the built-in
     example, from training to verdict.
 
     ``scores`` is a file or several, an :class:`Audit`, a frame or table with the columns ``score``
     and ``member``, or the two arrays ``(members, nonmembers)``. Scores whose file says that another
-    run made them are refused unless ``other_run`` is True. The ``format`` follows the ending of
+    run made them are refused unless ``other_run`` is True. The ``format`` follows the extension of
     ``out`` (``dosimeter-report.html`` unless given). ``title``, ``owner`` and ``date`` stand on it.
     The command that makes the same report is named where every input is a file. ``public`` leaves
-    out what is computed from records without privacy. ``progress`` hears the chunks of the built-in
-    example.
+    out what was computed from records without privacy protection. ``progress`` is called with the
+    chunks of the built-in example.
 
     >>> import dosimeter, tempfile, os
     >>> run = dosimeter.Run(noise_multiplier=1.0, sample_rate=0.01, steps=1000)
@@ -87,9 +88,7 @@ def report(
     ...     page.to_dict()["schema"]
     'dosimeter.report/1'
     """
-    path = Path(out) if out is not None else Path(f"dosimeter-report.{_ending(format)}")
-    arguments = ["report", "--out", os.fspath(path)]
-    options: dict[str, Any] = {
+    question: dict[str, Any] = {
         "delta": delta,
         "confidence": confidence,
         "design": scores.design if design is None and isinstance(scores, Audit) else design,
@@ -99,24 +98,22 @@ def report(
         "owner": owner,
         "date": date,
         "format": format,
+        "out": out,
+        "time_limit": time_limit,
     }
     with _command.scratch() as folder:
+        files: list[str] = []
         if isinstance(run, (str, os.PathLike)):
-            arguments.append(os.fspath(run))
+            files.append(os.fspath(run))
         elif run is not None:
-            arguments += as_run(run)._described(folder)
+            keys, files = as_run(run)._described(folder)
+            question["run"] = keys
         if scores is not None:
-            arguments += score_files(scores, folder)
-        # Files that are about to go cannot be named in a command.
-        if any(Path(word).parent == folder for word in arguments):
-            arguments.append("--no-command")
-        code, _, _ = _command.run(
-            [*arguments, *_command.flags(options)], progress=progress, patient=True
-        )
-    if code == 130:
-        raise KeyboardInterrupt
-    return Report(path=path)
-
-
-def _ending(format: Format | None) -> str:
-    return {None: "html", "card": "md", "registry": "yaml"}.get(format, str(format))
+            files += score_files(scores, folder)
+        # Files that are about to go are called what they are, and in no command.
+        if any(Path(file).parent == folder for file in files):
+            question["scratch"] = folder
+        question["files"] = files
+        with _command.listening(progress) as listener:
+            path, _ = _core.report(_command.question_text(question), listener)
+    return Report(path=Path(path))

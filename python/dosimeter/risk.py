@@ -89,20 +89,17 @@ def get_bayes_risk_for_dpsgd(
 ) -> float:
     """The smallest error of an attacker who holds each record a member with ``prior``, from below.
 
-    The minimum of (1 - prior) FPR + prior FNR over the trade-off curve, read off the profile: it
-    is min(prior, 1 - prior) (1 - delta(epsilon)) with epsilon the log odds of the prior.
+    The minimum of (1 - prior) FPR + prior FNR over the trade-off curve: what is left of 1 beside the
+    certified attack accuracy at this prior.
 
     >>> round(get_bayes_risk_for_dpsgd(1.0, 0.01, 1000), 6)
     0.419491
     """
-    import math
-
     if not 0.0 < prior < 1.0:
         raise InvalidInput(f"prior {prior} is outside (0, 1)")
-    odds = abs(math.log(prior / (1.0 - prior)))
     run = _run(noise_multiplier, sample_rate, num_steps)
-    delta = account(run, epsilon=odds, lens=lens).select(quantity="delta")[0].upper
-    return min(prior, 1.0 - prior) * (1.0 - delta) * (1.0 - 4e-16)
+    asked = account(run, attack_prior=prior, lens=lens, quantity="attack-accuracy")
+    return 1.0 - asked[0].upper
 
 
 def find_noise_multiplier_for_advantage(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Union, cast
 
 from . import _core
-from ._command import flags, question_text
+from ._command import question_text
 from ._types import Adjacency, Document, Permutation, Sampling, Stopped
 from ._values import as_text
 from .errors import InvalidInput
@@ -283,12 +283,12 @@ class Run:
         lists the defaults."""
         return cast("dict[str, Any]", json.loads(self._handle.question()))
 
-    def _described(self, folder: Path) -> list[str]:
-        """Flags or files that describe this run to a command, as it was given."""
+    def _described(self, folder: Path) -> tuple[dict[str, Any], list[str]]:
+        """Keys or files that describe this run, as it was given."""
         asked = self._question()
         plain = all(isinstance(value, (str, int, float)) for value in asked.get("run", {}).values())
         if plain and not asked.get("files"):
-            return flags(asked["run"])
+            return asked["run"], []
         files = []
         for place, file in enumerate(asked.get("files", ())):
             text = file["text"]
@@ -300,7 +300,7 @@ class Run:
             path = folder / "run.json"
             path.write_text(json.dumps({"run": asked["run"]}), encoding="utf-8")
             files.append(os.fspath(path))
-        return files
+        return {}, files
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_restore, (self._handle.question(),))

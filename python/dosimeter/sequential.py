@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from . import _command
+from ._names import Schema
 from ._types import Document
 from ._values import as_document, as_text
-from .auditing import _ask, _Scores, _sides
+from .auditing import Bound, Verdict, _ask, _Scores, _sides
 from .runs import RunLike, as_run
 
 
 class SequentialAudit:
     """The answer of :func:`sequential`; attributes are the keys of the document.
 
-    ``epsilon_lower`` holds at any stopping time; ``refuted_at`` is the trial from which on the claim
+    ``bound`` holds at any stopping time; ``refuted_at`` is the trial from which on the claim
     was refuted, or None; ``looks`` is the bound over time.
     """
 
-    SCHEMA = "dosimeter.sequential-audit/1"
+    SCHEMA: ClassVar[Schema] = "dosimeter.sequential-audit/1"
 
     __slots__ = ("_document",)
 
@@ -31,6 +32,17 @@ class SequentialAudit:
     def trials(self) -> int:
         """Trials on both sides that were used."""
         return int(self._document["trials"])
+
+    @property
+    def bound(self) -> Bound:
+        """What the trials show, as a claim."""
+        return Bound.from_dict(self._document["bound"])
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What the trials say about the claim, where there is one."""
+        document = self._document.get("verdict")
+        return None if document is None else Verdict.from_dict(document)
 
     @property
     def epsilon_lower(self) -> float:
@@ -84,14 +96,17 @@ class SequentialAudit:
 
     def __repr__(self) -> str:
         refuted = "" if self.refuted_at is None else f"; refuted after {self.refuted_at}"
-        return (
-            f"<SequentialAudit epsilon >= {self.epsilon_lower:.4g}, {self.trials} trials{refuted}>"
-        )
+        return f"<SequentialAudit epsilon {self.bound.shown}, {self.trials} trials{refuted}>"
 
     def _repr_html_(self) -> str:
         from ._html import definition
 
-        shown = [(key, str(value)) for key, value in self._document.items() if key != "looks"]
+        texts = {"bound": str(self.bound)}
+        if self.verdict is not None:
+            texts["verdict"] = self.verdict.reason
+        left_out = ("looks", "claim", "epsilon_lower")
+        keys = (key for key in self._document if key not in left_out)
+        shown = [(key, texts.get(key, str(self._document[key]))) for key in keys]
         return definition("Sequential audit", shown)
 
 

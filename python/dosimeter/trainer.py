@@ -50,7 +50,7 @@ class PrivacyCallback(TrainerCallback):  # type: ignore[misc]
     ``canaries`` are keywords of :class:`dosimeter.torch.GradientCanary`; clip norm and sample rate
     are those of the claim unless they are given. ``divisor`` is the expected batch size unless it is
     given: the sample rate times ``dataset_size``, which the claim may know.
-    ``callback.watch(trainer)`` lets it hear the batches.
+    ``callback.watch(trainer)`` shows it the batches.
 
     The recorder is ``callback.recorder`` once training has begun. Refused by name:
     ``max_grad_norm`` other than 0, because the Trainer would scale the noise with it.
@@ -110,7 +110,7 @@ class PrivacyCallback(TrainerCallback):  # type: ignore[misc]
         self._recorder = Recorder(model, inner, canaries=inserted, **self.options)
 
     def watch(self, trainer: Any) -> Any:
-        """Lets the recorder hear the batches of a trainer: every call of ``training_step``."""
+        """Shows the recorder the batches of a trainer: every call of ``training_step``."""
         step = trainer.training_step
 
         def told(model: Any, inputs: Any, *rest: Any, **named: Any) -> Any:

@@ -84,7 +84,8 @@ def train(
     """One DP-SGD or DP-Adam training, with its ledger; the same call again resumes.
 
     ``config`` is the path of a RUN.toml, or its tables as mappings: ``run``, ``data``, ``model``,
-    ``optimizer``. ``overrides`` replace keys of ``run``. ``noise="secure"`` is for a model that
+    ``optimizer``. ``overrides`` replace keys of ``run``; ``target_epsilon`` and ``delta`` ask for the
+    noise that meets them. ``noise="secure"`` is for a model that
     will be released. ``progress`` is called with (steps done, steps in all).
 
     >>> import dosimeter, tempfile, os
@@ -99,7 +100,9 @@ def train(
     ...     done.model.exists(), done.run.steps
     (True, 3)
     """
-    options = {
+    own = {key: overrides.pop(key, None) for key in ("target_epsilon", "delta", "checkpoint_every")}
+    question = own | {
+        "run": overrides,
         "out": out,
         "device": device,
         "precision": precision,
@@ -112,14 +115,11 @@ def train(
             path = write_toml(config, folder / "run.toml")
         else:
             path = Path(config)
-        arguments = ["train", os.fspath(path), *_command.flags(options | overrides)]
-        arguments += ["--format", "json"]
-        code, stdout, _ = _command.run(arguments, progress=progress, patient=True)
-    if code == 130:
-        raise KeyboardInterrupt
-    ledger: Document = json.loads(stdout)
-    _command.warn(ledger.get("warnings", ()))
-    return Training(out=Path(out), ledger=ledger)
+        asked = _command.question_text(question | {"file": path})
+        with _command.listening(progress) as listener:
+            text, warnings, _ = _core.train(asked, listener)
+    _command.warn(warnings)
+    return Training(out=Path(out), ledger=json.loads(text))
 
 
 def tune(

@@ -64,7 +64,7 @@ assert epsilon == account[0].upper
 # %% [markdown]
 # ## Was it what the accounting assumes?
 #
-# The proof is about Poisson batches. The recorder saw the batches that were really drawn: their
+# The proof holds for Poisson batches. The recorder saw the batches that were really drawn: their
 # sizes, and the numbers of batches that a record is in, have to vary like binomial numbers.
 # With `poisson_sampling=False` the accountant warns, and this check finds it as well.
 

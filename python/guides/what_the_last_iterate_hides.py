@@ -38,7 +38,7 @@ assert curve.epsilon[-1] < curve.epsilon[0]
 # %% [markdown]
 # ## Play it
 #
-# The linear game is the heuristic's own world: a constant canary gradient, nothing else. The
+# In the linear game the heuristic is exact: a constant canary gradient, nothing else. The
 # audit of twenty thousand games cannot show more than the heuristic says, and comes near it.
 
 # %%

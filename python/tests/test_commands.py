@@ -120,7 +120,7 @@ def test_tables_of_trainings_are_the_commands(program: Program) -> None:
         dosimeter.tune("rank", 3)
 
 
-@pytest.mark.filterwarnings("ignore:3 secrets leave")
+@pytest.mark.filterwarnings("ignore:with 3 secrets the interval")
 def test_memorisation_is_the_commands(program: Program, tmp_path: Path) -> None:
     path, base = tmp_path / "tuned.jsonl", tmp_path / "base.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in TUNED))

@@ -1,34 +1,45 @@
-"""One question, one answer: Python and the command line give the same document to the byte,
-refusals and the fields that they name included."""
+"""One question, one answer: the command line, the page's server and Python give the same document to
+the byte, refusals and the fields that they name included."""
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
 import random
+import subprocess
+import urllib.parse
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dosimeter import DosimeterError, _core
+from dosimeter import DosimeterError, _core, errors
 from dosimeter.errors import in_python
+
+if TYPE_CHECKING:
+    from conftest import Program
 
 #: Questions of each kind; a thousand in all.
 EACH = {
-    "account": 290,
-    "calibrate": 100,
-    "advice": 20,
-    "curve": 90,
+    "account": 344,
+    "calibrate": 90,
+    "advice": 15,
+    "curve": 40,
     "compare": 60,
-    "compare-map": 20,
-    "batch-sizes": 20,
+    "compare-map": 15,
+    "batch-sizes": 15,
     "translate": 120,
-    "check": 100,
+    "check": 60,
     "plan": 40,
-    "audit": 40,
+    "panel": 25,
+    "map": 6,
+    "audit": 60,
     "tune": 50,
     "memorize": 40,
     "status": 10,
+    "report": 10,
 }
 
 #: The command of a kind, where it has another name.
@@ -38,25 +49,145 @@ COMMANDS = {
     "batch-sizes": ["compare"],
 }
 
+#: Kinds that only the page asks, so no command prints their documents.
+OF_THE_PAGE = ("panel", "map")
+
+#: Kinds whose questions name files of this machine: no request does.
+WITHOUT_REQUESTS = ("tune", "memorize", "status", "report")
+
 #: Keys that are words of the command and not flags, in their order.
-WORDS = ("kind", "question", "metric", "completions", "path")
+WORDS = ("kind", "question", "metric", "completions", "path", "files")
+
+#: How batches are drawn, with what each of them needs beyond a rate.
+SCHEMES: list[dict[str, Any]] = [
+    {"sampling": "poisson"},
+    {"sampling": "full"},
+    {"sampling": "shuffle"},
+    {"sampling": "shuffle", "permutation": "kept"},
+    {"sampling": "fixed-size"},
+    {"sampling": "fixed-size", "replacement": True},
+    {"sampling": "balls-and-bins"},
+    {"sampling": "truncated-poisson", "max_batch_size": 300},
+    {"sampling": "cyclic-poisson", "cycle_length": 4},
+    {"sampling": "cyclic-poisson"},
+    {"sampling": "in-order"},
+]
+
+
+#: Kinds whose questions are about a run, in numbers that reach every way to draw its batches.
+ABOUT_RUNS = ("account", "calibrate", "curve", "compare", "check", "panel", "audit")
+
+
+class Dice(random.Random):
+    """Ways to draw batches come in turn, so that none is left out."""
+
+    turn = 0
+
+    def scheme(self) -> dict[str, Any]:
+        self.turn += 1
+        return SCHEMES[self.turn % len(SCHEMES)]
 
 
 @pytest.mark.parametrize("kind", EACH)
-def test_the_command_and_python_answer_the_same_bytes(kind: str, tmp_path: Path) -> None:
-    dice = random.Random(f"dosimeter {kind}")
+def test_every_door_answers_the_same_bytes(
+    kind: str, page: Page, program: Program, tmp_path: Path
+) -> None:
+    dice = Dice(f"dosimeter {kind}")
     refused = 0
     files = _files(tmp_path)
-    for _ in range(EACH[kind]):
+    for number in range(EACH[kind]):
         question = _question(kind, dice, files)
-        told = _command(kind, question, files)
-        assert told == _asked(kind, question, files), question
+        told = _asked(kind, question, files)
+        if kind not in OF_THE_PAGE:
+            assert _command(kind, question, files) == told, question
+        if kind not in WITHOUT_REQUESTS:
+            heard = page.ask(kind, question, files)
+            assert heard == (told[:2] if told[0] == "answered" else told), question
+        if kind not in OF_THE_PAGE and number < 2:
+            _check_process(program, kind, question, files, told)
         refused += told[0] == "refused"
     assert 0 < refused < 0.9 * EACH[kind]
+    assert kind not in ABOUT_RUNS or dice.turn >= len(SCHEMES)
 
 
 def test_there_are_a_thousand() -> None:
     assert sum(EACH.values()) == 1000
+
+
+def test_the_page_shows_the_status_of_the_command(program: Program, tmp_path: Path) -> None:
+    files = _files(tmp_path)
+    with serving(program, tmp_path) as page:
+        listed = json.loads(page.get("/api/experiments"))["experiments"]
+        [one] = [found for found in listed if found["name"] == "game.csv"]
+        shown = json.loads(page.get(f"/api/experiments/{one['id']}"))
+    told = json.loads(_core.status(files["work"])[0])
+    assert {key: shown[key] for key in told} == told
+
+
+class Page:
+    """The server of the page."""
+
+    def __init__(self, address: str) -> None:
+        self._address = urllib.parse.urlparse(address).netloc
+        self._connection = http.client.HTTPConnection(self._address, timeout=60)
+
+    def get(self, path: str) -> str:
+        return self._send("GET", path, None, {})[1]
+
+    def ask(self, kind: str, question: dict[str, Any], files: dict[str, str]) -> tuple[Any, ...]:
+        path, body, media = f"/api/{kind}", json.dumps(question), "application/json"
+        if kind == "audit":
+            asked = urllib.parse.quote(body)
+            path = f"/api/audit?figures=no&question={asked}"
+            body, media = Path(files["scores.csv"]).read_text(), "text/csv"
+        status, text = self._send("POST", path, body, {"Content-Type": media})
+        if status == 200:
+            return "answered", text
+        found = json.loads(text)
+        assert found["schema"] == "dosimeter.error/1"
+        kinds = {
+            "bad-input": errors.InvalidInput,
+            "unsupported": errors.Unsupported,
+            "not-certified": errors.NotCertified,
+            "incomplete": errors.Incomplete,
+        }
+        hint = found.get("hint")
+        field = (found.get("field"), found.get("value"), found.get("expected"))
+        sentence = in_python(found["error"]), None if hint is None else in_python(hint)
+        return "refused", kinds[found["kind"]], *sentence, found["exit_code"], *field
+
+    def _send(
+        self, method: str, path: str, body: str | None, headers: dict[str, str]
+    ) -> tuple[int, str]:
+        try:
+            self._connection.request(method, path, body, headers)
+            answer = self._connection.getresponse()
+        except OSError:
+            # The server closes a connection that nobody used while the other doors were asked.
+            self._connection.close()
+            self._connection.request(method, path, body, headers)
+            answer = self._connection.getresponse()
+        return answer.status, answer.read().decode()
+
+
+@contextlib.contextmanager
+def serving(program: Program, folder: Path) -> Iterator[Page]:
+    words = [*program.start, "serve", str(folder), "--port", "0", "--no-open"]
+    server = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    try:
+        assert server.stdout is not None
+        yield Page(server.stdout.readline().strip())
+    finally:
+        server.terminate()
+        server.communicate(timeout=30)
+
+
+@pytest.fixture(scope="module")
+def page(program: Program, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with serving(program, tmp_path_factory.mktemp("served")) as page:
+        yield page
 
 
 def _files(folder: Path) -> dict[str, str]:
@@ -112,6 +243,9 @@ def _asked(kind: str, question: dict[str, Any], files: dict[str, str]) -> tuple[
             text, _, code = _core.memorize(asked)
         elif kind == "status":
             text, _, code = _core.status(question["path"])
+        elif kind == "report":
+            path, code = _core.report(asked, None)
+            text = path.read_text(encoding="utf-8")
         else:
             text, _, code = _core.ask(kind, asked)
     except DosimeterError as error:
@@ -119,73 +253,149 @@ def _asked(kind: str, question: dict[str, Any], files: dict[str, str]) -> tuple[
     return "answered", text, code
 
 
-def _command(kind: str, question: dict[str, Any], files: dict[str, str]) -> tuple[Any, ...]:
-    arguments = ["dosimeter", *COMMANDS.get(kind, [kind])]
-    arguments += [question[word] for word in WORDS if word in question]
-    given = {key: value for key, value in question.items() if key not in WORDS}
+def _words(kind: str, question: dict[str, Any], files: dict[str, str]) -> list[str]:
+    """The question as words of a command line."""
+    words = [*COMMANDS.get(kind, [kind])]
+    for word in WORDS:
+        given = question.get(word, [])
+        words += given if isinstance(given, list) else [given]
+    keys = {key: value for key, value in question.items() if key not in WORDS}
     if kind == "audit":
-        arguments.append(files["scores.csv"])
+        words.append(files["scores.csv"])
     if kind == "tune":
-        arguments.append(files[_table(question)])
+        words.append(files[_table(question)])
     if kind == "compare":
-        given |= given.pop("runs")[0]["run"]
-    for key, value in given.items():
-        if isinstance(value, dict):
-            for name, one in value.items():
-                arguments.append(f"--{name.replace('_', '-')}={one}")
-        else:
-            for one in value if isinstance(value, list) else [value]:
-                arguments.append(f"--{key.replace('_', '-')}={one}")
+        keys |= keys.pop("runs")[0]["run"]
+    if "claim" in keys:
+        path = Path(files["folder"], "claim.json")
+        path.write_text(json.dumps({"run": keys["claim"]}))
+        keys["claim"] = str(path)
+    for key in ("run", "policy"):
+        keys |= keys.pop(key, {})
+    for key, value in keys.items():
+        flag = f"--{key.replace('_', '-')}"
+        for one in value if isinstance(value, list) else [value]:
+            words.append(flag if one is True else f"{flag}={one}")
+    return words if kind == "report" else [*words, "--format=json"]
+
+
+def _command(kind: str, question: dict[str, Any], files: dict[str, str]) -> tuple[Any, ...]:
+    """The command line in this process: its parser and what it prints."""
+    words = _words(kind, question, files)
     try:
-        code, stdout, _ = _core.command([*arguments, "--format=json"], None, False)
+        code, stdout, _ = _core.command(["dosimeter", *words], None, False)
     except DosimeterError as error:
         return _refused(error)
+    if kind == "report":
+        stdout = Path(question["out"]).read_text(encoding="utf-8")
     return "answered", stdout, code
 
 
-def _run(dice: random.Random, *, without: str = "") -> dict[str, Any]:
-    run: dict[str, Any] = {
-        "noise_multiplier": dice.choice([0.7, 1.0, 1.37, 4.0, 1.1, 2.2, -1.0, 0.01]),
-        "sample_rate": dice.choice([0.01, 0.001, 0.25, 0.02, 0.05, 1.5]),
-        "steps": dice.choice([1, 50, 200, 1000, 7, 0]),
-    }
+def _check_process(
+    program: Program,
+    kind: str,
+    question: dict[str, Any],
+    files: dict[str, str],
+    told: tuple[Any, ...],
+) -> None:
+    """The command line as a process prints the same document, or the same refusal."""
+    words = [*program.start, *_words(kind, question, files)]
+    done = subprocess.run(words, capture_output=True, text=True)
+    if told[0] == "refused":
+        assert done.stdout == "" and done.returncode == told[4]
+        assert f"error: {told[2]}" in in_python(done.stderr)
+    else:
+        text = Path(question["out"]).read_text(encoding="utf-8") if kind == "report" else done.stdout
+        assert (text, done.returncode) == told[1:]
+
+
+def _pick(dice: Dice, good: list[Any], *bad: Any) -> Any:
+    """One of the good values, seldom one of the bad."""
+    return dice.choice(good if dice.random() < 0.95 else list(bad))
+
+
+def _run(dice: Dice, *, without: str = "") -> dict[str, Any]:
+    run: dict[str, Any] = {"noise_multiplier": _pick(dice, [0.7, 1.0, 1.37, 4.0, 2.2], -1.0, 0.01)}
+    scheme = dice.scheme() if dice.random() < 0.6 else {}
+    if scheme.get("sampling") == "full":
+        run["steps"] = _pick(dice, [1, 50, 200], 0)
+    elif scheme.get("sampling") in (None, "poisson") and dice.random() < 0.7:
+        run["sample_rate"] = _pick(dice, [0.01, 0.001, 0.25, 0.02, 0.05], 1.5)
+        run["steps"] = _pick(dice, [1, 50, 200, 1000, 7], 0)
+    else:
+        # Sizes that every scheme takes; few batches, so that all of them are quick.
+        run["dataset_size"] = _pick(dice, [1000], 1)
+        run["batch_size"] = _pick(dice, [20, 50], 0)
+        run["steps"] = dice.choice([50, 100, 7])
+        if scheme.get("replacement"):
+            # A record may be drawn several times, which takes long to add up.
+            run |= {"batch_size": 2, "steps": 1}
+        elif scheme.get("sampling") in ("balls-and-bins", "truncated-poisson"):
+            run |= {"batch_size": 250, "steps": 4}
+    run |= scheme
     if dice.random() < 0.2:
-        run["sampling"] = dice.choice(["poisson", "shuffle", "fixed-size", "full"])
-    if dice.random() < 0.2:
-        run["adjacency"] = dice.choice(["add-remove", "substitute"])
-    if dice.random() < 0.1:
+        run["adjacency"] = dice.choice(["add-remove", "substitute", "zero-out"])
+    if dice.random() < 0.05:
         run["epochs"] = 2.5
-    if dice.random() < 0.9:
+    if not scheme and dice.random() < 0.1:
+        run["group_size"] = dice.choice([2, 3, 0])
+    if dice.random() < 0.95:
         run.pop(without, None)
     return run
 
 
-def _question(kind: str, dice: random.Random, files: dict[str, str]) -> dict[str, Any]:
-    delta = dice.choice([1e-5, 1e-6, 0.01, 1e-5, 2.0])
-    lens = dice.choice(["composition", "last-iterate", "full-batch", "gaussian-clt"])
+def _question(kind: str, dice: Dice, files: dict[str, str]) -> dict[str, Any]:
+    question: dict[str, Any]
+    delta = _pick(dice, [1e-5, 1e-6, 0.01], 2.0, 1e-200)
+    lenses = ["composition", "last-iterate", "full-batch", "gaussian-clt", "closed-form-certified"]
+    lens = "composition" if dice.random() < 0.5 else dice.choice(lenses)
     if kind in ("account", "compare"):
         quantities = ["epsilon", "advantage", "bayes-security", "attack-accuracy"]
         run = _run(dice)
         about = {"run": run} if kind == "account" else {"runs": [{"name": "run", "run": run}]}
-        return {
-            **about,
-            "delta": [delta],
-            "lens": [lens],
-            "quantity": dice.sample(quantities, 2),
-        }
+        question = about | {"lens": [lens], "quantity": dice.sample(quantities, 2)}
+        for key, values in (("delta", [delta]), ("epsilon", [0.5, -1.0]), ("fpr", [0.01, 0.0])):
+            if dice.random() < (0.8 if key == "delta" else 0.2):
+                question[key] = [dice.choice(values)]
+        if dice.random() < 0.1:
+            question["directions"] = True
+        if kind == "account" and dice.random() < 0.1:
+            question["attack_prior"] = [dice.choice([0.5, 0.1, 1.0])]
+        if kind == "account" and dice.random() < 0.05:
+            question["candidates"] = dice.choice([4, 1, 0])
+        return question
+    if kind == "panel":
+        return {"run": _run(dice), "points": _pick(dice, [5, 9], 0)}
+    if kind == "map":
+        grid = {"columns": _pick(dice, [2, 3], 1), "rows": 2, "milliseconds": 20_000}
+        return {"run": _run(dice), "delta": delta, **grid}
+    if kind == "report":
+        # A run has many figures, which take seconds; scores have few.
+        about = dice.choice([{"files": [files["scores.csv"]]}] * 8 + [{"run": {"steps": 3}}])
+        asked = {"delta": delta, "format": "md", "out": files["folder"] + "/report.md"}
+        covers = [{}, {"title": "One", "owner": "Two", "date": "2026-02-28"}, {"date": "2026-02-30"}]
+        return about | asked | dice.choice(covers)
     if kind in ("calibrate", "advice"):
         solve = dice.choice(["noise-multiplier", "steps", "sample-rate"])
-        target, value = dice.choice([("epsilon", 2.0), ("advantage", 0.3), ("epsilon", -1.0)])
-        question: dict[str, Any] = {f"target_{target}": value}
+        targets = [("epsilon", 2.0), ("advantage", 0.1), ("bayes_security", 0.9)]
+        target, value = _pick(dice, targets, ("epsilon", -1.0))
+        question = {f"target_{target}": value}
         if kind == "calibrate":
-            question |= {"solve": solve, "run": _run(dice, without=solve.replace("-", "_"))}
+            run = _run(dice, without=solve.replace("-", "_"))
+            # Half of the pairs, which a search asks for many times.
+            run.pop("adjacency", None)
+            if solve == "steps":
+                # Few steps with replacement take seconds each.
+                run.pop("replacement", None)
+            question |= {"solve": solve, "run": run}
         else:
             run = {"dataset_size": 50000, "epochs": dice.choice([1.0, 5.0])}
-            question |= {"batch_sizes": dice.sample([64, 256, 1000], 2), "run": run}
+            sizes = [dice.choice([256, 256, 0]), dice.choice([512, 1000])]
+            question |= {"batch_sizes": sizes, "run": run}
         return question | ({"delta": delta} if target == "epsilon" else {})
     if kind == "compare-map":
         noise = dice.choice([{"noise_multiplier": 1.0}, {"noise_multiplier": 2.0}, {}])
-        grid = {"sample_rates": [0.01, 0.1], "steps_list": [10, 100]}
+        grid = {"sample_rates": [0.01, 0.1], "steps_list": [10, _pick(dice, [100], 0)]}
         return {**noise, **grid, "delta": [delta]}
     if kind == "batch-sizes":
         question = {"batch_sizes": [256, 1000], "dataset_size": 50000, "epochs": 5.0}
@@ -194,18 +404,29 @@ def _question(kind: str, dice: random.Random, files: dict[str, str]) -> dict[str
         return question | {"delta": [delta]}
     if kind == "audit":
         question = {
-            "delta": [dice.choice([0.0, 1e-5, 1e-3, -1.0])],
-            "confidence": dice.choice([0.9, 0.95, 0.99, 1.5]),
-            "method": [dice.choice(["gdp", "bayes", "clopper-pearson"])],
+            "delta": [_pick(dice, [0.0, 1e-5, 1e-3], -1.0)],
+            "confidence": _pick(dice, [0.9, 0.95, 0.99], 1.5),
+            "method": [_pick(dice, ["gdp", "bayes", "clopper-pearson"], "one-run", "none")],
         }
-        return question | dice.choice([{}, {"claim_epsilon": 0.5}, {"claim_epsilon": -1.0}])
+        if dice.random() < 0.2:
+            question["design"] = dice.choice(["runs", "one-run"])
+        if dice.random() < 0.1:
+            question["sequential"] = True
+            question.pop("method")
+        claim = dice.choice(["", "", "claim_epsilon", "claim", "run"])
+        if claim == "claim_epsilon":
+            question[claim] = _pick(dice, [0.5, 8.0], -1.0)
+        elif claim:
+            question[claim] = _run(dice)
+        return question
     if kind == "tune":
         asked = dice.choice(["rank", "regress", "select"] * 5 + ["search"])
         question = {"question": asked} | dice.choice([{}, {"epsilon": 8.0}, {"epsilon": 3.0}])
         if asked == "search":
             trials = dice.choice(["geometric", "logarithmic", "poisson"])
-            expected = dice.choice([5.0, 20.0, 0.5])
-            return question | {"dataset_size": 33508, "expected_trials": expected, "trials": trials}
+            expected = dice.choice([2.0, 5.0, 0.5])
+            size = dice.choice([33508, 33508, 0])
+            return question | {"dataset_size": size, "expected_trials": expected, "trials": trials}
         if asked == "select":
             return question | {"min_utility": [dice.choice([0.75, 0.85, 0.99])]}
         if asked == "regress":
@@ -227,7 +448,9 @@ def _question(kind: str, dice: random.Random, files: dict[str, str]) -> dict[str
         return {"path": files[dice.choice(["game.csv", "work", "scores.csv", "folder"])]}
     if kind == "curve":
         curve = dice.choice(["tradeoff", "profile", "steps"])
-        question = {"kind": curve, "run": _run(dice), "points": dice.choice([3, 5, 1])}
+        question = {"kind": curve, "run": _run(dice), "points": _pick(dice, [3, 5], 1)}
+        if dice.random() < 0.3:
+            question["first"] = dice.choice([5, 5, 0, 10_000])
         return question | ({"delta": delta} if curve == "steps" else {})
     if kind == "translate":
         given = dice.choice(["bayes_security", "epsilon", "mu", "attack_accuracy", "tpr"])
@@ -235,13 +458,18 @@ def _question(kind: str, dice: random.Random, files: dict[str, str]) -> dict[str
     if kind == "check":
         limit = dice.choice(["max_epsilon", "max_advantage", "min_bayes_security"])
         return {"run": _run(dice), "policy": {limit: dice.choice([0.3, 0.9]), "delta": delta}}
-    return {
-        "target_epsilon": dice.choice([0.5, 1.0, -1.0]),
+    rates = {"attack_fpr": dice.choice([0.01, 0.05, 0.0]), "attack_tpr": dice.choice([0.5, 0.9])}
+    question = {
+        "target_epsilon": _pick(dice, [0.5, 1.0], -1.0),
         "delta": dice.choice([0.0, 1e-5]),
-        "attack_fpr": dice.choice([0.01, 0.05, 0.0]),
-        "attack_tpr": dice.choice([0.5, 0.9]),
         "threshold": "fixed",
     }
+    question |= dice.choice([rates, rates, {"mu": 3.0}, {"mu": 0.0}, rates | {"mu": 1.0}, {}])
+    if dice.random() < 0.4:
+        question["method"] = dice.choice(["gdp", "bayes", "one-run", "clopper-pearson"])
+    if dice.random() < 0.2:
+        question["design"] = dice.choice(["runs", "one-run"])
+    return question
 
 
 def test_refusals_speak_of_keywords() -> None:

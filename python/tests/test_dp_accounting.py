@@ -85,7 +85,7 @@ def test_what_is_no_dp_sgd_is_refused_by_name() -> None:
             bridge.from_event(event)
     with pytest.raises(Unsupported, match="shuffle"):
         bridge.to_event({**RUNS[0].flags(), "sampling": "shuffle"})
-    with pytest.raises(Unsupported, match="about one record"):
+    with pytest.raises(Unsupported, match="describes one record"):
         bridge.to_event({**RUNS[0].flags(), "group_size": 3})
 
 

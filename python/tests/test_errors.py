@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 
@@ -69,3 +70,16 @@ def test_documents_of_another_schema_are_refused(run: dosimeter.Run) -> None:
         dosimeter.Account.from_json('{"schema": "dosimeter.audit/1"}')
     with pytest.raises(InvalidInput, match="not an object"):
         dosimeter.Audit.from_dict([])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1.5, "many", None])
+def test_counts_are_whole_numbers(value: Any) -> None:
+    run = dosimeter.Run(noise_multiplier=1, sample_rate=0.01, steps=10)
+    target: Any = {"target_epsilon": 2, "delta": 1e-5, "dataset_size": 1000, "epochs": 2}
+    with pytest.raises(InvalidInput, match="whole number"):
+        dosimeter.advise([value], **target)
+    if value is not None:
+        with pytest.raises(InvalidInput, match="whole number"):
+            dosimeter.attack("linear", run=run, trials=value)
+    with pytest.raises(InvalidInput, match="whole number"):
+        dosimeter.experiment(float).run(trials=value, out="scores.csv")

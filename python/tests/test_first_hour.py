@@ -77,7 +77,9 @@ def test_a_report_of_scores_in_memory_names_no_command(run: dosimeter.Run, tmp_p
     page = dosimeter.report(
         run, scores=(members, nonmembers), delta=1e-5, out=tmp_path / "r.html"
     )
-    assert page.to_dict()["provenance"]["commands"] == []
+    provenance = page.to_dict()["provenance"]
+    assert provenance["commands"] == []
+    assert [(file["name"], file["role"]) for file in provenance["inputs"]] == [("in memory", "scores")]
     text = dosimeter.report(
         run, scores=(members, nonmembers), delta=1e-5, out=tmp_path / "r.md"
     ).text

@@ -103,7 +103,7 @@ def claim(run: dosimeter.Run, delta: float = 1e-5) -> dosimeter.Claim:
 
 
 def gaussian(noise: float, uses: int) -> float:
-    """Epsilon of so many certain uses."""
+    """Epsilon of this many certain uses."""
     full = dosimeter.Run(noise_multiplier=noise, sampling="full", steps=uses)
     return claim(full).value
 
@@ -137,7 +137,7 @@ def test_the_order_of_the_data_set_counts_whole_epochs() -> None:
     """The first records are in the last part of an epoch for certain."""
     loader = Loader(SequentialSampler(RECORDS), 10)
     run = run_of(loader, 2.0, 350)
-    assert (run.sampling, run.permutation) == ("shuffle", "kept")
+    assert run.sampling == "in-order"
     assert claim(run).upper == pytest.approx(gaussian(2.0, 4), rel=1e-9)
     assert claim(run).upper == pytest.approx(4.3772, abs=1e-4)
     # A short last batch is a batch: 32 steps of 16 batches are two epochs.

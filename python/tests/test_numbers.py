@@ -239,7 +239,7 @@ def test_one_run_in_every_way_to_draw_its_batches() -> None:
     run = {"noise_multiplier": 4.0, "dataset_size": 10_000, "batch_size": 100, "epochs": 3}
     found = dosimeter.compare([run], every_sampling=True, delta=1e-5, quantity="epsilon")
     assert list(found.runs) == [
-        "poisson", "shuffle (fresh)", "shuffle (kept)", "fixed-size", "balls-and-bins",
+        "poisson", "shuffle (fresh)", "shuffle (kept)", "fixed-size", "balls-and-bins", "in-order",
     ]
     assert set(found.left_out) == {"truncated-poisson", "cyclic-poisson"}
     assert "max_batch_size" in found.left_out["truncated-poisson"].replace("-", "_")

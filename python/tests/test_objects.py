@@ -93,3 +93,17 @@ def test_infinity_is_null_with_a_reason_in_documents() -> None:
     document = infinite.to_dict()
     assert document["value"] is None and document["upper"] is None and document["reason"]
     assert dosimeter.Claim.from_dict(document) == infinite
+
+
+def test_records_at_risk_are_shown_on_the_safe_side() -> None:
+    numpy = pytest.importorskip("numpy")
+    draw = numpy.random.default_rng(3)
+    members = draw.random((60, 40)) < 0.5
+    losses = numpy.exp(draw.normal(0.0, 0.2, (60, 40)) - 2.0 * members)
+    found = dosimeter.lira(losses, members, top=40)
+    page = found._repr_html_()
+    assert len(found.at_risk) == 40
+    for one in found.at_risk:
+        quoted = float(one["shown"].removeprefix(">= "))
+        assert 0.999 * one["epsilon_lower"] <= quoted <= one["epsilon_lower"], one
+        assert f"<td>&gt;= {one['shown'].removeprefix('>= ')}</td>" in page

@@ -151,6 +151,7 @@ def test_ways_to_draw_batches_are_recognised() -> None:
         "fixed-size": fixed,
         "full": [everything] * STEPS,
         "balls-and-bins": bins,
+        "in-order": [everything[BATCH * (step % 20) :][:BATCH] for step in range(STEPS)],
         "unknown": [generator.integers(RECORDS, size=BATCH) for _ in range(STEPS)],
     }
     for name, batches in schemes.items():

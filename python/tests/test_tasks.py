@@ -33,7 +33,7 @@ def recipe(tmp_path: Path) -> str:
 def test_a_epsilon_of_an_opacus_recipe_and_what_an_attacker_can_do(program: Program) -> None:
     text = program("account", *RECIPE).stdout
     assert text.startswith("Sign: epsilon <= 3.955 at delta 1e-5")
-    assert "An attack that accuses 1 of 1,000 records" in text
+    assert "An attack that wrongly accuses 1 of 1,000 records" in text
 
 
 def test_b_what_a_shuffling_loader_may_claim(program: Program) -> None:

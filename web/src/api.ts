@@ -1,6 +1,8 @@
 // Asking the server. A channel asks one thing at a time and always the latest: while an answer
 // is on its way, newer questions replace one another and only the last is asked.
 
+import type { Schema } from "./names.ts";
+
 export class Refusal extends Error {
   readonly status: number;
   constructor(status: number, message: string) {
@@ -9,12 +11,14 @@ export class Refusal extends Error {
   }
 }
 
+const REFUSAL: Schema = "dosimeter.error/1";
+
 /** Refusals come as answers: a browser takes any other status for a failure of the page. */
 const SOFTLY = "status=200";
 
 async function answer<T>(response: Response): Promise<T> {
   const document = await response.json().catch(() => null);
-  if (!response.ok || document?.schema === "dosimeter.error/1") {
+  if (!response.ok || document?.schema === REFUSAL) {
     throw new Refusal(response.status, document?.error ?? `the server answered ${response.status}`);
   }
   return document as T;

@@ -1,17 +1,7 @@
 // Ways to draw batches: their names on the page, and what each has of its own besides a rate.
 
-import type { Adjacency, Sampling } from "./names.ts";
+import { SAMPLING_LABELS, type Adjacency, type Sampling } from "./names.ts";
 import type { Run } from "./state.ts";
-
-export const SAMPLING_NAMES: Record<Sampling, string> = {
-  poisson: "Poisson",
-  full: "full",
-  shuffle: "shuffled",
-  "fixed-size": "fixed size",
-  "balls-and-bins": "balls and bins",
-  "truncated-poisson": "truncated Poisson",
-  "cyclic-poisson": "cyclic Poisson",
-};
 
 export const ADJACENCY_NAMES: Record<Adjacency, string> = {
   "add-remove": "add/remove",
@@ -19,7 +9,7 @@ export const ADJACENCY_NAMES: Record<Adjacency, string> = {
   substitute: "replace",
 };
 
-export const SAMPLINGS = Object.keys(SAMPLING_NAMES) as Sampling[];
+export const SAMPLINGS = Object.keys(SAMPLING_LABELS) as Sampling[];
 export const ADJACENCIES = Object.keys(ADJACENCY_NAMES) as Adjacency[];
 export const ORDERS = ["fresh", "kept"];
 
@@ -65,16 +55,15 @@ export function ownFromDocument(written: Record<string, unknown>): Own {
 
 /** The way a run draws its batches, in a few words. */
 export function way(run: Run): string {
-  const name = SAMPLING_NAMES[run.sampling];
-  const own = {
+  const name = SAMPLING_LABELS[run.sampling];
+  const all: Partial<Record<Sampling, string>> = {
     shuffle: run.order === "kept" ? "one order" : "",
     "fixed-size": run.repeats ? "with repeats" : "",
     "balls-and-bins": run.uses > 1 ? `${run.uses} uses per epoch` : "",
     "truncated-poisson": run.largest > 0 ? `at most ${run.largest}` : "",
     "cyclic-poisson": run.groups > 0 ? `${run.groups} groups` : "",
-    poisson: "",
-    full: "",
-  }[run.sampling];
+  };
+  const own = all[run.sampling] ?? "";
   return own === "" ? name : `${name}, ${own}`;
 }
 

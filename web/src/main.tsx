@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import { meter, type Meter } from "./api.ts";
-import { fromHash, toHash, type State, type View } from "./state.ts";
+import { changed, fromHash, toHash, type Change, type State, type View } from "./state.ts";
 import { runOf, useDrop } from "./drop.ts";
 import { useUndo } from "./undo.ts";
 import { AuditView } from "./views/audit.tsx";
@@ -49,11 +49,10 @@ function App() {
     setState((now) => ({ ...now, view: "audit" }));
   });
 
-  const update = (change: Partial<State>) => setState((now) => ({ ...now, ...change }));
+  const update = (change: Change<State>) => setState((now) => changed(now, change));
   const go = (view: View) => {
-    const next = { ...state, view };
-    history.pushState(null, "", toHash(next));
-    setState(next);
+    history.pushState(null, "", toHash({ ...state, view }));
+    update({ view });
   };
   return (
     <>

@@ -25,7 +25,8 @@ export type Method =
   | "one-run"
   | "one-run-gdp"
   | "one-run-independent"
-  | "gaussian-pair";
+  | "gaussian-pair"
+  | "sequential";
 
 export type Quantity =
   | "epsilon"
@@ -44,7 +45,8 @@ export type Sampling =
   | "fixed-size"
   | "balls-and-bins"
   | "truncated-poisson"
-  | "cyclic-poisson";
+  | "cyclic-poisson"
+  | "in-order";
 
 export type Adjacency =
   | "add-remove"
@@ -82,3 +84,84 @@ export type Side =
   | "upper"
   | "lower"
   | "neither";
+
+export type Schema =
+  | "dosimeter.account/1"
+  | "dosimeter.report/1"
+  | "dosimeter.calibrate/1"
+  | "dosimeter.advice/1"
+  | "dosimeter.curve/1"
+  | "dosimeter.compare/1"
+  | "dosimeter.map/1"
+  | "dosimeter.batch-sizes/1"
+  | "dosimeter.check/1"
+  | "dosimeter.audit/1"
+  | "dosimeter.sequential-audit/1"
+  | "dosimeter.membership/1"
+  | "dosimeter.audit-commitment/1"
+  | "dosimeter.proof/1"
+  | "dosimeter.plan/1"
+  | "dosimeter.tune-regress/1"
+  | "dosimeter.tune-rank/1"
+  | "dosimeter.tune-select/1"
+  | "dosimeter.tune-profiles/1"
+  | "dosimeter.tune-search/1"
+  | "dosimeter.status/1"
+  | "dosimeter.panel/1"
+  | "dosimeter.calibration-map/1"
+  | "dosimeter.error/1"
+  | "dosimeter.translate/2"
+  | "dosimeter.ledger/1"
+  | "dosimeter.run/1"
+  | "dosimeter.policy/1"
+  | "dosimeter.figure/1"
+  | "dosimeter.attack/1"
+  | "dosimeter.data/1"
+  | "dosimeter.data-description/1"
+  | "dosimeter.memorize/1"
+  | "dosimeter.memorize-acr/1"
+  | "dosimeter.reproduce/1";
+
+export const LENS_LABELS: Record<Lens, string> = {
+  "composition": "composition",
+  "last-iterate": "last iterate",
+  "last-iterate-max": "last iterate (any stop)",
+  "full-batch": "full batch",
+  "renyi": "Rényi",
+  "gaussian-clt": "Gaussian limit",
+  "advanced-composition": "advanced composition",
+  "closed-form": "closed form",
+  "closed-form-clt": "closed form (limit)",
+  "closed-form-certified": "closed form (certified)",
+  "hidden-state": "hidden state",
+  "hidden-state-renyi": "hidden state (Rényi)",
+};
+
+export const STANDING_MEANS: Record<Standing, string> = {
+  "proven": "proven: a theorem covers it",
+  "heuristic": "heuristic: true only under an assumption that training does not satisfy",
+  "estimate": "estimate: may err on either side",
+  "measured": "measured: observed, with a confidence",
+};
+
+export const QUANTITY_LABELS: Record<Quantity, string> = {
+  "epsilon": "epsilon",
+  "delta": "delta",
+  "mu": "mu",
+  "tpr": "TPR",
+  "advantage": "advantage",
+  "bayes-security": "Bayes security",
+  "reconstruction": "reconstruction",
+  "attack-accuracy": "attack accuracy",
+};
+
+export const SAMPLING_LABELS: Record<Sampling, string> = {
+  "poisson": "Poisson",
+  "full": "full",
+  "shuffle": "shuffled",
+  "fixed-size": "fixed size",
+  "balls-and-bins": "balls and bins",
+  "truncated-poisson": "truncated Poisson",
+  "cyclic-poisson": "cyclic Poisson",
+  "in-order": "in order",
+};

@@ -2,7 +2,7 @@
 // reload brings back the same page.
 
 import { ADJACENCIES, ADJACENCY_NAMES, NOTHING_OWN, ORDERS, SAMPLINGS, ownFromDocument, ownKeys, share, way, type Own } from "./batches.ts";
-import type { Adjacency, Sampling } from "./names.ts";
+import type { Adjacency, Lens, Sampling } from "./names.ts";
 
 export interface Run extends Own {
   noise: number;
@@ -20,7 +20,7 @@ export interface Target {
   quantity: string;
   value: number;
   solve: string;
-  lens: string;
+  lens: Lens;
 }
 
 export interface State {
@@ -30,6 +30,14 @@ export interface State {
   target: Target;
   pins: Run[];
   experiment: string;
+}
+
+/** What becomes of a part of the page: new values, or how they follow from what is there by then. Two
+    changes between two drawings both count only if the second knows the first. */
+export type Change<Part> = Partial<Part> | ((now: Part) => Partial<Part>);
+
+export function changed<Part extends object>(now: Part, change: Change<Part>): Part {
+  return { ...now, ...(typeof change === "function" ? change(now) : change) };
 }
 
 export const MOST_PINS = 4;
@@ -45,7 +53,7 @@ export const START: State = {
 
 export const QUANTITIES = ["epsilon", "mu", "tpr", "advantage", "bayes-security", "attack-accuracy"];
 export const SOLVES = ["noise-multiplier", "steps", "sample-rate"];
-export const TARGET_LENSES = ["composition", "last-iterate", "last-iterate-max", "full-batch"];
+export const TARGET_LENSES: Lens[] = ["composition", "last-iterate", "last-iterate-max", "full-batch"];
 
 function short(number: number): string {
   return String(number);

@@ -1,6 +1,6 @@
 // The documents of the API, as far as the page reads them.
 
-import type { Direction, Lens, Method, Quantity, Release, Side, Standing } from "./names.ts";
+import type { Direction, Lens, Method, Quantity, Release, Schema, Side, Standing } from "./names.ts";
 
 export type { Side, Standing };
 
@@ -25,12 +25,12 @@ export interface Claim {
 }
 
 export interface Account {
-  schema: string;
+  schema: Schema;
   run: Record<string, unknown>;
   /** What may be signed, and what it means. */
-  sign?: { lens: string; statement: string; means?: string; beside?: string };
+  sign?: { lens: Lens; statement: string; means?: string; beside?: string };
   claims: Claim[];
-  unsupported: { lens: string; reason: string }[];
+  unsupported: { lens: Lens; reason: string }[];
   asides?: { name: string; note: string; shown: string }[];
   warnings: string[];
 }
@@ -51,7 +51,7 @@ export interface Calibration {
 }
 
 export interface PanelLine {
-  lens: string;
+  lens: Lens;
   standing: Standing;
   delta: number[];
   tpr: number[];
@@ -61,11 +61,11 @@ export interface Panel {
   epsilon: number[];
   fpr: number[];
   lines: PanelLine[];
-  unsupported: { lens: string; reason: string }[];
+  unsupported: { lens: Lens; reason: string }[];
 }
 
 export interface CalibrationMap {
-  lens: string;
+  lens: Lens;
   standing: Standing;
   delta: number;
   noise_multiplier: number[];
@@ -75,7 +75,7 @@ export interface CalibrationMap {
 }
 
 export interface StepsLine {
-  lens: string;
+  lens: Lens;
   standing: Standing;
   points: { steps: number; epsilon: number | null; upper: number | null }[];
 }

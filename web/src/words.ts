@@ -1,38 +1,26 @@
-// Names that people read.
+// Names that people read; those of lenses, standings and quantities are the vocabulary's.
 
-const LENSES: Record<string, string> = {
-  composition: "Composition",
-  "last-iterate": "Last iterate",
-  "last-iterate-max": "Last iterate (any stop)",
-  "full-batch": "Full batch",
-  renyi: "Rényi",
-  "gaussian-clt": "Gaussian limit",
-  "advanced-composition": "Advanced composition",
-  "hidden-state": "Hidden state",
-  "hidden-state-renyi": "Hidden state (Rényi)",
-  "closed-form": "Closed form",
-  "closed-form-clt": "Closed form (limit)",
-  "closed-form-certified": "Closed form (certified)",
-};
+import { LENS_LABELS, QUANTITY_LABELS } from "./names.ts";
+import type { Lens, Quantity } from "./names.ts";
 
-export function lensName(lens: string): string {
-  return LENSES[lens] ?? lens;
+export { STANDING_MEANS } from "./names.ts";
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-export const STANDING_MEANS: Record<string, string> = {
-  proven: "A theorem covers it; the quoted end is on the safe side.",
-  heuristic: "True under a named assumption that training does not satisfy.",
-  estimate: "An approximation without a side; do not quote it as a bound.",
-  measured: "Observed, at the stated confidence.",
-};
+export function lensName(lens: Lens): string {
+  return capital(LENS_LABELS[lens]);
+}
 
-export const QUANTITY_NAMES: Record<string, string> = {
+/** What can be a target, each with where it is asked for. */
+export const QUANTITY_NAMES: Partial<Record<Quantity, string>> = {
   epsilon: "ε at δ",
   mu: "μ at δ",
-  tpr: "TPR at FPR 0.1 %",
-  advantage: "Advantage",
-  "bayes-security": "Bayes security",
-  "attack-accuracy": "Attack accuracy",
+  tpr: `${QUANTITY_LABELS.tpr} at FPR 0.1 %`,
+  advantage: capital(QUANTITY_LABELS.advantage),
+  "bayes-security": QUANTITY_LABELS["bayes-security"],
+  "attack-accuracy": capital(QUANTITY_LABELS["attack-accuracy"]),
 };
 
 export const SOLVE_NAMES: Record<string, string> = {

@@ -35,7 +35,7 @@ export function bare(page) {
     while (performance.now() - begun < 1000 * seconds) {
       const run = { noise_multiplier: 1 + count / 1e4, sample_rate: 0.01, steps: 1000 };
       await ask("/api/account", { run, delta: 1e-5, quantity: ["epsilon", "advantage", "bayes-security"] });
-      await ask("/api/panel", { run, lens: ["composition", "last-iterate"], points: 64 });
+      await ask("/api/panel", { run, lens: ["composition", "last-iterate"], points: 32 });
       count += 2;
     }
     return (1000 * count) / (performance.now() - begun);

@@ -105,6 +105,25 @@ test("records, batch size and epochs describe the same run", async () => {
   await context.close();
 });
 
+test("changes faster than the page draws all count", async () => {
+  const { page, quiet, context } = await open(browser, server.url);
+  await settled(page);
+  await page.getByLabel("Records").fill("50000");
+  await page.waitForFunction(() => !document.querySelector("input[id$=-batch]").disabled);
+  await page.evaluate(() => {
+    const say = (field, text) => {
+      field.value = text;
+      field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+    };
+    say(document.querySelector("input[id$=-batch]"), "512");
+    say(document.querySelector("input[id$=-epochs]"), "60");
+    say(document.querySelector(".dial input[id$=-field]"), "1.1");
+  });
+  await page.waitForFunction(() => location.hash.includes("run=1.1_0.01024_5860_"));
+  quiet();
+  await context.close();
+});
+
 test("a run, a ledger or scores may be dropped anywhere", async () => {
   const { page, quiet, context } = await open(browser, server.url);
   await settled(page);

@@ -49,6 +49,29 @@ for (const scheme of ["light", "dark"]) {
   }
 }
 
+test("nothing is cut off when the report is printed", async () => {
+  // A4 less the margins that the report asks for, in CSS pixels.
+  const width = 688;
+  const context = await browser.newContext({ viewport: { width, height: 980 }, javaScriptEnabled: false });
+  const page = await context.newPage();
+  await page.goto(url);
+  await page.emulateMedia({ media: "print" });
+  const wide = await page.evaluate((most) => {
+    const parts = [...document.querySelectorAll("table, td, th, svg, pre, p")];
+    const seen = parts.filter((part) => part.getClientRects().length > 0);
+    // A part that scrolls on a screen would lose its end on paper.
+    const cut = (part) => {
+      const overflow = getComputedStyle(part).overflowX;
+      return part.scrollWidth > part.clientWidth + 1 && ["auto", "scroll", "hidden"].includes(overflow);
+    };
+    const told = (part) => `${part.tagName} ${part.textContent.trim().slice(0, 40)}`;
+    const beyond = seen.filter((part) => part.getBoundingClientRect().right > most + 1);
+    return [...beyond, ...[...document.querySelectorAll("body *")].filter((part) => cut(part) && part.querySelector("table"))].map(told);
+  }, width);
+  assert.deepEqual(wide, []);
+  await context.close();
+});
+
 test("the report and the page are valid HTML", async () => {
   const validator = new HtmlValidate(new StaticConfigLoader({ extends: ["html-validate:standard"] }));
   for (const path of [out, join(root, "web", "dist", "index.html")]) {

@@ -63,6 +63,14 @@ pub fn run() -> Result<Option<Counted>> {
     Ok(Some(counted))
 }
 
+/// Packages and browsers, so that they are there when their turn comes. What fails here fails again
+/// there, and says why.
+pub fn fetch() {
+    if std::env::var_os("DOSIMETER_NO_BROWSER").is_none() {
+        let _ = prepare();
+    }
+}
+
 fn web() -> PathBuf {
     root().join("web")
 }

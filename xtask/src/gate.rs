@@ -10,7 +10,7 @@ use std::time::Instant;
 /// All crates, with all commands of the program (its default leaves the heavy ones out) and with
 /// Parquet, which no build has unless asked. One set of features in every step: another one would
 /// compile most crates again.
-const EVERYTHING: &[&str] = &["--workspace", "--features", "dosimeter/full,dosimeter/parquet"];
+pub const EVERYTHING: &[&str] = &["--workspace", "--features", "dosimeter/full,dosimeter/parquet"];
 
 /// Passed and failed checks; a step without tests counts as one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +36,12 @@ pub fn run() -> Result<ExitCode> {
         }
     };
 
+    // Fetching waits for the network, compiling does not: both at once.
+    let fetching = std::thread::spawn(|| {
+        crate::poppler::prepare();
+        crate::browser::fetch();
+        crate::python::fetch();
+    });
     if answers(cargo(&["fmt", "--version"])) {
         record("format", step("format", &["fmt", "--all", "--check"])?);
     } else {
@@ -52,8 +58,9 @@ pub fn run() -> Result<ExitCode> {
     }
     let build = step("build", &[&["build", "--release"], EVERYTHING].concat())?;
     record("build", build);
+    // A panic in there is the steps' own to repeat.
+    let _ = fetching.join();
     if build.failed == 0 {
-        crate::poppler::prepare();
         record("tests", tests()?);
         let doctests = [&["test", "--release"], EVERYTHING, &["--doc", "--no-fail-fast"]].concat();
         record("doctests", counted("doctests", &doctests, libtest_line)?);

@@ -5,8 +5,8 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
 use std::fmt::Write;
 use vocabulary::{
-    Adjacency, Direction, LensName, Method, Permutation, Quantity, Release, Sampling, Secret, Side,
-    Standing, Stopped,
+    Adjacency, At, Direction, LensName, Method, Permutation, Quantity, Release, SCHEMAS, Sampling,
+    Secret, Side, Standing, Stopped,
 };
 
 /// The generated files, relative to the root, with their text.
@@ -24,8 +24,11 @@ pub(crate) fn files() -> Vec<(&'static str, String)> {
         ("Direction", names::<Direction>()),
         ("Standing", names::<Standing>()),
         ("Side", names::<Side>()),
+        ("Schema", SCHEMAS.iter().map(|name| (*name).to_owned()).collect()),
     ];
-    vec![("python/dosimeter/_names.py", python(&sets)), ("web/src/names.ts", typescript(&sets))]
+    let page = typescript(&sets) + &words();
+    let python = python(&sets) + &moves_others();
+    vec![("python/dosimeter/_names.py", python), ("web/src/names.ts", page)]
 }
 
 /// The names of a closed set, as the documents spell them.
@@ -67,6 +70,18 @@ fn python(sets: &[(&str, Vec<String>)]) -> String {
     text
 }
 
+/// Ways to draw batches in which adding or removing a record is not covered.
+fn moves_others() -> String {
+    let mut text = String::from(
+        "#: A record that is added or removed changes the batches of the others.\n\
+         MOVES_OTHERS: tuple[Sampling, ...] = (\n",
+    );
+    for (name, _) in Sampling::ALL.iter().filter(|(_, sampling)| sampling.moves_others()) {
+        let _ = writeln!(text, "    \"{name}\",");
+    }
+    text + ")\n"
+}
+
 fn typescript(sets: &[(&str, Vec<String>)]) -> String {
     let mut text = String::from(
         "// Names with a closed set of values, as the documents spell them.\n\
@@ -76,5 +91,35 @@ fn typescript(sets: &[(&str, Vec<String>)]) -> String {
         let quoted: Vec<String> = values.iter().map(|value| format!("\"{value}\"")).collect();
         let _ = write!(text, "\nexport type {name} =\n  | {};\n", quoted.join("\n  | "));
     }
+    text
+}
+
+/// What the names are called, and what a standing means, in the words of every door.
+fn words() -> String {
+    let all = |standing: Standing| (standing.as_str(), vocabulary::words::meaning(standing));
+    let standings =
+        [Standing::Proven, Standing::Heuristic, Standing::Estimate, Standing::Measured].map(all);
+    let lenses = LensName::ALL.map(|lens| (lens.as_str(), lens.label()));
+    let titles: Vec<(String, String)> = names::<Quantity>()
+        .into_iter()
+        .filter_map(|name| {
+            let quantity: Quantity = serde_json::from_value(Value::from(name.as_str())).ok()?;
+            Some((name, vocabulary::words::title(quantity, At::default())))
+        })
+        .collect();
+    let samplings = Sampling::ALL.iter().map(|(name, sampling)| (*name, sampling.label()));
+    let quantities = titles.iter().map(|(name, title)| (name.as_str(), title.as_str()));
+    record("LENS_LABELS", "Lens", lenses.into_iter())
+        + &record("STANDING_MEANS", "Standing", standings.into_iter())
+        + &record("QUANTITY_LABELS", "Quantity", quantities)
+        + &record("SAMPLING_LABELS", "Sampling", samplings)
+}
+
+fn record<'a>(name: &str, keys: &str, entries: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let mut text = format!("\nexport const {name}: Record<{keys}, string> = {{\n");
+    for (key, value) in entries {
+        let _ = writeln!(text, "  \"{key}\": \"{value}\",");
+    }
+    text.push_str("};\n");
     text
 }

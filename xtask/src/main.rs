@@ -20,7 +20,7 @@ const USAGE: &str = "\
 cargo xtask test                   format, lints, walls, build, tests, doctests
 cargo xtask test --python          the Python package alone, from what is built
 cargo xtask test --bridges         the Python package beside PyTorch, Opacus, JAX and Ray
-cargo xtask bench [--quick]        measure beside the peers and write docs/benchmarks.md
+cargo xtask bench                  measure beside the peers and write docs/benchmarks.md
 cargo xtask bench audit            the part about audits alone
 cargo xtask bench recorder [BATCH] a recorder's cost on a step in PyTorch (downloads it)
 cargo xtask bench training         training beside PyTorch and Opacus (downloads them)

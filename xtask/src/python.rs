@@ -128,6 +128,14 @@ pub fn light() -> Result<(PathBuf, PathBuf)> {
     Ok((python, site))
 }
 
+/// Installs what the light part needs, so that it is there when its turn comes. What fails here
+/// fails again there, and says why.
+pub fn fetch() {
+    if std::env::var_os("DOSIMETER_NO_PYTHON").is_none() {
+        let _ = prepare(&root().join("target/python/venv"), LIGHT);
+    }
+}
+
 /// The interpreter of the bridges and the folder of the package as it was built last.
 ///
 /// # Errors

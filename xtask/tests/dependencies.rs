@@ -13,7 +13,7 @@ const WALLS: &[(&str, &[&str])] = &[
     // Mathematics that knows no privacy, and streams of random words.
     ("numerics", &["vocabulary"]),
     ("random", &["vocabulary"]),
-    ("figures", &["vocabulary"]),
+    ("figures", &["vocabulary", "formats"]),
     // The engine takes plans; it never names who made them.
     ("experiments", &["vocabulary", "formats"]),
     ("accounting", &["vocabulary", "numerics"]),
@@ -23,19 +23,34 @@ const WALLS: &[(&str, &[&str])] = &[
     ("games", &["vocabulary", "numerics", "random", "accounting", "experiments"]),
     ("training", &["vocabulary", "numerics", "random", "formats"]),
     ("attacks", &["vocabulary", "numerics", "random", "accounting", "experiments", "training"]),
-    ("language", &["vocabulary", "numerics", "random", "experiments", "training"]),
-    ("tuning", &["vocabulary", "numerics", "accounting"]),
+    ("language", &["vocabulary", "numerics", "random", "formats", "experiments", "training"]),
+    ("tuning", &["vocabulary", "numerics", "accounting", "formats"]),
     // Claims and figures only.
-    ("report", &["vocabulary", "figures"]),
+    ("report", &["vocabulary", "figures", "formats"]),
     ("fuzzing", &["vocabulary", "numerics", "accounting", "audit"]),
     // Measures, and is used by nobody.
-    ("probes", &["vocabulary", "numerics", "random", "figures", "accounting", "audit", "games"]),
+    (
+        "probes",
+        &[
+            "vocabulary",
+            "numerics",
+            "random",
+            "figures",
+            "accounting",
+            "audit",
+            "games",
+            "fuzzing",
+            "training",
+            "language",
+        ],
+    ),
     // The application layer: the only crate that front ends ask.
     (
         "answers",
         &[
             "vocabulary",
             "accounting",
+            "attacks",
             "audit",
             "experiments",
             "formats",
@@ -43,6 +58,7 @@ const WALLS: &[(&str, &[&str])] = &[
             "prover",
             "random",
             "report",
+            "training",
             "tuning",
         ],
     ),
@@ -57,7 +73,7 @@ const ON_TOP: &[&str] = &["papers", "server", "dosimeter", "python"];
 
 /// Crates of the outside world that only these workspace crates may use.
 const RESERVED: &[(&str, &[&str])] = &[
-    ("clap", &["dosimeter"]),
+    ("clap", &["dosimeter", "answers"]),
     ("clap_complete", &["dosimeter"]),
     ("clap_mangen", &["dosimeter"]),
     ("anyhow", &["dosimeter", "xtask"]),
@@ -163,6 +179,32 @@ fn the_design_lists_every_crate() {
     assert_eq!(listed, names);
 }
 
+/// What a crate is for stands at its head, within forty lines.
+#[test]
+fn every_crate_states_its_idea() {
+    let mut crates = 0;
+    for entry in std::fs::read_dir(root().join("crates")).unwrap() {
+        let library = entry.unwrap().path().join("src/lib.rs");
+        let text = std::fs::read_to_string(&library).unwrap();
+        let head = text.lines().take_while(|line| line.starts_with("//!")).count();
+        assert!((3..=40).contains(&head), "{}: {head} lines", library.display());
+        crates += 1;
+    }
+    assert!(crates > 20, "only {crates} crates were found");
+}
+
+/// Whoever depends on one of these crates finds a program that uses it.
+#[test]
+fn crates_for_others_have_an_example() {
+    for name in ["numerics", "random", "accounting", "audit", "figures"] {
+        let folder = root().join("crates").join(name).join("examples");
+        let found = std::fs::read_dir(&folder)
+            .unwrap()
+            .any(|entry| entry.unwrap().path().extension().is_some_and(|ending| ending == "rs"));
+        assert!(found, "{}", folder.display());
+    }
+}
+
 #[test]
 fn reserved_crates_stay_where_they_belong() {
     let packages = packages();
@@ -260,29 +302,51 @@ fn every_file_of_tests_is_run() {
     assert!(programs >= 3, "only {programs} test programs were found");
 }
 
+/// The features of every package that a build of `what` compiles.
+fn features(what: &[&str], edges: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--locked", "--prefix", "none", "--format", "{p} [{f}]"])
+        .args(what)
+        .args(["--edges", edges])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for line in String::from_utf8(output.stdout).unwrap().lines() {
+        if let Some((package, features)) = line.trim_end_matches(" (*)").split_once(" [") {
+            found.entry(package.to_owned()).or_default().insert(features.to_owned());
+        }
+    }
+    found
+}
+
+const EVERYTHING: &[&str] = &["--workspace", "--features", "dosimeter/full,dosimeter/parquet"];
+
 /// A test dependency that turns a feature of a shared crate on has that crate, and all that stands
 /// on it, compiled a second time.
 #[test]
 fn tests_turn_no_features_on() {
-    let tree = |edges: &str| -> BTreeMap<String, BTreeSet<String>> {
-        let output = Command::new(env!("CARGO"))
-            .args(["tree", "--locked", "--workspace", "--prefix", "none", "--format", "{p} [{f}]"])
-            .args(["--features", "dosimeter/full,dosimeter/parquet", "--edges", edges])
-            .current_dir(root())
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for line in String::from_utf8(output.stdout).unwrap().lines() {
-            if let Some((package, features)) = line.trim_end_matches(" (*)").split_once(" [") {
-                found.entry(package.to_owned()).or_default().insert(features.to_owned());
-            }
-        }
-        found
-    };
-    let (built, tested) = (tree("normal,build"), tree("normal,build,dev"));
+    let (built, tested) =
+        (features(EVERYTHING, "normal,build"), features(EVERYTHING, "normal,build,dev"));
     assert!(built.len() > 100, "only {} packages were found", built.len());
     for (package, features) in &built {
         assert_eq!(Some(features), tested.get(package), "{package}: features when built, in tests");
+    }
+}
+
+/// What `cargo run` and `cargo xtask` compile of the mathematics, the gate does not compile again.
+#[test]
+fn the_first_builds_are_of_use_to_the_gate() {
+    let mathematics = ["-p", "dosimeter-accounting", "-p", "prover"];
+    let shared = features(&mathematics, "normal,build");
+    let gate = features(EVERYTHING, "normal,build");
+    assert!(shared.len() > 20, "only {} packages were found", shared.len());
+    for first in ["dosimeter", "xtask"] {
+        let built = features(&["-p", first], "normal,build");
+        for package in shared.keys() {
+            let (here, there) = (built.get(package), gate.get(package));
+            assert_eq!(here, there, "{package}: features for `{first}` and for the gate");
+        }
     }
 }

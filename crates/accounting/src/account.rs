@@ -38,11 +38,11 @@ pub struct Questions {
     pub brief: bool,
     /// Defaults and derived values behind the run, added to every claim's assumptions.
     pub notes: Vec<String>,
-    /// Seconds of processor time that one number may take; 10 unless given.
+    /// Seconds of processor time that all numbers may take together; 10 unless given.
     pub time_limit: Option<f64>,
 }
 
-/// Seconds of processor time that one number may take.
+/// Seconds of processor time that all numbers may take together.
 const TIME_LIMIT: f64 = 10.0;
 
 /// False positive rates answered without being asked for.
@@ -69,7 +69,7 @@ impl Questions {
         let seconds = self.time_limit.unwrap_or(TIME_LIMIT);
         crate::patience::within(seconds, ask).unwrap_or_else(|| {
             Err(AccountingError::NotCertified(format!(
-                "{what} takes more than {seconds} s of processor time (a larger --time-limit lets it go on)"
+                "{what} takes more than what is left of {seconds} s of processor time (a larger --time-limit lets it go on)"
             )))
         })
     }
@@ -129,6 +129,11 @@ enum Known {
 pub fn account<'a>(subject: impl Into<Subject<'a>>, questions: &Questions) -> Result<Account> {
     questions.check()?;
     let subject = subject.into();
+    // All numbers share one limit: those that are there by then are kept.
+    crate::patience::budget(questions.time_limit.unwrap_or(TIME_LIMIT), || all(subject, questions))
+}
+
+fn all(subject: Subject<'_>, questions: &Questions) -> Result<Account> {
     let run = subject.run;
     let mut account = Account {
         schema: Account::SCHEMA.into(),
@@ -191,7 +196,16 @@ pub fn account<'a>(subject: impl Into<Subject<'a>>, questions: &Questions) -> Re
     if let Some(sensitivities) = subject.attribute {
         account.claims.extend(attribute::claims(run, sensitivities, questions)?);
     }
-    crate::mismatch::add(run, questions, &mut account);
+    // What is beside the numbers may be missing.
+    let beside = questions.limited("a comparison", || {
+        crate::mismatch::add(run, questions, &mut account);
+        Ok(())
+    });
+    if let Err(error) = beside {
+        account
+            .warnings
+            .push(format!("a comparison with other ways to draw batches is left out: {error}"));
+    }
     account.sign = Sign::of(run, &account.claims);
     Ok(account)
 }

@@ -3,6 +3,7 @@
 //! rather than guessed; a value that makes no sense at all is invalid input.
 
 use crate::AccountingError;
+use vocabulary::rounding::plain;
 use vocabulary::{Phase, Problem, Run};
 
 pub const NOISE_MULTIPLIER: (f64, f64) = (0.2, 100.0);
@@ -113,10 +114,12 @@ fn inside(what: &str, value: f64, (low, high): (f64, f64)) -> Result<(), Problem
     if (low..=high).contains(&value) {
         return Ok(());
     }
+    let range = format!("[{}, {}]", plain(low), plain(high));
     let message = format!(
-        "{what} {value} is outside of [{low}, {high}], the domain in which numbers are certified"
+        "{what} {} is outside of {range}, the domain in which numbers are certified",
+        plain(value)
     );
-    Err(Problem::from(message).about(what, value, &format!("[{low}, {high}]")))
+    Err(Problem::from(message).about(what, value, &range))
 }
 
 #[cfg(test)]

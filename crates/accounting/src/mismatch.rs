@@ -33,7 +33,7 @@ pub(crate) fn add(run: &Run, questions: &Questions, account: &mut Account) {
     let poisson = run
         .with_sampling(Sampling::Poisson)
         .map_err(AccountingError::invalid)
-        .and_then(|run| Lens::named(LensName::Composition)?.look(&run));
+        .and_then(|run| Lens::named(LensName::SIGNED)?.look(&run));
     for delta in &questions.deltas {
         let at = At { delta: Some(*delta), ..At::default() };
         let mut known = None;

@@ -17,6 +17,7 @@
 use crate::pairs::{Gaussian, TwoPoint};
 use crate::{AccountingError, OneWay, Pair, directions};
 use numerics::elementary::ln;
+use vocabulary::rounding::plain;
 use vocabulary::{Interval, Problem};
 
 type Result<T> = std::result::Result<T, AccountingError>;
@@ -116,9 +117,11 @@ impl Known {
                 let (epsilon, smaller) = directions::accuracy_threshold(prior)?;
                 if !(accuracy <= 1.0 && accuracy >= 1.0 - smaller) {
                     return Err(AccountingError::invalid(format!(
-                        "attack accuracy {accuracy} at prior {prior} is outside [{}, 1]: guessing \
-                         alone is that accurate",
-                        1.0 - smaller
+                        "attack accuracy {} at prior {} is outside [{}, 1]: guessing alone is \
+                         that accurate",
+                        plain(accuracy),
+                        plain(prior),
+                        plain(1.0 - smaller)
                     )));
                 }
                 let delta = (accuracy - (1.0 - smaller)) / smaller;

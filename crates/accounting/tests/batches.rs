@@ -100,6 +100,7 @@ impl Row {
                 drawing.cycle_length = self.whole("cycle_length");
                 Sampling::CyclicPoisson
             }
+            "in-order" => Sampling::InOrder,
             "banded-matrix-cyclic-poisson" => {
                 drawing.cycle_length = self.whole("bands");
                 Sampling::CyclicPoisson
@@ -151,18 +152,6 @@ fn pair_rows(scheme: &str) -> Vec<Row> {
         .collect()
 }
 
-/// Widths relative to the value that balls and bins reach on their grids, by the line of the table.
-#[rustfmt::skip]
-const REACHED: &[(usize, f64)] = &[
-    (45, 1.1e-5), (46, 1.3e-4), (47, 2.5e-5), (48, 6.1e-5), (49, 4.4e-4),
-    (50, 6.2e-5), (51, 1.9e-4), (52, 2.8e-5), (53, 1.4e-4), (54, 2.3e-4),
-    (55, 2.4e-3), (56, 2.5e-3), (57, 3.1e-4), (58, 5e-5), (59, 7.9e-5),
-    (60, 2.7e-5), (61, 3.9e-3), (62, 2.4e-3), (63, 2.9e-4), (64, 4.2e-3),
-    (65, 5e-3), (66, 3e-4), (67, 4.6e-3), (68, 3.6e-4), (69, 7e-5),
-    (70, 1.7e-4), (107, 2.8e-5), (108, 3.3e-4), (109, 6.1e-5), (110, 4.4e-4),
-    (111, 7.4e-5), (112, 1.8e-4), (113, 2.5e-5), (114, 2.4e-5), (115, 3e-5),
-];
-
 /// Every row's value lies within the certified ends, which are as narrow as promised; where they are
 /// narrow enough to tell, the value has all of the reference's digits.
 fn check(scheme: &str, width: f64) {
@@ -172,12 +161,6 @@ fn check(scheme: &str, width: f64) {
     let mut known: Option<(Run, Box<dyn Pair>)> = None;
     for row in rows {
         let run = row.run();
-        let thrown = run.sampling() == Sampling::BallsAndBins;
-        // A chain of records is a bound from above; its lower end is that of one record.
-        let chained = thrown && (run.group_size() > 1 || run.adjacency() == Adjacency::Substitute);
-        let reached = REACHED.iter().find(|(line, _)| *line == row.line);
-        assert_eq!(reached.is_some(), thrown && !chained, "line {}", row.line);
-        let width = reached.map_or(width, |(_, width)| *width);
         if known.as_ref().is_none_or(|(other, _)| *other != run) {
             let pair =
                 schemes::pair(&run).unwrap_or_else(|error| panic!("line {}: {error}", row.line));
@@ -200,17 +183,16 @@ fn check(scheme: &str, width: f64) {
             "line {}: {found:?} is below {proven} or {leaked}",
             row.line
         );
-        if chained {
-            assert!(found.upper <= 1.0003 * row.value, "line {}: {found:?}", row.line);
-            continue;
-        }
+        // Groups at small rates go by smoothed lines, whose ends are a few 1e-9 apart.
+        let group = known.as_ref().is_some_and(|(run, _)| run.group_size() > 1);
+        let width = if scheme == "poisson" && group { 1e-8 } else { width };
         assert!(
             found.upper - found.lower <= width * row.value.abs(),
             "line {}: {found:?} is wider than {width}",
             row.line
         );
         assert!(
-            thrown || (found.value - row.value).abs() <= row.tolerance,
+            (found.value - row.value).abs() <= row.tolerance,
             "line {}: {found:?} is not {} to its digits",
             row.line,
             row.value
@@ -378,13 +360,17 @@ fn truncated_poisson() {
 
 #[test]
 fn balls_and_bins() {
-    // Each row has its width in the table.
-    check("balls-and-bins", 0.0);
+    check("balls-and-bins", 1e-6);
 }
 
 #[test]
 fn cyclic_poisson() {
     check("cyclic-poisson", 1e-11);
+}
+
+#[test]
+fn in_order() {
+    check("in-order", 1e-13);
 }
 
 #[test]
@@ -479,6 +465,69 @@ fn choosing_by_an_output_is_worse_than_either_branch() {
     }
 }
 
+/// delta of a first release, N(1, s^2) against N(0, s^2), and a second that its output chooses: the trapezoid rule
+/// over the first, the second by its own delta at e^{eps - l}, l the loss of the first.
+fn chosen_by_the_first(s: f64, epsilon: f64, second: impl Fn(f64, f64) -> f64) -> f64 {
+    let step = 0.01 * s;
+    let of = |i: i32| {
+        let x = step * f64::from(i);
+        let p = (-0.5 * ((x - 1.0) / s).powi(2)).exp() / (s * (2.0 * std::f64::consts::PI).sqrt());
+        p * second(x, epsilon - (x - 0.5) / (s * s)) * step
+    };
+    (-900..=1000).map(of).sum()
+}
+
+/// Unsampled steps that choose their noise, stopped before the sum of 1/sigma^2 exceeds mu^2, are mu-GDP.
+#[test]
+fn noise_chosen_within_a_budget_is_gaussian() {
+    let (mu, s) = (1.3f64, 1.1f64);
+    let left = (mu * mu - 1.0 / (s * s)).sqrt();
+    let whole = accounting::pairs::Gaussian::new(mu).unwrap();
+    let delta = |mu: f64, epsilon: f64| {
+        let pair = accounting::pairs::Gaussian::new(mu).unwrap();
+        pair.delta(epsilon, OneWay::Remove).unwrap().value
+    };
+    for epsilon in [0.0, 0.5, 2.0] {
+        let most = whole.delta(epsilon, OneWay::Remove).unwrap().upper;
+        for threshold in [-1.0, 0.5, 1.5] {
+            // All that is left, or a small part of it, by the first output.
+            let some = chosen_by_the_first(s, epsilon, |x, level| {
+                delta(if x > threshold { left } else { 0.2 * left }, level)
+            });
+            let other = chosen_by_the_first(s, epsilon, |x, level| {
+                delta(if x > threshold { 0.2 * left } else { left }, level)
+            });
+            assert!(some < most && other < most, "{epsilon} {threshold}: {some} {other} {most}");
+        }
+        // The whole budget is attained, whatever is chosen.
+        let all = chosen_by_the_first(s, epsilon, |_, level| delta(left, level));
+        assert!((all / most - 1.0).abs() < 1e-6, "{epsilon}: {all} {most}");
+    }
+}
+
+/// Noise and rate chosen by the first output leak no more than the least noise and the largest rate in every step.
+#[test]
+fn choices_are_covered_by_the_worst_of_them() {
+    let poisson = |phases: &[(f64, f64)]| {
+        let add = |run: vocabulary::RunBuilder, &(s, q): &(f64, f64)| run.phase(s, q, 1);
+        let run = phases.iter().fold(Run::builder(), add).build().unwrap();
+        schemes::pair(&run).unwrap()
+    };
+    let worst = poisson(&[(1.0, 1.0), (1.0, 0.3)]);
+    let seconds = [poisson(&[(1.0, 0.05)]), poisson(&[(2.0, 0.3)]), poisson(&[(1.0, 0.3)])];
+    for epsilon in [0.1, 1.0, 2.5] {
+        let most = worst.delta(epsilon, OneWay::Remove).unwrap().upper;
+        let chosen = chosen_by_the_first(1.0, epsilon, |_, level| {
+            let deltas =
+                seconds.iter().map(|pair| pair.delta(level, OneWay::Remove).unwrap().value);
+            deltas.fold(0.0, f64::max)
+        });
+        assert!(chosen <= most * (1.0 + 1e-6), "{epsilon}: {chosen} {most}");
+        // The best attacker always takes the worst of them here, so that the bound is attained.
+        assert!(chosen > 0.999 * most, "{epsilon}: {chosen} {most}");
+    }
+}
+
 /// One record, T = 1, against quadrature in the other order as well: both orders are one profile.
 #[test]
 fn one_fixed_step_is_symmetric() {
@@ -494,4 +543,31 @@ fn one_fixed_step_is_symmetric() {
         let back = pair.delta(epsilon, OneWay::Add).unwrap();
         assert_eq!(there, back);
     }
+}
+
+/// Few truncated steps, added or removed: in the add order 1/W is bounded, and its law crowds at the end. These
+/// were refused. References: the labelled mixture on two fine lattices, extrapolated.
+#[test]
+fn few_truncated_steps_have_both_orders() {
+    let drawing = Drawing { max_batch_size: Some(2), ..Drawing::default() };
+    let run = Run::builder()
+        .sampling(Sampling::TruncatedPoisson)
+        .drawing(drawing)
+        .dataset_size(50)
+        .phase(1.186, 0.02, 3)
+        .build()
+        .unwrap();
+    let pair = schemes::pair(&run).unwrap();
+    for (epsilon, truth) in
+        [(0.3, 5.60132310509e-4), (1.0, 6.66857785959e-5), (2.0, 6.52645565733e-6)]
+    {
+        let found = pair.delta(epsilon, OneWay::Remove).unwrap();
+        let slack = 1e-7 * truth;
+        assert!(found.lower <= truth + slack && truth - slack <= found.upper, "{found:?}");
+        assert!(found.width() <= 1e-5 * truth, "{found:?}");
+    }
+    // No loss is above -3 ln(1 - q).
+    let added = pair.epsilon(1e-5, OneWay::Add).unwrap();
+    assert!(added.lower <= added.upper && added.upper < 0.0607, "{added:?}");
+    assert!(pair.delta(0.2, OneWay::Add).unwrap().upper < 1e-200);
 }

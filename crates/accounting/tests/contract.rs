@@ -44,6 +44,7 @@ fn runs() -> Vec<(&'static str, Run)> {
         ("balls and bins", drawn(Sampling::BallsAndBins, AddRemove)),
         ("truncated", drawn(Sampling::TruncatedPoisson, AddRemove).drawing(largest)),
         ("cyclic", drawn(Sampling::CyclicPoisson, AddRemove).drawing(cycle)),
+        ("in order", drawn(Sampling::InOrder, ZeroOut)),
     ]
     .into_iter()
     .map(|(name, builder)| (name, builder.build().unwrap()))

@@ -56,7 +56,7 @@ fn agree(run: &Run, question: &str, answers: &[(&'static str, Answer)]) -> usize
 #[test]
 fn all_routes_overlap_on_random_runs() {
     let mut generator = Generator::new(2026);
-    let total = cases(200);
+    let total = cases(120);
     let (mut by_lattice, mut by_two) = (0, 0);
     for case in 0..total {
         let run = runs::any(&mut generator);

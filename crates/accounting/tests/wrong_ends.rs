@@ -222,3 +222,34 @@ fn accuracy_of_an_attacker_who_knows_next_to_nothing() {
         assert!(found.lower <= rounded && (slip >= 0.0 || found.lower < rounded), "{found:?}");
     }
 }
+
+/// Where nothing better can be said of the order `add`, its upper end is the largest loss, which is
+/// -T k log(1 - q): these are its values, rounded up from 60 digits. The end was rounded to nearest, and delta at it was
+/// 6.5e-44 and more, far above what was asked for.
+#[test]
+fn the_largest_loss_is_rounded_up() {
+    for ((noise, rate, steps), group, delta, largest) in [
+        (
+            (0.2314689885634897, 0.01129098458359186, 2),
+            1,
+            2.5303203552398533e-86,
+            0.022_710_423_331_347_15,
+        ),
+        ((0.3, 0.9993412122693377, 2), 4, 1.9297625685734034e-79, 58.600_873_468_809_69),
+        (
+            (0.20613141535343252, 3.9152691339363605e-5, 5),
+            1,
+            2.421968521692962e-94,
+            1.957_672_891_299_495_4e-4,
+        ),
+        (
+            (0.28910330962291225, 0.0050698795733308205, 2),
+            1,
+            2.290267419673975e-70,
+            0.010_165_550_033_605_82,
+        ),
+    ] {
+        let found = composed(&[(noise, rate, steps)], group).epsilon(delta, OneWay::Add).unwrap();
+        assert!(found.upper >= largest, "{found:?} {largest}");
+    }
+}

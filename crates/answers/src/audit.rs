@@ -1,12 +1,15 @@
 //! Membership scores in, valid lower bounds out.
 
+use crate::flags::{nonnegative_integer, real};
 use crate::run::{Described, TextFile};
-use crate::{Refusal, Several, claimed, origin};
+use crate::several::several;
+use crate::{Refusal, claimed, limit, origin};
 use accounting::schemes;
 use audit::{
     AttackDirection, Audit, AuditError, Design, Method, Plan, Scores, SettledTable, Table,
     ThresholdRule, analyse, figures,
 };
+use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt::Display;
@@ -15,50 +18,96 @@ use std::str::FromStr;
 use vocabulary::{Claim, Figure, PhaseDescription, PlanDocument, Run, RunDescription, Status};
 
 /// The question of `audit`; the scores come beside it, as a table whose design is settled.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Args)]
 #[serde(deny_unknown_fields, default)]
 pub struct AuditQuestion {
-    /// What the scores say about themselves where it is not given, else `runs`.
+    /// `runs`: each row comes from a separate training; `one-run`: the rows are canaries of one
+    /// training, each included with probability 1/2 [default: what the file says, else runs]
+    #[arg(long, value_name = "DESIGN")]
     #[serde(deserialize_with = "parsed")]
     pub design: Option<Design>,
-    pub delta: Several<f64>,
+    /// Delta of the bounds; repeatable, the headline uses the first [default: 0]
+    #[arg(short = 'd', long, value_name = "D", value_parser = real, allow_hyphen_values = true, value_delimiter = ',')]
+    #[serde(deserialize_with = "several")]
+    pub delta: Vec<f64>,
+    /// Confidence of each bound
+    #[arg(long, value_name = "C", value_parser = real, allow_hyphen_values = true, default_value = "0.95")]
     pub confidence: Option<f64>,
-    /// Names of methods, or `all`.
-    pub method: Several<String>,
+    // Names, or `all`.
+    #[arg(long, value_name = "METHOD", value_delimiter = ',', help = methods())]
+    #[serde(deserialize_with = "several")]
+    pub method: Vec<String>,
     /// The same as the method `all`.
+    #[arg(skip)]
     pub all_methods: bool,
+    /// union, holdout, k-fold, dkw, or fixed:V (V chosen before seeing the scores)
+    #[arg(long, value_name = "RULE", default_value = "union")]
     #[serde(deserialize_with = "parsed")]
     pub threshold: Option<ThresholdRule>,
+    /// forward, mirror, or both (the larger one, without loss of confidence)
+    #[arg(long, value_name = "DIRECTION", default_value = "both")]
     #[serde(deserialize_with = "parsed")]
     pub direction: Option<AttackDirection>,
+    /// The bound of the headline and the verdict [default: clopper-pearson, or one-run]
+    #[arg(long, value_name = "METHOD")]
     #[serde(deserialize_with = "parsed")]
     pub primary: Option<Method>,
+    /// Make all bounds hold at the same time, by splitting the confidence
+    #[arg(long)]
     pub joint: bool,
     /// The run whose proven epsilon is compared with the primary bound.
+    #[arg(skip)]
     pub claim: Option<Described>,
-    /// In place of a run: the claimed epsilon at the first delta.
+    /// The claimed epsilon at the first --delta; replaces --claim
+    #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true, conflicts_with = "claim")]
     pub claim_epsilon: Option<f64>,
     /// Keys of a run: with noise they are a claim (and override those of `claim`), without it they tell the
     /// training's rate and steps.
+    #[arg(skip)]
     pub run: Option<Described>,
     /// The runs that the scores say they were made by.
+    #[arg(skip)]
     pub made_by: Vec<TextFile>,
-    /// Audit scores of another run than the claimed one.
+    /// Accept scores that come from another run than the claimed one
+    #[arg(long)]
     pub other_run: bool,
     /// Where nothing is claimed, claim the run that the scores say they were made by; without one such run, or
     /// where nothing is proven about it, there is no claim.
+    #[arg(skip)]
     pub claim_made_by: bool,
-    /// Rows are trials in their order, and the bound holds at any stopping time ([`crate::sequential`]).
+    /// Take the rows as trials in their order, with a bound that holds whenever you stop
+    #[arg(long)]
     pub sequential: bool,
     /// Of a sequential audit: the trials on both sides that can be made in all.
+    #[arg(skip)]
     pub budget: Option<u64>,
     /// Of the training, for the DP-SGD families; the claim's where it is not given.
+    #[arg(skip)]
     pub sample_rate: Option<f64>,
+    #[arg(skip)]
     pub steps: Option<u64>,
-    pub fpr: Several<f64>,
+    /// Report the attack's true positive rate at these false positive rates; repeatable [default:
+    /// 0.001, 0.01]
+    #[arg(long, value_name = "F", value_parser = real, allow_hyphen_values = true, value_delimiter = ',')]
+    #[serde(deserialize_with = "several")]
+    pub fpr: Vec<f64>,
+    /// The method `grid` ignores thresholds with fewer errors of either kind than this
+    #[arg(long, value_name = "N", value_parser = nonnegative_integer, default_value = "10")]
     pub min_count: Option<u64>,
+    /// Bootstrap rounds for AUROC and power
+    #[arg(long, value_name = "N", value_parser = nonnegative_integer, default_value = "0")]
     pub bootstrap: Option<u64>,
+    /// Seed of the random parts of holdout and k-fold
+    #[arg(long, value_name = "SEED", value_parser = nonnegative_integer, default_value = "0")]
     pub seed: Option<u64>,
+    /// Seconds of processor time that the answer may take [default: 10].
+    #[arg(skip)]
+    pub time_limit: Option<f64>,
+}
+
+/// What can be asked for by name.
+fn methods() -> String {
+    format!("{}, or all", Method::ALL.map(Method::as_str).join(", "))
 }
 
 impl AuditQuestion {
@@ -178,7 +227,9 @@ pub fn read_scores(
 /// A malformed question, a design that the scores contradict, and those of the accounting.
 pub fn audit(question: &AuditQuestion, table: SettledTable) -> Result<Audited, Refusal> {
     let run = claimed_run(question)?;
-    about(question, table, run, |run, delta| claimed::of(question, run, delta))
+    limit::asked(question.time_limit, || {
+        about(question, table, run, |run, delta| claimed::of(question, run, delta))
+    })
 }
 
 /// Audits scores of a run that is resolved already; `proven` is its claim at a delta. Without one the run
@@ -191,15 +242,16 @@ pub(crate) fn about(
 ) -> Result<Audited, Refusal> {
     origin::check(question, claimed.as_ref())?;
     let stated = table.design();
-    let scores = table.into_scores()?;
     let plan = plan(question, stated, claimed.as_ref())?;
+    let scores = table.into_scores(plan.design)?;
     let claim = match &claimed {
         Some(run) => proven(run, plan.deltas[0])?,
         None => None,
     };
     let analysis = analyse(&scores, &plan, claim.as_ref())?;
     let hint = (question.design.is_none() && stated.is_none()).then_some(
-        "each row is taken for a training of its own; for canaries of one training give --design one-run",
+        "each row is taken as a separate training; for canaries of one training give --design \
+         one-run",
     );
     let claimed = claimed.filter(|_| claim.is_some());
     Ok(Audited { analysis, scores, claimed, hint })
@@ -229,7 +281,8 @@ pub(crate) fn claimed_run(question: &AuditQuestion) -> Result<Option<Run>, Refus
     if keys.whole.noise_multiplier.is_some() || !keys.phases.is_empty() {
         if question.claim_epsilon.is_some() {
             return Err(Refusal::bad_input(
-                "a claim is a run or a number: both --noise-multiplier and --claim-epsilon were given",
+                "--noise-multiplier and --claim-epsilon were both given, and each states a claim; \
+                 drop one of them",
             ));
         }
         return Ok(Some(keys.resolve()?.run));
@@ -250,7 +303,8 @@ fn training(question: &AuditQuestion) -> Result<Option<(f64, u64)>, Refusal> {
     };
     if known != keys {
         return Err(Refusal::bad_input(
-            "flags of a run without --noise-multiplier tell its rate and steps only",
+            "without --noise-multiplier, the flags give the rate and the steps of the training and \
+             no claim",
         )
         .hint("add --noise-multiplier to claim the run, or name its file with --claim"));
     }
@@ -337,7 +391,7 @@ impl Audited {
         Ok(match picture {
             Picture::Roc => {
                 let pair = self.claimed.as_ref().map(schemes::pair).transpose()?;
-                figures::roc(scores, analysis, pair.as_deref())?
+                figures::roc(scores, analysis, pair.as_deref())
             }
             Picture::Histogram => figures::histogram(scores, analysis),
             Picture::Ladder => {

@@ -1,12 +1,17 @@
 //! Which noise, steps, rate, batch size or epochs meets a target; and the noise for several batch
 //! sizes with the one to begin with.
 
+use crate::Refusal;
 use crate::account::sensitivities;
+use crate::flags::{lens, real, word};
 use crate::run::{Described, TextFile};
-use crate::{Refusal, Several};
+use crate::several::several;
 use accounting::bayes_security::attribute::Mode;
 use accounting::{AccountingError, Advice, Calibration, Target, Unknown};
+use clap::Args;
+use clap::builder::PossibleValue;
 use serde::Deserialize;
+use vocabulary::rounding::plain;
 use vocabulary::{LensName, Run, RunDescription, Sampling};
 
 /// What can be solved for.
@@ -21,35 +26,78 @@ pub enum Solve {
     Epochs,
 }
 
+impl Solve {
+    fn words() -> [PossibleValue; 5] {
+        [
+            PossibleValue::new("noise-multiplier"),
+            PossibleValue::new("steps"),
+            PossibleValue::new("sample-rate"),
+            PossibleValue::new("batch-size")
+                .help("The largest, given --dataset-size and --epochs (or --steps)"),
+            PossibleValue::new("epochs")
+                .help("The most, given a batch size and a data-set size, or a sample rate"),
+        ]
+    }
+}
+
 /// The question of `calibrate`: what is solved for, the rest of the run, and exactly one target
 /// with what it needs.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Args)]
 #[serde(deny_unknown_fields)]
 pub struct CalibrateQuestion {
+    /// What to solve for
+    #[arg(long, value_parser = word::<Solve>(Solve::words()), default_value = "noise-multiplier", value_name = "UNKNOWN", conflicts_with = "batch_sizes")]
     #[serde(default)]
     pub solve: Solve,
+    #[arg(skip)]
     #[serde(default)]
     pub run: Described,
+    /// Epsilon at --delta is at most this
+    #[arg(long, alias = "epsilon", value_name = "E", value_parser = real, allow_hyphen_values = true, help_heading = "The target (exactly one)")]
     pub target_epsilon: Option<f64>,
+    /// Mu at --delta is at most this
+    #[arg(long, value_name = "M", value_parser = real, allow_hyphen_values = true, help_heading = "The target (exactly one)")]
     pub target_mu: Option<f64>,
+    /// Bayes security is at least this
+    #[arg(long, value_name = "B", value_parser = real, allow_hyphen_values = true, help_heading = "The target (exactly one)")]
     pub target_bayes_security: Option<f64>,
+    /// The membership advantage TPR - FPR is at most this
+    #[arg(long, value_name = "A", value_parser = real, allow_hyphen_values = true, help_heading = "The target (exactly one)")]
     pub target_advantage: Option<f64>,
+    /// The true positive rate at --fpr is at most this
+    #[arg(long, value_name = "P", value_parser = real, allow_hyphen_values = true, help_heading = "The target (exactly one)")]
     pub target_tpr: Option<f64>,
+    /// The best attacker's accuracy at --prior (default 0.5) is at most this
+    #[arg(long, value_name = "A", value_parser = real, allow_hyphen_values = true, help_heading = "The target (exactly one)")]
     pub target_attack_accuracy: Option<f64>,
+    /// Reconstruction success at --prior is at most this
+    #[arg(long, value_name = "R", value_parser = real, allow_hyphen_values = true, help_heading = "The target (exactly one)")]
     pub target_reconstruction: Option<f64>,
+    /// Delta of --target-epsilon and --target-mu
+    #[arg(short = 'd', long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true, help_heading = "The target (exactly one)")]
     pub delta: Option<f64>,
+    /// False positive rate of --target-tpr
+    #[arg(long, value_name = "FPR", value_parser = real, allow_hyphen_values = true, help_heading = "The target (exactly one)")]
     pub fpr: Option<f64>,
+    /// Prior of --target-attack-accuracy and --target-reconstruction
+    #[arg(long, value_name = "PRIOR", value_parser = real, allow_hyphen_values = true, help_heading = "The target (exactly one)")]
     pub prior: Option<f64>,
-    /// The lens under which the target is met.
+    /// The lens that has to meet the target
+    #[arg(long, value_name = "LENS", value_parser = lens, default_value = "composition")]
     pub lens: Option<LensName>,
     /// CSV of gradient sensitivities to a secret attribute.
+    #[arg(skip)]
     pub attribute_sensitivity: Option<TextFile>,
+    #[arg(skip)]
     pub attribute_mode: Option<Mode>,
+    /// Seconds of processor time that the answer may take [default: 10].
+    #[arg(skip)]
+    pub time_limit: Option<f64>,
 }
 
 pub(crate) fn ask(question: &CalibrateQuestion) -> Result<Calibration, Refusal> {
     let target = target(question)?;
-    let lens = question.lens.unwrap_or(LensName::Composition);
+    let lens = question.lens.unwrap_or(LensName::SIGNED);
     let attribute =
         sensitivities(question.attribute_sensitivity.as_ref(), question.attribute_mode)?;
     let unknown = match question.solve {
@@ -59,7 +107,7 @@ pub(crate) fn ask(question: &CalibrateQuestion) -> Result<Calibration, Refusal> 
         Solve::BatchSize => {
             if attribute.is_some() {
                 return Err(Refusal::bad_input(
-                    "the sensitivities of an attribute are those of one batch size; solve for \
+                    "the sensitivities of an attribute were measured for one batch size; solve for \
                      something else",
                 ));
             }
@@ -71,9 +119,9 @@ pub(crate) fn ask(question: &CalibrateQuestion) -> Result<Calibration, Refusal> 
     let found = match attribute {
         None => accounting::calibrate(run, unknown, &target, lens, notes)?,
         Some(sensitivities) => {
-            // Composition says nothing about an attribute; this lens errs on the safe side.
+            // The lens that is asked where none is named says nothing about an attribute.
             let lens = match lens {
-                LensName::Composition => LensName::ClosedFormCertified,
+                LensName::SIGNED => LensName::OF_ATTRIBUTES,
                 other => other,
             };
             accounting::calibrate_attribute(run, unknown, &target, lens, notes, &sensitivities)?
@@ -123,7 +171,8 @@ fn with_batch(
 #[serde(deny_unknown_fields, default)]
 pub struct AdviceQuestion {
     /// Powers of two between 64 and a quarter of the records unless given.
-    pub batch_sizes: Several<u64>,
+    #[serde(deserialize_with = "several")]
+    pub batch_sizes: Vec<u64>,
     pub run: Described,
     pub target_epsilon: Option<f64>,
     pub target_mu: Option<f64>,
@@ -136,6 +185,30 @@ pub struct AdviceQuestion {
     pub fpr: Option<f64>,
     pub prior: Option<f64>,
     pub lens: Option<LensName>,
+    /// Seconds of processor time that the answer may take [default: 10].
+    pub time_limit: Option<f64>,
+}
+
+impl CalibrateQuestion {
+    /// The same target for several batch sizes.
+    pub fn for_sizes(&self, sizes: &[u64]) -> AdviceQuestion {
+        AdviceQuestion {
+            batch_sizes: sizes.to_vec(),
+            run: self.run.clone(),
+            target_epsilon: self.target_epsilon,
+            target_mu: self.target_mu,
+            target_bayes_security: self.target_bayes_security,
+            target_advantage: self.target_advantage,
+            target_tpr: self.target_tpr,
+            target_attack_accuracy: self.target_attack_accuracy,
+            target_reconstruction: self.target_reconstruction,
+            delta: self.delta,
+            fpr: self.fpr,
+            prior: self.prior,
+            lens: self.lens,
+            time_limit: self.time_limit,
+        }
+    }
 }
 
 pub(crate) fn advise(question: &AdviceQuestion) -> Result<Advice, Refusal> {
@@ -155,6 +228,7 @@ pub(crate) fn advise(question: &AdviceQuestion) -> Result<Advice, Refusal> {
         lens: question.lens,
         attribute_sensitivity: None,
         attribute_mode: None,
+        time_limit: question.time_limit,
     };
     let target = target(&asked)?;
     let mut described = question.run.description()?;
@@ -165,7 +239,7 @@ pub(crate) fn advise(question: &AdviceQuestion) -> Result<Advice, Refusal> {
         ));
     }
     described.whole.noise_multiplier = Some(1.0);
-    let mut sizes = question.batch_sizes.0.clone();
+    let mut sizes = question.batch_sizes.clone();
     if sizes.is_empty() {
         sizes =
             (6..40).map(|power| 1_u64 << power).take_while(|size| 4 * size <= records).collect();
@@ -176,7 +250,7 @@ pub(crate) fn advise(question: &AdviceQuestion) -> Result<Advice, Refusal> {
     if sizes.len() > 100 {
         return Err(Refusal::bad_input(format!("{} batch sizes are more than 100", sizes.len())));
     }
-    let lens = question.lens.unwrap_or(LensName::Composition);
+    let lens = question.lens.unwrap_or(LensName::SIGNED);
     let with = |size| with_batch(&described, size);
     Ok(accounting::advice(&with, &sizes, records, &target, lens)?)
 }
@@ -252,7 +326,8 @@ fn refuse_unused(question: &CalibrateQuestion, name: &str) -> Result<(), Refusal
             && !uses(flag)
         {
             return Err(Refusal::bad_input(format!(
-                "{flag} {value} has no meaning for {name}; drop it"
+                "{flag} {} has no meaning for {name}; drop it",
+                plain(value)
             )));
         }
     }
@@ -264,8 +339,7 @@ fn blanked(mut run: RunDescription, solve: Unknown) -> Result<RunDescription, Re
     let whole = &mut run.whole;
     let contradiction = |flag: &str| {
         Err(Refusal::bad_input(format!(
-            "{flag} was given, but it is what is solved for (or follows from it); drop it, or \
-             choose another --solve"
+            "{flag} was given, but the answer decides it; drop it, or choose another --solve"
         )))
     };
     match solve {

@@ -25,6 +25,8 @@ pub struct CalibrationMapQuestion {
     pub rows: Option<usize>,
     /// Milliseconds after which no further cell is begun.
     pub milliseconds: Option<u64>,
+    /// Seconds of processor time that the answer may take [default: 10].
+    pub time_limit: Option<f64>,
 }
 
 /// The `dosimeter.calibration-map/1` document.
@@ -59,7 +61,7 @@ pub(crate) fn ask(question: &CalibrationMapQuestion) -> Result<CalibrationMap, R
     }
     let until =
         Instant::now() + Duration::from_millis(question.milliseconds.unwrap_or(2_000).min(20_000));
-    let lens = Lens::named(question.lens.unwrap_or(LensName::Composition))?;
+    let lens = Lens::named(question.lens.unwrap_or(LensName::SIGNED))?;
     lens.look(&run)?;
     let (noise_multiplier, steps) = window(*phase, columns, rows);
     let mut map = CalibrationMap {

@@ -2,14 +2,17 @@
 
 use crate::{Document, exit};
 use prover::{Certificate, Outcome};
+use schemars::JsonSchema;
 use serde::Serialize;
 use vocabulary::Account;
 
 /// The account, its claims sealed where both ends are proven, with the proofs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Certified {
     #[serde(flatten)]
     pub account: Account,
+    /// With `--certify`.
+    #[schemars(with = "Option<Certificate>")]
     pub certificate: Certificate,
 }
 

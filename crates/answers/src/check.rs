@@ -1,10 +1,11 @@
 //! A gate: does the run keep its policy? What cannot be shown has not been kept.
 
 use crate::run::{Described, TextFile, load};
-use crate::{Kind, Refusal};
+use crate::{Kind, Refusal, limit};
 use accounting::Questions;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vocabulary::rounding::plain;
 use vocabulary::{At, Claim, LensName, Policy, Quantity, Run};
 
 /// The question of `check`: the policy overrides that of the files.
@@ -14,6 +15,8 @@ pub struct CheckQuestion {
     pub files: Vec<TextFile>,
     pub run: Described,
     pub policy: Policy,
+    /// Seconds of processor time that the answer may take [default: 10].
+    pub time_limit: Option<f64>,
 }
 
 /// One limit and how the run stands to it.
@@ -45,11 +48,12 @@ pub(crate) fn ask(question: &CheckQuestion) -> Result<Check, Refusal> {
     let loaded = load(&question.files, &question.run)?;
     let policy = loaded.policy.unwrap_or_default().overridden_by(&question.policy);
     let limits = limits(&policy)?;
-    let lens = policy.lens.unwrap_or(LensName::Composition);
+    let lens = policy.lens.unwrap_or(LensName::SIGNED);
     let questions = Questions {
         deltas: policy.delta.into_iter().collect(),
         fprs: policy.fpr.into_iter().collect(),
         lenses: vec![lens],
+        time_limit: Some(limit::seconds(question.time_limit)?),
         notes: loaded.resolved.notes,
         ..Questions::default()
     };
@@ -123,7 +127,10 @@ fn limits(policy: &Policy) -> Result<Vec<Limit>, Refusal> {
         let unbounded = matches!(quantity, Quantity::Epsilon | Quantity::Mu);
         if !(*allowed >= 0.0 && (unbounded || *allowed <= 1.0) && allowed.is_finite()) {
             let range = if unbounded { "a finite number of at least 0" } else { "in [0, 1]" };
-            return Err(Refusal::bad_input(format!("{name} {allowed} is not {range}; correct it")));
+            return Err(Refusal::bad_input(format!(
+                "{name} {} is not {range}; correct it",
+                plain(*allowed)
+            )));
         }
     }
     Ok(limits)

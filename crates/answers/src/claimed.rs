@@ -10,12 +10,12 @@ use vocabulary::{Claim, Interval, LensName, Quantity, Run, Standing};
 /// Where nothing is proven about the run, and those of the accounting.
 pub fn epsilon(run: &Run, delta: f64) -> Result<Claim, AccountingError> {
     if delta <= 0.0 {
-        let (source, unbounded) = (LensName::Composition.into(), Interval::exact(f64::INFINITY));
+        let (source, unbounded) = (LensName::SIGNED.into(), Interval::exact(f64::INFINITY));
         return Ok(Claim::epsilon(source, run.adjacency(), Standing::Proven, delta, unbounded));
     }
     let questions = Questions {
         deltas: vec![delta],
-        lenses: vec![LensName::Composition],
+        lenses: vec![LensName::SIGNED],
         quantities: vec![Quantity::Epsilon],
         ..Questions::default()
     };

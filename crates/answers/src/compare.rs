@@ -2,30 +2,60 @@
 //! heuristic epsilon for several batch sizes.
 
 use crate::account::AccountQuestion;
+use crate::flags::{nonnegative_integer, quantity, real};
 use crate::run::{Described, TextFile};
-use crate::{Refusal, Several, account, every_way};
+use crate::several::several;
+use crate::{Refusal, account, every_way};
 use accounting::compare::{BatchSizes, Map, MapNoise, MapRequest};
+use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vocabulary::{Account, LensName, Quantity};
 
 /// The question of `compare`: the same about several runs.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Args)]
 #[serde(deny_unknown_fields, default)]
 pub struct CompareQuestion {
+    #[arg(skip)]
     pub runs: Vec<NamedRun>,
-    pub delta: Several<f64>,
-    pub epsilon: Several<f64>,
-    pub fpr: Several<f64>,
-    pub prior: Several<f64>,
+    /// Print epsilon and mu at this delta (may be repeated)
+    #[arg(short, long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true, value_delimiter = ',', help_heading = "What to compute")]
+    #[serde(deserialize_with = "several")]
+    pub delta: Vec<f64>,
+    /// Print delta at this epsilon (may be repeated)
+    #[arg(long, value_name = "EPSILON", value_parser = real, allow_hyphen_values = true, value_delimiter = ',', help_heading = "What to compute")]
+    #[serde(deserialize_with = "several")]
+    pub epsilon: Vec<f64>,
+    /// Print the best attack's true positive rate at this false positive rate [default: 0.001 and
+    /// 0.01]
+    #[arg(long, value_name = "FPR", value_parser = real, allow_hyphen_values = true, value_delimiter = ',', help_heading = "What to compute")]
+    #[serde(deserialize_with = "several")]
+    pub fpr: Vec<f64>,
+    /// Print the success of the best reconstruction, where a blind guess succeeds with this
+    /// probability (may be repeated)
+    #[arg(long, value_name = "PRIOR", value_parser = real, allow_hyphen_values = true, value_delimiter = ',', help_heading = "What to compute")]
+    #[serde(deserialize_with = "several")]
+    pub prior: Vec<f64>,
+    /// Also print adding and removing a record separately
+    #[arg(long, help_heading = "What to compute")]
     pub directions: bool,
-    pub lens: Several<LensName>,
-    pub quantity: Several<Quantity>,
-    /// Each run with its batches drawn in every way there is, for zeroing out a record unless the run
-    /// says otherwise; `composition`, epsilon and advantage unless asked for more.
+    #[arg(skip)]
+    #[serde(deserialize_with = "several")]
+    pub lens: Vec<LensName>,
+    /// Print only this quantity, e.g. epsilon or tpr (may be repeated) [default: all]
+    #[arg(long, value_name = "QUANTITY", value_parser = quantity, value_delimiter = ',', help_heading = "What to compute")]
+    #[serde(deserialize_with = "several")]
+    pub quantity: Vec<Quantity>,
+    /// Compare all ways to draw the run's batches (--adjacency zero-out unless given)
+    #[arg(long, help_heading = "What to compute")]
     pub every_sampling: bool,
-    /// Of `every_sampling`: the noise multipliers to look at, in place of the run's own.
-    pub noise_multipliers: Several<f64>,
+    /// With --every-sampling: use these noise multipliers; --format svg draws them
+    #[arg(long, value_name = "S,...", value_parser = real, allow_hyphen_values = true, value_delimiter = ',', help_heading = "What to compute")]
+    #[serde(deserialize_with = "several")]
+    pub noise_multipliers: Vec<f64>,
+    /// Seconds of processor time that the answer may take [default: 10].
+    #[arg(skip)]
+    pub time_limit: Option<f64>,
 }
 
 /// One of the runs.
@@ -45,7 +75,7 @@ pub struct Comparison {
     pub schema: String,
     pub runs: Vec<NamedAccount>,
     /// Ways to draw batches that have no number for the run.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
 }
 
@@ -106,20 +136,35 @@ pub(crate) fn asked(
         directions: question.directions,
         lens: question.lens.clone(),
         quantity: question.quantity.clone(),
+        time_limit: question.time_limit,
         ..AccountQuestion::default()
     }
 }
 
 /// The question of `compare --map`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Args)]
 #[serde(deny_unknown_fields, default)]
 pub struct MapQuestion {
+    #[arg(skip)]
     pub noise_multiplier: Option<f64>,
-    /// Noise of each cell such that composition has this epsilon.
+    /// Choose the noise of each cell so that its proven epsilon is this; replaces
+    /// --noise-multiplier
+    #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true, help_heading = "The map")]
     pub standard_epsilon: Option<f64>,
-    pub delta: Several<f64>,
-    pub sample_rates: Several<f64>,
-    pub steps_list: Several<u64>,
+    #[arg(skip)]
+    #[serde(deserialize_with = "several")]
+    pub delta: Vec<f64>,
+    /// Sample rates of the map [default: 1e-4 to 1]
+    #[arg(long, value_name = "Q,...", value_parser = real, allow_hyphen_values = true, value_delimiter = ',', help_heading = "The map")]
+    #[serde(deserialize_with = "several")]
+    pub sample_rates: Vec<f64>,
+    /// Step counts of the map [default: 10 to 1e5]
+    #[arg(long, value_name = "T,...", value_parser = nonnegative_integer, allow_hyphen_values = true, value_delimiter = ',', help_heading = "The map")]
+    #[serde(deserialize_with = "several")]
+    pub steps_list: Vec<u64>,
+    /// Seconds of processor time that the answer may take [default: 10].
+    #[arg(skip)]
+    pub time_limit: Option<f64>,
 }
 
 const RATES: [f64; 9] = [1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0];
@@ -140,7 +185,7 @@ pub(crate) fn map(question: &MapQuestion) -> Result<Map, Refusal> {
             ));
         }
     };
-    let or = |given: &Several<f64>| if given.is_empty() { RATES.to_vec() } else { given.0.clone() };
+    let or = |given: &[f64]| if given.is_empty() { RATES.to_vec() } else { given.to_vec() };
     let request = MapRequest {
         noise,
         delta: one_delta(&question.delta)?,
@@ -148,22 +193,34 @@ pub(crate) fn map(question: &MapQuestion) -> Result<Map, Refusal> {
         steps: if question.steps_list.is_empty() {
             COUNTS.to_vec()
         } else {
-            question.steps_list.0.clone()
+            question.steps_list.clone()
         },
     };
     Ok(accounting::compare::map(&request)?)
 }
 
 /// The question of `compare --batch-sizes`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Args)]
 #[serde(deny_unknown_fields, default)]
 pub struct BatchSizesQuestion {
-    pub batch_sizes: Several<u64>,
+    /// Print what is proven for each of these batch sizes when the noise just meets
+    /// --heuristic-epsilon
+    #[arg(long, value_name = "B,...", value_parser = nonnegative_integer, allow_hyphen_values = true, value_delimiter = ',', help_heading = "Batch sizes")]
+    #[serde(deserialize_with = "several")]
+    pub batch_sizes: Vec<u64>,
+    #[arg(skip)]
     pub dataset_size: Option<u64>,
+    #[arg(skip)]
     pub epochs: Option<f64>,
-    /// The last-iterate epsilon that every batch size gets.
+    /// With --batch-sizes: the last-iterate epsilon that each of them has to meet
+    #[arg(long, value_name = "X", value_parser = real, allow_hyphen_values = true, help_heading = "Batch sizes")]
     pub heuristic_epsilon: Option<f64>,
-    pub delta: Several<f64>,
+    #[arg(skip)]
+    #[serde(deserialize_with = "several")]
+    pub delta: Vec<f64>,
+    /// Seconds of processor time that the answer may take [default: 10].
+    #[arg(skip)]
+    pub time_limit: Option<f64>,
 }
 
 pub(crate) fn batch_sizes(question: &BatchSizesQuestion) -> Result<BatchSizes, Refusal> {
@@ -177,8 +234,8 @@ pub(crate) fn batch_sizes(question: &BatchSizesQuestion) -> Result<BatchSizes, R
     )?)
 }
 
-fn one_delta(delta: &Several<f64>) -> Result<f64, Refusal> {
-    match delta.as_slice() {
+fn one_delta(delta: &[f64]) -> Result<f64, Refusal> {
+    match delta {
         [delta] => Ok(*delta),
         [] => Err(Refusal::bad_input("this comparison needs a delta; add --delta, e.g. 1e-5")),
         _ => Err(Refusal::bad_input("this comparison takes one --delta; drop the others")),

@@ -29,15 +29,15 @@ pub(crate) fn ask(
     }
     let mut narrowed = question.clone();
     if narrowed.lens.is_empty() {
-        narrowed.lens = vec![LensName::Composition].into();
+        narrowed.lens = vec![LensName::SIGNED];
     }
     if narrowed.quantity.is_empty() {
-        narrowed.quantity = vec![Quantity::Epsilon, Quantity::Advantage].into();
+        narrowed.quantity = vec![Quantity::Epsilon, Quantity::Advantage];
     }
     let before = answer.runs.len();
     let mut first = None;
     let each: Vec<Option<f64>> =
-        if noises.is_empty() { vec![None] } else { noises.0.iter().copied().map(Some).collect() };
+        if noises.is_empty() { vec![None] } else { noises.iter().copied().map(Some).collect() };
     for (way, described) in ways(&written) {
         for noise in &each {
             let mut described = described.clone();

@@ -6,10 +6,11 @@
 //! refused. An answer is a [`Document`] (`dosimeter.account/1` and so on); its text is the same
 //! at every door, to the byte. A [`Refusal`] is a document as well.
 //!
-//! Five questions come with more than a document: an audit with a table of scores
-//! ([`audit`](fn@audit)), which must have a settled design, a report with its files
-//! ([`report`](fn@report)), a table of trainings ([`tune`](fn@tune)), a language model or its
-//! completions (`memorize`), and the status of a folder ([`status`](fn@status)).
+//! Some questions come with more than a document: an audit with a table of scores
+//! ([`audit`](fn@audit)), which must have a settled design, a table of trainings
+//! ([`tune`](fn@tune)), and the status of a folder ([`status`](fn@status)). A report
+//! ([`report`](fn@report)), `memorize` and [`membership`](fn@membership) name their files. What takes
+//! long tells [`Work`] how far it is.
 //!
 //! ```
 //! use answers::{AccountQuestion, Ask};
@@ -23,9 +24,13 @@
 //! ```
 
 mod account;
+mod attacked;
+mod attribute;
 mod audit;
 mod calibrate;
 mod calibration_map;
+#[cfg(feature = "language")]
+mod canaries;
 mod certified;
 mod check;
 mod claimed;
@@ -33,27 +38,39 @@ mod compare;
 mod curve;
 mod documents;
 mod every_way;
+pub mod flags;
+pub mod legends;
+mod limit;
 mod membership;
 #[cfg(feature = "language")]
 mod memorize;
 mod origin;
 mod panel;
 mod plan;
+mod play;
 mod refusal;
 mod report;
 mod run;
 mod sequential;
 mod several;
 mod status;
+mod train;
 mod translate;
 mod tune;
+mod work;
 
 pub use account::AccountQuestion;
+pub use attacked::{ATTACK_SCHEMA, Played, attack_schema};
+pub use attribute::{
+    AttributeAnswer, AttributeGuessed, AttributeMeasured, AttributeQuestion, attribute,
+};
 pub use audit::{
     AuditQuestion, Audited, Commitment, PageAudit, Picture, audit, commit, read_scores,
 };
 pub use calibrate::{AdviceQuestion, CalibrateQuestion, Solve};
 pub use calibration_map::{CalibrationMap, CalibrationMapQuestion};
+#[cfg(feature = "language")]
+pub use canaries::{CanariesPlayed, CanariesQuestion, canaries, describes_language_model};
 pub use certified::{Certified, certified};
 pub use check::{Check, CheckQuestion, LimitVerdict};
 pub use claimed::epsilon as claimed_epsilon;
@@ -63,24 +80,29 @@ pub use compare::{
 pub use curve::{CurveQuestion, POINTS};
 pub use every_way::noise_figure;
 pub use membership::{
-    MembershipDocument, MembershipQuestion, PowerOfAttack, RecordAtRisk, membership,
+    MembershipAttack, MembershipDocument, MembershipQuestion, PowerOfAttack, RecordAtRisk,
+    membership,
 };
 #[cfg(feature = "language")]
 pub use memorize::{CompressionQuestion, MemorizeQuestion, Memorized, RatioQuestion, memorize};
 pub use origin::{RUN_ENDING, runs_beside};
 pub use panel::{Panel, PanelLine, PanelQuestion};
 pub use plan::{NeededRows, PlanQuestion, Planned, PlannedAttack, PlannedRule, PlannedTarget};
+pub use play::{Play, RunDocument, beside, write_run};
 pub use refusal::{Kind, Refusal, RefusalDocument, exit};
-pub use report::{Inputs, ReportQuestion, report};
+pub use report::{ReportFormat, ReportQuestion, Reported, report};
 pub use run::{Described, Loaded, TextFile, load};
 pub use sequential::{over_time, sequential};
-pub use several::Several;
 pub use status::{Chunks, ExperimentStatus, status};
+#[cfg(feature = "language")]
+pub use train::bad_language;
+pub use train::{PRECISIONS, TrainQuestion, Trained, checkpoints, explain_training, train};
 pub use translate::{Assumed, TranslateQuestion, TranslatedNumber, TranslatedReading, Translation};
 pub use tune::{
     ProfilesQuestion, RankQuestion, RegressQuestion, SearchQuestion, SelectQuestion, TuneQuestion,
-    Tuned, read_trainings, tune,
+    Tuned, noise_of_grid, read_trainings, tune,
 };
+pub use work::{Ended, Work, as_event};
 
 use accounting::compare::{BatchSizes, Map};
 use accounting::curve::Curve;
@@ -129,7 +151,7 @@ macro_rules! questions {
             type Answer = $answer;
 
             fn ask(&self) -> Result<$answer, Refusal> {
-                $ask(self)
+                limit::asked(self.time_limit, || $ask(self))
             }
         })*
 

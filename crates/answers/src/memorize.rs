@@ -1,6 +1,8 @@
 //! `memorize`: what a language model memorised, asked of completions or of the model itself.
 
+use crate::flags::{integer, nonnegative_integer, real, word};
 use crate::{Document, Refusal};
+use clap::Args;
 use language::LanguageError;
 use language::compression::{Compressions, Gcg, Options, Procedure, Proposals, compress_secrets};
 use language::finetune::weights::lay_over;
@@ -26,33 +28,57 @@ pub enum MemorizeQuestion {
 }
 
 /// Of completions, or of a model that completes the secrets.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Args)]
 #[serde(deny_unknown_fields, default)]
 pub struct RatioQuestion {
-    /// JSONL of the tuned model's completions.
+    /// Completions of the tuned model
+    #[arg(value_name = "COMPLETIONS")]
     pub completions: Option<PathBuf>,
-    /// JSONL of the un-tuned model's completions of the same secrets.
+    /// Completions of the un-tuned model on the same secrets
+    #[arg(long, value_name = "COMPLETIONS")]
     pub base: Option<PathBuf>,
-    /// The metric's own, where none is given; the same for `normalize`.
+    /// When a completion matches; default prefix for vmr, words for air
+    #[arg(long = "match", value_parser = word::<Rule>(["prefix", "contains", "words", "exact"]), value_name = "RULE")]
     #[serde(rename = "match")]
     pub rule: Option<Rule>,
+    /// Which differences are ignored; default none for vmr, case for air
+    #[arg(long, value_parser = word::<Normalization>(["none", "space", "case", "loose"]), value_name = "HOW")]
     pub normalize: Option<Normalization>,
+    /// Confidence of the intervals
+    #[arg(long, value_name = "C", value_parser = real, default_value = "0.95", allow_hyphen_values = true)]
     pub confidence: f64,
+    /// A folder with config.json and safetensors, a .gguf file, or a llama2.c .bin file
+    #[arg(long, value_name = "PATH", help_heading = "The model")]
     pub model: Option<PathBuf>,
+    /// The tokenizer file, if it is not beside the model
+    #[arg(long, value_name = "FILE", help_heading = "The model")]
     pub tokenizer: Option<PathBuf>,
-    /// What was trained, laid over the model.
+    /// The fine-tuned model that `train` wrote: its folder, or its model.safetensors
+    #[arg(long, value_name = "PATH", help_heading = "The model")]
     pub tuned: Option<PathBuf>,
+    /// Secrets as JSONL: prompt, target, and where known secret, attribute
+    #[arg(long, value_name = "FILE", help_heading = "The model")]
     pub secrets: Option<PathBuf>,
+    /// Seed of the sampled completions
+    #[arg(long, value_name = "N", value_parser = nonnegative_integer, default_value = "42", help_heading = "The model")]
     pub seed: u64,
-    /// Sampled completions per secret; 0: one greedy completion.
+    /// Number of sampled completions per secret; 0 means one greedy completion
+    #[arg(long, value_name = "N", value_parser = nonnegative_integer, default_value = "0", help_heading = "The model")]
     pub samples: u64,
-    /// The most tokens in a completion.
+    /// The largest number of tokens in a completion
+    #[arg(long, value_name = "N", value_parser = integer, default_value = "50", help_heading = "The model")]
     pub new_tokens: u64,
+    /// Temperature of sampling; below 1 likely tokens are drawn more often
+    #[arg(long, value_name = "T", value_parser = real, default_value = "1", allow_hyphen_values = true, help_heading = "The model")]
     pub temperature: f64,
-    /// 0: all tokens.
+    /// Draw from the K most likely tokens only; 0 means all
+    #[arg(long, value_name = "K", value_parser = nonnegative_integer, default_value = "50", help_heading = "The model")]
     pub top_k: u64,
+    /// Draw from the most likely tokens that together have this probability
+    #[arg(long, value_name = "P", value_parser = real, default_value = "1", allow_hyphen_values = true, help_heading = "The model")]
     pub top_p: f64,
-    /// Where to write the model's completions.
+    /// File for the model's completions
+    #[arg(long, value_name = "FILE", help_heading = "The model")]
     pub save_completions: Option<PathBuf>,
 }
 
@@ -81,27 +107,45 @@ impl Default for RatioQuestion {
 }
 
 /// Of a model; the settings of the search are the reference's where they are not given.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Args)]
 #[serde(deny_unknown_fields, default)]
 pub struct CompressionQuestion {
+    /// A folder with config.json and safetensors, a .gguf file, or a llama2.c .bin file
+    #[arg(long, value_name = "PATH", help_heading = "The model")]
     pub model: Option<PathBuf>,
+    /// The tokenizer file, if it is not beside the model
+    #[arg(long, value_name = "FILE", help_heading = "The model")]
     pub tokenizer: Option<PathBuf>,
+    /// The fine-tuned model that `train` wrote: its folder, or its model.safetensors
+    #[arg(long, value_name = "PATH", help_heading = "The model")]
     pub tuned: Option<PathBuf>,
+    /// Secrets as JSONL: prompt, target, and where known secret, attribute
+    #[arg(long, value_name = "FILE", help_heading = "The model")]
     pub secrets: Option<PathBuf>,
+    /// Seed of the sampled completions
+    #[arg(long, value_name = "N", value_parser = nonnegative_integer, default_value = "42", help_heading = "The model")]
     pub seed: Option<u64>,
-    /// How lengths are tried.
+    /// How the length of the prompt is searched
+    #[arg(long, value_parser = word::<Procedure>(["bisection", "linear"]), default_value = "bisection")]
     pub procedure: Procedure,
-    /// How replacements are proposed.
+    /// How replacements of tokens are proposed
+    #[arg(long, value_parser = word::<Proposals>(["gradient", "random"]), default_value = "gradient")]
     pub proposals: Proposals,
-    /// The most steps for one length of the prompt.
+    /// The most steps for one length of the prompt
+    #[arg(long, value_name = "N", value_parser = integer, default_value = "200")]
     pub steps: Option<u64>,
-    /// Candidates per step.
+    /// Candidates per step
+    #[arg(long, value_name = "N", value_parser = integer, default_value = "100")]
     pub candidates: Option<u64>,
-    /// How many tokens are tried in each place.
+    /// Number of tokens tried in each place
+    #[arg(long, value_name = "K", value_parser = nonnegative_integer, default_value = "250")]
     pub top_k: Option<u64>,
-    /// Steps without progress after which a length is given up; 0: never.
+    /// Give a length up after this many steps without progress; 0 means never; default 15, or 0 for
+    /// `--procedure linear`
+    #[arg(long, value_name = "N", value_parser = nonnegative_integer)]
     pub patience: Option<u64>,
-    /// The longest prompt; as long as the secret where it is not given.
+    /// The longest prompt; default: as long as the secret
+    #[arg(long, value_name = "N", value_parser = integer)]
     pub longest: Option<u64>,
 }
 
@@ -147,7 +191,7 @@ fn ratio(
         (Some(path), None) => Completions::read(path)?,
         (None, Some(path)) => complete(metric, asked, path, note)?,
         (Some(_), Some(_)) => {
-            return Err(Refusal::bad_input("completions are given, and a model to make them")
+            return Err(Refusal::bad_input("both completions and a model to make them were given")
                 .hint("leave out one of the two"));
         }
         (None, None) => {

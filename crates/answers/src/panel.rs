@@ -6,8 +6,9 @@
 //! upper bound on any attack that is within a percent of the exact curve. Numbers that people
 //! quote come from `account` and `curve`; this is what is drawn.
 
+use crate::Refusal;
 use crate::run::Described;
-use crate::{Refusal, Several};
+use crate::several::several;
 use accounting::AccountingError;
 use accounting::curve::most_power;
 use accounting::lenses::Lens;
@@ -25,10 +26,12 @@ const RATES: i32 = 8;
 pub struct PanelQuestion {
     #[serde(default)]
     pub run: Described,
-    #[serde(default)]
-    pub lens: Several<LensName>,
+    #[serde(default, deserialize_with = "several")]
+    pub lens: Vec<LensName>,
     /// Steps of the grid of epsilons.
     pub points: Option<usize>,
+    /// Seconds of processor time that the answer may take [default: 10].
+    pub time_limit: Option<f64>,
 }
 
 /// The `dosimeter.panel/1` document: upper ends only, because that is what is drawn.
@@ -56,9 +59,9 @@ impl Panel {
 
 pub(crate) fn ask(question: &PanelQuestion) -> Result<Panel, Refusal> {
     let run = question.run.run()?;
-    let mut chosen = question.lens.0.clone();
+    let mut chosen = question.lens.clone();
     if chosen.is_empty() {
-        chosen = vec![LensName::Composition, LensName::LastIterate];
+        chosen = vec![LensName::SIGNED, LensName::BESIDE];
     }
     let points = question.points.unwrap_or(48);
     if !(8..=256).contains(&points) {

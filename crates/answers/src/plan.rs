@@ -1,43 +1,69 @@
 //! How many runs or canaries an audit needs.
 
 use crate::audit::parsed;
+use crate::flags::{real, word};
 use crate::run::Described;
 use crate::{Refusal, claimed};
 use accounting::{Pair, pairs, schemes};
-use audit::planning::{Attack, Goal, Target, canaries_needed, runs_needed};
-use audit::{Design, Family, Method, Seen, ThresholdRule};
+use audit::planning::{self, Attack, Goal, Needed, Target, canaries_needed, runs_needed};
+use audit::{Design, Family, Method, ThresholdRule};
+use clap::Args;
+use clap::builder::PossibleValue;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vocabulary::rounding::plain;
-use vocabulary::{Release, Run, Sampling};
+use vocabulary::{Problem, Release, Run, Sampling};
 
 /// The question of `plan`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Args)]
 #[serde(deny_unknown_fields, default)]
 pub struct PlanQuestion {
-    /// Epsilon that the audit should show.
+    /// Epsilon that the audit should show
+    #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true)]
     pub target_epsilon: Option<f64>,
     /// The run that is claimed: its proven epsilon is the target where none is given, and the DP-SGD families are
     /// those of this run.
+    #[arg(skip)]
     pub claim: Option<Described>,
-    /// Of the bound; 0 unless given.
+    /// Delta of the bound
+    #[arg(short = 'd', long, value_name = "D", value_parser = real, allow_hyphen_values = true, default_value = "0")]
     pub delta: Option<f64>,
-    /// Of the bound; 0.95 unless given.
+    /// Confidence of the bound
+    #[arg(long, value_name = "C", value_parser = real, allow_hyphen_values = true, default_value = "0.95")]
     pub confidence: Option<f64>,
-    /// Probability that the audit shows the target; 0.8 unless given.
+    /// Probability that the audit shows the target
+    #[arg(long, value_name = "P", value_parser = real, allow_hyphen_values = true, default_value = "0.8")]
     pub power: Option<f64>,
+    /// `runs` (trainings per side) or `one-run` (canaries)
+    #[arg(long, value_name = "DESIGN", default_value = "runs")]
     #[serde(deserialize_with = "parsed")]
     pub design: Option<Design>,
+    /// Threshold rule of the audit
+    #[arg(long, value_parser = word::<PlannedRule>(PlannedRule::words()), default_value = "union")]
     pub threshold: Option<PlannedRule>,
+    /// The audit's method: clopper-pearson, gdp, composition or last-iterate; for one run one-run.
+    /// composition and last-iterate take the claimed run, or without a claim the attacked one
+    #[arg(long, value_name = "METHOD")]
     #[serde(deserialize_with = "parsed")]
     pub method: Option<Method>,
-    /// The attack's scores are N(mu, 1) against N(0, 1).
+    /// The attack's scores are N(mu, 1) against N(0, 1)
+    #[arg(long, value_name = "MU", value_parser = real, allow_hyphen_values = true, help_heading = "The attack")]
     pub mu: Option<f64>,
+    /// False positive rate of the attack's threshold
+    #[arg(long, value_name = "F", value_parser = real, allow_hyphen_values = true, requires = "attack_tpr", help_heading = "The attack")]
     pub attack_fpr: Option<f64>,
+    /// True positive rate at that threshold
+    #[arg(long, value_name = "P", value_parser = real, allow_hyphen_values = true, requires = "attack_fpr", help_heading = "The attack")]
     pub attack_tpr: Option<f64>,
     /// The run whose best attack is assumed, and what it sees.
+    #[arg(skip)]
     pub run: Option<Described>,
+    /// What the best attacker on the described run sees
+    #[arg(long, value_parser = word::<Release>(["all-iterates", "last-iterate"]), default_value = "all-iterates", help_heading = "The attack")]
     pub observe: Option<Release>,
+    /// Seconds of processor time that the answer may take [default: 1.8].
+    #[arg(skip)]
+    pub time_limit: Option<f64>,
 }
 
 /// A threshold rule without its threshold, which is the planned attack's.
@@ -53,6 +79,15 @@ pub enum PlannedRule {
 }
 
 impl PlannedRule {
+    const ALL: [Self; 5] = [Self::Union, Self::Holdout, Self::KFold, Self::Dkw, Self::Fixed];
+
+    fn words() -> [PossibleValue; 5] {
+        Self::ALL.map(|rule| match rule {
+            Self::Fixed => PossibleValue::new("fixed").help("Chosen before the scores are seen"),
+            _ => PossibleValue::new(rule.name()),
+        })
+    }
+
     fn rule(self) -> ThresholdRule {
         match self {
             Self::Union => ThresholdRule::Union,
@@ -121,16 +156,24 @@ impl Planned {
     pub const SCHEMA: &'static str = "dosimeter.plan/1";
 }
 
+/// An answer or a refusal within [`planning::SECONDS`] of processor time, the accounting of the claim included, where
+/// the question states no limit.
 pub(crate) fn ask(question: &PlanQuestion) -> Result<Planned, Refusal> {
+    match question.time_limit {
+        Some(_) => answer(question),
+        None => planning::in_seconds(|| answer(question))?,
+    }
+}
+
+fn answer(question: &PlanQuestion) -> Result<Planned, Refusal> {
     let (delta, confidence) = (question.delta.unwrap_or(0.0), question.confidence.unwrap_or(0.95));
     let (design, rule) =
         (question.design.unwrap_or(Design::Runs), question.threshold.unwrap_or_default());
     if !(0.0..1.0).contains(&delta) {
-        return Err(Refusal::bad_input(format!("delta {delta} is outside [0, 1)")));
+        return Err(Problem::outside("delta", delta, "[0, 1)").into());
     }
     if !(confidence > 0.0 && confidence < 1.0) {
-        let message = format!("confidence {confidence} is outside (0, 1)");
-        return Err(Refusal::bad_input(message));
+        return Err(Problem::outside("confidence", confidence, "(0, 1)").into());
     }
     let claimed = question.claim.as_ref().map(Described::run).transpose()?;
     let epsilon = target(question, delta, claimed.as_ref())?;
@@ -156,7 +199,19 @@ pub(crate) fn ask(question: &PlanQuestion) -> Result<Planned, Refusal> {
             let goal = goal(method, &target, claimed.as_ref(), described.as_ref())?;
             runs_needed(&attack, &goal, &target, &threshold)?
         }
-        Design::OneRun => canaries_needed(&attack, &target, &threshold)?,
+        Design::OneRun if method == Method::OneRunIndependent => {
+            // Its rows are read as trainings of their own, half of them on each side.
+            let goal = Goal::gaussian(target.epsilon, target.delta)?;
+            let needed = runs_needed(&attack, &goal, &target, &threshold)?;
+            Needed { count: 2 * needed.count, ..needed }
+        }
+        Design::OneRun => {
+            let goal = match method {
+                Method::OneRunGdp => Goal::gaussian(target.epsilon, target.delta)?,
+                _ => Goal::clopper_pearson(target.epsilon, target.delta),
+            };
+            canaries_needed(&attack, &goal, &target, &threshold)?
+        }
     };
     let largest = attack.largest_epsilon(target.delta)?;
     Ok(Planned {
@@ -182,16 +237,13 @@ pub(crate) fn ask(question: &PlanQuestion) -> Result<Planned, Refusal> {
 
 fn method(asked: Option<Method>, design: Design) -> Result<Method, Refusal> {
     let method = asked.unwrap_or(Method::distribution_free(design));
-    let known: &[Method] = match design {
-        Design::Runs => {
-            &[Method::ClopperPearson, Method::Gdp, Method::Composition, Method::LastIterate]
-        }
-        Design::OneRun => &[Method::OneRun],
-    };
-    if known.contains(&method) {
+    let known =
+        |method: &Method| method.is_confidence_bound() && method.objection(design).is_none();
+    if known(&method) {
         return Ok(method);
     }
-    let names: Vec<&str> = known.iter().map(|method| method.as_str()).collect();
+    let names: Vec<&str> =
+        Method::ALL.iter().filter(|method| known(method)).map(|method| method.as_str()).collect();
     Err(Refusal::bad_input(format!(
         "plan does not know {method} for design {design}: {}",
         names.join(", ")
@@ -207,11 +259,13 @@ fn goal(
     attacked: Option<&Run>,
 ) -> Result<Goal, Refusal> {
     let (epsilon, delta) = (target.epsilon, target.delta);
-    let seen = match method {
-        Method::Composition => Seen::AllIterates,
-        Method::LastIterate => Seen::LastIterate,
-        Method::Gdp => return Ok(Goal::gaussian(epsilon, delta)?),
-        _ => return Ok(Goal::clopper_pearson(epsilon, delta)),
+    let Some(seen) = method.family_sees() else {
+        let gaussian = method.is_of_family();
+        return Ok(if gaussian {
+            Goal::gaussian(epsilon, delta)?
+        } else {
+            Goal::clopper_pearson(epsilon, delta)
+        });
     };
     let Some(run) = claimed.or(attacked) else {
         return Err(Refusal::bad_input(format!("{method} needs the sample rate and the steps"))

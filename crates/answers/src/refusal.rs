@@ -101,6 +101,14 @@ impl Refusal {
             .hint("choose another place, or run in a folder you may write to")
     }
 
+    /// Something needs a feature that this build was made without.
+    pub fn absent(what: &str, feature: &str) -> Self {
+        Self::bad_input(format!("{what} is not part of this build")).hint(format!(
+            "build it in with `cargo build --release --features {feature}`, or everything with \
+             `--features full`; released binaries and wheels have everything"
+        ))
+    }
+
     /// Adds an action the user can take.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {

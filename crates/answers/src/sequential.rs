@@ -1,10 +1,10 @@
 //! An audit in the order of its trials: the bound holds at any stopping time.
 
 use crate::audit::claimed_run;
-use crate::{AuditQuestion, Document, Refusal, claimed, exit, origin};
+use crate::{AuditQuestion, Document, Refusal, claimed, exit, limit, origin};
 use audit::sequential::{self, SequentialDocument};
 use audit::{AttackDirection, Design, SettledTable};
-use vocabulary::{Claim, Run};
+use vocabulary::{Adjacency, Claim, Run};
 
 /// Reads trials in the order of their rows, a member and a non-member in turn.
 ///
@@ -16,7 +16,9 @@ pub fn sequential(
     table: SettledTable,
 ) -> Result<SequentialDocument, Refusal> {
     let run = claimed_run(question)?;
-    about(question, table, run, |run, delta| claimed::of(question, run, delta))
+    limit::asked(question.time_limit, || {
+        about(question, table, run, |run, delta| claimed::of(question, run, delta))
+    })
 }
 
 /// As [`crate::audit::about`], in the order of the trials.
@@ -46,18 +48,17 @@ pub(crate) fn about(
         [] => 0.0,
         [one] => *one,
         _ => {
-            return Err(Refusal::bad_input(
-                "a sequential audit is about one delta; give one --delta",
-            ));
+            return Err(Refusal::bad_input("a sequential audit has one delta; give one --delta"));
         }
     };
     let direction = question.direction.unwrap_or(AttackDirection::Both);
     let confidence = question.confidence.unwrap_or(0.95);
-    let limit = match &claimed {
-        Some(run) => proven(run, delta)?.map(|claim| claim.interval.upper),
-        None => question.claim_epsilon,
+    let adjacency = claimed.as_ref().map_or(Adjacency::AddRemove, Run::adjacency);
+    let claim = match &claimed {
+        Some(run) => proven(run, delta)?,
+        None => question.claim_epsilon.map(|epsilon| Claim::stated(adjacency, delta, epsilon)),
     };
-    if let Some(epsilon) = limit
+    if let Some(epsilon) = claim.as_ref().map(|claim| claim.interval.upper)
         && (epsilon.is_nan() || epsilon < 0.0)
     {
         return Err(Refusal::bad_input(format!(
@@ -65,15 +66,9 @@ pub(crate) fn about(
         )));
     }
     let (members, nonmembers) = table.sides();
-    Ok(sequential::play(
-        members,
-        nonmembers,
-        delta,
-        direction,
-        confidence,
-        limit.filter(|epsilon| epsilon.is_finite()),
-        question.budget,
-    )?)
+    let budget = question.budget;
+    let asked = sequential::Question { delta, direction, confidence, adjacency, claim, budget };
+    Ok(sequential::play(members, nonmembers, &asked)?)
 }
 
 /// The figure of a sequential audit: the evidence against the claim, or the bound where nothing is claimed.

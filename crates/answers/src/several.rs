@@ -4,53 +4,29 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IntoDeserializer, SeqAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Deref;
 
 /// Any number of items.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Several<T>(pub Vec<T>);
-
-impl<T> Default for Several<T> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<T> From<Vec<T>> for Several<T> {
-    fn from(items: Vec<T>) -> Self {
-        Self(items)
-    }
-}
-
-impl<T> Deref for Several<T> {
-    type Target = Vec<T>;
-
-    fn deref(&self) -> &Vec<T> {
-        &self.0
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Several<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(OneOrMany(PhantomData))
-    }
+pub(crate) fn several<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    deserializer.deserialize_any(OneOrMany(PhantomData))
 }
 
 struct OneOrMany<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrMany<T> {
-    type Value = Several<T>;
+    type Value = Vec<T>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("one item or a list of them")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(items)).map(Several)
+        Vec::deserialize(SeqAccessDeserializer::new(items))
     }
 
     fn visit_unit<E: serde::de::Error>(self) -> Result<Self::Value, E> {
-        Ok(Several::default())
+        Ok(Vec::new())
     }
 
     fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Self::Value, E> {
@@ -70,6 +46,6 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrMany<T> {
     }
 }
 
-fn one<'de, T: Deserialize<'de>, D: Deserializer<'de>>(item: D) -> Result<Several<T>, D::Error> {
-    T::deserialize(item).map(|item| Several(vec![item]))
+fn one<'de, T: Deserialize<'de>, D: Deserializer<'de>>(item: D) -> Result<Vec<T>, D::Error> {
+    T::deserialize(item).map(|item| vec![item])
 }

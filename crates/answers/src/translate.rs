@@ -2,10 +2,12 @@
 //! mu, advantage, Bayes security, attack accuracy and true positive rate are read off them. Each
 //! reading says what it assumes. A run beside it is read by the composition lens.
 
-use crate::Refusal;
+use crate::flags::real;
 use crate::run::{Described, TextFile, load};
+use crate::{Refusal, limit};
 use accounting::translation::{Known, Reading, Worst};
 use accounting::{Questions, account, domain};
+use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vocabulary::rounding::{DIGITS, plain, rounded, shown};
@@ -13,23 +15,43 @@ use vocabulary::words::title;
 use vocabulary::{At, Ends, Interval, LensName, Quantity, Side, Standing};
 
 /// The question of `translate`: a number to translate from, a run, or both; and where to.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Args)]
 #[serde(deny_unknown_fields, default)]
 pub struct TranslateQuestion {
+    /// From: Bayes security, 1 = no leakage
+    #[arg(long, value_name = "B", value_parser = real, allow_hyphen_values = true, group = "from")]
     pub bayes_security: Option<f64>,
+    /// From: the membership advantage, TPR - FPR of the best attack
+    #[arg(long, value_name = "A", value_parser = real, allow_hyphen_values = true, group = "from")]
     pub advantage: Option<f64>,
+    /// From: epsilon (with --delta)
+    #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true, group = "from")]
     pub epsilon: Option<f64>,
+    /// From: Gaussian mu
+    #[arg(long, value_name = "M", value_parser = real, allow_hyphen_values = true, group = "from")]
     pub mu: Option<f64>,
+    /// From: the accuracy of the best attack, at --prior
+    #[arg(long, value_name = "A", value_parser = real, allow_hyphen_values = true, group = "from")]
     pub attack_accuracy: Option<f64>,
+    /// From: the true positive rate of the best attack, at --fpr
+    #[arg(long, value_name = "P", value_parser = real, allow_hyphen_values = true, group = "from")]
     pub tpr: Option<f64>,
-    /// Prior of one of two secrets; one half unless given.
+    /// Prior probability of one of the two secrets
+    #[arg(long, value_name = "PRIOR", value_parser = real, allow_hyphen_values = true, default_value = "0.5")]
     pub prior: Option<f64>,
-    /// 0.01 unless given.
+    /// False positive rate
+    #[arg(long, value_name = "FPR", value_parser = real, allow_hyphen_values = true, default_value = "0.01")]
     pub fpr: Option<f64>,
-    /// Of epsilon and mu.
+    /// Delta of epsilon and mu
+    #[arg(short = 'd', long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true)]
     pub delta: Option<f64>,
+    #[arg(skip)]
     pub files: Vec<TextFile>,
+    #[arg(skip)]
     pub run: Option<Described>,
+    /// Seconds of processor time that the answer may take [default: 10].
+    #[arg(skip)]
+    pub time_limit: Option<f64>,
 }
 
 /// One number in other terms: the `dosimeter.translate/2` document.
@@ -251,8 +273,9 @@ fn of_the_run(
     let questions = Questions {
         deltas: places.delta.into_iter().collect(),
         fprs: vec![places.fpr],
-        lenses: vec![LensName::Composition],
+        lenses: vec![LensName::SIGNED],
         attack_priors: vec![places.prior],
+        time_limit: Some(limit::seconds(question.time_limit)?),
         notes: loaded.resolved.notes,
         ..Questions::default()
     };
@@ -270,7 +293,7 @@ fn of_the_run(
             number(claim.quantity, claim.at, claim.interval, why)
         })
         .collect();
-    let words = format!("the run itself, every iterate seen (lens {})", LensName::Composition);
+    let words = format!("the run itself, every iterate seen (lens {})", LensName::SIGNED);
     Ok(TranslatedReading { assumes: Assumed::Run, words, standing, entries })
 }
 

@@ -1,6 +1,9 @@
 //! `tune`: hyper-parameters and empirical privacy, asked of a table of results.
 
-use crate::{Document, Refusal, Several};
+use crate::flags::{nonnegative_integer, real, word};
+use crate::several::several;
+use crate::{Document, Refusal};
+use clap::Args;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tuning::profiles::{Profiles, profiles};
@@ -26,57 +29,98 @@ pub enum TuneQuestion {
     Search(SearchQuestion),
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Args)]
 #[serde(deny_unknown_fields, default)]
 pub struct RegressQuestion {
+    /// Which score; needed if there are several score_* columns
+    #[arg(long, value_name = "NAME")]
     pub score: Option<String>,
+    /// Only the runs at this epsilon
+    #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true)]
     pub epsilon: Option<f64>,
+    /// What one observation is: a configuration (the mean over its seeds) or a run
+    #[arg(long, value_parser = word::<Unit>(["configurations", "runs"]), default_value = "configurations")]
     pub unit: Unit,
+    /// How errors are estimated; default hc3 for configurations, clustered by configuration for runs
+    #[arg(long, value_parser = word::<Errors>(["classical", "hc1", "hc3", "configuration", "seed"]))]
     pub errors: Option<Errors>,
+    /// Base of the logarithms
+    #[arg(long, value_name = "BASE", value_parser = real, allow_hyphen_values = true)]
     pub log_base: Option<f64>,
+    /// Regressors and score in units of their standard deviation
+    #[arg(long)]
     pub standardize: bool,
+    #[arg(long, value_name = "C", value_parser = real, default_value = "0.95", allow_hyphen_values = true)]
     pub confidence: Option<f64>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Args)]
 #[serde(deny_unknown_fields, default)]
 pub struct RankQuestion {
+    /// Which score; needed if there are several score_* columns
+    #[arg(long, value_name = "NAME")]
     pub score: Option<String>,
+    /// Only the runs at this epsilon
+    #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true)]
     pub epsilon: Option<f64>,
+    #[arg(long, value_name = "C", value_parser = real, default_value = "0.95", allow_hyphen_values = true)]
     pub confidence: Option<f64>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Args)]
 #[serde(deny_unknown_fields, default)]
 pub struct SelectQuestion {
+    /// Which score; needed if there are several score_* columns
+    #[arg(long, value_name = "NAME")]
     pub score: Option<String>,
+    /// Only the runs at this epsilon
+    #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true)]
     pub epsilon: Option<f64>,
-    /// Candidates have at least this utility; the median where it is not given.
-    pub min_utility: Several<f64>,
+    /// Choose among configurations with at least this utility (at most, with
+    /// --lower-utility-is-better); default: the median
+    #[arg(long, value_name = "U", value_parser = real, value_delimiter = ',', allow_hyphen_values = true)]
+    #[serde(deserialize_with = "several")]
+    pub min_utility: Vec<f64>,
+    /// Utility is a loss or a perplexity
+    #[arg(long)]
     pub lower_utility_is_better: bool,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Args)]
 #[serde(deny_unknown_fields)]
 pub struct ProfilesQuestion {
+    /// Which score; needed if there are several score_* columns
+    #[arg(long, value_name = "NAME")]
     #[serde(default)]
     pub score: Option<String>,
+    /// Only the runs at this epsilon
+    #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true)]
     #[serde(default)]
     pub epsilon: Option<f64>,
+    /// Records in the training data
+    #[arg(long, value_name = "N", value_parser = nonnegative_integer)]
     pub dataset_size: u64,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Args)]
 #[serde(deny_unknown_fields)]
 pub struct SearchQuestion {
+    /// Only the configurations at this epsilon
+    #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true)]
     #[serde(default)]
     pub epsilon: Option<f64>,
+    /// Records in the training data
+    #[arg(long, value_name = "N", value_parser = nonnegative_integer)]
     pub dataset_size: u64,
-    /// Mean of the random number of trials.
+    /// Expected number of trials
+    #[arg(long, value_name = "M", value_parser = real, allow_hyphen_values = true)]
     pub expected_trials: f64,
+    /// How the number of trials is drawn
+    #[arg(long, value_parser = word::<Trials>(["geometric", "logarithmic", "poisson"]), default_value = "geometric")]
     #[serde(default)]
     pub trials: Trials,
-    /// The table's, where it is not given.
+    /// Delta of the search; default: the table's
+    #[arg(long, value_name = "D", value_parser = real, allow_hyphen_values = true)]
     #[serde(default)]
     pub delta: Option<f64>,
 }
@@ -220,6 +264,15 @@ impl From<TuningError> for Refusal {
             other => Self::bad_input(other.to_string()),
         }
     }
+}
+
+/// The noise of a training of a grid, in the six digits that its table keeps.
+///
+/// # Errors
+/// A target that no noise meets, in words.
+pub fn noise_of_grid(rate: f64, steps: u64, epsilon: f64, delta: f64) -> Result<f64, String> {
+    let found = tuning::noise_for(rate, steps, epsilon, delta);
+    found.map(|(noise, _)| tuning::in_six_digits(noise)).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -22,8 +22,6 @@ pub enum AttackError {
     Every,
     #[error("{0}")]
     NoHeldOut(String),
-    #[error(
-        "one run with many canaries is about adding or removing each; use adjacency add-remove"
-    )]
+    #[error("one run with many canaries adds or removes each of them; use adjacency add-remove")]
     OneRunSubstitution,
 }

@@ -14,6 +14,7 @@ mod membership;
 
 pub use error::AttackError;
 pub use membership::{
-    CanaryKind, Conditions, Coordinate, InputCanary, ManyCanaries, Observe, Others, StartFrom,
-    Target, TrainedGame, spread,
+    CanaryKind, Conditions, Coordinate, InputCanary, ManyCanaries, Others, StartFrom, Target,
+    TrainedGame, spread,
 };
+pub use vocabulary::Observe;

@@ -183,7 +183,7 @@ fn one_run_with_many_canaries() {
         }
         // Fair coins: 250 within five deviations.
         assert!((members.len() as f64 - 250.0).abs() < 5.0 * 11.2, "{}", members.len());
-        let found = Scores::new(members, nonmembers).unwrap();
+        let found = Scores::new(Design::OneRun, members, nonmembers).unwrap();
         let analysis = audited(&found, &attacked, Design::OneRun, 1e-5);
         let bound = analysis.primary().unwrap().epsilon();
         assert!(bound <= proven(&attacked, 1e-5).interval.upper, "{kind:?}: {bound}");

@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let gaussian = |place: usize| numerics::special::inverse_normal_cdf((place as f64 + 0.5) / 1e3);
     let nonmembers: Vec<f64> = (0..1_000).map(gaussian).collect();
     let members: Vec<f64> = nonmembers.iter().map(|score| score + 3.0).collect();
-    let scores = Scores::new(members, nonmembers)?;
+    let scores = Scores::new(Design::Runs, members, nonmembers)?;
 
     let plan = Plan { deltas: vec![delta], ..Plan::new(Design::Runs) };
     let audit = analyse(&scores, &plan, Some(&claim))?;

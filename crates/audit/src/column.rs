@@ -31,7 +31,7 @@ impl Default for Room {
 }
 
 impl Room {
-    /// So many zeros; no page of them is there before it is used.
+    /// This many zeros; no page of them is there before it is used.
     fn new(count: usize) -> Self {
         if count >= MAPPED_FROM
             && let Some(bytes) = count.checked_mul(size_of::<f64>())
@@ -61,12 +61,12 @@ impl Room {
 }
 
 impl Column {
-    /// So many zeros.
+    /// This many zeros.
     pub(crate) fn zeros(length: usize) -> Self {
         Self { room: Room::new(length), length }
     }
 
-    /// Makes room for so many more, so that growing does not copy. A guess that is far too high
+    /// Makes room for this many more, so that growing does not copy. A guess that is far too high
     /// costs address space and no memory.
     pub(crate) fn expect(&mut self, more: usize) {
         let wanted = self.length.saturating_add(more);

@@ -1,5 +1,5 @@
 use std::path::PathBuf;
-use vocabulary::Problem;
+use vocabulary::{Design, Problem};
 
 /// Why no bound is given. Every message names the place and what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +28,11 @@ impl AuditError {
     /// The question itself is malformed.
     pub fn invalid(problem: impl Into<Problem>) -> Self {
         Self::InvalidInput(problem.into())
+    }
+
+    /// Scores of one design, asked about as if they were of the other.
+    pub(crate) fn other_design(stated: Design, asked: Design) -> Self {
+        Self::NotValid(format!("the scores are of design {stated}, and {asked} was asked for"))
     }
 }
 

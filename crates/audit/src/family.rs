@@ -87,15 +87,10 @@ fn is_plain(run: &Run) -> bool {
         && run.max_steps().is_none()
 }
 
-/// What the attacker sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
-    AllIterates,
-    LastIterate,
-}
+pub use vocabulary::Release as Seen;
 
 impl Family {
-    /// The family for groups of so many records; of one record it is the plain one.
+    /// The family for groups of this many records; of one record it is the plain one.
     pub fn of_groups(seen: Seen, sample_rate: f64, steps: u64, size: u32) -> Self {
         match (seen, size) {
             (Seen::AllIterates, 1) => Self::Composition { sample_rate, steps },
@@ -251,7 +246,8 @@ impl Family {
     }
 
     /// What tests whose error rates are at least `rates` can show at most within the family, at
-    /// each delta; infinite where a rate may be 0, `None` where no limit is found.
+    /// each delta; infinite where a rate may be 0, `None` where no limit is found. `shown` is a noise that they
+    /// rule out, where one is known.
     ///
     /// # Errors
     /// Those of the accounting.
@@ -259,12 +255,17 @@ impl Family {
         &self,
         rates: &[RateBounds],
         deltas: &[f64],
+        shown: Option<f64>,
     ) -> Result<Option<Vec<f64>>, AuditError> {
         let may_be_zero = |rates: &RateBounds| {
             rates.false_positive_upper <= 0.0 || rates.false_negative_upper <= 0.0
         };
         if rates.iter().any(may_be_zero) {
             return Ok(Some(vec![f64::INFINITY; deltas.len()]));
+        }
+        // Such rates show at least what is shown: no noise is left that they could leave open.
+        if shown.is_some_and(|noise| noise <= violation::EDGE * self.noise_domain().0) {
+            return Ok(None);
         }
         let Some(noise) = violation::allowed_noise(self, rates)? else { return Ok(None) };
         let pair = self.pair(noise)?;

@@ -2,21 +2,14 @@
 //! threshold, and the ladder of bounds against the claim; of a sequential audit the evidence over time.
 
 use crate::sequential::SequentialDocument;
-use crate::{Audit, AuditError, Errors, Method, Scores, Simultaneous, TestAt, ThresholdRule};
-use accounting::{OneWay, Pair};
-use vocabulary::Side;
+use crate::{Audit, Errors, Scores, Simultaneous, TestAt, ThresholdRule};
+use accounting::{Pair, directions};
 use vocabulary::figure::{Axis, Figure, Hue, Rung, Series, Stroke};
 use vocabulary::rounding::{plain, rounded};
+use vocabulary::{Direction, Side};
 
 /// The ROC with a simultaneous band, and the curve of a claimed run where there is one.
-///
-/// # Errors
-/// Those of the accounting behind the claimed run's curve.
-pub fn roc(
-    scores: &Scores,
-    analysis: &Audit,
-    claimed: Option<&dyn Pair>,
-) -> Result<Figure, AuditError> {
+pub fn roc(scores: &Scores, analysis: &Audit, claimed: Option<&dyn Pair>) -> Figure {
     let (m, n) = (scores.members().len() as u64, scores.nonmembers().len() as u64);
     let least = 0.5 / n.max(m) as f64;
     let rates = grid(least.max(1e-6));
@@ -58,22 +51,43 @@ pub fn roc(
             .stroke(Stroke::Dotted),
     );
     if let Some(pair) = claimed {
-        let mut curve = Vec::new();
-        for &rate in rates.iter().step_by(4) {
-            curve.push((rate, pair.tpr(rate, OneWay::Remove)?.upper.min(1.0)));
-        }
-        figure = figure.with(
-            Series::line("most that the claimed run allows", curve)
-                .hue(Hue::Vermilion)
-                .stroke(Stroke::Solid),
-        );
+        let power = |rate| directions::tpr(pair, rate, Direction::Both).ok().map(|ends| ends.upper);
+        let (curve, refused) = allowed(power, rates.iter().step_by(4).copied());
+        let name = match refused {
+            0 => "most that the claimed run allows".to_owned(),
+            _ => format!(
+                "most that the claimed run allows ({refused} of {} rates: that of the next rate, for \
+                 want of a certified number)",
+                curve.len()
+            ),
+        };
+        figure = figure.with(Series::line(name, curve).hue(Hue::Vermilion).stroke(Stroke::Solid));
     }
-    Ok(figure.with(Series::line("attack", observed).hue(Hue::Blue).stroke(Stroke::Solid)))
+    figure.with(Series::line("attack", observed).hue(Hue::Blue).stroke(Stroke::Solid))
+}
+
+/// The most power at each rate, from above, whichever order the attack faces, and how many rates have
+/// no certified number. Power rises with the rate, so that of a larger rate stands in for it.
+fn allowed(
+    power: impl Fn(f64) -> Option<f64>,
+    rates: impl DoubleEndedIterator<Item = f64>,
+) -> (Vec<(f64, f64)>, usize) {
+    let (mut least, mut refused) = (1.0_f64, 0);
+    let mut curve = Vec::new();
+    for rate in rates.rev() {
+        match power(rate) {
+            Some(power) => least = least.min(power),
+            None => refused += 1,
+        }
+        curve.push((rate, least));
+    }
+    curve.reverse();
+    (curve, refused)
 }
 
 /// The evidence against the claim after every look, and where it refutes; `None` without a claim.
 pub fn evidence(audit: &SequentialDocument) -> Option<Figure> {
-    let claimed = audit.claimed_epsilon?;
+    let claimed = audit.claimed_epsilon()?;
     let ten = std::f64::consts::LN_10;
     let needed = audit.evidence_needed / ten;
     let mut points: Vec<(f64, f64)> = Vec::new();
@@ -99,8 +113,8 @@ pub fn evidence(audit: &SequentialDocument) -> Option<Figure> {
     )
     .subtitle(format!(
         "delta {}, {} % confidence at any stopping time",
-        plain(audit.delta),
-        plain((audit.confidence * 1000.0).round() / 10.0)
+        plain(audit.delta()),
+        plain((audit.confidence() * 1000.0).round() / 10.0)
     ))
     .x(Axis::log("trials"))
     .y(Axis::linear("evidence, powers of ten").domain(least - 0.1, 1.05 * most))
@@ -119,20 +133,20 @@ pub fn evidence(audit: &SequentialDocument) -> Option<Figure> {
 /// The bound of a sequential audit after every look, and the claim.
 pub fn bound_over_trials(audit: &SequentialDocument) -> Figure {
     let points = audit.looks.iter().map(|look| (look.trials as f64, look.epsilon_lower));
-    let shown = rounded(audit.epsilon_lower, 3, Side::Lower);
+    let shown = rounded(audit.epsilon(), 3, Side::Lower);
     let mut figure = Figure::new(
         format!("After {} trials epsilon is at least {shown}", audit.trials),
         "The line is a lower bound at every moment, whenever one stops; it does not fall.",
     )
     .subtitle(format!(
         "delta {}, {} % confidence at any stopping time",
-        plain(audit.delta),
-        plain((audit.confidence * 1000.0).round() / 10.0)
+        plain(audit.delta()),
+        plain((audit.confidence() * 1000.0).round() / 10.0)
     ))
     .x(Axis::log("trials"))
     .y(Axis::linear("epsilon"))
     .with(Series::step("shown", points).hue(Hue::Green).stroke(Stroke::Solid));
-    if let Some(claimed) = audit.claimed_epsilon {
+    if let Some(claimed) = audit.claimed_epsilon() {
         let text = format!("claimed: {}", rounded(claimed, 3, Side::Upper));
         figure = figure
             .with(Series::horizontal_rule(text, claimed).hue(Hue::Blue).stroke(Stroke::Solid));
@@ -207,7 +221,7 @@ pub fn ladder(analysis: &Audit, claimed: Option<f64>) -> Figure {
             }
             _ => Rung::at_least(place, bound.epsilon()),
         };
-        if matches!(bound.method(), Method::ClopperPearson | Method::OneRun) {
+        if bound.method().is_distribution_free() {
             measured.push(rung);
         } else {
             other.push(rung);
@@ -292,4 +306,22 @@ fn written(delta: f64) -> String {
 fn grid(least: f64) -> Vec<f64> {
     const POINTS: usize = 160;
     (0..=POINTS).map(|step| least.powf(1.0 - step as f64 / POINTS as f64)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One rate without a number does not cost the whole curve, and what is drawn still allows enough.
+    #[test]
+    fn a_rate_that_is_refused_takes_the_number_of_the_next() {
+        let rates = [0.001, 0.01, 0.02, 0.1, 0.5];
+        let whole = |rate: f64| Some((4.0 * rate).min(1.0));
+        let partial = |rate: f64| whole(rate).filter(|_| rate != 0.01 && rate != 0.5);
+        assert_eq!(
+            allowed(partial, rates.into_iter()),
+            (vec![(0.001, 0.004), (0.01, 0.08), (0.02, 0.08), (0.1, 0.4), (0.5, 1.0)], 2)
+        );
+        assert_eq!(allowed(whole, rates.into_iter()).1, 0);
+    }
 }

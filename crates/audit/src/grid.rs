@@ -9,7 +9,7 @@
 //! convex hull of the observed points, and the grid is found from the least noise that they
 //! violate: the answer of walking the grid from a few dozen values of delta.
 
-use crate::violation::least_noise_of_one_point;
+use crate::violation::{From, least_noise_of_one_point};
 use crate::{AuditError, Errors, Family, RateBounds, Scores};
 
 /// Errors of either kind below which a threshold is not looked at.
@@ -50,7 +50,9 @@ pub fn grid_estimate(
             "no threshold has at least {min_count} errors of either kind, so there is no point to compare with the curve; more scores are needed, or a smaller --min-count"
         )));
     }
-    let Some(noise) = least_noise_of_one_point(family, &points)? else {
+    // Less noise than the end of the grid allows says nothing more.
+    let least = family.noise_above(LAST, delta)?.unwrap_or(0.0);
+    let Some(noise) = least_noise_of_one_point(&From { family, least }, &points)? else {
         return Ok(GridEstimate { epsilon: FIRST, beyond_grid: false });
     };
     let reached = family.epsilon(noise, delta)?;

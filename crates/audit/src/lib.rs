@@ -19,7 +19,7 @@
 //!
 //! let members: Vec<f64> = (0..500).map(|i| f64::from(i) + 300.0).collect();
 //! let nonmembers: Vec<f64> = (0..500).map(f64::from).collect();
-//! let scores = Scores::new(members, nonmembers)?;
+//! let scores = Scores::new(Design::Runs, members, nonmembers)?;
 //! let audit = analyse(&scores, &Plan::new(Design::Runs), None)?;
 //! let bound = audit.primary().unwrap();
 //! assert!(bound.epsilon() > 3.0 && bound.valid_for == "any mechanism");
@@ -45,6 +45,7 @@ pub mod quality;
 mod ranks;
 pub mod rates;
 pub mod read;
+mod rows;
 mod rule;
 mod scores;
 mod search;

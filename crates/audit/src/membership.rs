@@ -20,7 +20,7 @@
 //! intervals hold together and the table may be read from the top.
 
 use crate::quality::{self, Measured};
-use crate::{AttackDirection, AuditError, Scores, Statistic, ThresholdRule};
+use crate::{AttackDirection, AuditError, Design, Scores, Statistic, ThresholdRule};
 use vocabulary::Problem;
 
 /// Signals of models (rows) on records (columns), and who was trained on what.
@@ -158,7 +158,7 @@ impl Signals {
         for (record, score) in self.scores(target, attack)?.into_iter().enumerate() {
             if self.is_in(target, record) { members.push(score) } else { nonmembers.push(score) }
         }
-        Scores::new(members, nonmembers)
+        Scores::new(Design::OneRun, members, nonmembers)
     }
 
     /// Signals of references on a record, with or without it.
@@ -306,7 +306,7 @@ pub fn at_risk(signals: &Signals, delta: f64, confidence: f64) -> Result<Vec<AtR
         if with.is_empty() || without.is_empty() {
             return Err(too_few(record, 0, with.is_empty(), 1));
         }
-        let scores = Scores::new(with, without)?;
+        let scores = Scores::new(Design::Runs, with, without)?;
         let bound = ThresholdRule::Union.lower_bound(&scores, &statistic, each, 0)?;
         table.push(AtRisk {
             record,

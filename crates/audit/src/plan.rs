@@ -1,7 +1,7 @@
 //! An analysis plan: everything that is decided before the scores are seen. Its hash in the
 //! answer lets an auditor show that it was.
 
-use crate::{AttackDirection, AuditError, Design, Family, Method, Seen, ThresholdRule, grid};
+use crate::{AttackDirection, AuditError, Design, Family, Method, ThresholdRule, grid};
 use vocabulary::{Adjacency, PlanDocument, Problem, Run};
 
 /// What will be computed, at which confidence, and which bound is the headline.
@@ -108,9 +108,13 @@ impl Plan {
             fresh
         });
         if !self.primary.is_confidence_bound() {
+            let bounds = Method::ALL.into_iter().filter(|method| method.is_confidence_bound());
+            let mut names: Vec<&str> = bounds.map(Method::as_str).collect();
+            let last = names.pop().unwrap_or_default();
             let message = format!(
-                "{} is not a confidence bound and cannot be primary; choose clopper-pearson, gdp, composition, last-iterate, one-run, one-run-gdp or one-run-independent",
-                self.primary
+                "{} is not a confidence bound and cannot be primary; choose {} or {last}",
+                self.primary,
+                names.join(", ")
             );
             return invalid(Problem::from(message).about(
                 "primary",
@@ -154,11 +158,7 @@ impl Plan {
 
     /// The DP-SGD family of a method.
     pub fn family(&self, method: Method) -> Option<Family> {
-        let seen = match method {
-            Method::Composition | Method::Grid => Seen::AllIterates,
-            Method::LastIterate => Seen::LastIterate,
-            _ => return None,
-        };
+        let seen = method.family_sees()?;
         if let Some(run) = &self.claim
             && let family @ Family::Claimed { .. } = Family::of_run(seen, run)
         {
@@ -188,17 +188,13 @@ impl Plan {
             Design::Runs if shared => 1,
             // The law of ranks is a statement for each delta; the families share the martingale.
             Design::Runs if self.threshold == ThresholdRule::Union => {
-                let free = usable.contains(&Method::ClopperPearson);
-                let families = usable.iter().any(|method| *method != Method::ClopperPearson);
+                let free = usable.iter().any(|method| method.is_distribution_free());
+                let families = usable.iter().any(|method| !method.is_distribution_free());
                 usize::from(free) * self.deltas.len() + usize::from(families)
             }
-            Design::Runs => usable
+            _ => usable
                 .iter()
-                .map(|method| if *method == Method::ClopperPearson { self.deltas.len() } else { 1 })
-                .sum(),
-            Design::OneRun => usable
-                .iter()
-                .map(|method| if *method == Method::OneRun { self.deltas.len() } else { 1 })
+                .map(|method| if method.is_distribution_free() { self.deltas.len() } else { 1 })
                 .sum(),
         };
         statements.max(1)

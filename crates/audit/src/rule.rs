@@ -6,7 +6,7 @@
 //! | `holdout` | a random half | the other half measures alone |
 //! | `k-fold` | each fifth in turn | a factor 2 on the average of five p-values |
 //! | `dkw` | all scores | a band of constant width at all thresholds |
-//! | `union` | all scores | the exact law of ranks for epsilon of few scores ([`crate::ranks`]), else one martingale for both samples at all thresholds ([`crate::joint`]) |
+//! | `union` | all scores | for epsilon the exact law of ranks ([`crate::ranks`]), else one martingale for both samples at all thresholds ([`crate::joint`]) |
 //!
 //! Each rule gives a statement that holds with probability at least 1 - level: `fixed` and `holdout`
 //! by an exact unconditional test ([`crate::exact`]), `k-fold` and `dkw` with half of the level on each
@@ -140,10 +140,14 @@ impl ThresholdRule {
     ) -> f64 {
         match self {
             Self::Union => match *statistic {
-                Statistic::Epsilon { delta, direction }
-                    if ranks::applies(errors.nonmembers, errors.members) =>
-                {
-                    ranks::epsilon_of_counts(errors, delta, direction, level)
+                Statistic::Epsilon { delta, direction } => {
+                    let share = ranks::share(errors.nonmembers, errors.members, delta);
+                    let first = ranks::epsilon_of_counts(errors, delta, direction, share * level);
+                    if share >= 1.0 {
+                        return first;
+                    }
+                    let rest = JointScores::of_counts(errors, (1.0 - share) * level);
+                    first.max(shown(&rest, statistic).value)
                 }
                 _ => shown(&JointScores::of_counts(errors, level), statistic).value,
             },
@@ -258,11 +262,21 @@ fn shown(joint: &JointScores, statistic: &Statistic) -> Shown {
 }
 
 fn union(scores: &Scores, statistic: &Statistic, level: f64) -> RuleBound {
-    if let Statistic::Epsilon { delta, direction } = *statistic
-        && ranks::applies(scores.nonmembers().len() as u64, scores.members().len() as u64)
-    {
-        return by_ranks(scores, delta, direction, level);
+    let Statistic::Epsilon { delta, direction } = *statistic else {
+        return by_martingale(scores, statistic, level);
+    };
+    let (members, nonmembers) = (scores.members().len() as u64, scores.nonmembers().len() as u64);
+    let share = ranks::share(nonmembers, members, delta);
+    let first = by_ranks(scores, delta, direction, share, level);
+    if share >= 1.0 {
+        return first;
     }
+    // Both statements hold together.
+    let rest = by_martingale(scores, statistic, (1.0 - share) * level);
+    if rest.value > first.value { rest } else { first }
+}
+
+fn by_martingale(scores: &Scores, statistic: &Statistic, level: f64) -> RuleBound {
     let joint = JointScores::new(scores, level);
     let shown = shown(&joint, statistic);
     let measurement = match shown.vertex {
@@ -281,10 +295,16 @@ fn union(scores: &Scores, statistic: &Statistic, level: f64) -> RuleBound {
     RuleBound { value: shown.value, measurements: vec![measurement] }
 }
 
-/// The exact law of ranks; its rates are those of the martingale, a statement of their own.
-fn by_ranks(scores: &Scores, delta: f64, direction: AttackDirection, level: f64) -> RuleBound {
+/// The exact law of ranks with a share of the error; its rates are those of the martingale, a statement of their own.
+fn by_ranks(
+    scores: &Scores,
+    delta: f64,
+    direction: AttackDirection,
+    share: f64,
+    level: f64,
+) -> RuleBound {
     let (members, nonmembers) = (scores.members(), scores.nonmembers());
-    let shown = ranks::epsilon(scores, delta, direction, level);
+    let shown = ranks::epsilon(scores, delta, direction, share * level);
     let threshold = shown.map(|shown| {
         if shown.mirror {
             return members[shown.rank];

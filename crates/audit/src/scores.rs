@@ -1,13 +1,17 @@
 //! Scores of members and of non-members, sorted once; everything downstream counts in them.
 
-use crate::{AuditError, Column};
+use crate::{AuditError, Column, Design};
 
 /// Two sorted samples: what an attack gave to members and to non-members.
+///
+/// Scores know how they came about: what holds for trainings of their own does not hold for canaries of one
+/// training, so there are none without a design, and a plan for the other one is refused.
 ///
 /// Larger means more likely a member. The test at a threshold says "member" when
 /// score >= threshold. Infinite scores are ordered like any other; NaN is refused.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scores {
+    design: Design,
     members: Column,
     nonmembers: Column,
 }
@@ -44,18 +48,24 @@ impl Scores {
     /// A side without scores, or a score that is not a number (named by its position).
     ///
     /// ```
-    /// let scores = audit::Scores::new(vec![2.0, 0.5], vec![0.0, 1.0, f64::NEG_INFINITY])?;
+    /// use audit::{Design, Scores};
+    /// let scores = Scores::new(Design::Runs, vec![2.0, 0.5], vec![0.0, 1.0, f64::NEG_INFINITY])?;
     /// let errors = scores.errors_at(1.0);
     /// assert_eq!((errors.false_positives, errors.false_negatives), (1, 1));
-    /// assert!(audit::Scores::new(vec![f64::NAN], vec![0.0]).is_err());
+    /// assert!(Scores::new(Design::Runs, vec![f64::NAN], vec![0.0]).is_err());
     /// # Ok::<(), audit::AuditError>(())
     /// ```
-    pub fn new(members: Vec<f64>, nonmembers: Vec<f64>) -> Result<Self, AuditError> {
-        Self::of_columns(members.into(), nonmembers.into())
+    pub fn new(
+        design: Design,
+        members: Vec<f64>,
+        nonmembers: Vec<f64>,
+    ) -> Result<Self, AuditError> {
+        Self::of_columns(design, members.into(), nonmembers.into())
     }
 
     /// As [`Scores::new`].
     pub(crate) fn of_columns(
+        design: Design,
         mut members: Column,
         mut nonmembers: Column,
     ) -> Result<Self, AuditError> {
@@ -78,12 +88,17 @@ impl Scores {
                 place + 1
             )));
         }
-        Ok(Self { members, nonmembers })
+        Ok(Self { design, members, nonmembers })
     }
 
-    /// Both sides already sorted and free of NaN (a part of sorted scores is sorted).
-    pub(crate) fn from_sorted(members: Vec<f64>, nonmembers: Vec<f64>) -> Self {
-        Self { members: members.into(), nonmembers: nonmembers.into() }
+    /// Some of these scores, sorted (a part of sorted scores is sorted).
+    pub(crate) fn part(&self, members: Vec<f64>, nonmembers: Vec<f64>) -> Self {
+        Self { design: self.design, members: members.into(), nonmembers: nonmembers.into() }
+    }
+
+    /// How the scores came about.
+    pub fn design(&self) -> Design {
+        self.design
     }
 
     /// Member scores in ascending order.

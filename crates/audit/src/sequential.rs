@@ -23,11 +23,11 @@
 //! (Sequential privacy audits: arXiv 2509.07055 and 2602.06518.) Cost: a trial costs a few comparisons for each set; a look at one epsilon
 //! costs some ten microseconds for each set.
 
-use crate::{AttackDirection, AuditError};
+use crate::{AttackDirection, AuditError, Finding, Method, rows};
 use numerics::special::ln_gamma;
 use schemars::JsonSchema;
 use serde::Serialize;
-use vocabulary::Problem;
+use vocabulary::{Adjacency, Claim, Problem, Verdict};
 
 /// An audit in progress.
 #[derive(Clone, Debug)]
@@ -57,6 +57,11 @@ struct Set {
 const FIRST: u64 = 32;
 /// The next ones, by this factor.
 const FACTOR: u64 = 4;
+/// The power below which more trials are not worth their cost.
+pub const HOPELESS: f64 = 0.01;
+/// Standard deviations of [`rows::trend`] from which on rows are not in the order of independent trials: chance does
+/// that once in a million tables.
+const TREND: f64 = 5.0;
 /// Thresholds in a set, at most.
 const THRESHOLDS: usize = 16;
 
@@ -141,9 +146,9 @@ impl Sequential {
         -self.level.ln()
     }
 
-    /// Whether so many more trials can hardly refute the claim: not even if, at the threshold that promises
-    /// most, the rates are by three standard deviations worse for the claim than they look now. It only says when to stop:
-    /// the bound holds whenever one stops.
+    /// Whether this many more trials refute the claim with a power below [`HOPELESS`]: they would not even if, at the threshold that promises
+    /// most, both rates were by three standard deviations worse for the claim than they look now. That is an estimate, which a test
+    /// holds by playing such audits to their end. It only says when to stop: the bound holds whenever one stops.
     pub fn hopeless(&self, epsilon: f64, more: u64) -> bool {
         if self.sets.is_empty() {
             return false;
@@ -201,7 +206,7 @@ impl Set {
         }
     }
 
-    /// The largest ln-evidence that a threshold would have after so many more trials (half on each side) at
+    /// The largest ln-evidence that a threshold would have after this many more trials (half on each side) at
     /// optimistic rates; without weights, which only lower it.
     fn promised(&self, epsilon: f64, delta: f64, direction: AttackDirection, more: u64) -> f64 {
         let optimist = |count: u64, all: u64, sign: f64| {
@@ -297,33 +302,109 @@ fn ln_sum(terms: &[f64]) -> f64 {
     largest + terms.iter().map(|term| (term - largest).exp()).sum::<f64>().ln()
 }
 
-/// How an audit in progress went.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct SequentialDocument {
-    /// `dosimeter.sequential-audit/1`
-    pub schema: &'static str,
+/// What is asked about trials, before the first of them.
+#[derive(Clone, Debug)]
+pub struct Question {
     pub delta: f64,
+    pub direction: AttackDirection,
     pub confidence: f64,
+    /// Which data sets the trials tell apart.
+    pub adjacency: Adjacency,
+    /// What the trials may refute.
+    pub claim: Option<Claim>,
+    /// The trials on both sides that can be made in all.
+    pub budget: Option<u64>,
+}
+
+/// How an audit in progress went.
+#[derive(Clone, Debug, Serialize)]
+#[serde(into = "Document")]
+pub struct SequentialDocument {
     /// Trials on both sides that were used.
     pub trials: u64,
-    /// Epsilon is at least this at any stopping time, for any mechanism: the largest over all looks.
-    pub epsilon_lower: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub claimed_epsilon: Option<f64>,
+    /// Holds at any stopping time, for any mechanism: the largest over all looks.
+    pub bound: Finding,
+    pub claim: Option<Claim>,
+    /// What the trials say about the claim.
+    pub verdict: Option<Verdict>,
     /// The logarithm of evidence from which on a claim is refuted: ln(1/(1 - confidence)).
     pub evidence_needed: f64,
     /// The trial from which on the claim was refuted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub refuted_at: Option<u64>,
     /// Where trials can still be made: whether it is worth it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
     /// The bound over time.
     pub looks: Vec<Look>,
     pub warnings: Vec<String>,
 }
 
-/// The state after so many trials.
+/// The keys of the document.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "SequentialDocument")]
+struct Document {
+    /// `dosimeter.sequential-audit/1`
+    schema: &'static str,
+    delta: f64,
+    confidence: f64,
+    /// Trials on both sides that were used.
+    trials: u64,
+    /// Epsilon is at least this at any stopping time, for any mechanism: the largest over all looks.
+    epsilon_lower: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claimed_epsilon: Option<f64>,
+    /// The logarithm of evidence from which on a claim is refuted: ln(1/(1 - confidence)).
+    evidence_needed: f64,
+    /// The trial from which on the claim was refuted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refuted_at: Option<u64>,
+    /// Where trials can still be made: whether it is worth it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<Decision>,
+    /// The bound as a claim.
+    bound: Finding,
+    /// What is claimed: a run's proven epsilon, or a number that was stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claim: Option<Claim>,
+    /// Only with a claim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<Verdict>,
+    /// The bound over time.
+    looks: Vec<Look>,
+    warnings: Vec<String>,
+}
+
+impl From<SequentialDocument> for Document {
+    fn from(audit: SequentialDocument) -> Self {
+        Self {
+            schema: SequentialDocument::SCHEMA,
+            delta: audit.delta(),
+            confidence: audit.confidence(),
+            trials: audit.trials,
+            epsilon_lower: audit.epsilon(),
+            claimed_epsilon: audit.claimed_epsilon(),
+            evidence_needed: audit.evidence_needed,
+            refuted_at: audit.refuted_at,
+            decision: audit.decision,
+            bound: audit.bound,
+            claim: audit.claim,
+            verdict: audit.verdict,
+            looks: audit.looks,
+            warnings: audit.warnings,
+        }
+    }
+}
+
+impl JsonSchema for SequentialDocument {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        Document::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Document::json_schema(generator)
+    }
+}
+
+/// The state after this many trials.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Look {
     pub trials: u64,
@@ -339,7 +420,7 @@ pub struct Look {
 pub enum Decision {
     /// The claim is refuted.
     Refuted,
-    /// The trials that are left can hardly refute it.
+    /// The trials that are left refute it with a power below 1 % ([`HOPELESS`]), by what was seen so far.
     OutOfReach,
     /// All trials are made.
     BudgetSpent,
@@ -350,81 +431,93 @@ pub enum Decision {
 impl SequentialDocument {
     pub const SCHEMA: &'static str = "dosimeter.sequential-audit/1";
 
-    /// Looks at the bound now. Where the claim is refuted, it is a bound itself: the evidence against it and
-    /// all that is smaller has reached the bar.
-    fn look(&mut self, audit: &Sequential, claimed: Option<f64>) {
-        let trials = audit.trials();
-        if self.looks.last().is_some_and(|look| look.trials == trials) {
-            return;
-        }
-        let refuted = claimed.filter(|claim| audit.refutes(*claim)).unwrap_or(0.0);
-        self.epsilon_lower = self.epsilon_lower.max(audit.epsilon()).max(refuted);
-        self.looks.push(Look {
-            trials,
-            epsilon_lower: self.epsilon_lower,
-            evidence: claimed.map(|claim| audit.evidence(claim)),
-        });
+    pub fn delta(&self) -> f64 {
+        self.bound.delta()
+    }
+
+    pub fn confidence(&self) -> f64 {
+        self.bound.level().unwrap_or(0.0)
+    }
+
+    /// Epsilon is at least this, whenever one stops.
+    pub fn epsilon(&self) -> f64 {
+        self.bound.epsilon()
+    }
+
+    /// The epsilon that the claim allows.
+    pub fn claimed_epsilon(&self) -> Option<f64> {
+        self.claim.as_ref().map(|claim| claim.interval.upper)
     }
 }
 
 /// Plays trials in the order of their rows, a member and a non-member in turn, looks at the claim after every
 /// trial (beyond two hundred after half a per cent more) and some dozen times at the bound. `members` and `nonmembers` are in the order in which the trials
-/// were made. `budget` is the number of trials on both sides that can be made in all.
+/// were made. A claim that bounds nothing is no claim.
 ///
 /// # Errors
-/// Those of [`Sequential::new`] and [`Sequential::add`].
+/// Those of [`Sequential::new`] and [`Sequential::add`]; scores that rise or fall from row to row, as those of
+/// a sorted table do: the proof needs the order of the trials, and two sorted columns would show leakage
+/// where there is none.
 ///
 /// ```
-/// use audit::{AttackDirection, sequential};
+/// use audit::AttackDirection;
+/// use audit::sequential::{self, Question};
+/// use audit::vocabulary::Adjacency;
 ///
 /// let members: Vec<f64> = (0..400).map(|i| f64::from(i % 7) + 4.0).collect();
 /// let nonmembers: Vec<f64> = (0..400).map(|i| f64::from(i % 7)).collect();
-/// let audit = sequential::play(&members, &nonmembers, 0.0, AttackDirection::Both, 0.95, Some(0.2), None)?;
-/// assert!(audit.refuted_at.unwrap() < 400 && audit.epsilon_lower > 0.2);
+/// let question = Question {
+///     delta: 0.0,
+///     direction: AttackDirection::Both,
+///     confidence: 0.95,
+///     adjacency: Adjacency::AddRemove,
+///     claim: None,
+///     budget: None,
+/// };
+/// let audit = sequential::play(&members, &nonmembers, &question)?;
+/// assert!(audit.bound.claim.shown().starts_with(">=") && audit.epsilon() > 0.2);
 /// # Ok::<(), audit::AuditError>(())
 /// ```
 pub fn play(
     members: &[f64],
     nonmembers: &[f64],
-    delta: f64,
-    direction: AttackDirection,
-    confidence: f64,
-    claimed: Option<f64>,
-    budget: Option<u64>,
+    question: &Question,
 ) -> Result<SequentialDocument, AuditError> {
-    let mut audit = Sequential::new(delta, direction, confidence)?;
+    let mut audit = Sequential::new(question.delta, question.direction, question.confidence)?;
+    let claim = question.claim.clone().filter(|claim| claim.interval.upper.is_finite());
+    let claimed = claim.as_ref().map(|claim| claim.interval.upper);
+    for (side, column) in [("members", members), ("non-members", nonmembers)] {
+        let trend = rows::trend(column);
+        if trend.abs() > TREND {
+            let way = if trend > 0.0 { "rise" } else { "fall" };
+            return Err(AuditError::NotValid(format!(
+                "scores of {side} {way} from row to row (Kendall's trend is {trend:.1} standard deviations), as those of a sorted table do; a sequential audit needs rows in the order of the trials. Without --sequential the order does not matter"
+            )));
+        }
+    }
     let pairs = members.len().min(nonmembers.len());
-    let mut document = SequentialDocument {
-        schema: SequentialDocument::SCHEMA,
-        delta,
-        confidence,
-        trials: 2 * pairs as u64,
-        epsilon_lower: 0.0,
-        claimed_epsilon: claimed,
-        evidence_needed: audit.bar(),
-        refuted_at: None,
-        decision: None,
-        looks: Vec::new(),
-        warnings: Vec::new(),
-    };
+    let all = 2 * pairs as u64;
+    let mut warnings = Vec::new();
     if members.len() != nonmembers.len() {
-        document.warnings.push(format!(
+        warnings.push(format!(
             "trials come in pairs: of {} members and {} non-members the first {pairs} of each are used",
             members.len(),
             nonmembers.len()
         ));
     }
+    let mut looks = Vec::new();
+    let mut refuted_at = None;
     let (mut next_look, mut next_test) = (FIRST, 1);
     for (&member, &nonmember) in members.iter().zip(nonmembers) {
         for (score, is_member) in [(member, true), (nonmember, false)] {
             audit.add(score, is_member)?;
             let trials = audit.trials();
             if trials >= next_test
-                && document.refuted_at.is_none()
+                && refuted_at.is_none()
                 && claimed.is_some_and(|claim| audit.refutes(claim))
             {
-                document.refuted_at = Some(trials);
-                document.look(&audit, claimed);
+                refuted_at = Some(trials);
+                look(&mut looks, &audit, claimed);
             }
             // After every trial at first, then after half a per cent more.
             if trials >= next_test {
@@ -432,14 +525,14 @@ pub fn play(
             }
         }
         let trials = audit.trials();
-        if trials >= next_look || trials == document.trials {
+        if trials >= next_look || trials == all {
             next_look = trials + (trials / 5).max(2);
-            document.look(&audit, claimed);
+            look(&mut looks, &audit, claimed);
         }
     }
-    document.decision = budget.zip(claimed).map(|(budget, claim)| {
+    let decision = question.budget.zip(claimed).map(|(budget, claim)| {
         let left = budget.saturating_sub(audit.trials());
-        if document.refuted_at.is_some() {
+        if refuted_at.is_some() {
             Decision::Refuted
         } else if left == 0 {
             Decision::BudgetSpent
@@ -449,5 +542,45 @@ pub fn play(
             Decision::Open
         }
     });
-    Ok(document)
+    let shown = looks.last().map_or(0.0, |look| look.epsilon_lower);
+    let (adjacency, delta) = (question.adjacency, question.delta);
+    let bound = Finding {
+        primary: true,
+        ..Finding::new(
+            Method::Sequential,
+            adjacency,
+            delta,
+            shown,
+            question.confidence,
+            crate::analysis::ANY_MECHANISM,
+        )
+    };
+    Ok(SequentialDocument {
+        trials: all,
+        verdict: claim.as_ref().map(|claim| crate::verdict::of_trials(claim, refuted_at)),
+        bound,
+        claim,
+        evidence_needed: audit.bar(),
+        refuted_at,
+        decision,
+        looks,
+        warnings,
+    })
+}
+
+/// Looks at the bound now. Where the claim is refuted, it is a bound itself: the evidence against it and
+/// all that is smaller has reached the bar.
+fn look(looks: &mut Vec<Look>, audit: &Sequential, claimed: Option<f64>) {
+    let trials = audit.trials();
+    let before = looks.last().copied();
+    if before.is_some_and(|look| look.trials == trials) {
+        return;
+    }
+    let refuted = claimed.filter(|claim| audit.refutes(*claim)).unwrap_or(0.0);
+    let before = before.map_or(0.0, |look| look.epsilon_lower);
+    looks.push(Look {
+        trials,
+        epsilon_lower: before.max(audit.epsilon()).max(refuted),
+        evidence: claimed.map(|claim| audit.evidence(claim)),
+    });
 }

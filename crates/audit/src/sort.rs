@@ -16,7 +16,7 @@ use crate::Column;
 const FEW: usize = 2048;
 const DIGITS: usize = 6;
 const BITS: u32 = 11;
-/// Bits of a bin's number that one pass looks at, at most: so many places are written to at once,
+/// Bits of a bin's number that one pass looks at, at most: this many places are written to at once,
 /// and each needs its page at hand.
 const PASS_BITS: u32 = 9;
 const PASSES: usize = 3;

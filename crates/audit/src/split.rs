@@ -99,7 +99,7 @@ pub(crate) fn deal(
     let mut dealer = Dealer::of(scores, seed, purpose);
     let members = deal_side(scores.members(), parts, first_share, &mut dealer);
     let nonmembers = deal_side(scores.nonmembers(), parts, first_share, &mut dealer);
-    members.into_iter().zip(nonmembers).map(|(m, n)| Scores::from_sorted(m, n)).collect()
+    members.into_iter().zip(nonmembers).map(|(m, n)| scores.part(m, n)).collect()
 }
 
 /// Deals canaries of one run: the first `shares.len()` parts get these shares on average, the last
@@ -134,7 +134,7 @@ pub(crate) fn parts_of_canaries(
         parts
     };
     let (members, nonmembers) = (dealt(scores.members()), dealt(scores.nonmembers()));
-    members.into_iter().zip(nonmembers).map(|(m, n)| Scores::from_sorted(m, n)).collect()
+    members.into_iter().zip(nonmembers).map(|(m, n)| scores.part(m, n)).collect()
 }
 
 /// Part 0 gets `first_share` of the values, the others equal shares of the rest; selection
@@ -167,10 +167,13 @@ fn deal_side(sorted: &[f64], parts: usize, first_share: f64, dealer: &mut Dealer
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Design;
 
     #[test]
     fn streams_depend_on_scores_seed_and_purpose() {
-        let scores = |last: f64| Scores::new(vec![1.0, 2.0, last], vec![0.0, -0.0, 1.5]).unwrap();
+        let scores = |last: f64| {
+            Scores::new(Design::Runs, vec![1.0, 2.0, last], vec![0.0, -0.0, 1.5]).unwrap()
+        };
         let first = |scores: &Scores, seed, purpose| Dealer::of(scores, seed, purpose).next();
         let one = first(&scores(3.0), 0, Purpose::Halves);
         assert_eq!(one, first(&scores(3.0), 0, Purpose::Halves));
@@ -188,7 +191,7 @@ mod tests {
                 let rows = pooled.iter().enumerate().filter(|(row, _)| row % 2 == wanted);
                 rows.map(|(_, score)| *score).collect::<Vec<f64>>()
             };
-            let scores = Scores::new(side(parity), side(1 - parity)).unwrap();
+            let scores = Scores::new(Design::Runs, side(parity), side(1 - parity)).unwrap();
             let parts = parts_of_canaries(&scores, &[0.5], 0, Purpose::Halves);
             let mut first: Vec<f64> = parts[0].members().to_vec();
             first.extend_from_slice(parts[0].nonmembers());

@@ -28,6 +28,23 @@ pub fn verdict(measured: &Finding, confidence: f64, claim: &Claim, reach: Reach)
     }
 }
 
+/// What trials that may be stopped at any time say about a claim.
+pub(crate) fn of_trials(claim: &Claim, refuted_at: Option<u64>) -> Verdict {
+    let claimed = up(claim.interval.upper);
+    let (status, reason) = match refuted_at {
+        Some(trial) => (
+            Status::Contradiction,
+            format!("the claimed {claimed} was refuted after {trial} trials, and stays refuted"),
+        ),
+        None => (
+            Status::Inconclusive,
+            format!("the claimed {claimed} is not refuted by these trials; more may refute it"),
+        ),
+    };
+    let claimed_epsilon = Some(claim.interval.upper);
+    Verdict { claimed_epsilon, ..Verdict::new(status, reason) }
+}
+
 fn judge(measured: &Finding, confidence: f64, claim: &Claim, reach: Reach) -> (Status, String) {
     let (bound, delta, claim) = (measured.epsilon(), measured.delta(), claim.interval);
     let family = Some(&measured.valid_for).filter(|words| *words != analysis::ANY_MECHANISM);

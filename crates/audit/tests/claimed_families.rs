@@ -59,7 +59,7 @@ fn healthy_phases_stand_and_broken_ones_are_refuted() {
         let mut rng = Rng::new(seed);
         let members = (0..800).map(|_| rng.normal() + mu).collect();
         let nonmembers = (0..800).map(|_| rng.normal()).collect();
-        let scores = Scores::new(members, nonmembers).unwrap();
+        let scores = Scores::new(Design::Runs, members, nonmembers).unwrap();
         let plan = plan(&run, Method::Composition);
         analyse(&scores, &plan, Some(&claim)).unwrap().verdict.unwrap().status
     };

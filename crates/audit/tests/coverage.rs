@@ -220,7 +220,7 @@ fn dp_sgd_upper_limits() {
                 let scores = mechanism.scores(n, &mut Rng::new(3 * n as u64 + trial));
                 let errors = scores.errors_at(threshold);
                 let opposite = audit::rates::clopper_pearson_opposite(&errors, LEVEL);
-                let limit = family.epsilon_within_reach(&[opposite], &[1e-3]).unwrap();
+                let limit = family.epsilon_within_reach(&[opposite], &[1e-3], None).unwrap();
                 let limit = limit.map_or(f64::INFINITY, |limits| limits[0]);
                 let bound = family
                     .violated_noise(&audit::rates::clopper_pearson(&errors, LEVEL))

@@ -5,7 +5,7 @@
 use crate::common;
 
 use audit::one_run::{OneRunStatistic, one_run_bound};
-use audit::{AttackDirection, Family, Scores, Statistic, ThresholdRule, family_points};
+use audit::{AttackDirection, Design, Family, Scores, Statistic, ThresholdRule, family_points};
 use common::{Mechanism, Rng, allowed, enough, summary};
 
 const LEVEL: f64 = 0.05;
@@ -41,7 +41,7 @@ fn unbalanced_trainings() {
                         (0..count).map(|_| mechanism.draw(member, &mut rng)).collect()
                     };
                     let (with, without) = (side(true, members), side(false, nonmembers));
-                    let scores = Scores::new(with, without).unwrap();
+                    let scores = Scores::new(Design::Runs, with, without).unwrap();
                     rule.lower_bound(&scores, &statistic, LEVEL, SEED).unwrap().value
                 });
                 check(
@@ -71,11 +71,45 @@ fn delta_mass_of_trainings() {
                 let members = (0..n)
                     .map(|_| if rng.bernoulli(delta) { 5.0 } else { response.draw(true, &mut rng) })
                     .collect();
-                let scores = Scores::new(members, nonmembers).unwrap();
+                let scores = Scores::new(Design::Runs, members, nonmembers).unwrap();
                 rule.lower_bound(&scores, &statistic, LEVEL, SEED).unwrap().value
             });
             check(&format!("delta mass, {n} per side, {rule}"), &values, truth);
         }
+    }
+}
+
+/// More trainings than a few: all ranks are still read at 3,000 per side, and at 30,000 the martingale has a share of the error. A large delta
+/// puts the same members above all ranks.
+#[test]
+fn many_trainings_by_union() {
+    let both = AttackDirection::Both;
+    for (n, trials, delta, epsilon) in [
+        (3_000, 240, 0.0, 0.0),
+        (3_000, 480, 0.0, 1.0),
+        (2_500, 240, 0.3, 0.5),
+        (30_000, 24, 0.0, 1.0),
+    ] {
+        let response = Mechanism::RandomisedResponse { epsilon };
+        let told: f64 = 1.0 / (1.0 + (-epsilon).exp());
+        let mirror = ((told - delta) / ((1.0 - delta) * (1.0 - told))).max(1e-9).ln();
+        let truth = (epsilon + (1.0 - delta).ln()).max(mirror).max(0.0);
+        let values = enough(trials, truth, |trial| {
+            let mut rng = Rng::new(680_000 + trial);
+            // Values in place of ties: uniform within each of the two answers, so that ranks count.
+            let mut side = |member| -> Vec<f64> {
+                (0..n)
+                    .map(|_| match member && rng.bernoulli(delta) {
+                        true => 5.0,
+                        false => response.draw(member, &mut rng) + 0.5 * rng.uniform(),
+                    })
+                    .collect()
+            };
+            let scores = Scores::new(Design::Runs, side(true), side(false)).unwrap();
+            let statistic = Statistic::Epsilon { delta, direction: both };
+            ThresholdRule::Union.lower_bound(&scores, &statistic, LEVEL, SEED).unwrap().value
+        });
+        check(&format!("union, {n} per side, delta {delta}, epsilon {epsilon}"), &values, truth);
     }
 }
 

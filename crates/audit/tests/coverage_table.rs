@@ -8,7 +8,7 @@ use crate::common;
 
 use audit::one_run::{OneRunStatistic, one_run_bound};
 use audit::sequential::Sequential;
-use audit::{AttackDirection, Scores, Statistic, ThresholdRule, gaussian_epsilon};
+use audit::{AttackDirection, Design, Scores, Statistic, ThresholdRule, gaussian_epsilon};
 use common::{Mechanism, Rng, allowed, summary, tally};
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -205,7 +205,7 @@ fn seeds(measure: &Measure) -> String {
     let response = Mechanism::RandomisedResponse { epsilon: 1.0 };
     let constant = |scores: Scores| {
         let flat = |side: &[f64]| vec![0.0; side.len()];
-        Scores::new(flat(scores.members()), flat(scores.nonmembers())).unwrap()
+        Scores::new(Design::Runs, flat(scores.members()), flat(scores.nonmembers())).unwrap()
     };
     let direction = AttackDirection::Both;
     let columns = [(false, true), (false, false), (true, true), (true, false)];
@@ -264,7 +264,7 @@ fn told(canaries: usize, right: f64, leak: f64, rng: &mut Rng) -> Scores {
         };
         if member { members.push(score) } else { nonmembers.push(score) }
     }
-    Scores::new(members, nonmembers).unwrap()
+    Scores::new(Design::Runs, members, nonmembers).unwrap()
 }
 
 /// One-run bounds where canaries are correlated, at the default seed.
@@ -331,7 +331,7 @@ fn stopping(measure: &Measure) -> String {
             let statistic = Statistic::Epsilon { delta: 0.0, direction: AttackDirection::Both };
             let refuted = (25..=500).step_by(25).any(|size| {
                 let side = |side: usize| sides[side][..size].to_vec();
-                let scores = Scores::new(side(0), side(1)).unwrap();
+                let scores = Scores::new(Design::Runs, side(0), side(1)).unwrap();
                 rule.lower_bound(&scores, &statistic, LEVEL, 0).unwrap().value > 0.0
             });
             f64::from(u8::from(refuted))

@@ -4,7 +4,7 @@
 use crate::common;
 
 use audit::one_run::{OneRunStatistic, one_run_bound};
-use audit::{AttackDirection, Scores, Statistic, ThresholdRule, quality};
+use audit::{AttackDirection, Design, Scores, Statistic, ThresholdRule, quality};
 use common::{Mechanism, Rng, allowed};
 use numerics::beta::{binomial_log_at_least, binomial_log_pmf};
 
@@ -18,7 +18,7 @@ fn canaries(scores: &Scores, rule: &ThresholdRule, delta: f64, seed: u64) -> f64
 }
 
 fn constant(members: u64, nonmembers: u64) -> Scores {
-    Scores::new(vec![0.0; members as usize], vec![0.0; nonmembers as usize]).unwrap()
+    Scores::new(Design::Runs, vec![0.0; members as usize], vec![0.0; nonmembers as usize]).unwrap()
 }
 
 #[test]
@@ -93,7 +93,8 @@ fn binary_scores_hold_at_each_seed() {
             let mut missed = 0.0;
             for members in 0..=N {
                 for nonmembers in 0..=N {
-                    let scores = Scores::new(side(members), side(nonmembers)).unwrap();
+                    let scores =
+                        Scores::new(Design::Runs, side(members), side(nonmembers)).unwrap();
                     let value = rule.lower_bound(&scores, &PURE, LEVEL, seed).unwrap().value;
                     if value > epsilon {
                         missed += (binomial_log_pmf(members, N, truthful)
@@ -107,7 +108,7 @@ fn binary_scores_hold_at_each_seed() {
     }
 }
 
-/// One data set of few distinct scores for each of many sizes (every second or fifth from 10 to 1,000), at fixed seeds: in at most
+/// One data set of few distinct scores for each of many sizes (every fourth or eighth from 10 to 1,000), at fixed seeds: in at most
 /// 5 % of the sizes, plus four standard errors, the bound is above the truth.
 #[test]
 fn few_distinct_scores_at_many_sizes() {
@@ -128,7 +129,7 @@ fn few_distinct_scores_at_many_sizes() {
                 continue;
             }
             let step =
-                if matches!(rule, ThresholdRule::Dkw | ThresholdRule::KFold) { 2 } else { 5 };
+                if matches!(rule, ThresholdRule::Dkw | ThresholdRule::KFold) { 4 } else { 8 };
             let chosen: Vec<usize> = sizes.clone().step_by(step).collect();
             let missed = chosen.iter().filter(|&&size| {
                 let scores = response.scores(size, &mut Rng::new(41 * size as u64));
@@ -161,7 +162,7 @@ fn coverage_at_the_default_seed() {
     let coarse = |mechanism: Mechanism, n: usize, rng: &mut Rng, one_run: bool| {
         let scores = if one_run { mechanism.canaries(n, rng) } else { mechanism.scores(n, rng) };
         let rounded = |side: &[f64]| side.iter().map(|score| score.round()).collect::<Vec<f64>>();
-        Scores::new(rounded(scores.members()), rounded(scores.nonmembers())).unwrap()
+        Scores::new(Design::Runs, rounded(scores.members()), rounded(scores.nonmembers())).unwrap()
     };
     let trials = 400;
     for (mechanism, truth) in [
@@ -197,7 +198,7 @@ fn coverage_at_the_default_seed() {
 fn resamples_depend_on_the_scores() {
     let shifted = |by: f64| {
         let side = |start: f64| (0..50).map(|i| f64::from(i) * 0.37 + start + by).collect();
-        Scores::new(side(3.0), side(0.0)).unwrap()
+        Scores::new(Design::Runs, side(3.0), side(0.0)).unwrap()
     };
     let interval = |by: f64| quality::bootstrap(&shifted(by), &[0.1], 0.95, 200, 0).auroc;
     assert_eq!(interval(0.0), interval(0.0));

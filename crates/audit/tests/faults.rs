@@ -6,7 +6,7 @@
 
 use crate::common;
 
-use audit::Scores;
+use audit::{Design, Scores};
 use common::Rng;
 use common::planned_faults::{NOISE, Planned, Q, STEPS, planned, refuted};
 use vocabulary::Claim;
@@ -45,7 +45,7 @@ impl Training {
         let mut rng = Rng::new(seed);
         let mut side = |member| (0..count).map(|_| self.score(member, &mut rng)).collect();
         let members = side(true);
-        refuted(&Scores::new(members, side(false)).unwrap(), claim)
+        refuted(&Scores::new(Design::Runs, members, side(false)).unwrap(), claim)
     }
 }
 

@@ -74,18 +74,26 @@ fn rows_of_every_shape_are_read_alike() {
 
 #[test]
 fn all_formats_read_the_same_scores() {
-    let expected = Scores::new(vec![1.5, f64::INFINITY], vec![-2.0, f64::NEG_INFINITY]).unwrap();
+    let expected =
+        Scores::new(Design::Runs, vec![1.5, f64::INFINITY], vec![-2.0, f64::NEG_INFINITY]).unwrap();
     for text in [
         "score,member\n1.5,1\n-2,0\ninf,1\n-inf,0\n",
         "score,member\r\n1.5,1\r\n-2e0,0\r\nInfinity,1\r\n-Inf,0",
         "\u{feff}run,member,note,score\n0,1,\"a,b\",1.5\n1,0,x,-2\n2,1,,inf\n3,0,,-inf\n",
         "# design: runs\n# anything\n\"score\",\"member\"\n1.5,1\n-2,0\n\ninf,true\n-inf,false\n",
     ] {
-        assert_eq!(csv(text).unwrap().settle().unwrap().into_scores().unwrap(), expected, "{text}");
+        assert_eq!(
+            csv(text).unwrap().settle().unwrap().into_scores(Design::Runs).unwrap(),
+            expected,
+            "{text}"
+        );
     }
     let lines = "{\"score\":1.5,\"member\":1}\n{\"member\":false,\"score\":-2,\"run\":7}\n\
                  {\"score\":\"inf\",\"member\":true}\n{\"score\":\"-inf\",\"member\":0}\n";
-    assert_eq!(jsonl(lines).unwrap().settle().unwrap().into_scores().unwrap(), expected);
+    assert_eq!(
+        jsonl(lines).unwrap().settle().unwrap().into_scores(Design::Runs).unwrap(),
+        expected
+    );
     let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }       \n";
     assert_eq!(npy(header, &doubles(&[1.5, f64::INFINITY])).unwrap(), [1.5, f64::INFINITY]);
     let big: Vec<u8> = [1.5_f32, -2.0].iter().flat_map(|value| value.to_be_bytes()).collect();
@@ -153,7 +161,7 @@ fn one_class_is_refused() {
         .unwrap()
         .settle()
         .unwrap()
-        .into_scores()
+        .into_scores(Design::Runs)
         .unwrap_err()
         .to_string();
     assert!(problem.contains("there is no non-member score"), "{problem}");

@@ -6,7 +6,7 @@
 use audit::one_run::{
     OneRunStatistic, one_run_bound, one_run_epsilon, one_run_gaussian_mu, one_run_p_value,
 };
-use audit::{AttackDirection, Scores, Statistic, Table, ThresholdRule, rates};
+use audit::{AttackDirection, Design, Scores, Statistic, Table, ThresholdRule, rates};
 use std::path::PathBuf;
 
 struct Row {
@@ -59,7 +59,7 @@ fn rows(estimator: &str) -> Vec<Row> {
 fn scores(name: &str) -> Scores {
     let mut table = Table::default();
     table.add_file(&folder().join("scores").join(format!("{name}.csv"))).unwrap();
-    table.settle().unwrap().into_scores().unwrap()
+    table.settle().unwrap().into_scores(Design::Runs).unwrap()
 }
 
 fn parameter(row: &Row, name: &str) -> f64 {

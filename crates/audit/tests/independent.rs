@@ -69,7 +69,7 @@ fn shared(mu: f64, canaries: usize, rng: &mut Rng) -> Scores {
         let score = f64::from(u8::from(member == keep));
         if member { members.push(score) } else { nonmembers.push(score) }
     }
-    Scores::new(members, nonmembers).unwrap()
+    Scores::new(Design::OneRun, members, nonmembers).unwrap()
 }
 
 #[test]

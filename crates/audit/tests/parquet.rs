@@ -2,11 +2,11 @@
 #![cfg(feature = "parquet")]
 
 use audit::Table;
-use parquet::basic::Compression;
-use parquet::data_type::{BoolType, DoubleType, Int64Type};
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::parser::parse_message_type;
+use formats::parquet::library::basic::Compression;
+use formats::parquet::library::data_type::{BoolType, DoubleType, Int64Type};
+use formats::parquet::library::file::properties::WriterProperties;
+use formats::parquet::library::file::writer::SerializedFileWriter;
+use formats::parquet::library::schema::parser::parse_message_type;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -4,7 +4,8 @@
 
 use crate::common;
 
-use audit::sequential::{Sequential, play};
+use audit::sequential::{HOPELESS, Question, Sequential, play};
+use audit::vocabulary::{Adjacency, Claim, Side, Standing, Status};
 use audit::{AttackDirection, gaussian_epsilon};
 use common::{Mechanism, Rng, allowed, tally};
 
@@ -78,6 +79,17 @@ fn the_bound_is_the_root_of_the_evidence() {
     assert!(audit.add(f64::NAN, true).is_err());
 }
 
+fn asked(claim: Option<f64>) -> Question {
+    Question {
+        delta: 0.0,
+        direction: AttackDirection::Both,
+        confidence: 0.95,
+        adjacency: Adjacency::AddRemove,
+        claim: claim.map(|epsilon| Claim::stated(Adjacency::AddRemove, 0.0, epsilon)),
+        budget: None,
+    }
+}
+
 /// Where a claim is refuted, what is shown is at least the claim, however little it is refuted by.
 #[test]
 fn a_refuted_claim_is_below_the_bound() {
@@ -88,20 +100,85 @@ fn a_refuted_claim_is_below_the_bound() {
             (0..300).map(|_| Mechanism::Gaussian { mu: 2.5 }.draw(member, &mut rng)).collect()
         };
         let (members, nonmembers) = (side(true), side(false));
-        let ask = |claim| {
-            let both = AttackDirection::Both;
-            play(&members, &nonmembers, 0.0, both, 0.95, claim, None).unwrap()
-        };
+        let ask = |claim: Option<f64>| play(&members, &nonmembers, &asked(claim)).unwrap();
         // Claims just around what some look shows: refuted at a trial between two looks, or hardly.
-        let shown = ask(None).epsilon_lower;
+        let shown = ask(None).epsilon();
         for claim in (-20..=5).map(|step| shown + 0.01 * f64::from(step)) {
             let found = ask(Some(claim));
             let Some(at) = found.refuted_at else { continue };
             refuted += 1;
-            assert!(found.epsilon_lower >= claim, "{claim} refuted, {}", found.epsilon_lower);
+            assert!(found.epsilon() >= claim, "{claim} refuted, {}", found.epsilon());
+            let bound = &found.bound.claim;
+            assert_eq!((bound.side, bound.standing), (Side::Lower, Standing::Measured));
+            assert_eq!((bound.confidence, bound.interval.lower), (Some(0.95), found.epsilon()));
+            assert_eq!(found.verdict.as_ref().unwrap().status, Status::Contradiction);
             let look = found.looks.iter().find(|look| look.trials == at).unwrap();
             assert!(look.epsilon_lower >= claim && look.evidence.unwrap() >= found.evidence_needed);
         }
     }
     assert!(refuted > 100, "{refuted}");
+}
+
+/// Sorted tables have lost the order of the trials: null scores sorted on both sides refuted a claim of 0.2 after 47 rows.
+/// They are refused, from the first row at which thresholds count; other orders are not.
+#[test]
+fn sorted_tables_are_refused() {
+    let mut rng = Rng::new(31);
+    for n in [16, 40, 300] {
+        let mut side = || -> Vec<f64> { (0..n).map(|_| rng.normal()).collect() };
+        let (members, nonmembers) = (side(), side());
+        let sorted = |side: &[f64], rising: bool| {
+            let mut side = side.to_vec();
+            side.sort_by(f64::total_cmp);
+            if !rising {
+                side.reverse();
+            }
+            side
+        };
+        let ask = |a: &[f64], b: &[f64]| play(a, b, &asked(Some(0.2)));
+        assert!(ask(&members, &nonmembers).unwrap().refuted_at.is_none());
+        for (a, b) in [(true, true), (true, false), (false, false)] {
+            let refused = ask(&sorted(&members, a), &sorted(&nonmembers, b)).unwrap_err();
+            assert!(refused.to_string().contains("order of the trials"), "{refused}");
+        }
+        assert!(ask(&members, &sorted(&nonmembers, true)).is_err());
+    }
+}
+
+/// Audits that are given up, played to the end of their budget all the same: they refute the claim in less than the stated share.
+#[test]
+fn what_is_given_up_is_hardly_ever_refuted() {
+    let (mut given_up, mut refuted) = (0_u32, 0_u32);
+    for (mechanism, claim, budget, audits) in [
+        (Mechanism::Gaussian { mu: 1.0 }, 0.7, 3_000_u64, 75),
+        (Mechanism::Gaussian { mu: 2.0 }, 2.2, 3_000, 75),
+        (Mechanism::Laplace { epsilon: 1.0 }, 0.8, 3_000, 75),
+        (Mechanism::Laplace { epsilon: 1.0 }, 0.8, 1_500, 300),
+        (Mechanism::RandomisedResponse { epsilon: 1.0 }, 0.9, 3_000, 75),
+        (Mechanism::RandomisedResponse { epsilon: 3.0 }, 2.2, 1_000, 300),
+    ] {
+        let ends = tally(audits, |seed| {
+            let mut rng = Rng::new(4_400 + seed);
+            let mut audit = Sequential::new(0.0, AttackDirection::Both, 0.95).unwrap();
+            let mut hopeless = false;
+            for trial in 1..=budget {
+                let member = trial % 2 == 0;
+                audit.add(mechanism.draw(member, &mut rng), member).unwrap();
+                if trial % 50 != 0 {
+                    continue;
+                }
+                if audit.refutes(claim) {
+                    return if hopeless { 2.0 } else { 0.0 };
+                }
+                hopeless = hopeless || trial < budget && audit.hopeless(claim, budget - trial);
+            }
+            f64::from(u8::from(hopeless))
+        });
+        given_up += ends.iter().filter(|end| **end > 0.0).count() as u32;
+        refuted += ends.iter().filter(|end| **end > 1.0).count() as u32;
+    }
+    println!("{refuted} of {given_up} audits that were given up refuted their claim");
+    assert!(given_up > 350, "{given_up}");
+    let error = (HOPELESS / f64::from(given_up)).sqrt();
+    assert!(f64::from(refuted) / f64::from(given_up) < HOPELESS + 4.0 * error);
 }

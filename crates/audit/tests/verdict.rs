@@ -6,8 +6,9 @@ use audit::{Design, Family, Method, Plan, Scores, Seen, ThresholdRule, analyse};
 use common::{Mechanism, Rng, allowed, tally};
 use vocabulary::Status;
 
-fn separated(members: usize, nonmembers: usize) -> Scores {
+fn separated(design: Design, members: usize, nonmembers: usize) -> Scores {
     Scores::new(
+        design,
         (0..members).map(|i| 1e7 + i as f64).collect(),
         (0..nonmembers).map(|i| i as f64).collect(),
     )
@@ -55,7 +56,7 @@ fn could_show_is_what_separated_scores_show() {
                     plan.threshold = threshold;
                     plan.primary = method;
                     plan.claim_epsilon = Some(0.01);
-                    let scores = separated(size, size);
+                    let scores = separated(design, size, size);
                     let analysis = analyse(&scores, &plan, None).unwrap();
                     let shown = analysis.primary().unwrap().epsilon();
                     let could = analysis.verdict.unwrap().could_show.unwrap();
@@ -113,7 +114,8 @@ fn inconclusive_says_how_many_scores_would_be_needed() {
             plan.deltas = vec![delta];
             plan.threshold = threshold;
             plan.claim_epsilon = Some(claim);
-            let verdict = analyse(&separated(size, size), &plan, None).unwrap().verdict.unwrap();
+            let verdict =
+                analyse(&separated(design, size, size), &plan, None).unwrap().verdict.unwrap();
             assert_eq!(verdict.status, Status::Inconclusive, "{design} {threshold}");
             assert!(verdict.could_show.unwrap() <= claim);
             let Some(needed) = verdict.scores_needed else {
@@ -122,9 +124,21 @@ fn inconclusive_says_how_many_scores_would_be_needed() {
             assert!(verdict.reason.contains(&needed.to_string()), "{}", verdict.reason);
             // With a quarter more, for the parts that choose, separated scores refute.
             let side = (needed as usize * 5).div_ceil(8);
-            let verdict = analyse(&separated(side, side), &plan, None).unwrap().verdict.unwrap();
+            let verdict =
+                analyse(&separated(design, side, side), &plan, None).unwrap().verdict.unwrap();
             assert_eq!(verdict.status, Status::Contradiction, "{design} {threshold} {needed}");
         }
+    }
+}
+
+/// Canaries of one training are never taken for trainings of their own, nor these for canaries.
+#[test]
+fn a_plan_for_another_design_is_refused() {
+    for (of, asked) in [(Design::Runs, Design::OneRun), (Design::OneRun, Design::Runs)] {
+        let scores = separated(of, 50, 50);
+        assert!(analyse(&scores, &Plan::new(of), None).is_ok());
+        let refused = analyse(&scores, &Plan::new(asked), None).unwrap_err().to_string();
+        assert!(refused.contains(of.as_str()) && refused.contains(asked.as_str()), "{refused}");
     }
 }
 
@@ -167,7 +181,7 @@ fn groups_are_tested_against_their_own_pair() {
                 .collect()
         };
         let members = side(true);
-        Scores::new(members, side(false)).unwrap()
+        Scores::new(Design::Runs, members, side(false)).unwrap()
     };
     let trials = 60;
     let share = |family: Family| {

@@ -7,7 +7,7 @@
 
 use crate::common;
 
-use audit::{AttackDirection, Errors, Family, Scores, Statistic, rates};
+use audit::{AttackDirection, Design, Errors, Family, Scores, Statistic, rates};
 use common::{Rng, tally};
 
 const FAMILY: Family = Family::Composition { sample_rate: 0.1, steps: 50 };
@@ -38,7 +38,7 @@ fn sample(members: usize, nonmembers: usize, seed: u64) -> Scores {
     let mut rng = Rng::new(seed);
     let members = (0..members).map(|_| score(true, &mut rng)).collect();
     let nonmembers = (0..nonmembers).map(|_| score(false, &mut rng)).collect();
-    Scores::new(members, nonmembers).unwrap()
+    Scores::new(Design::Runs, members, nonmembers).unwrap()
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Where a command writes: the answer to stdout, the narration to stderr, files whole or not at all.
 
 use crate::failure::Failure;
+use crate::print::{WIDTH, wrap};
 use experiments::Event;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -11,6 +12,18 @@ use std::sync::atomic::AtomicBool;
 /// of the new one.
 pub(crate) fn write_file(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
     formats::files::write(path, bytes).map_err(|error| Failure::unwritable(path, &error))
+}
+
+/// Lines of at most a screen's width. Lines that are indented, as commands to copy are, stay.
+fn fitted(text: &str) -> String {
+    let lines = text.split('\n').map(|line| {
+        if line.starts_with(' ') || line.chars().count() <= WIDTH {
+            return line.to_owned();
+        }
+        let label = ["error: ", "warning: ", "hint: "].into_iter().find(|l| line.starts_with(l));
+        wrap(line, "", label.map_or(0, str::len), WIDTH).trim_end().to_owned()
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The two streams, and whether a person is looking at them.
@@ -110,8 +123,10 @@ impl Console {
         self.answer(&text)
     }
 
-    /// A line of narration.
+    /// A line of narration. On a terminal it is broken to fit a screen; in a file it stays one
+    /// line, for those who search in it.
     pub fn note(&mut self, text: &str) {
+        let text = if self.progress { fitted(text) } else { text.to_owned() };
         // Narration that nobody can read is no reason to fail.
         let _ = writeln!(self.stderr, "{text}");
     }
@@ -122,5 +137,23 @@ impl Console {
 
     pub fn hint(&mut self, text: &str) {
         self.note(&format!("hint: {text}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_reads_lines_that_fit_a_screen() {
+        let text = "hint: each row is taken for a training of its own; for canaries of one \
+                    training give --design one-run\n  dosimeter audit scores.csv";
+        assert_eq!(
+            fitted(text),
+            "hint: each row is taken for a training of its own; for canaries of one training\n      \
+             give --design one-run\n  dosimeter audit scores.csv"
+        );
+        let short = "error: \u{3b5} is 1";
+        assert_eq!(fitted(short), short);
     }
 }

@@ -92,7 +92,7 @@ refused_by!(RunError, AccountingError, AuditError, ExperimentError);
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         let silent = error.kind() == std::io::ErrorKind::BrokenPipe;
-        let code = if silent { exit::ANSWERED } else { exit::BUG };
+        let code = if silent { exit::ANSWERED } else { exit::BAD_INPUT };
         Self { silent, ..Self::new(code, format!("cannot write the answer: {error}")) }
     }
 }

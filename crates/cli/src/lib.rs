@@ -17,7 +17,7 @@ pub use commands::{Cli, Command};
 pub use console::{Console, Listener};
 pub use failure::Failure;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 
 /// Runs the command line `args` (the first one is the program's name) and gives the exit code.
@@ -30,7 +30,7 @@ pub fn main_with_console<A: Into<OsString> + Clone>(
     args: impl IntoIterator<Item = A>,
     console: &mut Console,
 ) -> u8 {
-    let cli = match Cli::try_parse_from(args) {
+    let cli = match parsed(args) {
         Ok(cli) => cli,
         Err(error) => return usage(&error, console),
     };
@@ -57,7 +57,7 @@ pub fn command_with_console<A: Into<OsString> + Clone>(
     args: impl IntoIterator<Item = A>,
     console: &mut Console,
 ) -> Result<u8, Failure> {
-    let cli = Cli::try_parse_from(args).map_err(|error| {
+    let cli = parsed(args).map_err(|error| {
         let text = said(&error);
         // The sentence; what follows it is about the command line.
         let sentence = text.split("\n\nUsage:").next().unwrap_or(&text);
@@ -65,6 +65,21 @@ pub fn command_with_console<A: Into<OsString> + Clone>(
         Failure::bad_input(sentence.trim_start_matches("error: ").trim())
     })?;
     cli.command.run(console)
+}
+
+/// The command line, with every negative number taken for a value: the message about it is ours.
+fn parsed<A: Into<OsString> + Clone>(
+    args: impl IntoIterator<Item = A>,
+) -> clap::error::Result<Cli> {
+    let mut matches = with_negative_numbers(Cli::command()).try_get_matches_from(args)?;
+    Cli::from_arg_matches_mut(&mut matches)
+}
+
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let takes_value = |arg: &clap::Arg| arg.get_action().takes_values() && !arg.is_positional();
+    command
+        .mut_args(|arg| if takes_value(&arg) { arg.allow_negative_numbers(true) } else { arg })
+        .mut_subcommands(with_negative_numbers)
 }
 
 /// What is wrong with the arguments, without the advice to give an unknown flag as a file's name.

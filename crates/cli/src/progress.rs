@@ -2,9 +2,11 @@
 //! elsewhere. Experiments count chunks of trials, trainings count steps.
 
 use crate::console::{Console, Listener};
+use answers::{Work, as_event};
 use experiments::{Event, Reporter};
 use indicatif::{ProgressBar, ProgressStyle};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use training::TrainingEvent;
 
@@ -14,7 +16,7 @@ pub(crate) struct Progress<'a> {
     listener: Option<Listener>,
 }
 
-/// So many of a unit are done.
+/// This many of a unit are done.
 struct Bar<'a> {
     console: &'a mut Console,
     drawn: Option<ProgressBar>,
@@ -60,30 +62,30 @@ impl<'a> Progress<'a> {
     fn draw(&self, change: impl FnOnce(&mut Bar<'a>)) {
         change(&mut self.bar.lock().unwrap_or_else(PoisonError::into_inner));
     }
+}
 
-    /// A training, in the words of an experiment: a step is a chunk of one trial.
-    pub(crate) fn training(&self, event: &TrainingEvent) {
-        match event {
-            TrainingEvent::Started { steps, done } => {
-                self.tell(&Event::Planned { chunks: *steps, done: *done, trials: *steps });
-                self.draw(|bar| bar.begin("steps", *steps, *done));
-            }
+impl Work for Progress<'_> {
+    fn stop(&self) -> Arc<AtomicBool> {
+        self.bar.lock().unwrap_or_else(PoisonError::into_inner).console.stop_flag()
+    }
+
+    fn note(&self, text: &str) {
+        self.draw(|bar| bar.console.note(text));
+    }
+
+    fn training(&self, event: &TrainingEvent) {
+        self.tell(&as_event(event));
+        self.draw(|bar| match event {
+            TrainingEvent::Started { steps, done } => bar.begin("steps", *steps, *done),
             TrainingEvent::Step { done, loss, accuracy, .. } => {
-                let index = done.saturating_sub(1);
-                self.tell(&Event::ChunkDone { index, trials: 1, took: Duration::ZERO });
                 let quality = loss.zip(*accuracy).map(|(loss, accuracy)| {
                     format!(", loss {loss:.3}, {:.1} % right in the batch", 100.0 * accuracy)
                 });
-                self.draw(|bar| {
-                    (bar.done, bar.trials) = (*done, *done - bar.found);
-                    bar.advanced(&quality.unwrap_or_default());
-                });
+                (bar.done, bar.trials) = (*done, *done - bar.found);
+                bar.advanced(&quality.unwrap_or_default());
             }
-            TrainingEvent::Evaluating => {
-                self.tell(&Event::Merging);
-                self.draw(Bar::clear);
-            }
-        }
+            TrainingEvent::Evaluating => bar.clear(),
+        });
     }
 }
 
@@ -155,7 +157,7 @@ impl Drop for Progress<'_> {
     }
 }
 
-/// So many per second, or per minute or hour where there would be less than one.
+/// This many per second, or per minute or hour where there would be less than one.
 fn pace(rate: f64, what: &str) -> String {
     match rate {
         _ if rate >= 10.0 => format!("{rate:.0} {what} per second"),

@@ -9,7 +9,7 @@ mod audit_output;
 mod audit_questions;
 mod bad_input;
 mod data;
-mod doors;
+mod documents;
 mod finetune;
 mod first_hour;
 mod interruptions;

@@ -58,6 +58,36 @@ fn the_audit_tells_a_broken_training_from_a_healthy_one() {
     assert!(code == 2 && stderr.contains("others"), "{stderr}");
 }
 
+/// The game is played with batches as the run draws them, and its claim is judged for them: what is healthy is not
+/// refuted, and gradients that are not clipped are.
+#[test]
+fn games_are_played_with_every_way_to_draw_batches() {
+    for (noise, keys) in [
+        (4.0, "sampling = \"poisson\""),
+        (16.0, "sampling = \"full\"\nadjacency = \"zero-out\""),
+        (4.0, "sampling = \"shuffle\"\nadjacency = \"zero-out\""),
+        (4.0, "sampling = \"fixed-size\"\nadjacency = \"substitute\""),
+        (4.0, "sampling = \"balls-and-bins\"\nadjacency = \"zero-out\""),
+        (4.0, "sampling = \"truncated-poisson\"\nmax_batch_size = 20"),
+        (4.0, "sampling = \"cyclic-poisson\"\ncycle_length = 4"),
+    ] {
+        let folder = prepare(noise, "sgd");
+        let path = folder.path().join("run.toml");
+        let run = std::fs::read_to_string(&path).unwrap();
+        let rate = if keys.contains("full") { "" } else { "sample_rate = 0.25\n" };
+        std::fs::write(&path, run.replace("sample_rate = 0.25\n", &format!("{rate}{keys}\n")))
+            .unwrap();
+        for (fault, refuted) in [(&[][..], false), (&["--fault", "no-clipping"][..], true)] {
+            let game = [&GAME[..], &["s.csv", "--force"], fault].concat();
+            let (code, _, stderr) = dosimeter(folder.path(), &game);
+            assert_eq!(code, 0, "{keys}: {stderr}");
+            let judged = ["audit", "s.csv", "--delta", "0.01", "--claim", "s.csv.run.json"];
+            let (code, stdout, _) = dosimeter(folder.path(), &judged);
+            assert_eq!(code, if refuted { 3 } else { 0 }, "{keys} {fault:?}: {stdout}");
+        }
+    }
+}
+
 #[test]
 fn kills_threads_and_shards_change_no_byte() {
     let folder = prepare(1.0, "sgd");

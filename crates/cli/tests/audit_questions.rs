@@ -129,9 +129,18 @@ fn an_audit_in_the_order_of_its_trials() {
     let refuted = document["refuted_at"].as_u64().unwrap();
     assert!(refuted > 32 && refuted < 4000, "{refuted}");
     assert!(document["epsilon_lower"].as_f64().unwrap() > 0.05);
+    // What is shown is a claim as any other, and so is what it is compared with.
+    let bound = &document["bound"];
+    assert_eq!((&bound["method"], &bound["standing"]), (&"sequential".into(), &"measured".into()));
+    assert_eq!((&bound["side"], &bound["confidence"]), (&"lower".into(), &0.95.into()));
+    assert_eq!(bound["value"], document["epsilon_lower"]);
+    assert!(bound["shown"].as_str().unwrap().starts_with(">= "));
+    assert_eq!(document["claim"]["upper"], 0.05);
+    assert_eq!(document["verdict"]["status"], "contradiction");
     let (code, document) = ask("6");
     assert_eq!(code, 0);
     assert!(document["refuted_at"].is_null());
+    assert_eq!(document["verdict"]["status"], "inconclusive");
     let (code, _, stderr) =
         dosimeter(&folder, &["audit", "s.csv", "--sequential", "--method", "gdp"]);
     assert_eq!(code, 2);
@@ -248,6 +257,12 @@ fn a_matrix_of_losses_is_attacked() {
         // The others leak too, hardly.
         let shown = |row: usize| document["at_risk"][row]["epsilon_lower"].as_f64().unwrap();
         assert!(shown(0) > 0.0 && shown(1) < 0.5 * shown(0), "{document}");
+        // What is shown is never above what was found.
+        for row in document["at_risk"].as_array().unwrap() {
+            let text = row["shown"].as_str().and_then(|text| text.strip_prefix(">= ")).unwrap();
+            let (found, quoted) = (row["epsilon_lower"].as_f64().unwrap(), text.parse().unwrap());
+            assert!((0.999 * found..=found).contains(&quoted), "{row}");
+        }
         let (code, audited) = json(&folder, &["audit", "out.csv"]);
         assert_eq!((code, &audited["design"]), (0, &Value::from("one-run")));
     }

@@ -58,6 +58,9 @@ fn a_file_of_one_s_own_begins_its_table() {
     assert_eq!((split.train.len(), split.train.shape.len()), (3, 5));
     let document = bench.json("data describe people.csv --format json");
     assert_eq!(document["columns"][2]["values"][1], "M");
+    let (_, text, _) = bench.file("one.csv", "a,b\n1,2\n").run("data describe one.csv");
+    assert!(text.starts_with("# one.csv: 1 row, 2 columns\n"), "{text}");
+    let bench = Bench::new();
     let (code, _, stderr) = bench.run("data describe missing.csv");
     assert!(code == 2 && stderr.contains("missing.csv"), "{stderr}");
 }

@@ -204,7 +204,7 @@ fn mistakes_are_named() {
     prepare(here, "", 1, "");
     fails(&["train", "tune.toml"], "noise");
     fails(&[&train[..], &["--device", "cuda:0", "--noise", "secure"]].concat(), "");
-    fails(&[&train[..], &["--noise", "secure"]].concat(), "secure noise is not there");
+    fails(&[&train[..], &["--noise", "secure"]].concat(), "secure noise is not available");
     let bf16 = ["--device", "cpu", "--precision", "bf16"];
     fails(&[&train[..], &bf16].concat(), "BF16 needs an NVIDIA device");
     fails(&[&train[..], &["--device", "cuda:99"]].concat(), "cuda:99");
@@ -292,7 +292,7 @@ fn gradient_canaries_of_a_language_model_show_more_to_who_sees_every_iterate() {
     assert_eq!(read("last.csv"), read("again.csv"));
     for (flags, words) in [
         (vec!["--canary", "mislabelled"], "these canaries are gradients"),
-        (vec!["--fault", "half-noise"], "--fault is not there for language models"),
+        (vec!["--fault", "half-noise"], "--fault is not available for language models"),
         (vec!["--canaries", "1e6"], "trained numbers"),
     ] {
         let game =

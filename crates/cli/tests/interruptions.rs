@@ -142,6 +142,32 @@ fn an_interrupt_is_resumable() {
     assert!(attack(folder.path(), "2").output().unwrap().status.success());
 }
 
+/// A figure that trains for minutes ends at Ctrl-C, not after the training in hand.
+#[cfg(all(unix, feature = "papers"))]
+#[test]
+fn a_figure_that_trains_is_interrupted_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_dosimeter"))
+        .args(["reproduce", "closed-form-figure-1", "--out"])
+        .arg(folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let work = folder.path().join("closed-form-figure-1/scores");
+    let start = Instant::now();
+    while !work.exists() && start.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let asked = Instant::now();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    // A step of the training and what is measured along it take a fraction of a second.
+    assert!(asked.elapsed() < Duration::from_secs(30), "{:?}", asked.elapsed());
+}
+
 /// A limit on file sizes stands for a full disk.
 #[cfg(unix)]
 #[test]

@@ -39,7 +39,11 @@ fn a_wrong_end_is_a_failed_check() {
 
 #[test]
 fn an_undecided_end_is_a_refusal() {
-    let text = document("last-iterate-max", "add", "tpr", r#"{"fpr": 0.01}"#, (0.05, 0.2));
+    // The upper end of a mu of four records in balls and bins has no proof in balls.
+    let text = document("composition", "both", "mu", r#"{"delta": 1e-5}"#, (0.5, 90.0)).replace(
+        r#""sample_rate": 1.0, "steps": 1, "sampling": "full""#,
+        r#""sample_rate": 0.1, "steps": 10, "sampling": "balls-and-bins", "group_size": 4"#,
+    );
     let (code, _, stderr) = Bench::new().file("claim.json", &text).run("prove claim.json");
     assert_eq!(code, 5, "{stderr}");
     assert!(stderr.contains("undecided"), "{stderr}");

@@ -10,15 +10,12 @@ use dosimeter_cli::Cli;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Pages whose console blocks are about other programs, or cost more than a test may.
-const NOT_RUN: &[&str] = &["fuzzing.md"];
-
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 fn pages() -> Vec<PathBuf> {
-    let mut all = vec![root().join("README.md")];
+    let mut all = vec![root().join("README.md"), root().join("python/README.md")];
     for entry in std::fs::read_dir(root().join("docs")).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|kind| kind == "md") {
@@ -34,9 +31,6 @@ fn the_examples_print_what_the_pages_say() {
     let mut commands = 0;
     for path in pages() {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if NOT_RUN.contains(&name.as_str()) {
-            continue;
-        }
         let page = std::fs::read_to_string(&path).unwrap();
         // Elsewhere there may be no shell to make the files that later blocks read.
         if cfg!(not(unix)) && page.contains("```sh run") {
@@ -108,7 +102,13 @@ fn played(page: &str) -> (String, usize) {
             while lines.peek().is_some_and(|next| *next != "```" && !next.starts_with("$ ")) {
                 lines.next();
             }
-            real.push_str(&output(&command, folder.path()));
+            // `| head -3`: a page may show the first lines only.
+            let (command, most) = match command.split_once(" | head -") {
+                Some((command, count)) => (command, count.trim().parse().unwrap()),
+                None => (command.as_str(), usize::MAX),
+            };
+            let printed = output(command, folder.path());
+            printed.split_inclusive('\n').take(most).for_each(|line| real.push_str(line));
             commands += 1;
         }
         if let Some(file) = file {
@@ -136,32 +136,106 @@ fn carried_out(script: &str, folder: &Path) {
     assert!(output.status.success(), "{script}: {errors}");
 }
 
-/// A block with commands is run, or says what it costs.
+/// The blocks of a page: what follows the fence, and the lines.
+fn blocks(page: &str) -> Vec<(String, Vec<String>)> {
+    let mut lines = page.lines().map(str::trim_start);
+    let mut found = Vec::new();
+    while let Some(line) = lines.next() {
+        let Some(info) = line.strip_prefix("```") else { continue };
+        let block = lines.by_ref().take_while(|line| *line != "```").map(str::to_owned);
+        found.push((info.to_owned(), block.collect()));
+    }
+    found
+}
+
+/// Every block is run by a test, or says what it costs.
 #[test]
 fn every_command_is_run_or_says_what_it_costs() {
     let costs = ["second", "minute", "hour", "no time", "until Ctrl-C"];
     let (mut marked, mut faults) = (0, Vec::new());
     for path in pages() {
         let page = std::fs::read_to_string(&path).unwrap();
-        let mut lines = page.lines().map(str::trim_start);
-        while let Some(line) = lines.next() {
-            let Some(info) = line.strip_prefix("```") else { continue };
-            let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
-            let commands = block.iter().filter(|line| line.starts_with("dosimeter ")).count();
-            if commands == 0 || info == "sh run" {
-                continue;
-            }
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        for (info, block) in blocks(&page) {
             let comments = block.iter().filter_map(|line| Some(line.split_once('#')?.1));
             let told = comments.fold(String::new(), |all, comment| all + comment);
-            if info == "sh" && costs.iter().any(|cost| told.contains(cost)) {
-                marked += commands;
-            } else {
-                faults.push(format!("{}: ```{info} {}", path.display(), block.join(" / ")));
+            let kind = info.split_whitespace().next().unwrap_or("");
+            let held = match kind {
+                // `the_examples_print_what_the_pages_say`; nothing but our commands is in them.
+                "console" => block
+                    .iter()
+                    .all(|line| !line.starts_with("$ ") || line.starts_with("$ dosimeter ")),
+                "sh" if info == "sh run" => true,
+                "sh" => {
+                    marked += 1;
+                    costs.iter().any(|cost| told.contains(cost))
+                }
+                // `descriptions_of_the_pages_are_read`, and what runs of the same page read.
+                "toml" => true,
+                "csv" => true,
+                // python/tests: test_guides.py, test_package.py, test_reference.py, bridges.
+                "python" | "pycon" => true,
+                // What the clinic's tests print.
+                "text" => name == "gallery.md",
+                _ => false,
+            };
+            if !held {
+                faults.push(format!("{name}: ```{info} {}", block.join(" / ")));
             }
         }
     }
-    assert!(marked > 10, "only {marked} commands were found");
+    assert!(marked > 10, "only {marked} blocks were found");
     assert!(faults.is_empty(), "run these, or say what they cost:\n{}", faults.join("\n"));
+}
+
+/// The TOML of the pages has no key that the program does not know: a run is accounted; what
+/// describes a training fails at most for a file that is not there.
+#[test]
+fn descriptions_of_the_pages_are_read() {
+    let mut read = 0;
+    for path in pages() {
+        let page = std::fs::read_to_string(&path).unwrap();
+        for (_, block) in blocks(&page).into_iter().filter(|(info, _)| info.starts_with("toml")) {
+            let text = block.join("\n");
+            let table: toml::Table = text.parse().unwrap_or_else(|error| panic!("{error}: {text}"));
+            // A part of a description stands in a whole one.
+            let mut whole: toml::Table =
+                "[run]\nnoise_multiplier = 1\nsample_rate = 0.01\nsteps = 1\n\
+                [data]\nname = \"adult\"\n[model]\nkind = \"softmax\"\n\
+                [optimizer]\nkind = \"sgd\"\nlearning_rate = 1\n"
+                    .parse()
+                    .unwrap();
+            if table.contains_key("canaries") {
+                whole["data"] = toml::from_str("path = \"texts.jsonl\"").unwrap();
+                whole["model"] =
+                    toml::from_str("kind = \"language\"\npath = \"model.gguf\"").unwrap();
+            }
+            let alone = table.len() == 1 && table.contains_key("run");
+            whole.extend(table);
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join("page.toml");
+            std::fs::write(&file, whole.to_string()).unwrap();
+            let language =
+                whole["model"].get("kind").and_then(|kind| kind.as_str()) == Some("language");
+            let words: &[&str] = match (alone, language) {
+                (true, _) => &["account"],
+                (false, true) => &["train"],
+                (false, false) => &["train", "--explain"],
+            };
+            let output = Command::new(env!("CARGO_BIN_EXE_dosimeter"))
+                .args(words)
+                .arg(&file)
+                .current_dir(folder.path())
+                .output()
+                .unwrap();
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            let absent = !alone && told.contains("No such file");
+            let name = path.display();
+            assert!(output.status.success() || absent, "{name}: {told}\n{whole}");
+            read += 1;
+        }
+    }
+    assert!(read >= 8, "only {read} descriptions were found");
 }
 
 /// A stranger follows the tutorial from its first line to its last: nothing in it is left out.

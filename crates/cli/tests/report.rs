@@ -448,7 +448,7 @@ fn bad_input_is_exit_2_and_leaves_nothing_behind() {
         (&["report", "scores.csv", "--delta", "1e-5", "--confidence", "2"], "confidence 2"),
         (
             &["report", "run.toml", "--delta", "1e-5", "--out", "run.toml"],
-            "no report ends in .toml",
+            "no kind of report has the extension .toml",
         ),
         (&["report", "run.toml", "--delta", "1e-5", "--out", "no/such/place.html"], "cannot write"),
     ];
@@ -486,8 +486,8 @@ fn the_ending_of_out_says_the_format() {
     assert_eq!(code, 0, "{stderr}");
     assert!(card.starts_with("---\ntags:\n") && card.contains("differentially private"), "{card}");
     for (more, part) in [
-        (&["--out", "r.docx"][..], "no report ends in .docx"),
-        (&["--out", "report"], "no ending"),
+        (&["--out", "r.docx"][..], "no kind of report has the extension .docx"),
+        (&["--out", "report"], "has no extension"),
         (&["--out", "r.pdf", "--format", "html"], "does not end in .html"),
         (&["--out", "r.yaml"], "needs a title"),
         (&["--out", "r.html", "--date", "2026-02-30"], "not a day"),

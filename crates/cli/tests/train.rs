@@ -184,7 +184,7 @@ fn mistakes_are_named() {
         ("learning_rate = 0.5", "learning_rat = 0.5", "learning_rat"),
         ("momentum = 0.5", "momentum = 1.5", "momentum 1.5"),
         ("kind = \"mlp\"", "kind = \"mpl\"", "mlp"),
-        ("hidden = [16]", "hidden = [0]", "no numbers"),
+        ("hidden = [16]", "hidden = [0]", "a hidden layer of 0 numbers"),
         ("batch_size = 50", "batch_size = 5000", "larger than the data set"),
         ("batch_size = 50", "batch_size = 50\ndataset_size = 499", "500 records"),
         ("seed = 4", "seed = -4", "seed -4"),

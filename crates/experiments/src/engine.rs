@@ -1,5 +1,6 @@
 //! Computes what is missing and merges when nothing is.
 
+use crate::error::MOST_CHUNKS;
 use crate::store::{read_if_there, remove_if_there};
 use crate::{Event, Experiment, ExperimentError, Folder, Plan, Reporter, Shard, chunk, merge};
 use std::path::Path;
@@ -40,6 +41,9 @@ pub fn run(
     settings: &Settings<'_>,
 ) -> Result<Outcome, ExperimentError> {
     let plan = experiment.plan();
+    if plan.chunks() > MOST_CHUNKS {
+        return Err(ExperimentError::TooManyTrials { trials: plan.trials, chunks: plan.chunks() });
+    }
     let folder = Folder::beside(output);
     if settings.force && !merge::belongs(plan, &folder, output)? {
         folder.clear()?;

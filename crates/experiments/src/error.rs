@@ -1,5 +1,8 @@
 use std::path::{Path, PathBuf};
 
+/// Each is a file that is looked for before work begins.
+pub(crate) const MOST_CHUNKS: u64 = 10_000_000;
+
 /// Why an experiment cannot go on. Nothing is overwritten before one of these.
 #[derive(Debug, thiserror::Error)]
 pub enum ExperimentError {
@@ -17,6 +20,10 @@ pub enum ExperimentError {
     ForeignOutput { path: PathBuf },
     #[error("`{}` already holds {found} trials, more than the {asked} asked for; ask for at least {found}, or choose another output", path.display())]
     FewerTrials { path: PathBuf, found: u64, asked: u64 },
+    #[error(
+        "{trials} trials are {chunks} files of results, more than {MOST_CHUNKS}; ask for fewer"
+    )]
+    TooManyTrials { trials: u64, chunks: u64 },
     #[error("chunk {index} failed: {reason}")]
     ChunkFailed { index: u64, reason: String },
     #[error("`{0}` is not a shard: write K/N with 1 <= K <= N, for example 2/8")]

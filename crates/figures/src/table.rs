@@ -1,5 +1,6 @@
 //! The table behind a figure: one row per point, cell, bar or rung.
 
+use formats::csv::line;
 use vocabulary::Figure;
 use vocabulary::figure::{Axis, Mark, Orientation, Range, Scale};
 
@@ -22,14 +23,9 @@ pub fn to_csv(figure: &Figure) -> String {
     let used: Vec<usize> = (0..COLUMNS.len())
         .filter(|column| *column < 2 || rows.iter().any(|row| !row[*column].is_empty()))
         .collect();
-    let mut csv = String::new();
-    let mut write = |cells: Vec<String>| {
-        csv.push_str(&cells.join(","));
-        csv.push('\n');
-    };
-    write(used.iter().map(|column| COLUMNS[*column].into()).collect());
+    let mut csv = line(used.iter().map(|column| COLUMNS[*column]));
     for row in rows {
-        write(used.iter().map(|column| quoted(&row[*column])).collect());
+        csv.push_str(&line(used.iter().map(|column| &row[*column])));
     }
     csv
 }
@@ -168,14 +164,6 @@ fn number(value: f64) -> String {
         value.to_string()
     } else {
         format!("{value:e}")
-    }
-}
-
-fn quoted(cell: &str) -> String {
-    if cell.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", cell.replace('"', "\"\""))
-    } else {
-        cell.to_string()
     }
 }
 

@@ -89,12 +89,6 @@ impl Header {
         }
     }
 
-    /// Whether the numbers are integers or truth values, which [`Header::decode`] gives exactly
-    /// up to 2^53.
-    pub fn is_integer(&self) -> bool {
-        !matches!(self.kind, Kind::Float64 | Kind::Float32)
-    }
-
     /// How many numbers the shape means; `None` when that many cannot exist.
     pub fn count(&self) -> Option<u64> {
         self.shape.iter().try_fold(1_u64, |product, &size| product.checked_mul(size))
@@ -258,7 +252,7 @@ mod tests {
     fn shapes_types_and_orders() {
         let text = "{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3, 4), }\n";
         let header = Header::read(&mut file(text).as_slice()).unwrap();
-        assert_eq!((header.fortran_order, header.is_integer()), (true, true));
+        assert!(header.fortran_order);
         assert_eq!(
             (header.shape.as_slice(), header.data_bytes()),
             ([2, 3, 4].as_slice(), Some(48))

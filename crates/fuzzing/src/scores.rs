@@ -40,7 +40,7 @@ pub fn score_file(data: &[u8]) -> usize {
         }
     };
     let design = table.design().unwrap_or(Design::Runs);
-    match table.into_scores() {
+    match table.into_scores(design) {
         Err(error) => refused(&error),
         Ok(scores) => {
             written_and_read_again(&scores);
@@ -67,7 +67,7 @@ pub fn any_scores(data: &[u8]) -> usize {
     let members: Vec<f64> = (0..members).map(&mut score).collect();
     let nonmembers: Vec<f64> = (0..nonmembers).map(&mut score).collect();
     let broken = members.iter().chain(&nonmembers).any(|score| score.is_nan());
-    match Scores::new(members, nonmembers) {
+    match Scores::new(design, members, nonmembers) {
         Err(error) => {
             assert!(broken, "{error}");
             refused(&error);
@@ -118,7 +118,7 @@ fn written_and_read_again(scores: &Scores) {
     let mut table = Table::default();
     let again = table
         .add_csv(text.as_bytes(), Path::new("again.csv"))
-        .and_then(|()| table.settle()?.into_scores())
+        .and_then(|()| table.settle()?.into_scores(scores.design()))
         .unwrap_or_else(|error| panic!("{error}: {text}"));
     assert_eq!(hash::scores(scores), hash::scores(&again), "{text}");
 }
@@ -152,7 +152,7 @@ fn audited(scores: &Scores, design: Design) -> usize {
             assert!(bound.epsilon() >= 0.0, "{threshold}: {bound:?}");
             assert!(bound.epsilon().is_finite() || bound.reason().is_some(), "{bound:?}");
             if let Some(upper) = bound.epsilon_upper
-                && bound.method() != Method::Bayes
+                && !bound.method().is_credible()
             {
                 assert!(upper >= bound.epsilon(), "{threshold}: {bound:?}");
             }

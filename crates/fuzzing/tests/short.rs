@@ -12,7 +12,7 @@ fn numerics_hold_their_laws_on_random_runs() {
     let mut words = Pseudorandom::new(1);
     let start = Instant::now();
     let (mut answered, mut cases) = (0, 0);
-    while cases < CASES && start.elapsed() < Duration::from_secs(40) {
+    while cases < CASES && start.elapsed() < Duration::from_secs(20) {
         answered += fuzzing::numerics(&words.bytes(96));
         cases += 1;
     }

@@ -11,14 +11,8 @@ use std::fmt::Write;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use vocabulary::Direction;
-
-/// What the distinguisher sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Observe {
-    Last,
-    All,
-}
+use vocabulary::rounding::plain;
+use vocabulary::{Direction, Observe};
 
 /// How the repeaters keep a step's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,23 +37,23 @@ pub enum Game {
 /// What is wrong with a game's description.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum GameError {
-    #[error("noise multiplier {0} is not a finite number above 0")]
+    #[error("noise multiplier {} is not a finite number above 0", plain(*.0))]
     NoiseMultiplier(f64),
-    #[error("sample rate {0} is outside (0, 1]")]
+    #[error("sample rate {} is outside (0, 1]", plain(*.0))]
     SampleRate(f64),
-    #[error("{0} steps are outside 1 ..= {1}")]
+    #[error("{0} steps are not between 1 and {1}")]
     Steps(u64, u64),
-    #[error("alpha {0} is outside [0, 1]; 0 is the linear game, 1 the zeroing one")]
+    #[error("alpha {} is outside [0, 1]; 0 is the linear game, 1 the zeroing one", plain(*.0))]
     Alpha(f64),
-    #[error("spread {0} is not a finite number above 1")]
+    #[error("spread {} is not a finite number above 1", plain(*.0))]
     Spread(f64),
-    #[error("threshold {0} is not a finite number")]
+    #[error("threshold {} is not a finite number", plain(*.0))]
     Threshold(f64),
-    #[error("spacing {0} is not a finite number above 0")]
+    #[error("spacing {} is not a finite number above 0", plain(*.0))]
     Spacing(f64),
-    #[error("resolution {0} is not a finite number above 0")]
+    #[error("resolution {} is not a finite number above 0", plain(*.0))]
     Resolution(f64),
-    #[error("data set size {0} is outside 1 ..= 10^15")]
+    #[error("data set size {0} is not between 1 and 10^15")]
     DatasetSize(u64),
     #[error("trials must be at least 1")]
     Trials,
@@ -140,7 +134,7 @@ impl Attack {
             "noise_multiplier": noise_multiplier,
             "sample_rate": sample_rate,
             "steps": steps,
-            "observe": match observe { Observe::Last => "last", Observe::All => "all" },
+            "observe": observe.as_str(),
             "direction": direction_name,
         });
         if let (Value::Object(all), Value::Object(own)) = (&mut parameters, game.parameters()) {

@@ -17,7 +17,7 @@ mod lockstep;
 mod play;
 mod trainer;
 
-pub use catalogue::{Attack, Game, GameError, Observe, RepeaterVariant, play_in_memory};
+pub use catalogue::{Attack, Game, GameError, RepeaterVariant, play_in_memory};
 pub use counterexamples::{
     AnalogReader, AnalogRepeaters, Coordinate, Encoding, Linear, OurLoss, PrintedReader,
     PrintedRepeaters, Quadratic, RegisterReader, ShiftRegister, Suitability, Zeroing,
@@ -26,3 +26,4 @@ pub use crafter::{Crafter, Group};
 pub use distinguisher::{Distinguisher, LikelihoodRatio, Release, StepView, step_log_ratio};
 pub use play::{Trial, play};
 pub use trainer::{DpSgd, Randomness, Record, Trainer};
+pub use vocabulary::Observe;

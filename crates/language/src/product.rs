@@ -65,7 +65,7 @@ pub(crate) fn small_product(out: &mut [f32], x: &[f32], right: View<'_>, add: bo
     by_rows(out, View::new(x, x.len() / inner.max(1), inner), right, add);
 }
 
-/// Rows of a part where `rows` are cut into about so many equal ones: whole tiles of six.
+/// Rows of a part where `rows` are cut into about this many equal ones: whole tiles of six.
 pub(crate) fn even_parts(rows: usize, parts: usize) -> usize {
     rows.div_ceil(parts.max(1)).next_multiple_of(6)
 }

@@ -3,95 +3,19 @@
 //! tests fail at their end: one look at a device finds what there is to find.
 #![allow(clippy::print_stderr, clippy::print_stdout, clippy::needless_pass_by_value)]
 
+mod decoders;
 #[path = "../../training/tests/common/device.rs"]
 mod device;
 
+use decoders::{cases, examples};
 use device::Test::OnDevice;
 use language::cuda::{CudaDecoder, CudaModel, CudaTrainer, Precision};
-use language::finetune::{Example, Layout, Lora, Recipe, Scope, Trainer, attach, per_example};
-use language::load::decoder_from_safetensors;
+use language::finetune::{Example, Layout, Recipe, Scope, Trainer, per_example};
 use language::model::{Decoder, Projection, greedy};
-use random::{Purpose, Stream};
 use std::sync::Arc;
 use training::cuda::CudaDevice;
 use training::{OptimizerDescription, StepStatistics};
 use vocabulary::{Run, Sampling};
-
-macro_rules! reference {
-    ($name:literal) => {
-        (
-            include_str!(concat!("reference/", $name, "/config.json")),
-            &include_bytes!(concat!("reference/", $name, "/model.safetensors"))[..],
-        )
-    };
-}
-
-/// A decoder with adapters of rank 3 on everything, whose `up` is not zero, and whose biases and
-/// norms are not those of a fresh model.
-fn adapted(mut decoder: Decoder, rank: usize) -> Decoder {
-    let stream = Stream::new(11, Purpose::INITIALISATION, 7);
-    let mut number = 0;
-    let mut shake = |numbers: &mut Vec<f32>| {
-        let mut noise = vec![0.0; numbers.len()];
-        stream.fill_gaussians_f32(number, 0, &mut noise);
-        number += 1;
-        for (x, noise) in numbers.iter_mut().zip(noise) {
-            *x += 0.2 * noise;
-        }
-    };
-    for layer in &mut decoder.layers {
-        for norm in [&mut layer.attention_norm, &mut layer.feed_norm] {
-            shake(&mut norm.weight);
-            norm.bias.iter_mut().for_each(&mut shake);
-        }
-        for projection in Projection::ALL {
-            if let Some(linear) = layer.linear_mut(projection) {
-                linear.bias.iter_mut().for_each(&mut shake);
-            }
-        }
-    }
-    let gate = decoder.layers[0].gate.is_some();
-    let projections =
-        Projection::ALL.into_iter().filter(|p| gate || *p != Projection::Gate).collect();
-    attach(&mut decoder, &Lora { rank, alpha: 6.0, projections }, 1).unwrap();
-    let layout = Layout::new(&decoder, Scope::Adapters { embedding: false });
-    let values: Vec<f32> = layout
-        .parameters(&decoder)
-        .iter()
-        .enumerate()
-        .map(|(i, x)| x + 0.05 * ((i as f32 * 0.7).sin()))
-        .collect();
-    layout.set(&mut decoder, &values);
-    decoder
-}
-
-/// Texts of different lengths whose beginning is given.
-fn examples(count: u32, vocabulary: usize, longest: u32) -> Vec<Example> {
-    (0..count)
-        .map(|i| {
-            let tokens = (0..3 + (5 * i) % (longest - 2))
-                .map(|j| (37 * i + 11 * j * j + i * j) % vocabulary as u32)
-                .collect();
-            Example { tokens, first: 1 + i as usize % 2 }
-        })
-        .collect()
-}
-
-/// Layer norm, learned positions, GELU and biases, with a vocabulary size that 4 does not divide;
-/// RMS norm, rotation of halves, grouped keys, SwiGLU; a head of its own; rotation of neighbours.
-fn cases() -> Vec<(&'static str, Decoder, Vec<Example>)> {
-    let read = |(config, bytes): (&str, &[u8])| {
-        decoder_from_safetensors(config, "config", &[(bytes, "model".into())]).unwrap()
-    };
-    let stories = include_bytes!("data/stories260K/stories260K.bin");
-    let stories = language::load::llama2c::decoder(&stories[..], "stories").unwrap();
-    vec![
-        ("gpt2", adapted(read(reference!("gpt2")).with_vocabulary(61), 3), examples(12, 61, 30)),
-        ("llama", adapted(read(reference!("llama")), 3), examples(12, 64, 30)),
-        ("llama, own head", adapted(read(reference!("llama-untied")), 4), examples(12, 64, 20)),
-        ("stories", adapted(stories, 8), examples(6, 512, 20)),
-    ]
-}
 
 fn recipe(rate: f64, noise: f64, optimizer: OptimizerDescription) -> Recipe {
     let sampling = if rate == 1.0 { Sampling::Full } else { Sampling::Poisson };
@@ -181,7 +105,7 @@ fn losses_and_texts_are_the_same(device: Arc<CudaDevice>) {
             (Precision::BFloat16, 3e-2),
         ] {
             let frozen = CudaDecoder::new(&decoder, Arc::clone(&device), precision).unwrap();
-            let mut model = CudaModel::new(&frozen, &decoder, 32).unwrap();
+            let mut model = CudaModel::new(&frozen, &decoder, 256).unwrap();
             let losses = model.losses(&all).unwrap();
             let apart = losses.iter().zip(&expected).map(|(a, b)| (a - b.loss).abs() / b.loss);
             let what = format!("{name}, {precision:?}, losses");
@@ -290,27 +214,34 @@ fn lower_precision_is_what_it_says(device: Arc<CudaDevice>) {
 }
 
 fn a_training_goes_on_from_a_saved_state_in_the_same_bits(device: Arc<CudaDevice>) {
-    let (_, decoder, examples) = cases().swap_remove(1);
+    // With attention's matrix in bf16, and without it.
+    for case in [1, 4] {
+        let (_, decoder, examples) = cases().swap_remove(case);
+        goes_on(&device, &decoder, &examples);
+    }
+}
+
+fn goes_on(device: &Arc<CudaDevice>, decoder: &Decoder, examples: &[Example]) {
     let recipe = recipe(0.5, 0.7, OptimizerDescription::adam(1e-2));
     for precision in [Precision::Float32, Precision::TensorFloat32, Precision::BFloat16] {
-        let whole = on_device(&device, precision, &decoder, &examples, &recipe, 4);
-        let frozen = CudaDecoder::new(&decoder, Arc::clone(&device), precision).unwrap();
+        let whole = on_device(device, precision, decoder, examples, &recipe, 4);
+        let frozen = CudaDecoder::new(decoder, Arc::clone(device), precision).unwrap();
         let mut first = decoder.clone();
         let mut trainer =
-            CudaTrainer::new(&frozen, &mut first, &examples, recipe.clone(), 0).unwrap();
+            CudaTrainer::new(&frozen, &mut first, examples, recipe.clone(), 0).unwrap();
         trainer.step().unwrap();
         trainer.step().unwrap();
         let state = trainer.state().unwrap().clone();
         drop(trainer);
         let mut second = decoder.clone();
         let mut trainer =
-            CudaTrainer::new(&frozen, &mut second, &examples, recipe.clone(), 0).unwrap();
+            CudaTrainer::new(&frozen, &mut second, examples, recipe.clone(), 0).unwrap();
         trainer.restore(2, state).unwrap();
         trainer.step().unwrap();
         trainer.step().unwrap();
         assert_eq!(trainer.state().unwrap().parameters, whole.parameters, "{precision:?}");
         drop(trainer.finish().unwrap());
-        let layout = Layout::new(&decoder, Scope::Adapters { embedding: false });
+        let layout = Layout::new(decoder, Scope::Adapters { embedding: false });
         assert_eq!(layout.parameters(&second), whole.parameters);
     }
 }
@@ -336,11 +267,20 @@ fn trained_as_on_the_cpu(device: &Arc<CudaDevice>, scope: Scope) {
         examples.push(Example { tokens: vec![7, 60], first: 1 });
         let layout = Layout::new(&decoder, scope);
         let start = layout.parameters(&decoder);
+        // A ghost's square is raised by 2^-16 of the square of the sum over places of |input||slope|.
+        // Where places do not cancel, that is at most as many times the square as there are places:
+        // 2^-17 of the norm for each.
+        let places = examples.iter().map(|example| example.tokens.len()).max().unwrap();
+        let most = 5e-4f64.max(places as f64 * 2f64.powi(-17));
         for (optimizer, noise, steps) in [
             (OptimizerDescription::sgd(0.5), 1e-9, 1),
             (OptimizerDescription::sgd(0.5), 0.7, 3),
             (OptimizerDescription::adam(1e-2), 0.7, 3),
         ] {
+            // Adam makes steps of one size of whatever the norms' safe sides leave of a small number.
+            if optimizer.moments() == 2 && places > 64 {
+                continue;
+            }
             let rate = if steps == 1 { 1.0 } else { 0.6 };
             let recipe = Recipe { scope, ..recipe(rate, noise, optimizer) };
             let cpu = on_cpu(&decoder, &examples, &recipe, steps);
@@ -348,12 +288,12 @@ fn trained_as_on_the_cpu(device: &Arc<CudaDevice>, scope: Scope) {
             let what = format!("{name}, {scope:?}, {steps} steps of {}", optimizer.moments());
             // Norms are on the safe side, each in its own way: by less than the tolerance here.
             let apart = difference(&cuda.parameters, &cpu.parameters, &start);
-            wrong.check(format!("{what}, parameters"), apart, 5e-4);
+            wrong.check(format!("{what}, parameters"), apart, most);
             for (step, (a, b)) in cuda.steps.iter().zip(&cpu.steps).enumerate() {
                 let loss = (a.loss_sum - b.loss_sum).abs() / b.loss_sum.max(1e-9);
                 wrong.check(format!("{what}, step {step}, loss"), loss, 1e-4);
                 let norms = a.norms.iter().zip(&b.norms).map(|(a, b)| (a - b).abs() / b);
-                wrong.check(format!("{what}, step {step}, norms"), norms.fold(0.0, f64::max), 5e-4);
+                wrong.check(format!("{what}, step {step}, norms"), norms.fold(0.0, f64::max), most);
             }
             if steps > 1 {
                 continue;
@@ -375,7 +315,7 @@ fn trained_as_on_the_cpu(device: &Arc<CudaDevice>, scope: Scope) {
                 let whole = difference(&cuda.parameters, &cpu.parameters, &start);
                 let still = scope == Scope::Full && moved <= 1e-6;
                 let apart = if still { whole } else { apart };
-                wrong.check(format!("{what}, {}", piece.name()), apart, 5e-4);
+                wrong.check(format!("{what}, {}", piece.name()), apart, most);
             }
             for (precision, most) in [(Precision::TensorFloat32, 2e-2), (Precision::BFloat16, 0.1)]
             {

@@ -2,7 +2,7 @@
 //! and on small random models of both families.
 
 use language::Decoder;
-use language::finetune::gradient_canaries::{GradientCanaries, Observe};
+use language::finetune::gradient_canaries::GradientCanaries;
 use language::finetune::{
     Example, Layout, Lora, Recipe, Scope, Trainer, attach, clipped_sum, per_example, weights,
 };
@@ -13,7 +13,7 @@ use random::{Purpose, Stream};
 use std::path::Path;
 use std::sync::Arc;
 use training::OptimizerDescription;
-use vocabulary::Run;
+use vocabulary::{Observe, Run};
 
 fn decoder() -> Decoder {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/stories260K/stories260K.bin");

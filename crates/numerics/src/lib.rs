@@ -25,6 +25,7 @@ mod fourier;
 pub mod inversion;
 pub mod lattice;
 mod legendre;
+pub mod lognormal;
 pub mod mixture;
 pub mod patience;
 pub mod positive;

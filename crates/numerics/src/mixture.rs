@@ -225,6 +225,23 @@ impl MixtureRatio {
         (p - q, p_slope - q_slope)
     }
 
+    /// Mean and variance of |centre|/reach under the posteriors of P and of Q at x, where log P/N(0) and log Q/N(0)
+    /// are known.
+    pub(crate) fn centres(&self, x: f64, logs: [f64; 2]) -> [(f64, f64); 2] {
+        let of = |components: &[Component], log: f64| {
+            let (mut mean, mut square) = (0.0, 0.0);
+            for c in components {
+                let place = c.centre.abs() / self.reach;
+                let share = place * c.weight * exp(exponent(c, x, self.scale) - log);
+                mean += share;
+                square += place * share;
+            }
+            let mean = f64::min(mean, 1.0);
+            (mean, (square - mean * mean).max(0.0))
+        };
+        [of(&self.numerator, logs[0]), of(&self.denominator, logs[1])]
+    }
+
     /// Posterior mean centres of P and of Q at x.
     pub(crate) fn posterior_means(&self, x: f64) -> (f64, f64) {
         (

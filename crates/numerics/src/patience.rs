@@ -7,13 +7,15 @@
 //! function may end the computation by unwinding (`std::panic::resume_unwind`): nothing in a
 //! computation outlives its call.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Instant;
 
 thread_local! {
     static LOOK: Cell<Option<fn()>> = const { Cell::new(None) };
     static LIMIT: Cell<Option<Limit>> = const { Cell::new(None) };
+    static BUDGET: Cell<Option<Limit>> = const { Cell::new(None) };
+    static KNOWN: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
 /// How long the computation of this thread may take.
@@ -31,14 +33,23 @@ struct Limit {
 const LOOKS: u32 = 32;
 
 impl Limit {
+    fn new(seconds: f64) -> Self {
+        // Where nothing is left, the first look ends the work.
+        let looks = if seconds > 0.0 { LOOKS } else { 1 };
+        Self { seconds, started: Instant::now(), spent: processor_seconds(), looks }
+    }
+
     fn is_over(&self) -> bool {
-        if self.started.elapsed().as_secs_f64() < self.seconds {
-            return false;
-        }
-        match (self.spent, processor_seconds()) {
-            (Some(before), Some(now)) => now - before >= self.seconds,
-            _ => true,
-        }
+        self.started.elapsed().as_secs_f64() >= self.seconds && self.left() <= 0.0
+    }
+
+    /// Seconds that are left.
+    fn left(&self) -> f64 {
+        let spent = match (self.spent, processor_seconds()) {
+            (Some(before), Some(now)) => now - before,
+            _ => self.started.elapsed().as_secs_f64(),
+        };
+        self.seconds - spent
     }
 }
 
@@ -51,31 +62,99 @@ fn processor_seconds() -> Option<f64> {
 /// The payload with which a computation is ended.
 struct OutOfTime;
 
+/// Puts back what was there, also when the work is unwound.
+struct Before(&'static std::thread::LocalKey<Cell<Option<Limit>>>, Option<Limit>);
+
+impl Drop for Before {
+    fn drop(&mut self) {
+        self.0.set(self.1);
+    }
+}
+
 /// Runs `work` for at most about `seconds` of processor time; `None` where it was ended for taking longer.
 ///
 /// ```
 /// use numerics::patience::{look, within};
 /// assert_eq!(within(10.0, || 7), Some(7));
 /// assert_eq!(within(0.05, || loop { look() }), None::<()>);
+/// // The sooner of two limits ends the work, for whoever set it.
+/// assert_eq!(within(0.05, || within(10.0, || loop { look() })), None::<Option<()>>);
 /// ```
 pub fn within<T>(seconds: f64, work: impl FnOnce() -> T) -> Option<T> {
-    /// Puts back what was there, also when the work is unwound.
-    struct Before(Option<Limit>);
-    impl Drop for Before {
-        fn drop(&mut self) {
-            LIMIT.set(self.0);
-        }
-    }
-    let limit =
-        Limit { seconds, started: Instant::now(), spent: processor_seconds(), looks: LOOKS };
-    let before = Before(LIMIT.replace(Some(limit)));
+    let left = BUDGET.get().map_or(seconds, |budget| budget.left());
+    let seconds = seconds.min(left);
+    let limit = Limit::new(seconds);
+    // A limit that is in force already and ends sooner stays.
+    let outer = LIMIT.get().filter(|outer| outer.left() < seconds);
+    let before = Before(&LIMIT, LIMIT.replace(Some(outer.unwrap_or(limit))));
     let ended = catch_unwind(AssertUnwindSafe(work));
     drop(before);
     match ended {
         Ok(answer) => Some(answer),
-        Err(payload) if payload.is::<OutOfTime>() => None,
+        Err(payload) if payload.is::<OutOfTime>() && outer.is_none() => None,
         Err(payload) => resume_unwind(payload),
     }
+}
+
+/// Runs `work`, all of whose calls of [`within`] together get `seconds` of processor time. It is not ended itself: what
+/// it has by then it may keep.
+///
+/// ```
+/// use numerics::patience::{budget, look, within};
+/// let each = || within(10.0, || loop { look() });
+/// assert_eq!(budget(0.05, || [each(), each()]), [None::<()>; 2]);
+/// ```
+pub fn budget<T>(seconds: f64, work: impl FnOnce() -> T) -> T {
+    let left = BUDGET.get().map_or(seconds, |budget| budget.left());
+    let _before = Before(&BUDGET, BUDGET.replace(Some(Limit::new(seconds.min(left)))));
+    work()
+}
+
+/// Runs `work` for at most this part of what is left of the [`budget`]; without a budget as long as it takes.
+///
+/// ```
+/// use numerics::patience::{budget, look, share};
+/// assert_eq!(budget(0.1, || [share(0.3, || loop { look() }), share(0.3, || ())]), [None, Some(())]);
+/// ```
+pub fn share<T>(part: f64, work: impl FnOnce() -> T) -> Option<T> {
+    within(BUDGET.get().map_or(f64::INFINITY, |budget| part * budget.left()), work)
+}
+
+/// The limits that this thread has left, for threads that work for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Handed {
+    limit: Option<f64>,
+    budget: Option<f64>,
+}
+
+/// What to hand to a thread: it may take as long as this one.
+pub fn handed() -> Handed {
+    let left = |limit: Option<Limit>| limit.map(|limit| limit.left());
+    Handed { limit: left(LIMIT.get()), budget: left(BUDGET.get()) }
+}
+
+impl Handed {
+    /// Runs `work` on another thread under the limits it was handed; the end of time unwinds it.
+    pub fn during<T>(self, work: impl FnOnce() -> T) -> T {
+        let _limit = Before(&LIMIT, LIMIT.replace(self.limit.map(Limit::new)));
+        let _budget = Before(&BUDGET, BUDGET.replace(self.budget.map(Limit::new)));
+        work()
+    }
+}
+
+/// Whether this thread works under a limit.
+pub fn is_limited() -> bool {
+    LIMIT.get().is_some()
+}
+
+/// Leaves what is known so far, for a refusal should time run out.
+pub fn tell(known: String) {
+    KNOWN.set(Some(known));
+}
+
+/// What was told last on this thread; it is forgotten.
+pub fn told() -> Option<String> {
+    KNOWN.take()
 }
 
 /// Runs `work`, calling `look` from this thread between two steps of it.

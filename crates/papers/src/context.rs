@@ -1,8 +1,8 @@
 //! Where a reproduction keeps its games, and how it plays them.
 
 use crate::PaperError;
-use audit::{Scores, Table};
-use experiments::{Experiment, Outcome, Reporter, Settings, Shard, run};
+use audit::{Design, Scores, Table};
+use experiments::{Experiment, ExperimentError, Outcome, Reporter, Settings, Shard, run};
 use games::{Attack, DpSgd, Game, Observe};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,7 +38,7 @@ impl Context<'_> {
         let output = self.carry_out(name, &attack)?;
         let mut table = Table::default();
         table.add_file(&output)?;
-        Ok(table.settle()?.into_scores()?)
+        Ok(table.settle()?.into_scores(Design::Runs)?)
     }
 
     /// Carries an experiment out, or finds it done, and says where its table is.
@@ -58,7 +58,12 @@ impl Context<'_> {
             reporter: self.reporter,
             stop: self.stop,
         };
-        match run(experiment, &output, &settings)? {
+        let outcome = run(experiment, &output, &settings);
+        if let Err(ExperimentError::ChunkFailed { .. }) = &outcome {
+            // A training that was told to stop has no rows.
+            self.go_on()?;
+        }
+        match outcome? {
             Outcome::Complete { .. } => Ok(output),
             Outcome::Incomplete { .. } | Outcome::Interrupted { .. } => {
                 Err(PaperError::Interrupted)

@@ -27,19 +27,14 @@ impl Table {
 
     fn csv(&self) -> String {
         let cell = |value: &Value| match value {
-            Value::String(text) if text.contains([',', '"']) => {
-                format!("\"{}\"", text.replace('"', "\"\""))
-            }
             Value::String(text) => text.clone(),
             Value::Null => String::new(),
             other => other.to_string(),
         };
-        let mut text = self.columns.join(",");
+        let mut text = formats::csv::line(&self.columns);
         for row in &self.rows {
-            text.push('\n');
-            text.push_str(&row.iter().map(cell).collect::<Vec<_>>().join(","));
+            text.push_str(&formats::csv::line(row.iter().map(cell)));
         }
-        text.push('\n');
         text
     }
 

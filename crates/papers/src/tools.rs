@@ -154,11 +154,12 @@ pub(crate) fn drawable(points: Vec<(f64, f64)>, least: f64) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use audit::Design;
 
     /// Two thirds of either side share a score: between the thresholds the rate is on the chord.
     #[test]
     fn equal_scores_are_decided_by_a_coin() {
-        let scores = Scores::new(vec![1.0, 1.0, 2.0], vec![0.0, 1.0, 1.0]).unwrap();
+        let scores = Scores::new(Design::Runs, vec![1.0, 1.0, 2.0], vec![0.0, 1.0, 1.0]).unwrap();
         assert!((miss_rate(&scores, 1.0 / 3.0) - 1.0 / 3.0).abs() < 1e-12);
         assert_eq!(miss_rate(&scores, 2.0 / 3.0), 0.0);
         assert!((miss_rate(&scores, 0.0) - 2.0 / 3.0).abs() < 1e-12);
@@ -167,7 +168,7 @@ mod tests {
     #[test]
     fn distinct_scores_are_counted() {
         let numbers = |shift: f64| (0..100).map(|i| f64::from(i) + shift).collect::<Vec<_>>();
-        let scores = Scores::new(numbers(10.5), numbers(0.0)).unwrap();
+        let scores = Scores::new(Design::Runs, numbers(10.5), numbers(0.0)).unwrap();
         // Ten false alarms are scores 90..99; members below 90 are those up to 89.5.
         assert_eq!(miss_rate(&scores, 0.1), 0.8);
     }

@@ -2,7 +2,7 @@
 //! and rarely above it. 95 % confidence, delta 1e-5.
 
 use accounting::directions;
-use audit::{Family, Scores, ThresholdRule, family_points};
+use audit::{Design, Family, Scores, ThresholdRule, family_points};
 use games::{Attack, DpSgd, Game, Observe, play_in_memory};
 use vocabulary::Direction;
 
@@ -16,7 +16,7 @@ fn scores(setting: (f64, f64, u64), observe: Observe, seed: u64, trials: u64) ->
     let played = play_in_memory(&attack, 2);
     let with = played.iter().map(|trial| trial.with_canary).collect();
     let without = played.iter().map(|trial| trial.without_canary).collect();
-    Scores::new(with, without).unwrap()
+    Scores::new(Design::Runs, with, without).unwrap()
 }
 
 fn audited(scores: &Scores, family: &Family) -> f64 {
@@ -47,7 +47,7 @@ fn the_last_iterate_is_audited_at_the_heuristic() {
 }
 
 /// Twenty seeds: a 95 % bound is above the truth in at most 3 with probability .984, and never far
-/// below it. The other settings at full size: `cargo run --release -p papers --example game_bars`.
+/// below it. The other settings at full size: `cargo run --release -p probes --example game_bars`.
 #[test]
 fn the_bound_is_rarely_above_the_truth_and_always_near() {
     let setting = (1.0, 0.1, 100);

@@ -5,8 +5,8 @@
 
 use audit::one_run::{OneRunStatistic, one_run_bound};
 use audit::{
-    AttackDirection, AuditError, Family, Scores, Statistic, ThresholdRule, bayes, family_points,
-    gaussian_epsilon, grid, hash, quality,
+    AttackDirection, AuditError, Design, Family, Scores, Statistic, ThresholdRule, bayes,
+    family_points, gaussian_epsilon, grid, hash, quality,
 };
 use serde_json::{Map, Value, json};
 use std::fs::File;
@@ -96,7 +96,7 @@ impl Clock {
 }
 
 fn scores(count: usize) -> Result<Scores, AuditError> {
-    Scores::new(normals(count, 1.0, 2).collect(), normals(count, 0.0, 1).collect())
+    Scores::new(Design::Runs, normals(count, 1.0, 2).collect(), normals(count, 0.0, 1).collect())
 }
 
 /// Every estimator and every rule, bootstrap apart.
@@ -104,7 +104,7 @@ fn all(count: usize) -> Result<Value, AuditError> {
     let (members, nonmembers) =
         (normals(count, 1.0, 2).collect::<Vec<_>>(), normals(count, 0.0, 1).collect::<Vec<_>>());
     let mut clock = Clock(Map::new());
-    let scores = clock.time("sort", || Scores::new(members, nonmembers))?;
+    let scores = clock.time("sort", || Scores::new(Design::Runs, members, nonmembers))?;
     let epsilon = Statistic::Epsilon { delta: 1e-5, direction: AttackDirection::Both };
     for rule in [
         ThresholdRule::Union,
@@ -170,8 +170,11 @@ fn one_run(count: usize) -> Result<Value, AuditError> {
         for _ in 0..5 {
             let start = Cpu::now();
             for _ in 0..CALLS {
-                let scores =
-                    Scores::new(black_box(members.clone()), black_box(nonmembers.clone()))?;
+                let scores = Scores::new(
+                    Design::Runs,
+                    black_box(members.clone()),
+                    black_box(nonmembers.clone()),
+                )?;
                 value = one_run_bound(
                     &scores,
                     &ThresholdRule::Union,
@@ -214,7 +217,7 @@ fn union(count: usize) -> Result<Value, AuditError> {
         (normals(count, 1.0, 2).collect::<Vec<_>>(), normals(count, 0.0, 1).collect::<Vec<_>>());
     let epsilon = Statistic::Epsilon { delta: 0.0, direction: AttackDirection::Both };
     let start = Cpu::now();
-    let scores = Scores::new(members, nonmembers)?;
+    let scores = Scores::new(Design::Runs, members, nonmembers)?;
     let bound = ThresholdRule::Union.lower_bound(&scores, &epsilon, 0.05, 0)?;
     Ok(json!({ "value": bound.value, "cpu_s": start.seconds() }))
 }

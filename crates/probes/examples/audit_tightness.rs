@@ -7,8 +7,10 @@
 #[path = "../../audit/tests/common/mod.rs"]
 mod common;
 
-use audit::one_run::{OneRunStatistic, one_run_bound};
-use audit::{AttackDirection, Scores, Simultaneous, Statistic, ThresholdRule, best_threshold};
+use audit::one_run::{OneRunStatistic, one_run_bound, one_run_epsilon};
+use audit::{
+    AttackDirection, Design, Scores, Simultaneous, Statistic, ThresholdRule, best_threshold,
+};
 use common::{Mechanism, Rng};
 use serde_json::json;
 use std::fs::File;
@@ -94,6 +96,14 @@ fn settings() -> Vec<Setting> {
         runs("gaussian-1-100", "Gaussian, mu 1, 100 per side", gaussian(1.0), 100),
         runs("gaussian-2-1000", "Gaussian, mu 2, 1000 per side", gaussian(2.0), 1000),
         Setting {
+            trials: 100,
+            ..runs("laplace-3000", "Laplace, epsilon 1, 3000 per side", laplace, 3000)
+        },
+        Setting {
+            trials: 100,
+            ..runs("gaussian-1-3000", "Gaussian, mu 1, 3000 per side", gaussian(1.0), 3000)
+        },
+        Setting {
             trials: 4,
             ..runs("separated-100", "fully separated, 100 per side", Law::Perfect, 100)
         },
@@ -125,6 +135,22 @@ fn settings() -> Vec<Setting> {
             "perfect attack, 10,000 canaries, delta 1e-5",
             Law::Perfect,
             10_000,
+            1e-5,
+            4,
+        ),
+        one(
+            "one-perfect-1000",
+            "perfect attack, 1000 canaries, delta 1e-5",
+            Law::Perfect,
+            1000,
+            1e-5,
+            4,
+        ),
+        one(
+            "one-perfect-100000",
+            "perfect attack, 100,000 canaries, delta 1e-5",
+            Law::Perfect,
+            100_000,
             1e-5,
             4,
         ),
@@ -162,7 +188,7 @@ impl Setting {
             let rows = drawn.scores.iter().zip(&drawn.members);
             rows.filter(|(_, member)| **member == wanted).map(|(score, _)| *score).collect()
         };
-        let scores = Scores::new(side(1.0), side(0.0)).unwrap();
+        let scores = Scores::new(Design::Runs, side(1.0), side(0.0)).unwrap();
         let direction = AttackDirection::Both;
         let statistic = Statistic::Epsilon { delta: self.delta, direction };
         match self.kind {
@@ -186,6 +212,12 @@ impl Setting {
             }
         }
     }
+}
+
+/// The most that one strategy without an error could show, on the number of canaries that is best for it.
+fn most(canaries: usize, delta: f64) -> f64 {
+    let parts = (0..400).map(|step| (canaries as f64 * 0.98_f64.powi(step)) as u64);
+    parts.map(|part| one_run_epsilon(part, part, part, LEVEL, delta)).fold(0.0, f64::max)
 }
 
 fn write(path: &Path, rows: &[Vec<f64>]) -> std::io::Result<()> {
@@ -236,6 +268,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Kind::Fixed(threshold) => ("fixed", Some(threshold)),
             Kind::OneRun => ("one-run", None),
         };
+        let perfect = setting.kind == Kind::OneRun && matches!(setting.law, Law::Perfect);
         answers.push(json!({
             "name": setting.name,
             "text": setting.text,
@@ -244,6 +277,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "delta": setting.delta,
             "ours": ours,
             "two_bands": old,
+            "most": perfect.then(|| most(setting.size, setting.delta)),
         }));
     }
     if let Some(folder) = folder {

@@ -12,3 +12,8 @@
 //! | `games` | simulated games per second |
 //! | `generator` | random numbers per second |
 //! | `gallery` | one figure of each kind, to be looked at |
+//! | `game_bars` | tests of simulated games, all settings and seeds |
+//! | `fuzz_survey` | the laws of `fuzzing` on random inputs |
+//! | `speed` | training steps per second, for `cargo xtask bench training` |
+//! | `lora_step`, `acr_passes` | fine-tuning and the shortest prompt, for `cargo xtask bench language` |
+//! | `device_bench`, `device_lora` | training on an NVIDIA device; the peers are the Python files beside them |

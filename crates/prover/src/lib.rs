@@ -7,6 +7,9 @@
 //! ([`contour`]); single steps, Gaussians and last iterates are closed forms ([`pairs`]).
 
 pub mod arithmetic;
+mod balls_and_bins;
+mod chain;
+mod composed;
 pub mod contour;
 mod maximum;
 pub mod model;
@@ -16,6 +19,7 @@ pub mod pairs;
 mod powers;
 mod proof;
 mod prove;
+mod shelf;
 mod tradeoff;
 
 pub use obstacle::{Limit, Obstacle};

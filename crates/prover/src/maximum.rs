@@ -5,15 +5,21 @@
 //! half-lines {X > x}, and a larger K raises P(X > x) and leaves Q alone; dividing by the deviation, a
 //! smaller v is a larger K. So for stopping times t in [a, b] of one phase the pair with the count of b and
 //! the noise of a dominates all of them.
+//!
+//! What is shown of the dominating pair, that it leaks at most so much, is shown of all of the range. Pairs of single
+//! stopping times show the opposite.
 
-use crate::arithmetic::{Ball, Float};
-use crate::model::Model;
+use crate::arithmetic::Ball;
+use crate::model::{Model, Order};
+use crate::mu;
 use crate::obstacle::{Obstacle, spend};
-use crate::pairs::Part;
+use crate::proof::Outcome;
+use crate::prove::{self, End, Found, sentence};
+use crate::tradeoff;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use vocabulary::Run;
+use vocabulary::{Claim, Direction, Quantity, Run};
 
 /// A phase, and the steps of it that are counted and that are noisy.
 type Key = (usize, u64, u64);
@@ -25,16 +31,7 @@ pub struct Maximum<const N: usize> {
     looked: Cell<usize>,
 }
 
-/// A range whose bound exceeds what is attained by less than 2^-this of it is not split.
-const TOLERANCE: i64 = 46;
 const MOST_PAIRS: usize = 4000;
-
-struct Range<const N: usize> {
-    phase: usize,
-    first: u64,
-    last: u64,
-    bound: Ball<N>,
-}
 
 impl<const N: usize> Maximum<N> {
     pub(crate) fn new(run: &Run, depth: i64) -> Result<Self, Obstacle> {
@@ -54,7 +51,7 @@ impl<const N: usize> Maximum<N> {
         if let Some(known) = self.pairs.borrow().get(&key) {
             return Ok(Rc::clone(known));
         }
-        spend(1.0)?;
+        spend(0.3)?;
         let (phase, counted, noisy) = key;
         let phases = self.run.phases()[..=phase].to_vec();
         let part = self.run.with_phases(phases).map_err(|error| error.to_string())?;
@@ -75,18 +72,64 @@ impl<const N: usize> Maximum<N> {
             .collect()
     }
 
-    /// Whether the leakage of all stopping times is at most `bound`, or that of some is above it: the mean, or minus
-    /// the mean for [`Part::Least`]. None where neither could be shown.
-    pub(crate) fn is_at_most(
+    /// The stopping time with about the highest score.
+    pub(crate) fn best(
         &self,
-        t: Ball<N>,
-        part: Part,
-        bound: Ball<N>,
-    ) -> Result<Option<bool>, Obstacle> {
-        let sign = |x: Ball<N>| if part == Part::Least { -x } else { x };
-        let ask = |key: Key| -> Result<Ball<N>, Obstacle> {
-            Ok(sign(self.pair(key)?.mean(t, part, 0.0, 0.0)?))
-        };
+        score: &dyn Fn(&Model<N>) -> Result<f64, Obstacle>,
+    ) -> Result<Rc<Model<N>>, Obstacle> {
+        let ask = |phase: usize, t: u64| score(self.pair((phase, t, t))?.as_ref());
+        let mut best = (0, 1, f64::NEG_INFINITY);
+        for (phase, p) in self.run.phases().iter().enumerate() {
+            // A grid in ratio, then closer to the best of it.
+            let count = 8;
+            let grid: Vec<u64> = (0..=count)
+                .map(|i| {
+                    let part = f64::from(i) / f64::from(count);
+                    ((p.steps as f64).powf(part).round() as u64).clamp(1, p.steps)
+                })
+                .collect();
+            let mut here = (0, f64::NEG_INFINITY);
+            for (index, t) in grid.iter().enumerate() {
+                let found = ask(phase, *t)?;
+                if found > here.1 {
+                    here = (index, found);
+                }
+            }
+            let (mut low, mut high) =
+                (grid[here.0.saturating_sub(1)], grid[(here.0 + 1).min(grid.len() - 1)]);
+            let mut top = (grid[here.0], here.1);
+            while high - low > 2 {
+                let third = (high - low) / 3;
+                let (one, two) = (low + third, high - third);
+                let (at_one, at_two) = (ask(phase, one)?, ask(phase, two)?);
+                for (t, found) in [(one, at_one), (two, at_two)] {
+                    if found > top.1 {
+                        top = (t, found);
+                    }
+                }
+                if at_one < at_two {
+                    low = one
+                } else {
+                    high = two
+                }
+                if third < p.steps / 5_000 {
+                    break;
+                }
+            }
+            if top.1 > best.2 {
+                best = (phase, top.0, top.1);
+            }
+        }
+        self.pair((best.0, best.1, best.1))
+    }
+
+    /// `wanted` where `ask` says so of pairs that dominate all stopping times between them; the opposite as soon as
+    /// it says that of a single one.
+    pub(crate) fn all(
+        &self,
+        wanted: Outcome,
+        ask: &dyn Fn(&Model<N>) -> Result<Outcome, Obstacle>,
+    ) -> Result<Outcome, Obstacle> {
         let mut ranges = Vec::new();
         for (phase, p) in self.run.phases().iter().enumerate() {
             if p.steps > 2 {
@@ -102,79 +145,22 @@ impl<const N: usize> Maximum<N> {
             if looks > MOST_PAIRS {
                 return Err("too many stopping times are close to the maximum".into());
             }
-            let most = ask((phase, last, first))?;
-            if most.is_at_most(&bound) {
+            let single = first == last;
+            let found = match self.pair((phase, last, first)).and_then(|pair| ask(&pair)) {
+                Ok(found) => found,
+                Err(obstacle) if !single && obstacle.may_pass() => Outcome::Undecided,
+                Err(obstacle) => return Err(obstacle),
+            };
+            if found == wanted {
                 continue;
             }
-            if first == last {
-                return Ok(bound.is_below(&most).then_some(false));
+            if single {
+                return Ok(found);
             }
             let middle = middle(first, last);
             ranges.extend([(phase, first, middle), (phase, middle + 1, last)]);
         }
-        Ok(Some(true))
-    }
-
-    /// The largest mean over stopping times; the smallest for [`Part::Least`].
-    pub(crate) fn mean(&self, t: Ball<N>, part: Part) -> Result<Ball<N>, Obstacle> {
-        // Leakage as a number that is to be maximised.
-        let sign = |x: Ball<N>| if part == Part::Least { -x } else { x };
-        let ask = |key: Key| -> Result<Ball<N>, Obstacle> {
-            Ok(sign(self.pair(key)?.mean(t, part, 0.0, 0.0)?))
-        };
-        let mut best: Option<Ball<N>> = None;
-        let mut attain = |value: Ball<N>| {
-            best = Some(best.map_or(value, |known| known.maximum(value)));
-        };
-        let mut ranges: Vec<Range<N>> = Vec::new();
-        for (phase, p) in self.run.phases().iter().enumerate() {
-            attain(ask((phase, p.steps, p.steps))?);
-            attain(ask((phase, 1, 1))?);
-            if p.steps > 2 {
-                ranges.push(Range {
-                    phase,
-                    first: 2,
-                    last: p.steps - 1,
-                    bound: Ball::everything(),
-                });
-            }
-        }
-        let mut best = best.ok_or("a run has at least one phase")?;
-        let mut count = 0;
-        while let Some(range) = ranges.pop() {
-            if range.bound.is_finite() && self.is_near(&range.bound, &best) {
-                if range.bound.is_at_most(&best) {
-                    continue;
-                }
-                // Nearly the same: the maximum lies between what is attained and this bound.
-                let top = range.bound.upper().maximum(best.upper());
-                best = best.lower().hull(&top);
-                continue;
-            }
-            count += 1;
-            if count > MOST_PAIRS {
-                return Err("too many stopping times are close to the maximum".into());
-            }
-            let (first, last) = (range.first, range.last);
-            if first == last {
-                let value = ask((range.phase, first, first))?;
-                best = best.maximum(value);
-                continue;
-            }
-            let middle = middle(first, last);
-            for (first, last) in [(first, middle), (middle + 1, last)] {
-                let bound = ask((range.phase, last, first))?;
-                ranges.push(Range { phase: range.phase, first, last, bound });
-            }
-        }
-        Ok(sign(best))
-    }
-
-    /// Whether the bound exceeds what is attained by next to nothing.
-    fn is_near(&self, bound: &Ball<N>, best: &Ball<N>) -> bool {
-        let excess = bound.upper() - best.lower();
-        let slack = Ball::exact(Float::from_magnitude(best.above())).scaled(-TOLERANCE);
-        excess.is_at_most(&slack)
+        Ok(wanted)
     }
 }
 
@@ -186,4 +172,115 @@ fn middle(first: u64, last: u64) -> u64 {
         first + (last - first) / 2
     }
     .clamp(first, last - 1)
+}
+
+/// A maximum over stopping times: all of them leak at most what an end says, or one leaks at least that.
+pub(crate) fn check<const N: usize>(
+    maximum: &Maximum<N>,
+    model: &Model<N>,
+    claim: &Claim,
+    side: End,
+    end: f64,
+    bits: f64,
+) -> Result<Found, Obstacle> {
+    let at_least = (side == End::Lower) != (claim.quantity == Quantity::BayesSecurity);
+    let ask =
+        |pair: &Model<N>| prove::check(pair, claim, side, end, bits).map(|found| found.outcome);
+    let rate = match claim.quantity {
+        Quantity::Tpr => claim.at.fpr,
+        Quantity::Reconstruction => claim.at.prior,
+        _ => None,
+    };
+    if at_least {
+        let score = |pair: &Model<N>| leakage(pair, claim, end, rate);
+        let usual = maximum.usual()?.into_iter().map(Ok);
+        // The search is made when it is needed.
+        for pair in usual.chain(std::iter::once_with(|| maximum.best(&score))) {
+            let found = prove::check(pair?.as_ref(), claim, side, end, bits);
+            match found {
+                Ok(found) if found.outcome == Outcome::Proven => {
+                    let statement = format!("for one stopping time, {}", found.statement);
+                    return Ok(Found { statement, ..found });
+                }
+                Err(obstacle) if !obstacle.may_pass() => {
+                    return Err(obstacle);
+                }
+                _ => {}
+            }
+        }
+    }
+    let outcome = match (rate, claim.direction) {
+        // The curve of both orders is the hull of all: one line has to be above every one of them.
+        (Some(rate), Direction::Both) if !at_least => by_line(maximum, model, end, rate)?,
+        _ => maximum.all(if at_least { Outcome::Wrong } else { Outcome::Proven }, &ask)?,
+    };
+    let what = format!("{} of every stopping time", claim.quantity.as_str());
+    let what = if at_least { what.replace("every", "some") } else { what };
+    let statement = sentence(&what, side == End::Upper, outcome, &end.to_string());
+    Ok(Found { outcome, statement, enclosures: Vec::new() })
+}
+
+/// About how much a pair leaks, where the claim looks: to find the worst stopping time.
+fn leakage<const N: usize>(
+    pair: &Model<N>,
+    claim: &Claim,
+    end: f64,
+    rate: Option<f64>,
+) -> Result<f64, Obstacle> {
+    if let (Some(rate), Model::HalfLine(pair), true) =
+        (rate, pair, claim.direction != Direction::Add)
+    {
+        return Ok(pair.power_above(tradeoff::normal_quantile(rate)?).0.to_f64());
+    }
+    let epsilon = match claim.quantity {
+        Quantity::Epsilon => end,
+        Quantity::Delta => claim.at.epsilon.unwrap_or(0.0),
+        Quantity::Mu => mu::end_of_curve(end, claim.at.delta.unwrap_or(0.5)),
+        Quantity::AttackAccuracy => claim.at.prior.map_or(0.0, |p| ((1.0 - p) / p).ln().abs()),
+        _ => 0.0,
+    };
+    let order = if claim.direction == Direction::Add { Order::Add } else { Order::Remove };
+    Ok(pair.delta(Ball::from_f64(epsilon), order, 0.0, 0.0)?.to_f64())
+}
+
+/// Whether the line with the slope of the worst stopping time's threshold is above all others.
+fn by_line<const N: usize>(
+    maximum: &Maximum<N>,
+    model: &Model<N>,
+    end: f64,
+    fpr: f64,
+) -> Result<Outcome, Obstacle> {
+    let z = tradeoff::normal_quantile(fpr)?;
+    let power = |pair: &Model<N>| match pair {
+        Model::HalfLine(pair) => pair.power_above(z).0.to_f64(),
+        Model::Gaussian(mu) => tradeoff::of_gaussian(*mu, fpr).map_or(0.0, |power| power.to_f64()),
+        _ => 0.0,
+    };
+    let pair = maximum.best(&|pair| Ok(power(pair)))?;
+    let loss = match pair.as_ref() {
+        Model::HalfLine(pair) => pair.power_above(z).1,
+        // x mu - mu^2/2 at the threshold.
+        Model::Gaussian(mu) => (*mu * z - mu.squared().scaled(-1)).to_f64(),
+        _ => return Err("the worst stopping time has no threshold".into()),
+    };
+    let at = Ball::from_f64(loss);
+    let bound = Ball::from_f64(end) - at.exponential() * Ball::from_f64(fpr);
+    let missing = Ball::one() - bound;
+    let near_one = bound.to_f64() > 0.9;
+    let ask = |pair: &Model<N>| -> Result<Outcome, Obstacle> {
+        let mut outcome = Outcome::Proven;
+        for order in model.orders(Direction::Both) {
+            // Close to 1 the digits are in what is missing. A line above the end proves nothing.
+            let holds = if near_one {
+                missing.is_at_most(&pair.rest(at, *order, 0.0, 0.0)?)
+            } else {
+                pair.delta(at, *order, 0.0, 0.0)?.is_at_most(&bound)
+            };
+            if !holds {
+                outcome = Outcome::Undecided;
+            }
+        }
+        Ok(outcome)
+    };
+    maximum.all(Outcome::Proven, &ask)
 }

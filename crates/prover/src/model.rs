@@ -1,13 +1,13 @@
 //! The pair of a lens and a run, at one precision, and its three means at a threshold.
 
 use crate::arithmetic::{Ball, Magnitude, normal_tail};
-use crate::contour::{
-    Composition, Line, MaskedPlan, Plan, RoughLaw, Zone, log_bound, moment, steepest,
-};
+use crate::balls_and_bins::{Epochs, thrown};
+use crate::chain::Chain;
+use crate::composed::Contour;
+use crate::contour::{Composition, Zone, log_bound};
 use crate::maximum::Maximum;
 use crate::obstacle::{Obstacle, spend};
-use crate::pairs::{Count, Drawn, Draws, HalfLine, Part, drawn};
-use std::cell::RefCell;
+use crate::pairs::{Count, Drawn, Draws, HalfLine, Part, drawn, drawn_alone};
 use vocabulary::{Adjacency, Direction, LensName, Phase, Run, Sampling};
 
 /// One order of a pair: `Remove` compares with the record against without it.
@@ -17,6 +17,16 @@ pub enum Order {
     Add,
 }
 
+/// What is known of a profile as a function of the slope e^epsilon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Convexity {
+    /// That of a pair is convex, and falls.
+    Everywhere,
+    /// On either side of slope 1: a chain of two links.
+    Halves,
+    Unknown,
+}
+
 pub enum Model<const N: usize> {
     Gaussian(Ball<N>),
     /// Gaussian pairs with their probabilities; the attacker sees which it is.
@@ -24,25 +34,15 @@ pub enum Model<const N: usize> {
     /// One step of the symmetric profile: p_j with mu_j, and what is left out.
     Folded(Vec<(Ball<N>, Ball<N>)>, Magnitude),
     HalfLine(HalfLine<N>),
+    /// Pairs with their probabilities; the attacker sees which it is.
+    Labelled(Vec<(Ball<N>, Model<N>)>),
     Contour(Box<Contour<N>>),
+    /// Balls and bins.
+    Epochs(Box<Epochs<N>>),
+    /// Records one after the other.
+    Chain(Box<Chain<N>>),
     Maximum(Box<Maximum<N>>),
 }
-
-pub struct Contour<const N: usize> {
-    composition: Composition<N>,
-    roughs: Vec<RoughLaw>,
-    /// Lines are kept: whether one is good enough for another threshold, its ball says.
-    lines: RefCell<Vec<Line<N>>>,
-    /// What was done last, for the record.
-    path: RefCell<String>,
-}
-
-/// Rotations beyond which a line is not worth its time: some seconds.
-const MOST_WORK: f64 = 3e8;
-/// Rotations above which a split into low and middle outcomes may be cheaper.
-const DEAR: f64 = 1e7;
-/// Rotations below which no other zone is looked at.
-const CHEAP: f64 = 4e5;
 
 impl<const N: usize> Model<N> {
     /// The pair of a lens, for the phases that have to be accounted for.
@@ -57,12 +57,18 @@ impl<const N: usize> Model<N> {
     ) -> Result<Self, Obstacle> {
         let lens = lens.ok_or_else(|| Obstacle::from("a measured claim has no pair".to_owned()))?;
         if lens != LensName::Composition && !run.sampling().by_coins() {
-            return Err("the lens is about Poisson and full batches".into());
+            return Err("the lens holds for Poisson and full batches only".into());
         }
         match lens {
             LensName::Composition if run.matrix().is_some() => correlated(run, phases),
             LensName::Composition if run.sampling() == Sampling::Shuffle => {
                 Ok(shuffled(run, phases))
+            }
+            LensName::Composition if run.sampling() == Sampling::BallsAndBins => {
+                thrown(run, phases)
+            }
+            LensName::Composition if run.sampling() == Sampling::InOrder => {
+                Ok(in_order(run, phases))
             }
             LensName::Composition => Self::composition(run, phases, depth),
             LensName::LastIterate => Self::last_iterate(run, depth, |_, steps| (steps, steps)),
@@ -78,19 +84,38 @@ impl<const N: usize> Model<N> {
             Sampling::FixedSize => Adjacency::AddRemove,
             _ => run.adjacency(),
         };
-        let substitute = adjacency == Adjacency::Substitute;
         let all = phases.iter().map(|phase| phase.steps).sum::<u64>().max(1).ilog2();
-        let mut drawn = drawn(run, phases, depth + i64::from(all) + 1)?;
+        let each = depth + i64::from(all) + 1;
+        let cut = run.sampling() == Sampling::TruncatedPoisson
+            && run.drawing().max_batch_size < run.dataset_size();
+        if cut && run.group_size() > 1 {
+            // Record by record: those who are added or removed change the number of records, others do not.
+            let group = run.group_size() as usize;
+            let removed = if adjacency == Adjacency::AddRemove { group } else { 1 };
+            let pairs = (0..removed as u64)
+                .map(|gone| drawn_alone(run, phases, gone, each))
+                .map(|drawn| drawn.and_then(|drawn| Self::composed(drawn, adjacency, depth)))
+                .collect::<Result<Vec<_>, _>>()?;
+            let links = (0..group).map(|link| (link.min(removed - 1), Order::Remove)).collect();
+            return Ok(Self::Chain(Box::new(Chain::new(pairs, links))));
+        }
+        Self::composed(drawn(run, phases, each)?, adjacency, depth)
+    }
+
+    /// Independent steps.
+    fn composed(
+        mut drawn: Vec<Drawn<N>>,
+        adjacency: Adjacency,
+        depth: i64,
+    ) -> Result<Self, Obstacle> {
+        let substitute = adjacency == Adjacency::Substitute;
         if let [Drawn { noise, times: 1, draws: Draws::Shares { weights, lost } }] =
             drawn.as_mut_slice()
         {
-            return Ok(Self::HalfLine(HalfLine::new(
-                std::mem::take(weights),
-                0,
-                Ball::from_f64(*noise).squared(),
-                substitute,
-                *lost,
-            )));
+            let weights = std::mem::take(weights);
+            let count = Count { first: 0, stride: 1, weights, outside: *lost, moments: None };
+            let variance = Ball::from_f64(*noise).squared();
+            return Ok(Self::HalfLine(HalfLine::new(count, variance, substitute)));
         }
         if let [Drawn { noise, times: 1, draws: Draws::Folded { shares, lost } }] = drawn.as_slice()
         {
@@ -98,17 +123,46 @@ impl<const N: usize> Model<N> {
             let parts = shares.iter().zip(1u64..).map(|(share, j)| (*share, mu(j))).collect();
             return Ok(Self::Folded(parts, *lost));
         }
+        if let [Drawn { noise, times: 1, draws: Draws::Cut { tau, kept, rate } }] = drawn.as_slice()
+        {
+            return Ok(Self::cut(*noise, (*tau, *kept, *rate), adjacency));
+        }
+        let alone = |phase: &Drawn<N>| {
+            let one = Drawn { noise: phase.noise, times: 1, draws: phase.draws.clone() };
+            Self::composed(vec![one], adjacency, depth)
+        };
+        let uncertain = |phase: &&Drawn<N>| !matches!(phase.draws, Draws::Certain(_));
+        let steps = drawn.iter().filter(uncertain).map(alone).collect::<Result<_, _>>()?;
         let composition = Composition::new(drawn, adjacency, depth);
         if composition.laws.is_empty() {
             return Ok(Self::Gaussian(composition.gaussian.root()));
         }
-        let roughs = composition.laws.iter().map(RoughLaw::new).collect();
-        Ok(Self::Contour(Box::new(Contour {
-            composition,
-            roughs,
-            lines: RefCell::new(Vec::new()),
-            path: RefCell::new(String::new()),
-        })))
+        Ok(Self::Contour(Box::new(Contour::new(composition, steps))))
+    }
+
+    /// One batch that is cut with probability tau.
+    fn cut(
+        noise: f64,
+        (tau, kept, rate): (Ball<N>, Ball<N>, Ball<N>),
+        adjacency: Adjacency,
+    ) -> Self {
+        let coins = |noise: Ball<N>, rate: Ball<N>, substitute: bool| {
+            let (weights, outside) = (vec![Ball::one() - rate, rate], Magnitude::ZERO);
+            let count = Count { first: 0, stride: 1, weights, outside, moments: None };
+            Self::HalfLine(HalfLine::new(count, noise.squared(), substitute))
+        };
+        let noise = Ball::from_f64(noise);
+        let half = noise.scaled(-1);
+        let full = match adjacency {
+            Adjacency::AddRemove => coins(half, kept, false),
+            _ => Self::Folded(vec![(kept, half.reciprocal())], Magnitude::ZERO),
+        };
+        if rate.is_same(&Ball::one()) {
+            return full;
+        }
+        let substitute = adjacency == Adjacency::Substitute;
+        let plain = coins(noise, rate, substitute);
+        Self::Labelled(vec![(Ball::one() - tau, plain), (tau, full)])
     }
 
     /// P = count + N(0, v), Q = N(0, v), v = sum of T sigma^2 (Steinke et al. 2025, Theorem 1). `steps`
@@ -133,27 +187,13 @@ impl<const N: usize> Model<N> {
                 None => rates.push((phase.sample_rate, draws)),
             }
         }
-        let mut count = Count::certain(0);
-        for (rate, draws) in rates {
-            let law = if rate == 1.0 {
-                Some(Count::certain(draws))
-            } else {
-                Count::binomial(draws, rate, depth)
-            };
-            count = law
-                .and_then(|law| count.plus(&law))
-                .ok_or("the law of the count has too many values")?;
-        }
+        let certain = rates.iter().filter(|rate| rate.0 == 1.0).map(|rate| rate.1).sum();
+        rates.retain(|rate| rate.0 != 1.0);
+        let count = Count::sum(certain, &rates, depth, variance.doubles().0)?;
         if let ([_], true) = (count.weights.as_slice(), count.outside.is_zero()) {
             return Ok(Self::Gaussian(Ball::from_u64(count.first).over(variance.root())));
         }
-        Ok(Self::HalfLine(HalfLine::new(
-            count.weights,
-            count.first,
-            variance,
-            false,
-            count.outside,
-        )))
+        Ok(Self::HalfLine(HalfLine::new(count, variance, false)))
     }
 
     /// mu^2 = sum of T (k q/sigma)^2, twice the shift for substitution (Steinke et al. 2025, eq. 4).
@@ -174,11 +214,14 @@ impl<const N: usize> Model<N> {
         match self {
             Self::Gaussian(_) => "closed form of a Gaussian pair".into(),
             Self::Mixture(parts) => format!("closed form of {} Gaussian pairs", parts.len()),
+            Self::Labelled(parts) => format!("closed form of {} single steps", parts.len()),
             Self::Folded(parts, _) => format!("closed form of {} folded pairs", parts.len()),
             Self::HalfLine(pair) => {
                 format!("half-line test, {} normal tails per side", pair.weights.len())
             }
-            Self::Contour(contour) => contour.path.borrow().clone(),
+            Self::Contour(contour) => contour.shelf.path(),
+            Self::Epochs(epochs) => epochs.shelf.path(),
+            Self::Chain(chain) => chain.path(),
             Self::Maximum(maximum) => maximum.path(),
         }
     }
@@ -201,12 +244,17 @@ impl<const N: usize> Model<N> {
                 .iter()
                 .map(|(weight, mu)| *weight * gaussian(*mu, t, part))
                 .fold(Ball::ZERO, |sum, one| sum + one)),
+            Self::Labelled(parts) => parts.iter().try_fold(Ball::ZERO, |sum, (weight, pair)| {
+                Ok(sum + *weight * pair.mean(t, part, log_scale, bits)?)
+            }),
             Self::Folded(parts, lost) => Ok(folded(parts, t, part)?.widened(*lost)),
             Self::HalfLine(pair) => {
-                spend(0.3 + 0.015 * pair.weights.len() as f64)?;
+                spend(pair.cost())?;
                 pair.at(t, part)
             }
-            Self::Maximum(maximum) => maximum.mean(t, part),
+            Self::Maximum(_) => Err("stopping times are looked at one by one".into()),
+            Self::Chain(_) => Err("a chain is asked for delta alone".into()),
+            Self::Epochs(epochs) => epochs.mean(t, part, log_scale, bits),
             Self::Contour(contour) => {
                 let found = contour.mean(t, part, log_scale, bits)?;
                 Ok(found.widened(contour.composition.lost))
@@ -225,6 +273,9 @@ impl<const N: usize> Model<N> {
         log_scale: f64,
         bits: f64,
     ) -> Result<Ball<N>, Obstacle> {
+        if let Self::Chain(chain) = self {
+            return chain.delta(epsilon, order, log_scale, bits);
+        }
         match order {
             Order::Remove => self.mean(epsilon, Part::Above, log_scale, bits),
             // No loss of adding is that large.
@@ -252,6 +303,9 @@ impl<const N: usize> Model<N> {
     /// (e^y - e^t)_+ <= e^(cy) e^((1-c)t) for c >= 1, and (e^t - e^y)_+ is for c <= 0. Below epsilon 0 the rest of
     /// delta is 1 - e^epsilon.
     pub fn by_moment(&self, epsilon: Ball<N>, order: Order) -> Option<Ball<N>> {
+        if let (Self::Epochs(epochs), Order::Remove) = (self, order) {
+            return epochs.moment_bound(epsilon).map(|bound| Ball::up_to(bound.above()));
+        }
         let Self::Contour(contour) = self else { return None };
         let t = if order == Order::Remove { epsilon } else { -epsilon };
         let negative = epsilon.mid.is_negative() && !epsilon.mid.is_zero();
@@ -262,6 +316,23 @@ impl<const N: usize> Model<N> {
         }
         let small = Ball::up_to(bound.above());
         Some(if negative { small - epsilon.exponential_minus_one() } else { small })
+    }
+
+    /// At least 1 - delta(epsilon), by one moment: min(e^y, e^t) <= e^(cy) e^((1-c)t) for c in [0, 1].
+    pub fn rest_by_moment(&self, epsilon: Ball<N>, order: Order) -> Option<Ball<N>> {
+        let Self::Contour(contour) = self else { return None };
+        Some(match order {
+            Order::Remove => contour.moment_bound(Zone::Between, epsilon)?,
+            Order::Add => contour.moment_bound(Zone::Between, -epsilon)? * epsilon.exponential(),
+        })
+    }
+
+    /// One step of each phase: who sees all steps sees each, so all leak at least what one does.
+    pub(crate) fn steps(&self) -> &[Self] {
+        match self {
+            Self::Contour(contour) => &contour.steps,
+            _ => &[],
+        }
     }
 
     /// About ln delta(epsilon), or a little less: how small an error has to be to be small.
@@ -275,17 +346,32 @@ impl<const N: usize> Model<N> {
         log.map_or(0.0, |log| log.min(0.0) - 10.0)
     }
 
+    /// Whether the number of bits that is asked for changes nothing.
+    pub fn is_closed(&self) -> bool {
+        !matches!(self, Self::Contour(_) | Self::Epochs(_) | Self::Chain(_))
+    }
+
     /// Whether both orders have the same profile: Q is the mirror image of P.
     pub fn is_symmetric(&self) -> bool {
         match self {
             Self::Gaussian(_) | Self::Mixture(_) | Self::Folded(..) => true,
             Self::HalfLine(pair) => pair.substitute,
+            Self::Labelled(parts) => parts.iter().all(|(_, pair)| pair.is_symmetric()),
             Self::Contour(contour) => {
                 contour.composition.laws.iter().all(|law| {
                     law.strands.iter().all(|strand| strand.half || strand.step.substitute)
                 })
             }
-            Self::Maximum(_) => false,
+            Self::Maximum(_) | Self::Epochs(_) => false,
+            Self::Chain(chain) => chain.is_symmetric(),
+        }
+    }
+
+    pub(crate) fn convexity(&self) -> Convexity {
+        match self {
+            Self::Chain(chain) if chain.is_convex() => Convexity::Halves,
+            Self::Chain(_) => Convexity::Unknown,
+            _ => Convexity::Everywhere,
         }
     }
 
@@ -310,6 +396,9 @@ impl<const N: usize> Model<N> {
         log_scale: f64,
         bits: f64,
     ) -> Result<Ball<N>, Obstacle> {
+        if let Self::Chain(chain) = self {
+            return Ok(Ball::one() - chain.delta(epsilon, order, log_scale, bits)?);
+        }
         match order {
             Order::Remove => self.mean(epsilon, Part::Least, log_scale, bits),
             Order::Add => {
@@ -379,6 +468,38 @@ fn shuffled<const N: usize>(run: &Run, phases: &[Phase]) -> Model<N> {
     Model::Mixture(vec![(weight, (square + more).root()), (rest, square.root())])
 }
 
+/// Batches in the order of the data: uses are certain. The worst group is the first k records: they fill the
+/// batches in turn, as far as the size of a batch is known.
+fn in_order<const N: usize>(run: &Run, phases: &[Phase]) -> Model<N> {
+    let group = u64::from(run.group_size());
+    let reach = if run.adjacency() == Adjacency::Substitute { 2 } else { 1 };
+    let mut square = Ball::ZERO;
+    for phase in phases {
+        let exact = 1.0 / phase.sample_rate;
+        let near = exact.round();
+        let whole = (exact - near).abs() <= 1e-9 * near;
+        let batches = (if whole { near } else { exact.floor() }).max(1.0) as u64;
+        let known = run.dataset_size().map(|records| phase.sample_rate * records as f64);
+        let size = match known {
+            Some(size) if (size - size.round()).abs() <= 1e-9 * size.round().max(1.0) => {
+                (size.round() as u64).clamp(1, group)
+            }
+            _ => group,
+        };
+        let unit = Ball::from_u64(reach).over(Ball::from_f64(phase.noise_multiplier)).squared();
+        let (full, last) = ((group / size).min(batches), group % size);
+        let (passes, rest) = (phase.steps / batches, phase.steps % batches);
+        let filled = unit.times_u64(size).times_u64(size);
+        square =
+            square + filled.times_u64(full).times_u64(passes) + filled.times_u64(full.min(rest));
+        if full < batches {
+            let uses = passes + u64::from(full < rest);
+            square = square + unit.times_u64(last).times_u64(last).times_u64(uses);
+        }
+    }
+    Model::Gaussian(square.root())
+}
+
 /// Steps up to which the sensitivity of correlated noise is computed again.
 const MOST_CORRELATED: u64 = 20_000;
 
@@ -438,150 +559,5 @@ pub fn gaussian<const N: usize>(mu: Ball<N>, t: Ball<N>, part: Part) -> Ball<N> 
         Part::Above => normal_tail(a) - level * normal_tail(b),
         Part::Least => normal_tail(-a) + level * normal_tail(b),
         Part::Below => level * normal_tail(-b) - normal_tail(-a),
-    }
-}
-
-impl<const N: usize> Contour<N> {
-    /// A bound on the zone's mean at t: M(c) e^((1-c) t) at a good c.
-    fn moment_bound(&self, zone: Zone, t: Ball<N>) -> Option<Ball<N>> {
-        spend(15.0).ok()?;
-        let tilt = steepest(&self.composition, &self.roughs, zone, t.to_f64())?;
-        let m = moment(&self.composition, &self.roughs, tilt)?;
-        let bound = m * ((Ball::one() - Ball::from_f64(tilt)) * t).exponential();
-        self.path.replace(format!("one moment, E e^(c Y) at c = {tilt:e}"));
-        Some(bound.widened(self.composition.lost))
-    }
-
-    fn mean(&self, t: Ball<N>, part: Part, log_scale: f64, bits: f64) -> Result<Ball<N>, Obstacle> {
-        let wanted = (log_scale - bits * std::f64::consts::LN_2).max(-1e12);
-        let enough =
-            |error: Magnitude| (error.order() as f64) * std::f64::consts::LN_2 < wanted + 3.0;
-        let good_enough = |found: &Ball<N>| found.is_finite() && enough(found.radius);
-        for line in self.lines.borrow().iter().rev() {
-            if !enough(line.error(t)) {
-                continue;
-            }
-            spend(line.cost())?;
-            let found = convert(line.zone(), line.at(t), t, part);
-            if good_enough(&found) {
-                return Ok(found);
-            }
-        }
-        let mut best: Option<Plan> = None;
-        let mut obstacle = Obstacle::from("no line through the saddle decays");
-        let zones = match part {
-            Part::Above => [Zone::Above, Zone::Between, Zone::Below],
-            Part::Least => [Zone::Between, Zone::Above, Zone::Below],
-            Part::Below => [Zone::Below, Zone::Between, Zone::Above],
-        };
-        // Less than what is asked for by one moment alone.
-        let own = zones[0];
-        let (composition, roughs) = (&self.composition, &self.roughs);
-        if let Some(log) = log_bound(composition, roughs, own, t.to_f64())
-            && log < wanted
-            && let Some(bound) = self.moment_bound(own, t)
-        {
-            let found = convert(own, Ball::up_to(bound.above()), t, part);
-            if good_enough(&found) {
-                return Ok(found);
-            }
-        }
-        for zone in zones {
-            if best.as_ref().is_some_and(|best| best.work < CHEAP) {
-                break;
-            }
-            spend(15.0)?;
-            let plan = |log_error: f64| {
-                Plan::new(&self.composition, &self.roughs, zone, t.to_f64(), log_error)
-            };
-            // A line with digits to spare serves other thresholds, too.
-            let spare = plan(wanted - 14.0).filter(|plan| {
-                plan.work < 8.0 * CHEAP && plan.needed_bits() <= 64.0 * N as f64 - 4.0
-            });
-            let Some(plan) = spare.or_else(|| plan(wanted)) else {
-                continue;
-            };
-            if plan.work > MOST_WORK {
-                let points = plan.work / plan.nodes as f64;
-                let reason =
-                    format!("{} nodes with {points:.0} points each are too many", plan.nodes);
-                if plan.is_cramped() {
-                    obstacle = Obstacle::Precision(reason);
-                } else if !matches!(obstacle, Obstacle::Precision(_)) {
-                    obstacle = Obstacle::Other(reason);
-                }
-                continue;
-            }
-            if plan.needed_bits() > 64.0 * N as f64 - 4.0 {
-                obstacle =
-                    Obstacle::Precision(format!("{:.0} bits are needed", plan.needed_bits()));
-                continue;
-            }
-            if best.as_ref().is_none_or(|best| plan.work < best.work) {
-                best = Some(plan);
-            }
-        }
-        let mut masked = None;
-        if part == Part::Above && best.as_ref().is_none_or(|best| best.work > DEAR) {
-            spend(30.0)?;
-            masked = MaskedPlan::new(&self.composition, &self.roughs, t.to_f64(), wanted).filter(
-                |masked| {
-                    masked.plan.work < MOST_WORK
-                        && best.as_ref().is_none_or(|best| masked.plan.work < best.work)
-                },
-            );
-            if let Some(found) = &masked
-                && found.plan.needed_bits() > 64.0 * N as f64 - 4.0
-            {
-                let needed = found.plan.needed_bits();
-                obstacle = Obstacle::Precision(format!("{needed:.0} bits are needed"));
-                masked = None;
-            }
-        }
-        let plan = match (&masked, &best) {
-            (Some(masked), _) => &masked.plan,
-            (None, Some(plan)) => plan,
-            (None, None) => return Err(obstacle),
-        };
-        // Some forty nanoseconds for each rotation, and the bounds.
-        spend(30.0 + 4e-5 * plan.work * (N * N) as f64 / 4.0)?;
-        let line = match &masked {
-            Some(masked) => Line::masked(&self.composition, &self.roughs, masked),
-            None => Line::new(&self.composition, &self.roughs, plan),
-        }
-        .ok_or("a bound could not be computed")?;
-        spend(line.cost())?;
-        let found = convert(line.zone(), line.at(t), t, part);
-        self.path.replace(format!(
-            "{}contour Re s = {:e}, spacing {:e}, {} nodes, {} points each",
-            if masked.is_some() { "masked " } else { "" },
-            line.tilt(),
-            plan.spacing,
-            line.nodes(),
-            line.points()
-        ));
-        let mut lines = self.lines.borrow_mut();
-        lines.push(line);
-        if lines.len() > 16 {
-            lines.remove(0);
-        }
-        if found.is_finite() { Ok(found) } else { Err("the sum has no finite bound".into()) }
-    }
-}
-
-/// From the mean of a line's zone to the one that is asked for: they differ by 1 and e^t.
-fn convert<const N: usize>(zone: Zone, found: Ball<N>, t: Ball<N>, part: Part) -> Ball<N> {
-    let least = |found: Ball<N>| match zone {
-        Zone::Above => Ball::one() - found,
-        Zone::Between => found,
-        Zone::Below => t.exponential() - found,
-    };
-    match (zone, part) {
-        (Zone::Above, Part::Above) | (Zone::Between, Part::Least) | (Zone::Below, Part::Below) => {
-            found
-        }
-        (_, Part::Least) => least(found),
-        (_, Part::Above) => Ball::one() - least(found),
-        (_, Part::Below) => t.exponential() - least(found),
     }
 }

@@ -9,7 +9,7 @@
 //! *Lower end*, mu is needed: one epsilon with delta(epsilon) >= d and delta(epsilon) >= G(epsilon).
 
 use crate::arithmetic::{Ball, normal_tail};
-use crate::model::{Model, Order, gaussian};
+use crate::model::{Convexity, Model, Order, gaussian};
 use crate::obstacle::Obstacle;
 use crate::pairs::Part;
 use crate::proof::Outcome;
@@ -111,6 +111,11 @@ fn gaussian_crossing<const N: usize>(mu: Ball<N>, d: f64) -> f64 {
     high
 }
 
+/// About where the Gaussian curve of mu has fallen to d.
+pub(crate) fn end_of_curve(mu: f64, d: f64) -> f64 {
+    if mu > 0.0 { gaussian_crossing(Ball::<2>::from_f64(mu), d) } else { 0.0 }
+}
+
 /// epsilon in [0, most] at which a falling function crosses d, in doubles: secants on its logarithm, kept in a bracket.
 fn crossing(
     value: impl Fn(f64) -> Result<f64, Obstacle>,
@@ -195,7 +200,9 @@ pub(crate) fn covers<const N: usize>(
 ) -> Result<Found<N>, Obstacle> {
     let profile = Profile { model, orders, bits: bits.min(64.0) };
     let (ball, target) = (Ball::<N>::from_f64(mu), Ball::from_f64(d));
-    let at_zero = profile.at(0.0, curve(ball, 0.0))?;
+    // No epsilon counts where delta(0) < d: that is what an end of 0 says.
+    let size = if mu <= 0.0 { (target, Ball::one() - target) } else { curve(ball, 0.0) };
+    let at_zero = profile.at(0.0, size)?;
     let shown = |outcome: Outcome, statement: String| Found {
         outcome,
         statement,
@@ -211,6 +218,9 @@ pub(crate) fn covers<const N: usize>(
     }
     if let Some(found) = of_gaussian(model, mu, d, &at_zero.delta, true) {
         return Ok(found);
+    }
+    if model.convexity() == Convexity::Unknown {
+        return Err("the bound of a longer chain is not known to be convex".into());
     }
     // The far end: where the Gaussian curve has fallen to d, the run's profile has to be at most d.
     let far = gaussian_crossing(ball, d);

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 /// Why a number could not be enclosed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Obstacle {
+    /// The same digits may be had with longer mantissas.
+    Words(String),
     /// More digits may help.
     Precision(String),
     /// More digits do not help.
@@ -15,8 +17,13 @@ pub enum Obstacle {
 impl Obstacle {
     pub fn message(self) -> String {
         match self {
-            Self::Precision(message) | Self::Other(message) => message,
+            Self::Words(message) | Self::Precision(message) | Self::Other(message) => message,
         }
+    }
+
+    /// Whether another attempt may be worth it.
+    pub(crate) fn may_pass(&self) -> bool {
+        !matches!(self, Self::Other(_))
     }
 
     pub(crate) fn precision(message: &str) -> Self {

@@ -1,16 +1,15 @@
 //! Powers of tests: true positive rates and reconstruction.
 
 use crate::arithmetic::Ball;
-use crate::model::{Model, Order};
+use crate::model::{Convexity, Model, Order};
 use crate::obstacle::Obstacle;
-use crate::pairs::HalfLine;
 use crate::proof::Outcome;
-use crate::prove::{End, Found, compare, enclosure, log_scale, of_maximum, sentence};
-use crate::tradeoff::{self, Curve};
+use crate::prove::{End, Found, compare, enclosure, log_scale, sentence};
+use crate::tradeoff::{self, Curve, Power};
 use vocabulary::{Claim, Direction};
 
-/// The power where the best test is known to be a half-line: any stopping time's power is a lower bound, and the line
-/// with the slope of its threshold an upper one.
+/// The power where the best test is known to be a half-line, and the other distribution normal: it is a lower bound for both orders together, the line
+/// with the slope of its threshold an upper one; and it is the power of one order.
 fn by_threshold<const N: usize>(
     model: &Model<N>,
     claim: &Claim,
@@ -19,54 +18,42 @@ fn by_threshold<const N: usize>(
     fpr: f64,
     bits: f64,
 ) -> Result<Option<Found>, Obstacle> {
-    if claim.direction == Direction::Add {
+    let Model::HalfLine(pair) = model else { return Ok(None) };
+    if pair.substitute {
+        // The rate is that of a mixture, whose quantiles are not normal ones.
         return Ok(None);
     }
-    let single;
-    let pairs: Vec<&HalfLine<N>> = match model {
-        Model::HalfLine(pair) => vec![pair],
-        Model::Maximum(maximum) => {
-            single = maximum.usual()?;
-            let halves = single.iter().filter_map(|model| match model.as_ref() {
-                Model::HalfLine(pair) => Some(pair),
-                _ => None,
-            });
-            halves.collect()
-        }
-        _ => return Ok(None),
-    };
-    let z = tradeoff::normal_quantile(fpr)?;
     let end_ball = Ball::from_f64(end);
-    let mut best: Option<(Ball<N>, f64)> = None;
-    for pair in pairs {
-        let (power, loss) = pair.power_above(z);
-        if best.as_ref().is_none_or(|best| best.0.to_f64() < power.to_f64()) {
-            best = Some((power, loss));
-        }
-    }
-    let Some((power, loss)) = best else { return Ok(None) };
-    let shown = |what: String, ball: &Ball<N>| Found {
-        outcome: Outcome::Proven,
-        statement: sentence(&what, side == End::Upper, Outcome::Proven, &end.to_string()),
+    let shown = |outcome: Outcome, what: String, ball: &Ball<N>| Found {
+        outcome,
+        statement: sentence(&what, side == End::Upper, outcome, &end.to_string()),
         enclosures: vec![enclosure("power".into(), ball)],
     };
-    if side == End::Lower {
-        let holds = end_ball.is_at_most(&power);
-        return Ok(holds.then(|| shown(format!("the power at {fpr} of a half-line"), &power)));
+    if claim.direction == Direction::Add {
+        if !(end > 0.0 && end < 1.0) {
+            return Ok(None);
+        }
+        // {X < x} with Q(X < x) = end: its size P(X < x) is at least the rate where the power is at most the end.
+        let size = pair.size_below(-tradeoff::normal_quantile(end)?);
+        let outcome = compare(&[-size], &Ball::from_f64(-fpr), side == End::Upper);
+        let what = format!("the power at {fpr} of a half-line");
+        return Ok(Some(shown(outcome, what, &size)));
     }
-    let orders = model.orders(claim.direction);
-    if let Model::Maximum(maximum) = model {
-        // delta(loss) <= end - e^loss fpr for all stopping times.
-        let at = Ball::from_f64(loss);
-        let bound = end_ball - at.exponential() * Ball::from_f64(fpr);
-        let proven = of_maximum(maximum, orders, at, bound, true)? == Some(Outcome::Proven);
-        let what = format!("the power at {fpr} by the line of slope e^{loss}");
-        return Ok(proven.then(|| shown(what, &power)));
+    let (power, loss) = pair.power_above(tradeoff::normal_quantile(fpr)?);
+    let what = format!("the power at {fpr} of a half-line");
+    if claim.direction == Direction::Remove || side == End::Lower {
+        let outcome = compare(&[power], &end_ball, side == End::Upper);
+        // Both orders together may have more power than one.
+        if claim.direction == Direction::Remove || outcome == Outcome::Proven {
+            return Ok(Some(shown(outcome, what, &power)));
+        }
+        return Ok(None);
     }
-    let curve = Curve { model, orders, fpr, log_scale: log_scale(end) };
+    let curve =
+        Curve { model, orders: model.orders(claim.direction), fpr, log_scale: log_scale(end) };
     let line = curve.line(loss, bits)?;
     let what = format!("the power at {fpr} by the line of slope e^{loss}");
-    Ok(line.is_at_most(&end_ball).then(|| shown(what, &line)))
+    Ok(line.is_at_most(&end_ball).then(|| shown(Outcome::Proven, what, &line)))
 }
 
 pub(crate) fn power<const N: usize>(
@@ -87,9 +74,6 @@ pub(crate) fn power<const N: usize>(
     if let Some(found) = by_threshold(model, claim, side, end, fpr, bits)? {
         return Ok(found);
     }
-    if let (Model::Maximum(_), Direction::Add | Direction::Remove) = (model, claim.direction) {
-        return Err("the power of one order is a maximum over stopping times, not a line's".into());
-    }
     if let Model::Gaussian(mu) = model {
         let power = tradeoff::of_gaussian(*mu, fpr)?;
         let outcome = compare(&[power], &Ball::from_f64(end), side == End::Upper);
@@ -100,7 +84,7 @@ pub(crate) fn power<const N: usize>(
             enclosures: vec![enclosure("power".into(), &power)],
         });
     }
-    if side == End::Lower && end > 0.9 {
+    if side == End::Lower && end > 0.9 && model.convexity() == Convexity::Everywhere {
         for order in model.orders(claim.direction) {
             if let Some(found) = misses_little(model, *order, end, fpr) {
                 return Ok(found);
@@ -109,12 +93,14 @@ pub(crate) fn power<const N: usize>(
     }
     let curve =
         Curve { model, orders: model.orders(claim.direction), fpr, log_scale: log_scale(end) };
-    let found = curve.power(claim.interval.value, bits)?;
     let end_ball = Ball::from_f64(end);
-    let (holds, fails) = match side {
+    let told = |found: &Power<N>| match side {
         End::Upper => (found.upper.is_at_most(&end_ball), end_ball.is_below(&found.lower)),
         End::Lower => (end_ball.is_at_most(&found.lower), found.upper.is_below(&end_ball)),
     };
+    let enough = |found: &Power<N>| matches!(told(found), (true, _) | (_, true));
+    let found = curve.power(claim.interval.value, bits, enough)?;
+    let (holds, fails) = told(&found);
     let outcome = match (holds, fails) {
         (true, _) => Outcome::Proven,
         (_, true) => Outcome::Wrong,

@@ -5,11 +5,10 @@
 //! security are compared directly; powers by lines ([`crate::tradeoff`]).
 
 use crate::arithmetic::Ball;
-use crate::maximum::Maximum;
+use crate::maximum;
 use crate::model::{Model, Order};
 use crate::mu;
 use crate::obstacle::{Limit, Obstacle, within};
-use crate::pairs::Part;
 use crate::powers::power;
 use crate::proof::{Certificate, Enclosure, EndProof, Outcome, Proof};
 use std::cell::OnceCell;
@@ -113,14 +112,21 @@ pub fn certify(account: &Account) -> Certificate {
     Certificate { schema: Certificate::SCHEMA.into(), run: account.run.clone(), outcome, proofs }
 }
 
-/// The pair at two precisions, made when it is needed; its lines serve both ends of a claim.
+/// The pair at several precisions, made when it is needed; its lines serve both ends of a claim.
 struct Models<'a> {
     run: &'a Run,
     phases: Vec<Phase>,
     lens: Option<LensName>,
     /// Mass that a window may leave out: 2^-(this + bits), far below the claim's own scale.
     depth: f64,
+    /// Bits by which the order of adding magnifies what a window leaves out.
+    magnified: f64,
+    /// Bits that a wide claim needs.
+    few: f64,
+    /// For these alone.
+    brief: OnceCell<Result<Model<2>, Obstacle>>,
     two: OnceCell<Result<Model<2>, Obstacle>>,
+    three: OnceCell<Result<Model<3>, Obstacle>>,
     four: OnceCell<Result<Model<4>, Obstacle>>,
     six: OnceCell<Result<Model<6>, Obstacle>>,
 }
@@ -134,29 +140,49 @@ impl<'a> Models<'a> {
             .flatten()
             .fold(1.0, |scale: f64, x| if x > 0.0 { scale.min(x) } else { scale });
         let depth = 8.0 - scale.log2();
+        let epsilon = match claim.quantity {
+            Quantity::Epsilon => ends.value,
+            _ => claim.at.epsilon.unwrap_or(0.0),
+        };
+        let magnified = if epsilon < 1500.0 { epsilon * std::f64::consts::LOG2_E } else { 0.0 };
         Self {
             run,
             phases,
             lens: claim.source.lens(),
             depth,
+            magnified,
+            few: (5.0 - ends.relative_width().log2()).clamp(12.0, 56.0),
+            brief: OnceCell::new(),
             two: OnceCell::new(),
+            three: OnceCell::new(),
             four: OnceCell::new(),
             six: OnceCell::new(),
         }
     }
 
+    fn make<const N: usize>(&self, bits: f64) -> Result<Model<N>, Obstacle> {
+        Model::new(self.run, &self.phases, self.lens, (self.depth + bits) as i64)
+    }
+
+    fn brief(&self) -> Result<&Model<2>, Obstacle> {
+        self.brief.get_or_init(|| self.make(self.few + 8.0)).as_ref().map_err(Clone::clone)
+    }
+
     fn two(&self) -> Result<&Model<2>, Obstacle> {
-        let make = || Model::new(self.run, &self.phases, self.lens, (self.depth + 84.0) as i64);
-        self.two.get_or_init(make).as_ref().map_err(Clone::clone)
+        self.two.get_or_init(|| self.make(84.0)).as_ref().map_err(Clone::clone)
+    }
+
+    fn three(&self) -> Result<&Model<3>, Obstacle> {
+        self.three.get_or_init(|| self.make(120.0)).as_ref().map_err(Clone::clone)
     }
 
     fn four(&self) -> Result<&Model<4>, Obstacle> {
-        let make = || Model::new(self.run, &self.phases, self.lens, (self.depth + 120.0) as i64);
+        let make = || self.make(160.0 + self.magnified);
         self.four.get_or_init(make).as_ref().map_err(Clone::clone)
     }
 
     fn six(&self) -> Result<&Model<6>, Obstacle> {
-        let make = || Model::new(self.run, &self.phases, self.lens, (self.depth + 160.0) as i64);
+        let make = || self.make(160.0 + self.magnified);
         self.six.get_or_init(make).as_ref().map_err(Clone::clone)
     }
 }
@@ -197,27 +223,49 @@ fn prove_end(models: &Models<'_>, claim: &Claim, side: End, end: f64) -> EndProo
         proof.statement = "the claim has no certified ends of a pair".into();
         return proof;
     }
-    // More digits until both sides are told apart. A wide claim needs few.
-    let few = 5.0 - claim.interval.relative_width().log2();
-    let mut go_on = true;
-    if few < 46.0 {
-        go_on = settle(models.two(), claim, side, end, few.max(12.0), &mut proof);
-    }
-    for bits in [56.0, 84.0] {
-        if go_on && proof.outcome == Outcome::Undecided {
-            go_on = settle(models.two(), claim, side, end, bits, &mut proof);
+    // More digits until both sides are told apart, and longer mantissas where they do not hold them. A wide claim
+    // needs few digits.
+    let few = models.few;
+    let mut brief = few < 46.0;
+    let closed = if brief { models.brief() } else { models.two() }.is_ok_and(Model::is_closed);
+    let mut ladder = [few, 56.0, 84.0, 120.0, 160.0].into_iter().skip(usize::from(!brief));
+    let (Some(mut bits), mut words) = (ladder.next(), 0) else { return proof };
+    loop {
+        let next = match words {
+            0 if brief => settle(models.brief(), claim, side, end, bits, &mut proof),
+            0 if bits <= 84.0 => settle(models.two(), claim, side, end, bits, &mut proof),
+            1 if bits <= 120.0 => settle(models.three(), claim, side, end, bits, &mut proof),
+            0 | 1 => Next::Words,
+            2 => settle(models.four(), claim, side, end, bits, &mut proof),
+            3 => settle(models.six(), claim, side, end, bits, &mut proof),
+            _ => return proof,
+        };
+        // What a brief model leaves open, the next one may tell.
+        let first = std::mem::take(&mut brief);
+        match next {
+            Next::Done => return proof,
+            Next::Digits if first => bits = ladder.next().unwrap_or(bits),
+            Next::Words => words += 1,
+            // Bits change nothing in a closed form.
+            Next::Digits if closed => words += 1,
+            Next::Digits => match ladder.next() {
+                Some(more) => bits = more,
+                None => words += 1,
+            },
         }
     }
-    if go_on && proof.outcome == Outcome::Undecided {
-        go_on = settle(models.four(), claim, side, end, 120.0, &mut proof);
-    }
-    if go_on && proof.outcome == Outcome::Undecided {
-        settle(models.six(), claim, side, end, 160.0, &mut proof);
-    }
-    proof
 }
 
-/// One attempt; whether more digits may help where it does not decide.
+/// What to do after an attempt.
+enum Next {
+    Done,
+    /// The same with longer mantissas.
+    Words,
+    /// More digits.
+    Digits,
+}
+
+/// One attempt.
 fn settle<const N: usize>(
     model: Result<&Model<N>, Obstacle>,
     claim: &Claim,
@@ -225,7 +273,7 @@ fn settle<const N: usize>(
     end: f64,
     bits: f64,
     proof: &mut EndProof,
-) -> bool {
+) -> Next {
     let found = model.and_then(|model| {
         proof.precision = 64 * N as u32;
         let found = check(model, claim, side, end, bits);
@@ -237,14 +285,18 @@ fn settle<const N: usize>(
             proof.outcome = found.outcome;
             proof.statement = found.statement;
             proof.enclosures = found.enclosures;
+            if proof.outcome == Outcome::Undecided { Next::Digits } else { Next::Done }
         }
         Err(obstacle) => {
-            let helps = matches!(obstacle, Obstacle::Precision(_));
+            let next = match obstacle {
+                Obstacle::Words(_) => Next::Words,
+                Obstacle::Precision(_) => Next::Digits,
+                Obstacle::Other(_) => Next::Done,
+            };
             proof.statement = obstacle.message();
-            return helps;
+            next
         }
     }
-    true
 }
 
 /// Ends that hold whatever the run is.
@@ -333,7 +385,7 @@ pub(crate) fn compare<const N: usize>(
     }
 }
 
-fn check<const N: usize>(
+pub(crate) fn check<const N: usize>(
     model: &Model<N>,
     claim: &Claim,
     side: End,
@@ -343,6 +395,9 @@ fn check<const N: usize>(
     let missing = || Obstacle::from("the claim does not say where the quantity is taken");
     if !end.is_finite() {
         return Err("the end is not a finite number".into());
+    }
+    if let Model::Maximum(maximum) = model {
+        return maximum::check(maximum, model, claim, side, end, bits);
     }
     match claim.quantity {
         Quantity::Epsilon => {
@@ -398,8 +453,17 @@ fn check<const N: usize>(
             )
         }
         Quantity::BayesSecurity => {
-            let rest = model.rest(Ball::ZERO, Order::Remove, log_scale(end), bits)?;
-            let outcome = compare(&[rest], &Ball::from_f64(end), side == End::Upper);
+            let bound = Ball::from_f64(end);
+            let found = model.rest(Ball::ZERO, Order::Remove, log_scale(end), bits);
+            // One moment may be enough from above.
+            let rest = match found {
+                Ok(rest) => rest,
+                Err(reason) => match model.rest_by_moment(Ball::ZERO, Order::Remove) {
+                    Some(most) if most.is_at_most(&bound) => Ball::up_to(most.above()),
+                    _ => return Err(reason),
+                },
+            };
+            let outcome = compare(&[rest], &bound, side == End::Upper);
             Ok(Found {
                 outcome,
                 statement: sentence("1 - delta(0)", side == End::Upper, outcome, &end.to_string()),
@@ -464,18 +528,21 @@ fn deltas<const N: usize>(
     // Total variation is the same in both orders.
     let all =
         if epsilon.mid.is_zero() { &[Order::Remove][..] } else { model.orders(claim.direction) };
-    if let Model::Maximum(maximum) = model
-        && let Some(outcome) = of_maximum(maximum, all, epsilon, bound, at_most)?
-    {
-        let (_, shown) = bound.doubles();
-        let what = format!("delta({name}) of every stopping time");
-        let what = if at_most { what } else { format!("delta({name}) of some stopping time") };
-        let statement = sentence(&what, at_most, outcome, &shown.to_string());
-        return Ok(Found { outcome, statement, enclosures: Vec::new() });
-    }
     if !at_most && bound.is_at_most(&Ball::ZERO) {
         let statement = "delta is at least 0".into();
         return Ok(Found { outcome: Outcome::Proven, statement, enclosures: Vec::new() });
+    }
+    if at_most && bound.is_negative() {
+        let statement = "delta is at least 0, which is above the bound".into();
+        return Ok(Found { outcome: Outcome::Wrong, statement, enclosures: Vec::new() });
+    }
+    if !at_most {
+        if let Some(found) = crude(model, all, (epsilon, &name), bound, missing) {
+            return Ok(found);
+        }
+        if let Some(found) = well_above(model, claim, all, (epsilon, &name), bound, bits) {
+            return Ok(found);
+        }
     }
     let (mut balls, mut enclosures, mut first_error) = (Vec::new(), Vec::new(), None);
     for order in all {
@@ -522,48 +589,72 @@ fn deltas<const N: usize>(
     Ok(Found { outcome, statement, enclosures })
 }
 
-/// A maximum over stopping times: all of them against an upper end, the usual ones against a lower end. None where
-/// the number itself has to be looked at.
-pub(crate) fn of_maximum<const N: usize>(
-    maximum: &Maximum<N>,
+/// Whether delta is shown to be at least `bound` by one step alone, or by one moment of what is missing.
+fn crude<const N: usize>(
+    model: &Model<N>,
     orders: &[Order],
-    epsilon: Ball<N>,
+    (epsilon, name): (Ball<N>, &str),
     bound: Ball<N>,
-    at_most: bool,
-) -> Result<Option<Outcome>, Obstacle> {
-    let near_one = bound.to_f64() > 0.9;
-    // The mean that is compared, where, and with what; near 1 the digits are in what is missing.
-    let asked = |order: &Order| {
-        let (t, level) = match order {
-            Order::Remove => (epsilon, Ball::one()),
-            Order::Add => (-epsilon, epsilon.exponential()),
-        };
-        match (near_one, order) {
-            (true, _) => (t, Part::Least, -((Ball::one() - bound).over(level))),
-            (false, Order::Remove) => (t, Part::Above, bound),
-            (false, Order::Add) => (t, Part::Below, bound.over(level)),
-        }
+    missing: Ball<N>,
+) -> Option<Found> {
+    let shown = |of: String, ball: &Ball<N>| Found {
+        outcome: Outcome::Proven,
+        statement: sentence(
+            &format!("delta({name})"),
+            false,
+            Outcome::Proven,
+            &bound.to_f64().to_string(),
+        ),
+        enclosures: vec![enclosure(of, ball)],
     };
-    if at_most {
-        for order in orders {
-            let (t, part, limit) = asked(order);
-            match maximum.is_at_most(t, part, limit)? {
-                Some(true) => {}
-                Some(false) => return Ok(Some(Outcome::Wrong)),
-                None => return Ok(None),
+    for order in orders {
+        for step in model.steps() {
+            let delta = step.delta(epsilon, *order, 0.0, 0.0);
+            if let Ok(delta) = delta.as_ref()
+                && bound.is_at_most(delta)
+            {
+                return Some(shown(
+                    format!("delta({name}) of one step, {order:?}").to_lowercase(),
+                    delta,
+                ));
             }
         }
-        return Ok(Some(Outcome::Proven));
-    }
-    for pair in maximum.usual()? {
-        for order in orders {
-            let (t, part, limit) = asked(order);
-            let found = pair.mean(t, part, 0.0, 0.0)?;
-            let leaks = if part == Part::Least { -found } else { found };
-            if limit.is_at_most(&leaks) {
-                return Ok(Some(Outcome::Proven));
-            }
+        if bound.to_f64() > 0.9
+            && let Some(most) = model.rest_by_moment(epsilon, *order)
+            && most.is_at_most(&missing)
+        {
+            let of = format!("at least 1 - delta({name}), {order:?}").to_lowercase();
+            return Some(shown(of, &most));
         }
     }
-    Ok(None)
+    None
+}
+
+/// A lower end far below the upper one: delta is looked for from above, to a few digits of what it may be, so that
+/// the end itself, which may be as small as it likes, asks for none.
+fn well_above<const N: usize>(
+    model: &Model<N>,
+    claim: &Claim,
+    orders: &[Order],
+    (epsilon, name): (Ball<N>, &str),
+    bound: Ball<N>,
+    bits: f64,
+) -> Option<Found> {
+    let own = matches!(claim.quantity, Quantity::Delta | Quantity::Advantage);
+    let (end, mut size) = (bound.to_f64(), claim.interval.upper.min(0.5));
+    while own && size > 8.0 * end && size > 1e-300 {
+        for order in orders {
+            let delta = model.delta(epsilon, *order, size.ln(), bits.min(30.0)).ok()?;
+            if bound.is_at_most(&delta) {
+                let statement =
+                    sentence(&format!("delta({name})"), false, Outcome::Proven, &end.to_string());
+                let of = format!("delta({name}), {order:?}").to_lowercase();
+                let enclosures = vec![enclosure(of, &delta)];
+                return Some(Found { outcome: Outcome::Proven, statement, enclosures });
+            }
+            // It is smaller than that: look there.
+            size = size.min(delta.upper().to_f64().abs()) * 1e-6;
+        }
+    }
+    None
 }

@@ -7,8 +7,9 @@
 //! minimum lies between a and c, and a convex function lies above its chords' extensions.
 
 use crate::arithmetic::{Ball, Float, normal_tail};
-use crate::model::{Model, Order};
+use crate::model::{Convexity, Model, Order};
 use crate::obstacle::Obstacle;
+use std::cell::RefCell;
 
 pub(crate) struct Curve<'a, const N: usize> {
     pub(crate) model: &'a Model<N>,
@@ -51,10 +52,20 @@ impl<const N: usize> Curve<'_, N> {
         let (left, right) = ((h[0] - h[1]).to_f64(), (h[2] - h[1]).to_f64());
         let vertex = epsilon + 0.5 * gap * (left - right) / (left + right);
         let inside = h[1].is_at_most(&h[0]) && h[1].is_at_most(&h[2]);
-        let lower = if inside {
+        let convexity = self.model.convexity();
+        let whole = match convexity {
+            Convexity::Everywhere => true,
+            Convexity::Halves => slopes[0] >= 0.0 || slopes[2] <= 0.0,
+            Convexity::Unknown => false,
+        };
+        let lower = if inside && whole {
             let rise = (h[2] - h[1]).over(k[2] - k[1]);
             let fall = (h[1] - h[0]).over(k[1] - k[0]);
-            (h[1] - rise * (k[1] - k[0])).minimum(h[1] + fall * (k[2] - k[1]))
+            let here = (h[1] - rise * (k[1] - k[0])).minimum(h[1] + fall * (k[2] - k[1]));
+            match convexity {
+                Convexity::Halves => here.minimum(self.other_half(slopes[0] >= 0.0, bits)?),
+                _ => here,
+            }
         } else {
             // No slope allows less than the false positive rate itself.
             Ball::from_f64(self.fpr)
@@ -62,8 +73,27 @@ impl<const N: usize> Curve<'_, N> {
         Ok((Power { lower, upper: h[1], epsilon }, vertex))
     }
 
-    /// Bounds on the power as close as `bits` allow; `power` is about the answer.
-    pub(crate) fn power(&self, power: f64, bits: f64) -> Result<Power<N>, Obstacle> {
+    /// At least h on the other side of slope 1, where it is convex as well. With slopes 1, b, c going away from 1 and h(b)
+    /// at least h(1), h does not fall beyond b, and between 1 and b it is above the line through those at b and c.
+    fn other_half(&self, below: bool, bits: f64) -> Result<Ball<N>, Obstacle> {
+        let gap = if below { -0.01 } else { 0.01 };
+        let at = |epsilon: f64| Ball::<N>::from_f64(epsilon).exponential();
+        let (one, two) = (at(gap), at(2.0 * gap));
+        let h = [self.line(0.0, bits)?, self.line(gap, bits)?, self.line(2.0 * gap, bits)?];
+        if !h[0].is_at_most(&h[1]) {
+            return Ok(Ball::from_f64(self.fpr));
+        }
+        let slope = (h[2] - h[1]).over(two - one);
+        Ok(h[1] + slope * (Ball::one() - one))
+    }
+
+    /// Bounds on the power, as close as they have to be to be `enough`, or as `bits` allow; `power` is about the answer.
+    pub(crate) fn power(
+        &self,
+        power: f64,
+        bits: f64,
+        enough: impl Fn(&Power<N>) -> bool,
+    ) -> Result<Power<N>, Obstacle> {
         // The best slope lies between (1-p)/(1-a) and p/a.
         let a = self.fpr;
         let more = (power - a).max(0.0);
@@ -72,10 +102,22 @@ impl<const N: usize> Curve<'_, N> {
         let explore = 26.0;
         let (mut left, mut right) = (low, high);
         let ratio = 0.618_033_988_75;
-        let value = |at: f64| self.line(at, explore).map(|ball| ball.to_f64());
+        let lines = RefCell::new(None);
+        let value = |at: f64| {
+            let upper = self.line(at, explore)?;
+            // One line alone may be enough.
+            let found = Power { lower: Ball::from_f64(self.fpr), upper, epsilon: at };
+            if enough(&found) {
+                lines.replace(Some(found));
+            }
+            Ok::<f64, Obstacle>(upper.to_f64())
+        };
         let (mut one, mut two) = (right - ratio * (right - left), left + ratio * (right - left));
         let (mut at_one, mut at_two) = (value(one)?, value(two)?);
         for _ in 0..14 {
+            if lines.borrow().is_some() {
+                break;
+            }
             if at_one < at_two {
                 (right, two, at_two) = (two, one, at_one);
                 one = right - ratio * (right - left);
@@ -85,6 +127,9 @@ impl<const N: usize> Curve<'_, N> {
                 two = left + ratio * (right - left);
                 at_two = value(two)?;
             }
+        }
+        if let Some(found) = lines.take() {
+            return Ok(found);
         }
         let mut at = 0.5 * (left + right);
         let mut gap = right - left;
@@ -99,13 +144,19 @@ impl<const N: usize> Curve<'_, N> {
         };
         if left < 0.0 && right > 0.0 {
             // With a part that leaks nothing the curve has a corner at slope 1.
-            for gap in [1e-6 * high, 1e-9 * high, 1e-12 * high] {
+            for gap in [1e-6, 1e-9, 1e-12, 1e-15, 1e-18].map(|part| part * high) {
                 let (found, _) = self.bounds(0.0, gap, bits)?;
+                if enough(&found) {
+                    return Ok(found);
+                }
                 offer(found);
             }
         }
         for _ in 0..7 {
             let (found, vertex) = self.bounds(at, gap, bits)?;
+            if enough(&found) {
+                return Ok(found);
+            }
             offer(found);
             if !vertex.is_finite() || (vertex - at).abs() > 4.0 * gap {
                 // Not a parabola here: look a little further.

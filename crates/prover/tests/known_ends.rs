@@ -344,3 +344,64 @@ fn both_orders_of_a_symmetric_profile() {
         assert!(one.accuracy() > 50 && two.accuracy() > 50);
     }
 }
+
+/// A count with some three thousand values, of which every 45th or so is summed. Values by mpmath at 40 digits, over
+/// all values within 15 deviations.
+#[test]
+fn long_last_iterates() {
+    let run = run(&[(2.0, 0.01, 1_000_000)], 1, Adjacency::AddRemove);
+    let truths = [
+        ("remove", "delta", ("epsilon", 30.0), 0.000_135_146_780_288_315_28),
+        ("remove", "tpr", ("fpr", 0.001), 0.971_766_194_755_842_2),
+        ("add", "tpr", ("fpr", 0.001), 0.971_671_498_933_991),
+    ];
+    // The last stopping time is the worst here: the maximum over them has the same values.
+    for lens in ["last-iterate", "last-iterate-max"] {
+        for (direction, quantity, at, truth) in truths {
+            let ends = |low: f64, high: f64| {
+                let ends = (truth * (1.0 + low), truth * (1.0 + high));
+                outcomes(&run, &claim(lens, direction, quantity, at, ends))
+            };
+            let what = format!("{lens} {direction} {quantity}");
+            assert_eq!(ends(-3e-15, 3e-15), RIGHT, "{what}");
+            assert_eq!(ends(3e-15, 6e-15), (Outcome::Wrong, Outcome::Proven), "{what}");
+            assert_eq!(ends(-6e-15, -3e-15), (Outcome::Proven, Outcome::Wrong), "{what}");
+        }
+    }
+}
+
+/// No epsilon counts where delta(0) is below the delta of the claim: mu is 0 then, and not where it is above.
+#[test]
+fn a_mu_of_nothing() {
+    let run = run(&[(2.0, 0.001, 10)], 1, Adjacency::AddRemove);
+    let ends = |delta: f64| {
+        outcomes(&run, &claim("composition", "both", "mu", ("delta", delta), (0.0, 0.0)))
+    };
+    assert_eq!(ends(0.01), RIGHT);
+    assert_eq!(ends(1e-5), (Outcome::Proven, Outcome::Wrong));
+}
+
+/// A lower end may be as far below as it likes.
+#[test]
+fn a_lower_end_far_below() {
+    let run = run(&[(2.0, 0.001, 10)], 1, Adjacency::AddRemove);
+    let claim = claim("composition", "both", "advantage", ("", 0.0), (1e-200, 0.5));
+    assert_eq!(outcomes(&run, &claim), RIGHT);
+}
+
+/// One step of a replaced record: its rate and its power are both those of mixtures. power - rate = q (tail((x-1)/s) - tail((x+1)/s))
+/// where (1-q) tail(x/s) + q tail((x+1)/s) is the rate: 2.70164e-11; with a normal quantile for x it would be 1.53081e-11.
+#[test]
+fn one_step_of_a_replaced_record() {
+    let one = run(&[(15.408355913574521, 2.631562484471857e-6, 1)], 1, Adjacency::Substitute);
+    let rate = 1.7971936375050446e-05;
+    for quantity in [("tpr", "fpr"), ("reconstruction", "prior")] {
+        let at = |low: f64, high: f64| {
+            let ends = (rate + low, rate + high);
+            outcomes(&one, &claim("composition", "both", quantity.0, (quantity.1, rate), ends))
+        };
+        assert_eq!(at(2.7015e-11, 2.7018e-11), RIGHT);
+        assert_ne!(at(1.52e-11, 1.54e-11).1, Outcome::Proven);
+        assert_ne!(at(2.71e-11, 2.72e-11).0, Outcome::Proven);
+    }
+}

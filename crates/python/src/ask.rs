@@ -1,14 +1,17 @@
 //! Questions as documents: the same text in, the same text out as at every other door.
 
 use crate::errors::refused;
+use crate::heard::Heard;
 use crate::interruptible::{self, AtInterrupt};
 use answers::{
-    AccountQuestion, Answer, Ask, AuditQuestion, MemorizeQuestion, Picture, Question, Refusal,
-    TuneQuestion,
+    AccountQuestion, Answer, Ask, AuditQuestion, Document, Ended, MembershipQuestion,
+    MemorizeQuestion, Picture, Question, Refusal, ReportQuestion, TrainQuestion, TuneQuestion,
 };
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use std::hint::black_box;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// The text of an answer, its warnings, and what the command line would have exited with.
@@ -88,6 +91,76 @@ pub(crate) fn memorize(py: Python<'_>, question: &str) -> PyResult<Said> {
     };
     let answer = interruptible::run(py, &AtInterrupt::Abandon, work)?;
     answer.map(said).map_err(|refusal| refused(py, &refusal))
+}
+
+/// Attacks a matrix of losses; the question names the files. Gives the scores of the target as well,
+/// as the text of a file for an audit.
+#[pyfunction]
+pub(crate) fn membership(py: Python<'_>, question: &str) -> PyResult<(Said, String)> {
+    let question = answers::parse::<MembershipQuestion>(question);
+    let work = move || -> Result<_, Refusal> {
+        let document = answers::membership(&question?)?;
+        Ok((said(Answer::of(&document)), document.scores))
+    };
+    let answer = interruptible::run(py, &AtInterrupt::Abandon, work)?;
+    answer.map_err(|refusal| refused(py, &refusal))
+}
+
+/// Writes a report; the question names the files. Gives where it is, and the exit code of the command.
+///
+/// `progress(kind, done, of)` hears the chunks of the built-in example; Ctrl-C lets those in hand finish.
+#[pyfunction]
+#[pyo3(signature = (question, progress))]
+pub(crate) fn report(
+    py: Python<'_>,
+    question: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(PathBuf, u8)> {
+    let question = answers::parse::<ReportQuestion>(question);
+    let (out, exit_code) = patient(py, progress, move |work| {
+        Ok(match answers::report(&question?, work)? {
+            Ended::Stopped(code) => Ended::Stopped(code),
+            Ended::Answered(done) => {
+                done.write()?;
+                Ended::Answered((done.out, done.report.exit_code()))
+            }
+        })
+    })?;
+    Ok((out, exit_code))
+}
+
+/// Trains; the question names the file. Gives the ledger.
+///
+/// `progress(kind, done, of)` hears the steps; Ctrl-C lets the one in hand finish.
+#[pyfunction]
+#[pyo3(signature = (question, progress))]
+pub(crate) fn train(py: Python<'_>, question: &str, progress: Option<Py<PyAny>>) -> PyResult<Said> {
+    let question = answers::parse::<TrainQuestion>(question);
+    patient(py, progress, move |work| {
+        Ok(match answers::train(&question?, work)? {
+            Ended::Stopped(code) => Ended::Stopped(code),
+            Ended::Answered(done) => Ended::Answered(said(Answer::of(&done))),
+        })
+    })
+}
+
+/// Long work: Ctrl-C lets what is in hand finish, and is then an exception.
+fn patient<T: Send + 'static>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(&Heard) -> Result<Ended<T>, Refusal> + Send + 'static,
+) -> PyResult<T> {
+    let heard = Heard::new(progress);
+    let (stop, hears) = (heard.stop_flag(), heard.clone());
+    let ask = || stop.store(true, Ordering::Relaxed);
+    let ended = interruptible::run(py, &AtInterrupt::Ask(&ask), move || work(&hears))?;
+    heard.raised()?;
+    match ended.map_err(|refusal| refused(py, &refusal))? {
+        Ended::Answered(answer) => Ok(answer),
+        Ended::Stopped(_) => {
+            Err(PyKeyboardInterrupt::new_err("stopped; the same call again resumes"))
+        }
+    }
 }
 
 /// An experiment's output or its work folder: what is done and what is not.

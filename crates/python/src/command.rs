@@ -2,13 +2,14 @@
 //! would have been printed.
 
 use crate::errors::from_failure;
+use crate::heard::Heard;
 use crate::interruptible::{self, AtInterrupt};
-use dosimeter_cli::{Console, Listener, command_with_console, main_with_args};
-use experiments::Event;
+use dosimeter_cli::{Console, command_with_console, main_with_args};
+use experiments::{Event, Reporter};
 use pyo3::prelude::*;
 use std::ffi::OsString;
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Runs the command line as the program `dosimeter` does, on the process's own streams, and
@@ -33,56 +34,25 @@ pub(crate) fn command(
     progress: Option<Py<PyAny>>,
     patient: bool,
 ) -> PyResult<(u8, String, String)> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let raised: Arc<Mutex<Option<PyErr>>> = Arc::default();
+    let is_told = progress.is_some();
+    let heard = Heard::new(progress);
+    let stop = heard.stop_flag();
     let (stdout, stderr) = (Buffer::default(), Buffer::default());
     let mut console = Console::to(Box::new(stdout.clone()), Box::new(stderr.clone()))
         .stopped_by(Arc::clone(&stop));
-    if let Some(progress) = progress {
-        console = console.heard_by(listener(progress, Arc::clone(&stop), Arc::clone(&raised)));
+    if is_told {
+        let hears = heard.clone();
+        console = console.heard_by(Arc::new(move |event: &Event| hears.event(event)));
     }
     let ask = || stop.store(true, Ordering::Relaxed);
     let at_interrupt = if patient { AtInterrupt::Ask(&ask) } else { AtInterrupt::Abandon };
     let work = move || command_with_console(arguments, &mut console);
     let outcome = interruptible::run(py, &at_interrupt, work)?;
-    if let Some(error) = raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        return Err(error);
-    }
+    heard.raised()?;
     match outcome {
         Ok(code) => Ok((code, stdout.text(), stderr.text())),
         Err(failure) => Err(from_failure(py, &failure)),
     }
-}
-
-pub(crate) fn listener(
-    progress: Py<PyAny>,
-    stop: Arc<AtomicBool>,
-    raised: Arc<Mutex<Option<PyErr>>>,
-) -> Listener {
-    let counts = Mutex::new((0_u64, 0_u64));
-    Arc::new(move |event: &Event| {
-        let (kind, done, of) = {
-            let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
-            let kind = match event {
-                Event::Planned { chunks, done, .. } => {
-                    *counts = (*done, *chunks);
-                    "planned"
-                }
-                Event::ChunkDone { .. } => {
-                    counts.0 += 1;
-                    "chunk"
-                }
-                Event::Merging => "merging",
-            };
-            (kind, counts.0, counts.1)
-        };
-        Python::attach(|py| {
-            if let Err(error) = progress.call1(py, (kind, done, of)) {
-                stop.store(true, Ordering::Relaxed);
-                raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-            }
-        });
-    })
 }
 
 /// A stream that is kept.

@@ -1,18 +1,17 @@
 //! Experiments whose trainings are Python's: the engine, the files and the locks are those of
 //! every game; only the rows of a chunk come from a callable.
 
-use crate::command::listener;
 use crate::errors::{from_failure, invalid};
+use crate::heard::Heard;
 use crate::interruptible::{self, AtInterrupt};
 use dosimeter_cli::{Failure, exit};
-use experiments::{Event, Experiment, ExperimentError, Outcome, Plan, Reporter, Settings, Shard};
+use experiments::{Experiment, ExperimentError, Outcome, Plan, Settings, Shard};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::Ordering;
 
 /// What Python says about a plan.
 #[derive(Deserialize)]
@@ -54,7 +53,7 @@ pub(crate) fn training_seed(root: u64, index: u32) -> u32 {
 struct Callable {
     plan: Plan,
     rows: Py<PyAny>,
-    raised: Arc<Mutex<Option<PyErr>>>,
+    heard: Heard,
 }
 
 impl Experiment for Callable {
@@ -67,23 +66,12 @@ impl Experiment for Callable {
             let called = self.rows.call1(py, (trials.start, trials.end));
             called.and_then(|text| text.extract::<String>(py)).map_err(|error| {
                 let reason = error.to_string();
-                let mut raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
-                raised.get_or_insert(error);
+                self.heard.raise(error);
                 reason
             })
         })?;
         table.push_str(&text);
         Ok(())
-    }
-}
-
-struct Heard(Option<dosimeter_cli::Listener>);
-
-impl Reporter for Heard {
-    fn event(&self, event: &Event) {
-        if let Some(listener) = &self.0 {
-            listener(event);
-        }
     }
 }
 
@@ -107,20 +95,15 @@ pub(crate) fn experiment(
 ) -> PyResult<(&'static str, u64, u64)> {
     let plan = planned(py, plan)?;
     let shard: Shard = shard.parse().map_err(|error| failed(py, &error))?;
-    let stop = Arc::new(AtomicBool::new(false));
-    let raised: Arc<Mutex<Option<PyErr>>> = Arc::default();
-    let heard = progress.map(|call| listener(call, Arc::clone(&stop), Arc::clone(&raised)));
-    let played = Callable { plan, rows, raised: Arc::clone(&raised) };
-    let flag = Arc::clone(&stop);
+    let heard = Heard::new(progress);
+    let played = Callable { plan, rows, heard: heard.clone() };
+    let (stop, flag, reporter) = (heard.stop_flag(), heard.stop_flag(), heard.clone());
     let ask = || stop.store(true, Ordering::Relaxed);
     let outcome = interruptible::run(py, &AtInterrupt::Ask(&ask), move || {
-        let reporter = Heard(heard);
         let settings = Settings { threads, shard, force, reporter: &reporter, stop: &flag };
         experiments::run(&played, &output, &settings)
     })?;
-    if let Some(error) = raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        return Err(error);
-    }
+    heard.raised()?;
     match outcome {
         Ok(Outcome::Complete { computed }) => Ok(("complete", computed, 0)),
         Ok(Outcome::Incomplete { computed, missing }) => Ok(("incomplete", computed, missing)),

@@ -146,7 +146,7 @@ pub fn assumptions(run: &Run, origin: Origin) -> Vec<Assumption> {
                     "reproducible noise from a seed is for experiments, not for a model that is \
                      released"
                 }
-                None => "the analysis is about real numbers and perfect randomness",
+                None => "the analysis assumes real numbers and perfect randomness",
             },
         ),
     ]

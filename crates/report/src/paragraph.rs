@@ -69,7 +69,7 @@ fn power(report: &Report) -> Option<&Claim> {
     claims
         .iter()
         .filter(|claim| {
-            claim.source == LensName::Composition
+            claim.source == LensName::SIGNED
                 && claim.quantity == Quantity::Tpr
                 && claim.standing == Standing::Proven
                 && claim.at.fpr.is_some()

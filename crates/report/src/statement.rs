@@ -16,7 +16,7 @@ pub fn statement(account: &Account, delta: f64) -> Vec<String> {
                 && claim.at.delta.is_none_or(|at| at == delta)
         })
     };
-    match find(LensName::Composition, Quantity::Epsilon) {
+    match find(LensName::SIGNED, Quantity::Epsilon) {
         Some(epsilon) => {
             paragraphs.push(guarantee(run, epsilon, delta));
             paragraphs.extend(attack_terms(account));
@@ -28,7 +28,7 @@ pub fn statement(account: &Account, delta: f64) -> Vec<String> {
             run.adjacency().as_str()
         )),
     }
-    if let Some(epsilon) = find(LensName::LastIterate, Quantity::Epsilon) {
+    if let Some(epsilon) = find(LensName::BESIDE, Quantity::Epsilon) {
         paragraphs.push(format!(
             "If only the final model is released, the last-iterate heuristic gives epsilon = {} \
              at delta = {}. It is a heuristic, not a guarantee: it is exact for linear losses, \
@@ -88,9 +88,8 @@ fn guarantee(run: &Run, epsilon: &Claim, delta: f64) -> String {
 }
 
 fn attack_terms(account: &Account) -> Option<String> {
-    let composition = |claim: &&Claim| {
-        claim.source == LensName::Composition && claim.standing == Standing::Proven
-    };
+    let composition =
+        |claim: &&Claim| claim.source == LensName::SIGNED && claim.standing == Standing::Proven;
     let powers: Vec<String> = account
         .claims
         .iter()

@@ -31,6 +31,38 @@ fn accounts_are_those_of_the_core_to_the_last_digit() {
     assert_eq!(answer.json(), expected);
 }
 
+/// Questions that name files of this machine (tune, memorize, report, status) have no address. The page
+/// needs none: every address that it names is a question, an upload of scores, or an experiment of the
+/// served folder.
+#[test]
+fn the_page_asks_only_what_has_an_address() {
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src");
+    let mut folders = vec![source];
+    let mut asked = std::collections::BTreeSet::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            for address in text.split("/api/").skip(1) {
+                let end = address.find(|c: char| !c.is_ascii_lowercase() && c != '-');
+                asked.insert(address[..end.unwrap_or(address.len())].to_owned());
+            }
+        }
+    }
+    let others = ["audit", "experiments", "version"];
+    for name in &asked {
+        let kinds = answers::Question::KINDS;
+        assert!(kinds.contains(&name.as_str()) || others.contains(&name.as_str()), "{name}");
+    }
+    for name in ["account", "calibrate", "compare", "curve", "panel", "map", "audit"] {
+        assert!(asked.contains(name), "{name}: {asked:?}");
+    }
+}
+
 #[test]
 fn calibrations_and_curves_are_those_of_the_core() {
     let server = Server::plain();

@@ -35,6 +35,12 @@ pub trait Replicas {
     /// Trouble with the device.
     fn losses(&mut self, data: &Dataset, out: &mut Vec<f32>) -> Result<(), TrainingError>;
 
+    /// For every replica, the share of records whose class has the largest logit.
+    ///
+    /// # Errors
+    /// Trouble with the device.
+    fn accuracies(&mut self, data: &Dataset) -> Result<Vec<f64>, TrainingError>;
+
     /// Parameters and optimiser memory of every replica, for a checkpoint.
     ///
     /// # Errors

@@ -1,4 +1,5 @@
-//! A training as a file describes it: `[run]` with a `seed`, `[data]`, `[model]`, `[optimizer]`.
+//! A training as a file describes it: `[run]` with a `seed`, `[data]`, `[model]`, `[optimizer]`, and
+//! perhaps `[privacy]`.
 
 use crate::TrainingError;
 use crate::data::DataSource;
@@ -16,6 +17,17 @@ pub struct TrainingDescription {
     pub data: DataSource,
     pub model: ModelDescription,
     pub optimizer: OptimizerDescription,
+    pub privacy: Option<PrivacyTarget>,
+}
+
+/// What the noise is to be calibrated to.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PrivacyTarget {
+    pub target_epsilon: f64,
+    /// n^-1.1 where it is not given.
+    #[serde(default)]
+    pub delta: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -76,6 +88,10 @@ impl TrainingDescription {
                 "optimizer",
                 "for example `kind = \"sgd\"` and `learning_rate = 0.1`",
             )?,
+            privacy: match tables.contains_key("privacy") {
+                true => Some(table(&mut tables, "privacy", "`target_epsilon = 8`")?),
+                false => None,
+            },
         })
     }
 }
@@ -99,6 +115,9 @@ fn table<T: DeserializeOwned>(
 
 /// Foreign text on one line, without control characters.
 fn one_line(error: &toml::de::Error) -> String {
-    let words: Vec<&str> = error.message().split_whitespace().collect();
+    // The name of a type says nothing to who does not write Rust.
+    let message =
+        error.message().replace("expected usize", "expected a whole number of at least 0");
+    let words: Vec<&str> = message.split_whitespace().collect();
     words.join(" ").chars().filter(|character| !character.is_control()).collect()
 }

@@ -7,6 +7,7 @@ use crate::data::Dataset;
 use crate::ledger::DeviceRecord;
 use crate::recipe::Recipe;
 use crate::replica::Replica;
+use serde::Deserialize;
 use std::sync::Arc;
 
 /// Opens M replicas on a device.
@@ -15,7 +16,8 @@ pub type Open = dyn Fn(Arc<Recipe>, Arc<Dataset>, Vec<Replica>) -> Result<Box<dy
     + Sync;
 
 /// How a device computes; anything but f32 has to be asked for by name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum PrecisionName {
     /// 24 bits throughout; convolutions on a device multiply 21 bits of each operand.
     #[default]

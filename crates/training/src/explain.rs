@@ -12,43 +12,11 @@
 //! The model counts multiplications and bytes, each at the rate that such products reached on the
 //! device named; memory and arithmetic are taken one after the other. It is an estimate.
 
+use crate::cost::{self, CPU_ROUTES, Rates, Route, RouteCost, Shape};
 use crate::ledger::DeviceRecord;
 use crate::model::{Kind, Network};
 use crate::recipe::Recipe;
 use serde::Serialize;
-
-/// A way to a layer's norms and clipped sum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Route {
-    Kept,
-    Again,
-    Ghost,
-}
-
-impl Route {
-    pub const ALL: [Self; 3] = [Self::Kept, Self::Again, Self::Ghost];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Kept => "kept",
-            Self::Again => "again",
-            Self::Ghost => "ghost",
-        }
-    }
-}
-
-/// What a route costs for one record, beside the passes forward and back.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct RouteCost {
-    pub route: Route,
-    pub multiplications: f64,
-    /// Read and written.
-    pub bytes_moved: f64,
-    /// That wait for the clipping factor.
-    pub bytes_kept: f64,
-    pub microseconds: f64,
-}
 
 /// One layer with parameters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -78,55 +46,6 @@ pub struct Explanation {
     pub records_together: Option<usize>,
 }
 
-/// Multiplications and bytes per second.
-#[derive(Clone, Copy)]
-struct Rates {
-    multiplications: f64,
-    bytes: f64,
-}
-
-impl Rates {
-    /// What products reached: on a device, convolutions of WideResNet-16-4 on an H200 and its copy
-    /// rate (docs/results/device-speed.md); on a processor, one core with 512-bit vectors.
-    fn of(device: &DeviceRecord) -> Self {
-        let multiplications = match (device.kind.as_str(), device.precision.as_str()) {
-            ("cpu", _) => return Self { multiplications: 3e10, bytes: 1e10 },
-            (_, "tf32") => 4e13,
-            (_, "bf16") => 5e13,
-            _ => 2.3e13,
-        };
-        Self { multiplications, bytes: 4.2e12 }
-    }
-}
-
-/// A layer as products see it.
-struct Shape {
-    positions: f64,
-    inputs: f64,
-    outputs: f64,
-}
-
-impl Shape {
-    fn cost(&self, route: Route, rates: Rates) -> RouteCost {
-        let Self { positions, inputs, outputs } = *self;
-        let (formed, size) = (positions * inputs * outputs, 4.0 * inputs * outputs);
-        let rows = 4.0 * positions * (inputs + outputs);
-        let (multiplications, bytes_moved, bytes_kept) = match route {
-            // Written, read for the norm, read for the sum.
-            Route::Kept => (formed, rows + 3.0 * size, size),
-            // The norm is taken where the gradient is formed; what waits is there already.
-            Route::Again => (2.0 * formed, 2.0 * rows, 0.0),
-            Route::Ghost => {
-                let inner = positions * positions * (inputs + outputs);
-                let square = if positions > 1.0 { 16.0 * positions * positions } else { 0.0 };
-                (inner + formed, 2.0 * rows + square, 0.0)
-            }
-        };
-        let seconds = multiplications / rates.multiplications + bytes_moved / rates.bytes;
-        RouteCost { route, multiplications, bytes_moved, bytes_kept, microseconds: 1e6 * seconds }
-    }
-}
-
 impl Explanation {
     /// Explains a recipe on a device.
     pub fn new(recipe: &Recipe, device: &DeviceRecord) -> Self {
@@ -136,7 +55,7 @@ impl Explanation {
         let mut layers = Vec::new();
         let mut multiplications = 2.0 * network.multiplications() as f64;
         for operation in &network.operations {
-            let (layer, shape, parameters, route) = match &operation.kind {
+            let (layer, shape, parameters, routes) = match &operation.kind {
                 Kind::Linear(layer) => (
                     format!("linear {} to {}", layer.inputs, layer.outputs),
                     Shape {
@@ -145,7 +64,7 @@ impl Explanation {
                         outputs: layer.outputs as f64,
                     },
                     (layer.inputs + 1) * layer.outputs,
-                    Route::Ghost,
+                    &[Route::Ghost][..],
                 ),
                 Kind::Convolution(layer) => (
                     format!(
@@ -156,16 +75,10 @@ impl Explanation {
                         layer.output.height,
                         layer.output.width
                     ),
-                    Shape {
-                        positions: layer.output.positions() as f64,
-                        inputs: layer.patch() as f64,
-                        outputs: layer.output.channels as f64,
-                    },
+                    cost::of_convolution(layer),
                     layer.weights() + layer.output.channels,
-                    match on_cpu && !crate::cpu::keeps_gradients(layer, together) {
-                        true => Route::Again,
-                        false => Route::Kept,
-                    },
+                    // A device has kernels for one route.
+                    if on_cpu { CPU_ROUTES } else { &[Route::Kept] },
                 ),
                 Kind::GroupNorm(layer) => {
                     // A vector: formed on the way back, and kept.
@@ -192,8 +105,8 @@ impl Explanation {
             };
             let costs: Vec<RouteCost> =
                 Route::ALL.into_iter().map(|route| shape.cost(route, rates)).collect();
-            let best = costs.iter().min_by(|a, b| a.microseconds.total_cmp(&b.microseconds));
-            let cheapest = best.map_or(route, |cost| cost.route);
+            let route = cost::cheapest(shape, routes, rates);
+            let cheapest = cost::cheapest(shape, &Route::ALL, rates);
             let taken = costs.iter().find(|cost| cost.route == route);
             multiplications += taken.map_or(0.0, |cost| cost.multiplications);
             layers.push(LayerExplanation { layer, parameters, route, cheapest, costs });
@@ -231,7 +144,7 @@ fn bytes_per_record(network: &Network, on_cpu: bool) -> usize {
         return crate::cuda::bytes_per_record(network);
     }
     let _ = on_cpu;
-    4 * network.footprint()
+    4 * (network.footprint() + network.kept())
 }
 
 #[cfg(test)]
@@ -245,7 +158,10 @@ mod tests {
     use vocabulary::Run;
 
     fn explained(kind: &str, model: &ModelDescription) -> Explanation {
-        let shape = Shape::Image { height: 32, width: 32, channels: 3 };
+        explained_on(kind, Shape::Image { height: 32, width: 32, channels: 3 }, model)
+    }
+
+    fn explained_on(kind: &str, shape: Shape, model: &ModelDescription) -> Explanation {
         let data = Dataset {
             features: vec![0.0; shape.len()],
             labels: vec![0],
@@ -306,15 +222,25 @@ mod tests {
         assert_eq!(layer.route, Route::Kept);
     }
 
-    /// On the CPU a large layer's gradients are formed for their norms and again for the sum.
+    /// On the CPU a convolution's gradients are kept where there are more than 36 positions: forming
+    /// them again costs 1 / 3e10 of a second for each, keeping them 12 / 1e10.
     #[test]
-    fn the_cpu_keeps_what_is_small() {
-        let model = ModelDescription::WideResnet { depth: 16, width: 4, groups: 16 };
-        let found = explained("cpu", &model);
-        let route =
-            |name: &str| found.layers.iter().find(|l| l.layer.contains(name)).unwrap().route;
-        assert_eq!(route("3 to 16"), Route::Kept);
-        assert_eq!(route("256 to 256"), Route::Again);
-        assert_eq!(route("linear"), Route::Ghost);
+    fn the_cpu_keeps_what_is_dearer_to_form_again() {
+        let found =
+            explained("cpu", &ModelDescription::WideResnet { depth: 16, width: 4, groups: 16 });
+        let route = |found: &Explanation, name: &str| {
+            found.layers.iter().find(|layer| layer.layer.contains(name)).unwrap().route
+        };
+        assert_eq!(route(&found, "3 to 16"), Route::Kept);
+        assert_eq!(route(&found, "256 to 256"), Route::Kept);
+        assert_eq!(route(&found, "linear"), Route::Ghost);
+        let shape = Shape::Image { height: 16, width: 16, channels: 3 };
+        let found = explained_on(
+            "cpu",
+            shape,
+            &ModelDescription::WideResnet { depth: 16, width: 4, groups: 16 },
+        );
+        assert_eq!(route(&found, "64 to 64"), Route::Kept);
+        assert_eq!(route(&found, "256 to 256"), Route::Again);
     }
 }

@@ -9,7 +9,7 @@
 //! record in it is clipped to the clip norm and summed; gradients injected by canaries are added;
 //! Gaussian noise of standard deviation noise_multiplier x clip_norm is added to each coordinate
 //! (stream (seed, NOISE, replica), row = step, index = coordinate, f32); the sum is divided by the
-//! expected batch size, a public constant; the optimiser takes it from there.
+//! expected batch size, a public constant; the optimiser uses that as its gradient.
 
 mod backend;
 mod cost;
@@ -29,17 +29,19 @@ mod optimizer;
 mod recipe;
 mod replica;
 pub mod sampler;
+mod session;
 mod statistics;
 mod summary;
 mod train;
 
 pub use backend::{ReplicaState, Replicas};
+pub use cost::{Route, RouteCost};
 pub use cpu::CpuReplicas;
-pub use description::TrainingDescription;
+pub use description::{PrivacyTarget, TrainingDescription};
 pub use device::{Device, Open, PrecisionName};
 pub use error::TrainingError;
 pub use evidence::log_mixture;
-pub use explain::{Explanation, LayerExplanation, Route, RouteCost};
+pub use explain::{Explanation, LayerExplanation};
 pub use ledger::{
     BatchSizes, ClippingRecord, DataRecord, DeviceRecord, HistoryPoint, LEDGER_SCHEMA, Ledger,
     ModelRecord, NoiseRecord, NotPrivate, Quantile, SamplingRecord, SessionRecord,
@@ -48,6 +50,7 @@ pub use ledger::{
 pub use optimizer::{OptimizerDescription, OptimizerState};
 pub use recipe::{Fault, Recipe, Rest};
 pub use replica::{Canary, Injection, Replica, Schedule, Start};
+pub use session::{NoiseSource, Session, Steps, TrainingEvent, TrainingOptions, TrainingOutcome};
 pub use statistics::StepStatistics;
 pub use summary::Summary;
-pub use train::{NoiseSource, Training, TrainingEvent, TrainingOptions, TrainingOutcome, accuracy};
+pub use train::{Training, accuracy};

@@ -13,6 +13,7 @@
 //! * **Truncated Poisson**: the Poisson batch; of a larger one, the records with the smallest words of
 //!   row t + 2^62.
 //! * **Cyclic Poisson**: the Poisson batch, of those records i with i = t modulo the number of groups.
+//! * **In order**: records 0 to B - 1, then B to 2B - 1, and so on; the last batch of a pass may be shorter.
 //!
 //! Epochs are counted from the first step f of a phase, as they are accounted for: number e of them has row
 //! f + e, which no other epoch has. B is rate times records, rounded down: no record is drawn more often
@@ -115,6 +116,11 @@ impl Sampler {
                 let first = (here % batches) as usize * size;
                 batch.records.extend_from_slice(&self.order[first..first + size]);
                 batch.records.sort_unstable();
+            }
+            Sampling::InOrder => {
+                let batches = self.records.div_ceil(size) as u64;
+                let first = (here % batches) as usize * size;
+                batch.records.extend(first as u32..(first + size).min(self.records) as u32);
             }
             Sampling::BallsAndBins => {
                 let batches = (1.0 / rate).round().max(1.0) as u64;
@@ -244,13 +250,14 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Whether training draws a run's batches from so many records the way it says.
+/// Whether training draws a run's batches from this many records the way it says.
 ///
 /// # Errors
 /// What it does not draw, and what to do about it.
 pub fn drawn(run: &Run, records: usize) -> Result<(), String> {
     for phase in run.phases() {
-        let sized = matches!(run.sampling(), Sampling::FixedSize | Sampling::Shuffle);
+        let sized =
+            matches!(run.sampling(), Sampling::FixedSize | Sampling::Shuffle | Sampling::InOrder);
         let mean = phase.sample_rate * records as f64;
         if sized && mean < 1.0 - 1e-9 {
             return Err(format!(
@@ -343,6 +350,14 @@ mod tests {
         }
     }
 
+    #[test]
+    fn batches_in_order_are_stretches_of_the_data() {
+        // 600 records in batches of 90: seven per pass, the last of 60.
+        let drawn = batches(Sampling::InOrder, Drawing::default(), 0.15, 14);
+        assert_eq!(drawn[..7].concat(), (0..RECORDS as u32).collect::<Vec<_>>());
+        assert_eq!((drawn[6].len(), &drawn[..7]), (60, &drawn[7..]));
+    }
+
     /// What is drawn is what is accounted for: within a phase, a record is used at most once per epoch of it,
     /// whatever came before.
     #[test]
@@ -352,6 +367,7 @@ mod tests {
             (Sampling::Shuffle, Permutation::Fresh),
             (Sampling::Shuffle, Permutation::Kept),
             (Sampling::BallsAndBins, Permutation::Fresh),
+            (Sampling::InOrder, Permutation::Fresh),
         ] {
             let mut builder = Run::builder().sampling(sampling).adjacency(Adjacency::ZeroOut);
             for (rate, steps) in phases {
@@ -380,7 +396,8 @@ mod tests {
             }
             // No two epochs of the same rate are alike, unless one order is kept.
             let alike = orders.iter().enumerate().any(|(i, one)| orders[..i].contains(one));
-            assert_eq!(alike, permutation == Permutation::Kept);
+            let kept = permutation == Permutation::Kept || sampling == Sampling::InOrder;
+            assert_eq!(alike, kept, "{sampling:?}");
         }
     }
 

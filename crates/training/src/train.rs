@@ -1,86 +1,27 @@
-//! One training from description to files, resumable at any moment.
-//!
-//! A checkpoint is written every few seconds and when the program is asked to stop. It holds the
-//! parameters, the optimiser's memory and the statistics; all randomness is a function of (seed or
-//! key, step), so a resumed training ends in the same bytes as one that was never interrupted, and
-//! its ledger covers all of it.
+//! One training of a classifier from description to files, resumable at any moment ([`Session`]).
 
 use crate::TrainingError;
-use crate::backend::Replicas;
+use crate::backend::{ReplicaState, Replicas};
 use crate::cpu::{Executor, evaluate};
 use crate::data::{Constants, Dataset, Split};
 use crate::description::TrainingDescription;
-use crate::device::Device;
 use crate::files::{self, Progress};
 use crate::ledger::{
     ClippingRecord, DataRecord, DeviceRecord, LEDGER_SCHEMA, Ledger, ModelRecord, NoiseRecord,
-    NotPrivate, SamplingRecord, SessionRecord,
+    NotPrivate, SamplingRecord,
 };
 use crate::model::Network;
 use crate::recipe::Recipe;
 use crate::replica::Replica;
-use crate::summary::Summary;
-use random::SecureKey;
+use crate::session::{NoiseSource, Session, Steps, TrainingOptions, TrainingOutcome};
+use crate::statistics::StepStatistics;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 use vocabulary::{Phase, Run};
-
-/// Which generator makes noise and batches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoiseSource {
-    /// Philox from the seed: for auditing and experiments.
-    Fast,
-    /// ChaCha20 under a fresh secret key, and sums on a grid: for a model to be released.
-    Secure,
-}
-
-/// What happens, for whoever draws it.
-#[derive(Clone, Debug)]
-pub enum TrainingEvent {
-    /// `done` of `steps` were found in a checkpoint.
-    Started { steps: u64, done: u64 },
-    /// A step was taken. Mean loss and accuracy are of its batch, before the update, where the
-    /// device keeps them.
-    Step { done: u64, steps: u64, loss: Option<f64>, accuracy: Option<f64> },
-    /// All steps are done; accuracy is being measured.
-    Evaluating,
-}
-
-/// How a training is carried out.
-pub struct TrainingOptions<'a> {
-    /// Folder for `model.safetensors`, `ledger.json` and, meanwhile, `checkpoint.safetensors`.
-    pub out: &'a Path,
-    pub noise: NoiseSource,
-    pub device: &'a Device,
-    /// Throws away what another training left in the folder.
-    pub force: bool,
-    /// Between checkpoints.
-    pub checkpoint_every: Duration,
-    /// Set to stop after the step in hand.
-    pub stop: &'a AtomicBool,
-    pub report: &'a (dyn Fn(&TrainingEvent) + Sync),
-}
-
-/// How it ended.
-#[derive(Debug)]
-pub enum TrainingOutcome {
-    /// The files are written; `resumed_from` is the step a checkpoint had reached, `found` says
-    /// that they were there already.
-    Complete {
-        ledger: Box<Ledger>,
-        resumed_from: u64,
-        found: bool,
-    },
-    Interrupted {
-        done: u64,
-        steps: u64,
-    },
-}
 
 /// A checked training.
 pub struct Training {
@@ -132,7 +73,6 @@ impl Training {
         &mut self,
         options: &TrainingOptions<'_>,
     ) -> Result<TrainingOutcome, TrainingError> {
-        let paths = Paths::new(options.out)?;
         let device = DeviceRecord { lanes: self.recipe.lanes, ..options.device.record.clone() };
         if options.noise == NoiseSource::Secure && device.kind != "cpu" {
             return Err(TrainingError::Device(
@@ -140,118 +80,25 @@ impl Training {
             ));
         }
         let plan = self.plan(options.noise, &device);
-        if options.force {
-            paths.remove_all()?;
-        } else if let Some(ledger) = paths.finished()? {
-            if ledger.plan != plan {
-                return Err(TrainingError::Recipe(format!(
-                    "{} holds another training; choose another folder, or --force to replace it",
-                    options.out.display()
-                )));
-            }
-            let resumed_from = self.recipe.steps();
-            return Ok(TrainingOutcome::Complete {
-                ledger: Box::new(ledger),
-                resumed_from,
-                found: true,
-            });
-        }
-        let found = files::read_checkpoint(&paths.checkpoint)?;
-        if let Some((progress, _)) = &found
-            && progress.plan != plan
-        {
-            return Err(TrainingError::Checkpoint {
-                path: paths.checkpoint.clone(),
-                reason: "it belongs to another training (or another kind of device); choose \
-                         another folder, or --force to start over"
-                    .into(),
-            });
-        }
-        let mut progress = Progress {
-            plan,
-            steps_done: 0,
-            summary: Summary::default(),
-            sessions: Vec::new(),
-            secret_key: None,
+        let mut session = match Session::open(options, plan, self.recipe.steps(), &[])? {
+            ControlFlow::Break(found) => return Ok(found),
+            ControlFlow::Continue(session) => session,
         };
-        let mut state = None;
-        if let Some((saved, saved_state)) = found {
-            (progress, state) = (saved, Some(saved_state));
-        } else if options.noise == NoiseSource::Secure {
-            let key = SecureKey::fresh().map_err(|error| {
-                TrainingError::Device(format!("the system gives no randomness: {error}"))
-            })?;
-            progress.secret_key = Some(key.to_bytes());
-        }
-        self.recipe.secure = progress.key();
+        self.recipe.secure = session.progress().key();
         let train = Arc::new(self.split.train.clone());
         let mut replicas =
             (options.device.open)(Arc::new(self.recipe.clone()), train, vec![Replica::new(0)])?;
         replicas.keep_statistics();
-        let resumed_from = progress.steps_done;
-        if let Some(state) = state {
-            replicas.restore(resumed_from, vec![state])?;
+        let mut one = One(replicas);
+        if let ControlFlow::Break(stopped) = session.train(&mut one)? {
+            return Ok(stopped);
         }
-        progress.sessions.push(SessionRecord { from_step: resumed_from, to_step: resumed_from });
-        let steps = self.recipe.steps();
-        if !self.steps(replicas.as_mut(), &mut progress, &paths, options)? {
-            return Ok(TrainingOutcome::Interrupted { done: progress.steps_done, steps });
-        }
-        (options.report)(&TrainingEvent::Evaluating);
         let mut parameters = Vec::new();
-        replicas.all_parameters(&mut parameters)?;
-        let ledger = self.ledger(&progress, &device, &parameters)?;
+        one.0.all_parameters(&mut parameters)?;
+        let ledger = self.ledger(session.progress(), &device, &parameters)?;
         // One entry only: the order of several would differ from run to run.
         let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
-        let bytes = files::model_bytes(&self.recipe.network, &parameters, metadata);
-        files::write(&paths.model, bytes)?;
-        let mut text = serde_json::to_string_pretty(&ledger).expect("a ledger is plain data");
-        text.push('\n');
-        files::write(&paths.ledger, text)?;
-        paths.remove(&paths.checkpoint)?;
-        Ok(TrainingOutcome::Complete { ledger: Box::new(ledger), resumed_from, found: false })
-    }
-
-    /// Takes the steps that are left; `false` when it was asked to stop.
-    fn steps(
-        &self,
-        replicas: &mut dyn Replicas,
-        progress: &mut Progress,
-        paths: &Paths,
-        options: &TrainingOptions<'_>,
-    ) -> Result<bool, TrainingError> {
-        let steps = self.recipe.steps();
-        (options.report)(&TrainingEvent::Started { steps, done: progress.steps_done });
-        let mut saved = Instant::now();
-        if progress.secret_key.is_some() && progress.steps_done == 0 {
-            // No step may be taken under a key that could be lost and drawn again.
-            save(replicas, progress, paths)?;
-        }
-        while progress.steps_done < steps {
-            if options.stop.load(Ordering::Relaxed) {
-                save(replicas, progress, paths)?;
-                return Ok(false);
-            }
-            let step = progress.steps_done;
-            replicas.advance(1)?;
-            progress.steps_done += 1;
-            if let Some(session) = progress.sessions.last_mut() {
-                session.to_step = progress.steps_done;
-            }
-            let (mut loss, mut accuracy) = (None, None);
-            if let Some([found]) = replicas.statistics() {
-                progress.summary.add(step, found);
-                let size = found.batch_size.max(1) as f64;
-                (loss, accuracy) = (Some(found.loss_sum / size), Some(found.correct as f64 / size));
-            }
-            let done = progress.steps_done;
-            (options.report)(&TrainingEvent::Step { done, steps, loss, accuracy });
-            if saved.elapsed() >= options.checkpoint_every {
-                save(replicas, progress, paths)?;
-                saved = Instant::now();
-            }
-        }
-        Ok(true)
+        session.finish(files::model_bytes(&self.recipe.network, &parameters, metadata), ledger)
     }
 
     /// Names what has to be the same for two trainings to give the same model.
@@ -360,7 +207,7 @@ impl Training {
         let mut warnings = Vec::new();
         if !self.recipe.sampling.by_coins() {
             warnings.push(format!(
-                "the run has {}: the numbers for Poisson sampling do not hold for them",
+                "the run has {}: the numbers for Poisson sampling do not apply",
                 self.recipe.sampling.words()
             ));
         }
@@ -381,13 +228,22 @@ impl Training {
     }
 }
 
-fn save(
-    replicas: &mut dyn Replicas,
-    progress: &Progress,
-    paths: &Paths,
-) -> Result<(), TrainingError> {
-    let state = replicas.states()?.pop().expect("one replica is trained");
-    files::write_checkpoint(&paths.checkpoint, progress, &state)
+/// A single replica, step by step.
+struct One(Box<dyn Replicas>);
+
+impl Steps for One {
+    fn step(&mut self) -> Result<Option<StepStatistics>, TrainingError> {
+        self.0.advance(1)?;
+        Ok(self.0.statistics().and_then(|all| all.first()).cloned())
+    }
+
+    fn state(&mut self) -> Result<Cow<'_, ReplicaState>, TrainingError> {
+        Ok(Cow::Owned(self.0.states()?.pop().expect("one replica is trained")))
+    }
+
+    fn restore(&mut self, steps_done: u64, state: ReplicaState) -> Result<(), TrainingError> {
+        self.0.restore(steps_done, vec![state])
+    }
 }
 
 /// The part of a run that the first `steps` steps are.
@@ -406,7 +262,7 @@ fn done(run: &Run, steps: u64) -> Result<Run, TrainingError> {
 
 /// Share of records whose class has the largest logit.
 pub fn accuracy(network: &Arc<Network>, parameters: &[f32], data: &Dataset) -> f64 {
-    const PART: usize = 2048;
+    const PART: usize = 256;
     let capacity = ((1 << 21) / network.footprint()).clamp(1, 256);
     let parts: Vec<usize> = (0..data.len()).step_by(PART).collect();
     let correct: usize = parts
@@ -426,49 +282,4 @@ pub fn accuracy(network: &Arc<Network>, parameters: &[f32], data: &Dataset) -> f
 
 fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The files of a training.
-struct Paths {
-    model: PathBuf,
-    ledger: PathBuf,
-    checkpoint: PathBuf,
-}
-
-impl Paths {
-    fn new(folder: &Path) -> Result<Self, TrainingError> {
-        std::fs::create_dir_all(folder).map_err(TrainingError::io("create the folder", folder))?;
-        Ok(Self {
-            model: folder.join("model.safetensors"),
-            ledger: folder.join("ledger.json"),
-            checkpoint: folder.join("checkpoint.safetensors"),
-        })
-    }
-
-    fn finished(&self) -> Result<Option<Ledger>, TrainingError> {
-        let text = match std::fs::read_to_string(&self.ledger) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(TrainingError::io("read", &self.ledger)(error)),
-        };
-        let ledger: Ledger =
-            serde_json::from_str(&text).map_err(|error| TrainingError::Description {
-                place: self.ledger.display().to_string(),
-                message: format!("it is not a ledger: {error}; --force replaces it"),
-            })?;
-        Ok(Some(ledger))
-    }
-
-    fn remove(&self, path: &Path) -> Result<(), TrainingError> {
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(TrainingError::io("remove", path)(error))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn remove_all(&self) -> Result<(), TrainingError> {
-        [&self.model, &self.ledger, &self.checkpoint].into_iter().try_for_each(|p| self.remove(p))
-    }
 }

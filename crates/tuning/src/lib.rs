@@ -55,7 +55,7 @@ pub fn noise_for(
     use vocabulary::{LensName, Run};
     let run = Run::builder().phase(1.0, sample_rate, steps).build()?;
     let target = Target::Epsilon { epsilon, delta };
-    let found = calibrate(&run, Unknown::NoiseMultiplier, &target, LensName::Composition, &[])?;
+    let found = calibrate(&run, Unknown::NoiseMultiplier, &target, LensName::SIGNED, &[])?;
     match found.solution {
         Solution::NoiseMultiplier(noise) => Ok((noise, found.achieved.interval.upper)),
         other => Err(TuningError::invalid(format!(

@@ -147,7 +147,7 @@ impl Finding {
         let valid_for = valid_for.into();
         let estimate = method.is_estimate();
         let mut assumptions = vec![format!("holds for {valid_for}")];
-        if method == Method::Bayes {
+        if method.is_credible() {
             assumptions.push("a credible interval under its prior, not a confidence bound".into());
         }
         let (standing, side) = if estimate {
@@ -168,7 +168,7 @@ impl Finding {
             claim,
             threshold_rule: None,
             epsilon_upper: None,
-            credibility: (method == Method::Bayes).then_some(level),
+            credibility: method.is_credible().then_some(level),
             mu_lower: None,
             noise_multiplier_upper: None,
             valid_for,
@@ -310,7 +310,7 @@ impl From<Finding> for FindingDocument {
         let finite = |value: f64| value.is_finite().then_some(value);
         let (method, delta) = (finding.method(), finding.delta());
         let (estimate, epsilon) = (method.is_estimate(), finite(finding.epsilon()));
-        let family = matches!(method, Method::Gdp | Method::Composition | Method::LastIterate);
+        let family = method.is_of_family();
         let unbounded = finding.epsilon_upper == Some(f64::INFINITY);
         Self {
             delta,
@@ -364,6 +364,12 @@ impl JsonSchema for Finding {
 }
 
 impl Claim {
+    /// A number that whoever asks states, to be tested.
+    pub fn stated(adjacency: Adjacency, delta: f64, epsilon: f64) -> Self {
+        let interval = Interval::exact(epsilon);
+        Self::epsilon(Source::Stated, adjacency, Standing::Proven, delta, interval)
+    }
+
     /// A claim about epsilon at a delta, of an attacker who sees every iterate, in both orders; the
     /// upper end may be quoted.
     pub fn epsilon(

@@ -24,6 +24,8 @@ pub enum Sampling {
     TruncatedPoisson,
     /// The records are split into groups, which are sampled in turn.
     CyclicPoisson,
+    /// The data set is cut into batches in its own order, the same in every pass.
+    InOrder,
 }
 
 impl Sampling {
@@ -36,6 +38,7 @@ impl Sampling {
         ("balls-and-bins", Self::BallsAndBins),
         ("truncated-poisson", Self::TruncatedPoisson),
         ("cyclic-poisson", Self::CyclicPoisson),
+        ("in-order", Self::InOrder),
     ];
 
     /// Whether every record joins every batch by its own coin (of any weight, 1 included).
@@ -43,15 +46,39 @@ impl Sampling {
         matches!(self, Self::Poisson | Self::Full)
     }
 
+    /// Whether an order of the data is cut into batches, so that a pass uses every record at most once.
+    pub fn cuts_the_data(self) -> bool {
+        matches!(self, Self::Shuffle | Self::InOrder)
+    }
+
+    /// Whether a record that is added or removed changes which batches the others are in.
+    pub fn moves_others(self) -> bool {
+        self.cuts_the_data()
+    }
+
     /// The keys of a run that belong to this scheme alone.
     pub fn keys(self) -> &'static [&'static str] {
         match self {
-            Self::Poisson | Self::Full => &[],
+            Self::Poisson | Self::Full | Self::InOrder => &[],
             Self::Shuffle => &["permutation"],
             Self::FixedSize => &["replacement"],
             Self::BallsAndBins => &["uses_per_epoch"],
             Self::TruncatedPoisson => &["max_batch_size"],
             Self::CyclicPoisson => &["cycle_length"],
+        }
+    }
+
+    /// The name in a list of choices.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Poisson => "Poisson",
+            Self::Full => "full",
+            Self::Shuffle => "shuffled",
+            Self::FixedSize => "fixed size",
+            Self::BallsAndBins => "balls and bins",
+            Self::TruncatedPoisson => "truncated Poisson",
+            Self::CyclicPoisson => "cyclic Poisson",
+            Self::InOrder => "in order",
         }
     }
 
@@ -65,6 +92,7 @@ impl Sampling {
             Self::BallsAndBins => "balls-and-bins batches",
             Self::TruncatedPoisson => "truncated Poisson batches",
             Self::CyclicPoisson => "cyclic Poisson batches",
+            Self::InOrder => "batches in the order of the data",
         }
     }
 
@@ -87,6 +115,9 @@ impl Sampling {
             Self::CyclicPoisson => {
                 "The records are split into groups, and each step draws a Poisson batch from one \
                  group, in turn"
+            }
+            Self::InOrder => {
+                "The records are cut into batches in their own order, the same in every pass"
             }
         }
     }
@@ -141,6 +172,22 @@ impl Drawing {
         let uses = self.uses_per_epoch.unwrap_or(1) as f64;
         sample_rate * uses / self.cycle_length.unwrap_or(1).max(1) as f64
     }
+}
+
+/// Batches of a pass over the data: 1/rate where it is whole up to rounding. Else rounded down, without the short batch at
+/// the end, or up, with it.
+pub fn batches_per_pass(rate: f64, with_short: bool) -> u64 {
+    let exact = 1.0 / rate;
+    let near = exact.round();
+    let whole = (exact - near).abs() <= 1e-9 * near;
+    let count = if whole {
+        near
+    } else if with_short {
+        exact.ceil()
+    } else {
+        exact.floor()
+    };
+    count.max(1.0) as u64
 }
 
 /// A further release on the same batch: a private count, a layer's own sum, a statistic.

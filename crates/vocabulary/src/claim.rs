@@ -23,6 +23,15 @@ pub enum LensName {
 }
 
 impl LensName {
+    /// The lens whose number may be signed, and which is asked where none is named.
+    pub const SIGNED: Self = Self::Composition;
+    /// The heuristic to read beside it.
+    pub const BESIDE: Self = Self::LastIterate;
+    /// What it costs that batches are drawn at all: every record in every batch.
+    pub const UNSAMPLED: Self = Self::FullBatch;
+    /// The lens that errs on the safe side about a secret attribute, and is asked about one where none is named.
+    pub const OF_ATTRIBUTES: Self = Self::ClosedFormCertified;
+
     /// Every lens, in the order in which they are shown.
     pub const ALL: [Self; 12] = [
         Self::Composition,
@@ -373,7 +382,7 @@ impl From<Ends> for Interval {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Claim")]
 struct ClaimDocument {
-    /// The lens that makes the claim; a claim has a lens or a method.
+    /// The lens that makes the claim; a claim has a lens or a method, or is stated by whoever asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lens: Option<LensName>,
     /// The audit method that makes the claim.
@@ -449,7 +458,8 @@ impl TryFrom<ClaimDocument> for Claim {
         let source = match (document.lens, document.method) {
             (Some(lens), None) => Source::Lens(lens),
             (None, Some(method)) => Source::Method(method),
-            _ => return Err("a claim has either a `lens` or a `method`"),
+            (None, None) => Source::Stated,
+            (Some(_), Some(_)) => return Err("a claim has a `lens` or a `method`, not both"),
         };
         Ok(Self {
             source,

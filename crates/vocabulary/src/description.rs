@@ -123,7 +123,7 @@ impl Document {
     /// # Errors
     /// As [`Document::from_toml_str`].
     pub fn from_json_str(text: &str) -> Result<Self, RunError> {
-        let entries = Node::from_json(text)?.table("the file")?;
+        let entries = Node::from_json(text)?.table("run").map_err(|_| RunError::NoRunKey)?;
         let schema = entries.iter().find(|(key, _)| key == "schema");
         let ours = match schema {
             Some((_, node)) => {
@@ -139,6 +139,8 @@ impl Document {
         if entries.iter().any(|(key, _)| key == "run") {
             // A ledger carries much that is not the run; only its run is read here.
             Self::from_tables(entries, !ours)
+        } else if ours {
+            Err(RunError::NoRunKey)
         } else {
             Ok(Self { run: RunDescription::from_entries(entries)?, policy: None })
         }

@@ -14,10 +14,12 @@ pub mod figure;
 mod interval;
 mod method;
 mod node;
+mod observe;
 mod policy;
 mod problem;
 pub mod rounding;
 mod run;
+mod schemas;
 mod sign;
 mod source;
 mod verdict;
@@ -26,7 +28,7 @@ pub mod words;
 pub use audit::{
     Audit, Bootstrap, Finding, Hashes, Measured, NotValid, PlanDocument, PowerAt, TestAt,
 };
-pub use batches::{Drawing, FurtherRelease, Matrix, Permutation, Sampling};
+pub use batches::{Drawing, FurtherRelease, Matrix, Permutation, Sampling, batches_per_pass};
 pub use claim::{
     Account, Aside, At, Claim, Direction, Ends, LensName, Quantity, Release, Secret, Side,
     Standing, Unsupported,
@@ -36,9 +38,11 @@ pub use figure::Figure;
 pub use interval::Interval;
 pub use method::{Design, Method, UnknownName};
 pub use node::nearest;
+pub use observe::Observe;
 pub use policy::Policy;
 pub use problem::{BadField, Problem};
 pub use run::{Adjacency, Phase, Run, RunBuilder, RunError, Stopped};
+pub use schemas::SCHEMAS;
 pub use sign::{NOTHING_TO_SIGN, Sign};
 pub use source::Source;
 pub use verdict::{Status, Verdict};

@@ -1,5 +1,6 @@
 //! The methods by name, how rows of scores come about, and which method holds for which.
 
+use crate::Release;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
@@ -66,10 +67,12 @@ pub enum Method {
     OneRunGdp,
     OneRunIndependent,
     GaussianPair,
+    /// Trials in their order; it is asked for by a question of its own.
+    Sequential,
 }
 
 impl Method {
-    /// Every method, in the order in which they are shown.
+    /// Every method that can be asked for by name, in the order in which they are shown.
     pub const ALL: [Self; 10] = [
         Self::ClopperPearson,
         Self::Gdp,
@@ -95,7 +98,30 @@ impl Method {
             Self::OneRunGdp => "one-run-gdp",
             Self::OneRunIndependent => "one-run-independent",
             Self::GaussianPair => "gaussian-pair",
+            Self::Sequential => "sequential",
         }
+    }
+
+    /// The name in words, for figures.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::ClopperPearson => "Clopper\u{2013}Pearson",
+            Self::Gdp => "Gaussian family",
+            Self::Composition => "composition family",
+            Self::LastIterate => "last iterate family",
+            Self::Bayes => "Bayes, credible",
+            Self::Grid => "grid estimate",
+            Self::OneRun => "one run",
+            Self::OneRunGdp => "one run, Gaussian",
+            Self::OneRunIndependent => "one run, no shared randomness",
+            Self::GaussianPair => "Gaussian pair, estimate",
+            Self::Sequential => "trials in their order",
+        }
+    }
+
+    /// Whether the claim needs no family: it holds for any mechanism.
+    pub fn is_distribution_free(self) -> bool {
+        matches!(self, Self::ClopperPearson | Self::OneRun | Self::Sequential)
     }
 
     /// The bound that needs no family, shown beside every other one.
@@ -106,14 +132,46 @@ impl Method {
         }
     }
 
+    /// Whether the number is the end of a credible interval under a prior.
+    pub fn is_credible(self) -> bool {
+        matches!(self, Self::Bayes)
+    }
+
+    /// Whether the bound holds within a family of mechanisms, of which one is infinite at delta 0.
+    pub fn is_of_family(self) -> bool {
+        matches!(self, Self::Gdp | Self::Composition | Self::LastIterate)
+    }
+
+    /// What a plan with this method leaves open, in words.
+    pub fn proviso(self) -> Option<&'static str> {
+        match self {
+            Self::Gdp => Some("holds for mechanisms with a Gaussian trade-off curve only"),
+            Self::Composition => Some("holds within DP-SGD with every iterate seen only"),
+            Self::LastIterate => Some("holds within the last iterate of linear losses only"),
+            Self::OneRun => Some(
+                "canaries are assumed not to disturb each other; many of them in a small data set do",
+            ),
+            _ => None,
+        }
+    }
+
+    /// What is seen of a training in the family of the method, where that is DP-SGD.
+    pub fn family_sees(self) -> Option<Release> {
+        match self {
+            Self::Composition | Self::Grid => Some(Release::AllIterates),
+            Self::LastIterate => Some(Release::LastIterate),
+            _ => None,
+        }
+    }
+
     /// Whether the method needs the sampling rate and the steps.
     pub fn needs_training(self) -> bool {
-        matches!(self, Self::Composition | Self::LastIterate | Self::Grid)
+        self.family_sees().is_some()
     }
 
     /// Whether the number is a bound with a confidence.
     pub fn is_confidence_bound(self) -> bool {
-        !matches!(self, Self::Bayes) && !self.is_estimate()
+        !self.is_credible() && !self.is_estimate()
     }
 
     /// Whether the number is an estimate without any confidence.
@@ -129,7 +187,8 @@ impl Method {
         );
         match (design, one_run) {
             (Design::Runs, true) => Some(
-                "needs canaries of one training, each in with probability 1/2; these rows are trainings of their own (design runs)",
+                "needs canaries of one training, each included with probability 1/2; these rows are \
+                 separate trainings (design runs)",
             ),
             (Design::OneRun, false) => Some(
                 "needs rows that are independent trainings; canaries of one training are not (design one-run)",

@@ -2,6 +2,7 @@
 //! every complaint names the key, the value and the nearest known key.
 
 use crate::RunError;
+use crate::rounding::plain;
 
 /// A parsed document without its syntax.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,7 +74,7 @@ impl Node {
     fn kind(&self) -> String {
         match self {
             Self::Text(text) => format!("the text `{}`", shortened(text)),
-            Self::Number(number) => format!("the number {number}"),
+            Self::Number(number) => format!("the number {}", plain(*number)),
             Self::Boolean(truth) => format!("`{truth}`"),
             Self::List(_) => "a list".into(),
             Self::Table(_) => "a table".into(),

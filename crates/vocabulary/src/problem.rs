@@ -2,6 +2,7 @@
 //! expected of it.
 
 use crate::RunError;
+use crate::rounding::plain;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -36,12 +37,14 @@ impl Problem {
     /// assert_eq!(problem.to_string(), "false positive rate 2 is outside (0, 1); give 0.01");
     /// assert_eq!(problem.field().unwrap().field, "fpr");
     /// assert_eq!(problem.field().unwrap().expected.as_deref(), Some("(0, 1)"));
+    /// let tiny = Problem::outside("delta", -1e-9, "(0, 1)");
+    /// assert_eq!(tiny.to_string(), "delta -1e-9 is outside (0, 1)");
     /// ```
     pub fn outside<T>(name: &str, value: T, range: &str) -> Self
     where
         T: fmt::Display + Copy + Into<Value>,
     {
-        Self::from(format!("{name} {value} is outside {range}")).about(name, value, range)
+        Self::from(format!("{name} {} is outside {range}", typed(value))).about(name, value, range)
     }
 
     /// `epsilon -1 is not a finite number of at least 0`.
@@ -49,7 +52,8 @@ impl Problem {
     where
         T: fmt::Display + Copy + Into<Value>,
     {
-        Self::from(format!("{name} {value} is not {expected}")).about(name, value, expected)
+        Self::from(format!("{name} {} is not {expected}", typed(value)))
+            .about(name, value, expected)
     }
 
     /// `sample rate is missing; give --sample-rate`.
@@ -87,6 +91,16 @@ impl Problem {
 
     pub fn field(&self) -> Option<&BadField> {
         self.field.as_deref()
+    }
+}
+
+/// A number as a person would type it, not with all its zeros.
+fn typed(value: impl fmt::Display + Into<Value> + Copy) -> String {
+    match value.into() {
+        Value::Number(number) if number.is_f64() => {
+            number.as_f64().map_or_else(|| value.to_string(), plain)
+        }
+        _ => value.to_string(),
     }
 }
 
@@ -146,6 +160,7 @@ impl From<RunError> for Problem {
             RunError::TotalSteps | RunError::NoPhase => Self::missing(problem.message, "steps"),
             RunError::Contradiction(_)
             | RunError::NoRunTable
+            | RunError::NoRunKey
             | RunError::Syntax { .. }
             | RunError::Scheme(..) => problem,
         }

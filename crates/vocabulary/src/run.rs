@@ -2,6 +2,7 @@
 //! variant, and a lens says whether it supports a run before it computes.
 
 use crate::batches::{Drawing, FurtherRelease, Matrix, Permutation, Sampling};
+use crate::rounding::plain;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -106,16 +107,20 @@ impl Stopped {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RunError {
     #[error(
-        "noise multiplier {0} is not a finite number above 0; give sigma, the noise's standard deviation in units of the clip norm"
+        "noise multiplier {} is not a finite number above 0; give sigma, the noise's standard deviation in units of the clip norm",
+        plain(*.0)
     )]
     NoiseMultiplier(f64),
-    #[error("sample rate {0} is outside (0, 1]; give the probability that a record is in a batch")]
+    #[error(
+        "sample rate {} is outside (0, 1]; give the probability that a record is in a batch",
+        plain(*.0)
+    )]
     SampleRate(f64),
     #[error("steps {0} is not at least 1; give the number of noisy updates")]
     Steps(u64),
-    #[error("clip norm {0} is not a finite number above 0")]
+    #[error("clip norm {} is not a finite number above 0", plain(*.0))]
     ClipNorm(f64),
-    #[error("group size {0} is outside 1..=1000")]
+    #[error("group size {0} is not between 1 and 1000")]
     GroupSize(u32),
     #[error("data set size {0} is not at least 1")]
     DatasetSize(u64),
@@ -127,7 +132,10 @@ pub enum RunError {
     TotalSteps,
     #[error("batch size {0} is not at least 1")]
     BatchSize(u64),
-    #[error("epochs {0} is not a usable number above 0; give the passes over the data, or --steps")]
+    #[error(
+        "epochs {} is not a usable number above 0; give the passes over the data, or --steps",
+        plain(*.0)
+    )]
     Epochs(f64),
     #[error("{0} is missing; give {1}")]
     Missing(&'static str, &'static str),
@@ -143,6 +151,8 @@ pub enum RunError {
     Misplaced(String),
     #[error("the file has no [run] table; describe the run below a line `[run]`")]
     NoRunTable,
+    #[error("the document has no `run`; give a ledger, or what `account --format json` prints")]
+    NoRunKey,
     #[error(
         "schema `{0}` is not one that describes a run; give a dosimeter.run/1, dosimeter.ledger/1 or dosimeter.account/1 document"
     )]
@@ -318,7 +328,7 @@ impl RunBuilder {
         self
     }
 
-    /// The run was stopped by looking at outputs, after at most so many steps.
+    /// The run was stopped by looking at outputs, after at most this many steps.
     pub fn stopped_on_output(mut self, max_steps: u64) -> Self {
         self.details.stopped = Some(Stopped::OnOutput);
         self.details.max_steps = Some(max_steps);
@@ -457,7 +467,7 @@ impl Details {
             }
             (None, Some(_)) => {
                 return Err(RunError::Scheme(
-                    "`max_steps` is about a run that was stopped early".into(),
+                    "`max_steps` is for a run that was stopped early".into(),
                     "add stopped = \"on-output\", or drop it",
                 ));
             }
@@ -466,7 +476,7 @@ impl Details {
                 if most < steps || most > 1 << 53 {
                     return Err(RunError::Scheme(
                         format!("max_steps {most} is not between the {steps} steps taken and 2^53"),
-                        "give the steps after which the run would have ended in any case",
+                        "give the most steps that the run could have had",
                     ));
                 }
             }

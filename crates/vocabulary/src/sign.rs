@@ -96,23 +96,22 @@ fn attacker(run: &Run, fpr: f64, tpr: f64) -> String {
     };
     let (right, of) = ((tpr * of).ceil(), counted(of));
     let most = if tpr >= 1.0 {
-        format!("may be right for all {of}")
+        format!("may find all {of}")
     } else {
-        format!("is right for at most {} of {of}", counted(right))
+        format!("finds at most {} of {of}", counted(right))
     };
     let records = records(run, 2);
     match run.adjacency() {
         Adjacency::AddRemove => format!(
-            "An attack that accuses {wrong} of {of} {records} that are not in the data {most} that \
-             are."
+            "An attack that wrongly accuses {wrong} of {of} {records} outside the data {most} in it."
         ),
         Adjacency::ZeroOut => format!(
-            "An attack that accuses {wrong} of {of} {records} that were not trained on {most} that \
-             were."
+            "An attack that wrongly accuses {wrong} of {of} {records} that were not trained on \
+             {most} that were."
         ),
         Adjacency::Substitute => format!(
-            "An attack that has two candidates for what was trained on, and names the first for \
-             {wrong} of {of} trainings on the second, {most} trainings on the first."
+            "Of two candidates for the record, an attack that names the first in {wrong} of {of} \
+             trainings on the second {most} trainings on the first."
         ),
     }
 }
@@ -200,8 +199,8 @@ mod tests {
         assert_eq!(
             sign.means.as_deref(),
             Some(
-                "An attack that accuses 1 of 1,000 records that are not in the data is right for at \
-                 most 14 of 1,000 that are."
+                "An attack that wrongly accuses 1 of 1,000 records outside the data finds at most \
+                 14 of 1,000 in it."
             )
         );
         assert_eq!(sign.beside, Some(LensName::LastIterate));
@@ -234,7 +233,7 @@ mod tests {
         );
         let means = sign.means.unwrap();
         assert!(
-            means.contains("for 2 of 100,000 trainings on the second, may be right"),
+            means.contains("in 2 of 100,000 trainings on the second may find all 100,000"),
             "{means}"
         );
     }

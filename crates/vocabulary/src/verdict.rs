@@ -60,7 +60,7 @@ pub struct Verdict {
     /// The bound that this rule could at most have given with scores of these sizes; `null` where
     /// that is infinite, or there are no scores.
     pub could_show: Option<f64>,
-    /// Where that is not above the claim: so many scores in all (or canaries), of which a perfect
+    /// Where that is not above the claim: this many scores in all (or canaries), of which a perfect
     /// attack could have refuted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scores_needed: Option<u64>,

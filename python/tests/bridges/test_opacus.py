@@ -110,7 +110,7 @@ def test_batches_that_are_not_poisson_are_warned_about() -> None:
     poisson = dosimeter.Run(noise_multiplier=1.0, sample_rate=1 / 16, steps=96)
     assert told > 2 * dosimeter.account(poisson, delta=1e-5, lens="composition")[0].upper
     run = engine.accountant.run()
-    assert (run.sampling, run.permutation, run.adjacency) == ("shuffle", "kept", "zero-out")
+    assert (run.sampling, run.adjacency) == ("in-order", "zero-out")
     assert run.phases[0].sample_rate == 1 / 16 and run.dataset_size == RECORDS
     suspicion = recorder.check_sampling(dataset_size=RECORDS, sample_rate=1 / 16)
     assert suspicion is not None and "not Poisson" in suspicion
@@ -128,7 +128,7 @@ def test_loaders_are_recognised() -> None:
     assert shuffled["sampling"] == "shuffle" and shuffled.get("permutation", "fresh") == "fresh"
     # Sixteen batches, the last one short: a record is in a given whole one with 64/1000.
     assert shuffled["rate_scale"] / 16 == pytest.approx(64 / 1000)
-    assert found(batch_size=50)["permutation"] == "kept"
+    assert found(batch_size=50)["sampling"] == "in-order"
     drawn = data.RandomSampler(dataset, replacement=True, num_samples=500)
     again = found(batch_size=50, sampler=drawn)
     assert (again["sampling"], again["replacement"]) == ("fixed-size", True)

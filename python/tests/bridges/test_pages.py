@@ -1,4 +1,4 @@
-"""Every block of the pages about own trainings is run as it stands there."""
+"""Every block of the pages that need PyTorch, JAX or Ray is run as it stands there."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ pytestmark = [pytest.mark.bridge, pytest.mark.filterwarnings("ignore")]
 torch.set_num_threads(1)
 
 PAGE = "own-training.md"
+#: Other pages with blocks of Python, each with its test below.
+FURTHER = {"record-level.md": "An attribute", "cluster.md": "Ray"}
 
 
 def blocks(page: str) -> dict[str, list[tuple[str, str]]]:
@@ -58,9 +60,15 @@ def run_here(code: str) -> dict[str, Any]:
     return space
 
 
-def only(heading: str, language: str = "python") -> str:
-    (found,) = [text for kind, text in blocks(PAGE)[heading] if kind == language]
+def only(heading: str, language: str = "python", page: str = PAGE) -> str:
+    (found,) = [text for kind, text in blocks(page)[heading] if kind == language]
     return found
+
+
+def test_an_attribute() -> None:
+    torch.manual_seed(0)
+    space = run_here(only(FURTHER["record-level.md"], page="record-level.md"))
+    assert space["sensitivity"].steps == space["run"].steps
 
 
 @pytest.fixture(autouse=True)
@@ -141,6 +149,18 @@ def test_ray() -> None:
     finally:
         ray.shutdown()
     assert len(game.read()[0]) == 20
+
+
+def test_ray_on_a_laptop() -> None:
+    ray = pytest.importorskip("ray")
+    code = only(FURTHER["cluster.md"], page="cluster.md")
+    assert "trials=1e8" in code
+    ray.init(num_cpus=2, log_to_driver=False)
+    try:
+        game = run_here(code.replace("trials=1e8", "trials=2e4"))["game"]
+    finally:
+        ray.shutdown()
+    assert game.state == "complete" and len(Path("scores.csv").read_text().splitlines()) > 4e4
 
 
 @pytest.mark.parametrize("weights", ["random", "smollm2"])

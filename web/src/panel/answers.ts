@@ -88,7 +88,7 @@ export function useAnswers(state: State): Answers {
 
   const asked = question(run);
   const whole = JSON.stringify({ run: asked, delta });
-  // The last-iterate theorem is about adding or removing a record, drawn by its own coin.
+  // The last-iterate theorem holds for adding or removing a record that is drawn by its own coin.
   const lenses = run.adjacency === "add-remove" && byCoins(run) ? ["composition", "last-iterate"] : ["composition"];
 
   const moving = liveFor !== whole;
@@ -99,9 +99,11 @@ export function useAnswers(state: State): Answers {
 
   useEffect(() => {
     if (waiting) return undefined;
-    channels.panel.ask({ run: asked, lens: lenses, points: 64 });
+    // Half of the points while the run moves: an answer then takes half of the time.
+    channels.panel.ask({ run: asked, lens: lenses, points: 32 });
     const full = { run: asked, delta };
     const rest = setTimeout(() => {
+      channels.panel.ask({ run: asked, lens: lenses, points: 64 });
       channels.settled.ask(full);
       channels.steps.ask({ kind: "steps", run: asked, delta, lens: lenses, points: byCoins(run) ? 25 : 9, first: Math.max(1, Math.floor(run.steps / 200)) });
     }, REST);

@@ -4,8 +4,8 @@ import { useMemo } from "preact/hooks";
 import { Plot, type Line, type Mark } from "../charts/plot.tsx";
 import { percent, powerOfTen, rounded, withCommas } from "../numbers.ts";
 import { UNCOVERED, describe, type State } from "../state.ts";
+import { LENS_LABELS, type Lens, type Standing } from "../names.ts";
 import type { Panel, PanelLine, StepsLine } from "../types.ts";
-import { lensName } from "../words.ts";
 import type { Answers } from "./answers.ts";
 import { PIN_HUES } from "./pins.tsx";
 import { findClaim } from "./readings.tsx";
@@ -13,9 +13,9 @@ import { findClaim } from "./readings.tsx";
 export const DASHED = [7, 5];
 const DOTTED = [2, 4];
 
-function look(lens: string, standing: string): { hue: string; dash?: number[] } {
-  const hue = lens === "composition" ? "proven" : "heuristic";
-  return standing === "proven" ? { hue } : { hue, dash: standing === "estimate" ? DOTTED : DASHED };
+function look(standing: Standing): { hue: string; dash?: number[] } {
+  if (standing === "proven") return { hue: "proven" };
+  return { hue: "heuristic", dash: standing === "estimate" ? DOTTED : DASHED };
 }
 
 /** Why nothing is drawn, when nothing is. */
@@ -24,8 +24,8 @@ function silence(panel: Panel | null, problem: string | null): string {
   return problem ?? "Computing…";
 }
 
-function label(line: { lens: string; standing: string }): string {
-  return `${lensName(line.lens).toLowerCase()} (${line.standing})`;
+function label(line: { lens: Lens; standing: Standing }): string {
+  return `${LENS_LABELS[line.lens]} (${line.standing})`;
 }
 
 /** Values of a pinned run at other places than it was computed for. */
@@ -57,7 +57,7 @@ export function Tradeoff({ state, answers }: { state: State; answers: Answers })
     return [
       { name: "guessing", hue: "muted", dash: DOTTED, width: 1.5, values: panel.fpr, quiet: true },
       ...pins(state, answers, (_panel, line) => line.tpr),
-      ...[...panel.lines].reverse().map((line) => ({ name: label(line), ...look(line.lens, line.standing), values: line.tpr })),
+      ...[...panel.lines].reverse().map((line) => ({ name: label(line), ...look(line.standing), values: line.tpr })),
     ];
   }, [panel, answers.pinnedPanels, state.pins]);
   const claim = findClaim(answers.settled, "composition", "tpr", 0.001);
@@ -88,7 +88,7 @@ export function Profile({ state, answers }: { state: State; answers: Answers }) 
     if (panel === null) return [];
     return [
       ...pins(state, answers, (pinned, line) => onto(xs, pinned.epsilon, line.delta)),
-      ...[...panel.lines].reverse().map((line) => ({ name: label(line), ...look(line.lens, line.standing), values: positive(line.delta) })),
+      ...[...panel.lines].reverse().map((line) => ({ name: label(line), ...look(line.standing), values: positive(line.delta) })),
     ];
   }, [panel, answers.pinnedPanels, state.pins]);
   const epsilon = findClaim(answers.account, "composition", "epsilon")?.upper;
@@ -123,7 +123,7 @@ export function Steps({ state, answers }: { state: State; answers: Answers }) {
       const known = new Map(line.points.map((point) => [point.steps, point.upper]));
       return xs.map((count) => known.get(count) ?? null);
     };
-    const drawn: Line[] = [...all].reverse().map((line) => ({ name: label(line), ...look(line.lens, line.standing), values: at(line) }));
+    const drawn: Line[] = [...all].reverse().map((line) => ({ name: label(line), ...look(line.standing), values: at(line) }));
     if (budget !== null && xs.length > 0) {
       drawn.unshift({ name: `target ε ${budget}`, hue: "ink", dash: DOTTED, width: 1.5, values: xs.map(() => budget) });
     }

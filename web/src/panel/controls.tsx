@@ -3,7 +3,7 @@
 import { useEffect, useId, useState } from "preact/hooks";
 import { plain } from "../numbers.ts";
 import { wholeBatches } from "../batches.ts";
-import type { Run, State } from "../state.ts";
+import type { Change, Run, State } from "../state.ts";
 import { Drawing } from "./drawing.tsx";
 import { Sizes } from "./sizes.tsx";
 
@@ -151,7 +151,7 @@ export function Choice({ name, value, options, labels, onChange }: ChoiceProps) 
 
 interface Props {
   state: State;
-  onRun: (change: Partial<Run>) => void;
+  onRun: (change: Change<Run>) => void;
   onDelta: (delta: number) => void;
   onWrong: OnWrong;
 }
@@ -162,7 +162,7 @@ export function Controls({ state, onRun, onDelta, onWrong }: Props) {
   const batches = wholeBatches(run);
   const slideRate = (rate: number) => {
     const each = Math.max(1, Math.round(1 / rate));
-    onRun({ rate: 1 / each, steps: each * Math.max(1, Math.round(run.steps * run.rate)) });
+    onRun((now) => ({ rate: 1 / each, steps: each * Math.max(1, Math.round(now.steps * now.rate)) }));
   };
   const slideSteps = (steps: number) => onRun({ steps: batches! * Math.max(1, Math.round(steps / batches!)) });
   return (

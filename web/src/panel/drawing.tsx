@@ -1,14 +1,14 @@
 // How batches are drawn, and what the way has of its own.
 
 import { useId } from "preact/hooks";
-import { ADJACENCIES, ADJACENCY_NAMES, ORDERS, SAMPLINGS, SAMPLING_NAMES } from "../batches.ts";
-import type { Adjacency, Sampling } from "../names.ts";
-import type { Run } from "../state.ts";
+import { ADJACENCIES, ADJACENCY_NAMES, ORDERS, SAMPLINGS } from "../batches.ts";
+import { SAMPLING_LABELS, type Adjacency, type Sampling } from "../names.ts";
+import type { Change, Run } from "../state.ts";
 import { Choice, NumberField, type OnWrong } from "./controls.tsx";
 
 interface Props {
   run: Run;
-  onRun: (change: Partial<Run>) => void;
+  onRun: (change: Change<Run>) => void;
   onWrong: OnWrong;
 }
 
@@ -16,7 +16,7 @@ export function Drawing({ run, onRun, onWrong }: Props) {
   return (
     <>
       <div class="pair">
-        <Choice name="Batches" value={run.sampling} options={SAMPLINGS} labels={SAMPLING_NAMES}
+        <Choice name="Batches" value={run.sampling} options={SAMPLINGS} labels={SAMPLING_LABELS}
           onChange={(sampling) => onRun({ sampling: sampling as Sampling })} />
         <Choice name="Neighbours" value={run.adjacency} options={ADJACENCIES} labels={ADJACENCY_NAMES}
           onChange={(adjacency) => onRun({ adjacency: adjacency as Adjacency })} />

@@ -1,6 +1,6 @@
 // The numbers that matter, large, each with its standing.
 
-import { percent, powerOfTen, quotedEnd, rounded, SIGN, typographic } from "../numbers.ts";
+import { percent, powerOfTen, quotedEnd, SIGN, typographic } from "../numbers.ts";
 import type { Account, Claim, Standing } from "../types.ts";
 import { STANDING_MEANS, onPage } from "../words.ts";
 
@@ -33,7 +33,9 @@ function Reading({ id, name, claim, symbol, note, stale, share }: ReadingProps) 
   const end = claim === undefined ? NaN : quotedEnd(claim);
   const side = claim?.side ?? "neither";
   const least = claim?.at_least_shown;
-  const shown = Number.isFinite(end) ? (share ? percent(end, 3, side) : rounded(end, 4, side)) : null;
+  // The core's own text, without its sign.
+  const number = claim?.shown.split(" ").at(-1) ?? null;
+  const shown = Number.isFinite(end) ? (share ? percent(end, 3, side) : number) : null;
   return (
     <div class={`reading is-${claim?.standing ?? "none"}${stale ? " stale" : ""}`}>
       <dt>

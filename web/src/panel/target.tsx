@@ -4,9 +4,10 @@ import { useEffect, useId, useMemo, useState } from "preact/hooks";
 import { Latest, Refusal } from "../api.ts";
 import { byCoins } from "../batches.ts";
 import { plain, quote, withCommas } from "../numbers.ts";
-import { QUANTITIES, SOLVES, TARGET_LENSES, question, type Run, type State, type Target } from "../state.ts";
+import { QUANTITIES, SOLVES, TARGET_LENSES, question, type Change, type Run, type State, type Target } from "../state.ts";
 import type { Calibration } from "../types.ts";
-import { QUANTITY_NAMES, SOLVE_NAMES, lensName, onPage } from "../words.ts";
+import { LENS_LABELS, type Lens } from "../names.ts";
+import { QUANTITY_NAMES, SOLVE_NAMES, onPage } from "../words.ts";
 import { Choice } from "./controls.tsx";
 
 /** Milliseconds without a movement after which a slow question is asked. */
@@ -35,8 +36,8 @@ export function calibrateQuestion(run: Run, delta: number, target: Target): Reco
 
 interface Props {
   state: State;
-  onTarget: (change: Partial<Target>) => void;
-  onRun: (change: Partial<Run>) => void;
+  onTarget: (change: Change<Target>) => void;
+  onRun: (change: Change<Run>) => void;
   /** A field of the run is wrong: there is nothing to solve. */
   blocked: boolean;
 }
@@ -103,9 +104,8 @@ export function TargetCard({ state, onTarget, onRun, blocked }: Props) {
       <div class="pair">
         <Choice name="Solve for" value={target.solve} options={SOLVES} labels={{ "noise-multiplier": "noise σ", steps: "steps T", "sample-rate": "rate q" }}
           onChange={(solve) => onTarget({ solve })} />
-        <Choice name="Under" value={target.lens} options={TARGET_LENSES}
-          labels={Object.fromEntries(TARGET_LENSES.map((lens) => [lens, lensName(lens).toLowerCase()]))}
-          onChange={(lens) => onTarget({ lens })} />
+        <Choice name="Lens" value={target.lens} options={TARGET_LENSES} labels={LENS_LABELS}
+          onChange={(lens) => onTarget({ lens: lens as Lens })} />
       </div>
       <div class="solution" aria-live="polite">
         {wrong || blocked ? (

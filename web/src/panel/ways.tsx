@@ -46,7 +46,7 @@ export function Ways({ state, blocked, onRun }: Props) {
   }, [asked, open, blocked]);
   return (
     <section class="card ways" aria-labelledby="ways-title">
-      <h2 id="ways-title">Drawn in other ways</h2>
+      <h2 id="ways-title">Other ways to sample</h2>
       <details open={open} onToggle={(event) => setOpen((event.currentTarget as HTMLDetailsElement).open)}>
         <summary>What would they cost?</summary>
         {blocked ? (

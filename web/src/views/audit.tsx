@@ -137,7 +137,7 @@ export function AuditView({ state, dropped }: { state: State; dropped: File[] })
           </p>
         )}
         <div class="options">
-          <Choice name="How the scores came about" value={design} options={["", "runs", "one-run"]}
+          <Choice name="How the scores were made" value={design} options={["", "runs", "one-run"]}
             labels={{ "": "as the file says, else many trainings", runs: "many trainings", "one-run": "canaries of one training" }}
             onChange={(value) => (setDesign(value), void audit(files, { design: value, against }))} />
           <div class="check">

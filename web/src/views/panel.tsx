@@ -11,9 +11,9 @@ import { Pins } from "../panel/pins.tsx";
 import { Readings, Sign } from "../panel/readings.tsx";
 import { TargetCard } from "../panel/target.tsx";
 import { Ways } from "../panel/ways.tsx";
-import type { Run, State } from "../state.ts";
+import { changed, type Change, type Run, type State } from "../state.ts";
 
-export function PanelView({ state, update }: { state: State; update: (change: Partial<State>) => void }) {
+export function PanelView({ state, update }: { state: State; update: (change: Change<State>) => void }) {
   const [wrong, setWrong] = useState<Record<string, string>>({});
   const onWrong = (name: string, problem: string | null) =>
     setWrong((now) => {
@@ -23,8 +23,8 @@ export function PanelView({ state, update }: { state: State; update: (change: Pa
   const known = useAnswers(state);
   const faults = Object.values(wrong);
   const answers = faults.length > 0 ? without(known, `${faults.join(". ")}. No number is shown until it is.`) : known;
-  const onRun = (change: Partial<Run>) => update({ run: { ...state.run, ...change } });
-  const onTarget = (change: Partial<State["target"]>) => update({ target: { ...state.target, ...change } });
+  const onRun = (change: Change<Run>) => update((now) => ({ run: changed(now.run, change) }));
+  const onTarget = (change: Change<State["target"]>) => update((now) => ({ target: changed(now.target, change) }));
   const target = state.target.quantity === "epsilon" ? state.target.value : null;
   return (
     <div class="panel">

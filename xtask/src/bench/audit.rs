@@ -225,7 +225,7 @@ fn together(bench: &Bench, page: &mut Page, folder: &Path) {
 
 fn probe(bench: &Bench, arguments: &[&str]) -> Measured {
     let arguments: Vec<String> = arguments.iter().map(|&word| word.to_owned()).collect();
-    bench.example("probes", "audit_probe", &arguments)
+    bench.example("audit_probe", &arguments)
 }
 
 fn write_scores(bench: &Bench, folder: &Path, count: usize) {

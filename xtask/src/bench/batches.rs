@@ -25,6 +25,22 @@ const ROWS: &[Row] = &[
         least_ratio: 300.0,
     },
     Row {
+        scheme: "fixed-size",
+        words: "fixed size, two steps",
+        numbers: [1.0, 50_000.0, 500.0, 2.0, 1e-5, 0.0],
+        peer: "dp-accounting RDP",
+        most_seconds: 10e-3,
+        least_ratio: 10.0,
+    },
+    Row {
+        scheme: "fixed-size",
+        words: "fixed size, thirty steps",
+        numbers: [1.0, 50_000.0, 500.0, 30.0, 1e-5, 0.0],
+        peer: "dp-accounting RDP",
+        most_seconds: 150e-3,
+        least_ratio: 1.0,
+    },
+    Row {
         scheme: "truncated-poisson",
         words: "Poisson cut at 550, zeroing a record out",
         numbers: [1.0, 50_000.0, 500.0, 1000.0, 1e-5, 550.0],

@@ -18,7 +18,7 @@ pub fn games(bench: &Bench, page: &mut Page) {
     let ours = |what: &str, numbers: [f64; 4]| {
         let mut arguments = vec![what.to_owned()];
         arguments.extend(numbers.iter().chain([&threads]).map(f64::to_string));
-        bench.example("probes", "games", &arguments)
+        bench.example("games", &arguments)
     };
     let linear = [1.0, 0.01, 1000.0, 1e5];
     let generator = ours("generator", linear);

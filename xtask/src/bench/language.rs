@@ -31,7 +31,7 @@ const TURNS: usize = 3;
 const SEARCHES: [&str; 3] = ["200", "6", "2"];
 
 pub fn run() -> Result<ExitCode> {
-    let build = ["build", "--release", "-p", "language", "--examples"];
+    let build = ["build", "--release", "-p", "probes", "--examples"];
     if !watch(cargo(&build))?.success {
         bail!("`cargo {}` failed", build.join(" "));
     }
@@ -86,7 +86,7 @@ pub fn run() -> Result<ExitCode> {
 fn steps(python: &Path, threads: usize, bars: &mut Vec<Bar>, tables: &mut String) {
     let (key, words) = match threads {
         1 => ("processor_seconds", "one thread, processor seconds per step"),
-        _ => ("clock_seconds", "two threads, seconds of the clock a step"),
+        _ => ("clock_seconds", "two threads, seconds of the clock per step"),
     };
     let _ = write!(
         tables,

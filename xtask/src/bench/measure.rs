@@ -1,5 +1,6 @@
 //! One measurement is one process that prints one JSON object, on either side.
 
+use crate::gate::EVERYTHING;
 use crate::process::{cargo, root, watch};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -63,13 +64,8 @@ pub fn faster(slow: &Measured, fast: &Measured) -> Option<f64> {
 impl Bench {
     /// Builds our side and installs theirs.
     pub fn prepare() -> Result<Self> {
-        let build = ["build", "--release", "-p", "dosimeter", "--features", "full"];
-        let example = ["build", "--release", "-p", "probes", "--example", "bench_probe"];
-        for arguments in [&build[..], &example[..]] {
-            if !watch(cargo(arguments))?.success {
-                bail!("`cargo {}` failed", arguments.join(" "));
-            }
-        }
+        let bench = Self::of_program()?;
+        build(&["--example", "bench_probe"])?;
         let python = match environment() {
             Ok(python) => Some(python),
             Err(error) => {
@@ -77,18 +73,24 @@ impl Bench {
                 None
             }
         };
-        Ok(Self { python, ..Self::of_examples() })
+        Ok(Self { python, ..bench })
     }
 
-    /// For parts that measure by examples alone: nothing is built or installed beforehand.
-    pub fn of_examples() -> Self {
+    /// For parts that need the program and examples, and peers of their own.
+    pub fn of_program() -> Result<Self> {
+        build(&["--bin", "dosimeter"])?;
         let release = root().join("target/release");
-        Self {
+        Ok(Self {
             python: None,
             probe: release.join("examples/bench_probe"),
             dosimeter: release.join("dosimeter"),
             peak: Cell::new(None),
-        }
+        })
+    }
+
+    /// The command line.
+    pub fn program(&self) -> &Path {
+        &self.dosimeter
     }
 
     /// One measurement of a peer: `what tool numbers…`.
@@ -109,17 +111,14 @@ impl Bench {
         self.remember(take(command, &format!("dosimeter {what} {numbers:?}")))
     }
 
-    /// One measurement by an example program of a crate, which is built first.
-    pub fn example(&self, package: &str, name: &str, arguments: &[String]) -> Measured {
-        let build = ["build", "--release", "--quiet", "-p", package, "--example", name];
-        if !watch(cargo(&build)).is_ok_and(|built| built.success) {
-            return Measured::Nothing(format!(
-                "the example `{name}` of `{package}` does not build"
-            ));
+    /// One measurement by an example program, which is built first.
+    pub fn example(&self, name: &str, arguments: &[String]) -> Measured {
+        if let Err(error) = build(&["--quiet", "--example", name]) {
+            return Measured::Nothing(error.to_string());
         }
         let mut command = Command::new(root().join("target/release/examples").join(name));
         command.args(arguments);
-        take(command, &format!("{package} {}", arguments.join(" ")))
+        take(command, &format!("{name} {}", arguments.join(" ")))
     }
 
     pub fn peak_megabytes(&self) -> Option<f64> {
@@ -166,6 +165,15 @@ impl Bench {
             Measured::Nothing(_) => Value::Null,
         }
     }
+}
+
+/// Builds with the features of the gate, so that nothing is compiled twice.
+fn build(target: &[&str]) -> Result<()> {
+    let arguments = [&["build", "--release"], EVERYTHING, target].concat();
+    if !watch(cargo(&arguments))?.success {
+        bail!("`cargo {}` failed", arguments.join(" "));
+    }
+    Ok(())
 }
 
 /// The interpreter of a virtual environment, which is made if it is not there.

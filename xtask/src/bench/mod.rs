@@ -1,12 +1,13 @@
 //! `cargo xtask bench`: Dosimeter and its peers side by side, in one run on one machine, and
 //! the page `docs/benchmarks.md` written from what was measured. Peers come from PyPI into a
-//! virtual environment under `target/`. `cargo xtask bench audit` (`batches`, `server`, `tightness`)
+//! virtual environment under `target/`. `cargo xtask bench audit` (`batches`, `faults`, `server`)
 //! measures that part alone and puts it in its place on the page. A peer that cannot be installed, fails or runs too
 //! long costs its own row and nothing else.
 
 mod audit;
 mod bars;
 mod batches;
+mod faults;
 mod format;
 mod games;
 mod language;
@@ -49,25 +50,27 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
         slider::slider(&mut page);
         return written(page.write_part()?);
     }
-    let known = ["audit", "batches", "tightness"];
+    if arguments.first().is_some_and(|part| part == "faults") {
+        let mut page = page::Page::default();
+        faults::faults(&measure::Bench::of_program()?, &mut page)?;
+        return written(page.write_part()?);
+    }
+    let known = ["audit", "batches"];
     if let Some(unknown) = arguments.first().filter(|part| !known.contains(&part.as_str())) {
         anyhow::bail!(
-            "unknown argument `{unknown}`: bench takes none, `audit`, `batches`, `language`, `python`, \
-             `recorder`, `server`, `tightness` or `training`"
+            "unknown argument `{unknown}`: bench takes none, `audit`, `batches`, `faults`, `language`, `python`, \
+             `recorder`, `server` or `training`"
         );
     }
-    if arguments.first().is_some_and(|part| part == "tightness") {
+    if arguments.first().is_some_and(|part| part == "audit") {
         let mut page = page::Page::default();
-        tightness::tightness(&measure::Bench::of_examples(), &mut page, &audit::Peers::prepare());
+        audit::audits(&measure::Bench::of_program()?, &mut page);
         return written(page.write_part()?);
     }
     let bench = measure::Bench::prepare()?;
     let mut page = page::Page::new(&bench);
-    if let Some(part) = arguments.first() {
-        match part.as_str() {
-            "batches" => batches::batches(&bench, &mut page),
-            _ => audit::audits(&bench, &mut page),
-        }
+    if !arguments.is_empty() {
+        batches::batches(&bench, &mut page);
         return written(page.write_part()?);
     }
     sections::epsilon(&bench, &mut page);
@@ -80,6 +83,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     record_level::security(&bench, &mut page);
     games::games(&bench, &mut page);
     audit::audits(&bench, &mut page);
+    faults::faults(&bench, &mut page)?;
     sections::processes(&bench, &mut page);
     python::python(&mut page);
     server::server(&mut page);

@@ -14,7 +14,7 @@ pub fn security(bench: &Bench, page: &mut Page) {
         "Bayes security: sigma 5, p = 0.001",
         "1 - delta at epsilon 0, at the epochs of the published figure. Exact: certified ends by \
          composition, adding or removing a record (what dp-accounting has) and replacing one (what the \
-         closed form is about). dp-accounting with its default grid (1e-4), and with that of 1e-4, 1e-5 \
+         closed form estimates). dp-accounting with its default grid (1e-4), and with that of 1e-4, 1e-5 \
          and 1e-6 which came closest to the truth; finer ones drift away again (1e-7 says .87 at 100 \
          epochs). Error: of 1 minus the value, relative. Closed form: the published one (it errs on the \
          unsafe side), called from Rust and, as its authors do, from Python with SciPy, which is what \

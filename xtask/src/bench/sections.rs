@@ -237,7 +237,7 @@ pub fn processes(bench: &Bench, page: &mut Page) {
     page.heading(
         "The whole command-line process, and memory",
         "From start to exit, all lenses and all default quantities, JSON output; median of 5. The \
-         launcher's own 6 MB are the floor of the memory column.",
+         launcher itself uses 6 MB, so no figure is below that in the memory column.",
     );
     page.line("| command | CPU | wall | peak memory |");
     page.line("|---|---|---|---|");

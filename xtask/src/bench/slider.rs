@@ -10,7 +10,8 @@ use std::process::Command;
 
 pub fn slider(page: &mut Page) {
     page.line(
-        "\nThe same server under a hand: the noise slider dragged to and fro in Chromium, five times \
+        "\nThe same server while somebody drags a slider: the noise slider is moved to and \
+         fro in Chromium, five times \
          1.5 s; counted are the answers of `/api/account` and `/api/panel` that reached the page, \
          which draws each of them. With nothing to draw: the same questions one after the other. \
          Browser, server and whatever else runs share the cores.\n",

@@ -36,6 +36,16 @@ struct Options {
     out: PathBuf,
 }
 
+impl Options {
+    /// The command that the lines of a folder come from.
+    fn command(&self) -> String {
+        format!(
+            "cargo xtask prove --runs {} --seed {} --work {} --seconds {}",
+            self.runs, self.seed, self.work, self.seconds
+        )
+    }
+}
+
 fn options(rest: &[String]) -> Result<Options> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut options = Options {
@@ -86,7 +96,7 @@ pub fn run(rest: &[String]) -> Result<ExitCode> {
     let folder = options.out.join(format!("seed-{}", options.seed));
     fs::create_dir_all(&folder)?;
     if options.table {
-        return table::write(&folder, options.seed);
+        return table::write(&folder, &options.command());
     }
     let (part, parts) = options.part;
     let path = folder.join(format!("part-{part}-of-{parts}.jsonl"));
@@ -134,8 +144,7 @@ pub fn run(rest: &[String]) -> Result<ExitCode> {
             });
         }
     });
-    let summary = table::summary(&folder)?;
-    println!("{summary}");
+    println!("{}\n{}", table::summary(&folder)?, table::reasons(&folder)?);
     Ok(ExitCode::from(if wrong.load(Ordering::Relaxed) > 0 { 3 } else { 0 }))
 }
 

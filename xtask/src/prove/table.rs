@@ -85,20 +85,66 @@ pub fn summary(folder: &Path) -> Result<String> {
     Ok(text)
 }
 
+/// Why proofs stayed undecided: the reason of the first end that did, its numbers left out, by how often it was met.
+pub fn reasons(folder: &Path) -> Result<String> {
+    let mut counts: BTreeMap<(String, String), u64> = BTreeMap::new();
+    for line in lines(folder)? {
+        if line["outcome"] != "undecided" {
+            continue;
+        }
+        let end = if line["lower"].is_object() { &line["lower"] } else { &line["upper"] };
+        let reason = without_numbers(end["statement"].as_str().unwrap_or("no reason given"));
+        let kind = line["kind"].as_str().unwrap_or("").split(", ").next().unwrap_or("").to_owned();
+        *counts.entry((reason, kind)).or_default() += 1;
+    }
+    let mut by_reason: BTreeMap<&str, (u64, Vec<String>)> = BTreeMap::new();
+    for ((reason, kind), count) in &counts {
+        let entry = by_reason.entry(reason).or_default();
+        entry.0 += count;
+        entry.1.push(format!("{kind} {count}"));
+    }
+    let mut rows: Vec<_> = by_reason.into_iter().collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.1.0));
+    let mut text = String::from("| undecided because | runs | of which |\n|---|--:|---|\n");
+    for (reason, (count, kinds)) in rows {
+        text += &format!("| {reason} | {count} | {} |\n", kinds.join(", "));
+    }
+    Ok(text)
+}
+
+/// A sentence with "#" for each of its numbers.
+fn without_numbers(text: &str) -> String {
+    let number = |word: &str| {
+        let inner = word.trim_matches(|c: char| "(),^".contains(c));
+        inner.parse::<f64>().is_ok()
+    };
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        // Such as "delta(0.5)" and "e^0.1".
+        let (head, tail) = word.split_once(['(', '^']).unwrap_or(("", word));
+        if number(tail) {
+            let sign = word.chars().nth(head.chars().count()).filter(|_| !head.is_empty());
+            let close = if sign == Some('(') { ")" } else { "" };
+            words.push(format!("{head}{}#{close}", sign.map(String::from).unwrap_or_default()));
+        } else {
+            words.push(word.to_owned());
+        }
+    }
+    words.join(" ")
+}
+
 const BEGIN: &str = "<!-- survey of proofs: begin -->";
 const END: &str = "<!-- survey of proofs: end -->";
 
 /// Writes the table between its marks in docs/accuracy.md.
-pub fn write(folder: &Path, seed: u64) -> Result<ExitCode> {
+pub fn write(folder: &Path, command: &str) -> Result<ExitCode> {
     let path = "docs/accuracy.md";
     let page = fs::read_to_string(path)?;
     let (head, rest) = page.split_once(BEGIN).with_context(|| format!("{path} lacks `{BEGIN}`"))?;
     let (_, tail) = rest.split_once(END).with_context(|| format!("{path} lacks `{END}`"))?;
     let count = lines(folder)?.len();
-    let table = summary(folder)?;
-    let text = format!(
-        "{head}{BEGIN}\n`cargo xtask prove --runs {count} --seed {seed}`:\n\n{table}{END}{tail}"
-    );
+    let table = format!("{}\n{}", summary(folder)?, reasons(folder)?);
+    let text = format!("{head}{BEGIN}\n`{command}` ({count} runs so far):\n\n{table}{END}{tail}");
     fs::write(path, text)?;
     println!("{table}");
     Ok(ExitCode::SUCCESS)

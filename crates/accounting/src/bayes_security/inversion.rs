@@ -71,7 +71,7 @@ fn check(run: &Run) -> Result<(), AccountingError> {
         return Ok(());
     }
     Err(AccountingError::Unsupported(
-        "inversion is about one record and Poisson or full batches".into(),
+        "inversion holds for one record and Poisson or full batches only".into(),
     ))
 }
 

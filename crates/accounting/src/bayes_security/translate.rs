@@ -21,13 +21,6 @@ pub fn attack_accuracy(security: f64, prior: f64) -> f64 {
     (1.0 - smaller) + smaller * (1.0 - security)
 }
 
-/// The Bayes security that keeps the accuracy at `prior` at or below `accuracy`: **enough**, and
-/// at prior 1/2 also needed. Above 1 if guessing already exceeds the accuracy.
-pub fn security_for_accuracy(accuracy: f64, prior: f64) -> f64 {
-    let smaller = prior.min(1.0 - prior);
-    1.0 - (accuracy - (1.0 - smaller)) / smaller
-}
-
 /// The true positive rate at a false positive rate: at most min(1, 1 + FPR - beta). **Upper
 /// bound**; the paper's other form, by prior, is never needed.
 pub fn tpr(security: f64, fpr: f64) -> f64 {
@@ -85,7 +78,6 @@ mod tests {
                 if prior == 0.5 {
                     assert!((bound - exact.value).abs() < 1e-12);
                 }
-                assert!((security_for_accuracy(bound, prior) - beta).abs() < 1e-12);
             }
             for fpr in [1e-3, 0.01, 0.1, 0.5] {
                 let exact = directions::tpr(&pair, fpr, Direction::Both).unwrap();

@@ -190,7 +190,7 @@ pub fn advice(
 
 /// The target's quantity under the heuristic, where it holds.
 fn beside(run: &Run, target: &Target) -> Option<String> {
-    let view = Lens::named(LensName::LastIterate).ok()?.look(run).ok()?;
+    let view = Lens::named(LensName::BESIDE).ok()?.look(run).ok()?;
     let side = if target.quantity() == Quantity::BayesSecurity { Side::Lower } else { Side::Upper };
     target.achieved(&view).ok().map(|interval| shown(interval, side))
 }

@@ -23,7 +23,7 @@ use schemars::JsonSchema;
 use search::{Found, Measured, largest_safe_count, smallest_safe};
 use serde::{Deserialize, Serialize};
 use vocabulary::rounding::rounded;
-use vocabulary::{Claim, Direction, LensName, Phase, Run, Sampling, Side};
+use vocabulary::{Claim, Direction, LensName, Phase, Run, Sampling, Side, batches_per_pass};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 
@@ -87,8 +87,13 @@ impl Calibration {
 /// The epochs of a calibration that was solved for steps: as many as its steps make, rounded down.
 pub fn in_epochs(mut found: Calibration) -> Calibration {
     if let (Solution::Steps(steps), [phase]) = (found.solution, found.run.phases()) {
-        // Steps are rounded up from epochs; a little less makes no step more.
-        let epochs = steps as f64 * phase.sample_rate * (1.0 - 4.0 * f64::EPSILON);
+        let batches = batches_per_pass(phase.sample_rate, false);
+        let epochs = if found.run.sampling().cuts_the_data() && steps.is_multiple_of(batches) {
+            (steps / batches) as f64
+        } else {
+            // Steps are rounded up from epochs; a little less makes no step more.
+            steps as f64 * phase.sample_rate * (1.0 - 4.0 * f64::EPSILON)
+        };
         found.solution = Solution::Epochs(epochs);
         found.solution_shown = found.solution.shown();
     }
@@ -287,7 +292,18 @@ impl Search<'_> {
                 self.uncertified = Some(reason);
                 Ok(Measured { residual: 30.0, met: false })
             }
-            measured => measured,
+            Ok(measured) => {
+                if measured.met {
+                    crate::patience::tell(format!(
+                        "noise multiplier {}, sample rate {} and {} steps meet the target",
+                        rounded(phase.noise_multiplier, DIGITS, Side::Upper),
+                        rounded(phase.sample_rate, DIGITS, Side::Lower),
+                        phase.steps
+                    ));
+                }
+                Ok(measured)
+            }
+            Err(error) => Err(error),
         }
     }
 
@@ -357,7 +373,7 @@ impl Search<'_> {
         Ok(1.0 / count(place) as f64)
     }
 
-    /// Whether so many batches per epoch meet the target.
+    /// Whether this many batches per epoch meet the target.
     fn met_by(&mut self, batches: u64) -> Result<bool> {
         // A record cannot be in more batches than there are.
         let fits = batches >= self.run.drawing().uses_per_epoch.unwrap_or(1);
@@ -412,7 +428,7 @@ impl Search<'_> {
                 most / each,
                 guess / each as f64,
             )?;
-        if self.lens.name == LensName::LastIterate && self.run.sampling() != Sampling::Full {
+        if !self.lens.monotone && self.run.sampling() != Sampling::Full {
             // Not monotone in the number of steps: look further out for counts that meet the
             // target again, and say so. For many steps the sum is normal with
             // mu = q sqrt(T) / sqrt(sigma^2 + q(1-q)); three times what is allowed ends it.
@@ -449,16 +465,9 @@ impl Search<'_> {
         Ok(steps)
     }
 
-    /// Whether the lens adds the steps up before it looks, so that mu grows like q sqrt(T)/sigma.
+    /// Whether mu grows like q sqrt(T)/sigma.
     fn is_linear(&self) -> bool {
-        self.run.sampling() == Sampling::Full
-            || matches!(
-                self.lens.name,
-                LensName::LastIterate
-                    | LensName::LastIterateMax
-                    | LensName::FullBatch
-                    | LensName::ClosedForm
-            )
+        self.run.sampling() == Sampling::Full || self.lens.adds_up
     }
 
     fn unreachable(&self, what: &str) -> AccountingError {

@@ -158,7 +158,7 @@ impl Target {
             && matches!(self, Self::Epsilon { .. } | Self::Mu { .. })
         {
             return Err(AccountingError::Unsupported(
-                "it speaks of Bayes security; aim at --target-bayes-security, --target-advantage, \
+                "it bounds Bayes security; use --target-bayes-security, --target-advantage, \
                  --target-attack-accuracy, --target-tpr or --target-reconstruction"
                     .into(),
             ));

@@ -82,14 +82,14 @@ pub fn batch_sizes(
         };
         let answered: Result<()> = (|| {
             let noise = Unknown::NoiseMultiplier;
-            let solved = calibrate(&run, noise, &target, LensName::LastIterate, &[])?;
+            let solved = calibrate(&run, noise, &target, LensName::BESIDE, &[])?;
             let epsilon = |lens: LensName| -> Result<f64> {
                 Ok(Lens::named(lens)?.look(&solved.run)?.epsilon(delta, Direction::Both)?.upper)
             };
             row.noise_multiplier = Some(solved.run.phases()[0].noise_multiplier);
             row.heuristic_epsilon = Some(solved.achieved.interval.upper);
-            row.full_batch_epsilon = Some(epsilon(LensName::FullBatch)?);
-            row.standard_epsilon = Some(epsilon(LensName::Composition)?);
+            row.full_batch_epsilon = Some(epsilon(LensName::UNSAMPLED)?);
+            row.standard_epsilon = Some(epsilon(LensName::SIGNED)?);
             Ok(())
         })();
         if let Err(error) = answered {

@@ -108,16 +108,16 @@ fn cell(request: &MapRequest, sample_rate: f64, steps: u64) -> Result<Cell> {
             MapNoise::StandardEpsilon(epsilon) => {
                 let target = Target::Epsilon { epsilon, delta: request.delta };
                 let unknown = Unknown::NoiseMultiplier;
-                calibrate(&run, unknown, &target, LensName::Composition, &[])?.run
+                calibrate(&run, unknown, &target, LensName::SIGNED, &[])?.run
             }
         };
         let epsilon = |lens: LensName| -> Result<f64> {
             Ok(Lens::named(lens)?.look(&run)?.epsilon(request.delta, Direction::Both)?.upper)
         };
         cell.noise_multiplier = Some(run.phases()[0].noise_multiplier);
-        cell.standard = Some(epsilon(LensName::Composition)?);
-        cell.heuristic = Some(epsilon(LensName::LastIterate)?);
-        cell.full_batch = Some(epsilon(LensName::FullBatch)?);
+        cell.standard = Some(epsilon(LensName::SIGNED)?);
+        cell.heuristic = Some(epsilon(LensName::BESIDE)?);
+        cell.full_batch = Some(epsilon(LensName::UNSAMPLED)?);
         Ok(())
     })();
     match filled {

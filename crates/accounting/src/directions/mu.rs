@@ -13,6 +13,7 @@ use crate::pairs::{Gaussian, ProfilePoint, complement, in_session};
 use crate::{AccountingError, OneWay, Pair};
 use numerics::elementary::{exp, exp_m1, ln};
 use numerics::special::inverse_normal_sf;
+use vocabulary::rounding::plain;
 use vocabulary::{Direction, Interval};
 
 type Result<T> = std::result::Result<T, AccountingError>;
@@ -360,8 +361,9 @@ fn above(epsilon: f64, point: &Point) -> Result<f64> {
 
 fn unreached(epsilon: f64, point: &Point) -> AccountingError {
     AccountingError::NotCertified(format!(
-        "no Gaussian curve reaches delta {} at epsilon {epsilon}",
-        point.delta
+        "no Gaussian curve reaches delta {} at epsilon {}",
+        plain(point.delta),
+        plain(epsilon)
     ))
 }
 

@@ -26,11 +26,13 @@ pub struct RenyiRate {
 pub(crate) fn rate(run: &Run, phase: &Phase, loss: &Loss) -> Result<RenyiRate, AccountingError> {
     let unsupported = |reason: String| Err(AccountingError::Unsupported(reason));
     if !always_in(phase) {
-        return unsupported("it is about full batches".into());
+        return unsupported("it holds for full batches only".into());
     }
     let (m, eta) = (loss.strong_convexity, loss.learning_rate);
     if m <= 0.0 {
-        return unsupported("it is about strongly convex losses; give --strong-convexity".into());
+        return unsupported(
+            "it holds for strongly convex losses only; give --strong-convexity".into(),
+        );
     }
     if eta >= 1.0 / loss.smoothness {
         return unsupported(format!(

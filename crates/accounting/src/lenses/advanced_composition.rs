@@ -31,7 +31,7 @@ impl ProfileBound for AdvancedComposition {
     }
 
     fn no_attack_terms(&self) -> Option<&'static str> {
-        Some("the textbook speaks of epsilon and delta only")
+        Some("the textbook theorem gives epsilon and delta only")
     }
 
     fn vacuous(&self, delta: f64) -> Option<String> {

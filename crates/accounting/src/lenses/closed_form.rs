@@ -14,6 +14,7 @@ use vocabulary::{Interval, LensName, Run, Standing};
 
 pub(super) const LENS: Lens = Lens {
     name: LensName::ClosedForm,
+    adds_up: true,
     standing: |_| Standing::Estimate,
     assumptions: |run| {
         with(
@@ -25,6 +26,10 @@ pub(super) const LENS: Lens = Lens {
     look: |subject| {
         Ok(View::Security(Interval::exact(security_of_mu(closed_form_mu(subject.run)?))))
     },
+    attribute: Some(|security| Interval::exact(security.closed_form)),
+    attribute_trusts: Some(
+        "the published closed form without its error term: it errs on the unsafe side",
+    ),
     ..PLAIN
 };
 
@@ -58,17 +63,21 @@ pub(super) const CENTRAL_LIMIT_LENS: Lens = Lens {
         };
         Ok(View::Security(Interval::exact(security_of_mu(mu))))
     },
+    attribute: Some(|security| Interval::exact(security.central_limit)),
+    attribute_trusts: Some("the log-likelihood ratio is already normal (central limit)"),
     ..PLAIN
 };
 
 pub(super) const CERTIFIED_LENS: Lens = Lens {
     name: LensName::ClosedFormCertified,
-    look: |subject| {
-        let bound = certified_lower_bound(subject.run)?;
-        Ok(View::Security(Interval { lower: bound, value: bound, upper: 1.0 }))
-    },
+    look: |subject| Ok(View::Security(at_least(certified_lower_bound(subject.run)?))),
+    attribute: Some(|security| at_least(security.certified)),
     ..PLAIN
 };
+
+fn at_least(bound: f64) -> Interval {
+    Interval { lower: bound, value: bound, upper: 1.0 }
+}
 
 fn with(run: &Run, words: &str) -> Vec<String> {
     vec!["the attacker sees every iterate".into(), batches(run), words.into()]

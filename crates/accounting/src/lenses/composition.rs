@@ -24,5 +24,7 @@ pub(super) const LENS: Lens = Lens {
         })
     },
     required: true,
+    beside_audits: true,
+    in_profiles: true,
     ..PLAIN
 };

@@ -10,16 +10,18 @@ use vocabulary::{LensName, Release, Standing};
 
 pub(super) const LENS: Lens = Lens {
     name: LensName::FullBatch,
+    adds_up: true,
     hue: Hue::Orange,
     release: Release::LastIterate,
     standing: |_| Standing::Heuristic,
     assumptions: |_| {
         vec![
             "the run leaks like full-batch training with noise sigma/q and the same expected \
-             update; sampling is taken to add nothing"
+             update; sampling is assumed to add nothing"
                 .into(),
         ]
     },
     look: |subject| Ok(View::gaussian(Gaussian::full_batch(subject.run)?)),
+    beside_audits: true,
     ..PLAIN
 };

@@ -24,6 +24,7 @@ pub(super) const LENS: Lens = Lens {
         pair(subject.run).map(drop)
     },
     look: |subject| Ok(View::gaussian(pair(subject.run)?)),
+    in_profiles: true,
     ..PLAIN
 };
 
@@ -34,7 +35,7 @@ fn pair(run: &Run) -> Result<Gaussian, AccountingError> {
     let pair = Gaussian::central_limit(run)?;
     if pair.mu() > 1e3 {
         return Err(AccountingError::Unsupported(format!(
-            "its mu would be {:.1e}; the central limit says nothing at so little noise",
+            "its mu would be {:.1e}; the central limit theorem gives no number for so little noise",
             pair.mu()
         )));
     }

@@ -63,10 +63,12 @@ fn needed<'a>(subject: &Subject<'a>) -> Result<(&'a Phase, &'a Loss), Accounting
     };
     loss.check()?;
     let [phase] = subject.run.phases() else {
-        return unsupported("it is about a run of one phase with constant noise and learning rate");
+        return unsupported(
+            "it holds for a run of one phase with constant noise and learning rate",
+        );
     };
     if subject.run.group_size() != 1 {
-        return unsupported("it is about one record, not a group");
+        return unsupported("it holds for one record, not for a group");
     }
     Ok((phase, loss))
 }

@@ -12,6 +12,8 @@ use vocabulary::{LensName, Release, Run, Standing};
 
 pub(super) const LENS: Lens = Lens {
     name: LensName::LastIterate,
+    adds_up: true,
+    monotone: false,
     hue: Hue::Vermilion,
     release: Release::LastIterate,
     standing: |_| Standing::Heuristic,
@@ -21,11 +23,14 @@ pub(super) const LENS: Lens = Lens {
         supports_last_iterate(subject.run)
     },
     look: |subject| Ok(View::pair(BinomialGaussian::for_run(subject.run)?)),
+    beside_audits: true,
+    in_profiles: true,
     ..PLAIN
 };
 
 pub(super) const MAX_LENS: Lens = Lens {
     name: LensName::LastIterateMax,
+    monotone: true,
     hue: Hue::Purple,
     release: Release::LastIterate,
     standing: |_| Standing::Heuristic,

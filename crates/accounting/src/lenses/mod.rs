@@ -3,7 +3,7 @@
 //! whether it holds for a run at all, and turns the run into a [`View`] that answers.
 //!
 //! A lens never computes another sampling scheme silently. `composition` asks the table of schemes
-//! ([`crate::schemes`]) for the run's pair; every other lens is about Poisson and full batches and
+//! ([`crate::schemes`]) for the run's pair; every other lens holds for Poisson and full batches and
 //! refuses the rest with the reason.
 
 mod advanced_composition;
@@ -18,11 +18,11 @@ mod view;
 
 pub use view::{ProfileBound, View};
 
-use crate::bayes_security::attribute::Sensitivities;
+use crate::bayes_security::attribute::{AttributeSecurity, Sensitivities};
 use crate::hidden_state::Loss;
 use crate::{AccountingError, domain, schemes};
 use vocabulary::figure::Hue;
-use vocabulary::{LensName, Release, Run, Sampling, Standing};
+use vocabulary::{Interval, LensName, Release, Run, Sampling, Standing};
 
 /// What is looked at: a run, and what is known beyond it.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +57,18 @@ pub struct Lens {
     pub(crate) required: bool,
     /// Whether its view is one pair, by which a record can be named among candidates.
     pub(crate) one_pair: bool,
+    /// Whether it adds the steps up before it looks, so that mu grows like q sqrt(T)/sigma.
+    pub(crate) adds_up: bool,
+    /// Whether more steps never leak less; with full batches every lens is so.
+    pub(crate) monotone: bool,
+    /// What it says about a secret attribute; most lenses say nothing.
+    attribute: Option<fn(&AttributeSecurity) -> Interval>,
+    /// What it takes on trust about an attribute, in words.
+    pub(crate) attribute_trusts: Option<&'static str>,
+    /// Whether figures set its epsilon beside what audits show.
+    pub beside_audits: bool,
+    /// Whether figures of delta against epsilon draw it.
+    pub in_profiles: bool,
 }
 
 /// What most lenses have in common: they are about plain Poisson and full batches and need nothing
@@ -72,6 +84,12 @@ const PLAIN: Lens = Lens {
     look: |_| Err(AccountingError::Unsupported(String::new())),
     required: false,
     one_pair: true,
+    adds_up: false,
+    monotone: true,
+    attribute: None,
+    attribute_trusts: None,
+    beside_audits: false,
+    in_profiles: false,
 };
 
 /// Every lens, in the order in which they are shown.
@@ -104,6 +122,28 @@ impl Lens {
                 known.join(", ")
             ))
         })
+    }
+
+    /// The lenses that speak about attributes.
+    pub fn about_attributes() -> impl Iterator<Item = &'static Self> {
+        ALL.iter().filter(|lens| lens.attribute.is_some())
+    }
+
+    /// An attribute's Bayes security through this lens.
+    ///
+    /// # Errors
+    /// `Unsupported` for lenses that say nothing about attributes.
+    pub(crate) fn attribute(&self, security: &AttributeSecurity) -> Result<View, AccountingError> {
+        let Some(attribute) = self.attribute else {
+            let names: Vec<&str> =
+                Self::about_attributes().map(|lens| lens.name.as_str()).collect();
+            return Err(AccountingError::Unsupported(format!(
+                "the lens `{}` has no number for an attribute; choose {}",
+                self.name,
+                listed(&names)
+            )));
+        };
+        Ok(View::Security(attribute(security)))
     }
 
     /// How far this lens's numbers about `run` can be trusted.
@@ -149,6 +189,14 @@ impl Lens {
         (self.supports)(&subject)?;
         domain::check_run(subject.run)?;
         (self.look)(&subject)
+    }
+}
+
+/// `a, b or c`.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => names.concat(),
     }
 }
 

@@ -248,7 +248,7 @@ impl View {
 }
 
 const SECURITY_ONLY: &str =
-    "it speaks of Bayes security and what follows from it; no epsilon follows from that alone";
+    "it bounds Bayes security and what follows from it; no epsilon follows from that alone";
 
 fn with_attack_terms(bound: &dyn ProfileBound) -> Result<()> {
     match bound.no_attack_terms() {

@@ -73,7 +73,7 @@ pub(super) fn refuse_other_sampling(run: &Run, what: &str) -> Result<(), Account
         return Ok(());
     }
     Err(AccountingError::Unsupported(format!(
-        "{what} is about Poisson and full batches, not {}",
+        "{what} holds for Poisson and full batches, not for {}",
         run.sampling().as_str()
     )))
 }

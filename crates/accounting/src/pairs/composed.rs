@@ -62,7 +62,7 @@ impl Composed {
     pub fn for_run(run: &Run) -> Result<Self, AccountingError> {
         if !run.sampling().by_coins() {
             return Err(AccountingError::Unsupported(format!(
-                "this pair is about Poisson and full batches, not {}",
+                "this pair holds for Poisson and full batches, not for {}",
                 run.sampling().as_str()
             )));
         }
@@ -87,8 +87,7 @@ impl Composed {
             .iter()
             .map(|phase| Part { pair: step(phase, run), times: phase.steps as f64 })
             .collect();
-        let add_supremum =
-            parts.iter().map(|part| -part.pair.infimum() * part.times).sum::<f64>() * (1.0 + 1e-14);
+        let add_supremum = -numerics::contour::smallest(&parts);
         let route = match parts.as_slice() {
             [part] if part.times == 1.0 => Route::Single(OneStep::new(part.pair.clone())),
             _ => Route::Contour(Box::new(Contour::new(SumOfLogRatios::new(parts), run.clone()))),

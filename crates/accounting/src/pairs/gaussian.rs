@@ -15,10 +15,11 @@ use crate::AccountingError;
 use numerics::elementary::{exp, ln};
 use numerics::roots::{Enclosure, Noisy, enclose};
 use numerics::special::{
-    HALF_LN_TWO_PI, MILLS_ERROR, ROUND, inverse_normal_sf, log_normal_cdf, log_normal_sf,
-    mills_moments, mills_ratio, normal_density, normal_sf,
+    HALF_LN_TWO_PI, MILLS_ERROR, ROUND, SERIES_ERROR, inverse_normal_sf, log_normal_cdf,
+    log_normal_sf, mills_moments, mills_ratio, normal_density, normal_sf,
 };
 use vocabulary::Interval;
+use vocabulary::rounding::plain;
 
 /// Below this mu (or shift) differences of Mills ratios are taken by their series.
 pub(super) const SERIES_REACH: f64 = 0.5;
@@ -54,11 +55,15 @@ impl Gaussian {
     /// As [`Gaussian::new`].
     pub fn computed(mu: f64, mu_error: f64) -> Result<Self, AccountingError> {
         if mu.is_nan() || mu < 0.0 {
-            return Err(AccountingError::invalid(format!("mu {mu} is not a number of at least 0")));
+            return Err(AccountingError::invalid(format!(
+                "mu {} is not a number of at least 0",
+                plain(mu)
+            )));
         }
         if mu > 1e7 {
             return Err(AccountingError::outside_domain(format!(
-                "the Gaussian pair has mu {mu}, above 1e7: nothing is hidden at such a distance"
+                "the Gaussian pair has mu {}, above 1e7: nothing is hidden at such a distance",
+                plain(mu)
             )));
         }
         Ok(Self { mu, mu_error })
@@ -96,10 +101,10 @@ impl Gaussian {
     fn at_threshold(&self, z: f64) -> Threshold {
         let mu = self.mu;
         let a = z + mu;
-        if mu <= SERIES_REACH && a > -6.0 {
+        if mu <= SERIES_REACH && a >= -4.0 {
             let c = mills_moments::<26>(a);
             let difference = c[1..].iter().rev().fold(0.0, |sum, value| (sum + value) * mu);
-            return Threshold::from_mills(z, difference, 1.5e-14 * difference, c[0], mu);
+            return Threshold::from_mills(z, difference, SERIES_ERROR * difference, c[0], mu);
         }
         if z >= 0.0 {
             let (near, far) = (mills_ratio(z), mills_ratio(a));

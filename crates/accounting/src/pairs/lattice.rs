@@ -177,7 +177,7 @@ fn bracket(lower: f64, upper: f64) -> Result<Interval, AccountingError> {
 /// The largest total loss there can be, rounded up.
 fn largest_loss(steps: &[Step]) -> f64 {
     let bound = |step: &Step| step.supremum.unwrap_or(f64::INFINITY) * step.repeats as f64;
-    steps.iter().map(bound).sum::<f64>() * (1.0 + 1e-14)
+    steps.iter().map(bound).sum::<f64>() * (1.0 + f64::EPSILON * (32.0 + steps.len() as f64))
 }
 
 impl Pair for LatticeBracket {

@@ -130,7 +130,7 @@ impl ShuffleLowerBound {
         let (Some(more), Some(less)) = (law(log_p), law(log_less)) else { return 0.0 };
         // The likelihood ratio rises with j: sum from the top while it exceeds e^eps.
         let mut sum = 0.0;
-        for j in (0..=self.epochs).rev() {
+        for j in (0..=self.last_that_counts(&more, exp(log_p))).rev() {
             let k = j as f64;
             let ((a, ea), (b, eb)) = (more.log_pmf(k), less.log_pmf(k));
             // The probabilities themselves carry a relative error of about 1e-14 per use.
@@ -141,6 +141,21 @@ impl ShuffleLowerBound {
             sum += (exp(a - slack) - exp(epsilon + b + slack)).max(0.0);
         }
         sum * (1.0 - 1e-12)
+    }
+
+    /// A number of epochs beyond which probabilities underflow: they fall from the mean on.
+    fn last_that_counts(&self, law: &Binomial, p: f64) -> u64 {
+        let mean = (self.epochs as f64 * p).ceil() as u64 + 1;
+        let (mut low, mut high) = (mean.min(self.epochs), self.epochs);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if law.log_pmf(middle as f64).0 < -800.0 {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        high
     }
 
     /// A lower bound on delta at epsilon >= 0; upper end 1.

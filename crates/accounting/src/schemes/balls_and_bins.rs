@@ -5,7 +5,8 @@
 //! W = mean of S independent Y under Q, and epochs multiply. Exact for zeroing out and for adding or
 //! removing, both orders. A last epoch of r < S steps has W = (S - r + sum of r Y)/S.
 //!
-//! **Certified ends** ([`numerics::positive`]): delta(eps) = E_Q (W - e^eps)_+ and
+//! **Certified ends.** Whole epochs go by contour ([`numerics::lognormal`]) where the line is not too long. Otherwise
+//! ([`numerics::positive`]): delta(eps) = E_Q (W - e^eps)_+ and
 //! E_Q (1 - e^eps W)_+ are convex in W, so a law of W that is larger (smaller) in convex order bounds
 //! both orders at every epsilon from above (below). Y is spread (lumped) on a grid, sums are taken by
 //! doubling, the product over epochs by doubling again, and every result is spread (lumped) on a grid
@@ -24,12 +25,14 @@ use super::either_way::EitherWay;
 use super::profile::{FromProfile, LEAST, Profile, crossing};
 use super::thrown_lattice::{Epochs as Factor, ThrownLattice, masses_and_means};
 use super::triangle::Chain;
-use super::{BoxedPair, Rates, Result, Scheme, batches_per_epoch, one_phase};
+use super::{BoxedPair, Rates, Result, Scheme, one_phase};
+use crate::pairs::Gaussian;
 use crate::{AccountingError, OneWay};
 use numerics::elementary::{exp, exp_m1, ln_1p};
+use numerics::lognormal::{Average, Averages};
 use numerics::positive::{Positive, Side, log_sinh_grid, sinh_grid};
 use std::sync::OnceLock;
-use vocabulary::{Adjacency, Interval, Run, Sampling};
+use vocabulary::{Adjacency, Interval, Run, Sampling, batches_per_pass};
 
 pub(super) const SCHEME: Scheme = Scheme {
     sampling: Sampling::BallsAndBins,
@@ -48,6 +51,7 @@ pub(super) const SCHEME: Scheme = Scheme {
     pair,
     at_least,
     rates,
+    costly: true,
 };
 
 /// Spacing of the grids for claims, and for lower ends beside other numbers.
@@ -57,7 +61,7 @@ const COARSE: f64 = 1.0 / 24.0;
 fn supports(run: &Run) -> Result<()> {
     let phase = one_phase(run, "balls and bins")?;
     let exact = 1.0 / phase.sample_rate;
-    let batches = batches_per_epoch(phase.sample_rate, false);
+    let batches = batches_per_pass(phase.sample_rate, false);
     if (exact - batches as f64).abs() > 1e-9 * exact {
         return Err(AccountingError::Unsupported(format!(
             "1/sample rate = {exact} is not a whole number of batches per epoch; balls and bins \
@@ -89,7 +93,7 @@ fn rates(run: &Run) -> Rates {
 
 fn pair(run: &Run) -> Result<BoxedPair> {
     let phase = one_phase(run, "balls and bins")?;
-    let batches = batches_per_epoch(phase.sample_rate, false);
+    let batches = batches_per_pass(phase.sample_rate, false);
     let uses = run.drawing().uses_per_epoch.unwrap_or(1);
     if uses > batches {
         return Err(AccountingError::invalid(format!(
@@ -108,8 +112,7 @@ fn pair(run: &Run) -> Result<BoxedPair> {
     if rest > 0 {
         factors.push(Factor { batches, seen: rest, times: 1 });
     }
-    let game = Thrown::new(phase.noise_multiplier, factors, FINE)?;
-    let one: BoxedPair = Box::new(FromProfile(game));
+    let one = one_record(phase.noise_multiplier, factors)?;
     let group = run.group_size() as usize;
     let links = match run.adjacency() {
         Adjacency::AddRemove | Adjacency::ZeroOut if group == 1 => return Ok(one),
@@ -117,6 +120,18 @@ fn pair(run: &Run) -> Result<BoxedPair> {
         Adjacency::Substitute => [OneWay::Remove, OneWay::Add].repeat(group),
     };
     Ok(Box::new(FromProfile(Chain::new(one, links))))
+}
+
+/// The pair of one record. One batch per epoch is no throw at all: W is log-normal, and the pair Gaussian.
+fn one_record(noise_multiplier: f64, factors: Vec<Factor>) -> Result<BoxedPair> {
+    if factors.iter().all(|factor| factor.batches == 1 && factor.seen == 1) {
+        let uses: f64 = factors.iter().map(|factor| factor.times as f64).sum();
+        return Ok(Box::new(Gaussian::computed(
+            uses.sqrt() / noise_multiplier,
+            4.0 * f64::EPSILON,
+        )?));
+    }
+    Ok(Box::new(FromProfile(Thrown::new(noise_multiplier, factors, FINE)?)))
 }
 
 /// The pair of one record, where the pair is a chain of them.
@@ -127,7 +142,7 @@ fn at_least(run: &Run) -> Option<BoxedPair> {
         return None;
     }
     let phase = one_phase(run, "balls and bins").ok()?;
-    let batches = batches_per_epoch(phase.sample_rate, false);
+    let batches = batches_per_pass(phase.sample_rate, false);
     let one = coarse(phase.noise_multiplier, batches, phase.steps)?;
     Some(if replaced { Box::new(EitherWay(one)) } else { one })
 }
@@ -145,6 +160,8 @@ struct Thrown {
     noise_multiplier: f64,
     factors: Vec<Factor>,
     eta: f64,
+    /// By contour, for whole epochs.
+    averages: Option<Averages>,
     /// By FFT.
     lattice: Option<ThrownLattice>,
     /// Made when first asked for; a function of the fields above alone.
@@ -173,8 +190,13 @@ impl Thrown {
         }
         let lattice =
             (!factors.is_empty()).then(|| ThrownLattice::new(noise_multiplier, factors.clone()));
+        let whole = !factors.is_empty() && factors.iter().all(|f| f.seen == f.batches);
+        let averages = whole.then(|| {
+            let each: Vec<(u64, u64)> = factors.iter().map(|f| (f.batches, f.times)).collect();
+            Averages::new(noise_multiplier, &each)
+        });
         let ends = [OnceLock::new(), OnceLock::new()];
-        Ok(Self { noise_multiplier, factors, eta, lattice, ends })
+        Ok(Self { noise_multiplier, factors, eta, averages, lattice, ends })
     }
 
     fn law(&self, side: Side) -> &Positive {
@@ -283,7 +305,7 @@ impl Thrown {
         let law = self.law(side);
         let (relative, shift) = self.rounding(law);
         let sign = if side == Side::Upper { 1.0 } else { -1.0 };
-        let level = exp(epsilon - sign * shift);
+        let level = level(epsilon - sign * shift, side);
         let sum: f64 = law
             .places
             .iter()
@@ -291,7 +313,7 @@ impl Thrown {
             .map(|(w, mass)| {
                 mass * match way {
                     OneWay::Remove => (w - level).max(0.0),
-                    OneWay::Add => (1.0 - level * w).max(0.0),
+                    OneWay::Add => payoff(level, *w),
                 }
             })
             .sum();
@@ -302,6 +324,16 @@ impl Thrown {
         };
         (sum * (1.0 + sign * relative) + lost).clamp(0.0, 1.0)
     }
+}
+
+/// e^x for an end of delta. Beyond the largest number an upper end takes that one, which is on its safe side.
+pub(super) fn level(x: f64, side: Side) -> f64 {
+    if side == Side::Upper { exp(x).min(f64::MAX) } else { exp(x) }
+}
+
+/// (1 - level w)_+, which is 1 at w = 0 for an infinite level, too.
+pub(super) fn payoff(level: f64, w: f64) -> f64 {
+    if w == 0.0 { 1.0 } else { (1.0 - level * w).max(0.0) }
 }
 
 /// A law with the variance of its logarithm, roughly: to choose grids by.
@@ -322,10 +354,31 @@ impl Grown {
     }
 }
 
+/// The contour is good enough when its ends are this close, relative to delta: all of what is asked for in epsilon.
+const CLOSEST: f64 = 1e-6;
+/// An epsilon by contour is good enough when its ends are this close, relative to it.
+const ENOUGH: f64 = 2e-5;
 /// The route by FFT is good enough when its ends are this close, relative to delta.
 const CLOSE: f64 = 2e-3;
 
 impl Thrown {
+    /// E(W - e^eps)_+, or e^eps E(e^-eps - W)_+ in the other order.
+    fn by_contour(&self, epsilon: f64, way: OneWay) -> Option<Interval> {
+        let averages = self.averages.as_ref()?;
+        let factor = if way == OneWay::Remove { 1.0 } else { exp(epsilon) };
+        if factor == f64::INFINITY {
+            return None;
+        }
+        let ends = match way {
+            OneWay::Remove => averages.average(Average::Above, epsilon)?,
+            OneWay::Add => averages.average(Average::Below, -epsilon)?,
+        };
+        let slack = 4.0 * f64::EPSILON;
+        let upper = (ends.upper * factor * (1.0 + slack)).clamp(LEAST, 1.0);
+        let lower = (ends.lower * factor * (1.0 - slack)).clamp(0.0, upper);
+        Some(Interval { lower, value: (ends.value * factor).clamp(lower, upper), upper })
+    }
+
     fn by_lattice(&self, epsilon: f64, way: OneWay) -> Option<(f64, f64)> {
         let lattice = self.lattice.as_ref()?;
         let lower = lattice.end(epsilon, way, Side::Lower)?;
@@ -335,27 +388,55 @@ impl Thrown {
 
 impl Profile for Thrown {
     fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+        let contour = self.by_contour(epsilon, way);
+        if let Some(found) = contour.filter(|found| found.width() <= CLOSEST * found.upper) {
+            return Ok(found);
+        }
         let (mut lower, mut upper) = self.by_lattice(epsilon, way).unwrap_or((0.0, 1.0));
         if upper - lower > CLOSE * upper {
             lower = lower.max(self.end(epsilon, way, Side::Lower));
             upper = upper.min(self.end(epsilon, way, Side::Upper)).max(lower);
         }
+        if let Some(found) = contour {
+            lower = lower.max(found.lower);
+            upper = upper.min(found.upper).max(lower);
+        }
         Ok(between(lower, upper.max(LEAST)))
     }
 
     fn epsilon(&self, delta: f64, way: OneWay) -> Option<Result<Interval>> {
+        let mut by_contour = None;
+        if self.averages.is_some() {
+            let contour = |epsilon: f64| {
+                let nothing = Interval { lower: 0.0, value: 0.5, upper: 1.0 };
+                Ok(self.by_contour(epsilon, way).unwrap_or(nothing))
+            };
+            by_contour = crossing(contour, delta).ok();
+            if let Some(found) = by_contour.filter(|found| found.width() <= ENOUGH * found.value) {
+                return Some(Ok(found));
+            }
+        }
         self.lattice.as_ref()?;
         // On the way to epsilon there are deltas for which the lattice is too coarse: they do no harm.
         let lattice = |epsilon: f64| {
             let (lower, upper) = self.by_lattice(epsilon, way).unwrap_or((0.0, 1.0));
             Ok(between(lower, upper))
         };
-        let found = crossing(lattice, delta).ok()?;
+        let mut found = crossing(lattice, delta).ok()?;
+        if let Some(other) = by_contour {
+            // Both enclose it.
+            found.lower = found.lower.max(other.lower);
+            found.upper = found.upper.min(other.upper).max(found.lower);
+            found.value = found.value.clamp(found.lower, found.upper);
+        }
         (found.width() <= CLOSE * found.value).then_some(Ok(found))
     }
 
-    /// An upper end by FFT tells, however far its lower end is.
+    /// An upper end by contour or FFT tells, however far its lower end is.
     fn is_below(&self, epsilon: f64, way: OneWay, delta: f64) -> Option<bool> {
+        if let Some(found) = self.by_contour(epsilon, way) {
+            return (found.upper <= delta).then_some(true);
+        }
         let (_, upper) = self.by_lattice(epsilon, way)?;
         (upper.max(LEAST) <= delta).then_some(true)
     }
@@ -370,7 +451,6 @@ fn between(lower: f64, upper: f64) -> Interval {
 mod tests {
     use super::*;
     use crate::Pair;
-    use crate::pairs::Gaussian;
 
     fn game(sigma: f64, batches: u64, epochs: u64) -> FromProfile<Thrown> {
         let factors = vec![Factor { batches, seen: batches, times: epochs }];
@@ -392,6 +472,62 @@ mod tests {
                         "{sigma} {epochs} {found:?} {truth:?}"
                     );
                 }
+            }
+        }
+    }
+    /// e^epsilon beyond the largest number is no number times nothing: an upper end of delta, and an epsilon or a
+    /// refusal, come back.
+    #[test]
+    fn an_epsilon_beyond_all_numbers_has_ends() {
+        let (sigma, epochs) = (0.3, 20);
+        let exact = Gaussian::new((epochs as f64).sqrt() / sigma).unwrap();
+        let thrown = game(sigma, 1, epochs);
+        for way in [OneWay::Remove, OneWay::Add] {
+            for epsilon in [150.0, 700.0, 720.0, 1e4, 1e6] {
+                let truth = exact.delta(epsilon, way).unwrap();
+                let found = thrown.delta(epsilon, way).unwrap();
+                assert!(found.lower <= truth.upper, "{epsilon} {found:?} {truth:?}");
+                assert!(truth.lower <= found.upper, "{epsilon} {found:?} {truth:?}");
+            }
+            if let Ok(found) = thrown.epsilon(1e-20, way) {
+                let truth = exact.epsilon(1e-20, way).unwrap();
+                assert!(found.lower <= truth.upper && truth.lower <= found.upper, "{found:?}");
+            }
+        }
+        // A mass at 0 counts for any level.
+        assert_eq!(payoff(f64::INFINITY, 0.0), 1.0);
+        assert_eq!(level(1e4, Side::Upper), f64::MAX);
+        assert_eq!(level(1e4, Side::Lower), f64::INFINITY);
+    }
+
+    /// Ends of epsilon are close where people go: six digits for enough noise and an ordinary delta, four for a
+    /// tiny one.
+    #[test]
+    fn ends_are_close() {
+        for sigma in [0.5, 1.0, 2.0] {
+            for (batches, epochs) in [(10, 100), (100, 1), (1000, 10)] {
+                let thrown = game(sigma, batches, epochs);
+                for way in [OneWay::Remove, OneWay::Add] {
+                    for (delta, wanted) in [(1e-3, 1e-6), (1e-5, 1e-6), (1e-8, 1e-6), (1e-10, 1e-4)]
+                    {
+                        let found = thrown.epsilon(delta, way).unwrap();
+                        assert!(
+                            found.width() <= wanted * found.value,
+                            "{sigma} {batches} {epochs} {delta} {way:?}: {found:?}"
+                        );
+                    }
+                }
+            }
+        }
+        // Narrow averages of many numbers, and much that little noise leaks: these had no close ends.
+        for (sigma, batches, epochs) in [(4.0, 10_000, 10), (0.7, 10_000, 100)] {
+            let thrown = game(sigma, batches, epochs);
+            for way in [OneWay::Remove, OneWay::Add] {
+                let found = thrown.epsilon(1e-5, way).unwrap();
+                assert!(
+                    found.width() <= 1e-6 * found.value,
+                    "{sigma} {batches} {epochs}: {found:?}"
+                );
             }
         }
     }

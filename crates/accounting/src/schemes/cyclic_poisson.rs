@@ -20,6 +20,7 @@ pub(super) const SCHEME: Scheme = Scheme {
     pair: |run| Ok(Box::new(Composed::for_run(&turns(run)?)?)),
     at_least: |_| None,
     rates: |_| Rates::Any,
+    costly: false,
 };
 
 /// The Poisson run of one group: each phase has at most ceil(T/c) turns of a group.

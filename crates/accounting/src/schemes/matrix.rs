@@ -15,10 +15,10 @@
 //! - Otherwise the programme on each row of |C^T C|, then on the row maxima: an upper bound.
 
 use super::cyclic_poisson;
-use super::{BoxedPair, Result, batches_per_epoch, one_phase};
+use super::{BoxedPair, Result, one_phase};
 use crate::AccountingError;
 use crate::pairs::{Composed, Gaussian};
-use vocabulary::{Adjacency, Matrix, Permutation, Phase, Run, Sampling};
+use vocabulary::{Adjacency, Matrix, Permutation, Phase, Run, Sampling, batches_per_pass};
 
 /// Steps for which a general matrix is looked at column by column.
 const MOST_GENERAL: u64 = 3000;
@@ -105,11 +105,11 @@ fn participation(run: &Run, rate: f64, steps: u64) -> Result<(u64, u64)> {
     match (run.sampling(), run.drawing().permutation) {
         (Sampling::Full, _) => Ok((steps, 1)),
         (Sampling::Shuffle, Permutation::Kept) => {
-            let batches = batches_per_epoch(rate, false);
+            let batches = batches_per_pass(rate, false);
             Ok((steps.div_ceil(batches), batches))
         }
         (Sampling::Shuffle, Permutation::Fresh) => {
-            Ok((steps.div_ceil(batches_per_epoch(rate, false)), 1))
+            Ok((steps.div_ceil(batches_per_pass(rate, false)), 1))
         }
         (other, _) => Err(AccountingError::Unsupported(format!(
             "correlated noise is covered for full, shuffled and cyclic Poisson batches, not for {}",

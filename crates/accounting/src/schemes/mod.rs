@@ -11,7 +11,9 @@
 pub mod balls_and_bins;
 mod cyclic_poisson;
 mod either_way;
+mod few_steps;
 mod fixed_size;
+mod in_order;
 mod law_pair;
 mod matrix;
 mod mixed;
@@ -28,7 +30,7 @@ pub use releases::effective_noise_multiplier;
 pub use truncated_poisson::{Truncation, truncation};
 
 use crate::{AccountingError, Pair};
-use vocabulary::{Adjacency, Phase, Run, Sampling, Side};
+use vocabulary::{Adjacency, Phase, Run, Sampling, Side, batches_per_pass};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 type BoxedPair = Box<dyn Pair>;
@@ -46,6 +48,8 @@ pub struct Scheme {
     at_least: fn(&Run) -> Option<BoxedPair>,
     /// Which rates it has, for a run whose rate is sought.
     rates: fn(&Run) -> Rates,
+    /// Whether a number takes up to a tenth of a second of processor time: reports draw fewer of them.
+    pub costly: bool,
 }
 
 /// Rates that a scheme has: any, or one over a number of batches per epoch.
@@ -73,6 +77,7 @@ pub const ALL: &[Scheme] = &[
     balls_and_bins::SCHEME,
     truncated_poisson::SCHEME,
     cyclic_poisson::SCHEME,
+    in_order::SCHEME,
 ];
 
 /// The scheme of a run.
@@ -170,11 +175,11 @@ pub(crate) fn only_plain(run: &Run) -> Result<()> {
         let sampling = run.sampling().as_str();
         format!("it holds for Poisson and full batches, and sampling is {sampling}{elsewhere}")
     } else if !run.releases().is_empty() {
-        "it is about one release per step; the lens `composition` covers several".into()
+        "it holds for one release per step; the lens `composition` covers several".into()
     } else if run.matrix().is_some() {
-        "it is about independent noise; the lens `composition` covers correlated noise".into()
+        "it holds for independent noise; the lens `composition` covers correlated noise".into()
     } else if run.max_steps().is_some() {
-        "it is about a number of steps fixed in advance, and outputs decided when this run ended; \
+        "it holds for a number of steps fixed in advance, but outputs decided when this run ended; \
          the lens `composition` covers that"
             .into()
     } else {
@@ -197,6 +202,18 @@ fn accounted(run: &Run, side: Side) -> Result<Run> {
     let changed = run.with_phases(phases).map_err(AccountingError::invalid)?;
     crate::domain::check_run(&changed)?;
     Ok(changed)
+}
+
+/// For batches that a further record would change.
+fn same_records(run: &Run, batch: &str) -> Result<()> {
+    if run.adjacency() != Adjacency::AddRemove {
+        return Ok(());
+    }
+    Err(AccountingError::Unsupported(format!(
+        "adding or removing a record changes every {batch} after it, and perhaps the number of steps; \
+         choose --adjacency zero-out (the record stays, its gradients are zero) or substitute, for \
+         which composition is proven"
+    )))
 }
 
 /// The records in a batch and in the data set, where both are known and whole.
@@ -224,23 +241,8 @@ fn about(run: &Run, adjacency: Adjacency, group_size: u32, phases: Vec<Phase>) -
 /// Batches per epoch where every record is in exactly one of them: the lower ends of shuffled batches are
 /// about such epochs. A record that is sometimes dropped is hidden better than they say.
 pub(crate) fn even_batches(rate: f64) -> Option<u64> {
-    let batches = batches_per_epoch(rate, true);
+    let batches = batches_per_pass(rate, true);
     ((batches as f64 * rate - 1.0).abs() <= 1e-9).then_some(batches)
-}
-
-/// Batches per epoch: 1/rate, rounded up (or down), where it is whole up to rounding.
-fn batches_per_epoch(rate: f64, up: bool) -> u64 {
-    let exact = 1.0 / rate;
-    let near = exact.round();
-    let whole = (exact - near).abs() <= 1e-9 * near;
-    let count = if whole {
-        near
-    } else if up {
-        exact.ceil()
-    } else {
-        exact.floor()
-    };
-    count.max(1.0) as u64
 }
 
 fn one_phase<'a>(run: &'a Run, what: &str) -> Result<&'a Phase> {

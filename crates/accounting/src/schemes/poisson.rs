@@ -45,6 +45,7 @@ pub(super) const SCHEME: Scheme = Scheme {
     pair: |run| Ok(Box::new(Composed::for_run(run)?)),
     at_least: |_| None,
     rates: |_| Rates::Any,
+    costly: false,
 };
 
 pub(super) const FULL: Scheme = Scheme {
@@ -54,4 +55,5 @@ pub(super) const FULL: Scheme = Scheme {
     pair: |run| Ok(Box::new(Composed::for_run(run)?)),
     at_least: |_| None,
     rates: |_| Rates::Any,
+    costly: false,
 };

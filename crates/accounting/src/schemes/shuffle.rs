@@ -14,14 +14,21 @@
 //! event bound (Chua et al. 2024, [`crate::pairs::shuffle_lower_bound`]), and balls and bins, to which
 //! shuffling is equal when all other gradients are 0. With one order for all epochs the epochs of a
 //! batch add up: the one-epoch bound at noise sigma/sqrt(E).
+//!
+//! *1/rate not whole*, between S and S + 1: none is given. The event bound is about records that are in every
+//! epoch, and here one may be dropped. A bound exists: let all other gradients be 0, and let the attacker forget
+//! the short batch, if it is kept. Of at least T/(S+1) epochs, rounded down, he sees
+//! W = 1 - S q + q (Y_1 + ... + Y_S) each. With 1/(S+1) < q in place of q, P becomes a mixture of P and Q, and by convexity H_g
+//! does not grow: these are S of the S + 1 batches of epochs of balls and bins. But parts of epochs go by lattices
+//! (`balls_and_bins.rs`), a tenth of a second to a second for a number that stands beside another one.
 
 use super::mixed::MixedGaussians;
 use super::profile::{FromProfile, complement};
-use super::{BoxedPair, Rates, Result, Scheme, balls_and_bins, batches_per_epoch, even_batches};
+use super::{BoxedPair, Rates, Result, Scheme, balls_and_bins, even_batches, same_records};
 use crate::pairs::{Gaussian, ShuffleLowerBound, shuffle_lower_bound};
 use crate::{AccountingError, OneWay, Pair};
 use numerics::elementary::powi;
-use vocabulary::{Adjacency, Interval, Permutation, Run, Sampling};
+use vocabulary::{Adjacency, Interval, Permutation, Run, Sampling, batches_per_pass};
 
 pub(super) const SCHEME: Scheme = Scheme {
     sampling: Sampling::Shuffle,
@@ -39,20 +46,14 @@ pub(super) const SCHEME: Scheme = Scheme {
     pair,
     at_least,
     rates: |_| Rates::Any,
+    costly: false,
 };
 
 fn supports(run: &Run) -> Result<()> {
-    if run.adjacency() == Adjacency::AddRemove {
-        return Err(AccountingError::Unsupported(
-            "adding or removing a record changes every shuffled batch after it, and perhaps the \
-             number of steps; choose --adjacency zero-out (the record stays, its gradients are \
-             zero) or substitute, for which composition is proven"
-                .into(),
-        ));
-    }
+    same_records(run, "shuffled batch")?;
     let all = run.phases().len();
     for (index, phase) in run.phases().iter().enumerate().take(all - 1) {
-        let batches = batches_per_epoch(phase.sample_rate, false);
+        let batches = batches_per_pass(phase.sample_rate, false);
         if !phase.steps.is_multiple_of(batches) {
             return Err(AccountingError::Unsupported(format!(
                 "phase {} of {all} ends within an epoch of {batches} batches; shuffled phases are \
@@ -70,7 +71,7 @@ fn pair(run: &Run) -> Result<BoxedPair> {
     // Squared distances of E and of E + 1 uses, and the probability of the latter.
     let (mut square, mut more, mut weight) = (0.0, 0.0, 0.0);
     for phase in run.phases() {
-        let batches = batches_per_epoch(phase.sample_rate, false);
+        let batches = batches_per_pass(phase.sample_rate, false);
         let (epochs, rest) = (phase.steps / batches, phase.steps % batches);
         let unit = powi(shift / phase.noise_multiplier, 2);
         square += epochs as f64 * unit;
@@ -157,5 +158,5 @@ impl Pair for LowerEnds {
 }
 
 fn no_curve() -> AccountingError {
-    AccountingError::Unsupported("the lower end is about epsilon and delta".into())
+    AccountingError::Unsupported("the lower end is known for epsilon and delta only".into())
 }

@@ -15,6 +15,7 @@
 //! [`SHIFT`] in the exponent. So the ends are good to about 1e-9 in delta; below that the
 //! positive route of `balls_and_bins.rs` takes over.
 
+use super::balls_and_bins::{level, payoff};
 use crate::OneWay;
 use numerics::elementary::{exp, exp_m1, ln, ln_1p};
 use numerics::lattice::gauss::{REACH, rule_for};
@@ -282,12 +283,10 @@ impl Bounds {
 impl EndLaw {
     fn end(&self, epsilon: f64, way: OneWay, side: Side) -> f64 {
         let sign = if side == Side::Upper { 1.0 } else { -1.0 };
-        let level = exp(epsilon - sign * SHIFT);
+        let level = level(epsilon - sign * SHIFT, side);
         let pairs = self.values.iter().zip(&self.inverses);
         let total: f64 = match way {
-            OneWay::Remove => {
-                pairs.map(|(mass, inverse)| mass * (1.0 - level * inverse).max(0.0)).sum()
-            }
+            OneWay::Remove => pairs.map(|(mass, inverse)| mass * payoff(level, *inverse)).sum(),
             OneWay::Add => {
                 pairs.map(|(mass, inverse)| mass * (1.0 - level / inverse).max(0.0)).sum()
             }

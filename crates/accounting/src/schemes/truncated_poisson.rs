@@ -44,6 +44,7 @@ pub(super) const SCHEME: Scheme = Scheme {
     pair,
     at_least,
     rates: |_| Rates::Any,
+    costly: false,
 };
 
 /// How often a batch is cut, and how often the record then stays.
@@ -144,7 +145,7 @@ fn pair(run: &Run) -> Result<BoxedPair> {
             return Ok(Alone::Poisson(Composed::for_run(&plain)?));
         }
         let symmetric = run.adjacency() == Adjacency::Substitute;
-        Ok(Alone::Law(FromProfile(LawPair::new(parts, symmetric, given_away))))
+        Ok(Alone::Law(Box::new(FromProfile(LawPair::new(parts, symmetric, given_away)))))
     };
     let one = about(run, run.adjacency(), 1, run.phases().to_vec())?;
     let first = match single(&one, all)? {
@@ -152,7 +153,7 @@ fn pair(run: &Run) -> Result<BoxedPair> {
             let plain = run.with_sampling(Sampling::Poisson).map_err(AccountingError::invalid)?;
             return Ok(Box::new(Composed::for_run(&plain)?));
         }
-        Alone::Law(pair) => Box::new(pair),
+        Alone::Law(pair) => pair,
     };
     let group = run.group_size();
     if group == 1 {
@@ -171,7 +172,7 @@ fn pair(run: &Run) -> Result<BoxedPair> {
     for removed in 1..u64::from(group) {
         pairs.push(match single(&one, all - removed)? {
             Alone::Poisson(pair) => Box::new(pair),
-            Alone::Law(pair) => Box::new(pair),
+            Alone::Law(pair) => pair,
         });
     }
     Ok(Box::new(FromProfile(Chain::of(pairs))))
@@ -179,7 +180,7 @@ fn pair(run: &Run) -> Result<BoxedPair> {
 
 enum Alone {
     Poisson(Composed),
-    Law(FromProfile<LawPair>),
+    Law(Box<FromProfile<LawPair>>),
 }
 
 fn at_least(run: &Run) -> Option<BoxedPair> {

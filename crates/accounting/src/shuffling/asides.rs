@@ -52,8 +52,8 @@ pub fn measured(
 ) -> Result<Vec<Aside>, AccountingError> {
     let Some(game) = game(run) else {
         return Err(AccountingError::Unsupported(
-            "balls and bins are about one record and whole epochs of one phase, with a whole number of \
-             batches per epoch"
+            "balls and bins are covered for one record and whole epochs of one phase, with a whole \
+             number of batches per epoch"
                 .into(),
         ));
     };

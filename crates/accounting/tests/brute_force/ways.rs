@@ -1,6 +1,6 @@
 //! Ways to draw batches from few records: every outcome of three steps with its probability.
 
-use super::{NOISE, RECORDS};
+use super::{KINK, NOISE, QUADRATURE, RECORDS};
 use vocabulary::{Adjacency, Drawing, Permutation, Run, Sampling};
 
 /// Copies of each record in a batch.
@@ -19,7 +19,7 @@ pub(super) enum Way {
     FixedSize {
         replacement: bool,
     },
-    /// So many batches per epoch, of which each record is in `uses`.
+    /// This many batches per epoch, of which each record is in `uses`.
     Thrown {
         batches: u64,
         uses: u64,
@@ -28,6 +28,8 @@ pub(super) enum Way {
     Truncated,
     /// Two groups: the first two records and the others.
     Cyclic,
+    /// Two batches per pass.
+    InOrder,
 }
 
 pub(super) const WAYS: &[Way] = &[
@@ -42,6 +44,7 @@ pub(super) const WAYS: &[Way] = &[
     Way::Thrown { batches: 3, uses: 2 },
     Way::Truncated,
     Way::Cyclic,
+    Way::InOrder,
 ];
 
 impl Way {
@@ -70,6 +73,7 @@ impl Way {
                 drawing.cycle_length = Some(2);
                 (Sampling::CyclicPoisson, 0.5)
             }
+            Self::InOrder => (Sampling::InOrder, 0.5),
         };
         Run::builder()
             .phase(NOISE, rate, steps)
@@ -91,6 +95,10 @@ impl Way {
                 independent(&[&coins(&all, &present), &coins(&all, &present)], [0, 1, 0])
             }
             Self::Full => vec![(1.0, [batch(&present); 3])],
+            Self::InOrder => {
+                let (one, other) = present.split_at(present.len() / 2);
+                vec![(1.0, [batch(one), batch(other), batch(one)])]
+            }
             Self::Truncated => {
                 let one = truncated(&all, &present);
                 independent(&[&one], [0, 0, 0])
@@ -135,10 +143,15 @@ impl Way {
         }
     }
 
+    /// What the integral over earlier outputs may err by.
+    pub(super) fn quadrature(self) -> [f64; 3] {
+        if self == Self::InOrder { KINK } else { QUADRATURE }
+    }
+
     /// Whether the pair is attained by some data set, in every number of steps.
     pub(super) fn exact(self, adjacency: Adjacency) -> bool {
         match self {
-            Self::Poisson | Self::Full | Self::Cyclic => true,
+            Self::Poisson | Self::Full | Self::Cyclic | Self::InOrder => true,
             Self::Thrown { uses, .. } => uses == 1 && adjacency != Adjacency::Substitute,
             _ => false,
         }

@@ -193,7 +193,7 @@ def ratio_transform(sigma, r, angle, count=6000):
 
 
 def one_epoch_by_transform(sigma, batches, epsilon, order):
-    """E(K - W)_+ and from it both orders, W the mean of so many Y."""
+    """E(K - W)_+ and from it both orders, W the mean of this many Y."""
     level = math.exp(epsilon) if order == "remove" else math.exp(-epsilon)
     a = batches * level
     c, step = 3.0 / a, 0.05 / a
@@ -372,8 +372,34 @@ def several_epochs():
         row("balls-and-bins", "add-remove", parameters, "epsilon", "delta=1e-05", value, (upper + lower) / 2, source)
 
 
+def in_order():
+    # Batches in the order of the data: uses are certain, and their squared shifts add up. The second route
+    # integrates the positive part of the difference of both densities.
+    root = mpmath.sqrt(2)
+    for adjacency, parameters, square in (
+        ("zero-out", {"noise_multiplier": 2.0, "batches_per_epoch": 100, "steps": 350}, 4 / mpmath.mpf(4)),
+        ("substitute", {"noise_multiplier": 4.0, "batches_per_epoch": 20, "epochs": 3}, 12 / mpmath.mpf(16)),
+        # Four of six records fill the first batch, two are in the second; both batches come twice in 30 steps.
+        ("zero-out", {"noise_multiplier": 8.0, "dataset_size": 100, "batch_size": 4, "group_size": 6, "steps": 30}, (2 * 16 + 2 * 4) / mpmath.mpf(64)),
+        # Seven whole batches and a short one: the pair drops it, and 15 steps are three passes.
+        ("zero-out", {"noise_multiplier": 3.0, "sample_rate": 0.13, "steps": 15}, 3 / mpmath.mpf(9)),
+    ):
+        mu = mpmath.sqrt(square)
+        tail = lambda z: mpmath.erfc(z / root) / 2
+        exact = lambda e: tail(e / mu - mu / 2) - mpmath.exp(e) * tail(e / mu + mu / 2)
+        density = lambda x, m: mpmath.exp(-((x - m) ** 2) / 2) / mpmath.sqrt(2 * mpmath.pi)
+
+        def integrated(e):
+            start = e / mu + mu / 2
+            places = [start + k for k in (0, 1, 2, 4, 8, 16, 32)]
+            return mpmath.quad(lambda x: density(x, mu) - mpmath.exp(e) * density(x, 0), places)
+
+        values = [mpmath.findroot(lambda e: mpmath.log(f(e) / mpmath.mpf("1e-5")), 4 * mu) for f in (exact, integrated)]
+        row("in-order", adjacency, parameters, "epsilon", "delta=1e-05", *map(float, values), "closed form with mpmath; quadrature of the densities")
+
+
 def main():
-    parts = {"integrals": by_integrals, "epochs": several_epochs}
+    parts = {"integrals": by_integrals, "epochs": several_epochs, "in-order": in_order}
     for name, part in parts.items():
         if len(sys.argv) < 2 or sys.argv[1] == name:
             part()

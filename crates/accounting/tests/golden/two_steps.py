@@ -86,6 +86,9 @@ def main():
     for s, q in [("0.2", "1e-7"), ("0.2", "1e-4"), ("0.3", "1e-6"), ("0.5", "1e-5")]:
         for e in [mpf(0), mpf(q), 10 * mpf(q), mpf("1e-3")]:
             row(s, q, e)
+    # A run that was once refused.
+    for e in ["0.0001", "0.05", "2.4", "10"]:
+        row("0.3874", "8.07e-6", mpf(e))
 
 
 main()

@@ -8,7 +8,7 @@ use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
 use vocabulary::rounding::rounded;
 use vocabulary::{Account, At, Claim, LensName, Quantity, Run, Secret, Side};
 
-const LENSES: [LensName; 2] = [LensName::Composition, LensName::LastIterate];
+const LENSES: [LensName; 2] = [LensName::SIGNED, LensName::BESIDE];
 
 /// Priors of the table.
 const PRIORS: [f64; 4] = [0.5, 0.25, 0.1, 0.01];
@@ -38,9 +38,8 @@ pub(super) fn claims(run: &Run, account: &Account) -> Vec<Claim> {
 
 /// Accuracy against the prior.
 pub(super) fn figure(run: &Run, claims: &[Claim]) -> Result<Option<Figure>, AccountingError> {
-    let Some(even) = claims
-        .iter()
-        .find(|claim| claim.source == LensName::Composition && claim.at.prior == Some(0.5))
+    let Some(even) =
+        claims.iter().find(|claim| claim.source == LensName::SIGNED && claim.at.prior == Some(0.5))
     else {
         return Ok(None);
     };

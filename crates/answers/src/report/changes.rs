@@ -13,14 +13,14 @@ use vocabulary::{
 /// Every change that makes sense for the run, in the order of the table.
 pub(super) fn changes(account: &Account, delta: f64) -> Vec<Change> {
     let run = &account.run;
-    let Some(claim) = epsilon(account, LensName::Composition) else { return Vec::new() };
+    let Some(claim) = epsilon(account, LensName::SIGNED) else { return Vec::new() };
     let base = claim.interval.upper;
     let mut all = Vec::new();
     let mut ask = |names: (String, &str), note: String, run: Option<Run>, at: f64, lens| {
         let Some(run) = run else { return };
         all.push(change(names, note, &run, at, lens, base));
     };
-    let composition = LensName::Composition;
+    let composition = LensName::SIGNED;
     if run.adjacency() == Adjacency::AddRemove {
         ask(
             ("a record is replaced".into(), "replaced record"),
@@ -88,7 +88,7 @@ pub(super) fn changes(account: &Account, delta: f64) -> Vec<Change> {
         "the last-iterate heuristic, which assumes a linear loss".into(),
         Some(run.clone()),
         delta,
-        LensName::LastIterate,
+        LensName::BESIDE,
     );
     all
 }
@@ -200,7 +200,7 @@ pub(super) fn scaled(run: &Run, noise: f64, steps: f64) -> Option<Run> {
 
 /// The changes with a number as bars from the claim, largest first.
 pub(super) fn figure(account: &Account, changes: &[Change], delta: f64) -> Option<Figure> {
-    let base = epsilon(account, LensName::Composition)?.interval.upper;
+    let base = epsilon(account, LensName::SIGNED)?.interval.upper;
     let mut rows: Vec<(&Change, f64)> = changes
         .iter()
         .filter_map(|change| {

@@ -2,7 +2,8 @@
 
 use super::{epsilon, find, hedged, label};
 use accounting::curve::{Curve, CurveKind, CurveRequest, Point, curve};
-use accounting::lenses::Lens;
+use accounting::lenses::{self, Lens};
+use accounting::schemes;
 use accounting::{AccountingError, Solution, Target, Unknown, calibrate};
 use audit::quality::tpr_at;
 use audit::{Audit, Scores};
@@ -22,17 +23,26 @@ pub(super) fn rates() -> Vec<f64> {
     (-5..0).flat_map(decade).collect()
 }
 
-/// One lens's line; none where the lens does not hold or cannot be certified.
+/// One lens's line; none where the lens does not hold or cannot be certified. A point that is refused
+/// does not take the others with it.
 fn line(run: &Run, lens: LensName, kind: CurveKind, at: &[f64], delta: f64) -> Option<Curve> {
-    let request = CurveRequest {
-        kind,
-        lenses: vec![lens],
-        direction: Direction::Both,
-        delta: (kind == CurveKind::Steps).then_some(delta),
-        at: at.to_vec(),
-        points: at.len().max(2),
+    let ask = |at: &[f64]| {
+        let request = CurveRequest {
+            kind,
+            lenses: vec![lens],
+            direction: Direction::Both,
+            delta: (kind == CurveKind::Steps).then_some(delta),
+            at: at.to_vec(),
+            points: at.len().max(2),
+        };
+        curve(run, &request).ok()
     };
-    curve(run, &request).ok()
+    ask(at).or_else(|| {
+        at.iter().filter_map(|place| ask(&[*place])).reduce(|mut all, one| {
+            all.line.points.extend(one.line.points);
+            all
+        })
+    })
 }
 
 /// The colour of a lens, which it names itself.
@@ -65,7 +75,7 @@ pub(super) fn tradeoff(
     let rates = rates();
     let mut curves = Vec::new();
     if let Some(account) = account {
-        for lens in [LensName::Composition, LensName::LastIterate] {
+        for lens in [LensName::SIGNED, LensName::BESIDE] {
             if epsilon(account, lens).is_some() {
                 curves.extend(line(&account.run, lens, CurveKind::Tradeoff, &rates, 0.0));
             }
@@ -120,7 +130,7 @@ fn tradeoff_title(account: Option<&Account>, evidence: Option<(&Scores, &Audit)>
     let fpr = if evidence.is_some_and(few) { 0.01 } else { 0.001 };
     let allowed = account.and_then(|account| {
         account.claims.iter().find(|claim| {
-            claim.source == LensName::Composition
+            claim.source == LensName::SIGNED
                 && claim.quantity == Quantity::Tpr
                 && claim.at.fpr == Some(fpr)
         })
@@ -147,9 +157,9 @@ fn tradeoff_title(account: Option<&Account>, evidence: Option<(&Scores, &Audit)>
 
 /// Delta against epsilon.
 pub(super) fn profile(account: &Account, delta: f64) -> Result<Option<Figure>> {
-    let Some(claim) = epsilon(account, LensName::Composition) else { return Ok(None) };
+    let Some(claim) = epsilon(account, LensName::SIGNED) else { return Ok(None) };
     let least = (delta * 1e-3).max(1e-30);
-    let composition = Lens::named(LensName::Composition)?;
+    let composition = Lens::named(LensName::SIGNED)?;
     let farthest = composition.look(&account.run)?.epsilon(least, Direction::Both)?.upper;
     if !farthest.is_finite() || farthest <= 0.0 {
         return Ok(None);
@@ -169,7 +179,8 @@ pub(super) fn profile(account: &Account, delta: f64) -> Result<Option<Figure>> {
     )
     .x(Axis::linear("epsilon").domain(0.0, farthest))
     .y(Axis::log("delta").domain(0.5 * least, 1.0));
-    for lens in [LensName::GaussianClt, LensName::LastIterate, LensName::Composition] {
+    // The first lens is drawn last, on top.
+    for lens in lenses::ALL.iter().rev().filter(|lens| lens.in_profiles).map(|lens| lens.name) {
         if epsilon(account, lens).is_none() {
             continue;
         }
@@ -190,12 +201,14 @@ pub(super) fn profile(account: &Account, delta: f64) -> Result<Option<Figure>> {
 /// Epsilon against steps under every lens that has one.
 pub(super) fn steps(account: &Account, delta: f64) -> Result<Option<Figure>> {
     let total = account.run.steps();
-    let Some(claim) = epsilon(account, LensName::Composition) else { return Ok(None) };
+    let Some(claim) = epsilon(account, LensName::SIGNED) else { return Ok(None) };
     if total < 2 || claim.interval.upper <= 0.0 {
         return Ok(None);
     }
-    let mut at: Vec<f64> =
-        (0..=20).map(|part| (total as f64).powf(f64::from(part) / 20.0).round()).collect();
+    let parts = if schemes::of(&account.run).costly { 8 } else { 20 };
+    let mut at: Vec<f64> = (0..=parts)
+        .map(|part| (total as f64).powf(f64::from(part) / f64::from(parts)).round())
+        .collect();
     at.dedup();
     let mut curves = Vec::new();
     for lens in LensName::ALL {
@@ -204,7 +217,7 @@ pub(super) fn steps(account: &Account, delta: f64) -> Result<Option<Figure>> {
         }
     }
     let end = claim.interval.upper;
-    let last = find(account, LensName::LastIterate, Quantity::Epsilon);
+    let last = find(account, LensName::BESIDE, Quantity::Epsilon);
     let number = |value: f64| rounded(value, 3, Side::Upper);
     let mut title = match half_way(&account.run, end, delta) {
         Some(steps) => format!(
@@ -244,7 +257,7 @@ pub(super) fn steps(account: &Account, delta: f64) -> Result<Option<Figure>> {
 /// How many steps have half of the final epsilon.
 fn half_way(run: &Run, end: f64, delta: f64) -> Option<u64> {
     let target = Target::Epsilon { epsilon: 0.5 * end, delta };
-    let solved = calibrate(run, Unknown::Steps, &target, LensName::Composition, &[]).ok()?;
+    let solved = calibrate(run, Unknown::Steps, &target, LensName::SIGNED, &[]).ok()?;
     match solved.solution {
         Solution::Steps(steps) => Some(steps),
         _ => None,

@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// Runs, ledgers, scores, results of other settings, and where they come from.
 #[derive(Debug, Default)]
-pub struct Inputs {
+pub(super) struct Inputs {
     pub(super) runs: Vec<TextFile>,
     pub(super) ledgers: Vec<Ledger>,
     pub(super) scores: Option<Table>,
@@ -19,9 +19,9 @@ pub struct Inputs {
     pub(super) results: Option<tuning::Table>,
     pub(super) files: Vec<Input>,
     /// Roots of randomness of what was made for this report.
-    pub seeds: Vec<Seed>,
+    pub(super) seeds: Vec<Seed>,
     /// How the numbers were made, in words.
-    pub notes: Vec<String>,
+    pub(super) notes: Vec<String>,
 }
 
 impl Inputs {
@@ -30,9 +30,9 @@ impl Inputs {
     ///
     /// # Errors
     /// A file that is nothing of the kind, or cannot be read.
-    pub fn add(&mut self, path: &Path, shown: &str) -> Result<(), Refusal> {
+    pub(super) fn add(&mut self, path: &Path, shown: &str) -> Result<(), Refusal> {
         let role = match extension(path).as_str() {
-            "toml" | "json" => self.add_run(path)?,
+            "toml" | "json" => self.add_run(path, shown)?,
             "csv" | "jsonl" | "ndjson" if is_results(path)? => {
                 if self.results.is_some() {
                     return Err(Refusal::bad_input("two tables of results were given; join them"));
@@ -58,17 +58,17 @@ impl Inputs {
         Ok(())
     }
 
-    fn add_run(&mut self, path: &Path) -> Result<&'static str, Refusal> {
+    fn add_run(&mut self, path: &Path, shown: &str) -> Result<&'static str, Refusal> {
         let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
         let ledger = if extension(path) == "json" { Ledger::read(&text) } else { None };
         let role = if ledger.is_some() { "ledger" } else { "run" };
         self.ledgers.extend(ledger);
-        self.runs.push(TextFile { name: path.display().to_string(), text });
+        self.runs.push(TextFile { name: shown.into(), text });
         Ok(role)
     }
 
     /// How many scores there are.
-    pub fn scores(&self) -> usize {
+    pub(super) fn scores(&self) -> usize {
         self.scores.as_ref().map_or(0, |table| table.members.len() + table.nonmembers.len())
     }
 }

@@ -122,7 +122,7 @@ impl Ledger {
             }),
         );
         if self.complete == Some(false) {
-            words("complete", Some("no: the claims are about the steps done so far".into()));
+            words("complete", Some("no: the claims cover the steps done so far".into()));
         }
         Training { facts, health }
     }

@@ -3,28 +3,36 @@
 use super::changes::scaled;
 use super::epsilon;
 use accounting::lenses::Lens;
+use accounting::schemes;
 use accounting::{AccountingError, Solution, Target, Unknown, calibrate};
 use vocabulary::figure::{Axis, ColourScale, Figure, Heat, Mark, Ramp, Series};
 use vocabulary::rounding::{plain, rounded};
 use vocabulary::{Account, Direction, LensName, Side};
 
-/// Columns on each side of the run, and their ratio.
-const NOISE: (i32, i32, f64) = (-6, 8, 1.1);
-/// Rows are powers of two.
-const STEPS: (i32, i32) = (-3, 4);
+/// Columns on each side of the run and their ratio; rows, which are powers of two.
+struct Extent {
+    noise: (i32, i32, f64),
+    steps: (i32, i32),
+}
+
+const FINE: Extent = Extent { noise: (-6, 8, 1.1), steps: (-3, 4) };
+/// For runs whose every number takes long.
+const COARSE: Extent = Extent { noise: (-1, 3, 1.25), steps: (-2, 2) };
 
 pub(super) fn figure(account: &Account, delta: f64) -> Result<Option<Figure>, AccountingError> {
     let run = &account.run;
-    let Some(claim) = epsilon(account, LensName::Composition) else { return Ok(None) };
+    let Some(claim) = epsilon(account, LensName::SIGNED) else { return Ok(None) };
     let base = claim.interval.upper;
     if !base.is_finite() || base <= 0.0 {
         return Ok(None);
     }
-    let composition = Lens::named(LensName::Composition)?;
-    let noises: Vec<f64> = (NOISE.0..=NOISE.1).map(|power| NOISE.2.powi(power)).collect();
+    let composition = Lens::named(LensName::SIGNED)?;
+    let extent = if schemes::of(run).costly { COARSE } else { FINE };
+    let (first, last, ratio) = extent.noise;
+    let noises: Vec<f64> = (first..=last).map(|power| ratio.powi(power)).collect();
     // A row must change the steps of every phase by the whole factor, or it would mislabel them.
     let shortest = run.phases().iter().map(|phase| phase.steps).min().unwrap_or(1) as f64;
-    let steps: Vec<f64> = (STEPS.0..=STEPS.1)
+    let steps: Vec<f64> = (extent.steps.0..=extent.steps.1)
         .map(|power| 2_f64.powi(power))
         .filter(|factor| shortest * factor >= 1.0)
         .collect();
@@ -33,8 +41,9 @@ pub(super) fn figure(account: &Account, delta: f64) -> Result<Option<Figure>, Ac
         let end = composition.look(&run).ok()?.epsilon(delta, Direction::Both).ok()?.upper;
         (end.is_finite() && end > 0.0).then_some(end)
     };
+    let limits = accounting::patience::handed();
     let row = |longer: f64| -> Vec<Option<f64>> {
-        noises.iter().map(|louder| cell(*louder, longer)).collect()
+        limits.during(|| noises.iter().map(|louder| cell(*louder, longer)).collect())
     };
     // The map is most of a report's work, and its rows do not depend on each other.
     let values: Vec<Vec<Option<f64>>> = std::thread::scope(|scope| {
@@ -58,7 +67,7 @@ pub(super) fn figure(account: &Account, delta: f64) -> Result<Option<Figure>, Ac
         centres.iter().map(|centre| centre / half * unit).chain(last).collect()
     };
     let heat = Heat {
-        x_edges: edges(&noises, NOISE.2, noise_unit),
+        x_edges: edges(&noises, ratio, noise_unit),
         y_edges: edges(&steps, 2.0, step_unit),
         contours: levels(&values),
         print_values: false,
@@ -73,8 +82,8 @@ pub(super) fn figure(account: &Account, delta: f64) -> Result<Option<Figure>, Ac
     Ok(Some(
         Figure::new(
             title(account, base, delta),
-            "Each cell is the epsilon of a training with that noise and so many steps; on a line it \
-             is the same. Blue leaks less than this run, orange more.",
+            "Each cell is the epsilon of a training with that noise and that many steps; along a \
+             line it is constant. Blue leaks less than this run, orange more.",
         )
         .subtitle(format!(
             "sample rate, sampling and neighbours as in the run; composition, {}",
@@ -100,8 +109,7 @@ fn levels(values: &[Vec<Option<f64>>]) -> Vec<f64> {
 fn title(account: &Account, base: f64, delta: f64) -> String {
     let half = 0.5 * base;
     let target = Target::Epsilon { epsilon: half, delta };
-    let solved =
-        calibrate(&account.run, Unknown::NoiseMultiplier, &target, LensName::Composition, &[]);
+    let solved = calibrate(&account.run, Unknown::NoiseMultiplier, &target, LensName::SIGNED, &[]);
     match solved.map(|calibration| calibration.solution) {
         Ok(Solution::NoiseMultiplier(noise)) => format!(
             "Half of epsilon {} would take a noise multiplier of {}",

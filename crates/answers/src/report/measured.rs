@@ -1,17 +1,18 @@
 //! What was measured, as figures: the ladder of bounds against the claims, the scores.
 
 use super::{epsilon, label};
-use audit::{Audit, Method, Scores, TestAt};
+use accounting::lenses;
+use audit::{Audit, Scores, TestAt};
 use vocabulary::figure::{Axis, Figure, Hue, Labels, Rung, Series, Stroke};
 use vocabulary::rounding::{plain, rounded};
-use vocabulary::{Account, LensName, Side, Standing};
+use vocabulary::{Account, Side, Standing};
 
 /// Claims above, bounds below, the proven one as a line.
 pub(super) fn ladder(account: Option<&Account>, analysis: &Audit, delta: f64) -> Figure {
     let mut names = Vec::new();
     let (mut proven, mut heuristic) = (Vec::new(), Vec::new());
     let mut limit = None;
-    for lens in [LensName::Composition, LensName::LastIterate, LensName::FullBatch] {
+    for lens in lenses::ALL.iter().filter(|lens| lens.beside_audits).map(|lens| lens.name) {
         let Some(claim) = account.and_then(|account| epsilon(account, lens)) else { continue };
         if !claim.interval.upper.is_finite() {
             continue;
@@ -28,16 +29,15 @@ pub(super) fn ladder(account: Option<&Account>, analysis: &Audit, delta: f64) ->
     let (mut free, mut family, mut estimates) = (Vec::new(), Vec::new(), Vec::new());
     for bound in analysis.bounds.iter().filter(|bound| bound.epsilon().is_finite()) {
         let place = names.len();
-        match bound.method() {
-            Method::Grid | Method::GaussianPair => {
-                estimates.push(Rung::exactly(place, bound.epsilon()))
-            }
-            Method::ClopperPearson | Method::OneRun => {
-                free.push(Rung::at_least(place, bound.epsilon()));
-            }
-            _ => family.push(Rung::at_least(place, bound.epsilon())),
+        let method = bound.method();
+        if method.is_estimate() {
+            estimates.push(Rung::exactly(place, bound.epsilon()));
+        } else if method.is_distribution_free() {
+            free.push(Rung::at_least(place, bound.epsilon()));
+        } else {
+            family.push(Rung::at_least(place, bound.epsilon()));
         }
-        names.push(method_name(bound.method()));
+        names.push(method.label().to_owned());
     }
     let percent = plain((analysis.plan.confidence * 1000.0).round() / 10.0);
     let primary = analysis.primary().map_or(0.0, |bound| bound.epsilon());
@@ -85,21 +85,6 @@ fn title(primary: f64, limit: Option<f64>) -> String {
             rounded(100.0 * primary / limit, 2, Side::Lower)
         ),
         None => format!("The attack shows epsilon of at least {shown}"),
-    }
-}
-
-fn method_name(method: Method) -> String {
-    match method {
-        Method::ClopperPearson => "Clopper\u{2013}Pearson".into(),
-        Method::Gdp => "Gaussian family".into(),
-        Method::Composition => format!("{} family", LensName::Composition.label()),
-        Method::LastIterate => format!("{} family", LensName::LastIterate.label()),
-        Method::Bayes => "Bayes, credible".into(),
-        Method::Grid => "grid estimate".into(),
-        Method::OneRun => "one run".into(),
-        Method::OneRunGdp => "one run, Gaussian".into(),
-        Method::OneRunIndependent => "one run, no shared randomness".into(),
-        Method::GaussianPair => "Gaussian pair, estimate".into(),
     }
 }
 

@@ -3,7 +3,10 @@
 
 mod accuracy;
 mod changes;
+mod command;
 mod curves;
+mod example;
+mod format;
 mod inputs;
 mod ledger;
 mod map;
@@ -11,44 +14,100 @@ mod measured;
 mod search;
 mod verdict;
 
-pub use inputs::Inputs;
+pub use format::ReportFormat;
 
 use crate::audit::{Audited, parsed};
+use crate::flags::{integer, real, word};
 use crate::run::{Described, load};
-use crate::{AuditQuestion, Refusal, exit};
+use crate::{AuditQuestion, Ended, Refusal, Work, exit, limit};
 use accounting::{AccountingError, Questions};
 use audit::sequential::SequentialDocument;
 use audit::{Design, SettledTable, Table};
+use clap::Args;
+use inputs::Inputs;
 use ledger::Ledger;
 use report::{Cover, Origin, Provenance, Report, Shown, calendar_day};
 use serde::Deserialize;
+use std::path::{Path, PathBuf};
 use vocabulary::{
     Account, Claim, Direction, Figure, LensName, Problem, Quantity, Resolved, Run, RunDescription,
     Standing, Status,
 };
 
-/// The question of `report`; the files come beside it.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// The question of `report`. Without files and without a run it is about the built-in example.
+#[derive(Clone, Debug, Default, Deserialize, Args)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReportQuestion {
+    /// Runs (TOML), ledgers (JSON; several are composed in order), scores and results of other
+    /// settings (CSV, JSONL, Parquet; told apart by their columns)
+    #[arg(value_name = "RUN|LEDGER|SCORES|RESULTS")]
+    pub files: Vec<PathBuf>,
+    #[arg(skip)]
     pub run: Described,
-    /// The delta of every epsilon.
+    /// The delta of every epsilon; well below 1/n [default of the example: 1e-5]
+    #[arg(short = 'd', long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true)]
     pub delta: Option<f64>,
-    /// Confidence of what is measured; 0.95 where it is not given.
+    /// Confidence of what is measured
+    #[arg(long, value_name = "C", value_parser = real, allow_hyphen_values = true, default_value = "0.95")]
     pub confidence: Option<f64>,
+    /// How the scores were made: `runs` or `one-run` [default: what the file says, else runs]
+    #[arg(long, value_name = "DESIGN")]
     #[serde(deserialize_with = "parsed")]
     pub design: Option<Design>,
-    /// The scores are trials in their order and may have been stopped at any time.
+    /// Take the scores as trials in their order; the report draws the evidence over time
+    #[arg(long)]
     pub sequential: bool,
-    /// Audit scores of another run than the described one.
+    /// Accept scores that come from another run than the described one
+    #[arg(long)]
     pub other_run: bool,
-    /// Leave out everything computed from records.
+    /// Leave out everything that was computed from records without privacy protection
+    #[arg(long)]
     pub public: bool,
+    /// The title on the first page: what the report is about
+    #[arg(long, value_name = "TEXT", help_heading = "Output")]
     pub title: Option<String>,
+    /// The person or team that answers for the training
+    #[arg(long, value_name = "NAME", help_heading = "Output")]
     pub owner: Option<String>,
+    /// The date on the first page [default: none, so that the same inputs give the same bytes]
+    #[arg(long, value_name = "YYYY-MM-DD", help_heading = "Output")]
     pub date: Option<String>,
-    /// The command that makes the same report.
-    pub command: Option<String>,
+    /// Number of trainings with the canary in the built-in example; as many are done without
+    /// [default: 4000]
+    #[arg(long, value_name = "N", value_parser = integer)]
+    pub trials: Option<u64>,
+    /// The kind of document [default: from the extension of --out, else html]
+    #[arg(long, value_parser = word::<ReportFormat>(ReportFormat::words()), value_name = "FORMAT", help_heading = "Output")]
+    pub format: Option<ReportFormat>,
+    /// Output file; `-` is stdout [default: dosimeter-report.html, .md, .pdf or .yaml]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub out: Option<PathBuf>,
+    /// Files in this folder are gone when the report is read: they were in memory, and no command makes it again.
+    #[arg(skip)]
+    pub scratch: Option<PathBuf>,
+    /// Seconds of processor time that the answer may take [default: 60].
+    #[arg(skip)]
+    pub time_limit: Option<f64>,
+}
+
+/// A report and the document that it became.
+#[derive(Clone, Debug)]
+pub struct Reported {
+    pub report: Report,
+    pub bytes: Vec<u8>,
+    /// Where it goes; `-` is stdout.
+    pub out: PathBuf,
+}
+
+impl Reported {
+    /// Writes the file, whole or not at all.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn write(&self) -> Result<(), Refusal> {
+        formats::files::write(&self.out, &self.bytes)
+            .map_err(|error| Refusal::unwritable(&self.out, &error))
+    }
 }
 
 impl crate::Document for Report {
@@ -65,7 +124,7 @@ impl ReportQuestion {
     ///
     /// # Errors
     /// A date that is not in the calendar.
-    pub fn cover(&self) -> Result<Cover, Refusal> {
+    fn cover(&self) -> Result<Cover, Refusal> {
         if let Some(date) = &self.date
             && calendar_day(date).is_none()
         {
@@ -80,12 +139,64 @@ impl ReportQuestion {
     }
 }
 
-/// Makes the report.
+/// Seconds of processor time for a report: it holds dozens of answers.
+const SECONDS: f64 = 60.0;
+
+/// Reads the files, or plays the built-in example, and makes the report's document.
 ///
 /// # Errors
 /// What is wrong with the question or a file, and what the accounting or the audit cannot answer,
 /// where the report would be empty without it.
-pub fn report(question: &ReportQuestion, inputs: Inputs) -> Result<Report, Refusal> {
+pub fn report(question: &ReportQuestion, work: &dyn Work) -> Result<Ended<Reported>, Refusal> {
+    let (format, out) = ReportFormat::settled(question.format, question.out.as_deref())?;
+    question.cover()?;
+    let is_example =
+        question.files.is_empty() && question.run.description()? == RunDescription::default();
+    let (delta, inputs) = if is_example {
+        match example::play(question.trials, work)? {
+            Ended::Answered(inputs) => (question.delta.or(Some(example::DELTA)), inputs),
+            Ended::Stopped(code) => return Ok(Ended::Stopped(code)),
+        }
+    } else if question.trials.is_some() {
+        return Err(Refusal::bad_input("--trials is for the built-in example only")
+            .hint("leave it out, or leave out the files and the run"));
+    } else {
+        (question.delta, given(question, &out)?)
+    };
+    if inputs.scores() > 0 && !question.public {
+        work.note(&format!("auditing {} scores and drawing the curves", inputs.scores()));
+    }
+    let limit = question.time_limit.or(Some(SECONDS));
+    let report = limit::asked(limit, || about(question, delta, inputs))?;
+    let bytes = format.bytes(&report)?;
+    if format == ReportFormat::Registry {
+        work.note("fill in the lines that say TO BE FILLED IN before you hand it over");
+    }
+    Ok(Ended::Answered(Reported { report, bytes, out }))
+}
+
+/// What files hold; none of them is overwritten.
+fn given(question: &ReportQuestion, out: &Path) -> Result<Inputs, Refusal> {
+    let same = |path: &Path| match (path.canonicalize(), out.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    };
+    let mut inputs = Inputs::default();
+    for path in &question.files {
+        if same(path) {
+            return Err(Refusal::bad_input(format!(
+                "{} is an input and would be overwritten; choose another --out",
+                path.display()
+            )));
+        }
+        let gone = question.scratch.as_ref().is_some_and(|folder| path.starts_with(folder));
+        let shown = if gone { "in memory".to_owned() } else { path.display().to_string() };
+        inputs.add(path, &shown)?;
+    }
+    Ok(inputs)
+}
+
+fn about(question: &ReportQuestion, delta: Option<f64>, inputs: Inputs) -> Result<Report, Refusal> {
     let cover = question.cover()?;
     let public = question.public;
     let run = resolve(question, &inputs)?;
@@ -93,7 +204,7 @@ pub fn report(question: &ReportQuestion, inputs: Inputs) -> Result<Report, Refus
         inputs;
     let scores = scores.map(Table::settle).transpose()?;
     if question.sequential && scores.is_none() {
-        return Err(Refusal::bad_input("--sequential is about scores, and none were given"));
+        return Err(Refusal::bad_input("--sequential needs scores, and none were given"));
     }
     if public && run.is_none() {
         return Err(Refusal::bad_input(
@@ -101,7 +212,7 @@ pub fn report(question: &ReportQuestion, inputs: Inputs) -> Result<Report, Refus
         )
         .hint("describe the run as well: RUN.toml, LEDGER.json, or flags"));
     }
-    let Some(delta) = question.delta else {
+    let Some(delta) = delta else {
         return Err(Refusal::from(Problem::missing("a report needs a delta", "delta"))
             .hint("give --delta, well below one over the number of records, e.g. 1e-6"));
     };
@@ -110,11 +221,14 @@ pub fn report(question: &ReportQuestion, inputs: Inputs) -> Result<Report, Refus
         seeds.clear();
         notes.clear();
     }
-    let commands = question.command.iter().cloned().collect();
+    // What was in memory, and coefficients that a flag read from a file, no command can name.
+    let unnamed =
+        question.scratch.is_some() || question.run.description()?.batches.matrix.is_some();
+    let commands = if unnamed { Vec::new() } else { vec![question.command()?] };
     let confidence = question.confidence.unwrap_or(0.95);
     let asked = AuditQuestion {
         design: question.design,
-        delta: vec![delta].into(),
+        delta: vec![delta],
         confidence: Some(confidence),
         // Trials in their order have one method.
         all_methods: !question.sequential,
@@ -208,7 +322,8 @@ impl Subject {
         report.public = public;
         let mut gathered = Gathered::default();
         let questioned = run.as_ref().zip(account.as_ref());
-        gathered.add("tradeoff", evidence.is_some(), curves::tradeoff(account.as_ref(), evidence));
+        let tradeoff = limit::beside(|| curves::tradeoff(account.as_ref(), evidence));
+        gathered.add("tradeoff", evidence.is_some(), tradeoff);
         if let Some(((resolved, origin), account)) = questioned {
             let run = &resolved.run;
             report.assumptions = report::assumptions(run, *origin);
@@ -220,15 +335,21 @@ impl Subject {
                 )],
                 _ => report::statement(account, delta),
             };
-            if epsilon(account, LensName::Composition).is_some() {
-                report.attack_accuracy = accuracy::claims(run, account);
+            if epsilon(account, LensName::SIGNED).is_some() {
+                match limit::beside(|| Ok(accuracy::claims(run, account))) {
+                    Ok(claims) => report.attack_accuracy = claims,
+                    Err(error) => gathered.left_out.push(format!("accuracies of attacks: {error}")),
+                }
                 gathered.add("accuracy", false, accuracy::figure(run, &report.attack_accuracy));
-                gathered.add("profile", false, curves::profile(account, delta));
-                gathered.add("steps", false, curves::steps(account, delta));
+                gathered.add("profile", false, limit::beside(|| curves::profile(account, delta)));
+                gathered.add("steps", false, limit::beside(|| curves::steps(account, delta)));
             }
-            report.changes = changes::changes(account, delta);
+            match limit::beside(|| Ok(changes::changes(account, delta))) {
+                Ok(changes) => report.changes = changes,
+                Err(error) => gathered.left_out.push(format!("what changes would do: {error}")),
+            }
             gathered.add("changes", false, Ok(changes::figure(account, &report.changes, delta)));
-            gathered.add("map", false, map::figure(account, delta));
+            gathered.add("map", false, limit::beside(|| map::figure(account, delta)));
         }
         if let Some((scores, analysis)) = evidence {
             gathered.add(
@@ -333,7 +454,7 @@ fn audited(
 ) -> Result<Option<Measured>, Refusal> {
     let Some((question, table)) = measured else { return Ok(None) };
     let claim = account
-        .and_then(|account| epsilon(account, LensName::Composition))
+        .and_then(|account| epsilon(account, LensName::SIGNED))
         .filter(|claim| claim.standing == Standing::Proven);
     let proven = |_: &Run, _: f64| Ok(claim.cloned());
     Ok(Some(if question.sequential {

@@ -11,8 +11,8 @@ pub(super) fn verdict(
     delta: f64,
     public: bool,
 ) -> Verdict {
-    let claim = account.and_then(|account| epsilon(account, LensName::Composition)).cloned();
-    let heuristic = account.and_then(|account| epsilon(account, LensName::LastIterate)).cloned();
+    let claim = account.and_then(|account| epsilon(account, LensName::SIGNED)).cloned();
+    let heuristic = account.and_then(|account| epsilon(account, LensName::BESIDE)).cloned();
     let measured = analysis.and_then(Audit::primary).cloned();
     let at = plain(delta);
     let (status, headline, reason) = match (&claim, &measured, analysis) {
@@ -67,10 +67,10 @@ pub(super) fn verdict(
 
 /// The verdict of trials that may have been stopped at any time, over what is claimed.
 pub(super) fn of_trials(claimed: Verdict, trials: &SequentialDocument) -> Verdict {
-    let at = plain(trials.delta);
-    let shown = rounded(trials.epsilon_lower, 3, Side::Lower);
-    let confidence = percent(trials.confidence);
-    let proven = trials.claimed_epsilon.map(|epsilon| rounded(epsilon, 3, Side::Upper));
+    let at = plain(trials.delta());
+    let shown = rounded(trials.epsilon(), 3, Side::Lower);
+    let confidence = percent(trials.confidence());
+    let proven = trials.claimed_epsilon().map(|epsilon| rounded(epsilon, 3, Side::Upper));
     let (status, headline, reason) = match (proven, trials.refuted_at) {
         (Some(proven), Some(trial)) => (
             Status::Contradiction,
@@ -103,7 +103,7 @@ pub(super) fn of_trials(claimed: Verdict, trials: &SequentialDocument) -> Verdic
             ),
         ),
     };
-    Verdict { headline, ..Verdict { status, reason, ..claimed } }
+    Verdict { headline, status, reason, measured: Some(trials.bound.clone()), ..claimed }
 }
 
 fn compared(

@@ -17,16 +17,7 @@ use random::{Purpose, Stream};
 use std::sync::Arc;
 use training::cpu::Executor;
 use training::{Recipe, TrainingError};
-
-/// What is released.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Observe {
-    /// The trained model.
-    #[default]
-    Last,
-    /// Every noisy sum.
-    All,
-}
+use vocabulary::Observe;
 
 /// Gathers evidence for each candidate over one training.
 pub(super) struct Attacker<'a> {

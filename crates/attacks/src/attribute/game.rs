@@ -106,18 +106,18 @@ impl AttributeGame {
             candidates.iter().map(|candidate| candidate.name.as_str()).collect();
         names.sort_unstable();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return invalid(format!("candidate `{}` is there twice", twice[0]));
+            return invalid(format!("candidate `{}` is listed twice", twice[0]));
         }
         if !recipe.sampling.by_coins() {
             return invalid(
-                "the game is about batches made of independent coins; use poisson or full",
+                "the game needs batches drawn by independent coins; use poisson or full",
             );
         }
         let names: Vec<&str> = candidates.iter().map(|candidate| candidate.name.as_str()).collect();
         let parameters = json!({
             "secret": secret,
             "candidates": names,
-            "observe": match observe { Observe::Last => "last", Observe::All => "all" },
+            "observe": observe.as_str(),
             "data": data.provenance,
             "records": data.len(),
             "phases": recipe.phases,

@@ -24,10 +24,10 @@ mod probe;
 mod values;
 
 pub use accuracy::{Accuracy, accuracy_bound};
-pub use attacker::Observe;
 pub use collector::{Collector, Diameter, write_csv};
 pub use error::AttributeError;
 pub use follow::{Moment, follow};
 pub use game::{AttributeGame, Candidate};
 pub use probe::{Probe, Spread};
 pub use values::{Attribute, Value};
+pub use vocabulary::Observe;

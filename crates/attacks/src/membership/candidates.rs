@@ -134,7 +134,7 @@ fn order(stream: &Stream, row: u64, count: usize) -> Vec<u32> {
     keys.into_iter().map(|(_, index)| index).collect()
 }
 
-/// Insertions every so many steps, the last step among them.
+/// Insertions once in this many steps, the last step among them.
 fn schedule(steps: u64, every: u64) -> Schedule {
     if every == 1 {
         return Schedule::Always;

@@ -103,6 +103,10 @@ impl Replicas for Checkpointed {
         self.inner.losses(data, out)
     }
 
+    fn accuracies(&mut self, data: &Dataset) -> Result<Vec<f64>, TrainingError> {
+        self.inner.accuracies(data)
+    }
+
     fn states(&mut self) -> Result<Vec<ReplicaState>, TrainingError> {
         self.inner.states()
     }

@@ -1,9 +1,9 @@
-//! Under which conditions a training is attacked: who else is there, where the model starts, what
+//! Under which conditions a training is attacked: what the other records do, where the model starts, what
 //! the attacker inserts and sees.
 
 use serde_json::{Value, json};
 use training::Fault;
-use vocabulary::Direction;
+use vocabulary::{Direction, Observe};
 
 /// What the records other than the canary contribute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,18 +59,10 @@ pub enum InputCanary {
 /// What the attacker inserts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CanaryKind {
-    /// A gradient of the clip norm along one coordinate, every so many steps (1: always).
+    /// A gradient of the clip norm along one coordinate, once in this many steps (1: always).
     Gradient { coordinate: Coordinate, every: u64 },
     /// One more record.
     Input(InputCanary),
-}
-
-/// What the attacker sees.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Observe {
-    #[default]
-    Last,
-    All,
 }
 
 /// Everything but the training itself.
@@ -136,7 +128,7 @@ impl Conditions {
                 StartFrom::Own => "own",
                 StartFrom::Pretrained => "pretrained",
             },
-            "observe": match self.observe { Observe::Last => "last", Observe::All => "all" },
+            "observe": self.observe.as_str(),
             "fault": match self.fault {
                 Fault::None => "none",
                 Fault::HalfNoise => "half-noise",

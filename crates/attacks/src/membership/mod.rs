@@ -10,7 +10,7 @@ mod size;
 mod statistic;
 mod target;
 
-pub use conditions::{CanaryKind, Conditions, Coordinate, InputCanary, Observe, Others, StartFrom};
+pub use conditions::{CanaryKind, Conditions, Coordinate, InputCanary, Others, StartFrom};
 pub use game::TrainedGame;
 pub use many::ManyCanaries;
 pub use target::{Target, spread};

@@ -11,11 +11,11 @@
 //! * **Input, all iterates**: the mean of that over the iterates.
 
 use super::candidates::as_dataset;
-use super::conditions::Observe;
 use crate::AttackError;
 use std::sync::Arc;
 use training::data::Dataset;
 use training::{Injection, OptimizerDescription, Recipe, Replicas, Schedule, TrainingError};
+use vocabulary::Observe;
 
 /// What is computed for the candidates.
 #[derive(Clone, Debug)]

@@ -48,7 +48,7 @@ pub(crate) fn scores(target: &Target, conditions: &Conditions, trials: u64) -> S
     let game = TrainedGame::new(target, conditions, Device::cpu(), trials).unwrap();
     let (members, nonmembers) =
         game.play(0..trials).unwrap().into_iter().map(|[with, without]| (with, without)).unzip();
-    Scores::new(members, nonmembers).unwrap()
+    Scores::new(Design::Runs, members, nonmembers).unwrap()
 }
 
 /// The proven epsilon of a run.

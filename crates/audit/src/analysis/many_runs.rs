@@ -9,6 +9,12 @@ use crate::{
     AuditError, Errors, FOLDS, Family, FamilyPoints, Finding, Measurement, Method, NotValid, Plan,
     RateBounds, Scores, Statistic, TestAt, ThresholdRule, gaussian_epsilon,
 };
+use numerics::patience::share;
+
+/// The part of the time that is left which a method may take that was not asked for by name.
+const SHARE: f64 = 0.6;
+const TOO_LONG: &str =
+    "it takes more than its share of the time limit (a larger --time-limit lets it go on)";
 
 pub(super) fn bounds(
     scores: &Scores,
@@ -19,21 +25,28 @@ pub(super) fn bounds(
 ) -> Result<Vec<Finding>, AuditError> {
     let mut all = Vec::new();
     for &method in methods {
-        let found = match method {
+        let ask = |not_valid: &mut Vec<NotValid>| match method {
             Method::ClopperPearson => clopper_pearson(scores, plan),
             Method::Gdp => gdp(scores, plan),
             Method::Composition | Method::LastIterate => family(scores, plan, method),
             Method::Bayes => bayes(scores, plan),
             Method::Grid => grid(scores, plan, not_valid),
-            Method::OneRun
-            | Method::OneRunGdp
-            | Method::OneRunIndependent
-            | Method::GaussianPair => Ok(Vec::new()),
+            // The plan objects to methods of another design.
+            _ => Ok(Vec::new()),
+        };
+        // A method that was not asked for by name may be missing; the primary may not.
+        let optional = plan.all_methods && method != plan.primary;
+        let found = if optional {
+            share(SHARE, || ask(not_valid)).unwrap_or_else(|| {
+                not_valid.push(NotValid { method, reason: TOO_LONG.to_owned() });
+                Ok(Vec::new())
+            })
+        } else {
+            ask(not_valid)
         };
         match found {
             Ok(found) => all.extend(found),
-            // A method that was not asked for by name may be missing; the primary may not.
-            Err(AuditError::Accounting(error)) if plan.all_methods && method != plan.primary => {
+            Err(AuditError::Accounting(error)) if optional => {
                 not_valid.push(NotValid { method, reason: error.to_string() });
             }
             Err(error) => return Err(error),
@@ -154,7 +167,7 @@ fn family(scores: &Scores, plan: &Plan, method: Method) -> Result<Vec<Finding>, 
         && plan.threshold != ThresholdRule::KFold;
     let limits = if tested {
         let opposite: Vec<RateBounds> = shown.iter().map(|test| test.opposite).collect();
-        family.epsilon_within_reach(&opposite, &plan.deltas)?
+        family.epsilon_within_reach(&opposite, &plan.deltas, noise)?
     } else {
         None
     };

@@ -7,14 +7,15 @@ mod reach;
 use crate::verdict::verdict;
 use crate::{
     Audit, AuditError, Design, NotValid, Plan, PowerAt, Scores, hash, one_run as canaries, quality,
+    rows,
 };
-use vocabulary::{Claim, Hashes, Interval, Source, Standing};
+use vocabulary::{Claim, Hashes};
 
 /// Analyses scores as planned; `claim` is the proven epsilon at the plan's first delta, which the
 /// primary bound is compared with.
 ///
 /// # Errors
-/// What makes the question unanswerable: unfair canaries for a one-run audit that was asked for
+/// What makes the question unanswerable: scores of another design than the plan's; unfair canaries for a one-run audit that was asked for
 /// by name, too few scores for a rule, accounting that cannot answer.
 pub fn analyse(scores: &Scores, plan: &Plan, claim: Option<&Claim>) -> Result<Audit, AuditError> {
     let many = scores.members().len().max(scores.nonmembers().len()) >= WORTH_A_THREAD;
@@ -36,6 +37,9 @@ const WORTH_A_THREAD: usize = 1 << 16;
 /// All but the hash of the scores.
 fn answer(scores: &Scores, plan: &Plan, claim: Option<&Claim>) -> Result<Audit, AuditError> {
     let plan = plan.clone().check()?;
+    if scores.design() != plan.design {
+        return Err(AuditError::other_design(scores.design(), plan.design));
+    }
     let mut not_valid = Vec::new();
     let mut methods = Vec::new();
     for method in plan.methods.iter().copied() {
@@ -59,6 +63,11 @@ fn answer(scores: &Scores, plan: &Plan, claim: Option<&Claim>) -> Result<Audit, 
             None => one_run::bounds(scores, &plan, &methods, &mut not_valid, &mut warnings)?,
         },
     };
+    if let Some(times) = rows::copies(scores.members(), scores.nonmembers()) {
+        warnings.push(format!(
+            "every score occurs {times} times or a multiple of it: rows that were given more than once count as if they were independent, and bounds are too large"
+        ));
+    }
     let auroc = quality::auroc(scores, plan.confidence);
     if auroc.upper < 0.5 {
         warnings.push(format!(
@@ -86,11 +95,8 @@ fn answer(scores: &Scores, plan: &Plan, claim: Option<&Claim>) -> Result<Audit, 
         quality::bootstrap(scores, &plan.fprs, plan.confidence, plan.bootstrap, plan.seed)
     });
     let primary = bounds.iter().find(|bound| bound.primary);
-    let stated = plan.claim_epsilon.map(|epsilon| {
-        let interval = Interval::exact(epsilon);
-        let (adjacency, delta) = (plan.adjacency(), plan.deltas[0]);
-        Claim::epsilon(Source::Stated, adjacency, Standing::Proven, delta, interval)
-    });
+    let stated =
+        plan.claim_epsilon.map(|epsilon| Claim::stated(plan.adjacency(), plan.deltas[0], epsilon));
     let verdict = match (claim.or(stated.as_ref()), primary) {
         (Some(claim), Some(primary)) => {
             let (method, delta) = (primary.method(), primary.delta());

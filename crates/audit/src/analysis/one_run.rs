@@ -145,6 +145,16 @@ fn why_zero(found: &OneRunBound, delta: f64) -> Option<String> {
         .map(|zero| zero.to_string())
 }
 
+/// The most canaries up to which a search goes, where each takes a while: canaries pay 2 m delta, and the Gaussian bound
+/// counts every guess.
+pub(super) fn most(method: Method, delta: f64) -> Option<u64> {
+    match method {
+        Method::OneRun if delta > 0.0 => Some(1 << 20),
+        Method::OneRunGdp => Some(1 << 16),
+        _ => None,
+    }
+}
+
 /// The bound that guesses without an error would have given under the plan's rule.
 pub(super) fn reach(plan: &Plan, method: Method, canaries: u64, delta: f64) -> f64 {
     let at = |statistic: &OneRunStatistic| {

@@ -4,15 +4,11 @@
 use super::{many_runs, one_run};
 use crate::rule::FamilyPoints;
 use crate::verdict::Reach;
-use crate::violation::{ByNoise, Certain};
+use crate::violation::{Certain, From};
 use crate::{AuditError, Design, Family, Method, Plan};
-use accounting::Pair;
 
-/// Numbers of scores are searched up to this one, and up to a smaller one where each takes a while:
-/// canaries pay 2 m delta, and the Gaussian bound of one run counts every guess.
+/// Numbers of scores are searched up to this one, and up to a smaller one where each takes a while ([`one_run::most`]).
 const MOST: u64 = 1 << 50;
-const MOST_CANARIES: u64 = 1 << 20;
-const MOST_GUESSES: u64 = 1 << 16;
 
 /// What the rule could have shown with these numbers of members and non-members, and from how many
 /// scores in the same proportion it could have refuted the claim.
@@ -23,7 +19,8 @@ pub(super) fn reach(
     sizes: (u64, u64),
     claimed: f64,
 ) -> Result<Reach, AuditError> {
-    if let (Method::Composition | Method::LastIterate, Some(family)) = (method, plan.family(method))
+    if method.is_of_family()
+        && let Some(family) = plan.family(method)
         && claimed < f64::INFINITY
         && delta > 0.0
     {
@@ -41,16 +38,12 @@ pub(super) fn reach(
     if could_show > claimed || claimed == f64::INFINITY {
         return Ok(Reach { could_show, scores_needed: None, searched: all });
     }
-    let most = match method {
-        Method::OneRun if delta > 0.0 => MOST_CANARIES,
-        Method::OneRunGdp => MOST_GUESSES,
-        _ => MOST,
-    };
+    let most = one_run::most(method, delta).unwrap_or(MOST);
     let (scores_needed, searched) = fewest(all, most, |rows| Ok(at(rows)? > claimed))?;
     Ok(Reach { could_show, scores_needed, searched })
 }
 
-/// So many scores in the same proportion.
+/// This many scores in the same proportion.
 fn parts(sizes: (u64, u64), rows: u64) -> (u64, u64) {
     let all = u128::from(sizes.0 + sizes.1);
     let part = |side: u64| ((u128::from(rows) * u128::from(side) / all) as u64).max(1);
@@ -104,7 +97,7 @@ fn of_family(
         let epsilon = many_runs::family_reach(family, &points(all), delta)?;
         return Ok(Reach { could_show: epsilon, scores_needed: None, searched: all });
     };
-    let near = Near { family, least: noise / BELOW };
+    let near = From { family, least: noise / BELOW };
     let could_show = match points(all).least_violated(&near)? {
         Some(violated) => family.epsilon(violated.noise, delta)?,
         None => 0.0,
@@ -116,25 +109,4 @@ fn of_family(
     let certain = Certain::at(pair.as_ref(), (-SLOPES..=SLOPES).map(f64::from))?;
     let (scores_needed, searched) = fewest(all, MOST, |rows| Ok(points(rows).violates(&certain)))?;
     Ok(Reach { could_show, scores_needed, searched })
-}
-
-/// A family from a noise on.
-struct Near<'a> {
-    family: &'a Family,
-    least: f64,
-}
-
-impl ByNoise for Near<'_> {
-    fn member(&self, noise: f64) -> Result<Box<dyn Pair>, AuditError> {
-        self.family.member(noise)
-    }
-
-    fn domain(&self) -> (f64, f64) {
-        let (least, most) = self.family.domain();
-        (least.max(self.least), most)
-    }
-
-    fn start(&self, mu: f64) -> f64 {
-        self.family.start(mu)
-    }
 }

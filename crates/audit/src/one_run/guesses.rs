@@ -113,7 +113,7 @@ pub fn one_run_bound(
             let best = (0..FOLDS)
                 .map(|fold| {
                     let others = folds.iter().enumerate().filter(|(other, _)| *other != fold);
-                    let rest = merged(others.map(|(_, part)| part));
+                    let rest = merged(scores, others.map(|(_, part)| part));
                     chosen_elsewhere(&folds[fold..=fold], &rest, statistic, direction, each)
                 })
                 .reduce(|best, next| if next.value > best.value { next } else { best });
@@ -127,7 +127,7 @@ pub fn one_run_bound(
     }
 }
 
-/// The bound that the rule would give for so many canaries if every guess were right.
+/// The bound that the rule would give for this many canaries if every guess were right.
 pub(crate) fn one_run_reach(
     canaries: u64,
     rule: &ThresholdRule,
@@ -175,7 +175,7 @@ fn too_few(rule: &str) -> AuditError {
     AuditError::Scores(format!("too few canaries for the {rule} rule; use --threshold union"))
 }
 
-fn merged<'a>(parts: impl Iterator<Item = &'a Scores>) -> Scores {
+fn merged<'a>(whole: &Scores, parts: impl Iterator<Item = &'a Scores>) -> Scores {
     let (mut members, mut nonmembers) = (Vec::new(), Vec::new());
     for part in parts {
         members.extend_from_slice(part.members());
@@ -183,7 +183,7 @@ fn merged<'a>(parts: impl Iterator<Item = &'a Scores>) -> Scores {
     }
     members.sort_unstable_by(f64::total_cmp);
     nonmembers.sort_unstable_by(f64::total_cmp);
-    Scores::from_sorted(members, nonmembers)
+    whole.part(members, nonmembers)
 }
 
 /// All strategies in one statement.

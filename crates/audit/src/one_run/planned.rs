@@ -26,10 +26,10 @@ pub(crate) enum Planned {
 const ATTACKS: [f64; 6] = [1.0, 2.0, 3.0, 4.0, 6.0, f64::INFINITY];
 /// Fewer choosers choose by chance.
 const FEWEST: f64 = 100.0;
-/// From so many canaries on a sixteenth of them chooses well enough.
+/// From this many canaries on a sixteenth of them chooses well enough.
 const SIXTEENTH: u64 = 6_400;
 
-/// The plan for so many canaries.
+/// The plan for this many canaries.
 pub(crate) fn plan(canaries: u64, direction: AttackDirection, level: f64, delta: f64) -> Planned {
     thread_local! {
         // The last answer: audits and simulations ask again and again for the same numbers.

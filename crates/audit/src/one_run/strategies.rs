@@ -10,7 +10,7 @@ pub(crate) enum Strategy {
     /// All: the upper part "in", the lower part "out", cut at the widest gap between two scores that is
     /// as near to the middle as fair coins put the number of members.
     Everything,
-    /// At most so many of the highest "in" and of the lowest "out".
+    /// At most this many of the highest "in" and of the lowest "out".
     Ends { inside: u64, outside: u64 },
 }
 
@@ -43,7 +43,7 @@ impl Guesses {
 }
 
 impl Strategy {
-    /// The most guesses it makes about so many canaries.
+    /// The most guesses it makes about this many canaries.
     pub(crate) fn planned(self, canaries: u64) -> u64 {
         match self {
             Self::Everything => canaries,
@@ -211,6 +211,7 @@ pub(crate) fn choices(canaries: u64, direction: AttackDirection) -> Vec<Strategy
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Design;
 
     /// In a chain every guess of a strategy is made by the next one, ties or not.
     #[test]
@@ -219,6 +220,7 @@ mod tests {
             for size in [10_u32, 11, 40, 173] {
                 let value = |i: u32| f64::from((i * 7919 + i * i) % distinct);
                 let scores = Scores::new(
+                    Design::OneRun,
                     (0..size).step_by(2).map(value).collect(),
                     (1..size).step_by(2).map(value).collect(),
                 )

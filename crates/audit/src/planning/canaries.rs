@@ -6,15 +6,16 @@
 //! the rule's own boundary: the smallest counts of right guesses that show it, found once for each m.
 
 use super::draw::binomial;
-use super::{Needed, Target};
+use super::{Goal, Needed, Target};
 use crate::one_run::one_run_bound;
 use crate::one_run::{
     ChosenBy, Guesses, OneRunStatistic, Planned, Strategy, chains, choices, critical_counts,
-    one_run_p_value, pick, plan_of,
+    one_run_gaussian_rejects, one_run_p_value, pick, plan_of,
 };
 use crate::split::Dealer;
-use crate::{AttackDirection, FOLDS, Scores, ThresholdRule};
+use crate::{AttackDirection, AuditError, Design, FOLDS, Scores, Statistic, ThresholdRule};
 use numerics::beta::{binomial_log_at_least, binomial_log_pmf};
+use numerics::patience::look;
 use std::collections::HashMap;
 
 /// The largest epsilon that any number of canaries shows: the log odds of the best guess.
@@ -28,9 +29,51 @@ pub(super) fn largest_epsilon(points: &[(f64, f64)]) -> f64 {
 
 const DIRECTION: AttackDirection = AttackDirection::Both;
 
+/// What the canaries have to show: epsilon for any mechanism, or the mu of the Gaussian family.
+#[derive(Clone, Copy)]
+pub(super) struct Shown {
+    statistic: OneRunStatistic,
+    value: f64,
+}
+
+impl Shown {
+    pub(super) fn new(goal: &Goal) -> Result<Self, AuditError> {
+        match *goal {
+            Goal::Statistic { statistic: Statistic::Epsilon { delta, .. }, value } => {
+                Ok(Self { statistic: OneRunStatistic::Epsilon { delta }, value })
+            }
+            Goal::Statistic { statistic: Statistic::GaussianMu, value } => {
+                Ok(Self { statistic: OneRunStatistic::GaussianMu, value })
+            }
+            _ => Err(AuditError::NotValid(
+                "one run has bounds for any mechanism and for the Gaussian family; a DP-SGD family needs independent runs"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    pub(super) fn is_epsilon(&self) -> bool {
+        matches!(self.statistic, OneRunStatistic::Epsilon { .. })
+    }
+
+    /// Whether this many right guesses show it.
+    fn by(&self, canaries: u64, guesses: u64, right: u64, level: f64) -> bool {
+        look();
+        match self.statistic {
+            OneRunStatistic::Epsilon { delta } => {
+                one_run_p_value(canaries, guesses, right, self.value, delta) <= level
+            }
+            OneRunStatistic::GaussianMu => {
+                one_run_gaussian_rejects(canaries, guesses, right, self.value, level)
+            }
+        }
+    }
+}
+
 /// The power of `count` canaries under a rule.
 pub(super) fn power(
-    points: &[(f64, f64)],
+    [points, curve]: [&[(f64, f64)]; 2],
+    goal: &Shown,
     target: &Target,
     rule: &ThresholdRule,
     count: u64,
@@ -39,44 +82,47 @@ pub(super) fn power(
     let level = 1.0 - target.confidence;
     let best = Needed { count, power: 0.0, fpr: points[0].0, tpr: points[0].1, simulated: true };
     let dealer = Dealer::new(stream);
-    if count <= PLAYED && !matches!(rule, ThresholdRule::Fixed(_)) {
-        return played(points, target, rule, best, trials.min(600), dealer);
+    // All strategies of the Gaussian family take too long to be played.
+    if count <= PLAYED && goal.is_epsilon() && !matches!(rule, ThresholdRule::Fixed(_)) {
+        return played(curve, goal, rule, best, level, trials, dealer);
     }
     let plan = match rule {
-        ThresholdRule::Fixed(_) => return at_a_threshold(points, target, count, level),
-        ThresholdRule::Union => plan_of(count, DIRECTION, level, target.delta),
-        ThresholdRule::KFold => return folds(points, target, best, trials, dealer),
+        ThresholdRule::Fixed(_) => return at_a_threshold(points, goal, count, level),
+        ThresholdRule::Union if goal.is_epsilon() => plan_of(count, DIRECTION, level, target.delta),
+        ThresholdRule::Union => Planned::Together,
+        ThresholdRule::KFold => return folds(curve, goal, best, level, trials, dealer),
         _ => Planned::Choosers { share: 0.5 },
     };
     match plan {
-        Planned::Together => together(points, target, best, trials, dealer),
+        Planned::Together => together(curve, goal, best, level, trials, dealer),
         Planned::Choosers { share } => {
             let few = (share * count as f64) as u64;
-            choosers(points, target, best, (few, count - few), trials, dealer)
+            choosers(curve, goal, best, (few, count - few), level, trials, dealer)
         }
     }
 }
 
-/// Up to so many canaries the audit is played on scores.
+/// Up to this many canaries the audit is played on scores.
 const PLAYED: u64 = 300;
 
 /// The rule itself on drawn scores: minus the false positive rate at which a canary lies, which is
 /// uniform for a canary that is out and has the attack's curve as its law for one that is in.
 fn played(
     points: &[(f64, f64)],
-    target: &Target,
+    goal: &Shown,
     rule: &ThresholdRule,
     best: Needed,
+    level: f64,
     trials: u32,
     mut dealer: Dealer,
 ) -> Needed {
-    let level = 1.0 - target.confidence;
     let mut curve = vec![(0.0, 0.0)];
     curve.extend_from_slice(points);
     curve.push((1.0, 1.0));
-    let statistic = OneRunStatistic::Epsilon { delta: target.delta };
+    let statistic = goal.statistic;
     let mut shown = 0_u32;
     for trial in 0..trials {
+        look();
         let (mut members, mut nonmembers) = (Vec::new(), Vec::new());
         for _ in 0..best.count {
             let uniform = ((dealer.next() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
@@ -89,9 +135,9 @@ fn played(
             let part = (uniform - low.1) / (high.1 - low.1).max(1e-300);
             members.push(-(low.0 + part * (high.0 - low.0)));
         }
-        let Ok(scores) = Scores::new(members, nonmembers) else { continue };
+        let Ok(scores) = Scores::new(Design::OneRun, members, nonmembers) else { continue };
         let bound = one_run_bound(&scores, rule, &statistic, DIRECTION, level, u64::from(trial));
-        shown += u32::from(bound.is_ok_and(|bound| bound.value >= target.epsilon));
+        shown += u32::from(bound.is_ok_and(|bound| bound.value >= goal.value));
     }
     Needed { power: f64::from(shown) / f64::from(trials), ..best }
 }
@@ -99,19 +145,33 @@ fn played(
 /// All strategies on all canaries.
 fn together(
     points: &[(f64, f64)],
-    target: &Target,
+    goal: &Shown,
     best: Needed,
+    level: f64,
     trials: u32,
     mut dealer: Dealer,
 ) -> Needed {
-    let level = 1.0 - target.confidence;
     let list = chains(best.count, DIRECTION);
-    let planned: Vec<Vec<Guesses>> = list
-        .iter()
-        .map(|chain| chain.iter().map(|one| made(*one, best.count, 0)).collect())
-        .collect();
-    let Some(critical) = critical_counts(&planned, level, target.delta, target.epsilon) else {
-        return best;
+    let critical = match goal.statistic {
+        OneRunStatistic::Epsilon { delta } => {
+            let planned: Vec<Vec<Guesses>> = list
+                .iter()
+                .map(|chain| chain.iter().map(|one| made(*one, best.count, 0)).collect())
+                .collect();
+            let Some(critical) = critical_counts(&planned, level, delta, goal.value) else {
+                return best;
+            };
+            critical
+        }
+        // Each strategy has its share of the error.
+        OneRunStatistic::GaussianMu => {
+            let each = level / list.iter().map(Vec::len).sum::<usize>() as f64;
+            let least = |strategy: &Strategy| {
+                let guesses = strategy.planned(best.count);
+                least_right(guesses, |right| goal.by(best.count, guesses, right, each))
+            };
+            list.iter().map(|chain| chain.iter().map(least).collect()).collect()
+        }
     };
     let cells = Cells::new(points, best.count);
     let (mut shown, mut by) = (0_u32, HashMap::new());
@@ -137,18 +197,18 @@ fn together(
 /// Some canaries choose, the others count.
 fn choosers(
     points: &[(f64, f64)],
-    target: &Target,
+    goal: &Shown,
     best: Needed,
     (few, many): (u64, u64),
+    level: f64,
     trials: u32,
     mut dealer: Dealer,
 ) -> Needed {
-    let level = 1.0 - target.confidence;
     if few < 4 || many < 4 {
         return best;
     }
     let (chooser, counter) = (Cells::new(points, few), Cells::new(points, many));
-    let mut audit = Chooser::new(few, many, target, level);
+    let mut audit = Chooser::new(few, many, goal, level);
     let (mut shown, mut by) = (0_u32, vec![0_u32; audit.list.len()]);
     for _ in 0..trials {
         let (first, second) = (chooser.draw(&mut dealer), counter.draw(&mut dealer));
@@ -166,19 +226,20 @@ fn choosers(
 /// Each fifth chooses for the other four.
 fn folds(
     points: &[(f64, f64)],
-    target: &Target,
+    goal: &Shown,
     best: Needed,
+    level: f64,
     trials: u32,
     mut dealer: Dealer,
 ) -> Needed {
-    let level = (1.0 - target.confidence) / FOLDS as f64;
+    let level = level / FOLDS as f64;
     let few = best.count / FOLDS as u64;
     let many = few * (FOLDS as u64 - 1);
     if few < 4 {
         return best;
     }
     let cells = Cells::new(points, few);
-    let mut audit = Chooser::new(few, many, target, level);
+    let mut audit = Chooser::new(few, many, goal, level);
     let mut shown = 0_u32;
     for _ in 0..trials {
         let drawn: Vec<Drawn> = (0..FOLDS).map(|_| cells.draw(&mut dealer)).collect();
@@ -200,21 +261,19 @@ struct Chooser {
     list: Vec<Strategy>,
     few: u64,
     many: u64,
-    epsilon: f64,
-    delta: f64,
+    goal: Shown,
     level: f64,
     values: HashMap<(usize, u64), f64>,
     least: HashMap<usize, Option<u64>>,
 }
 
 impl Chooser {
-    fn new(few: u64, many: u64, target: &Target, level: f64) -> Self {
+    fn new(few: u64, many: u64, goal: &Shown, level: f64) -> Self {
         Self {
             list: choices(few, DIRECTION),
             few,
             many,
-            epsilon: target.epsilon,
-            delta: target.delta,
+            goal: *goal,
             level,
             values: HashMap::new(),
             least: HashMap::new(),
@@ -231,8 +290,8 @@ impl Chooser {
                 (strategy, Guesses { right, ..made(strategy, few, 0) })
             })
             .collect();
-        let statistic = OneRunStatistic::Epsilon { delta: self.delta };
-        let by = ChosenBy { statistic, level: self.level };
+        look();
+        let by = ChosenBy { statistic: self.goal.statistic, level: self.level };
         let values = &mut self.values;
         pick(&seen, few, many, |place, expected, known| {
             let key = (place, expected.right);
@@ -249,13 +308,12 @@ impl Chooser {
 
     /// The smallest count of right guesses that shows the target.
     fn least(&mut self, place: usize) -> Option<u64> {
-        let (many, level, epsilon, delta) = (self.many, self.level, self.epsilon, self.delta);
+        let (many, level, goal) = (self.many, self.level, self.goal);
         let guesses = self.list[place].scaled(self.few, many).planned(many);
-        *self.least.entry(place).or_insert_with(|| {
-            least_right(guesses, |right| {
-                one_run_p_value(many, guesses, right, epsilon, delta) <= level
-            })
-        })
+        *self
+            .least
+            .entry(place)
+            .or_insert_with(|| least_right(guesses, |right| goal.by(many, guesses, right, level)))
     }
 }
 
@@ -389,19 +447,19 @@ const FEW: usize = 12;
 
 /// Thresholds ranked by the usual number of guesses, the best few then averaged over the number that
 /// the scores will decide.
-fn at_a_threshold(points: &[(f64, f64)], target: &Target, count: u64, level: f64) -> Needed {
+fn at_a_threshold(points: &[(f64, f64)], goal: &Shown, count: u64, level: f64) -> Needed {
     let mut ranked: Vec<(f64, (f64, f64))> = points
         .iter()
         .map(|&(fpr, tpr)| {
             let guesses = (0.5 * (fpr + tpr) * count as f64) as u64;
-            (shows(count, guesses, tpr / (tpr + fpr), level, target), (fpr, tpr))
+            (shows(count, guesses, tpr / (tpr + fpr), level, goal), (fpr, tpr))
         })
         .collect();
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
     let (fpr, tpr) = ranked[0].1;
     let mut best = Needed { count, power: 0.0, fpr, tpr, simulated: false };
     for &(_, (fpr, tpr)) in ranked.iter().take(FEW) {
-        let power = averaged(count, (fpr, tpr), level, target);
+        let power = averaged(count, (fpr, tpr), level, goal);
         if power > best.power {
             best = Needed { power, fpr, tpr, ..best };
         }
@@ -410,7 +468,7 @@ fn at_a_threshold(points: &[(f64, f64)], target: &Target, count: u64, level: f64
 }
 
 /// The power at a threshold given in advance: the number of guesses is binomial.
-fn averaged(count: u64, (fpr, tpr): (f64, f64), level: f64, target: &Target) -> f64 {
+fn averaged(count: u64, (fpr, tpr): (f64, f64), level: f64, goal: &Shown) -> f64 {
     let share = 0.5 * (fpr + tpr);
     let (mean, spread) = (share * count as f64, (share * (1.0 - share) * count as f64).sqrt());
     let low = (mean - 5.0 * spread).floor().max(0.0) as u64;
@@ -419,16 +477,14 @@ fn averaged(count: u64, (fpr, tpr): (f64, f64), level: f64, target: &Target) -> 
     let (mut sum, mut weights) = (0.0, 0.0);
     for guesses in (low..=high).step_by(stride as usize) {
         let weight = binomial_log_pmf(guesses, count, share).exp();
-        sum += weight * shows(count, guesses, tpr / (tpr + fpr), level, target);
+        sum += weight * shows(count, guesses, tpr / (tpr + fpr), level, goal);
         weights += weight;
     }
     if weights > 0.0 { sum / weights } else { 0.0 }
 }
 
 /// P(the target is rejected) when each of `guesses` is right with probability `right`.
-fn shows(canaries: u64, guesses: u64, right: f64, level: f64, target: &Target) -> f64 {
-    let least = least_right(guesses, |count| {
-        one_run_p_value(canaries, guesses, count, target.epsilon, target.delta) <= level
-    });
+fn shows(canaries: u64, guesses: u64, right: f64, level: f64, goal: &Shown) -> f64 {
+    let least = least_right(guesses, |count| goal.by(canaries, guesses, count, level));
     least.map_or(0.0, |least| binomial_log_at_least(least, guesses, right).exp())
 }

@@ -176,6 +176,20 @@ impl Goal {
         }
     }
 
+    /// About the smallest level at which these errors show the target: by Wilson's bounds.
+    pub(super) fn rough(&self, errors: &Errors) -> f64 {
+        let shown = |z: f64| self.shown(&RateBounds::wilson(errors, z));
+        let (mut does, mut not) = (0.0, 6.0);
+        if !shown(does) {
+            return 0.5;
+        }
+        for _ in 0..10 {
+            let middle = 0.5 * (does + not);
+            if shown(middle) { does = middle } else { not = middle }
+        }
+        numerics::special::normal_cdf(-does)
+    }
+
     /// How much bounds of this size show, for choosing a threshold.
     pub(super) fn worth(&self, rates: &RateBounds) -> f64 {
         match self {

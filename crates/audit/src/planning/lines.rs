@@ -5,20 +5,38 @@
 
 use accounting::{OneWay, Pair};
 
-/// Slopes at which delta is computed: closer together where most curves bend.
+/// Of a rate: what further lines could add is not worth their cost.
+const NOTHING: f64 = 1e-7;
+
+/// Sizes of the slopes at which delta is computed: closer together where most curves bend.
 fn knots() -> impl Iterator<Item = f64> {
-    let outer = |sign: f64| (1..=16).map(move |step| sign * (4.0 + 0.5 * f64::from(step)));
-    outer(-1.0).rev().chain((-16..=16).map(|step| 0.25 * f64::from(step))).chain(outer(1.0))
+    let outer = (1..=16).map(|step| 4.0 + 0.5 * f64::from(step));
+    (0..=16).map(|step| 0.25 * f64::from(step)).chain(outer)
+}
+
+/// ln(1 - delta) at the knots of one sign, from the smallest on, until 1 - delta is what it is at most: 1, or e^l.
+/// Lines beyond lie below those that are there.
+fn side(pair: &dyn Pair, way: OneWay, sign: f64) -> Vec<(f64, f64)> {
+    let mut known = Vec::new();
+    for slope in knots().map(|size| sign * size) {
+        let Ok(rest) = pair.one_minus_delta(slope, way) else { continue };
+        if rest.lower > 0.0 {
+            known.push((slope, rest.lower.ln()));
+        }
+        if rest.lower >= slope.exp().min(1.0) * (1.0 - NOTHING) {
+            break;
+        }
+    }
+    known
 }
 
 /// Lines as (e^l, 1 - delta(l)), sixteen for each unit of l.
 pub(super) fn lines(pair: &dyn Pair, way: OneWay) -> Vec<(f64, f64)> {
-    let known: Vec<(f64, f64)> = knots()
-        .filter_map(|slope| {
-            let rest = pair.one_minus_delta(slope, way).ok()?.lower;
-            (rest > 0.0).then(|| (slope, rest.ln()))
-        })
-        .collect();
+    let mut known = side(pair, way, -1.0);
+    known.reverse();
+    // Both sides begin at 0.
+    known.pop_if(|(slope, _)| *slope == 0.0);
+    known.extend(side(pair, way, 1.0));
     let mut lines = Vec::new();
     for (place, pair) in known.windows(2).enumerate() {
         let (from, to) = (pair[0], pair[1]);

@@ -4,9 +4,9 @@
 //! of n rows is P(the rule shows the target), from the rule itself played on simulated counts
 //! ([`runs`], [`canaries`]); a fixed threshold for canaries is summed exactly.
 //!
-//! Direction: the power returned is the share of trials less two standard errors, from trials that
-//! the search has not seen. Cost: a trial takes about a tenth of a millisecond whatever the number of rows, and some thousand trials are
-//! played: less than two seconds. A plan that takes more than [`SECONDS`] of processor time is refused.
+//! Direction: the power returned is the lower end of Wilson's interval at two standard errors, from trials that
+//! the search has not seen ([`search`]). Cost: a trial takes about a tenth of a millisecond whatever the number of rows, and one or two
+//! thousand trials are played. A plan that takes more than [`SECONDS`] of processor time is refused.
 
 mod attack;
 mod canaries;
@@ -14,14 +14,15 @@ mod draw;
 mod goal;
 mod lines;
 mod runs;
+mod search;
 
 pub use attack::Attack;
 pub use goal::{Curve, Goal};
 
 use crate::{AuditError, ThresholdRule};
-use numerics::patience::{look_at_the_clock, within};
+use numerics::patience::{is_limited, within};
+use search::Range;
 use std::cell::Cell;
-use vocabulary::Problem;
 
 /// What is to be shown, and how surely.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,7 +51,7 @@ pub struct Needed {
 /// More rows than this are not planned for.
 const MOST: u64 = 1 << 34;
 /// Processor time after which a plan is refused.
-const SECONDS: f64 = 5.0;
+pub const SECONDS: f64 = 1.8;
 /// More canaries than this in one training are not planned for.
 const MOST_CANARIES: u64 = 1 << 20;
 
@@ -78,6 +79,7 @@ pub fn runs_needed(
     let between = match rule {
         ThresholdRule::Dkw => 32,
         ThresholdRule::Union => 6,
+        ThresholdRule::KFold => 2,
         _ => 4,
     };
     let points = attack.dense_points(between)?;
@@ -93,24 +95,25 @@ pub fn runs_needed(
             target.epsilon, target.delta
         )));
     }
-    let (first, last) = match rule {
-        ThresholdRule::KFold => (100, 500),
-        ThresholdRule::Holdout => (100, 600),
-        _ => (150, 1000),
-    };
     let near = Cell::new(None);
-    search(target, MOST, (first, last), |count, played| {
-        runs::power(&points, goal, target, rule, &near, count, played)
-    })
+    in_time(|| {
+        let guess = runs::guess(&points, goal, target, rule, MOST);
+        let range = Range { guess, most: MOST, first: 200, last: 1000 };
+        search::smallest(target, range, |count, played| {
+            runs::power(&points, goal, target, rule, &near, count, played)
+        })
+    })?
 }
 
 /// Canaries of one run that show the target with the asked power under a rule, if canaries do
 /// not disturb each other.
 ///
 /// # Errors
-/// A target that the attack cannot show with any number, by name; `dkw`, which one run has not.
+/// A target that the attack cannot show with any number, by name; `dkw`, which one run has not; the goal of a DP-SGD
+/// family, for which there is no one-run method.
 pub fn canaries_needed(
     attack: &Attack<'_>,
+    goal: &Goal,
     target: &Target,
     rule: &ThresholdRule,
 ) -> Result<Needed, AuditError> {
@@ -120,14 +123,26 @@ pub fn canaries_needed(
                 .to_owned(),
         ));
     }
-    let points = attack.points()?;
+    // Thresholds to choose from, and the curve between them.
+    let (points, curve) = (attack.points()?, attack.dense_points(6)?);
+    let shown = canaries::Shown::new(goal)?;
+    if !shown.is_epsilon() && matches!(rule, ThresholdRule::Holdout | ThresholdRule::KFold) {
+        return Err(AuditError::NotValid(
+            "one-run-gdp is planned with --threshold union or fixed; with the other rules, \
+             simulation promises too little"
+                .to_owned(),
+        ));
+    }
     let largest = canaries::largest_epsilon(&points);
-    if target.epsilon >= largest {
+    if shown.is_epsilon() && target.epsilon >= largest {
         return Err(unreachable(target, largest));
     }
-    search(target, MOST_CANARIES, (300, 2000), |count, played| {
-        canaries::power(&points, target, rule, count, played)
-    })
+    let range = Range { guess: 100, most: MOST_CANARIES, first: 200, last: 1000 };
+    in_time(|| {
+        search::smallest(target, range, |count, played| {
+            canaries::power([&points, &curve], &shown, target, rule, count, played)
+        })
+    })?
 }
 
 fn unreachable(target: &Target, largest: f64) -> AuditError {
@@ -137,74 +152,19 @@ fn unreachable(target: &Target, largest: f64) -> AuditError {
     ))
 }
 
-/// Counts that are confirmed, at most.
-const ATTEMPTS: u64 = 30;
-
-/// The smallest count with the power, to a few per cent: found with `first` trials per count,
-/// confirmed with `last` others.
-fn search(
-    target: &Target,
-    most: u64,
-    (first, last): (u32, u32),
-    power: impl Fn(u64, (u32, u64)) -> Needed,
-) -> Result<Needed, AuditError> {
-    if !(target.power > 0.0 && target.power < 1.0) {
-        return Err(AuditError::invalid(Problem::outside("power", target.power, "(0, 1)")));
-    }
-    within(SECONDS, || found(target, most, (first, last), power)).unwrap_or_else(|| {
-        Err(AuditError::invalid(format!(
-            "this plan takes more than {SECONDS} s of processor time; a target further below what the attack can show, less power, or another threshold rule takes less"
-        )))
-    })
+/// Runs a plan within the limit of whoever asks, and else as [`in_seconds`].
+fn in_time<T>(work: impl FnOnce() -> T) -> Result<T, AuditError> {
+    if is_limited() { Ok(work()) } else { in_seconds(work) }
 }
 
-fn found(
-    target: &Target,
-    most: u64,
-    (first, last): (u32, u32),
-    power: impl Fn(u64, (u32, u64)) -> Needed,
-) -> Result<Needed, AuditError> {
-    let power = |count: u64, played: (u32, u64)| {
-        look_at_the_clock();
-        power(count, played)
-    };
-    let too_many = || {
+/// Runs a plan, or what belongs to it, and refuses it after [`SECONDS`] of processor time.
+///
+/// # Errors
+/// The refusal.
+pub fn in_seconds<T>(work: impl FnOnce() -> T) -> Result<T, AuditError> {
+    within(SECONDS, work).ok_or_else(|| {
         AuditError::invalid(format!(
-            "more than {most} rows would be needed; the target is too close to what the attack can show at all, or the delta term of this many canaries uses up the error"
+            "this plan takes more than {SECONDS} s of processor time; a target further below what the attack can show, less power, or another threshold rule takes less"
         ))
-    };
-    let (mut few, mut enough) = (5_u64, 10_u64);
-    while power(enough, (60, 1)).power < target.power {
-        few = enough;
-        enough *= 2;
-        if enough > most {
-            return Err(too_many());
-        }
-    }
-    while enough - few > (enough / 50).max(1) {
-        let middle = few + (enough - few) / 2;
-        if power(middle, (first, 2)).power >= target.power { enough = middle } else { few = middle }
-    }
-    // The trials of the search are not those of the promise.
-    for attempt in 0..ATTEMPTS {
-        let found = power(enough, (last, 3 + attempt));
-        // Small audits are played on fewer trials.
-        let error = (found.power * (1.0 - found.power) / f64::from(last.min(600))).sqrt();
-        let promised =
-            if found.simulated { (found.power - 2.0 * error).max(0.0) } else { found.power };
-        if promised >= target.power {
-            return Ok(Needed { power: promised, ..found });
-        }
-        // Where the power hardly rises with the count, steps have to.
-        let least = 0.01 * 1.2_f64.powi(attempt as i32);
-        let more = 1.0 + (2.0 * (target.power - promised)).clamp(least.min(0.5), 0.5);
-        enough = ((enough as f64 * more).ceil() as u64).max(enough + 1);
-        if enough > most {
-            return Err(too_many());
-        }
-    }
-    Err(AuditError::invalid(format!(
-        "with {enough} rows the power is still below {}, and it hardly rises with their number; ask for less power",
-        target.power
-    )))
+    })
 }

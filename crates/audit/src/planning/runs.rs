@@ -14,8 +14,8 @@ use crate::ranks::{self, Critical, Seen};
 use crate::rule::p_value;
 use crate::split::Dealer;
 use crate::{
-    AttackDirection, Errors, FOLDS, RateBounds, Scores, Simultaneous, Statistic, ThresholdRule,
-    rates,
+    AttackDirection, Design, Errors, FOLDS, RateBounds, Scores, Simultaneous, Statistic,
+    ThresholdRule, rates,
 };
 use numerics::patience::look;
 use std::cell::Cell;
@@ -24,29 +24,67 @@ use std::collections::HashMap;
 /// Of the logarithm of a p-value: a plan has its own error.
 const PRECISION: f64 = 1e-3;
 
+/// Within this factor of the bar a sum of p-values is computed to [`PRECISION`].
+const ROUGH: f64 = 4.0;
+
 /// Cuts that share the critical value of an exact test, which hardly moves between them.
 const NEIGHBOURS: usize = 16;
 
-/// Up to so many trainings on each side the scores themselves are drawn for `union`.
-const DRAWN: u64 = 3_000;
+/// Up to this many trainings on each side the scores themselves are drawn for `union`.
+const DRAWN: u64 = 10_000;
 
-/// The power of `count` trainings on each side; `near` is where the last critical value of ranks was.
+/// Where to begin to look: the count whose expected errors show the target under Wilson's bounds at as many standard deviations as the rule and
+/// the power take off together, roughly.
+pub(super) fn guess(
+    points: &[(f64, f64)],
+    goal: &Goal,
+    target: &Target,
+    rule: &ThresholdRule,
+    most: u64,
+) -> u64 {
+    let spread = 0.7 * numerics::special::inverse_normal_cdf(target.power.clamp(0.5, 0.999));
+    let (share, deviations) = match rule {
+        ThresholdRule::Holdout => (0.5, 2.2),
+        ThresholdRule::KFold => (0.8, 2.6),
+        ThresholdRule::Fixed(_) => (1.0, 2.0),
+        _ => (1.0, 2.6),
+    };
+    let level = 1.0 - target.confidence;
+    let shown = |count: u64| {
+        let band =
+            (*rule == ThresholdRule::Dkw).then(|| Simultaneous::dkw(count, count, 0.2 * level));
+        points.iter().any(|point| {
+            let errors = expected(*point, (share * count as f64) as u64);
+            match &band {
+                Some(band) => goal.shown(&band.at(&errors)),
+                None => goal.shown(&RateBounds::wilson(&errors, deviations + spread)),
+            }
+        })
+    };
+    let mut count = 16_u64;
+    while count < most && !shown(count) {
+        look();
+        count = (count as f64 * 1.5) as u64;
+    }
+    count
+}
+
+/// The power of `count` trainings on each side; `near` is the last critical value of ranks, and its count.
 pub(super) fn power(
     points: &[(f64, f64)],
     goal: &Goal,
     target: &Target,
     rule: &ThresholdRule,
-    near: &Cell<Option<f64>>,
+    near: &Cell<Option<(u64, Critical)>>,
     count: u64,
     (trials, stream): (u32, u64),
 ) -> Needed {
     if *rule == ThresholdRule::Union
         && let Goal::Statistic { statistic: Statistic::Epsilon { delta, direction }, value } = goal
-        && ranks::applies(count, count)
     {
         let level = 1.0 - target.confidence;
         let about = (*delta, *direction, *value);
-        return by_ranks(points, about, level, near, count, (trials, stream));
+        return by_ranks(points, goal, about, level, near, count, (trials, stream));
     }
     if *rule == ThresholdRule::Union && count <= DRAWN {
         return by_scores(points, goal, 1.0 - target.confidence, count, (trials, stream));
@@ -69,9 +107,33 @@ pub(super) fn power(
 /// Drawn scores: minus the false positive rate at which a score lies, which is uniform for non-members and has the
 /// attack's curve as its law for members.
 fn draw_scores(points: &[(f64, f64)], count: u64, dealer: &mut Dealer) -> Option<Scores> {
-    let nonmembers: Vec<f64> = (0..count).map(|_| -uniform(dealer)).collect();
-    let members: Vec<f64> = (0..count).map(|_| -rate_of(points, uniform(dealer))).collect();
-    Scores::new(members, nonmembers).ok()
+    let nonmembers: Vec<f64> = falling(count, dealer).into_iter().map(|rate| -rate).collect();
+    let mut next = points.len();
+    let members: Vec<f64> = falling(count, dealer)
+        .into_iter()
+        .map(|tpr| {
+            // The false positive rate at which the curve has this true positive rate, by straight lines.
+            while next > 0 && points[next - 1].1 >= tpr {
+                next -= 1;
+            }
+            let low = next.checked_sub(1).map_or((0.0, 0.0), |place| points[place]);
+            let high = points.get(next).copied().unwrap_or((1.0, 1.0));
+            -(low.0 + (tpr - low.1) / (high.1 - low.1).max(1e-300) * (high.0 - low.0))
+        })
+        .collect();
+    Scores::new(Design::Runs, members, nonmembers).ok()
+}
+
+/// Uniform numbers, the largest first: the largest of n is U^(1/n), and the others are uniform below it.
+fn falling(count: u64, dealer: &mut Dealer) -> Vec<f64> {
+    let mut log = 0.0;
+    (1..=count)
+        .rev()
+        .map(|left| {
+            log += uniform(dealer).ln() / left as f64;
+            f64::exp(log)
+        })
+        .collect()
 }
 
 /// The rule on drawn scores. Cuts would tell less than the scores, which counts where few of them decide.
@@ -99,63 +161,109 @@ fn by_scores(
     Needed { count, power: f64::from(shown) / f64::from(trials), fpr, tpr, simulated: true }
 }
 
-/// The exact law of ranks on drawn scores.
+/// The exact law of ranks on drawn scores, or on counts between cuts where the scores are many.
 fn by_ranks(
     points: &[(f64, f64)],
+    goal: &Goal,
     (delta, direction, value): (f64, AttackDirection, f64),
     level: f64,
-    near: &Cell<Option<f64>>,
+    near: &Cell<Option<(u64, Critical)>>,
     count: u64,
     (trials, stream): (u32, u64),
 ) -> Needed {
-    let mut best =
-        Needed { count, power: 0.0, fpr: points[0].0, tpr: points[0].1, simulated: true };
-    let half = if direction == AttackDirection::Both { 0.5 * level } else { level };
-    let Some(critical) = Critical::new((count, count), delta, half, value, near.get()) else {
-        return best;
+    let nothing = Needed { count, power: 0.0, fpr: points[0].0, tpr: points[0].1, simulated: true };
+    let share = ranks::share(count, count, delta);
+    let half = share * if direction == AttackDirection::Both { 0.5 * level } else { level };
+    // On the way to the answer a neighbour's critical value will do where a table of its own is dear.
+    let close = |other: u64| {
+        let apart = (count as f64 / other as f64).ln().abs();
+        count > DRAWN && apart < if trials < 1000 { 0.7 } else { 0.15 }
     };
-    near.set(Some(critical.least()));
-    let (least, depth) = (critical.least(), critical.depth());
+    let critical = match near.get() {
+        Some((other, critical)) if close(other) => Some(critical),
+        known => {
+            let start = known.map(|(_, critical)| critical.least());
+            let found = Critical::new((count, count), delta, half, value, start);
+            near.set(found.map(|critical| (count, critical)).or(known));
+            found
+        }
+    };
+    let rest = (share < 1.0).then(|| Joint::new(count, count, (1.0 - share) * level));
     let mut dealer = Dealer::new(stream);
     let (mut shown, mut chosen) = (0_u32, vec![0_u32; points.len()]);
+    let ways = [direction != AttackDirection::Mirror, direction != AttackDirection::Forward];
     for _ in 0..trials {
         look();
-        let Some(scores) = draw_scores(points, count, &mut dealer) else { continue };
-        let ways = [
-            (direction != AttackDirection::Mirror)
-                .then(|| Seen::forward(&scores, depth, delta).best()),
-            (direction != AttackDirection::Forward)
-                .then(|| Seen::mirror(&scores, depth, delta).best()),
-        ];
-        let found = ways.into_iter().enumerate().filter_map(|(way, found)| Some((way, found?)));
-        let Some((way, (rank, _))) =
-            found.filter(|(_, (_, worth))| *worth >= least).max_by(|a, b| a.1.1.total_cmp(&b.1.1))
-        else {
-            continue;
+        let found = if count <= DRAWN {
+            let critical = critical.as_ref();
+            critical.and_then(|it| on_scores(points, it, delta, ways, count, &mut dealer))
+        } else {
+            let table = Table::draw(points, 1, count, &mut dealer);
+            let by_ranks = critical.as_ref().and_then(|it| on_cuts(&table, it, delta, ways));
+            by_ranks.or_else(|| {
+                // What the martingale shows with its share of the error.
+                let vertices = table.vertices();
+                let errors: Vec<Errors> =
+                    vertices.iter().map(|place| table.errors(*place, |_| true)).collect();
+                let found = rest.as_ref().and_then(|joint| goal.refuted_by(joint, &errors));
+                found.map(|vertex| vertices[vertex])
+            })
         };
-        shown += 1;
-        let edge = match way {
-            0 => -scores.nonmembers()[count as usize - 1 - rank],
-            _ => -scores.members()[rank],
-        };
-        chosen[points.partition_point(|point| point.0 < edge).min(points.len() - 1)] += 1;
+        if let Some(place) = found {
+            shown += 1;
+            chosen[place] += 1;
+        }
     }
     let usual = (0..points.len()).max_by_key(|place| chosen[*place]).unwrap_or(0);
-    best.power = f64::from(shown) / f64::from(trials);
-    (best.fpr, best.tpr) = points[usual];
-    best
+    let (fpr, tpr) = points[usual];
+    Needed { power: f64::from(shown) / f64::from(trials), fpr, tpr, ..nothing }
+}
+
+/// The cut next to the rank that shows the target, if one does.
+fn on_scores(
+    points: &[(f64, f64)],
+    critical: &Critical,
+    delta: f64,
+    ways: [bool; 2],
+    count: u64,
+    dealer: &mut Dealer,
+) -> Option<usize> {
+    let scores = draw_scores(points, count, dealer)?;
+    let depth = critical.depth();
+    let seen = [
+        ways[0].then(|| Seen::forward(&scores, depth, delta).best()),
+        ways[1].then(|| Seen::mirror(&scores, depth, delta).best()),
+    ];
+    let found = seen.into_iter().enumerate().filter_map(|(way, found)| Some((way, found?)));
+    let (way, (rank, _)) = found
+        .filter(|(_, (_, worth))| *worth >= critical.least())
+        .max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
+    let edge = match way {
+        0 => -scores.nonmembers()[count as usize - 1 - rank],
+        _ => -scores.members()[rank],
+    };
+    Some(points.partition_point(|point| point.0 < edge).min(points.len() - 1))
+}
+
+/// The cut whose counts show the target, if any do: with k non-members above it, the next one is the (k+1)-th.
+fn on_cuts(table: &Table, critical: &Critical, delta: f64, ways: [bool; 2]) -> Option<usize> {
+    let worth = |place: usize| {
+        let errors = table.errors(place, |_| true);
+        let forward = (errors.false_positives, errors.true_positives());
+        let mirror = (errors.false_negatives, errors.true_negatives());
+        let sides = [forward, mirror].into_iter().zip(ways);
+        sides
+            .filter(|((zeros, _), asked)| *asked && *zeros < errors.nonmembers)
+            .map(|((zeros, ones), _)| critical.worth(zeros, ones, errors.nonmembers, delta))
+            .fold(f64::NEG_INFINITY, f64::max)
+    };
+    let all = (0..table.false_positives[0].len()).map(|place| (worth(place), place));
+    let (worth, place) = all.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (worth >= critical.least()).then_some(place)
 }
 
 fn uniform(dealer: &mut Dealer) -> f64 {
     ((dealer.next() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
-}
-
-/// The false positive rate at which the curve has this true positive rate, by straight lines.
-fn rate_of(points: &[(f64, f64)], tpr: f64) -> f64 {
-    let next = points.partition_point(|point| point.1 < tpr);
-    let low = next.checked_sub(1).map_or((0.0, 0.0), |place| points[place]);
-    let high = points.get(next).copied().unwrap_or((1.0, 1.0));
-    low.0 + (tpr - low.1) / (high.1 - low.1).max(1e-300) * (high.0 - low.0)
 }
 
 /// The cuts that matter: all, but for `dkw` those that show nearly as much as the best one at expected
@@ -240,6 +348,7 @@ impl<'a> Player<'a> {
                 }
                 found.is_some()
             }
+            // The martingale: what is not epsilon.
             ThresholdRule::Union => {
                 let Some(joint) = &self.joint else { return false };
                 let vertices = table.vertices();
@@ -271,6 +380,11 @@ impl<'a> Player<'a> {
                 match self.goal.contours() {
                     Some(contours) => {
                         let mut left = 0.5 * self.level * self.parts as f64;
+                        // Most of the time a rough number tells.
+                        let rough: f64 = folds.iter().map(|errors| self.goal.rough(errors)).sum();
+                        if rough > ROUGH * left || rough < left / ROUGH {
+                            return rough < left;
+                        }
                         folds.iter().all(|errors| {
                             left -= p_value(errors, &contours, PRECISION);
                             left >= 0.0
@@ -385,7 +499,12 @@ impl Table {
     fn choose(&self, part: usize, goal: &Goal) -> usize {
         let statistic = goal.chooser();
         let mut best = (0, f64::NEG_INFINITY);
+        let counts =
+            |place: usize| (self.false_positives[part][place], self.true_positives[part][place]);
         for place in 0..self.false_positives[part].len() {
+            if place > 0 && counts(place) == counts(place - 1) {
+                continue;
+            }
             let errors = self.errors(place, |other| other == part);
             let value = statistic.value(&RateBounds::wilson(&errors, 1.96));
             if value > best.1 {

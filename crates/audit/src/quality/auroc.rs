@@ -14,7 +14,7 @@ use numerics::special::inverse_normal_sf;
 /// AUROC with a two-sided interval.
 ///
 /// ```
-/// let scores = audit::Scores::new(vec![1.0, 2.0, 2.0], vec![0.0, 2.0])?;
+/// let scores = audit::Scores::new(audit::Design::Runs, vec![1.0, 2.0, 2.0], vec![0.0, 2.0])?;
 /// // Pairs: (1,0) (2,0) (2,0) won, (1,2) lost, (2,2) (2,2) tied: 4 of 6.
 /// assert_eq!(audit::quality::auroc(&scores, 0.95).value, 4.0 / 6.0);
 /// # Ok::<(), audit::AuditError>(())
@@ -163,7 +163,7 @@ impl Merge {
         }
     }
 
-    /// So many steps cannot run into an end, when no scores tie.
+    /// This many steps cannot run into an end, when no scores tie.
     fn sure_steps(&self) -> usize {
         (self.members_end - self.member).min(self.nonmembers_end - self.nonmember)
     }

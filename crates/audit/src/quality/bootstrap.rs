@@ -21,10 +21,8 @@ pub fn bootstrap(
     let mut areas = Vec::with_capacity(rounds);
     let mut powers = vec![Vec::with_capacity(rounds); fprs.len()];
     for _ in 0..rounds {
-        let resample = Scores::from_sorted(
-            redraw(scores.members(), &mut dealer),
-            redraw(scores.nonmembers(), &mut dealer),
-        );
+        let resample = scores
+            .part(redraw(scores.members(), &mut dealer), redraw(scores.nonmembers(), &mut dealer));
         areas.push(super::auroc(&resample, confidence).value);
         for (power, fpr) in powers.iter_mut().zip(fprs) {
             power.push(step_tpr(&resample, *fpr));

@@ -11,8 +11,8 @@
 //! any order: P(no S) = sum over k of P(k) h(k, depth - k). P(S given M) falls with M (one more
 //! non-member moves every V_(k+1) down), so M is taken in groups by their smallest.
 //!
-//! **Rounding.** With u = 2^-53, each diagonal has a product, a sum and a quotient of numbers that are not negative: at
-//! most 3u of a value, 3 u (n0 + n1) in all. The probabilities of M (and of D and k) come from one
+//! **Rounding.** With u = 2^-53, each diagonal has two products, a sum and a reciprocal of numbers that are not negative: at
+//! most 4u of a value, 4 u (n0 + n1) in all. The probabilities of M (and of D and k) come from one
 //! another by at most five roundings, over at most as many steps as there are scores, and are divided by their sum: 10 u
 //! and 1 u per step. e^-epsilon is right to 4u, and P(S) changes by at most n0 times the change of q. That is less than
 //! 32 u (n0 + n1) for both layers; beyond nine standard deviations and 20 counts the probabilities left out are below
@@ -173,11 +173,13 @@ impl Band {
             }
             let begin = lowest.max(1);
             let inputs = old[begin - 1..=highest].windows(2);
+            let inverse = 1.0 / at;
+            // Signed 32 bits are what processors make into doubles.
             for ((value, pair), k) in
-                new[begin..=highest].iter_mut().zip(inputs).zip(begin as u32..)
+                new[begin..=highest].iter_mut().zip(inputs).zip(begin as i32..)
             {
                 let k = f64::from(k);
-                *value = (k * pair[0] + (at - k) * pair[1]) / at;
+                *value = (k * pair[0] + (at - k) * pair[1]) * inverse;
             }
             (from, to) = (lowest, highest);
             std::mem::swap(&mut old, &mut new);
@@ -289,13 +291,17 @@ pub(super) fn boundary(sizes: (u64, u64), depth: u64, least: f64, delta: f64) ->
     let mut start = 1;
     let mut found: Vec<u64> = Vec::new();
     let mut reachable = 0;
-    for k in 0..sizes.0.min(depth) {
+    let ranks = sizes.0.min(depth);
+    let largest = |k: u64| worth(k as usize, sizes.1.min(depth - k), sizes, delta);
+    // With r = k + 1 and c standard deviations taken off, the largest L of a rank falls where r (n0 + 1 - r) > c^2 / 4 (n0 + 1): with c <= 3 from the third
+    // rank to the third but last, if there are a dozen. The last ones are asked.
+    let rises_at_last = (ranks.saturating_sub(3)..ranks).any(|k| largest(k) >= least);
+    for k in 0..ranks {
         let most = sizes.1.min(depth - k);
         let at = |n: u64| worth(k as usize, n, sizes, delta) >= least;
         if most == 0 || !at(most) {
             found.push(u64::MAX);
-            // The ratio that is left falls with k.
-            if k > 2 {
+            if k > 2 && ranks > 12 && !rises_at_last {
                 break;
             }
             continue;

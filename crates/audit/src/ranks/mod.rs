@@ -1,4 +1,4 @@
-//! The exact law of ranks: what `union` does for epsilon where the scores are few.
+//! The exact law of ranks: what `union` does for epsilon.
 //!
 //! **What is tested.** H(epsilon): p1(t) <= g(p0(t)) for every threshold t, where p0(t) and p1(t) are the shares
 //! of non-members and of members with a score above t, and g(p) = min(1, e^epsilon p + delta). Let z_k be the
@@ -26,11 +26,14 @@
 //! neighbouring values of it; epsilon enters by the binomial law of M alone. D has some values of its own where delta > 0;
 //! they are taken in groups by their largest. How it is computed, and what is added for rounding: [`law`].
 //!
-//! L is the logarithm of (N / n1 - delta) / ((k + 1) / n0) less [`SPREAD`] standard deviations. It decides how much is shown,
-//! not whether it holds. (Exact laws of two-sample rank statistics by counting paths: Hodges 1958.)
+//! L is the logarithm of (N / n1 - delta) / ((k + 1) / n0) less some standard deviations ([`spreads`]), more for later ranks: a standard
+//! deviation is small there, so that they lose little, and what they do not use of the error is left to the first ranks. L decides how
+//! much is shown, not whether it holds. (Exact laws of two-sample rank statistics by counting paths: Hodges 1958.)
 //!
-//! **Many scores.** A table costs about (n0 n1 (n0 + n1))^1/2 values. Up to [`BUDGET`] L reads all ranks; beyond, which few scores against
-//! millions are, those among the first [`depth`] scores. Up to [`MOST`] pairs of scores (2,000 per side) `union` is this law.
+//! **Many scores.** A table costs about (n0 n1 (n0 + n1))^1/2 values. Up to [`BUDGET`] (about 23,000 scores per side) L reads all
+//! ranks; beyond, those among the first [`depth`] scores. Thresholds further down are then left to the joint martingale
+//! ([`crate::joint`]), with a twentieth of the error or more ([`share`]); standard deviations are so small there that it hardly shows.
+//! Both sizes and delta decide that, before any score is read.
 
 mod law;
 
@@ -39,20 +42,29 @@ use law::Law;
 
 /// Values of a table, in units of a few.
 const BUDGET: f64 = 5e6;
-/// Most pairs of a member and a non-member; beyond them `union` is the joint martingale.
-const MOST: u64 = 4_000_000;
-/// How the table shrinks beyond it.
-const LESS: f64 = 0.4;
-/// Standard deviations that L takes off.
-const SPREAD: f64 = 1.75;
+/// What the law has of the error at most where L does not read all ranks; the martingale has the rest.
+const SHARE: f64 = 0.95;
 
-/// Whether the law is computed for samples of these sizes.
-pub(crate) fn applies(nonmembers: u64, members: u64) -> bool {
-    nonmembers > 0 && members > 0 && nonmembers.saturating_mul(members) <= MOST
+/// Standard deviations of the number of members that delta puts at the top.
+const TOP: f64 = 2.75;
+
+/// Standard deviations that L takes off at a rank, from 1.
+fn spreads(rank: f64) -> f64 {
+    (1.7 + 0.3 * rank.ln()).min(3.0)
 }
 
-/// How many of the first scores L reads; all where a table of them is small enough, and fewer of more. The same for both
-/// directions.
+/// The share of the error that the law has beside the martingale.
+pub(crate) fn share(nonmembers: u64, members: u64, delta: f64) -> f64 {
+    let depth = depth((nonmembers, members), delta);
+    if depth >= nonmembers + members {
+        return 1.0;
+    }
+    // The law cannot tell counts beyond the depth apart, which the martingale can.
+    let told = depth as f64 / nonmembers.max(members) as f64;
+    SHARE * told.min(1.0).sqrt()
+}
+
+/// How many of the first scores L reads; all where a table of them is small enough. The same for both directions.
 fn depth(sizes: (u64, u64), delta: f64) -> u64 {
     let groups = law::tops(sizes.0, delta).0.len().max(law::tops(sizes.1, delta).0.len()) as f64;
     let budget = BUDGET * (2.0 / groups).min(1.0);
@@ -62,7 +74,6 @@ fn depth(sizes: (u64, u64), delta: f64) -> u64 {
     if whole <= budget {
         return sizes.0 + sizes.1;
     }
-    let budget = budget * (budget / whole).powf(LESS);
     let spread = (n0 * n1).sqrt() / all;
     let cost = |depth: f64| depth.powf(1.5) * spread + depth;
     let (mut low, mut high) = (2.0, budget.max(2.0));
@@ -145,12 +156,20 @@ fn worth(k: usize, n: u64, (n0, n1): (u64, u64), delta: f64) -> f64 {
     if excess <= 0.0 {
         return f64::NEG_INFINITY;
     }
-    (excess * n0 / (n1 * rank)).ln() - SPREAD * deviation(rank, n, excess, (n0, n1))
+    (excess * n0 / (n1 * rank)).ln() - spreads(rank) * deviation(rank, n, (n0, n1), delta)
 }
 
-fn deviation(rank: f64, n: f64, excess: f64, (n0, n1): (f64, f64)) -> f64 {
-    let members = n / (excess * excess) * (1.0 - n / (n1 + 1.0));
-    (1.0 / rank - 1.0 / (n0 + 1.0) + members).max(0.0).sqrt()
+/// The standard deviation of the logarithm; infinite where what is beyond delta may be chance.
+fn deviation(rank: f64, n: f64, (n0, n1): (f64, f64), delta: f64) -> f64 {
+    let excess = n - delta * n1;
+    // The members that delta puts at the top are the same for all ranks. Their number enters as it is, not by its logarithm.
+    let top = TOP * (delta * (1.0 - delta) * n1).sqrt() / excess;
+    if top >= 1.0 {
+        return f64::INFINITY;
+    }
+    let top = (-top).ln_1p() / spreads(rank);
+    let members = (1.0 - n / (n1 + 1.0)).max(0.0) / excess;
+    (1.0 / rank - 1.0 / (n0 + 1.0) + members + top * top).max(0.0).sqrt()
 }
 
 /// min(N_k, depth - k) for all k below the depth, in one direction.
@@ -227,13 +246,13 @@ impl Seen {
     fn bound(&self, level: f64, known: f64) -> Option<f64> {
         let ((rank, worth), delta) = (self.best(), self.delta);
         // Far from anything: not worth a table.
-        if worth < -0.2 || worth < known - 1.0 {
+        if worth < -0.4 || worth < known - 1.0 {
             return None;
         }
         // The bound is about one standard deviation below L.
         let (n0, n1) = (self.sizes.0 as f64, self.sizes.1 as f64);
         let count = self.beyond[rank] as f64;
-        let spread = deviation(rank as f64 + 1.0, count, count - delta * n1, (n0, n1));
+        let spread = deviation(rank as f64 + 1.0, count, (n0, n1), delta);
         let start = worth - spread;
         // A little less, so that no rounding of L leaves the outcome itself out.
         let least = worth - 1e-9;
@@ -342,6 +361,14 @@ impl Critical {
         self.least
     }
 
+    /// L of `ones` of n beyond a threshold with `zeros` of n beyond it.
+    pub(crate) fn worth(&self, zeros: u64, ones: u64, n: u64, delta: f64) -> f64 {
+        if zeros >= self.depth {
+            return f64::NEG_INFINITY;
+        }
+        worth(zeros as usize, ones.min(self.depth - zeros), (n, n), delta)
+    }
+
     pub(crate) fn depth(&self) -> u64 {
         self.depth
     }
@@ -350,6 +377,7 @@ impl Critical {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Design;
 
     /// Without an error the bound is where (1 - e^-epsilon)^n0 and a little more is the level.
     #[test]
@@ -360,7 +388,7 @@ mod tests {
         let tail = (1.0 - (-shown).exp()).powi(100);
         assert!(tail <= 0.025 && tail > 0.024, "{shown} {tail}");
         let members: Vec<f64> = (0..100).map(|i| 200.0 + f64::from(i)).collect();
-        let scores = Scores::new(members, (0..100).map(f64::from).collect()).unwrap();
+        let scores = Scores::new(Design::Runs, members, (0..100).map(f64::from).collect()).unwrap();
         let whole = epsilon(&scores, 0.0, AttackDirection::Both, 0.05).unwrap();
         assert!((whole.value - shown).abs() < 1e-6, "{whole:?} {shown}");
     }
@@ -373,17 +401,18 @@ mod tests {
         let mut dealer = crate::split::Dealer::new(11);
         let mut uniform = || ((dealer.next() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
         for (sizes, depth, delta, epsilon, least) in [
-            ((60, 40), 100, 0.0, 0.7, 1.0),
-            ((60, 40), 45, 0.0, 0.7, 1.0),
-            ((40, 200), 100, 0.0, 0.3, 0.4),
-            ((200, 20), 220, 0.02, 1.0, 1.2),
-            ((100, 100), 80, 0.03, 0.5, 0.6),
+            ((60, 40), 100, 0.0, 0.7, 0.6),
+            ((60, 40), 45, 0.0, 0.7, 0.6),
+            ((40, 200), 100, 0.0, 0.3, 0.1),
+            ((200, 20), 220, 0.02, 1.0, 0.8),
+            ((100, 100), 80, 0.03, 0.5, 0.2),
+            ((150, 150), 300, 0.3, 0.5, 0.2),
         ] {
             let mut reached = 0;
             for _ in 0..DRAWS {
                 let v: Vec<f64> = (0..sizes.0).map(|_| -uniform()).collect();
                 let w = (0..sizes.1).map(|_| -((uniform() - delta) * f64::exp(-epsilon)).max(0.0));
-                let scores = Scores::new(w.collect(), v).unwrap();
+                let scores = Scores::new(Design::Runs, w.collect(), v).unwrap();
                 reached += u32::from(Seen::forward(&scores, depth, delta).best().1 >= least);
             }
             let share = f64::from(reached) / f64::from(DRAWS);

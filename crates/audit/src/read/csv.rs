@@ -3,8 +3,10 @@
 //! Comment lines start with `#`; `# design: one-run` states the design. Quoted fields are
 //! understood in columns that are not read, as long as they hold no line break.
 
-use super::{Table, lines, number, refuse, row};
+use super::{Table, refuse};
 use crate::{AuditError, Column, Design};
+use formats::csv::cell;
+use formats::{decimal, lines, rows};
 use std::io::Read;
 use std::path::Path;
 
@@ -31,7 +33,7 @@ struct Fields<'a> {
 
 pub(super) fn read(table: &mut Table, source: impl Read, path: &Path) -> Result<(), AuditError> {
     let mut reader = Reader { table, path, columns: None, rows: 0 };
-    lines::read(source, path, &mut reader)?;
+    lines::read(source, |row, problem| refuse(path, Some(row), problem), &mut reader)?;
     if reader.columns.is_none() {
         return Err(refuse(path, None, "is empty; a header `score,member` is needed"));
     }
@@ -48,7 +50,7 @@ struct Reader<'a> {
     rows: u64,
 }
 
-impl lines::Lines for Reader<'_> {
+impl lines::Lines<AuditError> for Reader<'_> {
     fn line(&mut self, line: &[u8], number: u64) -> Result<(), AuditError> {
         let path = self.path;
         if let Some(comment) = line.strip_prefix(b"#") {
@@ -107,14 +109,14 @@ impl lines::Lines for Reader<'_> {
             let room = rest.len() / 4 + 2;
             let (members, nonmembers) =
                 (self.table.members.spare(room), self.table.nonmembers.spare(room));
-            let (bytes, inside, outside) = row::take(rest, members, nonmembers);
+            let (bytes, inside, outside) = rows::take(rest, members, nonmembers);
             self.table.members.advance(inside);
             self.table.nonmembers.advance(outside);
             place += bytes;
             taken += (inside + outside) as u64;
             // Then one of another shape.
             let rest = &buffer[place..];
-            let Some((score, length)) = number_at(rest) else { break };
+            let Some((score, length)) = decimal::at(rest) else { break };
             // A number at the buffer's end may go on, and NaN has a message of its own.
             let Some(&[b',', member, b'\n']) = rest[length..].first_chunk::<3>() else { break };
             if score.is_nan() {
@@ -133,14 +135,6 @@ impl lines::Lines for Reader<'_> {
     }
 }
 
-/// The number at the start of the bytes, and its length.
-fn number_at(bytes: &[u8]) -> Option<(f64, usize)> {
-    match number::plain(bytes) {
-        Some((score, length)) if bytes.get(length) == Some(&b',') => Some((score, length)),
-        _ => fast_float2::parse_partial::<f64, _>(bytes).ok(),
-    }
-}
-
 /// One score per line, with or without a header `score`.
 pub(super) fn read_column(
     values: &mut Column,
@@ -149,23 +143,27 @@ pub(super) fn read_column(
 ) -> Result<(), AuditError> {
     let before = values.len();
     let mut first = true;
-    lines::for_each(source, path, |line, number| {
-        let field = line.trim_ascii();
-        if field.is_empty() || field.starts_with(b"#") {
-            return Ok(());
-        }
-        let is_first = std::mem::take(&mut first);
-        if is_first && field.contains(&b',') {
-            let problem = "one score per line is needed here; a file with the columns `score` and \
+    lines::for_each(
+        source,
+        |row, problem| refuse(path, Some(row), problem),
+        |line, number| {
+            let field = line.trim_ascii();
+            if field.is_empty() || field.starts_with(b"#") {
+                return Ok(());
+            }
+            let is_first = std::mem::take(&mut first);
+            if is_first && field.contains(&b',') {
+                let problem = "one score per line is needed here; a file with the columns `score` and \
                            `member` is given by its name alone";
-            return Err(refuse(path, Some(number), problem));
-        }
-        let is_header = is_first && field.eq_ignore_ascii_case(b"score");
-        if !is_header {
-            values.push(number_of(field, number, path)?);
-        }
-        Ok(())
-    })?;
+                return Err(refuse(path, Some(number), problem));
+            }
+            let is_header = is_first && field.eq_ignore_ascii_case(b"score");
+            if !is_header {
+                values.push(number_of(field, number, path)?);
+            }
+            Ok(())
+        },
+    )?;
     if values.len() == before {
         return Err(refuse(path, None, "holds no score"));
     }
@@ -203,7 +201,7 @@ fn header(line: &[u8], number: u64, path: &Path) -> Result<Columns, AuditError> 
                 "separate columns by commas, not by tabs"
             } else if line.contains(&b';') {
                 "separate columns by commas, not by semicolons"
-            } else if fast_float2::parse_partial::<f64, _>(line.trim_ascii()).is_ok() {
+            } else if decimal::at(line.trim_ascii()).is_some() {
                 "put a line `score,member` in front of the first row"
             } else {
                 "the first line must"
@@ -221,17 +219,7 @@ fn fields<'a>(line: &'a [u8], columns: &Columns) -> Option<Fields<'a>> {
     let (mut place, mut rest) = (0, line);
     let last = columns.score.max(columns.member).max(columns.run.unwrap_or(0));
     loop {
-        let (field, next) = if rest.first() == Some(&b'"') {
-            let close = 1 + memchr::memchr(b'"', &rest[1..])?;
-            let after = &rest[close + 1..];
-            let next = if after.is_empty() { None } else { Some(after.strip_prefix(b",")?) };
-            (&rest[1..close], next)
-        } else {
-            match memchr::memchr(b',', rest) {
-                Some(comma) => (&rest[..comma], Some(&rest[comma + 1..])),
-                None => (rest, None),
-            }
-        };
+        let (field, next) = cell(rest)?;
         if place == columns.score {
             score = Some(field);
         }
@@ -251,12 +239,9 @@ fn fields<'a>(line: &'a [u8], columns: &Columns) -> Option<Fields<'a>> {
 
 /// A score from text; NaN and text that is no number are refused by row.
 pub(super) fn number_of(field: &[u8], row: u64, path: &Path) -> Result<f64, AuditError> {
-    let value = match fast_float2::parse::<f64, _>(field) {
-        Ok(value) => value,
-        Err(_) => fast_float2::parse::<f64, _>(field.trim_ascii()).map_err(|_| {
-            refuse(path, Some(row), &format!("score `{}` is not a number", shown(field)))
-        })?,
-    };
+    let value = decimal::of(field).ok_or_else(|| {
+        refuse(path, Some(row), &format!("score `{}` is not a number", shown(field)))
+    })?;
     if value.is_nan() {
         return Err(refuse(path, Some(row), "the score is NaN; an audit needs ordered scores"));
     }

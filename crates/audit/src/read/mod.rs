@@ -5,13 +5,10 @@
 
 mod csv;
 mod jsonl;
-mod lines;
 mod matrix;
 mod npy;
-mod number;
 #[cfg(feature = "parquet")]
 mod parquet;
-mod row;
 mod runs;
 
 pub use matrix::Matrix;
@@ -90,7 +87,7 @@ impl Table {
         Err(refuse(
             path,
             None,
-            "this build reads no Parquet; build with the feature `parquet`, or convert to CSV",
+            "this build does not read Parquet; build with the feature `parquet`, or convert to CSV",
         ))
     }
 
@@ -179,12 +176,15 @@ impl SettledTable {
         (&self.members, &self.nonmembers)
     }
 
-    /// Sorts what was read.
+    /// Sorts what was read; `asked` is the design where the rows do not say it.
     ///
     /// # Errors
-    /// A side without scores.
-    pub fn into_scores(self) -> Result<Scores, AuditError> {
-        Scores::of_columns(self.members, self.nonmembers)
+    /// A side without scores; a design that the rows contradict.
+    pub fn into_scores(self, asked: Design) -> Result<Scores, AuditError> {
+        match self.design {
+            Some(stated) if stated != asked => Err(AuditError::other_design(stated, asked)),
+            _ => Scores::of_columns(asked, self.members, self.nonmembers),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 pub(crate) mod planned_faults;
 
-use audit::Scores;
+use audit::{Design, Scores};
 
 /// xoshiro256++ (Blackman and Vigna 2019), seeded through SplitMix64.
 pub(crate) struct Rng([u64; 4]);
@@ -110,7 +110,7 @@ impl Mechanism {
     pub(crate) fn scores(&self, n: usize, rng: &mut Rng) -> Scores {
         let members = (0..n).map(|_| self.draw(true, rng)).collect();
         let nonmembers = (0..n).map(|_| self.draw(false, rng)).collect();
-        Scores::new(members, nonmembers).unwrap()
+        Scores::new(Design::Runs, members, nonmembers).unwrap()
     }
 
     /// `m` canaries of one run, each in by a fair coin; at least one on each side.
@@ -123,7 +123,7 @@ impl Mechanism {
                 if member { members.push(score) } else { nonmembers.push(score) }
             }
             if !members.is_empty() && !nonmembers.is_empty() {
-                return Scores::new(members, nonmembers).unwrap();
+                return Scores::new(Design::OneRun, members, nonmembers).unwrap();
             }
         }
     }

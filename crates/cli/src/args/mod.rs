@@ -1,15 +1,14 @@
-//! Flags that several commands share, and the numbers in them.
+//! Flags that several commands share, beside those that are keys of a question.
 
 mod beyond;
-mod numbers;
+mod limit;
 mod output;
 mod questions;
 mod run;
-mod words;
 
-pub use beyond::{AttributeArgs, CandidateArgs, LossArgs, ShuffleArgs};
-pub use numbers::{integer, lens, nonnegative_integer, real};
+pub use answers::flags::{integer, lens, nonnegative_integer, real, word};
+pub use beyond::AttributeArgs;
+pub use limit::LimitArgs;
 pub use output::{Format, OutputArgs};
-pub use questions::{Lenses, QuestionArgs};
-pub use run::{RunArgs, claimed, flag, read_file, read_files};
-pub use words::word;
+pub use questions::{LensArgs, Lenses};
+pub use run::{RunArgs, claimed, read_file, read_files};

@@ -6,14 +6,14 @@ use clap::{Args, ValueEnum};
 /// The forms an answer can take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// One screen for a person; numbers rounded towards their safe side
+    /// Text for a person; numbers are rounded to their safe side
     #[default]
     Human,
-    /// One document; numbers not rounded
+    /// One document; numbers are not rounded
     Json,
-    /// Where a table or a curve is printed
+    /// A table or a curve, where the command has one
     Csv,
-    /// Where a figure is printed
+    /// A figure, where the command has one
     Svg,
 }
 

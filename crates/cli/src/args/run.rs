@@ -2,52 +2,49 @@
 
 use super::{nonnegative_integer, real};
 use crate::failure::Failure;
-use crate::print::plain;
 use answers::{Described, TextFile};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use vocabulary::{
-    Adjacency, BatchesDescription, Permutation, PhaseDescription, Run, RunDescription, Sampling,
-    Stopped,
+    Adjacency, BatchesDescription, Matrix, Permutation, PhaseDescription, Run, RunDescription,
+    Sampling, Stopped,
 };
 
 /// A run in flags.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "The run")]
 pub struct RunArgs {
-    /// Noise on the summed gradient, in units of the clip norm (sigma)
+    /// Standard deviation of the noise on the summed gradient, in units of the clip norm (sigma)
     #[arg(short = 's', long, visible_alias = "sigma", value_name = "SIGMA", value_parser = real, allow_hyphen_values = true)]
     pub noise_multiplier: Option<f64>,
     /// Probability that a record is in a batch (q)
     #[arg(short = 'q', long, value_name = "Q", value_parser = real, allow_hyphen_values = true)]
     pub sample_rate: Option<f64>,
-    /// Records in the data set; with --batch-size in place of --sample-rate
+    /// Number of records; with --batch-size, it replaces --sample-rate
     #[arg(long, value_name = "N", value_parser = nonnegative_integer, allow_hyphen_values = true)]
     pub dataset_size: Option<u64>,
-    /// Expected records in a batch
+    /// Expected number of records in a batch
     #[arg(long, value_name = "B", value_parser = nonnegative_integer, allow_hyphen_values = true)]
     pub batch_size: Option<u64>,
-    /// Noisy updates (T)
+    /// Number of noisy updates (T)
     #[arg(short = 'T', long, value_name = "T", value_parser = nonnegative_integer, allow_hyphen_values = true)]
     pub steps: Option<u64>,
-    /// Passes over the data, in place of --steps
+    /// Passes over the data; replaces --steps
     #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true)]
     pub epochs: Option<f64>,
-    /// Clip norm of a record's gradient [default: 1]
+    /// Norm to which each record's gradient is clipped [default: 1]
     #[arg(long, value_name = "C", value_parser = real, allow_hyphen_values = true)]
     pub clip_norm: Option<f64>,
-    /// How batches are drawn [default: poisson] [possible values: poisson, full, shuffle,
-    /// fixed-size, balls-and-bins, truncated-poisson, cyclic-poisson]
-    #[arg(long, value_name = "SCHEME", value_parser = sampling)]
+    #[arg(long, value_name = "SCHEME", value_parser = sampling, help = samplings())]
     pub sampling: Option<Sampling>,
     /// Which data sets are neighbours [default: add-remove] [possible values: add-remove,
     /// substitute, zero-out]
     #[arg(long, value_name = "RELATION", value_parser = adjacency)]
     pub adjacency: Option<Adjacency>,
-    /// Records that the claims are about [default: 1]
+    /// Protect groups of this many records [default: 1]
     #[arg(long, value_name = "K", value_parser = nonnegative_integer, allow_hyphen_values = true)]
     pub group_size: Option<u64>,
-    /// What a record is, in words: the unit of privacy, e.g. "one user's messages"
+    /// The unit of privacy: what one record is, e.g. "one user's messages"
     #[arg(long, value_name = "WORDS")]
     pub unit: Option<String>,
     #[command(flatten)]
@@ -56,33 +53,61 @@ pub struct RunArgs {
 
 /// What some ways to draw batches need beyond a rate.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Ways to draw batches")]
+#[command(next_help_heading = "Details of batches and noise")]
 pub struct BatchArgs {
-    /// shuffle: a new order for every epoch, or one for all [default: fresh] [possible values:
-    /// fresh, kept]
+    /// shuffle: a fresh order for every epoch, or one order that is kept [default: fresh] [possible
+    /// values: fresh, kept]
     #[arg(long, value_name = "ORDER", value_parser = permutation)]
     pub permutation: Option<Permutation>,
     /// fixed-size: draw with replacement
     #[arg(long)]
     pub replacement: bool,
-    /// truncated-poisson: the largest batch; of more records a uniform part is kept
+    /// truncated-poisson: the largest batch; of a larger one, this many records are kept at random
     #[arg(long, value_name = "B", value_parser = nonnegative_integer, allow_hyphen_values = true)]
     pub max_batch_size: Option<u64>,
     /// cyclic-poisson: the number of groups, sampled in turn
     #[arg(long, value_name = "C", value_parser = nonnegative_integer, allow_hyphen_values = true)]
     pub cycle_length: Option<u64>,
-    /// balls-and-bins: in how many batches of an epoch each record is [default: 1]
+    /// balls-and-bins: number of batches per epoch that contain a record [default: 1]
     #[arg(long, value_name = "K", value_parser = nonnegative_integer, allow_hyphen_values = true)]
     pub uses_per_epoch: Option<u64>,
-    /// Adaptive clipping: noise on the centred count (sensitivity 1/2) of the same batch
+    /// Adaptive clipping: noise on the count of clipped records (centred, so of sensitivity 1/2)
     #[arg(long, value_name = "S", value_parser = real, allow_hyphen_values = true)]
     pub count_noise: Option<f64>,
-    /// The run was stopped by looking at outputs [possible values: on-output]; needs --max-steps
+    /// Somebody looked at outputs and stopped the run [possible values: on-output]; needs
+    /// --max-steps
     #[arg(long, value_name = "HOW", value_parser = stopped)]
     pub stopped: Option<Stopped>,
-    /// With --stopped: the steps after which the run would have ended in any case
+    /// With --stopped: the most steps that the run could have had
     #[arg(long, value_name = "T", value_parser = nonnegative_integer, allow_hyphen_values = true)]
     pub max_steps: Option<u64>,
+    /// Correlated noise: a file with the first column of its Toeplitz matrix (.npy, or text)
+    #[arg(long, value_name = "FILE", value_parser = coefficients)]
+    pub toeplitz: Option<Coefficients>,
+    /// With --toeplitz: the most steps that use one record
+    #[arg(long, value_name = "K", value_parser = nonnegative_integer, allow_hyphen_values = true)]
+    pub uses: Option<u64>,
+    /// With --toeplitz: the fewest steps between two uses of a record
+    #[arg(long, value_name = "B", value_parser = nonnegative_integer, allow_hyphen_values = true)]
+    pub separation: Option<u64>,
+}
+
+/// Numbers of a file.
+#[derive(Clone, Debug)]
+pub struct Coefficients(Vec<f64>);
+
+fn coefficients(path: &str) -> Result<Coefficients, String> {
+    let numbers = formats::numbers::read(Path::new(path));
+    numbers.map(Coefficients).map_err(|why| format!("{path}: {why}"))
+}
+
+impl BatchArgs {
+    fn matrix(&self) -> Option<Matrix> {
+        let toeplitz = self.toeplitz.as_ref().map_or_else(Vec::new, |column| column.0.clone());
+        let (uses, separation) = (self.uses, self.separation);
+        let matrix = Matrix { bands: None, toeplitz, uses, separation };
+        (matrix != Matrix::default()).then_some(matrix)
+    }
 }
 
 impl RunArgs {
@@ -113,66 +138,10 @@ impl RunArgs {
                 count_noise: self.batches.count_noise,
                 stopped: self.batches.stopped,
                 max_steps: self.batches.max_steps,
+                matrix: self.batches.matrix(),
                 ..BatchesDescription::default()
             },
         }
-    }
-
-    /// The flags as words of a command line, to be read again as the same description.
-    pub fn words(&self) -> Vec<String> {
-        let Self {
-            noise_multiplier,
-            sample_rate,
-            dataset_size,
-            batch_size,
-            steps,
-            epochs,
-            clip_norm,
-            sampling,
-            adjacency,
-            group_size,
-            unit,
-            batches,
-        } = self;
-        let BatchArgs {
-            permutation,
-            replacement,
-            max_batch_size,
-            cycle_length,
-            uses_per_epoch,
-            count_noise,
-            stopped,
-            max_steps,
-        } = batches;
-        let real = |value: &Option<f64>| value.map(plain);
-        let whole = |value: &Option<u64>| value.map(|value| value.to_string());
-        let mut words = Vec::new();
-        for (name, value) in [
-            ("noise-multiplier", real(noise_multiplier)),
-            ("sample-rate", real(sample_rate)),
-            ("dataset-size", whole(dataset_size)),
-            ("batch-size", whole(batch_size)),
-            ("steps", whole(steps)),
-            ("epochs", real(epochs)),
-            ("clip-norm", real(clip_norm)),
-            ("sampling", sampling.map(|scheme| scheme.as_str().to_owned())),
-            ("adjacency", adjacency.map(|relation| relation.as_str().to_owned())),
-            ("group-size", whole(group_size)),
-            ("unit", unit.clone()),
-            ("permutation", permutation.map(|order| name_of(order, Permutation::ALL))),
-            ("max-batch-size", whole(max_batch_size)),
-            ("cycle-length", whole(cycle_length)),
-            ("uses-per-epoch", whole(uses_per_epoch)),
-            ("count-noise", real(count_noise)),
-            ("stopped", stopped.map(|how| name_of(how, Stopped::ALL))),
-            ("max-steps", whole(max_steps)),
-        ] {
-            words.extend(flag(name, value));
-        }
-        if *replacement {
-            words.push("--replacement".to_owned());
-        }
-        words
     }
 
     /// Whether no flag describes anything.
@@ -222,18 +191,9 @@ pub fn claimed(path: Option<&Path>) -> Result<Option<Described>, Failure> {
     Ok(Some(file.document()?.run.into()))
 }
 
-/// A flag with its value, where it has one.
-pub fn flag(name: &str, value: Option<String>) -> Vec<String> {
-    match value {
-        None => Vec::new(),
-        // What begins with a hyphen would be read as a flag.
-        Some(value) if value.starts_with('-') => vec![format!("--{name}={value}")],
-        Some(value) => vec![format!("--{name}"), value],
-    }
-}
-
-fn name_of<T: PartialEq>(value: T, all: &[(&str, T)]) -> String {
-    all.iter().find(|(_, one)| *one == value).map_or_else(String::new, |(name, _)| (*name).into())
+fn samplings() -> String {
+    let names: Vec<&str> = Sampling::ALL.iter().map(|(name, _)| *name).collect();
+    format!("How batches are drawn [default: poisson] [possible values: {}]", names.join(", "))
 }
 
 fn sampling(text: &str) -> Result<Sampling, String> {

@@ -15,10 +15,7 @@ pub struct AbsentArgs {
 
 /// Says that something needs a feature, and how to build with it.
 pub(super) fn absent(what: &str, feature: &str) -> Failure {
-    Failure::bad_input(format!("{what} is not part of this build")).hint(format!(
-        "build it in with `cargo build --release --features {feature}`, or everything with \
-         `--features full`; released binaries and wheels have everything"
-    ))
+    answers::Refusal::absent(what, feature).into()
 }
 
 /// In place of the command.

@@ -8,37 +8,38 @@ mod matrix;
 pub(super) mod token;
 
 use super::trained;
-use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real};
+use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real, word};
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
-use crate::print::rounded;
+use crate::print::{WIDTH, rounded, wrap};
 use crate::progress::Progress;
+use answers::{Play, Played};
 use clap::{Args, Subcommand, ValueEnum};
 use decided::DecidedArgs;
-use experiments::{Experiment, Outcome, Settings, Shard};
+use experiments::{Experiment, Outcome};
 use games::exact::{Known, known};
-use games::{Attack, DpSgd, Encoding, Game, GameError, Observe, RepeaterVariant};
-use serde_json::{Value, json};
+use games::{Attack, DpSgd, Encoding, Game, GameError, RepeaterVariant};
 use std::path::{Path, PathBuf};
-use vocabulary::{Adjacency, Direction, Side};
+use vocabulary::{Adjacency, Direction, Observe, Side};
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
   dosimeter attack linear --noise-multiplier 1 --sample-rate 0.01 --steps 1000 \\
       --trials 1e5 --out scores.csv
-  dosimeter attack our-loss --noise-multiplier 0.5 --sample-rate 0.01 --steps 1024 \\
-      --trials 5000 --out encoded.csv
-  dosimeter attack quadratic --alpha 0.5 --noise-multiplier 1 --sample-rate 0.1 --steps 3 \\
-      --delta 1e-6
+  dosimeter attack our-loss --noise-multiplier 0.5 --sample-rate 0.01 \\
+      --steps 1024 --trials 5000 --out encoded.csv
+  dosimeter attack quadratic --alpha 0.5 --noise-multiplier 1 \\
+      --sample-rate 0.1 --steps 3 --delta 1e-6
   dosimeter attack gradient adult.toml --trials 2000 --out trained.csv
   dosimeter attack linear --noise-multiplier 0.5 --sample-rate 0.1 --steps 100 \\
-      --trials 1e5 --until-decided --claim-epsilon 2 --delta 1e-5 --out scores.csv
+      --trials 1e5 --until-decided --claim-epsilon 2 --delta 1e-5 \\
+      --out scores.csv
   dosimeter attack lira losses.npy members.npy --out lira.csv
   dosimeter audit scores.csv --delta 1e-5
 
-The same command again resumes or extends; --shard K/N plays a part of it.
+Run the same command again to resume it, or with more --trials to extend it.
 ")]
 pub struct AttackArgs {
     #[command(subcommand)]
@@ -48,11 +49,11 @@ pub struct AttackArgs {
 /// The games.
 #[derive(Debug, Subcommand)]
 enum GameArgs {
-    /// Constant canary gradient, all others zero: the heuristic's own world
+    /// Simulate a constant canary gradient, all others zero: here `last-iterate` is exact
     Linear(PlayArgs),
-    /// Linear, with a regulariser that wipes the model at each step
+    /// Simulate `linear` with a regulariser that resets the model at each step
     Zeroing(PlayArgs),
-    /// Linear, with a quadratic regulariser
+    /// Simulate `linear` with a quadratic regulariser
     Quadratic {
         /// Share of the model that a step forgets, 0 (linear) to 1 (zeroing)
         #[arg(long, value_name = "A", value_parser = real, allow_hyphen_values = true)]
@@ -60,7 +61,7 @@ enum GameArgs {
         #[command(flatten)]
         play: PlayArgs,
     },
-    /// A regulariser that shifts every step's value to a place of its own
+    /// Simulate a regulariser that moves the value of each step to a separate place
     ShiftRegister {
         /// By how much a value grows at each shift
         #[arg(long, value_name = "V", value_parser = real, allow_hyphen_values = true, default_value = "4")]
@@ -68,18 +69,19 @@ enum GameArgs {
         #[command(flatten)]
         play: PlayArgs,
     },
-    /// A malicious data set whose records rewrite the model
+    /// Simulate a malicious data set whose records rewrite the model
     Repeaters {
-        /// One bit per step as printed, or the value itself
+        /// One bit per step, as in the paper, or the value itself
         #[arg(long, value_enum, default_value_t = Variant::Analog)]
         variant: Variant,
-        /// Where the printed variant cuts [default: the one with the largest epsilon at delta 1e-5]
+        /// Threshold of the printed variant [default: the one with the largest epsilon at delta
+        /// 1e-5]
         #[arg(long, value_name = "T", value_parser = real, allow_hyphen_values = true)]
         threshold: Option<f64>,
         #[command(flatten)]
         play: PlayArgs,
     },
-    /// The loss that encodes the likelihood ratio into the model (--dataset-size: its records)
+    /// Simulate a loss that encodes the likelihood ratio into the model (--dataset-size: its number of records)
     OurLoss {
         /// Distance between encoded values [default: chosen so that nothing is misread]
         #[arg(long, value_name = "S", value_parser = real, allow_hyphen_values = true)]
@@ -93,19 +95,21 @@ enum GameArgs {
         #[command(flatten)]
         play: PlayArgs,
     },
-    /// Train with and without a gradient canary, and score the model's move along it
+    /// Train with and without a gradient canary; the score is how far the model moved along it
     Gradient(Box<trained::GradientArgs>),
-    /// Train with and without a canary record, and score its loss
+    /// Train with and without a canary record; the score is its loss
     Input(Box<trained::InputArgs>),
-    /// Train once with many canaries, each in or not by a coin: one-run auditing
+    /// Train once with many canaries, each included by a coin flip: one-run auditing
     Canaries(Box<trained::CanariesArgs>),
-    /// Trains: how sensitive the training is to an attribute of a record, and guessing it
+    /// Measure how much a training depends on one attribute of a record, or guess the attribute
     Attribute(Box<attribute::AttributeGameArgs>),
-    /// Losses that models have: likelihood-ratio attack, and the records most at risk
+    /// Score members by the losses of many models: likelihood-ratio attack; lists records at risk
     Lira(Box<matrix::LiraArgs>),
-    /// Losses that models have: relative membership attack, and the records most at risk
+    /// Score members by the losses of many models: relative membership attack; lists records at
+    /// risk
     Rmia(Box<matrix::RmiaArgs>),
-    /// Any program that trains once and prints its score: `-- ./train.sh --member {member} --seed {seed}`
+    /// Run any program that trains once and prints a score: `-- ./train.sh --member {member} --seed
+    /// {seed}`
     Command(Box<command::CommandArgs>),
     /// Fine-tune a language model once with many token canaries: one-run auditing
     #[cfg(feature = "language")]
@@ -121,36 +125,24 @@ enum Variant {
     Analog,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ObserveArg {
-    Last,
-    All,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum DirectionArg {
-    Add,
-    Remove,
-}
-
 /// Flags of every simulated game.
 #[derive(Clone, Debug, Args)]
 struct PlayArgs {
     #[command(flatten)]
     run: RunArgs,
     /// What the attacker sees
-    #[arg(long, value_enum, default_value_t = ObserveArg::Last, help_heading = "The game")]
-    observe: ObserveArg,
-    /// Which of the two worlds is to be detected: with the canary (remove) or without it (add)
-    #[arg(long, value_enum, default_value_t = DirectionArg::Remove, help_heading = "The game")]
-    direction: DirectionArg,
-    /// Games with the canary, and as many without it
+    #[arg(long, value_parser = word::<Observe>(["last", "all"]), default_value = "last", help_heading = "The game")]
+    observe: Observe,
+    /// What a large score should mean: trained with the canary (remove) or without it (add)
+    #[arg(long, value_parser = word::<Direction>(["add", "remove"]), default_value = "remove", help_heading = "The game")]
+    direction: Direction,
+    /// Number of games with the canary; as many are played without it
     #[arg(long, value_name = "N", value_parser = integer, default_value = "10000", help_heading = "The game")]
     trials: u64,
-    /// Root of all randomness
+    /// Seed of all randomness
     #[arg(long, value_name = "SEED", value_parser = nonnegative_integer, default_value = "0", help_heading = "The game")]
     seed: u64,
-    /// Also what is known exactly, at this delta; without --out nothing is played
+    /// Print what is known exactly at this delta; without --out, nothing is played
     #[arg(short = 'd', long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true, help_heading = "The game")]
     delta: Option<f64>,
     #[command(flatten)]
@@ -165,16 +157,16 @@ struct PlayArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "The work")]
 pub(crate) struct WorkArgs {
-    /// Where the scores go; work is kept beside it in F.work
+    /// File for the scores; unfinished work is kept beside it in F.work
     #[arg(long, value_name = "F")]
     pub(crate) out: Option<PathBuf>,
-    /// Threads [default: all cores]; the result does not depend on it
+    /// Number of threads; it does not change the result [default: all cores]
     #[arg(long, value_name = "N", value_parser = integer)]
     pub(crate) threads: Option<u64>,
-    /// Only part K of N, for job arrays
+    /// Compute part K of N only, for job arrays
     #[arg(long, value_name = "K/N")]
     pub(crate) shard: Option<String>,
-    /// Replace what another experiment left under this name
+    /// Replace files that another experiment wrote under this name
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -241,6 +233,14 @@ impl Place<'_> {
             resolution: resolution.unwrap_or(chosen.resolution),
             dataset_size: self.dataset_size.unwrap_or(chosen.dataset_size),
         };
+        for (flag, number) in [("--spacing", spacing), ("--resolution", resolution)] {
+            if let Some(number) = number.filter(|number| !(*number > 0.0 && number.is_finite())) {
+                return Err(Failure::bad_input(format!(
+                    "{flag} {} is not a finite number above 0",
+                    crate::print::plain(number)
+                )));
+            }
+        }
         let suitability = encoding.check(noise_multiplier, sample_rate, steps);
         self.warnings.extend(suitability.warnings);
         if anyway {
@@ -268,14 +268,7 @@ fn simulate(
         console.warn(warning);
     }
     let warnings = place.warnings.clone();
-    let observe = match args.observe {
-        ObserveArg::Last => Observe::Last,
-        ObserveArg::All => Observe::All,
-    };
-    let direction = match args.direction {
-        DirectionArg::Add => Direction::Add,
-        DirectionArg::Remove => Direction::Remove,
-    };
+    let (observe, direction) = (args.observe, args.direction);
     let game_of = |trials: u64| {
         Attack::new(game, trainer.clone(), observe, direction, args.seed, trials)
             .map_err(|error: GameError| Failure::bad_input(error.to_string()))
@@ -302,7 +295,7 @@ fn simulate(
         Some(out) => {
             let outcome = carry_out(&attack, out, &args.work, console)?;
             if matches!(outcome, Outcome::Complete { .. }) {
-                trained::write_run(out, &run)?;
+                answers::write_run(out, &run)?;
             }
             (exit_code(&outcome), Some((out, outcome)))
         }
@@ -313,11 +306,12 @@ fn simulate(
         }
     };
     if format == Format::Json {
-        let mut document = document(&attack, args.delta, &facts, outcome, &warnings);
-        if let Some(decided) = &decided {
-            document["decided"] = json!(decided.document);
-        }
-        console.json(&document)?;
+        let (out, outcome) = outcome.unzip();
+        let document = Played::new(&attack, out.map(PathBuf::as_path), outcome)
+            .warning(&warnings)
+            .decided(decided.as_ref().map(|decided| &decided.document));
+        let known = facts.iter().map(|fact| (fact.name, fact.epsilon, fact.note.clone()));
+        console.json(&document.knowing(args.delta.unwrap_or_default(), known))?;
     } else {
         let mut text = String::new();
         if let (Some(delta), false) = (args.delta, facts.is_empty()) {
@@ -339,7 +333,7 @@ fn simulate(
             console.hint(&format!(
                 "dosimeter audit {} --delta 1e-5 --claim {}",
                 out.display(),
-                trained::beside(out, answers::RUN_ENDING).display()
+                answers::beside(out, answers::RUN_ENDING).display()
             ));
         }
     }
@@ -370,6 +364,17 @@ fn trainer(args: &RunArgs) -> Result<(DpSgd, Option<u64>), Failure> {
     Ok((trainer, run.dataset_size()))
 }
 
+impl WorkArgs {
+    pub(super) fn play(&self) -> Play {
+        Play {
+            out: self.out.clone(),
+            threads: self.threads,
+            shard: self.shard.clone(),
+            force: self.force,
+        }
+    }
+}
+
 /// Runs an experiment with progress and Ctrl-C.
 pub(super) fn carry_out(
     experiment: &dyn Experiment,
@@ -377,18 +382,7 @@ pub(super) fn carry_out(
     work: &WorkArgs,
     console: &mut Console,
 ) -> Result<Outcome, Failure> {
-    let shard = match &work.shard {
-        Some(text) => text.parse::<Shard>()?,
-        None => Shard::ALL,
-    };
-    let threads = match work.threads {
-        Some(threads) => usize::try_from(threads).unwrap_or(usize::MAX),
-        None => std::thread::available_parallelism().map_or(1, usize::from),
-    };
-    let stop = console.stop_flag();
-    let reporter = Progress::new(console);
-    let settings = Settings { threads, shard, force: work.force, reporter: &reporter, stop: &stop };
-    Ok(experiments::run(experiment, out, &settings)?)
+    Ok(work.play().carry_out(experiment, out, &Progress::new(console))?)
 }
 
 pub(super) fn exit_code(outcome: &Outcome) -> u8 {
@@ -417,59 +411,17 @@ pub(super) fn narrate(outcome: &Outcome, out: &Path, console: &mut Console) {
     }
 }
 
-/// Files that are in the way are the user's to decide about; a full disk is work left to do.
+/// What is known exactly, for a person.
 fn human_facts(delta: f64, facts: &[Known]) -> String {
     let mut text = format!("epsilon at delta {delta:e}, certified\n");
     for fact in facts {
-        text.push_str(&format!(
-            "  {:<15} {:>8} .. {:<8}  {}\n",
+        let row = format!(
+            "  {:<15} {:>8} .. {:<8}  ",
             fact.name,
             rounded(fact.epsilon.lower, 6, Side::Lower),
             rounded(fact.epsilon.upper, 6, Side::Upper),
-            fact.note
-        ));
+        );
+        text.push_str(&wrap(&fact.note, &row, row.len(), WIDTH));
     }
     text
-}
-
-fn document(
-    attack: &Attack,
-    delta: Option<f64>,
-    facts: &[Known],
-    outcome: Option<(&PathBuf, Outcome)>,
-    warnings: &[String],
-) -> Value {
-    let plan = attack.plan();
-    let facts: Vec<Value> = facts
-        .iter()
-        .map(|fact| {
-            json!({
-                "name": fact.name,
-                "quantity": "epsilon",
-                "at": {"delta": delta},
-                "value": fact.epsilon.value,
-                "lower": fact.epsilon.lower,
-                "upper": fact.epsilon.upper,
-                "note": fact.note,
-            })
-        })
-        .collect();
-    let (scores, state) = match outcome {
-        None => (None, "not played"),
-        Some((out, Outcome::Complete { .. })) => (Some(out.display().to_string()), "complete"),
-        Some((_, Outcome::Incomplete { .. })) => (None, "incomplete"),
-        Some((_, Outcome::Interrupted { .. })) => (None, "interrupted"),
-    };
-    json!({
-        "schema": "dosimeter.attack/1",
-        "game": attack.game.name(),
-        "parameters": plan.parameters,
-        "seed": plan.seed,
-        "trials": plan.trials,
-        "plan": plan.digest(),
-        "state": state,
-        "scores": scores,
-        "exact": facts,
-        "warnings": warnings,
-    })
 }

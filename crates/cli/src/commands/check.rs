@@ -2,7 +2,7 @@
 //! policy, or cannot be shown to keep it.
 
 use super::show;
-use crate::args::{Format, OutputArgs, RunArgs, lens, read_files, real};
+use crate::args::{Format, LimitArgs, OutputArgs, RunArgs, lens, read_files, real};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::print::{WIDTH, claims, describe, plain, wrap};
@@ -27,6 +27,8 @@ pub struct CheckArgs {
     #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
+    limit: LimitArgs,
+    #[command(flatten)]
     output: OutputArgs,
 }
 
@@ -36,7 +38,7 @@ struct PolicyArgs {
     /// Epsilon at --delta must not exceed this
     #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true)]
     max_epsilon: Option<f64>,
-    /// Mu down to --delta must not exceed this
+    /// Mu at --delta must not exceed this
     #[arg(long, value_name = "M", value_parser = real, allow_hyphen_values = true)]
     max_mu: Option<f64>,
     /// Delta of --max-epsilon and --max-mu
@@ -62,6 +64,7 @@ struct PolicyArgs {
 pub(super) fn run(args: &CheckArgs, console: &mut Console) -> Result<u8, Failure> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
     let question = CheckQuestion {
+        time_limit: args.limit.time_limit,
         files: read_files(&args.files)?,
         run: args.run.description().into(),
         policy: args.policy.policy(),

@@ -2,11 +2,12 @@
 //! (sample rate, steps), or one heuristic epsilon for several batch sizes.
 
 use super::answer;
-use crate::args::{Format, OutputArgs, QuestionArgs, RunArgs, integer, read_file, real};
+use crate::args::{Format, LensArgs, LimitArgs, OutputArgs, RunArgs, read_file};
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::print::{Align, Table, claims, csv_line, describe, plain, rounded};
+use crate::print::{Align, Table, WIDTH, claims, csv_line, describe, plain, rounded, wrap};
 use accounting::compare::{BatchSizes, Map, MapNoise};
+use answers::legends;
 use answers::{Ask, BatchSizesQuestion, CompareQuestion, Comparison, MapQuestion, NamedRun};
 use clap::Args;
 use std::path::PathBuf;
@@ -16,12 +17,14 @@ use vocabulary::{Account, Side};
 #[command(before_help = "\
 Examples:
   dosimeter compare small-batches.toml large-batches.toml --delta 1e-5
-  dosimeter compare --noise-multiplier 1 --sample-rate 0.01 --steps 1000 --delta 1e-5
-  dosimeter compare --every-sampling --noise-multiplier 1 --sample-rate 0.01 --steps 1000 \\
-      --delta 1e-5          # what would shuffled or fixed-size batches cost?
-  dosimeter compare --map --noise-multiplier 1 --delta 1e-5 --format svg > map.svg
-  dosimeter compare --batch-sizes 256,512,4096 --dataset-size 50000 --epochs 60 \\
-      --heuristic-epsilon 6 --delta 1e-5
+  dosimeter compare --noise-multiplier 1 --sample-rate 0.01 --steps 1000 \\
+      --delta 1e-5
+  dosimeter compare --every-sampling --noise-multiplier 1 --sample-rate 0.01 \\
+      --steps 1000 --delta 1e-5
+  dosimeter compare --map --noise-multiplier 1 --delta 1e-5 \\
+      --format svg > map.svg
+  dosimeter compare --batch-sizes 256,512,4096 --dataset-size 50000 \\
+      --epochs 60 --heuristic-epsilon 6 --delta 1e-5
 ")]
 pub struct CompareArgs {
     /// Runs (TOML) or ledgers (JSON) to put side by side
@@ -30,38 +33,25 @@ pub struct CompareArgs {
     #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
-    questions: QuestionArgs,
-    /// The run with its batches drawn in every way, for zeroing out a record unless --adjacency is
-    /// given
-    #[arg(long)]
-    every_sampling: bool,
-    /// Noise multipliers of --every-sampling, in place of the run's own; --format svg draws them
-    #[arg(long, value_name = "S,...", value_parser = real, allow_hyphen_values = true, value_delimiter = ',')]
-    noise_multipliers: Vec<f64>,
-    /// Heuristic/standard and heuristic/full-batch over a grid of sample rates and steps
+    question: CompareQuestion,
+    #[command(flatten)]
+    lens: LensArgs,
+    /// Print how the heuristic epsilon compares with the proven and the full-batch one, over a grid
+    /// of sample rates and steps
     #[arg(long, help_heading = "The map")]
     map: bool,
-    /// Sample rates of the map [default: 1e-4 to 1]
-    #[arg(long, value_name = "Q,...", value_parser = real, allow_hyphen_values = true, value_delimiter = ',', help_heading = "The map")]
-    sample_rates: Vec<f64>,
-    /// Step counts of the map [default: 10 to 1e5]
-    #[arg(long, value_name = "T,...", value_parser = integer, allow_hyphen_values = true, value_delimiter = ',', help_heading = "The map")]
-    steps_list: Vec<u64>,
-    /// Noise of each cell such that composition has this epsilon, in place of --noise-multiplier
-    #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true, help_heading = "The map")]
-    standard_epsilon: Option<f64>,
-    /// Batch sizes for which --heuristic-epsilon is met: what is proven there?
-    #[arg(long, value_name = "B,...", value_parser = integer, allow_hyphen_values = true, value_delimiter = ',', help_heading = "Batch sizes")]
-    batch_sizes: Vec<u64>,
-    /// The last-iterate epsilon that every batch size gets
-    #[arg(long, value_name = "X", value_parser = real, allow_hyphen_values = true, help_heading = "Batch sizes")]
-    heuristic_epsilon: Option<f64>,
+    #[command(flatten)]
+    of_map: MapQuestion,
+    #[command(flatten)]
+    of_sizes: BatchSizesQuestion,
+    #[command(flatten)]
+    limit: LimitArgs,
     #[command(flatten)]
     output: OutputArgs,
 }
 
 pub(super) fn run(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure> {
-    match (args.map, !args.batch_sizes.is_empty()) {
+    match (args.map, !args.of_sizes.batch_sizes.is_empty()) {
         (true, true) => Err(Failure::bad_input(
             "--map and --batch-sizes ask different questions; keep one of them",
         )),
@@ -73,12 +63,12 @@ pub(super) fn run(args: &CompareArgs, console: &mut Console) -> Result<u8, Failu
 
 fn side_by_side(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure> {
     let mut formats = vec![Format::Human, Format::Json, Format::Csv];
-    formats.extend(args.every_sampling.then_some(Format::Svg));
+    formats.extend(args.question.every_sampling.then_some(Format::Svg));
     let format = args.output.among(&formats)?;
     for (flag, given) in [
-        ("--sample-rates", !args.sample_rates.is_empty()),
-        ("--steps-list", !args.steps_list.is_empty()),
-        ("--standard-epsilon", args.standard_epsilon.is_some()),
+        ("--sample-rates", !args.of_map.sample_rates.is_empty()),
+        ("--steps-list", !args.of_map.steps_list.is_empty()),
+        ("--standard-epsilon", args.of_map.standard_epsilon.is_some()),
     ] {
         if given {
             return Err(Failure::bad_input(format!(
@@ -86,7 +76,7 @@ fn side_by_side(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure
             )));
         }
     }
-    if args.heuristic_epsilon.is_some() {
+    if args.of_sizes.heuristic_epsilon.is_some() {
         return Err(Failure::bad_input("--heuristic-epsilon belongs to --batch-sizes; add that"));
     }
     let mut runs = Vec::new();
@@ -101,18 +91,11 @@ fn side_by_side(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure
         let run = args.run.description().into();
         runs.push(NamedRun { name: "run".into(), files: Vec::new(), run });
     }
-    let asked = &args.questions;
     let question = CompareQuestion {
+        time_limit: args.limit.time_limit,
         runs,
-        delta: asked.delta.clone().into(),
-        epsilon: asked.epsilon.clone().into(),
-        fpr: asked.fpr.clone().into(),
-        prior: asked.prior.clone().into(),
-        directions: asked.directions,
-        lens: asked.lenses().into(),
-        quantity: asked.quantity.clone().into(),
-        every_sampling: args.every_sampling,
-        noise_multipliers: args.noise_multipliers.clone().into(),
+        lens: args.lens.lenses(),
+        ..args.question.clone()
     };
     if format == Format::Svg {
         let figure = answers::noise_figure(&question.ask()?)?;
@@ -121,10 +104,10 @@ fn side_by_side(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure
     }
     let code = answer(&question, format, console, |comparison| match format {
         Format::Csv => csv(comparison),
-        _ if args.every_sampling => ways(comparison),
+        _ if args.question.every_sampling => ways(comparison),
         _ => human(comparison),
     })?;
-    if asked.delta.is_empty() && format == Format::Human {
+    if args.question.delta.is_empty() && format == Format::Human {
         console.hint("give --delta (well below 1/n) for epsilon and mu");
     }
     Ok(code)
@@ -140,12 +123,8 @@ fn human(comparison: &Comparison) -> String {
         return text;
     }
     for (index, named) in comparison.runs.iter().enumerate() {
-        text.push_str(&format!(
-            "[{}] {}: {}",
-            index + 1,
-            named.name,
-            describe::run(&named.account.run)
-        ));
+        let name = format!("[{}] {}", index + 1, named.name);
+        text.push_str(&describe::named(&named.account.run, &name));
     }
     text.push('\n');
     // One row per question and lens, one column per run.
@@ -194,7 +173,7 @@ fn human(comparison: &Comparison) -> String {
         );
         table.row(cells);
     }
-    text.push_str(&table.render(0));
+    text.push_str(&table.render_within(0, 3, WIDTH));
     text
 }
 
@@ -244,12 +223,13 @@ fn ways(comparison: &Comparison) -> String {
         }
         table.row(cells);
     }
-    text.push_str(&table.render(0));
+    text.push_str(&table.render_within(0, 1, WIDTH));
     if enclosed {
-        text.push_str("\nIn brackets: what the worst data set leaks at least, proven as well.\n");
+        text.push_str(&format!("\n{}\n", legends::BRACKETS_ARE));
     }
     for way in &comparison.left_out {
-        text.push_str(&format!("\n{}: {}\n", way.name, way.reason));
+        text.push('\n');
+        text.push_str(&wrap(&way.reason, &format!("{}: ", way.name), 2, WIDTH));
     }
     text
 }
@@ -285,11 +265,10 @@ fn map(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure> {
         ));
     }
     let question = MapQuestion {
+        time_limit: args.limit.time_limit,
         noise_multiplier: args.run.noise_multiplier,
-        standard_epsilon: args.standard_epsilon,
-        delta: args.questions.delta.clone().into(),
-        sample_rates: args.sample_rates.clone().into(),
-        steps_list: args.steps_list.clone().into(),
+        delta: args.question.delta.clone(),
+        ..args.of_map.clone()
     };
     let format = args.output.format;
     answer(&question, format, console, |map| match format {
@@ -318,10 +297,7 @@ fn map_human(map: &Map) -> String {
         }
     };
     text.push_str(&format!(", delta {}; rows: sample rate, columns: steps\n", plain(map.delta)));
-    for (title, pick) in [
-        ("last-iterate / composition (heuristic / proven)", 0),
-        ("last-iterate / full-batch (both heuristic)", 1),
-    ] {
+    for (pick, title) in legends::MAP_TITLES.into_iter().enumerate() {
         text.push_str(&format!("\n{title}\n"));
         let steps: Vec<String> = counts.iter().map(|steps| plain(*steps as f64)).collect();
         let columns = std::iter::once(("", Align::Right))
@@ -377,11 +353,11 @@ fn map_csv(map: &Map) -> String {
 fn batch_sizes(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure> {
     let format = args.output.among(&[Format::Human, Format::Json, Format::Csv])?;
     let question = BatchSizesQuestion {
-        batch_sizes: args.batch_sizes.clone().into(),
+        time_limit: args.limit.time_limit,
         dataset_size: args.run.dataset_size,
         epochs: args.run.epochs,
-        heuristic_epsilon: args.heuristic_epsilon,
-        delta: args.questions.delta.clone().into(),
+        delta: args.question.delta.clone(),
+        ..args.of_sizes.clone()
     };
     answer(&question, format, console, |sizes| match format {
         Format::Csv => batch_csv(sizes),
@@ -390,22 +366,24 @@ fn batch_sizes(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure>
 }
 
 fn batch_human(answer: &BatchSizes) -> String {
-    let mut text = format!(
-        "The noise that gives last-iterate epsilon {} at delta {}, {} epochs of {} records, and what \
-         is proven at it\n\n",
+    let head = format!(
+        "The noise that gives last-iterate epsilon {} at delta {}, {} epochs of {} records, \
+         {}",
         plain(answer.heuristic_epsilon),
         plain(answer.delta),
         plain(answer.epochs),
-        answer.dataset_size
+        answer.dataset_size,
+        legends::BATCH_SIZES_ARE
     );
+    let mut text = wrap(&head, "", 0, WIDTH) + "\n";
     let mut table = Table::new([
         ("batch size", Align::Right),
         ("sample rate", Align::Right),
         ("steps", Align::Right),
         ("noise\nmultiplier", Align::Right),
-        ("heuristic\nepsilon", Align::Right),
-        ("proven\nepsilon", Align::Right),
-        ("full-batch\nepsilon", Align::Right),
+        (legends::BATCH_SIZE_COLUMNS[0], Align::Right),
+        (legends::BATCH_SIZE_COLUMNS[1], Align::Right),
+        (legends::BATCH_SIZE_COLUMNS[2], Align::Right),
     ]);
     let shown = |value: Option<f64>| {
         value.map_or_else(|| "-".into(), |value| format!("<= {}", rounded(value, 4, Side::Upper)))

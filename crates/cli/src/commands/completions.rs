@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
-  dosimeter completions bash > ~/.local/share/bash-completion/completions/dosimeter
+  dosimeter completions bash > dosimeter.bash    # then: source dosimeter.bash
   dosimeter completions zsh > ~/.zfunc/_dosimeter
   dosimeter completions --man ~/.local/share/man/man1
 ")]

@@ -1,94 +1,45 @@
 //! `curve`: the curves behind the numbers.
 
 use super::answer;
-use crate::args::{Format, OutputArgs, RunArgs, lens, nonnegative_integer, read_files, real};
+use crate::args::{Format, LimitArgs, OutputArgs, RunArgs, read_files};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::print::{Align, Table, csv_line, describe, plain, rounded};
 use accounting::curve::{Curve, CurveKind, Point};
 use answers::CurveQuestion;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::path::PathBuf;
-use vocabulary::{Direction, LensName, Side};
-
-/// Which curve.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Kind {
-    /// False negative rate against false positive rate
-    Tradeoff,
-    /// Delta against epsilon
-    Profile,
-    /// Epsilon against the number of steps
-    Steps,
-}
-
-/// Which order of the pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Way {
-    Both,
-    Add,
-    Remove,
-}
+use vocabulary::Side;
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
 Examples:
-  dosimeter curve tradeoff --noise-multiplier 1 --sample-rate 0.01 --steps 1000 \\
-      --lens composition,last-iterate --format svg > tradeoff.svg
+  dosimeter curve tradeoff --noise-multiplier 1 --sample-rate 0.01 \\
+      --steps 1000 --lens composition,last-iterate --format svg > tradeoff.svg
   dosimeter curve profile run.toml --format csv
-  dosimeter curve steps run.toml --delta 1e-6 --lens composition,last-iterate,full-batch
+  dosimeter curve steps run.toml --delta 1e-6 \\
+      --lens composition,last-iterate,full-batch
 ")]
 pub struct CurveArgs {
-    /// Which curve
-    #[arg(value_enum)]
-    kind: Kind,
+    #[command(flatten)]
+    question: CurveQuestion,
     /// Runs (TOML) or ledgers (JSON); several are composed in order
     #[arg(value_name = "RUN.toml|LEDGER.json")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     run: RunArgs,
-    /// The lenses (may be repeated) [default: composition]
-    #[arg(long, value_name = "LENS", value_parser = lens, value_delimiter = ',')]
-    lens: Vec<LensName>,
-    /// Both orders (the symmetrised curve, the larger number) or one of them
-    #[arg(long, value_enum, default_value = "both", value_name = "WAY")]
-    direction: Way,
-    /// How many points
-    #[arg(long, value_name = "N", value_parser = nonnegative_integer, default_value = "65")]
-    points: u64,
-    /// False positive rates of `tradeoff`, in place of --points
-    #[arg(long, value_name = "FPR", value_parser = real, allow_hyphen_values = true, value_delimiter = ',')]
-    fpr: Vec<f64>,
-    /// Epsilons of `profile`, in place of --points
-    #[arg(long, value_name = "EPSILON", value_parser = real, allow_hyphen_values = true, value_delimiter = ',')]
-    epsilon: Vec<f64>,
-    /// Delta of `steps`
-    #[arg(short = 'd', long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true)]
-    delta: Option<f64>,
+    #[command(flatten)]
+    limit: LimitArgs,
     #[command(flatten)]
     output: OutputArgs,
 }
 
 pub(super) fn run(args: &CurveArgs, console: &mut Console) -> Result<u8, Failure> {
     let question = CurveQuestion {
-        kind: match args.kind {
-            Kind::Tradeoff => CurveKind::Tradeoff,
-            Kind::Profile => CurveKind::Profile,
-            Kind::Steps => CurveKind::Steps,
-        },
+        time_limit: args.limit.time_limit,
         files: read_files(&args.files)?,
         run: args.run.description().into(),
-        lens: args.lens.clone().into(),
-        direction: Some(match args.direction {
-            Way::Both => Direction::Both,
-            Way::Add => Direction::Add,
-            Way::Remove => Direction::Remove,
-        }),
-        points: Some(args.points),
-        fpr: args.fpr.clone().into(),
-        epsilon: args.epsilon.clone().into(),
-        delta: args.delta,
-        first: None,
+        ..args.question.clone()
     };
     let format = args.output.format;
     answer(&question, format, console, |curve| match format {

@@ -5,9 +5,10 @@ use crate::args::{Format, OutputArgs};
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
-use crate::print::{Align, Table, wrap};
+use crate::print::{Align, Table, WIDTH, wrap};
 use clap::Args;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 use training::data::adult;
 use training::data::catalogue::{KNOWN, KnownDataset, Verification, Verified, known, verify_file};
@@ -21,8 +22,8 @@ Examples:
   dosimeter data describe people.csv > training.toml
 ")]
 pub struct DataArgs {
-    /// A known data set, to describe; a file or folder, to verify; or `describe FILE.csv`, to
-    /// begin a [data] table for a file of your own
+    /// The name of a known data set; a file or folder to verify; or `describe FILE.csv`, which
+    /// begins a [data] table for a file of your own
     #[arg(value_name = "NAME|PATH|describe FILE.csv")]
     what: Vec<PathBuf>,
     #[command(flatten)]
@@ -63,11 +64,7 @@ pub(super) fn run(args: &DataArgs, console: &mut Console) -> Result<u8, Failure>
         })
         .collect::<Result<_, Failure>>()?;
     if format == Format::Json {
-        console.json(&json!({
-            "schema": "dosimeter.data/1",
-            "datasets": described.iter().map(|dataset| document(dataset)).collect::<Vec<_>>(),
-            "files": verified.iter().map(file_document).collect::<Vec<_>>(),
-        }))?;
+        console.json(&DataDocument::new(&described, &verified))?;
     } else if list {
         console.answer(&table())?;
     } else {
@@ -117,7 +114,6 @@ fn table() -> String {
         ("features", Align::Right),
         ("classes", Align::Right),
         ("licence", Align::Left),
-        ("where", Align::Left),
     ]);
     for dataset in &KNOWN {
         let short = dataset.licence.split(&[';', ','][..]).next().unwrap_or_default();
@@ -127,11 +123,10 @@ fn table() -> String {
             dataset.records[1].to_string(),
             dataset.features.to_string(),
             dataset.classes.to_string(),
-            short.to_owned(),
             if dataset.layout.is_empty() {
-                "built in".to_owned()
+                format!("{short} (built in)")
             } else {
-                dataset.source.to_owned()
+                short.to_owned()
             },
         ]);
     }
@@ -139,13 +134,14 @@ fn table() -> String {
         "{}\n{}",
         table.render(0),
         wrap(
-            "Nothing is fetched. `dosimeter data NAME` gives licence, citation and checksums; \
+            "Nothing is fetched. `dosimeter data NAME` says where a data set is, its licence, its \
+             citation and its checksums; \
              `dosimeter data PATH` verifies files. Data of your own: `[data] path` with CSV, .npy, \
              Parquet, IDX, CIFAR-10 binary or a folder of images for each class; `dosimeter data \
              describe FILE.csv` begins the table.",
             "",
             0,
-            88,
+            WIDTH,
         )
     )
 }
@@ -158,18 +154,20 @@ fn description(dataset: &KnownDataset) -> String {
         format!("[data] name = \"{}\", path = {}", dataset.name, dataset.layout)
     };
     let mut text = format!(
-        "{}: {}\n  {train} training and {test} test records, {} features, {} classes\n  \
-         licence   {}\n  source    {}\n  cite      {}\n  use       {place}\n",
-        dataset.name,
-        dataset.title,
-        dataset.features,
-        dataset.classes,
-        dataset.licence,
-        dataset.source,
-        dataset.citation,
+        "{}: {}\n  {train} training and {test} test records, {} features, {} classes\n",
+        dataset.name, dataset.title, dataset.features, dataset.classes,
     );
+    for (name, words) in [
+        ("licence", dataset.licence),
+        ("source", dataset.source),
+        ("cite", dataset.citation),
+        ("use", &place),
+    ] {
+        text.push_str(&wrap(words, &format!("  {name:<8}"), 10, WIDTH));
+    }
+    // A checksum has 64 digits: the file's name does not fit beside it.
     for file in dataset.files {
-        text.push_str(&format!("  sha256    {}  {}\n", file.sha256, file.name));
+        text.push_str(&format!("  {}\n    sha256  {}\n", file.name, file.sha256));
     }
     text
 }
@@ -182,39 +180,109 @@ fn sentence(path: &Path, found: &Verified) -> String {
         }
         Verification::Unknown => "not a file of a data set known here".to_owned(),
     };
-    format!("{}: {verdict}\n  sha256 {}, {} bytes\n", path.display(), found.sha256, found.bytes)
+    format!("{}: {verdict}\n  {} bytes\n  sha256 {}\n", path.display(), found.bytes, found.sha256)
 }
 
-fn document(dataset: &KnownDataset) -> Value {
-    json!({
-        "name": dataset.name,
-        "title": dataset.title,
-        "train": dataset.records[0],
-        "test": dataset.records[1],
-        "features": dataset.features,
-        "classes": dataset.classes,
-        "built_in": dataset.layout.is_empty(),
-        "licence": dataset.licence,
-        "source": dataset.source,
-        "citation": dataset.citation,
-        "files": dataset.files.iter()
-            .map(|file| json!({"name": file.name, "sha256": file.sha256}))
-            .collect::<Vec<_>>(),
-    })
+/// The `dosimeter.data/1` document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct DataDocument {
+    schema: &'static str,
+    datasets: Vec<DatasetEntry>,
+    files: Vec<FileEntry>,
 }
 
-fn file_document((path, found): &(PathBuf, Verified)) -> Value {
-    let (status, dataset, file) = match &found.verification {
-        Verification::Genuine { dataset, file } => ("genuine", vec![*dataset], Some(*file)),
-        Verification::Different { datasets, file } => ("different", datasets.clone(), Some(*file)),
-        Verification::Unknown => ("unknown", Vec::new(), None),
+/// A known data set.
+#[derive(Debug, Serialize, JsonSchema)]
+struct DatasetEntry {
+    name: &'static str,
+    title: &'static str,
+    /// Records to train on, and to test on.
+    train: usize,
+    test: usize,
+    features: usize,
+    classes: usize,
+    built_in: bool,
+    licence: &'static str,
+    source: &'static str,
+    citation: &'static str,
+    files: Vec<PublishedFile>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct PublishedFile {
+    name: &'static str,
+    sha256: &'static str,
+}
+
+/// A file that was looked at.
+#[derive(Debug, Serialize, JsonSchema)]
+struct FileEntry {
+    path: String,
+    sha256: String,
+    bytes: u64,
+    status: FileStatus,
+    /// The data sets that have a file of this name.
+    datasets: Vec<&'static str>,
+    file: Option<&'static str>,
+}
+
+/// Whether a file is the published one.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum FileStatus {
+    Genuine,
+    Different,
+    Unknown,
+}
+
+impl DataDocument {
+    pub(super) const SCHEMA: &'static str = "dosimeter.data/1";
+
+    fn new(described: &[&KnownDataset], verified: &[(PathBuf, Verified)]) -> Self {
+        Self {
+            schema: Self::SCHEMA,
+            datasets: described.iter().map(|dataset| entry(dataset)).collect(),
+            files: verified.iter().map(file_entry).collect(),
+        }
+    }
+}
+
+fn entry(dataset: &KnownDataset) -> DatasetEntry {
+    let file = |file: &training::data::catalogue::KnownFile| PublishedFile {
+        name: file.name,
+        sha256: file.sha256,
     };
-    json!({
-        "path": path.display().to_string(),
-        "sha256": found.sha256,
-        "bytes": found.bytes,
-        "status": status,
-        "datasets": dataset,
-        "file": file,
-    })
+    DatasetEntry {
+        name: dataset.name,
+        title: dataset.title,
+        train: dataset.records[0],
+        test: dataset.records[1],
+        features: dataset.features,
+        classes: dataset.classes,
+        built_in: dataset.layout.is_empty(),
+        licence: dataset.licence,
+        source: dataset.source,
+        citation: dataset.citation,
+        files: dataset.files.iter().map(file).collect(),
+    }
+}
+
+fn file_entry((path, found): &(PathBuf, Verified)) -> FileEntry {
+    let (status, datasets, file) = match &found.verification {
+        Verification::Genuine { dataset, file } => {
+            (FileStatus::Genuine, vec![*dataset], Some(*file))
+        }
+        Verification::Different { datasets, file } => {
+            (FileStatus::Different, datasets.clone(), Some(*file))
+        }
+        Verification::Unknown => (FileStatus::Unknown, Vec::new(), None),
+    };
+    FileEntry {
+        path: path.display().to_string(),
+        sha256: found.sha256.clone(),
+        bytes: found.bytes,
+        status,
+        datasets,
+        file,
+    }
 }

@@ -4,7 +4,8 @@ use crate::args::Format;
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::Path;
 use training::data::{Holds, Sketch, SketchedColumn, sketch_csv};
 
@@ -14,14 +15,7 @@ pub(super) fn run(path: &Path, format: Format, console: &mut Console) -> Result<
             .hint("`data describe` reads CSV; other formats need no table of columns")
     })?;
     if format == Format::Json {
-        let columns: Vec<_> = sketch.columns.iter().map(document).collect();
-        console.json(&json!({
-            "schema": "dosimeter.data-description/1",
-            "path": path.display().to_string(),
-            "header": sketch.header,
-            "rows": sketch.rows,
-            "columns": columns,
-        }))?;
+        console.json(&DataDescription::new(path, &sketch))?;
     } else {
         console.answer(&skeleton(path, &sketch))?;
         console.hint(
@@ -36,10 +30,12 @@ pub(super) fn run(path: &Path, format: Format, console: &mut Console) -> Result<
 /// The table, with what is left to decide as comments.
 fn skeleton(path: &Path, sketch: &Sketch) -> String {
     let mut text = format!(
-        "# {}: {} rows, {} columns\n[data]\npath = {}\n",
+        "# {}: {} {}, {} {}\n[data]\npath = {}\n",
         path.display().to_string().replace(['\n', '\r'], " "),
         sketch.rows,
+        if sketch.rows == 1 { "row" } else { "rows" },
         sketch.columns.len(),
+        if sketch.columns.len() == 1 { "column" } else { "columns" },
         quoted(&path.display().to_string())
     );
     if !sketch.header {
@@ -90,10 +86,54 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
-fn document(column: &SketchedColumn) -> serde_json::Value {
-    match &column.holds {
-        Holds::Numbers => json!({"name": column.name, "holds": "numbers"}),
-        Holds::Texts(values) => json!({"name": column.name, "holds": "texts", "values": values}),
-        Holds::ManyTexts => json!({"name": column.name, "holds": "many-texts"}),
+/// The `dosimeter.data-description/1` document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct DataDescription {
+    schema: &'static str,
+    path: String,
+    /// Whether the first line names the columns.
+    header: bool,
+    rows: u64,
+    columns: Vec<Column>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Column {
+    name: String,
+    #[serde(flatten)]
+    holds: Content,
+}
+
+/// What a column holds.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "holds", rename_all = "kebab-case")]
+enum Content {
+    Numbers,
+    /// Few different texts: all of them.
+    Texts {
+        values: Vec<String>,
+    },
+    ManyTexts,
+}
+
+impl DataDescription {
+    pub(super) const SCHEMA: &'static str = "dosimeter.data-description/1";
+
+    fn new(path: &Path, sketch: &Sketch) -> Self {
+        let column = |column: &SketchedColumn| Column {
+            name: column.name.clone(),
+            holds: match &column.holds {
+                Holds::Numbers => Content::Numbers,
+                Holds::Texts(values) => Content::Texts { values: values.clone() },
+                Holds::ManyTexts => Content::ManyTexts,
+            },
+        };
+        Self {
+            schema: Self::SCHEMA,
+            path: path.display().to_string(),
+            header: sketch.header,
+            rows: sketch.rows,
+            columns: sketch.columns.iter().map(column).collect(),
+        }
     }
 }

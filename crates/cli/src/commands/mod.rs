@@ -13,16 +13,12 @@ mod curve;
 mod data;
 mod data_describe;
 mod explain;
-#[cfg(feature = "language")]
-mod finetune;
 mod manual;
 #[cfg(feature = "language")]
 mod memorize;
 mod plan;
 mod prove;
 mod report;
-mod report_example;
-mod report_format;
 #[cfg(feature = "papers")]
 mod reproduce;
 mod schema;
@@ -40,16 +36,18 @@ use crate::failure::Failure;
 use answers::{Ask, Document};
 use clap::{Parser, Subcommand};
 
-/// Measures what a DP-SGD training run really leaks: what is proven, what is expected, what an
-/// attack measured, each number with its standing and on its safe side.
+/// Measures what a DP-SGD training run really leaks: the proven epsilon, what an attacker can do
+/// with it, and what an audit shows. Every number says whether it is proven, heuristic, an estimate
+/// or measured, and is rounded to its safe side.
 #[derive(Debug, Parser)]
 #[command(
     name = "dosimeter",
     version,
     before_help = EXAMPLES,
     after_help = EXIT_CODES,
-    arg_required_else_help = false,
-    disable_help_subcommand = true
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    max_term_width = crate::print::WIDTH
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -58,69 +56,71 @@ pub struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  dosimeter account --noise-multiplier 1 --sample-rate 0.01 --steps 1000 --delta 1e-5
-  dosimeter calibrate --target-epsilon 2 --delta 1e-5 --sample-rate 0.01 --steps 1000
+  dosimeter account --noise-multiplier 1 --sample-rate 0.01 --steps 1000 \\
+      --delta 1e-5
+  dosimeter calibrate --target-epsilon 2 --delta 1e-5 --sample-rate 0.01 \\
+      --steps 1000
   dosimeter check run.toml --max-epsilon 8 --delta 1e-5
 ";
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 answered, 1 bug, 2 bad input, 3 a check failed, 4 incomplete (run again),
-5 refused (outside of the domain or cannot be certified), 130 interrupted";
+Exit codes: 0 answered, 1 bug, 2 bad input, 3 a check failed, 4 incomplete (run
+again), 5 refused (the number cannot be certified), 130 interrupted";
 
 /// What can be asked.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// What does this DP-SGD run leak, under every lens
+    /// Say what a DP-SGD run leaks: its epsilon, and what an attacker can do
     Account(account::AccountArgs),
-    /// Which noise, batch size, rate, steps or epochs meets a target
+    /// Find the noise, batch size, sample rate, steps or epochs that meet a target
     Calibrate(calibrate::CalibrateArgs),
-    /// The curves behind the numbers
+    /// Print trade-off curves, privacy profiles, or epsilon against steps
     Curve(curve::CurveArgs),
-    /// Several runs, or all lenses of one, side by side
+    /// Put several runs, or all lenses of one run, side by side
     Compare(compare::CompareArgs),
-    /// Gate for continuous integration: exit 3 when the run breaks the policy
+    /// Check a run against a policy, for continuous integration: exit 3 when it fails
     Check(check::CheckArgs),
-    /// Check every certified end again, in ball arithmetic: exit 3 when one is wrong
+    /// Verify every certified end in ball arithmetic: exit 3 when one is wrong
     Prove(prove::ProveArgs),
-    /// Membership scores in, valid lower bounds out
+    /// Turn membership scores into lower bounds on epsilon, and test a claim
     Audit(audit::AuditArgs),
-    /// How many runs or canaries an audit needs
+    /// Say how many trainings or canaries an audit needs
     Plan(plan::PlanArgs),
-    /// Play a game and write its scores
+    /// Train or simulate with and without a canary, and write membership scores
     Attack(attack::AttackArgs),
-    /// One document for the person who signs; without arguments the built-in example
+    /// Write one document for the person who signs; without arguments, about a built-in example
     Report(report::ReportArgs),
-    /// The interactive page on loopback
+    /// Open the interactive page, for this machine only
     #[cfg(feature = "serve")]
     Serve(serve::ServeArgs),
-    /// The interactive page on loopback (not part of this build)
+    /// Open the interactive page, for this machine only (not part of this build)
     #[cfg(not(feature = "serve"))]
     Serve(absent::AbsentArgs),
-    /// An experiment folder: done, missing, failed, time left
+    /// Show how far an experiment is: done, missing, failed, time left
     Status(status::StatusArgs),
-    /// Memorisation of secrets by a language model
+    /// Measure how many secrets a language model gives away
     #[cfg(feature = "language")]
     Memorize(memorize::MemorizeArgs),
-    /// Memorisation of secrets by a language model (not part of this build)
+    /// Measure how many secrets a language model gives away (not part of this build)
     #[cfg(not(feature = "language"))]
     Memorize(absent::AbsentArgs),
-    /// Hyper-parameters and empirical privacy: regression, ranking, selection on a table of results
+    /// Compare hyper-parameters by how much their models memorise at one epsilon
     Tune(tune::TuneArgs),
-    /// A figure or table of the papers, with its data
+    /// Compute a figure or table of the papers again, with its data
     #[cfg(feature = "papers")]
     Reproduce(reproduce::ReproduceArgs),
-    /// A figure or table of the papers, with its data (not part of this build)
+    /// Compute a figure or table of the papers again, with its data (not part of this build)
     #[cfg(not(feature = "papers"))]
     Reproduce(absent::AbsentArgs),
-    /// One DP-SGD or DP-Adam run, with its ledger
+    /// Train one model with DP-SGD or DP-Adam, and write its ledger
     Train(train::TrainArgs),
-    /// Known data sets: where to get them, licence, checksum; verifies files
+    /// List known data sets, verify their files, or describe a CSV of your own
     Data(data::DataArgs),
-    /// Epsilon, mu, attack terms and Bayes security, each in terms of the others
+    /// Convert between epsilon, mu, attack rates, advantage and Bayes security
     Translate(translate::TranslateArgs),
-    /// Completions for a shell, and man pages
+    /// Print shell completions, or write man pages
     Completions(completions::CompletionsArgs),
-    /// JSON schemas of the documents
+    /// Print the JSON schemas of the documents
     Schema(schema::SchemaArgs),
 }
 

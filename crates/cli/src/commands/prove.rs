@@ -104,7 +104,9 @@ fn load(args: &ProveArgs) -> Result<Account, Failure> {
         Failure::bad_input(format!("{place} is not an account document: {error}"))
             .hint("make one with `dosimeter account … --format json > account.json`")
     };
-    let mut value: Value = serde_json::from_str(&text).map_err(bad_input)?;
+    // An array or a number has no keys.
+    let table: serde_json::Map<String, Value> = serde_json::from_str(&text).map_err(bad_input)?;
+    let mut value = Value::Object(table);
     if let (Some(claim), true) = (value.get("claim").cloned(), value.get("claims").is_none()) {
         value["claims"] = Value::Array(vec![claim]);
     }

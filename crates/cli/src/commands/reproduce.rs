@@ -1,19 +1,22 @@
 //! `reproduce`: a figure or table of the papers, with its data.
 
-use crate::args::{Format, OutputArgs, integer, nonnegative_integer, real};
-use crate::commands::train::PrecisionArg;
+use crate::args::{Format, OutputArgs, integer, nonnegative_integer, real, word};
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
+use crate::print::{WIDTH, wrap};
 use crate::progress::Progress;
+use answers::PRECISIONS;
 use clap::Args;
 use papers::{Context, Entry, PaperError, Reproduction, TrainedContext, TrainedEntry};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use training::Device;
+use training::{Device, PrecisionName};
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -21,26 +24,28 @@ Examples:
   dosimeter reproduce --list
   dosimeter reproduce last-iterate-section-4.2 --out figures
   dosimeter reproduce all --out figures
-  dosimeter reproduce last-iterate-figure-2 --data data --device cuda:0 --minutes 8 --out figures
-  dosimeter reproduce last-iterate-table-1-trained --data data --device cpu --out figures
+  dosimeter reproduce last-iterate-figure-2 --data data --device cuda:0 \\
+      --minutes 8 --out figures
+  dosimeter reproduce last-iterate-table-1-trained --data data --device cpu \\
+      --out figures
 ")]
 pub struct ReproduceArgs {
     /// What to reproduce, or `all`
     #[arg(value_name = "ID", required_unless_present = "list")]
     id: Option<String>,
-    /// What there is to reproduce
+    /// List everything that can be reproduced
     #[arg(long)]
     list: bool,
-    /// Where the data, figures and words go, one folder for each ID
+    /// Output folder; each ID gets a folder in it
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Games per side, in place of the paper's number
+    /// Number of games with and without the canary, instead of the paper's
     #[arg(long, value_name = "N", value_parser = integer)]
     trials: Option<u64>,
-    /// Folder of the data sets that are not built in, each in a folder of its name
+    /// Folder with the data sets that are not built in, each in a subfolder with its name
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// A language model in place of the built-in small one: a folder, or a .gguf file
+    /// A language model instead of the small built-in one: a folder, or a .gguf file
     #[arg(long, value_name = "PATH", help_heading = "Entries that train")]
     model: Option<PathBuf>,
     /// Where to train: auto, cpu or cuda:N
@@ -52,21 +57,21 @@ pub struct ReproduceArgs {
     )]
     device: String,
     /// f32, or tf32 or bf16 on an NVIDIA device
-    #[arg(long, value_enum, default_value_t = PrecisionArg::F32, help_heading = "Entries that train")]
-    precision: PrecisionArg,
-    /// Stop training after so many minutes and report what there is; the same command adds to it
+    #[arg(long, value_parser = word::<PrecisionName>(PRECISIONS), default_value = "f32", help_heading = "Entries that train")]
+    precision: PrecisionName,
+    /// Stop training after this many minutes and report what is done; the same command adds to it
     #[arg(long, value_name = "M", value_parser = real, help_heading = "Entries that train")]
     minutes: Option<f64>,
     /// Only these models, where an entry trains several: mlp, cnn, wrn-10-1, wrn-16-4
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Entries that train")]
     models: Vec<String>,
-    /// Records of each training, in place of ours
+    /// Number of records in each training, instead of the default
     #[arg(long, value_name = "N", value_parser = integer, help_heading = "Entries that train")]
     records: Option<u64>,
-    /// Root of all randomness
+    /// Seed of all randomness
     #[arg(long, value_name = "SEED", value_parser = nonnegative_integer, default_value = "0")]
     seed: u64,
-    /// Threads [default: all cores]; the result does not depend on it
+    /// Number of threads; it does not change the result [default: all cores]
     #[arg(long, value_name = "N", value_parser = integer)]
     threads: Option<u64>,
     #[command(flatten)]
@@ -99,24 +104,74 @@ pub(super) fn run(args: &ReproduceArgs, console: &mut Console) -> Result<u8, Fai
         papers::write_index(&chosen, out).map_err(failure)?;
         console.note(&format!("index: {}", out.join("index.html").display()));
     }
-    tell(&done, format, console)?;
+    tell(done, format, console)?;
     Ok(exit::ANSWERED)
 }
 
-fn tell(done: &[Value], format: Format, console: &mut Console) -> Result<(), Failure> {
+/// The `dosimeter.reproduce/1` document: what was done, or with `--list` what there is.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ReproduceDocument {
+    schema: &'static str,
+    #[serde(flatten)]
+    what: What,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum What {
+    Done { done: Vec<Done> },
+    List { entries: Vec<Listed>, trained: Vec<Listed> },
+}
+
+/// A figure or table that was made.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+struct Done {
+    id: &'static str,
+    title: &'static str,
+    parameters: Value,
+    paper_shows: &'static str,
+    we_get: String,
+    differs: String,
+    folder: String,
+    files: Vec<String>,
+}
+
+/// A figure or table that can be made.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Listed {
+    id: &'static str,
+    paper: &'static str,
+    title: &'static str,
+    /// About how long it takes on two cores, where it does not train.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<u32>,
+    /// What it needs, where it trains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    needs: Option<&'static str>,
+}
+
+impl ReproduceDocument {
+    pub(super) const SCHEMA: &'static str = "dosimeter.reproduce/1";
+
+    fn new(what: What) -> Self {
+        Self { schema: Self::SCHEMA, what }
+    }
+}
+
+fn tell(done: Vec<Done>, format: Format, console: &mut Console) -> Result<(), Failure> {
     match format {
-        Format::Json => console.json(&json!({"schema": "dosimeter.reproduce/1", "done": done}))?,
+        Format::Json => console.json(&ReproduceDocument::new(What::Done { done }))?,
         _ => {
             for item in done {
-                let words = |key: &str| item[key].as_str().unwrap_or("").to_owned();
-                let text = format!(
-                    "{}\n  the paper shows: {}\n  we get: {}\n  differences: {}\n  files: {}\n",
-                    words("title"),
-                    words("paper_shows"),
-                    words("we_get"),
-                    words("differs"),
-                    words("folder")
-                );
+                let mut text = wrap(item.title, "", 2, WIDTH);
+                for (name, words) in [
+                    ("the paper shows", item.paper_shows),
+                    ("we get", &item.we_get),
+                    ("differences", &item.differs),
+                    ("files", &item.folder),
+                ] {
+                    text.push_str(&wrap(words, &format!("  {name}: "), 4, WIDTH));
+                }
                 console.answer(&text)?;
             }
         }
@@ -147,7 +202,7 @@ fn trained_entry(
             )));
         }
     };
-    let device = Device::with_precision(&args.device, args.precision.name())
+    let device = Device::with_precision(&args.device, args.precision)
         .map_err(|error| failure(error.into()))?;
     let folder = out.join(trained.entry.id);
     let (stop, incomplete) = (console.stop_flag(), AtomicBool::new(false));
@@ -180,7 +235,7 @@ fn trained_entry(
     let found = found.map_err(failure)?;
     let files = papers::write(&trained.entry, &found, &folder).map_err(failure)?;
     console.note(&format!("{} files in {}", files.len(), folder.display()));
-    tell(&[answer(&trained.entry, &found, &folder, &files)], format, console)?;
+    tell(vec![answer(&trained.entry, found, &folder, files)], format, console)?;
     if incomplete.load(Ordering::Relaxed) {
         console.hint("the time was up; the same command adds trainings to these");
         return Ok(exit::INCOMPLETE);
@@ -188,17 +243,17 @@ fn trained_entry(
     Ok(exit::ANSWERED)
 }
 
-fn answer(entry: &Entry, found: &Reproduction, folder: &Path, files: &[String]) -> Value {
-    json!({
-        "id": entry.id,
-        "title": entry.title,
-        "parameters": found.parameters,
-        "paper_shows": entry.shows,
-        "we_get": found.we_get,
-        "differs": found.differs,
-        "folder": folder.display().to_string(),
-        "files": files,
-    })
+fn answer(entry: &Entry, found: Reproduction, folder: &Path, files: Vec<String>) -> Done {
+    Done {
+        id: entry.id,
+        title: entry.title,
+        parameters: found.parameters,
+        paper_shows: entry.shows,
+        we_get: found.we_get,
+        differs: found.differs,
+        folder: folder.display().to_string(),
+        files,
+    }
 }
 
 fn one(
@@ -206,7 +261,7 @@ fn one(
     entry: &Entry,
     out: &std::path::Path,
     console: &mut Console,
-) -> Result<Value, Failure> {
+) -> Result<Done, Failure> {
     let folder = out.join(entry.id);
     let threads = match args.threads {
         Some(threads) => usize::try_from(threads).unwrap_or(usize::MAX),
@@ -228,49 +283,51 @@ fn one(
     };
     let files = papers::write(entry, &found, &folder).map_err(failure)?;
     console.note(&format!("{} files in {}", files.len(), folder.display()));
-    Ok(answer(entry, &found, &folder, &files))
+    Ok(answer(entry, found, &folder, files))
 }
 
 fn list(format: Format, console: &mut Console) -> Result<u8, Failure> {
     let entries = papers::entries();
     if format == Format::Json {
-        let all: Vec<Value> = entries
-            .iter()
-            .map(|entry| {
-                json!({"id": entry.id, "paper": entry.paper, "title": entry.title, "seconds": entry.seconds})
-            })
-            .collect();
-        let trained: Vec<Value> = papers::trained_entries()
-            .iter()
-            .map(|trained| {
-                let entry = &trained.entry;
-                json!({"id": entry.id, "paper": entry.paper, "title": entry.title, "needs": "data (--data), a device"})
-            })
-            .collect();
-        console.json(
-            &json!({"schema": "dosimeter.reproduce/1", "entries": all, "trained": trained}),
-        )?;
+        let listed = |entry: &Entry, seconds, needs| Listed {
+            id: entry.id,
+            paper: entry.paper,
+            title: entry.title,
+            seconds,
+            needs,
+        };
+        let trained = papers::trained_entries();
+        let what = What::List {
+            entries: entries.iter().map(|entry| listed(entry, Some(entry.seconds), None)).collect(),
+            trained: trained
+                .iter()
+                .map(|known| listed(&known.entry, None, Some("data (--data), a device")))
+                .collect(),
+        };
+        console.json(&ReproduceDocument::new(what))?;
     } else {
         let trained = papers::trained_entries();
         let mut text = String::new();
         let all = entries.iter().chain(trained.iter().map(|known| &known.entry));
         let width = all.clone().map(|entry| entry.id.len()).max().unwrap_or(0);
         for paper in in_order(all) {
-            text.push_str(&format!("{paper}\n"));
+            text.push_str(&wrap(paper, "", 2, WIDTH));
+            let mut line = |entry: &Entry, cost: &str| {
+                text.push_str(&format!("  {:<width$} {cost}\n", entry.id));
+                text.push_str(&wrap(entry.title, "      ", 6, WIDTH));
+            };
             for entry in entries.iter().filter(|entry| entry.paper == paper) {
-                let time = format!("about {} s", entry.seconds);
-                text.push_str(&format!("  {:<width$} {} ({time})\n", entry.id, entry.title));
+                line(entry, &format!("about {} s", entry.seconds));
             }
             for known in trained.iter().filter(|known| known.entry.paper == paper) {
-                let (id, title) = (known.entry.id, known.entry.title);
-                text.push_str(&format!("  {id:<width$} {title} (trains; needs --data)\n"));
+                line(&known.entry, "trains; needs --data");
             }
             text.push('\n');
         }
         text.push_str(
-            "What trains takes minutes on a large graphics card; `--minutes` stops it earlier.\n\
-             A paper may be named by its number: p1 closed-form, p2 empirical-variance, p3 our-loss, \
-             p4 last-iterate.\n",
+            "Entries that train take minutes on a large GPU; `--minutes` stops them earlier.\n\
+             A paper may be named by its number: p1 closed-form, p2 empirical-variance,\n\
+             p3 our-loss, p4 last-iterate.\n",
         );
         console.answer(&text)?;
     }

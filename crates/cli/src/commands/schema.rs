@@ -1,5 +1,9 @@
 //! `schema`: the JSON schemas of the documents that commands print and read.
 
+use super::data::DataDocument;
+use super::data_describe::DataDescription;
+#[cfg(feature = "papers")]
+use super::reproduce::ReproduceDocument;
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
@@ -7,13 +11,14 @@ use accounting::compare::{BatchSizes, Map};
 use accounting::curve::Curve;
 use accounting::{Advice, Calibration};
 use answers::{
-    CalibrationMap, Check, Commitment, Comparison, ExperimentStatus, MembershipDocument, Panel,
-    Planned, RefusalDocument, Translation,
+    ATTACK_SCHEMA, CalibrationMap, Certified, Check, Commitment, Comparison, ExperimentStatus,
+    MembershipDocument, Panel, Planned, RefusalDocument, RunDocument, Translation, attack_schema,
 };
 use audit::sequential::SequentialDocument;
 use clap::Args;
-use schemars::{Schema, json_schema, schema_for};
-use serde_json::json;
+#[cfg(feature = "language")]
+use language::{compression::Compressions, memorization::Memorization};
+use schemars::{Schema, schema_for};
 use vocabulary::{Account, Figure, Policy, Run};
 
 #[derive(Debug, Args)]
@@ -33,7 +38,7 @@ type Document = (&'static str, fn() -> Schema);
 
 /// Every document and its schema.
 const DOCUMENTS: &[Document] = &[
-    (Account::SCHEMA, || schema_for!(Account)),
+    (Account::SCHEMA, || schema_for!(Certified)),
     (report::Report::SCHEMA, || schema_for!(report::Report)),
     (Calibration::SCHEMA, || schema_for!(Calibration)),
     (Advice::SCHEMA, || schema_for!(Advice)),
@@ -59,62 +64,19 @@ const DOCUMENTS: &[Document] = &[
     (RefusalDocument::SCHEMA, || schema_for!(RefusalDocument<'static>)),
     (Translation::SCHEMA, || schema_for!(Translation)),
     (training::LEDGER_SCHEMA, || schema_for!(training::Ledger)),
-    ("dosimeter.run/1", || schema_for!(Run)),
+    (RunDocument::SCHEMA, || schema_for!(RunDocument<Run>)),
     ("dosimeter.policy/1", || schema_for!(Policy)),
     ("dosimeter.figure/1", || schema_for!(Figure)),
-    ("dosimeter.attack/1", || outline("dosimeter.attack/1", &[("game", "string")])),
-    ("dosimeter.data/1", || {
-        outline("dosimeter.data/1", &[("datasets", "array"), ("files", "array")])
-    }),
-    ("dosimeter.data-description/1", || {
-        let keys = [("path", "string"), ("header", "boolean"), ("rows", "integer")];
-        outline("dosimeter.data-description/1", &[&keys[..], &[("columns", "array")]].concat())
-    }),
-    ("dosimeter.memorize/1", || {
-        let keys = [("secrets", "integer"), ("completions", "integer"), ("score", "object")];
-        outline("dosimeter.memorize/1", &[&keys[..], &[("per_secret", "array")]].concat())
-    }),
-    ("dosimeter.memorize-acr/1", || {
-        let keys = [("secrets", "integer"), ("memorized", "integer"), ("share", "object")];
-        outline("dosimeter.memorize-acr/1", &[&keys[..], &[("results", "array")]].concat())
-    }),
-    ("dosimeter.reproduce/1", reproduced),
+    (ATTACK_SCHEMA, attack_schema),
+    (DataDocument::SCHEMA, || schema_for!(DataDocument)),
+    (DataDescription::SCHEMA, || schema_for!(DataDescription)),
+    #[cfg(feature = "language")]
+    (Memorization::SCHEMA, || schema_for!(Memorization)),
+    #[cfg(feature = "language")]
+    (Compressions::SCHEMA, || schema_for!(Compressions)),
+    #[cfg(feature = "papers")]
+    (ReproduceDocument::SCHEMA, || schema_for!(ReproduceDocument)),
 ];
-
-/// What `reproduce` did, or what there is to reproduce (`--list`).
-fn reproduced() -> Schema {
-    let list = json!({ "type": "array", "items": { "type": "object" } });
-    json_schema!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "type": "object",
-        "properties": {
-            "schema": { "const": "dosimeter.reproduce/1" },
-            "done": list,
-            "entries": list,
-            "trained": list,
-        },
-        "required": ["schema"],
-        "oneOf": [{ "required": ["done"] }, { "required": ["entries", "trained"] }],
-    })
-}
-
-/// The schema of a document whose further keys depend on what was asked: those that are always
-/// there, with their types.
-fn outline(name: &str, keys: &[(&str, &str)]) -> Schema {
-    let mut properties = serde_json::Map::new();
-    properties.insert("schema".into(), json!({ "const": name }));
-    let mut required = vec!["schema"];
-    for (key, kind) in keys {
-        properties.insert((*key).to_owned(), json!({ "type": kind }));
-        required.push(key);
-    }
-    json_schema!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "type": "object",
-        "properties": properties,
-        "required": required,
-    })
-}
 
 pub(super) fn run(args: &SchemaArgs, console: &mut Console) -> Result<u8, Failure> {
     let Some(name) = &args.name else {
@@ -129,13 +91,27 @@ pub(super) fn run(args: &SchemaArgs, console: &mut Console) -> Result<u8, Failur
                 .strip_prefix("dosimeter.")
                 .is_some_and(|rest| rest.split('/').next() == Some(name))
     };
-    let (_, schema) = DOCUMENTS.iter().find(|(known, _)| full(known)).ok_or_else(|| {
+    let (name, schema) = DOCUMENTS.iter().find(|(known, _)| full(known)).ok_or_else(|| {
         let names: Vec<&str> = DOCUMENTS.iter().map(|(name, _)| *name).collect();
         Failure::bad_input(format!(
             "there is no document `{name}`; the documents are {}",
             names.join(", ")
         ))
     })?;
-    console.json(&schema())?;
+    let mut schema = schema();
+    if let Some(property) = schema.pointer_mut("/properties/schema") {
+        *property = serde_json::json!({ "const": name });
+    }
+    console.json(&schema)?;
     Ok(exit::ANSWERED)
+}
+
+#[cfg(test)]
+mod tests {
+    /// Python and the page know the names from there.
+    #[test]
+    fn the_vocabulary_lists_every_document() {
+        let names: Vec<&str> = super::DOCUMENTS.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, vocabulary::SCHEMAS);
+    }
 }

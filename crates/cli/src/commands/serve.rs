@@ -15,27 +15,37 @@ use std::process::{Command, Stdio};
 Examples:
   dosimeter serve
   dosimeter serve experiments/ --port 9000 --no-open
-  DOSIMETER_TOKEN=$(openssl rand -hex 16) dosimeter serve --listen 0.0.0.0:8710 --no-open
+  export DOSIMETER_TOKEN=$(openssl rand -hex 16)
+  dosimeter serve --listen 0.0.0.0:8710 --no-open
 
-The page is for this machine alone unless --listen is given, which needs a token.
+Only this machine can open the page. --listen lets others connect and needs a
+token.
 ")]
 pub struct ServeArgs {
-    /// The folder whose experiments are shown [default: this one]
+    /// The folder whose experiments are shown [default: the current folder]
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// The port on loopback; 0 takes any free one [default: 8710, or a free one]
-    #[arg(long, value_name = "PORT")]
+    /// The port; 0 takes any free one [default: 8710, or a free one if that is taken]
+    #[arg(long, value_name = "PORT", value_parser = port)]
     port: Option<u16>,
-    /// Listen on this address instead of loopback; needs a token
-    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "port")]
+    /// Listen on this address, so that other machines can connect; needs a token
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address, conflicts_with = "port")]
     listen: Option<SocketAddr>,
-    /// The secret that every request must carry (16 or more letters, digits, `-`, `_`); better
-    /// given in the variable DOSIMETER_TOKEN, which other users do not see
+    /// The secret that every request must carry (16 or more letters, digits, `-`, `_`); safer in
+    /// the environment variable DOSIMETER_TOKEN, which other users cannot see
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
     /// Do not open a browser
     #[arg(long)]
     no_open: bool,
+}
+
+fn port(text: &str) -> Result<u16, String> {
+    text.parse().map_err(|_| format!("`{text}` is not a port; give a number from 0 to 65535"))
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| format!("`{text}` is not an address; write it like 192.168.0.7:8710"))
 }
 
 const PORT: u16 = 8710;

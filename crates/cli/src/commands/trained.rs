@@ -3,33 +3,34 @@
 use super::attack::decided::DecidedArgs;
 #[cfg(feature = "language")]
 use super::attack::token;
-use super::attack::{WorkArgs, carry_out, exit_code, narrate};
-use super::train::PrecisionArg;
-use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real};
-use crate::console::{Console, write_file};
+use super::attack::{WorkArgs, narrate};
+use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real, word};
+use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
-use answers::Refusal;
+use crate::progress::Progress;
+#[cfg(feature = "language")]
+use answers::CanariesQuestion;
+use answers::PRECISIONS;
+use answers::{Document, Played, Refusal, beside, write_run};
 use attacks::{
-    AttackError, CanaryKind, Conditions, Coordinate, InputCanary, ManyCanaries, Observe, Others,
-    StartFrom, Target, TrainedGame,
+    AttackError, CanaryKind, Conditions, Coordinate, InputCanary, ManyCanaries, Others, StartFrom,
+    Target, TrainedGame,
 };
 use clap::{Args, ValueEnum};
 use experiments::{Experiment, Outcome};
-#[cfg(feature = "language")]
-use language::finetune::FinetuneDescription;
-use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-use training::{Device, Fault, TrainingDescription};
-use vocabulary::{Adjacency, Direction};
+use training::{Device, Fault, PrecisionName, TrainingDescription};
+use vocabulary::{Adjacency, Direction, Observe};
 
 #[derive(Clone, Debug, Args)]
 #[command(before_help = "\
 Examples:
   dosimeter attack gradient adult.toml --trials 2000 --out scores.csv
-  dosimeter attack gradient adult.toml --rest zero --observe all --trials 5000 --out worst.csv
-  dosimeter attack gradient adult.toml --coordinate quiet --every 10 --out crafted.csv
+  dosimeter attack gradient adult.toml --rest zero --observe all --trials 5000 \\
+      --out worst.csv
+  dosimeter attack gradient adult.toml --coordinate quiet --every 10 \\
+      --out crafted.csv
   dosimeter audit scores.csv --delta 1e-5 --claim scores.csv.run.json
 ")]
 pub(super) struct GradientArgs {
@@ -40,7 +41,8 @@ pub(super) struct GradientArgs {
     /// What the other records contribute
     #[arg(long, value_enum, default_value_t = GradientRest::Natural, help_heading = "The game")]
     rest: GradientRest,
-    /// Where the canary's gradient points: random, quiet (moves least without noise) or a number
+    /// Direction of the canary's gradient: random, quiet (the coordinate that moves least without
+    /// noise) or the number of a coordinate
     #[arg(long, value_name = "J", value_parser = coordinate, default_value = "random", help_heading = "The game")]
     coordinate: Coordinate,
     /// Insert the gradient at every K-th step only
@@ -51,8 +53,10 @@ pub(super) struct GradientArgs {
 #[derive(Clone, Debug, Args)]
 #[command(before_help = "\
 Examples:
-  dosimeter attack input adult.toml --canary mislabelled --trials 1000 --out scores.csv
-  dosimeter attack input adult.toml --canary clip-bkd --start pretrained --out worst.csv
+  dosimeter attack input adult.toml --canary mislabelled --trials 1000 \\
+      --out scores.csv
+  dosimeter attack input adult.toml --canary clip-bkd --start pretrained \\
+      --out worst.csv
   dosimeter attack input adult.toml --canary blank --rest blank --out blank.csv
 ")]
 pub(super) struct InputArgs {
@@ -60,7 +64,7 @@ pub(super) struct InputArgs {
     common: CommonArgs,
     #[command(flatten)]
     trials: TrialsArgs,
-    /// The record that is in or not
+    /// The canary record
     #[arg(long, value_enum, default_value_t = RecordArg::Mislabelled, help_heading = "The game")]
     canary: RecordArg,
     /// What the other records contribute
@@ -72,11 +76,14 @@ pub(super) struct InputArgs {
 #[command(before_help = "\
 Examples:
   dosimeter attack canaries adult.toml --canaries 100 --out one.csv
-  dosimeter attack canaries adult.toml --canary mislabelled --canaries 1000 --out one.csv
-  dosimeter attack canaries tune.toml --canaries 1000 --observe all --out language.csv
+  dosimeter attack canaries adult.toml --canary mislabelled --canaries 1000 \\
+      --out one.csv
+  dosimeter attack canaries tune.toml --canaries 1000 --observe all \\
+      --out language.csv
   dosimeter audit one.csv --delta 1e-5
 
-One training with all canaries, each in with probability 1/2: one score per canary.
+One training contains each canary with probability 1/2 and gives one score per
+canary.
 ")]
 pub(super) struct CanariesArgs {
     #[command(flatten)]
@@ -84,12 +91,12 @@ pub(super) struct CanariesArgs {
     /// What a canary is
     #[arg(long, value_enum, default_value_t = ManyArg::Gradient, help_heading = "The game")]
     canary: ManyArg,
-    /// Seconds between states of the training on the disk; the result does not depend on it
+    /// Seconds between checkpoints; they do not change the result
     #[arg(long, value_name = "SECONDS", value_parser = real, default_value = "5", help_heading = "The work")]
     checkpoint_every: f64,
     /// f32, or tf32 or bf16 on an NVIDIA device
-    #[arg(long, value_enum, default_value_t = PrecisionArg::F32, help_heading = "The work")]
-    precision: PrecisionArg,
+    #[arg(long, value_parser = word::<PrecisionName>(PRECISIONS), default_value = "f32", help_heading = "The work")]
+    precision: PrecisionName,
     /// How many canaries
     #[arg(long, value_name = "M", value_parser = integer, default_value = "1000", help_heading = "The game")]
     canaries: u64,
@@ -107,8 +114,8 @@ struct CommonArgs {
     #[command(flatten)]
     run: RunArgs,
     /// What the attacker sees
-    #[arg(long, value_enum, default_value_t = ObserveArg::Last, help_heading = "The game")]
-    observe: ObserveArg,
+    #[arg(long, value_parser = word::<Observe>(["last", "all"]), default_value = "last", help_heading = "The game")]
+    observe: Observe,
     /// Where the models start
     #[arg(long, value_enum, default_value_t = StartArg::Shared, help_heading = "The game")]
     start: StartArg,
@@ -118,7 +125,7 @@ struct CommonArgs {
     /// Plant a mistake in the training, to see whether the audit finds it
     #[arg(long, value_enum, default_value_t = FaultArg::None, help_heading = "The game")]
     fault: FaultArg,
-    /// Root of all randomness [default: the file's]
+    /// Seed of all randomness [default: the file's]
     #[arg(long, value_name = "SEED", value_parser = nonnegative_integer, help_heading = "The game")]
     seed: Option<u64>,
     /// Where to compute: auto, cpu or cuda:N
@@ -133,13 +140,13 @@ struct CommonArgs {
 /// Flags of games with a training for each score.
 #[derive(Clone, Debug, Args)]
 struct TrialsArgs {
-    /// Trainings with the canary, and as many without it
+    /// Number of trainings with the canary; as many are done without it
     #[arg(long, value_name = "N", value_parser = integer, default_value = "1000", help_heading = "The game")]
     trials: u64,
-    /// Which of the two worlds is to be detected: with the canary (remove) or without it (add)
-    #[arg(long, value_enum, default_value_t = DirectionArg::Remove, help_heading = "The game")]
-    direction: DirectionArg,
-    /// With --adjacency substitute: how many candidates there are, one of which is in
+    /// What a large score should mean: trained with the canary (remove) or without it (add)
+    #[arg(long, value_parser = word::<Direction>(["add", "remove"]), default_value = "remove", help_heading = "The game")]
+    direction: Direction,
+    /// With --adjacency substitute: number of candidate records, one of which is in the data
     #[arg(long, value_name = "M", value_parser = integer, default_value = "2", help_heading = "The game")]
     candidates: u64,
     /// With --until-decided: the delta of the claim
@@ -161,7 +168,7 @@ enum GradientRest {
 enum InputRest {
     /// Their clipped gradients
     Natural,
-    /// Those of the same records with all features zero
+    /// Gradients of the same records with all features zero
     Blank,
     /// Nothing
     Zero,
@@ -192,18 +199,6 @@ enum ManyArg {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ObserveArg {
-    Last,
-    All,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum DirectionArg {
-    Add,
-    Remove,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum StartArg {
     /// All from the same random parameters
     Shared,
@@ -220,7 +215,7 @@ enum FaultArg {
     HalfNoise,
     /// Records are not clipped; inserted gradients are four times the clip norm
     NoClipping,
-    /// Every step uses the batch of the first
+    /// Every step uses the batch of the first step
     RepeatedBatch,
 }
 
@@ -262,13 +257,10 @@ fn many_trainings(
 ) -> Result<u8, Failure> {
     let target = common.target()?;
     let mut conditions = common.conditions(canary, others);
-    conditions.direction = match trials.direction {
-        DirectionArg::Add => Direction::Add,
-        DirectionArg::Remove => Direction::Remove,
-    };
+    conditions.direction = trials.direction;
     conditions.candidates = usize::try_from(trials.candidates).unwrap_or(usize::MAX);
     let game_of = |count: u64| {
-        let device = common.device(PrecisionArg::F32)?;
+        let device = common.device(PrecisionName::F32)?;
         TrainedGame::new(&target, &conditions, device, count).map_err(refused)
     };
     let out = common.work.out.as_deref();
@@ -301,14 +293,9 @@ fn many_trainings(
 
 pub(super) fn canaries(args: &CanariesArgs, console: &mut Console) -> Result<u8, Failure> {
     let common = &args.common;
-    let seconds = args.checkpoint_every;
-    if !(0.0..=1e9).contains(&seconds) {
-        return Err(Failure::bad_input(format!(
-            "--checkpoint-every {seconds} is not between 0 and 1e9 seconds"
-        )));
-    }
+    let checkpoint_every = answers::checkpoints(Some(args.checkpoint_every))?;
     #[cfg(feature = "language")]
-    if common.text().is_ok_and(|text| FinetuneDescription::describes(&text)) {
+    if common.text().is_ok_and(|text| answers::describes_language_model(&text)) {
         return on_a_language_model(args, console);
     }
     let target = common.target()?;
@@ -324,7 +311,7 @@ pub(super) fn canaries(args: &CanariesArgs, console: &mut Console) -> Result<u8,
     let mut game = ManyCanaries::new(&target, &conditions, device, count).map_err(refused)?;
     let kept = common.work.out.as_ref().map(|out| beside(out, ".work").join("state"));
     if let Some(kept) = &kept {
-        game = game.checkpointed(kept.clone(), Duration::from_secs_f64(seconds));
+        game = game.checkpointed(kept.clone(), checkpoint_every);
     }
     let sentence = format!("one training with {count} canaries, each in with probability 1/2");
     let code = play(common, &game, &sentence, console)?;
@@ -340,7 +327,9 @@ pub(super) fn canaries(args: &CanariesArgs, console: &mut Console) -> Result<u8,
 fn on_a_language_model(args: &CanariesArgs, console: &mut Console) -> Result<u8, Failure> {
     let common = &args.common;
     let refuse = |what: &str| {
-        Err(Failure::bad_input(format!("{what} is not there for language models; leave it out")))
+        Err(Failure::bad_input(format!(
+            "{what} is not available for language models; leave it out"
+        )))
     };
     if args.canary != ManyArg::Gradient {
         return Err(Failure::bad_input("on a language model these canaries are gradients")
@@ -358,22 +347,20 @@ fn on_a_language_model(args: &CanariesArgs, console: &mut Console) -> Result<u8,
     if common.fault != FaultArg::None {
         return refuse("--fault");
     }
-    let asked = token::Asked {
-        file: &common.file,
-        run: &common.run,
-        canaries: args.canaries,
-        observe: match common.observe {
-            ObserveArg::Last => language::finetune::gradient_canaries::Observe::Last,
-            ObserveArg::All => language::finetune::gradient_canaries::Observe::All,
-        },
+    let question = CanariesQuestion {
+        file: common.file.clone(),
+        run: common.run.description().into(),
+        canaries: Some(args.canaries),
+        gradients: Some(common.observe),
         seed: common.seed,
-        device: &common.device,
+        device: Some(common.device.clone()),
         precision: args.precision,
-        checkpoint_every: args.checkpoint_every,
-        work: &common.work,
-        output: &common.output,
+        checkpoint_every: Some(args.checkpoint_every),
+        play: common.work.play(),
+        ..CanariesQuestion::default()
     };
-    token::gradients(&asked, console)
+    let format = common.output.among(&[Format::Human, Format::Json])?;
+    token::ask(&question, format, console)
 }
 
 impl From<InputRest> for Others {
@@ -418,8 +405,8 @@ impl CommonArgs {
         Target::new(model, optimizer, run, split, records, seed).map_err(refused)
     }
 
-    fn device(&self, precision: PrecisionArg) -> Result<Device, Failure> {
-        Device::with_precision(&self.device, precision.name())
+    fn device(&self, precision: PrecisionName) -> Result<Device, Failure> {
+        Device::with_precision(&self.device, precision)
             .map_err(|error| Failure::bad_input(error.to_string()))
     }
 
@@ -431,10 +418,7 @@ impl CommonArgs {
             StartArg::Own => StartFrom::Own,
             StartArg::Pretrained => StartFrom::Pretrained,
         };
-        conditions.observe = match self.observe {
-            ObserveArg::Last => Observe::Last,
-            ObserveArg::All => Observe::All,
-        };
+        conditions.observe = self.observe;
         conditions.fault = match self.fault {
             FaultArg::None => Fault::None,
             FaultArg::HalfNoise => Fault::HalfNoise,
@@ -456,86 +440,40 @@ fn play(
     console: &mut Console,
 ) -> Result<u8, Failure> {
     let format = common.output.among(&[Format::Human, Format::Json])?;
-    let Some(out) = &common.work.out else {
-        return Err(Failure::bad_input("`attack` needs a file for the scores").hint("add --out F"));
-    };
+    let play = common.work.play();
+    let out = play.out()?;
     if common.fault != FaultArg::None {
         console.warn("a mistake is planted in these trainings; the scores are for testing audits");
     }
-    let outcome = train(game, out, &common.work, console)?;
-    let complete = matches!(outcome, Outcome::Complete { .. });
-    let claim = beside(out, answers::RUN_ENDING);
+    let played = Played::new(game, Some(out), Some(train(game, out, &common.work, console)?));
+    let complete = played.is_complete();
     if complete {
         write_run(out, &game.plan().parameters["run"])?;
     }
     if format == Format::Json {
-        console.json(&document(game, complete.then_some(out), &outcome))?;
+        console.json(&played)?;
     } else if complete {
         console.answer(&format!("{sentence}: {}\n", out.display()))?;
     }
-    narrate(&outcome, out, console);
+    if let Some(outcome) = &played.outcome {
+        narrate(outcome, out, console);
+    }
     if complete {
         console.hint(&format!(
             "dosimeter audit {} --delta 1e-5 --claim {}",
             out.display(),
-            claim.display()
+            beside(out, answers::RUN_ENDING).display()
         ));
     }
-    Ok(exit_code(&outcome))
+    Ok(played.exit_code())
 }
 
-/// What these trainings claim to be, beside their scores, for the audit: sizes and flags are resolved in it.
-pub(super) fn write_run(out: &Path, run: &impl serde::Serialize) -> Result<(), Failure> {
-    let run = json!({"schema": "dosimeter.run/1", "run": run});
-    write_file(&beside(out, answers::RUN_ENDING), format!("{run:#}\n"))
-}
-
-/// The file with another ending on its name.
-pub(super) fn beside(out: &Path, ending: &str) -> PathBuf {
-    let mut name = out.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
-}
-
-/// Runs an experiment that trains: one chunk at a time, whose replicas share the threads, so that
-/// no more models are in memory than a chunk has.
+/// Runs an experiment that trains.
 pub(crate) fn train(
     game: &dyn Experiment,
     out: &Path,
     work: &WorkArgs,
     console: &mut Console,
 ) -> Result<Outcome, Failure> {
-    let one = WorkArgs { threads: Some(1), ..work.clone() };
-    match work.threads {
-        None => carry_out(game, out, &one, console),
-        Some(threads) => rayon::ThreadPoolBuilder::new()
-            .num_threads(usize::try_from(threads).unwrap_or(usize::MAX).min(1024))
-            .build()
-            .map_err(|error| Failure::new(exit::BUG, error.to_string()))?
-            .install(|| carry_out(game, out, &one, console)),
-    }
-}
-
-pub(super) fn document(
-    game: &dyn Experiment,
-    scores: Option<&PathBuf>,
-    outcome: &Outcome,
-) -> Value {
-    let plan = game.plan();
-    json!({
-        "schema": "dosimeter.attack/1",
-        "game": plan.kind.trim_start_matches("attack "),
-        "parameters": plan.parameters,
-        "seed": plan.seed,
-        "trials": plan.trials,
-        "plan": plan.digest(),
-        "state": match outcome {
-            Outcome::Complete { .. } => "complete",
-            Outcome::Incomplete { .. } => "incomplete",
-            Outcome::Interrupted { .. } => "interrupted",
-        },
-        "scores": scores.map(|path| path.display().to_string()),
-        "exact": [],
-        "warnings": [],
-    })
+    Ok(work.play().train(game, out, &Progress::new(console))?)
 }

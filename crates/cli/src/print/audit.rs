@@ -2,8 +2,8 @@
 
 use super::{Align, Table, WIDTH, csv_line, plain, rounded, wrap};
 use audit::sequential::SequentialDocument;
-use audit::{Audit, Design, Finding, Method, Plan, TestAt};
-use vocabulary::{Side, Status};
+use audit::{Audit, Design, Finding, Plan, TestAt};
+use vocabulary::{Side, Status, Verdict};
 
 /// What was decided, before there are scores.
 pub(crate) fn commitment(plan: &Plan, hash: &str) -> String {
@@ -44,14 +44,7 @@ pub(crate) fn human(analysis: &Audit) -> String {
     if let Some(primary) = analysis.primary() {
         text.push_str(&headline(primary, analysis.plan.joint));
     }
-    if let Some(verdict) = &analysis.verdict {
-        let word = match verdict.status {
-            Status::Contradiction => "CONTRADICTION",
-            other => other.as_str(),
-        };
-        text.push('\n');
-        text.push_str(&wrap(&format!("{word}: {}", verdict.reason), "Verdict: ", 9, WIDTH));
-    }
+    text.push_str(&verdict_line(analysis.verdict.as_ref()));
     if analysis.bounds.len() > 1 {
         let together = if analysis.plan.joint { "all of them together" } else { "each on its own" };
         text.push_str(&format!("\nBounds ({together})\n"));
@@ -73,24 +66,16 @@ pub(crate) fn human(analysis: &Audit) -> String {
 
 /// An audit in the order of its trials.
 pub(crate) fn sequential(document: &SequentialDocument) -> String {
-    let at = plain(document.delta);
-    let confidence = percent(document.confidence, Side::Lower);
+    let bound = &document.bound;
     let mut text = format!(
-        "{} trials in their order\n\nepsilon >= {} at delta {at}, with {confidence} confidence at any stopping time\n  holds for any mechanism\n",
+        "{} trials in their order\n\nepsilon {} at delta {}, with {} at any stopping time\n  holds for {}\n",
         document.trials,
-        rounded(document.epsilon_lower, 4, Side::Lower)
+        bound.claim.shown(),
+        plain(bound.delta()),
+        standing(bound),
+        bound.valid_for
     );
-    if let Some(claimed) = document.claimed_epsilon {
-        let claimed = rounded(claimed, 4, Side::Upper);
-        let line = match document.refuted_at {
-            Some(trial) => format!(
-                "CONTRADICTION: the claimed {claimed} was refuted after {trial} trials, and stays refuted"
-            ),
-            None => format!("the claimed {claimed} is not refuted by these trials"),
-        };
-        text.push('\n');
-        text.push_str(&wrap(&line, "Verdict: ", 9, WIDTH));
-    }
+    text.push_str(&verdict_line(document.verdict.as_ref()));
     let evidence = document.looks.iter().any(|look| look.evidence.is_some());
     let mut table = Table::new([
         ("trials", Align::Right),
@@ -113,6 +98,16 @@ pub(crate) fn sequential(document: &SequentialDocument) -> String {
         text.push('\n');
     }
     text
+}
+
+/// What is said about the claim, where there is one.
+fn verdict_line(verdict: Option<&Verdict>) -> String {
+    let Some(verdict) = verdict else { return String::new() };
+    let word = match verdict.status {
+        Status::Contradiction => "CONTRADICTION",
+        other => other.as_str(),
+    };
+    format!("\n{}", wrap(&format!("{word}: {}", verdict.reason), "Verdict: ", 9, WIDTH))
 }
 
 fn headline(bound: &Finding, joint: bool) -> String {
@@ -151,7 +146,7 @@ fn headline(bound: &Finding, joint: bool) -> String {
     if let Some(upper) = bound.epsilon_upper.filter(|upper| upper.is_finite()) {
         let upper = rounded(upper, 4, Side::Upper);
         let line = format!(
-            "this test could at most have shown {upper} ({confidence} confidence); a better attack may show more"
+            "with more scores this test would show at most {upper} ({confidence} confidence); a better attack may show more"
         );
         text.push_str(&wrap(&line, "  ", 2, WIDTH));
     }
@@ -215,21 +210,19 @@ fn epsilon(bound: &Finding) -> String {
     if bound.epsilon() == f64::INFINITY {
         return "infinite".to_owned();
     }
-    match bound.method() {
-        // The reason says that the whole grid was violated.
-        Method::Grid if bound.reason().is_some() => {
-            format!("> {}", rounded(bound.epsilon(), 3, Side::Lower))
-        }
-        _ => bound.claim.shown(),
+    // The reason of an estimate says where it ended: the whole grid was violated.
+    if bound.method().is_estimate() && bound.reason().is_some() {
+        return format!("> {}", rounded(bound.epsilon(), 3, Side::Lower));
     }
+    bound.claim.shown()
 }
 
 fn standing(bound: &Finding) -> String {
-    match bound.method() {
-        Method::Grid | Method::GaussianPair => "estimate".to_owned(),
-        Method::Bayes => format!("{} credible", percent(bound.level().unwrap_or(0.0), Side::Lower)),
-        _ => format!("{} confidence", percent(bound.level().unwrap_or(0.0), Side::Lower)),
+    if bound.claim.side == Side::Neither {
+        return bound.claim.standing.as_str().to_owned();
     }
+    let kind = if bound.method().is_credible() { "credible" } else { "confidence" };
+    format!("{} {kind}", percent(bound.level().unwrap_or(0.0), Side::Lower))
 }
 
 fn attack(analysis: &Audit) -> String {

@@ -2,10 +2,9 @@
 //! the side that may be quoted, with the standing beside it.
 
 use super::{Align, Table, WIDTH, csv_line, describe, wrap};
-use vocabulary::words::meaning;
 pub use vocabulary::words::title;
 use vocabulary::{
-    Account, Aside, At, Claim, Direction, Quantity, Secret, Side, Source, Standing, Unsupported,
+    Account, Aside, At, Claim, Direction, Quantity, Secret, Side, Source, Unsupported,
 };
 
 /// An account on one screen: what may be signed, the lens behind it and the heuristic beside it,
@@ -30,7 +29,7 @@ pub fn overview(account: &Account) -> String {
     if !account.unsupported.is_empty() {
         let names: Vec<&str> = account.unsupported.iter().map(|one| one.lens.as_str()).collect();
         let line = format!("{} (--lens all says why)", names.join(", "));
-        text.push_str(&wrap(&line, "\nDo not hold for this run: ", 2, WIDTH));
+        text.push_str(&wrap(&line, "\nDo not apply to this run: ", 2, WIDTH));
     }
     text
 }
@@ -218,14 +217,12 @@ pub fn footer(claims: &[Claim], unsupported: &[Unsupported]) -> String {
             };
             text.push_str(&wrap(&format!("{line}{whose}"), "  - ", 4, WIDTH));
         }
-        for standing in [Standing::Heuristic, Standing::Estimate] {
-            if lenses.iter().any(|claim| claim.standing == standing) {
-                text.push_str(&wrap(meaning(standing), "  ", 2, WIDTH));
-            }
+        for meaning in answers::legends::standings(&lenses) {
+            text.push_str(&wrap(meaning, "  ", 2, WIDTH));
         }
     }
     if !unsupported.is_empty() {
-        text.push_str("\nDo not hold for this run:\n");
+        text.push_str("\nDo not apply to this run:\n");
         // Lenses that share a reason share a line.
         let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
         for entry in unsupported {

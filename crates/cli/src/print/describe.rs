@@ -5,7 +5,12 @@ use vocabulary::{Adjacency, Run, Sampling};
 
 /// The run as a sentence without a verb, e.g. for the first line of an answer.
 pub fn run(run: &Run) -> String {
-    wrap(&sentence(run, run.sampling().words(), "DP-SGD"), "", 8, WIDTH)
+    named(run, "DP-SGD")
+}
+
+/// The same under a name.
+pub fn named(run: &Run, name: &str) -> String {
+    wrap(&sentence(run, run.sampling().words(), name), "", 8, WIDTH)
 }
 
 /// The same for a run whose batches are drawn in every way, under its name if it has one.

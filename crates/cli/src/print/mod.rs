@@ -8,5 +8,6 @@ mod table;
 /// Columns of a screen.
 pub const WIDTH: usize = 80;
 
-pub use table::{Align, Table, csv_line, wrap};
+pub use formats::csv::line as csv_line;
+pub use table::{Align, Table, wrap};
 pub use vocabulary::rounding::{plain, quote, quoted_end, rounded};

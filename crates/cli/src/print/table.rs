@@ -1,4 +1,4 @@
-//! Aligned columns, and lines of CSV.
+//! Aligned columns.
 
 /// Which end of a column its cells share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,22 +105,6 @@ impl Table {
     }
 }
 
-/// One line of CSV, quoted where needed.
-pub fn csv_line<S: AsRef<str>>(cells: impl IntoIterator<Item = S>) -> String {
-    let quoted: Vec<String> = cells
-        .into_iter()
-        .map(|cell| {
-            let cell = cell.as_ref();
-            if cell.contains([',', '"', '\n', '\r']) {
-                format!("\"{}\"", cell.replace('"', "\"\""))
-            } else {
-                cell.to_owned()
-            }
-        })
-        .collect();
-    quoted.join(",") + "\n"
-}
-
 /// Text broken at spaces to lines of at most `width` characters, with a hanging indent.
 pub fn wrap(text: &str, first: &str, indent: usize, width: usize) -> String {
     let mut lines = String::from(first);
@@ -170,11 +154,6 @@ mod tests {
             "lens   epsilon\nrenyi    1.829\n\nlens   advantage\nrenyi        0.1\n"
         );
         assert_eq!(table.render_within(0, 1, 80), table.render(0));
-    }
-
-    #[test]
-    fn csv_quotes_what_needs_it() {
-        assert_eq!(csv_line(["a", "b,c", "d\"e"]), "a,\"b,c\",\"d\"\"e\"\n");
     }
 
     #[test]

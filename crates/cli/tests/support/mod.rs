@@ -3,6 +3,8 @@
 // Shared by several test binaries, each of which uses a part.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod schema;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -61,9 +63,22 @@ impl Bench {
         (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
     }
 
+    /// The one document of an answer, which has to fit the schema that it names.
     pub fn json(&self, line: &str) -> serde_json::Value {
         let (code, stdout, stderr) = self.run(line);
         assert_eq!(code, 0, "{line}: {stderr}");
-        serde_json::from_str(&stdout).expect("one JSON document")
+        let document: serde_json::Value = serde_json::from_str(&stdout).expect("one JSON document");
+        if let Some(name) = document["schema"].as_str() {
+            let faults = schema::faults(&document, &self.schema(name));
+            assert!(faults.is_empty(), "{line} does not fit {name}:\n{}", faults.join("\n"));
+        }
+        document
+    }
+
+    /// The schema of a document, by its name.
+    pub fn schema(&self, name: &str) -> serde_json::Value {
+        let (code, stdout, stderr) = self.run(&format!("schema {name}"));
+        assert_eq!(code, 0, "{stderr}");
+        serde_json::from_str(&stdout).expect("a JSON schema")
     }
 }

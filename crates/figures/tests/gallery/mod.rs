@@ -137,7 +137,7 @@ pub(crate) fn steps() -> Figure {
     };
     Figure::new(
         "Releasing only the last iterate would keep ε below 1 for ten times as many steps",
-        "Each line is the privacy loss ε that one lens gives after so many steps; solid is \
+        "Each line is the privacy loss ε that one lens gives after this many steps; solid is \
          proven, broken is not.",
     )
     .subtitle("σ = 1.1, q = 0.01, δ = 10⁻⁵, Poisson sampling, add/remove one record")

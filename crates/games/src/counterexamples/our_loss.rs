@@ -139,12 +139,14 @@ impl Encoding {
         let typical = self.moved(1.0, noise_multiplier, sample_rate) / self.batch(sample_rate);
         if typical > 1.0 {
             found.refusals.push(format!(
-                "{} records: a sampled canary's evidence asks each for {typical:.1} times the clip norm",
+                "{} records: to encode a sampled canary, each would need {typical:.1} times the \
+                 clip norm",
                 self.dataset_size
             ));
         } else if largest > 1.0 {
             found.warnings.push(format!(
-                "{} records: the largest steps ask each for {largest:.1} times the clip norm and are clipped",
+                "{} records: in the largest steps each would need {largest:.1} times the clip norm, \
+                 and is clipped",
                 self.dataset_size
             ));
         }
@@ -153,7 +155,8 @@ impl Encoding {
         let grain = self.spacing * (total / self.resolution) * f64::EPSILON;
         if grain > 1e-2 * noise_multiplier {
             found.refusals.push(format!(
-                "theta may reach {:.1e}, where a double's grain is {grain:.1e}; use a coarser resolution",
+                "theta may reach {:.1e}, where neighbouring doubles are {grain:.1e} apart; use a \
+                 coarser resolution",
                 self.spacing * total / self.resolution
             ));
         }

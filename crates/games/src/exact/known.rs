@@ -59,7 +59,11 @@ pub fn known(
                 .map(|factor| (noise_multiplier * factor, sample_rate, 1))
                 .collect();
             let pair = Composed::for_run(&run(&group(phases))?)?;
-            add("release", of(&pair)?, "heterogeneous composition: one subsampled Gaussian a step");
+            add(
+                "release",
+                of(&pair)?,
+                "heterogeneous composition: one subsampled Gaussian per step",
+            );
         }
         (_, Game::Repeaters { variant: RepeaterVariant::Printed { threshold } }) => {
             let ceiling = bit_ceiling(noise_multiplier, sample_rate, steps, *threshold);

@@ -2,7 +2,7 @@
 //! of adapters, or of vectors, in `gradients`. The formulas are those of the CPU's `backward` and `attention`.
 
 use super::evaluate::CudaModel;
-use super::forward::{Heads, optional};
+use super::forward::{Heads, TILE, optional};
 use super::weights::FrozenLinear;
 use super::workspace::{Extent, Kept};
 use crate::LanguageError;
@@ -62,7 +62,6 @@ impl CudaModel {
                 Address(w.d_normed),
                 Address(norm.weight.address()),
                 Int(extent.rows() as i32),
-                Int(decoder.architecture.width as i32),
                 Int(decoder.norm().1),
                 Int(i32::from(again)),
             ],
@@ -102,24 +101,21 @@ impl CudaModel {
         };
         self.linear_backward(rows, (a.hidden, a.width), slopes.down, &layer.down, d_active)?;
         let dx = context.matrix(slopes.down, a.width);
-        pass.backward(index, Projection::Down, kept.active, dx, Some(d_active))?;
+        pass.backward(index, kept.active, &[(Projection::Down, dx)], Some(d_active))?;
         let bias = Address(optional(layer.feed.bias.as_ref()));
-        let sizes = [Long(rows as u64), Int(a.hidden as i32)];
-        let feed = Address(kept.feed);
-        let (name, values, up) = match a.activation {
-            Activation::GeluTanh => ("gelu_backward", vec![Address(d_active), feed, bias], 0),
+        let (feed, rows_of) = (Address(kept.feed), Long(rows as u64));
+        let (name, values) = match a.activation {
+            Activation::GeluTanh => ("gelu_backward", vec![Address(d_active), feed, bias, rows_of]),
             Activation::SwiGlu => {
-                let values = vec![Address(slopes.feed), Address(d_active), feed, bias];
-                ("swiglu_backward", values, a.hidden)
+                let values = vec![Address(slopes.feed), Address(d_active), feed, bias, rows_of];
+                ("swiglu_backward", values)
             }
         };
-        context.striding(name, rows * a.hidden / 4, &[values, sizes.to_vec()].concat())?;
+        context.striding(name, rows * a.hidden / 4, &values)?;
         let shape = (a.width, decoder.feed_width());
         self.linear_backward(rows, shape, slopes.feed, &layer.feed, w.d_normed)?;
         let d_feed = context.matrix(slopes.feed, decoder.feed_width());
-        let (input, d_input) = (kept.feed_input, Some(w.d_normed));
-        pass.backward(index, Projection::Gate, input, d_feed, d_input)?;
-        pass.backward(index, Projection::Up, input, d_feed.from(up), d_input)
+        pass.backward(index, kept.feed_input, &self.feed_parts(d_feed), Some(w.d_normed))
     }
 
     fn attention_backward(
@@ -132,12 +128,68 @@ impl CudaModel {
         let (decoder, w) = (&self.decoder, &self.workspace);
         let (a, context) = (&decoder.architecture, &decoder.context);
         let (layer, rows) = (&decoder.layers[index], extent.rows());
-        let (wide, narrow) = (a.query_width(), a.key_width());
+        let wide = a.query_width();
         let pass = self.pass(extent);
         let slopes = w.slopes[index];
         self.linear_backward(rows, (wide, a.width), slopes.output, &layer.output, w.d_mixed)?;
         let dx = context.matrix(slopes.output, a.width);
-        pass.backward(index, Projection::Output, kept.mixed, dx, Some(w.d_mixed))?;
+        pass.backward(index, kept.mixed, &[(Projection::Output, dx)], Some(w.d_mixed))?;
+        if context.tiled {
+            self.attend_back_tiled(index, extent, kept)?;
+        } else {
+            self.attend_back(extent, kept)?;
+        }
+        if !context.tiled || decoder.pairs() != 0 {
+            let mut values = vec![Address(slopes.joint), Address(w.d_queries), Address(w.d_keys)];
+            values.push(Address(w.d_values));
+            values.push(Address(optional(w.angles.as_ref())));
+            values.extend(self.head_values(extent));
+            context.striding("join_heads", rows * decoder.joint_width() / 4, &values)?;
+        }
+        if further {
+            let shape = (a.width, decoder.joint_width());
+            self.linear_backward(rows, shape, slopes.joint, &layer.joint, w.d_normed)?;
+        }
+        let joint = context.matrix(slopes.joint, decoder.joint_width());
+        let (input, d_input) = (kept.attention_input, further.then_some(w.d_normed));
+        pass.backward(index, input, &self.joint_parts(joint), d_input)
+    }
+
+    /// Gradients of queries, keys and values from that of `mixed`, tile by tile: heads first, or,
+    /// where nothing is rotated, where the joint matrix has them.
+    fn attend_back_tiled(
+        &self,
+        index: usize,
+        extent: Extent,
+        kept: &Kept,
+    ) -> Result<(), LanguageError> {
+        let (decoder, w) = (&self.decoder, &self.workspace);
+        let (a, context) = (&decoder.architecture, &decoder.context);
+        let joint = context.matrix(w.slopes[index].joint, 0);
+        let (wide, narrow) = (a.query_width(), a.key_width());
+        let (to, columns) = if decoder.pairs() == 0 {
+            let addresses = [0, wide, wide + narrow].map(|at| joint.from(at).address);
+            (addresses, decoder.joint_width())
+        } else {
+            ([w.d_queries, w.d_keys, w.d_values], 0)
+        };
+        let read = [kept.queries, kept.keys, kept.values].map(Address);
+        let sizes = [extent.length, a.heads, a.key_heads, columns].map(|size| Int(size as i32));
+        let scale = [Float(1.0 / (a.head_width as f32).sqrt())];
+        let tiles = extent.length.div_ceil(TILE);
+        let own = [to[0], w.deltas, w.d_mixed, kept.mixed, kept.logs].map(Address);
+        let values = [&own[..], &read, &sizes, &scale].concat();
+        context.bounded("attention_queries", (extent.sequences * a.heads, tiles), 0, &values)?;
+        let own = [to[1], to[2], w.d_mixed, kept.logs, w.deltas].map(Address);
+        let values = [&own[..], &read, &sizes, &scale].concat();
+        context.bounded("attention_keys", (extent.sequences * a.key_heads, tiles), 0, &values)
+    }
+
+    /// The same by products of whole matrices, heads first.
+    fn attend_back(&self, extent: Extent, kept: &Kept) -> Result<(), LanguageError> {
+        let (decoder, w) = (&self.decoder, &self.workspace);
+        let (a, context) = (&decoder.architecture, &decoder.context);
+        let rows = extent.rows();
         self.merge(w.headed, w.d_mixed, extent, true)?;
         let heads = Heads::new(self, extent);
         let (length, width) = (extent.length, a.head_width);
@@ -183,20 +235,6 @@ impl CudaModel {
             right: heads.queries(kept.queries),
             extents: (length, width, heads.rows),
             ..heads.product()
-        })?;
-        let mut values = vec![Address(slopes.joint), Address(w.d_queries), Address(w.d_keys)];
-        values.push(Address(w.d_values));
-        values.push(Address(optional(w.angles.as_ref())));
-        values.extend(self.head_values(extent));
-        context.striding("join_heads", rows * decoder.joint_width() / 4, &values)?;
-        if further {
-            let shape = (a.width, decoder.joint_width());
-            self.linear_backward(rows, shape, slopes.joint, &layer.joint, w.d_normed)?;
-        }
-        let joint = context.matrix(slopes.joint, decoder.joint_width());
-        let (input, d_input) = (kept.attention_input, further.then_some(w.d_normed));
-        pass.backward(index, Projection::Query, input, joint, d_input)?;
-        pass.backward(index, Projection::Key, input, joint.from(wide), d_input)?;
-        pass.backward(index, Projection::Value, input, joint.from(wide + narrow), d_input)
+        })
     }
 }

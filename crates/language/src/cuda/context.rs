@@ -1,6 +1,7 @@
 //! A device with the decoder's kernels, and how numbers are stored there.
 
 use crate::LanguageError;
+use crate::model::Architecture;
 use std::sync::Arc;
 use training::TrainingError;
 use training::cuda::compute::{Matrix, Product, Store, Value};
@@ -37,7 +38,12 @@ impl Precision {
     }
 }
 
-const SOURCE: &str = concat!(include_str!("kernels.cu"), include_str!("gradients.cu"));
+const SOURCE: &str = concat!(
+    include_str!("kernels.cu"),
+    include_str!("head.cu"),
+    include_str!("attention.cu"),
+    include_str!("gradients.cu")
+);
 
 /// Blocks of kernels whose threads stride over all numbers.
 const MOST_BLOCKS: usize = 132 * 16;
@@ -47,19 +53,36 @@ pub(super) struct Context {
     kernels: Kernels,
     pub(super) store: Store,
     pub(super) precision: Precision,
+    /// Whether attention never forms its matrix: `attention.cu` is written for bf16 and heads of 16,
+    /// 32, 48 or 64 numbers.
+    pub(super) tiled: bool,
 }
 
 impl Context {
     pub(super) fn new(
         device: Arc<CudaDevice>,
         precision: Precision,
+        architecture: &Architecture,
     ) -> Result<Self, LanguageError> {
         let store = precision.store();
-        let definitions =
-            if store == Store::BFloat16 { vec!["-DBF16=1".to_owned()] } else { Vec::new() };
+        let head = architecture.head_width;
+        let tiled = store == Store::BFloat16
+            && device.has_tensor_cores()
+            && head.is_multiple_of(16)
+            && head <= 64;
+        let mut definitions = vec![
+            format!("-DWIDTH={}", architecture.width),
+            format!("-DHIDDEN={}", architecture.hidden),
+        ];
+        if store == Store::BFloat16 {
+            definitions.push("-DBF16=1".to_owned());
+        }
+        if tiled {
+            definitions.push(format!("-DHEAD={head}"));
+        }
         device.bind().map_err(failed)?;
         let kernels = device.compile("decoder.cu", SOURCE, &definitions).map_err(failed)?;
-        Ok(Self { device, kernels, store, precision })
+        Ok(Self { device, kernels, store, precision, tiled })
     }
 
     /// Bytes of one activation.
@@ -117,6 +140,17 @@ impl Context {
         values: &[Value],
     ) -> Result<(), LanguageError> {
         self.device.start(&self.kernels, name, grid, 256, values).map_err(failed)
+    }
+
+    /// A kernel with as many threads as it is compiled for, and bytes of shared memory for a block.
+    pub(super) fn bounded(
+        &self,
+        name: &'static str,
+        grid: (usize, usize),
+        shared: usize,
+        values: &[Value],
+    ) -> Result<(), LanguageError> {
+        self.device.start_bounded(&self.kernels, name, grid, shared, values).map_err(failed)
     }
 
     /// Numbers as activations are stored.

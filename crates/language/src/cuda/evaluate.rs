@@ -1,18 +1,19 @@
 //! A decoder with its adapters on a device: losses of texts, and continuations of prompts.
 
-use super::adapters::Places;
+use super::adapters::{Moves, Places};
 use super::context::failed;
 use super::embedding::TrainedEmbedding;
 use super::growing::Growing;
 use super::head::Learnt;
 use super::weights::CudaDecoder;
-use super::whole::Whole;
+use super::whole::{BLOCKS, Whole};
 use super::workspace::{Extent, PLACES, Room, Use, Workspace};
 use crate::LanguageError;
 use crate::finetune::{Example, Layout, Scope};
 use crate::model::Decoder;
 use std::sync::Arc;
 use training::cuda::Buffer;
+use training::cuda::compute::Value::Address;
 
 /// Frozen weights, adapters, and room to run them.
 pub struct CudaModel {
@@ -20,6 +21,7 @@ pub struct CudaModel {
     pub(super) places: Places,
     /// The adapters' numbers, as activations are stored.
     pub(super) values: Buffer<u8>,
+    pub(super) moves: Moves,
     /// In place of the frozen one.
     pub(super) embedding: Option<TrainedEmbedding>,
     /// Where everything is trained.
@@ -73,13 +75,15 @@ impl CudaModel {
         context.device.bind().map_err(failed)?;
         let layout = Layout::new(host, Scope::Adapters { embedding: false });
         let places = Places::new(host, &layout);
-        let values = context.real(&layout.parameters(host))?;
+        let values = context.real(&places.ordered(&layout.parameters(host)))?;
+        let moves = Moves::new(&context.device, &places, (values.address(), context.bytes()))?;
         let workspace = Workspace::new(decoder, &places, length, purpose)?;
         let rows = workspace.rows;
         Ok(Self {
             decoder: Arc::clone(decoder),
             places,
             values,
+            moves,
             embedding: None,
             whole: None,
             growing: None,
@@ -87,6 +91,12 @@ impl CudaModel {
             tokens: context.device.zeros(rows).map_err(failed)?,
             learnt: Learnt::new(&context.device, rows)?,
         })
+    }
+
+    /// Puts trained adapters where products read them; `numbers` are in the layout's order.
+    pub(super) fn put_adapters(&self, numbers: u64) -> Result<(), LanguageError> {
+        let values = [self.moves.put.address(), numbers].map(Address);
+        self.decoder.context.start("put_parts", (BLOCKS, self.moves.count), &values)
     }
 
     pub(super) fn room(&self) -> Room {
@@ -155,8 +165,10 @@ impl CudaModel {
         for (range, extent) in self.micro_batches(&lengths) {
             let part = &sorted[range.clone()];
             self.put_tokens(part.iter().map(|example| &example.tokens[..]), extent)?;
+            let learnt = self.put_learnt(part, extent, false)?;
             self.forward(extent)?;
-            let answers = self.answers(part, extent, false)?;
+            self.head(&learnt, extent, false)?;
+            let answers = self.answers(part, &learnt)?;
             for (at, answer) in order[range].iter().zip(answers) {
                 found[*at] = answer.loss;
             }

@@ -10,6 +10,9 @@ use training::cuda::Buffer;
 use training::cuda::compute::Value::{Address, Float, Int, Long};
 use training::cuda::compute::{Matrix, Product, Store};
 
+/// Places of a block of `attention.cu`.
+pub(super) const TILE: usize = 64;
+
 /// Where an optional vector is; 0 where there is none.
 pub(super) fn optional(buffer: Option<&Buffer<f32>>) -> u64 {
     buffer.map_or(0, Buffer::address)
@@ -85,7 +88,6 @@ impl CudaModel {
                 Address(norm.weight.address()),
                 Address(optional(norm.bias.as_ref())),
                 Int(rows as i32),
-                Int(self.decoder.architecture.width as i32),
                 Float(epsilon),
                 Int(centred),
             ],
@@ -116,25 +118,34 @@ impl CudaModel {
         let shape = (a.width, decoder.joint_width());
         let joint = self.linear(rows, shape, input, &layer.joint, w.joint)?;
         let pass = self.pass(extent);
-        let (wide, narrow) = (a.query_width(), a.key_width());
-        pass.forward(index, Projection::Query, input, joint)?;
-        pass.forward(index, Projection::Key, input, joint.from(wide))?;
-        pass.forward(index, Projection::Value, input, joint.from(wide + narrow))?;
+        let wide = a.query_width();
+        pass.forward(index, input, &self.joint_parts(joint))?;
         if let Some(growing) = self.growing.as_ref().filter(|growing| growing.new_places() > 0) {
             self.attend(growing, index, extent, kept)?;
+            self.merge(kept.mixed, w.headed, extent, false)?;
         } else {
             self.attend_all(index, extent, kept)?;
             if let Some(growing) = &self.growing {
                 self.keep_places(growing, index, extent, kept)?;
             }
         }
-        self.merge(kept.mixed, w.headed, extent, false)?;
         let delta = self.linear(rows, (wide, a.width), kept.mixed, &layer.output, w.delta)?;
-        pass.forward(index, Projection::Output, kept.mixed, delta)
+        pass.forward(index, kept.mixed, &[(Projection::Output, delta)])
+    }
+
+    /// Queries, keys and values of a joint matrix.
+    pub(super) fn joint_parts(&self, joint: Matrix) -> [(Projection, Matrix); 3] {
+        let a = &self.decoder.architecture;
+        let (wide, narrow) = (a.query_width(), a.key_width());
+        [
+            (Projection::Query, joint),
+            (Projection::Key, joint.from(wide)),
+            (Projection::Value, joint.from(wide + narrow)),
+        ]
     }
 
     /// From queries, keys and values side by side to what every head sees in its own sequence, into
-    /// `headed`.
+    /// `mixed`.
     fn attend_all(&self, index: usize, extent: Extent, kept: &Kept) -> Result<(), LanguageError> {
         let (decoder, w) = (&self.decoder, &self.workspace);
         let (a, context) = (&decoder.architecture, &decoder.context);
@@ -146,6 +157,15 @@ impl CudaModel {
         values.push(Address(angles));
         values.extend(self.head_values(extent));
         context.striding("split_heads", rows * decoder.joint_width() / 4, &values)?;
+        let scale = Float(1.0 / (a.head_width as f32).sqrt());
+        if context.tiled {
+            let mut values = vec![Address(kept.mixed), Address(kept.logs)];
+            values.extend([kept.queries, kept.keys, kept.values].map(Address));
+            values.extend([extent.length, a.heads, a.key_heads].map(|size| Int(size as i32)));
+            values.push(scale);
+            let grid = (extent.sequences * a.heads, extent.length.div_ceil(TILE));
+            return context.bounded("attention", grid, 0, &values);
+        }
         let heads = Heads::new(self, extent);
         context.multiply(&Product {
             out: heads.scores(w.scores, Store::Float32),
@@ -163,7 +183,7 @@ impl CudaModel {
                 Address(w.scores),
                 Long(all as u64),
                 Int(extent.length as i32),
-                Float(1.0 / (a.head_width as f32).sqrt()),
+                scale,
             ],
         )?;
         context.multiply(&Product {
@@ -172,7 +192,8 @@ impl CudaModel {
             right: heads.keys(kept.values),
             extents: (heads.rows, a.head_width, extent.length),
             ..heads.product()
-        })
+        })?;
+        self.merge(kept.mixed, w.headed, extent, false)
     }
 
     /// The last arguments of the kernels that move heads.
@@ -219,12 +240,11 @@ impl CudaModel {
         let shape = (a.width, decoder.feed_width());
         let feed = self.linear(rows, shape, kept.feed_input, &layer.feed, kept.feed)?;
         let pass = self.pass(extent);
-        let (name, up) = match a.activation {
-            Activation::GeluTanh => ("gelu", 0),
-            Activation::SwiGlu => ("swiglu", a.hidden),
+        let name = match a.activation {
+            Activation::GeluTanh => "gelu",
+            Activation::SwiGlu => "swiglu",
         };
-        pass.forward(index, Projection::Gate, kept.feed_input, feed)?;
-        pass.forward(index, Projection::Up, kept.feed_input, feed.from(up))?;
+        pass.forward(index, kept.feed_input, &self.feed_parts(feed))?;
         decoder.context.striding(
             name,
             rows * a.hidden / 4,
@@ -233,11 +253,21 @@ impl CudaModel {
                 Address(kept.feed),
                 Address(optional(layer.feed.bias.as_ref())),
                 Long(rows as u64),
-                Int(a.hidden as i32),
             ],
         )?;
         let delta = self.linear(rows, (a.hidden, a.width), kept.active, &layer.down, w.delta)?;
-        pass.forward(index, Projection::Down, kept.active, delta)
+        pass.forward(index, kept.active, &[(Projection::Down, delta)])
+    }
+
+    /// What the activation's inputs are made of.
+    pub(super) fn feed_parts(&self, feed: Matrix) -> Vec<(Projection, Matrix)> {
+        let a = &self.decoder.architecture;
+        match a.activation {
+            Activation::GeluTanh => vec![(Projection::Up, feed)],
+            Activation::SwiGlu => {
+                vec![(Projection::Gate, feed), (Projection::Up, feed.from(a.hidden))]
+            }
+        }
     }
 }
 

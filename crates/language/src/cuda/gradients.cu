@@ -50,11 +50,6 @@ extern "C" __global__ void clipped_sum(
     }
 }
 
-extern "C" __global__ void rounded(float *out, const double *sum, u64 length) {
-    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < length; i += (u64)gridDim.x * blockDim.x)
-        out[i] = (float)sum[i];
-}
-
 // ---------------------------------------------------------------------------------------------
 // Ghosts: squared norms of gradients that are never formed, piece by piece. A partial is (sum, S, R)
 // for each example, piece and part: the sum of products of inner products; S, the sum over places

@@ -2,6 +2,7 @@
 
 use super::context::failed;
 use super::evaluate::{Answer, CudaModel};
+use super::whole::BLOCKS;
 use super::workspace::PARTS;
 use crate::LanguageError;
 use crate::finetune::Example;
@@ -37,13 +38,13 @@ impl CudaModel {
     ) -> Result<(Vec<Answer>, Vec<f64>), LanguageError> {
         let lengths: Vec<usize> = examples.iter().map(|example| example.tokens.len()).collect();
         let (mut answers, mut norms) = (Vec::new(), Vec::new());
-        let size = self.vector_size();
         let mut again = false;
         for (range, extent) in self.micro_batches(&lengths) {
             let part = &examples[range];
             self.put_tokens(part.iter().map(|example| &example.tokens[..]), extent)?;
+            let learnt = self.put_learnt(part, extent, true)?;
             self.forward(extent)?;
-            answers.extend(self.answers(part, extent, true)?);
+            self.head(&learnt, extent, true)?;
             self.backward(extent)?;
             self.embedding_squares(extent)?;
             self.clip(clipping, part.len(), clip)?;
@@ -51,6 +52,7 @@ impl CudaModel {
             self.add_embedding(part, extent, clipping.factors.address(), out, again)?;
             self.add_whole(extent, clipping.factors.address(), out, again)?;
             again = true;
+            answers.extend(self.answers(part, &learnt)?);
             let device = &self.decoder.context.device;
             norms.extend(device.read(&clipping.norms, part.len()).map_err(failed)?);
         }
@@ -64,8 +66,8 @@ impl CudaModel {
             return Ok((answers, norms));
         }
         let adapters = out + 4 * self.embedding_size() as u64;
-        let values = [Address(adapters), Address(self.workspace.sum), Long(size as u64)];
-        self.decoder.context.striding("rounded", size, &values)?;
+        let values = [adapters, self.moves.take.address(), self.workspace.sum].map(Address);
+        self.decoder.context.start("take_parts", (BLOCKS, self.moves.count), &values)?;
         Ok((answers, norms))
     }
 

@@ -20,6 +20,17 @@ pub(super) struct Learnt {
     top: Buffer<u8>,
 }
 
+/// How many places are learnt, and where each example's begin among them.
+pub(super) struct Learning {
+    places: usize,
+    starts: Vec<usize>,
+}
+
+/// Shared memory of a block that `cross_entropy_held` needs beside a row.
+const RESERVED: usize = 256;
+/// Rows of logits at a time are a multiple of this, which products want.
+const ROWS: usize = 128;
+
 impl Learnt {
     pub(super) fn new(device: &CudaDevice, rows: usize) -> Result<Self, LanguageError> {
         Ok(Self {
@@ -34,14 +45,13 @@ impl Learnt {
 }
 
 impl CudaModel {
-    /// Losses of the examples that a forward pass ran; with `back`, the gradient of the states is
-    /// left in `d_normed`.
-    pub(super) fn answers(
+    /// Puts onto the device which places are learnt; `back`: for going back, too.
+    pub(super) fn put_learnt(
         &mut self,
         examples: &[&Example],
         extent: Extent,
         back: bool,
-    ) -> Result<Vec<Answer>, LanguageError> {
+    ) -> Result<Learning, LanguageError> {
         let (mut places, mut tokens, mut shares) = (Vec::new(), Vec::new(), Vec::new());
         let mut from = vec![-1; extent.rows()];
         // Where each example's learnt places begin. For the gradient of a trained embedding all
@@ -85,33 +95,52 @@ impl CudaModel {
         if back {
             device.write(&mut self.learnt.from, &from).map_err(failed)?;
         }
+        Ok(Learning { places: places.len(), starts })
+    }
+
+    /// Logits and losses of the learnt places of a forward pass; with `back`, the gradient of the
+    /// states is left in `d_normed`.
+    pub(super) fn head(
+        &self,
+        learning: &Learning,
+        extent: Extent,
+        back: bool,
+    ) -> Result<(), LanguageError> {
+        let places = learning.places;
         let (decoder, w) = (&self.decoder, &self.workspace);
         let (a, context) = (&decoder.architecture, &decoder.context);
         let width = decoder.logits_width();
-        self.pick(places.len())?;
+        self.pick(places)?;
         let picked = context.matrix(w.picked, a.width);
         let head = context.matrix(self.head_address(), a.width);
+        // Rows of logits that fit into shared memory are read once.
+        let shared = 4 * width;
+        let held = shared + RESERVED <= context.device.shared_memory();
+        // As many rows each time, so that no product is small.
+        let parts = places.div_ceil(w.logits_rows).max(1);
+        let each = places.div_ceil(parts).next_multiple_of(ROWS).min(w.logits_rows);
         let mut start = 0;
-        while start < places.len() {
-            let rows = w.logits_rows.min(places.len() - start);
+        while start < places {
+            let rows = each.min(places - start);
             let logits = Matrix::new(w.logits, width, Store::Float32);
             let states = picked.from(start * a.width);
             context.product(logits, states, head.transposed(), (rows, width, a.width))?;
-            context.start(
-                "cross_entropy",
-                (rows, 1),
-                &[
-                    Address(w.d_logits),
-                    Address(self.learnt.losses.at(start)),
-                    Address(self.learnt.top.at(start)),
-                    Address(w.logits),
-                    Address(self.learnt.tokens.at(start)),
-                    Address(self.learnt.shares.at(start)),
-                    Int(a.vocabulary as i32),
-                    Int(width as i32),
-                    Int(i32::from(back)),
-                ],
-            )?;
+            let values = [
+                Address(w.d_logits),
+                Address(self.learnt.losses.at(start)),
+                Address(self.learnt.top.at(start)),
+                Address(w.logits),
+                Address(self.learnt.tokens.at(start)),
+                Address(self.learnt.shares.at(start)),
+                Int(a.vocabulary as i32),
+                Int(width as i32),
+                Int(i32::from(back)),
+            ];
+            if held {
+                context.bounded("cross_entropy_held", (rows, 1), shared, &values)?;
+            } else {
+                context.start("cross_entropy", (rows, 1), &values)?;
+            }
             if back {
                 let d_states = context.matrix(w.d_picked, a.width).from(start * a.width);
                 let d_logits = context.matrix(w.d_logits, width);
@@ -132,15 +161,24 @@ impl CudaModel {
                 ],
             )?;
         }
-        let device = &context.device;
-        let losses = device.read(&self.learnt.losses, places.len()).map_err(failed)?;
-        let top = device.read(&self.learnt.top, places.len()).map_err(failed)?;
+        Ok(())
+    }
+
+    /// What the head found, read back.
+    pub(super) fn answers(
+        &self,
+        examples: &[&Example],
+        learning: &Learning,
+    ) -> Result<Vec<Answer>, LanguageError> {
+        let device = &self.decoder.context.device;
+        let losses = device.read(&self.learnt.losses, learning.places).map_err(failed)?;
+        let top = device.read(&self.learnt.top, learning.places).map_err(failed)?;
         Ok(examples
             .iter()
-            .zip(starts)
+            .zip(&learning.starts)
             .map(|(example, start)| {
                 let count = example.tokens.len() - example.first;
-                let own = start..start + count;
+                let own = *start..start + count;
                 let loss: f64 = losses[own.clone()].iter().map(|x| f64::from(*x)).sum();
                 let correct = top[own].iter().all(|top| *top == 1);
                 Answer { loss: loss / count as f64, correct }

@@ -76,38 +76,47 @@ extern "C" __global__ void embed(
     }
 }
 
-// x = before + delta + bias (delta may be null: x is before), h = norm(x); moments: (mean, scale).
+// x = before + delta + bias (delta may be null: x is before), h = norm(x); moments: (mean, scale). A
+// warp holds its row of WIDTH numbers, four at a time.
+#define HELD ((WIDTH + 127) / 128)
 extern "C" __global__ void add_norm(
     float *x, real *h, float2 *moments, const float *before, const real *delta, const float *bias,
-    const float *weight, const float *shift, int rows, int width, float epsilon, int centred) {
+    const float *weight, const float *shift, int rows, float epsilon, int centred) {
     const int row = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x & 31;
     if (row >= rows) return;
-    const size_t base = (size_t)row * width;
+    const size_t base = (size_t)row * WIDTH;
+    float4 v[HELD];
     float sum = 0.0f;
-    for (int i = 4 * lane; i < width; i += 128) {
-        float4 v = load4(before + base + i);
+#pragma unroll
+    for (int j = 0; j < HELD; ++j) {
+        const int i = 4 * lane + 128 * j;
+        if (i >= WIDTH) break;
+        v[j] = load4(before + base + i);
         if (delta) {
-            v = add4(v, load4(delta + base + i));
-            if (bias) v = add4(v, load4(bias + i));
-            store4(x + base + i, v);
+            v[j] = add4(v[j], load4(delta + base + i));
+            if (bias) v[j] = add4(v[j], load4(bias + i));
+            store4(x + base + i, v[j]);
         }
-        sum += sum4(v);
+        sum += sum4(v[j]);
     }
-    const float *own = delta ? x : before;
-    const float mean = centred ? warp_sum(sum) / (float)width : 0.0f;
+    const float mean = centred ? warp_sum(sum) / (float)WIDTH : 0.0f;
     float square = 0.0f;
-    for (int i = 4 * lane; i < width; i += 128) {
-        const float4 v = load4(own + base + i);
-        const float a = v.x - mean, b = v.y - mean, c = v.z - mean, d = v.w - mean;
+#pragma unroll
+    for (int j = 0; j < HELD; ++j) {
+        if (4 * lane + 128 * j >= WIDTH) break;
+        const float a = v[j].x - mean, b = v[j].y - mean, c = v[j].z - mean, d = v[j].w - mean;
         square += (a * a + b * b) + (c * c + d * d);
     }
-    const float scale = 1.0f / sqrtf(warp_sum(square) / (float)width + epsilon);
+    const float scale = 1.0f / sqrtf(warp_sum(square) / (float)WIDTH + epsilon);
     if (lane == 0) moments[row] = make_float2(mean, scale);
-    for (int i = 4 * lane; i < width; i += 128) {
-        const float4 v = load4(own + base + i), w = load4(weight + i);
+#pragma unroll
+    for (int j = 0; j < HELD; ++j) {
+        const int i = 4 * lane + 128 * j;
+        if (i >= WIDTH) break;
+        const float4 w = load4(weight + i);
         float4 y = make_float4(
-            (v.x - mean) * scale * w.x, (v.y - mean) * scale * w.y, (v.z - mean) * scale * w.z,
-            (v.w - mean) * scale * w.w);
+            (v[j].x - mean) * scale * w.x, (v[j].y - mean) * scale * w.y, (v[j].z - mean) * scale * w.z,
+            (v[j].w - mean) * scale * w.w);
         if (shift) y = add4(y, load4(shift + i));
         store4(h + base + i, y);
     }
@@ -117,30 +126,35 @@ extern "C" __global__ void add_norm(
 // `real`, where it is not null.
 extern "C" __global__ void norm_backward(
     float *dx, real *copy, const float *x, const float2 *moments, const real *dy,
-    const float *weight, int rows, int width, int centred, int again) {
+    const float *weight, int rows, int centred, int again) {
     const int row = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x & 31;
     if (row >= rows) return;
-    const size_t base = (size_t)row * width;
+    const size_t base = (size_t)row * WIDTH;
     const float2 m = moments[row];
+    float4 y[HELD], g[HELD];
     float along = 0.0f, centre = 0.0f;
-    for (int i = 4 * lane; i < width; i += 128) {
+#pragma unroll
+    for (int j = 0; j < HELD; ++j) {
+        const int i = 4 * lane + 128 * j;
+        if (i >= WIDTH) break;
         const float4 v = load4(x + base + i), d = load4(dy + base + i), w = load4(weight + i);
-        const float4 g = make_float4(d.x * w.x, d.y * w.y, d.z * w.z, d.w * w.w);
-        centre += sum4(g);
-        along += (g.x * (v.x - m.x) + g.y * (v.y - m.x)) + (g.z * (v.z - m.x) + g.w * (v.w - m.x));
+        y[j] = make_float4((v.x - m.x) * m.y, (v.y - m.x) * m.y, (v.z - m.x) * m.y, (v.w - m.x) * m.y);
+        g[j] = make_float4(d.x * w.x, d.y * w.y, d.z * w.z, d.w * w.w);
+        centre += sum4(g[j]);
+        along += (g[j].x * y[j].x + g[j].y * y[j].y) + (g[j].z * y[j].z + g[j].w * y[j].w);
     }
-    along = warp_sum(along) * m.y / (float)width;
-    centre = centred ? warp_sum(centre) / (float)width : 0.0f;
-    for (int i = 4 * lane; i < width; i += 128) {
-        const float4 v = load4(x + base + i), d = load4(dy + base + i), w = load4(weight + i);
-        float4 g = make_float4(
-            m.y * (d.x * w.x - centre - (v.x - m.x) * m.y * along),
-            m.y * (d.y * w.y - centre - (v.y - m.x) * m.y * along),
-            m.y * (d.z * w.z - centre - (v.z - m.x) * m.y * along),
-            m.y * (d.w * w.w - centre - (v.w - m.x) * m.y * along));
-        if (again) g = add4(g, load4(dx + base + i));
-        store4(dx + base + i, g);
-        if (copy) store4(copy + base + i, g);
+    along = warp_sum(along) / (float)WIDTH;
+    centre = centred ? warp_sum(centre) / (float)WIDTH : 0.0f;
+#pragma unroll
+    for (int j = 0; j < HELD; ++j) {
+        const int i = 4 * lane + 128 * j;
+        if (i >= WIDTH) break;
+        float4 d = make_float4(
+            m.y * (g[j].x - centre - y[j].x * along), m.y * (g[j].y - centre - y[j].y * along),
+            m.y * (g[j].z - centre - y[j].z * along), m.y * (g[j].w - centre - y[j].w * along));
+        if (again) d = add4(d, load4(dx + base + i));
+        store4(dx + base + i, d);
+        if (copy) store4(copy + base + i, d);
     }
 }
 
@@ -184,8 +198,8 @@ extern "C" __global__ void split_heads(
     real *queries, real *keys, real *values, const real *joint, const float *bias,
     const float2 *angles, int rows, int length, int heads, int key_heads, int width, int pairs) {
     const int columns = (heads + 2 * key_heads) * width, half = width / 2;
-    const u64 all = (u64)rows * (columns / 4);
-    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (u64)gridDim.x * blockDim.x) {
+    const u32 all = (u32)rows * (columns / 4);
+    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) {
         const int row = (int)(i / (columns / 4)), column = 4 * (int)(i % (columns / 4));
         const Headed h = headed(row, column, length, heads, key_heads, width);
         const real *in = joint + (size_t)row * columns + column;
@@ -209,8 +223,8 @@ extern "C" __global__ void join_heads(
     real *joint, const real *queries, const real *keys, const real *values, const float2 *angles,
     int rows, int length, int heads, int key_heads, int width, int pairs) {
     const int columns = (heads + 2 * key_heads) * width, half = width / 2;
-    const u64 all = (u64)rows * (columns / 4);
-    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (u64)gridDim.x * blockDim.x) {
+    const u32 all = (u32)rows * (columns / 4);
+    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) {
         const int row = (int)(i / (columns / 4)), column = 4 * (int)(i % (columns / 4));
         const Headed h = headed(row, column, length, heads, key_heads, width);
         const real *in = (h.part == 0 ? queries : h.part == 1 ? keys : values) + h.place;
@@ -227,8 +241,8 @@ extern "C" __global__ void join_heads(
 extern "C" __global__ void merge_heads(
     real *out, const real *in, int rows, int length, int heads, int width, int back) {
     const int columns = heads * width;
-    const u64 all = (u64)rows * (columns / 4);
-    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (u64)gridDim.x * blockDim.x) {
+    const u32 all = (u32)rows * (columns / 4);
+    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) {
         const int row = (int)(i / (columns / 4)), column = 4 * (int)(i % (columns / 4));
         const Headed h = headed(row, column, length, heads, 0, width);
         const size_t flat = (size_t)row * columns + column;
@@ -294,50 +308,58 @@ extern "C" __global__ void softmax_backward(
 }
 
 // ---------------------------------------------------------------------------------------------
+// Activations in bf16 have 8 bits: the device's own exponential has more than enough.
+#ifdef BF16
+__device__ __forceinline__ float power(float x) { return __expf(x); }
+__device__ __forceinline__ float ratio(float x, float y) { return __fdividef(x, y); }
+#else
+__device__ __forceinline__ float power(float x) { return expf(x); }
+__device__ __forceinline__ float ratio(float x, float y) { return x / y; }
+#endif
+__device__ __forceinline__ float sigmoid(float x) { return ratio(1.0f, 1.0f + power(-x)); }
+
+// gelu(x) = x (1 + tanh(u)) / 2 = x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3).
 #define ROOT 0.7978845608028654f
 __device__ __forceinline__ float gelu_of(float x) {
-    return 0.5f * x * (1.0f + tanhf(ROOT * (x + 0.044715f * x * x * x)));
+    return x * sigmoid(2.0f * ROOT * (x + 0.044715f * x * x * x));
 }
 __device__ __forceinline__ float gelu_slope(float x) {
-    const float t = tanhf(ROOT * (x + 0.044715f * x * x * x));
-    return 0.5f * (1.0f + t) + 0.5f * x * (1.0f - t * t) * ROOT * (1.0f + 3.0f * 0.044715f * x * x);
+    const float s = sigmoid(2.0f * ROOT * (x + 0.044715f * x * x * x));
+    return s + 2.0f * x * s * (1.0f - s) * ROOT * (1.0f + 3.0f * 0.044715f * x * x);
 }
 
 // out = gelu(x + bias).
-extern "C" __global__ void gelu(real *out, const real *x, const float *bias, u64 rows, int width) {
-    const u64 all = rows * (width / 4);
-    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (u64)gridDim.x * blockDim.x) {
-        float4 v = load4(x + 4 * i);
-        if (bias) v = add4(v, load4(bias + 4 * (i % (width / 4))));
-        store4(out + 4 * i, make_float4(gelu_of(v.x), gelu_of(v.y), gelu_of(v.z), gelu_of(v.w)));
+extern "C" __global__ void gelu(real *out, const real *x, const float *bias, u64 rows) {
+    const u32 all = (u32)rows * (HIDDEN / 4);
+    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) {
+        float4 v = load4(x + 4 * (size_t)i);
+        if (bias) v = add4(v, load4(bias + 4 * (i % (HIDDEN / 4))));
+        store4(out + 4 * (size_t)i, make_float4(gelu_of(v.x), gelu_of(v.y), gelu_of(v.z), gelu_of(v.w)));
     }
 }
 
 // d (of gelu's output) becomes that of its input.
-extern "C" __global__ void gelu_backward(
-    real *d, const real *x, const float *bias, u64 rows, int width) {
-    const u64 all = rows * (width / 4);
-    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (u64)gridDim.x * blockDim.x) {
-        float4 v = load4(x + 4 * i);
-        if (bias) v = add4(v, load4(bias + 4 * (i % (width / 4))));
-        const float4 g = load4(d + 4 * i);
-        store4(d + 4 * i, make_float4(
+extern "C" __global__ void gelu_backward(real *d, const real *x, const float *bias, u64 rows) {
+    const u32 all = (u32)rows * (HIDDEN / 4);
+    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) {
+        float4 v = load4(x + 4 * (size_t)i);
+        if (bias) v = add4(v, load4(bias + 4 * (i % (HIDDEN / 4))));
+        const float4 g = load4(d + 4 * (size_t)i);
+        store4(d + 4 * (size_t)i, make_float4(
             g.x * gelu_slope(v.x), g.y * gelu_slope(v.y), g.z * gelu_slope(v.z), g.w * gelu_slope(v.w)));
     }
 }
 
-__device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
-
 // out = silu(gate) up; a row of `both` holds gate, then up; `bias` likewise.
-extern "C" __global__ void swiglu(real *out, const real *both, const float *bias, u64 rows, int width) {
-    const u64 all = rows * (width / 4);
-    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (u64)gridDim.x * blockDim.x) {
-        const u64 row = i / (width / 4);
-        const int column = 4 * (int)(i % (width / 4));
-        const real *in = both + row * 2 * width + column;
-        float4 g = load4(in), u = load4(in + width);
-        if (bias) { g = add4(g, load4(bias + column)); u = add4(u, load4(bias + width + column)); }
-        store4(out + row * width + column, make_float4(
+extern "C" __global__ void swiglu(real *out, const real *both, const float *bias, u64 rows) {
+    const u32 all = (u32)rows * (HIDDEN / 4);
+    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) {
+        const size_t row = i / (HIDDEN / 4);
+        const int column = 4 * (int)(i % (HIDDEN / 4));
+        const real *in = both + row * 2 * HIDDEN + column;
+        float4 g = load4(in), u = load4(in + HIDDEN);
+        if (bias) { g = add4(g, load4(bias + column)); u = add4(u, load4(bias + HIDDEN + column)); }
+        store4(out + row * HIDDEN + column, make_float4(
             g.x * sigmoid(g.x) * u.x, g.y * sigmoid(g.y) * u.y, g.z * sigmoid(g.z) * u.z,
             g.w * sigmoid(g.w) * u.w));
     }
@@ -350,100 +372,22 @@ __device__ __forceinline__ float silu_slope(float x) {
 
 // d_both from the gradient of the output.
 extern "C" __global__ void swiglu_backward(
-    real *d_both, const real *d, const real *both, const float *bias, u64 rows, int width) {
-    const u64 all = rows * (width / 4);
-    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (u64)gridDim.x * blockDim.x) {
-        const u64 row = i / (width / 4);
-        const int column = 4 * (int)(i % (width / 4));
-        const real *in = both + row * 2 * width + column;
-        float4 g = load4(in), u = load4(in + width);
-        if (bias) { g = add4(g, load4(bias + column)); u = add4(u, load4(bias + width + column)); }
-        const float4 o = load4(d + row * width + column);
-        real *out = d_both + row * 2 * width + column;
+    real *d_both, const real *d, const real *both, const float *bias, u64 rows) {
+    const u32 all = (u32)rows * (HIDDEN / 4);
+    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) {
+        const size_t row = i / (HIDDEN / 4);
+        const int column = 4 * (int)(i % (HIDDEN / 4));
+        const real *in = both + row * 2 * HIDDEN + column;
+        float4 g = load4(in), u = load4(in + HIDDEN);
+        if (bias) { g = add4(g, load4(bias + column)); u = add4(u, load4(bias + HIDDEN + column)); }
+        const float4 o = load4(d + row * HIDDEN + column);
+        real *out = d_both + row * 2 * HIDDEN + column;
         store4(out, make_float4(
             o.x * u.x * silu_slope(g.x), o.y * u.y * silu_slope(g.y), o.z * u.z * silu_slope(g.z),
             o.w * u.w * silu_slope(g.w)));
-        store4(out + width, make_float4(
+        store4(out + HIDDEN, make_float4(
             o.x * g.x * sigmoid(g.x), o.y * g.y * sigmoid(g.y), o.z * g.z * sigmoid(g.z),
             o.w * g.w * sigmoid(g.w)));
-    }
-}
-
-// ---------------------------------------------------------------------------------------------
-// out[i] = x[places[i]]: states whose logits are wanted.
-extern "C" __global__ void gather_rows(real *out, const real *x, const int *places, int rows, int width) {
-    const int row = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x & 31;
-    if (row >= rows) return;
-    const real *in = x + (size_t)places[row] * width;
-    for (int i = 4 * lane; i < width; i += 128) store4(out + (size_t)row * width + i, load4(in + i));
-}
-
-// out[row] = x[from[row]], or zeros where from[row] is negative.
-extern "C" __global__ void spread_rows(real *out, const real *x, const int *from, int rows, int width) {
-    const int row = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x & 31;
-    if (row >= rows) return;
-    const int source = from[row];
-    for (int i = 4 * lane; i < width; i += 128) {
-        const float4 zero = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-        store4(out + (size_t)row * width + i,
-               source < 0 ? zero : load4(x + (size_t)source * width + i));
-    }
-}
-
-// Cross-entropy of each row's token; one block of 256 threads for a row of `padded` logits, of which
-// `vocabulary` count. gradient = shares[row] (softmax - one-hot), 0 in the padding; it may be the
-// logits' own memory. top: whether the token is among the most likely ones.
-extern "C" __global__ void __launch_bounds__(256) cross_entropy(
-    real *gradient, float *losses, unsigned char *top, const float *logits, const u32 *tokens,
-    const float *shares, int vocabulary, int padded, int wants) {
-    __shared__ float part[8];
-    const size_t row = blockIdx.x;
-    const int thread = threadIdx.x, warp = thread / 32, lane = thread & 31;
-    const float *z = logits + row * padded;
-    const int token = (int)tokens[row];
-    const float own = z[token];
-    const int whole = vocabulary & ~3;
-    float largest = -__int_as_float(0x7f800000);
-    for (int c = 4 * thread; c < whole; c += 1024) {
-        const float4 v = load4(z + c);
-        largest = fmaxf(largest, fmaxf(fmaxf(v.x, v.y), fmaxf(v.z, v.w)));
-    }
-    if (whole + thread < vocabulary) largest = fmaxf(largest, z[whole + thread]);
-    largest = warp_max(largest);
-    if (lane == 0) part[warp] = largest;
-    __syncthreads();
-    for (int i = 0; i < 8; ++i) largest = fmaxf(largest, part[i]);
-    __syncthreads();
-    float sum = 0.0f;
-    for (int c = 4 * thread; c < whole; c += 1024) {
-        const float4 v = load4(z + c);
-        sum += (expf(v.x - largest) + expf(v.y - largest)) + (expf(v.z - largest) + expf(v.w - largest));
-    }
-    if (whole + thread < vocabulary) sum += expf(z[whole + thread] - largest);
-    sum = warp_sum(sum);
-    if (lane == 0) part[warp] = sum;
-    __syncthreads();
-    sum = 0.0f;
-    for (int i = 0; i < 8; ++i) sum += part[i];
-    if (thread == 0) {
-        losses[row] = logf(sum) + (largest - own);
-        top[row] = own == largest;
-    }
-    if (!wants) return;
-    const float share = shares[row], factor = share / sum;
-    real *g = gradient + row * padded;
-    for (int c = 4 * thread; c < padded; c += 1024) {
-        const float4 v = load4(z + c);
-        float4 r;
-        r.x = c < vocabulary ? expf(v.x - largest) * factor : 0.0f;
-        r.y = c + 1 < vocabulary ? expf(v.y - largest) * factor : 0.0f;
-        r.z = c + 2 < vocabulary ? expf(v.z - largest) * factor : 0.0f;
-        r.w = c + 3 < vocabulary ? expf(v.w - largest) * factor : 0.0f;
-        if (token == c) r.x -= share;
-        if (token == c + 1) r.y -= share;
-        if (token == c + 2) r.z -= share;
-        if (token == c + 3) r.w -= share;
-        store4(g + c, r);
     }
 }
 

@@ -148,10 +148,8 @@ impl<'a> CudaTrainer<'a> {
         if self.model.whole.is_some() {
             return self.model.put_whole(self.trained.parameters());
         }
-        let embedding = self.model.embedding_size();
-        let from = self.trained.parameters() + 4 * embedding as u64;
-        let size = self.layout.size - embedding;
-        self.model.decoder.context.convert(self.model.values.address(), from, size)
+        let from = self.trained.parameters() + 4 * self.model.embedding_size() as u64;
+        self.model.put_adapters(from)
     }
 
     /// Steps taken.

@@ -55,7 +55,7 @@ impl CudaDecoder {
     ) -> Result<Arc<Self>, LanguageError> {
         let a = decoder.architecture;
         check(&a)?;
-        let context = Context::new(device, precision)?;
+        let context = Context::new(device, precision, &a)?;
         let up = |numbers: &[f32]| context.device.upload(numbers).map_err(failed);
         let norm = |weights: &NormWeights| -> Result<FrozenNorm, LanguageError> {
             let bias = weights.bias.as_deref().map(up).transpose()?;

@@ -24,7 +24,7 @@ use training::cuda::compute::Value::{Address, Int, Long};
 use training::cuda::compute::{Matrix, Product, Store};
 
 /// Blocks that copy one part.
-const BLOCKS: usize = 64;
+pub(super) const BLOCKS: usize = 64;
 
 /// What a whole model's training needs beside the workspace.
 pub(super) struct Whole {

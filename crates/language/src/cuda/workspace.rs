@@ -2,7 +2,8 @@
 //!
 //! For n places, widths w (state), q (queries), k (keys), f (before the activation), i (hidden), L
 //! layers, H heads, sequences of T places: kept for going back are L n (2 x 4 w + 2 w + 2 q + 2 k +
-//! H T + f + i) numbers, the first in f32; beside them one layer's scratch, a part of the logits and
+//! H T + f + i) numbers, the first in f32 (H in place of H T, in f32, where attention never forms its
+//! matrix); beside them one layer's scratch, a part of the logits and
 //! every example's adapter gradients.
 
 use super::adapters::Places;
@@ -57,6 +58,8 @@ pub(super) struct Kept {
     pub(super) keys: u64,
     pub(super) values: u64,
     pub(super) probabilities: u64,
+    /// In place of probabilities where attention never forms its matrix.
+    pub(super) logs: u64,
     pub(super) mixed: u64,
     pub(super) middle: u64,
     pub(super) middle_moments: u64,
@@ -108,6 +111,7 @@ pub(super) struct Workspace {
     pub(super) d_keys: u64,
     pub(super) d_values: u64,
     pub(super) d_scores: u64,
+    pub(super) deltas: u64,
     pub(super) d_logits: u64,
     pub(super) d_picked: u64,
     pub(super) back: u64,
@@ -218,7 +222,10 @@ impl Workspace {
         let Room { rows, sequences, length } = room;
         let real = decoder.context.bytes();
         let exact = decoder.context.store == Store::Float32;
-        let scores = rows * a.heads * length;
+        let (scores, logs) = match decoder.context.tiled {
+            true => (0, 4 * rows * a.heads),
+            false => (rows * a.heads * length, 0),
+        };
         let mut carver = Carver(base);
         let mut own = Self { kept: training, rows, room: Some(room), ..Self::default() };
         let c = &mut carver;
@@ -237,6 +244,7 @@ impl Workspace {
                 keys: c.take(real * rows * a.key_width()),
                 values: c.take(real * rows * a.key_width()),
                 probabilities: c.take(real * scores),
+                logs: c.take(logs),
                 mixed: c.take(real * rows * a.query_width()),
                 middle: if training { c.take(4 * rows * a.width) } else { before },
                 middle_moments: c.take(8 * rows),
@@ -283,6 +291,7 @@ impl Workspace {
             own.d_queries = c.take(real * rows * a.query_width());
             own.d_keys = c.take(real * rows * a.key_width());
             own.d_values = c.take(real * rows * a.key_width());
+            own.deltas = c.take(logs);
             own.d_scores = if exact { own.scores } else { c.take(real * scores) };
             own.d_logits = if exact {
                 own.logits

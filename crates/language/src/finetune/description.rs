@@ -5,21 +5,10 @@ use super::data::TextSource;
 use super::{CanaryDescription, Lora, Scope};
 use crate::LanguageError;
 use crate::model::Projection;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use training::OptimizerDescription;
 use training::model::{LanguageDescription, ModelDescription, TrainedWeights};
+use training::{OptimizerDescription, PrivacyTarget};
 use vocabulary::{Document, RunDescription};
-
-/// What the noise is to be calibrated to.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PrivacyTarget {
-    pub target_epsilon: f64,
-    /// n^-1.1 where it is not given.
-    #[serde(default)]
-    pub delta: Option<f64>,
-}
 
 /// Everything in the file.
 #[derive(Clone, Debug, PartialEq)]

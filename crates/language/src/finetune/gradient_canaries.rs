@@ -17,22 +17,12 @@ use super::layout::Layout;
 use crate::LanguageError;
 use crate::model::Decoder;
 use random::{Purpose, Stream};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use training::log_mixture;
-use vocabulary::Phase;
+use vocabulary::{Observe, Phase};
 
 /// The purpose of the stream that draws coordinates; coins are membership's.
 const COORDINATE: Purpose = Purpose(0x4C47);
-
-/// What the attacker sees.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Observe {
-    #[default]
-    Last,
-    All,
-}
 
 /// Canaries of one training.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,7 +82,7 @@ impl GradientCanaries {
         places.iter().map(|place| parameters[*place as usize]).collect()
     }
 
-    /// How many are in: so many records follow those of the data.
+    /// How many are in: this many records follow those of the data.
     pub(crate) fn planted(&self) -> usize {
         self.planted.len()
     }

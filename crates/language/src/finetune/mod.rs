@@ -30,11 +30,11 @@ mod trainer;
 pub mod weights;
 
 pub use adapters::{Lora, attach};
+pub use description::FinetuneDescription;
 pub(crate) use description::required;
-pub use description::{FinetuneDescription, PrivacyTarget};
 pub use gradients::{Clipped, Example, ExampleGradient, clipped_sum, per_example};
 pub use layout::{Layout, Piece, Scope};
-pub use place::{Measurer, Place, device};
+pub use place::{Measurer, Place};
 pub use planted::{CanaryDescription, CanaryKind, Planted};
 pub(crate) use records::fingerprint;
 pub use session::{Finetuning, ScoresAndMembers, Start, micro_batch};

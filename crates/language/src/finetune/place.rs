@@ -3,7 +3,7 @@
 use super::{Example, Recipe, Scope, Trainer, data};
 use crate::LanguageError;
 use crate::model::{Choose, Decoder};
-use training::{Device, PrecisionName, ReplicaState, StepStatistics, TrainingError};
+use training::{Device, ReplicaState, StepStatistics};
 
 #[cfg(feature = "cuda")]
 use crate::cuda::{CudaDecoder, CudaModel, CudaTrainer, Precision};
@@ -11,19 +11,6 @@ use crate::cuda::{CudaDecoder, CudaModel, CudaTrainer, Precision};
 use std::sync::{Arc, Mutex, PoisonError};
 #[cfg(feature = "cuda")]
 use training::cuda::CudaDevice;
-
-/// The device of a name for a training of `scope`; `auto` is the first NVIDIA device where that can
-/// train it, else the CPU.
-///
-/// # Errors
-/// Those of [`Device::with_precision`].
-pub fn device(name: &str, precision: PrecisionName, scope: Scope) -> Result<Device, TrainingError> {
-    let only_cpu = scope == Scope::Full;
-    if only_cpu && name == "auto" && precision == PrecisionName::F32 {
-        return Ok(Device::cpu());
-    }
-    Device::with_precision(name, precision)
-}
 
 /// Where to compute. On a device, the frozen weights of one model are kept between trainings.
 #[derive(Default)]

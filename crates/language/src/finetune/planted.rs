@@ -1,7 +1,7 @@
 //! Canaries of either kind, as a training has them.
 
 use super::canaries::{Canaries, CanaryScore, Losses};
-use super::gradient_canaries::{GradientCanaries, Observe};
+use super::gradient_canaries::GradientCanaries;
 use super::layout::Layout;
 use super::trainer::Recipe;
 use crate::LanguageError;
@@ -9,6 +9,7 @@ use crate::model::Decoder;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::sync::Arc;
+use vocabulary::Observe;
 
 /// The `[canaries]` table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -135,8 +135,8 @@ impl Finetuning<'_> {
         let mut warnings = Vec::new();
         if !self.run.sampling().by_coins() {
             warnings.push(
-                "batches were not drawn by coins: the numbers for Poisson sampling do not hold \
-                 for them"
+                "batches were not drawn by independent coins: the numbers for Poisson sampling do \
+                 not apply"
                     .into(),
             );
         }

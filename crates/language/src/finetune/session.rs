@@ -1,5 +1,4 @@
-//! One fine-tuning from description to files, resumable at any moment: the checkpoints, events and
-//! ledger of the crate `training`. All randomness is a function of (seed, step), so a resumed
+//! One fine-tuning from description to files, resumable at any moment ([`Session`]). All randomness is a function of (seed, step), so a resumed
 //! training ends in the same bytes as one that was never interrupted, at any number of threads.
 
 use super::canaries::Canaries;
@@ -7,21 +6,21 @@ use super::data::Texts;
 use super::description::FinetuneDescription;
 use super::gradient_canaries::GradientCanaries;
 use super::layout::{Layout, Scope};
-use super::place::{Measurer, Place};
+use super::place::{Engine, Measurer, Place};
 use super::planted::{CanaryKind, Planted};
 use super::trainer::Recipe;
 use super::{Example, adapters, weights};
 use crate::load::Model;
 use crate::model::{Architecture, Decoder};
 use crate::{LanguageError, load};
+use std::borrow::Cow;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Instant;
-use training::files::{self, Progress};
+use training::files;
 use training::{
-    DeviceRecord, Ledger, NoiseSource, SessionRecord, Summary, TrainingError, TrainingEvent,
-    TrainingOptions, TrainingOutcome,
+    Device, DeviceRecord, NoiseSource, PrecisionName, ReplicaState, Session, StepStatistics, Steps,
+    TrainingError, TrainingOptions, TrainingOutcome,
 };
 use vocabulary::Run;
 
@@ -40,6 +39,20 @@ pub struct Start {
 }
 
 impl Start {
+    /// The device of a name for this training; `auto` is the first NVIDIA device where that can
+    /// train it, else the CPU.
+    ///
+    /// # Errors
+    /// Those of [`Device::with_precision`].
+    pub fn device(&self, name: &str, precision: PrecisionName) -> Result<Device, TrainingError> {
+        let head = self.description.scope() != Scope::Adapters { embedding: false };
+        let only_cpu = head && self.model.decoder.head.is_some();
+        if only_cpu && name == "auto" && precision == PrecisionName::F32 {
+            return Ok(Device::cpu());
+        }
+        Device::with_precision(name, precision)
+    }
+
     /// Reads what a description names; relative paths begin at `folder`.
     ///
     /// # Errors
@@ -254,37 +267,13 @@ impl<'a> Finetuning<'a> {
         options: &TrainingOptions<'_>,
     ) -> Result<TrainingOutcome, TrainingError> {
         let device = self.device(options)?;
-        std::fs::create_dir_all(options.out).map_err(|source| TrainingError::Io {
-            action: "create the folder",
-            path: options.out.to_owned(),
-            source,
-        })?;
-        let [model, ledger_path, canaries, checkpoint] =
-            ["model.safetensors", "ledger.json", "canaries.csv", "checkpoint.safetensors"]
-                .map(|name| options.out.join(name));
         let plan = self.plan(&device);
-        let steps = self.run.steps();
-        if options.force {
-            for path in [&model, &ledger_path, &canaries, &checkpoint] {
-                remove(path)?;
-            }
-        } else if let Some(ledger) = finished(&ledger_path)? {
-            if ledger.plan != plan {
-                return Err(TrainingError::Recipe(format!(
-                    "{} holds another training; choose another folder, or --force to replace it",
-                    options.out.display()
-                )));
-            }
-            let ledger = Box::new(ledger);
-            return Ok(TrainingOutcome::Complete { ledger, resumed_from: steps, found: true });
-        }
-        let mut progress = Progress {
-            plan,
-            steps_done: 0,
-            summary: Summary::default(),
-            sessions: Vec::new(),
-            secret_key: None,
+        let mut session = match Session::open(options, plan, self.run.steps(), &[CANARIES])? {
+            ControlFlow::Break(found) => return Ok(found),
+            ControlFlow::Continue(session) => session,
         };
+        // What was seen of the iterates so far is not in a checkpoint.
+        session.resumable = !self.canaries.as_ref().is_some_and(Planted::watches);
         let layout = Layout::new(&self.decoder, self.recipe.scope);
         let same = self.same();
         let (recipe, longest) = (self.recipe.clone(), self.longest);
@@ -292,84 +281,29 @@ impl<'a> Finetuning<'a> {
             .place
             .trainer(&mut self.decoder, &self.examples, recipe, longest, same)
             .map_err(as_training_error)?;
-        if let Some((saved, state)) = files::read_checkpoint(&checkpoint)? {
-            if saved.plan != progress.plan {
-                return Err(TrainingError::Checkpoint {
-                    path: checkpoint,
-                    reason: "it belongs to another training (or another kind of device); choose \
-                             another folder, or --force to start over"
-                        .into(),
-                });
-            }
-            trainer.restore(saved.steps_done, state).map_err(as_training_error)?;
-            progress = saved;
+        if let ControlFlow::Break(stopped) = session.train(&mut trainer)? {
+            return Ok(stopped);
         }
-        // What was seen of the iterates so far is not in a checkpoint: such a training starts over.
-        let watches = self.canaries.as_ref().is_some_and(Planted::watches);
-        let resumed_from = progress.steps_done;
-        progress.sessions.push(SessionRecord { from_step: resumed_from, to_step: resumed_from });
-        (options.report)(&TrainingEvent::Started { steps, done: resumed_from });
-        let mut saved = Instant::now();
-        while progress.steps_done < steps {
-            if watches && options.stop.load(Ordering::Relaxed) {
-                return Ok(TrainingOutcome::Interrupted { done: 0, steps });
-            }
-            if options.stop.load(Ordering::Relaxed) {
-                files::write_checkpoint(
-                    &checkpoint,
-                    &progress,
-                    trainer.state().map_err(as_training_error)?,
-                )?;
-                return Ok(TrainingOutcome::Interrupted { done: progress.steps_done, steps });
-            }
-            let found = trainer.step().map_err(as_training_error)?;
-            progress.summary.add(progress.steps_done, &found);
-            progress.steps_done += 1;
-            if let Some(session) = progress.sessions.last_mut() {
-                session.to_step = progress.steps_done;
-            }
-            let size = found.batch_size.max(1) as f64;
-            (options.report)(&TrainingEvent::Step {
-                done: progress.steps_done,
-                steps,
-                loss: Some(found.loss_sum / size),
-                accuracy: Some(found.correct as f64 / size),
-            });
-            if !watches && saved.elapsed() >= options.checkpoint_every {
-                files::write_checkpoint(
-                    &checkpoint,
-                    &progress,
-                    trainer.state().map_err(as_training_error)?,
-                )?;
-                saved = Instant::now();
-            }
-        }
-        (options.report)(&TrainingEvent::Evaluating);
         let evidence = trainer.evidence().to_vec();
         let mut measurer = trainer.finish().map_err(as_training_error)?;
         self.evidence = evidence;
-        let ledger =
-            self.ledger(&progress, &device, &layout, &mut measurer).map_err(as_training_error)?;
+        let ledger = self
+            .ledger(session.progress(), &device, &layout, &mut measurer)
+            .map_err(as_training_error)?;
         if let (Some(planted), Some((scores, _))) =
             (&self.canaries, self.canary_scores(&mut measurer).map_err(as_training_error)?)
         {
-            files::write(&canaries, planted.to_csv(&scores))?;
+            files::write(&session.path(CANARIES), planted.to_csv(&scores))?;
         }
         let vocabulary = self.start.model.decoder.architecture.vocabulary;
-        let bytes = weights::to_safetensors(&self.decoder, &layout, vocabulary);
-        files::write(&model, bytes)?;
-        let mut text = serde_json::to_string_pretty(&ledger).expect("a ledger is plain data");
-        text.push('\n');
-        files::write(&ledger_path, text)?;
-        remove(&checkpoint)?;
-        Ok(TrainingOutcome::Complete { ledger: Box::new(ledger), resumed_from, found: false })
+        session.finish(weights::to_safetensors(&self.decoder, &layout, vocabulary), ledger)
     }
 
     fn device(&self, options: &TrainingOptions<'_>) -> Result<DeviceRecord, TrainingError> {
         let record = options.device.record.clone();
         if options.noise == NoiseSource::Secure {
             return Err(TrainingError::Device(
-                "secure noise is not there for language models yet: what is trained here is for \
+                "secure noise is not available for language models yet: what is trained here is for \
                  measuring, not for release; leave --noise out"
                     .into(),
             ));
@@ -385,26 +319,19 @@ pub(super) fn as_training_error(error: LanguageError) -> TrainingError {
     }
 }
 
-fn remove(path: &Path) -> Result<(), TrainingError> {
-    match std::fs::remove_file(path) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-            Err(TrainingError::Io { action: "remove", path: path.to_owned(), source })
-        }
-        _ => Ok(()),
-    }
-}
+/// Scores of canaries, beside the model.
+const CANARIES: &str = "canaries.csv";
 
-fn finished(path: &Path) -> Result<Option<Ledger>, TrainingError> {
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => {
-            return Err(TrainingError::Io { action: "read", path: path.to_owned(), source });
-        }
-    };
-    let ledger = serde_json::from_str(&text).map_err(|error| TrainingError::Description {
-        place: path.display().to_string(),
-        message: format!("it is not a ledger: {error}; --force replaces it"),
-    })?;
-    Ok(Some(ledger))
+impl Steps for Engine<'_> {
+    fn step(&mut self) -> Result<Option<StepStatistics>, TrainingError> {
+        Self::step(self).map(Some).map_err(as_training_error)
+    }
+
+    fn state(&mut self) -> Result<Cow<'_, ReplicaState>, TrainingError> {
+        Self::state(self).map(Cow::Borrowed).map_err(as_training_error)
+    }
+
+    fn restore(&mut self, steps_done: u64, state: ReplicaState) -> Result<(), TrainingError> {
+        Self::restore(self, steps_done, state).map_err(as_training_error)
+    }
 }

@@ -118,7 +118,7 @@ impl GridDescription {
             .ok_or_else(|| invalid("[run] is not a table".into()))?;
         for key in ["batch_size", "steps", "epochs", "clip_norm", "noise_multiplier", "seed"] {
             if run.contains_key(key) {
-                return Err(invalid(format!("[run]: {key} is the grid's; move it to [grid]")));
+                return Err(invalid(format!("[run]: {key} belongs in [grid]; move it there")));
             }
         }
         // Placeholders, replaced at every point of the grid.
@@ -131,7 +131,7 @@ impl GridDescription {
         let text = toml::to_string(&tables).map_err(|error| invalid(error.to_string()))?;
         let training = FinetuneDescription::from_toml_str(&text)?;
         if training.privacy.is_some() {
-            return Err(invalid("[privacy]: the epsilons are the grid's".into()));
+            return Err(invalid("[privacy]: the epsilons belong in [grid]".into()));
         }
         Ok(Self { training, grid, measure })
     }

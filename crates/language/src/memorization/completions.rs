@@ -49,12 +49,10 @@ impl Completions {
     /// As [`Completions::read`].
     pub fn from_jsonl(text: &str, place: &str) -> Result<Self, LanguageError> {
         let mut rows = Vec::new();
-        for (index, line) in text.lines().enumerate() {
-            if line.trim().is_empty() {
-                continue;
-            }
-            let here = format!("{place}, row {}", index + 1);
-            rows.push(row(line, &here)?);
+        for (number, object) in formats::jsonl::objects(text) {
+            let here = format!("{place}, row {number}");
+            let object = object.map_err(|problem| LanguageError::file(&here, problem))?;
+            rows.push(row(&object, &here)?);
         }
         if rows.is_empty() {
             return Err(LanguageError::file(
@@ -83,13 +81,8 @@ impl Completions {
     }
 }
 
-fn row(line: &str, here: &str) -> Result<Completion, LanguageError> {
-    let object = match serde_json::from_str::<Value>(line) {
-        Ok(Value::Object(object)) => object,
-        Ok(_) => return Err(LanguageError::file(here, "the line is not a JSON object")),
-        Err(error) => return Err(LanguageError::file(here, format!("is not JSON: {error}"))),
-    };
-    let text = |name: &str| needed(&object, name, here);
+fn row(object: &Map<String, Value>, here: &str) -> Result<Completion, LanguageError> {
+    let text = |name: &str| needed(object, name, here);
     let (prompt, target, completion) = (text("prompt")?, text("target")?, text("completion")?);
     if target.is_empty() {
         return Err(LanguageError::file(
@@ -104,7 +97,13 @@ fn row(line: &str, here: &str) -> Result<Completion, LanguageError> {
             .iter()
             .map(|value| value.as_str().map(str::to_owned))
             .collect::<Option<Vec<_>>>()
-            .ok_or_else(|| LanguageError::file(here, "attribute is a list with more than texts"))?,
+            .ok_or_else(|| {
+                LanguageError::file(
+                    here,
+                    "attribute is a list that holds more than \
+                                                      texts",
+                )
+            })?,
         Some(other) => {
             let problem = format!("attribute {} is not a text", shown(&other.to_string()));
             return Err(LanguageError::file(here, problem));

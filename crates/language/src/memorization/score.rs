@@ -145,7 +145,7 @@ pub fn measure(
     let mut warnings = Vec::new();
     if score.upper - score.lower > 0.2 {
         warnings.push(format!(
-            "{} secrets leave {:.0} points between the ends; more secrets narrow it",
+            "with {} secrets the interval is {:.0} percentage points wide; more secrets narrow it",
             secrets.len(),
             100.0 * (score.upper - score.lower)
         ));

@@ -75,7 +75,7 @@ impl Architecture {
             ("context length", self.context, 1 << 24),
         ] {
             if value == 0 || value > most {
-                return refuse(format!("{name} {value} is outside 1..={most}"));
+                return refuse(format!("{name} {value} is not between 1 and {most}"));
             }
         }
         if !self.heads.is_multiple_of(self.key_heads) {

@@ -13,11 +13,14 @@ pub(crate) enum Choice {
     /// One pair: the lower edge at the threshold's room divided by `share` (none for 0), and edges
     /// as soft as this part of the losses they stand at.
     Pair { share: f64, softness: f64 },
-    /// Windows as wide as so many standard deviations of the small losses.
+    /// Windows as wide as this many standard deviations of the small losses.
     Even { deviations: f64 },
-    /// Windows from one loss to so many times that loss, for losses without a scale of their own;
+    /// Windows from one loss to this many times that loss, for losses without a scale of their own;
     /// edges as soft as for a pair.
     Geometric { ratio: f64, softness: f64 },
+    /// No lower edge, and the upper one where losses are too rare to matter, however small they are:
+    /// many small losses make the sum, and beyond them the transform would explode.
+    Rare { softness: f64 },
 }
 
 /// A value this accurate from the masks that worked last is not worth others.
@@ -29,7 +32,9 @@ const WORTH_SMOOTHING: f64 = 5e-7;
 /// A value less accurate than this is no answer.
 const USEFUL: f64 = 1e-4;
 /// Windows that are tried.
-const WINDOWS: [Choice; 4] = [
+const WINDOWS: [Choice; 6] = [
+    Choice::Rare { softness: 0.06 },
+    Choice::Rare { softness: 0.03 },
     Choice::Even { deviations: 6.0 },
     Choice::Even { deviations: 3.0 },
     Choice::Geometric { ratio: 1.6, softness: 0.015 },
@@ -67,15 +72,23 @@ pub(crate) fn line(parts: &[Part], t: f64, hint: Option<Choice>) -> Result<Windo
         .flat_map(|&share| [0.06, 0.03].map(|softness| Choice::Pair { share, softness }))
         .collect();
     let build = |choice: Choice, may_smooth: bool| {
-        let Choice::Pair { share, softness } = choice else {
-            return Windows::cascade(parts, &cascade(parts, &floors, t, choice)?, t);
+        let (share, softness) = match choice {
+            Choice::Pair { share, softness } => (share, softness),
+            Choice::Rare { softness } => (0.0, softness),
+            _ => return Windows::cascade(parts, &cascade(parts, &floors, t, choice)?, t),
         };
+        // Standard deviations beyond which all steps together are e^-45 of what a Gaussian bulk leaves.
+        let rare = (powi(t / bulk, 2) + 2.0 * (45.0 + ln(steps))).sqrt();
         let masks = (parts.iter().zip(&floors))
             .map(|(part, &floor)| {
                 // A jump of this size puts the sum above t whatever the other steps do, or
                 // but for a deviation of seven standard deviations of the rest.
-                let reach = room.min(t.max(0.0) + 7.0 * bulk) - floor;
-                let upper = edge(&part.pair, floor, reach / (1.0 - 7.0 * softness), softness);
+                let reach = if let Choice::Rare { .. } = choice {
+                    part.pair.log_ratio(rare * part.pair.scale()) - floor
+                } else {
+                    (room.min(t.max(0.0) + 7.0 * bulk) - floor) / (1.0 - 7.0 * softness)
+                };
+                let upper = edge(&part.pair, floor, reach, softness);
                 let lower = (share > 0.0).then(|| edge(&part.pair, floor, room / share, softness));
                 Masks { uppers: vec![upper], lower }
             })
@@ -197,7 +210,7 @@ fn cascade(
         let width = match choice {
             Choice::Even { deviations } => deviations * small,
             Choice::Geometric { ratio, .. } => (size * (1.0 - 1.0 / ratio)).max(6.0 * small),
-            Choice::Pair { .. } => size,
+            Choice::Pair { .. } | Choice::Rare { .. } => size,
         };
         if !(size >= width) {
             break;

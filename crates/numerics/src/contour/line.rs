@@ -14,7 +14,8 @@ use super::Part;
 use super::grid::{Design, Grid};
 use super::saddle;
 use super::smooth::Smoothing;
-use super::tail::{self, Path};
+use super::strip::Unmasked;
+use super::tail::{self, Law, Path};
 use super::transform::{self, Transform};
 use crate::complex::Complex;
 use crate::elementary::{exp, ln, powi, sin_cos};
@@ -127,6 +128,8 @@ impl Nodes {
             self.error[k] += times * (transform.error[k] + 0.5 * f64::EPSILON * rounded)
                 + 0.5 * f64::EPSILON * (log.re.abs() + log.im.abs());
             self.upper[k] += times * transform.upper[k];
+            self.upper[k] +=
+                f64::EPSILON * (times * transform.upper[k].abs() + self.upper[k].abs());
         }
     }
 
@@ -144,7 +147,8 @@ impl Nodes {
         let mut sum = Sum::default();
         for (k, log) in self.log.iter().enumerate() {
             let u = spacing * k as f64;
-            let phase = log.im - u * t + smoothing.argument(c, u);
+            let argument = smoothing.argument(c, u);
+            let phase = log.im - u * t + argument;
             let fall = smoothing.log_factor(c, u);
             let size = exp(log.re - level + fall);
             let (sin, cos) = sin_cos(phase);
@@ -157,14 +161,17 @@ impl Nodes {
             let factor = if k == 0 { 0.5 } else { 1.0 };
             sum.add(factor * term_re);
             out.slope -= factor * ((c - offset) * term_re - u * term_im);
-            let unit = f64::EPSILON
-                * (10.0 + u * t.abs() + log.im.abs() + (log.re - level).abs() + 2.0 * fall.abs());
+            // Half an epsilon for each rounding: u t has four, the angles have two besides their own.
+            let turned = 2.0 * u * t.abs() + log.im.abs() + 2.0 * argument.abs();
+            let unit = f64::EPSILON * (10.0 + turned + (log.re - level).abs() + 2.0 * fall.abs());
             let err = self.error[k] + unit;
             // Where the relative error is large the node itself is small: bound it by its size.
             let slip =
                 if err < 0.5 { 1.5 * err * size } else { size + exp(self.upper[k] - level + fall) };
             out.round += factor * slip * norm.sqrt();
         }
+        // A sum of at most 1e6 positive terms of few roundings each.
+        out.round *= 1.0 + 1e-9;
         out.sum = sum.total();
         out
     }
@@ -342,7 +349,8 @@ impl Line {
             nodes.multiply(&transform::along(&grid, c, spacing, count), part.times);
         }
         let level = nodes.log[0].re;
-        let truncation = exp((1.0 - tail::ROOM) * decay) / (PI * spacing * (count - 1) as f64);
+        // The path speaks of A(c), the nodes of what was found for it.
+        let truncation = exp(decay + nodes.error[0] + ROOM) / (PI * spacing * (count - 1) as f64);
         let mut line = Self {
             zone,
             c,
@@ -469,6 +477,33 @@ pub(crate) fn alias(
     best
 }
 
+/// The tilted law of a part at c, on the coarse grid if that is good enough.
+fn law<'a>(part: &'a Part, coarse: &Grid, c: f64) -> Law<'a> {
+    let excess = coarse.log_above(&part.pair, c) - tail::log_shares(coarse, c).1;
+    if excess < WASTE {
+        return Law::new(&part.pair, coarse, c, excess);
+    }
+    let design = Design {
+        highest: c.max(1.0),
+        lowest: c.min(0.0),
+        frequency: 0.0,
+        digits: 12.0 + ln(2.0 + c.abs()),
+    };
+    match Grid::economical(&part.pair, &design, c, coarse) {
+        Ok(grid) => {
+            let known = transform::along(&grid, c, 1.0, 1);
+            let off = (known.log[0].re - tail::log_shares(&grid, c).1).abs() + known.error[0];
+            let better = off < excess;
+            if better {
+                Law::new(&part.pair, &grid, c, off)
+            } else {
+                Law::new(&part.pair, coarse, c, excess)
+            }
+        }
+        Err(_) => Law::new(&part.pair, coarse, c, excess),
+    }
+}
+
 /// The height beyond which nodes are left out, and the log of the decay reached there.
 fn height(
     parts: &[Part],
@@ -485,11 +520,10 @@ fn height(
         let depth = LOG_TOLERANCE - log_size - ln(PI * u);
         u = u.max((2.3 * depth.max(0.0) / variance).sqrt());
     }
-    let made_for = |u: f64| -> Vec<Path> {
-        (parts.iter().zip(coarse))
-            .map(|(part, grid)| Path::best(&part.pair, grid, c, u, many))
-            .collect()
-    };
+    let laws: Vec<Law> =
+        (parts.iter().zip(coarse)).map(|(part, grid)| law(part, grid, c)).collect();
+    let made_for =
+        |u: f64| -> Vec<Path> { laws.iter().map(|law| law.best(u, &Unmasked, many)).collect() };
     let mut paths = made_for(if many { 1.2 * u } else { u });
     let mut made = u;
     loop {

@@ -33,3 +33,13 @@ pub struct Part {
     pub pair: MixtureRatio,
     pub times: f64,
 }
+
+/// The smallest total of all steps there can be, rounded down; -infinity where there is none. An infimum is known as well as the
+/// weights it is made of, and a sum of n numbers of one sign has n - 1 roundings.
+pub fn smallest(parts: &[Part]) -> f64 {
+    let one = |part: &Part| {
+        let room = 32.0 * f64::EPSILON + 2.0 * part.pair.weight_error();
+        part.times * part.pair.infimum() * (1.0 + room)
+    };
+    parts.iter().map(one).sum::<f64>() * (1.0 + f64::EPSILON * (4.0 + parts.len() as f64))
+}

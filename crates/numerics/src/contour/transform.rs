@@ -204,8 +204,7 @@ pub(crate) fn along(grid: &Grid, c: f64, spacing: f64, count: usize) -> Transfor
             + chain
             + mass_error
             + size * slope_error
-            + discretisation
-                * (unit * (1.0 + size) + (if shift > 0.0 { 1.0 } else { 1.0 + tilted_mass }));
+            + discretisation * (unit * (1.0 + size) + 1.0 + tilted_mass);
         let (log, rounded) = if shift > 0.0 {
             let log = whole.ln() + Complex::new(shift, 0.0);
             (log, UNIT * (4.0 + 2.0 * log.modulus()))

@@ -148,9 +148,14 @@ impl Node {
         let slip = error / (modulus - error).max(f64::MIN_POSITIVE) + UNIT * units;
         self.log += times * log;
         self.argument += times * argument;
-        self.error += times * slip + UNIT * times * (log.abs() + argument.abs());
+        // The products and the sums are rounded.
+        self.error += times * slip
+            + UNIT * times * (log.abs() + argument.abs())
+            + UNIT * (self.log.abs() + self.argument.abs());
         // Where the modulus drowns in its error, a bound on the node itself.
-        self.most += times * (ln(modulus + error) + 4.0 * UNIT);
+        let bound = ln(modulus + error);
+        self.most += times * (bound + UNIT * (4.0 + 2.0 * bound.abs()));
+        self.most += 2.0 * UNIT * self.most.abs();
     }
 }
 

@@ -11,16 +11,19 @@
 //! - [`grid`]: the quadrature of K, by Bernstein ellipses, and its round-off;
 //! - [`decay`]: |K(c + iu)| for all u beyond the last node.
 //!
-//! Nothing is kept between questions: an answer is a function of the laws and the question alone.
+//! An answer is a function of the laws and the question alone; what is kept between questions is, too ([`ladder`]).
 //! Everything is a sum of bounds that are carried; no constant is left to experience.
 
+mod cells;
 mod decay;
 mod grid;
+mod ladder;
 mod law;
 mod line;
 mod nodes;
 mod rough;
 mod solve;
 
+pub use cells::{Cell, InCells};
 pub use law::{Law, Strand};
 pub use solve::{Composition, Obstacle, Times};

@@ -6,8 +6,8 @@ use super::grid::Demand;
 use super::law::{Law, Strand};
 use super::line::Obstacle;
 use super::solve::Times;
-use crate::contour::Zone;
 use crate::elementary::{exp, exp_m1, ln, ln_1p};
+use std::sync::Arc;
 
 /// A place on the real axis.
 #[derive(Clone, Copy, Debug)]
@@ -23,16 +23,25 @@ pub(super) struct Saddle {
 /// Points for real tilts, made wider as needed.
 pub(super) struct Rough<'a> {
     parts: &'a [Times],
-    points: Vec<Vec<Point>>,
+    points: Arc<Vec<Vec<Point>>>,
     low: f64,
     high: f64,
     /// The cells last made, with their tilt and width.
     cells: Vec<(f64, f64, Vec<Cells>)>,
 }
 
-impl<'a> Rough<'a> {
-    pub(super) fn new(parts: &'a [Times]) -> Result<Self, Obstacle> {
-        let mut rough = Self { parts, points: Vec::new(), low: -8.0, high: 9.0, cells: Vec::new() };
+/// The points that every question starts with.
+#[derive(Debug)]
+pub(super) struct Start {
+    points: Arc<Vec<Vec<Point>>>,
+    low: f64,
+    high: f64,
+}
+
+impl Start {
+    pub(super) fn new(parts: &[Times]) -> Self {
+        let none = Self { points: Arc::default(), low: -8.0, high: 9.0 };
+        let mut rough = Rough::new(parts, &none);
         // Rare far jumps make large tilts meaningless long before they overflow.
         while rough.high > 1.001 && !rough.sensible(rough.high) {
             rough.high = 1.0 + (rough.high - 1.0) / 1.5;
@@ -41,7 +50,14 @@ impl<'a> Rough<'a> {
             rough.low /= 1.5;
         }
         rough.build();
-        Ok(rough)
+        Self { points: rough.points, low: rough.low, high: rough.high }
+    }
+}
+
+impl<'a> Rough<'a> {
+    pub(super) fn new(parts: &'a [Times], start: &Start) -> Self {
+        let points = start.points.clone();
+        Self { parts, points, low: start.low, high: start.high, cells: Vec::new() }
     }
 
     fn sensible(&self, c: f64) -> bool {
@@ -49,8 +65,8 @@ impl<'a> Rough<'a> {
     }
 
     fn build(&mut self) {
-        self.points =
-            self.parts.iter().map(|part| points(&part.law, self.low, self.high)).collect();
+        let of = |part: &Times| points(&part.law, self.low, self.high);
+        self.points = Arc::new(self.parts.iter().map(of).collect());
     }
 
     fn cover(&mut self, c: f64) -> Result<(), Obstacle> {
@@ -89,7 +105,7 @@ impl<'a> Rough<'a> {
         }
         self.parts
             .iter()
-            .zip(&self.points)
+            .zip(self.points.iter())
             .map(|(part, points)| part.times * log_transform(points, c))
             .sum()
     }
@@ -97,7 +113,7 @@ impl<'a> Rough<'a> {
     pub(super) fn saddle(&mut self, c: f64) -> Result<Saddle, Obstacle> {
         self.cover(c)?;
         let (mut level, mut slope, mut variance) = (0.0, 0.0, 0.0);
-        for (part, points) in self.parts.iter().zip(&self.points) {
+        for (part, points) in self.parts.iter().zip(self.points.iter()) {
             let (value, first, second) = cumulant(points, c);
             level += part.times * value;
             slope += part.times * first;
@@ -111,76 +127,10 @@ impl<'a> Rough<'a> {
             - ln(spread * (2.0 * std::f64::consts::PI).sqrt());
         Ok(Saddle { c, t, spread, log_value, level })
     }
-
-    /// The saddle at which a function of it, rising with c within the zone, is zero.
-    pub(super) fn find(
-        &mut self,
-        zone: Zone,
-        function: impl Fn(&Saddle) -> f64,
-    ) -> Result<Saddle, Obstacle> {
-        // c as a function of a parameter over the whole line.
-        let place = |y: f64| match zone {
-            Zone::Above => 1.0 + exp(y),
-            Zone::Between => 1.0 / (1.0 + exp(-y)),
-            Zone::Below => -exp(-y),
-        };
-        // Beyond where numbers end the function is far from zero, on the side of that end.
-        let far = if zone == Zone::Below { -1e3 } else { 1e3 };
-        let look = |rough: &mut Self, y: f64| -> (Option<Saddle>, f64) {
-            match rough.saddle(place(y)) {
-                Ok(saddle) => {
-                    let value = function(&saddle);
-                    if value.is_finite() { (Some(saddle), value) } else { (None, far) }
-                }
-                Err(_) => (None, far),
-            }
-        };
-        let mut y = 0.5;
-        let (mut saddle, mut value) = look(self, y);
-        let mut step = 1.0;
-        // Walk until the sign changes, then bisect with secants.
-        let rising = value < 0.0;
-        let mut before = (y, value);
-        loop {
-            y += if rising { step } else { -step };
-            if !(-14.0..=14.0).contains(&y) {
-                return saddle.ok_or(Obstacle::TooFine);
-            }
-            let here = look(self, y);
-            saddle = here.0.or(saddle);
-            value = here.1;
-            if (value >= 0.0) == rising {
-                break;
-            }
-            before = (y, value);
-            step *= 1.15;
-        }
-        let ((mut a, mut fa), (mut b, mut fb)) = ((before.0, before.1), (y, value));
-        if a > b {
-            (a, fa, b, fb) = (b, fb, a, fa);
-        }
-        let whole = b - a;
-        for round in 0..40 {
-            let guess = if round % 3 == 2 { 0.5 * (a + b) } else { a - fa * (b - a) / (fb - fa) };
-            let y = if guess > a && guess < b { guess } else { 0.5 * (a + b) };
-            let here = look(self, y);
-            saddle = here.0.or(saddle);
-            value = here.1;
-            if value >= 0.0 {
-                (b, fb) = (y, value);
-            } else {
-                (a, fa) = (y, value);
-            }
-            // A rough place is good enough: the line is certified wherever it is.
-            if b - a < 1e-3 * whole || value.abs() < 1e-3 {
-                break;
-            }
-        }
-        saddle.ok_or(Obstacle::TooFine)
-    }
 }
 
 /// A point of the light quadrature.
+#[derive(Debug)]
 struct Point {
     weight: f64,
     loss: f64,

@@ -1,9 +1,10 @@
 //! Averages at a threshold, and the threshold for an average.
 
+use super::ladder::{Ladder, Tolerance};
 use super::law::Law;
 pub use super::line::Obstacle;
-use super::line::{Line, Place, Value};
-use super::rough::{Rough, Saddle};
+use super::line::{Line, Value};
+use super::rough::Saddle;
 use crate::contour::{Ends, Zone};
 use crate::elementary::{exp, ln};
 
@@ -14,23 +15,17 @@ pub struct Times {
     pub times: f64,
 }
 
-/// The sum of the losses of all steps.
-#[derive(Clone, Debug)]
+/// The sum of the losses of all steps. Lines that were made for a question serve others.
+#[derive(Debug)]
 pub struct Composition {
     parts: Vec<Times>,
+    ladder: Ladder,
 }
-
-/// Natural logarithm of the cancellation that is accepted for a shorter period, and for any line.
-const CANCELLATION: f64 = 7.0;
-const MOST_CANCELLATION: f64 = 14.0;
-/// Minus the natural logarithm of the part of a value to which each of its errors is pushed.
-const TIGHT: f64 = 29.0;
-const LOOSE: f64 = 9.0;
 
 impl Composition {
     /// The sum over all parts.
     pub fn new(parts: Vec<Times>) -> Self {
-        Self { parts }
+        Self { parts, ladder: Ladder::default() }
     }
 
     /// e^{growth t} E f(Y - t), f by zone, with certified ends. Growth is 0 or 1.
@@ -38,7 +33,7 @@ impl Composition {
     /// # Errors
     /// Where no line can be certified.
     pub fn average(&self, zone: Zone, growth: f64, t: f64) -> Result<Ends, Obstacle> {
-        self.average_to(TIGHT, zone, growth, t)
+        self.average_to(Tolerance::Tight, zone, growth, t)
     }
 
     /// The same with three digits, at a part of the cost.
@@ -46,50 +41,20 @@ impl Composition {
     /// # Errors
     /// Where no line can be certified.
     pub fn rough_average(&self, zone: Zone, growth: f64, t: f64) -> Result<Ends, Obstacle> {
-        self.average_to(LOOSE, zone, growth, t)
+        self.average_to(Tolerance::Loose, zone, growth, t)
     }
 
     fn average_to(
         &self,
-        tolerance: f64,
+        tolerance: Tolerance,
         zone: Zone,
         growth: f64,
         t: f64,
     ) -> Result<Ends, Obstacle> {
-        let mut rough = Rough::new(&self.parts)?;
         // Within a zone the threshold rises with the saddle.
-        let saddle = rough.find(zone, |saddle| saddle.t - t)?;
-        let guess = saddle.log_value + saddle.c * (saddle.t - t);
-        let mut value = self.line(&mut rough, zone, &saddle, t, guess, tolerance)?.value(t);
-        // Errors are parts of the value: where that is much smaller than guessed, again.
-        let log_value = value.log_scale + ln(value.mantissa);
-        if log_value < guess - 2.0
-            && let Ok(line) = self.line(&mut rough, zone, &saddle, t, log_value, tolerance)
-        {
-            let other = line.value(t);
-            if other.relative() < value.relative() {
-                value = other;
-            }
-        }
-        Ok(ends_of(&value, growth * t))
-    }
-
-    /// A line for thresholds near t, at the saddle or at a smaller tilt: a saddle that leans on rare
-    /// far jumps has aliases that need a long period, and a few digits of cancellation save most of it.
-    fn line(
-        &self,
-        rough: &mut Rough<'_>,
-        zone: Zone,
-        saddle: &Saddle,
-        t: f64,
-        log_value: f64,
-        tolerance: f64,
-    ) -> Result<Line, Obstacle> {
-        let mut within = |most: f64| {
-            let place = place(rough, zone, saddle, t, log_value, tolerance, most)?;
-            Line::new(&self.parts, rough, &place)
-        };
-        within(0.0).or_else(|_| within(CANCELLATION)).or_else(|_| within(MOST_CANCELLATION))
+        let (rung, _) = self.ladder.find(&self.parts, zone, |saddle| saddle.t - t)?;
+        let line = self.ladder.line(&self.parts, zone, rung, tolerance)?;
+        Ok(ends_of(&line.value(t), growth * t))
     }
 
     /// The threshold t at which e^{growth t} E f(Y - t) = target, for an average that falls with t
@@ -100,10 +65,9 @@ impl Composition {
     pub fn threshold(&self, zone: Zone, growth: f64, target: f64) -> Result<Ends, Obstacle> {
         let log_target = ln(target);
         let falling = zone == Zone::Above;
-        let mut rough = Rough::new(&self.parts)?;
         let miss = |saddle: &Saddle| saddle.log_value + growth * saddle.t - log_target;
-        let mut saddle =
-            rough.find(zone, |saddle| if falling { -miss(saddle) } else { miss(saddle) })?;
+        let sought = |saddle: &Saddle| if falling { -miss(saddle) } else { miss(saddle) };
+        let (mut rung, mut saddle) = self.ladder.find(&self.parts, zone, sought)?;
         let log_at = |value: &Value, t: f64, mantissa: f64| {
             if mantissa > 0.0 {
                 ln(mantissa) + value.log_scale + growth * t
@@ -156,21 +120,24 @@ impl Composition {
             }
             t
         };
-        // The saddle's own guess may be far off. A rough line finds the place, a good one the digits.
-        let mut line = self.line(&mut rough, zone, &saddle, saddle.t, saddle.log_value, LOOSE)?;
+        let line_at = |rung: i32| {
+            let line = |tolerance| self.ladder.line(&self.parts, zone, rung, tolerance);
+            line(Tolerance::Tight).or_else(|_| line(Tolerance::Loose))
+        };
+        // The saddle's own guess may be far off.
+        let mut line = line_at(rung)?;
         let mut t = newton(&line, saddle.t, saddle.spread);
-        for _ in 0..3 {
-            let home = t;
-            if (t - saddle.t).abs() > 0.3 * saddle.spread {
-                saddle = rough.find(zone, |saddle| saddle.t - t).unwrap_or(saddle);
-            }
-            let log_value = log_target - growth * t;
-            let Ok(next) = self.line(&mut rough, zone, &saddle, t, log_value, TIGHT) else { break };
-            line = next;
-            t = newton(&line, t, saddle.spread);
-            if (t - home).abs() <= 0.1 * saddle.spread {
+        for _ in 0..4 {
+            let Ok((next, there)) = self.ladder.find(&self.parts, zone, |saddle| saddle.t - t)
+            else {
+                break;
+            };
+            if (next - rung).abs() <= 1 {
                 break;
             }
+            let Ok(other) = line_at(next) else { break };
+            (rung, saddle, line) = (next, there, other);
+            t = newton(&line, t, saddle.spread);
         }
         let value = line.value(t);
         let relative = value.relative();
@@ -202,49 +169,6 @@ impl Composition {
         }
         Err(Obstacle::SlowDecay)
     }
-}
-
-/// The saddle, or the smaller tilt with the shortest period that loses no more than `most` digits (as a
-/// natural logarithm) to cancellation.
-fn place(
-    rough: &mut Rough<'_>,
-    zone: Zone,
-    saddle: &Saddle,
-    t: f64,
-    log_value: f64,
-    tolerance: f64,
-    most: f64,
-) -> Result<Place, Obstacle> {
-    let base = match zone {
-        Zone::Above => 1.0,
-        Zone::Between => saddle.c,
-        Zone::Below => 0.0,
-    };
-    let mut best: Option<(f64, Place)> = None;
-    for factor in [1.0, 0.85, 0.7, 0.55, 0.42, 0.3] {
-        let Ok(found) = rough.saddle(base + (saddle.c - base) * factor) else { continue };
-        let log_size = log_value - (found.level - found.c * t);
-        if best.is_some() && (log_size < -most || base == saddle.c) {
-            break;
-        }
-        let place = Place {
-            zone,
-            c: found.c,
-            t,
-            spread: found.spread,
-            log_size: log_size.clamp(-30.0, 0.0),
-            tolerance,
-        };
-        if most == 0.0 {
-            return Ok(place);
-        }
-        let length = place.period(rough);
-        // Not worth the digits for a little.
-        if best.as_ref().is_none_or(|known| length < 0.8 * known.0) {
-            best = Some((length, place));
-        }
-    }
-    best.map(|(_, place)| place).ok_or(Obstacle::TooFine)
 }
 
 fn ends_of(value: &Value, log_factor: f64) -> Ends {

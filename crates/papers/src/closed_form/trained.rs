@@ -170,7 +170,7 @@ impl Trained {
 
     /// Trains, or finds it done, and reads the table.
     pub(super) fn epochs(&self, context: &Context<'_>) -> Result<Vec<Epoch>, PaperError> {
-        let path = context.carry_out(self.setting.name, self)?;
+        let path = context.carry_out(self.setting.name, &Stoppable(self, context.stop))?;
         let text = std::fs::read_to_string(&path)
             .map_err(|source| PaperError::Write { path: path.clone(), source })?;
         let bad =
@@ -193,14 +193,13 @@ impl Trained {
             .collect()
     }
 
-    fn train(&self, seed: u64, table: &mut String) -> Result<(), PaperError> {
+    fn train(&self, seed: u64, stop: &AtomicBool, table: &mut String) -> Result<(), PaperError> {
         let setting = &self.setting;
         let (recipe, train, test) = setting.recipe(seed)?;
         let network = Arc::clone(&recipe.network);
         let probe = Probe::new(setting.attribute.clone(), Arc::clone(&network), recipe.clip_norm);
         let mut full = Collector::new(Mode::Batch, Diameter::Full, Vec::new());
         let mut rough = Collector::new(Mode::Batch, Diameter::Approximate, Vec::new());
-        let stop = AtomicBool::new(false);
         let each = |moment: &Moment<'_>| -> Result<(), AttributeError> {
             let steps = setting.epoch();
             if moment.step > 0 && moment.step.is_multiple_of(steps) {
@@ -226,19 +225,23 @@ impl Trained {
             }
             Ok(())
         };
-        follow(&recipe, &train, Replica::new(0), &stop, each)?;
+        follow(&recipe, &train, Replica::new(0), stop, each)?;
         Ok(())
     }
 }
 
-impl Experiment for Trained {
+/// Trainings that Ctrl-C breaks off: one of them takes minutes.
+struct Stoppable<'a>(&'a Trained, &'a AtomicBool);
+
+impl Experiment for Stoppable<'_> {
     fn plan(&self) -> &Plan {
-        &self.plan
+        &self.0.plan
     }
 
     fn rows(&self, trials: Range<u64>, table: &mut String) -> Result<(), String> {
         for trial in trials {
-            self.train(self.plan.seed + trial, table).map_err(|error| error.to_string())?;
+            let seed = self.0.plan.seed + trial;
+            self.0.train(seed, self.1, table).map_err(|error| error.to_string())?;
         }
         Ok(())
     }

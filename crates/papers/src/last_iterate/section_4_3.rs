@@ -36,7 +36,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
     let at_four = curve.iter().find(|point| point.0 == 4.0).map_or(f64::NAN, |point| point.1);
     let figure = Figure::new(
         "A register that grows fourfold at each shift hides almost nothing",
-        "Epsilon of the last iterate, exactly: the composition of one subsampled Gaussian a step, each with its own noise.",
+        "Epsilon of the last iterate, exactly: the composition of one subsampled Gaussian per step, each with its own noise.",
     )
     .subtitle(format!("T {steps}, q {q}, sigma {sigma}, delta {DELTA:e}"))
     .x(Axis::log("growth at each shift"))

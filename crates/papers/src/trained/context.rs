@@ -1,6 +1,6 @@
 use crate::PaperError;
 use attacks::{Conditions, Target, TrainedGame};
-use audit::{Scores, Table};
+use audit::{Design, Scores, Table};
 use experiments::{Event, Experiment, Metadata, Outcome, Reporter, Settings, Shard, run};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -125,6 +125,6 @@ impl TrainedContext<'_> {
         }
         let mut table = Table::default();
         table.add_file(&output)?;
-        Ok(Some(table.settle()?.into_scores()?))
+        Ok(Some(table.settle()?.into_scores(Design::Runs)?))
     }
 }

@@ -24,7 +24,7 @@ const LONGEST: u32 = 20;
 /// Work for one point beside its spreading, in rotations: its loss and weight, a turn.
 const POINT: f64 = 600.0;
 
-/// The power of two of the ring for so many nodes; None where it is too long.
+/// The power of two of the ring for this many nodes; None where it is too long.
 fn order(nodes: usize) -> Option<u32> {
     let needed = (4 * nodes.div_ceil(2)).max(1024).next_power_of_two().ilog2();
     (needed <= LONGEST).then_some(needed)

@@ -9,18 +9,32 @@
 //! is replaced or zeroed out (h(g) of Theorem B: under Q, with probability p_j/q each, P/Q = 1 - q + q e^(mu_j x -
 //! mu_j^2/2) on x > mu_j/2; its mirror image; the rest at 1). Truncated batches have both.
 
+use super::bounds::Lines;
 use super::fast;
 use super::half::{self, Panels};
 use super::rough::{Rough, Shape};
 use super::transform::{Choice, Transform, tail_bound};
-use crate::arithmetic::{Ball, Complex};
-use crate::pairs::Step;
+use crate::arithmetic::{Ball, Complex, Magnitude};
+use crate::pairs::{Mask, Step};
 
 pub struct Strand<const N: usize> {
     pub weight: Ball<N>,
     pub step: Step<N>,
     /// From 1/2 on, with its mirror image.
     pub half: bool,
+    /// The step whose mirror image it is, where that is another one.
+    pub mirror: Option<Step<N>>,
+}
+
+impl<const N: usize> Strand<N> {
+    fn mirrored(&self) -> &Step<N> {
+        self.mirror.as_ref().unwrap_or(&self.step)
+    }
+
+    /// Bits of its own that a rare strand needs for this many of the whole.
+    fn bits(&self, bits: f64) -> f64 {
+        (bits + self.weight.to_f64().log2().min(0.0)).max(12.0)
+    }
 }
 
 pub struct Law<const N: usize> {
@@ -36,7 +50,7 @@ impl<const N: usize> Law<N> {
         Self {
             times,
             atom: Ball::ZERO,
-            strands: vec![Strand { weight: Ball::one(), step, half: false }],
+            strands: vec![Strand { weight: Ball::one(), step, half: false, mirror: None }],
         }
     }
 
@@ -53,6 +67,13 @@ struct RoughStrand {
     weight: f64,
     rough: Rough,
     half: bool,
+    mirror: Option<Rough>,
+}
+
+impl RoughStrand {
+    fn mirrored(&self) -> &Rough {
+        self.mirror.as_ref().unwrap_or(&self.rough)
+    }
 }
 
 /// A law in doubles.
@@ -60,6 +81,12 @@ pub struct RoughLaw {
     pub times: f64,
     atom: f64,
     strands: Vec<RoughStrand>,
+}
+
+/// Where the integrals of a strand come from.
+pub(super) enum Shapes {
+    Whole(Shape),
+    Half([Shape; 2]),
 }
 
 /// How to sum each strand at one tilt.
@@ -124,9 +151,13 @@ impl LawChoice {
                     if 1.0 - (1.0 - tilt) != tilt {
                         return None;
                     }
-                    let panels = |tilt: f64| Panels::new(&rough.rough, tilt, most, bits);
-                    return Some(StrandChoice::Half([panels(tilt)?, panels(1.0 - tilt)?]));
+                    // Off the axis a mask may be as large as 2^p.
+                    let bits = strand.bits(bits) + strand.step.mask.power() as f64;
+                    let own = Panels::new(&rough.rough, tilt, most, bits)?;
+                    let mirror = Panels::new(rough.mirrored(), 1.0 - tilt, most, bits)?;
+                    return Some(StrandChoice::Half([own, mirror]));
                 }
+                let bits = strand.bits(bits);
                 Choice::new(&rough.rough, &strand.step, tilt, (most, nodes), bits)
                     .map(StrandChoice::Whole)
             })
@@ -141,6 +172,7 @@ impl RoughLaw {
             weight: strand.weight.to_f64(),
             rough: Rough::new(&strand.step),
             half: strand.half,
+            mirror: strand.mirror.as_ref().map(Rough::new),
         };
         Self {
             times: law.times as f64,
@@ -165,7 +197,7 @@ impl RoughLaw {
         let part = |strand: &RoughStrand| {
             strand.weight
                 * if strand.half {
-                    strand.rough.log_half(c).exp() + strand.rough.log_half(1.0 - c).exp()
+                    strand.rough.log_half(c).exp() + strand.mirrored().log_half(1.0 - c).exp()
                 } else {
                     strand.rough.log_moment(c).exp()
                 }
@@ -173,25 +205,32 @@ impl RoughLaw {
         (self.atom + self.strands.iter().map(part).sum::<f64>()).ln()
     }
 
+    /// ln of a bound on |M(c + iu)| and beyond, of middle outcomes.
+    pub(super) fn log_middle(&self, c: f64, u: f64, angle: f64) -> f64 {
+        let part =
+            |strand: &RoughStrand| strand.weight * strand.rough.log_middle(c, u, angle).exp();
+        self.strands.iter().map(part).sum::<f64>().ln()
+    }
+
     /// What is needed to ask for tails at one tilt.
-    pub(super) fn shapes(&self, c: f64) -> Option<Vec<Option<Shape>>> {
+    pub(super) fn shapes(&self, c: f64) -> Option<Vec<Shapes>> {
         self.strands
             .iter()
             .map(|strand| {
                 if strand.half {
-                    return Some(None);
+                    return strand.rough.halves(c).map(Shapes::Half);
                 }
-                strand.rough.shape(c, 0.0, 0.0, 60.0).map(Some)
+                strand.rough.shape(c, 0.0, 0.0, 60.0).map(Shapes::Whole)
             })
             .collect()
     }
 
     /// ln of a bound on |M(c + iu)| for all u >= `u`, with the angles that give it.
-    pub(super) fn tail(&self, c: f64, u: f64, shapes: &[Option<Shape>]) -> (f64, Angles) {
+    pub(super) fn tail(&self, c: f64, u: f64, shapes: &[Shapes]) -> (f64, Angles) {
         let (mut sum, mut angles) = (self.atom, Vec::new());
         for (strand, shape) in self.strands.iter().zip(shapes) {
             match shape {
-                Some(shape) => {
+                Shapes::Whole(shape) => {
                     let (angle, log) = strand.rough.best_tail(c, u, shape);
                     if self.strands.len() == 1 && self.atom == 0.0 {
                         return (log, vec![[angle, angle]]);
@@ -199,7 +238,15 @@ impl RoughLaw {
                     sum += strand.weight * log.exp();
                     angles.push([angle, angle]);
                 }
-                None => {
+                Shapes::Half(shapes) => {
+                    // Both by one angle, where the bound has to be close.
+                    let (angle, joined) = strand.rough.best_joined(shapes, c, u);
+                    let whole = shapes.iter().map(|shape| shape.log_integral.exp()).sum::<f64>();
+                    if joined > 0.5 * whole {
+                        sum += strand.weight * joined;
+                        angles.push([angle; 2]);
+                        continue;
+                    }
                     let best = |tilt: f64| {
                         [0.02, 0.08, 0.25, 0.6, 1.0, 1.4]
                             .map(|angle| (angle, strand.rough.log_half_tail(tilt, u, angle)))
@@ -207,8 +254,9 @@ impl RoughLaw {
                             .fold((0.0, f64::INFINITY), |a, b| if b.1 < a.1 { b } else { a })
                     };
                     let (one, two) = (best(c), best(1.0 - c));
-                    sum += strand.weight * (one.1.exp() + two.1.exp());
-                    angles.push([one.0, two.0]);
+                    let apart = one.1.exp() + two.1.exp();
+                    sum += strand.weight * apart.min(joined);
+                    angles.push(if joined < apart { [angle; 2] } else { [one.0, two.0] });
                 }
             }
         }
@@ -252,16 +300,17 @@ impl<const N: usize> Law<N> {
             return Transform::new(step, tilt, most, bits, choice).nodes(du, nodes, bits);
         }
         for (strand, choice) in self.strands.iter().zip(&choice.0) {
+            let bits = strand.bits(bits);
             match choice {
                 StrandChoice::Whole(choice) => {
                     let transform = Transform::new(&strand.step, tilt, most, bits, choice);
                     add(strand.weight, transform.nodes(du, nodes, bits), false);
                 }
                 StrandChoice::Half(panels) => {
-                    for (index, tilt) in [tilt, 1.0 - tilt].into_iter().enumerate() {
+                    let sides = [(&strand.step, tilt), (strand.mirrored(), 1.0 - tilt)];
+                    for (index, (step, tilt)) in sides.into_iter().enumerate() {
                         let floor = Self::floor(bits);
-                        let transform =
-                            half::transform(&strand.step, tilt, most, &panels[index], floor);
+                        let transform = half::transform(step, tilt, most, &panels[index], floor);
                         // A^(1-s) turns the other way.
                         add(strand.weight, transform.nodes(du, nodes, bits), index == 1);
                     }
@@ -275,11 +324,60 @@ impl<const N: usize> Law<N> {
         all
     }
 
+    /// The law of low outcomes, to which all mirror images belong, and that of middle ones, on whole lines: what
+    /// [`Law::before`] bounds is too much of it.
+    pub(super) fn split(&self, eta: f64, power: u64) -> [Self; 2] {
+        let strands = |low: bool| -> Vec<Strand<N>> {
+            let one = |strand: &Strand<N>| {
+                // A - a_0 = a_1 z + ... is about eta at rho z = 1.
+                let rho = Ball::from_f64(strand.step.log_slope() - eta.ln()).exponential();
+                let mask = if low { Mask::Low(rho, power) } else { Mask::Middle(rho, power) };
+                Strand {
+                    weight: strand.weight,
+                    step: strand.step.masked(mask, self.times),
+                    half: low && strand.half,
+                    mirror: (low && strand.half).then(|| strand.step.clone()),
+                }
+            };
+            self.strands.iter().map(one).collect()
+        };
+        [
+            Self { times: self.times, atom: self.atom, strands: strands(true) },
+            Self { times: self.times, atom: Ball::ZERO, strands: strands(false) },
+        ]
+    }
+
+    /// At least the integral of the modulus left of 1/2 for strands that begin there in `whole`.
+    pub(super) fn before(&self, whole: &Self, tilt: f64, bits: f64) -> Magnitude {
+        let mut sum = Magnitude::ZERO;
+        for (strand, other) in self.strands.iter().zip(&whole.strands) {
+            if other.half {
+                let lines = Lines::new(&strand.step, tilt, 0.0, 0.0);
+                let far = lines.far();
+                let below = lines.between(-far, half::START, 0.0, Self::floor(bits));
+                sum = sum.plus(below.plus(lines.beyond(0.0)).times(strand.weight.above()));
+            }
+        }
+        sum
+    }
+
+    /// A bound on |M(c + iu)| for every u >= `from`, of middle outcomes, by moving the path by an angle.
+    pub(super) fn middle_tail(&self, tilt: f64, from: f64, angle: f64, floor: f64) -> Magnitude {
+        let mut sum = Magnitude::ZERO;
+        for strand in &self.strands {
+            let lines = Lines::new(&strand.step, tilt, angle, 0.0);
+            let bound = lines.turned(f64::NEG_INFINITY, Ball::from_f64(from), floor);
+            sum = sum.plus(bound.times(strand.weight.above()));
+        }
+        sum
+    }
+
     /// M(c), to about 2^-bits.
     pub(super) fn real(&self, rough: &RoughLaw, tilt: f64, bits: f64) -> Option<Ball<N>> {
         let choice = LawChoice::new(rough, self, tilt, (0.0, 0), bits)?;
         let mut sum = self.atom;
         for (strand, choice) in self.strands.iter().zip(&choice.0) {
+            let bits = strand.bits(bits);
             let value = match choice {
                 StrandChoice::Whole(choice) => {
                     Transform::new(&strand.step, tilt, 0.0, bits, choice).real()
@@ -287,7 +385,7 @@ impl<const N: usize> Law<N> {
                 StrandChoice::Half([one, two]) => {
                     let floor = Self::floor(bits);
                     half::transform(&strand.step, tilt, 0.0, one, floor).real()
-                        + half::transform(&strand.step, 1.0 - tilt, 0.0, two, floor).real()
+                        + half::transform(strand.mirrored(), 1.0 - tilt, 0.0, two, floor).real()
                 }
             };
             sum = sum + strand.weight * value;
@@ -308,8 +406,14 @@ impl<const N: usize> Law<N> {
         for ((strand, rough), angles) in self.strands.iter().zip(&rough.strands).zip(angles) {
             let bound = if strand.half {
                 let floor = Self::floor(bits);
-                half::ball(half::tail(&strand.step, tilt, from, angles[0], floor))
-                    + half::ball(half::tail(&strand.step, 1.0 - tilt, from, angles[1], floor))
+                let apart = half::ball::<N>(half::tail(&strand.step, tilt, from, angles[0], floor))
+                    + half::ball(half::tail(&strand.step, 1.0 - tilt, from, angles[1], floor));
+                let joined = (angles[0] == angles[1])
+                    .then(|| half::joined(&strand.step, &rough.rough, tilt, from, angles[0], bits));
+                match joined.flatten() {
+                    Some(joined) if !apart.is_finite() || joined.is_below(&apart) => joined,
+                    _ => apart,
+                }
             } else {
                 tail_bound(&strand.step, &rough.rough, tilt, from, angles[0], bits)?
             };

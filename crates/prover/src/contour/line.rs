@@ -24,6 +24,22 @@ pub struct Line<const N: usize> {
     points: usize,
 }
 
+/// Where a line stands.
+pub(super) struct Site {
+    pub(super) zone: Zone,
+    pub(super) tilt: f64,
+    pub(super) spacing: f64,
+    /// Tilts at which the aliases are bounded; None: the pole itself, where M = 1.
+    pub(super) alias_tilts: [Option<f64>; 2],
+}
+
+impl Site {
+    fn of(plan: &Plan) -> Self {
+        let Plan { zone, tilt, spacing, alias_tilts, .. } = *plan;
+        Self { zone, tilt, spacing, alias_tilts }
+    }
+}
+
 impl<const N: usize> Line<N> {
     /// None where a bound cannot be computed.
     pub fn new(composition: &Composition<N>, roughs: &[RoughLaw], plan: &Plan) -> Option<Self> {
@@ -56,7 +72,7 @@ impl<const N: usize> Line<N> {
             log_tail = log_tail + bound.logarithm().times_u64(law.times);
         }
         let tail = log_tail.exponential().over(Ball::pi() * u).above();
-        Self::finished(plan, nodes, tail, points, &|c| moment(composition, roughs, c))
+        Self::finished(&Site::of(plan), nodes, tail, points, &|c| moment(composition, roughs, c))
     }
 
     /// The line of a masked plan: the nodes of what is not all low, and a bound on what is.
@@ -66,21 +82,33 @@ impl<const N: usize> Line<N> {
         masked: &MaskedPlan<N>,
     ) -> Option<Self> {
         let plan = &masked.plan;
-        let (c, h) = (Ball::from_f64(plan.tilt), Ball::from_f64(plan.spacing));
-        let mut nodes = masked.nodes();
-        for (k, node) in nodes.iter_mut().enumerate() {
-            let s = Complex { re: c, im: h.times_u64(k as u64) };
-            *node = *node * (s * (s - Complex::one())).reciprocal();
-        }
         let tail = masked.tail(composition, roughs)?;
         let points = plan.points as usize;
-        let mut line = Self::finished(plan, nodes, tail, points, &|c| masked.moment(c))?;
+        let site = Site::of(plan);
+        let mut line =
+            Self::of_values(&site, masked.nodes(composition), tail, points, &|c| masked.moment(c))?;
         line.rest = Some(masked.masked.rest()?);
         Some(line)
     }
 
+    /// The line with these values of the transform at its nodes.
+    pub(super) fn of_values(
+        site: &Site,
+        mut nodes: Vec<Complex<N>>,
+        tail: Magnitude,
+        points: usize,
+        moment: &dyn Fn(f64) -> Option<Ball<N>>,
+    ) -> Option<Self> {
+        let (c, h) = (Ball::from_f64(site.tilt), Ball::from_f64(site.spacing));
+        for (k, node) in nodes.iter_mut().enumerate() {
+            let s = Complex { re: c, im: h.times_u64(k as u64) };
+            *node = *node * (s * (s - Complex::one())).reciprocal();
+        }
+        Self::finished(site, nodes, tail, points, moment)
+    }
+
     fn finished(
-        plan: &Plan,
+        plan: &Site,
         nodes: Vec<Complex<N>>,
         tail: Magnitude,
         points: usize,

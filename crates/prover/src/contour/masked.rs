@@ -22,20 +22,19 @@
 //! most prod L(c')^T e^((1-c') t) for every c' >= 1.
 
 use super::Composition;
-use super::bounds::Lines;
-use super::law::{Law, RoughLaw};
-use super::plan::{NODE, Plan, Search, Zone};
-use super::rough::Rough;
-use super::transform::{Choice, Transform};
+use super::law::{Law, LawChoice, RoughLaw};
+use super::plan::{NODE, Plan, Search, Zone, short};
 use crate::arithmetic::{Ball, Complex, Magnitude};
-use crate::pairs::{Mask, Step};
 
-/// The steps of a composition with their masks.
+/// Rotations above which a sharper mask may be cheaper.
+const SHARPER: f64 = 2e7;
+
+/// The laws of a composition with their masks.
 pub(super) struct Masked<const N: usize> {
-    low: Vec<Step<N>>,
-    middle: Vec<Step<N>>,
-    low_roughs: Vec<Rough>,
-    middle_roughs: Vec<Rough>,
+    low: Vec<Law<N>>,
+    middle: Vec<Law<N>>,
+    low_roughs: Vec<RoughLaw>,
+    middle_roughs: Vec<RoughLaw>,
     /// c' at which all-low outcomes are bounded.
     pub(super) cap: f64,
 }
@@ -45,30 +44,17 @@ pub struct MaskedPlan<const N: usize> {
     pub plan: Plan,
     pub(super) masked: Masked<N>,
     /// For low and for middle outcomes.
-    choices: [Vec<Choice>; 2],
+    choices: [Vec<LawChoice>; 2],
     angle: f64,
 }
 
 impl<const N: usize> Masked<N> {
     /// Middle outcomes begin where P/Q is about 1 + eta.
     fn new(composition: &Composition<N>, eta: f64, power: u64) -> Self {
-        let with = |make: &dyn Fn(Ball<N>) -> Mask<N>| -> Vec<Step<N>> {
-            composition
-                .laws
-                .iter()
-                .filter_map(|law| law.as_plain().map(|step| (step, law.times)))
-                .map(|(step, times)| {
-                    // A - a_0 = a_1 z + ... is about eta at rho z = 1.
-                    let log = step.log_slope() - eta.ln();
-                    let rho = Ball::from_f64(log).exponential();
-                    step.masked(make(rho), times)
-                })
-                .collect()
-        };
-        let low = with(&|rho| Mask::Low(rho, power));
-        let middle = with(&|rho| Mask::Middle(rho, power));
-        let low_roughs = low.iter().map(Rough::new).collect();
-        let middle_roughs = middle.iter().map(Rough::new).collect();
+        let (low, middle): (Vec<_>, Vec<_>) =
+            composition.laws.iter().map(|law| law.split(eta, power).into()).unzip();
+        let low_roughs = low.iter().map(RoughLaw::new).collect();
+        let middle_roughs = middle.iter().map(RoughLaw::new).collect();
         Self { low, middle, low_roughs, middle_roughs, cap: 2.0 }
     }
 
@@ -79,17 +65,22 @@ impl<const N: usize> Masked<N> {
         low + (1.0 - cap) * t
     }
 
-    /// The largest eta whose all-low outcomes weigh less than e^log_error.
-    fn choose(composition: &Composition<N>, t: f64, log_error: f64) -> Option<Self> {
-        // Far out in the tail nothing of the near-atom may shine through the mask.
-        let power = if log_error < -100.0 { 64 } else { 16 };
-        let mut eta = 2.0 * t;
+    /// The largest eta whose all-low outcomes weigh less than e^log_error. `gap` is how far the threshold t lies above the
+    /// loss of all near-atoms.
+    fn choose(
+        composition: &Composition<N>,
+        (t, gap): (f64, f64),
+        log_error: f64,
+        power: u64,
+    ) -> Option<Self> {
+        let mut eta = 2.0 * gap;
         for _ in 0..14 {
             let mut masked = Self::new(composition, eta, power);
-            let mut cap = 2.0 + (20.0 - log_error).max(20.0) / t;
+            let mut cap = 2.0 + (20.0 - log_error).max(20.0) / gap;
             for _ in 0..4 {
-                if masked.log_rest(cap, t) < log_error - 1.0 {
-                    masked.cap = cap;
+                let place = short(cap);
+                if masked.log_rest(place, t) < log_error - 1.0 {
+                    masked.cap = place;
                     return Some(masked);
                 }
                 cap *= 0.6;
@@ -101,8 +92,8 @@ impl<const N: usize> Masked<N> {
 
     /// sum of T |M - L| / M(c) at u and beyond, in doubles.
     fn rough_tail(&self, roughs: &[RoughLaw], c: f64, u: f64, angle: f64) -> f64 {
-        let sum = |rough: &Rough, whole: &RoughLaw| {
-            rough.times * (rough.log_middle(c, u, angle) - whole.log_moment(c)).exp()
+        let sum = |middle: &RoughLaw, whole: &RoughLaw| {
+            middle.times * (middle.log_middle(c, u, angle) - whole.log_moment(c)).exp()
         };
         self.middle_roughs.iter().zip(roughs).map(|(middle, whole)| sum(middle, whole)).sum()
     }
@@ -118,22 +109,18 @@ impl<const N: usize> Masked<N> {
         low + if more > 30.0 { more } else { more.exp_m1().ln() }
     }
 
-    /// (product of M^T - product of L^T)(c), a few digits.
+    /// (product of M^T - product of L^T)(c), a few digits; at least that for half-lines.
     fn difference(&self, c: f64) -> Option<Ball<N>> {
         let (mut low, mut more) = (Complex::one(), Complex::ZERO);
         let all = self.low.iter().zip(&self.low_roughs);
-        for ((step, rough), (middle, middle_rough)) in
+        for ((law, rough), (middle, middle_rough)) in
             all.zip(self.middle.iter().zip(&self.middle_roughs))
         {
             let bits = 12.0 + rough.times.log2();
-            let real = |step: &Step<N>, rough: &Rough| {
-                let choice = Choice::new(rough, step, c, (0.0, 0), bits)?;
-                Some(Transform::new(step, c, 0.0, bits, &choice).real())
-            };
-            let (here, there) = (real(step, rough)?, real(middle, middle_rough)?);
+            let (here, there) = (law.real(rough, c, bits)?, middle.real(middle_rough, c, bits)?);
             let ratio = Complex::new(there.over(here), Ball::ZERO);
-            low = low * Complex::new(here, Ball::ZERO).power(step.times);
-            more = and(more, power_minus_one(ratio, step.times));
+            low = low * Complex::new(here, Ball::ZERO).power(law.times);
+            more = and(more, power_minus_one(ratio, law.times));
         }
         Some((low * more).re)
     }
@@ -141,11 +128,9 @@ impl<const N: usize> Masked<N> {
     /// The transform of low outcomes at c', to their powers.
     pub(super) fn rest(&self) -> Option<(Ball<N>, Ball<N>)> {
         let mut product = Ball::one();
-        for (step, rough) in self.low.iter().zip(&self.low_roughs) {
-            let bits = 12.0 + rough.times.log2();
-            let choice = Choice::new(rough, step, self.cap, (0.0, 0), bits)?;
-            let value = Transform::new(step, self.cap, 0.0, bits, &choice).real();
-            product = product * value.power(step.times);
+        for (law, rough) in self.low.iter().zip(&self.low_roughs) {
+            let value = law.real(rough, self.cap, 12.0 + rough.times.log2())?;
+            product = product * value.power(law.times);
         }
         Some((Ball::from_f64(self.cap), product))
     }
@@ -172,21 +157,44 @@ fn power_minus_one<const N: usize>(a: Complex<N>, mut power: u64) -> Complex<N> 
 }
 
 impl<const N: usize> MaskedPlan<N> {
-    /// A plan for threshold t > 0; None where none is affordable.
+    /// A plan for a threshold above the loss of all near-atoms, where that is known, and above 0 else; None where none
+    /// is affordable.
     pub fn new(
         composition: &Composition<N>,
         roughs: &[RoughLaw],
         threshold: f64,
         log_error: f64,
     ) -> Option<Self> {
-        let plain = |law: &Law<N>| law.as_plain().is_some();
-        if !composition.laws.iter().all(plain)
-            || !composition.gaussian.mid.is_zero()
-            || !(threshold > 1e-9)
-        {
+        let gap = composition.largest_loss().map_or(0.0, |loss| loss.to_f64()) + threshold;
+        if !composition.gaussian.mid.is_zero() || !(gap > 1e-9) {
             return None;
         }
-        let masked = Masked::choose(composition, threshold, log_error)?;
+        // Far out in the tail nothing of the near-atom may shine through the mask, nor of where half-lines begin. A
+        // high power takes more digits, and splits more sharply.
+        let half = composition.laws.iter().flat_map(|law| &law.strands).any(|strand| strand.half);
+        let find =
+            |power: u64| Self::with_power(composition, roughs, (threshold, gap), log_error, power);
+        let low = if log_error < -100.0 || half { None } else { find(16) };
+        match low {
+            Some(low) if low.plan.work < SHARPER => Some(low),
+            low => {
+                let sharp = find(64);
+                let better = |low: &Self| {
+                    sharp.as_ref().is_none_or(|sharp| low.plan.work <= sharp.plan.work)
+                };
+                if low.as_ref().is_some_and(better) { low } else { sharp }
+            }
+        }
+    }
+
+    fn with_power(
+        composition: &Composition<N>,
+        roughs: &[RoughLaw],
+        (threshold, gap): (f64, f64),
+        log_error: f64,
+        power: u64,
+    ) -> Option<Self> {
+        let masked = Masked::choose(composition, (threshold, gap), log_error, power)?;
         let other = |c: f64| masked.log_difference(c);
         let search = Search { roughs, gaussian: 0.0, threshold, other: Some(&other) };
         let line = Plan::line(&search, Zone::Above, log_error)?;
@@ -218,10 +226,10 @@ impl<const N: usize> MaskedPlan<N> {
             return None;
         }
         let (bits, most) = (line.bits(roughs), line.spacing * nodes);
-        let choose = |roughs: &[Rough], steps: &[Step<N>]| -> Option<Vec<Choice>> {
-            let pairs = roughs.iter().zip(steps);
+        let choose = |roughs: &[RoughLaw], laws: &[Law<N>]| -> Option<Vec<LawChoice>> {
+            let pairs = roughs.iter().zip(laws);
             pairs
-                .map(|(rough, step)| Choice::new(rough, step, c, (most, nodes as usize), bits))
+                .map(|(rough, law)| LawChoice::new(rough, law, c, (most, nodes as usize), bits))
                 .collect()
         };
         let choices = [
@@ -238,8 +246,8 @@ impl<const N: usize> MaskedPlan<N> {
             alias_tilts: line.alias_tilts,
             tail_angles: Vec::new(),
             bits,
-            points: all().map(Choice::points).sum(),
-            lost_bits: all().map(|choice| choice.lost_bits).fold(0.0, f64::max),
+            points: all().map(LawChoice::points).sum(),
+            lost_bits: all().map(LawChoice::lost_bits).fold(0.0, f64::max),
             choices: Vec::new(),
             work,
         };
@@ -252,24 +260,23 @@ impl<const N: usize> MaskedPlan<N> {
     }
 
     /// product of M^T - product of L^T at the nodes.
-    pub(super) fn nodes(&self) -> Vec<Complex<N>> {
+    pub(super) fn nodes(&self, composition: &Composition<N>) -> Vec<Complex<N>> {
         let plan = &self.plan;
-        let most = plan.spacing * plan.nodes as f64;
-        let nodes = |step: &Step<N>, choice: &Choice| {
-            Transform::new(step, plan.tilt, most, plan.bits, choice).nodes(
-                plan.spacing,
-                plan.nodes,
-                plan.bits,
-            )
+        let nodes = |law: &Law<N>, choice: &LawChoice| {
+            law.nodes(plan.tilt, plan.spacing, plan.nodes, plan.bits, choice)
         };
         let mut products = vec![(Complex::<N>::one(), Complex::<N>::ZERO); plan.nodes + 1];
         let low = self.masked.low.iter().zip(&self.choices[0]);
         let middle = self.masked.middle.iter().zip(&self.choices[1]);
-        for ((step, choice), (other, other_choice)) in low.zip(middle) {
-            let all = nodes(step, choice).into_iter().zip(nodes(other, other_choice));
+        for (((law, choice), (other, other_choice)), whole) in
+            low.zip(middle).zip(&composition.laws)
+        {
+            let before = other.before(whole, plan.tilt, plan.bits);
+            let all = nodes(law, choice).into_iter().zip(nodes(other, other_choice));
             for ((low, more), (here, there)) in products.iter_mut().zip(all) {
-                *low = *low * here.power(step.times);
-                *more = and(*more, power_minus_one(there * here.reciprocal(), step.times));
+                let there = Complex::new(there.re.widened(before), there.im.widened(before));
+                *low = *low * here.power(law.times);
+                *more = and(*more, power_minus_one(there * here.reciprocal(), law.times));
             }
         }
         products.into_iter().map(|(low, more)| low * more).collect()
@@ -291,9 +298,10 @@ impl<const N: usize> MaskedPlan<N> {
         {
             let value = law.real(rough, c, 12.0 + rough.times.log2())?;
             whole = whole * value.power(law.times);
-            let lines = Lines::new(middle, c, self.angle, 0.0);
             let floor = middle_rough.log_moment(c) - plan.bits * std::f64::consts::LN_2 - 20.0;
-            let bound = lines.turned(f64::NEG_INFINITY, Ball::from_f64(most), floor);
+            let bound = middle
+                .middle_tail(c, most, self.angle, floor)
+                .plus(middle.before(law, c, plan.bits));
             let share = Ball::exact(crate::arithmetic::Float::from_magnitude(bound)).over(value);
             sum = sum + share.times_u64(law.times);
         }

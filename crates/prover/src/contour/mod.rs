@@ -25,12 +25,14 @@ mod line;
 mod masked;
 mod plan;
 mod rough;
+mod thrown;
 mod transform;
 
 pub use law::{Law, RoughLaw, Strand};
 pub use line::{Line, moment};
 pub use masked::MaskedPlan;
 pub use plan::{Plan, Zone, log_bound, steepest};
+pub use thrown::{Factor, Thrown};
 
 use crate::arithmetic::normal_tail;
 use crate::arithmetic::{Ball, Complex, Magnitude};
@@ -132,7 +134,8 @@ fn folded<const N: usize>(noise: Ball<N>, shares: &[Ball<N>]) -> (Ball<N>, Vec<S
         // 2 Phi(1/2s) - 1.
         let inside = Ball::one() - normal_tail(noise.reciprocal().scaled(-1)).scaled(1);
         atom = atom + rest * weight * inside;
-        strands.push(Strand { weight, step: Step::new(noise, &[rest, q], false, 1), half: true });
+        let step = Step::new(noise, &[rest, q], false, 1);
+        strands.push(Strand { weight, step, half: true, mirror: None });
     }
     (atom, strands)
 }
@@ -160,7 +163,8 @@ fn cut<const N: usize>(
     }
     let noise = noise.scaled(-1);
     if adjacency == Adjacency::AddRemove {
-        law.strands.push(Strand { weight: tau, step: coins(noise, kept, false), half: false });
+        let step = coins(noise, kept, false);
+        law.strands.push(Strand { weight: tau, step, half: false, mirror: None });
     } else {
         let (atom, strands) = folded(noise, &[kept]);
         law.atom = atom * tau;

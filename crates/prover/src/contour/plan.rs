@@ -119,7 +119,7 @@ impl<'a> Search<'a> {
         steps + 0.5 * c * (c - 1.0) * self.gaussian
     }
 
-    fn log_integrand(&self, c: f64) -> f64 {
+    pub(super) fn log_integrand(&self, c: f64) -> f64 {
         let value = self.log_moment(c) + (1.0 - c) * self.threshold - (c * (c - 1.0)).abs().ln();
         if value.is_nan() { f64::INFINITY } else { value }
     }
@@ -150,7 +150,7 @@ pub fn steepest<const N: usize>(
     saddle(&search, zone).map(|(tilt, _)| tilt)
 }
 
-/// ln of the least M(c) e^((1-c) t) of a zone, about.
+/// ln of the least bound by one moment on a zone's mean, about.
 pub fn log_bound<const N: usize>(
     composition: &Composition<N>,
     roughs: &[RoughLaw],
@@ -158,7 +158,10 @@ pub fn log_bound<const N: usize>(
     threshold: f64,
 ) -> Option<f64> {
     let search = Search::new(composition, roughs, threshold);
-    saddle(&search, zone).map(|(tilt, log)| log + (tilt * (tilt - 1.0)).abs().ln())
+    let (tilt, _) = saddle(&search, zone)?;
+    let level = search.log_moment(tilt) + (1.0 - tilt) * threshold;
+    let less = |x: f64| x * x.abs().ln();
+    Some(level + if zone == Zone::Between { 0.0 } else { less(tilt - 1.0) - less(tilt) })
 }
 
 impl Plan {
@@ -275,7 +278,7 @@ fn saddle(search: &Search<'_>, zone: Zone) -> Option<(f64, f64)> {
 }
 
 /// A spacing for which aliases are below e^log_error, and the tilts that show it.
-fn aliases(
+pub(super) fn aliases(
     search: &Search<'_>,
     zone: Zone,
     c: f64,

@@ -176,6 +176,11 @@ impl<const N: usize> Transform<N> {
         Self { weights, losses, error, real: true }
     }
 
+    /// Points with complex weights and no error of their own.
+    pub(super) fn turned_points(weights: Vec<Complex<N>>, losses: Vec<Complex<N>>) -> Self {
+        Self { weights, losses, error: Magnitude::ZERO, real: false }
+    }
+
     pub(super) fn density(step: &Step<N>) -> Ball<N> {
         (Ball::pi().scaled(1).root() * step.deviation()).reciprocal()
     }

@@ -5,21 +5,38 @@
 //! sum, with the tails bounded by geometric series (the ratios fall with k), is the reciprocal of
 //! the mode's probability. No factorial is needed, and nothing cancels.
 
+//!
+//! Laws with many values are summed at every `stride`-th of them ([`super::smooth`]).
+
+use super::smooth::Smooth;
 use crate::arithmetic::{Ball, Magnitude};
+use crate::obstacle::{Obstacle, spend};
 
 pub struct Count<const N: usize> {
+    /// Weights belong to first, first + stride, ...
     pub first: u64,
+    pub stride: u64,
     pub weights: Vec<Ball<N>>,
-    /// At least the mass that is left out.
+    /// At least what a sum over the weights is off, for functions between 0 and 1.
     pub outside: Magnitude,
+    /// E K and E K^2 of the whole law, where they are known.
+    pub moments: Option<(Ball<N>, Ball<N>)>,
 }
 
 /// Longest window.
 const LONGEST: usize = 60_000;
+/// Pairs of values of which a sum of laws may consist.
+const MOST_PAIRS: usize = 8_000_000;
 
 impl<const N: usize> Count<N> {
     pub fn certain(uses: u64) -> Self {
-        Self { first: uses, weights: vec![Ball::one()], outside: Magnitude::ZERO }
+        Self {
+            first: uses,
+            stride: 1,
+            weights: vec![Ball::one()],
+            outside: Magnitude::ZERO,
+            moments: None,
+        }
     }
 
     /// Binomial(n, q), 0 < q < 1, with less than about 2^-depth of mass left out.
@@ -77,11 +94,119 @@ impl<const N: usize> Count<N> {
         let scale = sum.reciprocal();
         let outside = scale.above().times(lost);
         let weights = below.into_iter().map(|weight| weight * scale).collect();
-        Some(Self { first, weights, outside })
+        Some(Self { first, stride: 1, weights, outside, moments: None })
     }
 
-    /// The law of the sum of two independent counts.
-    pub fn plus(&self, other: &Self) -> Option<Self> {
+    /// The law of a sum of binomials and a certain number, for functions with this v ([`super::smooth`]).
+    ///
+    /// # Errors
+    /// Where it has too many values.
+    pub fn sum(
+        certain: u64,
+        binomials: &[(f64, u64)],
+        depth: i64,
+        v: f64,
+    ) -> Result<Self, Obstacle> {
+        let (mut mean, mut variance) = (Ball::from_u64(certain), Ball::ZERO);
+        for (q, n) in binomials {
+            let rate = Ball::from_f64(*q);
+            mean = mean + rate.times_u64(*n);
+            variance = variance + (rate * (Ball::one() - rate)).times_u64(*n);
+        }
+        let law = Self::law_of_sum(certain, binomials, depth, v)?;
+        Ok(Self { moments: Some((mean, mean.squared() + variance)), ..law })
+    }
+
+    fn law_of_sum(
+        certain: u64,
+        binomials: &[(f64, u64)],
+        depth: i64,
+        v: f64,
+    ) -> Result<Self, Obstacle> {
+        let mut smooth: Vec<Smooth<N>> = Vec::new();
+        let mut rest = Self::certain(certain);
+        for (q, n) in binomials {
+            match Smooth::new(*n, *q, depth, v) {
+                Some(law) => smooth.push(law),
+                None => {
+                    let law = Self::binomial(*n, *q, depth);
+                    rest = law.and_then(|law| rest.plus(&law)).ok_or(TOO_MANY)?;
+                }
+            }
+        }
+        // The law of all is as smooth as its widest part.
+        smooth.sort_by_key(|law| law.stride);
+        let Some(widest) = smooth.pop() else { return Ok(rest) };
+        let mut points: Vec<(u64, Ball<N>)> = rest.points().collect();
+        let mut outside = rest.outside;
+        for law in &smooth {
+            let values: Vec<(u64, Ball<N>)> = (law.first..=law.last)
+                .step_by(law.stride as usize)
+                .map(|j| (j, law.at(j)))
+                .collect();
+            if points.len() * values.len() > MOST_PAIRS {
+                return Err(TOO_MANY.into());
+            }
+            let both = |(at, weight): &(u64, Ball<N>)| {
+                let (at, weight) = (*at, *weight);
+                values.iter().map(move |(j, value)| (at + j, weight * *value)).collect::<Vec<_>>()
+            };
+            points = points.iter().flat_map(both).collect();
+            outside = outside.plus(law.error);
+        }
+        Self::spread(&widest, points, outside)
+    }
+
+    /// The law of a smooth one and another, which is given by its points: at every stride-th value x, the sum over the
+    /// points of their weights times the smooth law at x less the point. For each point that is the sum of
+    /// [`super::smooth`] with a shifted function.
+    fn spread(
+        law: &Smooth<N>,
+        mut points: Vec<(u64, Ball<N>)>,
+        outside: Magnitude,
+    ) -> Result<Self, Obstacle> {
+        points.sort_by_key(|point| point.0);
+        let (Some(least), Some(most)) = (points.first(), points.last()) else {
+            return Err("a law has at least one value".into());
+        };
+        let (first, last) = (law.first + least.0, law.last + most.0);
+        let each = (law.last - law.first) / law.stride + 1;
+        if points.len() as u64 * each > MOST_PAIRS as u64 {
+            return Err(TOO_MANY.into());
+        }
+        spend(0.02 * each as f64 + 2e-4 * (points.len() as u64 * each) as f64)?;
+        let mut weights = Vec::new();
+        for x in (first..=last).step_by(law.stride as usize) {
+            let mut sum = Ball::ZERO;
+            let mut before: Option<(u64, Ball<N>)> = None;
+            for (at, weight) in points.iter().rev() {
+                let Some(j) = x.checked_sub(*at).filter(|j| (law.first..=law.last).contains(j))
+                else {
+                    before = None;
+                    continue;
+                };
+                // Neighbours by their ratio.
+                let value = match before {
+                    Some((known, value)) if known + 1 == j => value * law.ratio(known),
+                    _ => law.at(j),
+                };
+                before = Some((j, value));
+                sum = sum + *weight * value;
+            }
+            weights.push(sum);
+        }
+        // Sums of the other weights are at most 2.
+        let outside = outside.scaled(1).plus(law.error.scaled(1));
+        Ok(Self { first, stride: law.stride, weights, outside, moments: None })
+    }
+
+    fn points(&self) -> impl Iterator<Item = (u64, Ball<N>)> + '_ {
+        let at = |(index, weight): (u64, &Ball<N>)| (self.first + index * self.stride, *weight);
+        (0u64..).zip(&self.weights).map(at)
+    }
+
+    /// The law of the sum of two independent counts, both without a stride.
+    pub(super) fn plus(&self, other: &Self) -> Option<Self> {
         let length = self.weights.len() + other.weights.len() - 1;
         if self.weights.len() * other.weights.len() > 4_000_000 {
             return None;
@@ -94,8 +219,12 @@ impl<const N: usize> Count<N> {
         }
         Some(Self {
             first: self.first + other.first,
+            stride: 1,
             weights,
             outside: self.outside.plus(other.outside),
+            moments: None,
         })
     }
 }
+
+const TOO_MANY: &str = "the law of the count has too many values";

@@ -8,6 +8,7 @@ use crate::obstacle::Obstacle;
 use vocabulary::{Adjacency, Phase, Run, Sampling};
 
 /// The law of the number of uses in one step.
+#[derive(Clone)]
 pub enum Draws<const N: usize> {
     /// Always this many.
     Certain(u64),
@@ -42,17 +43,36 @@ pub fn drawn<const N: usize>(
     phases.iter().map(|phase| one(run, phase, depth)).collect()
 }
 
+/// One record of truncated batches, after `removed` others of its group are gone.
+///
+/// # Errors
+/// As [`drawn`].
+pub fn drawn_alone<const N: usize>(
+    run: &Run,
+    phases: &[Phase],
+    removed: u64,
+    depth: i64,
+) -> Result<Vec<Drawn<N>>, Obstacle> {
+    let records = run.dataset_size().ok_or("the number of records is not given")?;
+    let records = records.checked_sub(removed).ok_or("the group is larger than the data set")?;
+    let each = |phase: &Phase| truncated(run, phase, records, depth, coins(phase, 1, phase.steps));
+    phases.iter().map(each).collect()
+}
+
+/// Each of `records` takes part with the phase's rate.
+fn coins<const N: usize>(phase: &Phase, records: u64, times: u64) -> Drawn<N> {
+    let draws = if phase.sample_rate == 1.0 {
+        Draws::Certain(records)
+    } else {
+        let weights = binomial(records, Ball::from_f64(phase.sample_rate), records);
+        Draws::Shares { weights, lost: Magnitude::ZERO }
+    };
+    Drawn { noise: phase.noise_multiplier, times, draws }
+}
+
 fn one<const N: usize>(run: &Run, phase: &Phase, depth: i64) -> Result<Drawn<N>, Obstacle> {
     let records = u64::from(run.group_size());
-    let coins = |times: u64| {
-        let draws = if phase.sample_rate == 1.0 {
-            Draws::Certain(records)
-        } else {
-            let weights = binomial(records, Ball::from_f64(phase.sample_rate), records);
-            Draws::Shares { weights, lost: Magnitude::ZERO }
-        };
-        Drawn { noise: phase.noise_multiplier, times, draws }
-    };
+    let coins = |times: u64| coins(phase, records, times);
     match run.sampling() {
         Sampling::Poisson | Sampling::Full => Ok(coins(phase.steps)),
         Sampling::CyclicPoisson => {
@@ -72,7 +92,10 @@ fn one<const N: usize>(run: &Run, phase: &Phase, depth: i64) -> Result<Drawn<N>,
             };
             Ok(Drawn { noise: 0.5 * phase.noise_multiplier, times: phase.steps, draws })
         }
-        Sampling::TruncatedPoisson => truncated(run, phase, depth, coins(phase.steps)),
+        Sampling::TruncatedPoisson => {
+            let all = run.dataset_size().ok_or("the number of records is not given")?;
+            truncated(run, phase, all, depth, coins(phase.steps))
+        }
         other => Err(format!(
             "{} with {} are not proven so far",
             other.words(),
@@ -94,16 +117,13 @@ fn folded<const N: usize>(weights: &[Ball<N>], lost: Magnitude) -> Draws<N> {
 fn truncated<const N: usize>(
     run: &Run,
     phase: &Phase,
+    records: u64,
     depth: i64,
     coins: Drawn<N>,
 ) -> Result<Drawn<N>, Obstacle> {
-    let records = run.dataset_size().ok_or("the number of records is not given")?;
     let most = run.drawing().max_batch_size.ok_or("the largest batch is not given")?;
     if most >= records {
         return Ok(coins);
-    }
-    if run.group_size() > 1 {
-        return Err("groups of truncated batches are not proven so far".into());
     }
     let q = phase.sample_rate;
     let share = Ball::from_u64(most).over(Ball::from_u64(records));
@@ -171,7 +191,8 @@ fn sized<const N: usize>(run: &Run, phase: &Phase, depth: i64) -> Result<Draws<N
     };
     let all = falling(records, targets);
     let mut choose = Ball::one();
-    let weights: Vec<Ball<N>> = (0..=targets)
+    // No more of them than the batch holds.
+    let weights: Vec<Ball<N>> = (0..=targets.min(batch))
         .map(|j| {
             if j > 0 {
                 choose = choose.times_u64(targets - j + 1).over_u64(j);

@@ -6,22 +6,48 @@
 //! E(e^t - e^Y)_+ = e^t Q(X < x) - P(X < x). The root is enclosed between two points at which the sign of
 //! L - t is certain, and the tails are taken at the ball between them.
 
+use super::count::Count;
 use crate::arithmetic::{Ball, Float, Magnitude, normal_tail};
 use crate::obstacle::Obstacle;
+use std::cell::OnceCell;
 
-/// P = sum_j p_j N(first + j, v), plus up to `outside` of mass anywhere to the right of 0;
-/// Q = N(0, v), or the mirror image of P.
+/// P = sum_j p_j N(first + j stride, v), up to `outside` on every half-line; Q = N(0, v), or the mirror image of P.
 pub struct HalfLine<const N: usize> {
     /// p_j.
     pub weights: Vec<Ball<N>>,
     pub first: u64,
+    pub stride: u64,
     pub variance: Ball<N>,
     pub substitute: bool,
     pub outside: Magnitude,
-    /// p_j e^(-(first+j)^2/2v).
+    /// p_j e^(-(first + j stride)^2/2v).
     coefficients: Vec<Ball<N>>,
     deviation: Ball<N>,
+    /// E K and E K^2 of the count, where they are known.
+    moments: Option<(Ball<N>, Ball<N>)>,
+    blocks: OnceCell<Vec<Block<N>>>,
 }
+
+/// Neighbouring values of the count, whose normal tails are one Taylor series around the middle of them. With D the distance from there
+/// divided by the deviation, |D| <= d, f the normal tail and b_n the coefficients of the density around z, f(z + D) = f(z) - sum of b_n
+/// D^(n+1)/(n+1). For |w| <= r the density at z + w is at most e^(-m/2)/sqrt(2 pi) in modulus, m the least of (|z| + a)^2 - (r^2 - a^2) over
+/// |a| <= r: it is (|z| - r)^2 for |z| >= 2r, and z^2/2 - r^2 else. So |b_n| <= r^-n times that (Cauchy), and what follows the first R terms is
+/// at most d (d/r)^R / ((R+1) (1 - d/r)) times it.
+struct Block<const N: usize> {
+    /// The middle.
+    centre: Ball<N>,
+    /// sum of p_j D^n/n!, n = 0 .. R.
+    moments: Vec<Ball<N>>,
+    /// d.
+    reach: Ball<N>,
+}
+
+/// R.
+const TERMS: usize = 36;
+/// Values in a block times this many are worth one.
+const WORTH: usize = 8;
+/// Most of d.
+const REACH: f64 = 0.06;
 
 /// What is asked of a pair at a threshold t of the loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,18 +62,17 @@ pub enum Part {
 
 impl<const N: usize> HalfLine<N> {
     pub fn new(
-        weights: Vec<Ball<N>>,
-        first: u64,
+        Count { first, stride, weights, outside, moments }: Count<N>,
         variance: Ball<N>,
         substitute: bool,
-        outside: Magnitude,
     ) -> Self {
         let inverse = variance.reciprocal();
-        // e^(-(j+1)^2/2v) / e^(-j^2/2v) = e^(-(2j+1)/2v): by recurrence, two products each.
+        // e^(-(x+s)^2/2v) / e^(-x^2/2v) = e^(-s(2x+s)/2v): by recurrence, two products each.
+        let step = Ball::from_u64(stride);
         let centre = Ball::from_u64(first);
         let mut factor = (-(centre.squared() * inverse).scaled(-1)).exponential();
-        let mut ratio = (-((centre.scaled(1) + Ball::one()) * inverse).scaled(-1)).exponential();
-        let shrink = (-inverse).exponential();
+        let mut ratio = (-((centre.scaled(1) + step) * step * inverse).scaled(-1)).exponential();
+        let shrink = (-(step.squared() * inverse)).exponential();
         let coefficients = weights
             .iter()
             .map(|weight| {
@@ -60,19 +85,104 @@ impl<const N: usize> HalfLine<N> {
         Self {
             weights,
             first,
+            stride,
             variance,
             substitute,
             outside,
             coefficients,
             deviation: variance.root(),
+            moments: moments.filter(|_| !substitute),
+            blocks: OnceCell::new(),
         }
+    }
+
+    /// Values in one block.
+    fn block_length(&self) -> usize {
+        let values = 2.0 * REACH * self.deviation.to_f64() / self.stride as f64;
+        if values >= self.weights.len() as f64 { self.weights.len() } else { values as usize }
+    }
+
+    /// Units of work that one threshold takes.
+    pub fn cost(&self) -> f64 {
+        let (all, length) = (self.weights.len() as f64, self.block_length());
+        let tails = if length < WORTH { all } else { 3.0 * (all / length as f64).ceil() };
+        0.1 + 0.015 * tails + 0.001 * all
+    }
+
+    fn blocks(&self) -> &[Block<N>] {
+        self.blocks.get_or_init(|| {
+            let length = self.block_length();
+            if length < WORTH {
+                return Vec::new();
+            }
+            let scale = self.deviation.reciprocal();
+            let at = |index: usize| Ball::from_u64(self.first + index as u64 * self.stride);
+            let chunks = self.weights.chunks(length).enumerate();
+            let block = |(number, weights): (usize, &[Ball<N>])| {
+                let first = number * length;
+                let centre = at(first + weights.len() / 2);
+                let mut moments = vec![Ball::ZERO; TERMS + 1];
+                let mut reach = Ball::ZERO;
+                for (index, weight) in weights.iter().enumerate() {
+                    let distance = (at(first + index) - centre) * scale;
+                    reach = reach.maximum(distance).maximum(-distance);
+                    let mut term = *weight;
+                    for (n, moment) in (1u64..).zip(moments.iter_mut()) {
+                        *moment = *moment + term;
+                        term = (term * distance).over_u64(n);
+                    }
+                }
+                Block { centre, moments, reach: reach.upper() }
+            };
+            chunks.map(block).collect()
+        })
+    }
+
+    /// P(X > x) or P(X < x) by blocks, where they are good enough.
+    fn by_blocks(&self, x: Ball<N>, above: bool) -> Option<Ball<N>> {
+        let root = Ball::pi().scaled(1).root();
+        let (mut sum, mut error) = (Ball::<N>::ZERO, Magnitude::ZERO);
+        let blocks = self.blocks();
+        for block in blocks {
+            let z = (x - block.centre).over(self.deviation);
+            let z = if above { z } else { -z };
+            let density = (-z.squared().scaled(-1)).exponential().over(root);
+            // b_n D^(n+1)/(n+1) has (-1)^n He_n(z) D^(n+1)/(n+1)!. Above, the tail is taken at z - D, below at z + D.
+            let (mut before, mut here, mut series) = (Ball::ZERO, Ball::one(), Ball::ZERO);
+            for (n, moment) in (0u64..).zip(&block.moments[1..]) {
+                let term = here * *moment;
+                series = if above || n % 2 == 1 { series - term } else { series + term };
+                (before, here) = (here, z * here - before.times_u64(n));
+            }
+            sum = sum + block.moments[0] * normal_tail(z) - density * series;
+            // The radius that makes the bound about least.
+            let size = z.to_f64().abs();
+            let terms = TERMS as f64;
+            let r = (0.5 * (size * size + 4.0 * terms).sqrt() - 0.5 * size).max(0.2);
+            let (circle, far) = (Ball::<N>::from_f64(r), if z.mid.is_negative() { -z } else { z });
+            let log = if circle.scaled(1).is_at_most(&far) {
+                -(far - circle).squared().scaled(-1)
+            } else {
+                (circle.squared() - far.squared().scaled(-1)).scaled(-1)
+            };
+            let ratio = block.reach.over(circle);
+            let less = Ball::one() - ratio;
+            if !less.is_positive() {
+                return None;
+            }
+            let rest = ratio.power(TERMS as u64) * block.reach * log.exponential();
+            let rest = rest.over_u64(TERMS as u64 + 1).over(less * root);
+            error = error.plus((rest * block.moments[0]).above());
+        }
+        let good = !blocks.is_empty() && error <= self.outside.plus(sum.radius);
+        good.then(|| sum.widened(error))
     }
 
     /// The likelihood ratio's logarithm at x.
     fn loss(&self, x: Ball<N>) -> Ball<N> {
         let at = |x: Ball<N>| {
             let slope = x.over(self.variance);
-            let z = slope.exponential();
+            let z = slope.times_u64(self.stride).exponential();
             let sum = self.coefficients.iter().rev().fold(Ball::ZERO, |sum, a| sum * z + *a);
             slope.times_u64(self.first) + sum.logarithm()
         };
@@ -190,18 +300,35 @@ impl<const N: usize> HalfLine<N> {
         if !of_p && !self.substitute {
             return tail(Ball::ZERO);
         }
+        // Q is the mirror image of P.
+        let (x_of_p, above_of_p) = if of_p { (x, above) } else { (-x, !above) };
+        if let Some(found) = self.by_blocks(x_of_p, above_of_p) {
+            return found.widened(self.outside);
+        }
         let mut sum = Ball::ZERO;
         for (j, weight) in self.weights.iter().enumerate() {
-            let centre = Ball::from_u64(self.first + j as u64);
+            let centre = Ball::from_u64(self.first + j as u64 * self.stride);
             sum = sum + *weight * tail(if of_p { centre } else { -centre });
         }
-        sum + Ball::up_to(self.outside)
+        sum.widened(self.outside)
     }
 
     /// P(X > s z), the power of the test {X > s z}, and the loss at its threshold in doubles.
     pub fn power_above(&self, z: Ball<N>) -> (Ball<N>, f64) {
         let x = self.deviation * z;
         (self.mass(true, x, true), self.loss(Ball::exact(x.mid)).to_f64())
+    }
+
+    /// P(X < s z), the size of the test {X < s z} in the other order; for one-sided pairs.
+    pub fn size_below(&self, z: Ball<N>) -> Ball<N> {
+        self.mass(true, self.deviation * z, false)
+    }
+
+    /// At least Q(L < t), L the loss. By Jensen's inequality L(x) >= (2 x E K - E K^2)/2v.
+    fn below(&self, t: Ball<N>) -> Option<Ball<N>> {
+        let (mean, square) = self.moments?;
+        let x = (square + (t * self.variance).scaled(1)).over(mean.scaled(1));
+        Some(normal_tail(-(x.over(self.deviation))))
     }
 
     /// What is asked at t.
@@ -220,6 +347,52 @@ impl<const N: usize> HalfLine<N> {
             },
         };
         // What lies outside of the window moves the best threshold; the suprema by no more than it.
-        Ok(found.widened(self.outside))
+        let found = found.widened(self.outside);
+        if part == Part::Below
+            && !self.outside.is_zero()
+            && let Some(below) = self.below(t)
+        {
+            // E(e^t - e^L)_+ <= e^t Q(L < t).
+            let most = (level * below).above();
+            if most < found.radius {
+                return Ok(Ball::up_to(most));
+            }
+        }
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_agree_with_single_tails() {
+        let count = Count::<3>::binomial(2_000, 0.1, 180).unwrap();
+        let stripped = |count: &Count<3>| {
+            let mut pair = HalfLine::new(
+                Count { weights: count.weights.clone(), ..*count },
+                Ball::from_f64(40_000.0),
+                false,
+            );
+            pair.outside = Magnitude::power_of_two(-150);
+            pair
+        };
+        let pair = stripped(&count);
+        assert!(pair.block_length() >= WORTH);
+        for z in [-9.0, -3.0, 0.0, 0.4, 4.0, 6.7, 12.0, 30.0] {
+            for above in [true, false] {
+                let x = Ball::from_f64(200.0 * z);
+                let found = pair.by_blocks(x, above).unwrap();
+                let mut sum = Ball::ZERO;
+                for (j, weight) in pair.weights.iter().enumerate() {
+                    let z = (x - Ball::from_u64(pair.first + j as u64)).over(pair.deviation);
+                    sum = sum + *weight * normal_tail(if above { z } else { -z });
+                }
+                let difference = found - sum;
+                assert!(!difference.is_positive() && !difference.is_negative(), "{z} {above}");
+                assert!(found.radius <= Magnitude::power_of_two(-148), "{z} {above}");
+            }
+        }
     }
 }

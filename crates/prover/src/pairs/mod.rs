@@ -4,10 +4,11 @@ mod count;
 mod draws;
 mod half_line;
 mod mask;
+mod smooth;
 mod step;
 
 pub use count::Count;
-pub use draws::{Drawn, Draws, drawn};
+pub use draws::{Drawn, Draws, drawn, drawn_alone};
 pub use half_line::{HalfLine, Part};
 pub use mask::{Mask, RoughMask};
 pub use step::{Step, binomial};

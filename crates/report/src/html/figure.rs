@@ -95,24 +95,17 @@ fn csv_link(figure: &Figure) -> String {
             text.push('\n');
         }
         for row in std::iter::once(&table.columns).chain(&table.rows) {
-            let cells: Vec<String> = row.iter().map(|cell| quoted(cell)).collect();
-            text.push_str(&cells.join(","));
-            text.push('\n');
+            text.push_str(&formats::csv::line(row.iter().map(|cell| harmless(cell))));
         }
     }
     percent_encoded(&text)
 }
 
-fn quoted(cell: &str) -> String {
-    // A spreadsheet must not take a name for a formula.
+/// A cell that no spreadsheet takes for a formula.
+fn harmless(cell: &str) -> String {
     let risky = cell.starts_with(['=', '@', '+'])
         || (cell.starts_with('-') && cell.parse::<f64>().is_err());
-    let cell = if risky { format!("'{cell}") } else { cell.to_owned() };
-    if cell.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", cell.replace('"', "\"\""))
-    } else {
-        cell
-    }
+    if risky { format!("'{cell}") } else { cell.to_owned() }
 }
 
 /// Everything but letters, digits and a few signs that stand for themselves in an address.
@@ -134,8 +127,7 @@ mod tests {
 
     #[test]
     fn csv_survives_its_address() {
-        assert_eq!(quoted("a,b \"c\""), "\"a,b \"\"c\"\"\"");
-        assert_eq!((quoted("=1+1"), quoted("-1.5")), ("'=1+1".into(), "-1.5".into()));
+        assert_eq!((harmless("=1+1"), harmless("-1.5")), ("'=1+1".into(), "-1.5".into()));
         assert_eq!(percent_encoded("a,1e-5\n\"<&>\u{3b5}"), "a,1e-5%0A%22%3C%26%3E%CE%B5");
     }
 }

@@ -134,7 +134,8 @@ pub(super) fn all(report: &Report) -> Vec<Section> {
             "The claimed \u{3b5} if one thing about the run or the question were different.",
             changes(report),
         ),
-        section("map", "Calibration map", "", "Where noise and steps lead.", shown(report, "map")),
+        section("map", "Calibration map", "", "ε for more or less noise, and for more or fewer \
+                                               steps.", shown(report, "map")),
         section(
             "missing",
             "What is not shown",
@@ -208,7 +209,7 @@ fn bayes(report: &Report) -> String {
     let mut text = String::new();
     let security = report.account.as_ref().and_then(|account| {
         account.claims.iter().find(|claim| {
-            claim.source == LensName::Composition && claim.quantity == Quantity::BayesSecurity
+            claim.source == LensName::SIGNED && claim.quantity == Quantity::BayesSecurity
         })
     });
     let Some(security) = security else { return text };

@@ -100,7 +100,21 @@ pub fn pdf(report: &Report) -> Result<Vec<u8>, PdfError> {
     if attached.is_none() {
         return Err(PdfError::Invalid("report.json is attached twice".into()));
     }
-    document.finish().map_err(|error| PdfError::Invalid(format!("{error:?}")))
+    let mut bytes = document.finish().map_err(|error| PdfError::Invalid(format!("{error:?}")))?;
+    leave_suspects_out(&mut bytes);
+    Ok(bytes)
+}
+
+/// Overwrites `/Suspects false` in the catalogue with spaces. That is its default, and Poppler
+/// (`pdfinfo`, `pdftotext`) calls it an error where it is written down. No offset changes.
+fn leave_suspects_out(bytes: &mut [u8]) {
+    let find = |text: &[u8], words: &[u8]| text.windows(words.len()).position(|at| at == words);
+    let (table, key) = (b"/MarkInfo <<", b"/Suspects false");
+    let Some(start) = find(bytes, table) else { return };
+    let Some(end) = find(&bytes[start..], b">>") else { return };
+    if let Some(place) = find(&bytes[start..start + end], key) {
+        bytes[start + place..start + place + key.len()].fill(b' ');
+    }
 }
 
 /// What stands below the title.

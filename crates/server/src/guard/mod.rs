@@ -43,7 +43,7 @@ impl Guard {
         let reading = request.method() == Method::GET || request.method() == Method::HEAD;
         let page = reading && !request.uri().path().starts_with("/api/");
         if !origin::same_site(headers, &host, page) {
-            return refuse(ApiError::forbidden("pages of other origins may not ask here"));
+            return refuse(ApiError::forbidden("requests from pages of other origins are refused"));
         }
         match &self.token {
             Some(token) => token.admit(request, self.address.port()),

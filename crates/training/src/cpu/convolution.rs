@@ -2,9 +2,9 @@
 //!
 //! The gradient of example i is G_i = patches_i' delta_i, one small product. Its norm is taken
 //! from G_i itself: the ghost formula needs (positions)^2 inner products and, in f32, loses the
-//! norm to cancellation. Where a micro-batch of G_i is small it is kept and the clipped sum is a
-//! weighted sum of exactly the rows whose norms were taken. Where it is not, the clipped sum is
-//! one product over all patches, whose rounding can differ from that of G_i; then the norm is
+//! norm to cancellation. Where the model of cost says that reading G_i again is cheaper than forming
+//! it again, it is kept and the clipped sum is a weighted sum of exactly the rows whose norms were
+//! taken. Where it is not, the clipped sum is one product over all patches, whose rounding can differ from that of G_i; then the norm is
 //! raised by 2 gamma |patches_i| |delta_i| with gamma = positions 2^-24 (Higham 2002, section
 //! 3.5), so that a clipped row stays below the clip norm in f32 as well.
 
@@ -13,15 +13,8 @@ use super::layer::{Backward, Known, Layer, Sum};
 use super::linear::Inputs;
 use super::product::{View, product};
 use super::standardise::Standardised;
+use crate::cost::{self, CPU_ROUTES, Rates, Route};
 use crate::model::Convolution;
-
-/// Numbers of kept per-example gradients up to which they are kept.
-const KEEP: usize = 1 << 20;
-
-/// Whether the gradients of so many examples are kept between their norms and the clipped sum.
-pub(crate) fn keeps_gradients(layer: &Convolution, capacity: usize) -> bool {
-    layer.weights() * capacity <= KEEP
-}
 
 /// What a convolution remembers between forward and the clipped sum.
 pub(crate) struct ConvolutionMemory {
@@ -35,7 +28,8 @@ pub(crate) struct ConvolutionMemory {
 
 impl ConvolutionMemory {
     pub(crate) fn new(layer: &Convolution, capacity: usize) -> Self {
-        let kept = keeps_gradients(layer, capacity);
+        let kept =
+            cost::cheapest(cost::of_convolution(layer), CPU_ROUTES, Rates::CPU) == Route::Kept;
         Self {
             patches: vec![0.0; capacity * layer.output.positions() * layer.patch()],
             gradients: vec![0.0; layer.weights() * if kept { capacity } else { 1 }],
@@ -239,11 +233,8 @@ fn runs(layer: &Convolution, mut each: impl FnMut(usize, usize, usize)) {
     }
 }
 
-/// The patches of one image.
+/// The patches of one image. What lies outside of it is not written: it is zero from the start.
 fn gather(layer: &Convolution, x: &[f32], patches: &mut [f32]) {
-    if layer.padding > 0 {
-        patches.fill(0.0);
-    }
     runs(layer, |patch, place, length| {
         patches[patch..patch + length].copy_from_slice(&x[place..place + length]);
     });

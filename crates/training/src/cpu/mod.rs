@@ -20,7 +20,6 @@ pub mod transformer;
 pub mod update;
 mod vectorise;
 
-pub(crate) use convolution::keeps_gradients;
 pub use executor::{Executor, MicroBatch};
 pub use replicas::CpuReplicas;
 pub(crate) use replicas::evaluate;

@@ -12,6 +12,7 @@ use crate::recipe::{Fault, Recipe, Rest};
 use crate::replica::{Injection, Replica, Schedule, Start};
 use crate::sampler::{Batch, Sampler};
 use crate::statistics::StepStatistics;
+use crate::train::accuracy;
 use crate::{TrainingError, cpu::elementwise};
 use random::{Purpose, Stream};
 use rayon::prelude::*;
@@ -158,6 +159,11 @@ impl Replicas for CpuReplicas {
             this.release(worker);
         });
         Ok(())
+    }
+
+    fn accuracies(&mut self, data: &Dataset) -> Result<Vec<f64>, TrainingError> {
+        let network = &self.recipe.network;
+        Ok(self.models.iter().map(|model| accuracy(network, &model.parameters, data)).collect())
     }
 
     fn states(&mut self) -> Result<Vec<ReplicaState>, TrainingError> {

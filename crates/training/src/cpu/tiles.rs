@@ -16,7 +16,7 @@ const ROWS: usize = 6;
 const VECTORS: usize = 4;
 const LANES: usize = 16;
 
-/// Whether a layer with so many outputs is multiplied here, on this machine.
+/// Whether a layer with this many outputs is multiplied here, on this machine.
 pub(crate) fn suit(outputs: usize) -> bool {
     struct Lanes;
     impl WithSimd for Lanes {

@@ -128,17 +128,23 @@ impl CudaDevice {
         threads: u32,
         values: &[Value],
     ) -> Result<(), TrainingError> {
-        let mut arguments: Vec<Argument> = values
-            .iter()
-            .map(|value| match *value {
-                Value::Address(x) => Argument::Address(x),
-                Value::Int(x) => Argument::Int(x),
-                Value::Long(x) => Argument::Long(x),
-                Value::Float(x) => Argument::Float(x),
-                Value::Double(x) => Argument::Double(x),
-            })
-            .collect();
-        self.launch(kernels, name, grid, threads, &mut arguments)
+        self.launch(kernels, name, grid, threads, &mut arguments(values))
+    }
+
+    /// Starts a kernel with as many threads as it is compiled for, and bytes of shared memory for
+    /// each block; [`CudaDevice::shared_memory`] says how many there are.
+    ///
+    /// # Errors
+    /// A kernel that is not there, or what the driver says.
+    pub fn start_bounded(
+        &self,
+        kernels: &Kernels,
+        name: &'static str,
+        grid: (usize, usize),
+        shared: usize,
+        values: &[Value],
+    ) -> Result<(), TrainingError> {
+        self.launch_bounded(kernels, name, grid, shared, &mut arguments(values))
     }
 
     /// Computes products. f32 matrices are multiplied in f32, or with operands rounded to 11 bits
@@ -211,6 +217,17 @@ impl CudaDevice {
         }
         Ok(())
     }
+}
+
+fn arguments(values: &[Value]) -> Vec<Argument> {
+    let argument = |value: &Value| match *value {
+        Value::Address(x) => Argument::Address(x),
+        Value::Int(x) => Argument::Int(x),
+        Value::Long(x) => Argument::Long(x),
+        Value::Float(x) => Argument::Float(x),
+        Value::Double(x) => Argument::Double(x),
+    };
+    values.iter().map(argument).collect()
 }
 
 /// Trained numbers with their optimiser, on a device.

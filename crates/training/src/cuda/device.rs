@@ -8,7 +8,7 @@ use super::arguments::Argument;
 use crate::TrainingError;
 use cudarc::cublas::CudaBlas;
 use cudarc::driver::result::launch_kernel;
-use cudarc::driver::sys::{CUfunction_attribute_enum, CUresult};
+use cudarc::driver::sys::{CUdevice_attribute, CUfunction_attribute_enum, CUresult};
 use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DriverError};
 use cudarc::driver::{DevicePtr, DeviceRepr, ValidAsZeroBits};
 use cudarc::nvrtc::{CompileError, CompileOptions, compile_ptx_with_opts};
@@ -174,6 +174,17 @@ impl CudaDevice {
     /// The device's own name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether it has tensor cores that multiply bf16 (compute capability 8.0 or newer).
+    pub fn has_tensor_cores(&self) -> bool {
+        self.tensor_cores
+    }
+
+    /// Bytes of shared memory that a block may have.
+    pub fn shared_memory(&self) -> usize {
+        let most = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+        self.context.attribute(most).ok().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0)
     }
 
     /// Free and all bytes.

@@ -380,8 +380,14 @@ impl Engine {
         })
     }
 
-    /// Loss of every record under every replica of the group, replica by replica.
-    pub(super) fn losses(&mut self, data: &Dataset, out: &mut [f32]) -> Result<(), TrainingError> {
+    /// Loss of every record under every replica of the group, replica by replica, and how many
+    /// records each has right.
+    pub(super) fn losses(
+        &mut self,
+        data: &Dataset,
+        out: &mut [f32],
+        right: &mut [usize],
+    ) -> Result<(), TrainingError> {
         self.resident = None;
         self.prepare()?;
         let network = Arc::clone(&self.recipe.network);
@@ -412,9 +418,12 @@ impl Engine {
                 self.forward(&chunk)?;
                 self.loss(&chunk, false)?;
                 let losses = self.device.read(&self.workspace.losses, slots * rows)?;
+                let correct = self.device.read(&self.workspace.correct, slots * rows)?;
                 for slot in 0..slots {
                     let to = (start + slot) * data.len() + first;
-                    out[to..to + there].copy_from_slice(&losses[slot * rows..slot * rows + there]);
+                    let own = slot * rows..slot * rows + there;
+                    out[to..to + there].copy_from_slice(&losses[own.clone()]);
+                    right[start + slot] += correct[own].iter().filter(|hit| **hit == 1).count();
                 }
                 first += there;
             }

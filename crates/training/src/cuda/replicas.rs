@@ -97,11 +97,6 @@ impl CudaReplicas {
         self.group
     }
 
-    /// The name of the device.
-    pub fn device_name(&self) -> &str {
-        self.device.name()
-    }
-
     /// Brings the group on the device back to the host.
     fn fetch(&mut self) -> Result<(), TrainingError> {
         if let Some((range, engine)) = &self.engine {
@@ -174,6 +169,20 @@ impl CudaReplicas {
         }
         Ok(())
     }
+
+    /// Losses, replica by replica, and how many records each replica has right.
+    fn measure(&mut self, data: &Dataset) -> Result<(Vec<f32>, Vec<usize>), TrainingError> {
+        let count = self.replicas.len();
+        let (mut losses, mut right) = (vec![0.0; count * data.len()], vec![0; count]);
+        if data.is_empty() {
+            return Ok((losses, right));
+        }
+        self.each_group(|range, engine| {
+            let own = range.start * data.len()..range.end * data.len();
+            engine.losses(data, &mut losses[own], &mut right[range])
+        })?;
+        Ok((losses, right))
+    }
 }
 
 impl Replicas for CudaReplicas {
@@ -208,22 +217,14 @@ impl Replicas for CudaReplicas {
     }
 
     fn losses(&mut self, data: &Dataset, out: &mut Vec<f32>) -> Result<(), TrainingError> {
-        out.clear();
-        out.resize(self.replicas.len() * data.len(), 0.0);
-        if data.is_empty() {
-            return Ok(());
-        }
-        let mut parts: Vec<(Range<usize>, Vec<f32>)> = Vec::new();
-        self.each_group(|range, engine| {
-            let mut part = vec![0.0; range.len() * data.len()];
-            engine.losses(data, &mut part)?;
-            parts.push((range, part));
-            Ok(())
-        })?;
-        for (range, part) in parts {
-            out[range.start * data.len()..range.end * data.len()].copy_from_slice(&part);
-        }
+        (*out, _) = self.measure(data)?;
         Ok(())
+    }
+
+    fn accuracies(&mut self, data: &Dataset) -> Result<Vec<f64>, TrainingError> {
+        let (_, right) = self.measure(data)?;
+        let records = data.len().max(1) as f64;
+        Ok(right.into_iter().map(|right| right as f64 / records).collect())
     }
 
     fn states(&mut self) -> Result<Vec<ReplicaState>, TrainingError> {

@@ -28,7 +28,7 @@ pub struct Column {
 
 /// The classes of the label column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "`classes` is a whole number of classes or a list of their names")]
 pub enum Classes {
     /// Labels are the integers below this number.
     Count(usize),
@@ -201,10 +201,11 @@ impl ClassTable {
 
     fn number(&self, cell: Cell<'_>) -> Result<u32, String> {
         match (self, cell) {
-            (Self::Names(names), Cell::Text(text)) => names
-                .get(text.trim())
-                .copied()
-                .ok_or_else(|| format!("class `{}` is not among the classes", shortened(text))),
+            (Self::Names(names), Cell::Text(text)) => {
+                names.get(text.trim()).copied().ok_or_else(|| {
+                    format!("class `{}` is not one of the stated classes", shortened(text))
+                })
+            }
             (Self::Names(_), Cell::Number(number)) => {
                 Err(format!("class {number} is not among the classes"))
             }
@@ -230,7 +231,9 @@ impl Step {
                 return Err(about("`shares` without `categories`"));
             }
             if !(mean.is_finite() && deviation > 0.0 && deviation.is_finite()) {
-                return Err(about(&format!("mean {mean} and deviation {deviation} are no scale")));
+                return Err(about(&format!(
+                    "mean {mean}, deviation {deviation}: not a usable scale"
+                )));
             }
             return Ok(Self::Number { cell, name, mean, deviation });
         }

@@ -6,6 +6,7 @@ use super::bytes::Source;
 use super::columns::{Cell, Classes, Column, Encoder};
 use super::error::{DataError, refuse, refuse_row};
 use super::{Dataset, Provenance};
+use formats::csv::split;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
@@ -86,42 +87,6 @@ pub fn read_csv(path: &Path, options: &CsvOptions<'_>) -> Result<Dataset, DataEr
 
 use std::io::Read as _;
 
-/// The cells of a line. A quoted cell ends at its quote; a doubled quote inside is one.
-pub(super) fn split(line: &str, cells: &mut Vec<String>) -> Result<(), String> {
-    cells.clear();
-    let mut rest = line;
-    loop {
-        if let Some(quoted) = rest.strip_prefix('"') {
-            let mut cell = String::new();
-            let mut inner = quoted;
-            rest = loop {
-                let Some(end) = inner.find('"') else {
-                    return Err("a quote is not closed in its line".to_owned());
-                };
-                cell.push_str(&inner[..end]);
-                inner = &inner[end + 1..];
-                match inner.strip_prefix('"') {
-                    Some(more) => {
-                        cell.push('"');
-                        inner = more;
-                    }
-                    None => break inner,
-                }
-            };
-            cells.push(cell);
-        } else {
-            let end = rest.find(',').unwrap_or(rest.len());
-            cells.push(rest[..end].to_owned());
-            rest = &rest[end..];
-        }
-        match rest.strip_prefix(',') {
-            Some(after) => rest = after,
-            None if rest.is_empty() => return Ok(()),
-            None => return Err("text follows a closing quote".to_owned()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,9 +107,6 @@ mod tests {
         assert_eq!((data.labels, data.columns), (vec![0, 2], vec!["a".into(), "b,c".into()]));
         let data = read(b"\"2\",1,0\n\"1\",0,1\n", false, Some("1")).unwrap();
         assert_eq!((data.features, data.labels), (vec![1.0, 0.0, 0.0, 1.0], vec![2, 1]));
-        let mut cells = Vec::new();
-        split("\"say \"\"a\"\"\",", &mut cells).unwrap();
-        assert_eq!(cells, ["say \"a\"", ""]);
     }
 
     #[test]

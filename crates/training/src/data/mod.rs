@@ -42,7 +42,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
-    /// So many numbers without an arrangement.
+    /// This many numbers without an arrangement.
     Flat(usize),
     /// An image; the channel runs fastest.
     Image { height: usize, width: usize, channels: usize },

@@ -4,8 +4,6 @@ use super::bytes::digest;
 use super::columns::{Cell, Classes, Column, Encoder};
 use super::error::{DataError, refuse, refuse_row};
 use super::{Dataset, Provenance};
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::Field;
 use std::path::Path;
 
 /// A table with its labels; `label` is the last column when absent.
@@ -18,29 +16,25 @@ pub fn read_parquet(
     classes: &Classes,
     columns: &[Column],
 ) -> Result<Dataset, DataError> {
-    let broken = |error: &dyn std::fmt::Display| refuse(path, format!("cannot be read: {error}"));
-    let file = std::fs::File::open(path).map_err(|error| broken(&error))?;
-    let reader = SerializedFileReader::new(file).map_err(|error| broken(&error))?;
-    let schema = reader.metadata().file_metadata().schema();
-    let header: Vec<String> =
-        schema.get_fields().iter().map(|field| field.name().to_owned()).collect();
+    let broken = |problem: String| refuse(path, format!("cannot be read: {problem}"));
+    let file = std::fs::File::open(path).map_err(|error| broken(error.to_string()))?;
+    let table = formats::parquet::Table::open(file).map_err(broken)?;
+    let header = &table.columns;
     let last = header.last().cloned().unwrap_or_default();
-    let mut encoder = Encoder::new(&header, label.unwrap_or(&last), classes, columns)
+    let mut encoder = Encoder::new(header, label.unwrap_or(&last), classes, columns)
         .map_err(|problem| refuse(path, problem))?;
-    let rows = reader.get_row_iter(None).map_err(|error| broken(&error))?;
-    for (number, row) in (1..).zip(rows) {
-        let row = row.map_err(|error| refuse_row(path, number, error.to_string()))?;
-        let cells = row
-            .get_column_iter()
-            .map(|(name, field)| {
-                cell(field)
-                    .ok_or_else(|| format!("column `{name}`: {field} is neither a number nor text"))
-            })
+    table.rows(broken, |number, row| {
+        let refuse = |problem: String| refuse_row(path, number, problem);
+        let row = row.map_err(refuse)?;
+        let cells = header.iter().zip(&row).map(|(name, found)| {
+            cell(found).ok_or_else(|| format!("column `{name}` is neither a number nor text"))
+        });
+        cells
             .collect::<Result<Vec<_>, _>>()
-            .and_then(|cells| encoder.push(&cells));
-        cells.map_err(|problem| refuse_row(path, number, problem))?;
-    }
-    let (sha256, _) = digest(path).map_err(|error| broken(&error))?;
+            .and_then(|cells| encoder.push(&cells[..]))
+            .map_err(refuse)
+    })?;
+    let (sha256, _) = digest(path).map_err(|error| broken(error.to_string()))?;
     let provenance = Provenance {
         name: path.display().to_string(),
         sha256: vec![sha256],
@@ -49,31 +43,23 @@ pub fn read_parquet(
     encoder.finish(provenance).map_err(|problem| refuse(path, problem))
 }
 
-fn cell(field: &Field) -> Option<Cell<'_>> {
-    Some(match field {
-        Field::Bool(value) => Cell::Number(f64::from(u8::from(*value))),
-        Field::Byte(value) => Cell::Number(f64::from(*value)),
-        Field::Short(value) => Cell::Number(f64::from(*value)),
-        Field::Int(value) => Cell::Number(f64::from(*value)),
-        Field::Long(value) => Cell::Number(*value as f64),
-        Field::UByte(value) => Cell::Number(f64::from(*value)),
-        Field::UShort(value) => Cell::Number(f64::from(*value)),
-        Field::UInt(value) => Cell::Number(f64::from(*value)),
-        Field::ULong(value) => Cell::Number(*value as f64),
-        Field::Float(value) => Cell::Number(f64::from(*value)),
-        Field::Double(value) => Cell::Number(*value),
-        Field::Str(text) => Cell::Text(text),
-        _ => return None,
+fn cell(found: &formats::parquet::Cell) -> Option<Cell<'_>> {
+    use formats::parquet::Cell as Found;
+    Some(match found {
+        Found::Truth(value) => Cell::Number(f64::from(u8::from(*value))),
+        Found::Whole(value) | Found::Real(value) => Cell::Number(*value),
+        Found::Text(text) => Cell::Text(text),
+        Found::Missing | Found::Other(_) => return None,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type};
-    use parquet::file::properties::WriterProperties;
-    use parquet::file::writer::SerializedFileWriter;
-    use parquet::schema::parser::parse_message_type;
+    use formats::parquet::library::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type};
+    use formats::parquet::library::file::properties::WriterProperties;
+    use formats::parquet::library::file::writer::SerializedFileWriter;
+    use formats::parquet::library::schema::parser::parse_message_type;
     use std::sync::Arc;
 
     fn read(numbers: &[f64], words: &[&str], labels: &[i32]) -> Result<Dataset, String> {

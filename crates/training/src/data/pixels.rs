@@ -55,7 +55,10 @@ impl Pixels {
                 let mean = pick(&self.mean, channel, 0.0);
                 let deviation = pick(&self.deviation, channel, 1.0);
                 if !(mean.is_finite() && deviation > 0.0 && deviation.is_finite()) {
-                    return Err(format!("mean {mean} and deviation {deviation} are no scale"));
+                    return Err(format!(
+                        "mean {mean} and deviation {deviation} are not a usable \
+                                        scale"
+                    ));
                 }
                 Ok((mean, deviation))
             })

@@ -3,8 +3,8 @@
 //! decides which of them are public.
 
 use super::bytes::Source;
-use super::csv::split;
 use super::error::{DataError, refuse, refuse_row};
+use formats::csv::split;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::Path;

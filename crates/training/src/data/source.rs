@@ -177,6 +177,9 @@ impl DataSource {
                 let read = |path: &Path| self.parquet(path);
                 Ok(Split { train: read(path)?, test: test.map(|test| read(&test)).transpose()? })
             }
+            None if path.as_os_str().is_empty() => {
+                Err(self.refuse("`path` is empty; give a file or a folder"))
+            }
             None => Err(refuse(path, "has no extension that tells its format; state `format`")),
         }
     }
@@ -189,7 +192,7 @@ impl DataSource {
 
     #[cfg(not(feature = "parquet"))]
     fn parquet(&self, path: &Path) -> Result<Dataset, DataError> {
-        let hint = "this build reads no Parquet; build with the feature `parquet`, or use CSV";
+        let hint = "this build does not read Parquet; build with the feature `parquet`, or use CSV";
         Err(refuse(path, hint))
     }
 
@@ -250,7 +253,7 @@ fn read_images(path: &Path, pixels: &Pixels) -> Result<Split, DataError> {
 
 #[cfg(not(feature = "images"))]
 fn read_images(path: &Path, _: &Pixels) -> Result<Split, DataError> {
-    Err(refuse(path, "this build reads no JPEG or PNG; build with the feature `images`"))
+    Err(refuse(path, "this build does not read JPEG or PNG; build with the feature `images`"))
 }
 
 /// Location's file: no header, the class (1 to 30) first, then 446 zeros and ones.

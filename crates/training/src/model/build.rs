@@ -26,6 +26,9 @@ pub struct NetworkBuilder {
     shape: Shape,
 }
 
+/// More than any model here needs: 8 GB of 32-bit numbers.
+const MOST_PARAMETERS: usize = 2_000_000_000;
+
 impl NetworkBuilder {
     pub fn new(input: Shape) -> Self {
         let network = Network {
@@ -191,6 +194,12 @@ impl NetworkBuilder {
         }
         if self.network.buffers.contains(&0) {
             return Err(TrainingError::Model("a layer has no numbers".into()));
+        }
+        if self.network.parameters > MOST_PARAMETERS {
+            return Err(TrainingError::Model(format!(
+                "it has {} parameters, more than {MOST_PARAMETERS}",
+                self.network.parameters
+            )));
         }
         Ok(self.network)
     }

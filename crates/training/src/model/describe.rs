@@ -105,6 +105,9 @@ fn default_length() -> usize {
     128
 }
 
+/// Of a hidden layer. Products of two widths can be counted.
+const WIDEST: usize = 10_000_000;
+
 fn default_hidden() -> Vec<usize> {
     vec![64]
 }
@@ -152,6 +155,11 @@ impl ModelDescription {
             Self::Softmax {} => {}
             Self::Mlp { hidden, activation } => {
                 for (number, &width) in hidden.iter().enumerate() {
+                    if !(1..=WIDEST).contains(&width) {
+                        return Err(TrainingError::Model(format!(
+                            "a hidden layer of {width} numbers is not between 1 and {WIDEST}"
+                        )));
+                    }
                     network.linear(&format!("hidden.{number}"), width);
                     activate(&mut network, *activation);
                 }

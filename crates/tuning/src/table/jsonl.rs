@@ -7,16 +7,9 @@ use serde_json::{Map, Value};
 pub(super) fn read(text: &str, place: &str) -> Result<Table, TuningError> {
     let mut rows: Vec<(String, Map<String, Value>)> = Vec::new();
     let mut names: Vec<String> = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        if line.trim().is_empty() {
-            continue;
-        }
-        let here = format!("{place}, row {}", index + 1);
-        let row = match serde_json::from_str::<Value>(line) {
-            Ok(Value::Object(row)) => row,
-            Ok(_) => return Err(refuse(&here, "the line is not a JSON object".into())),
-            Err(error) => return Err(refuse(&here, format!("is not JSON: {error}"))),
-        };
+    for (number, row) in formats::jsonl::objects(text) {
+        let here = format!("{place}, row {number}");
+        let row = row.map_err(|problem| refuse(&here, problem))?;
         for name in row.keys() {
             if !names.contains(name) {
                 names.push(name.clone());

@@ -273,7 +273,10 @@ impl Builder {
                 Column::Delta => {
                     let delta = positive(needed()?)?;
                     if delta >= 1.0 {
-                        return Err(refuse(format!("delta {delta} is outside (0, 1)")));
+                        return Err(refuse(format!(
+                            "delta {} is outside (0, 1)",
+                            vocabulary::rounding::plain(delta)
+                        )));
                     }
                     row.delta = delta;
                 }

@@ -58,7 +58,19 @@ impl BatchesDescription {
             uses_per_epoch: flags.uses_per_epoch.or(self.uses_per_epoch),
             count_noise: flags.count_noise.or(self.count_noise),
             releases,
-            matrix: flags.matrix.clone().or(self.matrix),
+            matrix: match (flags.matrix.clone(), self.matrix) {
+                (Some(flags), Some(known)) => Some(Matrix {
+                    bands: flags.bands.or(known.bands),
+                    toeplitz: if flags.toeplitz.is_empty() {
+                        known.toeplitz
+                    } else {
+                        flags.toeplitz
+                    },
+                    uses: flags.uses.or(known.uses),
+                    separation: flags.separation.or(known.separation),
+                }),
+                (flags, known) => flags.or(known),
+            },
             stopped: flags.stopped.or(self.stopped),
             max_steps: flags.max_steps.or(self.max_steps),
         }

@@ -2,7 +2,7 @@
 
 use super::{PHASE_KEYS, PhaseDescription};
 use crate::node::{Node, unknown_key};
-use crate::{Phase, RunError, Sampling};
+use crate::{Phase, RunError, Sampling, batches_per_pass};
 
 /// What a phase is resolved in.
 pub(super) struct Place {
@@ -55,9 +55,9 @@ impl PhaseDescription {
             .noise_multiplier
             .ok_or(RunError::Missing("the noise multiplier", "--noise-multiplier"))?;
         let sample_rate = self.rate(place, notes)?;
-        // A record of a group is looked at in every so many steps only.
+        // A record of a group is looked at once per cycle only.
         let per_step = sample_rate / place.cycle_length.max(1) as f64;
-        let steps = self.count(per_step, notes)?;
+        let steps = self.count(per_step, place.sampling, notes)?;
         Ok(Phase { noise_multiplier, sample_rate, steps })
     }
 
@@ -100,8 +100,14 @@ impl PhaseDescription {
         }
     }
 
-    /// Steps; epochs are rounded up to whole steps, the safe side.
-    fn count(&self, sample_rate: f64, notes: &mut Vec<String>) -> Result<u64, RunError> {
+    /// Steps; epochs are rounded up to whole steps, the safe side. Whole passes over a data set that is cut into batches are so
+    /// many full batches: the short one at the end of a pass, dropped or kept, uses no record twice.
+    fn count(
+        &self,
+        sample_rate: f64,
+        sampling: Sampling,
+        notes: &mut Vec<String>,
+    ) -> Result<u64, RunError> {
         match (self.steps, self.epochs) {
             (Some(steps), Some(epochs)) => Err(RunError::Contradiction(format!(
                 "steps {steps} and epochs {epochs} were both given; drop one of them"
@@ -117,11 +123,23 @@ impl PhaseDescription {
                 let exact = epochs / sample_rate;
                 // 60 / 0.1 must be 600 although 0.1 is not exact.
                 let near = exact.round();
-                let steps = if (exact - near).abs() <= 1e-9 * near { near } else { exact.ceil() };
+                let even = (exact - near).abs() <= 1e-9 * near;
+                let batches = batches_per_pass(sample_rate, false);
+                let short = batches_per_pass(sample_rate, true) > batches;
+                let (steps, how) = if sampling.cuts_the_data() && short && epochs.fract() == 0.0 {
+                    let how = format!(
+                        "{epochs} epochs of {batches} full batches; a short batch at the end of each, \
+                         dropped or kept, uses no record twice"
+                    );
+                    (epochs * batches as f64, how)
+                } else {
+                    let steps = if even { near } else { exact.ceil() };
+                    (steps, format!("{epochs} epochs / sample rate, rounded up"))
+                };
                 if steps > 9_007_199_254_740_992.0 {
                     return Err(RunError::Epochs(epochs));
                 }
-                notes.push(format!("steps {steps} = {epochs} epochs / sample rate, rounded up"));
+                notes.push(format!("steps {steps} = {how}"));
                 Ok(steps as u64)
             }
             (None, None) => Err(RunError::Missing("the number of steps", "--steps (or --epochs)")),

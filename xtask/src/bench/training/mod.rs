@@ -22,7 +22,7 @@ use std::process::ExitCode;
 const PEERS: &[&str] = &["torch==2.15.0", "opacus==1.6.0"];
 
 pub fn run() -> Result<ExitCode> {
-    let build = ["build", "--release", "-p", "training", "--example", "speed"];
+    let build = ["build", "--release", "-p", "probes", "--example", "speed"];
     if !watch(cargo(&build))?.success {
         bail!("`cargo {}` failed", build.join(" "));
     }
@@ -37,8 +37,8 @@ pub fn run() -> Result<ExitCode> {
          exact per-example clipping, noise and update, beside PyTorch and Opacus on the same \
          processor in the same run. Rates on one thread are steps per second of processor time, which a \
          busy machine disturbs less; rates on all cores are steps per second of the clock, where the \
-         replicas scale and the threads of one PyTorch model wait for each other, so that they are held \
-         to their bars only when no other program took the cores. Every number is the median of three \
+         replicas scale and the threads of one PyTorch model wait for each other, so that they are compared \
+         with their bars only when no other program took the cores. Every number is the median of three \
          turns, a ratio the median of the ratios within a turn; ours and theirs take turns. Ours draw \
          a Poisson batch of 256 records on average at every step, each replica its own; the peers are \
          given one batch of 256.\n\n",

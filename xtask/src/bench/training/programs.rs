@@ -31,7 +31,7 @@ impl Programs {
         })
     }
 
-    /// Ours, on so many threads.
+    /// Ours, on this many threads.
     pub fn ours(&self, arguments: &[&str], threads: usize, limit: u64) -> Option<Value> {
         self.measure("ours", arguments, limit, || {
             let mut command = Command::new(root().join("target/release/examples/speed"));

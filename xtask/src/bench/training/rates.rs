@@ -41,7 +41,7 @@ const PROMISES: [(&str, &str, bool, f64); 5] = [
     ("cnn", "ghost", true, 4.0),
 ];
 
-/// Rates of one net on so many threads.
+/// Rates of one net on this many threads.
 struct Rates {
     ours: Vec<f64>,
     /// Of the cores that were asked for.

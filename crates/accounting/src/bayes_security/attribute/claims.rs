@@ -8,10 +8,6 @@ use vocabulary::{
     At, Claim, Direction, Interval, LensName, Quantity, Run, Secret, Side, Source, Standing,
 };
 
-/// The lenses that speak about attributes.
-pub const LENSES: [LensName; 3] =
-    [LensName::ClosedForm, LensName::ClosedFormClt, LensName::ClosedFormCertified];
-
 /// A run's attribute through one of the closed-form lenses.
 ///
 /// # Errors
@@ -22,20 +18,7 @@ pub fn look(
     sensitivities: &Sensitivities,
 ) -> Result<View, AccountingError> {
     let security = sensitivities.security(run)?;
-    Ok(View::Security(match lens {
-        LensName::ClosedForm => Interval::exact(security.closed_form),
-        LensName::ClosedFormClt => Interval::exact(security.central_limit),
-        LensName::ClosedFormCertified => {
-            let bound = security.certified;
-            Interval { lower: bound, value: bound, upper: 1.0 }
-        }
-        other => {
-            return Err(AccountingError::Unsupported(format!(
-                "the lens `{other}` says nothing about an attribute; choose closed-form, \
-                 closed-form-clt or closed-form-certified"
-            )));
-        }
-    }))
+    Lens::named(lens)?.attribute(&security)
 }
 
 /// Turns a claim about membership into one about the attribute.
@@ -59,9 +42,9 @@ pub fn claims(
 ) -> Result<Vec<Claim>, AccountingError> {
     let mut all = Vec::new();
     let asked = |lens: &LensName| questions.lenses.is_empty() || questions.lenses.contains(lens);
-    for name in LENSES.into_iter().filter(asked) {
-        let view = look(name, run, sensitivities)?;
-        let maker = ClaimMaker::new(Lens::named(name)?, &run.into(), &[]);
+    for lens in Lens::about_attributes().filter(|lens| asked(&lens.name)) {
+        let view = look(lens.name, run, sensitivities)?;
+        let maker = ClaimMaker::new(lens, &run.into(), &[]);
         let mut push = |quantity: Quantity, at: At, interval: Interval| {
             let mut claim = maker.claim(quantity, at, Direction::Both, interval);
             about_attribute(&mut claim, sensitivities.mode(), &questions.notes);
@@ -107,14 +90,7 @@ fn assumptions(source: Source, mode: Mode) -> Vec<String> {
         Mode::Record => "each record has its own sensitivities; the worst record is shown".into(),
     });
     all.push(crate::schemes::FIXED_IN_ADVANCE.into());
-    match source.lens() {
-        Some(LensName::ClosedForm) => all.push(
-            "the published closed form without its error term: it errs on the unsafe side".into(),
-        ),
-        Some(LensName::ClosedFormClt) => {
-            all.push("the log-likelihood ratio is already normal (central limit)".into());
-        }
-        _ => {}
-    }
+    let lens = source.lens().and_then(|name| Lens::named(name).ok());
+    all.extend(lens.and_then(|lens| lens.attribute_trusts).map(String::from));
     all
 }

@@ -28,7 +28,7 @@ mod kernel;
 mod read;
 
 pub(crate) use claims::about_attribute;
-pub use claims::{LENSES, claims, look};
+pub use claims::{claims, look};
 pub use diameter::Candidates;
 pub use kernel::{GradientPair, worst_kernel};
 use numerics::elementary::{exp, ln_1p, powi};
@@ -184,7 +184,7 @@ impl Sensitivities {
         crate::schemes::only_plain(run)?;
         if run.group_size() != 1 {
             return Err(AccountingError::Unsupported(
-                "the attribute bound is about one record, not a group".into(),
+                "the attribute bound holds for one record, not for a group".into(),
             ));
         }
         if run.steps() != self.steps {

@@ -54,7 +54,7 @@ const SLACK: f64 = 1e-12;
 pub fn certified_lower_bound(run: &Run) -> Result<f64, AccountingError> {
     if !run.sampling().by_coins() {
         return Err(AccountingError::Unsupported(
-            "the formulas are about Poisson and full batches".into(),
+            "the formulas hold for Poisson and full batches only".into(),
         ));
     }
     let bound = match run.adjacency() {

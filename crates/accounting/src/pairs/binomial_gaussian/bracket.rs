@@ -3,11 +3,9 @@
 use super::super::gaussian::SERIES_REACH;
 use numerics::elementary::{exp, exp_m1};
 use numerics::special::{
-    HALF_LN_TWO_PI, MILLS_ERROR, ROUND, mills_moments, mills_ratio, normal_density, normal_sf,
+    HALF_LN_TWO_PI, MILLS_ERROR, ROUND, SERIES_ERROR, mills_moments, mills_ratio, normal_density,
+    normal_sf,
 };
-
-/// Relative error of a difference of Mills ratios taken by its series.
-pub(super) const SERIES_ERROR: f64 = 1.5e-14;
 
 /// sum_{n>=1} c_n h^n for h <= 1/2, to 1e-17 relative; as many terms as h needs (the ratios
 /// c_n/c_1 are largest at a = 0, where they are known).

@@ -13,12 +13,12 @@
 //! b_k P(N > x_k) are log-concave in k, so the walk stops where a geometric tail is below 1e-18.
 
 use super::super::gaussian::SERIES_REACH;
-use super::bracket::{Bracket, SERIES_ERROR, series_difference};
+use super::bracket::{Bracket, series_difference};
 use super::law::CountLaw;
 use numerics::elementary::{exp, exp_m1, ln};
 use numerics::special::{
-    HALF_LN_TWO_PI, MILLS_ERROR, ROUND, gaussian_kernel, log_normal_sf, mills_moments, mills_ratio,
-    normal_sf,
+    HALF_LN_TWO_PI, MILLS_ERROR, ROUND, SERIES_ERROR, gaussian_kernel, log_normal_sf,
+    mills_moments, mills_ratio, normal_sf,
 };
 
 pub(super) const SQRT_TWO_PI: f64 = 2.506_628_274_631_000_5;

@@ -104,7 +104,7 @@ impl Step {
         }
     }
 
-    /// The same step, repeated so many times.
+    /// The same step, repeated this many times.
     pub(super) fn repeated(&self, repeats: u64) -> Self {
         Self { repeats, ..self.clone() }
     }

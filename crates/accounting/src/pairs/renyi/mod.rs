@@ -36,7 +36,7 @@ pub struct RenyiBound {
 
 /// Orders are 1 + e^(rung/RUNGS).
 const RUNGS: i32 = 4096;
-/// Every rung, and every so many where a bound serves a search.
+/// Every rung, and one in this many where a bound serves a search.
 const FINE: i32 = 1;
 const ROUGH: i32 = 256;
 

@@ -5,41 +5,46 @@
 use super::decided::DecidedArgs;
 use super::{WorkArgs, carry_out, exit_code, narrate};
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real};
-use crate::commands::trained::{beside, document, write_run};
 use crate::console::Console;
+use crate::exit;
 use crate::failure::Failure;
+use answers::{Played, beside, write_run};
 use clap::Args;
 use experiments::{Experiment, Outcome, Plan, training_seed};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::ops::Range;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use vocabulary::RunDescription;
 
 #[derive(Clone, Debug, Args)]
 #[command(before_help = "\
 Examples:
-  dosimeter attack command --trials 200 --out scores.csv -- ./train.sh --member {member} --seed {seed}
-  dosimeter attack command --trials 200 --threads 4 --out scores.csv --noise-multiplier 1 \\
-      --sample-rate 0.01 --steps 1000 -- python train.py {member} {seed}
-  dosimeter attack command --trials 5000 --until-decided --claim-epsilon 3 --delta 1e-5 \\
-      --out scores.csv -- ./train.sh {member} {seed}
+  dosimeter attack command --trials 200 --out scores.csv -- ./train.sh \\
+      --member {member} --seed {seed}
+  dosimeter attack command --trials 200 --threads 4 --out scores.csv \\
+      --noise-multiplier 1 --sample-rate 0.01 --steps 1000 \\
+      -- python train.py {member} {seed}
+  dosimeter attack command --trials 5000 --until-decided --claim-epsilon 3 \\
+      --delta 1e-5 --out scores.csv -- ./train.sh {member} {seed}
   dosimeter audit scores.csv --delta 1e-5 --claim scores.csv.run.json
 
-{member} becomes 1 (train with the canary) or 0 (without it), {seed} a number of 32 bits that no
-other training of the experiment has. The last line that the program prints is its score: a JSON
-number, a list of numbers, or an object with `score` or `scores`. Run flags state the claim.
+{member} becomes 1 (train with the canary) or 0 (without it); {seed} becomes a
+32-bit number, another one for each training. The last line that the program
+prints is its score: a JSON number, a list of numbers, or an object with `score`
+or `scores`. Flags that describe a run state the claim.
 ")]
 pub(super) struct CommandArgs {
     #[command(flatten)]
     run: RunArgs,
-    /// Trainings with the canary, and as many without it
+    /// Number of trainings with the canary; as many are done without it
     #[arg(long, value_name = "N", value_parser = integer, default_value = "100", help_heading = "The game")]
     trials: u64,
     /// How many scores each training prints; the first one is audited
     #[arg(long, value_name = "K", value_parser = integer, default_value = "1", help_heading = "The game")]
     scores: u64,
-    /// Root of all seeds
+    /// Seed of all randomness
     #[arg(long, value_name = "SEED", value_parser = nonnegative_integer, default_value = "0", help_heading = "The game")]
     seed: u64,
     /// With --until-decided: the delta of the claim
@@ -72,19 +77,20 @@ pub(super) fn run(args: &CommandArgs, console: &mut Console) -> Result<u8, Failu
         Some(out),
         console,
         |trials, console| {
-            carry_out(&Trainings::new(args, claim.as_ref(), trials)?, out, &work, console)
+            train(&Trainings::new(args, claim.as_ref(), trials)?, out, &work, console)
         },
     )?;
     let count = decided.as_ref().map_or(args.trials, |decided| decided.trials);
     let game = Trainings::new(args, claim.as_ref(), count)?;
-    let outcome = carry_out(&game, out, &work, console)?;
+    let outcome = train(&game, out, &work, console)?;
     let complete = matches!(outcome, Outcome::Complete { .. });
     let beside = beside(out, answers::RUN_ENDING);
     if let (true, Some(run)) = (complete, &claim) {
         write_run(out, run)?;
     }
     if format == Format::Json {
-        console.json(&document(&game, complete.then_some(out), &outcome))?;
+        let decided = decided.as_ref().map(|decided| &decided.document);
+        console.json(&Played::new(&game, Some(out), Some(outcome)).decided(decided))?;
     } else if complete {
         console.answer(&format!(
             "{count} trainings with the canary and {count} without: {}\n",
@@ -103,6 +109,20 @@ pub(super) fn run(args: &CommandArgs, console: &mut Console) -> Result<u8, Failu
         }
         _ => Ok(exit_code(&outcome)),
     }
+}
+
+/// Carries the trainings out. Where one fails, the program that was given failed, not this one.
+fn train(
+    game: &Trainings,
+    out: &Path,
+    work: &WorkArgs,
+    console: &mut Console,
+) -> Result<Outcome, Failure> {
+    carry_out(game, out, work, console).map_err(|failure| match failure.code {
+        exit::BUG => Failure::bad_input(failure.message)
+            .hint("mend the program; the same command then goes on where it stopped"),
+        _ => failure,
+    })
 }
 
 /// The claimed run, when flags describe one.

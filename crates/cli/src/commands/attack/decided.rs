@@ -6,7 +6,7 @@ use crate::args::real;
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
-use crate::print::rounded;
+use crate::print::{quote, rounded};
 use answers::{AuditQuestion, read_scores};
 use audit::sequential::{Decision, SequentialDocument};
 use clap::Args;
@@ -18,8 +18,8 @@ use vocabulary::{Run, Side};
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Until decided")]
 pub(crate) struct DecidedArgs {
-    /// Add trials until the run's proven epsilon at --delta is refuted or can hardly be; --trials is
-    /// the most. Exit code 3 when it is refuted
+    /// Add trials until the run's proven epsilon at --delta is refuted (exit code 3) or is unlikely
+    /// to be; at most --trials
     #[arg(long)]
     pub(crate) until_decided: bool,
     /// With --until-decided: the claim, in place of the run's proven epsilon
@@ -77,7 +77,7 @@ impl DecidedArgs {
             }
         };
         let question = AuditQuestion {
-            delta: vec![delta].into(),
+            delta: vec![delta],
             confidence: Some(self.confidence),
             claim,
             claim_epsilon: self.claim_epsilon,
@@ -105,19 +105,20 @@ impl DecidedArgs {
 impl Decided {
     /// What a person is told.
     pub(crate) fn narrate(&self, console: &mut Console) {
-        let claimed = self.document.claimed_epsilon.map_or_else(
+        let claimed = self.document.claim.as_ref().map_or_else(
             || "the claim".to_owned(),
-            |epsilon| format!("the claimed epsilon {}", rounded(epsilon, 4, Side::Upper)),
+            |claim| format!("the claimed epsilon {}", quote(claim.interval, 4, Side::Upper)),
         );
         let trials = self.document.trials;
-        let shown = rounded(self.document.epsilon_lower, 4, Side::Lower);
+        let shown = rounded(self.document.epsilon(), 4, Side::Lower);
         console.note(&match self.document.decision {
             Some(Decision::Refuted) => format!(
                 "{claimed} is refuted after {} trials: epsilon is at least {shown}",
                 self.document.refuted_at.unwrap_or(trials)
             ),
             Some(Decision::OutOfReach) => format!(
-                "stopped after {trials} trials: the ones that are left can hardly refute {claimed}; epsilon is at least {shown}"
+                "stopped after {trials} trials: the ones that are left refute {claimed} with a probability below {} %; epsilon is at least {shown}",
+                100.0 * audit::sequential::HOPELESS
             ),
             _ => format!("all {trials} trials do not refute {claimed}; epsilon is at least {shown}"),
         });

@@ -5,9 +5,7 @@ use crate::commands::show;
 use crate::console::{Console, write_file};
 use crate::failure::Failure;
 use crate::print::{Align, Table, rounded};
-use answers::{MembershipDocument, MembershipQuestion};
-use audit::membership::{Membership, Variance};
-use audit::read::Matrix;
+use answers::{MembershipAttack, MembershipDocument, MembershipQuestion};
 use clap::Args;
 use std::path::PathBuf;
 use vocabulary::Side;
@@ -16,17 +14,19 @@ use vocabulary::Side;
 #[command(before_help = "\
 Examples:
   dosimeter attack lira losses.npy members.npy --out scores.csv
-  dosimeter attack lira losses.npy members.npy --offline --fixed-variance --target 3 --out scores.csv
+  dosimeter attack lira losses.npy members.npy --offline --fixed-variance \\
+      --target 3 --out scores.csv
   dosimeter audit scores.csv --delta 1e-5
 
-Both files are models by records: losses -ln p of the right answer, and 1 where the model was trained on
-the record. One model is attacked, the others are references. The table of records at risk reads
-all models.
+Both files have one row per model and one column per record: the loss -ln p of
+the right answer, and 1 where the model was trained on the record, else 0. One
+model is attacked; the others are references.
+The table of records at risk uses all models.
 ")]
 pub(super) struct LiraArgs {
     #[command(flatten)]
     matrix: MatrixArgs,
-    /// One variance for all records, which is better below some dozen references
+    /// Use one variance for all records; better with fewer than a few dozen reference models
     #[arg(long)]
     fixed_variance: bool,
 }
@@ -35,15 +35,17 @@ pub(super) struct LiraArgs {
 #[command(before_help = "\
 Examples:
   dosimeter attack rmia losses.npy members.npy --out scores.csv
-  dosimeter attack rmia losses.npy members.npy --offline --a 0.3 --gamma 1 --out scores.csv
+  dosimeter attack rmia losses.npy members.npy --offline --a 0.3 --gamma 1 \\
+      --out scores.csv
 
-Both files are models by records: losses -ln p of the right answer, and 1 where the model was trained on
-the record. One model is attacked, the others are references.
+Both files have one row per model and one column per record: the loss -ln p of
+the right answer, and 1 where the model was trained on the record, else 0. One
+model is attacked; the others are references.
 ")]
 pub(super) struct RmiaArgs {
     #[command(flatten)]
     matrix: MatrixArgs,
-    /// How much more likely than another record a member has to be
+    /// A member has to be this many times likelier than another record
     #[arg(long, value_name = "G", value_parser = real, allow_hyphen_values = true, default_value = "2")]
     gamma: f64,
     /// With --offline: how far the probability over references is moved towards 1, from 0
@@ -75,7 +77,8 @@ struct MatrixArgs {
     /// Confidence of the intervals; those of single records hold together
     #[arg(long, value_name = "C", value_parser = real, allow_hyphen_values = true, default_value = "0.95")]
     confidence: f64,
-    /// False positive rates at which the power is reported; repeatable [default: 0.001, 0.01]
+    /// Report the attack's true positive rate at these false positive rates; repeatable [default:
+    /// 0.001, 0.01]
     #[arg(long, value_name = "F", value_parser = real, allow_hyphen_values = true, value_delimiter = ',')]
     fpr: Vec<f64>,
     /// Records in the table of those at risk
@@ -89,38 +92,45 @@ struct MatrixArgs {
 }
 
 pub(super) fn lira(args: &LiraArgs, console: &mut Console) -> Result<u8, Failure> {
-    let variance = if args.fixed_variance { Variance::Fixed } else { Variance::PerRecord };
-    let attack = if args.matrix.offline {
-        Membership::LiraOffline(variance)
-    } else {
-        Membership::LiraOnline(variance)
-    };
-    run(&args.matrix, attack, console)
+    let fixed_variance = args.fixed_variance;
+    run(&args.matrix, MembershipAttack::Lira, console, |question| MembershipQuestion {
+        fixed_variance,
+        ..question
+    })
 }
 
 pub(super) fn rmia(args: &RmiaArgs, console: &mut Console) -> Result<u8, Failure> {
-    let attack = if args.matrix.offline {
-        Membership::RmiaOffline { gamma: args.gamma, a: args.a }
-    } else {
-        Membership::RmiaOnline { gamma: args.gamma }
-    };
-    run(&args.matrix, attack, console)
+    let (gamma, a) = (Some(args.gamma), Some(args.a));
+    run(&args.matrix, MembershipAttack::Rmia, console, |question| MembershipQuestion {
+        gamma,
+        a,
+        ..question
+    })
 }
 
-fn run(args: &MatrixArgs, attack: Membership, console: &mut Console) -> Result<u8, Failure> {
+fn run(
+    args: &MatrixArgs,
+    attack: MembershipAttack,
+    console: &mut Console,
+    own: impl FnOnce(MembershipQuestion) -> MembershipQuestion,
+) -> Result<u8, Failure> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
     let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
-    let question = MembershipQuestion {
+    let document = answers::membership(&own(MembershipQuestion {
         attack,
+        losses: args.losses.clone(),
+        members: args.members.clone(),
         logits: args.logits,
+        offline: args.offline,
+        fixed_variance: false,
+        gamma: None,
+        a: None,
         target: size(args.target),
         delta: args.delta,
-        confidence: args.confidence,
-        fprs: if args.fpr.is_empty() { vec![0.001, 0.01] } else { args.fpr.clone() },
-        top: size(args.top),
-    };
-    let read = |path: &PathBuf| Matrix::read(path).map_err(answers::Refusal::from);
-    let document = answers::membership(&question, &read(&args.losses)?, &read(&args.members)?)?;
+        confidence: Some(args.confidence),
+        fpr: args.fpr.clone(),
+        top: Some(size(args.top)),
+    }))?;
     if let Some(out) = &args.out {
         write_file(out, document.scores.clone())?;
     }
@@ -173,13 +183,7 @@ fn human(document: &MembershipDocument) -> String {
     for one in &document.at_risk {
         let [value, lower, upper] =
             interval(one.advantage.value, one.advantage.lower, one.advantage.upper);
-        table.row([
-            one.record.to_string(),
-            format!(">= {}", rounded(one.epsilon_lower, 4, Side::Lower)),
-            value,
-            lower,
-            upper,
-        ]);
+        table.row([one.record.to_string(), one.shown.clone(), value, lower, upper]);
     }
     text.push_str(&table.render(2));
     text

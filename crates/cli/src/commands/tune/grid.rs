@@ -1,19 +1,18 @@
 //! `tune grid`: trains and measures every configuration, and fills the table.
 
-use crate::args::{Format, OutputArgs};
+use crate::args::{Format, OutputArgs, word};
 use crate::commands::attack::{WorkArgs, carry_out, exit_code, narrate};
-use crate::commands::finetune::bad_input;
-use crate::commands::train::PrecisionArg;
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
 use crate::print::csv_line;
+use answers::PRECISIONS;
 use clap::Args;
 use experiments::Outcome;
-use language::finetune::device;
 use language::grid::{Grid, GridDescription};
 use papers::audited_canaries;
 use std::path::{Path, PathBuf};
+use training::{Device, PrecisionName};
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -21,10 +20,12 @@ Examples:
   dosimeter tune grid grid.toml --dry-run
   dosimeter tune grid grid.toml --out results.csv
   dosimeter tune grid grid.toml --out results.csv --shard 2/4
-  dosimeter tune grid grid.toml --out results.csv --device cuda:0 --precision bf16
+  dosimeter tune grid grid.toml --out results.csv --device cuda:0 \\
+      --precision bf16
   dosimeter tune rank results.csv --score air
 
-grid.toml: [data], [model] and [optimizer] as for `train` (without learning_rate), and
+grid.toml: [data], [model] and [optimizer] as for `train` (without
+learning_rate), and
   [grid]
   batch_size = [256, 1024]
   steps = [50, 200]
@@ -49,8 +50,8 @@ pub(super) struct GridArgs {
     #[arg(long, value_name = "DEVICE", default_value = "auto", help_heading = "The work")]
     device: String,
     /// f32, or tf32 or bf16 on an NVIDIA device
-    #[arg(long, value_enum, default_value_t = PrecisionArg::F32, help_heading = "The work")]
-    precision: PrecisionArg,
+    #[arg(long, value_parser = word::<PrecisionName>(PRECISIONS), default_value = "f32", help_heading = "The work")]
+    precision: PrecisionName,
     #[command(flatten)]
     work: WorkArgs,
     #[command(flatten)]
@@ -62,18 +63,13 @@ pub(super) fn run(args: &GridArgs, console: &mut Console) -> Result<u8, Failure>
     let place = args.file.display();
     let text = std::fs::read_to_string(&args.file)
         .map_err(|error| Failure::bad_input(format!("cannot read {place}: {error}")))?;
-    let described = GridDescription::from_toml_str(&text).map_err(|e| bad_input(e).at(&place))?;
+    let described = GridDescription::from_toml_str(&text)
+        .map_err(|error| answers::bad_language(error).at(&place))?;
     let folder = args.file.parent().unwrap_or(Path::new(""));
-    let calibrate = |rate: f64, steps: u64, epsilon: f64, delta: f64| {
-        let (noise, _) =
-            tuning::noise_for(rate, steps, epsilon, delta).map_err(|error| error.to_string())?;
-        Ok(tuning::in_six_digits(noise))
-    };
-    let scope = described.training.scope();
-    let device = device(&args.device, args.precision.name(), scope)
+    let device = Device::with_precision(&args.device, args.precision)
         .map_err(|error| Failure::bad_input(error.to_string()))?;
-    let grid =
-        Grid::new(described, folder, &calibrate, &audited_canaries, &device).map_err(bad_input)?;
+    let grid = Grid::new(described, folder, &answers::noise_of_grid, &audited_canaries, &device)
+        .map_err(answers::bad_language)?;
     if args.dry_run {
         let mut text = csv_line([
             "epsilon",

@@ -1,6 +1,7 @@
 //! `tune` for a person.
 
-use crate::print::{Align, Table, plain, rounded, wrap};
+use crate::print::{Align, Table, WIDTH, plain, rounded, wrap};
+use answers::legends;
 use tuning::Ranking;
 use tuning::heuristics::Accuracy;
 use tuning::profiles::Profiles;
@@ -21,7 +22,7 @@ fn maybe(value: Option<f64>) -> String {
 
 fn closing(text: &mut String, statement: &str) {
     text.push('\n');
-    text.push_str(&wrap(statement, "Note: ", 6, 96));
+    text.push_str(&wrap(statement, "Note: ", 6, WIDTH));
 }
 
 pub(super) fn regression(found: &Regression) -> String {
@@ -44,13 +45,14 @@ pub(super) fn regression(found: &Regression) -> String {
         format!("logarithms to base {}", plain(found.log_base))
     };
     let epsilons: Vec<String> = found.epsilons.iter().map(|e| plain(*e)).collect();
-    let mut text = format!(
-        "{} on {base}: {} {unit}, epsilon {}, {errors}\n\n",
+    let head = format!(
+        "{} on {base}: {} {unit}, epsilon {}, {errors}",
         found.score,
         found.observations,
         epsilons.join(", ")
     );
-    text.push_str(&effects(&found.coefficients, found.confidence).render(0));
+    let mut text = wrap(&head, "", 2, WIDTH) + "\n";
+    text.push_str(&effects(&found.coefficients, found.confidence).render_within(0, 1, WIDTH));
     text.push_str(&format!(
         "\nR^2 {}, adjusted {}",
         about(found.r_squared),
@@ -58,7 +60,7 @@ pub(super) fn regression(found: &Regression) -> String {
     ));
     if let Some(joint) = &found.joint {
         text.push_str(&format!(
-            "; that no hyper-parameter matters: F {}, p {}",
+            "; F {}, p {} if no hyper-parameter matters",
             about(joint.statistic),
             about(joint.p_value)
         ));
@@ -66,7 +68,7 @@ pub(super) fn regression(found: &Regression) -> String {
     text.push('\n');
     if !found.contrasts.is_empty() {
         text.push_str("\nWhat the heuristics predict to be below 0:\n");
-        text.push_str(&effects(&found.contrasts, found.confidence).render(0));
+        text.push_str(&effects(&found.contrasts, found.confidence).render_within(0, 1, WIDTH));
     }
     if !found.composites.is_empty() {
         text.push_str("\nComposites in place of their factors (C = bT, U = bT eta):\n");
@@ -77,11 +79,11 @@ pub(super) fn regression(found: &Regression) -> String {
                 .map(|e| format!("{} {} (p {})", e.name, about(e.estimate), about(e.p_value)))
                 .collect();
             let against = composite.restriction.as_ref().map_or_else(String::new, |joint| {
-                format!("; that {}: p {}", joint.says, about(joint.p_value))
+                format!("; test that {}: p {}", joint.says, about(joint.p_value))
             });
             let line =
                 format!("{}, R^2 {}{against}", slopes.join(", "), about(composite.r_squared));
-            text.push_str(&wrap(&line, "  ", 4, 96));
+            text.push_str(&wrap(&line, "  ", 4, WIDTH));
         }
     }
     closing(&mut text, &found.statement);
@@ -149,7 +151,7 @@ pub(super) fn ranking(found: &Ranking) -> String {
                 about(p)
             ));
         }
-        text.push_str(&wrap(&line, "spread: ", 8, 96));
+        text.push_str(&wrap(&line, "spread: ", 8, WIDTH));
         text.push('\n');
         let mut table = Table::new([
             ("batch size", Align::Right),
@@ -237,10 +239,11 @@ fn correlations(all: &[Correlation]) -> String {
 
 pub(super) fn selection(found: &Selection) -> String {
     let mut text = String::new();
+    let score = format!("\n{}", found.score);
     for group in &found.groups {
         for at in &group.at {
             text.push_str(&format!(
-                "epsilon {}, delta {}, utility threshold {}: {} of {} configurations are candidates\n\n",
+                "epsilon {}, delta {}, utility threshold {}:\n{} of {} configurations are candidates\n\n",
                 plain(group.epsilon),
                 plain(group.delta),
                 plain(at.threshold),
@@ -248,12 +251,12 @@ pub(super) fn selection(found: &Selection) -> String {
                 group.configurations.len()
             ));
             let mut table = Table::new([
-                ("choice by", Align::Left),
-                ("configuration", Align::Left),
-                ("utility", Align::Right),
-                (found.score.as_str(), Align::Right),
-                ("excess", Align::Right),
-                ("of range", Align::Right),
+                ("\nchoice by", Align::Left),
+                ("\nconfiguration", Align::Left),
+                ("\nutility", Align::Right),
+                (score.as_str(), Align::Right),
+                ("\nexcess", Align::Right),
+                ("of\nrange", Align::Right),
             ]);
             for c in &at.choices {
                 table.row([
@@ -265,7 +268,7 @@ pub(super) fn selection(found: &Selection) -> String {
                     about(c.normalised),
                 ]);
             }
-            text.push_str(&table.render(0));
+            text.push_str(&table.render_within(0, 2, WIDTH));
             text.push('\n');
         }
     }
@@ -285,7 +288,7 @@ pub(super) fn selection(found: &Selection) -> String {
         text.push_str(&table.render(0));
     }
     text.push_str(
-        "\nexcess: (score - oracle) / oracle; of range: (score - oracle) / (worst - oracle)\n",
+        "\nexcess: (score - oracle) / oracle\nof range: (score - oracle) / (worst - oracle)\n",
     );
     closing(&mut text, &found.statement);
     text
@@ -302,14 +305,14 @@ pub(super) fn profiles(found: &Profiles) -> String {
             group.mechanisms.len()
         ));
         let mut table = Table::new([
-            ("batch\nsize", Align::Right),
-            ("\nsteps", Align::Right),
-            ("noise\nmultiplier", Align::Right),
-            ("all iterates\nepsilon (proven)", Align::Right),
-            ("last iterate\nepsilon (heuristic)", Align::Right),
-            ("\nadvantage", Align::Right),
-            ("TPR\n@ FPR 0.01", Align::Right),
-            ("\nscore", Align::Right),
+            ("\nbatch\nsize", Align::Right),
+            ("\n\nsteps", Align::Right),
+            ("\nnoise\n(sigma)", Align::Right),
+            (legends::MECHANISM_COLUMNS[0], Align::Right),
+            (legends::MECHANISM_COLUMNS[1], Align::Right),
+            ("\n\nadvantage", Align::Right),
+            ("\nTPR\n@ FPR 0.01", Align::Right),
+            ("\n\nscore", Align::Right),
         ]);
         let at_most = |value: f64| format!("<= {}", rounded(value, 4, Side::Upper));
         for m in &group.mechanisms {
@@ -324,7 +327,7 @@ pub(super) fn profiles(found: &Profiles) -> String {
                 about(m.score),
             ]);
         }
-        text.push_str(&table.render(0));
+        text.push_str(&table.render_within(0, 2, WIDTH));
         let line = format!(
             "{} of {} pairs of profiles cross at the calibrated point; their largest difference is {} in delta, at epsilon {}; last-iterate epsilons run from {} to {}",
             group.crossing_pairs,
@@ -335,17 +338,18 @@ pub(super) fn profiles(found: &Profiles) -> String {
             about(group.largest_last_iterate)
         );
         text.push('\n');
-        text.push_str(&wrap(&line, "", 0, 96));
+        text.push_str(&wrap(&line, "", 0, WIDTH));
         if !group.correlations.is_empty() {
             text.push('\n');
             text.push_str(&correlations(&group.correlations));
         }
         let line = match (&search.epsilon, &search.reason) {
             (Some(epsilon), _) => format!(
-                "releasing all {} models: epsilon {} at delta {} (proven, composition)",
+                "releasing all {} models: epsilon {} at delta {} {}",
                 search.runs,
                 at_most(*epsilon),
-                plain(search.delta)
+                plain(search.delta),
+                legends::ALL_MODELS_ARE
             ),
             (None, reason) => format!(
                 "releasing all {} models: no epsilon ({})",
@@ -354,12 +358,12 @@ pub(super) fn profiles(found: &Profiles) -> String {
             ),
         };
         text.push('\n');
-        text.push_str(&wrap(&line, "", 0, 96));
+        text.push_str(&wrap(&line, "", 0, WIDTH));
         text.push('\n');
     }
     text.push_str("Assumptions:\n");
     for assumption in &found.assumptions {
-        text.push_str(&wrap(assumption, "  - ", 4, 96));
+        text.push_str(&wrap(assumption, "  - ", 4, WIDTH));
     }
     closing(&mut text, &found.statement);
     text
@@ -382,14 +386,15 @@ pub(super) fn search(found: &Search) -> String {
         found.all_released.map_or_else(|| "-".into(), at_most),
     ]);
     let mut text = format!(
-        "A search over {} mechanisms at delta {}, proven bounds\n\n",
+        "A search over {} mechanisms at delta {}, {}\n\n",
         found.configurations,
-        plain(found.delta)
+        plain(found.delta),
+        legends::SEARCH_IS
     );
     text.push_str(&table.render(0));
     text.push_str("\nAssumptions:\n");
     for assumption in &found.assumptions {
-        text.push_str(&wrap(assumption, "  - ", 4, 96));
+        text.push_str(&wrap(assumption, "  - ", 4, WIDTH));
     }
     closing(&mut text, &found.statement);
     text

@@ -62,11 +62,11 @@ fn place<'a>(random: &mut Uniform, parts: &'a [Part]) -> Option<Place<'a>> {
 }
 
 /// The same integrals on a grid five times finer: of A at the tilts that bound aliases, which are bounded without
-/// allowance and nearly always closely, and of the modulus on the path that bounds the nodes left out.
+/// allowance and nearly always closely.
 #[test]
-fn bounds_of_aliases_hold_and_tails_have_room() {
+fn bounds_of_aliases_hold() {
     let mut random = Uniform(20261116);
-    let (mut tails, mut compared, mut close) = (0, 0, 0);
+    let (mut compared, mut close) = (0, 0);
     for _ in 0..CASES {
         let parts = [part(&mut random)];
         let Some(place) = place(&mut random, &parts) else { continue };
@@ -87,14 +87,7 @@ fn bounds_of_aliases_hold_and_tails_have_room() {
                 close += usize::from(bound <= truth + 2.0 * WASTE);
             }
         }
-        if let Some(top) = place.top {
-            let ratio = |grid: &Grid| Path::best(pair, grid, place.c, top, false).log_ratio(top);
-            let (rough, fine) = (ratio(grid), ratio(&fine));
-            assert!(rough > 1.02 * fine, "{pair:?} {times} at {}: {rough} {fine}", place.c);
-            tails += 1;
-        }
     }
-    assert!(tails > CASES / 2);
     assert!(close > compared * 99 / 100, "{close} of {compared}");
 }
 

@@ -127,14 +127,13 @@ pub(super) struct Tail<'a> {
 }
 
 impl Tail<'_> {
-    /// log of a bound on the transform beyond height u, in units of its value at the real tilt;
-    /// `room` is the part of the paths' logarithms that is not counted on.
-    pub(super) fn decay(&self, u: f64, smoothing: Smoothing, room: f64) -> f64 {
+    /// log of a bound on the transform beyond height u, in units of its value at the real tilt.
+    pub(super) fn decay(&self, u: f64, smoothing: Smoothing) -> f64 {
         let best = |m: &Masked, middle: bool| {
             m.paths
                 .iter()
-                .filter_map(|(keep, mid)| if middle { mid.as_ref() } else { Some(keep) })
-                .map(|path| (1.0 - room) * path.log_ratio(u))
+                .filter_map(|(keep, mid)| if middle { mid.as_ref() } else { keep.as_ref() })
+                .map(|path| path.log_ratio(u))
                 .fold(0.0f64, f64::min)
         };
         let decay = if self.has_low {
@@ -157,7 +156,7 @@ impl Tail<'_> {
     /// Decay falls with height, so the farthest is asked first and the rest by bisection.
     pub(super) fn height(&self, smoothing: Smoothing, most: f64) -> Option<f64> {
         let enough = |u: f64| {
-            let decay = self.decay(u, smoothing, 0.0);
+            let decay = self.decay(u, smoothing);
             (decay - ln(PI * u) < self.log_size - LOG_TOLERANCE).then_some(u)
         };
         let mut found = enough(most * self.spacing)?;

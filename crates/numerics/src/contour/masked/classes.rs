@@ -5,7 +5,7 @@ use crate::contour::Part;
 use crate::contour::grid::{Deficit, Grid, MOST_POINTS};
 use crate::contour::line::{LOG_TOLERANCE, Obstacle};
 use crate::contour::strip::{self, Strip};
-use crate::contour::tail::Path;
+use crate::contour::tail::{HIGHEST, Law, Path, Shape};
 use crate::elementary::{exp, hypot, ln, powi};
 use crate::mixture::MixtureRatio;
 use crate::special::normal_cdf;
@@ -26,7 +26,7 @@ pub(super) struct Masked<'a> {
     /// Where class 2 is asked for.
     pub(super) high: Option<Grid>,
     /// Shifted paths for b, and for class 1 where there is one.
-    pub(super) paths: Vec<(Path, Option<Path>)>,
+    pub(super) paths: Vec<(Option<Path>, Option<Path>)>,
 }
 
 impl<'a> Masked<'a> {
@@ -34,7 +34,7 @@ impl<'a> Masked<'a> {
         Self::refined(part, masks, 1.0)
     }
 
-    /// With so many times as many points.
+    /// With this many times as many points.
     pub(super) fn refined(part: &'a Part, masks: Masks, times: f64) -> Result<Self, Obstacle> {
         let pair = &part.pair;
         let scale = pair.scale();
@@ -132,28 +132,24 @@ impl<'a> Masked<'a> {
     /// Candidate paths at tilt c.
     pub(super) fn with_paths(mut self, c: f64) -> Self {
         let pair = &self.part.pair;
-        let cap = 0.8 * PI * pair.scale() * pair.scale() / pair.reach();
-        let sides = if pair.one_sided() { 1.0 } else { 2.0 };
         let masks = self.masks.clone();
+        let law = |class: Class, grid: &Grid| {
+            // What is certain is so to e^-45, and e^-30 may be cut off at the ends.
+            self.certain(class, c).then(|| Law::new(pair, grid, c, 1e-9))
+        };
+        let keep = law(Class::Keep, &self.keep);
+        let middle = if masks.lower.is_some() { law(Class::Middle, &self.middle) } else { None };
+        let (of_keep, of_middle) = (masks.of(Class::Keep), masks.of(Class::Middle));
+        let mut paths = Vec::new();
         for index in 0..8 {
-            let distance = cap * powi(0.45f64, index);
-            for bent in [false, true] {
-                let path = |x: f64| {
-                    if !bent {
-                        return (distance, 0.0);
-                    }
-                    let (shift, slope) = pair.posterior_shift(x);
-                    let full = sides * pair.reach();
-                    (distance * shift / full, distance * slope / full)
-                };
-                let keep = Path::masked(pair, &self.keep, c, path, &masks.of(Class::Keep));
-                let middle = masks
-                    .lower
-                    .is_some()
-                    .then(|| Path::masked(pair, &self.middle, c, path, &masks.of(Class::Middle)));
-                self.paths.push((keep, middle));
+            let theta = HIGHEST * powi(0.45f64, index);
+            for shape in [Shape::Constant, Shape::Posterior] {
+                let keep = keep.as_ref().map(|law| law.path(shape, theta, &of_keep));
+                let middle = middle.as_ref().map(|law| law.path(shape, theta, &of_middle));
+                paths.push((keep, middle));
             }
         }
+        self.paths = paths;
         self
     }
 

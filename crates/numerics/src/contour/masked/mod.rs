@@ -27,7 +27,6 @@ use super::grid::Grid;
 use super::line::{Alias, MOST_NODES, Nodes, Obstacle, Value, Zone, alias};
 use super::saddle;
 use super::smooth::{SMOOTH_NODES, Smoothing};
-use super::tail::ROOM;
 use super::transform::{self, Transform};
 use crate::complex::Complex;
 use crate::elementary::{exp, ln, sin_cos};
@@ -181,7 +180,9 @@ impl<'a> Place<'a> {
             None => return Err(Obstacle::SlowDecay),
         };
         let count = (height / spacing).ceil() as usize + 1;
-        let bound = tail.decay(height, smoothing, ROOM);
+        // The average twice as wide may be the larger one at a real tilt far from 0.
+        let bound =
+            tail.decay(height, smoothing).max(tail.decay(height, smoothing.doubled())) + slack;
 
         let mut nodes = Nodes::new(count);
         let mut absent = Nodes::new(count);
@@ -216,7 +217,7 @@ impl<'a> Place<'a> {
             }
         }
         let level = nodes.log[0].re;
-        let truncation = exp(bound) / (PI * spacing * (count - 1) as f64);
+        let truncation = exp(bound + nodes.error[0]) / (PI * spacing * (count - 1) as f64);
         let (mut high, mut high_rest) = ([Known::default(); 2], Vec::new());
         if answers.high {
             high = [high_mass(&masked, true), high_mass(&masked, false)];
@@ -387,10 +388,9 @@ mod tests {
     use super::*;
     use crate::mixture::MixtureRatio;
 
-    /// The integrals of the modulus that bound the transform beyond the last node, on the grid they
-    /// are taken from and on one four times finer: far less apart than the room they have.
+    /// What paths say of the classes' transforms beyond a height, against sums over a grid four times finer.
     #[test]
-    fn sums_that_bound_tails_have_room() {
+    fn paths_bound_what_is_beyond_them() {
         let mut compared = 0;
         for (scale, rate, times) in [
             (0.25, 1e-4, 3.0),
@@ -404,42 +404,36 @@ mod tests {
             let part = Part { pair: MixtureRatio::subsampled(scale, rate), times };
             let parts = [part];
             for depth in [3.0, 6.0, 10.0] {
-                for lower in [false, true] {
-                    let edge = |depth: f64| Edge { centre: depth * scale, width: 0.1 * scale };
-                    let lower = lower.then(|| edge(0.5 * depth));
-                    let masks = Masks { uppers: vec![edge(depth)], lower };
-                    let t = parts[0].pair.log_ratio(0.8 * depth * scale);
-                    let answers = Answers { high: true, low: false };
-                    let Ok(place) = Place::new(&parts, vec![masks.clone()], t, answers) else {
-                        continue;
-                    };
-                    let (c, level, log_size, spread) =
-                        (place.c, place.level, place.log_size, place.spread);
-                    let [rough, fine] = [1.0, 4.0].map(|refined| {
-                        let masked = Masked::refined(&parts[0], masks.clone(), refined).unwrap();
-                        [masked.with_paths(c)]
-                    });
-                    let has_low = lower.is_some();
-                    let tail = |masked| Tail {
-                        masked,
-                        has_low,
-                        c,
-                        level,
-                        log_size,
-                        spacing: 0.1 / spread,
-                    };
-                    for height in [10.0, 100.0, 1e3, 1e4] {
-                        let u = height / spread;
-                        let decay = |masked| tail(masked).decay(u, Smoothing::none(), 0.0);
-                        let (rough, fine) = (decay(&rough), decay(&fine));
-                        // Below that only what was left out is seen.
-                        if (-80.0..-1.0).contains(&rough) {
+                let edge = |depth: f64| Edge { centre: depth * scale, width: 0.1 * scale };
+                let masks = Masks { uppers: vec![edge(depth)], lower: Some(edge(0.5 * depth)) };
+                let t = parts[0].pair.log_ratio(0.8 * depth * scale);
+                let answers = Answers { high: true, low: false };
+                let Ok(place) = Place::new(&parts, vec![masks.clone()], t, answers) else {
+                    continue;
+                };
+                let (c, spread) = (place.c, place.spread);
+                let [rough, fine] = [1.0, 4.0].map(|refined| {
+                    Masked::refined(&parts[0], masks.clone(), refined).unwrap().with_paths(c)
+                });
+                for height in [1.0, 10.0, 100.0, 1e3] {
+                    let u = height / spread;
+                    for middle in [false, true] {
+                        let bound = (rough.paths.iter())
+                            .filter_map(|(keep, mid)| if middle { mid } else { keep }.as_ref())
+                            .map(|path| path.log_ratio(u))
+                            .fold(0.0, f64::min);
+                        let grid = if middle { &fine.middle } else { &fine.keep };
+                        let (_, values, errors) = transform::plain(grid, c, u, 6);
+                        // A point may turn by a radian from one to the next.
+                        let turn = u * (grid.x[1] - grid.x[0]) / (scale * scale);
+                        for k in (1..6).take_while(|k| turn * *k as f64 <= 1.0) {
+                            let least = (values[k].modulus() - errors[k]) / values[0].modulus();
                             assert!(
-                                rough > 1.02 * fine,
-                                "{scale} {rate} {depth} {u}: {rough} {fine}"
+                                exp(bound) >= least,
+                                "{scale} {rate} {depth} {middle} {u} {k}: {bound} {least}"
                             );
-                            compared += 1;
                         }
+                        compared += usize::from(bound < -1e-9 && turn <= 1.0);
                     }
                 }
             }

@@ -203,7 +203,8 @@ pub fn audited_canaries(scores: &[f64], members: &[bool], delta: f64) -> Result<
     let side = |wanted: bool| -> Vec<f64> {
         scores.iter().zip(members).filter(|(_, m)| **m == wanted).map(|(s, _)| *s).collect()
     };
-    let scores = Scores::new(side(true), side(false)).map_err(|error| error.to_string())?;
+    let scores =
+        Scores::new(Design::OneRun, side(true), side(false)).map_err(|error| error.to_string())?;
     let mut plan = Plan::new(Design::OneRun);
     plan.deltas = vec![delta];
     plan.methods = vec![Method::OneRunGdp];

@@ -14,7 +14,7 @@ pub(super) struct Images {
 }
 
 impl Images {
-    /// Keeps so many records to train on and as many to make canaries of, evenly spread.
+    /// Keeps this many records to train on and as many to make canaries of, evenly spread.
     pub(super) fn keep(&mut self, records: usize) {
         for part in [Some(&mut self.split.train), self.split.test.as_mut()].into_iter().flatten() {
             *part = part.select(&attacks::spread(part.len(), records));

@@ -108,7 +108,7 @@ fn carry_on(
     Ok(context.carry_on(name, &game)? && wanted == trials)
 }
 
-/// Whether so many trainings are finished already: an earlier command may have got further.
+/// Whether this many trainings are finished already: an earlier command may have got further.
 fn has(context: &TrainedContext<'_>, name: &str, trials: u64) -> Result<bool, PaperError> {
     let found = context.scores(name)?;
     Ok(found.is_some_and(|scores| scores.members().len() as u64 >= trials))

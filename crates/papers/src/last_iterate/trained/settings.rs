@@ -90,7 +90,7 @@ pub(super) fn noise(steps: u64) -> Result<f64, PaperError> {
     noise_for(STANDARD, DELTA, SAMPLE_RATE, steps)
 }
 
-/// The training of a model for so many steps.
+/// The training of a model for this many steps.
 pub(super) fn target(
     images: &Images,
     model: &ModelDescription,

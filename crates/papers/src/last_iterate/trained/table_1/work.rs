@@ -251,7 +251,7 @@ fn any_mechanism(scores: &[f64], members: &[bool]) -> Result<f64, PaperError> {
         let own = scores.iter().zip(members).filter(|(_, member)| **member == wanted);
         own.map(|(score, _)| *score).collect::<Vec<f64>>()
     };
-    let scores = Scores::new(side(true), side(false))?;
+    let scores = Scores::new(Design::OneRun, side(true), side(false))?;
     let mut plan = AuditPlan::new(Design::OneRun);
     plan.deltas = vec![DELTA];
     plan.methods = vec![Method::OneRun];

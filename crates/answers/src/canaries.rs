@@ -1,0 +1,173 @@
+//! One fine-tuning of a language model with many canaries, of tokens or of gradients, and what it
+//! shows.
+
+use crate::attacked::Played;
+use crate::play::{Play, beside, write_run};
+use crate::train::{bad_language, checkpoints, meeting};
+use crate::{AuditQuestion, Described, Document, Refusal, Work};
+use audit::{Audit, Design, Method};
+use experiments::{Experiment, Outcome};
+use language::finetune::canaries::CanaryScore;
+use language::finetune::game::{CanaryGame, Site};
+use language::finetune::{CanaryDescription, CanaryKind, FinetuneDescription, Start};
+use serde::{Deserialize, Serialize, Serializer};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use training::PrecisionName;
+use vocabulary::{Observe, Problem, Run};
+
+/// The question of `attack token`, and of `attack canaries` about a language model.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CanariesQuestion {
+    pub file: PathBuf,
+    /// Keys that override those of the file.
+    pub run: Described,
+    /// The file's where it is not given, or 1000.
+    pub canaries: Option<u64>,
+    /// What is scored of a token.
+    pub score: Option<CanaryScore>,
+    /// Tokens before the canary's own.
+    pub prefix: Option<u64>,
+    /// Canaries are gradients in place of tokens, and this is what their attacker sees.
+    pub gradients: Option<Observe>,
+    pub seed: Option<u64>,
+    /// Also what the canaries show at this delta.
+    pub delta: Option<f64>,
+    pub device: Option<String>,
+    pub precision: PrecisionName,
+    pub checkpoint_every: Option<f64>,
+    pub play: Play,
+}
+
+/// The game, and what its scores show.
+#[derive(Clone, Debug)]
+pub struct CanariesPlayed {
+    pub played: Played,
+    pub audit: Option<Audit>,
+    /// How many canaries there were.
+    pub canaries: u64,
+    /// What was scored.
+    pub score: String,
+}
+
+impl Serialize for CanariesPlayed {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.played.serialize(serializer)
+    }
+}
+
+impl Document for CanariesPlayed {
+    fn exit_code(&self) -> u8 {
+        self.played.exit_code()
+    }
+}
+
+/// Whether the text of a file describes a language model, which these canaries are for.
+pub fn describes_language_model(text: &str) -> bool {
+    FinetuneDescription::describes(text)
+}
+
+/// Plays the game.
+///
+/// # Errors
+/// What is wrong with the question, the file or the data.
+pub fn canaries(question: &CanariesQuestion, work: &dyn Work) -> Result<CanariesPlayed, Refusal> {
+    let out = question.play.out()?;
+    let checkpoint_every = checkpoints(question.checkpoint_every)?;
+    if let Some(delta) = question.delta.filter(|delta| !(0.0..1.0).contains(delta)) {
+        return Err(Problem::outside("delta", delta, "[0, 1)").into());
+    }
+    let start = question.open()?;
+    let run = question.resolve(&start, work)?;
+    let seed = question.seed.unwrap_or(start.description.seed);
+    let name = question.device.as_deref().unwrap_or("auto");
+    let device = start
+        .device(name, question.precision)
+        .map_err(|error| Refusal::bad_input(error.to_string()))?;
+    let stop = work.stop();
+    let state = beside(out, ".work").join("state");
+    let site = Site {
+        folder: state.clone(),
+        device: Arc::new(device),
+        checkpoint_every,
+        stop: Arc::clone(&stop),
+    };
+    let game = CanaryGame::new(&start, run, seed, site).map_err(bad_language)?;
+    let outcome = match question.play.train(&game, out, work) {
+        Err(_) if stop.load(Ordering::Relaxed) => Outcome::Interrupted { computed: 0, missing: 1 },
+        outcome => outcome?,
+    };
+    let mut played = Played::new(&game, Some(out), Some(outcome));
+    let mut audit = None;
+    if played.is_complete() {
+        write_run(out, &game.plan().parameters["run"])?;
+        // Only the time to train again is lost if it stays.
+        drop(std::fs::remove_dir_all(&state));
+        audit = question.delta.map(|delta| audited(out, delta)).transpose()?;
+    }
+    played = played.audited(audit.as_ref());
+    let score = game.plan().parameters["score"].as_str().unwrap_or_default().to_owned();
+    Ok(CanariesPlayed { played, audit, canaries: game.plan().trials, score })
+}
+
+impl CanariesQuestion {
+    /// The file with the question laid over it, and what it names.
+    fn open(&self) -> Result<Start, Refusal> {
+        let place = self.file.display();
+        let text = std::fs::read_to_string(&self.file).map_err(|error| {
+            Refusal::bad_input(format!("cannot read {place}: {error}"))
+                .hint("`dosimeter train --help` shows such a file")
+        })?;
+        if !FinetuneDescription::describes(&text) {
+            return Err(Refusal::bad_input("token canaries need a language model")
+                .at(&place)
+                .hint("[model] kind = \"language\"; `attack canaries` plays with other models"));
+        }
+        let mut described = FinetuneDescription::from_toml_str(&text)
+            .map_err(|error| bad_language(error).at(&place))?;
+        let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let kind = match self.gradients {
+            Some(_) => CanaryKind::Gradient,
+            None => CanaryKind::Token,
+        };
+        // What the file says of canaries of the other kind is not asked here.
+        let table = described
+            .canaries
+            .take_if(|table| table.kind == kind)
+            .unwrap_or(CanaryDescription::new(kind, 1000));
+        let table = described.canaries.insert(table);
+        table.observe = self.gradients;
+        table.count = self.canaries.map_or(table.count, size);
+        table.prefix = self.prefix.map_or(table.prefix, size);
+        table.score = self.score.or(table.score);
+        Start::open(described, self.file.parent().unwrap_or(Path::new(""))).map_err(bad_language)
+    }
+
+    /// The run of the file and the keys; without a noise multiplier, the noise of the file's target.
+    fn resolve(&self, start: &Start, work: &dyn Work) -> Result<Run, Refusal> {
+        let keys = self.run.description()?;
+        let mut described = start.description.run.clone().overridden_by(&keys)?;
+        described.dataset_size.get_or_insert(start.records());
+        let noise = described.whole.noise_multiplier;
+        let target = start.description.privacy.filter(|_| noise.is_none());
+        let target = target.map(|target| (target.target_epsilon, target.delta));
+        meeting(target, described, &keys, self.file.display(), start.records(), work)
+    }
+}
+
+/// What the scores show, with the bound for any mechanism as the primary one.
+fn audited(out: &Path, delta: f64) -> Result<Audit, Refusal> {
+    let question = AuditQuestion {
+        design: Some(Design::OneRun),
+        delta: vec![delta],
+        method: [Method::OneRun, Method::OneRunGdp]
+            .map(|method| method.as_str().to_owned())
+            .to_vec(),
+        primary: Some(Method::OneRun),
+        ..AuditQuestion::default()
+    };
+    let table = crate::read_scores(&[out.to_owned()], &[], &[])?;
+    Ok(crate::audit(&question, table)?.analysis)
+}

@@ -1,0 +1,94 @@
+//! Comma-separated text as in RFC 4180, one record per line: a cell with a comma, a quote or a line
+//! end stands in quotes, in which a quote is doubled.
+
+/// The cells of a line. A quoted cell ends at its quote; a doubled quote inside is one.
+///
+/// # Errors
+/// A quote that is not closed in its line, or text behind a closing quote.
+///
+/// ```
+/// let mut cells = Vec::new();
+/// formats::csv::split("a,\"b,c\",\"d\"\"e\",", &mut cells)?;
+/// assert_eq!(cells, ["a", "b,c", "d\"e", ""]);
+/// assert!(formats::csv::split("a,\"b", &mut cells).is_err());
+/// # Ok::<(), String>(())
+/// ```
+pub fn split(line: &str, cells: &mut Vec<String>) -> Result<(), String> {
+    cells.clear();
+    let mut rest = line;
+    loop {
+        if let Some(quoted) = rest.strip_prefix('"') {
+            let mut cell = String::new();
+            let mut inner = quoted;
+            rest = loop {
+                let Some(end) = inner.find('"') else {
+                    return Err("a quote is not closed in its line".to_owned());
+                };
+                cell.push_str(&inner[..end]);
+                inner = &inner[end + 1..];
+                match inner.strip_prefix('"') {
+                    Some(more) => {
+                        cell.push('"');
+                        inner = more;
+                    }
+                    None => break inner,
+                }
+            };
+            cells.push(cell);
+        } else {
+            let end = rest.find(',').unwrap_or(rest.len());
+            cells.push(rest[..end].to_owned());
+            rest = &rest[end..];
+        }
+        match rest.strip_prefix(',') {
+            Some(after) => rest = after,
+            None if rest.is_empty() => return Ok(()),
+            None => return Err("text follows a closing quote".to_owned()),
+        }
+    }
+}
+
+/// The first cell of a line in bytes, and what follows its comma; nothing where a quote is not closed, or text follows
+/// it. A quoted cell has no quotes inside.
+///
+/// ```
+/// assert_eq!(formats::csv::cell(b"0.5,1"), Some((&b"0.5"[..], Some(&b"1"[..]))));
+/// assert_eq!(formats::csv::cell(b"\"a,b\""), Some((&b"a,b"[..], None)));
+/// assert_eq!(formats::csv::cell(b"\"a"), None);
+/// ```
+#[cfg(feature = "scores")]
+#[inline]
+pub fn cell(line: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
+    if line.first() == Some(&b'"') {
+        let close = 1 + memchr::memchr(b'"', &line[1..])?;
+        let after = &line[close + 1..];
+        let next = if after.is_empty() { None } else { Some(after.strip_prefix(b",")?) };
+        return Some((&line[1..close], next));
+    }
+    Some(match memchr::memchr(b',', line) {
+        Some(comma) => (&line[..comma], Some(&line[comma + 1..])),
+        None => (line, None),
+    })
+}
+
+/// One line with its end, quoted where needed.
+///
+/// ```
+/// assert_eq!(formats::csv::line(["a", "b,c", "d\"e"]), "a,\"b,c\",\"d\"\"e\"\n");
+/// ```
+pub fn line<S: AsRef<str>>(cells: impl IntoIterator<Item = S>) -> String {
+    let mut text = String::new();
+    for (place, cell) in cells.into_iter().enumerate() {
+        if place > 0 {
+            text.push(',');
+        }
+        let cell = cell.as_ref();
+        if cell.contains([',', '"', '\n', '\r']) {
+            text.extend(["\"", &cell.replace('"', "\"\""), "\""]);
+        } else {
+            text.push_str(cell);
+        }
+    }
+    text.push('\n');
+    text
+}

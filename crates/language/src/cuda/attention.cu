@@ -1,0 +1,421 @@
+// Attention that never forms its matrix (Dao et al. 2022), for bf16 and heads of HEAD numbers: 16,
+// 32, 48 or 64. Follows `kernels.cu`. Blocks of 128 threads work on tiles of 64 places; each of
+// their four warps has 16 rows, multiplied by `mma.sync`. Products round their operands to bf16;
+// scores, sums and the softmax are f32. Going back, scores are computed again from queries, keys
+// and the logarithms of the softmax' sums, once for the queries' gradients and once for those of
+// keys and values: nothing is added in an order that depends on timing.
+#ifdef HEAD
+#define TILE 64
+// Rows of a tile lie so that eight of them begin in different banks.
+#define PITCH (HEAD + 8)
+#define LOG2E 1.4426950408889634f
+
+__device__ __forceinline__ u32 shared_place(const void *p) { return (u32)__cvta_generic_to_shared(p); }
+
+__device__ __forceinline__ void matrices(u32 r[4], const u16 *at) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_place(at)) : "memory");
+}
+__device__ __forceinline__ void transposed(u32 r[4], const u16 *at) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_place(at)) : "memory");
+}
+// c += a b: 16 x 16 by 16 x 8.
+__device__ __forceinline__ void multiply(float c[4], const u32 a[4], u32 b0, u32 b1) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+__device__ __forceinline__ u32 pair(float low, float high) {
+    u32 r;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+    return r;
+}
+// Two results of 8 columns each as the left operand of the next product.
+__device__ __forceinline__ void operand(u32 a[4], const float s[4], const float t[4]) {
+    a[0] = pair(s[0], s[1]);
+    a[1] = pair(s[2], s[3]);
+    a[2] = pair(t[0], t[1]);
+    a[3] = pair(t[2], t[3]);
+}
+// Where a lane reads: 16 rows as a left operand, or rows of a right operand that is not turned
+// round; rows of a right operand that is.
+__device__ __forceinline__ const u16 *of_rows(const u16 *tile, int row, int column) {
+    const int lane = threadIdx.x & 31;
+    return tile + (row + (lane & 15)) * PITCH + column + (lane >> 4) * 8;
+}
+__device__ __forceinline__ const u16 *of_columns(const u16 *tile, int row, int column) {
+    const int lane = threadIdx.x & 31;
+    return tile + (row + (lane & 7) + (lane >> 4) * 8) * PITCH + column + ((lane >> 3) & 1) * 8;
+}
+
+// 64 rows of a matrix, `stride` apart, from row `from` on; those from `length` on become zeros.
+__device__ __forceinline__ void fetch(u16 *tile, const u16 *matrix, size_t stride, int from, int length) {
+    const int pieces = HEAD / 8;
+#pragma unroll
+    for (int i = threadIdx.x; i < TILE * pieces; i += 128) {
+        const int row = i / pieces, column = 8 * (i % pieces), there = from + row < length;
+        const u16 *at = matrix + (there ? (size_t)(from + row) * stride : 0) + column;
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                     :: "r"(shared_place(tile + row * PITCH + column)), "l"(at), "r"(there ? 16 : 0)
+                     : "memory");
+    }
+}
+__device__ __forceinline__ void fetch_number(float *to, const float *from, bool there) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;"
+                 :: "r"(shared_place(to)), "l"(from), "r"(there ? 4 : 0) : "memory");
+}
+__device__ __forceinline__ void fetched() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Until all but the last group are there.
+__device__ __forceinline__ void arrived() {
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+    __syncthreads();
+}
+
+// Where a head's numbers of a place are: heads first, or in rows of `columns` numbers.
+__device__ __forceinline__ size_t spot(
+    int sequence, int head, int heads, int place, int length, int columns) {
+    if (columns) return ((size_t)sequence * length + place) * columns + (size_t)head * HEAD;
+    return (((size_t)sequence * heads + head) * length + place) * HEAD;
+}
+
+// out (rows of all heads) = softmax(scale q.k) v over the places up to each own; logs: the logarithm
+// to base 2 of each softmax' sum, with its scale. A tile of queries (y) of a sequence's head (x).
+extern "C" __global__ void __launch_bounds__(128) attention(
+    real *out, float *logs, const real *queries, const real *keys, const real *values, int length,
+    int heads, int key_heads, float scale) {
+    __shared__ __align__(16) u16 room[5][TILE * PITCH];
+    const int tile = gridDim.y - 1 - blockIdx.y, from = TILE * tile;
+    const int sequence = blockIdx.x / heads, head = blockIdx.x % heads;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x & 31;
+    const size_t own = ((size_t)sequence * key_heads + head / (heads / key_heads)) * length * HEAD;
+    const real *k = keys + own, *v = values + own;
+    fetch(room[0], queries + (size_t)blockIdx.x * length * HEAD, HEAD, from, length);
+    fetch(room[1], k, HEAD, 0, length);
+    fetch(room[3], v, HEAD, 0, length);
+    fetched();
+    u32 query[HEAD / 16][4];
+    float o[HEAD / 8][4], top[2], sum[2];
+#pragma unroll
+    for (int n = 0; n < HEAD / 8; ++n) o[n][0] = o[n][1] = o[n][2] = o[n][3] = 0.0f;
+    top[0] = top[1] = -__int_as_float(0x7f800000);
+    sum[0] = sum[1] = 0.0f;
+    const float factor = scale * LOG2E;
+    for (int block = 0; block <= tile; ++block) {
+        const int now = block & 1;
+        if (block < tile) {
+            fetch(room[2 - now], k, HEAD, TILE * (block + 1), length);
+            fetch(room[4 - now], v, HEAD, TILE * (block + 1), length);
+        }
+        fetched();
+        arrived();
+        if (block == 0) {
+#pragma unroll
+            for (int d = 0; d < HEAD / 16; ++d) matrices(query[d], of_rows(room[0], 16 * warp, 16 * d));
+        }
+        const u16 *key = room[1 + now], *value = room[3 + now];
+        float s[TILE / 8][4];
+#pragma unroll
+        for (int n = 0; n < TILE / 8; ++n) s[n][0] = s[n][1] = s[n][2] = s[n][3] = 0.0f;
+#pragma unroll
+        for (int d = 0; d < HEAD / 16; ++d) {
+#pragma unroll
+            for (int n = 0; n < TILE / 16; ++n) {
+                u32 b[4];
+                matrices(b, of_columns(key, 16 * n, 16 * d));
+                multiply(s[2 * n], query[d], b[0], b[1]);
+                multiply(s[2 * n + 1], query[d], b[2], b[3]);
+            }
+        }
+        if (block == tile) {
+#pragma unroll
+            for (int n = 0; n < TILE / 8; ++n) {
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    const int row = 16 * warp + lane / 4 + 8 * (i / 2);
+                    if (8 * n + 2 * (lane & 3) + (i & 1) > row) s[n][i] = -__int_as_float(0x7f800000);
+                }
+            }
+        }
+        float high[2] = {top[0], top[1]};
+#pragma unroll
+        for (int n = 0; n < TILE / 8; ++n) {
+            high[0] = fmaxf(high[0], fmaxf(s[n][0], s[n][1]));
+            high[1] = fmaxf(high[1], fmaxf(s[n][2], s[n][3]));
+        }
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+            high[r] = fmaxf(high[r], __shfl_xor_sync(0xFFFFFFFFu, high[r], 1));
+            high[r] = fmaxf(high[r], __shfl_xor_sync(0xFFFFFFFFu, high[r], 2));
+            const float less = exp2f((top[r] - high[r]) * factor);
+            sum[r] *= less;
+            top[r] = high[r];
+            high[r] *= factor;
+#pragma unroll
+            for (int n = 0; n < HEAD / 8; ++n) { o[n][2 * r] *= less; o[n][2 * r + 1] *= less; }
+        }
+#pragma unroll
+        for (int n = 0; n < TILE / 8; ++n) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                s[n][i] = exp2f(s[n][i] * factor - high[i / 2]);
+                sum[i / 2] += s[n][i];
+            }
+        }
+#pragma unroll
+        for (int j = 0; j < TILE / 16; ++j) {
+            u32 a[4];
+            operand(a, s[2 * j], s[2 * j + 1]);
+#pragma unroll
+            for (int n = 0; n < HEAD / 16; ++n) {
+                u32 b[4];
+                transposed(b, of_rows(value, 16 * j, 16 * n));
+                multiply(o[2 * n], a, b[0], b[1]);
+                multiply(o[2 * n + 1], a, b[2], b[3]);
+            }
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+        sum[r] += __shfl_xor_sync(0xFFFFFFFFu, sum[r], 1);
+        sum[r] += __shfl_xor_sync(0xFFFFFFFFu, sum[r], 2);
+        const int place = from + 16 * warp + lane / 4 + 8 * r;
+        if (place >= length) continue;
+        if ((lane & 3) == 0) logs[(size_t)blockIdx.x * length + place] = top[r] * factor + log2f(sum[r]);
+        const float share = 1.0f / sum[r];
+        real *to = out + spot(sequence, head, heads, place, length, heads * HEAD) + 2 * (lane & 3);
+#pragma unroll
+        for (int n = 0; n < HEAD / 8; ++n)
+            *(u32 *)(to + 8 * n) = pair(o[n][2 * r] * share, o[n][2 * r + 1] * share);
+    }
+}
+
+// Gradients of queries, and the inner product of each output with its gradient (deltas), which
+// `attention_keys` reads. d_out and out are rows of all heads; `columns` as for `spot`.
+extern "C" __global__ void __launch_bounds__(128) attention_queries(
+    real *d_queries, float *deltas, const real *d_out, const real *out, const float *logs,
+    const real *queries, const real *keys, const real *values, int length, int heads, int key_heads,
+    int columns, float scale) {
+    __shared__ __align__(16) u16 room[4][TILE * PITCH];
+    __shared__ float delta[TILE];
+    const int tile = gridDim.y - 1 - blockIdx.y, from = TILE * tile;
+    const int sequence = blockIdx.x / heads, head = blockIdx.x % heads;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x & 31;
+    const size_t own = ((size_t)sequence * key_heads + head / (heads / key_heads)) * length * HEAD;
+    const real *k = keys + own, *v = values + own;
+    const size_t rows = spot(sequence, head, heads, 0, length, heads * HEAD);
+    fetch(room[1], queries + (size_t)blockIdx.x * length * HEAD, HEAD, from, length);
+    fetch(room[3], d_out + rows, heads * HEAD, from, length);
+    fetched();
+    fetch(room[0], k, HEAD, 0, length);
+    fetch(room[2], v, HEAD, 0, length);
+    fetched();
+    arrived();
+    u32 query[HEAD / 16][4], slope[HEAD / 16][4];
+#pragma unroll
+    for (int d = 0; d < HEAD / 16; ++d) {
+        matrices(query[d], of_rows(room[1], 16 * warp, 16 * d));
+        matrices(slope[d], of_rows(room[3], 16 * warp, 16 * d));
+    }
+    {
+        // Two threads for a row.
+        const int row = threadIdx.x / 2, half = (threadIdx.x & 1) * (HEAD / 2);
+        const bool there = from + row < length;
+        const real *o = out + rows + (there ? (size_t)(from + row) * heads * HEAD : 0) + half;
+        float sum = 0.0f;
+#pragma unroll
+        for (int i = 0; i < HEAD / 2; i += 4) {
+            const float4 a = load4(o + i), b = load4(room[3] + row * PITCH + half + i);
+            sum += (a.x * b.x + a.y * b.y) + (a.z * b.z + a.w * b.w);
+        }
+        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 1);
+        if (half == 0) {
+            delta[row] = there ? sum : 0.0f;
+            if (there) deltas[(size_t)blockIdx.x * length + from + row] = sum;
+        }
+    }
+    __syncthreads();
+    float log[2], less[2], dq[HEAD / 8][4];
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+        const int row = 16 * warp + lane / 4 + 8 * r;
+        less[r] = delta[row];
+        log[r] = from + row < length ? logs[(size_t)blockIdx.x * length + from + row] : 0.0f;
+    }
+#pragma unroll
+    for (int n = 0; n < HEAD / 8; ++n) dq[n][0] = dq[n][1] = dq[n][2] = dq[n][3] = 0.0f;
+    const float factor = scale * LOG2E;
+    for (int block = 0; block <= tile; ++block) {
+        const int now = block & 1;
+        if (block < tile) {
+            fetch(room[1 - now], k, HEAD, TILE * (block + 1), length);
+            fetch(room[3 - now], v, HEAD, TILE * (block + 1), length);
+        }
+        fetched();
+        arrived();
+        const u16 *key = room[now], *value = room[2 + now];
+        const int last = block == tile ? warp : TILE / 16 - 1;
+#pragma unroll
+        for (int j = 0; j < TILE / 16; ++j) {
+            if (j > last) break;
+            float s[2][4], p[2][4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i) s[0][i] = s[1][i] = p[0][i] = p[1][i] = 0.0f;
+#pragma unroll
+            for (int d = 0; d < HEAD / 16; ++d) {
+                u32 b[4];
+                matrices(b, of_columns(key, 16 * j, 16 * d));
+                multiply(s[0], query[d], b[0], b[1]);
+                multiply(s[1], query[d], b[2], b[3]);
+                matrices(b, of_columns(value, 16 * j, 16 * d));
+                multiply(p[0], slope[d], b[0], b[1]);
+                multiply(p[1], slope[d], b[2], b[3]);
+            }
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    const int row = 16 * warp + lane / 4 + 8 * (i / 2);
+                    const int column = 16 * j + 8 * e + 2 * (lane & 3) + (i & 1);
+                    const float share = exp2f(s[e][i] * factor - log[i / 2]);
+                    const bool seen = block < tile || column <= row;
+                    s[e][i] = seen ? share * (p[e][i] - less[i / 2]) : 0.0f;
+                }
+            }
+            u32 a[4];
+            operand(a, s[0], s[1]);
+#pragma unroll
+            for (int n = 0; n < HEAD / 16; ++n) {
+                u32 b[4];
+                transposed(b, of_rows(key, 16 * j, 16 * n));
+                multiply(dq[2 * n], a, b[0], b[1]);
+                multiply(dq[2 * n + 1], a, b[2], b[3]);
+            }
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+        const int place = from + 16 * warp + lane / 4 + 8 * r;
+        if (place >= length) continue;
+        real *to = d_queries + spot(sequence, head, heads, place, length, columns) + 2 * (lane & 3);
+#pragma unroll
+        for (int n = 0; n < HEAD / 8; ++n)
+            *(u32 *)(to + 8 * n) = pair(dq[n][2 * r] * scale, dq[n][2 * r + 1] * scale);
+    }
+}
+
+// Gradients of keys and values: a tile of keys (y) of a sequence's head of keys (x), over all
+// queries that see it, of all heads that share it.
+extern "C" __global__ void __launch_bounds__(128) attention_keys(
+    real *d_keys, real *d_values, const real *d_out, const float *logs, const float *deltas,
+    const real *queries, const real *keys, const real *values, int length, int heads, int key_heads,
+    int columns, float scale) {
+    __shared__ __align__(16) u16 room[4][TILE * PITCH];
+    __shared__ float log[2][TILE], delta[2][TILE];
+    const int tile = blockIdx.y, from = TILE * tile;
+    const int sequence = blockIdx.x / key_heads, shared = blockIdx.x % key_heads;
+    const int group = heads / key_heads, tiles = gridDim.y - tile, all = group * tiles;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x & 31;
+    // Queries of the tile `number`, into the rooms of `now`.
+    const auto next = [&](int number, int now) {
+        const int head = shared * group + number / tiles, start = TILE * (tile + number % tiles);
+        const size_t flat = ((size_t)sequence * heads + head) * length;
+        fetch(room[now], queries + flat * HEAD, HEAD, start, length);
+        fetch(room[2 + now], d_out + spot(sequence, head, heads, 0, length, heads * HEAD),
+              heads * HEAD, start, length);
+        const int row = threadIdx.x & (TILE - 1);
+        const bool there = start + row < length;
+        const size_t at = flat + (there ? start + row : 0);
+        if (threadIdx.x < TILE) fetch_number(&log[now][row], logs + at, there);
+        else fetch_number(&delta[now][row], deltas + at, there);
+    };
+    fetch(room[1], keys + (size_t)blockIdx.x * length * HEAD, HEAD, from, length);
+    fetch(room[3], values + (size_t)blockIdx.x * length * HEAD, HEAD, from, length);
+    fetched();
+    next(0, 0);
+    fetched();
+    arrived();
+    u32 key[HEAD / 16][4], value[HEAD / 16][4];
+#pragma unroll
+    for (int d = 0; d < HEAD / 16; ++d) {
+        matrices(key[d], of_rows(room[1], 16 * warp, 16 * d));
+        matrices(value[d], of_rows(room[3], 16 * warp, 16 * d));
+    }
+    __syncthreads();
+    float dk[HEAD / 8][4], dv[HEAD / 8][4];
+#pragma unroll
+    for (int n = 0; n < HEAD / 8; ++n) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) dk[n][i] = dv[n][i] = 0.0f;
+    }
+    const float factor = scale * LOG2E;
+    for (int number = 0; number < all; ++number) {
+        const int now = number & 1;
+        if (number + 1 < all) next(number + 1, 1 - now);
+        fetched();
+        arrived();
+        const u16 *query = room[now], *slope = room[2 + now];
+        // On the diagonal, queries before a warp's keys do not see them.
+        const bool diagonal = number % tiles == 0;
+        const int first = diagonal ? warp : 0;
+#pragma unroll
+        for (int j = 0; j < TILE / 16; ++j) {
+            if (j < first) continue;
+            float s[2][4], p[2][4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i) s[0][i] = s[1][i] = p[0][i] = p[1][i] = 0.0f;
+#pragma unroll
+            for (int d = 0; d < HEAD / 16; ++d) {
+                u32 b[4];
+                matrices(b, of_columns(query, 16 * j, 16 * d));
+                multiply(s[0], key[d], b[0], b[1]);
+                multiply(s[1], key[d], b[2], b[3]);
+                matrices(b, of_columns(slope, 16 * j, 16 * d));
+                multiply(p[0], value[d], b[0], b[1]);
+                multiply(p[1], value[d], b[2], b[3]);
+            }
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    const int row = 16 * warp + lane / 4 + 8 * (i / 2);
+                    const int column = 16 * j + 8 * e + 2 * (lane & 3) + (i & 1);
+                    const bool seen = !diagonal || row <= column;
+                    const float share = seen ? exp2f(s[e][i] * factor - log[now][column]) : 0.0f;
+                    p[e][i] = seen ? share * (p[e][i] - delta[now][column]) : 0.0f;
+                    s[e][i] = share;
+                }
+            }
+            u32 a[4], c[4];
+            operand(a, s[0], s[1]);
+            operand(c, p[0], p[1]);
+#pragma unroll
+            for (int n = 0; n < HEAD / 16; ++n) {
+                u32 b[4];
+                transposed(b, of_rows(slope, 16 * j, 16 * n));
+                multiply(dv[2 * n], a, b[0], b[1]);
+                multiply(dv[2 * n + 1], a, b[2], b[3]);
+                transposed(b, of_rows(query, 16 * j, 16 * n));
+                multiply(dk[2 * n], c, b[0], b[1]);
+                multiply(dk[2 * n + 1], c, b[2], b[3]);
+            }
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+        const int place = from + 16 * warp + lane / 4 + 8 * r;
+        if (place >= length) continue;
+        const size_t at = spot(sequence, shared, key_heads, place, length, columns) + 2 * (lane & 3);
+#pragma unroll
+        for (int n = 0; n < HEAD / 8; ++n) {
+            *(u32 *)(d_keys + at + 8 * n) = pair(dk[n][2 * r] * scale, dk[n][2 * r + 1] * scale);
+            *(u32 *)(d_values + at + 8 * n) = pair(dv[n][2 * r], dv[n][2 * r + 1]);
+        }
+    }
+}
+#endif

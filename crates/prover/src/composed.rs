@@ -1,0 +1,157 @@
+//! Compositions of steps, by lines of the contour integral.
+
+use crate::arithmetic::Ball;
+use crate::contour::{
+    Composition, Line, MaskedPlan, Plan, RoughLaw, Zone, log_bound, moment, steepest,
+};
+use crate::model::Model;
+use crate::obstacle::{Obstacle, spend};
+use crate::pairs::Part;
+use crate::shelf::{Shelf, convert, enough};
+
+pub struct Contour<const N: usize> {
+    pub(crate) composition: Composition<N>,
+    pub(crate) roughs: Vec<RoughLaw>,
+    /// One step of each phase, in closed form.
+    pub(crate) steps: Vec<Model<N>>,
+    pub(crate) shelf: Shelf<N>,
+}
+
+/// Rotations beyond which a line is not worth its time: some seconds.
+const MOST_WORK: f64 = 3e8;
+/// Rotations above which a split into low and middle outcomes may be cheaper.
+const DEAR: f64 = 1e7;
+/// Rotations below which no other zone is looked at.
+const CHEAP: f64 = 4e5;
+
+impl<const N: usize> Contour<N> {
+    pub(crate) fn new(composition: Composition<N>, steps: Vec<Model<N>>) -> Self {
+        let roughs = composition.laws.iter().map(RoughLaw::new).collect();
+        Self { composition, roughs, steps, shelf: Shelf::default() }
+    }
+
+    /// A bound on the zone's mean at t: M(c) e^((1-c) t) at a good c, times |c-1|^(c-1)/|c|^c outside of [0, 1]. For w > 0, k = e^t:
+    /// (w - k)/w^c, c > 1, is largest at w = k c/(c-1), (k - w)/w^c, c < 0, too; min(w, k) <= w^c k^(1-c) for c in [0, 1].
+    pub(crate) fn moment_bound(&self, zone: Zone, t: Ball<N>) -> Option<Ball<N>> {
+        spend(15.0).ok()?;
+        let tilt = steepest(&self.composition, &self.roughs, zone, t.to_f64())?;
+        let m = moment(&self.composition, &self.roughs, tilt)?;
+        let (c, less) = (Ball::from_f64(tilt), Ball::from_f64(tilt) - Ball::one());
+        let mut log = -(less * t);
+        if zone != Zone::Between {
+            let size = |x: Ball<N>| if zone == Zone::Above { x } else { -x };
+            log = log + less * size(less).logarithm() - c * size(c).logarithm();
+        }
+        let bound = m * log.exponential();
+        self.shelf.say(format!("one moment, E e^(c Y) at c = {tilt:e}"));
+        Some(bound.widened(self.composition.lost))
+    }
+
+    /// A mean at threshold t, to 2^-bits of e^log_scale.
+    ///
+    /// # Errors
+    /// Why it cannot be enclosed.
+    pub(crate) fn mean(
+        &self,
+        t: Ball<N>,
+        part: Part,
+        log_scale: f64,
+        bits: f64,
+    ) -> Result<Ball<N>, Obstacle> {
+        let wanted = (log_scale - bits * std::f64::consts::LN_2).max(-1e12);
+        if let Some(found) = self.shelf.find(t, part, wanted)? {
+            return Ok(found);
+        }
+        let mut best: Option<Plan> = None;
+        let mut obstacle = Obstacle::from("no line through the saddle decays");
+        let zones = match part {
+            Part::Above => [Zone::Above, Zone::Between, Zone::Below],
+            Part::Least => [Zone::Between, Zone::Above, Zone::Below],
+            Part::Below => [Zone::Below, Zone::Between, Zone::Above],
+        };
+        // Less than what is asked for by one moment alone.
+        let own = zones[0];
+        let (composition, roughs) = (&self.composition, &self.roughs);
+        if let Some(log) = log_bound(composition, roughs, own, t.to_f64())
+            && log < wanted
+            && let Some(bound) = self.moment_bound(own, t)
+        {
+            let found = convert(own, Ball::up_to(bound.above()), t, part);
+            if found.is_finite() && enough(found.radius, wanted) {
+                return Ok(found);
+            }
+        }
+        for zone in zones {
+            if best.as_ref().is_some_and(|best| best.work < CHEAP) {
+                break;
+            }
+            spend(15.0)?;
+            let plan = |log_error: f64| {
+                Plan::new(&self.composition, &self.roughs, zone, t.to_f64(), log_error)
+            };
+            // A line with digits to spare serves other thresholds, too.
+            let spare = plan(wanted - 14.0).filter(|plan| {
+                plan.work < 8.0 * CHEAP && plan.needed_bits() <= 64.0 * N as f64 - 4.0
+            });
+            let Some(plan) = spare.or_else(|| plan(wanted)) else {
+                continue;
+            };
+            if plan.work > MOST_WORK {
+                let points = plan.work / plan.nodes as f64;
+                let reason =
+                    format!("{} nodes with {points:.0} points each are too many", plan.nodes);
+                if plan.is_cramped() {
+                    obstacle = Obstacle::Words(reason);
+                } else if !matches!(obstacle, Obstacle::Words(_)) {
+                    obstacle = Obstacle::Other(reason);
+                }
+                continue;
+            }
+            if plan.needed_bits() > 64.0 * N as f64 - 4.0 {
+                obstacle = Obstacle::Words(format!("{:.0} bits are needed", plan.needed_bits()));
+                continue;
+            }
+            if best.as_ref().is_none_or(|best| plan.work < best.work) {
+                best = Some(plan);
+            }
+        }
+        let mut masked = None;
+        if best.as_ref().is_none_or(|best| best.work > DEAR) {
+            spend(30.0)?;
+            masked = MaskedPlan::new(&self.composition, &self.roughs, t.to_f64(), wanted).filter(
+                |masked| {
+                    masked.plan.work < MOST_WORK
+                        && best.as_ref().is_none_or(|best| masked.plan.work < best.work)
+                },
+            );
+            if let Some(found) = &masked
+                && found.plan.needed_bits() > 64.0 * N as f64 - 4.0
+            {
+                let needed = found.plan.needed_bits();
+                obstacle = Obstacle::Words(format!("{needed:.0} bits are needed"));
+                masked = None;
+            }
+        }
+        let plan = match (&masked, &best) {
+            (Some(masked), _) => &masked.plan,
+            (None, Some(plan)) => plan,
+            (None, None) => return Err(obstacle),
+        };
+        // Some twenty nanoseconds for each rotation, and the bounds.
+        spend(30.0 + 2e-5 * plan.work * (N * N) as f64 / 4.0)?;
+        let line = match &masked {
+            Some(masked) => Line::masked(&self.composition, &self.roughs, masked),
+            None => Line::new(&self.composition, &self.roughs, plan),
+        }
+        .ok_or("a bound could not be computed")?;
+        self.shelf.say(format!(
+            "{}contour Re s = {:e}, spacing {:e}, {} nodes, {} points each",
+            if masked.is_some() { "masked " } else { "" },
+            line.tilt(),
+            plan.spacing,
+            line.nodes(),
+            line.points()
+        ));
+        self.shelf.put(line, t, part, wanted)
+    }
+}

@@ -1,0 +1,346 @@
+//! Balls and bins: every record is thrown into one of the S batches of an epoch. Under Q one epoch has
+//!
+//! ```text
+//! W = dP/dQ = (Y_1 + ... + Y_S)/S,   Y = e^(g/sigma - 1/(2 sigma^2)), g standard normal,
+//! ```
+//!
+//! and epochs multiply. Of a last epoch with n < S steps W = (S - n + Y_1 + ... + Y_n)/S is seen. With e^Y of the parent
+//! module for the product of all W, M(s) = E W^s is computed at negative tilts alone ([`moment`]), where no high moment
+//! of a log-normal number is needed: E(e^t - W)_+, from which the other two means follow. What cancels there costs bits.
+
+mod moment;
+mod ray;
+mod rough;
+
+use super::line::{Line, Site};
+use super::plan::{Endless, Search, Zone, aliases, short};
+use crate::arithmetic::{Ball, Complex, Magnitude};
+use crate::obstacle::{Obstacle, spend};
+use moment::{Average, Real, whole_tail};
+use ray::{Ray, end_of_block};
+use rough::{LEAST, Low, Rough};
+
+/// Epochs of S batches, of which n are seen, and how many of them.
+#[derive(Clone, Debug)]
+pub struct Factor {
+    pub batches: u64,
+    pub seen: u64,
+    pub times: u64,
+}
+
+impl Factor {
+    fn is_whole(&self) -> bool {
+        self.batches == self.seen
+    }
+}
+
+/// The product of all epochs of a run.
+pub struct Thrown {
+    sigma: f64,
+    factors: Vec<Factor>,
+    rough: Rough,
+    /// Places for the tail of a broken epoch.
+    lows: Vec<Low>,
+}
+
+/// Nodes of a line at most.
+const MOST_NODES: f64 = 60_000.0;
+
+/// Units of work for one turn of two sums.
+const TURN: f64 = 6e-5;
+
+/// Nodes up to which one ray serves, and the ray of each factor.
+type Block = (usize, usize, Vec<Ray>);
+
+impl Thrown {
+    pub fn new(sigma: f64, factors: Vec<Factor>) -> Self {
+        let rough = Rough::new(sigma);
+        let broken = factors.iter().find(|factor| !factor.is_whole());
+        let lows = broken.map(|factor| rough.lows(factor)).unwrap_or_default();
+        Self { sigma, factors, rough, lows }
+    }
+
+    /// ln E W^s of the whole product, s <= 0, in doubles.
+    fn log_moment(&self, s: f64) -> f64 {
+        let one = |factor: &Factor| factor.times as f64 * self.rough.log_moment(factor, -s);
+        self.factors.iter().map(one).sum()
+    }
+
+    fn times(&self) -> f64 {
+        self.factors.iter().map(|factor| factor.times as f64).sum()
+    }
+
+    /// ln of the bound on |E W^(s+iu)| beyond u, relative to E W^s, with the angle that shows it.
+    fn rough_tail(&self, c: f64, u: f64) -> (f64, f64) {
+        let mut log = 0.0;
+        for factor in self.factors.iter().filter(|factor| factor.is_whole()) {
+            let each = u * u / (2.0 * factor.batches as f64 * self.sigma * self.sigma);
+            log -= factor.times as f64 * each;
+        }
+        let Some(factor) = self.factors.iter().find(|factor| !factor.is_whole()) else {
+            return (log, 0.0);
+        };
+        let (found, kappa) = self.rough.log_tail(factor, &self.lows, (c, u));
+        let found = found - self.rough.log_moment(factor, c);
+        if found < 0.0 { (log + found, kappa) } else { (log, 0.0) }
+    }
+
+    /// How far the nodes have to reach for what is left out to be `depth` nats below the real point.
+    fn reach(&self, c: f64, depth: f64) -> Option<(f64, f64)> {
+        let left = |u: f64| self.rough_tail(c, u).0 - u.ln();
+        let mut high = 1e-3;
+        while left(high) > -depth {
+            high *= 2.0;
+            if high > 1e13 {
+                return None;
+            }
+        }
+        let mut low = 0.5 * high;
+        for _ in 0..6 {
+            let middle = 0.5 * (low + high);
+            if left(middle) > -depth { low = middle } else { high = middle }
+        }
+        Some((high, self.rough_tail(c, high).1))
+    }
+
+    fn ray(&self, factor: &Factor, c: f64, range: (f64, f64), depth: f64) -> Option<Ray> {
+        Ray::new(&self.rough, self.sigma, factor, c, range, depth)
+    }
+
+    /// Gamma(c) E W^-c of one factor.
+    fn real<const N: usize>(&self, factor: &Factor, c: f64, depth: f64) -> Option<Real<N>> {
+        let ray = self.ray(factor, c, (0.0, 0.0), depth)?;
+        spend(ray.work(N)).ok()?;
+        Average::new(self.sigma, factor).real(&ray)
+    }
+
+    /// E W^s of the whole product, s <= 0; a few digits.
+    fn moment<const N: usize>(&self, s: f64) -> Option<Ball<N>> {
+        if s == 0.0 {
+            return Some(Ball::one());
+        }
+        let mut product = Ball::one();
+        for factor in &self.factors {
+            let depth = 9.0 + (factor.times as f64).ln();
+            let real = self.real::<N>(factor, -s, depth)?;
+            product = product * real.moment().power(factor.times);
+        }
+        Some(product)
+    }
+
+    /// A line for the threshold with an error of about e^log_error.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn line<const N: usize>(
+        &self,
+        threshold: f64,
+        log_error: f64,
+    ) -> Result<Line<N>, Obstacle> {
+        let other = |s: f64| self.log_moment(s);
+        let search = Search { roughs: &[], gaussian: 0.0, threshold, other: Some(&other) };
+        let (line, (far, kappa)) = self
+            .shortest(&search, log_error, 64.0 * N as f64)
+            .ok_or("no line through the saddle decays")?;
+        let c = -line.tilt;
+        let nodes = (far / line.spacing).ceil().max(1.0);
+        if !(nodes < MOST_NODES) {
+            return Err(format!("{nodes:.0} nodes are too many").into());
+        }
+        let nodes = nodes as usize;
+        let depth = self.depth(line.depth);
+        let blocks = self.blocks(c, line.spacing, nodes, depth)?;
+        let rays = || blocks.iter().flat_map(|block| &block.2);
+        let points = rays().map(Ray::points).fold(1.0, f64::max);
+        let needed = self.needed_bits(line.depth, points, nodes as f64);
+        if needed > 64.0 * N as f64 {
+            return Err(Obstacle::Words(format!("{needed:.0} bits are needed")));
+        }
+        let turns: f64 = blocks
+            .iter()
+            .map(|(from, to, rays)| {
+                (to - from + 1) as f64 * rays.iter().map(Ray::points).sum::<f64>()
+            })
+            .sum();
+        let words = (N * N) as f64 / 4.0;
+        spend(rays().map(|ray| ray.work(N)).sum::<f64>() + TURN * turns * words)?;
+        let values = self.nodes(&line, c, nodes, &blocks, depth).ok_or("a sum has no bound")?;
+        let tail = self
+            .tail::<N>(c, line.spacing * nodes as f64, kappa, depth)
+            .ok_or("the nodes left out have no bound")?;
+        let site = Site {
+            zone: Zone::Below,
+            tilt: line.tilt,
+            spacing: line.spacing,
+            alias_tilts: line.alias_tilts,
+        };
+        Line::of_values(&site, values, tail, points as usize, &|s| self.moment(s))
+            .ok_or_else(|| "a bound could not be computed".into())
+    }
+
+    /// E W^m of the whole product for m = 0, 1, ..., `most`. E Y^k = e^(k(k-1)/2 sigma^2), so E W^m is m!/S^m times
+    /// the coefficient of x^m in e^((S-n)x) (sum of E Y^k x^k/k!)^n: positive terms.
+    pub fn moments<const N: usize>(&self, most: usize) -> Vec<Ball<N>> {
+        let inverse = Ball::<N>::from_f64(self.sigma).squared().reciprocal().scaled(-1);
+        let mut factorials = vec![Ball::<N>::one()];
+        for k in 1..=most as u64 {
+            factorials.push(factorials[k as usize - 1].times_u64(k));
+        }
+        let series = |value: &dyn Fn(u64) -> Ball<N>| -> Vec<Ball<N>> {
+            (0..=most as u64).map(|k| value(k).over(factorials[k as usize])).collect()
+        };
+        let times = |a: &[Ball<N>], b: &[Ball<N>]| -> Vec<Ball<N>> {
+            let sum = |k: usize| (0..=k).fold(Ball::ZERO, |sum, i| sum + a[i] * b[k - i]);
+            (0..=most).map(sum).collect()
+        };
+        let mut products = vec![Ball::one(); most + 1];
+        for factor in &self.factors {
+            let rest = Ball::from_u64(factor.batches - factor.seen);
+            let mut whole = series(&|k| rest.power(k));
+            let mut power = series(&|k| inverse.times_u64(k * k.saturating_sub(1)).exponential());
+            let mut left = factor.seen;
+            while left > 0 {
+                if left & 1 == 1 {
+                    whole = times(&whole, &power);
+                }
+                left >>= 1;
+                if left > 0 {
+                    power = times(&power, &power);
+                }
+            }
+            for (m, product) in products.iter_mut().enumerate() {
+                let scale = Ball::from_u64(factor.batches).power(m as u64);
+                let moment = (whole[m] * factorials[m]).over(scale);
+                *product = *product * moment.power(factor.times);
+            }
+        }
+        products
+    }
+
+    /// Nats of one factor's moments for this many of a line.
+    fn depth(&self, depth: f64) -> f64 {
+        depth + self.times().ln() + 3.0
+    }
+
+    /// Bits that the arithmetic needs, those lost at the ends of a ray among them.
+    fn needed_bits(&self, depth: f64, points: f64, nodes: f64) -> f64 {
+        (self.depth(depth) + 30.0) * std::f64::consts::LOG2_E + points.log2() + nodes.log2() + 8.0
+    }
+
+    /// The cheapest line. Not the one through the saddle: where what is asked for is a small difference, the pole
+    /// makes aliases of a line near it fall slowly.
+    fn shortest(
+        &self,
+        search: &Search<'_>,
+        log_error: f64,
+        bits: f64,
+    ) -> Option<(Endless, (f64, f64))> {
+        let mut best: Option<(f64, Endless, (f64, f64))> = None;
+        let (mut c, mut worse) = (2.0 * LEAST, 0);
+        while (worse < 5 || best.is_none()) && c < 1e9 {
+            let tilt = short(-c);
+            let log = search.log_integrand(tilt);
+            let depth = (log - log_error).max(10.0) + 4.0;
+            let base = -(c * (c + 1.0)).ln();
+            let line =
+                aliases(search, Zone::Below, tilt, log_error).and_then(|(spacing, tilts)| {
+                    let reach = self.reach(c, depth - base)?;
+                    let zone = Zone::Below;
+                    Some((Endless { zone, tilt, spacing, alias_tilts: tilts, depth }, reach))
+                });
+            c *= 1.5;
+            let Some((line, reach)) = line else {
+                worse += 1;
+                continue;
+            };
+            let nodes = reach.0 / line.spacing;
+            // Far along the line rays are longest.
+            let last = (0.7 * reach.0, reach.0);
+            let rays = self.factors.iter().map(|factor| {
+                let ray = self.ray(factor, -line.tilt, last, self.depth(depth))?;
+                let blocks = 1.0 + (-reach.0 / line.tilt).ln_1p();
+                Some(blocks * ray.work(2) + TURN * nodes * ray.points())
+            });
+            let crowded = self.needed_bits(depth, 300.0, nodes) > bits;
+            let work = rays.sum::<Option<f64>>().unwrap_or(f64::INFINITY)
+                * if crowded { 1e6 * depth } else { 1.0 };
+            if work.is_finite() && best.as_ref().is_none_or(|best| work < best.0) {
+                best = Some((work, line, reach));
+                worse = 0;
+            } else {
+                worse += 1;
+            }
+        }
+        best.map(|(_, line, reach)| (line, reach))
+    }
+
+    fn blocks(
+        &self,
+        c: f64,
+        spacing: f64,
+        nodes: usize,
+        depth: f64,
+    ) -> Result<Vec<Block>, Obstacle> {
+        let mut blocks: Vec<Block> = Vec::new();
+        let mut from = 0;
+        while from <= nodes {
+            let end = end_of_block(c, from as f64 * spacing, nodes as f64 * spacing);
+            let to = ((end / spacing).floor() as usize).clamp(from, nodes);
+            let range = (from as f64 * spacing, to as f64 * spacing);
+            spend(0.2)?;
+            let rays = self
+                .factors
+                .iter()
+                .map(|factor| self.ray(factor, c, range, depth))
+                .collect::<Option<_>>()
+                .ok_or("a ray has too many points")?;
+            blocks.push((from, to, rays));
+            from = to + 1;
+        }
+        Ok(blocks)
+    }
+
+    /// M at the nodes.
+    fn nodes<const N: usize>(
+        &self,
+        line: &Endless,
+        c: f64,
+        nodes: usize,
+        blocks: &[Block],
+        depth: f64,
+    ) -> Option<Vec<Complex<N>>> {
+        let mut values = vec![Complex::<N>::one(); nodes + 1];
+        for (index, factor) in self.factors.iter().enumerate() {
+            let average = Average::new(self.sigma, factor);
+            let real = self.real::<N>(factor, c, depth)?;
+            for (from, to, rays) in blocks {
+                let found = average.nodes(&rays[index], &real, line.spacing, (*from, *to));
+                for (value, one) in values[*from..=*to].iter_mut().zip(found) {
+                    // W^(-c+iu) is the conjugate of W^-(c+iu).
+                    *value = *value * one.conjugate().power(factor.times);
+                }
+            }
+        }
+        Some(values)
+    }
+
+    /// At least |M(-c+iu)| for every u >= `from`, divided by pi u.
+    fn tail<const N: usize>(&self, c: f64, from: f64, kappa: f64, depth: f64) -> Option<Magnitude> {
+        let mut product = Ball::<N>::one();
+        for factor in &self.factors {
+            let few = 9.0 + (factor.times as f64).ln();
+            let moment = || self.real::<N>(factor, c, few).map(|real| real.moment());
+            let bound = if factor.is_whole() {
+                moment()? * whole_tail(self.sigma, factor, from)
+            } else if kappa > 0.0 {
+                spend(0.5 * self.lows.len() as f64).ok()?;
+                let ray = self.ray(factor, c, (0.0, 0.0), depth)?;
+                Average::new(self.sigma, factor).tail(c, from, kappa, &self.lows, &ray)?
+            } else {
+                moment()?
+            };
+            product = product * bound.upper().power(factor.times);
+        }
+        Some(product.over(Ball::pi() * Ball::from_f64(from)).above())
+    }
+}
