@@ -1,11 +1,10 @@
 //! What must hold for the claims to be true, and who says so: the training itself (its ledger),
 //! a person, or nobody.
 
-use crate::words::with_commas;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vocabulary::Run;
 use vocabulary::rounding::plain;
-use vocabulary::{Run, Sampling};
 
 /// Who vouches for an assumption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -85,9 +84,16 @@ pub fn assumptions(run: &Run, origin: Origin) -> Vec<Assumption> {
         size => format!("{size} records"),
     };
     vec![
-        assumption(noise(run), fact(true), "less noise, or noise on the mean, voids the claim"),
         assumption(
-            sampling(run),
+            format!(
+                "Every summed gradient gets Gaussian noise in units of the clip norm: {}",
+                run.phases_in_words()
+            ),
+            fact(true),
+            "less noise, or noise on the mean, voids the claim",
+        ),
+        assumption(
+            run.sampling().sentence().into(),
             fact(origin.sampling_stated),
             default(
                 origin.sampling_stated,
@@ -150,33 +156,4 @@ pub fn assumptions(run: &Run, origin: Origin) -> Vec<Assumption> {
             },
         ),
     ]
-}
-
-fn noise(run: &Run) -> String {
-    let phases: Vec<String> = run
-        .phases()
-        .iter()
-        .map(|phase| {
-            format!(
-                "{} times the clip norm on {} steps",
-                plain(phase.noise_multiplier),
-                with_commas(phase.steps)
-            )
-        })
-        .collect();
-    format!("Every summed gradient gets Gaussian noise: {}", list(&phases))
-}
-
-fn sampling(run: &Run) -> String {
-    let mut rates: Vec<String> =
-        run.phases().iter().map(|phase| plain(phase.sample_rate)).collect();
-    rates.dedup();
-    match run.sampling() {
-        Sampling::Full => run.sampling().sentence().into(),
-        scheme => format!("{} (sample rate {})", scheme.sentence(), list(&rates)),
-    }
-}
-
-fn list(items: &[String]) -> String {
-    items.join(", then ")
 }

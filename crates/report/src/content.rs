@@ -2,10 +2,11 @@
 //! and PDF. The blocks hold words only; how they look is up to whoever writes them.
 
 use crate::grid::grid;
+use crate::words::trained;
 use crate::words::{
     DIGITS, capital, confidence, method, percent, quoted, sentence, sign, with_commas,
 };
-use crate::{Fact, Report, Shown, describe};
+use crate::{Fact, Report, Shown};
 use vocabulary::rounding::{plain, quoted_end, rounded};
 use vocabulary::{Interval, LensName, Side};
 
@@ -47,7 +48,7 @@ fn table<'a>(columns: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> B
 pub(crate) fn content(report: &Report) -> Vec<Block<'_>> {
     let mut blocks = vec![Block::Heading(2, "Privacy".into())];
     if let Some(run) = &report.run {
-        blocks.push(Block::Paragraph(String::new(), format!("DP-SGD, {}.", describe(run))));
+        blocks.push(Block::Paragraph(String::new(), format!("DP-SGD, {}.", trained(run))));
     }
     let verdict = &report.verdict;
     let reason = capital(&sentence(&verdict.reason));

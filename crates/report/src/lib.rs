@@ -46,4 +46,3 @@ pub use pdf::{PdfError, pdf};
 pub use registry::{NotAnswered, registry};
 pub use statement::statement;
 pub use training::{Fact, Search, SearchGroup, Training};
-pub use words::{describe, with_commas};

@@ -1,7 +1,7 @@
 //! The whole claim in one paragraph, for a paper or a model card.
 
 use crate::Report;
-use crate::words::{confidence, describe, percent, with_commas};
+use crate::words::{confidence, percent, with_commas};
 use vocabulary::rounding::{plain, quote, rounded};
 use vocabulary::{Claim, LensName, Quantity, Run, Side, Standing, Status};
 
@@ -16,7 +16,7 @@ pub fn paragraph(report: &Report) -> Option<String> {
     }
     let mut sentences = vec![format!(
         "The model was trained with DP-SGD ({}, clip norm {}, {}).",
-        describe(run),
+        run.phases_in_words(),
         plain(run.clip_norm()),
         batches(run)
     )];

@@ -5,7 +5,6 @@
 //! What a run cannot know is for a person to fill in and says so, in capital letters.
 
 use crate::paragraph::{neighbours, paragraph};
-use crate::words::describe;
 use crate::yaml::Yaml;
 use crate::{Mark, Report};
 use vocabulary::Standing;
@@ -159,7 +158,7 @@ pub fn registry(report: &Report) -> Result<String, NotAnswered> {
                             Yaml::Text(format!(
                                 "Numerical composition of all steps of DP-SGD ({}) with certified error \
                      bounds, by dosimeter {}.",
-                                describe(run),
+                                run.phases_in_words(),
                                 report.version
                             )),
                         ),

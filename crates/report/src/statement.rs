@@ -1,7 +1,7 @@
 //! The privacy statement: paragraphs that say what is guaranteed, about what, if what is
 //! released, and what is not covered; ready for a paper or a model card.
 
-use crate::words::{describe, percent, with_commas};
+use crate::words::{percent, with_commas};
 use vocabulary::rounding::{plain, quote, rounded};
 use vocabulary::{Account, Claim, LensName, Quantity, Run, Standing};
 
@@ -56,7 +56,7 @@ fn mechanism(run: &Run) -> String {
     format!(
         "The model was trained with DP-SGD{size}: {}. Each record's gradient is clipped to norm \
          {}, and Gaussian noise is added to the sum. {}.",
-        describe(run),
+        run.phases_in_words(),
         plain(run.clip_norm()),
         run.sampling().sentence()
     )

@@ -1,27 +1,12 @@
 //! Names and numbers as a person reads them.
 
-pub(crate) use vocabulary::rounding::DIGITS;
+pub(crate) use vocabulary::rounding::{DIGITS, with_commas};
 use vocabulary::rounding::{plain, quote};
-use vocabulary::{Claim, Finding, Quantity, Run, Sampling, Side};
+use vocabulary::{Claim, Finding, Quantity, Run, Side};
 
 /// The run in one line.
-pub fn describe(run: &Run) -> String {
-    let phases: Vec<String> = run
-        .phases()
-        .iter()
-        .map(|phase| {
-            let rate = match run.sampling() {
-                Sampling::Full => "full batches".to_owned(),
-                _ => format!("sample rate {}", plain(phase.sample_rate)),
-            };
-            format!(
-                "noise multiplier {}, {rate}, {} steps",
-                plain(phase.noise_multiplier),
-                with_commas(phase.steps)
-            )
-        })
-        .collect();
-    phases.join("; then ")
+pub(crate) fn trained(run: &Run) -> String {
+    format!("{}; {}", run.phases_in_words(), run.sampling().words())
 }
 
 /// `<=`, `>=` or `~` as a sign.
@@ -92,29 +77,14 @@ pub(crate) fn capital(text: &str) -> String {
     })
 }
 
-/// 1234567 as `1,234,567`.
-pub fn with_commas(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn shares_and_counts() {
+    fn shares() {
         assert_eq!(percent(0.001), "0.1 %");
         assert_eq!(percent(0.95), "95 %");
         assert_eq!(percent(0.29), "29 %");
-        assert_eq!(with_commas(999), "999");
-        assert_eq!(with_commas(1_234_567), "1,234,567");
     }
 }

@@ -76,6 +76,25 @@ pub fn shown(interval: Interval, side: Side) -> String {
     format!("{sign} {}", quote(interval, DIGITS, side))
 }
 
+/// Thousands apart, as in `1,234,567`.
+///
+/// ```
+/// # use vocabulary::rounding::with_commas;
+/// assert_eq!(with_commas(999), "999");
+/// assert_eq!(with_commas(1_234_567), "1,234,567");
+/// ```
+pub fn with_commas(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// An input as it was given: the shortest text that reads back as the same number.
 pub fn plain(number: f64) -> String {
     let magnitude = number.abs();

@@ -2,7 +2,7 @@
 //! variant, and a lens says whether it supports a run before it computes.
 
 use crate::batches::{Drawing, FurtherRelease, Matrix, Permutation, Sampling};
-use crate::rounding::plain;
+use crate::rounding::{plain, with_commas};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +55,16 @@ pub struct Phase {
     pub sample_rate: f64,
     /// Number of noisy updates.
     pub steps: u64,
+}
+
+/// More phases than these are told by their ranges.
+const PHASES_LISTED: usize = 4;
+
+/// The smallest and the largest of some numbers in words.
+fn range(numbers: impl Iterator<Item = f64> + Clone) -> String {
+    let least = numbers.clone().fold(f64::INFINITY, f64::min);
+    let most = numbers.fold(f64::NEG_INFINITY, f64::max);
+    if least == most { plain(least) } else { format!("{} to {}", plain(least), plain(most)) }
 }
 
 /// A checked DP-SGD run. Build it with [`Run::builder`].
@@ -183,6 +193,50 @@ impl Run {
     /// The phases in order; never empty. Full-batch runs have sample rate 1.
     pub fn phases(&self) -> &[Phase] {
         &self.phases
+    }
+
+    /// Noise, sample rate and steps in words; many phases by their ranges.
+    ///
+    /// ```
+    /// # use vocabulary::{Phase, Run};
+    /// let phase = |noise_multiplier| Phase { noise_multiplier, sample_rate: 0.01, steps: 1200 };
+    /// let run = Run::builder().phases([phase(1.5)]).build()?;
+    /// assert_eq!(run.phases_in_words(), "noise multiplier 1.5, sample rate 0.01, 1,200 steps");
+    /// let many = (0..50).map(|count| phase(1.0 + f64::from(count) / 100.0));
+    /// let run = Run::builder().phases(many).build()?;
+    /// assert_eq!(
+    ///     run.phases_in_words(),
+    ///     "50 phases, noise multiplier 1 to 1.49, sample rate 0.01, 60,000 steps in all"
+    /// );
+    /// # Ok::<(), vocabulary::RunError>(())
+    /// ```
+    pub fn phases_in_words(&self) -> String {
+        let rate = |words: String| match self.sampling {
+            Sampling::Full => String::new(),
+            _ => format!(", sample rate {words}"),
+        };
+        let steps = |steps: u64| match steps {
+            1 => "1 step".to_owned(),
+            _ => format!("{} steps", with_commas(steps)),
+        };
+        if self.phases.len() > PHASES_LISTED {
+            return format!(
+                "{} phases, noise multiplier {}{}, {} in all",
+                with_commas(self.phases.len() as u64),
+                range(self.phases.iter().map(|phase| phase.noise_multiplier)),
+                rate(range(self.phases.iter().map(|phase| phase.sample_rate))),
+                steps(self.steps())
+            );
+        }
+        let phases = self.phases.iter().map(|phase| {
+            format!(
+                "noise multiplier {}{}, {}",
+                plain(phase.noise_multiplier),
+                rate(plain(phase.sample_rate)),
+                steps(phase.steps)
+            )
+        });
+        phases.collect::<Vec<_>>().join(", then ")
     }
 
     pub fn sampling(&self) -> Sampling {

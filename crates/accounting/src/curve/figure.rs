@@ -5,7 +5,7 @@ use super::{Curve, CurveKind, Point};
 use numerics::elementary::ln;
 use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
 use vocabulary::rounding::rounded;
-use vocabulary::{Run, Sampling, Side, Standing};
+use vocabulary::{Side, Standing};
 
 /// The figure of a curve.
 pub fn figure(curve: &Curve) -> Figure {
@@ -14,7 +14,7 @@ pub fn figure(curve: &Curve) -> Figure {
         CurveKind::Profile => profile(curve),
         CurveKind::Steps => steps(curve),
     };
-    figure.subtitle(describe(&curve.run))
+    figure.subtitle(curve.run.phases_in_words())
 }
 
 fn stroke(standing: Standing) -> Stroke {
@@ -157,20 +157,4 @@ fn steps_title(curve: &Curve) -> String {
         ),
         _ => "Epsilon against the number of steps".into(),
     }
-}
-
-/// The run in a few words.
-pub(crate) fn describe(run: &Run) -> String {
-    let phases: Vec<String> = run
-        .phases()
-        .iter()
-        .map(|phase| {
-            let rate = match run.sampling() {
-                Sampling::Full => String::new(),
-                _ => format!("sample rate {}, ", phase.sample_rate),
-            };
-            format!("noise multiplier {}, {rate}{} steps", phase.noise_multiplier, phase.steps)
-        })
-        .collect();
-    phases.join("; then ")
 }

@@ -8,7 +8,7 @@ use accounting::{AccountingError, Solution, Target, Unknown, calibrate};
 use audit::quality::tpr_at;
 use audit::{Audit, Scores};
 use vocabulary::figure::{Axis, Figure, Hue, Mark, Series, Stroke};
-use vocabulary::rounding::{plain, rounded};
+use vocabulary::rounding::{plain, rounded, with_commas};
 use vocabulary::{Account, Direction, LensName, Quantity, Run, Side, Standing};
 
 type Result<T> = std::result::Result<T, AccountingError>;
@@ -223,10 +223,10 @@ pub(super) fn steps(account: &Account, delta: f64) -> Result<Option<Figure>> {
         Some(steps) => format!(
             "Half of epsilon {} is spent in the first {} of {} steps",
             number(end),
-            report::with_commas(steps),
-            report::with_commas(total)
+            with_commas(steps),
+            with_commas(total)
         ),
-        None => format!("Epsilon is {} after {} steps", number(end), report::with_commas(total)),
+        None => format!("Epsilon is {} after {} steps", number(end), with_commas(total)),
     };
     if let Some(last) = last {
         title += &format!("; the last-iterate heuristic ends at {}", number(last.interval.upper));

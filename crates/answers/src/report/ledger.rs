@@ -4,12 +4,12 @@
 //! Not the trainer's own type: a ledger of another program, or of another version, gives what it
 //! has, and a key that cannot be read is a key that is not there.
 
-use report::{Fact, Origin, Training, with_commas};
+use report::{Fact, Origin, Training};
 use serde::de::{DeserializeOwned, Deserializer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
-use vocabulary::rounding::{plain, rounded};
+use vocabulary::rounding::{plain, rounded, with_commas};
 use vocabulary::{Run, Side};
 
 macro_rules! lenient {

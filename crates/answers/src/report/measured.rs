@@ -4,7 +4,7 @@ use super::{epsilon, label};
 use accounting::lenses;
 use audit::{Audit, Scores, TestAt};
 use vocabulary::figure::{Axis, Figure, Hue, Labels, Rung, Series, Stroke};
-use vocabulary::rounding::{plain, rounded};
+use vocabulary::rounding::{plain, rounded, with_commas};
 use vocabulary::{Account, Side, Standing};
 
 /// Claims above, bounds below, the proven one as a line.
@@ -152,7 +152,7 @@ pub(super) fn histogram(scores: &Scores, analysis: &Audit) -> Figure {
 pub(super) fn counts(analysis: &Audit) -> String {
     format!(
         "{} scores with the canary, {} without",
-        report::with_commas(analysis.members),
-        report::with_commas(analysis.nonmembers)
+        with_commas(analysis.members),
+        with_commas(analysis.nonmembers)
     )
 }

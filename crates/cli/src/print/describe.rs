@@ -1,7 +1,7 @@
 //! A run in one line.
 
-use super::{WIDTH, plain, wrap};
-use vocabulary::{Adjacency, Run, Sampling};
+use super::{WIDTH, wrap};
+use vocabulary::{Adjacency, Run};
 
 /// The run as a sentence without a verb, e.g. for the first line of an answer.
 pub fn run(run: &Run) -> String {
@@ -19,18 +19,7 @@ pub fn in_every_way(run: &Run, name: Option<&str>) -> String {
 }
 
 fn sentence(run: &Run, batches: &str, name: &str) -> String {
-    let mut text = format!("{name}: ");
-    for (index, phase) in run.phases().iter().enumerate() {
-        if index > 0 {
-            text.push_str(", then ");
-        }
-        text.push_str(&format!("noise multiplier {}", plain(phase.noise_multiplier)));
-        if run.sampling() != Sampling::Full {
-            text.push_str(&format!(", sample rate {}", plain(phase.sample_rate)));
-        }
-        text.push_str(&format!(", {} steps", phase.steps));
-    }
-    text.push_str(&format!("; {batches}"));
+    let mut text = format!("{name}: {}; {batches}", run.phases_in_words());
     text.push_str(match run.adjacency() {
         Adjacency::AddRemove => ", add/remove",
         Adjacency::Substitute => ", substitution",

@@ -10,7 +10,8 @@ mod sections;
 mod training;
 mod verdict;
 
-use crate::{Report, describe};
+use crate::Report;
+use crate::words::trained;
 use escape::{escape, json_in_script};
 
 const STYLE: &str = include_str!("style.css");
@@ -18,7 +19,7 @@ const STYLE: &str = include_str!("style.css");
 /// The whole page.
 pub fn html(report: &Report) -> String {
     let title = match &report.run {
-        Some(run) => format!("What this DP-SGD run leaks: {}", describe(run)),
+        Some(run) => format!("What this DP-SGD run leaks: {}", trained(run)),
         None => "What these membership scores show".to_owned(),
     };
     let sections = sections::all(report);
@@ -66,7 +67,7 @@ pub fn html(report: &Report) -> String {
 /// The sign of the house is a gauge.
 fn header(report: &Report) -> String {
     let line = match &report.run {
-        Some(run) => format!("DP-SGD, {}", describe(run)),
+        Some(run) => format!("DP-SGD, {}", trained(run)),
         None => "Membership scores without a described run".to_owned(),
     };
     let kind = if report.public { "Privacy report, public edition" } else { "Privacy report" };

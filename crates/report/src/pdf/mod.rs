@@ -10,7 +10,8 @@ mod style;
 mod table;
 
 use crate::content::content;
-use crate::{Report, calendar_day, with_commas};
+use crate::words::with_commas;
+use crate::{Report, calendar_day};
 use flow::Flow;
 use font::{Faces, clean};
 use krilla::configure::{Configuration, Validator};
