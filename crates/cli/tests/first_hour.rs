@@ -361,7 +361,7 @@ fn help_is_plain_text() {
             look(inner, &path, seen);
         }
     }
-    let mut command = <dosimeter_cli::Cli as clap::CommandFactory>::command();
+    let mut command = dosimeter_cli::command();
     command.build();
     let mut seen = 0;
     look(&mut command, "dosimeter", &mut seen);
