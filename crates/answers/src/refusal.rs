@@ -154,8 +154,16 @@ impl Refusal {
 
 /// A sentence with what the system said about a file in words, and without its numbers.
 pub fn plainly(message: String) -> String {
-    const SAID: [(&str, &str); 4] = [
+    const SAID: [(&str, &str); 6] = [
         ("No such file or directory (os error 2)", "there is no such file or folder"),
+        (
+            "The system cannot find the file specified. (os error 2)",
+            "there is no such file or folder",
+        ),
+        (
+            "The system cannot find the path specified. (os error 3)",
+            "there is no such file or folder",
+        ),
         ("Is a directory (os error 21)", "it is a folder"),
         ("Permission denied (os error 13)", "permission denied"),
         ("stream did not contain valid UTF-8", "it is not text in UTF-8"),
