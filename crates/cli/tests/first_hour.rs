@@ -534,3 +534,23 @@ fn files_that_cannot_be_read_are_said_in_words() {
     let (_, _, stderr) = bench.run("data describe missing.csv");
     assert!(!stderr.contains("other formats"), "{stderr}");
 }
+
+/// Every command has a man page, with its examples as they are typed.
+#[test]
+fn man_pages_have_examples() {
+    let bench = Bench::new();
+    let (code, _, stderr) = bench.run("completions --man pages");
+    assert_eq!(code, 0, "{stderr}");
+    let read = |name: &str| std::fs::read_to_string(bench.path().join("pages").join(name)).unwrap();
+    for inner in dosimeter_cli::command().get_subcommands() {
+        let page = read(&format!("dosimeter-{}.1", inner.get_name()));
+        assert!(page.contains(".SH NAME"), "{page}");
+        let lines = inner.get_before_help().map(ToString::to_string).unwrap_or_default();
+        for line in lines.lines().filter(|line| line.starts_with("  dosimeter")) {
+            let typed = line.replace('\\', "\\e").replace('-', "\\-");
+            assert!(page.contains(&format!("\n{typed}\n")), "{line}:\n{page}");
+        }
+    }
+    assert!(read("dosimeter.1").contains(".SH EXAMPLES\n.nf\n  dosimeter account "));
+    assert!(read("dosimeter-attack-gradient.1").contains("\\-\\-coordinate quiet"));
+}
