@@ -89,7 +89,7 @@ pub use origin::{RUN_ENDING, runs_beside};
 pub use panel::{Panel, PanelLine, PanelQuestion};
 pub use plan::{NeededRows, PlanQuestion, Planned, PlannedAttack, PlannedRule, PlannedTarget};
 pub use play::{Play, RunDocument, beside, write_run};
-pub use refusal::{Kind, Refusal, RefusalDocument, exit};
+pub use refusal::{Kind, Refusal, RefusalDocument, exit, plainly};
 pub use report::{ReportFormat, ReportQuestion, Reported, report};
 pub use run::{Described, Loaded, TextFile, load};
 pub use sequential::{over_time, sequential};

@@ -37,11 +37,11 @@ pub struct RatioQuestion {
     /// Completions of the un-tuned model on the same secrets
     #[arg(long, value_name = "COMPLETIONS")]
     pub base: Option<PathBuf>,
-    /// When a completion matches; default prefix for vmr, words for air
+    /// When a completion matches [default: prefix for vmr, words for air]
     #[arg(long = "match", value_parser = word::<Rule>(["prefix", "contains", "words", "exact"]), value_name = "RULE")]
     #[serde(rename = "match")]
     pub rule: Option<Rule>,
-    /// Which differences are ignored; default none for vmr, case for air
+    /// Which differences are ignored [default: none for vmr, case for air]
     #[arg(long, value_parser = word::<Normalization>(["none", "space", "case", "loose"]), value_name = "HOW")]
     pub normalize: Option<Normalization>,
     /// Confidence of the intervals
@@ -140,11 +140,11 @@ pub struct CompressionQuestion {
     /// Number of tokens tried in each place
     #[arg(long, value_name = "K", value_parser = nonnegative_integer, default_value = "250")]
     pub top_k: Option<u64>,
-    /// Give a length up after this many steps without progress; 0 means never; default 15, or 0 for
-    /// `--procedure linear`
+    /// Give up on a length after this many steps without progress; 0 means never [default: 15, or 0
+    /// for `--procedure linear`]
     #[arg(long, value_name = "N", value_parser = nonnegative_integer)]
     pub patience: Option<u64>,
-    /// The longest prompt; default: as long as the secret
+    /// The longest prompt [default: as long as the secret]
     #[arg(long, value_name = "N", value_parser = integer)]
     pub longest: Option<u64>,
 }

@@ -87,7 +87,7 @@ impl RefusalDocument<'_> {
 
 impl Refusal {
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None, field: None }
+        Self { kind, message: plainly(message.into()), hint: None, field: None }
     }
 
     /// The question is malformed or contradicts itself.
@@ -150,6 +150,25 @@ impl Refusal {
             field: self.field.as_deref(),
         }
     }
+}
+
+/// A sentence with what the system said about a file in words, and without its numbers.
+pub fn plainly(message: String) -> String {
+    const SAID: [(&str, &str); 6] = [
+        ("No such file or directory (os error 2)", "there is no such file or folder"),
+        (
+            "The system cannot find the file specified. (os error 2)",
+            "there is no such file or folder",
+        ),
+        (
+            "The system cannot find the path specified. (os error 3)",
+            "there is no such file or folder",
+        ),
+        ("Is a directory (os error 21)", "it is a folder"),
+        ("Permission denied (os error 13)", "permission denied"),
+        ("stream did not contain valid UTF-8", "it is not text in UTF-8"),
+    ];
+    SAID.iter().fold(message, |message, (said, meant)| message.replace(said, meant))
 }
 
 impl From<RunError> for Refusal {

@@ -245,7 +245,7 @@ fn read(
     let (assumes, words, standing) = match (reading, known) {
         (Reading::AnyMechanism, _) => (
             Assumed::AnyMechanism,
-            "any mechanism of which the number is true; some mechanism reaches each bound",
+            "any mechanism for which this holds; for each bound there is one that reaches it",
             Standing::Proven,
         ),
         (Reading::GaussianCurve, Known::Mu(_)) => (
@@ -255,7 +255,7 @@ fn read(
         ),
         (Reading::GaussianCurve, _) => (
             Assumed::GaussianCurve,
-            "a mechanism whose trade-off curve is the Gaussian one through the number",
+            "a mechanism whose trade-off curve is the Gaussian curve through this number",
             Standing::Heuristic,
         ),
     };
@@ -325,7 +325,7 @@ fn enough(known: Known, places: &Places) -> Result<Vec<TranslatedNumber>, Refusa
 }
 
 const NO_BOUND: &str =
-    "infinite: the secret may be told with a probability that is above this delta";
+    "infinite: a mechanism may publish the secret with a probability above delta";
 
 fn number(quantity: Quantity, at: At, interval: Interval, why: &str) -> TranslatedNumber {
     let interval = Interval {

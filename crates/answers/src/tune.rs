@@ -41,15 +41,16 @@ pub struct RegressQuestion {
     /// What one observation is: a configuration (the mean over its seeds) or a run
     #[arg(long, value_parser = word::<Unit>(["configurations", "runs"]), default_value = "configurations")]
     pub unit: Unit,
-    /// How errors are estimated; default hc3 for configurations, clustered by configuration for runs
+    /// How errors are estimated [default: hc3 for configurations, clustered by configuration for runs]
     #[arg(long, value_parser = word::<Errors>(["classical", "hc1", "hc3", "configuration", "seed"]))]
     pub errors: Option<Errors>,
-    /// Base of the logarithms
+    /// Base of the logarithms [default: e]
     #[arg(long, value_name = "BASE", value_parser = real, allow_hyphen_values = true)]
     pub log_base: Option<f64>,
     /// Regressors and score in units of their standard deviation
     #[arg(long)]
     pub standardize: bool,
+    /// Confidence of the intervals
     #[arg(long, value_name = "C", value_parser = real, default_value = "0.95", allow_hyphen_values = true)]
     pub confidence: Option<f64>,
 }
@@ -63,6 +64,7 @@ pub struct RankQuestion {
     /// Only the runs at this epsilon
     #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true)]
     pub epsilon: Option<f64>,
+    /// Confidence of the intervals
     #[arg(long, value_name = "C", value_parser = real, default_value = "0.95", allow_hyphen_values = true)]
     pub confidence: Option<f64>,
 }
@@ -77,7 +79,7 @@ pub struct SelectQuestion {
     #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true)]
     pub epsilon: Option<f64>,
     /// Choose among configurations with at least this utility (at most, with
-    /// --lower-utility-is-better); default: the median
+    /// --lower-utility-is-better) [default: the median]
     #[arg(long, value_name = "U", value_parser = real, value_delimiter = ',', allow_hyphen_values = true)]
     #[serde(deserialize_with = "several")]
     pub min_utility: Vec<f64>,
@@ -119,8 +121,8 @@ pub struct SearchQuestion {
     #[arg(long, value_parser = word::<Trials>(["geometric", "logarithmic", "poisson"]), default_value = "geometric")]
     #[serde(default)]
     pub trials: Trials,
-    /// Delta of the search; default: the table's
-    #[arg(long, value_name = "D", value_parser = real, allow_hyphen_values = true)]
+    /// Delta of the search [default: the table's]
+    #[arg(short = 'd', long, value_name = "D", value_parser = real, allow_hyphen_values = true)]
     #[serde(default)]
     pub delta: Option<f64>,
 }

@@ -27,7 +27,7 @@ impl Failure {
     pub fn new(code: u8, message: impl Into<String>) -> Self {
         Self {
             code,
-            message: message.into(),
+            message: answers::plainly(message.into()),
             hint: None,
             field: None,
             unsupported: false,

@@ -71,8 +71,27 @@ pub fn command_with_console<A: Into<OsString> + Clone>(
 fn parsed<A: Into<OsString> + Clone>(
     args: impl IntoIterator<Item = A>,
 ) -> clap::error::Result<Cli> {
-    let mut matches = with_negative_numbers(Cli::command()).try_get_matches_from(args)?;
+    let mut matches = with_negative_numbers(command()).try_get_matches_from(args)?;
     Cli::from_arg_matches_mut(&mut matches)
+}
+
+/// The tree of commands with their help: examples, what the command does, then what else there is to say.
+#[must_use]
+pub fn command() -> clap::Command {
+    told_in_order(Cli::command())
+}
+
+/// What follows the examples of a command is moved behind the sentence that says what it does.
+fn told_in_order(command: clap::Command) -> clap::Command {
+    let text = command.get_before_help().map(ToString::to_string).unwrap_or_default();
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let command = match text.split_once("\n\n") {
+        Some((examples, rest)) => command
+            .before_help(examples.to_owned())
+            .long_about(format!("{about}\n\n{}", rest.trim_end())),
+        None => command,
+    };
+    command.mut_subcommands(told_in_order)
 }
 
 fn with_negative_numbers(command: clap::Command) -> clap::Command {

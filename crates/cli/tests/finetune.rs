@@ -55,6 +55,22 @@ fn answer(folder: &Path, arguments: &[&str]) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+/// `train` has no flag for a tokenizer: the file has a key.
+#[test]
+fn a_missing_tokenizer_is_asked_for_where_it_is_stated() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = "[run]\nnoise_multiplier = 1\nbatch_size = 1\nsteps = 1\n[data]\npath = \"texts.jsonl\"\n\
+               [optimizer]\nkind = \"sgd\"\nlearning_rate = 0.1\n[model]\nkind = \"language\"\n";
+    let alone = format!("{run}path = \"model.bin\"\n");
+    std::fs::copy(stories("stories260K.bin"), folder.path().join("model.bin")).unwrap();
+    std::fs::write(folder.path().join("texts.jsonl"), "{\"text\":\"one day\"}\n").unwrap();
+    std::fs::write(folder.path().join("run.toml"), alone).unwrap();
+    let output = dosimeter(folder.path()).args(["train", "run.toml"]).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("tokenizer = \"FILE\"") && !told.contains("--tokenizer"), "{told}");
+}
+
 #[test]
 fn from_text_to_ledger_memorisation_and_audit() {
     let folder = tempfile::tempdir().unwrap();

@@ -361,7 +361,7 @@ fn help_is_plain_text() {
             look(inner, &path, seen);
         }
     }
-    let mut command = <dosimeter_cli::Cli as clap::CommandFactory>::command();
+    let mut command = dosimeter_cli::command();
     command.build();
     let mut seen = 0;
     look(&mut command, "dosimeter", &mut seen);
@@ -474,4 +474,83 @@ fn names_of_lenses_have_no_commas() {
             assert!(!name.is_empty() && !name.contains(','), "{name}");
         }
     }
+}
+
+/// Help says what a command does before it goes into details, and `-d` is a delta everywhere.
+#[test]
+fn help_goes_from_the_summary_to_the_details() {
+    fn look(command: &clap::Command, path: &str, told: &mut usize) {
+        let deltas = command.get_arguments().filter(|flag| flag.get_long() == Some("delta"));
+        for flag in deltas {
+            assert_eq!(flag.get_short(), Some('d'), "{path} --delta");
+        }
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        let long = command.get_long_about().map(ToString::to_string);
+        let before = command.get_before_help().map(ToString::to_string).unwrap_or_default();
+        assert!(!before.contains("\n\n"), "{path}: only examples come first:\n{before}");
+        if let Some(long) = long.filter(|_| path != "dosimeter") {
+            assert!(long.starts_with(&format!("{about}\n\n")), "{path}: {long}");
+            *told += 1;
+        }
+        for flag in command.get_arguments().filter(|flag| !flag.is_hide_set()) {
+            assert!(flag.get_help().is_some(), "{path}: {} has no help", flag.get_id());
+        }
+        for inner in command.get_subcommands() {
+            look(inner, &format!("{path} {}", inner.get_name()), told);
+        }
+    }
+    let mut told = 0;
+    look(&dosimeter_cli::command(), "dosimeter", &mut told);
+    assert!(told >= 10, "only {told} commands have details");
+}
+
+/// What the system says about a file is said in words, without its numbers.
+#[cfg(unix)]
+#[test]
+fn files_that_cannot_be_read_are_said_in_words() {
+    let run = "[run]\nnoise_multiplier = 1\nsample_rate = 0.01\nsteps = 100\n";
+    let bench = Bench::new().file("run.toml", run).file("empty.json", "");
+    std::fs::create_dir(bench.path().join("folder")).unwrap();
+    for (line, part) in [
+        ("account missing.toml", "cannot read missing.toml: there is no such file or folder"),
+        ("account folder", "cannot read folder: it is a folder"),
+        ("account empty.json", "empty.json: line 1 is not valid JSON: it ends too early"),
+        ("prove missing.json", "cannot read missing.json: there is no such file or folder"),
+        ("audit missing.csv", "cannot read missing.csv: there is no such file or folder"),
+        ("audit folder", "folder: is a folder; give the file itself"),
+        ("data describe missing.csv", "there is no such file or folder"),
+        ("train missing.toml", "cannot read missing.toml: there is no such file or folder"),
+        ("tune rank missing.csv", "cannot read missing.csv: there is no such file or folder"),
+        ("account run.toml --toeplitz missing.npy", "there is no such file or folder"),
+        ("report run.toml -d 1e-5 --out nowhere/a.html", "there is no such file or folder"),
+        ("train run.toml", "[data]: the table is missing; add it, for example"),
+    ] {
+        let (code, stdout, stderr) = bench.run(line);
+        assert_eq!((code, stdout.as_str()), (2, ""), "{line}: {stderr}");
+        assert!(stderr.contains(part), "{line}: {stderr}");
+        assert!(!stderr.contains("os error"), "{line}: {stderr}");
+    }
+    // A file that is not there is not told to be another format.
+    let (_, _, stderr) = bench.run("data describe missing.csv");
+    assert!(!stderr.contains("other formats"), "{stderr}");
+}
+
+/// Every command has a man page, with its examples as they are typed.
+#[test]
+fn man_pages_have_examples() {
+    let bench = Bench::new();
+    let (code, _, stderr) = bench.run("completions --man pages");
+    assert_eq!(code, 0, "{stderr}");
+    let read = |name: &str| std::fs::read_to_string(bench.path().join("pages").join(name)).unwrap();
+    for inner in dosimeter_cli::command().get_subcommands() {
+        let page = read(&format!("dosimeter-{}.1", inner.get_name()));
+        assert!(page.contains(".SH NAME"), "{page}");
+        let lines = inner.get_before_help().map(ToString::to_string).unwrap_or_default();
+        for line in lines.lines().filter(|line| line.starts_with("  dosimeter")) {
+            let typed = line.replace('\\', "\\e").replace('-', "\\-");
+            assert!(page.contains(&format!("\n{typed}\n")), "{line}:\n{page}");
+        }
+    }
+    assert!(read("dosimeter.1").contains(".SH EXAMPLES\n.nf\n  dosimeter account "));
+    assert!(read("dosimeter-attack-gradient.1").contains("\\-\\-coordinate quiet"));
 }

@@ -229,7 +229,7 @@ fn descriptions_of_the_pages_are_read() {
                 .output()
                 .unwrap();
             let told = String::from_utf8_lossy(&output.stderr).into_owned();
-            let absent = !alone && told.contains("No such file");
+            let absent = !alone && told.contains("there is no such file");
             let name = path.display();
             assert!(output.status.success() || absent, "{name}: {told}\n{whole}");
             read += 1;
@@ -309,8 +309,26 @@ fn the_commands_of_the_readme_exist() {
         .filter_map(|line| line.strip_prefix("| `dosimeter ")?.split('`').next())
         .collect();
     assert!(named.len() >= 5, "{named:?}");
-    for command in named {
+    for command in &named {
         assert!(help.contains(&format!("\n  {command} ")), "`{command}` is not in the help");
+    }
+    // The same order in both, so that a reader finds a command again.
+    let place = |command: &&str| help.find(&format!("\n  {command} "));
+    assert!(named.is_sorted_by_key(place), "{named:?}");
+}
+
+/// Every paper that can be computed again is named, by its number at arXiv.
+#[cfg(feature = "papers")]
+#[test]
+fn the_readme_names_the_papers() {
+    let page = include_str!("../../../README.md");
+    let list = output("reproduce --list", &root());
+    let flat = list.split_whitespace().collect::<Vec<_>>().join(" ");
+    let papers: Vec<&str> =
+        flat.split("arXiv ").skip(1).map(|rest| rest.split(')').next().unwrap()).collect();
+    assert_eq!(papers.len(), 4, "{papers:?}");
+    for paper in papers {
+        assert!(page.contains(&format!("arXiv {paper}")), "{paper}");
     }
 }
 

@@ -111,7 +111,7 @@ fn row(digits: impl Digits, bytes: &[u8]) -> Option<Row> {
     Some((f64::from_bits(bits), rest & 0x100 != 0, digits.row_length(window, end + 3)))
 }
 
-/// Eight bytes a word.
+/// Words of eight bytes.
 #[derive(Clone, Copy)]
 struct Words;
 

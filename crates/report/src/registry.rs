@@ -59,7 +59,11 @@ pub fn registry(report: &Report) -> Result<String, NotAnswered> {
         return Err(NotAnswered::NothingProven);
     }
     let epsilon: f64 = quote(claim.interval, 4, claim.side).parse().unwrap_or(claim.interval.upper);
-    let level = if run.group_size() == 1 { "One record" } else { "A group of records" };
+    let level = match (run.group_size(), run.unit()) {
+        (1, Some(unit)) => unit,
+        (1, None) => "One record",
+        _ => "A group of records",
+    };
     let marks: Vec<String> = report
         .assumptions
         .iter()

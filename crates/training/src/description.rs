@@ -81,7 +81,11 @@ impl TrainingDescription {
         Ok(Self {
             run,
             seed: seed.seed,
-            data: table(&mut tables, "data", "`name = \"adult\"` needs no file")?,
+            data: table(
+                &mut tables,
+                "data",
+                "for example `name = \"adult\"`, which needs no file",
+            )?,
             model: table(&mut tables, "model", "for example `kind = \"mlp\"`")?,
             optimizer: table(
                 &mut tables,
@@ -89,7 +93,7 @@ impl TrainingDescription {
                 "for example `kind = \"sgd\"` and `learning_rate = 0.1`",
             )?,
             privacy: match tables.contains_key("privacy") {
-                true => Some(table(&mut tables, "privacy", "`target_epsilon = 8`")?),
+                true => Some(table(&mut tables, "privacy", "for example `target_epsilon = 8`")?),
                 false => None,
             },
         })
@@ -104,7 +108,7 @@ fn table<T: DeserializeOwned>(
     let place = format!("[{name}]");
     match tables.remove(name) {
         None => Err(TrainingError::Description {
-            message: format!("the table is missing; {hint}"),
+            message: format!("the table is missing; add it, {hint}"),
             place,
         }),
         Some(value) => value.try_into().map_err(|error: toml::de::Error| {

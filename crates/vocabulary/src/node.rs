@@ -31,7 +31,12 @@ impl Node {
             serde_json::from_str(text).map_err(|error| RunError::Syntax {
                 format: "JSON",
                 line: error.line(),
-                message: one_line(&error.to_string()),
+                message: if error.is_eof() {
+                    "it ends too early".into()
+                } else {
+                    let said = one_line(&error.to_string());
+                    said.split(" at line ").next().unwrap_or_default().to_owned()
+                },
             })?;
         Ok(Self::from_json_value(value))
     }

@@ -23,7 +23,7 @@ pub struct Sign {
 }
 
 /// What is said in the place of a line to sign.
-pub const NOTHING_TO_SIGN: &str = "nothing: no lens proves a number here.";
+pub const NOTHING_TO_SIGN: &str = "nothing. No lens proves a number for this run.";
 
 impl Sign {
     /// The first proven claim about one record's membership: epsilon, or else the advantage.

@@ -1,6 +1,6 @@
 //! The Debian package: the program, completions, man pages, licences.
 
-use super::must;
+use super::{must, size};
 use anyhow::{Result, bail};
 use std::fs;
 use std::path::Path;
@@ -72,18 +72,4 @@ pub(super) fn package(staged: &Path, folder: &Path, out: &Path, version: &str) -
         }
     }
     Ok(())
-}
-
-/// Bytes of everything in a folder.
-fn size(folder: &Path) -> Result<u64> {
-    let mut sum = 0;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        sum += if entry.file_type()?.is_dir() {
-            size(&entry.path())?
-        } else {
-            entry.metadata()?.len()
-        };
-    }
-    Ok(sum)
 }

@@ -14,6 +14,7 @@ use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::Instant;
 use tools::Tools;
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
@@ -21,6 +22,9 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 const GLIBC: (u32, u32) = (2, 28);
 /// The binary and the wheel stay below this, in bytes.
 const LIMIT: u64 = 25_000_000;
+/// What an installed wheel may weigh, in bytes: the module, and what Python is made of.
+const INSTALLED: u64 = 30_000_000;
+const INSTALL_SECONDS: f64 = 5.0;
 
 /// Crates that strangers may depend on, with what they need.
 const CRATES: &[&str] =
@@ -58,7 +62,7 @@ pub fn run(parts: &[String]) -> Result<ExitCode> {
         }
     }
     if wanted("wheel") {
-        wheel(&tools, &out)?;
+        wheel(&tools, &folder.join("installed"), &out)?;
     }
     if wanted("sdist") {
         sdist(&tools, &folder, &out)?;
@@ -178,8 +182,8 @@ fn tarball(staged: &Path, out: &Path, version: &str) -> Result<()> {
     must(tar, "the archive")
 }
 
-/// The wheel for any Python from 3.10 on, checked by auditwheel and twine.
-fn wheel(tools: &Tools, out: &Path) -> Result<()> {
+/// The wheel for any Python from 3.10 on, checked by auditwheel and twine, and installed.
+fn wheel(tools: &Tools, folder: &Path, out: &Path) -> Result<()> {
     let mut build = tools.command("maturin");
     build.args(["build", "--locked", "--profile", "dist", "--zig", "--target", TARGET]);
     build.args(["--compatibility", "manylinux_2_28", "--out"]).arg(out).current_dir(root());
@@ -198,7 +202,33 @@ fn wheel(tools: &Tools, out: &Path) -> Result<()> {
     }
     let mut check = tools.command("twine");
     check.args(["check", "--strict"]).arg(&wheel);
-    must(check, "twine's check of the wheel")
+    must(check, "twine's check of the wheel")?;
+    let _ = fs::remove_dir_all(folder);
+    let mut install = tools.command("python");
+    install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]);
+    install.arg("--target").arg(folder).arg(&wheel);
+    let begun = Instant::now();
+    must(install, "the installation of the wheel")?;
+    let (seconds, size) = (begun.elapsed().as_secs_f64(), size(folder)?);
+    println!("== package: installed in {seconds:.1} s, {:.1} MB", size as f64 / 1e6);
+    if seconds >= INSTALL_SECONDS || size >= INSTALLED {
+        bail!("the wheel takes {INSTALL_SECONDS} s or more, or {INSTALLED} bytes or more");
+    }
+    Ok(())
+}
+
+/// Bytes of everything in a folder.
+fn size(folder: &Path) -> Result<u64> {
+    let mut sum = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        sum += if entry.file_type()?.is_dir() {
+            size(&entry.path())?
+        } else {
+            entry.metadata()?.len()
+        };
+    }
+    Ok(sum)
 }
 
 /// The source distribution; it has to hold everything that its lock file asks for.

@@ -221,8 +221,8 @@ fn recommend(rows: &[AdviceRow]) -> (Option<u64>, String) {
         ));
     }
     reason.push_str(
-        ". Larger batches have as much noise in all and fewer steps to learn in; accuracy decides \
-         in the end",
+        ". Larger batches have about as much noise in all and fewer steps to learn in; accuracy \
+         decides in the end",
     );
     (Some(row.batch_size), reason)
 }

@@ -204,7 +204,7 @@ fn header(line: &[u8], number: u64, path: &Path) -> Result<Columns, AuditError> 
             } else if decimal::at(line.trim_ascii()).is_some() {
                 "put a line `score,member` in front of the first row"
             } else {
-                "the first line must"
+                "the first line must name both"
             };
             let problem =
                 format!("the header `{}` does not name `score` and `member`; {fix}", shown(line));

@@ -217,7 +217,7 @@ fn open(path: &Path) -> Result<File, AuditError> {
     let file =
         File::open(path).map_err(|error| AuditError::Open { file: path.to_owned(), error })?;
     if file.metadata().is_ok_and(|data| data.is_dir()) {
-        return Err(refuse(path, None, "is a directory; give the score file itself"));
+        return Err(refuse(path, None, "is a folder; give the file itself"));
     }
     Ok(file)
 }

@@ -98,7 +98,7 @@ pub struct Coefficients(Vec<f64>);
 
 fn coefficients(path: &str) -> Result<Coefficients, String> {
     let numbers = formats::numbers::read(Path::new(path));
-    numbers.map(Coefficients).map_err(|why| format!("{path}: {why}"))
+    numbers.map(Coefficients).map_err(|why| answers::plainly(format!("{path}: {why}")))
 }
 
 impl BatchArgs {

@@ -39,7 +39,7 @@ pub struct AccountArgs {
     attribute: AttributeArgs,
     /// Verify every certified end in ball arithmetic (takes seconds): exit 3 when one is wrong, 5
     /// when one is undecided
-    #[arg(long, help_heading = "Certificates and time")]
+    #[arg(long, help_heading = "Certificates")]
     certify: bool,
     #[command(flatten)]
     limit: LimitArgs,

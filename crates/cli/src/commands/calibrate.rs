@@ -148,7 +148,7 @@ fn human(answer: &Calibration) -> String {
     text.push_str(&format!("meets     {wanted}\n"));
     // The last digits of a tiny slack are rounding, not information.
     let slack = if answer.slack <= 1e-9 * answer.target.value() {
-        "slack below 1e-9 of it".to_owned()
+        "within 1e-9 of the target".to_owned()
     } else {
         format!("slack {}", rounded(answer.slack, 2, Side::Lower))
     };

@@ -1,10 +1,9 @@
 //! `completions`: a completion script for a shell, or man pages, from the same tree as the help.
 
-use super::Cli;
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 use std::path::PathBuf;
 
@@ -31,7 +30,7 @@ pub(super) fn run(args: &CompletionsArgs, console: &mut Console) -> Result<u8, F
     }
     if let Some(shell) = args.shell {
         let mut script = Vec::new();
-        clap_complete::generate(shell, &mut Cli::command(), "dosimeter", &mut script);
+        clap_complete::generate(shell, &mut crate::command(), "dosimeter", &mut script);
         console.answer(&String::from_utf8_lossy(&script))?;
     }
     Ok(exit::ANSWERED)

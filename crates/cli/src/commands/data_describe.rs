@@ -11,8 +11,9 @@ use training::data::{Holds, Sketch, SketchedColumn, sketch_csv};
 
 pub(super) fn run(path: &Path, format: Format, console: &mut Console) -> Result<u8, Failure> {
     let sketch = sketch_csv(path).map_err(|error| {
-        Failure::bad_input(error.to_string())
-            .hint("`data describe` reads CSV; other formats need no table of columns")
+        let failure = Failure::bad_input(error.to_string());
+        let other = "`data describe` reads CSV; other formats need no table of columns";
+        if path.is_file() { failure.hint(other) } else { failure }
     })?;
     if format == Format::Json {
         console.json(&DataDescription::new(path, &sketch))?;

@@ -21,9 +21,9 @@ Examples:
   dosimeter memorize vmr --model model/ --tuned run/ --secrets secrets.jsonl
   dosimeter memorize acr --model model.gguf --secrets secrets.jsonl
 
-Completions: one JSON object per line with prompt, target and completion; secret,
-attribute (a text or a list) and seed are optional. Secrets: the same without
-completion.
+A file of completions has one JSON object per line with prompt, target and
+completion; secret, attribute (a text or a list) and seed are optional. A file
+of secrets has the same without completion.
 ")]
 pub struct MemorizeArgs {
     #[command(subcommand)]

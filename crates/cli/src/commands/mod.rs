@@ -67,13 +67,15 @@ const EXIT_CODES: &str = "\
 Exit codes: 0 answered, 1 bug, 2 bad input, 3 a check failed, 4 incomplete (run
 again), 5 refused (the number cannot be certified), 130 interrupted";
 
-/// What can be asked.
+/// What can be asked, in the order of the README's table.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Say what a DP-SGD run leaks: its epsilon, and what an attacker can do
     Account(account::AccountArgs),
     /// Find the noise, batch size, sample rate, steps or epochs that meet a target
     Calibrate(calibrate::CalibrateArgs),
+    /// Convert between epsilon, mu, attack rates, advantage and Bayes security
+    Translate(translate::TranslateArgs),
     /// Print trade-off curves, privacy profiles, or epsilon against steps
     Curve(curve::CurveArgs),
     /// Put several runs, or all lenses of one run, side by side
@@ -88,6 +90,24 @@ pub enum Command {
     Plan(plan::PlanArgs),
     /// Train or simulate with and without a canary, and write membership scores
     Attack(attack::AttackArgs),
+    /// Train one model with DP-SGD or DP-Adam, and write its ledger
+    Train(train::TrainArgs),
+    /// Show how far an experiment is: done, missing, failed, time left
+    Status(status::StatusArgs),
+    /// Compare hyper-parameters by how much their models memorise at one epsilon
+    Tune(tune::TuneArgs),
+    /// Measure how many secrets a language model gives away
+    #[cfg(feature = "language")]
+    Memorize(memorize::MemorizeArgs),
+    /// Measure how many secrets a language model gives away (not part of this build)
+    #[cfg(not(feature = "language"))]
+    Memorize(absent::AbsentArgs),
+    /// Compute a figure or table of the papers again, with its data
+    #[cfg(feature = "papers")]
+    Reproduce(reproduce::ReproduceArgs),
+    /// Compute a figure or table of the papers again, with its data (not part of this build)
+    #[cfg(not(feature = "papers"))]
+    Reproduce(absent::AbsentArgs),
     /// Write one document for the person who signs; without arguments, about a built-in example
     Report(report::ReportArgs),
     /// Open the interactive page, for this machine only
@@ -96,32 +116,12 @@ pub enum Command {
     /// Open the interactive page, for this machine only (not part of this build)
     #[cfg(not(feature = "serve"))]
     Serve(absent::AbsentArgs),
-    /// Show how far an experiment is: done, missing, failed, time left
-    Status(status::StatusArgs),
-    /// Measure how many secrets a language model gives away
-    #[cfg(feature = "language")]
-    Memorize(memorize::MemorizeArgs),
-    /// Measure how many secrets a language model gives away (not part of this build)
-    #[cfg(not(feature = "language"))]
-    Memorize(absent::AbsentArgs),
-    /// Compare hyper-parameters by how much their models memorise at one epsilon
-    Tune(tune::TuneArgs),
-    /// Compute a figure or table of the papers again, with its data
-    #[cfg(feature = "papers")]
-    Reproduce(reproduce::ReproduceArgs),
-    /// Compute a figure or table of the papers again, with its data (not part of this build)
-    #[cfg(not(feature = "papers"))]
-    Reproduce(absent::AbsentArgs),
-    /// Train one model with DP-SGD or DP-Adam, and write its ledger
-    Train(train::TrainArgs),
     /// List known data sets, verify their files, or describe a CSV of your own
     Data(data::DataArgs),
-    /// Convert between epsilon, mu, attack rates, advantage and Bayes security
-    Translate(translate::TranslateArgs),
-    /// Print shell completions, or write man pages
-    Completions(completions::CompletionsArgs),
     /// Print the JSON schemas of the documents
     Schema(schema::SchemaArgs),
+    /// Print shell completions, or write man pages
+    Completions(completions::CompletionsArgs),
 }
 
 impl Command {

@@ -56,7 +56,7 @@ fn human(answer: &Planned) -> String {
         "epsilon >= {} at delta {} with {} confidence",
         rounded(answer.target.epsilon, 4, Side::Lower),
         plain(answer.target.delta),
-        plain(answer.confidence)
+        crate::print::audit::percent(answer.confidence, Side::Lower)
     );
     let needed = match answer.needed {
         NeededRows::Runs { runs_per_side, .. } => format!(
@@ -67,24 +67,31 @@ fn human(answer: &Planned) -> String {
         ),
     };
     let mut text = wrap(&needed, "", 0, WIDTH);
-    let line = format!(
-        "with probability {}{}, by {} with threshold {}, if the attack is {} (threshold at FPR {}, TPR {}){}",
-        rounded(answer.achieved_power, 3, Side::Lower),
-        if answer.power_simulated { " (simulated, less two standard errors)" } else { "" },
-        answer.method,
-        answer.threshold_rule,
-        answer.attack.description,
-        rounded(answer.attack.fpr, 3, Side::Neither),
-        rounded(answer.attack.tpr, 3, Side::Lower),
-        match answer.largest_epsilon {
-            Some(largest) if answer.method == Method::distribution_free(Design::Runs) => format!(
-                "; any number of scores of this attack shows at most {}",
-                rounded(largest, 4, Side::Upper)
-            ),
-            _ => String::new(),
-        }
+    let mut line = |label: &str, words: &str| {
+        text.push_str(&wrap(words, &format!("  {label:13}"), 15, WIDTH));
+    };
+    let simulated =
+        if answer.power_simulated { " (simulated, less two standard errors)" } else { "" };
+    let power = rounded(answer.achieved_power, 3, Side::Lower);
+    line("probability", &format!("{power}{simulated}"));
+    line("method", &format!("{}, threshold {}", answer.method, answer.threshold_rule));
+    let attack = &answer.attack;
+    line(
+        "attack",
+        &format!(
+            "{}; best threshold at FPR {}, TPR {}",
+            attack.description,
+            rounded(attack.fpr, 3, Side::Neither),
+            rounded(attack.tpr, 3, Side::Lower)
+        ),
     );
-    text.push_str(&wrap(&line, "  ", 2, WIDTH));
+    match answer.largest_epsilon {
+        Some(largest) if answer.method == Method::distribution_free(Design::Runs) => {
+            let largest = rounded(largest, 4, Side::Upper);
+            line("at most", &format!("{largest}, by any number of scores of this attack"));
+        }
+        _ => {}
+    }
     if let Some(note) = answer.method.proviso() {
         text.push_str(&wrap(note, "  ", 2, WIDTH));
     }

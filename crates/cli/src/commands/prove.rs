@@ -99,7 +99,7 @@ fn line(proof: &Proof) -> String {
 fn load(args: &ProveArgs) -> Result<Account, Failure> {
     let place = args.file.display();
     let text = std::fs::read_to_string(&args.file)
-        .map_err(|error| Failure::bad_input(format!("{place} cannot be read: {error}")))?;
+        .map_err(|error| Failure::bad_input(format!("cannot read {place}: {error}")))?;
     let bad_input = |error: serde_json::Error| {
         Failure::bad_input(format!("{place} is not an account document: {error}"))
             .hint("make one with `dosimeter account … --format json > account.json`")

@@ -16,7 +16,7 @@ Examples:
 ")]
 pub struct StatusArgs {
     /// An output file or its work folder
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "OUT|OUT.work")]
     path: PathBuf,
     #[command(flatten)]
     output: OutputArgs,

@@ -150,7 +150,7 @@ struct TrialsArgs {
     #[arg(long, value_name = "M", value_parser = integer, default_value = "2", help_heading = "The game")]
     candidates: u64,
     /// With --until-decided: the delta of the claim
-    #[arg(long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true, requires = "until_decided", help_heading = "Until decided")]
+    #[arg(short = 'd', long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true, requires = "until_decided", help_heading = "Until decided")]
     delta: Option<f64>,
     #[command(flatten)]
     decided: DecidedArgs,

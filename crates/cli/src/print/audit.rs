@@ -289,6 +289,6 @@ fn number(value: f64) -> String {
     if value.is_finite() { plain(value) } else { "inf".to_owned() }
 }
 
-fn percent(share: f64, side: Side) -> String {
+pub(crate) fn percent(share: f64, side: Side) -> String {
     format!("{} %", rounded(share * 100.0, 3, side).trim_end_matches('0').trim_end_matches('.'))
 }

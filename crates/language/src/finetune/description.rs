@@ -117,7 +117,7 @@ pub(crate) fn required<T: DeserializeOwned>(
     hint: &str,
 ) -> Result<T, LanguageError> {
     optional(tables, name)?.ok_or_else(|| {
-        LanguageError::InvalidInput(format!("[{name}]: the table is missing; {hint}"))
+        LanguageError::InvalidInput(format!("[{name}]: the table is missing; add it, {hint}"))
     })
 }
 

@@ -95,10 +95,13 @@ impl GridDescription {
         let grid: GridTable = crate::finetune::required(
             &mut tables,
             "grid",
-            "lists of batch_size, steps, learning_rate and epsilon",
+            "with lists of batch_size, steps, learning_rate and epsilon",
         )?;
-        let measure: MeasureTable =
-            crate::finetune::required(&mut tables, "measure", "`secrets = \"secrets.jsonl\"`")?;
+        let measure: MeasureTable = crate::finetune::required(
+            &mut tables,
+            "measure",
+            "with `secrets = \"secrets.jsonl\"`",
+        )?;
         for (name, empty) in [
             ("batch_size", grid.batch_size.is_empty()),
             ("steps", grid.steps.is_empty()),

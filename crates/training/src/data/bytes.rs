@@ -43,11 +43,11 @@ impl Read for Source {
 impl Source {
     /// Opens a file; gzip is told by its first two bytes, whatever the name says.
     pub(super) fn open(path: &Path) -> Result<Self, DataError> {
-        let broken = |error: std::io::Error| refuse(path, error.to_string());
+        let broken = |error: std::io::Error| refuse(path, format!("cannot be read: {error}"));
         let mut file = File::open(path).map_err(broken)?;
         let metadata = file.metadata().map_err(broken)?;
         if metadata.is_dir() {
-            return Err(refuse(path, "is a folder; name the file itself"));
+            return Err(refuse(path, "is a folder; give the file itself"));
         }
         let mut magic = Vec::new();
         file.by_ref().take(2).read_to_end(&mut magic).map_err(broken)?;

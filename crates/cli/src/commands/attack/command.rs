@@ -48,7 +48,7 @@ pub(super) struct CommandArgs {
     #[arg(long, value_name = "SEED", value_parser = nonnegative_integer, default_value = "0", help_heading = "The game")]
     seed: u64,
     /// With --until-decided: the delta of the claim
-    #[arg(long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true, requires = "until_decided", help_heading = "Until decided")]
+    #[arg(short = 'd', long, value_name = "DELTA", value_parser = real, allow_hyphen_values = true, requires = "until_decided", help_heading = "Until decided")]
     delta: Option<f64>,
     #[command(flatten)]
     decided: DecidedArgs,

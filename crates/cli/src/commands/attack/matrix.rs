@@ -20,8 +20,8 @@ Examples:
 
 Both files have one row per model and one column per record: the loss -ln p of
 the right answer, and 1 where the model was trained on the record, else 0. One
-model is attacked; the others are references.
-The table of records at risk uses all models.
+model is attacked; the others are references. The table of records at risk uses
+all models.
 ")]
 pub(super) struct LiraArgs {
     #[command(flatten)]
@@ -72,7 +72,7 @@ struct MatrixArgs {
     #[arg(long, value_name = "MODEL", value_parser = nonnegative_integer, default_value = "0")]
     target: u64,
     /// Delta of the bounds on single records
-    #[arg(long, value_name = "D", value_parser = real, allow_hyphen_values = true, default_value = "0")]
+    #[arg(short = 'd', long, value_name = "D", value_parser = real, allow_hyphen_values = true, default_value = "0")]
     delta: f64,
     /// Confidence of the intervals; those of single records hold together
     #[arg(long, value_name = "C", value_parser = real, allow_hyphen_values = true, default_value = "0.95")]
@@ -84,8 +84,8 @@ struct MatrixArgs {
     /// Records in the table of those at risk
     #[arg(long, value_name = "N", value_parser = integer, default_value = "10")]
     top: u64,
-    /// Where the scores of the target go
-    #[arg(long, value_name = "F")]
+    /// File for the scores of the target
+    #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArgs,
