@@ -1,5 +1,5 @@
-"""How a PyTorch data loader draws batches, and the phases of a run to account for. Needs no torch: samplers
-are known by the name of their class."""
+"""How a data loader draws batches, by its sampler or by what was drawn, and the phases of a run to account for.
+Needs no torch: samplers are known by the name of their class."""
 
 from __future__ import annotations
 
@@ -16,6 +16,13 @@ def _kind(thing: Any) -> str:
     found = type(thing)
     known = found.__module__.startswith("torch.utils.data")
     return found.__name__ if known else ""
+
+
+def drawn_in_passes(*, even: bool, ordered: bool) -> str:
+    """The way of batches that together hold every record once: of even sizes or not, in order or not."""
+    if not even:
+        return "balls-and-bins"
+    return "in-order" if ordered else "shuffle"
 
 
 def sampler_batches(loader: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _evidence
+from ._torch_loaders import drawn_in_passes
 from ._types import Document
 from .claims import account
 from .errors import InvalidInput, NotCertified, Unsupported
@@ -287,8 +288,8 @@ class Recording:
 
     @property
     def sampling(self) -> str:
-        """How batches were drawn: ``poisson`` where nothing speaks against the claimed rate,
-        ``full``, ``shuffle``, ``in-order``, ``fixed-size``, ``balls-and-bins``, or ``unknown``."""
+        """How batches were drawn: ``poisson`` where nothing speaks against the claimed rate, another way
+        where the records show it, or ``unknown``."""
         told = self._draws.scheme() if self._draws is not None and self._sees_records else None
         if told is not None:
             return told
@@ -460,9 +461,7 @@ class _Draws:
         if (self.counts == self.batches).all():
             return "full"
         if self.partitions and self.epochs >= 1 and self.batches >= FEW:
-            if not self.even:
-                return "balls-and-bins"
-            return "in-order" if self.ordered else "shuffle"
+            return drawn_in_passes(even=self.even, ordered=self.ordered)
         if self.twice_in_a_batch:
             return "unknown"
         if self.batches >= FEW and self.counts.sum() == self.batches * self.largest:

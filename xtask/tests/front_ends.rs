@@ -251,3 +251,27 @@ fn python_decides_nothing() {
     }
     assert!(breaches.is_empty(), "{}", breaches.join("\n"));
 }
+
+/// A way to draw batches stands in six files at most, tests, docs and generated files apart: `CONTRIBUTING.md` has
+/// their list. Counted for the newest way, which has no key of its own.
+#[test]
+fn a_way_to_draw_batches_is_known_to_six_files() {
+    let mut files = Vec::new();
+    for part in std::fs::read_dir(root().join("crates")).unwrap() {
+        sources(&part.unwrap().path().join("src"), "rs", &mut files);
+    }
+    for (folder, ending) in [("xtask/src", "rs"), ("python/dosimeter", "py")] {
+        sources(&root().join(folder), ending, &mut files);
+    }
+    for ending in ["ts", "tsx"] {
+        sources(&root().join("web/src"), ending, &mut files);
+    }
+    let names = ["Sampling::InOrder", "in_order::SCHEME", "\"in-order\"", "``in-order``"];
+    let knows = |file: &PathBuf| {
+        let text = std::fs::read_to_string(file).unwrap();
+        let generated = text.lines().take(5).any(|line| line.contains("cargo xtask generate"));
+        !generated && names.iter().any(|name| text.contains(name))
+    };
+    files.retain(knows);
+    assert!((4..=6).contains(&files.len()), "{files:#?}");
+}

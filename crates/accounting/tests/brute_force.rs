@@ -378,6 +378,7 @@ fn lower_ends_are_met() {
         (drawn, Adjacency::Substitute, 2, -1, [1, 1]),
         (again, Adjacency::Substitute, 1, -1, [1, 1]),
         (again, Adjacency::Substitute, 2, -1, [1, 1]),
+        (drawn, Adjacency::ZeroOut, 1, -1, [1, 1]),
         (drawn, Adjacency::ZeroOut, 2, 0, [1, 1]),
         (again, Adjacency::ZeroOut, 1, 0, [1, 1]),
         (Way::Truncated, Adjacency::AddRemove, 1, 0, [1, 1]),

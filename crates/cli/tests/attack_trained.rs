@@ -70,6 +70,7 @@ fn games_are_played_with_every_way_to_draw_batches() {
         (4.0, "sampling = \"balls-and-bins\"\nadjacency = \"zero-out\""),
         (4.0, "sampling = \"truncated-poisson\"\nmax_batch_size = 20"),
         (4.0, "sampling = \"cyclic-poisson\"\ncycle_length = 4"),
+        (4.0, "sampling = \"in-order\"\nadjacency = \"zero-out\""),
     ] {
         let folder = prepare(noise, "sgd");
         let path = folder.path().join("run.toml");

@@ -140,7 +140,9 @@ fn claims_about_every_way_to_draw_batches_are_judged() {
         "--sampling balls-and-bins --adjacency substitute",
         "--sampling balls-and-bins --adjacency zero-out --uses-per-epoch 2",
         "--sampling truncated-poisson --max-batch-size 110",
+        "--sampling truncated-poisson --adjacency substitute --max-batch-size 110",
         "--sampling cyclic-poisson --cycle-length 5",
+        "--sampling in-order --adjacency zero-out",
     ] {
         for primary in ["clopper-pearson", "composition"] {
             for (scores, refuted) in [(&leaking, true), (&healthy, false)] {

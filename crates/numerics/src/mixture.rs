@@ -4,7 +4,8 @@
 //! N(0, s^2): `P/N(0)` = 1 + sum_j a_j expm1((2 m_j x - m_j^2) / (2 s^2)). The form with `expm1`
 //! keeps the relative accuracy of log(P/Q) where the two hardly differ (tiny weights).
 //!
-//! Both mixtures are required to have a monotone ratio: m_j >= 0 >= n_j.
+//! Both mixtures have a rising ratio, m_j >= 0 >= n_j, but for one kind ([`MixtureRatio::turned`]), whose ratio falls
+//! before it rises.
 
 use crate::elementary::{atan2, cos, exp, exp_m1, hypot, ln, ln_1p, sin};
 
@@ -15,8 +16,7 @@ pub struct Component {
     pub centre: f64,
 }
 
-/// Two mixtures with increasing likelihood ratio. Weights sum to one; components centred at
-/// zero are implied by the remainder.
+/// Two mixtures. Weights sum to one; components centred at zero are implied by the remainder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MixtureRatio {
     scale: f64,
@@ -31,6 +31,8 @@ pub struct MixtureRatio {
     /// What the components that were left out weigh together.
     left_out: f64,
     reach: f64,
+    /// The ratio rises from here on, and falls before.
+    turn: f64,
 }
 
 /// log P/N(0) and log Q/N(0) at a complex point, as (log modulus, argument) each.
@@ -71,7 +73,46 @@ impl MixtureRatio {
             weight_error: 0.0,
             left_out: 0.0,
             reach,
+            turn: f64::NEG_INFINITY,
         }
+    }
+
+    /// (1-q) N(0, 1) + q N(2m, 1) against (1-q) N(0, 1) + q N(m, 1). With u = exp(m (x - m/2)) and a = e^(-m^2) the
+    /// ratio is (1 - q + q a u^2)/(1 - q + q u): it falls from 1 and rises without end.
+    ///
+    /// # Panics
+    /// If the rate is outside (0, 1), or the shift outside (0, [`FARTHEST_TURNED`]].
+    pub fn turned(rate: f64, shift: f64) -> Self {
+        assert!(rate > 0.0 && rate < 1.0 && shift > 0.0 && shift <= FARTHEST_TURNED);
+        let step = |centre: f64| vec![Component { weight: rate, centre }];
+        let mut pair = Self::new(1.0, step(2.0 * shift), Vec::new());
+        pair.denominator = step(shift);
+        pair.rest[1] = pair.rest[0];
+        // The slope's sign is that of q a u^2 + 2 (1-q) a u - (1-q), which rises with u.
+        let (rest, a) = (1.0 - rate, exp(-shift * shift));
+        let root = (rest * a * rest * a + rate * a * rest).sqrt();
+        pair.turn = ln(rest / (rest * a + root)) / shift + 0.5 * shift;
+        pair
+    }
+
+    /// Where the ratio turns; minus infinity if it rises everywhere.
+    pub fn turn(&self) -> f64 {
+        self.turn
+    }
+
+    /// Where the ratio of [`MixtureRatio::turned`] has the logarithm `level`, before and after it turns.
+    pub(crate) fn crossings(&self, level: f64) -> (f64, f64) {
+        let (rate, shift) = (self.denominator[0].weight, self.denominator[0].centre);
+        if level <= self.infimum() {
+            return (self.turn, self.turn);
+        }
+        // q a u^2 - w q u + (1-q) (1-w) = 0, w = e^level.
+        let (a, w) = (exp(-shift * shift), exp(level));
+        let last = -exp_m1(level) * self.rest[0] / rate;
+        let root = (w * w - 4.0 * a * last).max(0.0).sqrt();
+        let place = |u: f64| ln(u) / shift + 0.5 * shift;
+        let before = if last > 0.0 { place(2.0 * last / (w + root)) } else { f64::NEG_INFINITY };
+        (before.min(self.turn), place((w + root) / (2.0 * a)).max(self.turn))
     }
 
     /// With the weight at zero given, for P and for Q where that has other components: a small one
@@ -174,13 +215,16 @@ impl MixtureRatio {
         (value, slip(&self.denominator, self.weight_error, x, self.scale, value))
     }
 
-    /// log P/Q at x, increasing in x.
+    /// log P/Q at x, increasing in x from the turn on.
     pub fn log_ratio(&self, x: f64) -> f64 {
         self.log_numerator(x) - self.log_denominator(x)
     }
 
     /// inf over x of log P/Q.
     pub fn infimum(&self) -> f64 {
+        if self.turn.is_finite() {
+            return self.log_ratio(self.turn);
+        }
         // As x -> -inf the most negative centres dominate.
         if !self.denominator.is_empty() {
             return f64::NEG_INFINITY;
@@ -191,8 +235,11 @@ impl MixtureRatio {
         }
     }
 
-    /// x with log P/Q = level, to the last bit; infinite if the level is never reached.
+    /// x with log P/Q = level, to the last bit; infinite if the level is never reached. The larger of two.
     pub fn inverse(&self, level: f64) -> f64 {
+        if self.turn.is_finite() {
+            return self.crossings(level).1;
+        }
         if level <= self.infimum() {
             return f64::NEG_INFINITY;
         }
@@ -283,6 +330,9 @@ impl MixtureRatio {
         }
     }
 }
+
+/// The largest shift of [`MixtureRatio::turned`]: e^(-m^2) is far from underflow.
+pub const FARTHEST_TURNED: f64 = 20.0;
 
 /// Exponent of a component relative to the reference.
 fn exponent(component: &Component, x: f64, scale: f64) -> f64 {

@@ -11,6 +11,7 @@ use super::search::{Measured, largest_safe_count};
 use super::{Calibration, Solution, Target, Unknown, calibrate};
 use crate::account::ClaimMaker;
 use crate::lenses::Lens;
+use crate::schemes::{self, Rates};
 use crate::{AccountingError, domain};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,15 +35,18 @@ pub fn calibrate_batch_size(
     let lens = Lens::named(lens)?;
     let allowed = target.allowed_mu()?;
     let mut evaluations = 0;
-    let mut measure = |size: u64| -> Result<Measured> {
+    let sizes = Sizes::new(run, most)?;
+    let mut measure = |index: u64| -> Result<Measured> {
         evaluations += 1;
-        let view = lens.look(&run(size)?.0).map_err(|error| super::named(lens, error))?;
+        let view =
+            lens.look(&run(sizes.at(index))?.0).map_err(|error| super::named(lens, error))?;
         match target.measure(&view, allowed, Direction::Both) {
             Err(AccountingError::NotCertified(_)) => Ok(Measured { residual: 30.0, met: false }),
             measured => measured,
         }
     };
-    let size = largest_safe_count(&mut measure, most, (0.01 * most as f64).max(1.0))?;
+    let count = sizes.count();
+    let size = sizes.at(largest_safe_count(&mut measure, count, (0.01 * count as f64).max(1.0))?);
     if size == 0 {
         return Err(AccountingError::outside_domain(format!(
             "not even batches of one record meet {} {} under the lens `{}`; loosen the target, \
@@ -83,6 +87,45 @@ pub fn calibrate_batch_size(
         evaluations: evaluations + 1,
         warnings: everything.into_iter().collect(),
     })
+}
+
+/// Batch sizes to choose from, rising: all up to the data set's, or the parts of it where batches are whole parts.
+enum Sizes {
+    UpTo(u64),
+    Parts(Vec<u64>),
+}
+
+impl Sizes {
+    fn new(run: &dyn Fn(u64) -> Result<(Run, Vec<String>)>, most: u64) -> Result<Self> {
+        if schemes::rates(&run(most)?.0) == Rates::Any {
+            return Ok(Self::UpTo(most));
+        }
+        let mut parts = Vec::new();
+        for part in (1..=most.isqrt()).filter(|part| most.is_multiple_of(*part)) {
+            parts.extend([part, most / part]);
+        }
+        parts.sort_unstable();
+        parts.dedup();
+        let held = |part: &u64| run(*part).is_ok_and(|(run, _)| schemes::supports(&run).is_ok());
+        let kept: Vec<u64> = parts.iter().copied().filter(held).collect();
+        // Where no size is held, the largest says why.
+        Ok(Self::Parts(if kept.is_empty() { vec![most] } else { kept }))
+    }
+
+    fn count(&self) -> u64 {
+        match self {
+            Self::UpTo(most) => *most,
+            Self::Parts(parts) => parts.len() as u64,
+        }
+    }
+
+    /// The size of a number from 1 on; of 0, none.
+    fn at(&self, index: u64) -> u64 {
+        match self {
+            Self::UpTo(_) => index,
+            Self::Parts(parts) => index.checked_sub(1).map_or(0, |at| parts[at as usize]),
+        }
+    }
 }
 
 /// One batch size with the noise that meets the target.

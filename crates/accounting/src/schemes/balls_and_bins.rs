@@ -22,12 +22,12 @@
 //! so that the remove order holds for both.
 
 use super::either_way::EitherWay;
-use super::profile::{FromProfile, LEAST, Profile, crossing};
+use super::profile::{FromProfile, LEAST, Profile, crossing, crossing_near};
 use super::thrown_lattice::{Epochs as Factor, ThrownLattice, masses_and_means};
 use super::triangle::Chain;
 use super::{BoxedPair, Rates, Result, Scheme, one_phase};
 use crate::pairs::Gaussian;
-use crate::{AccountingError, OneWay};
+use crate::{AccountingError, OneWay, Pair};
 use numerics::elementary::{exp, exp_m1, ln_1p};
 use numerics::lognormal::{Average, Averages};
 use numerics::positive::{Positive, Side, log_sinh_grid, sinh_grid};
@@ -406,12 +406,18 @@ impl Profile for Thrown {
 
     fn epsilon(&self, delta: f64, way: OneWay) -> Option<Result<Interval>> {
         let mut by_contour = None;
-        if self.averages.is_some() {
+        if let Some(averages) = &self.averages {
             let contour = |epsilon: f64| {
                 let nothing = Interval { lower: 0.0, value: 0.5, upper: 1.0 };
                 Ok(self.by_contour(epsilon, way).unwrap_or(nothing))
             };
-            by_contour = crossing(contour, delta).ok();
+            // What a normal loss of the same spread would have.
+            let guess = Gaussian::new(averages.spread().sqrt())
+                .and_then(|normal| normal.epsilon(delta, OneWay::Remove));
+            by_contour = match guess {
+                Ok(guess) if guess.value > 0.0 => crossing_near(contour, delta, guess.value).ok(),
+                _ => crossing(contour, delta).ok(),
+            };
             if let Some(found) = by_contour.filter(|found| found.width() <= ENOUGH * found.value) {
                 return Some(Ok(found));
             }
@@ -450,7 +456,6 @@ fn between(lower: f64, upper: f64) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Pair;
 
     fn game(sigma: f64, batches: u64, epochs: u64) -> FromProfile<Thrown> {
         let factors = vec![Factor { batches, seen: batches, times: epochs }];

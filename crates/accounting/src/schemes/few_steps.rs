@@ -530,8 +530,13 @@ mod tests {
         let step = |weight: f64, centre: f64| vec![Component { weight, centre }];
         let poisson = Law::of_pair(MixtureRatio::new(1.0, step(0.2, 0.5), Vec::new()));
         let fixed = Law::of_pair(MixtureRatio::new(1.0, step(0.18, 1.0), Vec::new()));
-        for law in [Law::symmetric(&[(0.3, 1.0)], 0.0), poisson.mixed(fixed, 0.4, 0.0)] {
-            let parts = vec![Times { law, times: 40.0 }];
+        let turned = Law::of_pair(MixtureRatio::turned(0.3, 0.5));
+        for (law, times) in [
+            (Law::symmetric(&[(0.3, 1.0)], 0.0), 40.0),
+            (poisson.mixed(fixed, 0.4, 0.0), 40.0),
+            (turned, 150.0),
+        ] {
+            let parts = vec![Times { law, times }];
             let contour = Composition::new(parts.clone());
             let lattice = FewSteps::new(parts, 8.5);
             for epsilon in [0.5, 3.0, 6.0] {

@@ -21,12 +21,12 @@
 //! one with j of them (copies count) to -b + 2j, and after the replacement every batch to -b. That is the pair
 //! (1-q) N(0) + sum p_j N(2j) against N(0) in every step, independently: the pair of adding or removing
 //! the targets. Data sets may be exchanged, so that its remove order holds for both. *Zeroing out*: others
-//! 0; the sums are j against 0: the same pair at twice the noise. With the others at -1 the sums are 2j and j:
-//! mixtures on both sides, (1-q) N(0) + q N(2) against (1-q) N(0) + q N(1) for one record. That leaks more (noise 2, rate 0.01,
-//! 1,000 steps, delta 1e-5: 1.2045), but its ratio falls before it rises, and the routes here are for ratios that
-//! rise: it is not given.
+//! 0; the sums are j against 0: the same pair at twice the noise. For one record, others -1: a batch sums to -b
+//! without it, with it to -b + 2, and to -b + 1 where it is zeroed out: (1-q) N(0) + q N(2) against
+//! (1-q) N(0) + q N(1). That leaks more (noise 2, rate 0.01, 1,000 steps, delta 1e-5: 1.2045 against 0.6220); the larger is
+//! given.
 
-use super::either_way::EitherWay;
+use super::either_way::{EitherWay, Larger};
 use super::law_pair::LawPair;
 use super::profile::{FromProfile, Profile};
 use super::{BoxedPair, Rates, Result, Scheme, about, sizes};
@@ -34,7 +34,7 @@ use crate::pairs::{Composed, Gaussian, OneStep};
 use crate::{AccountingError, OneWay, Pair};
 use numerics::elementary::{exp, exp_m1, ln, ln_1p, powi};
 use numerics::inversion::{Law, Times};
-use numerics::mixture::{Component, MixtureRatio};
+use numerics::mixture::{Component, FARTHEST_TURNED, MixtureRatio};
 use vocabulary::{Adjacency, Interval, Phase, Run, Sampling};
 
 pub(super) const SCHEME: Scheme = Scheme {
@@ -319,6 +319,23 @@ fn at_least(run: &Run) -> Option<BoxedPair> {
     let removed = pair(&removed).ok()?;
     Some(match run.adjacency() {
         Adjacency::Substitute => Box::new(EitherWay(removed)),
+        _ if plain => match against_opposed(run) {
+            Some(opposed) => Box::new(Larger(opposed, removed)),
+            None => removed,
+        },
         _ => removed,
     })
+}
+
+/// One record that is zeroed out while all others' gradients are opposed to its own.
+fn against_opposed(run: &Run) -> Option<BoxedPair> {
+    let part = |phase: &Phase| {
+        let (rate, shift) = (phase.sample_rate, 1.0 / phase.noise_multiplier);
+        (rate < 1.0 && shift <= FARTHEST_TURNED).then(|| Times {
+            law: Law::of_pair(MixtureRatio::turned(rate, shift)),
+            times: phase.steps as f64,
+        })
+    };
+    let parts = run.phases().iter().map(part).collect::<Option<Vec<Times>>>()?;
+    Some(Box::new(FromProfile(LawPair::new(parts, false, 0.0))))
 }

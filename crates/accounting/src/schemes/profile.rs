@@ -171,6 +171,39 @@ pub(super) fn crossing(profile: impl Fn(f64) -> Result<Interval>, delta: f64) ->
             ));
         }
     }
+    close_in(profile, delta, low, high)
+}
+
+/// The same from a guess, for a profile whose numbers far from the answer cost as much as those near it.
+pub(super) fn crossing_near(
+    profile: impl Fn(f64) -> Result<Interval>,
+    delta: f64,
+    guess: f64,
+) -> Result<Interval> {
+    let off = |x: f64| Ok((x, ln(profile(x)?.value.max(1e-320)) - ln(delta)));
+    let first = off(guess)?;
+    let (mut low, mut high) = (first, first);
+    for round in 0..6 {
+        let step = guess * 0.1 * f64::from(1 << round);
+        match (low.1 > 0.0, high.1 > 0.0) {
+            (true, true) => (low, high) = (high, off(high.0 + step)?),
+            (false, false) if low.0 > step => (low, high) = (off(low.0 - step)?, low),
+            (true, false) => return close_in(profile, delta, low, high),
+            _ => break,
+        }
+    }
+    crossing(profile, delta)
+}
+
+/// The crossing between two places, and how far it is there from the target in logarithms.
+fn close_in(
+    profile: impl Fn(f64) -> Result<Interval>,
+    delta: f64,
+    mut low: (f64, f64),
+    mut high: (f64, f64),
+) -> Result<Interval> {
+    let log = |x: f64| ln(x.max(1e-320));
+    let target = log(delta);
     let mut middle = high.0;
     if low.1 > 0.0 {
         for round in 0..60 {

@@ -4,11 +4,11 @@ Route 1 is an integral: of the transform of the privacy loss along a line (compo
 transform of the ratio of densities (one epoch of balls and bins), or a closed form. Route 2 is a
 lattice: the loss is spread on a grid, keeping mass and mean of every particle, composed by FFT, and
 extrapolated from three spacings (Richardson). The digits kept are those on which both agree. Several
-epochs of balls and bins have the lattice and, as the second route, the two ends of the package
-PLD_accounting (Feldman, Shenfeld 2026), which come from other code and other mathematics.
+epochs of balls and bins have the density of the ratio in place of a transform: it is smooth, so that sums over
+grids converge faster than any power of the spacing.
 
-The value of a row is what the proven bound (or the exact pair) evaluates to. Prints the rows as
-batches_own.csv has them. Needs NumPy, SciPy, mpmath and PLD_accounting; a few minutes.
+The value of a row is what the proven bound (or the exact pair) evaluates to; `lower` is what a data set
+attains. Prints the rows as batches_own.csv has them. Needs NumPy, SciPy and mpmath; a few minutes.
 Usage: python batches_own.py > batches_own.csv (or one part of the rows: integrals, epochs)
 """
 
@@ -52,6 +52,21 @@ class Mixture:
         return np.exp(np.multiply.outer(s, loss)) @ q[keep]
 
     atom = 0.0
+
+
+class Turned(Mixture):
+    """(1-q) N(0) + q N(2) against (1-q) N(0) + q N(1): a record in batches of fixed size that is zeroed out while all
+    others are opposed to it."""
+
+    def __init__(self, sigma, rate):
+        self.sigma, self.rate = sigma, rate
+
+    def particles(self, count):
+        shift = 1 / self.sigma
+        x = np.linspace(-9.5 - 2 * shift, 9.5 + 2 * shift, count)
+        weight = np.exp(-x * x / 2) * (x[1] - x[0]) / math.sqrt(2 * math.pi)
+        side = lambda m: (1 + self.rate * np.expm1(m * x - m * m / 2)) * weight
+        return side(2 * shift), side(shift)
 
 
 class Symmetric:
@@ -260,6 +275,56 @@ def balls_by_lattice(sigma, factors, order, spacing, loss_spacing):
     return extrapolated(laws)
 
 
+def interpolated(values, first, spacing, x, neighbours=12):
+    """Polynomials through some neighbours on a uniform grid."""
+    place = (x - first) / spacing
+    start = np.clip(np.floor(place).astype(int) - neighbours // 2 + 1, 0, len(values) - neighbours)
+    above, below = np.zeros_like(x), np.zeros_like(x)
+    for k in range(neighbours):
+        away = place - start - k
+        part = (-1.0) ** k * math.comb(neighbours - 1, k) / np.where(np.abs(away) < 1e-9, 1e-9, away)
+        above += part * values[start + k]
+        below += part
+    return above / below
+
+
+def epoch_density(sigma, batches, losses, spacing=1e-3):
+    """The density of ln W under P over an epoch, from that of the sum of its log-normal numbers."""
+    top = math.exp((8 + 0.5 / sigma) / sigma) + 8 * batches
+    length = 1 << math.ceil(math.log2(top / spacing))
+    y = np.arange(1, length) * spacing
+    normal = sigma * np.log(y) + 1 / (2 * sigma)
+    one = np.concatenate([[0.0], sigma / y * np.exp(-normal * normal / 2) / math.sqrt(2 * math.pi)])
+    biased = one * np.concatenate([[0.0], y])
+    law = np.fft.irfft((np.fft.rfft(one) * spacing) ** (batches - 1) * np.fft.rfft(biased), length)
+    place = batches * np.exp(losses)
+    inside = place < y[-20]
+    density = np.zeros_like(losses)
+    density[inside] = interpolated(law, 0.0, spacing, place[inside]) * place[inside]
+    return density
+
+
+def balls_by_density(sigma, factors, order, low=-20.0, high=44.0, count=1 << 14):
+    """delta as a function of epsilon; `factors` has (batches, times)."""
+    step = (high - low) / count
+    losses, zero = low + step * np.arange(count), round(-low / step)
+    transform = 1.0
+    for batches, times in factors:
+        density = np.roll(epoch_density(sigma, batches, losses), -zero)
+        transform = transform * (np.fft.rfft(density) * step) ** times
+    density = np.roll(np.fft.irfft(transform, count) / step, zero)
+    nodes, weights = np.polynomial.legendre.leggauss(16)
+
+    def delta(epsilon):
+        edges = epsilon + np.linspace(0, 14, 300) if order == "remove" else -epsilon - np.linspace(9, 0, 300)
+        middle, half = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2
+        x, mass = (middle[:, None] + half[:, None] * nodes).ravel(), (half[:, None] * weights).ravel()
+        payoff = -np.expm1(epsilon - x) if order == "remove" else -np.exp(-x) * np.expm1(epsilon + x)
+        return (interpolated(density, low, step, x) * payoff * mass).sum()
+
+    return delta
+
+
 # --- epsilon -----------------------------------------------------------------------------------
 
 
@@ -277,14 +342,14 @@ def agreed(a, b):
 ROWS = []
 
 
-def row(scheme, adjacency, parameters, quantity, at, value, other, source):
+def row(scheme, adjacency, parameters, quantity, at, value, other, source, lower=""):
     digits = agreed(value, other)
     text = ";".join(f"{key}={number}" for key, number in parameters.items())
-    ROWS.append(f"{scheme},{adjacency},{text},{quantity},{at},,,{value:.15g},{digits},{source}")
+    ROWS.append(f"{scheme},{adjacency},{text},{quantity},{at},{lower},,{value:.15g},{digits},{source}")
     print(ROWS[-1].rsplit(",", 1)[0], f"({other:.15g})", file=sys.stderr, flush=True)
 
 
-def composed(scheme, adjacency, parameters, pair, steps, delta, window, spacing=2e-3):
+def larger(pair, steps, delta, window, spacing=2e-3):
     """epsilon at delta, the larger order, by both routes."""
     best = None
     for order in ("remove", "add"):
@@ -292,8 +357,18 @@ def composed(scheme, adjacency, parameters, pair, steps, delta, window, spacing=
         two = epsilon_of(by_lattice(pair, steps, order, spacing), delta, *window)
         if best is None or one > best[0]:
             best = (one, two)
+    return best
+
+
+def composed(scheme, adjacency, parameters, pair, steps, delta, window, least=None):
     source = "inversion integral; lattice with Richardson"
-    row(scheme, adjacency, parameters, "epsilon", f"delta={delta:g}", *best, source)
+    lower = ""
+    if least is not None:
+        # Cut to the digits on which both routes agree.
+        one, two = larger(least, steps, delta, (window[0] / 5, window[1]), spacing=2.5e-4)
+        lower = f"{one:.{agreed(one, two)}g}"
+    found = larger(pair, steps, delta, window)
+    row(scheme, adjacency, parameters, "epsilon", f"delta={delta:g}", *found, source, lower)
 
 
 def by_integrals():
@@ -309,11 +384,15 @@ def by_integrals():
             pair = Mixture(2.0, shares, mirrored=mirrored)
             parameters = {"noise_multiplier": 2.0, "sample_rate": rate, "steps": steps, "group_size": size}
             composed("poisson", adjacency, parameters, pair, steps, 1e-5, window)
-    # Fixed size, zeroing out: the symmetric profile.
-    for sigma, rate, steps, delta, window in ((2.0, 0.01, 1000, 1e-5, (0.5, 8)), (3.0, 0.1, 200, 1e-6, (1, 20))):
+    # Fixed size, zeroing out: the symmetric profile, and what data attain.
+    for sigma, rate, steps, delta, window in (
+        (1.0, 0.01, 1000, 1e-5, (2, 30)),
+        (2.0, 0.01, 1000, 1e-5, (0.5, 8)),
+        (3.0, 0.1, 200, 1e-6, (1, 20)),
+    ):
         pair = Symmetric(sigma, [(1, rate)])
         parameters = {"noise_multiplier": sigma, "sample_rate": rate, "steps": steps}
-        composed("fixed-size", "zero-out", parameters, pair, steps, delta, window)
+        composed("fixed-size", "zero-out", parameters, pair, steps, delta, window, Turned(sigma, rate))
     # Groups of fixed-size batches, one step: the closed form, and the lattice.
     records, batch, size = 1000, 50, 3
     choose = lambda n, k: mpmath.binomial(n, k)
@@ -353,23 +432,19 @@ def by_integrals():
 
 def several_epochs():
     # Several epochs, and k of t: as many epochs of the parts.
-    from PLD_accounting import gaussian_allocation_epsilon_range
-
-    for sigma, batches, uses, epochs, window in ((1.0, 20, 1, 5, (0.3, 20)), (1.0, 20, 2, 3, (0.3, 25)), (2.0, 25, 3, 2, (0.1, 12))):
+    for sigma, batches, uses, epochs, window in ((1.0, 20, 1, 5, (0.3, 8)), (1.0, 20, 2, 3, (0.3, 8)), (2.0, 25, 3, 2, (0.1, 6))):
         small, more = batches // uses, batches % uses
         factors = [(small, epochs * (uses - more))] + ([(small + 1, epochs * more)] if more else [])
-        value = max(
-            epsilon_of(balls_by_lattice(sigma, factors, order, 0.02, 2e-3), 1e-5, *window)
+        one, two = max(
+            (
+                epsilon_of(balls_by_density(sigma, factors, order), 1e-5, *window),
+                epsilon_of(balls_by_lattice(sigma, factors, order, 0.02, 2e-3), 1e-5, *window),
+            )
             for order in ("remove", "add")
         )
-        upper, lower = gaussian_allocation_epsilon_range(
-            delta=1e-5, sigma=sigma, num_steps=batches, num_selected=uses, num_epochs=epochs, epsilon_accuracy=0.05
-        )
-        assert lower <= value <= upper, (lower, value, upper)
         parameters = {"noise_multiplier": sigma, "batches_per_epoch": batches, "epochs": epochs, "uses_per_epoch": uses}
-        source = f"lattice with Richardson; PLD_accounting says {lower:.6g} to {upper:.6g}"
-        # The lattice alone has more digits; those that both have are what is claimed.
-        row("balls-and-bins", "add-remove", parameters, "epsilon", "delta=1e-05", value, (upper + lower) / 2, source)
+        source = "density of the ratio; lattice with Richardson"
+        row("balls-and-bins", "add-remove", parameters, "epsilon", "delta=1e-05", one, two, source)
 
 
 def in_order():

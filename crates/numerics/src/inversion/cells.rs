@@ -1,7 +1,7 @@
 //! A law in cells of W = P/Q between neighbouring points e^{kh}: Q mass and mean of each.
 //!
-//! W rises along a strand, so that a cell is an interval of x whose mass and moment are integrals of Gaussian
-//! mixtures: sums of positive terms by Gauss-Legendre rules ([`crate::lattice::gauss`]). A mirrored strand
+//! W rises along a strand, so that a cell is an interval of x (two, where it falls first) whose mass and moment are
+//! integrals of Gaussian mixtures: sums of positive terms by Gauss-Legendre rules ([`crate::lattice::gauss`]). A mirrored strand
 //! has, at 1/W, the moment for its mass and the mass for its moment.
 //!
 //! *Rounding.* Ends of cells are solutions of ln W(x) = kh, good to a few units of kh and of the exponents,
@@ -112,6 +112,9 @@ const VANISHED: f64 = 39.0;
 
 impl InCells {
     fn add(&mut self, strand: &Strand, n: usize) {
+        if strand.pair.turn().is_finite() {
+            return self.add_turned(strand, n);
+        }
         let pair = &strand.pair;
         let (mut from, first) = if strand.from.is_finite() {
             (strand.from, n)
@@ -139,7 +142,36 @@ impl InCells {
         if strand.mirror {
             self.below.add(above.mirrored());
         }
-        let (x, reach) = (from.abs().max(strand.from.abs().min(40.0)) + pair.reach(), pair.reach());
+        self.round(pair, from.abs().max(strand.from.abs().min(40.0)), n);
+    }
+
+    /// A strand whose W falls before it rises: a cell is an interval on either side of the turn.
+    fn add_turned(&mut self, strand: &Strand, n: usize) {
+        let level = |k: usize| k as f64 * self.step - n as f64 * self.step;
+        let (mut before, mut after) = strand.pair.crossings(level(0));
+        let below = strand.between(before, after);
+        let mut farthest = before.abs().max(after.abs());
+        for k in 0..2 * n {
+            if k % 1024 == 0 {
+                crate::patience::look();
+            }
+            let (left, right) = strand.pair.crossings(level(k + 1));
+            let (left, right) = (left.min(before), right.max(after));
+            self.cells[k].add(strand.between(left, before));
+            self.cells[k].add(strand.between(after, right));
+            if left.is_finite() {
+                farthest = farthest.max(left.abs().min(VANISHED));
+            }
+            (before, after) = (left, right);
+        }
+        self.below.add(below);
+        self.above.add(strand.between(after, f64::INFINITY));
+        self.round(&strand.pair, farthest.max(after.abs()), n);
+    }
+
+    /// What rounding does to the cells of a strand that ends at `far`.
+    fn round(&mut self, pair: &MixtureRatio, far: f64, n: usize) {
+        let (x, reach) = (far + pair.reach(), pair.reach());
         let size = 16.0 + n as f64 * self.step + x * reach;
         self.shift = self.shift.max(16.0 * UNIT * size);
         self.relative = self.relative.max(16.0 * UNIT * (size + x * x));
@@ -239,6 +271,8 @@ mod tests {
             Law::of_pair(MixtureRatio::new(1.0, step(0.1, 1.0), Vec::new())),
             Law::of_pair(poisson.clone()),
             Law::of_pair(poisson).mixed(Law::symmetric(&[(0.04, 1.0)], 0.0), 0.3, 0.0),
+            Law::of_pair(MixtureRatio::turned(0.01, 0.5)),
+            Law::of_pair(MixtureRatio::turned(0.3, 1.5)),
         ]
     }
 

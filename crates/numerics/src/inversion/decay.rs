@@ -196,9 +196,18 @@ impl Cells {
             let high = exp(height + 0.5 * (b - a) * slope);
             let mass = scale * low * (1.0 - 1e-12);
             self.total += scale * high * (1.0 + 1e-12);
-            // |l''| <= reach l', and l' within the cell is between the posterior means' extremes.
-            let off = curve * (nb.0 - na.1);
+            // l'' is a difference of the posteriors' variances, each at most reach times its mean's size.
+            let means = strand.means(na, nb);
+            let off = curve * means;
             let sign = if mirrored { -1.0 } else { 1.0 };
+            // l' is a difference of two rising means.
+            let least_steep = (na.0 - nb.1).max(0.0);
+            let (left, right) = if na.0 >= nb.1 {
+                (left, right)
+            } else {
+                let room = 0.5 * width * (nb.1 - na.0).max(nb.0 - na.1);
+                (0.5 * (left + right) - room, 0.5 * (left + right) + room)
+            };
             let (low_place, high_place) = if mirrored { (-right, -left) } else { (left, right) };
             self.cells.push(Cell {
                 mass,
@@ -207,12 +216,15 @@ impl Cells {
                 low: low_place,
                 high: high_place,
             });
-            // h = g/l' in the cell, and its variation: (ln h)' = (ln g)' - l''/l'. l' is a sum of a rising
-            // and a falling mean. Of a one-sided pair l' is a mean of centres in [0, reach], and l'' their
-            // variance, at most l' (reach - l'), and that for one centre.
-            let least_steep = (na.0 - nb.1).max(0.0);
+            // h = g/l' in the cell, and its variation: (ln h)' = (ln g)' - l''/l'. Of a one-sided pair l' is a mean of
+            // centres in [0, reach], and l'' their variance, at most l' (reach - l'), and that for one centre. Where
+            // the centres of both sides are on either side of 0, l' is the sum of the means' sizes.
             let top = strand.weight * high / least_steep.max(1e-300);
             let bends = match strand.pair.numerator() {
+                _ if strand.pair.turn().is_finite() => {
+                    let most = reach * means / least_steep;
+                    (-most, most)
+                }
                 _ if !strand.pair.one_sided() => (-reach, reach),
                 [_] => (reach - nb.0, reach - na.0),
                 _ => (0.0, reach - na.0),

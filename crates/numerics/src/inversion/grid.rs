@@ -152,7 +152,7 @@ impl Grid {
                 let log = denominator - 0.5 * x * x - LN_SQRT_TWO_PI;
                 let reach = strand.pair.reach();
                 let displaced = UNIT * (4.0 * x.abs() + 8.0 * step);
-                let slope = seen.means.0 - seen.means.1;
+                let slope = (seen.means.0 - seen.means.1).abs();
                 self.points.push(Point {
                     weight: strand.weight * 0.5 * step * weight * exp(log),
                     loss,
@@ -190,18 +190,12 @@ fn own_slip(strand: &Strand, x: f64, seen: &LogsAndMeans, weight_error: f64) -> 
 
 /// Where a strand may end on one side, and a bound on what lies beyond.
 fn end(strand: &Strand, terms: &[Term], depth: f64, sign: f64) -> Option<(f64, f64)> {
-    let reach = strand.pair.reach();
-    let denominator = if strand.pair.one_sided() { 0.0 } else { reach };
     let tail = |x: f64| -> f64 {
         terms
             .iter()
             .map(|&Term { tilt, log_factor, .. }| {
                 // The slope away from zero is at least this beyond x.
-                let slope = if sign > 0.0 {
-                    x - tilt.max(0.0) * reach - (tilt - 1.0).max(0.0) * denominator
-                } else {
-                    -x - (-tilt).max(0.0) * reach - (1.0 - tilt).max(0.0) * denominator
-                };
+                let slope = -strand.pulled(-sign * x, tilt, sign);
                 if slope <= 0.1 {
                     return f64::INFINITY;
                 }
@@ -287,7 +281,7 @@ fn panel_error(strand: &Strand, terms: &[Term], left: f64, right: f64) -> f64 {
         for index in 1..=PIECES {
             let to = Edge::at(strand, middle - along + piece * index as f64);
             // |arg N| is the integral of Re (ln N)', and |(ln N)'| <= posterior mean / cos(theta/2).
-            let turn = across * (to.means.0 - from.means.1) / cosine;
+            let turn = across * strand.means(from.means, to.means) / cosine;
             let place = 0.5 * (from.x + to.x);
             let (n, d) = (strand.pair.log_numerator(place), strand.pair.log_denominator(place));
             for &Term { tilt, frequency, log_factor } in terms {

@@ -89,15 +89,27 @@ impl Strand {
 
     /// Where the height is worth looking at: nine standard deviations about where it can peak.
     pub(super) fn extent(&self, c: f64) -> (f64, f64) {
-        let reach = self.pair.reach();
-        let other = if self.pair.one_sided() { 0.0 } else { reach };
-        let from = if self.from.is_finite() {
-            self.from
-        } else {
-            -9.0 - (-c).max(0.0) * reach - (1.0 - c).max(0.0) * other
-        };
-        let to = 9.0 + c.max(0.0) * reach + (c - 1.0).max(0.0) * other;
+        let from = if self.from.is_finite() { self.from } else { -self.pulled(9.0, c, -1.0) };
+        let to = self.pulled(9.0, c, 1.0);
         (from, to.max(from + 1.0))
+    }
+
+    /// A number with what the centres can pull the slope of [`Strand::height`] up (sign 1) or down (sign -1): centres
+    /// of P lie within [0, reach], those of Q within [-reach, 0], or within [0, reach] where the ratio turns.
+    pub(super) fn pulled(&self, from: f64, c: f64, sign: f64) -> f64 {
+        let reach = self.pair.reach();
+        let other = sign * (1.0 - c);
+        let other = match (self.pair.one_sided(), self.pair.turn().is_finite()) {
+            (true, _) => 0.0,
+            (false, true) => other.max(0.0) * reach,
+            (false, false) => (-other).max(0.0) * reach,
+        };
+        from + (sign * c).max(0.0) * reach + other
+    }
+
+    /// A bound on the sum of both posterior means' sizes between two places.
+    pub(super) fn means(&self, a: (f64, f64), b: (f64, f64)) -> f64 {
+        b.0 + a.1.abs().max(b.1.abs())
     }
 }
 

@@ -251,6 +251,25 @@ mod tests {
         }
     }
 
+    /// A ratio that falls before it rises: two routes of `batches_own.py`, an inversion integral and a lattice.
+    #[test]
+    fn a_ratio_that_turns() {
+        for (sigma, q, times, delta, removed, added) in [
+            (2.0, 0.01, 1000.0, 1e-5, 1.204536198260, 0.806479789231),
+            (1.0, 0.01, 1000.0, 1e-5, 10.3685781389, 2.93251580250),
+            (3.0, 0.1, 200.0, 1e-6, 3.05308930515, 2.11910932243),
+        ] {
+            let law = Law::of_pair(MixtureRatio::turned(q, 1.0 / sigma));
+            let sum = Composition::new(vec![Times { law, times }]);
+            let remove = sum.threshold(Zone::Above, 1.0, delta).unwrap();
+            let add = sum.threshold(Zone::Below, 0.0, delta).unwrap();
+            for (found, truth) in [(remove.value, removed), (-add.value, added)] {
+                assert!((found / truth - 1.0).abs() < 1e-11, "{sigma} {q}: {found} {truth}");
+            }
+            assert!(remove.upper - remove.lower < 1e-9 && add.upper - add.lower < 1e-9);
+        }
+    }
+
     /// With replacement: batches of 10 out of 1,000, up to 10 copies of the record.
     #[test]
     fn several_strands() {

@@ -7,7 +7,7 @@
 
 use super::moments::{FULL, Known, LIGHT, MOST_ORDER, Moment};
 use crate::contour::Ends;
-use crate::elementary::{exp, ln, ln_1p, sin_cos};
+use crate::elementary::{exp, exp_m1, ln, ln_1p, sin_cos};
 use std::f64::consts::PI;
 use std::sync::OnceLock;
 
@@ -69,6 +69,13 @@ impl Averages {
         let lines = sizes.map(|n| (0..n).map(|_| OnceLock::new()).collect());
         let cumulants = sizes.map(|n| (0..n).map(|_| OnceLock::new()).collect());
         Self { sigma, factors, cumulants, lines }
+    }
+
+    /// The variance of ln W if it were normal: ln E W^2.
+    pub fn spread(&self) -> f64 {
+        let more = exp_m1(1.0 / (self.sigma * self.sigma));
+        let of = |&(count, times): &(f64, f64)| times * ln_1p(more / count);
+        self.factors.iter().map(of).sum()
     }
 
     /// An average at a threshold, where a line can be had for it.
@@ -177,8 +184,9 @@ impl Averages {
         let s = tilt(which, index);
         // The threshold whose saddle it is.
         let off = 0.02 * (s - 0.5).abs();
-        let (low, log, high) =
-            (self.log_moment(s - off)?, self.log_moment(s)?, self.log_moment(s + off)?);
+        let place = usize::from(which == Average::Below);
+        let log = (*self.cumulants[place][index].get_or_init(|| self.log_moment(s)))?;
+        let (low, high) = (self.log_moment(s - off)?, self.log_moment(s + off)?);
         let t = (high - low) / (2.0 * off) - 1.0 / s - 1.0 / (s - 1.0);
         let fall: f64 = self.factors.iter().map(|&(count, times)| times / count).sum::<f64>()
             / (2.0 * self.sigma * self.sigma);

@@ -130,14 +130,19 @@ impl Moment {
         let s = f64::from(self.order) - self.c;
         let guess =
             if s > 0.0 { self.log_positive(s.ceil().max(1.0)) } else { self.log_negative(-s) };
-        let with = |guess: f64| -> Option<Known> {
-            let ray = self.ray(0.0, 0.0, 0.0, guess)?;
+        let with = |depth: f64, guess: f64| -> Option<Known> {
+            let moment = Self { depth, ..*self };
+            let ray = moment.ray(0.0, 0.0, 0.0, guess)?;
             let mut found = Vec::new();
-            self.add(&ray, 0.0, 0..1, guess, &mut found);
+            moment.add(&ray, 0.0, 0..1, guess, &mut found);
             found.pop()
         };
-        let found = with(guess)?;
-        if found.most < guess - 3.0 { with(found.most) } else { Some(found) }
+        // Light passes until one says no less than it was told, but for a part of its depth.
+        let mut found = with(LIGHT, guess)?;
+        if found.most < guess - 0.5 * LIGHT {
+            found = with(LIGHT, found.most)?;
+        }
+        if self.depth > LIGHT { with(self.depth, found.most) } else { Some(found) }
     }
 
     /// A bound on ln E W^n, n >= 1: Jensen's inequality.

@@ -81,6 +81,12 @@ impl PhaseDescription {
             (None, Some(batch), Some(size)) if place.cycle_length > 1 => {
                 let groups = place.cycle_length;
                 let rate = groups as f64 * batch as f64 / size as f64;
+                if rate > 1.0 {
+                    return Err(RunError::Contradiction(format!(
+                        "each of {groups} groups has {size} / {groups} records, fewer than the batch size {batch}; \
+                         lower --batch-size or --cycle-length"
+                    )));
+                }
                 notes.push(format!("sample rate {rate} = {groups} groups x {batch} / {size}"));
                 Ok(rate)
             }
