@@ -133,3 +133,13 @@ MOVES_OTHERS: tuple[Sampling, ...] = (
     "shuffle",
     "in-order",
 )
+#: The lens whose number may be signed, and which is asked where none is named.
+SIGNED: Lens = "composition"
+#: The heuristic to read beside it.
+BESIDE: Lens = "last-iterate"
+#: The lenses that say something about a secret attribute.
+ABOUT_ATTRIBUTES: tuple[Lens, ...] = (
+    "closed-form",
+    "closed-form-clt",
+    "closed-form-certified",
+)

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from ._names import ABOUT_ATTRIBUTES
 from .claims import Account, account
 from .errors import InvalidInput
 from .runs import Run
@@ -160,7 +161,7 @@ class Sensitivity:
         known = {
             "attribute_sensitivity": {"text": self.to_csv()},
             "attribute_mode": self.mode,
-            "lens": ("closed-form", "closed-form-clt", "closed-form-certified"),
+            "lens": ABOUT_ATTRIBUTES,
         }
         return account(run, **(known | questions))
 

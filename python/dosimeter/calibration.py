@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from . import _command
-from ._names import Schema
+from ._names import SIGNED, Schema
 from ._types import Adjacency, Document, Lens, Permutation, Sampling
 from ._values import as_document, as_text, whole
 from .claims import Claim
@@ -104,7 +104,7 @@ def calibrate(
     delta: float | None = None,
     fpr: float | None = None,
     prior: float | None = None,
-    lens: Lens = "composition",
+    lens: Lens = SIGNED,
     noise_multiplier: float | None = None,
     sample_rate: float | None = None,
     dataset_size: float | None = None,
@@ -241,7 +241,7 @@ def advise(
     delta: float | None = None,
     sampling: Sampling | None = None,
     adjacency: Adjacency | None = None,
-    lens: Lens = "composition",
+    lens: Lens = SIGNED,
     **target: float,
 ) -> Advice:
     """The noise for several batch sizes at one target, and the size to begin with.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from . import _command, _tables
-from ._names import Schema
+from ._names import SIGNED, Schema
 from ._types import Direction, Document, Lens, Numbers, Standing
 from ._values import as_document, as_text, infinite, numbers, words
 from .runs import Run, RunLike, as_run
@@ -263,7 +263,7 @@ def tradeoff(
     *,
     fpr: Numbers | None = None,
     points: int = 65,
-    lens: Lens | Iterable[Lens] = "composition",
+    lens: Lens | Iterable[Lens] = SIGNED,
     direction: Direction = "both",
     time_limit: float | None = None,
 ) -> Curve:
@@ -286,7 +286,7 @@ def profile(
     *,
     epsilon: Numbers | None = None,
     points: int = 65,
-    lens: Lens | Iterable[Lens] = "composition",
+    lens: Lens | Iterable[Lens] = SIGNED,
     direction: Direction = "both",
     time_limit: float | None = None,
 ) -> Curve:
@@ -306,7 +306,7 @@ def steps(
     delta: float,
     points: int = 65,
     first: int | None = None,
-    lens: Lens | Iterable[Lens] = "composition",
+    lens: Lens | Iterable[Lens] = SIGNED,
     direction: Direction = "both",
     time_limit: float | None = None,
 ) -> Curve:

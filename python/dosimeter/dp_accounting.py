@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import dp_accounting as theirs
 from dp_accounting import privacy_accountant
 
+from ._names import SIGNED
 from ._types import Adjacency
 from .claims import account
 from .errors import DosimeterError, Unsupported
@@ -327,7 +328,7 @@ class Accountant(privacy_accountant.PrivacyAccountant):  # type: ignore[misc]
             return 0.0
         if target_delta <= 0.0:
             return math.inf
-        asked = account(self.run(), delta=target_delta, lens="composition", quantity="epsilon")
+        asked = account(self.run(), delta=target_delta, lens=SIGNED, quantity="epsilon")
         return max(0.0, asked[0].upper)
 
     def get_delta(self, target_epsilon: float) -> float:
@@ -336,5 +337,5 @@ class Accountant(privacy_accountant.PrivacyAccountant):  # type: ignore[misc]
             return 1.0
         if not self._steps or target_epsilon == math.inf:
             return 0.0
-        asked = account(self.run(), epsilon=target_epsilon, lens="composition", quantity="delta")
+        asked = account(self.run(), epsilon=target_epsilon, lens=SIGNED, quantity="delta")
         return asked[0].upper

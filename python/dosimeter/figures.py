@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Union
 
 from . import _core
+from ._names import BESIDE, SIGNED
 from ._types import Lens
 from .claims import Account
 from .curves import Curve, profile, steps, tradeoff
@@ -100,8 +101,8 @@ def _audit_kind(kind: Kind | None) -> Literal["roc", "histogram", "ladder"]:
 
 
 def _lenses(what: Run | Account) -> list[Lens]:
-    drawn: tuple[Lens, ...] = ("composition", "last-iterate")
+    drawn = (SIGNED, BESIDE)
     if isinstance(what, Run):
-        return ["composition"]
+        return [SIGNED]
     there = {claim.lens for claim in what}
-    return [lens for lens in drawn if lens in there] or ["composition"]
+    return [lens for lens in drawn if lens in there] or [SIGNED]

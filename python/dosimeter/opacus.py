@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from opacus.accountants import IAccountant, register_accountant
 
-from ._names import MOVES_OTHERS
+from ._names import MOVES_OTHERS, SIGNED
 from ._torch_loaders import accounted, sampler_batches
 from ._torch_records import Canaries, batched_losses, cross_entropy
 from ._types import Adjacency, Lens, Numbers
@@ -121,7 +121,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
         """Every lens on the training so far; the keywords of :func:`dosimeter.account`."""
         return account(self.run(), delta=delta, **questions)
 
-    def get_epsilon(self, delta: float, lens: Lens = "composition", **_: Any) -> float:
+    def get_epsilon(self, delta: float, lens: Lens = SIGNED, **_: Any) -> float:
         """Epsilon spent so far, from above; infinite where nothing can be certified.
 
         It is that of the batches the loader draws. For shuffled ones a record is used once in every

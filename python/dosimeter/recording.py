@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _evidence
+from ._names import SIGNED
 from ._torch_loaders import drawn_in_passes
 from ._types import Document
 from .claims import account
@@ -530,7 +531,7 @@ def _deviation(counts: Any, mean: float) -> float:
 
 def _epsilon(run: Run, delta: float) -> Document:
     try:
-        claim = account(run, delta=delta, lens="composition").select(quantity="epsilon")[0]
+        claim = account(run, delta=delta, lens=SIGNED).select(quantity="epsilon")[0]
     except (Unsupported, NotCertified) as refusal:
         return {"epsilon": None, "reason": refusal.message}
     return {"epsilon": claim.quoted, "shown": claim.shown, "delta": delta}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ._names import SIGNED
 from ._types import Lens
 from .calibration import calibrate
 from .claims import account
@@ -38,7 +39,7 @@ def _run(noise_multiplier: float, sample_rate: float, num_steps: int) -> dict[st
 
 
 def get_advantage_for_dpsgd(
-    noise_multiplier: float, sample_rate: float, num_steps: int, *, lens: Lens = "composition"
+    noise_multiplier: float, sample_rate: float, num_steps: int, *, lens: Lens = SIGNED
 ) -> float:
     """The largest TPR - FPR of any attack, from above.
 
@@ -55,7 +56,7 @@ def get_beta_for_dpsgd(
     num_steps: int,
     alpha: ArrayLike,
     *,
-    lens: Lens = "composition",
+    lens: Lens = SIGNED,
 ) -> float | NDArray[numpy.float64]:
     """The false negative rate at each false positive rate ``alpha``, from below.
 
@@ -85,7 +86,7 @@ def get_bayes_risk_for_dpsgd(
     num_steps: int,
     prior: float = 0.5,
     *,
-    lens: Lens = "composition",
+    lens: Lens = SIGNED,
 ) -> float:
     """The smallest error of an attacker who holds each record a member with ``prior``, from below.
 
@@ -103,7 +104,7 @@ def get_bayes_risk_for_dpsgd(
 
 
 def find_noise_multiplier_for_advantage(
-    advantage: float, sample_rate: float, num_steps: int, *, lens: Lens = "composition"
+    advantage: float, sample_rate: float, num_steps: int, *, lens: Lens = SIGNED
 ) -> float:
     """The least noise with which no attack has more than this advantage.
 
@@ -120,7 +121,7 @@ def find_noise_multiplier_for_advantage(
 
 
 def find_noise_multiplier_for_err_rates(
-    alpha: float, beta: float, sample_rate: float, num_steps: int, *, lens: Lens = "composition"
+    alpha: float, beta: float, sample_rate: float, num_steps: int, *, lens: Lens = SIGNED
 ) -> float:
     """The least noise with which an attack of false positive rate ``alpha`` misses at least
     ``beta`` of the members."""
@@ -135,7 +136,7 @@ def find_noise_multiplier_for_err_rates(
 
 
 def find_noise_multiplier_for_epsilon_delta(
-    epsilon: float, delta: float, sample_rate: float, num_steps: int, *, lens: Lens = "composition"
+    epsilon: float, delta: float, sample_rate: float, num_steps: int, *, lens: Lens = SIGNED
 ) -> float:
     """The least noise with which epsilon at ``delta`` is at most this.
 

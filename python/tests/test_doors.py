@@ -9,13 +9,14 @@ import json
 import random
 import subprocess
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
 from dosimeter import DosimeterError, _core, errors
+from dosimeter._names import Lens, Method, Quantity, Sampling
 from dosimeter.errors import in_python
 
 if TYPE_CHECKING:
@@ -78,14 +79,50 @@ SCHEMES: list[dict[str, Any]] = [
 ABOUT_RUNS = ("account", "calibrate", "curve", "compare", "check", "panel", "audit")
 
 
-class Dice(random.Random):
-    """Ways to draw batches come in turn, so that none is left out."""
+#: Targets of a calibration, each with what it needs.
+TARGETS: list[dict[str, float]] = [
+    {"target_epsilon": 2.0, "delta": 1e-5},
+    {"target_epsilon": 2.0, "delta": 1e-6},
+    {"target_advantage": 0.1},
+    {"target_bayes_security": 0.9},
+    {"target_tpr": 0.05, "fpr": 0.01},
+    {"target_mu": 0.5, "delta": 1e-5},
+    {"target_attack_accuracy": 0.55, "prior": 0.5},
+    {"target_reconstruction": 0.2, "prior": 0.1},
+]
 
-    turn = 0
+#: What a calibration solves for.
+UNKNOWNS = ("noise-multiplier", "steps", "sample-rate", "batch-size", "epochs")
+
+#: Numbers that can be translated.
+TRANSLATED = ("bayes_security", "advantage", "epsilon", "mu", "attack_accuracy", "tpr")
+
+#: Limits of a policy.
+LIMITS = ("max_epsilon", "max_mu", "max_advantage", "min_bayes_security", "max_tpr")
+
+#: The loss that the hidden-state lenses need.
+LOSS = {"learning_rate": 0.1, "smoothness": 1.0, "strong_convexity": 0.5}
+
+
+#: Methods of audits that can be asked for by name.
+NAMED = [method for method in get_args(Method) if method != "sequential"]
+
+
+class Dice(random.Random):
+    """What has few values comes in turn, so that none of them is left out."""
+
+    def __init__(self, seed: str) -> None:
+        super().__init__(seed)
+        self.turns: dict[str, int] = {}
+
+    def next(self, name: str, values: Sequence[Any]) -> Any:
+        turn = self.turns.get(name, 0)
+        self.turns[name] = turn + 1
+        return values[turn % len(values)]
 
     def scheme(self) -> dict[str, Any]:
-        self.turn += 1
-        return SCHEMES[self.turn % len(SCHEMES)]
+        found: dict[str, Any] = self.next("scheme", SCHEMES)
+        return found
 
 
 @pytest.mark.parametrize("kind", EACH)
@@ -107,11 +144,40 @@ def test_every_door_answers_the_same_bytes(
             _check_process(program, kind, question, files, told)
         refused += told[0] == "refused"
     assert 0 < refused < 0.9 * EACH[kind]
-    assert kind not in ABOUT_RUNS or dice.turn >= len(SCHEMES)
 
 
-def test_there_are_a_thousand() -> None:
+def test_there_are_a_thousand_of_every_kind() -> None:
     assert sum(EACH.values()) == 1000
+    asked = {kind: [] for kind in EACH}
+    places = dict.fromkeys(
+        ("results.csv", "plan.csv", "tuned.jsonl", "base.jsonl", "scores.csv", "missing.jsonl"), "a"
+    )
+    places |= {"game.csv": "a", "folder": "a", "work": "a"}
+    for kind, number in EACH.items():
+        dice = Dice(f"dosimeter {kind}")
+        asked[kind] = [_question(kind, dice, places) for _ in range(number)]
+        assert kind not in ABOUT_RUNS or dice.turns["scheme"] >= len(SCHEMES), kind
+
+    def values(kind: str, key: str) -> set[Any]:
+        found = [question.get(key, []) for question in asked[kind]]
+        return {one for value in found for one in (value if isinstance(value, list) else [value])}
+
+    runs = [question["run"] for question in asked["account"]]
+    assert {run.get("sampling") for run in runs} >= set(get_args(Sampling))
+    for kind in ("account", "compare", "calibrate"):
+        assert values(kind, "lens") >= set(get_args(Lens)), kind
+    for kind in ("account", "compare"):
+        assert values(kind, "quantity") == set(get_args(Quantity)), kind
+    named = set(get_args(Method)) - {"sequential"}
+    assert values("audit", "method") >= named and True in values("audit", "sequential")
+    assert values("plan", "method") >= named
+    assert values("calibrate", "solve") == set(UNKNOWNS)
+    keys = {key for question in asked["calibrate"] for key in question}
+    assert keys >= {key for target in TARGETS for key in target}
+    assert {key for question in asked["translate"] for key in question} >= set(TRANSLATED)
+    assert {key for question in asked["check"] for key in question["policy"]} >= set(LIMITS)
+    assert values("tune", "question") == {"rank", "regress", "select", "profiles", "search"}
+    assert values("memorize", "metric") == {"vmr", "air", "acr"}
 
 
 def test_the_page_shows_the_status_of_the_command(program: Program, tmp_path: Path) -> None:
@@ -223,8 +289,8 @@ def _files(folder: Path) -> dict[str, str]:
 
 
 def _table(question: dict[str, Any]) -> str:
-    """A search solves for the noise of every configuration: it gets one."""
-    return "plan.csv" if question["question"] == "search" else "results.csv"
+    """What solves for the noise of every configuration gets one of them."""
+    return "plan.csv" if question["question"] in ("search", "profiles") else "results.csv"
 
 
 def _refused(error: DosimeterError) -> tuple[Any, ...]:
@@ -347,10 +413,9 @@ def _run(dice: Dice, *, without: str = "") -> dict[str, Any]:
 def _question(kind: str, dice: Dice, files: dict[str, str]) -> dict[str, Any]:
     question: dict[str, Any]
     delta = _pick(dice, [1e-5, 1e-6, 0.01], 2.0, 1e-200)
-    lenses = ["composition", "last-iterate", "full-batch", "gaussian-clt", "closed-form-certified"]
-    lens = "composition" if dice.random() < 0.5 else dice.choice(lenses)
+    lens = "composition" if dice.random() < 0.4 else dice.next("lens", get_args(Lens))
     if kind in ("account", "compare"):
-        quantities = ["epsilon", "advantage", "bayes-security", "attack-accuracy"]
+        quantities = get_args(Quantity)
         run = _run(dice)
         about = {"run": run} if kind == "account" else {"runs": [{"name": "run", "run": run}]}
         question = about | {"lens": [lens], "quantity": dice.sample(quantities, 2)}
@@ -363,6 +428,10 @@ def _question(kind: str, dice: Dice, files: dict[str, str]) -> dict[str, Any]:
             question["attack_prior"] = [dice.choice([0.5, 0.1, 1.0])]
         if kind == "account" and dice.random() < 0.05:
             question["candidates"] = dice.choice([4, 1, 0])
+        if dice.random() < 0.3:
+            question["prior"] = [dice.choice([0.1, 0.5, 0.0])]
+        if kind == "account" and lens.startswith("hidden-state"):
+            question |= LOSS
         return question
     if kind == "panel":
         return {"run": _run(dice), "points": _pick(dice, [5, 9], 0)}
@@ -376,12 +445,13 @@ def _question(kind: str, dice: Dice, files: dict[str, str]) -> dict[str, Any]:
         covers = [{}, {"title": "One", "owner": "Two", "date": "2026-02-28"}, {"date": "2026-02-30"}]
         return about | asked | dice.choice(covers)
     if kind in ("calibrate", "advice"):
-        solve = dice.choice(["noise-multiplier", "steps", "sample-rate"])
-        targets = [("epsilon", 2.0), ("advantage", 0.1), ("bayes_security", 0.9)]
-        target, value = _pick(dice, targets, ("epsilon", -1.0))
-        question = {f"target_{target}": value}
+        solve = dice.choice(UNKNOWNS)
+        target = dice.next("target", TARGETS)
+        question = _pick(dice, [target], {"target_epsilon": -1.0, "delta": delta}) | {}
         if kind == "calibrate":
-            run = _run(dice, without=solve.replace("-", "_"))
+            question["lens"] = lens
+            without = {"batch-size": "sample_rate", "epochs": "steps"}.get(solve, solve)
+            run = _run(dice, without=without.replace("-", "_"))
             # Half of the pairs, which a search asks for many times.
             run.pop("adjacency", None)
             if solve == "steps":
@@ -392,7 +462,7 @@ def _question(kind: str, dice: Dice, files: dict[str, str]) -> dict[str, Any]:
             run = {"dataset_size": 50000, "epochs": dice.choice([1.0, 5.0])}
             sizes = [dice.choice([256, 256, 0]), dice.choice([512, 1000])]
             question |= {"batch_sizes": sizes, "run": run}
-        return question | ({"delta": delta} if target == "epsilon" else {})
+        return question
     if kind == "compare-map":
         noise = dice.choice([{"noise_multiplier": 1.0}, {"noise_multiplier": 2.0}, {}])
         grid = {"sample_rates": [0.01, 0.1], "steps_list": [10, _pick(dice, [100], 0)]}
@@ -406,9 +476,9 @@ def _question(kind: str, dice: Dice, files: dict[str, str]) -> dict[str, Any]:
         question = {
             "delta": [_pick(dice, [0.0, 1e-5, 1e-3], -1.0)],
             "confidence": _pick(dice, [0.9, 0.95, 0.99], 1.5),
-            "method": [_pick(dice, ["gdp", "bayes", "clopper-pearson"], "one-run", "none")],
+            "method": [_pick(dice, [dice.next("method", NAMED)], "none")],
         }
-        if dice.random() < 0.2:
+        if dice.random() < 0.4:
             question["design"] = dice.choice(["runs", "one-run"])
         if dice.random() < 0.1:
             question["sequential"] = True
@@ -420,13 +490,15 @@ def _question(kind: str, dice: Dice, files: dict[str, str]) -> dict[str, Any]:
             question[claim] = _run(dice)
         return question
     if kind == "tune":
-        asked = dice.choice(["rank", "regress", "select"] * 5 + ["search"])
+        asked = dice.choice(["rank", "regress", "select"] * 5 + ["search", "profiles"])
         question = {"question": asked} | dice.choice([{}, {"epsilon": 8.0}, {"epsilon": 3.0}])
         if asked == "search":
             trials = dice.choice(["geometric", "logarithmic", "poisson"])
             expected = dice.choice([2.0, 5.0, 0.5])
             size = dice.choice([33508, 33508, 0])
             return question | {"dataset_size": size, "expected_trials": expected, "trials": trials}
+        if asked == "profiles":
+            return question | {"dataset_size": dice.choice([33508, 0])}
         if asked == "select":
             return question | {"min_utility": [dice.choice([0.75, 0.85, 0.99])]}
         if asked == "regress":
@@ -434,7 +506,10 @@ def _question(kind: str, dice: Dice, files: dict[str, str]) -> dict[str, Any]:
         return question | {"confidence": dice.choice([0.9, 0.95, 1.0])}
     if kind == "memorize":
         names = ["tuned.jsonl", "tuned.jsonl", "tuned.jsonl", "missing.jsonl"]
-        question = {"metric": dice.choice(["vmr", "air"])}
+        question = {"metric": dice.choice(["vmr", "air", "vmr", "air", "acr"])}
+        if question["metric"] == "acr":
+            # A search for prompts takes minutes: without a model it is refused.
+            return question | {"secrets": files["missing.jsonl"]}
         if dice.random() < 0.9:
             question["completions"] = files[dice.choice(names)]
         if dice.random() < 0.5:
@@ -451,13 +526,22 @@ def _question(kind: str, dice: Dice, files: dict[str, str]) -> dict[str, Any]:
         question = {"kind": curve, "run": _run(dice), "points": _pick(dice, [3, 5], 1)}
         if dice.random() < 0.3:
             question["first"] = dice.choice([5, 5, 0, 10_000])
+        if dice.random() < 0.5:
+            question["lens"] = [lens]
+        if dice.random() < 0.2:
+            question["direction"] = dice.choice(["both", "add", "remove"])
         return question | ({"delta": delta} if curve == "steps" else {})
     if kind == "translate":
-        given = dice.choice(["bayes_security", "epsilon", "mu", "attack_accuracy", "tpr"])
-        return {given: dice.choice([0.6, 0.9, -1.0]), "delta": delta}
+        question = {dice.choice(TRANSLATED): dice.choice([0.6, 0.9, -1.0]), "delta": delta}
+        for key, values in (("fpr", [0.01, 0.0]), ("prior", [0.5, 0.1])):
+            if dice.random() < 0.3:
+                question[key] = dice.choice(values)
+        return question
     if kind == "check":
-        limit = dice.choice(["max_epsilon", "max_advantage", "min_bayes_security"])
-        return {"run": _run(dice), "policy": {limit: dice.choice([0.3, 0.9]), "delta": delta}}
+        policy = {dice.choice(LIMITS): dice.choice([0.3, 0.9]), "delta": delta, "lens": lens}
+        if "max_tpr" in policy or dice.random() < 0.1:
+            policy["fpr"] = _pick(dice, [0.01], 0.0)
+        return {"run": _run(dice), "policy": policy}
     rates = {"attack_fpr": dice.choice([0.01, 0.05, 0.0]), "attack_tpr": dice.choice([0.5, 0.9])}
     question = {
         "target_epsilon": _pick(dice, [0.5, 1.0], -1.0),
@@ -466,7 +550,7 @@ def _question(kind: str, dice: Dice, files: dict[str, str]) -> dict[str, Any]:
     }
     question |= dice.choice([rates, rates, {"mu": 3.0}, {"mu": 0.0}, rates | {"mu": 1.0}, {}])
     if dice.random() < 0.4:
-        question["method"] = dice.choice(["gdp", "bayes", "one-run", "clopper-pearson"])
+        question["method"] = dice.next("method", NAMED)
     if dice.random() < 0.2:
         question["design"] = dice.choice(["runs", "one-run"])
     return question

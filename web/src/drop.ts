@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Refusal, post } from "./api.ts";
+import { SIGNED } from "./names.ts";
 import { fromDocument, type Run } from "./state.ts";
 import type { Account } from "./types.ts";
 
@@ -41,7 +42,7 @@ export function useDrop(take: (files: File[]) => void): boolean {
 export async function runOf(file: File): Promise<Run | string> {
   try {
     const files = [{ name: file.name, text: await file.text() }];
-    const answer = await post<Account>("/api/account", { files, lens: ["composition"], quantity: ["advantage"] });
+    const answer = await post<Account>("/api/account", { files, lens: [SIGNED], quantity: ["advantage"] });
     return fromDocument(answer.run);
   } catch (error) {
     return error instanceof Refusal ? error.message : "The server does not answer.";

@@ -122,6 +122,10 @@ export type Schema =
   | "dosimeter.memorize-acr/1"
   | "dosimeter.reproduce/1";
 
+export const SIGNED: Lens = "composition";
+export const BESIDE: Lens = "last-iterate";
+export const CERTIFIED: Lens[] = ["composition", "last-iterate", "last-iterate-max", "full-batch"];
+
 export const LENS_LABELS: Record<Lens, string> = {
   "composition": "composition",
   "last-iterate": "last iterate",

@@ -2,7 +2,7 @@
 // reload brings back the same page.
 
 import { ADJACENCIES, ADJACENCY_NAMES, NOTHING_OWN, ORDERS, SAMPLINGS, ownFromDocument, ownKeys, share, way, type Own } from "./batches.ts";
-import type { Adjacency, Lens, Sampling } from "./names.ts";
+import { CERTIFIED, SIGNED, type Adjacency, type Lens, type Sampling } from "./names.ts";
 
 export interface Run extends Own {
   noise: number;
@@ -46,14 +46,13 @@ export const START: State = {
   view: "panel",
   run: { noise: 1, rate: 0.01, steps: 1000, sampling: "poisson", adjacency: "add-remove", records: 0, ...NOTHING_OWN },
   delta: 1e-5,
-  target: { quantity: "epsilon", value: 2, solve: "noise-multiplier", lens: "composition" },
+  target: { quantity: "epsilon", value: 2, solve: "noise-multiplier", lens: SIGNED },
   pins: [],
   experiment: "",
 };
 
 export const QUANTITIES = ["epsilon", "mu", "tpr", "advantage", "bayes-security", "attack-accuracy"];
 export const SOLVES = ["noise-multiplier", "steps", "sample-rate"];
-export const TARGET_LENSES: Lens[] = ["composition", "last-iterate", "last-iterate-max", "full-batch"];
 
 function short(number: number): string {
   return String(number);
@@ -121,7 +120,7 @@ export function fromHash(hash: string): State {
       quantity: oneOf(target[0], QUANTITIES, START.target.quantity),
       value: number(target[1], START.target.value, 1e-9, 1e3),
       solve: oneOf(target[2], SOLVES, START.target.solve),
-      lens: oneOf(target[3], TARGET_LENSES, START.target.lens),
+      lens: oneOf(target[3], CERTIFIED, START.target.lens),
     },
     pins: pins.slice(0, MOST_PINS).map((text) => runFromText(text, START.run)),
     experiment: /^[0-9a-f]{16}$/.test(part.get("experiment") ?? "") ? part.get("experiment")! : "",

@@ -1,6 +1,7 @@
 //! `cargo xtask generate`: names that Python and the page must know, from the vocabulary. The
 //! gate fails when a file is stale.
 
+use accounting::lenses::Lens;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
 use std::fmt::Write;
@@ -27,7 +28,7 @@ pub(crate) fn files() -> Vec<(&'static str, String)> {
         ("Schema", SCHEMAS.iter().map(|name| (*name).to_owned()).collect()),
     ];
     let page = typescript(&sets) + &words();
-    let python = python(&sets) + &moves_others();
+    let python = python(&sets) + &moves_others() + &roles();
     vec![("python/dosimeter/_names.py", python), ("web/src/names.ts", page)]
 }
 
@@ -82,6 +83,22 @@ fn moves_others() -> String {
     text + ")\n"
 }
 
+/// Lenses by what they are asked for.
+fn roles() -> String {
+    let role = |name: &str, means: &str, lens: LensName| {
+        format!("#: {means}\n{name}: Lens = \"{lens}\"\n")
+    };
+    let signed = "The lens whose number may be signed, and which is asked where none is named.";
+    let mut text = role("SIGNED", signed, LensName::SIGNED)
+        + &role("BESIDE", "The heuristic to read beside it.", LensName::BESIDE)
+        + "#: The lenses that say something about a secret attribute.\n\
+           ABOUT_ATTRIBUTES: tuple[Lens, ...] = (\n";
+    for lens in Lens::about_attributes() {
+        let _ = writeln!(text, "    \"{}\",", lens.name);
+    }
+    text + ")\n"
+}
+
 fn typescript(sets: &[(&str, Vec<String>)]) -> String {
     let mut text = String::from(
         "// Names with a closed set of values, as the documents spell them.\n\
@@ -109,7 +126,13 @@ fn words() -> String {
         .collect();
     let samplings = Sampling::ALL.iter().map(|(name, sampling)| (*name, sampling.label()));
     let quantities = titles.iter().map(|(name, title)| (name.as_str(), title.as_str()));
-    record("LENS_LABELS", "Lens", lenses.into_iter())
+    let certified = LensName::CERTIFIED.map(|lens| format!("\"{lens}\"")).join(", ");
+    format!(
+        "\nexport const SIGNED: Lens = \"{}\";\nexport const BESIDE: Lens = \"{}\";\n\
+         export const CERTIFIED: Lens[] = [{certified}];\n",
+        LensName::SIGNED,
+        LensName::BESIDE
+    ) + &record("LENS_LABELS", "Lens", lenses.into_iter())
         + &record("STANDING_MEANS", "Standing", standings.into_iter())
         + &record("QUANTITY_LABELS", "Quantity", quantities)
         + &record("SAMPLING_LABELS", "Sampling", samplings)

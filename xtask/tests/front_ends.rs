@@ -2,7 +2,9 @@
 //! does not compute with privacy numbers, does not compare lenses, and has no words of its own
 //! about standings.
 
-use std::path::{Path, PathBuf};
+mod source;
+
+use source::{code, named, root, sources};
 
 /// The front ends in Rust, whole.
 const FRONT_ENDS: &[&str] = &["crates/cli/src", "crates/server/src", "crates/python/src"];
@@ -43,38 +45,6 @@ const NOT_STANDINGS: &[(&str, &str, &str)] = &[
     ("cli/src/commands/compare.rs", "--heuristic-epsilon belongs", "the name of a flag"),
     ("cli/src/commands/compare.rs", "\"heuristic", "names of columns of CSV, as in the document"),
 ];
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
-}
-
-fn sources(path: &Path, ending: &str, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(path).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, ending, found);
-        } else if path.extension().is_some_and(|kind| kind == ending) {
-            found.push(path);
-        }
-    }
-}
-
-/// The lines of a file that are code: no comments, no examples in the help of a command, no tests.
-fn code(text: &str) -> Vec<&str> {
-    let text = text.split("#[cfg(test)]").next().unwrap_or_default();
-    let mut helping = false;
-    let mut lines = Vec::new();
-    for line in text.lines() {
-        helping |= line.contains("before_help = ");
-        let comment = line.trim_start().starts_with("//");
-        if !helping && !comment {
-            lines.push(line);
-        }
-        helping &= !line.contains("\")]");
-    }
-    assert!(!helping, "the help of a command has no end");
-    lines
-}
 
 /// The texts in quotation marks on a line.
 fn quoted(line: &str) -> impl Iterator<Item = &str> {
@@ -153,30 +123,12 @@ fn no_lens_has_a_special_case() {
     }
 }
 
-/// The variants of a set of names that a line of code names; constants are roles, not names.
-fn named<'a>(line: &'a str, set: &str) -> impl Iterator<Item = &'a str> {
-    let mark = format!("{set}::");
-    let places: Vec<usize> = line.match_indices(&mark).map(|(at, _)| at + mark.len()).collect();
-    places.into_iter().filter_map(|at| {
-        let rest = &line[at..];
-        let end = rest.find(|letter: char| !letter.is_alphanumeric()).unwrap_or(rest.len());
-        let name = &rest[..end];
-        let mut letters = name.chars();
-        let variant = letters.next().is_some_and(char::is_uppercase)
-            && letters.next().is_some_and(char::is_lowercase);
-        variant.then_some(name)
-    })
-}
-
 /// Files that name methods of audits, beside `vocabulary/src/method.rs`: where they are called, and what is about one of
 /// them alone.
 const NAME_METHODS: &[(&str, &str)] = &[
-    ("vocabulary/src/audit.rs", "the method that claims least"),
     ("audit/src/analysis/many_runs.rs", "calls them"),
     ("audit/src/analysis/one_run.rs", "calls them"),
     ("audit/src/sequential.rs", "its own"),
-    ("answers/src/plan.rs", "what has to be shown for canaries of one training"),
-    ("answers/src/canaries.rs", "what a game with canaries is audited by"),
 ];
 
 /// A method of audits is a file in `audit`, its name and what it is in `vocabulary`, and a call. Whoever shows or plans

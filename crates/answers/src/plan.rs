@@ -194,24 +194,15 @@ fn answer(question: &PlanQuestion) -> Result<Planned, Refusal> {
     let (attack, words) = attack(question, best, seen, pair.as_deref())?;
     let method = method(question.method, design)?;
     let threshold = rule.rule();
+    let goal = goal(method, &target, claimed.as_ref(), described.as_ref())?;
     let needed = match design {
-        Design::Runs => {
-            let goal = goal(method, &target, claimed.as_ref(), described.as_ref())?;
-            runs_needed(&attack, &goal, &target, &threshold)?
-        }
-        Design::OneRun if method == Method::OneRunIndependent => {
-            // Its rows are read as trainings of their own, half of them on each side.
-            let goal = Goal::gaussian(target.epsilon, target.delta)?;
+        Design::Runs => runs_needed(&attack, &goal, &target, &threshold)?,
+        Design::OneRun if method.reads_canaries_as_trainings() => {
+            // Half of them on each side.
             let needed = runs_needed(&attack, &goal, &target, &threshold)?;
             Needed { count: 2 * needed.count, ..needed }
         }
-        Design::OneRun => {
-            let goal = match method {
-                Method::OneRunGdp => Goal::gaussian(target.epsilon, target.delta)?,
-                _ => Goal::clopper_pearson(target.epsilon, target.delta),
-            };
-            canaries_needed(&attack, &goal, &target, &threshold)?
-        }
+        Design::OneRun => canaries_needed(&attack, &goal, &target, &threshold)?,
     };
     let largest = attack.largest_epsilon(target.delta)?;
     Ok(Planned {
@@ -260,11 +251,10 @@ fn goal(
 ) -> Result<Goal, Refusal> {
     let (epsilon, delta) = (target.epsilon, target.delta);
     let Some(seen) = method.family_sees() else {
-        let gaussian = method.is_of_family();
-        return Ok(if gaussian {
-            Goal::gaussian(epsilon, delta)?
-        } else {
+        return Ok(if method.is_distribution_free() {
             Goal::clopper_pearson(epsilon, delta)
+        } else {
+            Goal::gaussian(epsilon, delta)?
         });
     };
     let Some(run) = claimed.or(attacked) else {

@@ -17,15 +17,8 @@ use vocabulary::{Account, Claim, Direction, LensName, Phase, Quantity, Run};
 
 /// Whether a claim is one that carries certified ends of a pair.
 pub fn covers(claim: &Claim) -> bool {
-    claim.source.lens().is_some_and(|lens| {
-        matches!(
-            lens,
-            LensName::Composition
-                | LensName::LastIterate
-                | LensName::LastIterateMax
-                | LensName::FullBatch
-        )
-    }) && claim.confidence.is_none()
+    let certified = claim.source.lens().is_some_and(|lens| LensName::CERTIFIED.contains(&lens));
+    certified && claim.confidence.is_none()
 }
 
 /// Checks both ends of a claim about a run.

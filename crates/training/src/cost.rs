@@ -1,7 +1,7 @@
 //! What one example costs, for choosing how the work is cut. Cutting changes rounding only.
 
 use crate::ledger::DeviceRecord;
-use crate::model::{Convolution, Kind, Network};
+use crate::model::Network;
 use serde::Serialize;
 
 /// A way to a layer's norms and clipped sum.
@@ -69,13 +69,19 @@ pub(crate) struct Shape {
     pub(crate) outputs: f64,
 }
 
-/// A convolution's.
-pub(crate) fn of_convolution(layer: &Convolution) -> Shape {
-    Shape {
-        positions: layer.output.positions() as f64,
-        inputs: layer.patch() as f64,
-        outputs: layer.output.channels as f64,
-    }
+/// How the gradients of a layer are clipped.
+pub(crate) struct Clipping {
+    /// The layer in words.
+    pub(crate) words: String,
+    pub(crate) parameters: usize,
+    pub(crate) work: Work,
+}
+
+pub(crate) enum Work {
+    /// The gradient is a product of inputs and slopes, with the routes that there are.
+    Product { shape: Shape, on_cpu: &'static [Route], on_device: &'static [Route] },
+    /// The gradient is a vector: formed on the way back, and kept.
+    Vector { multiplications: f64 },
 }
 
 /// The routes that convolutions have on the CPU. Ghosts lose the norm to cancellation in f32.
@@ -112,33 +118,24 @@ impl Shape {
 impl Network {
     /// Multiplications of one forward pass of one example.
     pub fn multiplications(&self) -> usize {
-        let each = self.operations.iter().map(|operation| match &operation.kind {
-            Kind::Linear(layer) => layer.inputs * layer.outputs,
-            Kind::Convolution(layer) => layer.output.positions() * layer.weights(),
-            _ => 0,
-        });
-        each.sum()
+        self.operations.iter().map(|operation| operation.kind.multiplications()).sum()
     }
 
     /// Numbers that one example occupies on its way through forward and backward.
     pub fn footprint(&self) -> usize {
         let buffers: usize = self.buffers.iter().sum();
-        let patches = self.operations.iter().map(|operation| match &operation.kind {
-            Kind::Convolution(layer) => layer.output.positions() * layer.patch(),
-            Kind::GroupNorm(layer) => layer.image.len(),
-            Kind::MaxPool(layer) => layer.output.len(),
-            _ => 0,
-        });
-        2 * buffers + patches.sum::<usize>()
+        let remembered = self.operations.iter().map(|operation| operation.kind.remembered());
+        2 * buffers + remembered.sum::<usize>()
     }
 
     /// Numbers of one example's gradients that the CPU keeps until the clipped sum.
     pub(crate) fn kept(&self) -> usize {
-        let kept = self.operations.iter().map(|operation| match &operation.kind {
-            Kind::Convolution(layer)
-                if cheapest(of_convolution(layer), CPU_ROUTES, Rates::CPU) == Route::Kept =>
+        let kept = self.operations.iter().filter_map(|operation| operation.kind.clipping());
+        let kept = kept.map(|layer| match layer.work {
+            Work::Product { shape, on_cpu, .. }
+                if cheapest(shape, on_cpu, Rates::CPU) == Route::Kept =>
             {
-                layer.weights()
+                (shape.inputs * shape.outputs) as usize
             }
             _ => 0,
         });

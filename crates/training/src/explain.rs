@@ -12,9 +12,9 @@
 //! The model counts multiplications and bytes, each at the rate that such products reached on the
 //! device named; memory and arithmetic are taken one after the other. It is an estimate.
 
-use crate::cost::{self, CPU_ROUTES, Rates, Route, RouteCost, Shape};
+use crate::cost::{self, Clipping, Rates, Route, RouteCost, Work};
 use crate::ledger::DeviceRecord;
-use crate::model::{Kind, Network};
+use crate::model::Network;
 use crate::recipe::Recipe;
 use serde::Serialize;
 
@@ -54,54 +54,15 @@ impl Explanation {
         let together = recipe.executor_capacity();
         let mut layers = Vec::new();
         let mut multiplications = 2.0 * network.multiplications() as f64;
-        for operation in &network.operations {
-            let (layer, shape, parameters, routes) = match &operation.kind {
-                Kind::Linear(layer) => (
-                    format!("linear {} to {}", layer.inputs, layer.outputs),
-                    Shape {
-                        positions: 1.0,
-                        inputs: layer.inputs as f64,
-                        outputs: layer.outputs as f64,
-                    },
-                    (layer.inputs + 1) * layer.outputs,
-                    &[Route::Ghost][..],
-                ),
-                Kind::Convolution(layer) => (
-                    format!(
-                        "convolution {0} x {0}, {1} to {2} channels, {3} x {4} positions",
-                        layer.kernel,
-                        layer.input.channels,
-                        layer.output.channels,
-                        layer.output.height,
-                        layer.output.width
-                    ),
-                    cost::of_convolution(layer),
-                    layer.weights() + layer.output.channels,
-                    // A device has kernels for one route.
-                    if on_cpu { CPU_ROUTES } else { &[Route::Kept] },
-                ),
-                Kind::GroupNorm(layer) => {
-                    // A vector: formed on the way back, and kept.
-                    let (channels, size) = (layer.image.channels, 8 * layer.image.channels);
-                    let cost = RouteCost {
-                        route: Route::Kept,
-                        multiplications: layer.image.len() as f64,
-                        bytes_moved: 3.0 * size as f64,
-                        bytes_kept: size as f64,
-                        microseconds: 1e6
-                            * (layer.image.len() as f64 / rates.multiplications
-                                + 3.0 * size as f64 / rates.bytes),
-                    };
-                    layers.push(LayerExplanation {
-                        layer: format!("group norm, {channels} channels"),
-                        parameters: 2 * channels,
-                        route: Route::Kept,
-                        cheapest: Route::Kept,
-                        costs: vec![cost],
-                    });
+        for layer in network.operations.iter().filter_map(|operation| operation.kind.clipping()) {
+            let Clipping { words, parameters, work } = layer;
+            let (shape, routes) = match work {
+                Work::Product { shape, on_cpu: routes, .. } if on_cpu => (shape, routes),
+                Work::Product { shape, on_device: routes, .. } => (shape, routes),
+                Work::Vector { multiplications } => {
+                    layers.push(kept_vector(words, parameters, multiplications, rates));
                     continue;
                 }
-                _ => continue,
             };
             let costs: Vec<RouteCost> =
                 Route::ALL.into_iter().map(|route| shape.cost(route, rates)).collect();
@@ -109,7 +70,7 @@ impl Explanation {
             let cheapest = cost::cheapest(shape, &Route::ALL, rates);
             let taken = costs.iter().find(|cost| cost.route == route);
             multiplications += taken.map_or(0.0, |cost| cost.multiplications);
-            layers.push(LayerExplanation { layer, parameters, route, cheapest, costs });
+            layers.push(LayerExplanation { layer: words, parameters, route, cheapest, costs });
         }
         Self {
             device: device.instructions.clone(),
@@ -136,6 +97,26 @@ impl Explanation {
         let cheapest = self.layers.iter().map(|layer| of(layer, layer.cheapest)).sum();
         (taken, cheapest)
     }
+}
+
+/// A layer whose gradient is a vector: written, read for the norm, read for the sum.
+fn kept_vector(
+    layer: String,
+    parameters: usize,
+    multiplications: f64,
+    rates: Rates,
+) -> LayerExplanation {
+    let size = 4.0 * parameters as f64;
+    let seconds = multiplications / rates.multiplications + 3.0 * size / rates.bytes;
+    let cost = RouteCost {
+        route: Route::Kept,
+        multiplications,
+        bytes_moved: 3.0 * size,
+        bytes_kept: size,
+        microseconds: 1e6 * seconds,
+    };
+    let (route, cheapest) = (Route::Kept, Route::Kept);
+    LayerExplanation { layer, parameters, route, cheapest, costs: vec![cost] }
 }
 
 fn bytes_per_record(network: &Network, on_cpu: bool) -> usize {

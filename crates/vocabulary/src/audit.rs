@@ -207,8 +207,8 @@ impl Finding {
     pub fn method(&self) -> Method {
         match self.claim.source {
             Source::Method(method) => method,
-            // No other source makes findings; this one claims least.
-            _ => Method::Grid,
+            // No other source makes findings.
+            _ => Method::CLAIMS_LEAST,
         }
     }
 

@@ -32,6 +32,10 @@ impl LensName {
     /// The lens that errs on the safe side about a secret attribute, and is asked about one where none is named.
     pub const OF_ATTRIBUTES: Self = Self::ClosedFormCertified;
 
+    /// The lenses whose claims carry certified ends of a pair: they are proven again, and the page solves for them.
+    pub const CERTIFIED: [Self; 4] =
+        [Self::Composition, Self::LastIterate, Self::LastIterateMax, Self::FullBatch];
+
     /// Every lens, in the order in which they are shown.
     pub const ALL: [Self; 12] = [
         Self::Composition,

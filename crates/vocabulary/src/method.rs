@@ -72,6 +72,9 @@ pub enum Method {
 }
 
 impl Method {
+    /// The method that claims least: an estimate.
+    pub const CLAIMS_LEAST: Self = Self::Grid;
+
     /// Every method that can be asked for by name, in the order in which they are shown.
     pub const ALL: [Self; 10] = [
         Self::ClopperPearson,
@@ -130,6 +133,19 @@ impl Method {
             Design::Runs => Self::ClopperPearson,
             Design::OneRun => Self::OneRun,
         }
+    }
+
+    /// The bound within a family of mechanisms that is larger where the family fits.
+    pub fn within_family(design: Design) -> Self {
+        match design {
+            Design::Runs => Self::Gdp,
+            Design::OneRun => Self::OneRunGdp,
+        }
+    }
+
+    /// Whether canaries of one training are read as if each were a training of its own.
+    pub fn reads_canaries_as_trainings(self) -> bool {
+        matches!(self, Self::OneRunIndependent)
     }
 
     /// Whether the number is the end of a credible interval under a prior.

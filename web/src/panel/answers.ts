@@ -4,6 +4,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Latest, Refusal, post } from "../api.ts";
 import { byCoins } from "../batches.ts";
+import { BESIDE, SIGNED } from "../names.ts";
 import { question, type Run, type State } from "../state.ts";
 import type { Account, CalibrationMap, Panel, StepsCurve } from "../types.ts";
 import { onPage } from "../words.ts";
@@ -89,7 +90,7 @@ export function useAnswers(state: State): Answers {
   const asked = question(run);
   const whole = JSON.stringify({ run: asked, delta });
   // The last-iterate theorem holds for adding or removing a record that is drawn by its own coin.
-  const lenses = run.adjacency === "add-remove" && byCoins(run) ? ["composition", "last-iterate"] : ["composition"];
+  const lenses = run.adjacency === "add-remove" && byCoins(run) ? [SIGNED, BESIDE] : [SIGNED];
 
   const moving = liveFor !== whole;
   // Where one number takes a part of a second, the others wait for the one that may be signed.
@@ -135,7 +136,7 @@ export function useAnswers(state: State): Answers {
       }
       const curve = JSON.stringify(pin);
       if (!pinnedPanels.has(curve)) {
-        void post<Panel>("/api/panel", { run: question(pin), lens: ["composition"] })
+        void post<Panel>("/api/panel", { run: question(pin), lens: [SIGNED] })
           .then((answer) => setPinnedPanels((known) => new Map(known).set(curve, answer)))
           .catch(() => undefined);
       }

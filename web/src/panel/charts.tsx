@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { Plot, type Line, type Mark } from "../charts/plot.tsx";
 import { percent, powerOfTen, rounded, withCommas } from "../numbers.ts";
 import { UNCOVERED, describe, type State } from "../state.ts";
-import { LENS_LABELS, type Lens, type Standing } from "../names.ts";
+import { LENS_LABELS, SIGNED, type Lens, type Standing } from "../names.ts";
 import type { Panel, PanelLine, StepsLine } from "../types.ts";
 import type { Answers } from "./answers.ts";
 import { PIN_HUES } from "./pins.tsx";
@@ -60,7 +60,7 @@ export function Tradeoff({ state, answers }: { state: State; answers: Answers })
       ...[...panel.lines].reverse().map((line) => ({ name: label(line), ...look(line.standing), values: line.tpr })),
     ];
   }, [panel, answers.pinnedPanels, state.pins]);
-  const claim = findClaim(answers.settled, "composition", "tpr", 0.001);
+  const claim = findClaim(answers.settled, SIGNED, "tpr", 0.001);
   const title =
     claim?.upper && !answers.stale
       ? `At 0.1 % false alarms an attack finds at most ${percent(claim.upper, 3, "upper")} of members`
@@ -91,7 +91,7 @@ export function Profile({ state, answers }: { state: State; answers: Answers }) 
       ...[...panel.lines].reverse().map((line) => ({ name: label(line), ...look(line.standing), values: positive(line.delta) })),
     ];
   }, [panel, answers.pinnedPanels, state.pins]);
-  const epsilon = findClaim(answers.account, "composition", "epsilon")?.upper;
+  const epsilon = findClaim(answers.account, SIGNED, "epsilon")?.upper;
   const marks: Mark[] = epsilon ? [{ x: epsilon, y: state.delta, hue: "proven" }] : [];
   return (
     <Plot

@@ -1,6 +1,7 @@
 // Up to four runs kept for comparison.
 
 import { Swatch } from "../charts/plot.tsx";
+import { BESIDE, SIGNED } from "../names.ts";
 import { powerOfTen, quote } from "../numbers.ts";
 import { MOST_PINS, describe, sameRun, type Run, type State } from "../state.ts";
 import type { Account } from "../types.ts";
@@ -52,9 +53,9 @@ export function Pins({ state, accounts, onPins, onRun }: Props) {
                     <th scope="row">
                       <Swatch hue={PIN_HUES[index]!} /> {describe(pin)}
                     </th>
-                    <td class="n">{cell("composition", "epsilon")}</td>
-                    <td class="n">{cell("last-iterate", "epsilon")}</td>
-                    <td class="n">{cell("composition", "bayes-security")}</td>
+                    <td class="n">{cell(SIGNED, "epsilon")}</td>
+                    <td class="n">{cell(BESIDE, "epsilon")}</td>
+                    <td class="n">{cell(SIGNED, "bayes-security")}</td>
                     <td class="n actions">
                       <button type="button" class="quiet-button" onClick={() => onRun(pin)} aria-label={`Go to ${describe(pin)}`}>
                         Go

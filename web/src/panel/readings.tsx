@@ -1,5 +1,6 @@
 // The numbers that matter, large, each with its standing.
 
+import { BESIDE, SIGNED } from "../names.ts";
 import { percent, powerOfTen, quotedEnd, SIGN, typographic } from "../numbers.ts";
 import type { Account, Claim, Standing } from "../types.ts";
 import { STANDING_MEANS, onPage } from "../words.ts";
@@ -77,7 +78,7 @@ interface Props {
 export function Sign({ account, settled, stale, moving, onZeroOut }: Omit<Props, "delta"> & { onZeroOut: (() => void) | null }) {
   const statement = account?.sign?.statement;
   const means = settled?.sign?.means;
-  const reason = account?.unsupported.find((entry) => entry.lens === "composition")?.reason;
+  const reason = account?.unsupported.find((entry) => entry.lens === SIGNED)?.reason;
   return (
     <section class="card sign" aria-label="What may be signed">
       {statement === undefined ? (
@@ -105,13 +106,13 @@ export function Readings({ account, settled, delta, stale, moving }: Props) {
   const at = powerOfTen(delta);
   return (
     <dl class="readings card" aria-label="Readings" data-settled={!stale}>
-      <Reading id="reading-composition" name="Guarantee" symbol="ε" claim={findClaim(account, "composition", "epsilon")} stale={moving}
+      <Reading id="reading-composition" name="Guarantee" symbol="ε" claim={findClaim(account, SIGNED, "epsilon")} stale={moving}
         note={`at δ = ${at}, every iterate seen`} />
-      <Reading id="reading-last-iterate" name="Last iterate" symbol="ε" claim={findClaim(account, "last-iterate", "epsilon")} stale={moving}
+      <Reading id="reading-last-iterate" name="Last iterate" symbol="ε" claim={findClaim(account, BESIDE, "epsilon")} stale={moving}
         note={`at δ = ${at}, final model only`} />
-      <Reading id="reading-tpr" name="Attack" symbol="TPR" share claim={findClaim(settled, "composition", "tpr", 0.001)} stale={stale}
+      <Reading id="reading-tpr" name="Attack" symbol="TPR" share claim={findClaim(settled, SIGNED, "tpr", 0.001)} stale={stale}
         note="of members found at 0.1 % false alarms" />
-      <Reading id="reading-bayes" name="Bayes security" symbol="β" claim={findClaim(account, "composition", "bayes-security")} stale={moving}
+      <Reading id="reading-bayes" name="Bayes security" symbol="β" claim={findClaim(account, SIGNED, "bayes-security")} stale={moving}
         note="1 is perfect, 0 is none" />
     </dl>
   );

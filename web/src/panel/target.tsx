@@ -4,9 +4,9 @@ import { useEffect, useId, useMemo, useState } from "preact/hooks";
 import { Latest, Refusal } from "../api.ts";
 import { byCoins } from "../batches.ts";
 import { plain, quote, withCommas } from "../numbers.ts";
-import { QUANTITIES, SOLVES, TARGET_LENSES, question, type Change, type Run, type State, type Target } from "../state.ts";
+import { QUANTITIES, SOLVES, question, type Change, type Run, type State, type Target } from "../state.ts";
 import type { Calibration } from "../types.ts";
-import { LENS_LABELS, type Lens } from "../names.ts";
+import { CERTIFIED, LENS_LABELS, type Lens } from "../names.ts";
 import { QUANTITY_NAMES, SOLVE_NAMES, onPage } from "../words.ts";
 import { Choice } from "./controls.tsx";
 
@@ -104,7 +104,7 @@ export function TargetCard({ state, onTarget, onRun, blocked }: Props) {
       <div class="pair">
         <Choice name="Solve for" value={target.solve} options={SOLVES} labels={{ "noise-multiplier": "noise σ", steps: "steps T", "sample-rate": "rate q" }}
           onChange={(solve) => onTarget({ solve })} />
-        <Choice name="Lens" value={target.lens} options={TARGET_LENSES} labels={LENS_LABELS}
+        <Choice name="Lens" value={target.lens} options={CERTIFIED} labels={LENS_LABELS}
           onChange={(lens) => onTarget({ lens: lens as Lens })} />
       </div>
       <div class="solution" aria-live="polite">

@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Latest, Refusal } from "../api.ts";
 import { way } from "../batches.ts";
+import { SIGNED } from "../names.ts";
 import { powerOfTen, quote, typographic } from "../numbers.ts";
 import { describe, fromDocument, question, sameRun, type Run, type State } from "../state.ts";
 import type { Comparison } from "../types.ts";
@@ -79,8 +80,8 @@ function Table({ found, run, stale, delta, onRun }: { found: Comparison; run: Ru
           <tbody>
             {found.runs.map(({ name, account }) => {
               const other = fromDocument(account.run);
-              const epsilon = findClaim(account, "composition", "epsilon");
-              const advantage = findClaim(account, "composition", "advantage");
+              const epsilon = findClaim(account, SIGNED, "epsilon");
+              const advantage = findClaim(account, SIGNED, "advantage");
               return (
                 <tr key={name}>
                   <th scope="row">{typeof other === "string" ? name : way(other)}</th>
@@ -104,7 +105,7 @@ function Table({ found, run, stale, delta, onRun }: { found: Comparison; run: Ru
       <p class="small quiet">
         The same noise, rate, steps and neighbours, at δ = {powerOfTen(delta)}. Worst case: what the worst data set leaks at least, where ε is an upper bound only.
       </p>
-      {[...found.runs.flatMap(({ name, account }) => account.unsupported.filter((entry) => entry.lens === "composition").map(({ reason }) => ({ name, reason }))), ...(found.left_out ?? [])].map(
+      {[...found.runs.flatMap(({ name, account }) => account.unsupported.filter((entry) => entry.lens === SIGNED).map(({ reason }) => ({ name, reason }))), ...(found.left_out ?? [])].map(
         ({ name, reason }) => (
           <p key={name} class="small quiet">
             <b>{name}</b>: {onPage(reason)}

@@ -4,7 +4,8 @@ use super::ANY_MECHANISM;
 use super::many_runs::{GAUSSIAN, finding, mark_primary, tests};
 use crate::one_run::{OneRunBound, OneRunStatistic, OneRunZero, one_run_bound, one_run_reach};
 use crate::{
-    AuditError, Finding, Method, NotValid, Plan, Scores, Statistic, TestAt, gaussian_epsilon, words,
+    AuditError, Design, Finding, Method, NotValid, Plan, Scores, Statistic, TestAt,
+    gaussian_epsilon, words,
 };
 
 pub(super) fn bounds(
@@ -164,7 +165,8 @@ pub(super) fn reach(plan: &Plan, method: Method, canaries: u64, delta: f64) -> f
         Method::OneRunGdp => gaussian_epsilon(at(&OneRunStatistic::GaussianMu), delta),
         Method::OneRunIndependent => {
             let half = (canaries / 2).max(1);
-            super::many_runs::reach(plan, Method::Gdp, half, half, delta).unwrap_or(f64::INFINITY)
+            let gaussian = Method::within_family(Design::Runs);
+            super::many_runs::reach(plan, gaussian, half, half, delta).unwrap_or(f64::INFINITY)
         }
         _ => at(&OneRunStatistic::Epsilon { delta }),
     }

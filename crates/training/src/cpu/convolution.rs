@@ -28,8 +28,7 @@ pub(crate) struct ConvolutionMemory {
 
 impl ConvolutionMemory {
     pub(crate) fn new(layer: &Convolution, capacity: usize) -> Self {
-        let kept =
-            cost::cheapest(cost::of_convolution(layer), CPU_ROUTES, Rates::CPU) == Route::Kept;
+        let kept = cost::cheapest(layer.product(), CPU_ROUTES, Rates::CPU) == Route::Kept;
         Self {
             patches: vec![0.0; capacity * layer.output.positions() * layer.patch()],
             gradients: vec![0.0; layer.weights() * if kept { capacity } else { 1 }],

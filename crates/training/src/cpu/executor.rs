@@ -8,7 +8,8 @@ mod gram;
 mod load;
 
 use super::active::Active;
-use super::layer::{Backward, Known, Layer, Sum, layer};
+use super::layer;
+use super::layer::{Backward, Known, Layer, Sum};
 use super::linear::Inputs;
 use super::{elementwise, loss};
 use crate::model::{Kind, Network};

@@ -1,13 +1,8 @@
 //! What an operation does on the CPU. A layer is one file that implements [`Layer`], and one line
-//! in [`layer`]; the executor knows no layer by name.
+//! in the table of [`super::layer`]; the executor knows no layer by name.
 
 use super::active::Active;
-use super::convolution::ConvolutionMemory;
-use super::elementwise::{Relu, Tanh};
-use super::group_norm::GroupNormMemory;
 use super::linear::Inputs;
-use super::pooling::{AveragePool, MaxPool};
-use crate::model::Kind;
 
 /// What the backward pass of a layer reads.
 pub(super) struct Backward<'a> {
@@ -67,18 +62,4 @@ pub(super) trait Layer: Send + Sync {
     fn scratch(&self) -> usize {
         0
     }
-}
-
-/// The layer of an operation; an addition of two buffers is no layer.
-pub(super) fn layer(kind: &Kind, capacity: usize) -> Option<Box<dyn Layer>> {
-    Some(match *kind {
-        Kind::Linear(layer) => Box::new(layer),
-        Kind::Relu => Box::new(Relu),
-        Kind::Tanh => Box::new(Tanh),
-        Kind::Convolution(layer) => Box::new((layer, ConvolutionMemory::new(&layer, capacity))),
-        Kind::GroupNorm(layer) => Box::new((layer, GroupNormMemory::new(&layer, capacity))),
-        Kind::MaxPool(layer) => Box::new(MaxPool::new(layer, capacity)),
-        Kind::AveragePool(layer) => Box::new(AveragePool(layer)),
-        Kind::Add { .. } => return None,
-    })
 }

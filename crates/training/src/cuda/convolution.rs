@@ -1,10 +1,13 @@
 //! Convolutions by `convolution.cu`: which tiles a layer is cut into, and the launches.
 
-use super::arguments::Argument::{Address, Int, Layer, Long};
+use super::arguments::Argument::{self, Address, Int, Long};
 use super::chunks::Chunk;
 use super::device::Precision;
 use super::engine::Engine;
+use super::layer::{KeptTensor, Layer, Turn, Written};
 use super::plan::Plan;
+use super::products::{Operand, Product};
+use super::program::{THREADS, blocks, flag};
 use crate::TrainingError;
 use crate::model::{Convolution, Kind, Network};
 
@@ -108,19 +111,21 @@ fn tile(columns: usize) -> &'static Tile {
     TILES.iter().find(fits).unwrap_or(&TILES[3])
 }
 
-pub(super) fn numbers_of(layer: &Convolution) -> [i32; 9] {
-    [
-        layer.input.height,
-        layer.input.width,
-        layer.input.channels,
-        layer.output.height,
-        layer.output.width,
-        layer.output.channels,
-        layer.kernel,
-        layer.stride,
-        layer.padding,
-    ]
-    .map(|number| number as i32)
+fn numbers_of(layer: &Convolution) -> Argument {
+    Argument::Layer(
+        [
+            layer.input.height,
+            layer.input.width,
+            layer.input.channels,
+            layer.output.height,
+            layer.output.width,
+            layer.output.channels,
+            layer.kernel,
+            layer.stride,
+            layer.padding,
+        ]
+        .map(|number| number as i32),
+    )
 }
 
 /// The kernel that takes every example's gradient of a layer: name, rows and columns of its tile.
@@ -134,7 +139,7 @@ fn each_tile(layer: &Convolution) -> (&'static str, usize, usize) {
 
 impl Engine {
     /// y = convolution of x, with the layer's bias, another buffer and an activation.
-    pub(super) fn convolve(
+    fn convolve(
         &self,
         chunk: &Chunk,
         number: usize,
@@ -153,7 +158,7 @@ impl Engine {
                 Int(layer.bias as i32),
                 Address(other),
                 Address(chunk.order),
-                Layer(numbers_of(layer)),
+                numbers_of(layer),
                 Int(chunk.rows as i32),
                 Int(activation),
             ]
@@ -165,7 +170,7 @@ impl Engine {
     }
 
     /// dx = gradient of the input, with another buffer added where `base` is not zero.
-    pub(super) fn convolve_backward(
+    fn convolve_backward(
         &self,
         chunk: &Chunk,
         number: usize,
@@ -180,7 +185,7 @@ impl Engine {
             Long(layer.weights() as u64),
             Address(base),
             Address(chunk.order),
-            Layer(numbers_of(layer)),
+            numbers_of(layer),
             Int(chunk.rows as i32),
         ];
         let s = layer.stride;
@@ -189,7 +194,7 @@ impl Engine {
     }
 
     /// Every example's gradient of the weights, into what is kept of it.
-    pub(super) fn each_gradient(
+    fn each_gradient(
         &self,
         chunk: &Chunk,
         number: usize,
@@ -206,7 +211,7 @@ impl Engine {
             Long(self.plan.kept_stride as u64),
             Address(x),
             Address(dy),
-            Layer(numbers_of(layer)),
+            numbers_of(layer),
             Int(magic as u32 as i32),
         ];
         let tiles = inputs.div_ceil(rows) * (outputs / columns);
@@ -214,6 +219,22 @@ impl Engine {
         let shared = 4 * AHEAD_EACH * DEPTH * (rows + columns + 16);
         let Some(kernels) = &self.convolutions else { return Ok(()) };
         self.device.launch_bounded(kernels, name, grid, shared, &mut arguments)
+    }
+
+    /// A layer's weights, those in use where they are standardised.
+    fn weights_of(&self, number: usize, layer: &Convolution) -> Operand {
+        let images = self.images.as_ref();
+        let in_use = images.and_then(|images| images.weights.layers[number].as_ref());
+        match in_use {
+            Some(in_use) if layer.standardised => Operand {
+                address: in_use.used.address(),
+                stride: layer.weights(),
+                by_replica: true,
+                leading: layer.output.channels,
+                transposed: false,
+            },
+            _ => self.matrix(self.parameters.address(), layer.weight, layer.output.channels),
+        }
     }
 
     fn packed(&self, number: usize) -> (u64, u64) {
@@ -228,7 +249,7 @@ impl Engine {
         layer: &Convolution,
         (positions, columns, classes): (usize, usize, usize),
         back: bool,
-        mut arguments: Vec<super::arguments::Argument>,
+        mut arguments: Vec<Argument>,
     ) -> Result<(), TrainingError> {
         let Some(kernels) = &self.convolutions else { return Ok(()) };
         let tile = tile(columns);
@@ -240,5 +261,113 @@ impl Engine {
         };
         let (name, grid) = (names[usize::from(back)], (tiles * classes, chunk.slots));
         self.device.launch_bounded(kernels, name, grid, shared, &mut arguments)
+    }
+}
+
+/// Layers that `convolution.cu` does not compute write their patches down, and are products of cuBLAS.
+impl Layer for Convolution {
+    /// The patches.
+    fn remembers(&self, implicit: bool) -> (usize, usize) {
+        (if implicit { 0 } else { self.output.positions() * self.patch() }, 0)
+    }
+
+    fn scratch(&self, implicit: bool) -> usize {
+        if implicit { 0 } else { self.output.positions() * self.patch() }
+    }
+
+    /// The bias lies behind the weights.
+    fn kept(&self) -> Option<(usize, usize)> {
+        Some((self.weight, self.weights() + self.output.channels))
+    }
+
+    fn kept_tensors(&self) -> Vec<KeptTensor> {
+        let columns = self.output.channels;
+        vec![
+            KeptTensor { rows: self.patch(), columns, standardised: self.standardised },
+            KeptTensor { rows: 1, columns, standardised: false },
+        ]
+    }
+
+    fn forward(&self, turn: &Turn<'_>) -> Result<(), TrainingError> {
+        let (engine, chunk, number) = (turn.engine, turn.chunk, turn.number);
+        let (x, y) = (turn.x(), turn.y());
+        let activation = engine.fused_activation(number);
+        if turn.is_implicit() {
+            let other = engine.plan.other[number];
+            let other = other.map_or(0, |buffer| engine.workspace.activation(buffer));
+            return engine.convolve(chunk, number, self, (x, y, other), activation);
+        }
+        let patches = turn.memory().numbers.address();
+        let all = chunk.rows * self.output.positions();
+        let count = chunk.slots * all * self.patch();
+        let images = turn.examples() as u64;
+        let arguments = vec![Address(patches), Address(x), numbers_of(self), Long(images)];
+        engine.start("patches", (blocks(count), 1), arguments)?;
+        let shape = (self.patch(), self.output.channels);
+        let weights = engine.weights_of(number, self);
+        engine.times_weight(chunk, (patches, y), all, shape, weights)?;
+        let bias = (self.output.channels, Some(self.bias));
+        engine.bias_and_activation(chunk, (y, y), all, bias, activation)
+    }
+
+    fn keep(&self, turn: &Turn<'_>, dy: u64) -> Result<(), TrainingError> {
+        let engine = turn.engine;
+        let Some(images) = &engine.images else { return Ok(()) };
+        let (positions, channels) = (self.output.positions(), self.output.channels);
+        let (kept, kept_stride) = (engine.plan.kept[turn.number], engine.plan.kept_stride);
+        let to = engine.workspace.kept.at(kept);
+        if turn.is_implicit() {
+            let x = engine.workspace.activation(turn.operation().input);
+            return engine.each_gradient(turn.chunk, turn.number, self, (x, dy));
+        }
+        let patches = turn.memory().numbers.address();
+        let rows = |address: u64, width: usize| Engine::rows_of(address, positions, width);
+        let each = Product {
+            m: channels,
+            n: self.patch(),
+            k: positions,
+            a: rows(dy, channels),
+            b: Operand { transposed: true, ..rows(patches, self.patch()) },
+            c: Operand { stride: kept_stride, ..Engine::rows_of(to, 1, channels) },
+            accumulate: false,
+        };
+        let examples = turn.examples();
+        each.strided(&engine.device, engine.precision, [dy, patches, to], examples)?;
+        let mut arguments = [
+            Address(engine.workspace.kept.at(kept + self.weights())),
+            Long(kept_stride as u64),
+            Address(dy),
+            Int(positions as i32),
+            Int(channels as i32),
+        ];
+        let grid = (examples, channels.div_ceil(64));
+        engine.device.launch(&images.kernels, "each_bias", grid, THREADS, &mut arguments)
+    }
+
+    fn backward(
+        &self,
+        turn: &Turn<'_>,
+        dy: u64,
+        written: &mut Written,
+    ) -> Result<(), TrainingError> {
+        let (engine, chunk, dx) = (turn.engine, turn.chunk, turn.dx());
+        if turn.is_implicit() {
+            let base = written.take(turn.source(), dx);
+            return engine.convolve_backward(chunk, turn.number, self, (dy, dx, base));
+        }
+        let again = engine.settle(chunk, written, turn.source())?;
+        let all = chunk.rows * self.output.positions();
+        let scratch = engine.workspace.scratch.address();
+        let shape = (self.patch(), self.output.channels);
+        let weights = engine.weights_of(turn.number, self);
+        engine.times_weight_transposed(chunk, (dy, scratch), all, shape, weights, false)?;
+        let arguments = vec![
+            Address(dx),
+            Address(scratch),
+            numbers_of(self),
+            Long(turn.examples() as u64),
+            flag(again),
+        ];
+        engine.start("unpatch", (blocks(turn.lengths().0), 1), arguments)
     }
 }

@@ -122,7 +122,7 @@ impl Engine {
             None
         } else {
             let weights = Weights::new(device, network, &plan, count)?;
-            let parts = Parts::new(device, network, &plan, &weights)?;
+            let parts = Parts::new(device, &plan, &weights)?;
             let rounded = precision == Precision::TensorFloat32;
             let definitions: &[String] = if rounded { &["-DROUNDED".to_owned()] } else { &[] };
             let kernels = device.compile("images.cu", include_str!("images.cu"), definitions)?;

@@ -4,11 +4,11 @@ use super::arguments::Argument::{Address, Int, Long};
 use super::chunks::Chunk;
 use super::device::{Buffer, CudaDevice};
 use super::engine::Engine;
+use super::layer::KeptTensor;
 use super::plan::Plan;
 use super::program::{THREADS, flag};
 use super::weights::{Weights, pair};
 use crate::TrainingError;
-use crate::model::{Kind, Network};
 
 /// Columns of a part, as in `images.cu`.
 const COLUMNS: usize = 64;
@@ -21,19 +21,14 @@ pub(super) struct Parts {
     tensor_count: usize,
 }
 
-/// Kept tensors of a network: (operation, offset, rows, columns, whether standardised).
-fn tensors(network: &Network, plan: &Plan) -> Vec<(usize, usize, usize, usize, bool)> {
+/// Kept tensors of a network, each with its operation and where it begins.
+fn tensors(plan: &Plan) -> Vec<(usize, usize, KeptTensor)> {
     let mut all = Vec::new();
-    for (number, operation) in network.operations.iter().enumerate() {
-        let kept = plan.kept[number];
-        match &operation.kind {
-            Kind::Convolution(layer) => {
-                let (rows, columns) = (layer.patch(), layer.output.channels);
-                all.push((number, kept, rows, columns, layer.standardised));
-                all.push((number, kept + layer.weights(), 1, columns, false));
-            }
-            Kind::GroupNorm(layer) => all.push((number, kept, 2, layer.image.channels, false)),
-            _ => {}
+    for (number, layer) in plan.layers.iter().enumerate() {
+        let mut begin = plan.kept[number];
+        for tensor in layer.kept_tensors() {
+            all.push((number, begin, tensor));
+            begin += tensor.rows * tensor.columns;
         }
     }
     all
@@ -41,19 +36,18 @@ fn tensors(network: &Network, plan: &Plan) -> Vec<(usize, usize, usize, usize, b
 
 impl Parts {
     /// How many there are.
-    pub(super) fn count(network: &Network, plan: &Plan) -> usize {
-        let tensors = tensors(network, plan);
-        tensors.iter().map(|(_, _, _, columns, _)| columns.div_ceil(COLUMNS)).sum()
+    pub(super) fn count(plan: &Plan) -> usize {
+        tensors(plan).iter().map(|(_, _, tensor)| tensor.columns.div_ceil(COLUMNS)).sum()
     }
 
     pub(super) fn new(
         device: &CudaDevice,
-        network: &Network,
         plan: &Plan,
         weights: &Weights,
     ) -> Result<Self, TrainingError> {
         let (mut table, mut list, mut count) = (Vec::new(), Vec::new(), 0);
-        for (number, offset, rows, columns, standardised) in tensors(network, plan) {
+        for (number, offset, tensor) in tensors(plan) {
+            let KeptTensor { rows, columns, standardised } = tensor;
             list.extend([count as i32, columns.div_ceil(COLUMNS) as i32]);
             let in_use = weights.layers[number].as_ref().filter(|_| standardised);
             let addresses = in_use.map_or([0; 3], |layer| {

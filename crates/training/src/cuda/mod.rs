@@ -19,10 +19,15 @@ pub mod compute;
 mod convolution;
 mod device;
 mod drawing;
+mod elementwise;
 mod engine;
 mod gradients;
+mod group_norm;
 mod kept;
+mod layer;
+mod linear;
 mod plan;
+mod pooling;
 mod products;
 mod program;
 mod replicas;
@@ -30,8 +35,27 @@ mod update;
 mod weights;
 mod workspace;
 
+use crate::model::Kind;
+use elementwise::{Activation, Add};
+use layer::Layer;
+use pooling::{AveragePool, MaxPool};
+
 pub use device::{Buffer, CudaDevice, Kernels, Precision, out_of_memory};
 pub use replicas::CudaReplicas;
+
+/// The layer of an operation.
+fn layer(kind: &Kind) -> Box<dyn Layer> {
+    match *kind {
+        Kind::Linear(layer) => Box::new(layer),
+        Kind::Relu => Box::new(Activation::RELU),
+        Kind::Tanh => Box::new(Activation::TANH),
+        Kind::Convolution(layer) => Box::new(layer),
+        Kind::GroupNorm(layer) => Box::new(layer),
+        Kind::MaxPool(pool) => Box::new(MaxPool(pool)),
+        Kind::AveragePool(pool) => Box::new(AveragePool(pool)),
+        Kind::Add { other } => Box::new(Add { other }),
+    }
+}
 
 /// Bytes that one record occupies while it is worked on, on a device with tensor cores.
 pub(crate) fn bytes_per_record(network: &crate::model::Network) -> usize {

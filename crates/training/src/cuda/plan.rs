@@ -5,11 +5,14 @@
 //! convolutions and normalisations are kept for each example, one after the other; their norms and
 //! clipped sum are taken from there, so that what is clipped is what is added, to the bit.
 
+use super::layer;
+use super::layer::Layer;
 use crate::model::{Convolution, Kind, Network};
 
 /// What the device makes of a network.
-#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Plan {
+    /// What each operation does.
+    pub(super) layers: Vec<Box<dyn Layer>>,
     /// The buffer that holds each buffer's numbers, and the one that holds their gradient.
     pub(super) storage: Vec<usize>,
     pub(super) gradients: Vec<usize>,
@@ -45,22 +48,13 @@ fn suits(layer: &Convolution) -> bool {
         && layer.output.positions() < MOST_POSITIONS
 }
 
-/// (first parameter, count) of what is kept of an operation.
-pub(super) fn kept_of(kind: &Kind) -> Option<(usize, usize)> {
-    match kind {
-        // The bias lies behind the weights, the shift behind the scale.
-        Kind::Convolution(layer) => Some((layer.weight, layer.weights() + layer.output.channels)),
-        Kind::GroupNorm(layer) => Some((layer.scale, 2 * layer.image.channels)),
-        _ => None,
-    }
-}
-
 impl Plan {
     /// `fused`: the whole net is one kernel and every buffer its own. `tensor_cores`: the device
     /// has what `convolution.cu` needs.
     pub(super) fn new(network: &Network, fused: bool, tensor_cores: bool) -> Self {
         let (count, buffers) = (network.operations.len(), network.buffers.len());
         let mut plan = Self {
+            layers: network.operations.iter().map(|operation| layer(&operation.kind)).collect(),
             storage: (0..buffers).collect(),
             gradients: (0..buffers).collect(),
             skipped: vec![false; count],
@@ -90,7 +84,7 @@ impl Plan {
             }
             plan.fuse(network, number, &readers, &writer);
         }
-        plan.keep(network);
+        plan.keep();
         plan
     }
 
@@ -140,9 +134,9 @@ impl Plan {
         }
     }
 
-    fn keep(&mut self, network: &Network) {
-        for (number, operation) in network.operations.iter().enumerate() {
-            let Some((parameter, length)) = kept_of(&operation.kind) else { continue };
+    fn keep(&mut self) {
+        for (number, layer) in self.layers.iter().enumerate() {
+            let Some((parameter, length)) = layer.kept() else { continue };
             let begin = self.kept_stride.next_multiple_of(ALIGNED);
             self.kept[number] = begin;
             self.kept_stride = begin + length;

@@ -1,23 +1,18 @@
 //! The network's program on one chunk: the launches that passes are made of, and the forward pass.
 
-use super::arguments::Argument::{Address, Groups, Int, Layer, Long, Pool};
+use super::arguments::Argument::{Address, Int, Long};
 use super::arguments::{Argument, Notes};
 use super::chunks::Chunk;
-use super::convolution::numbers_of;
+use super::elementwise::activation_of;
 use super::engine::Engine;
+use super::layer::Turn;
 use super::products::{Operand, Product};
-use super::workspace::Memory;
 use crate::TrainingError;
-use crate::model::{self, Convolution, GroupNorm, Kind, Linear};
+use crate::model::Linear;
 
 /// Threads of a block, and most blocks of a grid-stride loop.
 pub(super) const THREADS: u32 = 256;
 const MOST_BLOCKS: usize = 1 << 16;
-/// Positions that a thread of `images.cu` normalises in registers, most threads that do, and the
-/// threads of a block whose positions do not fit.
-const NORM_EACH: usize = 16;
-const NORM_MOST: usize = 1024;
-const NORM: u32 = 512;
 /// Columns of a tile of cuBLAS' large products; columns that `thin_gradient` takes, and slots from
 /// which on tiles, and not launches, are what a product costs.
 const TILE: usize = 128;
@@ -45,65 +40,6 @@ pub(super) fn blocks(length: usize) -> usize {
 
 pub(super) fn flag(value: bool) -> Argument {
     Int(i32::from(value))
-}
-
-pub(super) fn activation_of(kind: &Kind) -> i32 {
-    match kind {
-        Kind::Relu => 1,
-        Kind::Tanh => 2,
-        _ => 0,
-    }
-}
-
-pub(super) fn layer_of(layer: &Convolution) -> Argument {
-    Layer(numbers_of(layer))
-}
-
-pub(super) fn pool_of(pool: &model::Pool) -> Argument {
-    Pool(
-        [
-            pool.input.height,
-            pool.input.width,
-            pool.input.channels,
-            pool.output.height,
-            pool.output.width,
-            pool.kernel,
-            pool.stride,
-        ]
-        .map(|number| number as i32),
-    )
-}
-
-/// How `images.cu` normalises a layer: the channels that a block takes (whole groups of at most 32
-/// channels, or one group), its threads, and whether they keep their positions in registers.
-fn normalising(layer: &GroupNorm) -> (usize, u32, bool) {
-    let (channels, width) = (layer.image.channels, layer.image.channels / layer.groups);
-    let whole = |chunk: &usize| channels.is_multiple_of(*chunk);
-    let choices: Vec<usize> =
-        (1..=(32 / width)).rev().map(|count| count * width).filter(whole).collect();
-    for &chunk in choices.iter().filter(|chunk| **chunk >= channels.min(16)) {
-        let threads = (chunk * layer.image.positions().div_ceil(NORM_EACH)).next_multiple_of(32);
-        if threads <= NORM_MOST {
-            return (chunk, threads as u32, true);
-        }
-    }
-    (choices.first().copied().unwrap_or(width), NORM, false)
-}
-
-pub(super) fn groups_of(layer: &GroupNorm, rows: usize, active: bool) -> Argument {
-    Groups(
-        [
-            layer.image.positions(),
-            layer.image.channels,
-            layer.groups,
-            layer.scale,
-            layer.shift,
-            rows,
-            normalising(layer).0,
-            usize::from(active),
-        ]
-        .map(|number| number as i32),
-    )
 }
 
 impl Engine {
@@ -143,26 +79,9 @@ impl Engine {
         }
     }
 
-    /// A layer's weights, those in use where they are standardised.
-    pub(super) fn weights_of(&self, number: usize) -> Operand {
-        let images = self.images.as_ref();
-        let in_use = images.and_then(|images| images.weights.layers[number].as_ref());
-        match (&self.recipe.network.operations[number].kind, in_use) {
-            (Kind::Convolution(layer), Some(in_use)) if layer.standardised => Operand {
-                address: in_use.used.address(),
-                stride: layer.weights(),
-                by_replica: true,
-                leading: layer.output.channels,
-                transposed: false,
-            },
-            (Kind::Convolution(layer), _) => {
-                self.matrix(self.parameters.address(), layer.weight, layer.output.channels)
-            }
-            (Kind::Linear(layer), _) => {
-                self.matrix(self.parameters.address(), layer.weight, layer.outputs)
-            }
-            _ => self.matrix(self.parameters.address(), 0, 1),
-        }
+    /// The weights of a linear layer.
+    pub(super) fn linear_weights(&self, layer: &Linear) -> Operand {
+        self.matrix(self.parameters.address(), layer.weight, layer.outputs)
     }
 
     /// y = x W, without the bias; `rows` rows for each slot.
@@ -272,7 +191,7 @@ impl Engine {
         self.start("column_sums", (outputs.div_ceil(32), chunk.slots), arguments)
     }
 
-    fn bias_and_activation(
+    pub(super) fn bias_and_activation(
         &self,
         chunk: &Chunk,
         (x, y): (u64, u64),
@@ -295,7 +214,7 @@ impl Engine {
     }
 
     /// The activation that works in place on what an operation writes, or none.
-    fn fused_activation(&self, number: usize) -> i32 {
+    pub(super) fn fused_activation(&self, number: usize) -> i32 {
         let operations = &self.recipe.network.operations;
         let output = operations[number].output;
         let next = operations.iter().find(|next| {
@@ -306,106 +225,11 @@ impl Engine {
         next.map_or(0, |next| activation_of(&next.kind))
     }
 
-    /// Starts the kernel of `images.cu` that normalises a layer.
-    pub(super) fn start_norm(
-        &self,
-        back: bool,
-        layer: &GroupNorm,
-        examples: usize,
-        arguments: &mut [Argument],
-    ) -> Result<(), TrainingError> {
-        let Some(images) = &self.images else { return Ok(()) };
-        let (chunk, threads, kept) = normalising(layer);
-        let (name, threads) = match (back, kept) {
-            (false, true) if threads > NORM => {
-                let threads = chunk * layer.image.positions().div_ceil(2 * NORM_EACH);
-                ("group_norm_32", threads.next_multiple_of(32) as u32)
-            }
-            (false, true) => ("group_norm_16", threads),
-            (false, false) => ("group_norm_0", threads),
-            (true, true) => ("group_norm_backward_16", threads),
-            (true, false) => ("group_norm_backward_0", threads),
-        };
-        let grid = (examples, layer.image.channels / chunk);
-        self.device.launch(&images.kernels, name, grid, threads, arguments)
-    }
-
     /// Runs the program up to the logits.
     pub(super) fn forward(&self, chunk: &Chunk) -> Result<(), TrainingError> {
-        let network = &self.recipe.network;
-        let (rows, images) = (chunk.rows, (chunk.slots * chunk.rows) as u64);
-        for (number, operation) in network.operations.iter().enumerate() {
-            if self.plan.skipped[number] {
-                continue;
-            }
-            let (x, y) = (
-                self.workspace.activation(self.plan.sources[number]),
-                self.workspace.activation(operation.output),
-            );
-            let length = chunk.slots * rows * network.buffers[operation.output];
-            match (&operation.kind, &self.workspace.memories[number]) {
-                (Kind::Linear(layer), _) => {
-                    let weights = self.weights_of(number);
-                    let shape = (layer.inputs, layer.outputs);
-                    self.times_weight(chunk, (x, y), rows, shape, weights)?;
-                    let bias = (layer.outputs, Some(layer.bias));
-                    let activation = self.fused_activation(number);
-                    self.bias_and_activation(chunk, (y, y), rows, bias, activation)?;
-                }
-                (Kind::Relu | Kind::Tanh, _) => {
-                    if x != y {
-                        let width = (network.buffers[operation.output], None);
-                        let activation = activation_of(&operation.kind);
-                        self.bias_and_activation(chunk, (x, y), rows, width, activation)?;
-                    }
-                }
-                (Kind::Convolution(layer), Memory::Nothing) => {
-                    let other = self.plan.other[number];
-                    let other = other.map_or(0, |buffer| self.workspace.activation(buffer));
-                    let activation = self.fused_activation(number);
-                    self.convolve(chunk, number, layer, (x, y, other), activation)?;
-                }
-                (Kind::Convolution(layer), Memory::Patches(patches)) => {
-                    let (all, patches) = (rows * layer.output.positions(), patches.address());
-                    let count = chunk.slots * all * layer.patch();
-                    let arguments =
-                        vec![Address(patches), Address(x), layer_of(layer), Long(images)];
-                    self.start("patches", (blocks(count), 1), arguments)?;
-                    let shape = (layer.patch(), layer.output.channels);
-                    let weights = self.weights_of(number);
-                    self.times_weight(chunk, (patches, y), all, shape, weights)?;
-                    let bias = (layer.output.channels, Some(layer.bias));
-                    let activation = self.fused_activation(number);
-                    self.bias_and_activation(chunk, (y, y), all, bias, activation)?;
-                }
-                (Kind::GroupNorm(layer), Memory::GroupNorm(statistics)) => {
-                    let mut arguments = [
-                        Address(y),
-                        Address(statistics.address()),
-                        Address(x),
-                        Address(self.parameters.address()),
-                        Address(chunk.order),
-                        Long(self.stride as u64),
-                        groups_of(layer, rows, self.plan.active[number]),
-                    ];
-                    self.start_norm(false, layer, images as usize, &mut arguments)?;
-                }
-                (Kind::MaxPool(pool), Memory::Winners(winners)) => {
-                    let winners = Address(winners.address());
-                    let arguments =
-                        vec![Address(y), winners, Address(x), pool_of(pool), Long(images)];
-                    self.start("max_pool", (blocks(length), 1), arguments)?;
-                }
-                (Kind::AveragePool(pool), _) => {
-                    let arguments = vec![Address(y), Address(x), pool_of(pool), Long(images)];
-                    self.start("average_pool", (blocks(length), 1), arguments)?;
-                }
-                (Kind::Add { other }, _) => {
-                    let other = Address(self.workspace.activation(*other));
-                    let arguments = vec![Address(y), Address(x), other, Long(length as u64)];
-                    self.start("add", (blocks(length), 1), arguments)?;
-                }
-                _ => unreachable!("memories are made from the operations"),
+        for (number, layer) in self.plan.layers.iter().enumerate() {
+            if !self.plan.skipped[number] {
+                layer.forward(&Turn { engine: self, chunk, number })?;
             }
         }
         Ok(())

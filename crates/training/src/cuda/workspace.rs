@@ -54,13 +54,10 @@ impl Head {
     }
 }
 
-/// What an operation remembers between its passes.
-pub(super) enum Memory {
-    Nothing,
-    Patches(Buffer<f32>),
-    Winners(Buffer<u8>),
-    /// Mean and inverse deviation of each example and group.
-    GroupNorm(Buffer<f32>),
+/// What an operation remembers between its passes; see [`super::layer::Layer::remembers`].
+pub(super) struct Memory {
+    pub(super) numbers: Buffer<f32>,
+    pub(super) bytes: Buffer<u8>,
 }
 
 pub(super) struct Workspace {
@@ -83,13 +80,12 @@ pub(super) struct Workspace {
     pub(super) addresses: Buffer<u64>,
 }
 
+/// Numbers of scratch that one example needs.
 fn scratch(network: &Network, plan: &Plan) -> usize {
-    let operations = network.operations.iter().zip(&plan.implicit);
-    let lengths = operations.map(|(operation, implicit)| match &operation.kind {
-        Kind::Convolution(layer) if operation.input != 0 && !implicit => {
-            layer.output.positions() * layer.patch()
-        }
-        _ => 0,
+    let operations = network.operations.iter().zip(plan.layers.iter().zip(&plan.implicit));
+    let lengths = operations.map(|(operation, (layer, implicit))| match operation.input {
+        0 => 0,
+        _ => layer.scratch(*implicit),
     });
     lengths.max().unwrap_or(0)
 }
@@ -105,14 +101,10 @@ impl Workspace {
             numbers += own.map(|i| network.buffers[i]).sum::<usize>();
         }
         numbers += scratch(network, plan) + plan.kept_stride + 8;
-        numbers += 4 * Parts::count(network, plan);
-        for (operation, implicit) in network.operations.iter().zip(&plan.implicit) {
-            numbers += match &operation.kind {
-                Kind::Convolution(layer) if !implicit => layer.output.positions() * layer.patch(),
-                Kind::MaxPool(layer) => layer.output.len().div_ceil(4),
-                Kind::GroupNorm(layer) => 2 * layer.groups,
-                _ => 0,
-            };
+        numbers += 4 * Parts::count(plan);
+        for (layer, implicit) in plan.layers.iter().zip(&plan.implicit) {
+            let (remembered, bytes) = layer.remembers(*implicit);
+            numbers += remembered + bytes.div_ceil(4);
         }
         4 * numbers
     }
@@ -158,22 +150,15 @@ impl Workspace {
                 .map(|i| device.zeros(if own(i) { examples * network.buffers[i] } else { 0 }))
                 .collect::<Result<Vec<Buffer<f32>>, _>>()
         };
-        let memories = network
-            .operations
+        let memories = plan
+            .layers
             .iter()
             .zip(&plan.implicit)
-            .map(|(operation, implicit)| {
-                Ok(match &operation.kind {
-                    Kind::Convolution(layer) if !implicit => Memory::Patches(
-                        device.zeros(examples * layer.output.positions() * layer.patch())?,
-                    ),
-                    Kind::MaxPool(layer) => {
-                        Memory::Winners(device.zeros(examples * layer.output.len())?)
-                    }
-                    Kind::GroupNorm(layer) => {
-                        Memory::GroupNorm(device.zeros(examples * 2 * layer.groups)?)
-                    }
-                    _ => Memory::Nothing,
+            .map(|(layer, implicit)| {
+                let (numbers, bytes) = layer.remembers(*implicit);
+                Ok(Memory {
+                    numbers: device.zeros(examples * numbers)?,
+                    bytes: device.zeros(examples * bytes)?,
                 })
             })
             .collect::<Result<Vec<_>, TrainingError>>()?;
@@ -185,7 +170,7 @@ impl Workspace {
             memories,
             scratch: device.zeros(examples * scratch(network, plan))?,
             kept: device.zeros(examples * plan.kept_stride)?,
-            part_norms: device.zeros(examples * 2 * Parts::count(network, plan))?,
+            part_norms: device.zeros(examples * 2 * Parts::count(plan))?,
             labels: device.zeros(examples)?,
             losses: device.zeros(examples)?,
             correct: device.zeros(examples)?,

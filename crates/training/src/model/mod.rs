@@ -4,11 +4,10 @@
 mod build;
 mod describe;
 mod initialise;
+mod layers;
 mod network;
 
 pub use build::NetworkBuilder;
 pub use describe::{ActivationName, LanguageDescription, ModelDescription, TrainedWeights};
-pub use network::{
-    Convolution, GroupNorm, Image, Kind, Linear, Network, Operation, Pool, Start, Tensor,
-    TensorLayout,
-};
+pub use layers::*;
+pub use network::{Image, Network, Operation, Start, Tensor, TensorLayout};

@@ -2,6 +2,7 @@
 //! two) and writes a fresh one; the last one holds the logits. Parameters are offsets into one
 //! vector of `parameters` numbers, so that M replicas are M such vectors one after the other.
 
+use super::layers::Kind;
 use serde::Serialize;
 
 /// Height, width and channels of a buffer; the channel runs fastest.
@@ -24,76 +25,6 @@ impl Image {
     pub fn positions(self) -> usize {
         self.height * self.width
     }
-}
-
-/// y = x W + b, with W of `inputs` rows and `outputs` columns at `weight`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Linear {
-    pub inputs: usize,
-    pub outputs: usize,
-    pub weight: usize,
-    pub bias: usize,
-}
-
-/// y = patches(x) W + b. A patch lists the pixels under the kernel row by row, all channels of a
-/// pixel together; W has one row for each number of a patch and one column for each output
-/// channel. With `standardised`, each column of W is shifted and scaled to mean zero and variance
-/// 1 / rows before it is used (Qiao et al. 2019; De et al. 2022).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Convolution {
-    pub input: Image,
-    pub output: Image,
-    pub kernel: usize,
-    pub stride: usize,
-    pub padding: usize,
-    pub weight: usize,
-    pub bias: usize,
-    pub standardised: bool,
-}
-
-impl Convolution {
-    /// Numbers in a patch.
-    pub fn patch(&self) -> usize {
-        self.kernel * self.kernel * self.input.channels
-    }
-
-    pub fn weights(&self) -> usize {
-        self.patch() * self.output.channels
-    }
-}
-
-/// Normalises each example over groups of channels, then scales and shifts each channel
-/// (Wu and He 2018).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GroupNorm {
-    pub image: Image,
-    pub groups: usize,
-    pub scale: usize,
-    pub shift: usize,
-}
-
-/// A window that slides over each channel, without padding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pool {
-    pub input: Image,
-    pub output: Image,
-    pub kernel: usize,
-    pub stride: usize,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Linear(Linear),
-    Relu,
-    Tanh,
-    Convolution(Convolution),
-    GroupNorm(GroupNorm),
-    MaxPool(Pool),
-    AveragePool(Pool),
-    /// The sum of the input and another buffer.
-    Add {
-        other: usize,
-    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

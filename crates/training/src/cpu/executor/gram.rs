@@ -65,7 +65,8 @@ impl Executor {
         self.network
             .operations
             .iter()
-            .all(|operation| !matches!(operation.kind, Kind::Convolution(_) | Kind::GroupNorm(_)))
+            .map(|operation| &operation.kind)
+            .all(|kind| matches!(kind, Kind::Linear(_)) || kind.clipping().is_none())
     }
 
     /// Squared distances of the clipped gradients of group `number` from that of its variant
