@@ -1,6 +1,7 @@
 //! An analysis plan: everything that is decided before the scores are seen. Its hash in the
 //! answer lets an auditor show that it was.
 
+use crate::one_run::NO_CHOICE;
 use crate::{AttackDirection, AuditError, Design, Family, Method, ThresholdRule, grid};
 use vocabulary::{Adjacency, PlanDocument, Problem, Run};
 
@@ -141,6 +142,10 @@ impl Plan {
         if let Some(objection) = method.objection(self.design) {
             return Some(objection.to_owned());
         }
+        let chosen = matches!(self.threshold, ThresholdRule::Holdout | ThresholdRule::KFold);
+        if method == Method::OneRunGdp && chosen {
+            return Some(NO_CHOICE.to_owned());
+        }
         if !method.needs_training() {
             return None;
         }
@@ -175,7 +180,8 @@ impl Plan {
     }
 
     /// How many separate statements the plan makes, for `joint`. All bounds that read the same
-    /// two rate bounds (every delta and family under `dkw` and `fixed`, every family under `union`) are one.
+    /// two rate bounds (every delta and family under `dkw`, every family under `union`) are one. The exact tests of `fixed` and
+    /// `holdout` are one each.
     pub fn statements(&self) -> usize {
         let usable: Vec<Method> = self
             .methods
@@ -183,9 +189,8 @@ impl Plan {
             .copied()
             .filter(|method| method.is_confidence_bound() && self.objection(*method).is_none())
             .collect();
-        let shared = matches!(self.threshold, ThresholdRule::Dkw | ThresholdRule::Fixed(_));
         let statements = match self.design {
-            Design::Runs if shared => 1,
+            Design::Runs if self.threshold == ThresholdRule::Dkw => 1,
             // The law of ranks is a statement for each delta; the families share the martingale.
             Design::Runs if self.threshold == ThresholdRule::Union => {
                 let free = usable.iter().any(|method| method.is_distribution_free());

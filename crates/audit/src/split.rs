@@ -7,10 +7,10 @@
 //! **Canaries of one run** ([`parts_of_canaries`]). The part of a canary is a function of the seed,
 //! the purpose, all scores with their membership left out, and its own score; canaries with equal
 //! scores share a part, and no lots are drawn. So the parts are a function of what the mechanism
-//! put out. A guess may depend on that output in any way, and given the bits of the canaries that
-//! choose, the mechanism is as private in the bits of the others as it was. The bound holds at
-//! every seed and for every hash function; no exchangeability is used, only the fair bits. The price is
-//! that scores with few distinct values are dealt badly.
+//! put out, and a guess may depend on that output in any way. The mechanism may know the seed and choose scores by where they are dealt; at delta > 0
+//! that has a price ([`crate::one_run`], `chosen`). With it the bound holds at
+//! every seed and for every hash function; no exchangeability is used, only the fair bits. The price of equal scores that share a part is
+//! that few distinct values are dealt badly.
 //!
 //! **Trainings of their own** ([`deal`]). The rows of a side are independent and alike. Given both
 //! sorted sides, every way to deal the ranks is equally likely to be how the rows fell, so parts

@@ -88,11 +88,15 @@ const ACCURACY: f64 = 1e-10;
 
 /// The largest epsilon that is rejected at `level`, from below; 0 when none is.
 pub fn one_run_epsilon(canaries: u64, guesses: u64, right: u64, level: f64, delta: f64) -> f64 {
+    largest(guesses, right, level, |epsilon| {
+        one_run_p_value(canaries, guesses, right, epsilon, delta)
+    })
+}
+
+/// The largest epsilon at which `p_value`, which is at least that of the binomial and rises with epsilon, is at most `level`.
+pub(super) fn largest(guesses: u64, right: u64, level: f64, p_value: impl Fn(f64) -> f64) -> f64 {
     // How far the p-value is above the level, on a logarithmic scale; rejected at or below 0.
-    let excess = |epsilon: f64| {
-        let p_value = one_run_p_value(canaries, guesses, right, epsilon, delta);
-        (p_value.max(f64::MIN_POSITIVE) / level).ln()
-    };
+    let excess = |epsilon: f64| (p_value(epsilon).max(f64::MIN_POSITIVE) / level).ln();
     if guesses == 0 || excess(0.0) > 0.0 {
         return 0.0;
     }

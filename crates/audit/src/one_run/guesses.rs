@@ -1,9 +1,9 @@
 //! The threshold rules of the many-run design, carried over to canaries of one run.
 
-use super::planned::{self, Planned};
+use super::chosen::Chosen;
 use super::strategies::{Guesses, Strategy, chains, choices, size};
 use super::union::{perfect, together};
-use super::{one_run_epsilon, one_run_gaussian_mu, one_run_gaussian_rejects, one_run_p_value};
+use super::{one_run_epsilon, one_run_gaussian_mu, one_run_gaussian_rejects};
 use crate::scores::at_least;
 use crate::split::{Purpose, parts_of_canaries};
 use crate::{AttackDirection, AuditError, FOLDS, Scores, ThresholdRule};
@@ -32,17 +32,6 @@ impl OneRunStatistic {
             Self::GaussianMu => one_run_gaussian_mu(canaries, total, right, level),
         }
     }
-
-    /// Whether the bound of these guesses exceeds a value: one test in place of a search.
-    fn exceeds(&self, guesses: &Guesses, level: f64, value: f64) -> bool {
-        let (canaries, total, right) = (guesses.canaries, self.counted(guesses), guesses.right);
-        match *self {
-            Self::Epsilon { delta } => {
-                total > 0 && one_run_p_value(canaries, total, right, value, delta) <= level
-            }
-            Self::GaussianMu => one_run_gaussian_rejects(canaries, total, right, value, level),
-        }
-    }
 }
 
 /// A one-run bound with the guesses it stands on.
@@ -60,8 +49,8 @@ pub struct OneRunBound {
 /// "out" alone (mirror), or both.
 ///
 /// # Errors
-/// Too few canaries to split; `dkw`, which has no meaning for canaries of one run; `fixed:V` with the
-/// mirror direction, since it guesses "in".
+/// Too few canaries to split; `dkw`, which has no meaning for canaries of one run; `holdout` and `k-fold` for the
+/// Gaussian mu; `fixed:V` with the mirror direction, since it guesses "in".
 pub fn one_run_bound(
     scores: &Scores,
     rule: &ThresholdRule,
@@ -82,23 +71,16 @@ pub fn one_run_bound(
             Ok(single(statistic, at_threshold(scores, threshold), level))
         }
         ThresholdRule::Union => match *statistic {
-            OneRunStatistic::Epsilon { delta } => {
-                match planned::plan(canaries, direction, level, delta) {
-                    Planned::Together => Ok(union(scores, delta, direction, level)),
-                    Planned::Choosers { share } => {
-                        let parts = parts_of_canaries(scores, &[share], seed, Purpose::Halves);
-                        Ok(chosen_elsewhere(&parts[..1], &parts[1], statistic, direction, level))
-                    }
-                }
-            }
-            OneRunStatistic::GaussianMu => Ok(largest(scores, statistic, direction, level)),
+            OneRunStatistic::Epsilon { delta } => Ok(union(scores, delta, direction, level)),
+            OneRunStatistic::GaussianMu => Ok(largest(scores, direction, level)),
         },
         ThresholdRule::Holdout => {
             if canaries < 8 {
                 return Err(too_few("holdout"));
             }
+            let chosen = Chosen::new(canaries, statistic, level)?;
             let parts = parts_of_canaries(scores, &[0.5], seed, Purpose::Halves);
-            Ok(chosen_elsewhere(&parts[..1], &parts[1], statistic, direction, level))
+            Ok(chosen_elsewhere(&parts[0], &parts[1], chosen, direction))
         }
         ThresholdRule::KFold => {
             // A fifth chooses, the rest counts, once per fold; the largest of five bounds at a
@@ -107,14 +89,14 @@ pub fn one_run_bound(
             if canaries < 4 * FOLDS as u64 {
                 return Err(too_few("k-fold"));
             }
-            let each = level / FOLDS as f64;
+            let chosen = Chosen::new(canaries, statistic, level / FOLDS as f64)?;
             let folds =
                 parts_of_canaries(scores, &[1.0 / FOLDS as f64; FOLDS - 1], seed, Purpose::Folds);
             let best = (0..FOLDS)
                 .map(|fold| {
                     let others = folds.iter().enumerate().filter(|(other, _)| *other != fold);
                     let rest = merged(scores, others.map(|(_, part)| part));
-                    chosen_elsewhere(&folds[fold..=fold], &rest, statistic, direction, each)
+                    chosen_elsewhere(&folds[fold], &rest, chosen, direction)
                 })
                 .reduce(|best, next| if next.value > best.value { next } else { best });
             best.map(|best| OneRunBound { strategies: FOLDS, ..best })
@@ -139,9 +121,9 @@ pub(crate) fn one_run_reach(
         AttackDirection::Both => counted,
         _ => counted / 2,
     };
-    let one = |counted: u64, guesses: u64, level: f64| {
+    let one = |guesses: u64, level: f64| {
         let all = Guesses {
-            canaries: counted,
+            canaries,
             guessed_in: guesses,
             guessed_out: 0,
             right: guesses,
@@ -149,25 +131,24 @@ pub(crate) fn one_run_reach(
         };
         statistic.bound(&all, level)
     };
+    let chosen = |counted: u64, level: f64| {
+        let guesses = most(counted);
+        Chosen::new(canaries, statistic, level)
+            .map_or(0.0, |chosen| chosen.epsilon(guesses, guesses))
+    };
     match (rule, statistic) {
-        (ThresholdRule::Fixed(_), _) => one(canaries, canaries / 2, level),
+        (ThresholdRule::Fixed(_), _) => one(canaries / 2, level),
         (ThresholdRule::Union, OneRunStatistic::Epsilon { delta }) => {
-            let plan = planned::plan(canaries, direction, level, *delta);
-            let counted = planned::counted(&plan, canaries);
-            match plan {
-                Planned::Together => perfect(canaries, direction, level, *delta),
-                Planned::Choosers { .. } => one(counted, most(counted), level),
-            }
+            perfect(canaries, direction, level, *delta)
         }
         (ThresholdRule::Union, OneRunStatistic::GaussianMu) => {
             let strategies: usize = chains(canaries, direction).iter().map(Vec::len).sum();
-            one(canaries, most(canaries), level / strategies as f64)
+            one(most(canaries), level / strategies as f64)
         }
         (ThresholdRule::KFold, _) => {
-            let counted = canaries - canaries / FOLDS as u64;
-            one(counted, most(counted), level / FOLDS as f64)
+            chosen(canaries - canaries / FOLDS as u64, level / FOLDS as f64)
         }
-        _ => one(canaries / 2, most(canaries / 2), level),
+        _ => chosen(canaries / 2, level),
     }
 }
 
@@ -201,95 +182,48 @@ fn union(scores: &Scores, delta: f64, direction: AttackDirection, level: f64) ->
     }
 }
 
-/// The largest of single bounds, each with its share of the error.
-fn largest(
-    scores: &Scores,
-    statistic: &OneRunStatistic,
-    direction: AttackDirection,
-    level: f64,
-) -> OneRunBound {
+/// The largest mu of single strategies, each with its share of the error.
+fn largest(scores: &Scores, direction: AttackDirection, level: f64) -> OneRunBound {
     let list: Vec<Strategy> = chains(size(scores), direction).into_iter().flatten().collect();
     let each = level / list.len() as f64;
     let mut best: Option<OneRunBound> = None;
     for strategy in &list {
         let guesses = strategy.guess(scores);
-        if best.is_none_or(|best| statistic.exceeds(&guesses, each, best.value)) {
-            let next = single(statistic, guesses, each);
+        let (canaries, planned, right) = (guesses.canaries, guesses.planned, guesses.right);
+        // One test tells whether a search is worth it.
+        let exceeds = |mu: f64| one_run_gaussian_rejects(canaries, planned, right, mu, each);
+        if best.is_none_or(|best| exceeds(best.value)) {
+            let next = single(&OneRunStatistic::GaussianMu, guesses, each);
             if best.is_none_or(|best| next.value > best.value) {
                 best = Some(next);
             }
         }
     }
     let nothing = Strategy::Ends { inside: 0, outside: 0 };
-    let best = best.unwrap_or_else(|| single(statistic, nothing.guess(scores), each));
+    let best =
+        best.unwrap_or_else(|| single(&OneRunStatistic::GaussianMu, nothing.guess(scores), each));
     OneRunBound { strategies: list.len(), ..best }
 }
 
 /// The choosers pick the strategy that would show most if the others were as they are, with half a
 /// wrong guess added: choosers without an error are not proof of a perfect attack.
 fn chosen_elsewhere(
-    choosers: &[Scores],
+    chooser: &Scores,
     counter: &Scores,
-    statistic: &OneRunStatistic,
+    chosen: Chosen,
     direction: AttackDirection,
-    level: f64,
 ) -> OneRunBound {
-    let chooser = &choosers[0];
     let (few, many) = (size(chooser), size(counter));
     let list = choices(few, direction);
     let seen: Vec<(Strategy, Guesses)> =
         list.iter().map(|&strategy| (strategy, strategy.guess(chooser))).collect();
-    let place = pick(&seen, few, many, |_, expected, known| {
+    let place = chosen.pick(&seen, few, many, |_, expected, known| {
         // One test tells whether a search is worth it.
-        statistic.exceeds(expected, level, known).then(|| statistic.bound(expected, level))
+        chosen.exceeds(expected, known).then(|| chosen.value(expected))
     });
-    single(statistic, list[place].scaled(few, many).guess(counter), level)
-}
-
-/// The strategy of which `few` choosers saw these guesses and that promises most for `many` others.
-/// `value` gives what guesses show, or nothing when that is not more than what is known already.
-pub(crate) fn pick(
-    seen: &[(Strategy, Guesses)],
-    few: u64,
-    many: u64,
-    mut value: impl FnMut(usize, &Guesses, f64) -> Option<f64>,
-) -> usize {
-    let mut chosen = (0, 0.0);
-    for (place, (strategy, seen)) in seen.iter().enumerate() {
-        let planned = strategy.scaled(few, many).planned(many);
-        let share = (seen.right as f64 + 0.5) / (seen.total() as f64 + 1.0);
-        let made = planned as f64 * seen.total() as f64 / seen.planned.max(1) as f64;
-        let expected = Guesses {
-            canaries: many,
-            guessed_in: made as u64,
-            guessed_out: 0,
-            right: ((share * made) as u64).min(made as u64),
-            planned,
-        };
-        if let Some(value) = value(place, &expected, chosen.1)
-            && value > chosen.1
-        {
-            chosen = (place, value);
-        }
-    }
-    chosen.0
-}
-
-/// What choosers go by.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ChosenBy {
-    pub(crate) statistic: OneRunStatistic,
-    pub(crate) level: f64,
-}
-
-impl ChosenBy {
-    pub(crate) fn value(&self, expected: &Guesses) -> f64 {
-        self.statistic.bound(expected, self.level)
-    }
-
-    pub(crate) fn exceeds(&self, expected: &Guesses, known: f64) -> bool {
-        self.statistic.exceeds(expected, self.level, known)
-    }
+    let guesses = list[place].scaled(few, many).guess(counter);
+    let guesses = Guesses { canaries: chosen.canaries, ..guesses };
+    OneRunBound { value: chosen.value(&guesses), guesses, level: chosen.level, strategies: 1 }
 }
 
 fn single(statistic: &OneRunStatistic, guesses: Guesses, level: f64) -> OneRunBound {

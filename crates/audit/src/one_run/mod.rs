@@ -4,9 +4,8 @@
 //! The guesses may depend on the scores in any way, never on who was in. Here at most g1 of the highest
 //! scores are guessed "in" and at most g0 of the lowest "out"; everything between is passed over, and
 //! so are scores that tie across an edge. Which (g1, g0) is best is not known beforehand. The
-//! `union` rule makes one statement about a list that depends on m alone ([`union`]), or, where
-//! delta makes that dear, lets some canaries choose ([`planned`]); `holdout` and `k-fold` always do (given the bits of the
-//! choosing canaries the run is still private in the bits of the rest; see [`crate::split`]); `fixed:V`
+//! `union` rule makes one statement about a list that depends on m alone ([`union`]); `holdout` and `k-fold` let some canaries choose
+//! for the others ([`chosen`]); `fixed:V`
 //! guesses "in" at V and above and passes over the rest.
 //!
 //! At delta 0 a bound holds given the scores, so it counts the guesses that were made. At delta > 0 and for
@@ -19,18 +18,18 @@
 //! Both bounds need the bits to be independent and fair. [`fair_bits`] tests the count of
 //! members against Binomial(m, 1/2); an audit of unbalanced canaries is refused.
 
+mod chosen;
 mod epsilon_delta;
 mod gaussian;
 mod guesses;
-mod planned;
 mod strategies;
 mod union;
 
+pub(crate) use chosen::{Chosen, NO_CHOICE};
 pub use epsilon_delta::{OneRunZero, one_run_epsilon, one_run_p_value};
 pub use gaussian::{one_run_gaussian_mu, one_run_gaussian_rejects};
-pub(crate) use guesses::{ChosenBy, one_run_reach, pick};
+pub(crate) use guesses::one_run_reach;
 pub use guesses::{OneRunBound, OneRunStatistic, one_run_bound};
-pub(crate) use planned::{Planned, plan as plan_of};
 pub use strategies::Guesses;
 pub(crate) use strategies::{Strategy, chains, choices};
 pub(crate) use union::critical_counts;

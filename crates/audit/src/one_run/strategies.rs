@@ -17,7 +17,7 @@ pub(crate) enum Strategy {
 /// Guesses made about canaries, and how many were right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guesses {
-    /// Canaries that count (those that chose the strategy do not).
+    /// All canaries.
     pub canaries: u64,
     /// Guessed "in" (score at or above a threshold).
     pub guessed_in: u64,

@@ -23,11 +23,13 @@
 //! E[tail(y) + F(y) average(y)], where tail is the sum of P(B_k >= v_k) and average that of
 //! max_i P(v_k - i <= B_k < v_k) / i, over the strategies with the counts that scores with or without ties ask
 //! for. It is at most the larger tail of the two plus 2 m delta times the larger average; and that is what the level
-//! pays. S is then the union over both. So that a perfect attack does not pay for the look, the shares of scores
-//! with ties are those of scores without beyond the most that half of the canaries can show: where L is larger than
-//! that, it is the larger of that and of L with the usual shares, which is an increasing function of the counts, too.
+//! pays. S is then the union over both.
 //!
-//! A strategy that cannot reach L at error c_k has no v_k and costs nothing: a perfect attack is read off
+//! Beyond the most that half of the canaries can show, all canaries are the only strategy, with the whole level: where L is larger than that
+//! most, it is the larger of that and of the bound of all canaries. That is an increasing function of the counts, too, and the same for scores with and
+//! without ties. So a perfect attack is read off all canaries as if there were no other strategy.
+//!
+//! A strategy that cannot reach L at error c_k has no v_k and costs nothing: at delta 0, too, a perfect attack is read off
 //! the full set of guesses as if it were the only strategy.
 
 use super::epsilon_delta::one_run_terms;
@@ -57,9 +59,8 @@ struct Shares {
     /// The favourite's part.
     part: f64,
     level: f64,
-    /// Beyond this epsilon the shares are those of scores without ties, whose favourite is `usual`.
+    /// Beyond this epsilon all canaries are the only strategy.
     reach: f64,
-    usual: Option<u64>,
 }
 
 const FAVOURITE: f64 = 0.92;
@@ -76,17 +77,16 @@ impl Shares {
         let half = first().find(half);
         let all = first().find(|one| one.planned == one.canaries).map(|one| one.planned);
         let made = |one: &Guesses| 10 * one.total() >= 9 * one.planned;
-        let usual = half.map(|one| one.planned);
-        let infinite = f64::INFINITY;
-        let plain = Self { favourite: usual, part: FAVOURITE, level, reach: infinite, usual };
-        let mut tied = Self { favourite: all, ..plain };
+        let (favourite, reach) = (half.map(|one| one.planned), f64::INFINITY);
+        let plain = Self { favourite, part: FAVOURITE, level, reach };
+        let tied = Self { favourite: all, ..plain };
         match (half, all) {
             (Some(one), Some(_)) if delta > 0.0 => {
                 // What half of the canaries can show at most.
                 let counted = one.counted(delta);
                 let most = FAVOURITE * level;
-                tied.reach = one_run_epsilon(one.canaries, counted, counted, most, delta);
-                tied.part = TIED;
+                let reach = one_run_epsilon(one.canaries, counted, counted, most, delta);
+                let (plain, tied) = (Self { reach, ..plain }, Self { reach, part: TIED, ..tied });
                 if made(one) { (plain, Some(tied)) } else { (tied, Some(plain)) }
             }
             (Some(one), _) if delta > 0.0 || made(one) => (plain, None),
@@ -96,12 +96,10 @@ impl Shares {
 
     /// The error at which a strategy's own bound is taken.
     fn of(&self, chain: usize, one: &Guesses, order: f64) -> f64 {
-        let within = order <= self.reach;
-        let (favourite, part) =
-            if within { (self.favourite, self.part) } else { (self.usual, FAVOURITE) };
-        let share = match favourite {
+        let share = match self.favourite {
             None => 1.0 / 3.0,
-            Some(planned) if chain == 0 && one.planned == planned => part,
+            _ if order > self.reach && one.planned == one.canaries => 1.0,
+            Some(planned) if chain == 0 && one.planned == planned => self.part,
             Some(_) if one.planned == one.canaries => ALL,
             Some(_) => OTHER,
         };
@@ -134,7 +132,7 @@ fn largest(chains: &[Vec<Guesses>], shares: &Shares, order: f64, delta: f64) -> 
 pub(super) fn together(chains: &[Vec<Guesses>], level: f64, delta: f64) -> Together {
     let (shares, other) = Shares::new(chains, level, delta);
     let mut best = largest(chains, &shares, 0.0, delta);
-    if best.epsilon > shares.reach {
+    if best.epsilon >= shares.reach {
         let beyond = largest(chains, &shares, f64::INFINITY, delta);
         let reached = Together { epsilon: shares.reach, ..best };
         best = if beyond.epsilon > shares.reach { beyond } else { reached };

@@ -9,8 +9,8 @@ use super::draw::binomial;
 use super::{Goal, Needed, Target};
 use crate::one_run::one_run_bound;
 use crate::one_run::{
-    ChosenBy, Guesses, OneRunStatistic, Planned, Strategy, chains, choices, critical_counts,
-    one_run_gaussian_rejects, one_run_p_value, pick, plan_of,
+    Chosen, Guesses, OneRunStatistic, Strategy, chains, choices, critical_counts,
+    one_run_gaussian_rejects, one_run_p_value,
 };
 use crate::split::Dealer;
 use crate::{AttackDirection, AuditError, Design, FOLDS, Scores, Statistic, ThresholdRule};
@@ -86,19 +86,15 @@ pub(super) fn power(
     if count <= PLAYED && goal.is_epsilon() && !matches!(rule, ThresholdRule::Fixed(_)) {
         return played(curve, goal, rule, best, level, trials, dealer);
     }
-    let plan = match rule {
-        ThresholdRule::Fixed(_) => return at_a_threshold(points, goal, count, level),
-        ThresholdRule::Union if goal.is_epsilon() => plan_of(count, DIRECTION, level, target.delta),
-        ThresholdRule::Union => Planned::Together,
-        ThresholdRule::KFold => return folds(curve, goal, best, level, trials, dealer),
-        _ => Planned::Choosers { share: 0.5 },
-    };
-    match plan {
-        Planned::Together => together(curve, goal, best, level, trials, dealer),
-        Planned::Choosers { share } => {
-            let few = (share * count as f64) as u64;
-            choosers(curve, goal, best, (few, count - few), level, trials, dealer)
-        }
+    let chosen = |level: f64| Chosen::new(count, &goal.statistic, level);
+    match rule {
+        ThresholdRule::Fixed(_) => at_a_threshold(points, goal, count, level),
+        ThresholdRule::Union => together(curve, goal, best, level, trials, dealer),
+        // The Gaussian family was refused.
+        ThresholdRule::KFold => chosen(level / FOLDS as f64)
+            .map_or(best, |chosen| folds(curve, goal.value, best, chosen, trials, dealer)),
+        _ => chosen(level)
+            .map_or(best, |chosen| choosers(curve, goal.value, best, chosen, trials, dealer)),
     }
 }
 
@@ -194,21 +190,22 @@ fn together(
     Needed { power: f64::from(shown) / f64::from(trials), fpr, tpr, ..best }
 }
 
-/// Some canaries choose, the others count.
+/// Half of the canaries choose, the others count.
 fn choosers(
     points: &[(f64, f64)],
-    goal: &Shown,
+    epsilon: f64,
     best: Needed,
-    (few, many): (u64, u64),
-    level: f64,
+    chosen: Chosen,
     trials: u32,
     mut dealer: Dealer,
 ) -> Needed {
+    let few = best.count / 2;
+    let many = best.count - few;
     if few < 4 || many < 4 {
         return best;
     }
     let (chooser, counter) = (Cells::new(points, few), Cells::new(points, many));
-    let mut audit = Chooser::new(few, many, goal, level);
+    let mut audit = Chooser::new(few, many, epsilon, chosen);
     let (mut shown, mut by) = (0_u32, vec![0_u32; audit.list.len()]);
     for _ in 0..trials {
         let (first, second) = (chooser.draw(&mut dealer), counter.draw(&mut dealer));
@@ -226,20 +223,19 @@ fn choosers(
 /// Each fifth chooses for the other four.
 fn folds(
     points: &[(f64, f64)],
-    goal: &Shown,
+    epsilon: f64,
     best: Needed,
-    level: f64,
+    chosen: Chosen,
     trials: u32,
     mut dealer: Dealer,
 ) -> Needed {
-    let level = level / FOLDS as f64;
     let few = best.count / FOLDS as u64;
     let many = few * (FOLDS as u64 - 1);
     if few < 4 {
         return best;
     }
     let cells = Cells::new(points, few);
-    let mut audit = Chooser::new(few, many, goal, level);
+    let mut audit = Chooser::new(few, many, epsilon, chosen);
     let mut shown = 0_u32;
     for _ in 0..trials {
         let drawn: Vec<Drawn> = (0..FOLDS).map(|_| cells.draw(&mut dealer)).collect();
@@ -261,20 +257,20 @@ struct Chooser {
     list: Vec<Strategy>,
     few: u64,
     many: u64,
-    goal: Shown,
-    level: f64,
+    epsilon: f64,
+    chosen: Chosen,
     values: HashMap<(usize, u64), f64>,
     least: HashMap<usize, Option<u64>>,
 }
 
 impl Chooser {
-    fn new(few: u64, many: u64, goal: &Shown, level: f64) -> Self {
+    fn new(few: u64, many: u64, epsilon: f64, chosen: Chosen) -> Self {
         Self {
             list: choices(few, DIRECTION),
             few,
             many,
-            goal: *goal,
-            level,
+            epsilon,
+            chosen,
             values: HashMap::new(),
             least: HashMap::new(),
         }
@@ -291,9 +287,8 @@ impl Chooser {
             })
             .collect();
         look();
-        let by = ChosenBy { statistic: self.goal.statistic, level: self.level };
-        let values = &mut self.values;
-        pick(&seen, few, many, |place, expected, known| {
+        let (by, values) = (self.chosen, &mut self.values);
+        by.pick(&seen, few, many, |place, expected, known| {
             let key = (place, expected.right);
             if let Some(value) = values.get(&key) {
                 return Some(*value);
@@ -308,12 +303,12 @@ impl Chooser {
 
     /// The smallest count of right guesses that shows the target.
     fn least(&mut self, place: usize) -> Option<u64> {
-        let (many, level, goal) = (self.many, self.level, self.goal);
+        let (many, chosen, epsilon) = (self.many, self.chosen, self.epsilon);
         let guesses = self.list[place].scaled(self.few, many).planned(many);
         *self
             .least
             .entry(place)
-            .or_insert_with(|| least_right(guesses, |right| goal.by(many, guesses, right, level)))
+            .or_insert_with(|| least_right(guesses, |right| chosen.shows(guesses, right, epsilon)))
     }
 }
 

@@ -19,6 +19,7 @@ mod search;
 pub use attack::Attack;
 pub use goal::{Curve, Goal};
 
+use crate::one_run::NO_CHOICE;
 use crate::{AuditError, ThresholdRule};
 use numerics::patience::{is_limited, within};
 use search::Range;
@@ -127,11 +128,7 @@ pub fn canaries_needed(
     let (points, curve) = (attack.points()?, attack.dense_points(6)?);
     let shown = canaries::Shown::new(goal)?;
     if !shown.is_epsilon() && matches!(rule, ThresholdRule::Holdout | ThresholdRule::KFold) {
-        return Err(AuditError::NotValid(
-            "one-run-gdp is planned with --threshold union or fixed; with the other rules, \
-             simulation promises too little"
-                .to_owned(),
-        ));
+        return Err(AuditError::NotValid(format!("one-run-gdp {NO_CHOICE}")));
     }
     let largest = canaries::largest_epsilon(&points);
     if shown.is_epsilon() && target.epsilon >= largest {
