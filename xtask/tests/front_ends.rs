@@ -5,6 +5,7 @@
 mod source;
 
 use source::{code, named, root, sources};
+use std::path::PathBuf;
 
 /// The front ends in Rust, whole.
 const FRONT_ENDS: &[&str] = &["crates/cli/src", "crates/server/src", "crates/python/src"];
