@@ -35,6 +35,7 @@ test("a wrong field leaves no number, says why, and stays as it was typed", asyn
   assert.equal(await page.locator(".readings data").count(), 0);
   assert.equal(await page.locator(".lenses tbody tr").count(), 0);
   assert.equal(await page.locator("#sign").count(), 0);
+  assert.equal(await page.locator(".sign").textContent(), "Nothing may be signed: a field of the run is wrong.");
   // Leaving the field changes nothing; the reason is text, not a tooltip.
   await page.getByLabel("Steps").first().focus();
   const field = page.getByLabel("Noise multiplier").first();
