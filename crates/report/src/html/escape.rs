@@ -21,7 +21,7 @@ pub(super) fn escape(text: &str) -> String {
 pub(super) fn prose(text: &str) -> String {
     let safe = escape(text);
     let parts: Vec<&str> = safe.split('`').collect();
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return safe;
     }
     let part = |(place, part): (usize, &&str)| match place % 2 {
