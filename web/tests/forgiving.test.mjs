@@ -35,6 +35,7 @@ test("a wrong field leaves no number, says why, and stays as it was typed", asyn
   assert.equal(await page.locator(".readings data").count(), 0);
   assert.equal(await page.locator(".lenses tbody tr").count(), 0);
   assert.equal(await page.locator("#sign").count(), 0);
+  assert.equal(await page.locator("section.sign").textContent(), "Nothing may be signed: a field of the run is wrong.");
   // Leaving the field changes nothing; the reason is text, not a tooltip.
   await page.getByLabel("Steps").first().focus();
   const field = page.getByLabel("Noise multiplier").first();
@@ -90,7 +91,7 @@ test("records, batch size and epochs describe the same run", async () => {
   const claim = document.claims.find((one) => one.lens === "composition" && one.quantity === "epsilon");
   assert.equal(await value(page, "reading-composition"), quoted(claim));
   assert.equal(await page.getByLabel("Steps").first().inputValue(), "5860");
-  assert.equal(await page.locator("#sign").textContent().then((text) => text.includes("3.955")), true);
+  assert.equal(await page.locator("section.sign").textContent().then((text) => text.includes("3.955")), true);
   // The address keeps the records.
   await page.waitForTimeout(150);
   await page.reload();

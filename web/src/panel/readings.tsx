@@ -75,16 +75,17 @@ interface Props {
 }
 
 /** The line that a person may sign, and what it means. */
-export function Sign({ account, settled, stale, moving, onZeroOut }: Omit<Props, "delta"> & { onZeroOut: (() => void) | null }) {
+export function Sign({ account, settled, stale, moving, wrong, onZeroOut }: Omit<Props, "delta"> & { wrong: boolean; onZeroOut: (() => void) | null }) {
   const statement = account?.sign?.statement;
   const means = settled?.sign?.means;
   const reason = account?.unsupported.find((entry) => entry.lens === SIGNED)?.reason;
+  const why = wrong ? "a field of the run is wrong" : reason === undefined ? "no lens proves a number for this run" : onPage(reason);
   return (
     <section class="card sign" aria-label="What may be signed">
       {statement === undefined ? (
         <>
           <p class={`quiet${moving ? " stale" : ""}`}>
-            {account === null ? "–" : `Nothing may be signed: ${reason === undefined ? "no lens proves a number here" : onPage(reason)}.`}
+            {account === null && !wrong ? "–" : `Nothing may be signed: ${why}.`}
           </p>
           {reason !== undefined && onZeroOut !== null && (
             <button type="button" id="zero-out" onClick={onZeroOut}>

@@ -209,7 +209,7 @@ fn wheel(tools: &Tools, folder: &Path, out: &Path) -> Result<()> {
     install.arg("--target").arg(folder).arg(&wheel);
     let begun = Instant::now();
     must(install, "the installation of the wheel")?;
-    let (seconds, size) = (begun.elapsed().as_secs_f64(), size(folder)?);
+    let (seconds, size) = (begun.elapsed().as_secs_f64(), self::size(folder)?);
     println!("== package: installed in {seconds:.1} s, {:.1} MB", size as f64 / 1e6);
     if seconds >= INSTALL_SECONDS || size >= INSTALLED {
         bail!("the wheel takes {INSTALL_SECONDS} s or more, or {INSTALLED} bytes or more");

@@ -17,6 +17,20 @@ pub(super) fn escape(text: &str) -> String {
     safe
 }
 
+/// A sentence for an element: what stands between backticks is code.
+pub(super) fn prose(text: &str) -> String {
+    let safe = escape(text);
+    let parts: Vec<&str> = safe.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return safe;
+    }
+    let part = |(place, part): (usize, &&str)| match place % 2 {
+        0 => (*part).to_owned(),
+        _ => format!("<code>{part}</code>"),
+    };
+    parts.iter().enumerate().map(part).collect()
+}
+
 /// A JSON text for the inside of a `script` element: nothing in it can end the element or be
 /// read as markup.
 pub(super) fn json_in_script(json: &str) -> String {
@@ -26,6 +40,12 @@ pub(super) fn json_in_script(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn backticks_become_code() {
+        assert_eq!(prose("give `a < b`, or `c`"), "give <code>a &lt; b</code>, or <code>c</code>");
+        assert_eq!(prose("one ` alone"), "one ` alone");
+    }
 
     #[test]
     fn nothing_gets_out() {

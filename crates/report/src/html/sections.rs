@@ -1,6 +1,6 @@
 //! The sections below the verdict, each with what it answers; a section without data is absent.
 
-use super::escape::escape;
+use super::escape::{escape, prose};
 use super::figure::figure;
 use super::parts::{NOT_PRIVATE, claim, exact, number, power_of_ten, share, standing, table};
 use super::training;
@@ -388,7 +388,7 @@ fn missing(report: &Report) -> String {
             }
         }
         for (reason, names) in reasons {
-            items.push(format!("{}: {}", escape(&names.join(", ")), escape(reason)));
+            items.push(format!("{}: {}", escape(&names.join(", ")), prose(reason)));
         }
     }
     if let Some(audit) = &report.audit {

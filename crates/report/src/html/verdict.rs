@@ -1,6 +1,6 @@
 //! The box at the top: claim, evidence, standing, and the assumptions with their marks.
 
-use super::escape::escape;
+use super::escape::{escape, prose};
 use super::parts::{NOT_PRIVATE, number, power_of_ten};
 use crate::Report;
 use crate::words::{confidence, method, with_commas};
@@ -17,7 +17,7 @@ pub(super) fn verdict(report: &Report) -> String {
         status.as_str(),
         status.badge(),
         escape(&verdict.headline),
-        escape(&verdict.reason)
+        prose(&verdict.reason)
     );
     text.push_str(&readings(report));
     text.push_str(&gauge(verdict));
