@@ -219,6 +219,7 @@ fn every_way_to_draw_batches_is_calibrated() {
         (Sampling::BallsAndBins, Drawing { uses_per_epoch: Some(2), ..plain }, 2.0),
         (Sampling::TruncatedPoisson, Drawing { max_batch_size: Some(60), ..plain }, 1.5),
         (Sampling::CyclicPoisson, Drawing { cycle_length: Some(2), ..plain }, 1.0),
+        (Sampling::InOrder, plain, 4.0),
     ] {
         let run = Run::builder()
             .phase(noise, 0.05, 400)
@@ -267,4 +268,30 @@ fn every_way_to_draw_batches_is_calibrated() {
             }
         }
     }
+}
+
+/// Balls and bins need whole numbers of batches: the largest batch size is sought among those that divide the data
+/// set, and the next larger one of them misses the target.
+#[test]
+fn batch_sizes_of_balls_and_bins_divide_the_data_set() {
+    let described = |size: u64| {
+        let run = Run::builder()
+            .phase(4.0, size as f64 / 1000.0, 10_000 / size)
+            .sampling(Sampling::BallsAndBins)
+            .adjacency(Adjacency::ZeroOut)
+            .dataset_size(1000)
+            .build();
+        Ok((run.unwrap(), Vec::new()))
+    };
+    let epsilon = |size: u64| {
+        let view = Lens::named(LensName::Composition).unwrap().look(&described(size)?.0)?;
+        view.epsilon(1e-5, Direction::Both)
+    };
+    // Between what 100 and what 125 records per batch leak.
+    let most = 0.5 * (epsilon(100).unwrap().upper + epsilon(125).unwrap().lower);
+    let target = Target::Epsilon { epsilon: most, delta: 1e-5 };
+    let found =
+        accounting::calibrate_batch_size(&described, 1000, &target, LensName::Composition).unwrap();
+    assert!(matches!(found.solution, Solution::BatchSize(100)), "{found:?}");
+    assert!(found.achieved.interval.upper <= most, "{found:?}");
 }

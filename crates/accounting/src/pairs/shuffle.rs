@@ -16,8 +16,8 @@
 use super::OneWay;
 use super::ends::{check_epsilon, check_probability};
 use crate::AccountingError;
-use numerics::elementary::exp;
-use numerics::special::{Binomial, log_normal_cdf};
+use numerics::elementary::{exp, ln};
+use numerics::special::{Binomial, log_add_exp, log_normal_cdf, log1mexp};
 use vocabulary::Interval;
 
 /// Lower bounds on the leakage of shuffled batches; see [`shuffle_lower_bound`] and
@@ -97,8 +97,15 @@ impl ShuffleLowerBound {
     fn event(&self, cut: f64, moved: f64) -> Event {
         let sigma = self.noise_multiplier;
         let others = (self.steps_per_epoch - 1) as f64;
-        let log_in = log_normal_cdf((cut - moved) / sigma) + others * log_normal_cdf(cut / sigma);
-        Event { log_out: numerics::special::log1mexp(log_in.min(0.0)), log_in }
+        let (own, other) = ((cut - moved) / sigma, cut / sigma);
+        let log_in = log_normal_cdf(own) + others * log_normal_cdf(other);
+        // Where 1 - p loses p, the sum of all coordinates' probabilities: too large by no more than its square.
+        let log_out = if log_in > -1e-200 {
+            log_add_exp(log_normal_cdf(-own), ln(others) + log_normal_cdf(-other))
+        } else {
+            log1mexp(log_in)
+        };
+        Event { log_out, log_in }
     }
 
     /// delta at one cut, the better of both orders, rounded down.
@@ -130,11 +137,14 @@ impl ShuffleLowerBound {
         let (Some(more), Some(less)) = (law(log_p), law(log_less)) else { return 0.0 };
         // The likelihood ratio rises with j: sum from the top while it exceeds e^eps.
         let mut sum = 0.0;
+        // What a probability's rounding does to the logarithm of what it leaves of 1.
+        let rest = |law: &Binomial| 1e-13 / (1.0 - law.rate());
+        let rests = rest(&more) + rest(&less);
         for j in (0..=self.last_that_counts(&more, exp(log_p))).rev() {
             let k = j as f64;
             let ((a, ea), (b, eb)) = (more.log_pmf(k), less.log_pmf(k));
             // The probabilities themselves carry a relative error of about 1e-14 per use.
-            let slack = 1e-13 * (1.0 + k) + ea + eb;
+            let slack = 1e-13 * (1.0 + k) + rests * (self.epochs as f64 - k) + ea + eb;
             if a - b <= epsilon {
                 break;
             }
@@ -292,6 +302,26 @@ mod tests {
             BinomialGaussian::for_run(&run).unwrap().epsilon(1e-5, OneWay::Remove).unwrap().upper;
         let exact = poisson.epsilon(1e-5, OneWay::Remove).unwrap().upper;
         assert!(last < exact && exact < shuffled, "{last} {exact} {shuffled}");
+    }
+
+    /// So little noise that the event has no probability in double precision without the record. All epochs with one
+    /// order are one epoch at noise sigma/sqrt(E); its bound was without end.
+    #[test]
+    fn events_that_underflow_are_no_impossible_ones() {
+        for (sigma, batches) in [(0.5 / 880f64.sqrt(), 3), (0.02, 1), (0.05, 100), (0.01, 100_000)]
+        {
+            let whole = Gaussian::new(1.0 / sigma).unwrap();
+            let found = shuffle_lower_bound(sigma, batches, 1).unwrap();
+            for (way, delta) in [OneWay::Remove, OneWay::Add].map(|way| (way, 1e-8)) {
+                let most = whole.epsilon(delta, way).unwrap().upper;
+                let least = found.in_order(way).epsilon(delta).unwrap().lower;
+                assert!(least <= most, "{sigma} {batches} {way:?}: {least} {most}");
+                assert!(
+                    way == OneWay::Add || least > 0.9 * most,
+                    "{sigma} {batches}: {least} {most}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -548,7 +548,9 @@ mod tests {
                         found.lower <= truth.upper && truth.lower <= found.upper,
                         "{way:?} {epsilon}: {found:?} {truth:?}"
                     );
-                    assert!(found.width() < 1e-4 * found.upper, "{way:?} {epsilon}: {found:?}");
+                    // What spreading adds, it adds in every step.
+                    let room = 1e-4 * times / 40.0;
+                    assert!(found.width() < room * found.upper, "{way:?} {epsilon}: {found:?}");
                 }
             }
         }
