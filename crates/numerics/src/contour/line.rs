@@ -319,8 +319,15 @@ impl Line {
             }
             best = other;
         }
-        let Candidate { c, variance, level: _, spread, log_size, right: (right, _), left: (left, _) } =
-            best;
+        let Candidate {
+            c,
+            variance,
+            level: _,
+            spread,
+            log_size,
+            right: (right, _),
+            left: (left, _),
+        } = best;
         let length = best.length();
         let [left, right] = [left, right].map(|alias| alias.proven(zone, parts, coarse));
         let spacing = 2.0 * PI / length;

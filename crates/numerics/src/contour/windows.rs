@@ -12,7 +12,7 @@
 use super::Part;
 use super::hard::Choice;
 use super::line::{Obstacle, Value};
-use super::masked::{Answers, Edge, MaskedLine, Masks, MaskedTilt};
+use super::masked::{Answers, Edge, MaskedLine, MaskedTilt, Masks};
 use crate::elementary::{exp, ln};
 
 /// Lines whose sum is the answer, good for thresholds near the one they were made for.
@@ -57,7 +57,8 @@ impl Windows {
                     lower: edges.get(k + 1).map(|edges| edges[part]),
                 })
                 .collect();
-            let place = match MaskedTilt::new(parts, masks, t, Answers { high: k == 0, low: false }) {
+            let place = match MaskedTilt::new(parts, masks, t, Answers { high: k == 0, low: false })
+            {
                 Ok(place) => place,
                 // No tilt is high enough: the bound on what is left has to do.
                 Err(obstacle) => {

@@ -2,7 +2,7 @@
 //! function of the laws and the threshold alone; so is everything that is kept. What was asked before changes
 //! the cost of an answer and nothing else.
 
-use super::line::{Line, Obstacle, LineRequest};
+use super::line::{Line, LineRequest, Obstacle};
 use super::rough::{Rough, Saddle, Start};
 use super::solve::Times;
 use crate::contour::Zone;
