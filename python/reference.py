@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import dosimeter
+from dosimeter._names import SIGNED
 
 #: Bridges whose package may be missing when the reference is made.
 BRIDGES = (
@@ -90,7 +91,7 @@ def arguments(node: ast.FunctionDef | ast.ClassDef) -> str:
             rest.annotation = None
     if node.args.args and node.args.args[0].arg in ("self", "cls"):
         del node.args.args[0]
-    return f"({ast.unparse(node.args)})"
+    return f"({ast.unparse(node.args)})".replace("=SIGNED", f"={SIGNED!r}")
 
 
 def entry(name: str, thing: Any) -> str:
@@ -99,7 +100,9 @@ def entry(name: str, thing: Any) -> str:
 
 def class_entry(name: str, kind: type) -> str:
     parts = [f"### class `{name}`\n\n{plain(inspect.getdoc(kind) or '')}\n"]
-    for member, value in sorted(vars(kind).items()):
+    own = [base for base in reversed(kind.__mro__) if base.__module__.startswith("dosimeter")]
+    members = {member: value for base in own for member, value in vars(base).items()}
+    for member, value in sorted(members.items()):
         if member.startswith("_"):
             continue
         thing = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value

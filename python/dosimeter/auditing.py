@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, Union
 
 from . import _command, _core, _tables
+from ._answers import InRows, Kept
 from ._names import Schema
 from ._types import Design, Document, Numbers
-from ._values import as_document, as_text, numbers, words
+from ._values import numbers, words
 from .errors import InvalidInput
 from .runs import RunLike, as_run
 
 if TYPE_CHECKING:
-    import pandas
     import pyarrow
 
     from .figures import Figure
@@ -97,7 +97,7 @@ class _Scores:
     sides: Sides | None
 
 
-class Audit:
+class Audit(Kept, InRows):
     """The answer of :func:`audit`; attributes are the keys of the document.
 
     ``primary`` is the bound of the headline, chosen before looking; ``verdict`` compares it
@@ -106,10 +106,10 @@ class Audit:
 
     SCHEMA: ClassVar[Schema] = "dosimeter.audit/1"
 
-    __slots__ = ("_document", "_scores")
+    __slots__ = ("_scores",)
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        self._document = as_document(document, self.SCHEMA)
+        super().__init__(document)
         self._scores: _Scores | None = None
 
     @property
@@ -149,42 +149,14 @@ class Audit:
     def warnings(self) -> tuple[str, ...]:
         return tuple(self._document["warnings"])
 
-    def __eq__(self, other: object) -> bool:
-        return self._document == other._document if isinstance(other, Audit) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(json.dumps(self._document, sort_keys=True))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (Audit, (self._document,))
-
-    def to_dict(self) -> Document:
-        """The ``dosimeter.audit/1`` document, as the command line prints it."""
-        copy: Document = json.loads(self.to_json())
-        return copy
-
-    def to_json(self) -> str:
-        return as_text(self._document)
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Audit:
-        return cls(document)
-
-    @classmethod
-    def from_json(cls, text: str) -> Audit:
-        return cls(json.loads(text))
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """One row per bound; needs pandas."""
-        return _tables.to_pandas(self._document["bounds"])
+    def _rows(self) -> list[Document]:
+        bounds: list[Document] = self._document["bounds"]
+        return bounds
 
     def to_arrow(self) -> pyarrow.Table:
-        """One row a bound; needs pyarrow."""
+        """One row per bound; needs pyarrow."""
         rows = [{**vars(bound), "details": json.dumps(bound.details)} for bound in self.bounds]
         return _tables.to_arrow(rows)
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return _tables.stream(self.to_arrow(), requested_schema)
 
     def figure(self, *, kind: Literal["roc", "histogram", "ladder"] = "roc") -> Figure:
         """Draws the scores: needs them, so an audit read from a document has no figure."""

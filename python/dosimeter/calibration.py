@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from . import _command
+from ._answers import InJson
 from ._names import SIGNED, Schema
 from ._types import Adjacency, Document, Lens, Permutation, Sampling
-from ._values import as_document, as_text, whole
+from ._values import as_document, whole
 from .claims import Claim
 from .runs import FurtherRelease, Matrix, Run, run_keys
 
@@ -19,7 +19,7 @@ Unknown = Literal["noise_multiplier", "steps", "sample_rate", "batch_size", "epo
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Calibration:
+class Calibration(InJson):
     """The answer of :func:`calibrate`.
 
     ``solution`` is on the safe side: ``achieved`` is at most the target for leakage, at least
@@ -52,9 +52,6 @@ class Calibration:
             "warnings": list(self.warnings),
         }
 
-    def to_json(self) -> str:
-        return as_text(self.to_dict())
-
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Calibration:
         found = as_document(document, cls.SCHEMA)
@@ -70,10 +67,6 @@ class Calibration:
             evaluations=found["evaluations"],
             warnings=tuple(found["warnings"]),
         )
-
-    @classmethod
-    def from_json(cls, text: str) -> Calibration:
-        return cls.from_dict(json.loads(text))
 
     def __hash__(self) -> int:
         return hash((self.unknown, self.solution, self.run))

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from . import _command
+from ._answers import InJson
 from ._names import Schema
 from ._types import Document, Lens, Quantity, Side, Standing
-from ._values import as_document, as_text, infinite
+from ._values import as_document, infinite
 from .claims import At, Claim
 from .runs import Run, RunLike, as_run
 
@@ -26,7 +27,7 @@ class Limit:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check:
+class Check(InJson):
     """The answer of :func:`check`; true where the run keeps its policy."""
 
     run: Run
@@ -55,9 +56,6 @@ class Check:
             "warnings": list(self.warnings),
         }
 
-    def to_json(self) -> str:
-        return as_text(self.to_dict())
-
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Check:
         found = as_document(document, cls.SCHEMA)
@@ -72,10 +70,6 @@ class Check:
             verdicts=tuple(verdicts),
             warnings=tuple(found["warnings"]),
         )
-
-    @classmethod
-    def from_json(cls, text: str) -> Check:
-        return cls.from_dict(json.loads(text))
 
     def _repr_html_(self) -> str:
         from ._html import page, table

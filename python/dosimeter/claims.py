@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
-from . import _command, _tables
+from . import _command
+from ._answers import InJson, InRows
 from ._names import Schema
 from ._types import (
     Adjacency,
@@ -22,13 +23,10 @@ from ._types import (
     Side,
     Standing,
 )
-from ._values import as_document, as_text, finite, infinite, numbers, words
+from ._values import as_document, finite, infinite, numbers, words
 from .runs import Run, RunLike, as_run
 
 if TYPE_CHECKING:
-    import pandas
-    import pyarrow
-
     from .figures import Figure
 
 
@@ -49,7 +47,7 @@ class At:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Claim:
+class Claim(InJson):
     """One statement about a run; its attributes are the keys of the document.
 
     ``value`` is the best estimate and lies in [``lower``, ``upper``], the certified ends;
@@ -107,13 +105,6 @@ class Claim:
         keys["assumptions"] = tuple(keys["assumptions"])
         return cls(**keys)
 
-    def to_json(self) -> str:
-        return as_text(self.to_dict())
-
-    @classmethod
-    def from_json(cls, text: str) -> Claim:
-        return cls.from_dict(json.loads(text))
-
     def __repr__(self) -> str:
         return f"<Claim {self}>"
 
@@ -152,7 +143,7 @@ class Sign:
         return f"{self.statement}." + (f" {self.means}" if self.means else "")
 
 
-class Account(Sequence[Claim]):
+class Account(InJson, InRows, Sequence[Claim]):
     """Everything that can be said about a run: a sequence of :class:`Claim`.
 
     ``sign`` is the line that a person may sign, None where nothing is proven.
@@ -281,9 +272,6 @@ class Account(Sequence[Claim]):
         document["warnings"] = list(self.warnings)
         return document
 
-    def to_json(self) -> str:
-        return as_text(self.to_dict())
-
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Account:
         found = as_document(document, cls.SCHEMA)
@@ -300,18 +288,6 @@ class Account(Sequence[Claim]):
             sign=Sign(**found["sign"]) if "sign" in found else None,
         )
 
-    @classmethod
-    def from_json(cls, text: str) -> Account:
-        """An account from its document.
-
-        >>> import dosimeter
-        >>> run = dosimeter.Run(noise_multiplier=1.0, sample_rate=0.01, steps=1000)
-        >>> account = dosimeter.account(run, delta=1e-5)
-        >>> dosimeter.Account.from_json(account.to_json()) == account
-        True
-        """
-        return cls.from_dict(json.loads(text))
-
     def _rows(self) -> list[Document]:
         rows = []
         for claim in self.claims:
@@ -322,17 +298,6 @@ class Account(Sequence[Claim]):
             row = {"confidence": None, "reason": None} | row | places | ends
             rows.append(row | {"assumptions": assumptions})
         return rows
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """One row per claim; needs pandas."""
-        return _tables.to_pandas(self._rows())
-
-    def to_arrow(self) -> pyarrow.Table:
-        """One row per claim; needs pyarrow."""
-        return _tables.to_arrow(self._rows())
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return _tables.stream(self.to_arrow(), requested_schema)
 
     def figure(self) -> Figure:
         """The trade-off curves of composition and last iterate, where they hold."""

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Union
 
 from . import _tables
+from ._answers import InJson, InRows
 from ._command import ask, listening
 from ._names import Schema
 from ._types import Document, Engine, Lens, Numbers, Progress, Quantity
-from ._values import as_document, as_text, numbers, words
+from ._values import as_document, numbers, words
 from .claims import Account, account
 from .errors import InvalidInput
 from .runs import Run, RunLike, as_run
 
 if TYPE_CHECKING:
-    import pandas
-    import pyarrow
-
     from .ray import Cluster
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class Comparison(InJson, InRows):
     """Accounts by name, in order; ``left_out`` are ways to draw batches without a number, and why."""
 
     runs: Mapping[str, Account]
@@ -44,9 +41,6 @@ class Comparison:
             document["left_out"] = [{"name": name, "reason": why} for name, why in ways]
         return document
 
-    def to_json(self) -> str:
-        return as_text(self.to_dict())
-
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Comparison:
         found = as_document(document, cls.SCHEMA)
@@ -55,23 +49,8 @@ class Comparison:
             left_out={one["name"]: one["reason"] for one in found.get("left_out", ())},
         )
 
-    @classmethod
-    def from_json(cls, text: str) -> Comparison:
-        return cls.from_dict(json.loads(text))
-
     def _rows(self) -> list[Document]:
         return [{"name": name} | row for name, one in self.runs.items() for row in one._rows()]
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """One row per claim, with the run's name; needs pandas."""
-        return _tables.to_pandas(self._rows())
-
-    def to_arrow(self) -> pyarrow.Table:
-        """One row per claim, with the run's name; needs pyarrow."""
-        return _tables.to_arrow(self._rows())
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return _tables.stream(self.to_arrow(), requested_schema)
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.runs)}>"

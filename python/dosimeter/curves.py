@@ -7,7 +7,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from . import _command, _tables
+from . import _command
+from ._answers import InRows
 from ._names import SIGNED, Schema
 from ._types import Direction, Document, Lens, Numbers, Standing
 from ._values import as_document, as_text, infinite, numbers, words
@@ -15,8 +16,6 @@ from .runs import Run, RunLike, as_run
 
 if TYPE_CHECKING:
     import numpy
-    import pandas
-    import pyarrow
     from numpy.typing import NDArray
 
     from .figures import Figure
@@ -80,7 +79,7 @@ class Line:
             yield array.array("d", column)
 
 
-class Curve:
+class Curve(InRows):
     """A curve for each lens asked for; ``lines[0]`` is the first.
 
     The axes have the names of the document: ``fpr`` and ``fnr`` of a trade-off curve,
@@ -191,17 +190,6 @@ class Curve:
                 ends = {x: where, y: value, "lower": lower, "upper": upper}
                 rows.append({"lens": line.lens, "direction": line.direction} | ends)
         return rows
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """One row per point; needs pandas."""
-        return _tables.to_pandas(self._rows())
-
-    def to_arrow(self) -> pyarrow.Table:
-        """One row per point; needs pyarrow."""
-        return _tables.to_arrow(self._rows())
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return _tables.stream(self.to_arrow(), requested_schema)
 
     def figure(self) -> Figure:
         """The curve as it is drawn in reports."""

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from . import _command, _core
+from ._answers import InJson
 from ._toml import write_toml
 from ._names import Schema
 from ._types import Document, Engine, Progress
-from ._values import as_document, as_text, whole
+from ._values import as_document, whole
 from .auditing import Audit, audit
 from .errors import Incomplete, InvalidInput
 from .runs import RunLike, as_run
@@ -29,7 +30,7 @@ SIMULATED = ("linear", "zeroing", "quadratic", "shift-register", "repeaters", "o
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Attack:
+class Attack(InJson):
     """A game that was played: where its scores are, and what is known exactly about it."""
 
     game: str
@@ -56,9 +57,6 @@ class Attack:
         document["scores"] = None if self.scores is None else os.fspath(self.scores)
         return document | {"exact": list(self.exact), "warnings": list(self.warnings)}
 
-    def to_json(self) -> str:
-        return as_text(self.to_dict())
-
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Attack:
         found = as_document(document, cls.SCHEMA)
@@ -68,10 +66,6 @@ class Attack:
             keys[name] = tuple(keys[name] or ())
         found.pop("schema")
         return cls(**{**keys, "details": found})
-
-    @classmethod
-    def from_json(cls, text: str) -> Attack:
-        return cls.from_dict(json.loads(text))
 
     def read(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
         """The scores of the games with and without the canary."""

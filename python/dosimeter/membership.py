@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import _command, _core
+from ._answers import Kept
 from ._names import Schema
 from ._types import Document, Numbers
-from ._values import as_document, as_text, numbers
+from ._values import numbers
 from .auditing import Audit, Measured, audit
 from .errors import InvalidInput
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Membership:
+class Membership(Kept):
     """The answer of :func:`lira` and :func:`rmia`: scores of one target, and the records at risk.
 
     ``scores`` has one number per record, ``members`` says which of them the target was trained on.
@@ -30,11 +31,14 @@ class Membership:
 
     SCHEMA: ClassVar[Schema] = "dosimeter.membership/1"
 
-    __slots__ = ("_document", "_table")
+    __slots__ = ("_table",)
 
     def __init__(self, document: Mapping[str, Any], table: Any = None) -> None:
-        self._document = as_document(document, self.SCHEMA)
+        super().__init__(document)
         self._table = table
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Membership, (self._document, self._table))
 
     @property
     def attack(self) -> str:
@@ -81,30 +85,6 @@ class Membership:
         if self._table is None:
             raise InvalidInput("this was read from a document; its scores are not there")
         return self._table
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Membership):
-            return NotImplemented
-        return self._document == other._document
-
-    def __hash__(self) -> int:
-        return hash(self.to_json())
-
-    def to_dict(self) -> Document:
-        """The ``dosimeter.membership/1`` document, as the command line prints it."""
-        copy: Document = json.loads(self.to_json())
-        return copy
-
-    def to_json(self) -> str:
-        return as_text(self._document)
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Membership:
-        return cls(document)
-
-    @classmethod
-    def from_json(cls, text: str) -> Membership:
-        return cls(json.loads(text))
 
     def __repr__(self) -> str:
         found = self._document

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from . import _command
+from ._answers import Kept
 from ._names import Schema
 from ._types import Document
-from ._values import as_document, as_text
 from .auditing import Bound, Verdict, _ask, _Scores, _sides
 from .runs import RunLike, as_run
 
 
-class SequentialAudit:
+class SequentialAudit(Kept):
     """The answer of :func:`sequential`; attributes are the keys of the document.
 
     ``bound`` holds at any stopping time; ``refuted_at`` is the trial from which on the claim
@@ -23,10 +22,7 @@ class SequentialAudit:
 
     SCHEMA: ClassVar[Schema] = "dosimeter.sequential-audit/1"
 
-    __slots__ = ("_document",)
-
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        self._document = as_document(document, self.SCHEMA)
+    __slots__ = ()
 
     @property
     def trials(self) -> int:
@@ -66,33 +62,6 @@ class SequentialAudit:
     @property
     def warnings(self) -> tuple[str, ...]:
         return tuple(self._document["warnings"])
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, SequentialAudit):
-            return NotImplemented
-        return self._document == other._document
-
-    def __hash__(self) -> int:
-        return hash(self.to_json())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (SequentialAudit, (self._document,))
-
-    def to_dict(self) -> Document:
-        """The ``dosimeter.sequential-audit/1`` document, as the command line prints it."""
-        copy: Document = json.loads(self.to_json())
-        return copy
-
-    def to_json(self) -> str:
-        return as_text(self._document)
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> SequentialAudit:
-        return cls(document)
-
-    @classmethod
-    def from_json(cls, text: str) -> SequentialAudit:
-        return cls(json.loads(text))
 
     def __repr__(self) -> str:
         refuted = "" if self.refuted_at is None else f"; refuted after {self.refuted_at}"

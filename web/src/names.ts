@@ -169,3 +169,10 @@ export const SAMPLING_LABELS: Record<Sampling, string> = {
   "cyclic-poisson": "cyclic Poisson",
   "in-order": "in order",
 };
+
+export const DOMAIN = {
+  noise: { least: 0.2, most: 100.0 },
+  rate: { least: 1e-7, most: 1.0 },
+  steps: { least: 1.0, most: 1000000000.0 },
+  delta: { least: 1e-100, most: 0.5 },
+};

@@ -1,6 +1,7 @@
 //! `cargo xtask generate`: names that Python and the page must know, from the vocabulary. The
 //! gate fails when a file is stale.
 
+use accounting::domain;
 use accounting::lenses::Lens;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
@@ -27,7 +28,7 @@ pub(crate) fn files() -> Vec<(&'static str, String)> {
         ("Side", names::<Side>()),
         ("Schema", SCHEMAS.iter().map(|name| (*name).to_owned()).collect()),
     ];
-    let page = typescript(&sets) + &words();
+    let page = typescript(&sets) + &words() + &limits();
     let python = python(&sets) + &moves_others() + &roles();
     vec![("python/dosimeter/_names.py", python), ("web/src/names.ts", page)]
 }
@@ -136,6 +137,20 @@ fn words() -> String {
         + &record("STANDING_MEANS", "Standing", standings.into_iter())
         + &record("QUANTITY_LABELS", "Quantity", quantities)
         + &record("SAMPLING_LABELS", "Sampling", samplings)
+}
+
+/// The domain in which numbers are certified.
+fn limits() -> String {
+    let range = |name: &str, (low, high): (f64, f64)| {
+        format!("  {name}: {{ least: {}, most: {} }},\n", Value::from(low), Value::from(high))
+    };
+    let steps = (domain::STEPS.0 as f64, domain::STEPS.1 as f64);
+    "\nexport const DOMAIN = {\n".to_owned()
+        + &range("noise", domain::NOISE_MULTIPLIER)
+        + &range("rate", domain::SAMPLE_RATE)
+        + &range("steps", steps)
+        + &range("delta", domain::DELTA)
+        + "};\n"
 }
 
 fn record<'a>(name: &str, keys: &str, entries: impl Iterator<Item = (&'a str, &'a str)>) -> String {

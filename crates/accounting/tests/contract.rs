@@ -11,7 +11,8 @@ use accounting::{
     AccountingError, OneWay, Pair, Questions, Subject, Target, Unknown, account, calibrate, schemes,
 };
 use vocabulary::{
-    Adjacency, Direction, Drawing, Interval, LensName, Phase, Run, RunBuilder, Sampling,
+    Adjacency, Direction, Drawing, FurtherRelease, Interval, LensName, Matrix, Phase, Run,
+    RunBuilder, Sampling,
 };
 
 const DELTA: f64 = 1e-5;
@@ -28,6 +29,8 @@ fn runs() -> Vec<(&'static str, Run)> {
     let full = || Run::builder().phase(4.0, 1.0, 20).sampling(Sampling::Full);
     let largest = Drawing { max_batch_size: Some(70), ..Drawing::default() };
     let cycle = Drawing { cycle_length: Some(5), ..Drawing::default() };
+    let further = FurtherRelease { noise: 8.0, sensitivity: 1.0 };
+    let bands = Matrix { bands: Some(5), ..Matrix::default() };
     vec![
         ("poisson", poisson(AddRemove)),
         ("zeroed out", poisson(ZeroOut)),
@@ -45,6 +48,11 @@ fn runs() -> Vec<(&'static str, Run)> {
         ("truncated", drawn(Sampling::TruncatedPoisson, AddRemove).drawing(largest)),
         ("cyclic", drawn(Sampling::CyclicPoisson, AddRemove).drawing(cycle)),
         ("in order", drawn(Sampling::InOrder, ZeroOut)),
+        ("two releases per step", poisson(AddRemove).releases([further])),
+        (
+            "correlated noise",
+            drawn(Sampling::CyclicPoisson, AddRemove).drawing(cycle).matrix(bands),
+        ),
     ]
     .into_iter()
     .map(|(name, builder)| (name, builder.build().unwrap()))
@@ -238,19 +246,15 @@ fn trade_offs_are_convex() {
 /// More noise never leaks more, nor do fewer steps; of the last iterate alone fewer steps may.
 #[test]
 fn more_noise_and_fewer_steps_leak_less() {
-    let plain: Vec<(&str, Run)> = runs()
-        .into_iter()
-        .filter(|(name, _)| ["poisson", "group", "full", "truncated", "fixed size"].contains(name))
-        .collect();
-    for (name, run) in plain {
-        let [phase] = run.phases() else { unreachable!() };
+    for (name, run) in runs() {
+        let [phase] = run.phases() else { continue };
         let changed = |noise: f64, steps: u64| {
             let mut phase = *phase;
             (phase.noise_multiplier, phase.steps) = (phase.noise_multiplier * noise, steps);
             run.with_phases(vec![phase]).unwrap()
         };
         let louder = changed(1.3, phase.steps);
-        let shorter = changed(1.0, phase.steps / 2);
+        let shorter = changed(1.0, (phase.steps / 3).max(1));
         for lens in lenses::ALL {
             let leak = |run: &Run| {
                 let view = lens.look(run).ok()?;

@@ -68,7 +68,7 @@ impl Console {
 
     /// Also tells the events of an experiment to `listener`.
     #[must_use]
-    pub fn heard_by(mut self, listener: Listener) -> Self {
+    pub fn reporting_to(mut self, listener: Listener) -> Self {
         self.listener = Some(listener);
         self
     }

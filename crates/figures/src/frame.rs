@@ -4,7 +4,7 @@ use crate::scale::{AxisScale, Spread};
 use vocabulary::figure::Point;
 
 /// A place on the canvas in pixels.
-pub(crate) type Place = (f64, f64);
+pub(crate) type Pixel = (f64, f64);
 
 /// Pixels further out than this are as good as infinitely far.
 const FAR: f64 = 1e7;
@@ -35,7 +35,7 @@ impl Rect {
         }
     }
 
-    pub(crate) fn contains(&self, (x, y): Place) -> bool {
+    pub(crate) fn contains(&self, (x, y): Pixel) -> bool {
         (self.left..=self.right).contains(&x) && (self.top..=self.bottom).contains(&y)
     }
 
@@ -77,7 +77,7 @@ impl Frame {
         self.y.unit_or_far(value).map(|unit| self.up(unit))
     }
 
-    pub(crate) fn place(&self, point: &Point) -> Option<Place> {
+    pub(crate) fn place(&self, point: &Point) -> Option<Pixel> {
         Some((self.x(point.x)?, self.y(point.y)?))
     }
 

@@ -1,6 +1,6 @@
 //! Curves in pixels: thinned to what can be seen, and cut off near the plot area.
 
-use crate::frame::{Place, Rect};
+use crate::frame::{Pixel, Rect};
 use crate::svg::number;
 
 /// Curves with more points than this are thinned.
@@ -8,11 +8,11 @@ const DENSE: usize = 600;
 
 /// Keeps, of each run of points within a pixel of width, the first, the last, the
 /// highest and the lowest: the drawing looks the same and loses no extreme.
-pub(crate) fn thinned(points: &[Place]) -> Vec<Place> {
+pub(crate) fn thinned(points: &[Pixel]) -> Vec<Pixel> {
     if points.len() <= DENSE {
         return points.to_vec();
     }
-    let column = |place: &Place| place.0.floor();
+    let column = |place: &Pixel| place.0.floor();
     let mut kept = Vec::new();
     for run in points.chunk_by(|a, b| column(a) == column(b)) {
         let by_height = |a: &usize, b: &usize| run[*a].1.total_cmp(&run[*b].1);
@@ -32,8 +32,8 @@ pub(crate) fn thinned(points: &[Place]) -> Vec<Place> {
 }
 
 /// The pieces of an open curve that lie in a rectangle (Liang and Barsky, 1984).
-pub(crate) fn clipped(points: &[Place], area: &Rect) -> Vec<Vec<Place>> {
-    let mut pieces: Vec<Vec<Place>> = Vec::new();
+pub(crate) fn clipped(points: &[Pixel], area: &Rect) -> Vec<Vec<Pixel>> {
+    let mut pieces: Vec<Vec<Pixel>> = Vec::new();
     let mut open = false;
     for pair in points.windows(2) {
         let Some((from, to, whole_end)) = clipped_segment(pair[0], pair[1], area) else {
@@ -50,7 +50,7 @@ pub(crate) fn clipped(points: &[Place], area: &Rect) -> Vec<Vec<Place>> {
 }
 
 /// The part of a segment in a rectangle, and whether it contains the segment's end.
-fn clipped_segment(a: Place, b: Place, area: &Rect) -> Option<(Place, Place, bool)> {
+fn clipped_segment(a: Pixel, b: Pixel, area: &Rect) -> Option<(Pixel, Pixel, bool)> {
     let (dx, dy) = (b.0 - a.0, b.1 - a.1);
     let (mut enter, mut leave) = (0.0f64, 1.0f64);
     for (slope, room) in [
@@ -74,8 +74,8 @@ fn clipped_segment(a: Place, b: Place, area: &Rect) -> Option<(Place, Place, boo
 }
 
 /// A closed polygon cut to a rectangle (Sutherland and Hodgman, 1974).
-pub(crate) fn clipped_polygon(points: &[Place], area: &Rect) -> Vec<Place> {
-    type Side = (fn(Place) -> f64, f64, f64);
+pub(crate) fn clipped_polygon(points: &[Pixel], area: &Rect) -> Vec<Pixel> {
+    type Side = (fn(Pixel) -> f64, f64, f64);
     let sides: [Side; 4] = [
         (|p| p.0, area.left, 1.0),
         (|p| p.0, area.right, -1.0),
@@ -84,7 +84,7 @@ pub(crate) fn clipped_polygon(points: &[Place], area: &Rect) -> Vec<Place> {
     ];
     let mut polygon = points.to_vec();
     for (coordinate, bound, sign) in sides {
-        let depth = |place: Place| sign * (coordinate(place) - bound);
+        let depth = |place: Pixel| sign * (coordinate(place) - bound);
         let mut cut = Vec::with_capacity(polygon.len() + 4);
         for (index, &to) in polygon.iter().enumerate() {
             let from = polygon[(index + polygon.len() - 1) % polygon.len()];
@@ -103,8 +103,8 @@ pub(crate) fn clipped_polygon(points: &[Place], area: &Rect) -> Vec<Place> {
 }
 
 /// The runs of places between gaps.
-pub(crate) fn runs(places: impl IntoIterator<Item = Option<Place>>) -> Vec<Vec<Place>> {
-    let mut runs: Vec<Vec<Place>> = vec![Vec::new()];
+pub(crate) fn runs(places: impl IntoIterator<Item = Option<Pixel>>) -> Vec<Vec<Pixel>> {
+    let mut runs: Vec<Vec<Pixel>> = vec![Vec::new()];
     for place in places {
         match (place, runs.last_mut()) {
             (Some(place), Some(run)) => run.push(place),
@@ -116,7 +116,7 @@ pub(crate) fn runs(places: impl IntoIterator<Item = Option<Place>>) -> Vec<Vec<P
 }
 
 /// The corners of a right-continuous step function.
-pub(crate) fn stepped(points: &[Place]) -> Vec<Place> {
+pub(crate) fn stepped(points: &[Pixel]) -> Vec<Pixel> {
     let mut corners = Vec::with_capacity(2 * points.len());
     for (index, &place) in points.iter().enumerate() {
         if index > 0 {
@@ -128,7 +128,7 @@ pub(crate) fn stepped(points: &[Place]) -> Vec<Place> {
 }
 
 /// Path data of an open curve.
-pub(crate) fn path(points: &[Place]) -> String {
+pub(crate) fn path(points: &[Pixel]) -> String {
     let mut data = String::new();
     let mut written = 0;
     let mut previous = String::new();
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn thinning_keeps_every_extreme() {
-        let mut points: Vec<Place> =
+        let mut points: Vec<Pixel> =
             (0..100_000).map(|i| (f64::from(i) * 0.005, (f64::from(i) * 0.01).sin())).collect();
         points[54_321].1 = 9.0;
         points[12_345].1 = -9.0;

@@ -1,7 +1,7 @@
 //! Where words go: labels at line ends that do not touch, and the least crowded place for
 //! a note inside the plot.
 
-use crate::frame::{Place, Rect};
+use crate::frame::{Pixel, Rect};
 
 /// Moves label centres apart to at least `spacing` within `lower..=upper`, as little as
 /// possible in the sum of squares (pool adjacent violators). Order is kept.
@@ -35,7 +35,7 @@ pub(crate) fn spread_out(wanted: &[f64], spacing: f64, lower: f64, upper: f64) -
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clutter {
     boxes: Vec<Rect>,
-    points: Vec<Place>,
+    points: Vec<Pixel>,
 }
 
 impl Clutter {
@@ -44,7 +44,7 @@ impl Clutter {
     }
 
     /// Adds a curve as points a few pixels apart.
-    pub(crate) fn add_curve(&mut self, curve: &[Place]) {
+    pub(crate) fn add_curve(&mut self, curve: &[Pixel]) {
         self.points.extend(curve.first());
         for pair in curve.windows(2) {
             let (dx, dy) = (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);

@@ -1,6 +1,6 @@
 //! Elements as text. Every attribute value passes through here.
 
-use crate::frame::Place;
+use crate::frame::Pixel;
 use crate::text::escape;
 use std::fmt::Write;
 
@@ -29,7 +29,7 @@ pub(crate) struct Svg {
 }
 
 impl Svg {
-    pub(crate) fn line(&mut self, class: &str, from: Place, to: Place) {
+    pub(crate) fn line(&mut self, class: &str, from: Pixel, to: Pixel) {
         let _ = writeln!(
             self.markup,
             r#"<line class="{class}" x1="{}" y1="{}" x2="{}" y2="{}"/>"#,
@@ -46,7 +46,7 @@ impl Svg {
         }
     }
 
-    pub(crate) fn rectangle(&mut self, attributes: &str, from: Place, to: Place) {
+    pub(crate) fn rectangle(&mut self, attributes: &str, from: Pixel, to: Pixel) {
         let _ = writeln!(
             self.markup,
             r#"<rect {attributes} x="{}" y="{}" width="{}" height="{}"/>"#,
@@ -58,12 +58,12 @@ impl Svg {
     }
 
     /// Text that is escaped here.
-    pub(crate) fn text(&mut self, class: &str, at: Place, anchor: Anchor, text: &str) {
+    pub(crate) fn text(&mut self, class: &str, at: Pixel, anchor: Anchor, text: &str) {
         self.text_markup(class, at, anchor, &escape(text));
     }
 
     /// Text that is markup already.
-    pub(crate) fn text_markup(&mut self, class: &str, at: Place, anchor: Anchor, markup: &str) {
+    pub(crate) fn text_markup(&mut self, class: &str, at: Pixel, anchor: Anchor, markup: &str) {
         let anchor = match anchor {
             Anchor::Start => "",
             Anchor::Middle => r#" text-anchor="middle""#,

@@ -28,7 +28,7 @@ fn pictures(folder: &Path) {
     part(30, "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte");
 }
 
-struct Place {
+struct Sandbox {
     _root: tempfile::TempDir,
     data: Option<PathBuf>,
     folder: PathBuf,
@@ -36,7 +36,7 @@ struct Place {
     incomplete: AtomicBool,
 }
 
-impl Place {
+impl Sandbox {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let data = root.path().join("data");
@@ -73,7 +73,7 @@ impl Place {
 
 #[test]
 fn a_figure_is_played_audited_and_extended() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let figure = trained_entries()[0];
     assert_eq!(figure.entry.id, "last-iterate-figure-2");
     let found = figure.reproduce(&place.context(2, None)).unwrap();
@@ -114,7 +114,7 @@ fn a_figure_is_played_audited_and_extended() {
 
 #[test]
 fn time_that_is_up_is_said_and_what_is_missing_is_not_invented() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let late = Some(Instant::now());
     for trained in trained_entries() {
         place.incomplete.store(false, Ordering::Relaxed);
@@ -129,7 +129,7 @@ fn time_that_is_up_is_said_and_what_is_missing_is_not_invented() {
 
 #[test]
 fn three_batch_sizes_are_trained() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let table = trained_entries()[2];
     let found = table.reproduce(&place.context(2, None)).unwrap();
     let rows = &found.tables[0].rows;
@@ -142,7 +142,7 @@ fn three_batch_sizes_are_trained() {
 
 #[test]
 fn missing_data_are_named() {
-    let mut place = Place::new();
+    let mut place = Sandbox::new();
     place.data = Some(PathBuf::from("nowhere"));
     let error = trained_entries()[0].reproduce(&place.context(1, None)).unwrap_err();
     assert!(error.to_string().contains("no folder nowhere"), "{error}");
@@ -173,7 +173,7 @@ fn conversations(folder: &Path) {
 #[cfg(feature = "language")]
 #[test]
 fn a_language_model_is_trained_in_parts_and_audited() {
-    let mut place = Place::new();
+    let mut place = Sandbox::new();
     let entry = trained_entries()
         .into_iter()
         .find(|e| e.entry.id == "last-iterate-table-1-trained")

@@ -1,8 +1,8 @@
 //! Questions as documents: the same text in, the same text out as at every other door.
 
 use crate::errors::refused;
-use crate::heard::Heard;
 use crate::interruptible::{self, AtInterrupt};
+use crate::listener::Listener;
 use answers::{
     AccountQuestion, Answer, Ask, AuditQuestion, Document, Ended, MembershipQuestion,
     MemorizeQuestion, Picture, Question, Refusal, ReportQuestion, TrainQuestion, TuneQuestion,
@@ -108,7 +108,7 @@ pub(crate) fn membership(py: Python<'_>, question: &str) -> PyResult<(Said, Stri
 
 /// Writes a report; the question names the files. Gives where it is, and the exit code of the command.
 ///
-/// `progress(kind, done, of)` hears the chunks of the built-in example; Ctrl-C lets those in hand finish.
+/// `progress(kind, done, of)` is called for the chunks of the built-in example; Ctrl-C lets those in hand finish.
 #[pyfunction]
 #[pyo3(signature = (question, progress))]
 pub(crate) fn report(
@@ -131,7 +131,7 @@ pub(crate) fn report(
 
 /// Trains; the question names the file. Gives the ledger.
 ///
-/// `progress(kind, done, of)` hears the steps; Ctrl-C lets the one in hand finish.
+/// `progress(kind, done, of)` is called for the steps; Ctrl-C lets the one in hand finish.
 #[pyfunction]
 #[pyo3(signature = (question, progress))]
 pub(crate) fn train(py: Python<'_>, question: &str, progress: Option<Py<PyAny>>) -> PyResult<Said> {
@@ -148,13 +148,13 @@ pub(crate) fn train(py: Python<'_>, question: &str, progress: Option<Py<PyAny>>)
 fn patient<T: Send + 'static>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
-    work: impl FnOnce(&Heard) -> Result<Ended<T>, Refusal> + Send + 'static,
+    work: impl FnOnce(&Listener) -> Result<Ended<T>, Refusal> + Send + 'static,
 ) -> PyResult<T> {
-    let heard = Heard::new(progress);
-    let (stop, hears) = (heard.stop_flag(), heard.clone());
+    let listener = Listener::new(progress);
+    let (stop, reports) = (listener.stop_flag(), listener.clone());
     let ask = || stop.store(true, Ordering::Relaxed);
-    let ended = interruptible::run(py, &AtInterrupt::Ask(&ask), move || work(&hears))?;
-    heard.raised()?;
+    let ended = interruptible::run(py, &AtInterrupt::Ask(&ask), move || work(&reports))?;
+    listener.raised()?;
     match ended.map_err(|refusal| refused(py, &refusal))? {
         Ended::Answered(answer) => Ok(answer),
         Ended::Stopped(_) => {

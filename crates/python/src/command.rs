@@ -2,8 +2,8 @@
 //! would have been printed.
 
 use crate::errors::from_failure;
-use crate::heard::Heard;
 use crate::interruptible::{self, AtInterrupt};
+use crate::listener::Listener;
 use dosimeter_cli::{Console, command_with_console, main_with_args};
 use experiments::{Event, Reporter};
 use pyo3::prelude::*;
@@ -24,7 +24,7 @@ pub(crate) fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
 
 /// Runs one command and gives `(exit code, stdout, stderr)`.
 ///
-/// `progress(kind, done, of)` hears the chunks of an experiment; what it raises stops the work
+/// `progress(kind, done, of)` is called for the chunks of an experiment; what it raises stops the work
 /// as Ctrl-C does. With `patient`, Ctrl-C lets the chunks in hand finish first.
 #[pyfunction]
 #[pyo3(signature = (arguments, progress, patient))]
@@ -35,20 +35,20 @@ pub(crate) fn command(
     patient: bool,
 ) -> PyResult<(u8, String, String)> {
     let is_told = progress.is_some();
-    let heard = Heard::new(progress);
-    let stop = heard.stop_flag();
+    let listener = Listener::new(progress);
+    let stop = listener.stop_flag();
     let (stdout, stderr) = (Buffer::default(), Buffer::default());
     let mut console = Console::to(Box::new(stdout.clone()), Box::new(stderr.clone()))
         .stopped_by(Arc::clone(&stop));
     if is_told {
-        let hears = heard.clone();
-        console = console.heard_by(Arc::new(move |event: &Event| hears.event(event)));
+        let reports = listener.clone();
+        console = console.reporting_to(Arc::new(move |event: &Event| reports.event(event)));
     }
     let ask = || stop.store(true, Ordering::Relaxed);
     let at_interrupt = if patient { AtInterrupt::Ask(&ask) } else { AtInterrupt::Abandon };
     let work = move || command_with_console(arguments, &mut console);
     let outcome = interruptible::run(py, &at_interrupt, work)?;
-    heard.raised()?;
+    listener.raised()?;
     match outcome {
         Ok(code) => Ok((code, stdout.text(), stderr.text())),
         Err(failure) => Err(from_failure(py, &failure)),

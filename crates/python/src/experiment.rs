@@ -2,8 +2,8 @@
 //! every game; only the rows of a chunk come from a callable.
 
 use crate::errors::{from_failure, invalid};
-use crate::heard::Heard;
 use crate::interruptible::{self, AtInterrupt};
+use crate::listener::Listener;
 use dosimeter_cli::{Failure, exit};
 use experiments::{Experiment, ExperimentError, Outcome, Plan, Settings, Shard};
 use pyo3::prelude::*;
@@ -53,7 +53,7 @@ pub(crate) fn training_seed(root: u64, index: u32) -> u32 {
 struct Callable {
     plan: Plan,
     rows: Py<PyAny>,
-    heard: Heard,
+    listener: Listener,
 }
 
 impl Experiment for Callable {
@@ -66,7 +66,7 @@ impl Experiment for Callable {
             let called = self.rows.call1(py, (trials.start, trials.end));
             called.and_then(|text| text.extract::<String>(py)).map_err(|error| {
                 let reason = error.to_string();
-                self.heard.raise(error);
+                self.listener.raise(error);
                 reason
             })
         })?;
@@ -95,15 +95,15 @@ pub(crate) fn experiment(
 ) -> PyResult<(&'static str, u64, u64)> {
     let plan = planned(py, plan)?;
     let shard: Shard = shard.parse().map_err(|error| failed(py, &error))?;
-    let heard = Heard::new(progress);
-    let played = Callable { plan, rows, heard: heard.clone() };
-    let (stop, flag, reporter) = (heard.stop_flag(), heard.stop_flag(), heard.clone());
+    let listener = Listener::new(progress);
+    let played = Callable { plan, rows, listener: listener.clone() };
+    let (stop, flag, reporter) = (listener.stop_flag(), listener.stop_flag(), listener.clone());
     let ask = || stop.store(true, Ordering::Relaxed);
     let outcome = interruptible::run(py, &AtInterrupt::Ask(&ask), move || {
         let settings = Settings { threads, shard, force, reporter: &reporter, stop: &flag };
         experiments::run(&played, &output, &settings)
     })?;
-    heard.raised()?;
+    listener.raised()?;
     match outcome {
         Ok(Outcome::Complete { computed }) => Ok(("complete", computed, 0)),
         Ok(Outcome::Incomplete { computed, missing }) => Ok(("incomplete", computed, missing)),

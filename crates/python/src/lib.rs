@@ -10,8 +10,8 @@ mod command;
 mod errors;
 mod experiment;
 mod figure;
-mod heard;
 mod interruptible;
+mod listener;
 mod run;
 
 use pyo3::prelude::*;

@@ -52,7 +52,7 @@ impl Work {
             let place = Arc::clone(&self.places).acquire_owned();
             timeout_at(deadline, place).await.map_err(|_| slow())?.map_err(|_| ApiError::busy())?
         };
-        let place = Arc::new(Mutex::new(Place { permit: Some(permit), overdue: None }));
+        let place = Arc::new(Mutex::new(Running { permit: Some(permit), overdue: None }));
         let held = Arc::clone(&place);
         let task = tokio::task::spawn_blocking(move || {
             let result = compute();
@@ -73,7 +73,7 @@ impl Work {
 }
 
 /// A place in use: freed when the computation ends, or handed on when it is overdue.
-struct Place {
+struct Running {
     permit: Option<OwnedSemaphorePermit>,
     overdue: Option<Overdue>,
 }

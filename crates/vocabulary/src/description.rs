@@ -10,7 +10,7 @@ use crate::run::Stopped;
 use crate::{
     Adjacency, FurtherRelease, LensName, Matrix, Permutation, Policy, Run, RunError, Sampling,
 };
-use phase::Place;
+use phase::Surroundings;
 
 /// One phase as written; what is missing is taken from the run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -336,7 +336,7 @@ impl RunDescription {
         if let Some(size) = self.dataset_size {
             builder = builder.dataset_size(size);
         }
-        let place = Place {
+        let place = Surroundings {
             dataset_size: self.dataset_size,
             sampling,
             cycle_length: self.batches.cycle_length.unwrap_or(1),

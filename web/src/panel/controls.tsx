@@ -1,6 +1,7 @@
 // The run, as sliders and fields.
 
 import { useEffect, useId, useState } from "preact/hooks";
+import { DOMAIN } from "../names.ts";
 import { plain } from "../numbers.ts";
 import { wholeBatches } from "../batches.ts";
 import type { Change, Run, State } from "../state.ts";
@@ -168,14 +169,14 @@ export function Controls({ state, onRun, onDelta, onWrong }: Props) {
   return (
     <section class="card controls" aria-labelledby="run-title">
       <h2 id="run-title">The run</h2>
-      <Dial name="Noise multiplier" sign="σ" value={run.noise} low={0.3} high={10} least={0.2} most={100}
+      <Dial name="Noise multiplier" sign="σ" value={run.noise} low={0.3} high={10} {...DOMAIN.noise}
         onChange={(noise) => onRun({ noise })} onWrong={onWrong} />
       <Dial name="Sample rate" sign="q" value={run.sampling === "full" ? 1 : run.rate} low={1e-4} high={1}
-        least={1e-7} most={1} disabled={run.sampling === "full"} onChange={(rate) => onRun({ rate })}
+        {...DOMAIN.rate} disabled={run.sampling === "full"} onChange={(rate) => onRun({ rate })}
         onSlide={batches === null ? undefined : slideRate} onWrong={onWrong} />
-      <Dial name="Steps" sign="T" value={run.steps} low={10} high={1e6} least={1} most={1e9} whole
+      <Dial name="Steps" sign="T" value={run.steps} low={10} high={1e6} {...DOMAIN.steps} whole
         onChange={(steps) => onRun({ steps })} onSlide={batches === null ? undefined : slideSteps} onWrong={onWrong} />
-      <Dial name="Delta" sign="δ" value={delta} low={1e-12} high={1e-2} least={1e-100} most={0.5} onChange={onDelta}
+      <Dial name="Delta" sign="δ" value={delta} low={1e-12} high={1e-2} {...DOMAIN.delta} onChange={onDelta}
         onWrong={onWrong} />
       <Sizes run={run} onRun={onRun} onWrong={onWrong} />
       <Drawing run={run} onRun={onRun} onWrong={onWrong} />

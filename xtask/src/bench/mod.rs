@@ -26,53 +26,44 @@ use anyhow::Result;
 use std::process::ExitCode;
 
 pub fn run(arguments: &[String]) -> Result<ExitCode> {
-    if arguments.first().is_some_and(|part| part == "training") {
-        return training::run();
-    }
-    if arguments.first().is_some_and(|part| part == "language") {
-        return language::run();
-    }
-    if arguments.first().is_some_and(|part| part == "python") {
-        let mut page = page::Page::default();
-        python::python(&mut page);
-        let missed = page.print();
-        return Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
-    }
-    if arguments.first().is_some_and(|part| part == "recorder") {
-        let mut page = page::Page::default();
-        recorder::recorder(&mut page, arguments.get(1))?;
-        let missed = page.print();
-        return Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
-    }
-    if arguments.first().is_some_and(|part| part == "server") {
-        let mut page = page::Page::default();
-        server::server(&mut page);
-        slider::slider(&mut page);
-        return written(page.write_part()?);
-    }
-    if arguments.first().is_some_and(|part| part == "faults") {
-        let mut page = page::Page::default();
-        faults::faults(&measure::Bench::of_program()?, &mut page)?;
-        return written(page.write_part()?);
-    }
-    let known = ["audit", "batches"];
-    if let Some(unknown) = arguments.first().filter(|part| !known.contains(&part.as_str())) {
-        anyhow::bail!(
+    let mut page = page::Page::default();
+    match arguments.first().map(String::as_str) {
+        None => return whole(),
+        Some("training") => return training::run(),
+        Some("language") => return language::run(),
+        Some("python") => {
+            python::python(&mut page);
+            return Ok(judged(page.print()));
+        }
+        Some("recorder") => {
+            recorder::recorder(&mut page, arguments.get(1))?;
+            return Ok(judged(page.print()));
+        }
+        Some("server") => {
+            server::server(&mut page);
+            slider::slider(&mut page);
+        }
+        Some("faults") => faults::faults(&measure::Bench::of_program()?, &mut page)?,
+        Some("audit") => audit::audits(&measure::Bench::of_program()?, &mut page),
+        Some("batches") => {
+            let bench = measure::Bench::prepare()?;
+            page = page::Page::new(&bench);
+            batches::batches(&bench, &mut page);
+        }
+        Some(unknown) => anyhow::bail!(
             "unknown argument `{unknown}`: bench takes none, `audit`, `batches`, `faults`, `language`, `python`, \
              `recorder`, `server` or `training`"
-        );
+        ),
     }
-    if arguments.first().is_some_and(|part| part == "audit") {
-        let mut page = page::Page::default();
-        audit::audits(&measure::Bench::of_program()?, &mut page);
-        return written(page.write_part()?);
-    }
+    let missed = page.write_part()?;
+    println!("wrote a part of docs/benchmarks.md; {missed} of its bars missed or not measured");
+    Ok(judged(missed))
+}
+
+/// All of `docs/benchmarks.md`.
+fn whole() -> Result<ExitCode> {
     let bench = measure::Bench::prepare()?;
     let mut page = page::Page::new(&bench);
-    if !arguments.is_empty() {
-        batches::batches(&bench, &mut page);
-        return written(page.write_part()?);
-    }
     sections::epsilon(&bench, &mut page);
     sections::growth(&bench, &mut page);
     sections::calibration(&bench, &mut page);
@@ -90,10 +81,9 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     slider::slider(&mut page);
     let missed = page.write()?;
     println!("wrote docs/benchmarks.md; {missed} bars missed or not measured");
-    Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(judged(missed))
 }
 
-fn written(missed: usize) -> Result<ExitCode> {
-    println!("wrote a part of docs/benchmarks.md; {missed} of its bars missed or not measured");
-    Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+fn judged(missed: usize) -> ExitCode {
+    if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -64,11 +64,7 @@ pub fn calibrate_batch_size(
         Direction::Both,
         interval,
     );
-    let slack = if target.quantity().is_leakage() {
-        target.value() - interval.upper
-    } else {
-        interval.lower - target.value()
-    };
+    let slack = target.slack(&interval);
     if slack < 0.0 {
         return Err(AccountingError::NotCertified(format!(
             "batch size {size} could not be certified to meet the target"

@@ -231,11 +231,7 @@ fn solve(
         interval,
     );
     finish(&mut achieved);
-    let slack = if target.quantity().is_leakage() {
-        target.value() - interval.upper
-    } else {
-        interval.lower - target.value()
-    };
+    let slack = target.slack(&interval);
     if slack < 0.0 {
         return Err(AccountingError::NotCertified(format!(
             "a solution was found, but {} at it could not be certified to be on the safe side of {}",

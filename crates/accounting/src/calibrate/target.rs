@@ -34,6 +34,15 @@ fn between(name: &str, value: f64, guessing: f64) -> Problem {
 }
 
 impl Target {
+    /// How far an interval lies on the safe side of the target; negative where it does not.
+    pub(super) fn slack(&self, interval: &Interval) -> f64 {
+        if self.quantity().is_leakage() {
+            self.value() - interval.upper
+        } else {
+            interval.lower - self.value()
+        }
+    }
+
     /// # Errors
     /// `InvalidInput` for a target that every run, or none, would meet.
     pub fn check(&self) -> Result<()> {

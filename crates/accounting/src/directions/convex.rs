@@ -106,11 +106,11 @@ struct Search<F> {
 }
 
 /// A place on the logarithmic axis and the value there.
-type Place = (f64, f64);
+type LogPoint = (f64, f64);
 
 impl<F: FnMut(f64) -> Result<Interval>> Search<F> {
     /// The value at e^y, kept within the range.
-    fn at(&mut self, y: f64) -> Result<Place> {
+    fn at(&mut self, y: f64) -> Result<LogPoint> {
         let log_x = y.clamp(ln(self.low), ln(self.high));
         let x = exp(log_x);
         let index = self.samples.partition_point(|sample| sample.x < x);
@@ -124,7 +124,7 @@ impl<F: FnMut(f64) -> Result<Interval>> Search<F> {
     }
 
     /// Three places, the middle one lowest; at an end of the range two of them coincide.
-    fn bracket(&mut self, start: f64, first_step: f64) -> Result<[Place; 3]> {
+    fn bracket(&mut self, start: f64, first_step: f64) -> Result<[LogPoint; 3]> {
         let (left, right) = (ln(self.low), ln(self.high));
         let mut middle = self.at(start)?;
         let mut behind = self.at((start + first_step).min(right))?;
@@ -151,7 +151,7 @@ impl<F: FnMut(f64) -> Result<Interval>> Search<F> {
     }
 
     /// Brent's method within the bracket; gives the place and the curvature found there.
-    fn close_in(&mut self, bracket: [Place; 3], grain: f64) -> Result<(f64, f64)> {
+    fn close_in(&mut self, bracket: [LogPoint; 3], grain: f64) -> Result<(f64, f64)> {
         const GOLDEN: f64 = 0.381_966_011_250_105;
         let [(mut left, _), mut best, (mut right, _)] = bracket;
         let (mut second, mut third) = (bracket[0], bracket[2]);
@@ -222,7 +222,7 @@ impl<F: FnMut(f64) -> Result<Interval>> Search<F> {
     }
 }
 
-fn ordered(a: Place, middle: Place, b: Place) -> [Place; 3] {
+fn ordered(a: LogPoint, middle: LogPoint, b: LogPoint) -> [LogPoint; 3] {
     if a.0 <= b.0 { [a, middle, b] } else { [b, middle, a] }
 }
 

@@ -208,13 +208,13 @@ pub(super) fn run(args: &AttackArgs, console: &mut Console) -> Result<u8, Failur
 }
 
 /// What a game's own parameters may depend on.
-struct Place<'a> {
+struct Setting<'a> {
     trainer: &'a DpSgd,
     dataset_size: Option<u64>,
     warnings: Vec<String>,
 }
 
-impl Place<'_> {
+impl Setting<'_> {
     fn best_threshold(&self) -> f64 {
         let DpSgd { noise_multiplier, sample_rate, steps, .. } = *self.trainer;
         games::exact::best_bit_threshold(noise_multiplier, sample_rate, steps, 1e-5).0
@@ -258,11 +258,11 @@ impl Place<'_> {
 fn simulate(
     args: &PlayArgs,
     console: &mut Console,
-    choose: impl FnOnce(&mut Place<'_>) -> Result<Game, Failure>,
+    choose: impl FnOnce(&mut Setting<'_>) -> Result<Game, Failure>,
 ) -> Result<u8, Failure> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
     let (trainer, dataset_size) = trainer(&args.run)?;
-    let mut place = Place { trainer: &trainer, dataset_size, warnings: Vec::new() };
+    let mut place = Setting { trainer: &trainer, dataset_size, warnings: Vec::new() };
     let game = choose(&mut place)?;
     for warning in &place.warnings {
         console.warn(warning);

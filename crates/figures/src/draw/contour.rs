@@ -3,7 +3,7 @@
 //! Values stand at the centres of cells; a rim of extrapolated values is added at the outer
 //! edges, so that contours reach the frame.
 
-use crate::frame::Place;
+use crate::frame::Pixel;
 use vocabulary::figure::Heat;
 
 /// The curves on which the grid takes a value, in pixels.
@@ -12,7 +12,7 @@ pub(super) fn contour(
     level: f64,
     x: &[Option<f64>],
     y: &[Option<f64>],
-) -> Vec<Vec<Place>> {
+) -> Vec<Vec<Pixel>> {
     let (Some(x), Some(y)) = (centres(x), centres(y)) else { return Vec::new() };
     let columns = x.len() - 2;
     let rows = heat.values.iter().take(y.len() - 2);
@@ -33,7 +33,7 @@ pub(super) fn contour(
         for column in 0..x.len() - 1 {
             let corners =
                 [(row, column), (row, column + 1), (row + 1, column + 1), (row + 1, column)];
-            let known: Vec<(Place, f64)> =
+            let known: Vec<(Pixel, f64)> =
                 corners.iter().filter_map(|&(r, c)| Some(((x[c], y[r]), value(r, c)?))).collect();
             if known.len() == 4 {
                 segments.extend(crossings(&known, level));
@@ -61,7 +61,7 @@ fn extrapolated(here: f64, next: Option<f64>) -> f64 {
 
 /// Where the level crosses the sides of one square: two places, or four at a saddle, which
 /// are paired in order.
-fn crossings(corners: &[(Place, f64)], level: f64) -> Vec<(Place, Place)> {
+fn crossings(corners: &[(Pixel, f64)], level: f64) -> Vec<(Pixel, Pixel)> {
     let mut places = Vec::new();
     for side in 0..4 {
         let (from, a) = corners[side];
@@ -77,8 +77,8 @@ fn crossings(corners: &[(Place, f64)], level: f64) -> Vec<(Place, Place)> {
 }
 
 /// Chains segments that share an end.
-fn joined(mut segments: Vec<(Place, Place)>) -> Vec<Vec<Place>> {
-    let same = |a: Place, b: Place| (a.0 - b.0).abs() < 1e-6 && (a.1 - b.1).abs() < 1e-6;
+fn joined(mut segments: Vec<(Pixel, Pixel)>) -> Vec<Vec<Pixel>> {
+    let same = |a: Pixel, b: Pixel| (a.0 - b.0).abs() < 1e-6 && (a.1 - b.1).abs() < 1e-6;
     let mut curves = Vec::new();
     while let Some((from, to)) = segments.pop() {
         let mut curve = std::collections::VecDeque::from([from, to]);

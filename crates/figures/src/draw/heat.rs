@@ -3,7 +3,7 @@
 
 use super::Canvas;
 use super::contour::contour;
-use crate::frame::{Place, Rect};
+use crate::frame::{Pixel, Rect};
 use crate::geometry::{clipped, path};
 use crate::label;
 use crate::layout::{TICK, bar_ticks, first_heat};
@@ -116,9 +116,9 @@ impl Canvas<'_> {
         let label = label::short(level);
         let half = 0.5 * label.width(TICK) + 3.0;
         let box_at =
-            |(x, y): Place| Rect { left: x - half, right: x + half, top: y - 7.0, bottom: y + 7.0 };
+            |(x, y): Pixel| Rect { left: x - half, right: x + half, top: y - 7.0, bottom: y + 7.0 };
         let order = [5, 4, 6, 3, 7, 2, 8];
-        let places: Vec<Place> =
+        let places: Vec<Pixel> =
             order.iter().map(|tenth| longest[(longest.len() - 1) * tenth / 10]).collect();
         let boxes: Vec<Rect> = places.iter().map(|place| box_at(*place)).collect();
         let best = self.clutter.best(&boxes, &self.layout.frame.area);

@@ -2,7 +2,7 @@
 
 use super::Canvas;
 use crate::css::line_classes;
-use crate::frame::{Place, Rect};
+use crate::frame::{Pixel, Rect};
 use crate::geometry::{clipped, clipped_polygon, path, runs, stepped, thinned};
 use crate::layout::TICK;
 use crate::palette::{Look, Shape, name};
@@ -93,13 +93,13 @@ impl Canvas<'_> {
     }
 
     /// A marker with a rim in the colour of the background, so that neighbours stay apart.
-    pub(super) fn draw_marker(&mut self, (x, y): Place, look: &Look) {
+    pub(super) fn draw_marker(&mut self, (x, y): Pixel, look: &Look) {
         let class = if self.has_heat() && look.hue == Hue::Ink {
             "pin-on-heat".to_string()
         } else {
             format!("marker fill-{}", name(look.hue))
         };
-        let polygon = |corners: [Place; 4]| {
+        let polygon = |corners: [Pixel; 4]| {
             let corners = corners.map(|(dx, dy)| (x + dx, y + dy));
             path(&corners) + "Z"
         };
@@ -184,7 +184,7 @@ impl Canvas<'_> {
         let area = frame.area.grown(20.0);
         let class = format!(r#"class="bar fill-{}""#, name(look.hue));
         let mut outline = String::new();
-        let mut end: Option<Place> = None;
+        let mut end: Option<Pixel> = None;
         for bar in bars {
             let corners = match orientation {
                 Orientation::Vertical => [
@@ -292,12 +292,12 @@ impl Canvas<'_> {
     }
 }
 
-fn held((x, y): Place, area: &Rect) -> Place {
+fn held((x, y): Pixel, area: &Rect) -> Pixel {
     (x.clamp(area.left, area.right), y.clamp(area.top, area.bottom))
 }
 
 /// An error bar with caps where it ends inside the area.
-fn whisker((x, y): Place, from: f64, to: f64, area: &Rect, orientation: Orientation) -> String {
+fn whisker((x, y): Pixel, from: f64, to: f64, area: &Rect, orientation: Orientation) -> String {
     let (near, far) = (from.min(to), from.max(to));
     match orientation {
         Orientation::Vertical => {

@@ -2,7 +2,7 @@
 //! a few places.
 
 use super::Canvas;
-use crate::frame::{Frame, Place, Rect};
+use crate::frame::{Frame, Pixel, Rect};
 use crate::geometry::path;
 use crate::layout::BODY;
 use crate::palette::name;
@@ -20,7 +20,7 @@ struct Block {
     lines: Vec<String>,
     anchor: Anchor,
     /// Baseline of the first line.
-    at: Place,
+    at: Pixel,
     area: Rect,
 }
 
@@ -114,7 +114,7 @@ fn candidates(series: &Series, frame: &Frame) -> Vec<Block> {
     }
 }
 
-fn block(lines: &[String], anchor: Anchor, at: Place) -> Block {
+fn block(lines: &[String], anchor: Anchor, at: Pixel) -> Block {
     let widths = lines.iter().map(|line| text::width(line, BODY.0));
     let width = widths.fold(0.0, f64::max);
     let left = match anchor {
@@ -174,7 +174,7 @@ fn rule_places(
 }
 
 /// Around a pin, near first.
-fn pin_places(lines: &[String], place: Option<Place>, area: &Rect) -> Vec<Block> {
+fn pin_places(lines: &[String], place: Option<Pixel>, area: &Rect) -> Vec<Block> {
     let Some((x, y)) = place.filter(|place| area.contains(*place)) else { return Vec::new() };
     let rows = (lines.len() - 1) as f64 * LINE;
     let mut blocks = Vec::new();

@@ -23,7 +23,7 @@ const GROUPS: [&[Projection]; 4] = [
 
 /// One adapter: its shape, and where its two matrices begin among the device's trained numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Place {
+pub(super) struct Adapter {
     pub(super) projection: Projection,
     pub(super) inputs: usize,
     pub(super) outputs: usize,
@@ -38,7 +38,7 @@ pub(super) struct Place {
     pub(super) before: usize,
 }
 
-impl Place {
+impl Adapter {
     /// Low-rank numbers of its group before its own.
     fn offset(&self) -> usize {
         (self.down - self.first) / self.inputs
@@ -48,7 +48,7 @@ impl Place {
 /// All adapters of a decoder, layer by layer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Places {
-    pub(super) layers: Vec<Vec<Place>>,
+    pub(super) layers: Vec<Vec<Adapter>>,
     /// Trained numbers.
     pub(super) size: usize,
     /// Low-rank numbers of one place in all adapters, and the most of one group.
@@ -83,7 +83,7 @@ impl Places {
                     for (projection, linear, adapter, (down, _)) in same {
                         let count = adapter.rank * linear.inputs;
                         found.moves.push([*down, end, count]);
-                        all.push(Place {
+                        all.push(Adapter {
                             projection: *projection,
                             inputs: linear.inputs,
                             outputs: linear.outputs,
@@ -123,7 +123,7 @@ impl Places {
     }
 
     /// The adapters of a group among parts of a product's output, with those parts.
-    fn group(&self, layer: usize, parts: &[(Projection, Matrix)]) -> Vec<(Place, Matrix)> {
+    fn group(&self, layer: usize, parts: &[(Projection, Matrix)]) -> Vec<(Adapter, Matrix)> {
         let find = |projection: Projection| {
             self.layers[layer].iter().find(|place| place.projection == projection).copied()
         };
@@ -178,7 +178,7 @@ impl Pass<'_> {
     }
 
     /// Where the low-rank states of a group are kept: place by place.
-    fn low(&self, place: &Place) -> Matrix {
+    fn low(&self, place: &Adapter) -> Matrix {
         let before = if self.workspace.kept { place.before * self.workspace.rows } else { 0 };
         self.context.matrix(self.workspace.low, place.ranks).from(before)
     }
@@ -198,7 +198,7 @@ impl Pass<'_> {
         let rows = self.extent.rows();
         let found = self.places.group(layer, parts);
         for same in found.chunk_by(|a, b| a.0.first == b.0.first) {
-            let Place { inputs, ranks, scale, first, .. } = same[0].0;
+            let Adapter { inputs, ranks, scale, first, .. } = same[0].0;
             let low = self.low(&same[0].0);
             let (x, down) = (self.context.matrix(input, inputs), self.value(first, inputs));
             let product = self.once(low, x, down.transposed(), [rows, ranks, inputs]);
@@ -230,7 +230,7 @@ impl Pass<'_> {
         };
         let found = self.places.group(layer, parts);
         for same in found.chunk_by(|a, b| a.0.first == b.0.first) {
-            let Place { inputs, ranks, scale, first, .. } = same[0].0;
+            let Adapter { inputs, ranks, scale, first, .. } = same[0].0;
             let back = self.context.matrix(self.workspace.back, ranks);
             let x = self.context.matrix(input, inputs);
             for (place, d_out) in same {

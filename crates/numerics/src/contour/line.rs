@@ -217,7 +217,7 @@ fn log_moment_above(part: &Part, coarse: &Grid, tilt: f64) -> f64 {
 }
 
 /// A candidate tilt with the aliases it has.
-struct Place {
+struct Candidate {
     c: f64,
     variance: f64,
     level: f64,
@@ -228,7 +228,7 @@ struct Place {
     left: (Alias, f64),
 }
 
-impl Place {
+impl Candidate {
     fn length(&self) -> f64 {
         self.right.1.max(self.left.1)
     }
@@ -294,7 +294,7 @@ impl Line {
             let (low, _) = zone.ends();
             let right = alias(zone, c, t, level, log_size, farthest, spread, 1.0, &level_at);
             let left = alias(zone, c, t, level, log_size, low, spread, -1.0, &level_at);
-            Place { c, variance, level, spread, log_size, right, left }
+            Candidate { c, variance, level, spread, log_size, right, left }
         };
         let mut best = place(c, variance, None);
         // A saddle that leans on far jumps has aliases that need a long period. A smaller tilt
@@ -319,8 +319,15 @@ impl Line {
             }
             best = other;
         }
-        let Place { c, variance, level: _, spread, log_size, right: (right, _), left: (left, _) } =
-            best;
+        let Candidate {
+            c,
+            variance,
+            level: _,
+            spread,
+            log_size,
+            right: (right, _),
+            left: (left, _),
+        } = best;
         let length = best.length();
         let [left, right] = [left, right].map(|alias| alias.proven(zone, parts, coarse));
         let spacing = 2.0 * PI / length;

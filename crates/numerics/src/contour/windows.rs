@@ -12,7 +12,7 @@
 use super::Part;
 use super::hard::Choice;
 use super::line::{Obstacle, Value};
-use super::masked::{Answers, Edge, MaskedLine, Masks, Place};
+use super::masked::{Answers, Edge, MaskedLine, MaskedTilt, Masks};
 use crate::elementary::{exp, ln};
 
 /// Lines whose sum is the answer, good for thresholds near the one they were made for.
@@ -38,7 +38,7 @@ impl Windows {
         t: f64,
         may_smooth: bool,
     ) -> Result<Self, Obstacle> {
-        let place = Place::new(parts, masks, t, Answers { high: true, low: true })?;
+        let place = MaskedTilt::new(parts, masks, t, Answers { high: true, low: true })?;
         let line = place.line(t, may_smooth)?;
         Ok(Self { error: line.error(), lines: vec![line], left_out: Vec::new(), choice: None })
     }
@@ -47,7 +47,7 @@ impl Windows {
     pub(crate) fn cascade(parts: &[Part], edges: &[Vec<Edge>], t: f64) -> Result<Self, Obstacle> {
         let mut out =
             Self { lines: Vec::new(), left_out: Vec::new(), error: f64::INFINITY, choice: None };
-        let mut places: Vec<Place> = Vec::with_capacity(edges.len());
+        let mut places: Vec<MaskedTilt> = Vec::with_capacity(edges.len());
         let mut largest = f64::MIN;
         let mut rest: Option<(f64, f64)> = None;
         for k in 0..edges.len() {
@@ -57,7 +57,8 @@ impl Windows {
                     lower: edges.get(k + 1).map(|edges| edges[part]),
                 })
                 .collect();
-            let place = match Place::new(parts, masks, t, Answers { high: k == 0, low: false }) {
+            let place = match MaskedTilt::new(parts, masks, t, Answers { high: k == 0, low: false })
+            {
                 Ok(place) => place,
                 // No tilt is high enough: the bound on what is left has to do.
                 Err(obstacle) => {

@@ -2,7 +2,7 @@
 //! function of the laws and the threshold alone; so is everything that is kept. What was asked before changes
 //! the cost of an answer and nothing else.
 
-use super::line::{Line, Obstacle, Place};
+use super::line::{Line, LineRequest, Obstacle};
 use super::rough::{Rough, Saddle, Start};
 use super::solve::Times;
 use crate::contour::Zone;
@@ -189,20 +189,20 @@ fn place(
     log_value: f64,
     tolerance: f64,
     most: f64,
-) -> Made<Place> {
+) -> Made<LineRequest> {
     let base = match zone {
         Zone::Above => 1.0,
         Zone::Between => saddle.c,
         Zone::Below => 0.0,
     };
-    let mut best: Option<(f64, Place)> = None;
+    let mut best: Option<(f64, LineRequest)> = None;
     for factor in [1.0, 0.85, 0.7, 0.55, 0.42, 0.3] {
         let Ok(found) = rough.saddle(base + (saddle.c - base) * factor) else { continue };
         let log_size = log_value - (found.level - found.c * saddle.t);
         if best.is_some() && (log_size < -most || base == saddle.c) {
             break;
         }
-        let place = Place {
+        let place = LineRequest {
             zone,
             c: found.c,
             t: saddle.t,

@@ -24,7 +24,7 @@ pub(super) fn top_of_rung(rung: usize) -> f64 {
 
 /// Where a line is to stand, and how good it is to be.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct LineRequest {
     pub(super) zone: Zone,
     pub(super) c: f64,
     /// Thresholds are near this.
@@ -37,7 +37,7 @@ pub(super) struct Place {
     pub(super) tolerance: f64,
 }
 
-impl Place {
+impl LineRequest {
     /// The period that the aliases of the line need.
     pub(super) fn period(&self, rough: &Rough<'_>) -> f64 {
         let [left, right] = self.aliases(rough);
@@ -190,9 +190,9 @@ impl Line {
     pub(super) fn new(
         parts: &[Times],
         rough: &mut Rough<'_>,
-        place: &Place,
+        place: &LineRequest,
     ) -> Result<Self, Obstacle> {
-        let &Place { zone, c, spread, log_size, tolerance, .. } = place;
+        let &LineRequest { zone, c, spread, log_size, tolerance, .. } = place;
         let [(left, left_length), (right, right_length)] = place.aliases(rough);
         let length = left_length.max(right_length);
         if !(length.is_finite() && length > 0.0) {

@@ -8,7 +8,7 @@
 use super::gamma::HALF_LN_TWO_PI;
 use super::mills_table::MILLS_CELLS;
 use crate::elementary::{exp, ln, ln_1p};
-use std::f64::consts::{LN_2, SQRT_2};
+use std::f64::consts::SQRT_2;
 
 /// Bound on the relative error of [`mills_ratio`] for x >= 0, and of the tails made from it.
 ///
@@ -121,11 +121,6 @@ pub fn log_normal_cdf(x: f64) -> f64 {
 /// The complementary error function, 2 P(N > x sqrt 2).
 pub fn erfc(x: f64) -> f64 {
     2.0 * normal_sf(x * SQRT_2)
-}
-
-/// ln erfc(x).
-pub fn log_erfc(x: f64) -> f64 {
-    LN_2 + log_normal_sf(x * SQRT_2)
 }
 
 /// The scaled derivatives c_n(a) = (-1)^n R^(n)(a)/n! = (1/n!) integral t^n exp(-at - t^2/2) dt,

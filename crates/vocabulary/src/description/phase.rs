@@ -5,7 +5,7 @@ use crate::node::{Node, unknown_key};
 use crate::{Phase, RunError, Sampling, batches_per_pass};
 
 /// What a phase is resolved in.
-pub(super) struct Place {
+pub(super) struct Surroundings {
     pub(super) dataset_size: Option<u64>,
     pub(super) sampling: Sampling,
     pub(super) cycle_length: u64,
@@ -48,7 +48,7 @@ impl PhaseDescription {
 
     pub(super) fn resolve(
         &self,
-        place: &Place,
+        place: &Surroundings,
         notes: &mut Vec<String>,
     ) -> Result<Phase, RunError> {
         let noise_multiplier = self
@@ -61,7 +61,7 @@ impl PhaseDescription {
         Ok(Phase { noise_multiplier, sample_rate, steps })
     }
 
-    fn rate(&self, place: &Place, notes: &mut Vec<String>) -> Result<f64, RunError> {
+    fn rate(&self, place: &Surroundings, notes: &mut Vec<String>) -> Result<f64, RunError> {
         match (self.sample_rate, self.batch_size, place.dataset_size) {
             (Some(rate), Some(batch), _) => Err(RunError::Contradiction(format!(
                 "sample rate {rate} and batch size {batch} were both given; drop one of them"

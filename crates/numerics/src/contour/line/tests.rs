@@ -17,7 +17,7 @@ impl Uniform {
 }
 
 /// A saddle somewhere in the domain, with grids that cover what its line would ask for.
-struct Place<'a> {
+struct SomeSaddle<'a> {
     zone: Zone,
     coarse: saddle::Coarse<'a>,
     c: f64,
@@ -44,7 +44,7 @@ fn part(random: &mut Uniform) -> Part {
     Part { pair, times }
 }
 
-fn place<'a>(random: &mut Uniform, parts: &'a [Part]) -> Option<Place<'a>> {
+fn place<'a>(random: &mut Uniform, parts: &'a [Part]) -> Option<SomeSaddle<'a>> {
     let zones = [Zone::Above, Zone::Above, Zone::Between, Zone::Below];
     let zone = zones[(random.next() * 4.0) as usize];
     let log_target = 0.5f64.ln() - 220.0 * random.next() * random.next();
@@ -58,7 +58,7 @@ fn place<'a>(random: &mut Uniform, parts: &'a [Part]) -> Option<Place<'a>> {
     coarse.cover((c - 17.0 / spread).max(low)).ok()?;
     let log_size = -((c * (c - 1.0)).abs() * spread * (2.0 * PI).sqrt()).ln();
     let top = height(parts, coarse.grids(), c, at.variance, log_size, 1.0 / spread).ok();
-    Some(Place { zone, coarse, c, spread, farthest, top: top.map(|top| top.0) })
+    Some(SomeSaddle { zone, coarse, c, spread, farthest, top: top.map(|top| top.0) })
 }
 
 /// The same integrals on a grid five times finer: of A at the tilts that bound aliases, which are bounded without

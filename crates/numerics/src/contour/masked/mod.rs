@@ -65,7 +65,7 @@ pub(crate) struct Answers {
 }
 
 /// A tilt for M, before any node is computed.
-pub(crate) struct Place<'a> {
+pub(crate) struct MaskedTilt<'a> {
     masked: Vec<Masked<'a>>,
     answers: Answers,
     has_low: bool,
@@ -77,7 +77,7 @@ pub(crate) struct Place<'a> {
     low: Vec<(f64, f64)>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> MaskedTilt<'a> {
     pub(crate) fn new(
         parts: &'a [Part],
         masks: Vec<Masks>,
@@ -408,7 +408,7 @@ mod tests {
                 let masks = Masks { uppers: vec![edge(depth)], lower: Some(edge(0.5 * depth)) };
                 let t = parts[0].pair.log_ratio(0.8 * depth * scale);
                 let answers = Answers { high: true, low: false };
-                let Ok(place) = Place::new(&parts, vec![masks.clone()], t, answers) else {
+                let Ok(place) = MaskedTilt::new(&parts, vec![masks.clone()], t, answers) else {
                     continue;
                 };
                 let (c, spread) = (place.c, place.spread);

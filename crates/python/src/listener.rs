@@ -1,4 +1,4 @@
-//! Long work, heard by a callable of Python.
+//! Long work that a callable of Python listens to.
 
 use answers::Work;
 use experiments::{Event, Reporter};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Calls `progress(kind, done, of)`; what it raises stops the work as Ctrl-C does.
 #[derive(Clone)]
-pub(crate) struct Heard(Arc<Inner>);
+pub(crate) struct Listener(Arc<Inner>);
 
 struct Inner {
     progress: Option<Py<PyAny>>,
@@ -17,7 +17,7 @@ struct Inner {
     counts: Mutex<(u64, u64)>,
 }
 
-impl Heard {
+impl Listener {
     pub(crate) fn new(progress: Option<Py<PyAny>>) -> Self {
         let (stop, raised, counts) = (Arc::default(), Mutex::default(), Mutex::default());
         Self(Arc::new(Inner { progress, stop, raised, counts }))
@@ -42,7 +42,7 @@ impl Heard {
     }
 }
 
-impl Reporter for Heard {
+impl Reporter for Listener {
     fn event(&self, event: &Event) {
         let Some(progress) = &self.0.progress else { return };
         let (kind, done, of) = {
@@ -68,7 +68,7 @@ impl Reporter for Heard {
     }
 }
 
-impl Work for Heard {
+impl Work for Listener {
     fn stop(&self) -> Arc<AtomicBool> {
         self.stop_flag()
     }
