@@ -15,6 +15,7 @@ mod independent;
 mod membership;
 mod parquet;
 mod planning;
+mod results;
 mod sequential;
 mod verdict;
 mod worked_example;

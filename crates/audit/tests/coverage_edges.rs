@@ -1,12 +1,14 @@
-//! Coverage where other tests do not look: clearly unbalanced trainings, mass that delta allows, and the families under
-//! the rules that deal parts, at the default seed.
+//! Coverage where other tests do not look: clearly unbalanced trainings, mass that delta allows, the worst law of ranks, ties at low
+//! rates, the families under the rules that deal parts, and canaries that know how they are dealt, at the default seed.
 #![allow(clippy::print_stdout)]
 
 use crate::common;
 
 use audit::one_run::{OneRunStatistic, one_run_bound};
-use audit::{AttackDirection, Design, Family, Scores, Statistic, ThresholdRule, family_points};
-use common::{Mechanism, Rng, allowed, enough, summary};
+use audit::{
+    AttackDirection, Design, Family, Scores, Statistic, ThresholdRule, family_points, quality,
+};
+use common::{Mechanism, Rng, allowed, enough, summary, tally};
 
 const LEVEL: f64 = 0.05;
 /// The seed of a plan that names none.
@@ -249,5 +251,61 @@ fn canaries_that_know_how_they_are_dealt() {
         let refused =
             one_run_bound(&scores, &rule, &OneRunStatistic::GaussianMu, both, LEVEL, SEED);
         assert!(refused.unwrap_err().to_string().contains("--threshold union"));
+    }
+}
+
+/// The worst law that (epsilon, delta)-privacy allows, for which the law of ranks is exact: the share above the truth is about the level, not
+/// only below it. Scores are those of the proof in `ranks`, or cut into a few values.
+#[test]
+fn ranks_of_the_worst_law() {
+    for (nonmembers, members, trials) in
+        [(10, 10, 2_000), (40, 3, 2_000), (400, 400, 600), (1_000, 10, 600), (50, 2_000, 200)]
+    {
+        for (epsilon, delta) in [(0.0, 0.0), (2.0, 0.0), (0.5, 0.02), (0.5, 0.3)] {
+            for values in [None, Some(7.0)] {
+                let trials = if common::full() { 4 * trials } else { trials };
+                let direction = AttackDirection::Forward;
+                let bounds = tally(trials, |trial| {
+                    let mut rng = Rng::new(700_000 + trial);
+                    let cut = |place: f64| values.map_or(-place, |n: f64| -(n * place).floor());
+                    let without = (0..nonmembers).map(|_| cut(rng.uniform())).collect();
+                    let worst = |uniform: f64| ((uniform - delta) * f64::exp(-epsilon)).max(0.0);
+                    let with = (0..members).map(|_| cut(worst(rng.uniform()))).collect();
+                    let scores = Scores::new(Design::Runs, with, without).unwrap();
+                    let statistic = Statistic::Epsilon { delta, direction };
+                    ThresholdRule::Union
+                        .lower_bound(&scores, &statistic, LEVEL, SEED)
+                        .unwrap()
+                        .value
+                });
+                let what = format!("{nonmembers} and {members}, epsilon {epsilon}, delta {delta}");
+                check(&format!("worst law, {what}, values {values:?}"), &bounds, epsilon);
+            }
+        }
+    }
+}
+
+/// TPR at low FPR where scores have few values: N(1, 1) and N(0, 1) rounded to halves.
+#[test]
+fn power_among_ties() {
+    use numerics::special::normal_cdf;
+    for (members, nonmembers) in [(50, 50), (50, 3_000), (3_000, 50)] {
+        for fpr in [1e-3, 1e-2, 0.1] {
+            // The lowest value at which few enough non-members are.
+            let values = (-20..20).map(|half| 0.5 * f64::from(half));
+            let mut low = values.filter(|value| normal_cdf(0.25 - value) <= fpr);
+            let truth = normal_cdf(1.25 - low.next().unwrap());
+            let missed = enough(400, 0.0, |trial| {
+                let mut rng = Rng::new(710_000 + trial);
+                let mut side = |count: usize, mean: f64| -> Vec<f64> {
+                    (0..count).map(|_| 0.5 * (2.0 * (rng.normal() + mean)).round()).collect()
+                };
+                let (with, without) = (side(members, 1.0), side(nonmembers, 0.0));
+                let scores = Scores::new(Design::Runs, with, without).unwrap();
+                let found = quality::tpr_at(&scores, fpr, 1.0 - LEVEL);
+                f64::from(u8::from(!(found.lower <= truth && truth <= found.upper)))
+            });
+            check(&format!("TPR at {fpr}, {members} and {nonmembers}"), &missed, 0.0);
+        }
     }
 }

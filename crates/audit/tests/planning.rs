@@ -77,34 +77,51 @@ fn trainings() {
     }
 }
 
+/// Where the plan puts a fixed threshold, for scores whose non-members have this quantile.
+fn placed(rule: ThresholdRule, fpr: f64, quantile: impl Fn(f64) -> f64) -> ThresholdRule {
+    match rule {
+        ThresholdRule::Fixed(_) => ThresholdRule::Fixed(quantile(fpr)),
+        other => other,
+    }
+}
+
 #[test]
 fn trainings_for_a_family() {
     let target = Target { epsilon: 4.0, delta: 1e-5, confidence: 0.95, power: 0.8 };
     let goal = Goal::gaussian(4.0, 1e-5).unwrap();
-    let rule = ThresholdRule::Union;
-    let needed =
-        patiently(|| runs_needed(&Attack::Gaussian { mu: 1.5 }, &goal, &target, &rule)).unwrap();
-    kept("gdp", needed.count, needed.power, |count, trial| {
-        let mut rng = Rng::new(80_000 + trial);
-        let scores = Mechanism::Gaussian { mu: 1.5 }.scores(count as usize, &mut rng);
-        let mu = rule.lower_bound(&scores, &Statistic::GaussianMu, 0.05, trial).unwrap().value;
-        audit::gaussian_epsilon(mu, 1e-5) >= 4.0
-    });
+    let attack = Attack::Gaussian { mu: 1.5 };
+    for rule in RULES {
+        let needed = patiently(|| runs_needed(&attack, &goal, &target, &rule)).unwrap();
+        let rule = placed(rule, needed.fpr, numerics::special::inverse_normal_sf);
+        kept(&format!("gdp {rule}"), needed.count, needed.power, |count, trial| {
+            let mut rng = Rng::new(80_000 + trial);
+            let scores = Mechanism::Gaussian { mu: 1.5 }.scores(count as usize, &mut rng);
+            let mu = rule.lower_bound(&scores, &Statistic::GaussianMu, 0.05, trial).unwrap().value;
+            audit::gaussian_epsilon(mu, 1e-5) >= 4.0
+        });
+    }
 
-    let family = Family::LastIterate { sample_rate: 0.2, steps: 10 };
-    let pair = family.pair(0.7).unwrap();
+    let (sample_rate, noise_multiplier, steps) = (0.2, 0.7, 10);
+    let family = Family::LastIterate { sample_rate, steps };
+    let pair = family.pair(noise_multiplier).unwrap();
     let target = Target { epsilon: 3.0, delta: 1e-3, ..target };
     let goal = Goal::family(family.clone(), 3.0, 1e-3).unwrap();
     let attack = Attack::Pair(pair.as_ref());
-    let needed = patiently(|| runs_needed(&attack, &goal, &target, &rule)).unwrap();
-    let mechanism = Mechanism::LastIterate { sample_rate: 0.2, noise_multiplier: 0.7, steps: 10 };
-    kept_by(false, "last-iterate", needed.count, needed.power, |count, trial| {
-        let mut rng = Rng::new(90_000 + trial);
-        let scores = mechanism.scores(count as usize, &mut rng);
-        let points = audit::family_points(&rule, &scores, 0.05, trial).unwrap();
-        let noise = family.least_violated_noise(&points).unwrap();
-        noise.is_some_and(|noise| family.epsilon(noise, 1e-3).unwrap() >= 3.0)
-    });
+    let mechanism = Mechanism::LastIterate { sample_rate, noise_multiplier, steps };
+    for rule in RULES {
+        let needed = patiently(|| runs_needed(&attack, &goal, &target, &rule)).unwrap();
+        let spread = noise_multiplier * (steps as f64).sqrt();
+        let rule =
+            placed(rule, needed.fpr, |fpr| spread * numerics::special::inverse_normal_sf(fpr));
+        let what = format!("last-iterate {rule}");
+        kept_by(false, &what, needed.count, needed.power, |count, trial| {
+            let mut rng = Rng::new(90_000 + trial);
+            let scores = mechanism.scores(count as usize, &mut rng);
+            let points = audit::family_points(&rule, &scores, 0.05, trial).unwrap();
+            let noise = family.least_violated_noise(&points).unwrap();
+            noise.is_some_and(|noise| family.epsilon(noise, 1e-3).unwrap() >= 3.0)
+        });
+    }
 }
 
 #[test]

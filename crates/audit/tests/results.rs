@@ -1,0 +1,80 @@
+//! The tables of `docs/results` say what this version shows on the scores beside them.
+
+use audit::{Design, Method, Plan, Table, analyse};
+use std::path::{Path, PathBuf};
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results").join(name)
+}
+
+/// Rows of a CSV as functions from a column's name to its cell.
+fn rows(path: &Path) -> Vec<impl Fn(&str) -> String + use<>> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned).collect());
+    let header: Vec<String> = lines.next().unwrap();
+    let header = std::sync::Arc::new(header);
+    lines
+        .map(|cells: Vec<String>| {
+            let header = header.clone();
+            move |name: &str| {
+                cells[header.iter().position(|column| column == name).unwrap()].clone()
+            }
+        })
+        .collect()
+}
+
+/// What methods show at delta 1e-5, beside what a table says.
+fn holds(scores: &Path, plan: Plan, told: &[(Method, String)]) {
+    let methods = told.iter().map(|(method, _)| *method).collect();
+    let plan = Plan { deltas: vec![1e-5], methods, ..plan };
+    let mut table = Table::default();
+    table.add_file(scores).unwrap();
+    let scores_read = table.settle().unwrap().into_scores(plan.design).unwrap();
+    let audit = analyse(&scores_read, &plan, None).unwrap();
+    for (method, told) in told {
+        let found = audit.bounds.iter().find(|bound| bound.method() == *method).unwrap().epsilon();
+        let told: f64 = told.parse().unwrap();
+        assert!((found - told).abs() < 1e-6, "{}, {method}: {found}, not {told}", scores.display());
+    }
+}
+
+#[test]
+fn gradient_canaries() {
+    let folder = folder("last-iterate-gradient-canaries");
+    let mut held = 0;
+    // The scores of more canaries were not kept.
+    for row in rows(&folder.join("bounds.csv")).iter().filter(|row| row("canaries") == "1000") {
+        let name = format!("scores/{}-{}-1000.csv", row("batch_size"), row("observe"));
+        let told = [
+            (Method::OneRun, row("one_run")),
+            (Method::OneRunGdp, row("one_run_gdp")),
+            (Method::OneRunIndependent, row("one_run_independent")),
+        ];
+        holds(&folder.join(name), Plan::new(Design::OneRun), &told);
+        held += 1;
+    }
+    assert_eq!(held, 6);
+}
+
+#[test]
+fn figures_of_trained_networks() {
+    let mut held = 0;
+    for name in ["fashion-mnist", "wrn-16-4"] {
+        for figure in ["last-iterate-figure-2", "last-iterate-figure-4"] {
+            let folder = folder(name).join(figure);
+            for row in rows(&folder.join("audits.csv")) {
+                let steps: u64 = row("steps").parse().unwrap();
+                let of = [row("data"), row("model"), row("attack")].join("-");
+                let mut plan = Plan::new(Design::Runs);
+                plan.training = Some((0.1, steps));
+                let told = [
+                    (Method::ClopperPearson, row("any_mechanism_95")),
+                    (Method::LastIterate, row("last_iterate_family_95")),
+                ];
+                holds(&folder.join(format!("scores/{of}-steps{steps}.csv")), plan, &told);
+                held += 1;
+            }
+        }
+    }
+    assert_eq!(held, 28);
+}
