@@ -22,7 +22,7 @@
 //! so that the remove order holds for both.
 
 use super::either_way::EitherWay;
-use super::profile::{FromProfile, LEAST, Profile, crossing, crossing_near};
+use super::profile::{FromProfile, LEAST, Profile, complement, crossing, crossing_near};
 use super::thrown_lattice::{Epochs as Factor, ThrownLattice, masses_and_means};
 use super::triangle::Chain;
 use super::{BoxedPair, Rates, Result, Scheme, one_phase};
@@ -112,7 +112,15 @@ fn pair(run: &Run) -> Result<BoxedPair> {
     if rest > 0 {
         factors.push(Factor { batches, seen: rest, times: 1 });
     }
-    let one = one_record(phase.noise_multiplier, factors)?;
+    let mut one = one_record(phase.noise_multiplier, factors)?;
+    if rest > 0 {
+        let whole = |times: u64| {
+            let epochs = Factor { batches, seen: batches, times };
+            one_record(phase.noise_multiplier, vec![epochs])
+        };
+        let fewer = if epochs > 0 { Some(whole(epochs)?) } else { None };
+        one = Box::new(Part { own: one, fewer, more: whole(epochs + 1)? });
+    }
     let group = run.group_size() as usize;
     let links = match run.adjacency() {
         Adjacency::AddRemove | Adjacency::ZeroOut if group == 1 => return Ok(one),
@@ -132,6 +140,66 @@ fn one_record(noise_multiplier: f64, factors: Vec<Factor>) -> Result<BoxedPair> 
         )?));
     }
     Ok(Box::new(FromProfile(Thrown::new(noise_multiplier, factors, FINE)?)))
+}
+
+/// A part of an epoch: it shows no less than the whole epochs before it, and no more than if it were whole. Both have
+/// a contour, and stand in where the lattice of the part itself has no close ends.
+struct Part {
+    own: BoxedPair,
+    fewer: Option<BoxedPair>,
+    more: BoxedPair,
+}
+
+fn close(found: &Interval) -> bool {
+    found.width() <= CLOSE * found.upper
+}
+
+impl Part {
+    /// A number that grows with what is shown.
+    fn within(&self, ask: impl Fn(&dyn Pair) -> Result<Interval>) -> Result<Interval> {
+        let own = ask(self.own.as_ref());
+        if own.as_ref().is_ok_and(close) {
+            return own;
+        }
+        let Ok(Interval { upper: most, .. }) = ask(self.more.as_ref()) else { return own };
+        let least = self.fewer.as_ref().and_then(|fewer| ask(fewer.as_ref()).ok());
+        let least = least.map_or(0.0, |fewer| fewer.lower);
+        let own = own.unwrap_or(Interval { lower: least, value: most, upper: most });
+        let (lower, upper) = (own.lower.max(least), own.upper.min(most));
+        Ok(Interval::new(lower, own.value.clamp(lower, upper.max(lower)), upper.max(lower)))
+    }
+}
+
+impl Pair for Part {
+    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+        self.within(|pair| pair.delta(epsilon, way))
+    }
+
+    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+        match self.own.one_minus_delta(epsilon, way) {
+            Ok(found) if close(&found) => Ok(found),
+            _ => Ok(complement(self.delta(epsilon, way)?)),
+        }
+    }
+
+    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval> {
+        self.within(|pair| pair.epsilon(delta, way))
+    }
+
+    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval> {
+        self.within(|pair| pair.tpr(fpr, way))
+    }
+
+    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval> {
+        match self.own.fnr(fpr, way) {
+            Ok(found) if close(&found) => Ok(found),
+            _ => Ok(complement(self.tpr(fpr, way)?)),
+        }
+    }
+
+    fn is_below(&self, epsilon: f64, way: OneWay, delta: f64) -> Option<bool> {
+        self.own.is_below(epsilon, way, delta)
+    }
 }
 
 /// The pair of one record, where the pair is a chain of them.
@@ -460,6 +528,27 @@ mod tests {
     fn game(sigma: f64, batches: u64, epochs: u64) -> FromProfile<Thrown> {
         let factors = vec![Factor { batches, seen: batches, times: epochs }];
         FromProfile(Thrown::new(sigma, factors, FINE).unwrap())
+    }
+
+    /// Little noise and a part of an epoch: the lattice has no end near these deltas, and there was no number, or one
+    /// with an end at infinity for a replaced record.
+    #[test]
+    fn parts_of_epochs_lie_between_whole_ones() {
+        let run = |steps: u64, adjacency: Adjacency| {
+            let built = Run::builder()
+                .phase(0.5, 0.5, steps)
+                .sampling(Sampling::BallsAndBins)
+                .adjacency(adjacency);
+            pair(&built.build().unwrap()).unwrap()
+        };
+        for adjacency in [Adjacency::ZeroOut, Adjacency::Substitute] {
+            for delta in [1e-3, 1e-5, 1e-8] {
+                let [less, part, more] = [2, 3, 4]
+                    .map(|steps| run(steps, adjacency).epsilon(delta, OneWay::Remove).unwrap());
+                assert!(less.lower <= part.upper && part.lower <= more.upper, "{part:?}");
+                assert!(part.upper <= more.upper * (1.0 + 1e-4), "{adjacency:?} {part:?} {more:?}");
+            }
+        }
     }
 
     /// One batch per epoch is the Gaussian.

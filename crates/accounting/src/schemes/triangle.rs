@@ -9,8 +9,8 @@
 
 use super::profile::{Profile, complement};
 use super::{BoxedPair, Result};
-use crate::OneWay;
 use crate::directions::convex::{self, Guess};
+use crate::{AccountingError, OneWay};
 use numerics::elementary::{exp, exp_m1};
 use vocabulary::Interval;
 
@@ -25,6 +25,8 @@ type Link = (usize, OneWay);
 
 /// Epsilons below this are not split any further.
 const SMALLEST: f64 = 1e-9;
+/// The exponential of larger ones is not a number.
+const LARGEST: f64 = 700.0;
 
 impl Chain {
     /// Links that are all the same pair.
@@ -60,6 +62,11 @@ impl Chain {
                 };
                 if links.len() > 2 || epsilon < SMALLEST {
                     return at(epsilon / links.len() as f64);
+                }
+                if epsilon > LARGEST {
+                    return Err(AccountingError::NotCertified(format!(
+                        "going from one record to the next is not certified beyond epsilon {LARGEST}"
+                    )));
                 }
                 let guess = Guess { at: exp(0.5 * epsilon), step: 0.05 * epsilon };
                 let (_, least) = convex::minimise_from(at, 1.0, exp(epsilon), guess)?;
