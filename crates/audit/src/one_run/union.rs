@@ -138,7 +138,7 @@ pub(super) fn together(chains: &[Vec<Guesses>], level: f64, delta: f64) -> Toget
         best = if beyond.epsilon > shares.reach { beyond } else { reached };
     }
     if best.epsilon <= 0.0 {
-        return Together { epsilon: 0.0, ..best };
+        return closest(chains, delta);
     }
     let critical = counts_with(chains, best.epsilon, &shares, delta);
     let elsewhere = other.map(|other| counts_with(chains, best.epsilon, &other, delta));
@@ -164,6 +164,21 @@ pub(super) fn together(chains: &[Vec<Guesses>], level: f64, delta: f64) -> Toget
         if error(middle) <= level { shown = middle } else { beyond = middle }
     }
     Together { epsilon: shown, ..best }
+}
+
+/// The strategy that comes closest to showing anything.
+fn closest(chains: &[Vec<Guesses>], delta: f64) -> Together {
+    let mut best = (f64::INFINITY, Together { epsilon: 0.0, chain: 0, place: 0 });
+    for (chain, guesses) in chains.iter().enumerate() {
+        for (place, one) in guesses.iter().enumerate() {
+            let counted = one.counted(delta);
+            let (tail, second) = one_run_terms(one.canaries, counted, one.right, 0.0, delta);
+            if counted > 0 && tail + second < best.0 {
+                best = (tail + second, Together { epsilon: 0.0, chain, place });
+            }
+        }
+    }
+    best.1
 }
 
 /// The v_k of outcomes whose L is at least `order`, where a strategy has one.

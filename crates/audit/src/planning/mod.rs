@@ -124,12 +124,12 @@ pub fn canaries_needed(
                 .to_owned(),
         ));
     }
-    // Thresholds to choose from, and the curve between them.
-    let (points, curve) = (attack.points()?, attack.dense_points(6)?);
     let shown = canaries::Shown::new(goal)?;
     if !shown.is_epsilon() && matches!(rule, ThresholdRule::Holdout | ThresholdRule::KFold) {
         return Err(AuditError::NotValid(format!("one-run-gdp {NO_CHOICE}")));
     }
+    // Thresholds to choose from, and the curve between them.
+    let (points, curve) = (attack.points()?, attack.dense_points(6)?);
     let largest = canaries::largest_epsilon(&points);
     if shown.is_epsilon() && target.epsilon >= largest {
         return Err(unreachable(target, largest));
