@@ -144,7 +144,7 @@ impl<'a> Models<'a> {
             Quantity::Epsilon => ends.value,
             _ => claim.at.epsilon.unwrap_or(0.0),
         };
-        let magnified = if epsilon < 1500.0 { epsilon * std::f64::consts::LOG2_E } else { 0.0 };
+        let magnified = if epsilon < 6000.0 { epsilon * std::f64::consts::LOG2_E } else { 0.0 };
         Self {
             run,
             phases,
@@ -454,6 +454,17 @@ pub(crate) fn check<const N: usize>(
         }
         Quantity::BayesSecurity => {
             let bound = Ball::from_f64(end);
+            if side == End::Lower
+                && let Some(most) = model.sum_of_steps()
+                && bound.is_at_most(&(Ball::one() - most))
+            {
+                let of = "delta(0) of all steps one by one".into();
+                return Ok(Found {
+                    outcome: Outcome::Proven,
+                    statement: sentence("1 - delta(0)", false, Outcome::Proven, &end.to_string()),
+                    enclosures: vec![enclosure(of, &most)],
+                });
+            }
             let found = model.rest(Ball::ZERO, Order::Remove, log_scale(end), bits);
             // One moment may be enough from above.
             let rest = match found {
@@ -535,6 +546,18 @@ fn deltas<const N: usize>(
     if at_most && bound.is_negative() {
         let statement = "delta is at least 0, which is above the bound".into();
         return Ok(Found { outcome: Outcome::Wrong, statement, enclosures: Vec::new() });
+    }
+    if at_most
+        && epsilon.mid.is_zero()
+        && let Some(most) = model.sum_of_steps()
+        && most.is_at_most(&bound)
+    {
+        let (_, shown) = bound.doubles();
+        return Ok(Found {
+            outcome: Outcome::Proven,
+            statement: sentence("delta(0)", true, Outcome::Proven, &shown.to_string()),
+            enclosures: vec![enclosure("delta(0) of all steps one by one".into(), &most)],
+        });
     }
     if !at_most {
         if let Some(found) = crude(model, all, (epsilon, &name), bound, missing) {

@@ -60,6 +60,14 @@ impl Thrown {
         Self { sigma, factors, rough, lows }
     }
 
+    /// The least W, where no epoch is whole: each is at least (S - n)/S.
+    pub fn least<const N: usize>(&self) -> Option<Ball<N>> {
+        self.factors.iter().try_fold(Ball::one(), |product, factor| {
+            let rest = Ball::from_u64(factor.batches - factor.seen).over_u64(factor.batches);
+            (!factor.is_whole()).then(|| product * rest.power(factor.times))
+        })
+    }
+
     /// ln E W^s of the whole product, s <= 0, in doubles.
     fn log_moment(&self, s: f64) -> f64 {
         let one = |factor: &Factor| factor.times as f64 * self.rough.log_moment(factor, -s);
