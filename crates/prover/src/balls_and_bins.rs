@@ -25,6 +25,11 @@ impl<const N: usize> Epochs<N> {
         Self { thrown, moments: OnceCell::new(), shelf: Shelf::default() }
     }
 
+    /// At least delta(0).
+    pub(crate) fn sum_of_steps(&self) -> Ball<N> {
+        self.thrown.total_variation().upper()
+    }
+
     /// -ln of the least dP/dQ, where there is one.
     pub(crate) fn largest_loss(&self) -> Option<Ball<N>> {
         self.thrown.least().map(|least: Ball<N>| -least.logarithm())

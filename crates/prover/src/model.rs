@@ -341,6 +341,7 @@ impl<const N: usize> Model<N> {
     pub(crate) fn sum_of_steps(&self) -> Option<Ball<N>> {
         match self {
             Self::Contour(contour) => contour.sum_of_steps(),
+            Self::Epochs(epochs) => Some(epochs.sum_of_steps()),
             _ => None,
         }
     }

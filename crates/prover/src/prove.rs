@@ -547,15 +547,21 @@ fn deltas<const N: usize>(
         let statement = "delta is at least 0, which is above the bound".into();
         return Ok(Found { outcome: Outcome::Wrong, statement, enclosures: Vec::new() });
     }
+    // What is enough at epsilon 0 is enough beyond it.
     if at_most
-        && epsilon.mid.is_zero()
+        && epsilon.is_not_negative()
         && let Some(most) = model.sum_of_steps()
         && most.is_at_most(&bound)
     {
         let (_, shown) = bound.doubles();
         return Ok(Found {
             outcome: Outcome::Proven,
-            statement: sentence("delta(0)", true, Outcome::Proven, &shown.to_string()),
+            statement: sentence(
+                &format!("delta({name})"),
+                true,
+                Outcome::Proven,
+                &shown.to_string(),
+            ),
             enclosures: vec![enclosure("delta(0) of all steps one by one".into(), &most)],
         });
     }

@@ -404,6 +404,23 @@ fn long_last_iterates() {
     }
 }
 
+/// One epoch and a part of the next: which of two bounds on a moment is smaller was once asked in doubles, and the larger one taken. The ends are the
+/// solver's.
+#[test]
+fn a_broken_epoch() {
+    let run = Run::builder()
+        .phase(1.4416041208259447, 0.0003718854592785422, 4294)
+        .sampling(vocabulary::Sampling::BallsAndBins)
+        .build()
+        .unwrap();
+    let ends = |lower: f64, upper: f64| {
+        outcomes(&run, &claim("composition", "remove", "epsilon", ("delta", 3e-4), (lower, upper)))
+    };
+    assert_eq!(ends(0.03405927051120446, 0.034060896830496346), RIGHT);
+    assert_eq!(ends(0.0341, 0.0342), (Outcome::Wrong, Outcome::Proven));
+    assert_eq!(ends(0.0339, 0.034), (Outcome::Proven, Outcome::Wrong));
+}
+
 /// The largest power of both orders is that of the hull over all stopping times: 0.18967567040722690, where the first step and
 /// the third have the same line (mpmath at 30 digits). No stopping time alone has more than 0.1896750215.
 #[test]

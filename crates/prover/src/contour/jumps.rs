@@ -21,7 +21,7 @@
 
 use super::Composition;
 use super::law::{Cut, Law, RoughLaw};
-use super::masked::{and, power_minus_one};
+use super::masked::{and, nearer, power_minus_one};
 use super::plan::short;
 use crate::arithmetic::{Ball, Complex, Magnitude};
 
@@ -104,8 +104,9 @@ impl<const N: usize> Jumps<N> {
     /// The tilt at which the last term is about least, and that term's ln.
     fn steepest(&self, (t, gap): (f64, f64), log_error: f64) -> (f64, f64) {
         let value = |v: f64| self.log_calm(short(-v.exp()), t);
-        let (mut low, mut high) = (-1.0, ((200.0 - log_error).max(200.0) / gap).ln() + 1.0);
-        for _ in 0..14 {
+        let near = nearer(t, gap);
+        let (mut low, mut high) = (-1.0, ((200.0 - log_error).max(200.0) / near).ln() + 1.0);
+        for _ in 0..16 {
             let third = (high - low) / 3.0;
             let (one, two) = (low + third, high - third);
             // Where it is no number, it is too far out.
@@ -134,9 +135,9 @@ impl<const N: usize> Jumps<N> {
             jumps.tilt = tilt;
             (log < log_error - 2.0).then_some(jumps)
         };
-        let (mut low_end, mut high_end) = (level, level + 5.0);
+        let (mut low_end, mut high_end) = (nearer(t, gap).min(600.0).exp_m1().ln(), level + 5.0);
         let mut best = at(high_end)?;
-        for _ in 0..6 {
+        while high_end - low_end > 0.1 {
             let middle = 0.5 * (low_end + high_end);
             match at(middle) {
                 Some(found) => (high_end, best) = (middle, found),

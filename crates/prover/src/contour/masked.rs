@@ -76,6 +76,7 @@ impl<const N: usize> Masked<N> {
         log_error: f64,
         (sharpness, power): (u64, u64),
     ) -> Option<(Cut, f64)> {
+        let near = nearer(t, gap);
         let at = |log_eta: f64| {
             let cut = Cut { eta: log_eta.exp(), sharpness, power };
             let roughs: Vec<RoughLaw> =
@@ -86,9 +87,9 @@ impl<const N: usize> Masked<N> {
                 let low: f64 = roughs.iter().map(|rough| rough.times * rough.log_moment(cap)).sum();
                 low + (1.0 - cap) * t
             };
-            let most = ((40.0 - log_error).max(40.0) / gap).ln();
-            let (mut left, mut right) = (most - 5.0, most + 1.0);
-            for _ in 0..9 {
+            let far = |distance: f64| ((40.0 - log_error).max(40.0) / distance).ln();
+            let (mut left, mut right) = (far(gap) - 5.0, far(near) + 2.0);
+            for _ in 0..13 {
                 let third = (right - left) / 3.0;
                 let (one, two) = (left + third, right - third);
                 if value(one) > value(two) { left = one } else { right = two }
@@ -97,7 +98,7 @@ impl<const N: usize> Masked<N> {
             (value(left) < log_error - 1.0).then_some((cut, cap))
         };
         let level = gap.min(600.0).exp_m1().ln() + 0.7;
-        let (mut good, mut bad) = ((gap / 400.0).ln().min(level - 7.0), level);
+        let (mut good, mut bad) = ((near / 400.0).ln().min(level - 7.0), level);
         let mut best = at(good)?;
         while bad - good > 0.06 {
             let middle = 0.5 * (good + bad);
@@ -163,6 +164,12 @@ impl<const N: usize> Masked<N> {
         }
         Some((Ball::from_f64(self.cap), product))
     }
+}
+
+/// How far the threshold may lie above what all steps together usually lose: their ratio has the mean 1, so a threshold above 0 is
+/// no nearer than that.
+pub(super) fn nearer(t: f64, gap: f64) -> f64 {
+    if t > 0.0 { t.min(gap) } else { gap }
 }
 
 /// (1+a)(1+b) - 1.
