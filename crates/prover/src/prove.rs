@@ -618,7 +618,7 @@ fn deltas<const N: usize>(
     Ok(Found { outcome, statement, enclosures })
 }
 
-/// Whether delta is shown to be at least `bound` by one step alone, or by one moment of what is missing.
+/// Whether delta is shown to be at least `bound` by a few digits of a chain, by one step alone, or by one moment of what is missing.
 fn crude<const N: usize>(
     model: &Model<N>,
     orders: &[Order],
@@ -637,6 +637,13 @@ fn crude<const N: usize>(
         enclosures: vec![enclosure(of, ball)],
     };
     for order in orders {
+        // The bound of a chain may be far above 1, which a few digits show.
+        if let Model::Chain(chain) = model
+            && let Ok(delta) = chain.delta(epsilon, *order, 0.0, 12.0)
+            && bound.is_at_most(&delta)
+        {
+            return Some(shown(format!("delta({name}), {order:?}").to_lowercase(), &delta));
+        }
         for step in model.steps() {
             let delta = step.delta(epsilon, *order, 0.0, 0.0);
             if let Ok(delta) = delta.as_ref()
