@@ -25,6 +25,16 @@ impl<const N: usize> Epochs<N> {
         Self { thrown, moments: OnceCell::new(), shelf: Shelf::default() }
     }
 
+    /// At least delta(0).
+    pub(crate) fn sum_of_steps(&self) -> Ball<N> {
+        self.thrown.total_variation().upper()
+    }
+
+    /// -ln of the least dP/dQ, where there is one.
+    pub(crate) fn largest_loss(&self) -> Option<Ball<N>> {
+        self.thrown.least().map(|least: Ball<N>| -least.logarithm())
+    }
+
     /// E(W - e^t)_+ <= E W^m e^((1-m)t) (m-1)^(m-1)/m^m for every m >= 2, t > 0: (w - k) / w^m is largest at
     /// w = k m/(m-1).
     pub(crate) fn moment_bound(&self, t: Ball<N>) -> Option<Ball<N>> {

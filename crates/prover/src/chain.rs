@@ -96,7 +96,10 @@ impl<const N: usize> Chain<N> {
     }
 
     fn of(&self, (pair, order): Link, epsilon: Ball<N>, care: Care) -> Result<Ball<N>, Obstacle> {
-        self.pairs[pair].delta(epsilon, order, care.log_scale, care.bits)
+        let pair = &self.pairs[pair];
+        let found = pair.delta(epsilon, order, care.log_scale, care.bits);
+        // One moment may be all that is known, and enough.
+        found.or_else(|reason| pair.by_moment(epsilon, order).ok_or(reason))
     }
 
     /// The two parts of the bound with the first link at a.

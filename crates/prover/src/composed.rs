@@ -4,7 +4,7 @@ use crate::arithmetic::Ball;
 use crate::contour::{
     Composition, Line, MaskedPlan, Plan, RoughLaw, Zone, log_bound, moment, steepest,
 };
-use crate::model::Model;
+use crate::model::{Model, Order, gaussian};
 use crate::obstacle::{Obstacle, spend};
 use crate::pairs::Part;
 use crate::shelf::{Shelf, convert, enough};
@@ -12,8 +12,9 @@ use crate::shelf::{Shelf, convert, enough};
 pub struct Contour<const N: usize> {
     pub(crate) composition: Composition<N>,
     pub(crate) roughs: Vec<RoughLaw>,
-    /// One step of each phase, in closed form.
+    /// One step of each phase, in closed form, and how many there are.
     pub(crate) steps: Vec<Model<N>>,
+    times: Vec<u64>,
     pub(crate) shelf: Shelf<N>,
 }
 
@@ -25,9 +26,20 @@ const DEAR: f64 = 1e7;
 const CHEAP: f64 = 4e5;
 
 impl<const N: usize> Contour<N> {
-    pub(crate) fn new(composition: Composition<N>, steps: Vec<Model<N>>) -> Self {
+    pub(crate) fn new(composition: Composition<N>, steps: Vec<(u64, Model<N>)>) -> Self {
         let roughs = composition.laws.iter().map(RoughLaw::new).collect();
-        Self { composition, roughs, steps, shelf: Shelf::default() }
+        let (times, steps) = steps.into_iter().unzip();
+        Self { composition, roughs, steps, times, shelf: Shelf::default() }
+    }
+
+    /// At least delta(0), the total variation: that of the steps together is at most the sum of theirs.
+    pub(crate) fn sum_of_steps(&self) -> Option<Ball<N>> {
+        let certain = self.composition.gaussian.root();
+        let mut sum = gaussian(certain, Ball::ZERO, Part::Above);
+        for (step, times) in self.steps.iter().zip(&self.times) {
+            sum = sum + step.delta(Ball::ZERO, Order::Remove, 0.0, 0.0).ok()?.times_u64(*times);
+        }
+        Some(sum.upper())
     }
 
     /// A bound on the zone's mean at t: M(c) e^((1-c) t) at a good c, times |c-1|^(c-1)/|c|^c outside of [0, 1]. For w > 0, k = e^t:
@@ -140,7 +152,7 @@ impl<const N: usize> Contour<N> {
         // Some twenty nanoseconds for each rotation, and the bounds.
         spend(30.0 + 2e-5 * plan.work * (N * N) as f64 / 4.0)?;
         let line = match &masked {
-            Some(masked) => Line::masked(&self.composition, &self.roughs, masked),
+            Some(masked) => Line::masked(&self.composition, masked),
             None => Line::new(&self.composition, &self.roughs, plan),
         }
         .ok_or("a bound could not be computed")?;

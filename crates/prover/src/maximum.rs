@@ -212,6 +212,11 @@ pub(crate) fn check<const N: usize>(
     let outcome = match (rate, claim.direction) {
         // The curve of both orders is the hull of all: one line has to be above every one of them.
         (Some(rate), Direction::Both) if !at_least => by_line(maximum, model, end, rate)?,
+        // All of them together may have more power than each: that it is less has to be shown by one line, too.
+        (Some(rate), Direction::Both) => match by_line(maximum, model, end.next_down(), rate)? {
+            Outcome::Proven => Outcome::Wrong,
+            _ => Outcome::Undecided,
+        },
         _ => maximum.all(if at_least { Outcome::Wrong } else { Outcome::Proven }, &ask)?,
     };
     let what = format!("{} of every stopping time", claim.quantity.as_str());

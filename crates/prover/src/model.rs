@@ -129,7 +129,7 @@ impl<const N: usize> Model<N> {
         }
         let alone = |phase: &Drawn<N>| {
             let one = Drawn { noise: phase.noise, times: 1, draws: phase.draws.clone() };
-            Self::composed(vec![one], adjacency, depth)
+            Self::composed(vec![one], adjacency, depth).map(|model| (phase.times, model))
         };
         let uncertain = |phase: &&Drawn<N>| !matches!(phase.draws, Draws::Certain(_));
         let steps = drawn.iter().filter(uncertain).map(alone).collect::<Result<_, _>>()?;
@@ -295,6 +295,8 @@ impl<const N: usize> Model<N> {
     fn largest_loss(&self) -> Option<Ball<N>> {
         match self {
             Self::Contour(contour) => contour.composition.largest_loss(),
+            Self::HalfLine(pair) => pair.largest_loss(),
+            Self::Epochs(epochs) => epochs.largest_loss(),
             _ => None,
         }
     }
@@ -332,6 +334,15 @@ impl<const N: usize> Model<N> {
         match self {
             Self::Contour(contour) => &contour.steps,
             _ => &[],
+        }
+    }
+
+    /// At least delta(0), by the steps one by one.
+    pub(crate) fn sum_of_steps(&self) -> Option<Ball<N>> {
+        match self {
+            Self::Contour(contour) => contour.sum_of_steps(),
+            Self::Epochs(epochs) => Some(epochs.sum_of_steps()),
+            _ => None,
         }
     }
 

@@ -201,6 +201,13 @@ pub(crate) fn covers<const N: usize>(
     let profile = Profile { model, orders, bits: bits.min(64.0) };
     let (ball, target) = (Ball::<N>::from_f64(mu), Ball::from_f64(d));
     // No epsilon counts where delta(0) < d: that is what an end of 0 says.
+    if let Some(most) = model.sum_of_steps()
+        && most.is_below(&target)
+    {
+        let statement = format!("delta(0) < {d}, even of all steps one by one: no epsilon counts");
+        let points = vec![("at least delta(0)".into(), most)];
+        return Ok(Found { outcome: Outcome::Proven, statement, points });
+    }
     let size = if mu <= 0.0 { (target, Ball::one() - target) } else { curve(ball, 0.0) };
     let at_zero = profile.at(0.0, size)?;
     let shown = |outcome: Outcome, statement: String| Found {

@@ -137,7 +137,7 @@ impl<'a> Models<'a> {
             Quantity::Epsilon => ends.value,
             _ => claim.at.epsilon.unwrap_or(0.0),
         };
-        let magnified = if epsilon < 1500.0 { epsilon * std::f64::consts::LOG2_E } else { 0.0 };
+        let magnified = if epsilon < 6000.0 { epsilon * std::f64::consts::LOG2_E } else { 0.0 };
         Self {
             run,
             phases,
@@ -447,6 +447,17 @@ pub(crate) fn check<const N: usize>(
         }
         Quantity::BayesSecurity => {
             let bound = Ball::from_f64(end);
+            if side == End::Lower
+                && let Some(most) = model.sum_of_steps()
+                && bound.is_at_most(&(Ball::one() - most))
+            {
+                let of = "delta(0) of all steps one by one".into();
+                return Ok(Found {
+                    outcome: Outcome::Proven,
+                    statement: sentence("1 - delta(0)", false, Outcome::Proven, &end.to_string()),
+                    enclosures: vec![enclosure(of, &most)],
+                });
+            }
             let found = model.rest(Ball::ZERO, Order::Remove, log_scale(end), bits);
             // One moment may be enough from above.
             let rest = match found {
@@ -529,6 +540,24 @@ fn deltas<const N: usize>(
         let statement = "delta is at least 0, which is above the bound".into();
         return Ok(Found { outcome: Outcome::Wrong, statement, enclosures: Vec::new() });
     }
+    // What is enough at epsilon 0 is enough beyond it.
+    if at_most
+        && epsilon.is_not_negative()
+        && let Some(most) = model.sum_of_steps()
+        && most.is_at_most(&bound)
+    {
+        let (_, shown) = bound.doubles();
+        return Ok(Found {
+            outcome: Outcome::Proven,
+            statement: sentence(
+                &format!("delta({name})"),
+                true,
+                Outcome::Proven,
+                &shown.to_string(),
+            ),
+            enclosures: vec![enclosure("delta(0) of all steps one by one".into(), &most)],
+        });
+    }
     if !at_most {
         if let Some(found) = crude(model, all, (epsilon, &name), bound, missing) {
             return Ok(found);
@@ -582,7 +611,7 @@ fn deltas<const N: usize>(
     Ok(Found { outcome, statement, enclosures })
 }
 
-/// Whether delta is shown to be at least `bound` by one step alone, or by one moment of what is missing.
+/// Whether delta is shown to be at least `bound` by a few digits of a chain, by one step alone, or by one moment of what is missing.
 fn crude<const N: usize>(
     model: &Model<N>,
     orders: &[Order],
@@ -601,6 +630,13 @@ fn crude<const N: usize>(
         enclosures: vec![enclosure(of, ball)],
     };
     for order in orders {
+        // The bound of a chain may be far above 1, which a few digits show.
+        if let Model::Chain(chain) = model
+            && let Ok(delta) = chain.delta(epsilon, *order, 0.0, 12.0)
+            && bound.is_at_most(&delta)
+        {
+            return Some(shown(format!("delta({name}), {order:?}").to_lowercase(), &delta));
+        }
         for step in model.steps() {
             let delta = step.delta(epsilon, *order, 0.0, 0.0);
             if let Ok(delta) = delta.as_ref()

@@ -73,6 +73,37 @@ impl<const N: usize> Curve<'_, N> {
         Ok((Power { lower, upper: h[1], epsilon }, vertex))
     }
 
+    /// Bounds from two slopes on either side of the least h: where one order gives way to the other, h has a corner. If it falls
+    /// before `left` and rises after `right`, its least value lies between them, above both secants.
+    fn corner(&self, left: f64, right: f64, bits: f64) -> Result<Option<Power<N>>, Obstacle> {
+        let gap = right - left;
+        let slopes = [left - gap, left, right, right + gap];
+        let k = slopes.map(|at| Ball::<N>::from_f64(at).exponential());
+        let mut h = [Ball::ZERO; 4];
+        for (h, at) in h.iter_mut().zip(slopes) {
+            *h = self.line(at, bits)?;
+        }
+        let (fall, rise) = ((h[1] - h[0]).over(k[1] - k[0]), (h[3] - h[2]).over(k[3] - k[2]));
+        let convexity = self.model.convexity();
+        let whole = match convexity {
+            Convexity::Everywhere => true,
+            Convexity::Halves => slopes[0] >= 0.0 || slopes[3] <= 0.0,
+            Convexity::Unknown => false,
+        };
+        if !whole || !fall.is_negative() || !rise.is_positive() {
+            return Ok(None);
+        }
+        // h_1 + fall (x - k_1) = h_2 - rise (k_2 - x).
+        let at = (h[2] - h[1] - rise * (k[2] - k[1])).over(fall - rise);
+        let mut lower = (h[1] + fall * at).lower();
+        if convexity == Convexity::Halves {
+            lower = lower.minimum(self.other_half(slopes[0] >= 0.0, bits)?);
+        }
+        let (upper, epsilon) =
+            if h[1].to_f64() < h[2].to_f64() { (h[1], left) } else { (h[2], right) };
+        Ok(Some(Power { lower, upper, epsilon }))
+    }
+
     /// At least h on the other side of slope 1, where it is convex as well. With slopes 1, b, c going away from 1 and h(b)
     /// at least h(1), h does not fall beyond b, and between 1 and b it is above the line through those at b and c.
     fn other_half(&self, below: bool, bits: f64) -> Result<Ball<N>, Obstacle> {
@@ -166,6 +197,21 @@ impl<const N: usize> Curve<'_, N> {
             let moved = (vertex - at).abs();
             at = vertex;
             gap = (gap * 0.02).max(4.0 * moved.min(gap * 0.25)).max(1e-11 * (high - low));
+        }
+        // Closer and closer to a corner, from a little more than where the search ended.
+        (left, right) = (2.0 * left - right, 2.0 * right - left);
+        for _ in 0..10 {
+            let Some(found) = self.corner(left, right, bits)? else { break };
+            if enough(&found) {
+                return Ok(found);
+            }
+            offer(found);
+            for _ in 0..3 {
+                let third = (right - left) / 3.0;
+                let (one, two) = (left + third, right - third);
+                let (at_one, at_two) = (self.line(one, bits)?, self.line(two, bits)?);
+                if (at_one - at_two).to_f64() < 0.0 { right = two } else { left = one }
+            }
         }
         best.ok_or_else(|| "no slope was looked at".into())
     }

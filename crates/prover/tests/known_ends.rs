@@ -320,6 +320,40 @@ fn rarely_used_records() {
     assert_eq!(outcomes(&run, &wrong), (Outcome::Wrong, Outcome::Proven));
 }
 
+/// Two steps far out, where far jumps leave no room for a tilt: the outcomes above the threshold are taken out. Truths by one
+/// integral of the closed form of a single step over the outcome of the other, mpmath at 40 digits, two meshes.
+#[test]
+fn jumps_above_the_threshold() {
+    let cases = [
+        (0.8, 1e-5, 1.5, Adjacency::AddRemove, 1.065_127_725_095_330_9e-27),
+        (0.8, 1e-5, 1.5, Adjacency::Substitute, 1.065_234_975_108_775_3e-27),
+    ];
+    for (noise, rate, epsilon, adjacency, truth) in cases {
+        let run = run(&[(noise, rate, 2)], 1, adjacency);
+        let ends = |low: f64, high: f64| {
+            let ends = (truth * (1.0 + low), truth * (1.0 + high));
+            outcomes(&run, &claim("composition", "remove", "delta", ("epsilon", epsilon), ends))
+        };
+        assert_eq!(ends(-1e-14, 1e-14), RIGHT, "{adjacency:?}");
+        assert_eq!(ends(1e-14, 2e-14), (Outcome::Wrong, Outcome::Proven), "{adjacency:?}");
+        assert_eq!(ends(-2e-14, -1e-14), (Outcome::Proven, Outcome::Wrong), "{adjacency:?}");
+    }
+}
+
+/// Beyond the largest loss of adding a record its delta is 0, of one step, of last iterates and of a part of an epoch.
+#[test]
+fn no_loss_of_adding_is_that_large() {
+    let run = run(&[(2.0, 0.25, 1)], 1, Adjacency::AddRemove);
+    for lens in ["composition", "last-iterate", "last-iterate-max"] {
+        let ends = |epsilon: f64| {
+            outcomes(&run, &claim(lens, "add", "delta", ("epsilon", epsilon), (0.0, 0.0))).1
+        };
+        // ln(4/3) = 0.28768.
+        assert_eq!(ends(0.2877), Outcome::Proven, "{lens}");
+        assert_ne!(ends(0.2876), Outcome::Proven, "{lens}");
+    }
+}
+
 /// The profile of a replaced record is the same in both orders, on lines at c and at 1 - c.
 #[test]
 fn both_orders_of_a_symmetric_profile() {
@@ -368,6 +402,41 @@ fn long_last_iterates() {
             assert_eq!(ends(-6e-15, -3e-15), (Outcome::Proven, Outcome::Wrong), "{what}");
         }
     }
+}
+
+/// One epoch and a part of the next: which of two bounds on a moment is smaller was once asked in doubles, and the larger one taken. The ends are the
+/// solver's.
+#[test]
+fn a_broken_epoch() {
+    let run = Run::builder()
+        .phase(1.4416041208259447, 0.0003718854592785422, 4294)
+        .sampling(vocabulary::Sampling::BallsAndBins)
+        .build()
+        .unwrap();
+    let ends = |lower: f64, upper: f64| {
+        outcomes(&run, &claim("composition", "remove", "epsilon", ("delta", 3e-4), (lower, upper)))
+    };
+    assert_eq!(ends(0.03405927051120446, 0.034060896830496346), RIGHT);
+    assert_eq!(ends(0.0341, 0.0342), (Outcome::Wrong, Outcome::Proven));
+    assert_eq!(ends(0.0339, 0.034), (Outcome::Proven, Outcome::Wrong));
+}
+
+/// The largest power of both orders is that of the hull over all stopping times: 0.18967567040722690, where the first step and
+/// the third have the same line (mpmath at 30 digits). No stopping time alone has more than 0.1896750215.
+#[test]
+fn stopping_times_together_have_more_power_than_each() {
+    let run = run(&[(0.2201483234849659, 0.2240510108861696, 3)], 1, Adjacency::AddRemove);
+    let ends = |lower: f64, upper: f64| {
+        let at = ("prior", 0.00016404545345526586);
+        let claim = claim("last-iterate-max", "both", "reconstruction", at, (lower, upper));
+        outcomes(&run, &claim)
+    };
+    let (lower, upper) = ends(0.18967567040715827, 0.18967567058648785);
+    assert!(lower != Outcome::Wrong && upper != Outcome::Wrong);
+    assert_ne!(ends(0.189675, 0.18967567040722).1, Outcome::Proven);
+    assert_ne!(ends(0.18967567040723, 0.19).0, Outcome::Proven);
+    assert_eq!(ends(0.189675, 0.1897), RIGHT);
+    assert_eq!(ends(0.1898, 0.19).0, Outcome::Wrong);
 }
 
 /// No epsilon counts where delta(0) is below the delta of the claim: mu is 0 then, and not where it is above.

@@ -21,13 +21,16 @@ pub(super) struct Lines<'a, const N: usize> {
     pub(super) sine: Ball<N>,
     pub(super) theta: Ball<N>,
     pub(super) growth: Ball<N>,
+    /// Of the mask's factors; None where it has no bound at such angles.
+    masks: Option<Vec<Ball<N>>>,
 }
 
 impl<'a, const N: usize> Lines<'a, N> {
     pub(super) fn new(step: &'a Step<N>, tilt: f64, theta: f64, growth: f64) -> Self {
         let theta = Ball::from_f64(theta);
         let (cosine, sine) = theta.cosine_sine();
-        Self { step, tilt, cosine, sine, theta, growth: Ball::from_f64(growth) }
+        let masks = step.mask.cosines(theta.over_u64(step.records));
+        Self { step, tilt, cosine, sine, theta, growth: Ball::from_f64(growth), masks }
     }
 
     /// ln of a bound on one factor: `high` is the value at the end where it is largest, `low` where it
@@ -61,15 +64,25 @@ impl<'a, const N: usize> Lines<'a, N> {
         log - (Ball::from_f64(nearest).squared() * self.step.inverse_square()).scaled(-1)
     }
 
+    /// Whether the mask has no bound at these angles.
+    pub(super) fn is_too_wide(&self) -> bool {
+        self.masks.is_none()
+    }
+
     pub(super) fn cell(&self, a: f64, b: f64) -> Ball<N> {
-        self.unmasked(a, b) + self.step.log_mask(a, b, self.cosine)
+        match &self.masks {
+            Some(cosines) => self.unmasked(a, b) + self.step.log_mask(a, b, cosines),
+            None => Ball::everything(),
+        }
     }
 
     /// An upper bound on the integral of the modulus over [a, b], each cell widened by `more` (the
     /// spacing of a grid, for sums instead of integrals). Cells below e^floor are not cut smaller.
     pub(super) fn between(&self, a: f64, b: f64, more: f64, floor: f64) -> Magnitude {
-        let smallest = (self.step.scale / 12.0)
-            .min(self.step.scale * self.step.scale / (3.0 * self.step.records as f64));
+        if self.is_too_wide() {
+            return Magnitude::INFINITE;
+        }
+        let smallest = self.step.cell(3.0);
         let mut sum = Magnitude::ZERO;
         let mut cells = vec![(a, b)];
         let mut count = 0;
@@ -101,8 +114,10 @@ impl<'a, const N: usize> Lines<'a, N> {
     pub(super) fn turned(&self, from: f64, u: Ball<N>, floor: f64) -> Magnitude {
         let far = self.far();
         let turn = self.theta.over_u64(self.step.records).cosine_sine();
-        let smallest = (self.step.scale / 12.0)
-            .min(self.step.scale * self.step.scale / (6.0 * self.step.records as f64));
+        if self.is_too_wide() {
+            return Magnitude::INFINITE;
+        }
+        let smallest = self.step.cell(6.0);
         let mut sum = Magnitude::ZERO;
         let mut cells = vec![(from.max(-far), far)];
         let mut count = 0;
@@ -149,6 +164,9 @@ impl<'a, const N: usize> Lines<'a, N> {
     /// its bound at X times e^(-kappa (x - X)), kappa = X/s^2 - (|c| + |1-c|) k/s^2, since the
     /// logarithms have slopes of at most k/s^2. Angles are at most theta.
     pub(super) fn beyond(&self, more: f64) -> Magnitude {
+        if self.is_too_wide() {
+            return Magnitude::INFINITE;
+        }
         let far = self.far();
         let powers = Ball::from_f64(self.tilt.abs())
             + (Ball::one() - Ball::from_f64(self.tilt))

@@ -27,7 +27,7 @@ use super::rough::{Rough, Shape};
 use super::transform::Transform;
 use crate::arithmetic::{Ball, Complex, Float, Magnitude};
 use crate::obstacle::spend;
-use crate::pairs::{Mask, RoughMask, Step};
+use crate::pairs::Step;
 use std::f64::consts::PI;
 
 /// n.
@@ -131,7 +131,7 @@ pub(super) fn transform<const N: usize>(
             let (up, _) = step.logarithms(x);
             let exponent = c * up - (x.squared() * step.inverse_square()).scaled(-1);
             let mut weight = *weight * half * density * exponent.exponential();
-            if !matches!(step.mask, Mask::Whole) {
+            if !step.mask.is_whole() {
                 weight = weight * step.mask_at(x, (Ball::one(), Ball::ZERO)).re;
             }
             weights.push(Complex::new(weight, Ball::ZERO));
@@ -162,6 +162,9 @@ fn panel_error<const N: usize>(
         return Magnitude::INFINITE;
     }
     let lines = Lines::new(step, tilt, theta + shift, most);
+    if lines.is_too_wide() {
+        return Magnitude::INFINITE;
+    }
     let size = lines.cell(middle - wide, middle + wide).exponential().above();
     let raised = lines.off_axis(Ball::from_f64(theta)).above();
     let size = size.times(raised).times(lines.density_factor());
@@ -385,7 +388,7 @@ impl Rough {
         let (middle, half) = (0.5 * (a + b), 0.5 * (b - a));
         let (wide, high) = (half * 0.5 * (r + 1.0 / r), half * 0.5 * (r - 1.0 / r));
         let theta = high / (self.scale() * self.scale());
-        if theta + shift >= 1.49 {
+        if theta + shift >= 1.49 || !self.mask().allows(theta + shift) {
             return f64::INFINITY;
         }
         let raised = 0.5 * (high / self.scale()).powi(2);
@@ -396,7 +399,7 @@ impl Rough {
 
     /// ln J(c) in doubles.
     pub(super) fn log_half(&self, tilt: f64) -> f64 {
-        if matches!(self.mask(), RoughMask::Whole)
+        if self.mask().is_whole()
             && let Some(shape) = self.shape_from(START, tilt, (0.0, 0.0), 45.0)
             && let Some(found) = self.across(&shape, tilt, 0.0, 0.0)
             && found > 0.0

@@ -15,7 +15,7 @@ use super::half::{self, Panels};
 use super::rough::{Rough, Shape};
 use super::transform::{Choice, Transform, tail_bound};
 use crate::arithmetic::{Ball, Complex, Magnitude};
-use crate::pairs::{Mask, Step};
+use crate::pairs::{Edge, Factor, Mask, Step};
 
 pub struct Strand<const N: usize> {
     pub weight: Ball<N>,
@@ -61,6 +61,31 @@ impl<const N: usize> Law<N> {
             _ => None,
         }
     }
+}
+
+/// Where outcomes are split: where A - a_0 is about eta.
+#[derive(Clone, Copy)]
+pub(super) struct Cut {
+    pub(super) eta: f64,
+    pub(super) sharpness: u64,
+    pub(super) power: u64,
+}
+
+impl Cut {
+    /// A - a_0 = a_1 z + ... is about eta at rho z = 1.
+    fn of<const N: usize>(self, strand: &Strand<N>, rising: bool) -> Factor<N> {
+        let rho = Ball::from_f64(strand.step.log_slope() - self.eta.ln()).exponential();
+        let edge = Edge { rho, sharpness: self.sharpness, power: self.power };
+        Factor { edge, rising, mirrored: false }
+    }
+}
+
+/// What takes deep outcomes out of a step on the whole line, where there are any.
+fn shallow<const N: usize>(strand: &Strand<N>, low: Cut) -> Vec<Factor<N>> {
+    if strand.half || !strand.step.substitute {
+        return Vec::new();
+    }
+    vec![Factor { mirrored: true, ..low.of(strand, false) }]
 }
 
 struct RoughStrand {
@@ -152,7 +177,8 @@ impl LawChoice {
                         return None;
                     }
                     // Off the axis a mask may be as large as 2^p.
-                    let bits = strand.bits(bits) + strand.step.mask.power() as f64;
+                    let power = strand.step.mask.power().max(strand.mirrored().mask.power());
+                    let bits = strand.bits(bits) + power as f64;
                     let own = Panels::new(&rough.rough, tilt, most, bits)?;
                     let mirror = Panels::new(rough.mirrored(), 1.0 - tilt, most, bits)?;
                     return Some(StrandChoice::Half([own, mirror]));
@@ -203,6 +229,11 @@ impl RoughLaw {
                 }
         };
         (self.atom + self.strands.iter().map(part).sum::<f64>()).ln()
+    }
+
+    /// The part of the usual angles that the masks allow.
+    pub(super) fn narrow(&self) -> f64 {
+        self.strands.iter().map(|strand| strand.rough.narrow()).fold(1.0, f64::min)
     }
 
     /// ln of a bound on |M(c + iu)| and beyond, of middle outcomes.
@@ -324,27 +355,78 @@ impl<const N: usize> Law<N> {
         all
     }
 
-    /// The law of low outcomes, to which all mirror images belong, and that of middle ones, on whole lines: what
-    /// [`Law::before`] bounds is too much of it.
-    pub(super) fn split(&self, eta: f64, power: u64) -> [Self; 2] {
-        let strands = |low: bool| -> Vec<Strand<N>> {
-            let one = |strand: &Strand<N>| {
-                // A - a_0 = a_1 z + ... is about eta at rho z = 1.
-                let rho = Ball::from_f64(strand.step.log_slope() - eta.ln()).exponential();
-                let mask = if low { Mask::Low(rho, power) } else { Mask::Middle(rho, power) };
-                Strand {
-                    weight: strand.weight,
-                    step: strand.step.masked(mask, self.times),
-                    half: low && strand.half,
-                    mirror: (low && strand.half).then(|| strand.step.clone()),
-                }
-            };
-            self.strands.iter().map(one).collect()
-        };
-        [
-            Self { times: self.times, atom: self.atom, strands: strands(true) },
-            Self { times: self.times, atom: Ball::ZERO, strands: strands(false) },
-        ]
+    /// The law of low outcomes, to which all mirror images belong.
+    pub(super) fn low(&self, low: Cut) -> Self {
+        let strands = self.strands.iter().map(|strand| Strand {
+            weight: strand.weight,
+            step: self.masked(strand, vec![low.of(strand, false)]),
+            half: strand.half,
+            mirror: strand.half.then(|| strand.step.clone()),
+        });
+        Self { times: self.times, atom: self.atom, strands: strands.collect() }
+    }
+
+    /// That of middle ones, on whole lines: what [`Law::before`] bounds is too much of it.
+    pub(super) fn middle(&self, low: Cut, high: Option<Cut>) -> Self {
+        self.on_whole_lines(|strand| {
+            let above = high.map(|high| high.of(strand, false));
+            [low.of(strand, true)].into_iter().chain(above).collect()
+        })
+    }
+
+    /// That of high ones, in the same way.
+    pub(super) fn high(&self, low: Cut, high: Cut) -> Self {
+        self.on_whole_lines(|strand| vec![low.of(strand, true), high.of(strand, true)])
+    }
+
+    /// That of outcomes that are not deep.
+    pub(super) fn calm(&self, low: Cut) -> Self {
+        let strands = self.strands.iter().map(|strand| Strand {
+            weight: strand.weight,
+            step: self.masked(strand, shallow(strand, low)),
+            half: strand.half,
+            mirror: strand.half.then(|| self.masked(strand, vec![low.of(strand, false)])),
+        });
+        Self { times: self.times, atom: self.atom, strands: strands.collect() }
+    }
+
+    /// At least that of high outcomes that are not deep.
+    pub(super) fn calm_high(&self, low: Cut, high: Cut) -> Self {
+        self.on_whole_lines(|strand| {
+            let mut factors = shallow(strand, low);
+            factors.extend([low.of(strand, true), high.of(strand, true)]);
+            factors
+        })
+    }
+
+    /// At least that of deep outcomes, at 1 - s: the mirror images of those that are not low.
+    pub(super) fn deep(&self, low: Cut) -> Self {
+        let mut law = self.on_whole_lines(|strand| vec![low.of(strand, true)]);
+        let mut all = self.strands.iter();
+        law.strands.retain(|_| all.next().is_some_and(|one| one.half || one.step.substitute));
+        law
+    }
+
+    /// At least the probability with which an outcome at x >= 0 is deep, and at x <= 0 high.
+    pub(super) fn both(&self, low: Cut) -> Ball<N> {
+        let several = self.strands.iter().filter(|strand| !strand.half && strand.step.substitute);
+        several
+            .map(|strand| Mask::new(vec![low.of(strand, true)]).at(Complex::one()).re.upper())
+            .fold(Ball::ZERO, Ball::maximum)
+    }
+
+    fn masked(&self, strand: &Strand<N>, factors: Vec<Factor<N>>) -> Step<N> {
+        strand.step.masked(Mask::new(factors), self.times)
+    }
+
+    fn on_whole_lines(&self, factors: impl Fn(&Strand<N>) -> Vec<Factor<N>>) -> Self {
+        let strands = self.strands.iter().map(|strand| Strand {
+            weight: strand.weight,
+            step: self.masked(strand, factors(strand)),
+            half: false,
+            mirror: None,
+        });
+        Self { times: self.times, atom: Ball::ZERO, strands: strands.collect() }
     }
 
     /// At least the integral of the modulus left of 1/2 for strands that begin there in `whole`.

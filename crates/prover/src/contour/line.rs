@@ -1,6 +1,7 @@
 //! A sampled line, and what it says about thresholds.
 
 use super::Composition;
+use super::jumps::Jumped;
 use super::law::RoughLaw;
 use super::masked::MaskedPlan;
 use super::plan::{Plan, Zone};
@@ -21,6 +22,8 @@ pub struct Line<const N: usize> {
     alias: [(Ball<N>, Ball<N>); 2],
     /// (c', product of L(c')^T): what all-low outcomes of a masked line add is at most this e^((1-c')t).
     rest: Option<(Ball<N>, Ball<N>)>,
+    /// What high outcomes add to a masked line.
+    jumped: Option<Jumped<N>>,
     points: usize,
 }
 
@@ -76,18 +79,18 @@ impl<const N: usize> Line<N> {
     }
 
     /// The line of a masked plan: the nodes of what is not all low, and a bound on what is.
-    pub fn masked(
-        composition: &Composition<N>,
-        roughs: &[RoughLaw],
-        masked: &MaskedPlan<N>,
-    ) -> Option<Self> {
+    pub fn masked(composition: &Composition<N>, masked: &MaskedPlan<N>) -> Option<Self> {
         let plan = &masked.plan;
-        let tail = masked.tail(composition, roughs)?;
+        let tail = masked.tail(composition)?;
         let points = plan.points as usize;
         let site = Site::of(plan);
         let mut line =
             Self::of_values(&site, masked.nodes(composition), tail, points, &|c| masked.moment(c))?;
         line.rest = Some(masked.masked.rest()?);
+        line.jumped = match masked.masked.jumps() {
+            Some(jumps) => Some(jumps.enclosed(composition, masked.log_error)?),
+            None => None,
+        };
         Some(line)
     }
 
@@ -130,6 +133,7 @@ impl<const N: usize> Line<N> {
             tail,
             alias,
             rest: None,
+            jumped: None,
             points,
         })
     }
@@ -181,7 +185,13 @@ impl<const N: usize> Line<N> {
             None => Magnitude::ZERO,
             Some((cap, low)) => (*low * ((Ball::one() - *cap) * t).exponential()).above(),
         };
-        self.tail.times(self.growth(t).above()).plus(self.aliases(t)).plus(rest).scaled(-1)
+        let jumps = self.jumped.as_ref().map_or(Magnitude::ZERO, |jumped| jumped.remainder(t));
+        self.tail
+            .times(self.growth(t).above())
+            .plus(self.aliases(t))
+            .plus(rest)
+            .plus(jumps)
+            .scaled(-1)
     }
 
     /// The zone's function at t.
@@ -218,7 +228,11 @@ impl<const N: usize> Line<N> {
             }
         };
         // It is a mean of a function that is not negative.
-        if found.is_positive() { found } else { Ball::up_to(found.upper().above()) }
+        let found = if found.is_positive() { found } else { Ball::up_to(found.upper().above()) };
+        match &self.jumped {
+            Some(jumped) => found + jumped.at(t),
+            None => found,
+        }
     }
 }
 

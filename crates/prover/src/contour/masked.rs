@@ -20,9 +20,13 @@
 //! arg A rises with x and with u's sign in its favour, so that on a cell it is at least its value at the left end. When
 //! a record is replaced, A(1/z) has an angle of the other sign, which is not counted on. The second part is at
 //! most prod L(c')^T e^((1-c') t) for every c' >= 1.
+//!
+//! Where far jumps make M explode at small tilts, outcomes above the threshold are called high, and runs that have one are taken out
+//! ([`super::jumps`]): M is then the transform of low and middle outcomes alone, and a line may stand at any tilt.
 
 use super::Composition;
-use super::law::{Law, LawChoice, RoughLaw};
+use super::jumps::Jumps;
+use super::law::{Cut, Law, LawChoice, RoughLaw};
 use super::plan::{NODE, Plan, Search, Zone, short};
 use crate::arithmetic::{Ball, Complex, Magnitude};
 
@@ -35,8 +39,9 @@ pub(super) struct Masked<const N: usize> {
     middle: Vec<Law<N>>,
     low_roughs: Vec<RoughLaw>,
     middle_roughs: Vec<RoughLaw>,
+    jumps: Option<Jumps<N>>,
     /// c' at which all-low outcomes are bounded.
-    pub(super) cap: f64,
+    cap: f64,
 }
 
 /// A plan for the masked line.
@@ -46,56 +51,81 @@ pub struct MaskedPlan<const N: usize> {
     /// For low and for middle outcomes.
     choices: [Vec<LawChoice>; 2],
     angle: f64,
+    pub(super) log_error: f64,
 }
 
 impl<const N: usize> Masked<N> {
-    /// Middle outcomes begin where P/Q is about 1 + eta.
-    fn new(composition: &Composition<N>, eta: f64, power: u64) -> Self {
-        let (low, middle): (Vec<_>, Vec<_>) =
-            composition.laws.iter().map(|law| law.split(eta, power).into()).unzip();
+    fn new(composition: &Composition<N>, cut: Cut, jumps: Option<Jumps<N>>, cap: f64) -> Self {
+        let low: Vec<_> = composition.laws.iter().map(|law| law.low(cut)).collect();
+        let high = jumps.as_ref().map(|jumps| jumps.cut);
+        let middle: Vec<_> = composition.laws.iter().map(|law| law.middle(cut, high)).collect();
         let low_roughs = low.iter().map(RoughLaw::new).collect();
         let middle_roughs = middle.iter().map(RoughLaw::new).collect();
-        Self { low, middle, low_roughs, middle_roughs, cap: 2.0 }
+        Self { low, middle, low_roughs, middle_roughs, jumps, cap }
     }
 
-    /// ln of the bound on all-low outcomes, in doubles.
-    fn log_rest(&self, cap: f64, t: f64) -> f64 {
-        let low: f64 =
-            self.low_roughs.iter().map(|rough| rough.times * rough.log_moment(cap)).sum();
-        low + (1.0 - cap) * t
+    pub(super) fn jumps(&self) -> Option<&Jumps<N>> {
+        self.jumps.as_ref()
     }
 
-    /// The largest eta whose all-low outcomes weigh less than e^log_error. `gap` is how far the threshold t lies above the
-    /// loss of all near-atoms.
-    fn choose(
+    /// The highest edge of low outcomes for which runs that are all low weigh less than e^log_error, and the tilt that
+    /// shows it. `gap` is how far the threshold t lies above the loss of all near-atoms.
+    fn lowest(
         composition: &Composition<N>,
         (t, gap): (f64, f64),
         log_error: f64,
-        power: u64,
-    ) -> Option<Self> {
-        let mut eta = 2.0 * gap;
-        for _ in 0..14 {
-            let mut masked = Self::new(composition, eta, power);
-            let mut cap = 2.0 + (20.0 - log_error).max(20.0) / gap;
-            for _ in 0..4 {
-                let place = short(cap);
-                if masked.log_rest(place, t) < log_error - 1.0 {
-                    masked.cap = place;
-                    return Some(masked);
-                }
-                cap *= 0.6;
+        (sharpness, power): (u64, u64),
+    ) -> Option<(Cut, f64)> {
+        let near = nearer(t, gap);
+        let at = |log_eta: f64| {
+            let cut = Cut { eta: log_eta.exp(), sharpness, power };
+            let roughs: Vec<RoughLaw> =
+                composition.laws.iter().map(|law| RoughLaw::new(&law.low(cut))).collect();
+            // ln of the bound on all-low outcomes: a convex function of the tilt.
+            let value = |v: f64| {
+                let cap = short(1.0 + v.exp());
+                let low: f64 = roughs.iter().map(|rough| rough.times * rough.log_moment(cap)).sum();
+                low + (1.0 - cap) * t
+            };
+            let far = |distance: f64| ((40.0 - log_error).max(40.0) / distance).ln();
+            let (mut left, mut right) = (far(gap) - 5.0, far(near) + 2.0);
+            for _ in 0..13 {
+                let third = (right - left) / 3.0;
+                let (one, two) = (left + third, right - third);
+                if value(one) > value(two) { left = one } else { right = two }
             }
-            eta *= 0.6;
+            let cap = short(1.0 + left.exp());
+            (value(left) < log_error - 1.0).then_some((cut, cap))
+        };
+        let level = gap.min(600.0).exp_m1().ln() + 0.7;
+        let (mut good, mut bad) = ((near / 400.0).ln().min(level - 7.0), level);
+        let mut best = at(good)?;
+        while bad - good > 0.06 {
+            let middle = 0.5 * (good + bad);
+            match at(middle) {
+                Some(found) => (good, best) = (middle, found),
+                None => bad = middle,
+            }
         }
-        None
+        Some(best)
     }
 
-    /// sum of T |M - L| / M(c) at u and beyond, in doubles.
-    fn rough_tail(&self, roughs: &[RoughLaw], c: f64, u: f64, angle: f64) -> f64 {
-        let sum = |middle: &RoughLaw, whole: &RoughLaw| {
-            middle.times * (middle.log_middle(c, u, angle) - whole.log_moment(c)).exp()
+    /// ln (L + D)(c) of each phase, in doubles.
+    fn log_moments(&self, c: f64) -> Vec<f64> {
+        let both = self.low_roughs.iter().zip(&self.middle_roughs);
+        both.map(|(low, middle)| {
+            let (one, two) = (low.log_moment(c), middle.log_moment(c));
+            one.max(two) + (-(one - two).abs()).exp().ln_1p()
+        })
+        .collect()
+    }
+
+    /// sum of T |D| / (L + D)(c) at u and beyond, in doubles.
+    fn rough_tail(&self, moments: &[f64], c: f64, u: f64, angle: f64) -> f64 {
+        let sum = |middle: &RoughLaw, moment: &f64| {
+            middle.times * (middle.log_middle(c, u, angle) - moment).exp()
         };
-        self.middle_roughs.iter().zip(roughs).map(|(middle, whole)| sum(middle, whole)).sum()
+        self.middle_roughs.iter().zip(moments).map(|(middle, moment)| sum(middle, moment)).sum()
     }
 
     /// ln of (product of M^T - product of L^T)(c), in doubles.
@@ -136,13 +166,19 @@ impl<const N: usize> Masked<N> {
     }
 }
 
+/// How far the threshold may lie above what all steps together usually lose: their ratio has the mean 1, so a threshold above 0 is
+/// no nearer than that.
+pub(super) fn nearer(t: f64, gap: f64) -> f64 {
+    if t > 0.0 { t.min(gap) } else { gap }
+}
+
 /// (1+a)(1+b) - 1.
-fn and<const N: usize>(a: Complex<N>, b: Complex<N>) -> Complex<N> {
+pub(super) fn and<const N: usize>(a: Complex<N>, b: Complex<N>) -> Complex<N> {
     a + b + a * b
 }
 
 /// (1+a)^power - 1.
-fn power_minus_one<const N: usize>(a: Complex<N>, mut power: u64) -> Complex<N> {
+pub(super) fn power_minus_one<const N: usize>(a: Complex<N>, mut power: u64) -> Complex<N> {
     let (mut result, mut base) = (Complex::ZERO, a);
     while power > 0 {
         if power & 1 == 1 {
@@ -172,43 +208,53 @@ impl<const N: usize> MaskedPlan<N> {
         // Far out in the tail nothing of the near-atom may shine through the mask, nor of where half-lines begin. A
         // high power takes more digits, and splits more sharply.
         let half = composition.laws.iter().flat_map(|law| &law.strands).any(|strand| strand.half);
-        let find =
-            |power: u64| Self::with_power(composition, roughs, (threshold, gap), log_error, power);
-        let low = if log_error < -100.0 || half { None } else { find(16) };
-        match low {
-            Some(low) if low.plan.work < SHARPER => Some(low),
-            low => {
-                let sharp = find(64);
-                let better = |low: &Self| {
-                    sharp.as_ref().is_none_or(|sharp| low.plan.work <= sharp.plan.work)
-                };
-                if low.as_ref().is_some_and(better) { low } else { sharp }
+        let mut best: Option<Self> = None;
+        for shape in [(4, 16), (1, 16), (1, 64), (8, 8)] {
+            if shape == (1, 16) && (log_error < -100.0 || half) {
+                continue;
+            }
+            let found = Self::with_edges(composition, roughs, (threshold, gap), log_error, shape);
+            if let Some(found) = found
+                && best.as_ref().is_none_or(|best| found.plan.work < best.plan.work)
+            {
+                best = Some(found);
+            }
+            if best.as_ref().is_some_and(|best| best.plan.work < SHARPER) {
+                break;
             }
         }
+        best
     }
 
-    fn with_power(
+    fn with_edges(
         composition: &Composition<N>,
         roughs: &[RoughLaw],
         (threshold, gap): (f64, f64),
         log_error: f64,
-        power: u64,
+        shape: (u64, u64),
     ) -> Option<Self> {
-        let masked = Masked::choose(composition, (threshold, gap), log_error, power)?;
+        let (low, cap) = Masked::lowest(composition, (threshold, gap), log_error, shape)?;
+        let jumps = match shape {
+            (1, _) => None,
+            _ => Jumps::choose(composition, low, (threshold, gap), log_error),
+        };
+        let masked = Masked::new(composition, low, jumps, cap);
         let other = |c: f64| masked.log_difference(c);
         let search = Search { roughs, gaussian: 0.0, threshold, other: Some(&other) };
         let line = Plan::line(&search, Zone::Above, log_error)?;
         let c = line.tilt;
         // What |prod M^T - prod L^T| e^((1-c)t) is at most at u, with 1/u^2 beyond.
-        let whole: f64 = roughs.iter().map(|rough| rough.times * rough.log_moment(c)).sum();
+        let moments = masked.log_moments(c);
+        let whole: f64 = roughs.iter().zip(&moments).map(|(rough, log)| rough.times * log).sum();
         let level = whole + (1.0 - c) * threshold;
         let mut best: Option<(f64, f64)> = None;
-        for angle in [0.15, 0.3, 0.6, 0.9, 1.2] {
+        let narrow = masked.middle_roughs.iter().map(RoughLaw::narrow).fold(1.0, f64::min);
+        for angle in [0.15, 0.3, 0.6, 0.9, 1.2, 1.4].map(|angle| narrow * angle) {
             let enough = |u: f64| {
-                level + masked.rough_tail(roughs, c, u, angle).ln() - u.ln() < log_error - 1.0
+                level + masked.rough_tail(&moments, c, u, angle).ln() - u.ln() < log_error - 1.0
             };
             let mut high = 4.0;
-            while !enough(high) && high < 4e6 {
+            while !enough(high) && high < 4e8 {
                 high *= 2.0;
             }
             let mut low = 0.5 * high;
@@ -251,7 +297,7 @@ impl<const N: usize> MaskedPlan<N> {
             choices: Vec::new(),
             work,
         };
-        Some(Self { plan, masked, choices, angle })
+        Some(Self { plan, masked, choices, angle, log_error })
     }
 
     /// At least (product of M^T - product of L^T)(c').
@@ -283,20 +329,18 @@ impl<const N: usize> MaskedPlan<N> {
     }
 
     /// At least the modulus of the difference for every u >= the last node's, divided by pi u.
-    pub(super) fn tail(
-        &self,
-        composition: &Composition<N>,
-        roughs: &[RoughLaw],
-    ) -> Option<Magnitude> {
+    pub(super) fn tail(&self, composition: &Composition<N>) -> Option<Magnitude> {
         let plan = &self.plan;
         let (c, most) = (plan.tilt, plan.spacing * plan.nodes as f64);
         let mut whole = Ball::one();
         let mut sum = Ball::ZERO;
+        let lows = self.masked.low.iter().zip(&self.masked.low_roughs);
         let middles = self.masked.middle.iter().zip(&self.masked.middle_roughs);
-        for ((law, rough), (middle, middle_rough)) in
-            composition.laws.iter().zip(roughs).zip(middles)
+        for ((law, (low, low_rough)), (middle, middle_rough)) in
+            composition.laws.iter().zip(lows).zip(middles)
         {
-            let value = law.real(rough, c, 12.0 + rough.times.log2())?;
+            let bits = 12.0 + low_rough.times.log2();
+            let value = low.real(low_rough, c, bits)? + middle.real(middle_rough, c, bits)?;
             whole = whole * value.power(law.times);
             let floor = middle_rough.log_moment(c) - plan.bits * std::f64::consts::LN_2 - 20.0;
             let bound = middle

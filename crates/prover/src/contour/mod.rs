@@ -20,6 +20,7 @@
 mod bounds;
 mod fast;
 mod half;
+mod jumps;
 mod law;
 mod line;
 mod masked;

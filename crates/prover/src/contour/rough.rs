@@ -2,7 +2,7 @@
 //! choice makes a wide ball, not a wrong one.
 
 use crate::obstacle::spend;
-use crate::pairs::{Mask, RoughMask, Step};
+use crate::pairs::{RoughMask, Step, cell};
 
 /// A step in doubles.
 pub(super) struct Rough {
@@ -11,6 +11,8 @@ pub(super) struct Rough {
     substitute: bool,
     mask: RoughMask,
     place: f64,
+    /// The width of cells by which integrals are bounded.
+    cell: f64,
 }
 
 /// ln(e^a + e^b).
@@ -54,6 +56,7 @@ impl Rough {
             substitute: step.substitute,
             mask: step.rough_mask(),
             place: step.mask_place(),
+            cell: step.cell(3.0),
         }
     }
 
@@ -105,8 +108,20 @@ impl Rough {
         (log + 0.5 * (less * (less - 2.0) + im * im).ln_1p(), im.atan2(1.0 - less))
     }
 
-    pub(super) fn mask(&self) -> RoughMask {
-        self.mask
+    pub(super) fn mask(&self) -> &RoughMask {
+        &self.mask
+    }
+
+    /// The part of the usual angles that a mask allows.
+    pub(super) fn narrow(&self) -> f64 {
+        let sharpness = self.mask.steepness().0.max(1.0);
+        (0.98 * self.records() / sharpness).min(1.0)
+    }
+
+    /// As fine as an integral has to be cut, for choosing.
+    fn step(&self) -> f64 {
+        let fastest = self.records().max(2.0 * self.mask.steepness().0);
+        (self.scale / 6.0).min(self.scale * self.scale / fastest)
     }
 
     fn records(&self) -> f64 {
@@ -133,12 +148,22 @@ impl Rough {
         let part = |(log, share): (f64, f64), power: f64| {
             power * (log + if power < 0.0 { lower(share) } else { 0.0 }) + u * angle(share)
         };
-        let down = if self.substitute { part(self.up(-x), 1.0 - c) } else { 0.0 };
-        let mask = match self.mask {
-            RoughMask::Whole => 0.0,
-            kind => Mask::<2>::rough(kind, x / (self.scale * self.scale), theta.cos()),
+        // A negative power is bounded by both ends of a cell.
+        let off = |left: f64, right: f64, power: f64, at: f64| {
+            if theta > 0.0 && power < 0.0 {
+                (self.up(left).0, self.up(right).1)
+            } else {
+                self.up(at)
+            }
         };
-        part(self.up(x), c) + down + mask - 0.5 * (x / self.scale).powi(2)
+        let down =
+            if self.substitute { part(off(-x - self.cell, -x, 1.0 - c, -x), 1.0 - c) } else { 0.0 };
+        let mask = if self.mask.is_whole() {
+            0.0
+        } else {
+            self.mask.log_at(x / (self.scale * self.scale), theta / self.records())
+        };
+        part(off(x, x + self.cell, c, x), c) + down + mask - 0.5 * (x / self.scale).powi(2)
     }
 
     /// The integral of the modulus, and where it comes from down to `depth` below its peak.
@@ -155,7 +180,7 @@ impl Rough {
         depth: f64,
     ) -> Option<Shape> {
         let k = self.records();
-        let step = (self.scale / 6.0).min(self.scale * self.scale / k);
+        let step = self.step();
         let core = self.scale * (2.0 * depth).sqrt() + 4.0 * self.scale;
         let far = (c.abs() + (1.0 - c).abs()) * k + core + self.place;
         let value = |x: f64| self.log_integrand(x, c, theta, u);
@@ -279,7 +304,7 @@ impl Rough {
         let Some(shape) = self.shape(c, theta, 0.0, 80.0) else { return f64::INFINITY };
         let square = self.scale * self.scale;
         let turn = theta / self.records();
-        let step = (self.scale / 12.0).min(square / (6.0 * self.records()));
+        let step = cell(self.scale, self.records(), 6.0, &self.mask);
         let points = ((shape.to - shape.from) / step).ceil().max(1.0) as usize;
         if spend(2e-5 * points as f64 * self.records()).is_err() {
             return f64::INFINITY;

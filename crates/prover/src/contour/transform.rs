@@ -9,7 +9,7 @@ use super::bounds::{Lines, trapezoid_error};
 use super::fast;
 use super::rough::{Rough, Shape};
 use crate::arithmetic::{Ball, Complex, Fixed, Magnitude, Rotor};
-use crate::pairs::{Mask, Step};
+use crate::pairs::Step;
 
 /// The grid of one step at one tilt.
 pub(super) struct Transform<const N: usize> {
@@ -61,19 +61,35 @@ impl Choice {
         let on_axis = rough.shape(tilt, 0.0, 0.0, depth)?;
         // A path off the axis cancels: what the mantissas have room for goes first.
         let room = (64.0 * N as f64 - bits - 40.0).max(3.0);
+        let narrow = rough.narrow();
+        // What bounds by cells exceed integrals by.
+        let slack = if step.mask.is_whole() { 2.0 } else { 6.0 };
         let mut cheapest = f64::INFINITY;
         let mut best: Option<Self> = None;
         let mut offer = |shift: f64, theta: f64, growth: f64| {
             let Some(off) = rough.shape(tilt, shift + theta, growth, depth) else { return };
             let unit = step.scale / step.records as f64;
             let raised = off.log_integral + 0.5 * ((shift + theta) * unit).powi(2);
-            let needed = (raised - on_axis.log_integral).max(0.0) + depth + 2.0;
+            let needed = (raised - on_axis.log_integral).max(0.0) + depth + slack;
             let distance = theta * step.scale * step.scale / step.records as f64;
-            let ends = if shift > 0.0 { &off } else { &on_axis };
+            // Off the axis a mask may cut less, and the sum cancels as much.
+            let grown = if shift > 0.0 && !step.mask.is_whole() {
+                let Some(path) = rough.shape(tilt, shift, 0.0, depth) else { return };
+                (path.log_integral - on_axis.log_integral).max(0.0)
+            } else {
+                0.0
+            };
+            let wide = (grown > 0.0).then(|| rough.shape(tilt, shift, 0.0, depth + grown + 4.0));
+            let ends = match &wide {
+                Some(Some(path)) => path,
+                Some(None) => return,
+                None if shift > 0.0 => &off,
+                None => &on_axis,
+            };
             let found = Self {
                 shift,
                 theta,
-                lost_bits: 0.5 * (shift * unit).powi(2) / std::f64::consts::LN_2,
+                lost_bits: (0.5 * (shift * unit).powi(2) + grown) / std::f64::consts::LN_2,
                 cramped: false,
                 spacing: 2.0 * std::f64::consts::PI * distance / needed,
                 from: ends.from,
@@ -93,12 +109,12 @@ impl Choice {
             }
         };
         for theta in [0.003, 0.006, 0.012, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 1.1, 1.3] {
-            offer(0.0, theta, most);
+            offer(0.0, narrow * theta, most);
         }
         if most > 0.0 {
             // Above the axis nothing grows with u, as long as the strip does not reach below it.
             for theta in [0.001, 0.01, 0.03, 0.06, 0.12, 0.2, 0.3, 0.4, 0.5, 0.6, 0.74] {
-                offer(theta, theta, 0.0);
+                offer(narrow * theta, narrow * theta, 0.0);
             }
         }
         let mut best = best?;
@@ -142,7 +158,7 @@ impl<const N: usize> Transform<N> {
                 Complex::new(exponent.re.exponential(), Ball::ZERO)
             };
             let mut weight = weight.times_real(density * Ball::from_f64(h));
-            if !matches!(step.mask, Mask::Whole) {
+            if !step.mask.is_whole() {
                 weight = weight * step.mask_at(x, turn);
             }
             transform.weights.push(weight);

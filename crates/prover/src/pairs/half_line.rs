@@ -96,6 +96,16 @@ impl<const N: usize> HalfLine<N> {
         }
     }
 
+    /// -ln of the least dP/dQ, where no use at all is among the values: dP/dQ is at least its probability, and comes
+    /// as close to it as one likes.
+    pub fn largest_loss(&self) -> Option<Ball<N>> {
+        if self.substitute || self.first > 0 || self.stride > 1 {
+            return None;
+        }
+        let none = self.weights.first()?.widened(self.outside);
+        none.is_positive().then(|| -none.logarithm())
+    }
+
     /// Values in one block.
     fn block_length(&self) -> usize {
         let values = 2.0 * REACH * self.deviation.to_f64() / self.stride as f64;

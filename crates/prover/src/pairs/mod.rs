@@ -10,5 +10,5 @@ mod step;
 pub use count::Count;
 pub use draws::{Drawn, Draws, drawn, drawn_alone};
 pub use half_line::{HalfLine, Part};
-pub use mask::{Mask, RoughMask};
-pub use step::{Step, binomial};
+pub use mask::{Edge, Factor, Mask, RoughMask};
+pub use step::{Step, binomial, cell};

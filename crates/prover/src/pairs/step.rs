@@ -26,6 +26,14 @@ pub struct Step<const N: usize> {
     pub mask: Mask<N>,
 }
 
+/// The smallest cell of bounds: a part of the noise and of the length over which the largest term of A grows, and less
+/// where a mask is steeper.
+pub fn cell(scale: f64, records: f64, share: f64, mask: &RoughMask) -> f64 {
+    let square = scale * scale;
+    let smooth = (scale / 12.0).min(square / (share * records));
+    if mask.is_whole() { smooth } else { smooth.min(4.0 * square / mask.steepness().1) }
+}
+
 /// b_0 ... b_most of `draws` draws at a rate below 1. Positive products only.
 pub fn binomial<const N: usize>(draws: u64, rate: Ball<N>, most: u64) -> Vec<Ball<N>> {
     let rest = Ball::one() - rate;
@@ -53,7 +61,7 @@ impl<const N: usize> Step<N> {
             })
             .collect();
         let records = weights.len() as u64 - 1;
-        let mask = Mask::Whole;
+        let mask = Mask::default();
         Self {
             scale: noise.to_f64(),
             records,
@@ -73,38 +81,35 @@ impl<const N: usize> Step<N> {
 
     /// The mask at the point with this e^(x/s^2).
     pub fn mask_at(&self, x: Ball<N>, turn: (Ball<N>, Ball<N>)) -> Complex<N> {
-        if matches!(self.mask, Mask::Whole) {
+        if self.mask.is_whole() {
             return Complex::one();
         }
         let size = (x * self.inverse_square).exponential();
         self.mask.at(Complex { re: turn.0, im: turn.1 }.times_real(size))
     }
 
-    /// ln of a bound on the mask's modulus over [a, b] and angles of z with at least this cosine.
-    pub fn log_mask(&self, a: f64, b: f64, cosine: Ball<N>) -> Ball<N> {
-        if matches!(self.mask, Mask::Whole) {
+    /// ln of a bound on the mask's modulus over [a, b], with the cosines of its angles there.
+    pub fn log_mask(&self, a: f64, b: f64, cosines: &[Ball<N>]) -> Ball<N> {
+        if self.mask.is_whole() {
             return Ball::ZERO;
         }
         let z = |x: f64| (Ball::from_f64(x) * self.inverse_square).exponential();
-        self.mask.log_bound(z(a), z(b), cosine)
+        self.mask.log_bound(z(a), z(b), cosines)
     }
 
     pub fn rough_mask(&self) -> RoughMask {
-        match &self.mask {
-            Mask::Whole => RoughMask::Whole,
-            Mask::Low(rho, power) => RoughMask::Low(rho.logarithm().to_f64(), *power as f64),
-            Mask::Middle(rho, power) => RoughMask::Middle(rho.logarithm().to_f64(), *power as f64),
-        }
+        self.mask.rough()
     }
 
-    /// Where rho z = 1, if that is right of 0: masked outcomes may lie that far out.
+    /// Beyond where rho z = 1, if that is right of 0: masked outcomes may lie that far out.
     pub fn mask_place(&self) -> f64 {
-        match self.rough_mask() {
-            RoughMask::Whole => 0.0,
-            RoughMask::Low(log_rho, _) | RoughMask::Middle(log_rho, _) => {
-                (8.0 - log_rho).max(0.0) * self.scale * self.scale
-            }
-        }
+        let furthest = self.rough_mask().furthest();
+        furthest.map_or(0.0, |log| (8.0 + log).max(0.0) * self.scale * self.scale)
+    }
+
+    /// A length over which a bound by cells is close: the mask's logarithm changes by a few there.
+    pub fn cell(&self, share: f64) -> f64 {
+        cell(self.scale, self.records as f64, share, &self.rough_mask())
     }
 
     pub fn deviation(&self) -> Ball<N> {

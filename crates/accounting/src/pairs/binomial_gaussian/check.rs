@@ -150,4 +150,22 @@ mod tests {
         }
         assert!(told * 20 > asked * 19, "{told} of {asked}");
     }
+
+    /// Two phases, far beyond what their table of counts reaches: delta falls with epsilon, so the upper end is that of
+    /// an epsilon before it.
+    #[test]
+    fn beyond_the_table_delta_is_next_to_nothing() {
+        let run = Run::builder()
+            .phase(0.47795080000398454, 0.0001489347404894871, 987)
+            .phase(0.854429908389572, 0.028261277913935342, 13)
+            .build()
+            .unwrap();
+        let pair = BinomialGaussian::for_run(&run).unwrap();
+        let near = pair.delta(1.0, OneWay::Remove).unwrap();
+        for epsilon in [5.0, 13.5, 50.0] {
+            let delta = pair.delta(epsilon, OneWay::Remove).unwrap();
+            assert!(delta.lower == 0.0 && delta.upper > 0.0, "{epsilon}: {delta:?}");
+            assert!(delta.upper < 1e-60 && near.upper < 1e-60, "{epsilon}: {delta:?}");
+        }
+    }
 }

@@ -357,19 +357,29 @@ impl Sums {
             let (loss, _) = self.loss(y);
             sign * loss.value + loss.error <= epsilon
         };
-        let found = match way {
-            OneWay::Add => {
-                (-90..=90).map(|step| 0.5 * f64::from(step) * self.scale).find(|y| before(*y))
-            }
-            OneWay::Remove => {
-                let steps = std::iter::successors(Some(80.0 * self.scale), |y| Some(0.97 * y));
-                steps.take(400).find(|y| before(*y))
-            }
-        };
-        let most = found.map(|y| {
+        let most_at = |y: f64| {
             let point = if way == OneWay::Remove { self.remove(y.max(0.5)) } else { self.add(y) };
             probability_from_log(point.delta.value, point.delta.error).upper.max(TINY)
-        });
+        };
+        let most = match way {
+            OneWay::Add => (-90..=90)
+                .map(|step| 0.5 * f64::from(step) * self.scale)
+                .find(|y| before(*y))
+                .map(most_at),
+            // The furthest says nothing where what lies outside of the table weighs more than all of delta.
+            OneWay::Remove => {
+                let steps = std::iter::successors(Some(80.0 * self.scale), |y| Some(0.97 * y));
+                let mut least = None;
+                for most in steps.take(400).filter(|y| before(*y)).map(most_at) {
+                    match least {
+                        Some(known) if known < NOTHING && most >= known => break,
+                        Some(known) if most >= known => {}
+                        _ => least = Some(most),
+                    }
+                }
+                least
+            }
+        };
         match most {
             Some(most) if way == OneWay::Add || most < NOTHING => Ok(if complement {
                 Interval::new((1.0 - most - ROUND).max(0.0), 1.0, 1.0)

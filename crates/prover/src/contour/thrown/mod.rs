@@ -14,7 +14,7 @@ mod rough;
 
 use super::line::{Line, Site};
 use super::plan::{Endless, Search, Zone, aliases, short};
-use crate::arithmetic::{Ball, Complex, Magnitude};
+use crate::arithmetic::{Ball, Complex, Magnitude, normal_tail};
 use crate::obstacle::{Obstacle, spend};
 use moment::{Average, Real, whole_tail};
 use ray::{Ray, end_of_block};
@@ -58,6 +58,25 @@ impl Thrown {
         let broken = factors.iter().find(|factor| !factor.is_whole());
         let lows = broken.map(|factor| rough.lows(factor)).unwrap_or_default();
         Self { sigma, factors, rough, lows }
+    }
+
+    /// At least E(W - 1)_+: of one epoch W - 1 is the mean of Y - 1 over its batches, and what is positive of a sum is at most the sum of what is
+    /// positive; epochs add up.
+    pub fn total_variation<const N: usize>(&self) -> Ball<N> {
+        let half = Ball::<N>::from_f64(self.sigma).reciprocal().scaled(-1);
+        let one = normal_tail(-half) - normal_tail(half);
+        self.factors.iter().fold(Ball::ZERO, |sum, factor| {
+            let share = Ball::from_u64(factor.seen).over_u64(factor.batches);
+            sum + (share * one).times_u64(factor.times)
+        })
+    }
+
+    /// The least W, where no epoch is whole: each is at least (S - n)/S.
+    pub fn least<const N: usize>(&self) -> Option<Ball<N>> {
+        self.factors.iter().try_fold(Ball::one(), |product, factor| {
+            let rest = Ball::from_u64(factor.batches - factor.seen).over_u64(factor.batches);
+            (!factor.is_whole()).then(|| product * rest.power(factor.times))
+        })
     }
 
     /// ln E W^s of the whole product, s <= 0, in doubles.

@@ -22,7 +22,7 @@
 //!   exponential are in one table.
 
 use super::Factor;
-use super::ray::{Ray, log_crude};
+use super::ray::Ray;
 use super::rough::Low;
 use crate::arithmetic::{Ball, Complex, Magnitude, normal_tail};
 use crate::contour::transform::Transform;
@@ -173,10 +173,12 @@ impl<'a, const N: usize> Average<'a, N> {
             .times_u64(self.factor.seen)
             .scaled(-1);
         let geometric = log.exponential();
-        if self.rest.mid.is_zero() || log.to_f64() <= log_crude(self.sigma, self.factor, q) {
+        if self.rest.mid.is_zero() {
             return geometric;
         }
-        (-(Ball::from_f64(q) * self.rest.logarithm())).exponential()
+        // Both hold: the smaller one.
+        let steady = (-(Ball::from_f64(q) * self.rest.logarithm())).exponential();
+        if steady.is_below(&geometric) { steady } else { geometric }
     }
 
     /// Errors of a sum whose value at u = 0 on the real axis is at most `whole`, with E W^-q <= `right`.

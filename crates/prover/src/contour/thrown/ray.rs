@@ -163,7 +163,7 @@ impl Ray {
 }
 
 /// ln of a bound on E W^-q: a weighted mean is at least the geometric one, and at least what does not vary.
-pub(super) fn log_crude(sigma: f64, factor: &Factor, q: f64) -> f64 {
+fn log_crude(sigma: f64, factor: &Factor, q: f64) -> f64 {
     let (all, seen) = (factor.batches as f64, factor.seen as f64);
     let share = q / all;
     let geometric = 0.5 * seen * (share * share + share) / (sigma * sigma);
