@@ -1,8 +1,7 @@
 //! An analysis plan: everything that is decided before the scores are seen. Its hash in the
 //! answer lets an auditor show that it was.
 
-use crate::one_run::NO_CHOICE;
-use crate::{AttackDirection, AuditError, Design, Family, Method, ThresholdRule, grid};
+use crate::{AttackDirection, AuditError, Design, Family, Method, ThresholdRule, analysis, grid};
 use vocabulary::{Adjacency, PlanDocument, Problem, Run};
 
 /// What will be computed, at which confidence, and which bound is the headline.
@@ -142,9 +141,8 @@ impl Plan {
         if let Some(objection) = method.objection(self.design) {
             return Some(objection.to_owned());
         }
-        let chosen = matches!(self.threshold, ThresholdRule::Holdout | ThresholdRule::KFold);
-        if method == Method::OneRunGdp && chosen {
-            return Some(NO_CHOICE.to_owned());
+        if let Some(objection) = analysis::objection(method, &self.threshold) {
+            return Some(objection.to_owned());
         }
         if !method.needs_training() {
             return None;

@@ -4,6 +4,8 @@ mod many_runs;
 mod one_run;
 mod reach;
 
+pub(crate) use one_run::objection;
+
 use crate::verdict::verdict;
 use crate::{
     Audit, AuditError, Design, NotValid, Plan, PowerAt, Scores, hash, one_run as canaries, quality,

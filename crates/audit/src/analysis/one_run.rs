@@ -2,11 +2,19 @@
 
 use super::ANY_MECHANISM;
 use super::many_runs::{GAUSSIAN, finding, mark_primary, tests};
-use crate::one_run::{OneRunBound, OneRunStatistic, OneRunZero, one_run_bound, one_run_reach};
+use crate::one_run::{
+    NO_CHOICE, OneRunBound, OneRunStatistic, OneRunZero, one_run_bound, one_run_reach,
+};
 use crate::{
-    AuditError, Design, Finding, Method, NotValid, Plan, Scores, Statistic, TestAt,
+    AuditError, Design, Finding, Method, NotValid, Plan, Scores, Statistic, TestAt, ThresholdRule,
     gaussian_epsilon, words,
 };
+
+/// Why a method is not valid with a threshold rule.
+pub(crate) fn objection(method: Method, rule: &ThresholdRule) -> Option<&'static str> {
+    let chosen = matches!(rule, ThresholdRule::Holdout | ThresholdRule::KFold);
+    (method == Method::OneRunGdp && chosen).then_some(NO_CHOICE)
+}
 
 pub(super) fn bounds(
     scores: &Scores,
