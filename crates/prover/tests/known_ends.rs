@@ -435,7 +435,7 @@ fn stopping_times_together_have_more_power_than_each() {
     assert!(lower != Outcome::Wrong && upper != Outcome::Wrong);
     assert_ne!(ends(0.189675, 0.18967567040722).1, Outcome::Proven);
     assert_ne!(ends(0.18967567040723, 0.19).0, Outcome::Proven);
-    assert_eq!(ends(0.189675, 0.1897), RIGHT);
+    assert_eq!(ends(0.189675, 0.1898), RIGHT);
     assert_eq!(ends(0.1898, 0.19).0, Outcome::Wrong);
 }
 
