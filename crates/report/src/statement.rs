@@ -3,7 +3,7 @@
 
 use crate::words::{percent, with_commas};
 use vocabulary::rounding::{plain, quote, rounded};
-use vocabulary::{Account, Claim, LensName, Quantity, Run, Standing};
+use vocabulary::{Account, Claim, LensName, Quantity, Run, Side, Standing};
 
 /// The statement about a run from its claims.
 pub fn statement(account: &Account, delta: f64) -> Vec<String> {
@@ -74,13 +74,17 @@ fn guarantee(run: &Run, epsilon: &Claim, delta: f64) -> String {
             "by numerical composition, rounded up",
         ),
     };
+    let worst = epsilon.at_least.map_or_else(String::new, |least| {
+        let least = rounded(least, 3, Side::Lower);
+        format!(" This is an upper bound; for the worst data sets epsilon is at least {least}.")
+    });
     let level = if run.group_size() == 1 { "record-level" } else { "group-level" };
     let unit = run.unit().map(|unit| format!("; a record is {unit}")).unwrap_or_default();
     format!(
         "{opening} (epsilon, delta)-differentially private with epsilon = {} at delta = {} \
          ({level}; neighbouring data sets differ by {relation} {}{unit}). This holds for the release \
          of every intermediate model, and so for the final one, against an attacker who knows \
-         all other records; it was computed {how}.",
+         all other records; it was computed {how}.{worst}",
         number(epsilon),
         plain(delta),
         records(run.group_size())

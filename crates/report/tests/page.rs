@@ -266,3 +266,27 @@ fn the_same_report_gives_the_same_bytes_and_survives_json() {
     assert_eq!(html(&report), html(&back));
     assert_eq!(report::markdown(&report), report::markdown(&back));
 }
+
+/// Title, owner and date are what a person sees first, and the worst case stands beside a bound that is not exact.
+#[test]
+fn the_page_opens_with_who_answers_for_it() {
+    let mut report = support::full();
+    report.cover.title = Some("Notes & letters".into());
+    report.cover.owner = Some("Team B".into());
+    report.cover.date = Some("2026-11-18".into());
+    report.verdict.claim.as_mut().unwrap().at_least = Some(1.2345);
+    let page = html(&report);
+    let document = parsed(&page);
+    let heading: Vec<_> = elements(&document, "h1").filter_map(|node| node.text()).collect();
+    assert_eq!(heading, ["Notes & letters"]);
+    let title: Vec<_> = elements(&document, "title").filter_map(|node| node.text()).collect();
+    assert_eq!(title[0], "Notes & letters");
+    assert!(page.contains("Privacy report, Team B, 2026-11-18"));
+    assert!(page.contains("the worst case is \u{2265} <data value=\"1.2345\">1.23</data>"));
+    let mut account = support::account();
+    account.claims[0].at_least = Some(1.2345);
+    let statement = report::statement(&account, 1e-5).join(" ");
+    assert!(statement.contains("for the worst data sets epsilon is at least 1.23."), "{statement}");
+    let plain = html(&support::full());
+    assert!(plain.contains("<h1>Privacy report") && !plain.contains("the worst case is"));
+}

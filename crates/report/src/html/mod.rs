@@ -10,17 +10,18 @@ mod sections;
 mod training;
 mod verdict;
 
-use crate::Report;
 use crate::words::trained;
+use crate::{Report, cover};
 use escape::{escape, json_in_script};
 
 const STYLE: &str = include_str!("style.css");
 
 /// The whole page.
 pub fn html(report: &Report) -> String {
-    let title = match &report.run {
-        Some(run) => format!("What this DP-SGD run leaks: {}", trained(run)),
-        None => "What these membership scores show".to_owned(),
+    let title = match (&report.cover.title, &report.run) {
+        (Some(title), _) => title.clone(),
+        (None, Some(run)) => format!("What this DP-SGD run leaks: {}", trained(run)),
+        (None, None) => "What these membership scores show".to_owned(),
     };
     let sections = sections::all(report);
     let json = serde_json::to_string(report).unwrap_or_else(|_| "{}".into());
@@ -71,13 +72,22 @@ fn header(report: &Report) -> String {
         None => "Membership scores without a described run".to_owned(),
     };
     let kind = if report.public { "Privacy report, public edition" } else { "Privacy report" };
+    let mut lines = vec![line];
+    let heading = report.cover.title.as_deref().unwrap_or(kind);
+    let kind = (heading != kind).then(|| kind.to_owned());
+    let under: Vec<String> = kind.into_iter().chain(cover::line(&report.cover)).collect();
+    if !under.is_empty() {
+        lines.insert(0, under.join(", "));
+    }
+    let lead: String =
+        lines.iter().map(|line| format!("<p class=\"lead\">{}</p>\n", escape(line))).collect();
     format!(
         "<header class=\"page\">\n<p class=\"brand\"><svg viewBox=\"0 0 24 24\" \
          aria-hidden=\"true\" fill=\"none\" stroke-width=\"2.4\" stroke-linecap=\"round\">\
          <path class=\"ring\" d=\"M4.2 18a9.5 9.5 0 1 1 15.6 0\"/>\
          <path class=\"arc\" d=\"M4.2 18a9.5 9.5 0 0 1 5-14.6\"/>\
          <path class=\"needle\" d=\"M12 13.5 8.6 7.6\"/></svg>Dosimeter</p>\n\
-         <h1>{kind}</h1>\n<p class=\"lead\">{}</p>\n</header>\n",
-        escape(&line)
+         <h1>{}</h1>\n{lead}</header>\n",
+        escape(heading)
     )
 }

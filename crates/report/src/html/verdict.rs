@@ -38,7 +38,7 @@ fn readings(report: &Report) -> String {
             if proven { "is-proven" } else { "is-heuristic" },
             if proven { "Claim \u{b7} proven" } else { "Claim \u{b7} heuristic" },
             &bound("\u{3b5}", claim),
-            &format!("at \u{3b4} = {delta}, whatever iterates are released"),
+            &format!("at \u{3b4} = {delta}, whatever iterates are released{}", worst(claim)),
         ));
     }
     if let Some(claim) = &verdict.heuristic {
@@ -65,6 +65,13 @@ fn readings(report: &Report) -> String {
         ));
     }
     if all.is_empty() { all } else { format!("<dl class=\"readings\">\n{all}</dl>\n") }
+}
+
+/// What the worst data sets leak at least, where the bound is not exact.
+fn worst(claim: &Claim) -> String {
+    claim.at_least.map_or_else(String::new, |least| {
+        format!("; the worst case is \u{2265} {}", number(least, 3, Side::Lower))
+    })
 }
 
 fn reading(class: &str, name: &str, big: &str, small: &str) -> String {
