@@ -406,6 +406,49 @@ fn markdown_to_stdout() {
     assert!(!folder.path().join("dosimeter-report.md").exists());
 }
 
+/// What would change the answer is asked about the same batches: with replacement, stopped early, with a count.
+#[test]
+fn changes_keep_everything_else_of_the_run() {
+    let sizes = "[run]\ndataset_size = 1000\nbatch_size = 50\nsteps = 100\nnoise_multiplier = 2\n";
+    for (details, adjacency, other) in [
+        ("sampling = \"fixed-size\"\nreplacement = true\n", "substitute", "zero-out"),
+        ("sampling = \"shuffle\"\npermutation = \"kept\"\n", "zero-out", "substitute"),
+        ("stopped = \"on-output\"\nmax_steps = 400\n", "add-remove", "substitute"),
+        ("count_noise = 3.0\n", "add-remove", "substitute"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let run = format!("{sizes}{details}");
+        std::fs::write(folder.path().join("run.toml"), run).unwrap();
+        let ask = |command: &str, more: &[&str]| {
+            let fixed = [command, "run.toml", "--delta", "1e-5"];
+            let (code, stdout, stderr) = dosimeter(folder.path(), &[&fixed, more].concat());
+            assert_eq!(code, 0, "{details}: {stderr}");
+            stdout
+        };
+        ask("report", &["--adjacency", adjacency]);
+        let report = embedded(&read(folder.path(), "dosimeter-report.html"));
+        let changes = report["changes"].as_array().unwrap();
+        let upper = |more: &[&str]| {
+            let fixed = ["--lens", "composition", "--quantity", "epsilon", "--format", "json"];
+            let account: Value =
+                serde_json::from_str(&ask("account", &[&fixed, more].concat())).unwrap();
+            account["claims"][0]["upper"].clone()
+        };
+        let row = |start: &str| {
+            let rows =
+                changes.iter().filter(|change| change["name"].as_str().unwrap().starts_with(start));
+            let rows: Vec<_> = rows.map(|change| change["epsilon"]["upper"].clone()).collect();
+            assert_eq!(rows.len(), 1, "{start}: {changes:?}");
+            rows[0].clone()
+        };
+        assert_eq!(row("a group of 2"), upper(&["--adjacency", adjacency, "--group-size", "2"]));
+        assert_eq!(row("a record is"), upper(&["--adjacency", other]));
+        let claimed = report["verdict"]["claim"]["upper"].as_f64().unwrap();
+        let more = row("twice the steps").as_f64().unwrap();
+        assert!(more >= claimed, "{details}: {more} {claimed}");
+    }
+}
+
 #[test]
 fn shuffled_batches_are_reported_without_a_claim() {
     let folder = with_run();

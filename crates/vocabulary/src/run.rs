@@ -303,8 +303,13 @@ impl Run {
 
     /// A copy of this run with other phases; everything else stays.
     pub fn with_phases(&self, phases: Vec<Phase>) -> Result<Self, RunError> {
+        RunBuilder { phases, ..self.to_builder() }.build()
+    }
+
+    /// All of this run, to change a part of it.
+    pub fn to_builder(&self) -> RunBuilder {
         RunBuilder {
-            phases,
+            phases: self.phases.clone(),
             sampling: self.sampling,
             adjacency: self.adjacency,
             clip_norm: Some(self.clip_norm),
@@ -312,7 +317,6 @@ impl Run {
             group_size: Some(self.group_size),
             details: self.details.clone(),
         }
-        .build()
     }
 }
 

@@ -5,10 +5,7 @@ use accounting::{AccountingError, Questions};
 use report::Change;
 use vocabulary::figure::{Axis, Bar, Figure, Hue, Labels, Mark, Orientation, Series, Stroke};
 use vocabulary::rounding::{plain, rounded};
-use vocabulary::{
-    Account, Adjacency, Claim, Ends, LensName, Phase, Quantity, Run, RunBuilder, Sampling, Side,
-    Standing,
-};
+use vocabulary::{Account, Adjacency, Claim, Ends, LensName, Phase, Run, Sampling, Side, Standing};
 
 /// Every change that makes sense for the run, in the order of the table.
 pub(super) fn changes(account: &Account, delta: f64) -> Vec<Change> {
@@ -21,35 +18,37 @@ pub(super) fn changes(account: &Account, delta: f64) -> Vec<Change> {
         all.push(change(names, note, &run, at, lens, base));
     };
     let composition = LensName::SIGNED;
-    if run.adjacency() == Adjacency::AddRemove {
-        ask(
-            ("a record is replaced".into(), "replaced record"),
-            "neighbours differ by replacing a record instead of adding or removing one".into(),
-            with(run, |builder| builder.adjacency(Adjacency::Substitute)),
-            delta,
-            composition,
-        );
-    } else {
-        ask(
-            ("a record is added or removed".into(), "added or removed"),
-            "neighbours differ by adding or removing a record instead of replacing one".into(),
-            with(run, |builder| builder.adjacency(Adjacency::AddRemove)),
-            delta,
-            composition,
-        );
-    }
+    let (other, name, label) = match run.adjacency() {
+        Adjacency::AddRemove | Adjacency::ZeroOut => {
+            (Adjacency::Substitute, "a record is replaced", "replaced record")
+        }
+        Adjacency::Substitute => {
+            (Adjacency::ZeroOut, "a record is zeroed out", "zeroed-out record")
+        }
+    };
+    ask(
+        (name.into(), label),
+        format!(
+            "neighbours differ by {} a record instead of {} one",
+            other.words(),
+            run.adjacency().words()
+        ),
+        run.to_builder().adjacency(other).build().ok(),
+        delta,
+        composition,
+    );
     ask(
         (format!("a group of {}", 2 * run.group_size()), ""),
         "people with twice as many records each".into(),
-        with(run, |builder| builder.group_size(2 * run.group_size())),
+        run.to_builder().group_size(2 * run.group_size()).build().ok(),
         delta,
         composition,
     );
     if run.sampling() == Sampling::Poisson {
         ask(
             ("shuffled batches".into(), "shuffled"),
-            "the loader shuffles instead of drawing each record by a coin".into(),
-            with(run, |builder| builder.sampling(Sampling::Shuffle)),
+            "the loader shuffles instead of drawing each record by a coin; for a record that is zeroed out".into(),
+            run.to_builder().adjacency(Adjacency::ZeroOut).build().ok().and_then(shuffled),
             delta,
             composition,
         );
@@ -114,22 +113,12 @@ fn change(
         reason: None,
     };
     match asked(run, delta, lens) {
-        Ok((claim, _)) if claim.is_some() => {
-            if let Some(claim) = claim {
-                change.standing = Some(claim.standing);
-                change.factor = ratio(claim.interval.upper, base);
-                change.epsilon = Some(Ends::from(claim.interval));
-            }
+        Ok(Some(claim)) => {
+            change.standing = Some(claim.standing);
+            change.factor = ratio(claim.interval.upper, base);
+            change.epsilon = Some(Ends::from(claim.interval));
         }
-        Ok((_, Some(aside))) => {
-            change.standing = Some(aside.0);
-            change.side = aside.1;
-            change.factor =
-                aside.2.lower.filter(|_| aside.1 == Side::Lower).and_then(|end| ratio(end, base));
-            change.epsilon = Some(aside.2);
-            change.note = aside.3;
-        }
-        Ok((_, None)) => {
+        Ok(None) => {
             change.reason = Some("no lens covers that run, so nothing could be claimed".into());
         }
         Err(error) => change.reason = Some(error.to_string()),
@@ -137,51 +126,19 @@ fn change(
     change
 }
 
-type AsideParts = (Standing, Side, Ends, String);
+/// The claim about a changed run.
+fn asked(run: &Run, delta: f64, lens: LensName) -> Result<Option<Claim>, AccountingError> {
+    let only = Questions { deltas: vec![delta], lenses: vec![lens], ..Questions::default() };
+    Ok(epsilon(&accounting::account(run, &only)?, lens).cloned())
+}
 
-/// The claim about a changed run or, where no lens covers it, the bound that speaks about it.
-fn asked(
-    run: &Run,
-    delta: f64,
-    lens: LensName,
-) -> Result<(Option<Claim>, Option<AsideParts>), AccountingError> {
-    let questions = Questions { deltas: vec![delta], ..Questions::default() };
-    let only = Questions { lenses: vec![lens], ..questions.clone() };
-    match accounting::account(run, &only) {
-        Ok(account) => Ok((epsilon(&account, lens).cloned(), None)),
-        Err(AccountingError::Unsupported(reason)) => {
-            let account = accounting::account(run, &questions)?;
-            let aside = account
-                .asides
-                .iter()
-                .find(|aside| aside.quantity == Quantity::Epsilon && aside.side == Side::Lower)
-                .map(|aside| (aside.standing, aside.side, aside.ends, aside.note.clone()));
-            if aside.is_none() {
-                return Err(AccountingError::Unsupported(reason));
-            }
-            Ok((None, aside))
-        }
-        Err(error) => Err(error),
-    }
+fn shuffled(run: Run) -> Option<Run> {
+    run.with_sampling(Sampling::Shuffle).ok()
 }
 
 fn ratio(value: f64, base: f64) -> Option<f64> {
     let ratio = value / base;
     (ratio.is_finite() && base > 0.0).then_some(ratio)
-}
-
-/// The run with another definition around the same phases.
-fn with(run: &Run, change: impl FnOnce(RunBuilder) -> RunBuilder) -> Option<Run> {
-    let mut builder = Run::builder()
-        .phases(run.phases().iter().copied())
-        .sampling(run.sampling())
-        .adjacency(run.adjacency())
-        .clip_norm(run.clip_norm())
-        .group_size(run.group_size());
-    if let Some(size) = run.dataset_size() {
-        builder = builder.dataset_size(size);
-    }
-    change(builder).build().ok()
 }
 
 /// The run with its noise and steps multiplied in every phase.
@@ -212,9 +169,8 @@ pub(super) fn figure(account: &Account, changes: &[Change], delta: f64) -> Optio
         return None;
     }
     rows.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let name = |change: &Change| match (change.standing, change.side) {
-        (_, Side::Lower) => format!("{} (at least)", change.label),
-        (Some(Standing::Heuristic), _) => format!("{} (heuristic)", change.label),
+    let name = |change: &Change| match change.standing {
+        Some(Standing::Heuristic) => format!("{} (heuristic)", change.label),
         _ => change.label.clone(),
     };
     let bars = |more: bool| {
@@ -230,9 +186,8 @@ pub(super) fn figure(account: &Account, changes: &[Change], delta: f64) -> Optio
     let (worst, value) = rows[0];
     let title = if value > base {
         format!(
-            "If {}, epsilon would be {}{} instead of {}",
+            "If {}, epsilon would be {} instead of {}",
             phrase(&worst.name),
-            if worst.side == Side::Lower { "at least " } else { "" },
             rounded(value, 3, worst.side),
             rounded(base, 3, Side::Upper)
         )
