@@ -396,12 +396,7 @@ fn game(
 
 /// What is known about replacing a record.
 fn membership(run: &Run) -> Result<Vec<Claim>, Refusal> {
-    let run = Run::builder()
-        .phases(run.phases().to_vec())
-        .sampling(run.sampling())
-        .adjacency(Adjacency::Substitute)
-        .clip_norm(run.clip_norm())
-        .build()?;
+    let run = run.to_builder().adjacency(Adjacency::Substitute).build()?;
     let about_attributes = Lens::about_attributes().map(|lens| lens.name);
     let lenses = std::iter::once(LensName::SIGNED).chain(about_attributes).collect();
     let quantities = vec![Quantity::BayesSecurity];
