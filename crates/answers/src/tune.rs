@@ -11,7 +11,7 @@ use tuning::regression::{Errors, Options, Regression, Unit, regress};
 use tuning::search::{Search, Trials, search_table};
 use tuning::selection::{Better, Selection, select};
 use tuning::{Group, Ranking, Table, TuningError, rank};
-use vocabulary::Figure;
+use vocabulary::{Figure, Run};
 
 /// What is asked of the table.
 #[derive(Clone, Debug, Deserialize)]
@@ -272,8 +272,8 @@ impl From<TuningError> for Refusal {
 ///
 /// # Errors
 /// A target that no noise meets, in words.
-pub fn noise_of_grid(rate: f64, steps: u64, epsilon: f64, delta: f64) -> Result<f64, String> {
-    let found = tuning::noise_for(rate, steps, epsilon, delta);
+pub fn noise_of_grid(run: &Run, epsilon: f64, delta: f64) -> Result<f64, String> {
+    let found = tuning::noise_of(run, epsilon, delta);
     found.map(|(noise, _)| tuning::in_six_digits(noise)).map_err(|error| error.to_string())
 }
 

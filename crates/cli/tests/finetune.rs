@@ -174,6 +174,21 @@ fn a_grid_fills_the_table_in_shards_and_tune_reads_it() {
     std::fs::write(here.join("grid.toml"), grid).unwrap();
     let plan = dosimeter(here).args(["tune", "grid", "grid.toml", "--dry-run"]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&plan.stdout).lines().count(), 17, "{plan:?}");
+    // The noise is that of the batches that are drawn and of the neighbours that are meant.
+    let noise = |lines: &str| {
+        let text = std::fs::read_to_string(here.join("grid.toml")).unwrap();
+        std::fs::write(here.join("other.toml"), format!("[run]\n{lines}{text}")).unwrap();
+        let plan =
+            dosimeter(here).args(["tune", "grid", "other.toml", "--dry-run"]).output().unwrap();
+        assert!(plan.status.success(), "{plan:?}");
+        let text = String::from_utf8_lossy(&plan.stdout).into_owned();
+        let (head, row) = (text.lines().next().unwrap(), text.lines().nth(1).unwrap().to_owned());
+        let column = head.split_whitespace().position(|name| name.contains("noise")).unwrap();
+        row.split_whitespace().nth(column).unwrap().parse::<f64>().unwrap()
+    };
+    let poisson = noise("");
+    assert!(noise("sampling = \"shuffle\"\nadjacency = \"zero-out\"\n") > 1.1 * poisson);
+    assert!(noise("adjacency = \"substitute\"\n") > 1.1 * poisson);
     let run = |arguments: &[&str]| {
         dosimeter(here).args(["tune", "grid", "grid.toml"]).args(arguments).output().unwrap()
     };

@@ -51,11 +51,22 @@ pub fn noise_for(
     epsilon: f64,
     delta: f64,
 ) -> Result<(f64, f64), TuningError> {
+    noise_of(&vocabulary::Run::builder().phase(1.0, sample_rate, steps).build()?, epsilon, delta)
+}
+
+/// The same for a run whose batches are drawn in any way; its own noise is not looked at.
+///
+/// # Errors
+/// What the accounting cannot answer.
+pub fn noise_of(
+    run: &vocabulary::Run,
+    epsilon: f64,
+    delta: f64,
+) -> Result<(f64, f64), TuningError> {
     use accounting::{Solution, Target, Unknown, calibrate};
-    use vocabulary::{LensName, Run};
-    let run = Run::builder().phase(1.0, sample_rate, steps).build()?;
+    use vocabulary::LensName;
     let target = Target::Epsilon { epsilon, delta };
-    let found = calibrate(&run, Unknown::NoiseMultiplier, &target, LensName::SIGNED, &[])?;
+    let found = calibrate(run, Unknown::NoiseMultiplier, &target, LensName::SIGNED, &[])?;
     match found.solution {
         Solution::NoiseMultiplier(noise) => Ok((noise, found.achieved.interval.upper)),
         other => Err(TuningError::invalid(format!(

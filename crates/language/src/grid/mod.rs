@@ -19,10 +19,10 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use training::{Device, OptimizerDescription};
-use vocabulary::Run;
+use vocabulary::{PhaseDescription, Run, RunDescription};
 
-/// The noise multiplier for (sample rate, steps, epsilon, delta).
-pub type Calibrate<'a> = dyn Fn(f64, u64, f64, f64) -> Result<f64, String> + 'a;
+/// The noise multiplier at which a run meets (epsilon, delta).
+pub type Calibrate<'a> = dyn Fn(&Run, f64, f64) -> Result<f64, String> + 'a;
 
 /// From canaries' scores and memberships, at delta.
 pub type Audit<'a> = dyn Fn(&[f64], &[bool], f64) -> Result<Audited, String> + Sync + 'a;
@@ -64,6 +64,28 @@ pub struct Grid<'a> {
     longest: usize,
 }
 
+/// A training of the grid: what `[run]` says of batches and neighbours, with sizes of its own.
+fn described(
+    start: &Start,
+    batch_size: u64,
+    steps: u64,
+    noise_multiplier: f64,
+    clip_norm: Option<f64>,
+) -> Result<Run, LanguageError> {
+    let whole = PhaseDescription {
+        noise_multiplier: Some(noise_multiplier),
+        batch_size: Some(batch_size),
+        steps: Some(steps),
+        ..PhaseDescription::default()
+    };
+    let dataset_size = Some(start.records());
+    let run = RunDescription { whole, dataset_size, clip_norm, ..start.description.run.clone() };
+    let resolved = run.resolve();
+    resolved
+        .map(|found| found.run)
+        .map_err(|error| LanguageError::InvalidInput(format!("[grid]: {error}")))
+}
+
 impl<'a> Grid<'a> {
     /// Reads everything and calibrates every point.
     ///
@@ -92,10 +114,10 @@ impl<'a> Grid<'a> {
                         "[grid]: batch size {batch_size} is outside 1 to the {records} records"
                     )));
                 }
-                let rate = batch_size as f64 / records as f64;
                 for &steps in &grid.steps {
-                    let noise_multiplier = calibrate(rate, steps, epsilon, delta)
-                        .map_err(LanguageError::InvalidInput)?;
+                    let run = described(&start, batch_size, steps, 1.0, None)?;
+                    let noise_multiplier =
+                        calibrate(&run, epsilon, delta).map_err(LanguageError::InvalidInput)?;
                     for &learning_rate in &grid.learning_rate {
                         for &clip_norm in &grid.clip_norm {
                             for &seed in &grid.seed {
@@ -139,17 +161,8 @@ impl<'a> Grid<'a> {
     }
 
     fn run(&self, point: &Point) -> Result<Run, LanguageError> {
-        let described = &self.start.description.run;
-        let records = self.start.records();
-        let rate = point.batch_size as f64 / records as f64;
-        let mut builder = Run::builder()
-            .phase(point.noise_multiplier, rate, point.steps)
-            .clip_norm(point.clip_norm)
-            .dataset_size(records);
-        if let Some(sampling) = described.sampling {
-            builder = builder.sampling(sampling);
-        }
-        builder.build().map_err(|error| LanguageError::InvalidInput(format!("[grid]: {error}")))
+        let (noise, clip_norm) = (point.noise_multiplier, Some(point.clip_norm));
+        described(&self.start, point.batch_size, point.steps, noise, clip_norm)
     }
 
     fn row(&self, point: &Point) -> Result<String, LanguageError> {

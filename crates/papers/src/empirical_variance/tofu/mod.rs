@@ -188,8 +188,9 @@ pub(crate) fn planned(
     folder: &Path,
     device: &Device,
 ) -> Result<Grid<'static>, PaperError> {
-    let calibrate = |rate: f64, steps: u64, epsilon: f64, delta: f64| {
-        noise_for(epsilon, delta, rate, steps).map_err(|error| error.to_string())
+    let calibrate = |run: &vocabulary::Run, epsilon: f64, delta: f64| {
+        let phase = run.phases()[0];
+        noise_for(epsilon, delta, phase.sample_rate, phase.steps).map_err(|error| error.to_string())
     };
     Grid::new(described, folder, &calibrate, &audited_canaries, device).map_err(fine_tuning)
 }
