@@ -65,6 +65,7 @@ Permutation: TypeAlias = Literal[
 ]
 Stopped: TypeAlias = Literal[
     "on-output",
+    "renyi-filter",
 ]
 Release: TypeAlias = Literal[
     "all-iterates",

@@ -72,6 +72,8 @@ DETAILS = (
     "uses_per_epoch",
     "stopped",
     "max_steps",
+    "renyi_order",
+    "renyi_budget",
 )
 
 
@@ -94,7 +96,8 @@ class Run:
     ``count_noise`` (the centred count of adaptive clipping) or ``releases``, each a
     :class:`FurtherRelease` or a mapping; correlated noise by ``matrix``, a :class:`Matrix` or a
     mapping. A run that was stopped by looking at its outputs says ``stopped="on-output"`` with
-    ``max_steps``.
+    ``max_steps``; one whose noise, rate and steps were chosen from outputs within a Rényi budget says
+    ``stopped="renyi-filter"`` with ``renyi_order`` and ``renyi_budget``.
 
     Raises :class:`~dosimeter.InvalidInput` for what is missing, contradictory or out of range.
 
@@ -123,6 +126,8 @@ class Run:
     uses_per_epoch: int | None
     stopped: Stopped | None
     max_steps: int | None
+    renyi_order: float | None
+    renyi_budget: float | None
     releases: tuple[FurtherRelease, ...]
     matrix: Matrix | None
     phases: tuple[Phase, ...]
@@ -151,6 +156,8 @@ class Run:
         count_noise: float | None = None,
         stopped: Stopped | None = None,
         max_steps: float | None = None,
+        renyi_order: float | None = None,
+        renyi_budget: float | None = None,
         releases: Iterable[FurtherRelease | Mapping[str, float]] = (),
         matrix: Matrix | Mapping[str, Any] | None = None,
         phases: Iterable[Phase | Mapping[str, float]] = (),
@@ -175,6 +182,8 @@ class Run:
             count_noise=count_noise,
             stopped=stopped,
             max_steps=max_steps,
+            renyi_order=renyi_order,
+            renyi_budget=renyi_budget,
             releases=releases,
             matrix=matrix,
             phases=phases,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import json
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,23 @@ def test_golden_values() -> None:
     )[0]
     assert value.lower <= 1.82823666651 + 5e-12 and value.upper >= 1.82823666651 - 5e-12
     assert value.upper - value.lower < 1e-9
+
+
+def test_a_renyi_filter_has_the_epsilon_of_its_budget() -> None:
+    """Ten full batches with noise 2 spend 10 alpha/8 at order alpha."""
+    order, delta = 8.0, 1e-5
+    run = dosimeter.Run(
+        noise_multiplier=2, sampling="full", steps=10,
+        stopped="renyi-filter", renyi_order=order, renyi_budget=10,
+    )
+    assert (run.stopped, run.renyi_order, run.renyi_budget) == ("renyi-filter", 8.0, 10.0)
+    assert dosimeter.Run.from_json(run.to_json()) == run == dosimeter.Run(**run.flags())
+    want = 10 + math.log(1 - 1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
+    account = dosimeter.account(run, delta=delta, quantity="epsilon")
+    assert [claim.lens for claim in account] == ["composition"]
+    assert account[0].upper == pytest.approx(want, rel=1e-11)
+    with pytest.raises(dosimeter.InvalidInput, match="more than the budget"):
+        dosimeter.account(dosimeter.Run(**run.flags() | {"renyi_budget": 9}), delta=delta)
 
 
 #: Settings of runs beyond a rate.

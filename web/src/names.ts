@@ -58,7 +58,8 @@ export type Permutation =
   | "kept";
 
 export type Stopped =
-  | "on-output";
+  | "on-output"
+  | "renyi-filter";
 
 export type Release =
   | "all-iterates"

@@ -100,7 +100,9 @@ impl Questions {
 /// What is known about epsilon or delta of composition where the number itself takes too long.
 fn known_so_far(error: AccountingError, run: &Run, bound: Known) -> AccountingError {
     let AccountingError::NotCertified(reason) = &error else { return error };
-    let known = RenyiBound::for_run(run).and_then(|renyi| match bound {
+    // Of the steps as they are: not of further releases, and not where outputs chose.
+    let renyi = crate::schemes::only_plain(run).and_then(|()| RenyiBound::for_run(run));
+    let known = renyi.and_then(|renyi| match bound {
         Known::Epsilon(delta) => renyi.epsilon(delta).map(|x| ("epsilon", x.upper)),
         Known::Delta(epsilon) => renyi.delta(epsilon).map(|x| ("delta", x.upper)),
     });

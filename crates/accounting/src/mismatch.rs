@@ -15,7 +15,7 @@ use vocabulary::{
 
 /// Adds the asides and the warning for shuffled and fixed-size batches.
 pub(crate) fn add(run: &Run, questions: &Questions, account: &mut Account) {
-    if matches!(run.sampling(), Sampling::Poisson | Sampling::Full) {
+    if run.sampling().by_coins() || run.renyi_filter().is_some() {
         return;
     }
     if account.claims.is_empty() {

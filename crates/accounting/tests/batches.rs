@@ -2,11 +2,12 @@
 //! `golden/batches_own.csv` (made by the script beside it), certified ends on the right sides, and the
 //! widths that are promised.
 
-use accounting::schemes;
-use accounting::{OneWay, Pair, directions};
+use accounting::pairs::RenyiBound;
+use accounting::{AccountingError, OneWay, Pair, Questions, account, directions, schemes};
 use std::collections::BTreeMap;
 use vocabulary::{
-    Adjacency, Direction, Drawing, FurtherRelease, Interval, Matrix, Permutation, Run, Sampling,
+    Adjacency, Direction, Drawing, FurtherRelease, Interval, LensName, Matrix, Permutation,
+    Quantity, Run, RunBuilder, Sampling, Standing,
 };
 
 struct Row {
@@ -462,6 +463,119 @@ fn choosing_by_an_output_is_worse_than_either_branch() {
             }
             _ => assert!((chosen - row.value).abs() < 2e-5, "{chosen}"),
         }
+    }
+}
+
+/// Epsilon at 1e-5 and delta at epsilon 1 of a run that a filter ended.
+fn filtered(run: RunBuilder) -> Result<(f64, f64), AccountingError> {
+    let questions = Questions { deltas: vec![1e-5], epsilons: vec![1.0], ..Questions::default() };
+    let answer = account(&run.build().unwrap(), &questions)?;
+    // No other lens has a number for what outputs chose.
+    assert!(answer.claims.iter().all(|claim| claim.source == LensName::Composition));
+    assert!(answer.claims.iter().all(|claim| claim.standing == Standing::Proven));
+    assert!(answer.claims[0].assumptions.iter().any(|words| words.contains("a Rényi filter")));
+    let upper = |quantity| {
+        let claim = answer.claims.iter().find(|claim| claim.quantity == quantity).unwrap();
+        claim.interval.upper
+    };
+    Ok((upper(Quantity::Epsilon), upper(Quantity::Delta)))
+}
+
+/// Full batches spend alpha/(2 sigma^2) per step, and epsilon is the conversion of the budget at that order.
+#[test]
+fn a_filter_has_the_epsilon_of_its_budget() {
+    for (order, noise, steps, left) in
+        [(1.5, 5.0, 30, 0.0), (8.0, 4.0, 10, 0.0), (20.0, 7.0, 5, 0.7)]
+    {
+        let budget = order * steps as f64 / (2.0 * noise * noise) + left;
+        let run = Run::builder().phase(noise, 1.0, steps).sampling(Sampling::Full);
+        let (epsilon, delta) = filtered(run.renyi_filter(order, budget)).unwrap();
+        let rest: f64 = order - 1.0;
+        let want = budget + (rest / order).ln() - ((1e-5f64).ln() + order.ln()) / rest;
+        assert!(epsilon >= want && epsilon < want * (1.0 + 1e-11), "{order}: {epsilon} {want}");
+        let want = (rest * (budget - 1.0 + (rest / order).ln()) - order.ln()).exp().min(1.0);
+        assert!(
+            delta >= want * (1.0 - 1e-14) && delta < want * (1.0 + 1e-9),
+            "{order}: {delta} {want}"
+        );
+    }
+}
+
+/// With the moments that were spent as its budget, a filter is never below the Rényi accountant, and equal to it at
+/// the best order.
+#[test]
+fn a_filter_pays_for_its_order() {
+    let run = || Run::builder().phase(1.0, 0.01, 1000).phase(0.8, 0.02, 100);
+    let moments = RenyiBound::for_run(&run().build().unwrap()).unwrap();
+    let best = moments.epsilon(1e-5).unwrap().upper;
+    // The orders that the accountant looks at.
+    let at = |rung: i32| {
+        let order = 1.0 + (f64::from(rung) / 4096.0).exp();
+        let budget = moments.divergence(order).unwrap().upper;
+        let (epsilon, _) = filtered(run().renyi_filter(order, budget)).unwrap();
+        assert!(epsilon >= best * (1.0 - 1e-13), "{order}: {epsilon} {best}");
+        epsilon
+    };
+    let coarse = (0..=48).map(|part| 256 * part);
+    let near = coarse.min_by(|a, b| at(*a).total_cmp(&at(*b))).unwrap();
+    let least = (-128..=128).map(|step| at(near + 2 * step)).fold(f64::INFINITY, f64::min);
+    assert!(least <= best * (1.0 + 1e-6), "{least} {best}");
+}
+
+/// The budget that covers both branches of the counterexample covers choosing between them.
+#[test]
+fn a_filter_covers_what_outputs_choose() {
+    let row = rows().into_iter().find(|row| {
+        row.scheme == "filter-counterexample" && row.quantity != "delta-of-either-branch"
+    });
+    let chosen = row.unwrap().value;
+    let branches = [(2.0, 1.0), (0.30079991, 0.05)]
+        .map(|(noise, rate)| Run::builder().phase(1.0, 0.5, 1).phase(noise, rate, 1));
+    let mut least = f64::INFINITY;
+    for order in [1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0] {
+        let spent = branches.clone().map(|branch| {
+            let moments = RenyiBound::for_run(&branch.build().unwrap()).unwrap();
+            moments.divergence(order).unwrap().upper
+        });
+        let budget = spent[0].max(spent[1]);
+        for branch in branches.clone() {
+            let (_, delta) = filtered(branch.renyi_filter(order, budget)).unwrap();
+            assert!(delta >= chosen, "{order}: {delta} {chosen}");
+            least = least.min(delta);
+        }
+        let dearer = branches[usize::from(spent[1] > spent[0])].clone();
+        let over = dearer.renyi_filter(order, 0.999 * budget);
+        assert!(matches!(filtered(over), Err(AccountingError::InvalidInput(_))));
+    }
+    assert!(least < 0.5, "a bound that says something: {least}");
+}
+
+/// What a filter does not cover is refused, and no pair stands for it.
+#[test]
+fn a_filter_has_its_limits() {
+    let run = || Run::builder().phase(1.0, 0.01, 100).dataset_size(1000).renyi_filter(8.0, 2.0);
+    let composition = accounting::lenses::Lens::named(LensName::Composition).unwrap();
+    for (name, sampling) in Sampling::ALL.iter().filter(|(_, sampling)| !sampling.by_coins()) {
+        let drawing = Drawing {
+            max_batch_size: (*sampling == Sampling::TruncatedPoisson).then_some(20),
+            cycle_length: (*sampling == Sampling::CyclicPoisson).then_some(4),
+            ..Drawing::default()
+        };
+        let other =
+            run().sampling(*sampling).drawing(drawing).adjacency(Adjacency::ZeroOut).build();
+        let reason = composition.supports(&other.unwrap()).unwrap_err();
+        assert!(reason.contains("Poisson and full batches"), "{name}: {reason}");
+    }
+    let replaced = run().adjacency(Adjacency::Substitute).build().unwrap();
+    assert!(composition.supports(&replaced).is_err());
+    let zeroed =
+        run().adjacency(Adjacency::ZeroOut).group_size(2).renyi_filter(3.0, 2.0).build().unwrap();
+    assert!(composition.look(&zeroed).is_ok());
+    assert!(matches!(schemes::pair(&run().build().unwrap()), Err(AccountingError::Unsupported(_))));
+    for (order, budget) in
+        [(1.0, 2.0), (f64::NAN, 2.0), (f64::INFINITY, 2.0), (8.0, 0.0), (8.0, f64::NAN)]
+    {
+        assert!(run().renyi_filter(order, budget).build().is_err(), "{order} {budget}");
     }
 }
 

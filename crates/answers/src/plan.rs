@@ -306,6 +306,7 @@ fn target(question: &PlanQuestion, delta: f64, claimed: Option<&Run>) -> Result<
 
 /// What the attacker on the run of the flags sees.
 fn pair(seen: Release, run: &Run) -> Result<Box<dyn Pair>, Refusal> {
+    schemes::chosen_in_advance(run)?;
     Ok(match seen {
         Release::AllIterates => schemes::pair(run)?,
         Release::LastIterate => Box::new(pairs::BinomialGaussian::for_run(run)?),

@@ -149,6 +149,13 @@ fn compose(all: Vec<Loaded>) -> Result<Loaded, Refusal> {
                 )));
             }
         }
+        // Each would have a rule of its own for when it ends.
+        if run.max_steps().is_some() || run.renyi_filter().is_some() {
+            return Err(Refusal::bad_input(
+                "the files cannot be composed: outputs decided when one of the runs ended; describe the \
+                 whole training as one run",
+            ));
+        }
         phases.extend_from_slice(run.phases());
         for note in &loaded.resolved.notes {
             if !notes.contains(note) {

@@ -85,6 +85,7 @@ fn is_plain(run: &Run) -> bool {
         && run.releases().is_empty()
         && run.matrix().is_none()
         && run.max_steps().is_none()
+        && run.renyi_filter().is_none()
 }
 
 pub use vocabulary::Release as Seen;
@@ -135,6 +136,7 @@ impl Family {
         let invalid = |error: RunError| AuditError::invalid(error);
         let run = match self {
             Self::Claimed { run, .. } => {
+                schemes::chosen_in_advance(run)?;
                 let factor = noise_multiplier / run.phases()[0].noise_multiplier;
                 let scaled = run.phases().iter().map(|phase| Phase {
                     noise_multiplier: phase.noise_multiplier * factor,

@@ -10,6 +10,7 @@ mod audit_questions;
 mod bad_input;
 mod data;
 mod documents;
+mod filter;
 mod finetune;
 mod first_hour;
 mod interruptions;

@@ -56,6 +56,11 @@ impl<const N: usize> Model<N> {
         depth: i64,
     ) -> Result<Self, Obstacle> {
         let lens = lens.ok_or_else(|| Obstacle::from("a measured claim has no pair".to_owned()))?;
+        if run.renyi_filter().is_some() {
+            return Err("outputs chose noise, rate and steps, so no pair is known for the run; the bound of a Rényi filter is \
+                        not proven here"
+                .into());
+        }
         if lens != LensName::Composition && !run.sampling().by_coins() {
             return Err("the lens holds for Poisson and full batches only".into());
         }

@@ -52,6 +52,8 @@ pub struct BatchesDescription {
     pub matrix: Option<Matrix>,
     pub stopped: Option<Stopped>,
     pub max_steps: Option<u64>,
+    pub renyi_order: Option<f64>,
+    pub renyi_budget: Option<f64>,
 }
 
 /// A file: the run, and the policy it may carry.
@@ -91,6 +93,8 @@ const RUN_KEYS: &[&str] = &[
     "matrix",
     "stopped",
     "max_steps",
+    "renyi_order",
+    "renyi_budget",
     "phase",
     "seed",
 ];

@@ -41,7 +41,7 @@ pub use node::nearest;
 pub use observe::Observe;
 pub use policy::Policy;
 pub use problem::{BadField, Problem};
-pub use run::{Adjacency, Phase, Run, RunBuilder, RunError, Stopped};
+pub use run::{Adjacency, Phase, RenyiFilter, Run, RunBuilder, RunError, Stopped};
 pub use schemas::SCHEMAS;
 pub use sign::{NOTHING_TO_SIGN, Sign};
 pub use source::Source;

@@ -95,6 +95,12 @@ pub(crate) struct Details {
     /// The steps after which the run would have ended in any case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) max_steps: Option<u64>,
+    /// The order of a Rényi filter, fixed before the training.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) renyi_order: Option<f64>,
+    /// What the steps' Rényi divergences at that order may add up to, fixed before the training.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) renyi_budget: Option<f64>,
     /// What a record is: the unit of privacy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) unit: Option<String>,
@@ -106,11 +112,22 @@ pub(crate) struct Details {
 pub enum Stopped {
     /// By looking at outputs: the run is accounted for as if it had its most steps.
     OnOutput,
+    /// By a Rényi filter: outputs chose noise, rate and steps, within a budget.
+    RenyiFilter,
 }
 
 impl Stopped {
     /// The names users write.
-    pub const ALL: &'static [(&'static str, Self)] = &[("on-output", Self::OnOutput)];
+    pub const ALL: &'static [(&'static str, Self)] =
+        &[("on-output", Self::OnOutput), ("renyi-filter", Self::RenyiFilter)];
+}
+
+/// A rule that ends a training before the sum of its steps' Rényi divergences exceeds a budget. Both were fixed
+/// before the training.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RenyiFilter {
+    pub order: f64,
+    pub budget: f64,
 }
 
 /// What is wrong with a run's description. The message names the value and the fix.
@@ -280,6 +297,12 @@ impl Run {
         self.details.stopped.and(self.details.max_steps)
     }
 
+    /// The filter that ended the run, if one did: then outputs may have chosen noise, rate and steps.
+    pub fn renyi_filter(&self) -> Option<RenyiFilter> {
+        let (order, budget) = self.details.renyi_order.zip(self.details.renyi_budget)?;
+        Some(RenyiFilter { order, budget })
+    }
+
     /// What a record is, where the run says so: the unit of privacy.
     pub fn unit(&self) -> Option<&str> {
         self.details.unit.as_deref()
@@ -390,6 +413,14 @@ impl RunBuilder {
     pub fn stopped_on_output(mut self, max_steps: u64) -> Self {
         self.details.stopped = Some(Stopped::OnOutput);
         self.details.max_steps = Some(max_steps);
+        self
+    }
+
+    /// Outputs chose noise, rate and steps, and a filter ended the run.
+    pub fn renyi_filter(mut self, order: f64, budget: f64) -> Self {
+        self.details.stopped = Some(Stopped::RenyiFilter);
+        self.details.renyi_order = Some(order);
+        self.details.renyi_budget = Some(budget);
         self
     }
 
@@ -516,20 +547,21 @@ impl Details {
                 ));
             }
         }
+        self.check_filter()?;
         match (self.stopped, self.max_steps) {
-            (Some(_), None) => {
+            (Some(Stopped::OnOutput), None) => {
                 return Err(RunError::Missing(
                     "the most steps that the run could have had",
                     "max_steps (beside `stopped`)",
                 ));
             }
-            (None, Some(_)) => {
+            (None | Some(Stopped::RenyiFilter), Some(_)) => {
                 return Err(RunError::Scheme(
-                    "`max_steps` is for a run that was stopped early".into(),
+                    "`max_steps` is for a run that was stopped by looking at its outputs".into(),
                     "add stopped = \"on-output\", or drop it",
                 ));
             }
-            (Some(_), Some(most)) => {
+            (Some(Stopped::OnOutput), Some(most)) => {
                 let steps: u64 = phases.iter().map(|phase| phase.steps).sum();
                 if most < steps || most > 1 << 53 {
                     return Err(RunError::Scheme(
@@ -538,7 +570,40 @@ impl Details {
                     ));
                 }
             }
-            (None, None) => {}
+            (None | Some(Stopped::RenyiFilter), None) => {}
+        }
+        Ok(())
+    }
+
+    fn check_filter(&self) -> Result<(), RunError> {
+        if self.stopped != Some(Stopped::RenyiFilter) {
+            for (given, key) in
+                [(self.renyi_order, "renyi_order"), (self.renyi_budget, "renyi_budget")]
+            {
+                if given.is_some() {
+                    return Err(RunError::Scheme(
+                        format!("`{key}` is for a run that was ended by a Rényi filter"),
+                        "add stopped = \"renyi-filter\", or drop it",
+                    ));
+                }
+            }
+            return Ok(());
+        }
+        let order = self.renyi_order.ok_or(RunError::Missing(
+            "the order of the Rényi filter",
+            "renyi_order (beside `stopped`)",
+        ))?;
+        let budget = self.renyi_budget.ok_or(RunError::Missing(
+            "the budget of the Rényi filter",
+            "renyi_budget (beside `stopped`)",
+        ))?;
+        for (key, value, least) in [("renyi_order", order, 1.0), ("renyi_budget", budget, 0.0)] {
+            if !(value > least && value.is_finite()) {
+                return Err(RunError::Scheme(
+                    format!("{key} {value} is not a finite number above {least}"),
+                    "give what was fixed before the training",
+                ));
+            }
         }
         Ok(())
     }

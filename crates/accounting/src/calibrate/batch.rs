@@ -38,8 +38,9 @@ pub fn calibrate_batch_size(
     let sizes = Sizes::new(run, most)?;
     let mut measure = |index: u64| -> Result<Measured> {
         evaluations += 1;
-        let view =
-            lens.look(&run(sizes.at(index))?.0).map_err(|error| super::named(lens, error))?;
+        let described = run(sizes.at(index))?.0;
+        super::not_filtered(&described, "there is nothing to solve for")?;
+        let view = lens.look(&described).map_err(|error| super::named(lens, error))?;
         match target.measure(&view, allowed, Direction::Both) {
             Err(AccountingError::NotCertified(_)) => Ok(Measured { residual: 30.0, met: false }),
             measured => measured,

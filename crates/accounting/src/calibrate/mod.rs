@@ -160,6 +160,17 @@ pub fn calibrate_attribute(
     Ok(found)
 }
 
+/// What a Rényi filter promises depends on its order and budget alone, not on what was spent.
+pub(crate) fn not_filtered(run: &Run, so: &str) -> Result<()> {
+    if run.renyi_filter().is_none() {
+        return Ok(());
+    }
+    Err(AccountingError::invalid(format!(
+        "the epsilon of a Rényi filter follows from its order and its budget, whatever noise, rate and steps were \
+         chosen within it, so {so}; `account` prints it"
+    )))
+}
+
 #[allow(clippy::too_many_arguments)]
 fn solve(
     run: &Run,
@@ -172,6 +183,7 @@ fn solve(
     most_steps: u64,
 ) -> Result<Calibration> {
     target.check()?;
+    not_filtered(run, "there is nothing to solve for")?;
     let [phase] = run.phases() else {
         return Err(AccountingError::invalid(format!(
             "the run has {} phases; calibration solves for one number of a run with one phase",

@@ -200,6 +200,7 @@ fn steps(
         ))
     })?;
     domain::check_delta(delta)?;
+    crate::calibrate::not_filtered(run, "it has no curve over steps")?;
     let mut points = Vec::new();
     for steps in step_counts(run, request)? {
         let shortened = first_steps(run, steps)?;

@@ -5,7 +5,7 @@
 use super::view::ProfileBound;
 use super::{Lens, PLAIN, View};
 use crate::AccountingError;
-use crate::pairs::RenyiBound;
+use crate::pairs::{FilterBound, RenyiBound};
 use vocabulary::LensName;
 use vocabulary::figure::Hue;
 
@@ -19,6 +19,16 @@ pub(super) const LENS: Lens = Lens {
     look: |subject| Ok(View::bound(RenyiBound::for_run(subject.run)?)),
     ..PLAIN
 };
+
+impl ProfileBound for FilterBound {
+    fn epsilon(&self, delta: f64) -> Result<f64, AccountingError> {
+        FilterBound::epsilon(self, delta)
+    }
+
+    fn delta(&self, epsilon: f64) -> Result<f64, AccountingError> {
+        FilterBound::delta(self, epsilon)
+    }
+}
 
 impl ProfileBound for RenyiBound {
     fn epsilon(&self, delta: f64) -> Result<f64, AccountingError> {

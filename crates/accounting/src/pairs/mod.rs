@@ -22,7 +22,7 @@ pub use gaussian::Gaussian;
 pub use last_iterate_max::LastIterateMax;
 pub use lattice::{LatticeBracket, LatticeOptions};
 pub(crate) use one_step::OneStep;
-pub use renyi::RenyiBound;
+pub use renyi::{FilterBound, RenyiBound};
 pub use shuffle::{ShuffleLowerBound, shuffle_lower_bound};
 pub use two_point::TwoPoint;
 

@@ -29,8 +29,9 @@ pub use matrix::sensitivity;
 pub use releases::effective_noise_multiplier;
 pub use truncated_poisson::{Truncation, truncation};
 
+use crate::pairs::{FilterBound, RenyiBound};
 use crate::{AccountingError, Pair};
-use vocabulary::{Adjacency, Phase, Run, Sampling, Side, batches_per_pass};
+use vocabulary::{Adjacency, Phase, RenyiFilter, Run, Sampling, Side, batches_per_pass};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 type BoxedPair = Box<dyn Pair>;
@@ -90,9 +91,10 @@ pub fn of(run: &Run) -> &'static Scheme {
 /// for the steps that have to be accounted for.
 ///
 /// # Errors
-/// `Unsupported` where the scheme does not cover the neighbours, naming what it does cover;
-/// `OutsideDomain` beyond the domain.
+/// `Unsupported` where the scheme does not cover the neighbours, naming what it does cover, and for what
+/// outputs chose; `OutsideDomain` beyond the domain.
 pub fn pair(run: &Run) -> Result<BoxedPair> {
+    chosen_in_advance(run)?;
     supports(run)?;
     let of_run = |run: &Run| match run.matrix() {
         Some(matrix) => matrix::pair(run, matrix),
@@ -106,12 +108,46 @@ pub fn pair(run: &Run) -> Result<BoxedPair> {
     Ok(Box::new(releases::Between { least: of_run(&accounted(run, Side::Lower)?)?, most }))
 }
 
+/// Whether noise, rate and steps were chosen before the training: otherwise no pair is known that dominates the run.
+///
+/// # Errors
+/// `Unsupported` for a run that a Rényi filter ended.
+pub fn chosen_in_advance(run: &Run) -> Result<()> {
+    if run.renyi_filter().is_none() {
+        return Ok(());
+    }
+    Err(AccountingError::Unsupported(
+        "outputs may have chosen noise, rate and steps of this run, so no pair is known that dominates it; its Rényi filter \
+         bounds epsilon and delta alone, by the lens `composition`"
+            .into(),
+    ))
+}
+
+/// The bound of the Rényi filter that ended a run, if one did.
+///
+/// # Errors
+/// As [`FilterBound::for_run`].
+pub(crate) fn filter(run: &Run) -> Result<Option<FilterBound>> {
+    let bound = |filter| FilterBound::for_run(&accounted(run, Side::Upper)?, filter);
+    run.renyi_filter().map(bound).transpose()
+}
+
 /// Whether a scheme covers a run; computes no number.
 ///
 /// # Errors
-/// As [`pair`].
+/// `Unsupported` where the scheme does not cover the neighbours, naming what it does cover;
+/// `OutsideDomain` beyond the domain.
 pub fn supports(run: &Run) -> Result<()> {
     let run = accounted(run, Side::Upper)?;
+    if run.renyi_filter().is_some() {
+        if run.matrix().is_some() {
+            return Err(AccountingError::Unsupported(
+                "a Rényi filter adds up steps with independent noise, and this noise is correlated"
+                    .into(),
+            ));
+        }
+        return RenyiBound::for_run(&run).map(drop);
+    }
     match run.matrix() {
         Some(matrix) => matrix::supports(&run, matrix),
         None => (of(&run).supports)(&run),
@@ -122,7 +158,7 @@ pub fn supports(run: &Run) -> Result<()> {
 /// this pair's epsilon and delta are proven lower ends of the worst case.
 pub fn at_least(run: &Run) -> Option<BoxedPair> {
     // What is stopped early or correlated has a worst case of its own.
-    if run.max_steps().is_some() || run.matrix().is_some() {
+    if run.max_steps().is_some() || run.renyi_filter().is_some() || run.matrix().is_some() {
         return None;
     }
     let run = accounted(run, Side::Lower).ok()?;
@@ -149,6 +185,13 @@ pub fn words(run: &Run) -> Vec<String> {
 
 /// How the number of steps came about, in words.
 pub(crate) fn stopping(run: &Run) -> String {
+    if let Some(RenyiFilter { order, budget }) = run.renyi_filter() {
+        return format!(
+            "a Rényi filter of order {order} and budget {budget}, both fixed before the training: noise, rate \
+             and number of later steps may depend on earlier outputs, the training ended before the sum of \
+             its steps' divergences could exceed the budget, and the phases are what was spent"
+        );
+    }
     match run.max_steps() {
         Some(most) => format!(
             "outputs decided when to stop, so all {most} steps that the run could have had count; \
@@ -182,6 +225,15 @@ pub(crate) fn only_plain(run: &Run) -> Result<()> {
         "it holds for a number of steps fixed in advance, but outputs decided when this run ended; \
          the lens `composition` covers that"
             .into()
+    } else if run.renyi_filter().is_some() {
+        let elsewhere = match supports(run) {
+            Ok(()) => "; the lens `composition` has the bound of its Rényi filter",
+            Err(_) => "",
+        };
+        format!(
+            "it holds for noise, rate and steps fixed in advance, but outputs may have chosen them in this \
+             run{elsewhere}"
+        )
     } else {
         return Ok(());
     };

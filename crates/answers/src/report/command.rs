@@ -77,6 +77,8 @@ fn run_words(run: &RunDescription) -> Vec<String> {
         ("count-noise", real(batches.count_noise)),
         ("stopped", batches.stopped.map(|how| name_of(how, Stopped::ALL))),
         ("max-steps", integer(batches.max_steps)),
+        ("renyi-order", real(batches.renyi_order)),
+        ("renyi-budget", real(batches.renyi_budget)),
     ] {
         words.extend(flag(name, value));
     }

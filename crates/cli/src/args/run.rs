@@ -74,13 +74,20 @@ pub struct BatchArgs {
     /// Adaptive clipping: noise on the count of clipped records (centred, so of sensitivity 1/2)
     #[arg(long, value_name = "S", value_parser = real, allow_hyphen_values = true)]
     pub count_noise: Option<f64>,
-    /// Somebody looked at outputs and stopped the run [possible values: on-output]; needs
-    /// --max-steps
+    /// Outputs decided when the run ended [possible values: on-output, renyi-filter]; on-output
+    /// needs --max-steps, renyi-filter needs --renyi-order and --renyi-budget
     #[arg(long, value_name = "HOW", value_parser = stopped)]
     pub stopped: Option<Stopped>,
-    /// With --stopped: the most steps that the run could have had
+    /// With --stopped on-output: the most steps that the run could have had
     #[arg(long, value_name = "T", value_parser = nonnegative_integer, allow_hyphen_values = true)]
     pub max_steps: Option<u64>,
+    /// With --stopped renyi-filter: the order (above 1) that was fixed before the training
+    #[arg(long, value_name = "ALPHA", value_parser = real, allow_hyphen_values = true)]
+    pub renyi_order: Option<f64>,
+    /// With --stopped renyi-filter: the most that the steps' Rényi divergences at this order could
+    /// add up to, fixed before the training
+    #[arg(long, value_name = "B", value_parser = real, allow_hyphen_values = true)]
+    pub renyi_budget: Option<f64>,
     /// Correlated noise: a file with the first column of its Toeplitz matrix (.npy, or text)
     #[arg(long, value_name = "FILE", value_parser = coefficients)]
     pub toeplitz: Option<Coefficients>,
@@ -138,6 +145,8 @@ impl RunArgs {
                 count_noise: self.batches.count_noise,
                 stopped: self.batches.stopped,
                 max_steps: self.batches.max_steps,
+                renyi_order: self.batches.renyi_order,
+                renyi_budget: self.batches.renyi_budget,
                 matrix: self.batches.matrix(),
                 ..BatchesDescription::default()
             },

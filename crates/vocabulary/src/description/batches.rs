@@ -16,6 +16,8 @@ impl BatchesDescription {
             "count_noise" => self.count_noise = Some(node.number(key)?),
             "stopped" => self.stopped = Some(choice(key, node, Stopped::ALL)?),
             "max_steps" => self.max_steps = Some(node.integer(key)?),
+            "renyi_order" => self.renyi_order = Some(node.number(key)?),
+            "renyi_budget" => self.renyi_budget = Some(node.number(key)?),
             "release" => {
                 for item in node.clone().list(key)? {
                     self.releases.push(release(item.table(key)?)?);
@@ -73,6 +75,8 @@ impl BatchesDescription {
             },
             stopped: flags.stopped.or(self.stopped),
             max_steps: flags.max_steps.or(self.max_steps),
+            renyi_order: flags.renyi_order.or(self.renyi_order),
+            renyi_budget: flags.renyi_budget.or(self.renyi_budget),
         }
     }
 
@@ -106,6 +110,8 @@ impl BatchesDescription {
             matrix: self.matrix.clone(),
             stopped: self.stopped,
             max_steps: self.max_steps,
+            renyi_order: self.renyi_order,
+            renyi_budget: self.renyi_budget,
             unit: None,
         };
         (details, effective)
