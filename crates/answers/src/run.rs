@@ -156,6 +156,12 @@ fn compose(all: Vec<Loaded>) -> Result<Loaded, Refusal> {
                  whole training as one run",
             ));
         }
+        if run.matrix().is_some() {
+            return Err(Refusal::bad_input(
+                "the files cannot be composed: the noise of one of the runs is correlated between its steps; \
+                 give each file to a command of its own",
+            ));
+        }
         phases.extend_from_slice(run.phases());
         for note in &loaded.resolved.notes {
             if !notes.contains(note) {

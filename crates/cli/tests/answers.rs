@@ -114,6 +114,28 @@ fn shuffling_is_not_claimed_but_its_risk_is_shown() {
     assert!(flat.contains("if the batches had been Poisson"), "{stdout}");
 }
 
+/// What would be lost in a list of phases is refused.
+#[test]
+fn files_that_are_more_than_their_phases_are_not_composed() {
+    let plain = "[run]\nnoise_multiplier = 1.0\nsample_rate = 0.01\nsteps = 400\n";
+    let banded =
+        "[run]\nnoise_multiplier = 1.0\nsample_rate = 0.01\nsteps = 400\n[run.matrix]\nbands = 4\n";
+    let stopped = format!("{plain}stopped = \"on-output\"\nmax_steps = 600\n");
+    let bench = Bench::new()
+        .file("a.toml", plain)
+        .file("banded.toml", banded)
+        .file("stopped.toml", &stopped);
+    for (files, reason) in [
+        ("a.toml banded.toml", "correlated"),
+        ("banded.toml a.toml", "correlated"),
+        ("a.toml stopped.toml", "outputs decided"),
+        ("stopped.toml a.toml", "outputs decided"),
+    ] {
+        let (code, _, stderr) = bench.run(&format!("account {files} --delta 1e-5"));
+        assert!(code == 2 && stderr.contains(reason), "{files}: {stderr}");
+    }
+}
+
 #[test]
 fn files_compose_in_order_and_flags_override() {
     let first = "[run]\nnoise_multiplier = 1.0\nsample_rate = 0.01\nsteps = 400\n";

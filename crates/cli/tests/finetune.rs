@@ -182,13 +182,14 @@ fn a_grid_fills_the_table_in_shards_and_tune_reads_it() {
             dosimeter(here).args(["tune", "grid", "other.toml", "--dry-run"]).output().unwrap();
         assert!(plan.status.success(), "{plan:?}");
         let text = String::from_utf8_lossy(&plan.stdout).into_owned();
-        let (head, row) = (text.lines().next().unwrap(), text.lines().nth(1).unwrap().to_owned());
-        let column = head.split_whitespace().position(|name| name.contains("noise")).unwrap();
-        row.split_whitespace().nth(column).unwrap().parse::<f64>().unwrap()
+        assert!(text.lines().next().unwrap().ends_with("noise_multiplier"), "{text}");
+        let row = text.lines().nth(1).unwrap();
+        row.rsplit(',').next().unwrap().parse::<f64>().unwrap()
     };
     let poisson = noise("");
     assert!(noise("sampling = \"shuffle\"\nadjacency = \"zero-out\"\n") > 1.1 * poisson);
-    assert!(noise("adjacency = \"substitute\"\n") > 1.1 * poisson);
+    // At an epsilon of 8 replacing a record needs hardly more noise than removing one.
+    assert!(noise("adjacency = \"substitute\"\n") > poisson);
     let run = |arguments: &[&str]| {
         dosimeter(here).args(["tune", "grid", "grid.toml"]).args(arguments).output().unwrap()
     };

@@ -29,7 +29,7 @@ pub(super) fn changes(account: &Account, delta: f64) -> Vec<Change> {
     ask(
         (name.into(), label),
         format!(
-            "neighbours differ by {} a record instead of {} one",
+            "neighbours differ by {} one record, not by {} one",
             other.words(),
             run.adjacency().words()
         ),

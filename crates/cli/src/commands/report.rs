@@ -95,7 +95,7 @@ mod tests {
         --dataset-size 50000 --batch-size 256 --steps 1000 --epochs 2.5 --clip-norm 0.3 \
         --sampling cyclic-poisson --adjacency zero-out --group-size 3 --unit unit --permutation kept \
         --replacement --max-batch-size 300 --cycle-length 7 --uses-per-epoch 2 --count-noise 4.5 \
-        --stopped on-output --max-steps 2000 --trials 12 --delta 1e-7 --confidence 0.99 --design one-run \
+        --stopped on-output --max-steps 2000 --renyi-order 8 --renyi-budget 2.5 --trials 12 --delta 1e-7 --confidence 0.99 --design one-run \
         --sequential --other-run --public --title title --owner owner --date 2026-11-17 --format md \
         --out a.md --time-limit 20";
 
