@@ -22,7 +22,7 @@ pub(crate) fn add(run: &Run, questions: &Questions, account: &mut Account) {
         account.warnings.push(format!(
             "no lens covers {} with {} as the relation between data sets, so nothing is claimed about \
              this run; choose --adjacency zero-out or substitute for a proven number",
-            run.sampling().words(),
+            run.batches_in_words(),
             run.adjacency().as_str()
         ));
     }

@@ -12,6 +12,7 @@ mod contract;
 mod directions;
 mod found_by_fuzzing;
 mod lattice;
+mod lower_ends;
 mod monte_carlo;
 mod one_question;
 mod pitfalls;

@@ -318,6 +318,7 @@ fn a_refusal_is_a_refusal_everywhere() {
                 direction: Direction::Both,
                 delta: None,
                 at: vec![1.0],
+                first: 1,
                 points: 2,
             };
             told(curve(&run, &request).unwrap_err());

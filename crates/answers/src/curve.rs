@@ -90,25 +90,10 @@ pub(crate) fn ask(question: &CurveQuestion) -> Result<Curve, Refusal> {
         at: match kind {
             CurveKind::Tradeoff => question.fpr.clone(),
             CurveKind::Profile => question.epsilon.clone(),
-            CurveKind::Steps => question
-                .first
-                .filter(|_| points <= MOST_COUNTS)
-                .map_or_else(Vec::new, |first| counts(first, run.steps(), points)),
+            CurveKind::Steps => Vec::new(),
         },
+        first: question.first.unwrap_or(1),
         points,
     };
     Ok(accounting::curve::curve(&run, &request)?)
-}
-
-/// More points than the curve answers; it refuses them itself.
-const MOST_COUNTS: usize = 100_000;
-
-/// Whole numbers of steps from the first to the last, evenly on a logarithmic axis.
-fn counts(first: u64, last: u64, points: usize) -> Vec<f64> {
-    let (low, high) = (first.clamp(1, last) as f64, last as f64);
-    let parts = points.max(2) - 1;
-    let place = |part: usize| (low.ln() + (high / low).ln() * part as f64 / parts as f64).exp();
-    let mut all: Vec<f64> = (0..=parts).map(|part| place(part).round().clamp(low, high)).collect();
-    all.dedup();
-    all
 }

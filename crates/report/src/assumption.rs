@@ -93,7 +93,7 @@ pub fn assumptions(run: &Run, origin: Origin) -> Vec<Assumption> {
             "less noise, or noise on the mean, voids the claim",
         ),
         assumption(
-            run.sampling().sentence().into(),
+            run.batches_in_a_sentence(),
             fact(origin.sampling_stated),
             default(
                 origin.sampling_stated,

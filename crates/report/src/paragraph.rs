@@ -95,6 +95,6 @@ pub(crate) fn neighbours(run: &Run) -> String {
     format!("{} {records}{unit}", run.adjacency().words())
 }
 
-pub(crate) fn batches(run: &Run) -> &'static str {
-    run.sampling().words()
+pub(crate) fn batches(run: &Run) -> String {
+    run.batches_in_words()
 }

@@ -58,7 +58,7 @@ fn mechanism(run: &Run) -> String {
          {}, and Gaussian noise is added to the sum. {}.",
         run.phases_in_words(),
         plain(run.clip_norm()),
-        run.sampling().sentence()
+        run.batches_in_a_sentence()
     )
 }
 

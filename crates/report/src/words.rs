@@ -6,7 +6,7 @@ use vocabulary::{Claim, Finding, Quantity, Run, Side};
 
 /// The run in one line.
 pub(crate) fn trained(run: &Run) -> String {
-    format!("{}; {}", run.phases_in_words(), run.sampling().words())
+    format!("{}; {}", run.phases_in_words(), run.batches_in_words())
 }
 
 /// `<=`, `>=` or `~` as a sign.

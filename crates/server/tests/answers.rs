@@ -96,6 +96,7 @@ fn calibrations_and_curves_are_those_of_the_core() {
         direction: Direction::Both,
         delta: None,
         at: vec![0.5, 1.0],
+        first: 1,
         points: 65,
     };
     let expected = accounting::curve::curve(&run, &request).unwrap();

@@ -2,6 +2,8 @@
 //! released beside the gradients. What each means for privacy is said by the accounting's table of
 //! schemes; here are only the names.
 
+use crate::Run;
+use crate::rounding::with_commas;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -171,6 +173,59 @@ impl Drawing {
     pub fn share(&self, sample_rate: f64) -> f64 {
         let uses = self.uses_per_epoch.unwrap_or(1) as f64;
         sample_rate * uses / self.cycle_length.unwrap_or(1).max(1) as f64
+    }
+}
+
+impl Run {
+    /// How batches are drawn, with its details, in a few words for the middle of a sentence.
+    ///
+    /// ```
+    /// use vocabulary::{Drawing, Run, Sampling};
+    /// let run = Run::builder().phase(1.0, 0.01, 100).sampling(Sampling::FixedSize);
+    /// let run = run.drawing(Drawing { replacement: true, ..Drawing::default() }).build()?;
+    /// assert_eq!(run.batches_in_words(), "batches of a fixed size (with replacement)");
+    /// # Ok::<(), vocabulary::RunError>(())
+    /// ```
+    pub fn batches_in_words(&self) -> String {
+        let (words, drawing) = (self.sampling().words(), self.drawing());
+        let detail = match self.sampling() {
+            Sampling::Shuffle if drawing.permutation == Permutation::Kept => {
+                Some("one order for all epochs".to_owned())
+            }
+            Sampling::FixedSize if drawing.replacement => Some("with replacement".to_owned()),
+            Sampling::BallsAndBins => drawing
+                .uses_per_epoch
+                .filter(|uses| *uses > 1)
+                .map(|uses| format!("{uses} uses per epoch")),
+            Sampling::TruncatedPoisson => {
+                drawing.max_batch_size.map(|most| format!("at most {}", with_commas(most)))
+            }
+            Sampling::CyclicPoisson => {
+                drawing.cycle_length.map(|groups| format!("{groups} groups"))
+            }
+            _ => None,
+        };
+        detail.map_or_else(|| words.to_owned(), |detail| format!("{words} ({detail})"))
+    }
+
+    /// What happens to the records, as a sentence without its full stop.
+    pub fn batches_in_a_sentence(&self) -> String {
+        let drawing = self.drawing();
+        match self.sampling() {
+            Sampling::Shuffle if drawing.permutation == Permutation::Kept => {
+                "The records are put into one random order, which all epochs share, and cut into batches".into()
+            }
+            Sampling::FixedSize if drawing.replacement => {
+                "Each batch has a fixed size and is drawn anew at each step, with replacement: a record may be in it \
+                 several times"
+                    .into()
+            }
+            Sampling::BallsAndBins if drawing.uses_per_epoch.is_some_and(|uses| uses > 1) => format!(
+                "Every record is thrown into {} batches of every epoch, independently of the others",
+                drawing.uses_per_epoch.unwrap_or(1)
+            ),
+            sampling => sampling.sentence().into(),
+        }
     }
 }
 

@@ -96,6 +96,8 @@ pub struct CurveRequest {
     pub delta: Option<f64>,
     /// Abscissae (rates, epsilons or steps); chosen by `points` where empty.
     pub at: Vec<f64>,
+    /// For `steps`: the fewest that `points` chooses.
+    pub first: u64,
     pub points: usize,
 }
 
@@ -201,16 +203,32 @@ fn steps(
     })?;
     domain::check_delta(delta)?;
     crate::calibrate::not_filtered(run, "it has no curve over steps")?;
-    let mut points = Vec::new();
-    for steps in step_counts(run, request)? {
+    let (mut points, mut late) = (Vec::new(), Vec::new());
+    // Few steps cost most: they are what a limit of time leaves out.
+    for steps in step_counts(lens, run, request)?.into_iter().rev() {
         let shortened = first_steps(run, steps)?;
-        match lens.look(&shortened).and_then(|view| view.epsilon(delta, request.direction)) {
-            Ok(epsilon) => points.push(step_point(steps, epsilon)),
-            Err(AccountingError::NotCertified(reason)) => {
+        let ask = || lens.look(&shortened).and_then(|view| view.epsilon(delta, request.direction));
+        match crate::patience::within(f64::INFINITY, ask) {
+            Some(Ok(epsilon)) => points.push(step_point(steps, epsilon)),
+            Some(Err(AccountingError::NotCertified(reason))) => {
                 warnings.push(format!("{} at {steps} steps is left out: {reason}", lens.name));
             }
-            Err(error) => return Err(error),
+            Some(Err(error)) => return Err(error),
+            None => late.push(steps),
         }
+    }
+    points.reverse();
+    if points.is_empty() {
+        return Err(AccountingError::NotCertified(
+            "no point of the curve is known within the time limit (a larger --time-limit lets it go on)".into(),
+        ));
+    }
+    if let (Some(most), Some(fewest)) = (late.first(), late.last()) {
+        warnings.push(format!(
+            "{} at {fewest} to {most} steps is left out: it takes more than what is left of the time limit (a larger \
+             --time-limit lets it go on)",
+            lens.name
+        ));
     }
     Ok(line(lens, run, request.direction, points))
 }
@@ -220,14 +238,21 @@ fn step_point(steps: u64, epsilon: Interval) -> Point {
     Point::Steps { steps, epsilon: ends.value, lower: ends.lower, upper: ends.upper }
 }
 
-fn step_counts(run: &Run, request: &CurveRequest) -> Result<Vec<u64>> {
+fn step_counts(lens: &Lens, run: &Run, request: &CurveRequest) -> Result<Vec<u64>> {
     let total = run.steps();
     if request.at.is_empty() {
-        let last = (request.points - 1) as f64;
-        let mut counts: Vec<u64> = (0..request.points)
-            .map(|i| exp(ln(total as f64) * i as f64 / last).round() as u64)
-            .map(|count| count.clamp(1, total))
-            .collect();
+        let first = request.first.clamp(1, total) as f64;
+        let (span, last) = (ln(total as f64 / first), (request.points - 1) as f64);
+        let place = |i: usize| (first * exp(span * i as f64 / last)).round() as u64;
+        let mut counts = Vec::new();
+        for i in 0..request.points {
+            let count = place(i).clamp(1, total);
+            counts.push(match lens.supports(&first_steps(run, count)?) {
+                Ok(()) => count,
+                // Some ways to draw batches are proven for whole epochs alone.
+                Err(_) => whole_epochs(run, count).min(total),
+            });
+        }
         counts.dedup();
         return Ok(counts);
     }
@@ -244,6 +269,12 @@ fn step_counts(run: &Run, request: &CurveRequest) -> Result<Vec<u64>> {
             }
         })
         .collect()
+}
+
+/// At least so many steps, in whole epochs.
+fn whole_epochs(run: &Run, steps: u64) -> u64 {
+    let batches = run.phases().first().map_or(1.0, |phase| (1.0 / phase.sample_rate).round());
+    steps.next_multiple_of((batches as u64).max(1))
 }
 
 /// The run, stopped after some of its steps.

@@ -82,6 +82,32 @@ impl LawPair {
         })
     }
 
+    /// A certain upper end of delta, by Chernoff.
+    fn at_most(&self, epsilon: f64, way: OneWay, size: f64) -> Option<f64> {
+        if self.few_only() {
+            return None;
+        }
+        let known = self.known(self.given_away[0], size);
+        let bound = match way {
+            OneWay::Remove => known.composition.at_most(Zone::Above, 1.0, epsilon),
+            OneWay::Add => known.composition.at_most(Zone::Below, 0.0, -epsilon),
+        };
+        Some(bound? + known.given_away)
+    }
+
+    /// delta where no line can be certified: by lattice, and not above Chernoff's bound.
+    fn without_line(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+        let found = self.by_lattice(epsilon, way);
+        let size = found.as_ref().map_or(1e-3, |found| found.value.clamp(1e-250, 1e-3));
+        let Some(most) = self.at_most(epsilon, way, size).filter(|most| *most < 1.0) else {
+            return found;
+        };
+        let Interval { lower, value, upper } =
+            found.unwrap_or(Interval { lower: 0.0, value: most, upper: most });
+        let upper = upper.min(most.max(super::profile::LEAST)).max(lower);
+        Ok(Interval { lower, value: value.min(upper), upper })
+    }
+
     /// delta by lattice.
     fn by_lattice(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
         let mut last = None;
@@ -185,13 +211,13 @@ impl Profile for LawPair {
     fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
         let way = if self.symmetric { OneWay::Remove } else { way };
         let Ok((mut found, given_away)) = self.delta_at(epsilon, way, 1e-3) else {
-            return self.by_lattice(epsilon, way);
+            return self.without_line(epsilon, way);
         };
         if given_away > 1e-8 * found.value && found.value < 1e-3 {
             // What may be given away depends on the answer.
             found = match self.delta_at(epsilon, way, found.value.max(1e-250)) {
                 Ok((found, _)) => found,
-                Err(_) => return self.by_lattice(epsilon, way),
+                Err(_) => return self.without_line(epsilon, way),
             };
         }
         if found.value < 0.9 {
@@ -211,7 +237,7 @@ impl Profile for LawPair {
             OneWay::Add => composition.average(Zone::Between, 0.0, -epsilon),
         });
         let Ok((rest, given_away)) = asked else {
-            return Ok(super::profile::complement(self.by_lattice(epsilon, way)?));
+            return Ok(super::profile::complement(self.without_line(epsilon, way)?));
         };
         let mut rest = interval(rest);
         rest.lower = (rest.lower - given_away).max(0.0);
@@ -229,7 +255,10 @@ impl Profile for LawPair {
             OneWay::Remove => composition.rough_average(Zone::Above, 1.0, epsilon),
             OneWay::Add => composition.rough_average(Zone::Below, 0.0, -epsilon),
         });
-        let (found, given_away) = asked.ok()?;
+        let Ok((found, given_away)) = asked else {
+            // So far out that no line is certified, as one order is where the other decides.
+            return self.at_most(epsilon, way, delta).filter(|most| *most <= delta).map(|_| true);
+        };
         let found = interval(found);
         if found.upper + given_away <= delta {
             return Some(true);

@@ -10,9 +10,13 @@
 //!
 //! Adding or removing a record changes n, hence all batches, possibly the number of steps: refused.
 //!
-//! **Lower ends** (for the worst data set; zeroing out, hence replacing, hence groups): the published
+//! **Lower ends** (for the worst data set; of one record, hence of groups that hold it). *Zeroing out*: the published
 //! event bound (Chua et al. 2024, [`crate::pairs::shuffle_lower_bound`]), and balls and bins, to which
-//! shuffling is equal when all other gradients are 0. With one order for all epochs the epochs of a
+//! shuffling is equal when all other gradients are 0. *Replacing*: let the record's gradient be +1 and every other
+//! one -1, and that of its replacement m - 1, 0 <= m <= 1. Every batch sums to -b, but that of the record to -b + 2, of
+//! its replacement to -b + m: the event bound with moves 2 and m, and for m = 0 balls and bins at half the noise.
+//! A larger m costs distance and shows the attacker where to look. Data sets may be exchanged, so that an order
+//! holds for both. With one order for all epochs the epochs of a
 //! batch add up: the one-epoch bound at noise sigma/sqrt(E).
 //!
 //! *1/rate not whole*, between S and S + 1: none is given. The event bound is about records that are in every
@@ -22,6 +26,7 @@
 //! does not grow: these are S of the S + 1 batches of epochs of balls and bins. But parts of epochs go by lattices
 //! (`balls_and_bins.rs`), a tenth of a second to a second for a number that stands beside another one.
 
+use super::either_way::EitherWay;
 use super::mixed::MixedGaussians;
 use super::profile::{FromProfile, complement};
 use super::{BoxedPair, Rates, Result, Scheme, balls_and_bins, even_batches, same_records};
@@ -97,37 +102,62 @@ fn at_least(run: &Run) -> Option<BoxedPair> {
     let [phase] = run.phases() else { return None };
     let batches = even_batches(phase.sample_rate)?;
     let (noise, epochs) = (phase.noise_multiplier, phase.steps / batches);
+    let replaced = run.adjacency() == Adjacency::Substitute;
+    let events = |noise: f64, epochs: u64| -> Vec<ShuffleLowerBound> {
+        let Ok(bound) = shuffle_lower_bound(noise, batches, epochs) else { return Vec::new() };
+        let of_replacements = || REPLACEMENTS.iter().map(|m| bound.with_moves(2.0, *m)).collect();
+        if replaced { of_replacements() } else { vec![bound] }
+    };
     // Within the first epoch an order that is kept is as good as a new one.
     let ends = if run.drawing().permutation == Permutation::Fresh || epochs == 0 {
+        let seen = if replaced { 0.5 * noise } else { noise };
         LowerEnds {
-            event: shuffle_lower_bound(noise, batches, epochs).ok(),
-            thrown: balls_and_bins::coarse(noise, batches, phase.steps),
+            events: events(noise, epochs),
+            thrown: balls_and_bins::coarse(seen, batches, phase.steps),
         }
     } else {
         // More noise is the safe side of the rounding.
         let noise = noise / (epochs as f64).sqrt() * (1.0 + 4.0 * f64::EPSILON);
-        LowerEnds { event: shuffle_lower_bound(noise, batches, 1).ok(), thrown: None }
+        LowerEnds { events: events(noise, 1), thrown: None }
     };
-    (ends.event.is_some() || ends.thrown.is_some()).then(|| Box::new(ends) as BoxedPair)
+    let any = !ends.events.is_empty() || ends.thrown.is_some();
+    any.then(|| {
+        if replaced { Box::new(EitherWay(Box::new(ends))) } else { Box::new(ends) as BoxedPair }
+    })
 }
+
+/// Moves of the batch that holds a replacement; each gives a lower end.
+const REPLACEMENTS: [f64; 4] = [0.0, 0.1, 0.3, 1.0];
 
 /// Lower ends of epsilon and delta; nothing is said from above.
 struct LowerEnds {
-    event: Option<ShuffleLowerBound>,
+    events: Vec<ShuffleLowerBound>,
     thrown: Option<BoxedPair>,
+}
+
+impl LowerEnds {
+    /// The largest lower end.
+    fn least(
+        &self,
+        way: OneWay,
+        event: impl Fn(ShuffleLowerBound) -> Result<Interval>,
+        thrown: impl Fn(&dyn Pair) -> Result<Interval>,
+    ) -> Result<f64> {
+        let mut least = 0.0;
+        for bound in &self.events {
+            least = f64::max(least, event(bound.in_order(way))?.lower);
+        }
+        if let Some(pair) = &self.thrown {
+            least = f64::max(least, thrown(pair.as_ref())?.lower);
+        }
+        Ok(least)
+    }
 }
 
 impl Pair for LowerEnds {
     fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        let event = match &self.event {
-            Some(event) => event.in_order(way).delta(epsilon)?.lower,
-            None => 0.0,
-        };
-        let thrown = match &self.thrown {
-            Some(pair) => pair.delta(epsilon, way)?.lower,
-            None => 0.0,
-        };
-        let least = event.max(thrown);
+        let least =
+            self.least(way, |bound| bound.delta(epsilon), |pair| pair.delta(epsilon, way))?;
         Ok(Interval { lower: least, value: least, upper: 1.0 })
     }
 
@@ -136,15 +166,8 @@ impl Pair for LowerEnds {
     }
 
     fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval> {
-        let event = match &self.event {
-            Some(event) => event.in_order(way).epsilon(delta)?.lower,
-            None => 0.0,
-        };
-        let thrown = match &self.thrown {
-            Some(pair) => pair.epsilon(delta, way)?.lower,
-            None => 0.0,
-        };
-        let least = event.max(thrown);
+        let least =
+            self.least(way, |bound| bound.epsilon(delta), |pair| pair.epsilon(delta, way))?;
         Ok(Interval { lower: least, value: least, upper: f64::INFINITY })
     }
 

@@ -33,6 +33,7 @@ fn line(run: &Run, lens: LensName, kind: CurveKind, at: &[f64], delta: f64) -> O
             direction: Direction::Both,
             delta: (kind == CurveKind::Steps).then_some(delta),
             at: at.to_vec(),
+            first: 1,
             points: at.len().max(2),
         };
         curve(run, &request).ok()

@@ -10,7 +10,7 @@ pub fn run(run: &Run) -> String {
 
 /// The same under a name.
 pub fn named(run: &Run, name: &str) -> String {
-    wrap(&sentence(run, run.sampling().words(), name), "", 8, WIDTH)
+    wrap(&sentence(run, &run.batches_in_words(), name), "", 8, WIDTH)
 }
 
 /// The same for a run whose batches are drawn in every way, under its name if it has one.

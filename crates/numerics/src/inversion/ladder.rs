@@ -53,7 +53,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// c of a rung, rising with it.
-fn tilt(zone: Zone, rung: i32) -> f64 {
+pub(super) fn tilt(zone: Zone, rung: i32) -> f64 {
     let y = f64::from(rung) / PER_UNIT;
     match zone {
         Zone::Above => 1.0 + exp(y),
