@@ -9,8 +9,8 @@ use crate::pairs::shuffle_lower_bound;
 use crate::{AccountingError, pairs::ShuffleLowerBound};
 use vocabulary::rounding::{DIGITS, rounded};
 use vocabulary::{
-    Account, Aside, At, Direction, Interval, LensName, Permutation, Quantity, Run, Sampling, Side,
-    Standing,
+    Account, Aside, At, Claim, Direction, Interval, LensName, Permutation, Quantity, Run, Sampling,
+    Side, Standing,
 };
 
 /// Adds the asides and the warning for shuffled and fixed-size batches.
@@ -36,8 +36,15 @@ pub(crate) fn add(run: &Run, questions: &Questions, account: &mut Account) {
         .and_then(|run| Lens::named(LensName::SIGNED)?.look(&run));
     for delta in &questions.deltas {
         let at = At { delta: Some(*delta), ..At::default() };
-        let mut known = None;
-        if let Some((bound, epochs)) = &lower
+        // What is claimed has its lower end beside it; the published one is for where nothing is.
+        let claimed = |claim: &&Claim| {
+            claim.source == LensName::SIGNED
+                && claim.quantity == Quantity::Epsilon
+                && claim.at == at
+        };
+        let mut known = account.claims.iter().find(claimed).and_then(|claim| claim.at_least);
+        if known.is_none()
+            && let Some((bound, epochs)) = &lower
             && let Ok(epsilon) = bound.epsilon(*delta)
         {
             known = Some(epsilon.lower);
@@ -48,10 +55,11 @@ pub(crate) fn add(run: &Run, questions: &Questions, account: &mut Account) {
                  the truth is at least this",
                 if *epochs == 1 { "one epoch".into() } else { format!("{epochs} epochs") }
             )));
+            if let Some(game) = crate::shuffling::game(run) {
+                account.asides.extend(crate::shuffling::least_epsilon(&game, *delta));
+            }
         }
-        if let Some(game) = crate::shuffling::game(run).filter(|_| lower.is_some()) {
-            account.asides.extend(crate::shuffling::least_epsilon(&game, *delta));
-        }
+        let known = known.filter(|_| run.sampling() == Sampling::Shuffle);
         let Ok(view) = &poisson else { continue };
         match view.epsilon(*delta, Direction::Both) {
             Ok(epsilon) => {

@@ -272,7 +272,9 @@ pub fn drawn(run: &Run, records: usize) -> Result<(), String> {
         if run.sampling() == Sampling::BallsAndBins && !whole {
             return Err(format!(
                 "balls and bins needs a whole number of batches per epoch, and 1/sample rate is \
-                 {batches}"
+                 {batches}; give sample_rate = {} ({} batches) in place of the batch size",
+                1.0 / batches.round(),
+                batches.round()
             ));
         }
         let most = run.drawing().uses_per_epoch.unwrap_or(1);
