@@ -18,7 +18,7 @@ use crate::pairs::{Gaussian, TwoPoint};
 use crate::{AccountingError, OneWay, Pair, directions};
 use numerics::elementary::ln;
 use vocabulary::rounding::plain;
-use vocabulary::{Interval, Problem};
+use vocabulary::{Interval, NotCertified, Problem};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 
@@ -356,7 +356,7 @@ fn enclosed(
         }
         error *= 4.0;
     }
-    Err(AccountingError::NotCertified(format!("no Gaussian curve could be enclosed near mu {mu}")))
+    Err(NotCertified::CurveNear { mu }.into())
 }
 
 #[cfg(test)]

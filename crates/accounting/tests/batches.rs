@@ -564,7 +564,7 @@ fn a_filter_has_its_limits() {
         let other =
             run().sampling(*sampling).drawing(drawing).adjacency(Adjacency::ZeroOut).build();
         let reason = composition.supports(&other.unwrap()).unwrap_err();
-        assert!(reason.contains("Poisson and full batches"), "{name}: {reason}");
+        assert!(reason.to_string().contains("Poisson and full batches"), "{name}: {reason}");
     }
     let replaced = run().adjacency(Adjacency::Substitute).build().unwrap();
     assert!(composition.supports(&replaced).is_err());

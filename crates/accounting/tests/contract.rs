@@ -301,13 +301,19 @@ fn a_refusal_is_a_refusal_everywhere() {
             refusals += 1;
             let told = |error: AccountingError| match error {
                 AccountingError::Unsupported(text) => {
-                    assert!(text.contains(&reason), "{} of {name}: {text}", lens.name);
+                    assert_eq!(
+                        text,
+                        reason.clone().of(lens.name),
+                        "{} of {name}: {text}",
+                        lens.name
+                    );
                 }
                 other => panic!("{} of {name}: {other}", lens.name),
             };
             if let Ok(everything) = &everything {
                 let listed = everything.unsupported.iter().find(|entry| entry.lens == lens.name);
-                assert_eq!(listed.map(|entry| &entry.reason), Some(&reason), "{name}");
+                let listed = listed.map(|entry| entry.reason.clone());
+                assert_eq!(listed, Some(reason.to_string()), "{name}");
                 assert!(!everything.claims.iter().any(|claim| claim.source == lens.name));
             }
             let only = Questions { lenses: vec![lens.name], ..questions.clone() };

@@ -62,7 +62,7 @@ fn calibrated(
     let found = calibrate(&run, Unknown::NoiseMultiplier, &target, lens, &[])?;
     match found.solution {
         Solution::NoiseMultiplier(sigma) => Ok(sigma),
-        other => Err(AccountingError::NotCertified(format!(
+        other => Err(AccountingError::invalid(format!(
             "calibration answered {other:?} instead of a noise multiplier"
         ))
         .into()),

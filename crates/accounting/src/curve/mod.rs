@@ -122,12 +122,7 @@ pub fn curve(run: &Run, request: &CurveRequest) -> Result<Curve> {
             CurveKind::Profile => profile(lens, run, request),
             CurveKind::Steps => steps(lens, run, request, &mut warnings),
         };
-        lines.push(line.map_err(|error| match error {
-            AccountingError::Unsupported(reason) => AccountingError::Unsupported(format!(
-                "the lens `{name}` does not hold for this run: {reason}"
-            )),
-            other => other,
-        })?);
+        lines.push(line.map_err(|error| error.of(*name))?);
     }
     let mut lines = lines.into_iter();
     let line = lines.next().ok_or_else(|| {

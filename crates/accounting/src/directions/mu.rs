@@ -13,8 +13,7 @@ use crate::pairs::{Gaussian, ProfilePoint, complement, in_session};
 use crate::{AccountingError, OneWay, Pair};
 use numerics::elementary::{exp, exp_m1, ln};
 use numerics::special::inverse_normal_sf;
-use vocabulary::rounding::plain;
-use vocabulary::{Direction, Interval};
+use vocabulary::{Direction, Interval, NotCertified};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 
@@ -173,9 +172,7 @@ fn covering_by(source: Source<'_>, end: Interval, delta: f64) -> Result<Interval
             cover.add(middle)?;
         }
     }
-    Err(AccountingError::NotCertified(format!(
-        "no Gaussian curve could be certified to cover the profile down to delta {delta}"
-    )))
+    Err(NotCertified::CurveDownTo { delta }.into())
 }
 
 /// One end of a [`Level`].
@@ -360,11 +357,7 @@ fn above(epsilon: f64, point: &Point) -> Result<f64> {
 }
 
 fn unreached(epsilon: f64, point: &Point) -> AccountingError {
-    AccountingError::NotCertified(format!(
-        "no Gaussian curve reaches delta {} at epsilon {}",
-        plain(point.delta),
-        plain(epsilon)
-    ))
+    NotCertified::CurveThrough { epsilon, delta: point.delta }.into()
 }
 
 /// The mu whose Gaussian profile passes through (epsilon, delta), to rounding.

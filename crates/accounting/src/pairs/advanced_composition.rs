@@ -9,11 +9,11 @@
 //! Theorem III.3), or (sum eps_i, sum delta_i) by basic composition; the better of the two, at the best
 //! split of delta between steps and slack.
 
-use super::baselines::refuse_other_sampling;
 use super::ends::{check_epsilon, check_probability};
 use crate::AccountingError;
+use crate::pairs::by_coins;
 use numerics::elementary::{exp, exp_m1, ln, ln_1p, powf};
-use vocabulary::{Adjacency, Interval, Phase, Run};
+use vocabulary::{Adjacency, Interval, NotCovered, Phase, Run};
 
 /// The textbook bound of a run.
 ///
@@ -42,12 +42,14 @@ impl AdvancedComposition {
     /// # Errors
     /// `Unsupported` for substitution and for other sampling schemes.
     pub fn for_run(run: &Run) -> Result<Self, AccountingError> {
-        refuse_other_sampling(run, "advanced composition")?;
+        by_coins(run, "advanced composition holds")?;
         if run.adjacency() == Adjacency::Substitute {
-            return Err(AccountingError::Unsupported(
-                "the textbook's amplification by Poisson sampling is stated for a record added or removed"
-                    .to_owned(),
-            ));
+            return Err(NotCovered::Adjacency {
+                found: Adjacency::Substitute,
+                covered: &[Adjacency::AddRemove, Adjacency::ZeroOut],
+                why: "the textbook's amplification by Poisson sampling is stated for a record added or removed",
+            }
+            .into());
         }
         Ok(Self { phases: run.phases().to_vec(), group: f64::from(run.group_size()) })
     }

@@ -24,12 +24,13 @@ use crate::AccountingError;
 use crate::directions::convex::{self, Guess};
 use crate::directions::most_missed;
 use crate::domain;
+use crate::pairs::by_coins;
 use contour::{Contour, refusal};
 use crossing::crossing;
 use numerics::contour::{Ends, Part, SumOfLogRatios, Zone};
 use numerics::elementary::{exp, exp_m1, ln, ln_1p, powi};
 use numerics::mixture::{Component, MixtureRatio};
-use vocabulary::{Adjacency, Interval, Phase, Run};
+use vocabulary::{Adjacency, Interval, Phase, Quantity, Run};
 
 /// The composed pair of a run. Every question is asked of a session of its own, so that an answer
 /// does not depend on what else was asked.
@@ -60,12 +61,7 @@ impl Composed {
     /// # Errors
     /// `Unsupported` for other sampling schemes, `OutsideDomain` for parameters beyond the domain.
     pub fn for_run(run: &Run) -> Result<Self, AccountingError> {
-        if !run.sampling().by_coins() {
-            return Err(AccountingError::Unsupported(format!(
-                "this pair holds for Poisson and full batches, not for {}",
-                run.sampling().as_str()
-            )));
-        }
+        by_coins(run, "this pair holds")?;
         check_domain(run)?;
         let phases = merged(run.phases());
         if phases.iter().all(|phase| phase.sample_rate == 1.0) {
@@ -187,7 +183,9 @@ impl Pair for Session {
         let solved = match solved {
             Ok(solved) => solved,
             Err(obstacle) => contour
-                .bracket(refusal(obstacle, "epsilon"), |kept| kept.lattice().epsilon(delta, way))
+                .bracket(refusal(obstacle, Quantity::Epsilon), |kept| {
+                    kept.lattice().epsilon(delta, way)
+                })
                 .or_else(|_| crossing(|epsilon| contour.average(epsilon, way, false), delta))?,
         };
         Ok(solved.map_increasing(|x| {

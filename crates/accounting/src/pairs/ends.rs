@@ -5,7 +5,7 @@ use super::{OneWay, Pair};
 use crate::AccountingError;
 use numerics::elementary::{exp, exp_m1, ln};
 use numerics::special::ROUND;
-use vocabulary::{Interval, Problem};
+use vocabulary::{Interval, NotCertified, Obstacle, Problem, Quantity};
 
 /// Below this, numbers are reported as "between 0 and `TINY`".
 pub(super) const TINY: f64 = 1e-299;
@@ -94,8 +94,12 @@ pub(super) fn check_probability(name: &str, value: f64) -> Result<(), Accounting
     Err(AccountingError::invalid(Problem::outside(name, value, "[0, 1]")))
 }
 
-pub(super) fn not_certified(what: &str) -> AccountingError {
-    AccountingError::NotCertified(format!(
-        "{what}: no point could be certified on both sides of the answer"
-    ))
+pub(super) fn not_enclosed(what: impl Into<String>) -> AccountingError {
+    NotCertified::NotEnclosed { what: what.into() }.into()
+}
+
+/// Of an epsilon that is searched for by its delta.
+pub(crate) fn vague_delta() -> AccountingError {
+    let (quantity, obstacle) = (Quantity::Epsilon, Obstacle::VagueDelta);
+    NotCertified::Obstacle { quantity, obstacle }.into()
 }

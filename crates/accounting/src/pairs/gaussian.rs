@@ -7,7 +7,7 @@
 //! epsilon(delta) is one root search in z. Both orders are the same. Cost: a microsecond.
 
 use super::ends::{
-    TINY, check_epsilon, check_probability, delta_at_negative, not_certified,
+    TINY, check_epsilon, check_probability, delta_at_negative, not_enclosed,
     one_minus_delta_at_negative, probability_from_log,
 };
 use super::{OneWay, Pair};
@@ -169,7 +169,7 @@ impl Gaussian {
         };
         let root = enclose(function, target, guess, 1.0)?;
         let Enclosure { below, middle, above } = root.ok_or_else(|| {
-            not_certified(&format!("epsilon of the Gaussian pair mu = {mu} at delta {delta:e}"))
+            not_enclosed(format!("epsilon of the Gaussian pair mu = {mu} at delta {delta:e}"))
         })?;
         let epsilon = |z: f64| mu * (z + 0.5 * mu);
         let (low, high) = (epsilon(below), epsilon(above));

@@ -26,7 +26,8 @@ pub use renyi::{FilterBound, RenyiBound};
 pub use shuffle::{ShuffleLowerBound, shuffle_lower_bound};
 pub use two_point::TwoPoint;
 
-pub(crate) use ends::complement;
+pub(crate) use baselines::by_coins;
+pub(crate) use ends::{complement, vague_delta};
 
 use crate::AccountingError;
 use vocabulary::{Direction, Interval};

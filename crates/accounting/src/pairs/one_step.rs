@@ -12,7 +12,7 @@ use crate::AccountingError;
 use numerics::elementary::{exp, exp_m1, ln};
 use numerics::mixture::{Component, MixtureRatio};
 use numerics::special::{inverse_normal_sf, log_normal_cdf, normal_cdf, normal_sf};
-use vocabulary::Interval;
+use vocabulary::{Interval, NotCertified};
 
 /// One step of a mixture pair.
 #[derive(Clone, Debug)]
@@ -228,9 +228,7 @@ impl Pair for OneStep {
         while self.hockey(high.min(supremum), way).upper > delta && high < supremum {
             high *= 2.0;
             if high > 1e9 {
-                return Err(AccountingError::NotCertified(format!(
-                    "no epsilon below 1e9 reaches delta {delta}"
-                )));
+                return Err(NotCertified::Unreached { most: 1e9, delta }.into());
             }
         }
         let high = high.min(supremum);

@@ -11,7 +11,7 @@
 //! All ends are rounded outwards. Cost: nanoseconds.
 
 use super::ends::{
-    check_epsilon, check_probability, complement, delta_at_negative, not_certified,
+    check_epsilon, check_probability, complement, delta_at_negative, not_enclosed,
     one_minus_delta_at_negative,
 };
 use super::{OneWay, Pair};
@@ -113,7 +113,7 @@ impl Pair for TwoPoint {
             high = if above { high } else { (high + step).min(self.epsilon) };
             step *= 2.0;
         }
-        Err(not_certified(&format!("epsilon of randomised response at delta {delta:e}")))
+        Err(not_enclosed(format!("epsilon of randomised response at delta {delta:e}")))
     }
 
     fn tpr(&self, fpr: f64, _way: OneWay) -> Result<Interval, AccountingError> {

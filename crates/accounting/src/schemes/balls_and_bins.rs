@@ -32,7 +32,7 @@ use numerics::elementary::{exp, exp_m1, ln_1p};
 use numerics::lognormal::{Average, Averages};
 use numerics::positive::{Positive, Side, log_sinh_grid, sinh_grid};
 use std::sync::OnceLock;
-use vocabulary::{Adjacency, Interval, Run, Sampling, batches_per_pass};
+use vocabulary::{Adjacency, Interval, NotCovered, Problem, Run, Sampling, batches_per_pass};
 
 pub(super) const SCHEME: Scheme = Scheme {
     sampling: Sampling::BallsAndBins,
@@ -59,21 +59,28 @@ const FINE: f64 = 1.0 / 64.0;
 const COARSE: f64 = 1.0 / 24.0;
 
 fn supports(run: &Run) -> Result<()> {
-    let phase = one_phase(run, "balls and bins")?;
+    let phase = one_phase(run, "balls and bins is covered")?;
     let exact = 1.0 / phase.sample_rate;
     let batches = batches_per_pass(phase.sample_rate, false);
     if (exact - batches as f64).abs() > 1e-9 * exact {
-        return Err(AccountingError::Unsupported(format!(
+        let why = format!(
             "1/sample rate = {exact} is not a whole number of batches per epoch; balls and bins \
              throws every record into one of a whole number of batches"
-        )));
+        );
+        let problem =
+            Problem::from(why).about("sample rate", phase.sample_rate, "one over a whole number");
+        return Err(NotCovered::Value(problem).into());
     }
     if run.drawing().uses_per_epoch.unwrap_or(1) > 1 && !phase.steps.is_multiple_of(batches) {
-        return Err(AccountingError::Unsupported(format!(
+        let why = format!(
             "{} steps are not whole epochs of {batches} batches, which several uses per epoch \
              need; give a multiple of {batches}",
             phase.steps
-        )));
+        );
+        let expected = format!("a multiple of {batches}");
+        return Err(
+            NotCovered::Value(Problem::from(why).about("steps", phase.steps, &expected)).into()
+        );
     }
     Ok(())
 }
@@ -92,7 +99,7 @@ fn rates(run: &Run) -> Rates {
 }
 
 fn pair(run: &Run) -> Result<BoxedPair> {
-    let phase = one_phase(run, "balls and bins")?;
+    let phase = one_phase(run, "balls and bins is covered")?;
     let batches = batches_per_pass(phase.sample_rate, false);
     let uses = run.drawing().uses_per_epoch.unwrap_or(1);
     if uses > batches {
@@ -209,7 +216,7 @@ fn at_least(run: &Run) -> Option<BoxedPair> {
     if several || !(replaced || run.group_size() > 1) || supports(run).is_err() {
         return None;
     }
-    let phase = one_phase(run, "balls and bins").ok()?;
+    let phase = one_phase(run, "balls and bins is covered").ok()?;
     let batches = batches_per_pass(phase.sample_rate, false);
     let one = coarse(phase.noise_multiplier, batches, phase.steps)?;
     Some(if replaced { Box::new(EitherWay(one)) } else { one })

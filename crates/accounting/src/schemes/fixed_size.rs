@@ -35,7 +35,7 @@ use crate::{AccountingError, OneWay, Pair};
 use numerics::elementary::{exp, exp_m1, ln, ln_1p, powi};
 use numerics::inversion::{Law, Times};
 use numerics::mixture::{Component, FARTHEST_TURNED, MixtureRatio};
-use vocabulary::{Adjacency, Interval, Phase, Run, Sampling};
+use vocabulary::{Adjacency, Interval, NotCovered, Phase, Run, Sampling};
 
 pub(super) const SCHEME: Scheme = Scheme {
     sampling: Sampling::FixedSize,
@@ -52,7 +52,7 @@ pub(super) const SCHEME: Scheme = Scheme {
         if counted || run.phases().iter().all(known) {
             return Ok(());
         }
-        Err(AccountingError::Unsupported(NEEDS_SIZES.into()))
+        Err(NEEDS_SIZES.into())
     },
     pair,
     at_least,
@@ -159,8 +159,11 @@ fn halved(run: &Run) -> Result<Run> {
         .map_err(AccountingError::invalid)
 }
 
-const NEEDS_SIZES: &str = "groups and draws with replacement need --dataset-size and a whole \
-     --batch-size: how many of the records are drawn depends on both";
+const NEEDS_SIZES: NotCovered = NotCovered::Missing {
+    key: "dataset_size",
+    why: "groups and draws with replacement need --dataset-size and a whole --batch-size: how many of the records are \
+          drawn depends on both",
+};
 
 /// The law of the number of targets in a batch.
 pub(super) fn shares(run: &Run, phase: &Phase) -> Result<Shares> {
@@ -169,7 +172,7 @@ pub(super) fn shares(run: &Run, phase: &Phase) -> Result<Shares> {
         return Ok(Shares { shares: vec![(1, phase.sample_rate)], left_out: 0.0, error: 0.0 });
     }
     let Some((batch, records)) = sizes(run, phase.sample_rate) else {
-        return Err(AccountingError::Unsupported(NEEDS_SIZES.into()));
+        return Err(NEEDS_SIZES.into());
     };
     if targets > records {
         return Err(AccountingError::invalid(format!(

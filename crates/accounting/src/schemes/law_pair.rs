@@ -11,7 +11,7 @@ use numerics::elementary::{ln, powi};
 use numerics::inversion::{Composition, Obstacle, Times};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use vocabulary::Interval;
+use vocabulary::{Interval, NotCertified};
 
 /// Makes the laws when shares below a probability may be given away; tells what was.
 type Make = Box<dyn Fn(f64) -> (Vec<Times>, f64) + Send + Sync>;
@@ -169,16 +169,11 @@ fn interval(ends: Ends) -> Interval {
 }
 
 pub(super) fn refusal(obstacle: Obstacle) -> AccountingError {
-    AccountingError::NotCertified(match obstacle {
-        Obstacle::SlowDecay => {
-            "the loss of so few steps is too uneven for the contour, and no other route is \
-             certified for this way to draw batches; give more steps, or account for one"
-                .into()
-        }
-        Obstacle::TooFine => {
-            "the transform of the loss would need too many points to be certified".into()
-        }
-    })
+    let obstacle = match obstacle {
+        Obstacle::SlowDecay => vocabulary::Obstacle::FewSteps,
+        Obstacle::TooFine => vocabulary::Obstacle::LongTransform,
+    };
+    NotCertified::OneRoute(obstacle).into()
 }
 
 impl Profile for LawPair {

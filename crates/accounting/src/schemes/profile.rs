@@ -3,9 +3,10 @@
 
 use super::Result;
 use crate::directions::convex::{self, Guess};
+use crate::pairs::vague_delta;
 use crate::{AccountingError, OneWay, Pair};
 use numerics::elementary::{exp, ln};
-use vocabulary::Interval;
+use vocabulary::{Interval, NotCertified};
 
 /// Upper ends of delta that come out below this are this: sums of products that underflow lose less.
 pub(super) const LEAST: f64 = 1e-290;
@@ -166,9 +167,7 @@ pub(super) fn crossing(profile: impl Fn(f64) -> Result<Interval>, delta: f64) ->
         low = high;
         high.0 *= 2.0;
         if high.0 > 1e6 {
-            return Err(AccountingError::NotCertified(
-                "epsilon could not be enclosed: delta stays above the target".into(),
-            ));
+            return Err(NotCertified::Unreached { most: 1e6, delta }.into());
         }
     }
     close_in(profile, delta, low, high)
@@ -180,7 +179,8 @@ pub(super) fn crossing_near(
     delta: f64,
     guess: f64,
 ) -> Result<Interval> {
-    let off = |x: f64| Ok((x, ln(profile(x)?.value.max(1e-320)) - ln(delta)));
+    let off =
+        |x: f64| -> Result<(f64, f64)> { Ok((x, ln(profile(x)?.value.max(1e-320)) - ln(delta))) };
     let first = off(guess)?;
     let (mut low, mut high) = (first, first);
     for round in 0..6 {
@@ -250,7 +250,5 @@ fn close_in(
         up *= 1.6;
         down *= 1.6;
     }
-    Err(AccountingError::NotCertified(
-        "epsilon could not be enclosed: delta is not known well enough near the target".into(),
-    ))
+    Err(vague_delta())
 }

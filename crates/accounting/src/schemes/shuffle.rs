@@ -28,7 +28,10 @@ use super::{BoxedPair, Rates, Result, Scheme, balls_and_bins, even_batches, same
 use crate::pairs::{Gaussian, ShuffleLowerBound, shuffle_lower_bound};
 use crate::{AccountingError, OneWay, Pair};
 use numerics::elementary::powi;
-use vocabulary::{Adjacency, Interval, Permutation, Run, Sampling, batches_per_pass};
+use vocabulary::{
+    Adjacency, Interval, NotCovered, Permutation, Problem, Quantity, Run, Sampling,
+    batches_per_pass,
+};
 
 pub(super) const SCHEME: Scheme = Scheme {
     sampling: Sampling::Shuffle,
@@ -50,16 +53,19 @@ pub(super) const SCHEME: Scheme = Scheme {
 };
 
 fn supports(run: &Run) -> Result<()> {
-    same_records(run, "shuffled batch")?;
+    same_records(run)?;
     let all = run.phases().len();
     for (index, phase) in run.phases().iter().enumerate().take(all - 1) {
         let batches = batches_per_pass(phase.sample_rate, false);
         if !phase.steps.is_multiple_of(batches) {
-            return Err(AccountingError::Unsupported(format!(
+            let why = format!(
                 "phase {} of {all} ends within an epoch of {batches} batches; shuffled phases are \
                  covered when all but the last have whole epochs",
                 index + 1
-            )));
+            );
+            let expected = format!("a multiple of {batches}");
+            let problem = Problem::from(why).about("steps", phase.steps, &expected);
+            return Err(NotCovered::Value(problem).into());
         }
     }
     Ok(())
@@ -158,5 +164,7 @@ impl Pair for LowerEnds {
 }
 
 fn no_curve() -> AccountingError {
-    AccountingError::Unsupported("the lower end is known for epsilon and delta only".into())
+    let asked = &[Quantity::Tpr, Quantity::Mu];
+    NotCovered::Quantities { asked, why: "the lower end is known for epsilon and delta only" }
+        .into()
 }

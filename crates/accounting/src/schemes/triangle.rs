@@ -9,10 +9,10 @@
 
 use super::profile::{Profile, complement};
 use super::{BoxedPair, Result};
+use crate::OneWay;
 use crate::directions::convex::{self, Guess};
-use crate::{AccountingError, OneWay};
 use numerics::elementary::{exp, exp_m1};
-use vocabulary::Interval;
+use vocabulary::{Interval, NotCertified};
 
 /// A chain of links, each one of the pairs in an order (seen from the chain's own `Remove`).
 pub(super) struct Chain {
@@ -64,9 +64,7 @@ impl Chain {
                     return at(epsilon / links.len() as f64);
                 }
                 if epsilon > LARGEST {
-                    return Err(AccountingError::NotCertified(format!(
-                        "going from one record to the next is not certified beyond epsilon {LARGEST}"
-                    )));
+                    return Err(NotCertified::Beyond { most: LARGEST }.into());
                 }
                 let guess = Guess { at: exp(0.5 * epsilon), step: 0.05 * epsilon };
                 let (_, least) = convex::minimise_from(at, 1.0, exp(epsilon), guess)?;

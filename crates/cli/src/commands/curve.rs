@@ -3,10 +3,9 @@
 use super::answer;
 use crate::args::{Format, LimitArgs, OutputArgs, RunArgs, read_files};
 use crate::console::Console;
-use crate::failure::Failure;
 use crate::print::{Align, Table, csv_line, describe, plain, rounded};
 use accounting::curve::{Curve, CurveKind, Point};
-use answers::CurveQuestion;
+use answers::{CurveQuestion, Refusal};
 use clap::Args;
 use std::path::PathBuf;
 use vocabulary::Side;
@@ -34,7 +33,7 @@ pub struct CurveArgs {
     output: OutputArgs,
 }
 
-pub(super) fn run(args: &CurveArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &CurveArgs, console: &mut Console) -> Result<u8, Refusal> {
     let question = CurveQuestion {
         time_limit: args.limit.time_limit,
         files: read_files(&args.files)?,

@@ -3,10 +3,9 @@
 use super::show;
 use crate::args::{Format, OutputArgs};
 use crate::console::Console;
-use crate::failure::Failure;
 use crate::print::{Align, Table, WIDTH, csv_line, plain, rounded, wrap};
-use answers::legends;
 use answers::{CompressionQuestion, MemorizeQuestion, Memorized, RatioQuestion};
+use answers::{Refusal, legends};
 use clap::{Args, Subcommand};
 use language::compression::Compressions;
 use language::memorization::{Memorization, Normalization, Rule};
@@ -57,7 +56,7 @@ struct CompressionArgs {
     output: OutputArgs,
 }
 
-pub(super) fn run(args: &MemorizeArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &MemorizeArgs, console: &mut Console) -> Result<u8, Refusal> {
     let (question, output) = match &args.metric {
         MetricArgs::Vmr(args) => (MemorizeQuestion::Vmr(args.question.clone()), &args.output),
         MetricArgs::Air(args) => (MemorizeQuestion::Air(args.question.clone()), &args.output),

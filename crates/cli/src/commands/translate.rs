@@ -4,9 +4,8 @@
 use super::answer;
 use crate::args::{Format, LimitArgs, OutputArgs, RunArgs, read_files};
 use crate::console::Console;
-use crate::failure::Failure;
 use crate::print::{Align, Table, WIDTH, wrap};
-use answers::{TranslateQuestion, TranslatedNumber, Translation};
+use answers::{Refusal, TranslateQuestion, TranslatedNumber, Translation};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -36,7 +35,7 @@ pub struct TranslateArgs {
     output: OutputArgs,
 }
 
-pub(super) fn run(args: &TranslateArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &TranslateArgs, console: &mut Console) -> Result<u8, Refusal> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
     let question = TranslateQuestion {
         time_limit: args.limit.time_limit,

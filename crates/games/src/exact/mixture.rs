@@ -11,7 +11,7 @@
 use accounting::{AccountingError, OneWay, Pair};
 use numerics::roots::{Enclosure, Noisy, enclose};
 use numerics::special::{MILLS_ERROR, inverse_normal_sf, normal_density, normal_sf};
-use vocabulary::Interval;
+use vocabulary::{Interval, NotCertified};
 
 /// The pair (mixture, Gaussian).
 #[derive(Clone, Debug)]
@@ -108,9 +108,10 @@ impl ShiftedGaussians {
         let search = |y: f64| Ok::<_, AccountingError>(self.log_ratio(y));
         match enclose(search, target, guess, self.deviation)? {
             Some(found) => Ok(Some(found)),
-            None => Err(AccountingError::NotCertified(format!(
-                "the likelihood ratio's crossing of {target} could not be enclosed"
-            ))),
+            None => {
+                let what = format!("where the likelihood ratio crosses {target}");
+                Err(NotCertified::NotEnclosed { what }.into())
+            }
         }
     }
 
@@ -233,9 +234,10 @@ impl ShiftedGaussians {
                 };
                 let guess = -s * inverse_normal_sf(fpr);
                 enclose(mass, fpr, guess, s)?.ok_or_else(|| {
-                    AccountingError::NotCertified(format!(
-                        "no test of size {fpr} could be enclosed"
-                    ))
+                    NotCertified::NotEnclosed {
+                        what: format!("threshold of the test of size {fpr}"),
+                    }
+                    .into()
                 })
             }
         }
@@ -259,8 +261,7 @@ pub(crate) fn epsilon_by_bisection(
     while function(high)?.upper > delta {
         high *= 2.0;
         if high > 1e5 {
-            let reason = format!("no epsilon up to {high:e} reaches delta {delta}");
-            return Err(AccountingError::NotCertified(reason));
+            return Err(NotCertified::Unreached { most: high, delta }.into());
         }
     }
     // The root of ln delta by the Illinois rule, then outwards until both sides are certain.

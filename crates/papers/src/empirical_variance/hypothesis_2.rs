@@ -104,7 +104,7 @@ impl Mechanism {
         let target = Target::Epsilon { epsilon, delta };
         let found = calibrate(&run, Unknown::NoiseMultiplier, &target, LensName::Composition, &[])?;
         let Solution::NoiseMultiplier(noise_multiplier) = found.solution else {
-            return Err(accounting::AccountingError::NotCertified(format!(
+            return Err(accounting::AccountingError::invalid(format!(
                 "calibration answered {:?} instead of a noise multiplier",
                 found.solution
             ))

@@ -29,6 +29,7 @@ mod remainder;
 
 use crate::AccountingError;
 use crate::pairs::Gaussian;
+use crate::pairs::by_coins;
 use crate::{OneWay, Pair};
 use numerics::elementary::powi;
 use vocabulary::{Adjacency, Phase, Run};
@@ -52,11 +53,7 @@ const SLACK: f64 = 1e-12;
 /// # Errors
 /// `Unsupported` for shuffled and fixed-size batches.
 pub fn certified_lower_bound(run: &Run) -> Result<f64, AccountingError> {
-    if !run.sampling().by_coins() {
-        return Err(AccountingError::Unsupported(
-            "the formulas hold for Poisson and full batches only".into(),
-        ));
-    }
+    by_coins(run, "the formulas hold")?;
     let bound = match run.adjacency() {
         Adjacency::AddRemove | Adjacency::ZeroOut => add_remove(run.phases(), run.group_size())?,
         Adjacency::Substitute => substitute(run.phases(), run.group_size())?,

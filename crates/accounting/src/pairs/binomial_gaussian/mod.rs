@@ -21,15 +21,16 @@ mod tails;
 use self::law::CountLaw;
 use self::sums::{Log, Sums};
 use super::ends::{
-    TINY, check_epsilon, check_probability, delta_at_negative, not_certified,
+    TINY, check_epsilon, check_probability, delta_at_negative, not_enclosed,
     one_minus_delta_at_negative, probability_from_log,
 };
 use super::{Gaussian, OneWay, Pair, ProfilePoint};
 use crate::AccountingError;
+use crate::pairs::by_coins;
 use numerics::elementary::{ln, powi};
 use numerics::roots::{Enclosure, Noisy, enclose};
 use numerics::special::{ROUND, inverse_normal_sf, normal_sf};
-use vocabulary::{Adjacency, Interval, Run, Sampling};
+use vocabulary::{Adjacency, Interval, NotCovered, Run};
 
 /// Counts with a larger variance are refused: a single sum would take seconds.
 const LARGEST_VARIANCE: f64 = 1e11;
@@ -159,26 +160,17 @@ pub(super) struct Stretch {
 /// # Errors
 /// `Unsupported` with the reason.
 pub fn supports_last_iterate(run: &Run) -> Result<(), AccountingError> {
-    let reason = match (run.sampling(), run.adjacency()) {
-        (Sampling::Shuffle, _) => {
-            "the last-iterate theorem needs each step's batch drawn independently; with shuffling the record \
-             is used exactly once per epoch"
+    by_coins(run, "the last-iterate theorem holds")?;
+    match run.adjacency() {
+        Adjacency::AddRemove | Adjacency::ZeroOut => Ok(()),
+        found @ Adjacency::Substitute => Err(NotCovered::Adjacency {
+            found,
+            covered: &[Adjacency::AddRemove, Adjacency::ZeroOut],
+            why: "the last-iterate theorem compares a run with and without the record; for a replaced record both \
+                  distributions are mixtures and no dominating pair is proven",
         }
-        (Sampling::FixedSize, _) => {
-            "the last-iterate theorem is proven for Poisson and full batches; with batches of fixed size \
-             records compete for places"
-        }
-        (scheme, _) if !scheme.by_coins() => {
-            "the last-iterate theorem is proven for Poisson and full batches, drawn independently for \
-             every step"
-        }
-        (_, Adjacency::Substitute) => {
-            "the last-iterate theorem compares a run with and without the record; for a replaced record both \
-             distributions are mixtures and no dominating pair is proven"
-        }
-        (_, Adjacency::AddRemove | Adjacency::ZeroOut) => return Ok(()),
-    };
-    Err(AccountingError::Unsupported(reason.to_owned()))
+        .into()),
+    }
 }
 
 impl Sums {
@@ -246,9 +238,8 @@ impl Sums {
         };
         let guess = if small { self.coarse_threshold(guess, target, way) } else { guess };
         let Enclosure { below, middle, above } =
-            enclose(function, sign * target, guess, self.scale)?.ok_or_else(|| {
-                not_certified(&format!("last-iterate epsilon at delta {delta:e}"))
-            })?;
+            enclose(function, sign * target, guess, self.scale)?
+                .ok_or_else(|| not_enclosed(format!("last-iterate epsilon at delta {delta:e}")))?;
         let loss_at = |y: f64| {
             if way == OneWay::Remove && y <= 0.5 {
                 return Log { value: 0.0, error: 0.0 };
@@ -386,7 +377,7 @@ impl Sums {
             } else {
                 Interval::new(0.0, if way == OneWay::Add { 0.0 } else { most }, most)
             }),
-            _ => Err(not_certified(&format!("last-iterate delta at epsilon {epsilon:e}"))),
+            _ => Err(not_enclosed(format!("last-iterate delta at epsilon {epsilon:e}"))),
         }
     }
 
@@ -424,7 +415,7 @@ impl Sums {
                         - inverse_normal_sf(fpr) * (self.variance + self.law.variance()).sqrt(),
                     self.scale,
                 )?
-                .ok_or_else(|| not_certified(&format!("threshold of the test of size {fpr:e}")))?;
+                .ok_or_else(|| not_enclosed(format!("threshold of the test of size {fpr:e}")))?;
                 [root.below, root.middle, root.above].map(|y| {
                     let a = if miss { y / self.scale } else { -y / self.scale };
                     let error = 4.0 * numerics::special::MILLS_ERROR * (1.0 + powi(a.max(0.0), 2));

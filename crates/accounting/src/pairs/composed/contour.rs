@@ -8,7 +8,7 @@ use crate::pairs::{LatticeBracket, LatticeOptions, OneWay, RenyiBound};
 use numerics::contour::{Obstacle, SumOfLogRatios, Zone};
 use numerics::elementary::exp;
 use std::sync::{Arc, OnceLock};
-use vocabulary::{Adjacency, Interval, Run};
+use vocabulary::{Adjacency, Interval, NotCertified, Quantity, Run};
 
 /// Points of the lattice that stands in for the contour: a fraction of a second, 15 MB.
 const LATTICE_POINTS: usize = 1 << 16;
@@ -120,7 +120,7 @@ impl Contour {
         };
         let found = match self.sum.average(zone, growth, t) {
             Ok(ends) => Ok(interval(ends).clamp(0.0, 1.0)),
-            Err(obstacle) => self.bracket(refusal(obstacle, "delta"), |lattice| {
+            Err(obstacle) => self.bracket(refusal(obstacle, Quantity::Delta), |lattice| {
                 let delta = lattice.delta(epsilon, way)?;
                 Ok(if rest { complement(delta) } else { delta })
             }),
@@ -139,13 +139,11 @@ impl Contour {
     }
 }
 
-pub(super) fn refusal(obstacle: Obstacle, what: &str) -> AccountingError {
-    let reason = match obstacle {
-        Obstacle::SlowDecay => {
-            "the privacy loss is too close to a lattice of atoms for the contour to converge"
-        }
-        Obstacle::TooFine => "the likelihood ratio would need too fine a quadrature",
-        Obstacle::Contradiction => "two routes disagree, so neither is shown",
+pub(super) fn refusal(obstacle: Obstacle, quantity: Quantity) -> AccountingError {
+    let obstacle = match obstacle {
+        Obstacle::SlowDecay => vocabulary::Obstacle::SlowDecay,
+        Obstacle::TooFine => vocabulary::Obstacle::TooFine,
+        Obstacle::Contradiction => vocabulary::Obstacle::Contradiction,
     };
-    AccountingError::NotCertified(format!("{what} could not be certified: {reason}"))
+    NotCertified::Obstacle { quantity, obstacle }.into()
 }

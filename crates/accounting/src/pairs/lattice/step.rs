@@ -8,6 +8,7 @@
 //!
 //! Every value comes with a bound on its rounding error.
 
+use crate::pairs::by_coins;
 use crate::{AccountingError, OneWay};
 use numerics::elementary::{exp, exp_m1, ln, ln_1p};
 use vocabulary::{Adjacency, Phase, Run};
@@ -65,11 +66,7 @@ pub(super) struct Step {
 impl Step {
     /// The steps of a run, one for each phase.
     pub(super) fn of_run(run: &Run, way: OneWay) -> Result<Vec<Self>, AccountingError> {
-        if !run.sampling().by_coins() {
-            return Err(AccountingError::Unsupported(
-                "the lattice holds for Poisson sampling and full batches only".into(),
-            ));
-        }
+        by_coins(run, "the lattice holds")?;
         let step = |phase: &Phase| Self::new(phase, run.group_size(), run.adjacency(), way);
         Ok(run.phases().iter().map(step).collect())
     }

@@ -12,13 +12,13 @@ mod moment;
 pub use filter::FilterBound;
 
 use self::moment::Step;
-use super::baselines::refuse_other_sampling;
 use super::ends::{check_epsilon, check_probability};
 use crate::AccountingError;
+use crate::pairs::by_coins;
 use numerics::elementary::{exp, ln, ln_1p};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use vocabulary::{Adjacency, Interval, Run};
+use vocabulary::{Adjacency, Interval, NotCovered, Run};
 
 /// Upper bounds on a run's composition by Rényi divergences.
 ///
@@ -49,13 +49,15 @@ impl RenyiBound {
     /// # Errors
     /// `Unsupported` for substitution and for other sampling schemes.
     pub fn for_run(run: &Run) -> Result<Self, AccountingError> {
-        refuse_other_sampling(run, "the Rényi accountant")?;
+        by_coins(run, "the Rényi accountant holds")?;
         if run.adjacency() == Adjacency::Substitute {
-            return Err(AccountingError::Unsupported(
-                "the Rényi accountant is proven here for a record added or removed; for a replaced one the \
-                 worst pair of a step is not known at every order"
-                    .to_owned(),
-            ));
+            return Err(NotCovered::Adjacency {
+                found: Adjacency::Substitute,
+                covered: &[Adjacency::AddRemove, Adjacency::ZeroOut],
+                why: "the Rényi accountant is proven here for a record added or removed; for a replaced one the \
+                      worst pair of a step is not known at every order",
+            }
+            .into());
         }
         let steps = run
             .phases()
