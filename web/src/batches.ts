@@ -1,6 +1,6 @@
 // Ways to draw batches: their names on the page, and what each has of its own besides a rate.
 
-import { SAMPLING_LABELS, type Adjacency, type Sampling } from "./names.ts";
+import { BY_COINS, SAMPLING_LABELS, type Adjacency, type Sampling } from "./names.ts";
 import type { Run } from "./state.ts";
 
 export const ADJACENCY_NAMES: Record<Adjacency, string> = {
@@ -69,7 +69,7 @@ export function way(run: Run): string {
 
 /** Whether every record joins every batch by its own coin: what every lens but composition is about. */
 export function byCoins(run: Run): boolean {
-  return run.sampling === "poisson" || run.sampling === "full";
+  return BY_COINS.includes(run.sampling);
 }
 
 /** The expected share of all records in a batch. */

@@ -192,6 +192,6 @@ export function sameRun(a: Run, b: Run): boolean {
 export function describe(run: Run): string {
   const rate = run.sampling === "full" ? [] : [`q ${run.rate}`];
   const batches = run.sampling === "poisson" ? [] : [run.sampling === "full" ? "full batches" : way(run)];
-  const neighbours = run.adjacency === "add-remove" ? [] : [ADJACENCY_NAMES[run.adjacency]];
+  const neighbours = run.adjacency === START.run.adjacency ? [] : [ADJACENCY_NAMES[run.adjacency]];
   return [`σ ${run.noise}`, ...rate, `T ${run.steps.toLocaleString("en")}`, ...batches, ...neighbours].join(", ");
 }

@@ -209,3 +209,25 @@ fn a_layer_touches_six_files() {
     }
     assert!(used.iter().all(|used| *used), "an exception is not needed any more: {used:?}");
 }
+
+/// Every pair is in a contract suite: by its name, or in the list of those that a scheme makes.
+#[test]
+fn every_pair_is_in_a_contract_suite() {
+    let suite = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
+    let suites =
+        suite("crates/accounting/tests/contract.rs") + &suite("crates/games/tests/contract.rs");
+    let mut pairs = 0;
+    for (path, text) in house("rs") {
+        if path.starts_with("crates/prover/") {
+            continue;
+        }
+        for line in code(&text).iter().filter(|line| line.starts_with("impl")) {
+            let Some((_, rest)) = line.split_once(" Pair for ") else { continue };
+            let name = rest.split(['<', ' ']).next().unwrap();
+            let named = suites.split(|c: char| !c.is_alphanumeric()).any(|word| word == name);
+            assert!(named, "{path}: the pair {name} is in no contract suite");
+            pairs += 1;
+        }
+    }
+    assert!(pairs > 12, "only {pairs} pairs were found");
+}

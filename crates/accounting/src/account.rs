@@ -178,14 +178,10 @@ fn all(subject: Subject<'_>, questions: &Questions) -> Result<Account> {
                 account.claims.extend(claims);
             }
             Err(AccountingError::Unsupported(reason)) if !named => {
-                account
-                    .unsupported
-                    .push(Unsupported { lens: lens.name, reason: reason.to_string() });
+                account.unsupported.push(Unsupported::new(lens.name, &reason));
             }
             Err(error) if named || lens.required => return Err(error.of(lens.name)),
-            Err(error) => account
-                .unsupported
-                .push(Unsupported { lens: lens.name, reason: format!("refused: {error}") }),
+            Err(error) => account.unsupported.push(Unsupported::refused(lens.name, &error)),
         }
     }
     if let Some(sensitivities) = subject.attribute {

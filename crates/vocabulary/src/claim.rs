@@ -1,6 +1,6 @@
 //! Claims: a quantity, a threat, a value with its ends, and a standing.
 
-use crate::{Adjacency, Interval, Method, Source, rounding};
+use crate::{Adjacency, BadField, Interval, Method, NotCovered, Source, rounding};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -298,6 +298,21 @@ impl Claim {
 pub struct Unsupported {
     pub lens: LensName,
     pub reason: String,
+    /// What of the run it is about, and what is covered, where it is about one field.
+    #[serde(flatten)]
+    pub field: Option<BadField>,
+}
+
+impl Unsupported {
+    /// A lens that does not hold.
+    pub fn new(lens: LensName, reason: &NotCovered) -> Self {
+        Self { lens, reason: reason.to_string(), field: reason.field() }
+    }
+
+    /// A lens that holds, and whose numbers could not be had.
+    pub fn refused(lens: LensName, error: &impl std::fmt::Display) -> Self {
+        Self { lens, reason: format!("refused: {error}"), field: None }
+    }
 }
 
 /// A number that is not a claim about the run as described, shown beside the claims so that a

@@ -71,6 +71,7 @@ pub(crate) fn account() -> Account {
         unsupported: vec![Unsupported {
             lens: LensName::ClosedForm,
             reason: "it holds for other runs".into(),
+            field: None,
         }],
         asides: Vec::new(),
         warnings: vec!["delta 1e-5 is near 1/n".into()],
