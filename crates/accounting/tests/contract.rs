@@ -12,8 +12,8 @@ use accounting::{
     AccountingError, Pair, Questions, Subject, Target, Unknown, account, calibrate, schemes,
 };
 use vocabulary::{
-    Adjacency, Direction, Drawing, FurtherRelease, Interval, LensName, Matrix, Phase, Run,
-    RunBuilder, Sampling,
+    Adjacency, Direction, Drawing, FurtherRelease, LensName, Matrix, Phase, Run, RunBuilder,
+    Sampling,
 };
 
 const DELTA: f64 = 1e-5;

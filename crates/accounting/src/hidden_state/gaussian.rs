@@ -95,7 +95,7 @@ fn sampled(unit: f64, c: f64, phase: &Phase) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{OneWay, Pair};
+    use crate::{Order, Pair};
     use vocabulary::Sampling;
 
     fn full(sigma: f64, steps: u64) -> Run {
@@ -173,6 +173,6 @@ mod tests {
         let whole = Gaussian::central_limit(&run(1_000_000)).unwrap().mu();
         assert!(long < whole);
         let pair = pair(&run(1000), &run(1000).phases()[0], &loss).unwrap();
-        assert!(pair.epsilon(1e-5, OneWay::Remove).unwrap().upper.is_finite());
+        assert!(pair.epsilon(1e-5, Order::Remove).unwrap().upper.is_finite());
     }
 }

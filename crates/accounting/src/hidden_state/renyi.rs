@@ -94,7 +94,7 @@ impl ProfileBound for RenyiRate {
 mod tests {
     use super::*;
     use crate::pairs::Gaussian;
-    use crate::{OneWay, Pair};
+    use crate::{Order, Pair};
     use vocabulary::Sampling;
 
     /// rho = mu^2/2 is the Gaussian's own rate: the conversion lies above the exact epsilon and
@@ -105,7 +105,7 @@ mod tests {
             let (rate, pair) = (RenyiRate { rho: 0.5 * mu * mu }, Gaussian::new(mu).unwrap());
             for delta in [1e-3, 1e-8] {
                 let (bound, exact) =
-                    (rate.epsilon(delta).unwrap(), pair.epsilon(delta, OneWay::Remove).unwrap());
+                    (rate.epsilon(delta).unwrap(), pair.epsilon(delta, Order::Remove).unwrap());
                 assert!(bound >= exact.upper && bound < 1.5 * exact.upper, "{mu} {delta}: {bound}");
                 let back = rate.delta(bound).unwrap();
                 assert!((back / delta - 1.0).abs() < 1e-3, "{back} {delta}");

@@ -155,7 +155,7 @@ impl AdvancedComposition {
 mod tests {
     use super::*;
     use crate::pairs::Composed;
-    use crate::{OneWay, Pair};
+    use crate::{Order, Pair};
 
     fn bound(sigma: f64, q: f64, steps: u64) -> AdvancedComposition {
         AdvancedComposition::for_run(&Run::builder().phase(sigma, q, steps).build().unwrap())
@@ -188,7 +188,7 @@ mod tests {
             let textbook = AdvancedComposition::for_run(&run).unwrap();
             let got = textbook.epsilon(1e-6).unwrap().upper;
             let exact =
-                Composed::for_run(&run).unwrap().epsilon(1e-6, OneWay::Remove).unwrap().lower;
+                Composed::for_run(&run).unwrap().epsilon(1e-6, Order::Remove).unwrap().lower;
             assert!(got > exact, "{got} {exact}");
             let delta = textbook.delta(got).unwrap().upper;
             assert!(delta <= 1.0001e-6 && delta > 0.5e-6, "{delta:e}");

@@ -31,7 +31,7 @@ use super::law_pair::LawPair;
 use super::profile::{FromProfile, Profile};
 use super::{BoxedPair, Rates, Result, Scheme, about, sizes};
 use crate::pairs::{Composed, Gaussian, OneStep};
-use crate::{AccountingError, OneWay, Pair};
+use crate::{AccountingError, Order, Pair};
 use numerics::elementary::{exp, exp_m1, ln, ln_1p, powi};
 use numerics::inversion::{Law, Times};
 use numerics::mixture::{Component, FARTHEST_TURNED, MixtureRatio};
@@ -272,8 +272,8 @@ impl OneStepProfile {
         let slack = 8.0 * f64::EPSILON * (1.0 + inner) + 2.0 * self.error;
         let mut total = Interval::exact(0.0);
         for (p, pair) in &self.parts {
-            let low = pair.delta(inner + slack, OneWay::Remove)?;
-            let high = pair.delta((inner - slack).max(0.0), OneWay::Remove)?;
+            let low = pair.delta(inner + slack, Order::Remove)?;
+            let high = pair.delta((inner - slack).max(0.0), Order::Remove)?;
             total.lower += p * low.lower;
             total.value += p * 0.5 * (low.value + high.value);
             total.upper += p * high.upper;
@@ -290,7 +290,7 @@ impl Profile for OneStepProfile {
         true
     }
 
-    fn delta(&self, epsilon: f64, _: OneWay) -> Result<Interval> {
+    fn delta(&self, epsilon: f64, _: Order) -> Result<Interval> {
         if epsilon >= 0.0 {
             return self.upper_half(epsilon);
         }

@@ -4,7 +4,7 @@
 use super::Result;
 use crate::directions::convex::{self, Guess};
 use crate::pairs::vague_delta;
-use crate::{AccountingError, OneWay, Pair};
+use crate::{AccountingError, Order, Pair};
 use numerics::elementary::{exp, ln};
 use vocabulary::{Interval, NotCertified};
 
@@ -13,15 +13,15 @@ pub(super) const LEAST: f64 = 1e-290;
 
 /// delta(epsilon) with certified ends, for any real epsilon.
 pub(super) trait Profile: Send + Sync {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval>;
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval>;
 
     /// 1 - delta, with relative accuracy where the profile has it.
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        Ok(complement(self.delta(epsilon, way)?))
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
+        Ok(complement(self.delta(epsilon, order)?))
     }
 
     /// Epsilon, if there is a faster way to it than by values of delta.
-    fn epsilon(&self, _delta: f64, _way: OneWay) -> Option<Result<Interval>> {
+    fn epsilon(&self, _delta: f64, _way: Order) -> Option<Result<Interval>> {
         None
     }
 
@@ -31,7 +31,7 @@ pub(super) trait Profile: Send + Sync {
     }
 
     /// Whether delta(epsilon) is certainly at most `delta`, if that is cheaper to tell than delta.
-    fn is_below(&self, _epsilon: f64, _way: OneWay, _delta: f64) -> Option<bool> {
+    fn is_below(&self, _epsilon: f64, _way: Order, _delta: f64) -> Option<bool> {
         None
     }
 }
@@ -49,42 +49,42 @@ pub(super) fn complement(x: Interval) -> Interval {
 }
 
 impl<P: Profile> Pair for FromProfile<P> {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
         check(epsilon)?;
-        Ok(self.0.delta(epsilon, way)?.clamp(0.0, 1.0))
+        Ok(self.0.delta(epsilon, order)?.clamp(0.0, 1.0))
     }
 
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
         check(epsilon)?;
-        Ok(self.0.one_minus_delta(epsilon, way)?.clamp(0.0, 1.0))
+        Ok(self.0.one_minus_delta(epsilon, order)?.clamp(0.0, 1.0))
     }
 
-    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval> {
+    fn epsilon(&self, delta: f64, order: Order) -> Result<Interval> {
         crate::domain::check_delta(delta)?;
-        if let Some(found) = self.0.epsilon(delta, way) {
+        if let Some(found) = self.0.epsilon(delta, order) {
             return found.map(|epsilon| epsilon.map_increasing(|x| x.max(0.0)));
         }
-        crossing(|epsilon| self.delta(epsilon, way), delta)
+        crossing(|epsilon| self.delta(epsilon, order), delta)
     }
 
     fn symmetric(&self) -> bool {
         self.0.symmetric()
     }
 
-    fn is_below(&self, epsilon: f64, way: OneWay, delta: f64) -> Option<bool> {
-        self.0.is_below(epsilon, way, delta)
+    fn is_below(&self, epsilon: f64, order: Order, delta: f64) -> Option<bool> {
+        self.0.is_below(epsilon, order, delta)
     }
 
-    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval> {
+    fn tpr(&self, fpr: f64, order: Order) -> Result<Interval> {
         rate(fpr)?;
         if fpr <= 0.0 || fpr >= 1.0 {
             // Every set that has probability zero under one distribution has it under the other.
             return Ok(Interval::exact(if fpr <= 0.0 { 0.0 } else { 1.0 }));
         }
-        let (low, high, guess) = self.slopes(fpr, way)?;
+        let (low, high, guess) = self.slopes(fpr, order)?;
         let power = |log_slope: f64| {
             let slope = exp(log_slope);
-            let delta = self.delta(log_slope, way)?;
+            let delta = self.delta(log_slope, order)?;
             let slack = 4.0 * f64::EPSILON * (delta.upper + slope * fpr);
             Ok(Interval {
                 lower: delta.lower + slope * fpr - slack,
@@ -98,15 +98,15 @@ impl<P: Profile> Pair for FromProfile<P> {
         Ok(Interval { lower: tpr.lower.min(flatter), ..tpr }.clamp(fpr, 1.0))
     }
 
-    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval> {
+    fn fnr(&self, fpr: f64, order: Order) -> Result<Interval> {
         rate(fpr)?;
         if fpr <= 0.0 || fpr >= 1.0 {
             return Ok(Interval::exact(if fpr <= 0.0 { 1.0 } else { 0.0 }));
         }
-        let (low, high, guess) = self.slopes(fpr, way)?;
+        let (low, high, guess) = self.slopes(fpr, order)?;
         let line = |log_slope: f64| {
             let slope = exp(log_slope);
-            let rest = self.one_minus_delta(log_slope, way)?;
+            let rest = self.one_minus_delta(log_slope, order)?;
             let slack = 4.0 * f64::EPSILON * (rest.upper + slope * fpr);
             Ok(Interval {
                 lower: slope * fpr - rest.upper - slack,
@@ -124,9 +124,9 @@ impl<P: Profile> Pair for FromProfile<P> {
 
 impl<P: Profile> FromProfile<P> {
     /// Slopes e^epsilon between which the supporting line at `fpr` is looked for.
-    fn slopes(&self, fpr: f64, way: OneWay) -> Result<(f64, f64, Guess)> {
-        let advantage = self.delta(0.0, way)?;
-        let rest = self.one_minus_delta(0.0, way)?;
+    fn slopes(&self, fpr: f64, order: Order) -> Result<(f64, f64, Guess)> {
+        let advantage = self.delta(0.0, order)?;
+        let rest = self.one_minus_delta(0.0, order)?;
         let guess = Guess::gaussian(advantage.value, rest.value, fpr);
         let end = (1e-9 * guess.at).clamp(1e-250, 1e-6);
         let low = ((rest.lower - fpr) / (1.0 - fpr)).max(end) * 0.999;

@@ -26,7 +26,7 @@ use super::mixed::MixedGaussians;
 use super::profile::{FromProfile, complement};
 use super::{BoxedPair, Rates, Result, Scheme, balls_and_bins, even_batches, same_records};
 use crate::pairs::{Gaussian, ShuffleLowerBound, shuffle_lower_bound};
-use crate::{AccountingError, OneWay, Pair};
+use crate::{AccountingError, Order, Pair};
 use numerics::elementary::powi;
 use vocabulary::{
     Adjacency, Interval, NotCovered, Permutation, Problem, Quantity, Run, Sampling,
@@ -124,41 +124,41 @@ struct LowerEnds {
 }
 
 impl Pair for LowerEnds {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
         let event = match &self.event {
-            Some(event) => event.in_order(way).delta(epsilon)?.lower,
+            Some(event) => event.in_order(order).delta(epsilon)?.lower,
             None => 0.0,
         };
         let thrown = match &self.thrown {
-            Some(pair) => pair.delta(epsilon, way)?.lower,
+            Some(pair) => pair.delta(epsilon, order)?.lower,
             None => 0.0,
         };
         let least = event.max(thrown);
         Ok(Interval { lower: least, value: least, upper: 1.0 })
     }
 
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        Ok(complement(self.delta(epsilon, way)?))
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
+        Ok(complement(self.delta(epsilon, order)?))
     }
 
-    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval> {
+    fn epsilon(&self, delta: f64, order: Order) -> Result<Interval> {
         let event = match &self.event {
-            Some(event) => event.in_order(way).epsilon(delta)?.lower,
+            Some(event) => event.in_order(order).epsilon(delta)?.lower,
             None => 0.0,
         };
         let thrown = match &self.thrown {
-            Some(pair) => pair.epsilon(delta, way)?.lower,
+            Some(pair) => pair.epsilon(delta, order)?.lower,
             None => 0.0,
         };
         let least = event.max(thrown);
         Ok(Interval { lower: least, value: least, upper: f64::INFINITY })
     }
 
-    fn tpr(&self, _: f64, _: OneWay) -> Result<Interval> {
+    fn tpr(&self, _: f64, _: Order) -> Result<Interval> {
         Err(no_curve())
     }
 
-    fn fnr(&self, _: f64, _: OneWay) -> Result<Interval> {
+    fn fnr(&self, _: f64, _: Order) -> Result<Interval> {
         Err(no_curve())
     }
 }

@@ -24,7 +24,7 @@ use super::profile::FromProfile;
 use super::triangle::Chain;
 use super::{BoxedPair, Rates, Result, Scheme, about};
 use crate::pairs::Composed;
-use crate::{AccountingError, OneWay};
+use crate::{AccountingError, Order};
 use numerics::elementary::exp;
 use numerics::inversion::{Law, Times};
 use numerics::mixture::{Component, MixtureRatio};
@@ -160,7 +160,7 @@ fn pair(run: &Run) -> Result<BoxedPair> {
         return Ok(first);
     }
     if run.adjacency() != Adjacency::AddRemove {
-        let links = vec![OneWay::Remove; group as usize];
+        let links = vec![Order::Remove; group as usize];
         return Ok(Box::new(FromProfile(Chain::new(first, links))));
     }
     if u64::from(group) > all {

@@ -2,7 +2,7 @@
 //! sampling than the run's, each labelled.
 
 use super::{BallsAndBins, lower_bound, monte_carlo};
-use crate::{AccountingError, OneWay};
+use crate::{AccountingError, Order};
 use vocabulary::{Aside, At, Interval, NotCovered, Problem, Quantity, Run, Side, Standing};
 
 /// The game of a run's complete epochs: one phase, one record, a whole number of batches per epoch.
@@ -60,8 +60,8 @@ pub fn measured(
     let each = 0.5 + 0.5 * confidence;
     let mut asides = Vec::new();
     for epsilon in epsilons {
-        let mut draw = |way| monte_carlo(&game, *epsilon, way, samples, each, gaussian);
-        let both = draw(OneWay::Remove)?.max(draw(OneWay::Add)?);
+        let mut draw = |order| monte_carlo(&game, *epsilon, order, samples, each, gaussian);
+        let both = draw(Order::Remove)?.max(draw(Order::Add)?);
         asides.push(Aside {
             name: "balls-and-bins".into(),
             quantity: Quantity::Delta,

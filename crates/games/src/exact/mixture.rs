@@ -8,7 +8,7 @@
 //! `MILLS_ERROR`, weights to `weight_error`, sums of positive numbers to the length of their runs.
 //! Cost: number of atoms times about 100 evaluations of a normal tail for an epsilon.
 
-use accounting::{AccountingError, OneWay, Pair};
+use accounting::{AccountingError, Order, Pair};
 use numerics::roots::{Enclosure, Noisy, enclose};
 use numerics::special::{MILLS_ERROR, inverse_normal_sf, normal_density, normal_sf};
 use vocabulary::{Interval, NotCertified};
@@ -122,11 +122,11 @@ impl ShiftedGaussians {
 }
 
 impl Pair for ShiftedGaussians {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
         let e = self.sum_error() + 4.0 * f64::EPSILON;
         let factor = epsilon.exp() * (1.0 + epsilon.abs() * f64::EPSILON);
-        match way {
-            OneWay::Remove => {
+        match order {
+            Order::Remove => {
                 let Some(y) = self.crossing(epsilon)? else {
                     let value = -epsilon.exp_m1();
                     return Ok(self.enclosed(value - e, value, value + e));
@@ -140,7 +140,7 @@ impl Pair for ShiftedGaussians {
                     p_more * (1.0 + e) - factor * q_less * (1.0 - e),
                 ))
             }
-            OneWay::Add => {
+            Order::Add => {
                 let Some(y) = self.crossing(-epsilon)? else { return Ok(Interval::exact(0.0)) };
                 let (p, q) = self.below(y.middle);
                 let (_, q_more) = self.below(y.above);
@@ -154,18 +154,18 @@ impl Pair for ShiftedGaussians {
         }
     }
 
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
         let e = self.sum_error() + (4.0 + epsilon.abs()) * f64::EPSILON;
         let factor = epsilon.exp();
-        let (value, lower) = match way {
-            OneWay::Remove => match self.crossing(epsilon)? {
+        let (value, lower) = match order {
+            Order::Remove => match self.crossing(epsilon)? {
                 None => (factor, factor),
                 Some(y) => (
                     self.below(y.middle).0 + factor * self.above(y.middle).1,
                     self.below(y.below).0 + factor * self.above(y.above).1,
                 ),
             },
-            OneWay::Add => match self.crossing(-epsilon)? {
+            Order::Add => match self.crossing(-epsilon)? {
                 None => (1.0, 1.0),
                 Some(y) => (
                     self.above(y.middle).1 + factor * self.below(y.middle).0,
@@ -176,30 +176,26 @@ impl Pair for ShiftedGaussians {
         Ok(self.enclosed(lower * (1.0 - e), value, value * (1.0 + e)))
     }
 
-    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        epsilon_by_bisection(delta, |epsilon| self.delta(epsilon, way))
+    fn epsilon(&self, delta: f64, order: Order) -> Result<Interval, AccountingError> {
+        epsilon_by_bisection(delta, |epsilon| self.delta(epsilon, order))
     }
 
-    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn tpr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError> {
         let e = self.sum_error() + 4.0 * f64::EPSILON;
-        let c = self.test(fpr, way)?;
-        let (lower, value, upper) = match way {
-            OneWay::Remove => {
-                (self.above(c.above).0, self.above(c.middle).0, self.above(c.below).0)
-            }
-            OneWay::Add => (self.below(c.below).1, self.below(c.middle).1, self.below(c.above).1),
+        let c = self.test(fpr, order)?;
+        let (lower, value, upper) = match order {
+            Order::Remove => (self.above(c.above).0, self.above(c.middle).0, self.above(c.below).0),
+            Order::Add => (self.below(c.below).1, self.below(c.middle).1, self.below(c.above).1),
         };
         Ok(self.enclosed(lower * (1.0 - e), value, upper * (1.0 + e)))
     }
 
-    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn fnr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError> {
         let e = self.sum_error() + 4.0 * f64::EPSILON;
-        let c = self.test(fpr, way)?;
-        let (lower, value, upper) = match way {
-            OneWay::Remove => {
-                (self.below(c.below).0, self.below(c.middle).0, self.below(c.above).0)
-            }
-            OneWay::Add => (self.above(c.above).1, self.above(c.middle).1, self.above(c.below).1),
+        let c = self.test(fpr, order)?;
+        let (lower, value, upper) = match order {
+            Order::Remove => (self.below(c.below).0, self.below(c.middle).0, self.below(c.above).0),
+            Order::Add => (self.above(c.above).1, self.above(c.middle).1, self.above(c.below).1),
         };
         Ok(self.enclosed(lower * (1.0 - e), value, upper * (1.0 + e)))
     }
@@ -207,21 +203,21 @@ impl Pair for ShiftedGaussians {
 
 impl ShiftedGaussians {
     /// Where the best test of size `fpr` cuts.
-    fn test(&self, fpr: f64, way: OneWay) -> Result<Enclosure, AccountingError> {
+    fn test(&self, fpr: f64, order: Order) -> Result<Enclosure, AccountingError> {
         if !(fpr > 0.0 && fpr < 1.0) {
-            let middle = match (way, fpr <= 0.0) {
-                (OneWay::Remove, true) | (OneWay::Add, false) => f64::INFINITY,
+            let middle = match (order, fpr <= 0.0) {
+                (Order::Remove, true) | (Order::Add, false) => f64::INFINITY,
                 _ => f64::NEG_INFINITY,
             };
             return Ok(Enclosure { below: middle, middle, above: middle });
         }
-        match way {
-            OneWay::Remove => {
+        match order {
+            Order::Remove => {
                 let middle = self.deviation * inverse_normal_sf(fpr);
                 let margin = 8.0 * f64::EPSILON * (middle.abs() + self.deviation);
                 Ok(Enclosure { below: middle - margin, middle, above: middle + margin })
             }
-            OneWay::Add => {
+            Order::Add => {
                 let s = self.deviation;
                 let mass = |c: f64| {
                     let value = self.below(c).0;

@@ -30,7 +30,7 @@ mod remainder;
 use crate::AccountingError;
 use crate::pairs::Gaussian;
 use crate::pairs::by_coins;
-use crate::{OneWay, Pair};
+use crate::{Order, Pair};
 use numerics::elementary::powi;
 use vocabulary::{Adjacency, Phase, Run};
 
@@ -114,9 +114,7 @@ fn gaussian_shift(reach: f64, phases: &[Phase]) -> Result<f64, AccountingError> 
         .iter()
         .map(|phase| phase.steps as f64 * powi(phase.sample_rate / phase.noise_multiplier, 2))
         .sum();
-    Ok(Gaussian::computed(reach * square.sqrt(), SLACK)?
-        .one_minus_delta(0.0, OneWay::Remove)?
-        .lower)
+    Ok(Gaussian::computed(reach * square.sqrt(), SLACK)?.one_minus_delta(0.0, Order::Remove)?.lower)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::interval;
 use crate::AccountingError;
 use crate::pairs::ends::{complement, strictly_inside};
 use crate::pairs::lattice::KeptBracket;
-use crate::pairs::{LatticeBracket, LatticeOptions, OneWay, RenyiBound};
+use crate::pairs::{LatticeBracket, LatticeOptions, Order, RenyiBound};
 use numerics::contour::{Obstacle, SumOfLogRatios, Zone};
 use numerics::elementary::exp;
 use std::sync::{Arc, OnceLock};
@@ -106,22 +106,22 @@ impl Contour {
     pub(super) fn average(
         &self,
         epsilon: f64,
-        way: OneWay,
+        order: Order,
         rest: bool,
     ) -> Result<Interval, AccountingError> {
-        let (t, growth) = match way {
-            OneWay::Remove => (epsilon, 1.0),
-            OneWay::Add => (-epsilon, 0.0),
+        let (t, growth) = match order {
+            Order::Remove => (epsilon, 1.0),
+            Order::Add => (-epsilon, 0.0),
         };
-        let zone = match (way, rest) {
+        let zone = match (order, rest) {
             (_, true) => Zone::Between,
-            (OneWay::Remove, false) => Zone::Above,
-            (OneWay::Add, false) => Zone::Below,
+            (Order::Remove, false) => Zone::Above,
+            (Order::Add, false) => Zone::Below,
         };
         let found = match self.sum.average(zone, growth, t) {
             Ok(ends) => Ok(interval(ends).clamp(0.0, 1.0)),
             Err(obstacle) => self.bracket(refusal(obstacle, Quantity::Delta), |lattice| {
-                let delta = lattice.delta(epsilon, way)?;
+                let delta = lattice.delta(epsilon, order)?;
                 Ok(if rest { complement(delta) } else { delta })
             }),
         };

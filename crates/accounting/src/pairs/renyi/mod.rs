@@ -219,7 +219,7 @@ fn at_most(upper: f64) -> Interval {
 mod tests {
     use super::*;
     use crate::pairs::Gaussian;
-    use crate::{OneWay, Pair};
+    use crate::{Order, Pair};
 
     fn bound(sigma: f64, q: f64, steps: u64) -> RenyiBound {
         RenyiBound::for_run(&Run::builder().phase(sigma, q, steps).build().unwrap()).unwrap()
@@ -231,7 +231,7 @@ mod tests {
         assert!((got / (3.5 * 10.0 / 8.0) - 1.0).abs() < 1e-13);
         // And its epsilon is above the exact one, by a little.
         let exact =
-            Gaussian::new(10f64.sqrt() / 2.0).unwrap().epsilon(1e-5, OneWay::Remove).unwrap();
+            Gaussian::new(10f64.sqrt() / 2.0).unwrap().epsilon(1e-5, Order::Remove).unwrap();
         let renyi = bound(2.0, 1.0, 10).epsilon(1e-5).unwrap().upper;
         assert!(renyi > exact.upper && renyi < 1.1 * exact.value, "{renyi} {exact:?}");
     }
