@@ -129,11 +129,11 @@ pub enum NotCertified {
         rounded(*most, 4, Side::Upper)
     )]
     KnownSoFar { reason: Box<NotCertified>, quantity: Quantity, most: f64 },
-    #[error("{} could not be certified: {obstacle}", quantity.as_str())]
-    Obstacle { quantity: Quantity, obstacle: Obstacle },
+    #[error("{} could not be certified: {difficulty}", quantity.as_str())]
+    Difficulty { quantity: Quantity, difficulty: Difficulty },
     /// Of a way to draw batches that has no second route.
     #[error("{0}")]
-    OneRoute(Obstacle),
+    OneRoute(Difficulty),
     #[error("{what}: no point could be certified on both sides of the answer")]
     NotEnclosed { what: String },
     #[error("no epsilon up to {} reaches delta {}", plain(*most), plain(*delta))]
@@ -168,7 +168,7 @@ pub enum NotCertified {
 
 /// What stands between a computation and its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Obstacle {
+pub enum Difficulty {
     #[error("the privacy loss is too close to a lattice of atoms for the contour to converge")]
     SlowDecay,
     #[error("the likelihood ratio would need too fine a quadrature")]

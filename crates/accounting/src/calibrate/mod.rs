@@ -198,7 +198,7 @@ fn solve(
              sampling or solve for the noise or the steps",
         ));
     }
-    let mut search = Search {
+    let mut search = Solver {
         run,
         phase: *phase,
         lens,
@@ -268,7 +268,7 @@ fn solve(
     })
 }
 
-struct Search<'a> {
+struct Solver<'a> {
     run: &'a Run,
     phase: Phase,
     lens: &'static Lens,
@@ -284,7 +284,7 @@ struct Search<'a> {
     uncertified: Option<NotCertified>,
 }
 
-impl Search<'_> {
+impl Solver<'_> {
     fn with(&self, phase: Phase) -> Result<Run> {
         self.run.with_phases(vec![phase]).map_err(AccountingError::invalid)
     }

@@ -40,10 +40,10 @@ pub struct Curve {
     pub delta: Option<f64>,
     /// The first lens's line, so that the usual document is flat.
     #[serde(flatten)]
-    pub line: Line,
+    pub line: CurveLine,
     /// The lines of further lenses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub others: Vec<Line>,
+    pub others: Vec<CurveLine>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -52,30 +52,30 @@ impl Curve {
     pub const SCHEMA: &'static str = "dosimeter.curve/1";
 
     /// All lines.
-    pub fn lines(&self) -> impl Iterator<Item = &Line> {
+    pub fn lines(&self) -> impl Iterator<Item = &CurveLine> {
         std::iter::once(&self.line).chain(&self.others)
     }
 }
 
 /// One lens's curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Line {
+pub struct CurveLine {
     pub lens: LensName,
     pub standing: Standing,
     pub direction: Direction,
-    pub points: Vec<Point>,
+    pub points: Vec<CurvePoint>,
 }
 
 /// A point, with its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Point {
+pub enum CurvePoint {
     Tradeoff { fpr: f64, fnr: f64, lower: f64, upper: f64 },
     Profile { epsilon: f64, delta: f64, lower: f64, upper: f64 },
     Steps { steps: u64, epsilon: Option<f64>, lower: Option<f64>, upper: Option<f64> },
 }
 
-impl Point {
+impl CurvePoint {
     /// The point as coordinates; infinity where a number is.
     pub fn coordinates(&self) -> (f64, f64) {
         match *self {
@@ -142,11 +142,11 @@ pub fn curve(run: &Run, request: &CurveRequest) -> Result<Curve> {
     })
 }
 
-fn line(lens: &Lens, run: &Run, direction: Direction, points: Vec<Point>) -> Line {
-    Line { lens: lens.name, standing: lens.standing(run), direction, points }
+fn line(lens: &Lens, run: &Run, direction: Direction, points: Vec<CurvePoint>) -> CurveLine {
+    CurveLine { lens: lens.name, standing: lens.standing(run), direction, points }
 }
 
-fn tradeoff(lens: &Lens, run: &Run, request: &CurveRequest) -> Result<Line> {
+fn tradeoff(lens: &Lens, run: &Run, request: &CurveRequest) -> Result<CurveLine> {
     let view = lens.look(run)?;
     let rates: Vec<f64> = if request.at.is_empty() {
         // Even steps of the normal quantile: dense at both ends, where attacks are read off.
@@ -158,12 +158,17 @@ fn tradeoff(lens: &Lens, run: &Run, request: &CurveRequest) -> Result<Line> {
     let mut points = Vec::with_capacity(rates.len());
     for fpr in rates {
         let fnr = view.fnr(fpr, request.direction)?;
-        points.push(Point::Tradeoff { fpr, fnr: fnr.value, lower: fnr.lower, upper: fnr.upper });
+        points.push(CurvePoint::Tradeoff {
+            fpr,
+            fnr: fnr.value,
+            lower: fnr.lower,
+            upper: fnr.upper,
+        });
     }
     Ok(line(lens, run, request.direction, points))
 }
 
-fn profile(lens: &Lens, run: &Run, request: &CurveRequest) -> Result<Line> {
+fn profile(lens: &Lens, run: &Run, request: &CurveRequest) -> Result<CurveLine> {
     let view = lens.look(run)?;
     let epsilons: Vec<f64> = if request.at.is_empty() {
         let farthest = view.epsilon(1e-10, request.direction)?.value;
@@ -177,7 +182,7 @@ fn profile(lens: &Lens, run: &Run, request: &CurveRequest) -> Result<Line> {
         domain::check_epsilon(epsilon)?;
         let delta = view.delta(epsilon, request.direction)?;
         let (lower, upper) = (delta.lower, delta.upper);
-        points.push(Point::Profile { epsilon, delta: delta.value, lower, upper });
+        points.push(CurvePoint::Profile { epsilon, delta: delta.value, lower, upper });
     }
     Ok(line(lens, run, request.direction, points))
 }
@@ -187,7 +192,7 @@ fn steps(
     run: &Run,
     request: &CurveRequest,
     warnings: &mut Vec<String>,
-) -> Result<Line> {
+) -> Result<CurveLine> {
     let delta = request.delta.ok_or_else(|| {
         AccountingError::InvalidInput(Problem::missing(
             "epsilon needs a delta; give --delta, e.g. 1e-5",
@@ -210,9 +215,9 @@ fn steps(
     Ok(line(lens, run, request.direction, points))
 }
 
-fn step_point(steps: u64, epsilon: Interval) -> Point {
+fn step_point(steps: u64, epsilon: Interval) -> CurvePoint {
     let ends = Ends::from(epsilon);
-    Point::Steps { steps, epsilon: ends.value, lower: ends.lower, upper: ends.upper }
+    CurvePoint::Steps { steps, epsilon: ends.value, lower: ends.lower, upper: ends.upper }
 }
 
 fn step_counts(run: &Run, request: &CurveRequest) -> Result<Vec<u64>> {

@@ -5,7 +5,7 @@ use super::{Order, Pair};
 use crate::AccountingError;
 use numerics::elementary::{exp, exp_m1, ln};
 use numerics::special::ROUND;
-use vocabulary::{Interval, NotCertified, Obstacle, Problem, Quantity};
+use vocabulary::{Difficulty, Interval, NotCertified, Problem, Quantity};
 
 /// Below this, numbers are reported as "between 0 and `TINY`".
 pub(super) const TINY: f64 = 1e-299;
@@ -100,6 +100,6 @@ pub(super) fn not_enclosed(what: impl Into<String>) -> AccountingError {
 
 /// Of an epsilon that is searched for by its delta.
 pub(crate) fn vague_delta() -> AccountingError {
-    let (quantity, obstacle) = (Quantity::Epsilon, Obstacle::VagueDelta);
-    NotCertified::Obstacle { quantity, obstacle }.into()
+    let (quantity, difficulty) = (Quantity::Epsilon, Difficulty::VagueDelta);
+    NotCertified::Difficulty { quantity, difficulty }.into()
 }

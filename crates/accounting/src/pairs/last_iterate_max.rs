@@ -30,16 +30,16 @@ use vocabulary::{Direction, Interval, Phase, Run};
 
 /// How closely a maximum is searched.
 #[derive(Clone, Copy)]
-struct Search {
+struct StopSearch {
     /// Ranges whose bound exceeds the attained maximum by no more than this (relative) are not split.
     tolerance: f64,
     /// Solves after which the search stops with the bound it has.
     most: usize,
 }
 
-const OF_POINTS: Search = Search { tolerance: 1e-8, most: 5000 };
+const OF_POINTS: StopSearch = StopSearch { tolerance: 1e-8, most: 5000 };
 /// Curves take more values to tell apart the closer they are.
-const OF_MU: Search = Search { tolerance: 2e-4, most: 400 };
+const OF_MU: StopSearch = StopSearch { tolerance: 2e-4, most: 400 };
 /// Values of a profile that are looked at to tell whether a Gaussian curve covers it.
 const MOST_VALUES: usize = 200;
 
@@ -123,7 +123,7 @@ impl LastIterateMax {
         &self,
         ask: impl Fn(&BinomialGaussian) -> Result<Interval, AccountingError>,
         is_below: impl Fn(&BinomialGaussian, f64) -> Option<bool>,
-        search: Search,
+        search: StopSearch,
     ) -> Result<Interval, AccountingError> {
         let mut best: Option<Interval> = None;
         let mut ranges = BinaryHeap::new();

@@ -65,7 +65,7 @@ use compose::{Composition, End};
 pub(crate) use kept::KeptBracket;
 use numerics::elementary::{exp, exp_m1, ln};
 use step::Step;
-use vocabulary::{Interval, NotCertified, Obstacle, Run};
+use vocabulary::{Difficulty, Interval, NotCertified, Run};
 
 /// How fine the lattice is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +128,7 @@ impl LatticeBracket {
     /// Both ends, each as far as it can be certified; an error only if neither can.
     fn both(&self, plan: &plan::Plan) -> Result<Ends, AccountingError> {
         if plan.steps.iter().any(|step| step.kept.is_none()) {
-            return Err(NotCertified::OneRoute(Obstacle::NoTilt).into());
+            return Err(NotCertified::OneRoute(Difficulty::NoTilt).into());
         }
         crate::patience::look();
         let low = Composition::new(plan, self.points, End::Lower);

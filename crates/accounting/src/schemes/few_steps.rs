@@ -26,7 +26,7 @@ use numerics::lattice::ordered::{Lattice, Part, lump, spread, sum};
 use numerics::positive::Side;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
-use vocabulary::{Interval, NotCertified, Obstacle};
+use vocabulary::{Difficulty, Interval, NotCertified};
 
 const UNIT: f64 = f64::EPSILON / 2.0;
 /// Relative width of an epsilon that is aimed at.
@@ -338,7 +338,7 @@ struct Cumulant {
 }
 
 fn too_long() -> AccountingError {
-    NotCertified::OneRoute(Obstacle::LongLattice).into()
+    NotCertified::OneRoute(Difficulty::LongLattice).into()
 }
 
 /// [`End::tails`]: one step down, d grows by h, and

@@ -170,8 +170,8 @@ fn interval(ends: Ends) -> Interval {
 
 pub(super) fn refusal(obstacle: Obstacle) -> AccountingError {
     let obstacle = match obstacle {
-        Obstacle::SlowDecay => vocabulary::Obstacle::FewSteps,
-        Obstacle::TooFine => vocabulary::Obstacle::LongTransform,
+        Obstacle::SlowDecay => vocabulary::Difficulty::FewSteps,
+        Obstacle::TooFine => vocabulary::Difficulty::LongTransform,
     };
     NotCertified::OneRoute(obstacle).into()
 }

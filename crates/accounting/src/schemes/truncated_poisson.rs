@@ -29,7 +29,7 @@ use numerics::elementary::exp;
 use numerics::inversion::{Law, Times};
 use numerics::mixture::{Component, MixtureRatio};
 use numerics::special::Binomial;
-use vocabulary::{Adjacency, NotCertified, Obstacle, Phase, Run, Sampling};
+use vocabulary::{Adjacency, Difficulty, NotCertified, Phase, Run, Sampling};
 
 pub(super) const SCHEME: Scheme = Scheme {
     sampling: Sampling::TruncatedPoisson,
@@ -115,7 +115,7 @@ fn pair(run: &Run) -> Result<BoxedPair> {
         let mut never = true;
         for phase in run.phases() {
             let cut = truncation(records, phase.sample_rate, largest).ok_or_else(|| {
-                AccountingError::from(NotCertified::OneRoute(Obstacle::FullBatch))
+                AccountingError::from(NotCertified::OneRoute(Difficulty::FullBatch))
             })?;
             // A tail that underflows is given away.
             if cut.probability == 0.0 && largest < records {

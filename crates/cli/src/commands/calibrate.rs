@@ -3,7 +3,7 @@
 use super::answer;
 use crate::args::{AttributeArgs, Format, LimitArgs, OutputArgs, RunArgs, nonnegative_integer};
 use crate::console::Console;
-use crate::print::{Align, Table, WIDTH, claims, describe, plain, rounded, wrap};
+use crate::print::{Align, TextTable, WIDTH, claims, describe, plain, rounded, wrap};
 use accounting::{Advice, Calibration, Solution, Target};
 use answers::legends;
 use answers::{CalibrateQuestion, Refusal};
@@ -63,7 +63,7 @@ pub(super) fn run(args: &CalibrateArgs, console: &mut Console) -> Result<u8, Ref
 }
 
 fn advised(advice: &Advice) -> String {
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         ("", Align::Left),
         ("batch\nsize", Align::Right),
         ("\nsteps", Align::Right),

@@ -4,7 +4,7 @@
 use super::answer;
 use crate::args::{Format, LensArgs, LimitArgs, OutputArgs, RunArgs, read_file};
 use crate::console::Console;
-use crate::print::{Align, Table, WIDTH, claims, csv_line, describe, plain, rounded, wrap};
+use crate::print::{Align, TextTable, WIDTH, claims, csv_line, describe, plain, rounded, wrap};
 use accounting::compare::{BatchSizes, Map, MapNoise};
 use answers::{Ask, BatchSizesQuestion, CompareQuestion, Comparison, MapQuestion, NamedRun};
 use answers::{Refusal, legends};
@@ -132,7 +132,7 @@ fn human(comparison: &Comparison) -> String {
     let columns = [("question", Align::Left), ("lens", Align::Left), ("standing", Align::Left)]
         .into_iter()
         .chain(titles.iter().map(|title| (title.as_str(), Align::Right)));
-    let mut table = Table::new(columns);
+    let mut table = TextTable::new(columns);
     let mut seen: Vec<(String, vocabulary::Source, vocabulary::Direction)> = Vec::new();
     for claim in comparison.runs.iter().flat_map(|named| &named.account.claims) {
         let key = (claims::title(claim.quantity, claim.at), claim.source, claim.direction);
@@ -202,7 +202,7 @@ fn ways(comparison: &Comparison) -> String {
     text.push('\n');
     let columns = std::iter::once(("batches", Align::Left))
         .chain(titles.iter().map(|title| (title.as_str(), Align::Right)));
-    let mut table = Table::new(columns);
+    let mut table = TextTable::new(columns);
     let mut enclosed = false;
     for named in &comparison.runs {
         let mut cells = vec![named.name.clone()];
@@ -301,7 +301,7 @@ fn map_human(map: &Map) -> String {
         let steps: Vec<String> = counts.iter().map(|steps| plain(*steps as f64)).collect();
         let columns = std::iter::once(("", Align::Right))
             .chain(steps.iter().map(|steps| (steps.as_str(), Align::Right)));
-        let mut table = Table::new(columns);
+        let mut table = TextTable::new(columns);
         for rate in &rates {
             let mut cells = vec![plain(*rate)];
             for steps in &counts {
@@ -375,7 +375,7 @@ fn batch_human(answer: &BatchSizes) -> String {
         legends::BATCH_SIZES_ARE
     );
     let mut text = wrap(&head, "", 0, WIDTH) + "\n";
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         ("batch size", Align::Right),
         ("sample rate", Align::Right),
         ("steps", Align::Right),

@@ -4,7 +4,7 @@
 use crate::args::{Format, OutputArgs};
 use crate::console::Console;
 use crate::exit;
-use crate::print::{Align, Table, WIDTH, wrap};
+use crate::print::{Align, TextTable, WIDTH, wrap};
 use answers::{Kind, Refusal};
 use clap::Args;
 use schemars::JsonSchema;
@@ -107,7 +107,7 @@ fn files_of(path: &Path) -> Result<Vec<PathBuf>, Refusal> {
 }
 
 fn table() -> String {
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         ("name", Align::Left),
         ("train", Align::Right),
         ("test", Align::Right),

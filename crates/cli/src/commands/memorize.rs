@@ -3,7 +3,7 @@
 use super::show;
 use crate::args::{Format, OutputArgs};
 use crate::console::Console;
-use crate::print::{Align, Table, WIDTH, csv_line, plain, rounded, wrap};
+use crate::print::{Align, TextTable, WIDTH, csv_line, plain, rounded, wrap};
 use answers::{CompressionQuestion, MemorizeQuestion, Memorized, RatioQuestion};
 use answers::{Refusal, legends};
 use clap::{Args, Subcommand};
@@ -161,7 +161,7 @@ fn human(found: &Memorization) -> String {
 fn human_compression(found: &Compressions) -> String {
     let about = |value: f64| rounded(value, 3, Side::Neither);
     let share = found.share.interval;
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         ("secret", Align::Left),
         ("tokens", Align::Right),
         ("shortest prompt", Align::Right),

@@ -57,7 +57,7 @@ const DOCUMENTS: &[Document] = &[
     (tuning::Ranking::SCHEMA, || schema_for!(tuning::Ranking)),
     (tuning::selection::Selection::SCHEMA, || schema_for!(tuning::selection::Selection)),
     (tuning::profiles::Profiles::SCHEMA, || schema_for!(tuning::profiles::Profiles)),
-    (tuning::search::Search::SCHEMA, || schema_for!(tuning::search::Search)),
+    (tuning::search::SearchCost::SCHEMA, || schema_for!(tuning::search::SearchCost)),
     (ExperimentStatus::SCHEMA, || schema_for!(ExperimentStatus)),
     (Panel::SCHEMA, || schema_for!(Panel)),
     (CalibrationMap::SCHEMA, || schema_for!(CalibrationMap)),

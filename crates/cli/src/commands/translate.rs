@@ -4,7 +4,7 @@
 use super::answer;
 use crate::args::{Format, LimitArgs, OutputArgs, RunArgs, read_files};
 use crate::console::Console;
-use crate::print::{Align, Table, WIDTH, wrap};
+use crate::print::{Align, TextTable, WIDTH, wrap};
 use answers::{Refusal, TranslateQuestion, TranslatedNumber, Translation};
 use clap::Args;
 use std::path::PathBuf;
@@ -64,7 +64,7 @@ fn human(answer: &Translation) -> String {
 }
 
 fn table(entries: &[TranslatedNumber]) -> String {
-    let mut table = Table::new([("", Align::Left), ("", Align::Right)]);
+    let mut table = TextTable::new([("", Align::Left), ("", Align::Right)]);
     for entry in entries {
         table.row([entry.label.clone(), entry.shown.clone()]);
     }

@@ -1,7 +1,7 @@
 //! Claims for a person: one row per lens, one column per question, every number rounded towards
 //! the side that may be quoted, with the standing beside it.
 
-use super::{Align, Table, WIDTH, csv_line, describe, wrap};
+use super::{Align, TextTable, WIDTH, csv_line, describe, wrap};
 pub use vocabulary::words::title;
 use vocabulary::{
     Account, Aside, At, Claim, Direction, Quantity, Secret, Side, Source, Unsupported,
@@ -58,7 +58,7 @@ fn side_by_side(claims: &[&Claim], lenses: &[Source]) -> String {
         })
         .collect();
     let columns = heads.iter().map(|head| (head.as_str(), Align::Right));
-    let mut table = Table::new(std::iter::once(("", Align::Left)).chain(columns));
+    let mut table = TextTable::new(std::iter::once(("", Align::Left)).chain(columns));
     for (quantity, at) in questions(claims) {
         let cell = |lens: &Source| {
             let found = claims.iter().find(|claim| {
@@ -73,8 +73,12 @@ fn side_by_side(claims: &[&Claim], lenses: &[Source]) -> String {
 
 /// The first answer of each of the other lenses.
 fn short_list(claims: &[&Claim]) -> String {
-    let mut table =
-        Table::new([("", Align::Left), ("", Align::Left), ("", Align::Left), ("", Align::Right)]);
+    let mut table = TextTable::new([
+        ("", Align::Left),
+        ("", Align::Left),
+        ("", Align::Left),
+        ("", Align::Right),
+    ]);
     let mut seen: Vec<Source> = Vec::new();
     for claim in claims {
         if !seen.contains(&claim.source) {
@@ -129,7 +133,7 @@ pub fn table(claims: &[Claim]) -> String {
     head.push(("standing", Align::Left));
     head.push(("seen", Align::Left));
     head.extend(titles.iter().map(|title| (title.as_str(), Align::Right)));
-    let mut table = Table::new(head);
+    let mut table = TextTable::new(head);
     for (lens, direction, attribute) in rows {
         let of_row: Vec<&Claim> = claims
             .iter()

@@ -140,10 +140,10 @@ impl Contour {
 }
 
 pub(super) fn refusal(obstacle: Obstacle, quantity: Quantity) -> AccountingError {
-    let obstacle = match obstacle {
-        Obstacle::SlowDecay => vocabulary::Obstacle::SlowDecay,
-        Obstacle::TooFine => vocabulary::Obstacle::TooFine,
-        Obstacle::Contradiction => vocabulary::Obstacle::Contradiction,
+    let difficulty = match obstacle {
+        Obstacle::SlowDecay => vocabulary::Difficulty::SlowDecay,
+        Obstacle::TooFine => vocabulary::Difficulty::TooFine,
+        Obstacle::Contradiction => vocabulary::Difficulty::Contradiction,
     };
-    NotCertified::Obstacle { quantity, obstacle }.into()
+    NotCertified::Difficulty { quantity, difficulty }.into()
 }

@@ -3,7 +3,7 @@
 use crate::args::{Format, OutputArgs, integer, nonnegative_integer, real};
 use crate::commands::show;
 use crate::console::{Console, write_file};
-use crate::print::{Align, Table, rounded};
+use crate::print::{Align, TextTable, rounded};
 use answers::{MembershipAttack, MembershipDocument, MembershipQuestion, Refusal};
 use clap::Args;
 use std::path::PathBuf;
@@ -152,7 +152,7 @@ fn human(document: &MembershipDocument) -> String {
             rounded(upper, 3, Side::Upper),
         ]
     };
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         ("the attack", Align::Left),
         ("value", Align::Right),
         ("from", Align::Right),
@@ -172,7 +172,7 @@ fn human(document: &MembershipDocument) -> String {
         "\nRecords most at risk, over all models (delta {}; the whole table holds together)\n",
         crate::print::plain(document.delta)
     ));
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         ("record", Align::Right),
         ("epsilon", Align::Right),
         ("advantage", Align::Right),
