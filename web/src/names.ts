@@ -182,6 +182,12 @@ export const SAMPLING_LABELS: Record<Sampling, string> = {
   "in-order": "in order",
 };
 
+export const ADJACENCY_LABELS: Record<Adjacency, string> = {
+  "add-remove": "add/remove",
+  "substitute": "substitution",
+  "zero-out": "zero-out",
+};
+
 export const VERDICT_MEANS: Record<VerdictStatus, string> = {
   "consistent": "Consistent: the scores could have contradicted the claim and did not",
   "contradiction": "Contradiction: the scores show more leakage than is claimed",

@@ -136,6 +136,7 @@ fn words() -> String {
         })
         .collect();
     let verdicts = verdicts.iter().map(|(name, means)| (name.as_str(), *means));
+    let neighbours = Adjacency::ALL.iter().map(|(name, one)| (*name, one.label()));
     let coins = Sampling::ALL.iter().filter(|(_, one)| one.by_coins()).map(|(name, _)| *name);
     let securities = Quantity::ALL.into_iter().filter(|one| !one.is_leakage());
     let certified = LensName::CERTIFIED.map(|lens| format!("\"{lens}\"")).join(", ");
@@ -151,6 +152,7 @@ fn words() -> String {
         + &record("STANDING_MEANS", "Standing", standings.into_iter())
         + &record("QUANTITY_LABELS", "Quantity", quantities)
         + &record("SAMPLING_LABELS", "Sampling", samplings)
+        + &record("ADJACENCY_LABELS", "Adjacency", neighbours)
         + &record("VERDICT_MEANS", "VerdictStatus", verdicts)
 }
 

@@ -133,6 +133,16 @@ pub enum Secret {
     Reconstruction,
 }
 
+impl Secret {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Membership => "membership",
+            Self::Attribute => "attribute",
+            Self::Reconstruction => "reconstruction",
+        }
+    }
+}
+
 /// Which order of the pair: `Remove` has the record first (with it, then without it).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -249,6 +259,16 @@ pub enum Side {
     Upper,
     Lower,
     Neither,
+}
+
+impl Side {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Upper => "upper",
+            Self::Lower => "lower",
+            Self::Neither => "neither",
+        }
+    }
 }
 
 /// One statement about a run: who makes it, about what, how large, and how far to trust it.

@@ -36,6 +36,15 @@ impl Adjacency {
         }
     }
 
+    /// The name in a list of choices and behind a run.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::AddRemove => "add/remove",
+            Self::Substitute => "substitution",
+            Self::ZeroOut => "zero-out",
+        }
+    }
+
     /// The names users write.
     pub const ALL: &'static [(&'static str, Self)] = &[
         ("add-remove", Self::AddRemove),

@@ -3,9 +3,7 @@
 
 use super::{Align, TextTable, WIDTH, csv_line, describe, wrap};
 pub use vocabulary::words::title;
-use vocabulary::{
-    Account, Aside, At, Claim, Direction, Quantity, Secret, Side, Source, Unsupported,
-};
+use vocabulary::{Account, Aside, At, Claim, Direction, Quantity, Secret, Source, Unsupported};
 
 /// An account on one screen: what may be signed, the lens behind it and the heuristic beside it,
 /// and a short list of the others.
@@ -279,12 +277,7 @@ pub fn csv(claims: &[Claim]) -> String {
         text.push_str(&csv_line([
             claim.source.as_str().to_owned(),
             claim.release.as_str().to_owned(),
-            match claim.secret {
-                Secret::Membership => "membership",
-                Secret::Attribute => "attribute",
-                Secret::Reconstruction => "reconstruction",
-            }
-            .to_owned(),
+            claim.secret.as_str().to_owned(),
             claim.direction.as_str().to_owned(),
             claim.quantity.as_str().to_owned(),
             given(claim.at.delta),
@@ -292,12 +285,7 @@ pub fn csv(claims: &[Claim]) -> String {
             given(claim.at.fpr),
             given(claim.at.prior),
             claim.standing.as_str().to_owned(),
-            match claim.side {
-                Side::Upper => "upper",
-                Side::Lower => "lower",
-                Side::Neither => "neither",
-            }
-            .to_owned(),
+            claim.side.as_str().to_owned(),
             interval.value.to_string(),
             interval.lower.to_string(),
             interval.upper.to_string(),
