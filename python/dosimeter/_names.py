@@ -92,6 +92,14 @@ Side: TypeAlias = Literal[
     "lower",
     "neither",
 ]
+VerdictStatus: TypeAlias = Literal[
+    "consistent",
+    "contradiction",
+    "inconclusive",
+    "claim-only",
+    "measured-only",
+    "nothing",
+]
 Schema: TypeAlias = Literal[
     "dosimeter.account/1",
     "dosimeter.report/1",

@@ -120,10 +120,17 @@ class Claim(InJson):
 
 @dataclass(frozen=True, kw_only=True)
 class Unsupportedness:
-    """A lens that does not hold for the run, and why."""
+    """A lens that does not hold for the run, and why: ``field`` of the run has a ``value`` for which
+    it is not known, and ``expected`` says what is covered, where the reason is about one field."""
 
     lens: Lens
     reason: str
+    field: str | None = None
+    value: Any = None
+    expected: str | None = None
+
+    def to_dict(self) -> Document:
+        return {key: value for key, value in vars(self).items() if value is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,7 +272,7 @@ class Account(InJson, InRows, Sequence[Claim]):
             document["sign"] = self.sign.to_dict()
         document |= {
             "claims": [claim.to_dict() for claim in self.claims],
-            "unsupported": [vars(one).copy() for one in self.unsupported],
+            "unsupported": [one.to_dict() for one in self.unsupported],
         }
         if self.asides:
             document["asides"] = [dict(aside) for aside in self.asides]

@@ -134,7 +134,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
             run = self.run()
             if self.poisson is False:
                 self._warn(
-                    f"batches are not Poisson but {run.sampling}: this epsilon is proven for them, "
+                    f"batches are not Poisson but {run.sampling}: this epsilon is about them, "
                     f"with adjacency {run.adjacency}"
                     + (", without amplification by sampling" if run.sampling in MOVES_OTHERS else "")
                 )

@@ -1,16 +1,10 @@
 // Ways to draw batches: their names on the page, and what each has of its own besides a rate.
 
-import { SAMPLING_LABELS, type Adjacency, type Sampling } from "./names.ts";
+import { ADJACENCY_LABELS, BY_COINS, SAMPLING_LABELS, type Adjacency, type Sampling } from "./names.ts";
 import type { Run } from "./state.ts";
 
-export const ADJACENCY_NAMES: Record<Adjacency, string> = {
-  "add-remove": "add/remove",
-  "zero-out": "zero-out",
-  substitute: "replace",
-};
-
 export const SAMPLINGS = Object.keys(SAMPLING_LABELS) as Sampling[];
-export const ADJACENCIES = Object.keys(ADJACENCY_NAMES) as Adjacency[];
+export const ADJACENCIES = Object.keys(ADJACENCY_LABELS) as Adjacency[];
 export const ORDERS = ["fresh", "kept"];
 
 /** What belongs to one way to draw batches alone. A count is 0 where it is not said. */
@@ -69,7 +63,7 @@ export function way(run: Run): string {
 
 /** Whether every record joins every batch by its own coin: what every lens but composition is about. */
 export function byCoins(run: Run): boolean {
-  return run.sampling === "poisson" || run.sampling === "full";
+  return BY_COINS.includes(run.sampling);
 }
 
 /** The expected share of all records in a batch. */

@@ -86,6 +86,14 @@ export type Side =
   | "lower"
   | "neither";
 
+export type VerdictStatus =
+  | "consistent"
+  | "contradiction"
+  | "inconclusive"
+  | "claim-only"
+  | "measured-only"
+  | "nothing";
+
 export type Schema =
   | "dosimeter.account/1"
   | "dosimeter.report/1"
@@ -126,6 +134,9 @@ export type Schema =
 export const SIGNED: Lens = "composition";
 export const BESIDE: Lens = "last-iterate";
 export const CERTIFIED: Lens[] = ["composition", "last-iterate", "last-iterate-max", "full-batch"];
+export const BY_COINS: Sampling[] = ["poisson", "full"];
+export const AT_LEAST: Quantity[] = ["bayes-security"];
+export const NOTHING_TO_SIGN = "nothing. No lens proves a number for this run.";
 
 export const LENS_LABELS: Record<Lens, string> = {
   "composition": "composition",
@@ -169,6 +180,21 @@ export const SAMPLING_LABELS: Record<Sampling, string> = {
   "truncated-poisson": "truncated Poisson",
   "cyclic-poisson": "cyclic Poisson",
   "in-order": "in order",
+};
+
+export const ADJACENCY_LABELS: Record<Adjacency, string> = {
+  "add-remove": "add/remove",
+  "substitute": "substitution",
+  "zero-out": "zero-out",
+};
+
+export const VERDICT_MEANS: Record<VerdictStatus, string> = {
+  "consistent": "Consistent: the scores could have contradicted the claim and did not",
+  "contradiction": "Contradiction: the scores show more leakage than is claimed",
+  "inconclusive": "Inconclusive: these scores could not have decided",
+  "claim-only": "Claim only",
+  "measured-only": "Measured only",
+  "nothing": "Nothing claimed",
 };
 
 export const DOMAIN = {

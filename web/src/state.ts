@@ -1,8 +1,8 @@
 // What the page shows, and its form in the address: everything after `#`, so that a link or a
 // reload brings back the same page.
 
-import { ADJACENCIES, ADJACENCY_NAMES, NOTHING_OWN, ORDERS, SAMPLINGS, ownFromDocument, ownKeys, share, way, type Own } from "./batches.ts";
-import { CERTIFIED, SIGNED, type Adjacency, type Lens, type Sampling } from "./names.ts";
+import { ADJACENCIES, NOTHING_OWN, ORDERS, SAMPLINGS, ownFromDocument, ownKeys, share, way, type Own } from "./batches.ts";
+import { ADJACENCY_LABELS, CERTIFIED, SIGNED, type Adjacency, type Lens, type Sampling } from "./names.ts";
 
 export interface Run extends Own {
   noise: number;
@@ -192,6 +192,6 @@ export function sameRun(a: Run, b: Run): boolean {
 export function describe(run: Run): string {
   const rate = run.sampling === "full" ? [] : [`q ${run.rate}`];
   const batches = run.sampling === "poisson" ? [] : [run.sampling === "full" ? "full batches" : way(run)];
-  const neighbours = run.adjacency === "add-remove" ? [] : [ADJACENCY_NAMES[run.adjacency]];
+  const neighbours = run.adjacency === START.run.adjacency ? [] : [ADJACENCY_LABELS[run.adjacency]];
   return [`σ ${run.noise}`, ...rate, `T ${run.steps.toLocaleString("en")}`, ...batches, ...neighbours].join(", ");
 }

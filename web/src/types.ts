@@ -1,6 +1,6 @@
 // The documents of the API, as far as the page reads them.
 
-import type { Direction, Lens, Method, Quantity, Release, Schema, Side, Standing } from "./names.ts";
+import type { Direction, Lens, Method, Quantity, Release, Schema, Side, Standing, VerdictStatus } from "./names.ts";
 
 export type { Side, Standing };
 
@@ -24,13 +24,21 @@ export interface Claim {
   assumptions: string[];
 }
 
+/** A lens that does not hold, with the field of the run that it is about and what is covered. */
+export interface Unsupported {
+  lens: Lens;
+  reason: string;
+  field?: string;
+  expected?: string;
+}
+
 export interface Account {
   schema: Schema;
   run: Record<string, unknown>;
   /** What may be signed, and what it means. */
   sign?: { lens: Lens; statement: string; means?: string; beside?: string };
   claims: Claim[];
-  unsupported: { lens: Lens; reason: string }[];
+  unsupported: Unsupported[];
   asides?: { name: string; note: string; shown: string }[];
   warnings: string[];
 }
@@ -61,7 +69,7 @@ export interface Panel {
   epsilon: number[];
   fpr: number[];
   lines: PanelLine[];
-  unsupported: { lens: Lens; reason: string }[];
+  unsupported: Unsupported[];
 }
 
 export interface CalibrationMap {
@@ -111,7 +119,7 @@ export interface Audit {
   auroc: Measured;
   advantage: Measured;
   tpr: (Measured & { fpr: number })[];
-  verdict?: { status: string; reason: string };
+  verdict?: { status: VerdictStatus; reason: string };
   warnings: string[];
 }
 

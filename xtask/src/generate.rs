@@ -7,8 +7,8 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
 use std::fmt::Write;
 use vocabulary::{
-    Adjacency, At, Direction, LensName, Method, Permutation, Quantity, Release, SCHEMAS, Sampling,
-    Secret, Side, Standing, Stopped,
+    Adjacency, At, Direction, LensName, Method, NOTHING_TO_SIGN, Permutation, Quantity, Release,
+    SCHEMAS, Sampling, Secret, Side, Standing, Status, Stopped,
 };
 
 /// The generated files, relative to the root, with their text.
@@ -26,6 +26,7 @@ pub(crate) fn files() -> Vec<(&'static str, String)> {
         ("Direction", names::<Direction>()),
         ("Standing", names::<Standing>()),
         ("Side", names::<Side>()),
+        ("VerdictStatus", names::<Status>()),
         ("Schema", SCHEMAS.iter().map(|name| (*name).to_owned()).collect()),
     ];
     let page = typescript(&sets) + &words() + &limits();
@@ -127,16 +128,32 @@ fn words() -> String {
         .collect();
     let samplings = Sampling::ALL.iter().map(|(name, sampling)| (*name, sampling.label()));
     let quantities = titles.iter().map(|(name, title)| (name.as_str(), title.as_str()));
+    let verdicts: Vec<(String, &str)> = names::<Status>()
+        .into_iter()
+        .filter_map(|name| {
+            let status: Status = serde_json::from_value(Value::from(name.as_str())).ok()?;
+            Some((name, status.meaning()))
+        })
+        .collect();
+    let verdicts = verdicts.iter().map(|(name, means)| (name.as_str(), *means));
+    let neighbours = Adjacency::ALL.iter().map(|(name, one)| (*name, one.label()));
+    let coins = Sampling::ALL.iter().filter(|(_, one)| one.by_coins()).map(|(name, _)| *name);
+    let securities = Quantity::ALL.into_iter().filter(|one| !one.is_leakage());
     let certified = LensName::CERTIFIED.map(|lens| format!("\"{lens}\"")).join(", ");
     format!(
         "\nexport const SIGNED: Lens = \"{}\";\nexport const BESIDE: Lens = \"{}\";\n\
          export const CERTIFIED: Lens[] = [{certified}];\n",
         LensName::SIGNED,
         LensName::BESIDE
-    ) + &record("LENS_LABELS", "Lens", lenses.into_iter())
+    ) + &list("BY_COINS", "Sampling", coins)
+        + &list("AT_LEAST", "Quantity", securities.map(Quantity::as_str))
+        + &format!("export const NOTHING_TO_SIGN = \"{NOTHING_TO_SIGN}\";\n")
+        + &record("LENS_LABELS", "Lens", lenses.into_iter())
         + &record("STANDING_MEANS", "Standing", standings.into_iter())
         + &record("QUANTITY_LABELS", "Quantity", quantities)
         + &record("SAMPLING_LABELS", "Sampling", samplings)
+        + &record("ADJACENCY_LABELS", "Adjacency", neighbours)
+        + &record("VERDICT_MEANS", "VerdictStatus", verdicts)
 }
 
 /// The domain in which numbers are certified.
@@ -151,6 +168,11 @@ fn limits() -> String {
         + &range("steps", steps)
         + &range("delta", domain::DELTA)
         + "};\n"
+}
+
+fn list<'a>(name: &str, of: &str, members: impl Iterator<Item = &'a str>) -> String {
+    let members: Vec<String> = members.map(|member| format!("\"{member}\"")).collect();
+    format!("export const {name}: {of}[] = [{}];\n", members.join(", "))
 }
 
 fn record<'a>(name: &str, keys: &str, entries: impl Iterator<Item = (&'a str, &'a str)>) -> String {

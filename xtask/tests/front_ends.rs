@@ -5,6 +5,7 @@
 mod source;
 
 use source::{code, named, root, sources};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// The front ends in Rust, whole.
@@ -174,6 +175,18 @@ const COMPUTING: &[(&str, &str)] = &[
     ("opacus.py", "whether the batches that were seen can be those that are stated"),
 ];
 
+/// The lines of a Python file that are code: neither comments nor the texts of functions with their examples.
+fn python_code(text: &str) -> Vec<&str> {
+    let mut inside = false;
+    let code = |line: &&str| {
+        let marks = line.matches("\"\"\"").count();
+        let was = inside;
+        inside ^= marks % 2 == 1;
+        !was && marks == 0 && !line.trim_start().starts_with('#')
+    };
+    text.lines().filter(code).collect()
+}
+
 /// One function rounds what a claim shows, and one crate computes it; the package shows its text.
 #[test]
 fn python_decides_nothing() {
@@ -184,18 +197,32 @@ fn python_decides_nothing() {
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
         let computes = COMPUTING.iter().any(|(name, _)| file.ends_with(name));
-        let mut forbidden =
-            vec!["decimal", "ROUND_", "log10", "lens == \"", "standing == \"", ".lens in ("];
+        let mut forbidden = vec![
+            "decimal",
+            "ROUND_",
+            "log10",
+            "lens == \"",
+            "standing == \"",
+            ".lens in (",
+            ".adjacency == \"",
+        ];
         if !computes {
             forbidden.extend(["math.exp", "math.log", "math.sqrt", "numpy.exp", "numpy.log"]);
         }
-        // Examples in the texts of functions are not code.
-        let code: Vec<&str> = text
-            .lines()
-            .filter(|line| {
-                !line.trim_start().starts_with(">>>") && !line.trim_start().starts_with("...")
-            })
-            .collect();
+        // Another library's events are chosen by the names of neighbours.
+        if file.ends_with("dp_accounting.py") {
+            forbidden.retain(|pattern| !pattern.contains("adjacency"));
+        }
+        let code = python_code(&text);
+        for line in &code {
+            let about =
+                |text: &str| text.contains(' ') && STANDINGS.iter().any(|word| text.contains(word));
+            // What a recorder saw of a training's noise is no claim.
+            let recorded = file.ends_with("recording.py") && line.contains("measured in");
+            if quoted(line).any(about) && !recorded {
+                breaches.push(format!("{}: {}", file.display(), line.trim()));
+            }
+        }
         for pattern in forbidden {
             if code.iter().any(|line| line.contains(pattern)) {
                 breaches.push(format!("{}: `{pattern}`", file.display()));
@@ -203,6 +230,88 @@ fn python_decides_nothing() {
         }
     }
     assert!(breaches.is_empty(), "{}", breaches.join("\n"));
+}
+
+/// What stands in no file of the page, with the files that have it all the same and why they decide nothing.
+const NOT_ON_THE_PAGE: &[(&str, &[(&str, &str)])] = &[
+    (".adjacency === \"", &[]),
+    ("standing === \"", &[]),
+    ("lens === \"", &[]),
+    (
+        "quantity === \"",
+        &[
+            ("panel/target.tsx", "which keys a target has"),
+            ("views/panel.tsx", "a target that is an epsilon is drawn on the map of epsilon"),
+            ("panel/charts.tsx", "a target that is an epsilon is drawn in the chart of epsilon"),
+        ],
+    ),
+    ("Math.exp(", &[("panel/controls.tsx", "a slider is logarithmic")]),
+    (
+        "Math.log(",
+        &[
+            ("panel/controls.tsx", "a slider is logarithmic"),
+            ("charts/contours.ts", "lines of equal epsilon are drawn in the logarithm"),
+            ("charts/map.tsx", "an axis is logarithmic"),
+        ],
+    ),
+    ("Math.pow(", &[]),
+    (
+        "rounded(",
+        &[
+            ("numbers.ts", "its definition, and readings off a drawn curve"),
+            ("charts/plot.tsx", "readings off a drawn curve"),
+            ("charts/map.tsx", "readings off the map"),
+            ("views/audit.tsx", "AUROC and power of scores, which are no claims"),
+        ],
+    ),
+    (
+        "percent(",
+        &[("numbers.ts", "its definition"), ("views/audit.tsx", "a confidence, which is an input")],
+    ),
+];
+
+/// The page shows what a document says: it holds no theorem, rounds no claim, and says nothing of its own about
+/// standings.
+#[test]
+fn the_page_decides_nothing() {
+    let page = root().join("web/src");
+    let mut files = Vec::new();
+    for ending in ["ts", "tsx"] {
+        sources(&page, ending, &mut files);
+    }
+    files.retain(|file| !file.ends_with("names.ts"));
+    assert!(files.len() > 25, "only {} files were found", files.len());
+    let mut used = BTreeSet::new();
+    for file in &files {
+        let text = std::fs::read_to_string(file).unwrap();
+        let lines: Vec<&str> =
+            text.lines().filter(|line| !line.trim_start().starts_with(['/', '*'])).collect();
+        for (pattern, exceptions) in NOT_ON_THE_PAGE {
+            if !lines.iter().any(|line| line.contains(pattern)) {
+                continue;
+            }
+            let known = exceptions.iter().find(|(at, _)| file.ends_with(at));
+            let (at, _) = known.unwrap_or_else(|| panic!("{}: `{pattern}`", file.display()));
+            used.insert((*pattern, *at));
+        }
+        for line in lines {
+            // A word alone is a name, as of a colour; with others it is a sentence. Text between tags stands on lines
+            // that assign nothing.
+            let sentence =
+                |text: &str| text.contains(' ') && STANDINGS.iter().any(|word| text.contains(word));
+            let mut texts: Vec<&str> = quoted(line).collect();
+            texts.extend(line.split('`').skip(1).step_by(2));
+            if !line.contains(['=', ';', '(']) {
+                texts.extend(line.split(['>', '<', '{', '}']));
+            }
+            assert!(!texts.into_iter().any(sentence), "{}: {line}", file.display());
+        }
+    }
+    for (pattern, exceptions) in NOT_ON_THE_PAGE {
+        for (at, _) in *exceptions {
+            assert!(used.contains(&(*pattern, *at)), "{at} does not have `{pattern}` any more");
+        }
+    }
 }
 
 /// A way to draw batches stands in six files at most, tests, docs and generated files apart: `CONTRIBUTING.md` has

@@ -4,7 +4,7 @@
 mod source;
 
 use source::{code, named, root, sources};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use vocabulary::{LensName, Method};
 
@@ -208,4 +208,105 @@ fn a_layer_touches_six_files() {
         assert!(touched.len() + unnamed <= 6, "{kind}: {touched:#?}");
     }
     assert!(used.iter().all(|used| *used), "an exception is not needed any more: {used:?}");
+}
+
+/// Every pair is in a contract suite: by its name, or in the list of those that a scheme makes.
+#[test]
+fn every_pair_is_in_a_contract_suite() {
+    let suite = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
+    let suites =
+        suite("crates/accounting/tests/contract.rs") + &suite("crates/games/tests/contract.rs");
+    let mut pairs = 0;
+    for (path, text) in house("rs") {
+        if path.starts_with("crates/prover/") {
+            continue;
+        }
+        for line in code(&text).iter().filter(|line| line.starts_with("impl")) {
+            let Some((_, rest)) = line.split_once(" Pair for ") else { continue };
+            let name = rest.split(['<', ' ']).next().unwrap();
+            let named = suites.split(|c: char| !c.is_alphanumeric()).any(|word| word == name);
+            assert!(named, "{path}: the pair {name} is in no contract suite");
+            pairs += 1;
+        }
+    }
+    assert!(pairs > 12, "only {pairs} pairs were found");
+}
+
+/// Public types of different crates that share a name. The list may only become shorter.
+const SHARED: &[&str] = &[
+    "Accuracy",
+    "Attack",
+    "BatchSizes",
+    "Binomial",
+    "CanaryKind",
+    "Cell",
+    "Column",
+    "Coordinate",
+    "Curve",
+    "Ends",
+    "Errors",
+    "Format",
+    "Group",
+    "Guesses",
+    "Joint",
+    "Kind",
+    "Known",
+    "Linear",
+    "Matrix",
+    "Measurement",
+    "Obstacle",
+    "Options",
+    "Plan",
+    "Played",
+    "Precision",
+    "Product",
+    "Provenance",
+    "Questions",
+    "Recipe",
+    "Record",
+    "Row",
+    "Rule",
+    "Sampling",
+    "SearchCost",
+    "Settings",
+    "Side",
+    "Spread",
+    "Start",
+    "Target",
+    "Trained",
+    "Trainer",
+    "Training",
+    "Trial",
+    "Value",
+    "View",
+];
+
+/// One word for one thing: a public type has a name of its own. `prover` has its own words for the mathematics that it
+/// does again; its crate shares nothing with the others.
+#[test]
+fn public_types_have_names_of_their_own() {
+    let mut places: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (path, text) in house("rs") {
+        if path.starts_with("crates/prover/") {
+            continue;
+        }
+        for line in code(&text) {
+            let kinds = ["pub struct ", "pub enum ", "pub trait ", "pub type "];
+            let Some(rest) = kinds.iter().find_map(|kind| line.strip_prefix(kind)) else {
+                continue;
+            };
+            let name = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap();
+            places.entry(name.to_owned()).or_default().insert(path.clone());
+        }
+    }
+    assert!(places.len() > 500, "only {} names were found", places.len());
+    let shared: Vec<&String> =
+        places.iter().filter(|(_, files)| files.len() > 1).map(|(name, _)| name).collect();
+    for name in &shared {
+        let files = &places[*name];
+        assert!(SHARED.contains(&name.as_str()), "{name} names several things: {files:#?}");
+    }
+    for name in SHARED {
+        assert!(shared.iter().any(|own| own == name), "{name} is not shared any more");
+    }
 }

@@ -6,8 +6,8 @@ use crate::pairs::RenyiBound;
 use crate::reconstruction;
 use crate::{AccountingError, domain};
 use vocabulary::{
-    Account, Adjacency, At, Claim, Direction, Interval, LensName, Quantity, Release, Run, Secret,
-    Side, Sign, Standing, Unsupported,
+    Account, Adjacency, At, Claim, Direction, Interval, LensName, NotCertified, Quantity, Release,
+    Run, Secret, Side, Sign, Standing, Unsupported,
 };
 
 type Result<T> = std::result::Result<T, AccountingError>;
@@ -68,9 +68,7 @@ impl Questions {
     fn limited<T>(&self, what: &str, ask: impl FnOnce() -> Result<T>) -> Result<T> {
         let seconds = self.time_limit.unwrap_or(TIME_LIMIT);
         crate::patience::within(seconds, ask).unwrap_or_else(|| {
-            Err(AccountingError::NotCertified(format!(
-                "{what} takes more than what is left of {seconds} s of processor time (a larger --time-limit lets it go on)"
-            )))
+            Err(NotCertified::Time { what: what.into(), seconds: Some(seconds) }.into())
         })
     }
 
@@ -103,14 +101,13 @@ fn known_so_far(error: AccountingError, run: &Run, bound: Known) -> AccountingEr
     // Of the steps as they are: not of further releases, and not where outputs chose.
     let renyi = crate::schemes::only_plain(run).and_then(|()| RenyiBound::for_run(run));
     let known = renyi.and_then(|renyi| match bound {
-        Known::Epsilon(delta) => renyi.epsilon(delta).map(|x| ("epsilon", x.upper)),
-        Known::Delta(epsilon) => renyi.delta(epsilon).map(|x| ("delta", x.upper)),
+        Known::Epsilon(delta) => renyi.epsilon(delta).map(|x| (Quantity::Epsilon, x.upper)),
+        Known::Delta(epsilon) => renyi.delta(epsilon).map(|x| (Quantity::Delta, x.upper)),
     });
     match known {
-        Ok((name, most)) if most.is_finite() => AccountingError::NotCertified(format!(
-            "{reason}; known so far, by Rényi moments: {name} <= {}",
-            vocabulary::rounding::rounded(most, 4, Side::Upper)
-        )),
+        Ok((quantity, most)) if most.is_finite() => {
+            NotCertified::KnownSoFar { reason: Box::new(reason.clone()), quantity, most }.into()
+        }
         _ => error,
     }
 }
@@ -180,19 +177,11 @@ fn all(subject: Subject<'_>, questions: &Questions) -> Result<Account> {
                 }
                 account.claims.extend(claims);
             }
-            Err(AccountingError::Unsupported(reason)) if named => {
-                return Err(AccountingError::Unsupported(format!(
-                    "the lens `{}` does not hold for this run: {reason}",
-                    lens.name
-                )));
+            Err(AccountingError::Unsupported(reason)) if !named => {
+                account.unsupported.push(Unsupported::new(lens.name, &reason));
             }
-            Err(AccountingError::Unsupported(reason)) => {
-                account.unsupported.push(Unsupported { lens: lens.name, reason });
-            }
-            Err(error) if named || lens.required => return Err(error),
-            Err(error) => account
-                .unsupported
-                .push(Unsupported { lens: lens.name, reason: format!("refused: {error}") }),
+            Err(error) if named || lens.required => return Err(error.of(lens.name)),
+            Err(error) => account.unsupported.push(Unsupported::refused(lens.name, &error)),
         }
     }
     if let Some(sensitivities) = subject.attribute {

@@ -33,6 +33,6 @@ pub use calibrate::{
 pub use error::AccountingError;
 pub use lenses::Subject;
 pub use numerics::patience;
-pub use pairs::{OneWay, Pair};
+pub use pairs::{Order, Pair};
 // Runs and claims, for who depends on this crate alone.
 pub use vocabulary;

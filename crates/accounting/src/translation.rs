@@ -15,10 +15,10 @@
 //! *enough* for it ([`Known::enough`]), rounded down.
 
 use crate::pairs::{Gaussian, TwoPoint};
-use crate::{AccountingError, OneWay, Pair, directions};
+use crate::{AccountingError, Order, Pair, directions};
 use numerics::elementary::ln;
 use vocabulary::rounding::plain;
-use vocabulary::{Interval, Problem};
+use vocabulary::{Interval, NotCertified, Problem};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 
@@ -148,7 +148,7 @@ impl Known {
             }
             let quantile = numerics::special::inverse_normal_sf;
             let mu = quantile(fpr) - quantile(tpr);
-            let power = |pair: &Gaussian| pair.tpr(fpr, OneWay::Remove);
+            let power = |pair: &Gaussian| pair.tpr(fpr, Order::Remove);
             return enclosed(mu, power, Interval::exact(tpr)).map(Some);
         }
         let (epsilon, delta) = self.on_the_profile()?;
@@ -161,8 +161,8 @@ impl Known {
         let mu = directions::mu::through(epsilon.value, delta.value)?;
         let profile = |pair: &Gaussian| {
             let (near, far) = (
-                pair.delta(epsilon.lower, OneWay::Remove)?,
-                pair.delta(epsilon.upper, OneWay::Remove)?,
+                pair.delta(epsilon.lower, Order::Remove)?,
+                pair.delta(epsilon.upper, Order::Remove)?,
             );
             Ok(Interval::new(far.lower.min(near.upper), near.value, near.upper))
         };
@@ -199,10 +199,10 @@ impl Known {
         let keeps = |epsilon: f64| -> Result<bool> {
             let pair = TwoPoint::new(epsilon, delta)?;
             Ok(match self {
-                Self::Tpr { tpr, fpr } => pair.tpr(fpr, OneWay::Remove)?.upper <= tpr,
+                Self::Tpr { tpr, fpr } => pair.tpr(fpr, Order::Remove)?.upper <= tpr,
                 _ => {
                     let (at, most) = self.on_the_profile()?;
-                    pair.delta(at.lower, OneWay::Remove)?.upper <= most.lower
+                    pair.delta(at.lower, Order::Remove)?.upper <= most.lower
                 }
             })
         };
@@ -252,19 +252,19 @@ impl Worst {
     /// # Errors
     /// `InvalidInput` for a delta that is no probability.
     pub fn epsilon(&self, delta: f64) -> Result<Interval> {
-        self.largest(|pair| pair.epsilon(delta, OneWay::Remove))
+        self.largest(|pair| pair.epsilon(delta, Order::Remove))
     }
 
     /// # Errors
     /// `InvalidInput` for an epsilon that is not a number.
     pub fn delta(&self, epsilon: f64) -> Result<Interval> {
-        self.largest(|pair| pair.delta(epsilon, OneWay::Remove))
+        self.largest(|pair| pair.delta(epsilon, Order::Remove))
     }
 
     /// # Errors
     /// `InvalidInput` for a rate outside [0, 1].
     pub fn tpr(&self, fpr: f64) -> Result<Interval> {
-        self.largest(|pair| pair.tpr(fpr, OneWay::Remove))
+        self.largest(|pair| pair.tpr(fpr, Order::Remove))
     }
 
     /// # Errors
@@ -279,7 +279,7 @@ impl Worst {
         match self {
             Self::Gaussian(pair, _) => directions::bayes_security(pair),
             Self::Points(pairs) => pairs.iter().try_fold(Interval::exact(1.0), |least, pair| {
-                Ok(least.min(pair.one_minus_delta(0.0, OneWay::Remove)?))
+                Ok(least.min(pair.one_minus_delta(0.0, Order::Remove)?))
             }),
         }
     }
@@ -304,7 +304,7 @@ impl Worst {
         match self {
             Self::Gaussian(_, mu) => Ok(*mu),
             Self::Points(_) => self.largest(|pair| {
-                let end = pair.epsilon(delta, OneWay::Remove)?;
+                let end = pair.epsilon(delta, Order::Remove)?;
                 let profile = |epsilon| {
                     directions::mu::Level::of(pair, epsilon, vocabulary::Direction::Remove)
                 };
@@ -356,7 +356,7 @@ fn enclosed(
         }
         error *= 4.0;
     }
-    Err(AccountingError::NotCertified(format!("no Gaussian curve could be enclosed near mu {mu}")))
+    Err(NotCertified::CurveNear { mu }.into())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! widths that are promised.
 
 use accounting::pairs::RenyiBound;
-use accounting::{AccountingError, OneWay, Pair, Questions, account, directions, schemes};
+use accounting::{AccountingError, Order, Pair, Questions, account, directions, schemes};
 use std::collections::BTreeMap;
 use vocabulary::{
     Adjacency, Direction, Drawing, FurtherRelease, Interval, LensName, Matrix, Permutation,
@@ -269,8 +269,8 @@ fn links_of_a_truncated_group_have_their_own_size() {
     let pairs = (run(20, 1), run(19, 1), run(20, 2));
     let (first, second, both) = (pairs.0.as_ref(), pairs.1.as_ref(), pairs.2.as_ref());
     let epsilon = 12.0;
-    for way in [OneWay::Remove, OneWay::Add] {
-        let ends = if way == OneWay::Remove { [first, second] } else { [second, first] };
+    for way in [Order::Remove, Order::Add] {
+        let ends = if way == Order::Remove { [first, second] } else { [second, first] };
         let least = |ends: [&dyn Pair; 2]| {
             (1..600)
                 .map(|i| {
@@ -564,7 +564,7 @@ fn a_filter_has_its_limits() {
         let other =
             run().sampling(*sampling).drawing(drawing).adjacency(Adjacency::ZeroOut).build();
         let reason = composition.supports(&other.unwrap()).unwrap_err();
-        assert!(reason.contains("Poisson and full batches"), "{name}: {reason}");
+        assert!(reason.to_string().contains("Poisson and full batches"), "{name}: {reason}");
     }
     let replaced = run().adjacency(Adjacency::Substitute).build().unwrap();
     assert!(composition.supports(&replaced).is_err());
@@ -599,10 +599,10 @@ fn noise_chosen_within_a_budget_is_gaussian() {
     let whole = accounting::pairs::Gaussian::new(mu).unwrap();
     let delta = |mu: f64, epsilon: f64| {
         let pair = accounting::pairs::Gaussian::new(mu).unwrap();
-        pair.delta(epsilon, OneWay::Remove).unwrap().value
+        pair.delta(epsilon, Order::Remove).unwrap().value
     };
     for epsilon in [0.0, 0.5, 2.0] {
-        let most = whole.delta(epsilon, OneWay::Remove).unwrap().upper;
+        let most = whole.delta(epsilon, Order::Remove).unwrap().upper;
         for threshold in [-1.0, 0.5, 1.5] {
             // All that is left, or a small part of it, by the first output.
             let some = chosen_by_the_first(s, epsilon, |x, level| {
@@ -630,10 +630,9 @@ fn choices_are_covered_by_the_worst_of_them() {
     let worst = poisson(&[(1.0, 1.0), (1.0, 0.3)]);
     let seconds = [poisson(&[(1.0, 0.05)]), poisson(&[(2.0, 0.3)]), poisson(&[(1.0, 0.3)])];
     for epsilon in [0.1, 1.0, 2.5] {
-        let most = worst.delta(epsilon, OneWay::Remove).unwrap().upper;
+        let most = worst.delta(epsilon, Order::Remove).unwrap().upper;
         let chosen = chosen_by_the_first(1.0, epsilon, |_, level| {
-            let deltas =
-                seconds.iter().map(|pair| pair.delta(level, OneWay::Remove).unwrap().value);
+            let deltas = seconds.iter().map(|pair| pair.delta(level, Order::Remove).unwrap().value);
             deltas.fold(0.0, f64::max)
         });
         assert!(chosen <= most * (1.0 + 1e-6), "{epsilon}: {chosen} {most}");
@@ -653,8 +652,8 @@ fn one_fixed_step_is_symmetric() {
         .unwrap();
     let pair = schemes::pair(&run).unwrap();
     for epsilon in [-1.0, 0.0, 0.4, 2.0] {
-        let there = pair.delta(epsilon, OneWay::Remove).unwrap();
-        let back = pair.delta(epsilon, OneWay::Add).unwrap();
+        let there = pair.delta(epsilon, Order::Remove).unwrap();
+        let back = pair.delta(epsilon, Order::Add).unwrap();
         assert_eq!(there, back);
     }
 }
@@ -675,13 +674,13 @@ fn few_truncated_steps_have_both_orders() {
     for (epsilon, truth) in
         [(0.3, 5.60132310509e-4), (1.0, 6.66857785959e-5), (2.0, 6.52645565733e-6)]
     {
-        let found = pair.delta(epsilon, OneWay::Remove).unwrap();
+        let found = pair.delta(epsilon, Order::Remove).unwrap();
         let slack = 1e-7 * truth;
         assert!(found.lower <= truth + slack && truth - slack <= found.upper, "{found:?}");
         assert!(found.width() <= 1e-5 * truth, "{found:?}");
     }
     // No loss is above -3 ln(1 - q).
-    let added = pair.epsilon(1e-5, OneWay::Add).unwrap();
+    let added = pair.epsilon(1e-5, Order::Add).unwrap();
     assert!(added.lower <= added.upper && added.upper < 0.0607, "{added:?}");
-    assert!(pair.delta(0.2, OneWay::Add).unwrap().upper < 1e-200);
+    assert!(pair.delta(0.2, Order::Add).unwrap().upper < 1e-200);
 }

@@ -11,7 +11,7 @@
 mod ways;
 
 use accounting::schemes;
-use accounting::{AccountingError, OneWay};
+use accounting::{AccountingError, Order};
 use numerics::special::{normal_cdf, normal_density};
 use vocabulary::{Adjacency, Drawing, Run, Sampling};
 use ways::{Pattern, WAYS, Way};
@@ -262,7 +262,7 @@ fn compare(outputs: &Outputs, way: Way, run: &Run, random: &mut Random) -> Optio
     for &epsilon in levels {
         // The largest of the data sets in an order, and in both.
         let mut worst = [0.0_f64; 2];
-        for order in [OneWay::Remove, OneWay::Add] {
+        for order in [Order::Remove, Order::Add] {
             let bound = match pair.delta(epsilon, order) {
                 Ok(bound) => bound.upper,
                 Err(AccountingError::NotCertified(_)) => {
@@ -273,8 +273,8 @@ fn compare(outputs: &Outputs, way: Way, run: &Run, random: &mut Random) -> Optio
             };
             for (data, with, without) in &sets {
                 let (one, other) = match order {
-                    OneWay::Remove => (with, without),
-                    OneWay::Add => (without, with),
+                    Order::Remove => (with, without),
+                    Order::Add => (without, with),
                 };
                 let truth = outputs.divergence(one, other, f64::exp(epsilon), run.steps());
                 assert!(
@@ -286,7 +286,7 @@ fn compare(outputs: &Outputs, way: Way, run: &Run, random: &mut Random) -> Optio
                 );
                 found.compared += 1;
                 found.nearest = found.nearest.min(bound - truth);
-                let place = usize::from(order == OneWay::Add);
+                let place = usize::from(order == Order::Add);
                 worst[place] = worst[place].max(truth);
             }
             let least = below.as_ref().and_then(|pair| pair.delta(epsilon, order).ok());
@@ -298,7 +298,7 @@ fn compare(outputs: &Outputs, way: Way, run: &Run, random: &mut Random) -> Optio
         if run.adjacency() == Adjacency::Substitute {
             worst = [worst[0].max(worst[1]); 2];
         }
-        for (order, worst) in [OneWay::Remove, OneWay::Add].into_iter().zip(worst) {
+        for (order, worst) in [Order::Remove, Order::Add].into_iter().zip(worst) {
             let Some(Ok(least)) = below.as_ref().map(|pair| pair.delta(epsilon, order)) else {
                 continue;
             };
@@ -405,7 +405,7 @@ fn lower_ends_are_met() {
         for steps in [1, 2, 3] {
             let pair = schemes::at_least(&way.run(adjacency, steps, group as u32)).unwrap();
             for epsilon in [0.0, 0.3, 1.0] {
-                let Ok(least) = pair.delta(epsilon, OneWay::Remove) else { continue };
+                let Ok(least) = pair.delta(epsilon, Order::Remove) else { continue };
                 let truth = outputs.divergence(&with, &without, f64::exp(epsilon), steps);
                 assert!(
                     (truth - least.value).abs() < QUADRATURE[steps as usize - 1] + least.width(),
@@ -431,7 +431,7 @@ fn exact_pairs_are_met() {
             let pair = schemes::pair(&run).unwrap();
             let (with, without) = (sums(&data, &way.patterns(0)), sums(&data, &way.patterns(1)));
             for epsilon in [0.0, 0.3, 1.0] {
-                let bound = pair.delta(epsilon, OneWay::Remove).unwrap();
+                let bound = pair.delta(epsilon, Order::Remove).unwrap();
                 let truth = outputs.divergence(&with, &without, f64::exp(epsilon), steps);
                 assert!(
                     (truth - bound.value).abs() < QUADRATURE[steps as usize - 1] + bound.width(),
@@ -453,7 +453,7 @@ fn schemes_are_ordered() {
             .dataset_size(1000);
         schemes::pair(&built.build().unwrap()).unwrap()
     };
-    let epsilon = |pair: &dyn accounting::Pair| pair.epsilon(1e-5, OneWay::Remove).unwrap();
+    let epsilon = |pair: &dyn accounting::Pair| pair.epsilon(1e-5, Order::Remove).unwrap();
     // Fixed size with add/remove is Poisson at half the noise.
     let fixed = run(Sampling::FixedSize, 2.0, 0.01, 1000, Adjacency::AddRemove);
     let poisson = run(Sampling::Poisson, 1.0, 0.01, 1000, Adjacency::AddRemove);

@@ -1,7 +1,7 @@
 //! Gaussian and last-iterate pairs against reference values computed elsewhere.
 
 use accounting::pairs::{BinomialGaussian, Gaussian};
-use accounting::{OneWay, Pair};
+use accounting::{Order, Pair};
 use vocabulary::{Interval, Run};
 
 struct Row {
@@ -10,7 +10,7 @@ struct Row {
     q: f64,
     steps: u64,
     at: f64,
-    way: String,
+    order: String,
     quantity: String,
     value: f64,
     digits: i32,
@@ -28,7 +28,7 @@ fn rows() -> Vec<Row> {
                 q: cells[2].parse().unwrap(),
                 steps: cells[3].parse::<f64>().unwrap() as u64,
                 at: cells[4].parse().unwrap(),
-                way: cells[5].to_owned(),
+                order: cells[5].to_owned(),
                 quantity: cells[6].to_owned(),
                 value: cells[7].parse().unwrap(),
                 digits: cells[8].parse().unwrap(),
@@ -54,13 +54,13 @@ fn pair_of(row: &Row) -> Box<dyn Pair> {
 
 fn answer(row: &Row) -> Interval {
     let pair = pair_of(row);
-    let one = |way| {
-        if row.quantity == "eps" { pair.epsilon(row.at, way) } else { pair.delta(row.at, way) }
+    let one = |order| {
+        if row.quantity == "eps" { pair.epsilon(row.at, order) } else { pair.delta(row.at, order) }
     };
-    match row.way.as_str() {
-        "remove" => one(OneWay::Remove).unwrap(),
-        "add" => one(OneWay::Add).unwrap(),
-        _ => one(OneWay::Remove).unwrap().max(one(OneWay::Add).unwrap()),
+    match row.order.as_str() {
+        "remove" => one(Order::Remove).unwrap(),
+        "add" => one(Order::Add).unwrap(),
+        _ => one(Order::Remove).unwrap().max(one(Order::Add).unwrap()),
     }
 }
 
@@ -74,7 +74,7 @@ fn every_reference_value_holds_to_its_digits() {
     for row in &rows {
         let name = format!(
             "{} sigma={} q={} T={} at={:e} {} {}",
-            row.kind, row.sigma, row.q, row.steps, row.at, row.way, row.quantity
+            row.kind, row.sigma, row.q, row.steps, row.at, row.order, row.quantity
         );
         let got = answer(row);
         // k digits trusted: half a unit of the k-th, and f64 parsing of longer ones.
@@ -124,7 +124,7 @@ fn every_reference_value_holds_to_its_digits() {
 fn the_papers_example() {
     for (steps, want) in [(3, 2.222410709182349786), (1, 2.181694109245377831)] {
         let pair = BinomialGaussian::for_run(&run(1.0, 0.1, steps)).unwrap();
-        let got = pair.epsilon(1e-6, OneWay::Remove).unwrap();
+        let got = pair.epsilon(1e-6, Order::Remove).unwrap();
         assert!((got.value - want).abs() < 1e-13, "{steps}: {got:?}");
         assert!(got.lower <= want && want <= got.upper);
     }
@@ -143,9 +143,9 @@ fn large_runs() {
     ] {
         let pair = BinomialGaussian::for_run(&run(sigma, q, steps)).unwrap();
         let got = pair
-            .epsilon(delta, OneWay::Remove)
+            .epsilon(delta, Order::Remove)
             .unwrap()
-            .max(pair.epsilon(delta, OneWay::Add).unwrap());
+            .max(pair.epsilon(delta, Order::Add).unwrap());
         assert!(
             (got.value - want).abs() < 6e-8 * want.max(1.0),
             "{steps} {q} {sigma} {delta}: {got:?}"
@@ -160,7 +160,7 @@ fn epsilon_falls_and_rises_with_steps() {
         [(1, 1.000), (2, 0.573), (5, 0.397), (20, 0.417), (100, 0.691), (1000, 1.978)]
     {
         let pair = BinomialGaussian::for_run(&run(0.7764, 0.01, steps)).unwrap();
-        let got = pair.epsilon(1e-6, OneWay::Remove).unwrap().value;
+        let got = pair.epsilon(1e-6, Order::Remove).unwrap().value;
         assert!((got - want).abs() < 1e-3, "{steps}: {got}");
     }
 }
@@ -170,8 +170,8 @@ fn epsilon_falls_and_rises_with_steps() {
 /// being the f64 written). The certified ends contain them.
 #[test]
 fn corners_in_high_precision() {
-    use OneWay::{Add, Remove};
-    for (sigma, q, steps, delta, way, want) in [
+    use Order::{Add, Remove};
+    for (sigma, q, steps, delta, order, want) in [
         (100.0, 1e-07, 1, 1e-12, Remove, 2.7593252311353542945e-9),
         (100.0, 1e-07, 1, 1e-12, Add, 2.6771814467908175916e-9),
         (0.2, 1e-07, 1, 1e-09, Remove, 7.1978125306640654842),
@@ -197,13 +197,15 @@ fn corners_in_high_precision() {
         (3.0, 0.7, 400, 1e-100, Remove, 115.87517369531702181),
         (3.0, 0.7, 400, 1e-100, Add, 101.77194146385007167),
     ] {
-        let got =
-            BinomialGaussian::for_run(&run(sigma, q, steps)).unwrap().epsilon(delta, way).unwrap();
+        let got = BinomialGaussian::for_run(&run(sigma, q, steps))
+            .unwrap()
+            .epsilon(delta, order)
+            .unwrap();
         let parsing = 2.3e-16 * want;
         assert!(
             got.lower <= want + parsing && want - parsing <= got.upper,
-            "{sigma} {q} {steps} {delta:e} {way:?}: {got:?} misses {want}"
+            "{sigma} {q} {steps} {delta:e} {order:?}: {got:?} misses {want}"
         );
-        assert!(got.relative_width() < 1e-12, "{sigma} {q} {steps} {delta:e} {way:?}: {got:?}");
+        assert!(got.relative_width() < 1e-12, "{sigma} {q} {steps} {delta:e} {order:?}: {got:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use accounting::directions::{accuracy, epsilon, fnr, mu, symmetrised, tpr};
 use accounting::pairs::Gaussian;
-use accounting::{AccountingError, OneWay, Pair};
+use accounting::{AccountingError, Order, Pair};
 use numerics::special::{inverse_normal_cdf, normal_cdf};
 use vocabulary::{Direction, Interval};
 
@@ -14,29 +14,29 @@ struct Lopsided {
 }
 
 impl Lopsided {
-    fn of(&self, way: OneWay) -> &Gaussian {
-        match way {
-            OneWay::Remove => &self.remove,
-            OneWay::Add => &self.add,
+    fn of(&self, order: Order) -> &Gaussian {
+        match order {
+            Order::Remove => &self.remove,
+            Order::Add => &self.add,
         }
     }
 }
 
 impl Pair for Lopsided {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        self.of(way).delta(epsilon, way)
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
+        self.of(order).delta(epsilon, order)
     }
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        self.of(way).one_minus_delta(epsilon, way)
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
+        self.of(order).one_minus_delta(epsilon, order)
     }
-    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        self.of(way).epsilon(delta, way)
+    fn epsilon(&self, delta: f64, order: Order) -> Result<Interval, AccountingError> {
+        self.of(order).epsilon(delta, order)
     }
-    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        self.of(way).tpr(fpr, way)
+    fn tpr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError> {
+        self.of(order).tpr(fpr, order)
     }
-    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        self.of(way).fnr(fpr, way)
+    fn fnr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError> {
+        self.of(order).fnr(fpr, order)
     }
 }
 
@@ -70,14 +70,14 @@ fn the_worse_order_decides() {
     let both = Direction::Both;
     for (remove, add) in [(small, large), (large, small)] {
         let pair = Lopsided { remove, add };
-        let truth = large.epsilon(1e-5, OneWay::Remove).unwrap();
+        let truth = large.epsilon(1e-5, Order::Remove).unwrap();
         assert_eq!(epsilon(&pair, 1e-5, both).unwrap(), truth);
         let found = tpr(&pair, 1e-3, both).unwrap();
-        let truth = large.tpr(1e-3, OneWay::Remove).unwrap();
+        let truth = large.tpr(1e-3, Order::Remove).unwrap();
         assert!(found.lower <= truth.upper && truth.lower <= found.upper, "{found:?} {truth:?}");
         assert!(found.width() < 1e-9);
         let found = fnr(&pair, 0.2, both).unwrap();
-        let truth = large.fnr(0.2, OneWay::Remove).unwrap();
+        let truth = large.fnr(0.2, Order::Remove).unwrap();
         assert!(found.lower <= truth.upper && truth.lower <= found.upper, "{found:?} {truth:?}");
     }
 }
@@ -87,7 +87,7 @@ fn mu_of_a_gaussian_profile_is_found_from_the_profile_alone() {
     for m in [0.05, 0.4, 1.0, 4.0, 40.0] {
         let pair = Gaussian::new(m).unwrap();
         for delta in [1e-3, 1e-5, 1e-12] {
-            let end = pair.epsilon(delta, OneWay::Remove).unwrap();
+            let end = pair.epsilon(delta, Order::Remove).unwrap();
             let profile = |epsilon| mu::Level::of(&pair, epsilon, Direction::Both);
             let found = mu::covering(&profile, end, delta).unwrap();
             assert!(found.lower <= m * (1.0 + 1e-12) && m <= found.upper, "{m} {delta}: {found:?}");
@@ -103,8 +103,8 @@ fn mu_covers_the_larger_of_two_profiles() {
     // Larger mu at small epsilon, smaller at large epsilon: the hull needs the larger one.
     let (broad, narrow) = (Gaussian::new(0.8).unwrap(), Gaussian::new(0.5).unwrap());
     let profile = |epsilon: f64| -> Result<Interval, AccountingError> {
-        let scaled = broad.delta(epsilon, OneWay::Remove)?.map_increasing(|delta| 0.3 * delta);
-        Ok(scaled.max(narrow.delta(epsilon, OneWay::Remove)?))
+        let scaled = broad.delta(epsilon, Order::Remove)?.map_increasing(|delta| 0.3 * delta);
+        Ok(scaled.max(narrow.delta(epsilon, Order::Remove)?))
     };
     let end = Interval::new(3.4, 3.4, 3.4);
     let delta = profile(3.4).unwrap().lower;
@@ -121,7 +121,7 @@ fn mu_covers_the_larger_of_two_profiles() {
 #[test]
 fn a_profile_that_never_reaches_delta_needs_no_mu() {
     let pair = Gaussian::new(0.1).unwrap();
-    let end = pair.epsilon(0.3, OneWay::Remove).unwrap();
+    let end = pair.epsilon(0.3, Order::Remove).unwrap();
     let profile = |epsilon| mu::Level::of(&pair, epsilon, Direction::Both);
     let found = mu::covering(&profile, end, 0.3).unwrap();
     assert_eq!(found, Interval::exact(0.0));

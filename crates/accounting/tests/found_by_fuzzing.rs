@@ -1,7 +1,7 @@
 //! Runs on which the fuzzed laws, or the agreement of routes, once broke.
 
 use accounting::pairs::{Composed, LatticeBracket, LatticeOptions};
-use accounting::{OneWay, Pair};
+use accounting::{Order, Pair};
 use vocabulary::{Adjacency, Interval, Run};
 
 fn composed(noise_multiplier: f64, sample_rate: f64, steps: u64, adjacency: Adjacency) -> Composed {
@@ -25,9 +25,9 @@ fn add_up(one: Interval, other: Interval) {
 fn delta_and_its_complement_add_up_for_a_nearly_atomic_substitution() {
     let pair =
         composed(0.404_102_059_468_228, 7.859_681_549_832_328e-5, 8267, Adjacency::Substitute);
-    for way in [OneWay::Remove, OneWay::Add] {
+    for order in [Order::Remove, Order::Add] {
         let epsilon = 0.043_284_217_242_482_236;
-        let (delta, rest) = (pair.delta(epsilon, way), pair.one_minus_delta(epsilon, way));
+        let (delta, rest) = (pair.delta(epsilon, order), pair.one_minus_delta(epsilon, order));
         if let (Ok(delta), Ok(rest)) = (delta, rest) {
             add_up(delta, rest);
         }
@@ -44,8 +44,8 @@ fn the_best_estimate_lies_between_its_ends() {
     ];
     for (noise_multiplier, sample_rate, steps, delta) in cases {
         let pair = composed(noise_multiplier, sample_rate, steps, Adjacency::AddRemove);
-        for way in [OneWay::Remove, OneWay::Add] {
-            if let Ok(Interval { lower, value, upper }) = pair.epsilon(delta, way) {
+        for order in [Order::Remove, Order::Add] {
+            if let Ok(Interval { lower, value, upper }) = pair.epsilon(delta, order) {
                 assert!(lower <= value && value <= upper, "{lower} {value} {upper}");
             }
         }
@@ -63,7 +63,7 @@ fn power_obeys_the_largest_loss_of_the_add_direction() {
         .build()
         .unwrap();
     let fpr = 1e-12;
-    if let Ok(power) = Composed::for_run(&run).unwrap().tpr(fpr, OneWay::Add) {
+    if let Ok(power) = Composed::for_run(&run).unwrap().tpr(fpr, Order::Add) {
         let most = fpr * (-2.0 * (-rate).ln_1p()).exp();
         assert!(power.lower <= most * (1.0 + 1e-14), "{power:?} is above {most:e}");
     }
@@ -75,9 +75,9 @@ fn power_obeys_the_largest_loss_of_the_add_direction() {
 fn a_single_step_far_out_counts_the_rounding_of_its_threshold() {
     let pair = composed(0.200_000_005_810_502_15, 1e-7, 1, Adjacency::AddRemove);
     let delta = 1e-100;
-    let epsilon = pair.epsilon(delta, OneWay::Remove).unwrap();
-    assert!(pair.delta(epsilon.lower, OneWay::Remove).unwrap().upper >= delta, "{epsilon:?}");
-    assert!(pair.delta(epsilon.upper, OneWay::Remove).unwrap().lower <= delta, "{epsilon:?}");
+    let epsilon = pair.epsilon(delta, Order::Remove).unwrap();
+    assert!(pair.delta(epsilon.lower, Order::Remove).unwrap().upper >= delta, "{epsilon:?}");
+    assert!(pair.delta(epsilon.upper, Order::Remove).unwrap().lower <= delta, "{epsilon:?}");
     assert!(epsilon.relative_width() < 1e-11, "{epsilon:?}");
 }
 
@@ -88,7 +88,7 @@ fn addition_close_to_its_supremum() {
     let run =
         Run::builder().phase(2.57661652874401, 0.11859328302714196, 2).build().expect("a run");
     let pair = Composed::for_run(&run).unwrap();
-    let delta = pair.delta(0.22709985391636753, OneWay::Add).unwrap();
+    let delta = pair.delta(0.22709985391636753, Order::Add).unwrap();
     let truth = 2.1162464479124169e-20;
     assert!(delta.lower <= truth && truth <= delta.upper, "{delta:?}");
     assert!(delta.relative_width() <= 1e-9, "{delta:?}");
@@ -102,10 +102,10 @@ fn false_negatives_that_hardly_exist() {
         .build()
         .expect("a run");
     let pair = Composed::for_run(&run).unwrap();
-    let found = pair.fnr(0.16951757146638122, OneWay::Remove).unwrap();
+    let found = pair.fnr(0.16951757146638122, Order::Remove).unwrap();
     let lattice = LatticeBracket::for_run(&run, LatticeOptions { points: 1 << 17 })
         .unwrap()
-        .fnr(0.16951757146638122, OneWay::Remove)
+        .fnr(0.16951757146638122, Order::Remove)
         .unwrap();
     assert!(found.lower > 0.0 && found.relative_width() <= 1e-6, "{found:?}");
     assert!(lattice.lower <= found.upper && found.lower <= lattice.upper, "{found:?} {lattice:?}");
@@ -115,9 +115,9 @@ fn false_negatives_that_hardly_exist() {
 #[test]
 fn a_rate_that_is_no_number_is_refused() {
     let pair = composed(1.0, 0.01, 100, Adjacency::AddRemove);
-    for way in [OneWay::Remove, OneWay::Add] {
+    for order in [Order::Remove, Order::Add] {
         for rate in [f64::NAN, -0.1, 1.1, f64::INFINITY] {
-            assert!(pair.tpr(rate, way).is_err() && pair.fnr(rate, way).is_err(), "{rate}");
+            assert!(pair.tpr(rate, order).is_err() && pair.fnr(rate, order).is_err(), "{rate}");
         }
     }
 }
@@ -134,7 +134,7 @@ fn few_steps_with_little_noise_have_a_trade_off_curve() {
         assert!(tpr.lower <= fpr + total_variation * (1.0 + 1e-6), "{tpr:?}");
     }
     // No test of the other order gains more than the largest loss allows.
-    let tpr = pair.tpr(1e-12, OneWay::Add).unwrap();
+    let tpr = pair.tpr(1e-12, Order::Add).unwrap();
     assert!(tpr.lower >= 1e-12 && tpr.upper <= 1.0001e-12, "{tpr:?}");
 }
 
@@ -152,13 +152,13 @@ fn one_step_at_an_epsilon_beyond_the_largest_double() {
         let run =
             vocabulary::Run::builder().phase(noise, rate, 1).group_size(group).build().unwrap();
         let pair = Composed::for_run(&run).unwrap();
-        for way in [OneWay::Remove, OneWay::Add] {
-            let delta = pair.delta(epsilon, way).unwrap();
-            let rest = pair.one_minus_delta(epsilon, way).unwrap();
+        for order in [Order::Remove, Order::Add] {
+            let delta = pair.delta(epsilon, order).unwrap();
+            let rest = pair.one_minus_delta(epsilon, order).unwrap();
             for ends in [delta, rest] {
                 assert!(
                     0.0 <= ends.lower && ends.lower <= ends.value && ends.value <= ends.upper,
-                    "{noise} {rate} {group} {epsilon} {way:?}: {ends:?}"
+                    "{noise} {rate} {group} {epsilon} {order:?}: {ends:?}"
                 );
             }
             add_up(delta, rest);
@@ -170,12 +170,12 @@ fn one_step_at_an_epsilon_beyond_the_largest_double() {
         |group| vocabulary::Run::builder().phase(0.2049, 0.999999, 1).group_size(group).build();
     let pair = Composed::for_run(&run(40).unwrap()).unwrap();
     let at_the_mean = 40f64.powi(2) / (2.0 * 0.2049f64.powi(2));
-    let delta = pair.delta(at_the_mean, OneWay::Remove).unwrap();
+    let delta = pair.delta(at_the_mean, Order::Remove).unwrap();
     assert!((delta.value - 0.5).abs() < 0.01 && delta.relative_width() < 1e-6, "{delta:?}");
     // Adding them loses at most -40 ln(1 - q).
     let most = -40.0 * (-0.999999f64).ln_1p();
-    assert!(pair.delta(0.95 * most, OneWay::Add).unwrap().lower > 0.9);
-    assert!(pair.delta(1.01 * most, OneWay::Add).unwrap().upper < 1e-300);
+    assert!(pair.delta(0.95 * most, Order::Add).unwrap().lower > 0.9);
+    assert!(pair.delta(1.01 * most, Order::Add).unwrap().upper < 1e-300);
     // Of 97 that bound is not a number any more.
     assert!(Composed::for_run(&run(97).unwrap()).is_err());
 }
@@ -184,8 +184,8 @@ fn one_step_at_an_epsilon_beyond_the_largest_double() {
 #[test]
 fn power_close_to_one_is_what_is_not_missed() {
     let pair = composed(0.2, 1e-7, 999_999_997, Adjacency::AddRemove);
-    for way in [OneWay::Remove, OneWay::Add] {
-        let (tpr, fnr) = (pair.tpr(0.8977, way).unwrap(), pair.fnr(0.8977, way).unwrap());
+    for order in [Order::Remove, Order::Add] {
+        let (tpr, fnr) = (pair.tpr(0.8977, order).unwrap(), pair.fnr(0.8977, order).unwrap());
         assert!(tpr.lower + fnr.lower <= 1.0 + 1e-15, "{tpr:?} {fnr:?}");
         assert!(tpr.upper + fnr.upper >= 1.0 - 1e-15, "{tpr:?} {fnr:?}");
     }

@@ -3,11 +3,11 @@
 use crate::support;
 
 use accounting::pairs::{LatticeBracket, LatticeOptions};
-use accounting::{OneWay, Pair};
+use accounting::{Order, Pair};
 use support::{generator::Generator, golden, normal, overlap};
 use vocabulary::{Adjacency, Interval, Run};
 
-const WAYS: [OneWay; 2] = [OneWay::Remove, OneWay::Add];
+const ORDERS: [Order; 2] = [Order::Remove, Order::Add];
 
 fn bracket(run: &Run, points: usize) -> LatticeBracket {
     LatticeBracket::for_run(run, LatticeOptions { points }).expect("a run the lattice supports")
@@ -20,15 +20,15 @@ fn one_step_holds_the_closed_form() {
     let mut useful = 0;
     for case in 0..120 {
         let (sigma, q) = (generator.log_uniform(0.2, 100.0), generator.log_uniform(1e-7, 1.0));
-        let way = WAYS[case % 2];
+        let order = ORDERS[case % 2];
         let run = Run::builder().phase(sigma, q, 1).build().unwrap();
         // Losses that one step reaches: around x = 1 + z sigma.
         let x = 1.0 + sigma * (8.0 * generator.uniform() - 2.0);
         let loss = (q * ((2.0 * x - 1.0) / (2.0 * sigma * sigma)).exp_m1()).ln_1p();
-        let epsilon = if way == OneWay::Remove { loss } else { -loss };
-        let exact = normal::one_step_delta(sigma, q, epsilon, way);
-        let Ok(delta) = bracket(&run, 1 << 12).delta(epsilon, way) else { continue };
-        assert!(overlap(&delta, &exact), "{sigma} {q} {epsilon} {way:?}: {delta:?} {exact:?}");
+        let epsilon = if order == Order::Remove { loss } else { -loss };
+        let exact = normal::one_step_delta(sigma, q, epsilon, order);
+        let Ok(delta) = bracket(&run, 1 << 12).delta(epsilon, order) else { continue };
+        assert!(overlap(&delta, &exact), "{sigma} {q} {epsilon} {order:?}: {delta:?} {exact:?}");
         if delta.relative_width() < 1e-2 || delta.upper < 1e-290 {
             useful += 1;
         }
@@ -51,7 +51,7 @@ fn full_batches_hold_the_gaussian_closed_form() {
         if !(exact.value > 1e-250) || epsilon > 600.0 {
             continue;
         }
-        let Ok(delta) = bracket(&run, 1 << 13).delta(epsilon, WAYS[case % 2]) else { continue };
+        let Ok(delta) = bracket(&run, 1 << 13).delta(epsilon, ORDERS[case % 2]) else { continue };
         assert!(overlap(&delta, &exact), "{sigma} {steps} {epsilon}: {delta:?} {exact:?}");
         tried += 1;
         if delta.relative_width() < 0.1 {
@@ -66,8 +66,8 @@ fn full_batches_hold_the_gaussian_closed_form() {
 #[test]
 fn a_finer_lattice_is_narrower() {
     let run = Run::builder().phase(2.0, 0.1, 1000).build().unwrap();
-    let coarse = bracket(&run, 1 << 11).delta(3.0, OneWay::Remove).unwrap();
-    let fine = bracket(&run, 1 << 14).delta(3.0, OneWay::Remove).unwrap();
+    let coarse = bracket(&run, 1 << 11).delta(3.0, Order::Remove).unwrap();
+    let fine = bracket(&run, 1 << 14).delta(3.0, Order::Remove).unwrap();
     assert!(fine.width() * 10.0 < coarse.width(), "{fine:?} {coarse:?}");
     assert!(overlap(&coarse, &fine));
     assert!(fine.relative_width() < 1e-3, "{fine:?}");
@@ -82,12 +82,13 @@ fn reference_values_lie_in_the_bracket() {
     let mut refused = 0;
     for row in &rows {
         let lattice = bracket(&row.run, 1 << 14);
-        let ask = |way: OneWay| match row.quantity.as_str() {
-            "epsilon" => lattice.epsilon(row.at, way),
-            "delta" => lattice.delta(row.at, way),
-            _ => lattice.fnr(row.at, way),
+        let ask = |order: Order| match row.quantity.as_str() {
+            "epsilon" => lattice.epsilon(row.at, order),
+            "delta" => lattice.delta(row.at, order),
+            _ => lattice.fnr(row.at, order),
         };
-        let answers: Result<Vec<Interval>, _> = row.ways.iter().map(|way| ask(*way)).collect();
+        let answers: Result<Vec<Interval>, _> =
+            row.orders.iter().map(|order| ask(*order)).collect();
         let Ok(answers) = answers else {
             refused += 1;
             continue;
@@ -121,7 +122,7 @@ fn substitution_pair_is_symmetric_and_holds_the_table() {
             .unwrap();
         let lattice = bracket(&run, 1 << 14);
         let (one, other) =
-            (lattice.delta(0.0, OneWay::Remove).unwrap(), lattice.delta(0.0, OneWay::Add).unwrap());
+            (lattice.delta(0.0, Order::Remove).unwrap(), lattice.delta(0.0, Order::Add).unwrap());
         assert!(overlap(&one, &other));
         let value = 1.0 - security;
         assert!(
@@ -137,15 +138,15 @@ fn substitution_pair_is_symmetric_and_holds_the_table() {
 #[test]
 fn groups_and_phases_agree_with_what_they_are_made_of() {
     let group = Run::builder().phase(10.0, 1.0, 25).group_size(3).build().unwrap();
-    let delta = bracket(&group, 1 << 12).delta(2.0, OneWay::Remove).unwrap();
+    let delta = bracket(&group, 1 << 12).delta(2.0, Order::Remove).unwrap();
     assert!(overlap(&delta, &normal::gaussian_delta(1.5, 2.0)), "{delta:?}");
     assert!(delta.relative_width() < 1e-2);
     let whole = Run::builder().phase(1.0, 0.02, 500).build().unwrap();
     let split = Run::builder().phase(1.0, 0.02, 180).phase(1.0, 0.02, 320).build().unwrap();
-    for way in WAYS {
+    for order in ORDERS {
         let (a, b) = (
-            bracket(&whole, 1 << 13).delta(1.5, way).unwrap(),
-            bracket(&split, 1 << 13).delta(1.5, way).unwrap(),
+            bracket(&whole, 1 << 13).delta(1.5, order).unwrap(),
+            bracket(&split, 1 << 13).delta(1.5, order).unwrap(),
         );
         assert!(overlap(&a, &b), "{a:?} {b:?}");
         assert!(a.relative_width() < 0.05 && b.relative_width() < 0.05, "{a:?} {b:?}");
@@ -155,7 +156,7 @@ fn groups_and_phases_agree_with_what_they_are_made_of() {
 #[test]
 fn impossible_losses_have_delta_zero_and_bad_points_are_refused() {
     let run = Run::builder().phase(1.0, 0.01, 10).build().unwrap();
-    let delta = bracket(&run, 256).delta(0.2, OneWay::Add).unwrap();
+    let delta = bracket(&run, 256).delta(0.2, Order::Add).unwrap();
     assert_eq!(delta, Interval::exact(0.0));
     assert!(LatticeBracket::for_run(&run, LatticeOptions { points: 1000 }).is_err());
 }

@@ -1,6 +1,6 @@
 //! Lower ends of the worst case, and ends far out, for ways to draw batches.
 
-use accounting::curve::{CurveKind, CurveRequest, Point, curve};
+use accounting::curve::{CurveKind, CurvePoint, CurveRequest, curve};
 use accounting::{Target, Unknown, calibrate};
 use accounting::{directions, patience, schemes};
 use vocabulary::{Adjacency, Direction, Drawing, LensName, Permutation, Run, Sampling};
@@ -103,7 +103,7 @@ fn curves_over_whole_epochs() {
         .points
         .iter()
         .map(|point| match point {
-            Point::Steps { steps, .. } => *steps,
+            CurvePoint::Steps { steps, .. } => *steps,
             other => panic!("{other:?}"),
         })
         .collect();
@@ -119,6 +119,8 @@ fn curves_within_a_limit() {
     let found = patience::budget(0.05, || steps(&run, 30));
     assert!(found.line.points.len() > 2, "{found:?}");
     assert!(found.warnings.iter().any(|text| text.contains("time limit")), "{:?}", found.warnings);
-    let Some(Point::Steps { steps, .. }) = found.line.points.last() else { panic!("{found:?}") };
+    let Some(CurvePoint::Steps { steps, .. }) = found.line.points.last() else {
+        panic!("{found:?}")
+    };
     assert_eq!(*steps, 1000);
 }

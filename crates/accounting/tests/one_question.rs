@@ -2,7 +2,7 @@
 //! many others and from several threads.
 
 use accounting::pairs::{BinomialGaussian, Composed, LastIterateMax};
-use accounting::{AccountingError, OneWay, Pair, directions};
+use accounting::{AccountingError, Order, Pair, directions};
 use vocabulary::{Adjacency, Direction, Interval, Run};
 
 /// Uniform numbers in [0, 1).
@@ -28,7 +28,7 @@ enum Question {
     Epsilon(f64, Direction),
     Delta(f64, Direction),
     Rest(f64),
-    OneWay(f64, OneWay),
+    Order(f64, Order),
     Power(f64, Direction),
     Missed(f64),
     Advantage,
@@ -45,7 +45,7 @@ impl Question {
             0 | 1 => Self::Epsilon(delta, direction),
             2 | 3 => Self::Delta(epsilon, direction),
             4 => Self::Rest(epsilon),
-            5 => Self::OneWay(-epsilon, OneWay::Add),
+            5 => Self::Order(-epsilon, Order::Add),
             6 => Self::Power(random.between(1e-5, 0.5), direction),
             7 => Self::Missed(random.between(1e-3, 0.5)),
             8 | 9 => Self::Advantage,
@@ -59,7 +59,7 @@ impl Question {
             Self::Epsilon(delta, direction) => directions::epsilon(pair, delta, direction),
             Self::Delta(epsilon, direction) => directions::delta(pair, epsilon, direction),
             Self::Rest(epsilon) => directions::one_minus_delta(pair, epsilon, Direction::Both),
-            Self::OneWay(epsilon, way) => pair.delta(epsilon, way),
+            Self::Order(epsilon, way) => pair.delta(epsilon, way),
             Self::Power(fpr, direction) => directions::tpr(pair, fpr, direction),
             Self::Missed(fpr) => directions::fnr(pair, fpr, Direction::Both),
             Self::Advantage => directions::advantage(pair),

@@ -125,7 +125,7 @@ fn a_rate_within_a_group_is_not_one_of_the_data_set() {
             "[run]\nnoise_multiplier = 1\n{rate}\nsteps = 1000\nsampling = \"cyclic-poisson\"\n\
              cycle_length = 10\ndataset_size = 50000\n"
         );
-        vocabulary::Document::from_toml_str(&text).unwrap().run.resolve().unwrap()
+        vocabulary::RunFile::from_toml_str(&text).unwrap().run.resolve().unwrap()
     };
     let sized = written("batch_size = 500");
     assert_eq!(sized.run.phases()[0].sample_rate, 0.1);

@@ -5,17 +5,17 @@
 use crate::support;
 
 use accounting::pairs::{Composed, LatticeBracket, LatticeOptions};
-use accounting::{AccountingError, OneWay, Pair};
+use accounting::{AccountingError, Order, Pair};
 use support::{cases, generator::Generator, golden, normal, overlap, runs, simulation};
 use vocabulary::{Adjacency, Interval, Run};
 
 type Answer = Result<Interval, AccountingError>;
 
 /// All routes that answer delta(epsilon) for a run.
-fn routes(run: &Run, epsilon: f64, way: OneWay, seed: u64) -> Vec<(&'static str, Answer)> {
+fn routes(run: &Run, epsilon: f64, order: Order, seed: u64) -> Vec<(&'static str, Answer)> {
     let options = LatticeOptions { points: 1 << 11 };
-    let lattice = LatticeBracket::for_run(run, options).and_then(|pair| pair.delta(epsilon, way));
-    let composed = Composed::for_run(run).and_then(|pair| pair.delta(epsilon, way));
+    let lattice = LatticeBracket::for_run(run, options).and_then(|pair| pair.delta(epsilon, order));
+    let composed = Composed::for_run(run).and_then(|pair| pair.delta(epsilon, order));
     let mut answers = vec![("lattice", lattice), ("composed", composed)];
     let single = run.phases().len() == 1 && run.adjacency() == Adjacency::AddRemove;
     let phase = run.phases()[0];
@@ -24,11 +24,12 @@ fn routes(run: &Run, epsilon: f64, way: OneWay, seed: u64) -> Vec<(&'static str,
         answers.push(("gaussian", Ok(normal::gaussian_delta(mu, epsilon))));
     }
     if single && phase.steps == 1 && run.group_size() == 1 {
-        let exact = normal::one_step_delta(phase.noise_multiplier, phase.sample_rate, epsilon, way);
+        let exact =
+            normal::one_step_delta(phase.noise_multiplier, phase.sample_rate, epsilon, order);
         answers.push(("one step", Ok(exact)));
     }
     if run.steps() <= 30 {
-        answers.push(("simulation", Ok(simulation::plain(run, way, epsilon, 2000, seed))));
+        answers.push(("simulation", Ok(simulation::plain(run, order, epsilon, 2000, seed))));
     }
     answers
 }
@@ -60,18 +61,18 @@ fn all_routes_overlap_on_random_runs() {
     let (mut by_lattice, mut by_two) = (0, 0);
     for case in 0..total {
         let run = runs::any(&mut generator);
-        let way = if generator.uniform() < 0.5 { OneWay::Remove } else { OneWay::Add };
+        let order = if generator.uniform() < 0.5 { Order::Remove } else { Order::Add };
         let target = generator.log_uniform(1e-30, 0.5);
         // An epsilon that matters: where the lattice believes delta to be about the target.
         let options = LatticeOptions { points: 1 << 10 };
         let guess =
-            LatticeBracket::for_run(&run, options).and_then(|pair| pair.epsilon(target, way));
+            LatticeBracket::for_run(&run, options).and_then(|pair| pair.epsilon(target, order));
         let epsilon = match guess {
             Ok(guess) if guess.upper.is_finite() => 0.5 * (guess.lower + guess.upper),
             _ => generator.log_uniform(1e-6, 50.0),
         };
-        let answers = routes(&run, epsilon, way, case as u64);
-        let question = format!("delta({epsilon}) {way:?}");
+        let answers = routes(&run, epsilon, order, case as u64);
+        let question = format!("delta({epsilon}) {order:?}");
         by_two += usize::from(agree(&run, &question, &answers) >= 2);
         by_lattice += usize::from(answers[0].1.is_ok());
     }
@@ -88,14 +89,14 @@ fn all_routes_overlap_on_single_steps() {
             .phase(generator.log_uniform(0.2, 100.0), generator.log_uniform(1e-7, 1.0), 1)
             .build()
             .unwrap();
-        let way = if case % 2 == 0 { OneWay::Remove } else { OneWay::Add };
+        let order = if case % 2 == 0 { Order::Remove } else { Order::Add };
         let phase = run.phases()[0];
         let x = 1.0 + phase.noise_multiplier * (7.0 * generator.uniform() - 2.0);
         let exponent = (2.0 * x - 1.0) / (2.0 * phase.noise_multiplier.powi(2));
         let loss = (phase.sample_rate * exponent.exp_m1()).ln_1p();
-        let epsilon = if way == OneWay::Remove { loss } else { -loss };
-        let answers = routes(&run, epsilon, way, case as u64);
-        let given = agree(&run, &format!("delta({epsilon}) {way:?}"), &answers);
+        let epsilon = if order == Order::Remove { loss } else { -loss };
+        let answers = routes(&run, epsilon, order, case as u64);
+        let given = agree(&run, &format!("delta({epsilon}) {order:?}"), &answers);
         assert!(given >= 2, "{run:?} {epsilon}: {answers:?}");
     }
 }
@@ -117,14 +118,15 @@ fn all_quantities_overlap_on_ordinary_runs() {
         let composed = Composed::for_run(&run).unwrap();
         let delta = generator.log_uniform(1e-12, 0.1);
         let fpr = generator.log_uniform(1e-5, 0.5);
-        for way in [OneWay::Remove, OneWay::Add] {
+        for order in [Order::Remove, Order::Add] {
             let epsilon = [
-                ("lattice", lattice.epsilon(delta, way)),
-                ("composed", composed.epsilon(delta, way)),
+                ("lattice", lattice.epsilon(delta, order)),
+                ("composed", composed.epsilon(delta, order)),
             ];
-            agree(&run, &format!("epsilon({delta}) {way:?}"), &epsilon);
-            let fnr = [("lattice", lattice.fnr(fpr, way)), ("composed", composed.fnr(fpr, way))];
-            agree(&run, &format!("fnr({fpr}) {way:?}"), &fnr);
+            agree(&run, &format!("epsilon({delta}) {order:?}"), &epsilon);
+            let fnr =
+                [("lattice", lattice.fnr(fpr, order)), ("composed", composed.fnr(fpr, order))];
+            agree(&run, &format!("fnr({fpr}) {order:?}"), &fnr);
         }
     }
 }
@@ -135,12 +137,13 @@ fn the_composed_pair_holds_the_reference_values_to_their_digits() {
     let mut wrong = Vec::new();
     for row in golden::composition() {
         let composed = Composed::for_run(&row.run).unwrap();
-        let ask = |way: OneWay| match row.quantity.as_str() {
-            "epsilon" => composed.epsilon(row.at, way),
-            "delta" => composed.delta(row.at, way),
-            _ => composed.fnr(row.at, way),
+        let ask = |order: Order| match row.quantity.as_str() {
+            "epsilon" => composed.epsilon(row.at, order),
+            "delta" => composed.delta(row.at, order),
+            _ => composed.fnr(row.at, order),
         };
-        let answers: Result<Vec<Interval>, _> = row.ways.iter().map(|way| ask(*way)).collect();
+        let answers: Result<Vec<Interval>, _> =
+            row.orders.iter().map(|order| ask(*order)).collect();
         let Ok(answers) = answers else { continue };
         let both = answers.into_iter().reduce(Interval::max).expect("at least one order");
         let near = |x: f64| (x - row.value).abs() <= row.tolerance + (both.upper - both.lower);

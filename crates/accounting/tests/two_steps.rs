@@ -2,7 +2,7 @@
 //! independent route that keeps its digits at any delta, where lattices say nothing.
 
 use accounting::pairs::Composed;
-use accounting::{OneWay, Pair};
+use accounting::{Order, Pair};
 use vocabulary::Run;
 
 #[test]
@@ -16,7 +16,7 @@ fn two_steps_come_out_to_their_digits_at_any_delta() {
         let [sigma, rate, steps, epsilon, truth] = cells[..] else { panic!("{line}") };
         let run = Run::builder().phase(sigma, rate, steps as u64).build().unwrap();
         rows += 1;
-        let found = Composed::for_run(&run).unwrap().delta(epsilon, OneWay::Remove);
+        let found = Composed::for_run(&run).unwrap().delta(epsilon, Order::Remove);
         let found = found.unwrap_or_else(|error| panic!("{line}: {error}"));
         assert!(found.relative_width() <= 0.02, "{line}: {found:?}");
         // The reference is rounded to double precision.
@@ -49,15 +49,15 @@ fn two_steps_of_a_replaced_record_come_out_to_their_digits() {
             .adjacency(vocabulary::Adjacency::Substitute)
             .build()
             .unwrap();
-        for way in [OneWay::Remove, OneWay::Add] {
-            let found = Composed::for_run(&run).unwrap().delta(epsilon, way);
+        for order in [Order::Remove, Order::Add] {
+            let found = Composed::for_run(&run).unwrap().delta(epsilon, order);
             let found = found.unwrap_or_else(|error| panic!("{line}: {error}"));
             let slack = 4e-16 * truth;
             assert!(
                 found.lower <= truth + slack && truth - slack <= found.upper,
-                "{line} {way:?}: {found:?}"
+                "{line} {order:?}: {found:?}"
             );
-            assert!((found.value / truth - 1.0).abs() <= 1e-9, "{line} {way:?}: {found:?}");
+            assert!((found.value / truth - 1.0).abs() <= 1e-9, "{line} {order:?}: {found:?}");
             rows += 1;
         }
     }

@@ -3,7 +3,7 @@
 //! of one step in 60 digits; for two single steps nested quadrature in 40 digits, in both orders.
 
 use accounting::pairs::Composed;
-use accounting::{OneWay, Pair, directions};
+use accounting::{Order, Pair, directions};
 use vocabulary::{Direction, Interval, Run};
 
 /// (noise multiplier, sample rate, steps) of each phase.
@@ -77,8 +77,8 @@ fn full_batches_mixed_with_sampled_ones() {
         ),
     ] {
         let pair = composed(&phases, 1);
-        holds(pair.delta(epsilon, OneWay::Add).unwrap(), truth, 1e-10);
-        let solved = pair.epsilon(truth, OneWay::Add).unwrap();
+        holds(pair.delta(epsilon, Order::Add).unwrap(), truth, 1e-10);
+        let solved = pair.epsilon(truth, Order::Add).unwrap();
         holds(solved, epsilon, 1e-10);
     }
 }
@@ -88,13 +88,13 @@ fn full_batches_mixed_with_sampled_ones() {
 fn far_in_the_tail_of_one_step() {
     let pair = composed(&[(1.3444905367982425, 0.9124496502840092, 1)], 20);
     holds(
-        pair.delta(459.9284863896538, OneWay::Remove).unwrap(),
+        pair.delta(459.9284863896538, Order::Remove).unwrap(),
         1.085_210_618_821_524_7e-124,
         1e-9,
     );
     // The tail of the reference underflows 42 deviations out; two terms of the same size cancel.
     let pair = composed(&[(0.46197211740681055, 0.9997997996268451, 1)], 5);
-    let found = pair.delta(396.67858208705434, OneWay::Remove).unwrap();
+    let found = pair.delta(396.67858208705434, Order::Remove).unwrap();
     holds(found, 3.992_128_617_988_951e-215, 1e-8);
 }
 
@@ -124,14 +124,14 @@ fn next_to_the_largest_loss_of_adding() {
         (0.3, 0.9, 3, 6.907755278982138, 1.201_788_331_701_424_3e-45),
     ] {
         let pair = composed(&[(noise, rate, 1)], group);
-        let found = pair.delta(epsilon, OneWay::Add).unwrap();
+        let found = pair.delta(epsilon, Order::Add).unwrap();
         assert!(found.lower <= truth && truth <= found.upper, "{found:?} {truth:e}");
         assert!(found.upper < 1e-14 * epsilon, "{found:?}");
-        let rest = pair.one_minus_delta(epsilon, OneWay::Add).unwrap();
+        let rest = pair.one_minus_delta(epsilon, Order::Add).unwrap();
         assert!(rest.lower <= 1.0 - truth && 1.0 - truth <= rest.upper);
         // Beyond the largest loss there is nothing.
         let beyond = epsilon * (1.0 + 1e-12);
-        assert_eq!(pair.delta(beyond, OneWay::Add).unwrap(), Interval::exact(0.0));
+        assert_eq!(pair.delta(beyond, Order::Add).unwrap(), Interval::exact(0.0));
     }
 }
 
@@ -153,7 +153,7 @@ fn full_batches_of_several_phases() {
         ),
     ] {
         let pair = composed(&phases, 1);
-        holds(pair.delta(epsilon, OneWay::Remove).unwrap(), delta, 1e-13);
+        holds(pair.delta(epsilon, Order::Remove).unwrap(), delta, 1e-13);
         holds(directions::advantage(&pair).unwrap(), advantage, 1e-13);
     }
 }
@@ -164,7 +164,7 @@ fn components_that_are_left_out() {
     let pair = composed(&[(0.2, 1e-7, 1)], 45);
     for (epsilon, truth) in [(21_000.0, 1.396_731_576_097_165e-285), (22_000.0, 2.293_541_983e-293)]
     {
-        let found = pair.delta(epsilon, OneWay::Remove).unwrap();
+        let found = pair.delta(epsilon, Order::Remove).unwrap();
         assert!(found.lower <= truth && truth <= found.upper, "{found:?} {truth:e}");
     }
 }
@@ -188,7 +188,7 @@ fn ends_that_no_run_can_have() {
     for (phases, group) in runs {
         let pair = composed(phases, group);
         for epsilon in [0.0, 1e-3, 4.653026705629135, 13.032516552026316, 50.0] {
-            let Ok(delta) = pair.delta(epsilon, OneWay::Remove) else { continue };
+            let Ok(delta) = pair.delta(epsilon, Order::Remove) else { continue };
             assert!(delta.upper > 0.0 && delta.lower < 1.0, "{phases:?} {epsilon}: {delta:?}");
             assert!(delta.lower <= delta.upper, "{phases:?} {epsilon}: {delta:?}");
         }
@@ -249,7 +249,7 @@ fn the_largest_loss_is_rounded_up() {
             0.010_165_550_033_605_82,
         ),
     ] {
-        let found = composed(&[(noise, rate, steps)], group).epsilon(delta, OneWay::Add).unwrap();
+        let found = composed(&[(noise, rate, steps)], group).epsilon(delta, Order::Add).unwrap();
         assert!(found.upper >= largest, "{found:?} {largest}");
     }
 }

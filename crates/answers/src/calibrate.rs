@@ -52,6 +52,10 @@ pub struct CalibrateQuestion {
     #[arg(skip)]
     #[serde(default)]
     pub run: Described,
+    /// Of advice: powers of two between 64 and a quarter of the records unless given.
+    #[arg(skip)]
+    #[serde(default, deserialize_with = "several")]
+    pub batch_sizes: Vec<u64>,
     /// Epsilon at --delta is at most this
     #[arg(long, alias = "epsilon", value_name = "E", value_parser = real, allow_hyphen_values = true, help_heading = "The target (exactly one)")]
     pub target_epsilon: Option<f64>,
@@ -95,7 +99,13 @@ pub struct CalibrateQuestion {
     pub time_limit: Option<f64>,
 }
 
+const ONE_BATCH_SIZE: &str =
+    "the sensitivities of an attribute were measured for one batch size; solve for something else";
+
 pub(crate) fn ask(question: &CalibrateQuestion) -> Result<Calibration, Refusal> {
+    if !question.batch_sizes.is_empty() {
+        return Err(Refusal::bad_input("batch_sizes asks for advice; ask for that, or drop it"));
+    }
     let target = target(question)?;
     let lens = question.lens.unwrap_or(LensName::SIGNED);
     let attribute =
@@ -106,10 +116,7 @@ pub(crate) fn ask(question: &CalibrateQuestion) -> Result<Calibration, Refusal> 
         Solve::Steps | Solve::Epochs => Unknown::Steps,
         Solve::BatchSize => {
             if attribute.is_some() {
-                return Err(Refusal::bad_input(
-                    "the sensitivities of an attribute were measured for one batch size; solve for \
-                     something else",
-                ));
+                return Err(Refusal::bad_input(ONE_BATCH_SIZE));
             }
             return largest_batch(question, &target, lens);
         }
@@ -165,72 +172,34 @@ fn with_batch(
     Ok((resolved.run, resolved.notes))
 }
 
-/// The question of `calibrate --batch-sizes`: the target and the run as in a calibration of the
-/// noise, without a batch size.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct AdviceQuestion {
-    /// Powers of two between 64 and a quarter of the records unless given.
-    #[serde(deserialize_with = "several")]
-    pub batch_sizes: Vec<u64>,
-    pub run: Described,
-    pub target_epsilon: Option<f64>,
-    pub target_mu: Option<f64>,
-    pub target_bayes_security: Option<f64>,
-    pub target_advantage: Option<f64>,
-    pub target_tpr: Option<f64>,
-    pub target_attack_accuracy: Option<f64>,
-    pub target_reconstruction: Option<f64>,
-    pub delta: Option<f64>,
-    pub fpr: Option<f64>,
-    pub prior: Option<f64>,
-    pub lens: Option<LensName>,
-    /// Seconds of processor time that the answer may take [default: 10].
-    pub time_limit: Option<f64>,
+/// The question of `calibrate --batch-sizes`: a calibration of the noise, for several batch sizes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(transparent)]
+pub struct AdviceQuestion(CalibrateQuestion);
+
+impl std::ops::Deref for AdviceQuestion {
+    type Target = CalibrateQuestion;
+
+    fn deref(&self) -> &CalibrateQuestion {
+        &self.0
+    }
 }
 
 impl CalibrateQuestion {
     /// The same target for several batch sizes.
     pub fn for_sizes(&self, sizes: &[u64]) -> AdviceQuestion {
-        AdviceQuestion {
-            batch_sizes: sizes.to_vec(),
-            run: self.run.clone(),
-            target_epsilon: self.target_epsilon,
-            target_mu: self.target_mu,
-            target_bayes_security: self.target_bayes_security,
-            target_advantage: self.target_advantage,
-            target_tpr: self.target_tpr,
-            target_attack_accuracy: self.target_attack_accuracy,
-            target_reconstruction: self.target_reconstruction,
-            delta: self.delta,
-            fpr: self.fpr,
-            prior: self.prior,
-            lens: self.lens,
-            time_limit: self.time_limit,
-        }
+        AdviceQuestion(Self { batch_sizes: sizes.to_vec(), ..self.clone() })
     }
 }
 
 pub(crate) fn advise(question: &AdviceQuestion) -> Result<Advice, Refusal> {
-    let asked = CalibrateQuestion {
-        solve: Solve::NoiseMultiplier,
-        run: question.run.clone(),
-        target_epsilon: question.target_epsilon,
-        target_mu: question.target_mu,
-        target_bayes_security: question.target_bayes_security,
-        target_advantage: question.target_advantage,
-        target_tpr: question.target_tpr,
-        target_attack_accuracy: question.target_attack_accuracy,
-        target_reconstruction: question.target_reconstruction,
-        delta: question.delta,
-        fpr: question.fpr,
-        prior: question.prior,
-        lens: question.lens,
-        attribute_sensitivity: None,
-        attribute_mode: None,
-        time_limit: question.time_limit,
-    };
-    let target = target(&asked)?;
+    if question.solve != Solve::NoiseMultiplier {
+        return Err(Refusal::bad_input("advice finds the noise; drop what else to solve for"));
+    }
+    if question.attribute_sensitivity.is_some() || question.attribute_mode.is_some() {
+        return Err(Refusal::bad_input(ONE_BATCH_SIZE));
+    }
+    let target = target(question)?;
     let mut described = question.run.description()?;
     let records = batches_of(&described, "--batch-sizes")?;
     if described.whole.noise_multiplier.is_some() {

@@ -2,7 +2,7 @@
 
 use crate::{AuditQuestion, Refusal};
 use accounting::{AccountingError, Questions};
-use vocabulary::{Claim, Interval, LensName, Quantity, Run, Standing};
+use vocabulary::{Claim, Interval, LensName, NotCovered, Quantity, Run, Standing};
 
 /// The smallest proven epsilon of a run at delta; unbounded at delta 0.
 ///
@@ -25,12 +25,7 @@ pub fn epsilon(run: &Run, delta: f64) -> Result<Claim, AccountingError> {
         .into_iter()
         .filter(|claim| claim.standing == Standing::Proven)
         .reduce(|best, next| if next.interval.upper < best.interval.upper { next } else { best })
-        .ok_or_else(|| {
-            AccountingError::Unsupported(
-                "no proven epsilon is known for the claimed run, so there is nothing to compare with"
-                    .to_owned(),
-            )
-        })
+        .ok_or_else(|| NotCovered::NothingProven.into())
 }
 
 /// The claim of an audit's run. A run that nobody asked to claim may have nothing proven about it.

@@ -4,7 +4,7 @@
 
 use crate::{Kind, Refusal};
 use accounting::{AccountingError, patience};
-use vocabulary::Problem;
+use vocabulary::{NotCertified, Problem};
 
 /// Seconds of processor time that a question may take.
 const SECONDS: f64 = 10.0;
@@ -31,11 +31,8 @@ pub(crate) fn seconds(stated: Option<f64>) -> Result<f64, Refusal> {
 pub(crate) fn beside<T>(
     work: impl FnOnce() -> Result<T, AccountingError>,
 ) -> Result<T, AccountingError> {
-    patience::within(f64::INFINITY, work).unwrap_or_else(|| {
-        Err(AccountingError::NotCertified(
-            "it takes more than what is left of the time limit (a larger --time-limit lets it go on)".into(),
-        ))
-    })
+    patience::within(f64::INFINITY, work)
+        .unwrap_or_else(|| Err(NotCertified::Time { what: "it".into(), seconds: None }.into()))
 }
 
 /// Asks within the limit. Numbers of an account share it, and those that are there by then are kept; what goes on beyond

@@ -90,7 +90,10 @@ pub(crate) fn ask(question: &PanelQuestion) -> Result<Panel, Refusal> {
             Ok((standing, delta)) => {
                 lines.push(PanelLine { lens: name, standing, delta, tpr: Vec::new() });
             }
-            Err(error) => unsupported.push(Unsupported { lens: name, reason: error.to_string() }),
+            Err(AccountingError::Unsupported(reason)) => {
+                unsupported.push(Unsupported::new(name, &reason));
+            }
+            Err(error) => unsupported.push(Unsupported::refused(name, &error)),
         }
     }
     let fpr: Vec<f64> =

@@ -38,6 +38,8 @@ pub enum Kind {
     NotCertified,
     /// Work is missing or the machine is busy: ask again.
     Incomplete,
+    /// Stopped on request; the same command goes on, or starts over, as it says.
+    Interrupted,
     /// A bug in this program.
     Bug,
 }
@@ -49,6 +51,7 @@ impl Kind {
             Self::BadInput | Self::Unsupported => exit::BAD_INPUT,
             Self::NotCertified => exit::REFUSED,
             Self::Incomplete => exit::INCOMPLETE,
+            Self::Interrupted => exit::INTERRUPTED,
             Self::Bug => exit::BUG,
         }
     }
@@ -191,8 +194,13 @@ impl From<AccountingError> for Refusal {
             AccountingError::OutsideDomain(problem) => {
                 Self { kind: Kind::NotCertified, ..problem.into() }
             }
-            AccountingError::NotCertified(message) => Self::new(Kind::NotCertified, message),
-            AccountingError::Unsupported(message) => Self::new(Kind::Unsupported, message),
+            AccountingError::NotCertified(reason) => {
+                Self::new(Kind::NotCertified, reason.to_string())
+            }
+            AccountingError::Unsupported(reason) => {
+                let field = reason.field().map(Box::new);
+                Self { field, ..Self::new(Kind::Unsupported, reason.to_string()) }
+            }
         }
     }
 }

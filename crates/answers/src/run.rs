@@ -4,7 +4,7 @@
 use crate::Refusal;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use vocabulary::{Document, Policy, Resolved, Run, RunDescription};
+use vocabulary::{Policy, Resolved, Run, RunDescription, RunFile};
 
 /// A file that a front end has read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -21,12 +21,12 @@ impl TextFile {
     ///
     /// # Errors
     /// Names the file and what is wrong with it.
-    pub fn document(&self) -> Result<Document, Refusal> {
+    pub fn document(&self) -> Result<RunFile, Refusal> {
         let is_json = self.name.ends_with(".json") || self.text.trim_start().starts_with('{');
         let parsed = if is_json {
-            Document::from_json_str(&self.text)
+            RunFile::from_json_str(&self.text)
         } else {
-            Document::from_toml_str(&self.text)
+            RunFile::from_toml_str(&self.text)
         };
         parsed.map_err(|error| Refusal::from(error).at(&self.name))
     }
@@ -67,7 +67,7 @@ impl Described {
         match self {
             Self::Keys(description) => Ok(description.as_ref().clone()),
             Self::Written(run) if run.is_object() => {
-                Ok(Document::from_json_str(&json!({ "run": run }).to_string())?.run)
+                Ok(RunFile::from_json_str(&json!({ "run": run }).to_string())?.run)
             }
             Self::Written(_) => {
                 Err(Refusal::bad_input("`run` must be an object with the keys of a [run] table"))

@@ -1,7 +1,7 @@
 //! An experiment folder: what is done and what is not.
 
 use crate::Refusal;
-use experiments::{ChunkState, Status};
+use experiments::{ChunkState, WorkStatus};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -46,7 +46,7 @@ pub fn status(path: &Path) -> Result<ExperimentStatus, Refusal> {
 impl ExperimentStatus {
     pub const SCHEMA: &'static str = "dosimeter.status/1";
 
-    fn of(status: Status) -> Self {
+    fn of(status: WorkStatus) -> Self {
         let count = |wanted: fn(&ChunkState) -> bool| status.count(wanted);
         let problems = status.chunks.iter().enumerate();
         Self {

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tuning::profiles::{Profiles, profiles};
 use tuning::regression::{Errors, Options, Regression, Unit, regress};
-use tuning::search::{Search, Trials, search_table};
+use tuning::search::{SearchCost, Trials, search_table};
 use tuning::selection::{Better, Selection, select};
-use tuning::{Group, Ranking, Table, TuningError, rank};
+use tuning::{Group, Ranking, TrainingTable, TuningError, rank};
 use vocabulary::{Figure, Run};
 
 /// What is asked of the table.
@@ -135,7 +135,7 @@ pub enum Tuned {
     Ranking(Ranking),
     Selection(Selection),
     Profiles(Profiles),
-    Search(Search),
+    Search(SearchCost),
 }
 
 /// The confidence of intervals, where none is asked for.
@@ -145,15 +145,15 @@ const CONFIDENCE: f64 = 0.95;
 ///
 /// # Errors
 /// Names the file, the line and the value that is wrong.
-pub fn read_trainings(path: &Path) -> Result<Table, Refusal> {
-    Ok(Table::read(path)?)
+pub fn read_trainings(path: &Path) -> Result<TrainingTable, Refusal> {
+    Ok(TrainingTable::read(path)?)
 }
 
 /// Asks the table.
 ///
 /// # Errors
 /// A question that does not fit the table, and a table that says too little.
-pub fn tune(question: &TuneQuestion, table: &Table) -> Result<Tuned, Refusal> {
+pub fn tune(question: &TuneQuestion, table: &TrainingTable) -> Result<Tuned, Refusal> {
     match question {
         TuneQuestion::Regress(asked) => {
             let (score, groups) = chosen(table, asked.score.as_deref(), asked.epsilon)?;
@@ -191,7 +191,7 @@ pub fn tune(question: &TuneQuestion, table: &Table) -> Result<Tuned, Refusal> {
 
 /// The score's name and the groups asked for.
 fn chosen<'a>(
-    table: &'a Table,
+    table: &'a TrainingTable,
     score: Option<&str>,
     epsilon: Option<f64>,
 ) -> Result<(&'a str, Vec<Group>), Refusal> {
@@ -281,7 +281,7 @@ pub fn noise_of_grid(run: &Run, epsilon: f64, delta: f64) -> Result<f64, String>
 mod tests {
     use super::*;
 
-    fn table() -> Table {
+    fn table() -> TrainingTable {
         let mut text = String::from(
             "batch_size,steps,learning_rate,clip_norm,epsilon,delta,seed,score_vmr,utility\n",
         );
@@ -289,7 +289,7 @@ mod tests {
             let score = f64::from(b * t) / 9e4;
             text.push_str(&format!("{b},{t},0.1,1,8,1e-5,{s},{score},0.9\n"));
         }
-        Table::from_csv(&text, "table").unwrap()
+        TrainingTable::from_csv(&text, "table").unwrap()
     }
 
     #[test]

@@ -28,7 +28,7 @@
 use crate::violation::{self, ByNoise};
 use crate::{AuditError, FamilyPoints, RateBounds};
 use accounting::domain::NOISE_MULTIPLIER;
-use accounting::{AccountingError, OneWay, Pair, directions, pairs, schemes};
+use accounting::{AccountingError, Order, Pair, directions, pairs, schemes};
 use vocabulary::{Adjacency, Direction, Phase, Run, RunError, Sampling};
 
 /// Epsilon of N(mu, 1) against N(0, 1) at delta, from below; infinite at delta = 0 for mu > 0.
@@ -43,13 +43,13 @@ pub fn gaussian_epsilon(mu: f64, delta: f64) -> f64 {
     }
     // Above mu = 1e7 the domain of the pair ends; its epsilon at the edge is still a lower bound.
     let epsilon =
-        pairs::Gaussian::new(mu.min(1e7)).and_then(|pair| pair.epsilon(delta, OneWay::Remove));
+        pairs::Gaussian::new(mu.min(1e7)).and_then(|pair| pair.epsilon(delta, Order::Remove));
     epsilon.map_or(0.0, |epsilon| epsilon.lower.max(0.0))
 }
 
 /// As [`gaussian_epsilon`], from above.
 pub(crate) fn gaussian_epsilon_above(mu: f64, delta: f64) -> f64 {
-    let epsilon = || pairs::Gaussian::new(mu).and_then(|pair| pair.epsilon(delta, OneWay::Remove));
+    let epsilon = || pairs::Gaussian::new(mu).and_then(|pair| pair.epsilon(delta, Order::Remove));
     known_epsilon(mu, delta)
         .unwrap_or_else(|| epsilon().map_or(f64::INFINITY, |epsilon| epsilon.upper))
 }

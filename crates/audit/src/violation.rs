@@ -15,7 +15,7 @@
 
 use crate::joint::JointScores;
 use crate::{AuditError, RateBounds, Statistic};
-use accounting::{AccountingError, OneWay, Pair};
+use accounting::{AccountingError, Order, Pair};
 
 /// Relative accuracy of the noise.
 const ACCURACY: f64 = 1e-6;
@@ -116,7 +116,7 @@ pub(crate) struct Violated {
     /// Which of the points show it: one for each order of the pair, perhaps the same one.
     pub(crate) points: [usize; 2],
     /// The order of the pair that allows less noise than this least.
-    decides: OneWay,
+    decides: Order,
 }
 
 /// Lines under both orders' curves of one noise: 1 - delta, from below, at some slopes.
@@ -131,7 +131,7 @@ impl Certain {
         slopes: impl Iterator<Item = f64> + Clone,
     ) -> Result<Self, AuditError> {
         let mut lines = [Vec::new(), Vec::new()];
-        for (lines, way) in lines.iter_mut().zip([OneWay::Remove, OneWay::Add]) {
+        for (lines, way) in lines.iter_mut().zip([Order::Remove, Order::Add]) {
             for slope in slopes.clone() {
                 match pair.one_minus_delta(slope, way) {
                     Ok(rest) => lines.push((slope, rest.lower)),
@@ -164,7 +164,7 @@ pub(crate) fn least_violated_noise<R: Region + ?Sized>(
     let (least, most) = family.domain();
     let start = family.start(mu.clamp(1e-6, 1e6)).clamp(least, most);
     let mut orders = Vec::new();
-    for way in [OneWay::Remove, OneWay::Add] {
+    for way in [Order::Remove, Order::Add] {
         let search = Search { family, way, region };
         match search.first_look(start)? {
             Some(visit) => orders.push((search, visit)),
@@ -175,7 +175,7 @@ pub(crate) fn least_violated_noise<R: Region + ?Sized>(
     // already, which a few slopes show.
     orders.sort_by(|a, b| a.1.line.excess.total_cmp(&b.1.line.excess));
     let mut largest = 0.0;
-    let mut decides = OneWay::Remove;
+    let mut decides = Order::Remove;
     let mut shown = [0; 2];
     for ((search, visit), shown) in orders.into_iter().zip(&mut shown) {
         let slope = visit.line.slope;
@@ -239,7 +239,7 @@ fn furthest_below<'a>(
     let session = pair.session();
     let pair = session.as_deref().unwrap_or_else(|| pair.as_ref());
     let mut curves = [Vec::new(), Vec::new()];
-    for (curve, way) in curves.iter_mut().zip([OneWay::Remove, OneWay::Add]) {
+    for (curve, way) in curves.iter_mut().zip([Order::Remove, Order::Add]) {
         let (low, high) = points.slopes();
         for step in 1..3 * SLOPES {
             let slope = low + (high - low) * f64::from(step) / f64::from(3 * SLOPES);
@@ -265,7 +265,7 @@ fn furthest_below<'a>(
 
 struct Search<'a, R: ?Sized> {
     family: &'a dyn ByNoise,
-    way: OneWay,
+    way: Order,
     region: &'a R,
 }
 
@@ -574,7 +574,7 @@ pub(crate) fn allowed_noise(
     let (least, most) = family.domain();
     let least = EDGE * least;
     let violated = least_violated_noise(&From { family, least }, points)?;
-    let (start, first) = violated.map_or((most, OneWay::Remove), |it| (it.noise, it.decides));
+    let (start, first) = violated.map_or((most, Order::Remove), |it| (it.noise, it.decides));
     // The smallest violated noise is known from above, to a millionth where all goes well.
     let mut step = 2.0 * ACCURACY;
     while step < 0.5 && start > least * (1.0 + ACCURACY) {
@@ -592,7 +592,7 @@ pub(crate) fn allowed_noise(
 }
 
 /// Whether the curve certainly lies at or under all points.
-fn passes_under(pair: &dyn Pair, way: OneWay, points: &[RateBounds]) -> Result<bool, AuditError> {
+fn passes_under(pair: &dyn Pair, way: Order, points: &[RateBounds]) -> Result<bool, AuditError> {
     for point in points {
         let curve = match pair.fnr(point.false_positive_upper, way) {
             Ok(curve) => Some(curve),

@@ -5,7 +5,7 @@
 
 use crate::common;
 
-use accounting::{OneWay, Pair, pairs};
+use accounting::{Order, Pair, pairs};
 use audit::one_run::{OneRunStatistic, one_run_bound};
 use audit::{AttackDirection, Family, Statistic, ThresholdRule, gaussian_epsilon, quality};
 use common::{Mechanism, Rng, allowed, enough, full, summary, tally};
@@ -43,8 +43,8 @@ fn check(what: &str, mechanism: &str, n: usize, values: &[f64], truth: f64) {
 fn subsampled_truth(sample_rate: f64, noise_multiplier: f64, delta: f64) -> f64 {
     let run = Run::builder().phase(noise_multiplier, sample_rate, 1).build().unwrap();
     let pair = pairs::Composed::for_run(&run).unwrap();
-    let remove = pair.epsilon(delta, OneWay::Remove).unwrap().upper;
-    remove.max(pair.epsilon(delta, OneWay::Add).unwrap().upper)
+    let remove = pair.epsilon(delta, Order::Remove).unwrap().upper;
+    remove.max(pair.epsilon(delta, Order::Add).unwrap().upper)
 }
 
 const SUBSAMPLED: Mechanism = Mechanism::Subsampled { sample_rate: 0.3, noise_multiplier: 0.5 };

@@ -1,17 +1,17 @@
 //! Where a command writes: the answer to stdout, the narration to stderr, files whole or not at all.
 
-use crate::failure::Failure;
 use crate::print::{WIDTH, wrap};
+use answers::{Kind, Refusal};
 use experiments::Event;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Writes a file that was asked for, whole or not at all: a reader of the old one never sees half
 /// of the new one.
-pub(crate) fn write_file(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
-    formats::files::write(path, bytes).map_err(|error| Failure::unwritable(path, &error))
+pub(crate) fn write_file(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Refusal> {
+    formats::files::write(path, bytes).map_err(|error| Refusal::unwritable(path, &error))
 }
 
 /// Lines of at most a screen's width. Lines that are indented, as commands to copy are, stay.
@@ -34,6 +34,8 @@ pub struct Console {
     progress: bool,
     stop: Option<Arc<AtomicBool>>,
     listener: Option<Listener>,
+    /// The reader of the answers went away.
+    closed: bool,
 }
 
 /// Hears the events of an experiment, possibly from several threads at once.
@@ -50,12 +52,14 @@ impl Console {
             stderr: Box::new(std::io::stderr()),
             stop: None,
             listener: None,
+            closed: false,
         }
     }
 
     /// Streams of the caller's choice, without colour (for tests and for embedding).
     pub fn to(stdout: Box<dyn Write + Send>, stderr: Box<dyn Write + Send>) -> Self {
-        Self { stdout, stderr, colour: false, progress: false, stop: None, listener: None }
+        let (colour, progress, closed) = (false, false, false);
+        Self { stdout, stderr, colour, progress, stop: None, listener: None, closed }
     }
 
     /// The flag that stops an experiment, in place of this process's signals: an embedding
@@ -95,31 +99,37 @@ impl Console {
     /// Writes (a part of) the answer.
     ///
     /// # Errors
-    /// A closed pipe becomes a silent failure, so that `dosimeter … | head` ends quietly.
-    pub fn answer(&mut self, text: &str) -> Result<(), Failure> {
-        self.stdout.write_all(text.as_bytes())?;
-        if !text.ends_with('\n') {
-            self.stdout.write_all(b"\n")?;
-        }
-        Ok(self.stdout.flush()?)
+    /// Where it cannot be written. A closed pipe is no failure: `dosimeter … | head` ends quietly.
+    pub fn answer(&mut self, text: &str) -> Result<(), Refusal> {
+        self.bytes(text.as_bytes())?;
+        if text.ends_with('\n') { Ok(()) } else { self.bytes(b"\n") }
     }
 
     /// Writes bytes as they are.
     ///
     /// # Errors
     /// As [`Console::answer`].
-    pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.stdout.write_all(bytes)?;
-        Ok(self.stdout.flush()?)
+    pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+        if self.closed {
+            return Ok(());
+        }
+        match self.stdout.write_all(bytes).and_then(|()| self.stdout.flush()) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => self.closed = true,
+            Err(error) => {
+                return Err(Refusal::bad_input(format!("cannot write the answer: {error}")));
+            }
+            Ok(()) => {}
+        }
+        Ok(())
     }
 
     /// Prints a document as pretty JSON.
     ///
     /// # Errors
     /// As [`Console::answer`].
-    pub fn json(&mut self, document: &impl serde::Serialize) -> Result<(), Failure> {
+    pub fn json(&mut self, document: &impl serde::Serialize) -> Result<(), Refusal> {
         let text = serde_json::to_string_pretty(document)
-            .map_err(|error| Failure::new(crate::exit::BUG, error.to_string()))?;
+            .map_err(|error| Refusal::new(Kind::Bug, error.to_string()))?;
         self.answer(&text)
     }
 

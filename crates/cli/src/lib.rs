@@ -8,15 +8,14 @@ pub mod args;
 mod commands;
 mod console;
 pub mod exit;
-mod failure;
 mod interrupt;
 pub mod print;
 mod progress;
 
 pub use commands::{Cli, Command};
 pub use console::{Console, Listener};
-pub use failure::Failure;
 
+use answers::Refusal;
 use clap::{CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 
@@ -36,15 +35,13 @@ pub fn main_with_console<A: Into<OsString> + Clone>(
     };
     match cli.command.run(console) {
         Ok(code) => code,
-        Err(failure) => {
-            if !failure.silent {
-                console.note(&format!("error: {failure}"));
-                if let Some(hint) = &failure.hint {
-                    console.note("");
-                    console.hint(hint);
-                }
+        Err(refusal) => {
+            console.note(&format!("error: {refusal}"));
+            if let Some(hint) = &refusal.hint {
+                console.note("");
+                console.hint(hint);
             }
-            failure.code
+            refusal.kind.exit_code()
         }
     }
 }
@@ -52,17 +49,17 @@ pub fn main_with_console<A: Into<OsString> + Clone>(
 /// As [`main_with_console`], but hands a failure to the caller instead of printing it.
 ///
 /// # Errors
-/// With the exit code, the sentence and the hint; a usage error is bad input.
+/// The refusal; a usage error is bad input.
 pub fn command_with_console<A: Into<OsString> + Clone>(
     args: impl IntoIterator<Item = A>,
     console: &mut Console,
-) -> Result<u8, Failure> {
+) -> Result<u8, Refusal> {
     let cli = parsed(args).map_err(|error| {
         let text = said(&error);
         // The sentence; what follows it is about the command line.
         let sentence = text.split("\n\nUsage:").next().unwrap_or(&text);
         let sentence = sentence.split("\n\nFor more information").next().unwrap_or(sentence);
-        Failure::bad_input(sentence.trim_start_matches("error: ").trim())
+        Refusal::bad_input(sentence.trim_start_matches("error: ").trim())
     })?;
     cli.command.run(console)
 }
@@ -123,6 +120,6 @@ fn usage(error: &clap::Error, console: &mut Console) -> u8 {
     let text = if console.colour() { rendered.ansi().to_string() } else { rendered.to_string() };
     match console.answer(&text) {
         Ok(()) => exit::ANSWERED,
-        Err(failure) => failure.code,
+        Err(refusal) => refusal.kind.exit_code(),
     }
 }

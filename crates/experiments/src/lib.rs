@@ -33,5 +33,5 @@ pub use merge::Metadata;
 pub use plan::{Experiment, Plan};
 pub use seed::training_seed;
 pub use shard::Shard;
-pub use status::{ChunkState, Status, status};
+pub use status::{ChunkState, WorkStatus, status};
 pub use store::Folder;

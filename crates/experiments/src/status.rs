@@ -18,7 +18,7 @@ pub enum ChunkState {
 
 /// An experiment folder at one moment.
 #[derive(Clone, Debug)]
-pub struct Status {
+pub struct WorkStatus {
     pub plan: Plan,
     /// By chunk number.
     pub chunks: Vec<ChunkState>,
@@ -28,7 +28,7 @@ pub struct Status {
     pub time_left: Option<Duration>,
 }
 
-impl Status {
+impl WorkStatus {
     pub fn count(&self, wanted: impl Fn(&ChunkState) -> bool) -> u64 {
         self.chunks.iter().filter(|state| wanted(state)).count() as u64
     }
@@ -38,7 +38,7 @@ impl Status {
 ///
 /// # Errors
 /// `NoExperiment` when there is none, `CorruptPlan` when its plan cannot be read.
-pub fn status(path: &Path) -> Result<Status, ExperimentError> {
+pub fn status(path: &Path) -> Result<WorkStatus, ExperimentError> {
     let own = Folder::at(path);
     let (folder, output) = if own.plan_path().exists() {
         let output = path
@@ -70,7 +70,7 @@ pub fn status(path: &Path) -> Result<Status, ExperimentError> {
         Some(output) => crate::merge::is_finished(&plan, &folder, output)?,
         None => false,
     };
-    Ok(Status { time_left: time_left(&mut times, left), plan, chunks, merged })
+    Ok(WorkStatus { time_left: time_left(&mut times, left), plan, chunks, merged })
 }
 
 fn modified(path: &Path) -> Option<SystemTime> {

@@ -12,7 +12,7 @@ pub use parquet as library;
 
 /// What stands in one place of a table.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cell {
+pub enum ParquetCell {
     Missing,
     Truth(bool),
     /// A whole number, exact up to 2^53.
@@ -23,7 +23,7 @@ pub enum Cell {
     Other(String),
 }
 
-impl Cell {
+impl ParquetCell {
     fn of(field: &Field) -> Self {
         match field {
             Field::Null => Self::Missing,
@@ -45,13 +45,13 @@ impl Cell {
 }
 
 /// A file whose table is still to be read.
-pub struct Table {
+pub struct ParquetTable {
     reader: SerializedFileReader<File>,
     /// The names of its columns.
     pub columns: Vec<String>,
 }
 
-impl Table {
+impl ParquetTable {
     /// Reads what a file says about its columns.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ impl Table {
     pub fn rows<E>(
         &self,
         broken: impl Fn(String) -> E,
-        mut each: impl FnMut(u64, Result<Vec<Cell>, String>) -> Result<(), E>,
+        mut each: impl FnMut(u64, Result<Vec<ParquetCell>, String>) -> Result<(), E>,
     ) -> Result<(), E> {
         let schema = self.reader.metadata().file_metadata().schema();
         let fields = schema.get_fields();
@@ -104,9 +104,10 @@ impl Table {
         let mut number = 0;
         loop {
             let next = guarded(|| match rows.next() {
-                Some(Ok(row)) => {
-                    Ok(Some(Ok(row.get_column_iter().map(|(_, field)| Cell::of(field)).collect())))
-                }
+                Some(Ok(row)) => Ok(Some(Ok(row
+                    .get_column_iter()
+                    .map(|(_, field)| ParquetCell::of(field))
+                    .collect()))),
                 Some(Err(error)) => Ok(Some(Err(error.to_string()))),
                 None => Ok(None),
             });

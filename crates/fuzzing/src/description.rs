@@ -2,18 +2,18 @@
 //! what was read is written as JSON and read back as the same run.
 
 use crate::Pseudorandom;
-use vocabulary::{Document, Run, RunError};
+use vocabulary::{Run, RunError, RunFile};
 
 /// The body of the `run_description` target. Returns how many runs were read.
 pub fn run_description(data: &[u8]) -> usize {
     let Ok(text) = std::str::from_utf8(data) else { return 0 };
-    [Document::from_toml_str(text), Document::from_json_str(text)]
+    [RunFile::from_toml_str(text), RunFile::from_json_str(text)]
         .into_iter()
         .filter(same_after_a_round_trip)
         .count()
 }
 
-fn same_after_a_round_trip(document: &Result<Document, RunError>) -> bool {
+fn same_after_a_round_trip(document: &Result<RunFile, RunError>) -> bool {
     let run = match document {
         Ok(document) => document.run.resolve(),
         Err(error) => Err(error.clone()),

@@ -7,7 +7,7 @@
 
 use crate::Bytes;
 use accounting::pairs::{BinomialGaussian, Composed};
-use accounting::{AccountingError, OneWay, Pair};
+use accounting::{AccountingError, Order, Pair};
 use std::time::Instant;
 use vocabulary::{Adjacency, Interval, Run, Sampling};
 
@@ -55,7 +55,7 @@ pub fn numerics_times(data: &[u8]) -> String {
         format!("{:.3} s {answer:?}", start.elapsed().as_secs_f64())
     };
     let mut text = format!("{:?}", case.run);
-    for way in [OneWay::Remove, OneWay::Add] {
+    for way in [Order::Remove, Order::Add] {
         text += &format!(
             "\n  {way:?} delta({:e}): {}\n  epsilon({:e}): {}\n  tpr({:e}): {}",
             case.epsilon,
@@ -97,7 +97,7 @@ fn signed(bytes: &mut Bytes, low: f64, high: f64) -> f64 {
 /// Holds the laws for one pair in both directions; returns how many quantities were answered.
 fn laws(pair: &dyn Pair, case: &Case) -> usize {
     let Case { run, delta, epsilon, false_positive_rate: fpr } = case;
-    [OneWay::Remove, OneWay::Add]
+    [Order::Remove, Order::Add]
         .into_iter()
         .map(|way| {
             let at = format!("{way:?}, {run:?}, delta {delta:e}, epsilon {epsilon:e}, fpr {fpr:e}");
@@ -106,7 +106,7 @@ fn laws(pair: &dyn Pair, case: &Case) -> usize {
         .sum()
 }
 
-fn one_way(pair: &dyn Pair, way: OneWay, delta: f64, epsilon: f64, fpr: f64, at: &str) -> usize {
+fn one_way(pair: &dyn Pair, way: Order, delta: f64, epsilon: f64, fpr: f64, at: &str) -> usize {
     let mut answered = 0;
     let mut keep = |answer: Result<Interval, AccountingError>, low: f64, high: f64, name: &str| {
         let interval = answer.ok()?;

@@ -12,7 +12,7 @@ pub struct StepView {
 
 /// What is released.
 #[derive(Clone, Copy, Debug)]
-pub struct Release<'a> {
+pub struct Released<'a> {
     /// The last iterate.
     pub model: &'a [f64],
     /// Every step; empty when only the last iterate is released.
@@ -21,7 +21,7 @@ pub struct Release<'a> {
 
 /// Gives a score; larger = more likely with the canary.
 pub trait Distinguisher: Sync {
-    fn score(&self, release: &Release<'_>) -> f64;
+    fn score(&self, release: &Released<'_>) -> f64;
 
     /// Whether the game releases every iterate to this distinguisher.
     fn sees_all_iterates(&self) -> bool {
@@ -53,7 +53,7 @@ pub struct LikelihoodRatio {
 }
 
 impl Distinguisher for LikelihoodRatio {
-    fn score(&self, release: &Release<'_>) -> f64 {
+    fn score(&self, release: &Released<'_>) -> f64 {
         let sigma = self.noise_multiplier * self.clip_norm;
         release
             .steps

@@ -1,6 +1,6 @@
 //! A game: a crafter, a trainer and a distinguisher, played many times.
 
-use crate::{Crafter, Distinguisher, Randomness, Record, Release, Trainer};
+use crate::{Crafter, Distinguisher, Randomness, Record, Released, Trainer};
 use std::ops::Range;
 
 /// The scores of one trial: one training with the canary, one without, independent of each other.
@@ -37,7 +37,7 @@ pub fn play(
             trials.map(|trial| Randomness::new(seed, replica(trial))).collect();
         let mut scores = Vec::with_capacity(randomness.len());
         trainer.train_each(crafter, canary, watch, &randomness, &mut record, &mut |record| {
-            let release = Release { model: &record.model, steps: &record.steps };
+            let release = Released { model: &record.model, steps: &record.steps };
             scores.push(distinguisher.score(&release));
         });
         scores

@@ -2,7 +2,7 @@
 //! three standard errors. The seed is fixed, so a test passes always or never.
 
 use accounting::pairs::{BinomialGaussian, Composed};
-use accounting::{OneWay, Pair};
+use accounting::{Order, Pair};
 use games::{
     Attack, DpSgd, Encoding, Game, Observe, RepeaterVariant, Trial, exact, play_in_memory,
 };
@@ -53,14 +53,14 @@ fn run(phases: &[(f64, f64, u64)]) -> Run {
 
 fn composition(setting: (f64, f64, u64)) -> impl Fn(f64) -> f64 {
     let pair = Composed::for_run(&run(&[setting])).unwrap();
-    move |fpr| pair.fnr(fpr, OneWay::Remove).unwrap().value
+    move |fpr| pair.fnr(fpr, Order::Remove).unwrap().value
 }
 
 #[test]
 fn linear_is_the_last_iterate_pair() {
     for setting in [(1.0, 0.1, 100), (0.62, 0.013, 900)] {
         let pair = BinomialGaussian::for_run(&run(&[setting])).unwrap();
-        let curve = |fpr: f64| pair.fnr(fpr, OneWay::Remove).unwrap().value;
+        let curve = |fpr: f64| pair.fnr(fpr, Order::Remove).unwrap().value;
         assert_on_curve("linear", &trials(Game::Linear, setting, Observe::Last, 20_000), &curve);
     }
 }
@@ -84,7 +84,7 @@ fn zeroing_is_one_step() {
 fn quadratic_is_its_exact_pair() {
     let (alpha, setting) = (0.5, (0.6, 0.1, 8));
     let pair = exact::QuadraticPair::new(alpha, setting.0, setting.1, setting.2).unwrap();
-    let curve = |fpr: f64| pair.fnr(fpr, OneWay::Remove).unwrap().value;
+    let curve = |fpr: f64| pair.fnr(fpr, Order::Remove).unwrap().value;
     let played = trials(Game::Quadratic { alpha }, setting, Observe::Last, 20_000);
     assert_on_curve("quadratic", &played, &curve);
 }
@@ -96,7 +96,7 @@ fn shift_register_is_a_heterogeneous_composition() {
     let inflation = games::ShiftRegister::new(steps, spread).noise_inflation();
     let phases: Vec<_> = inflation.iter().map(|factor| (sigma * factor, q, 1)).collect();
     let pair = Composed::for_run(&run(&phases)).unwrap();
-    let curve = |fpr: f64| pair.fnr(fpr, OneWay::Remove).unwrap().value;
+    let curve = |fpr: f64| pair.fnr(fpr, Order::Remove).unwrap().value;
     let game = Game::ShiftRegister { spread };
     assert_on_curve("shift", &trials(game, (sigma, q, steps), Observe::Last, 10_000), &curve);
 }
@@ -155,7 +155,7 @@ fn our_loss_reaches_the_composition_and_beats_the_heuristic() {
             let curve = composition(setting);
             assert_on_curve("our loss", &played, &curve);
             let linear = BinomialGaussian::for_run(&run(&[setting])).unwrap();
-            let expected = linear.fnr(0.05, OneWay::Remove).unwrap().value;
+            let expected = linear.fnr(0.05, Order::Remove).unwrap().value;
             let error = standard_error(&curve, 0.05, played.len());
             if expected - curve(0.05) > 6.0 * error {
                 let gap = expected - miss_rate(&played, 0.05);

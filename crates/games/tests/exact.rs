@@ -1,14 +1,14 @@
 //! Numbers of P4 section 4.2, Figure 5 and section 4.4, and the laws behind them.
 
 use accounting::pairs::Composed;
-use accounting::{OneWay, Pair};
+use accounting::{Order, Pair};
 use games::exact::{QuadraticPair, best_bit_threshold, bit_ceiling};
 use vocabulary::Run;
 
 fn epsilon(alpha: f64, sigma: f64, q: f64, steps: u64) -> vocabulary::Interval {
     let pair = QuadraticPair::new(alpha, sigma, q, steps).unwrap();
-    let remove = pair.epsilon(1e-6, OneWay::Remove).unwrap();
-    remove.max(pair.epsilon(1e-6, OneWay::Add).unwrap())
+    let remove = pair.epsilon(1e-6, Order::Remove).unwrap();
+    remove.max(pair.epsilon(1e-6, Order::Add).unwrap())
 }
 
 /// P4 section 4.2 prints 2.222, 2.274, 2.182; to five decimals (dp_accounting's mixture accountant
@@ -44,9 +44,9 @@ fn figure_five_ratios() {
                 let pair = QuadraticPair::new(0.5, sigma, q, steps).unwrap();
                 let printed = pair.rounded_as_printed().unwrap();
                 let worst = printed
-                    .epsilon(1e-6, OneWay::Remove)
+                    .epsilon(1e-6, Order::Remove)
                     .unwrap()
-                    .max(printed.epsilon(1e-6, OneWay::Add).unwrap());
+                    .max(printed.epsilon(1e-6, Order::Add).unwrap());
                 let ratio = worst.value / linear;
                 assert!((ratio - rounded[i]).abs() < 1.0e-4, "{sigma} {q} {steps}: {ratio}");
             }
@@ -73,14 +73,15 @@ fn alpha_zero_is_the_last_iterate_pair() {
     let run = vocabulary::Run::builder().phase(0.7, 0.05, 40).build().unwrap();
     let other = accounting::pairs::BinomialGaussian::for_run(&run).unwrap();
     let mine = QuadraticPair::new(0.0, 0.7, 0.05, 40).unwrap();
-    for way in [OneWay::Remove, OneWay::Add] {
+    for order in [Order::Remove, Order::Add] {
         for x in [0.01, 0.3, 1.0] {
-            let (a, b) = (mine.delta(x, way).unwrap(), other.delta(x, way).unwrap());
-            assert!(a.lower <= b.upper && b.lower <= a.upper, "{way:?} {x}: {a:?} {b:?}");
-            let (a, b) = (mine.fnr(x.min(0.9), way).unwrap(), other.fnr(x.min(0.9), way).unwrap());
-            assert!(a.lower <= b.upper && b.lower <= a.upper, "{way:?} {x}: {a:?} {b:?}");
+            let (a, b) = (mine.delta(x, order).unwrap(), other.delta(x, order).unwrap());
+            assert!(a.lower <= b.upper && b.lower <= a.upper, "{order:?} {x}: {a:?} {b:?}");
+            let (a, b) =
+                (mine.fnr(x.min(0.9), order).unwrap(), other.fnr(x.min(0.9), order).unwrap());
+            assert!(a.lower <= b.upper && b.lower <= a.upper, "{order:?} {x}: {a:?} {b:?}");
             let whole =
-                mine.one_minus_delta(x, way).unwrap().value + mine.delta(x, way).unwrap().value;
+                mine.one_minus_delta(x, order).unwrap().value + mine.delta(x, order).unwrap().value;
             assert!((whole - 1.0).abs() < 1e-13, "{whole}");
         }
     }
@@ -141,7 +142,7 @@ fn the_shift_register_approaches_the_composition() {
         &Run::builder().phase(0.8 * (1.0f64 / 0.99).sqrt(), 0.1, 50).build().unwrap(),
     )
     .unwrap()
-    .epsilon(1e-5, OneWay::Remove)
+    .epsilon(1e-5, Order::Remove)
     .unwrap();
     assert!(noisier.lower <= wide.upper && wide.upper < composition.lower);
 }

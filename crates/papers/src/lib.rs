@@ -21,7 +21,7 @@ pub use context::Context;
 pub use empirical_variance::audited_canaries;
 pub use error::PaperError;
 pub use index::write_index;
-pub use reproduction::{Reproduction, Table, write};
+pub use reproduction::{PaperTable, Reproduction, write};
 pub use trained::{TrainedContext, TrainedEntry};
 
 /// One figure or table of a paper.

@@ -9,13 +9,13 @@ use vocabulary::Figure;
 
 /// A table with named columns.
 #[derive(Clone, Debug, Serialize)]
-pub struct Table {
+pub struct PaperTable {
     pub name: String,
     pub columns: Vec<&'static str>,
     pub rows: Vec<Vec<Value>>,
 }
 
-impl Table {
+impl PaperTable {
     pub fn new(name: impl Into<String>, columns: &[&'static str]) -> Self {
         Self { name: name.into(), columns: columns.to_vec(), rows: Vec::new() }
     }
@@ -68,7 +68,7 @@ pub struct Reproduction {
     pub we_get: String,
     /// Where and why it differs from the paper.
     pub differs: String,
-    pub tables: Vec<Table>,
+    pub tables: Vec<PaperTable>,
     /// By file name.
     pub figures: Vec<(String, Figure)>,
 }

@@ -2,7 +2,7 @@
 
 use crate::PaperError;
 use accounting::pairs::{BinomialGaussian, Composed};
-use accounting::{AccountingError, OneWay, Pair, Solution, Target, Unknown, calibrate, directions};
+use accounting::{AccountingError, Order, Pair, Solution, Target, Unknown, calibrate, directions};
 use audit::{Family, Scores, ThresholdRule, family_points};
 use games::DpSgd;
 use numerics::special::{inverse_normal_sf, normal_sf};
@@ -62,7 +62,7 @@ fn calibrated(
     let found = calibrate(&run, Unknown::NoiseMultiplier, &target, lens, &[])?;
     match found.solution {
         Solution::NoiseMultiplier(sigma) => Ok(sigma),
-        other => Err(AccountingError::NotCertified(format!(
+        other => Err(AccountingError::invalid(format!(
             "calibration answered {other:?} instead of a noise multiplier"
         ))
         .into()),
@@ -123,7 +123,7 @@ pub(crate) fn exact_miss_rate(
     pair: &dyn Pair,
     false_positive_rate: f64,
 ) -> Result<f64, PaperError> {
-    match pair.fnr(false_positive_rate, OneWay::Remove) {
+    match pair.fnr(false_positive_rate, Order::Remove) {
         Ok(found) => Ok(found.value),
         Err(AccountingError::NotCertified(_) | AccountingError::OutsideDomain(_)) => Ok(f64::NAN),
         Err(error) => Err(error.into()),

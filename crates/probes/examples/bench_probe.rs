@@ -7,7 +7,7 @@
 use accounting::bayes_security::{certified_lower_bound, closed_form_mu, security_of_mu};
 use accounting::pairs::{BinomialGaussian, Composed};
 use accounting::{
-    AccountingError, OneWay, Pair, Solution, Target, Unknown, calibrate, directions, schemes,
+    AccountingError, Order, Pair, Solution, Target, Unknown, calibrate, directions, schemes,
 };
 use std::fs::read_to_string;
 use std::hint::black_box;
@@ -101,8 +101,8 @@ fn certified(sigma: f64, rate: f64, steps: f64, replace: f64) -> Answer {
     Ok(Interval::exact(certified_lower_bound(&record(sigma, rate, steps, replace))?))
 }
 
-fn both(answer: impl Fn(OneWay) -> Answer) -> Answer {
-    Ok(answer(OneWay::Remove)?.max(answer(OneWay::Add)?))
+fn both(answer: impl Fn(Order) -> Answer) -> Answer {
+    Ok(answer(Order::Remove)?.max(answer(Order::Add)?))
 }
 
 fn epsilon(sigma: f64, rate: f64, steps: f64, delta: f64) -> Answer {

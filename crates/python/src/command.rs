@@ -1,7 +1,7 @@
 //! The command line inside the interpreter: as `main`, and as a function that gives back what
 //! would have been printed.
 
-use crate::errors::from_failure;
+use crate::errors::refused;
 use crate::interruptible::{self, AtInterrupt};
 use crate::listener::Listener;
 use dosimeter_cli::{Console, command_with_console, main_with_args};
@@ -51,7 +51,7 @@ pub(crate) fn command(
     listener.raised()?;
     match outcome {
         Ok(code) => Ok((code, stdout.text(), stderr.text())),
-        Err(failure) => Err(from_failure(py, &failure)),
+        Err(failure) => Err(refused(py, &failure)),
     }
 }
 

@@ -1,7 +1,6 @@
 //! Failures of the core as the exceptions of `dosimeter.errors`.
 
 use answers::{Kind, Refusal};
-use dosimeter_cli::{Failure, exit};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use vocabulary::BadField;
@@ -34,6 +33,7 @@ pub(crate) fn refused(py: Python<'_>, refusal: &Refusal) -> PyErr {
         Kind::Unsupported => "Unsupported",
         Kind::NotCertified => "NotCertified",
         Kind::Incomplete => "Incomplete",
+        Kind::Interrupted => return PyKeyboardInterrupt::new_err(refusal.message.clone()),
         Kind::Bug => "DosimeterError",
     };
     let code = Some(refusal.kind.exit_code());
@@ -42,24 +42,4 @@ pub(crate) fn refused(py: Python<'_>, refusal: &Refusal) -> PyErr {
 
 pub(crate) fn invalid(py: Python<'_>, message: &str) -> PyErr {
     exception(py, "InvalidInput", message, None, None, None)
-}
-
-/// What a command's exit code means to a Python program.
-pub(crate) fn from_failure(py: Python<'_>, failure: &Failure) -> PyErr {
-    let name = match failure.code {
-        _ if failure.unsupported => "Unsupported",
-        exit::BAD_INPUT => "InvalidInput",
-        exit::REFUSED => "NotCertified",
-        exit::INCOMPLETE => "Incomplete",
-        exit::INTERRUPTED => return PyKeyboardInterrupt::new_err(failure.message.clone()),
-        _ => "DosimeterError",
-    };
-    exception(
-        py,
-        name,
-        &failure.message,
-        failure.hint.as_deref(),
-        Some(failure.code),
-        failure.field.as_deref(),
-    )
 }

@@ -1,10 +1,9 @@
 //! Experiments whose trainings are Python's: the engine, the files and the locks are those of
 //! every game; only the rows of a chunk come from a callable.
 
-use crate::errors::{from_failure, invalid};
+use crate::errors::{invalid, refused};
 use crate::interruptible::{self, AtInterrupt};
 use crate::listener::Listener;
-use dosimeter_cli::{Failure, exit};
 use experiments::{Experiment, ExperimentError, Outcome, Plan, Settings, Shard};
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -94,7 +93,7 @@ pub(crate) fn experiment(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(&'static str, u64, u64)> {
     let plan = planned(py, plan)?;
-    let shard: Shard = shard.parse().map_err(|error| failed(py, &error))?;
+    let shard: Shard = shard.parse().map_err(|error| failed(py, error))?;
     let listener = Listener::new(progress);
     let played = Callable { plan, rows, listener: listener.clone() };
     let (stop, flag, reporter) = (listener.stop_flag(), listener.stop_flag(), listener.clone());
@@ -108,14 +107,10 @@ pub(crate) fn experiment(
         Ok(Outcome::Complete { computed }) => Ok(("complete", computed, 0)),
         Ok(Outcome::Incomplete { computed, missing }) => Ok(("incomplete", computed, missing)),
         Ok(Outcome::Interrupted { computed, missing }) => Ok(("interrupted", computed, missing)),
-        Err(error) => Err(failed(py, &error)),
+        Err(error) => Err(failed(py, error)),
     }
 }
 
-fn failed(py: Python<'_>, error: &ExperimentError) -> PyErr {
-    let code = match error {
-        ExperimentError::ChunkFailed { .. } => exit::BUG,
-        _ => exit::BAD_INPUT,
-    };
-    from_failure(py, &Failure::new(code, error.to_string()))
+fn failed(py: Python<'_>, error: ExperimentError) -> PyErr {
+    refused(py, &error.into())
 }

@@ -1,6 +1,6 @@
 //! A run, checked once: the part of a question that describes it, and what it resolves to.
 
-use crate::errors::{from_failure, refused};
+use crate::errors::refused;
 use answers::{Described, TextFile};
 use dosimeter_cli::args::read_files;
 use pyo3::prelude::*;
@@ -47,7 +47,7 @@ impl Run {
     /// A run from files, composed in order as `account` does.
     #[staticmethod]
     fn from_files(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Self> {
-        let files = read_files(&paths).map_err(|failure| from_failure(py, &failure))?;
+        let files = read_files(&paths).map_err(|failure| refused(py, &failure))?;
         Parts { files, run: Value::Null }.checked(py)
     }
 

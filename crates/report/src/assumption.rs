@@ -9,7 +9,7 @@ use vocabulary::rounding::plain;
 /// Who vouches for an assumption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mark {
+pub enum AssumptionMark {
     /// The ledger that the training wrote says so.
     Verified,
     /// A person said so, in a file or a flag.
@@ -20,7 +20,7 @@ pub enum Mark {
     Broken,
 }
 
-impl Mark {
+impl AssumptionMark {
     pub fn words(self) -> &'static str {
         match self {
             Self::Verified => "verified by the ledger",
@@ -44,7 +44,7 @@ impl Mark {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Assumption {
     pub text: String,
-    pub mark: Mark,
+    pub mark: AssumptionMark,
     /// What that means, or what goes wrong otherwise.
     pub note: String,
 }
@@ -70,12 +70,15 @@ pub struct Origin {
 /// The assumptions behind the claims about a run.
 pub fn assumptions(run: &Run, origin: Origin) -> Vec<Assumption> {
     let fact = |stated: bool| match (origin.ledger, stated) {
-        (true, _) => Mark::Verified,
-        (_, true) => Mark::Declared,
-        _ => Mark::Unknown,
+        (true, _) => AssumptionMark::Verified,
+        (_, true) => AssumptionMark::Declared,
+        _ => AssumptionMark::Unknown,
     };
-    let assumption =
-        |text: String, mark: Mark, note: &str| Assumption { text, mark, note: note.to_owned() };
+    let assumption = |text: String, mark: AssumptionMark, note: &str| Assumption {
+        text,
+        mark,
+        note: note.to_owned(),
+    };
     let default = |stated: bool, note: &'static str| {
         if stated || origin.ledger { note } else { "taken by default: nobody stated it" }
     };
@@ -113,7 +116,7 @@ pub fn assumptions(run: &Run, origin: Origin) -> Vec<Assumption> {
         ),
         assumption(
             format!("Neighbouring data sets differ by {} {records}", run.adjacency().words()),
-            Mark::Declared,
+            AssumptionMark::Declared,
             if origin.adjacency_stated || origin.ledger {
                 "a definition, not a fact: it says what the claim is about"
             } else {
@@ -122,12 +125,16 @@ pub fn assumptions(run: &Run, origin: Origin) -> Vec<Assumption> {
         ),
         assumption(
             "A person has at most one record".into(),
-            Mark::Unknown,
+            AssumptionMark::Unknown,
             "someone with k records has the protection of a group of k",
         ),
         assumption(
             "Updates are normalised by a public constant; the data set's size is public".into(),
-            if origin.public_normaliser { Mark::Verified } else { Mark::Unknown },
+            if origin.public_normaliser {
+                AssumptionMark::Verified
+            } else {
+                AssumptionMark::Unknown
+            },
             if origin.public_normaliser {
                 "the constant is verified; that the size is public is a definition"
             } else {
@@ -136,15 +143,15 @@ pub fn assumptions(run: &Run, origin: Origin) -> Vec<Assumption> {
         ),
         assumption(
             "Settings were not chosen by looking at these records".into(),
-            Mark::Unknown,
+            AssumptionMark::Unknown,
             "the epsilon of a chosen run is not the epsilon of the search",
         ),
         assumption(
             "The noise comes from a sound generator, safe against floating-point attacks".into(),
             match origin.secure_noise {
-                Some(true) => Mark::Verified,
-                Some(false) => Mark::Broken,
-                None => Mark::Unknown,
+                Some(true) => AssumptionMark::Verified,
+                Some(false) => AssumptionMark::Broken,
+                None => AssumptionMark::Unknown,
             },
             match origin.secure_noise {
                 Some(true) => "a cryptographic generator, with precautions against rounding",

@@ -1,6 +1,6 @@
 //! The report as data: the `dosimeter.report/1` document.
 
-use crate::{Assumption, Cover, Search, Training};
+use crate::{Assumption, Cover, SearchSection, Training};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vocabulary::rounding::quoted_end;
@@ -38,7 +38,7 @@ pub struct Report {
     pub training: Option<Training>,
     /// Other settings on the same records. Not private.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub search: Option<Search>,
+    pub search: Option<SearchSection>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
     pub figures: Vec<Shown>,

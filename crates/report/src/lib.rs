@@ -34,7 +34,7 @@ mod training;
 mod words;
 mod yaml;
 
-pub use assumption::{Assumption, Mark, Origin, assumptions};
+pub use assumption::{Assumption, AssumptionMark, Origin, assumptions};
 pub use card::card;
 pub use cover::{Cover, calendar_day};
 pub use document::{Change, Input, Provenance, Report, Seed, Shown};
@@ -45,4 +45,4 @@ pub use paragraph::paragraph;
 pub use pdf::{PdfError, pdf};
 pub use registry::{NotAnswered, registry};
 pub use statement::statement;
-pub use training::{Fact, Search, SearchGroup, Training};
+pub use training::{Fact, SearchGroup, SearchSection, Training};

@@ -6,7 +6,7 @@
 
 use crate::paragraph::{neighbours, paragraph};
 use crate::yaml::Yaml;
-use crate::{Mark, Report};
+use crate::{AssumptionMark, Report};
 use vocabulary::Standing;
 use vocabulary::rounding::{plain, quote};
 
@@ -70,7 +70,7 @@ pub fn registry(report: &Report) -> Result<String, NotAnswered> {
         .map(|assumption| format!("- {} ({})", assumption.text, assumption.mark.words()))
         .collect();
     let noise_is_safe = report.assumptions.iter().any(|assumption| {
-        assumption.mark == Mark::Verified && assumption.text.contains("noise comes")
+        assumption.mark == AssumptionMark::Verified && assumption.text.contains("noise comes")
     });
     let floating = if noise_is_safe {
         "Noise is drawn by a cryptographic generator with precautions against rounding."

@@ -8,13 +8,13 @@ use vocabulary::rounding::rounded;
 
 /// Column names and rows of cells, all text.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Table {
+pub(crate) struct PageTable {
     pub(crate) columns: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
 }
 
 /// One table for each kind of mark that a figure holds.
-pub(crate) fn tables(figure: &Figure) -> Vec<Table> {
+pub(crate) fn tables(figure: &Figure) -> Vec<PageTable> {
     let mut tables = Vec::new();
     tables.extend(curves(figure));
     tables.extend(bars(figure));
@@ -28,7 +28,7 @@ pub(crate) fn tables(figure: &Figure) -> Vec<Table> {
 type Column = (String, BTreeMap<u64, f64>);
 
 /// Lines, steps, dots and bands over the union of their places.
-fn curves(figure: &Figure) -> Option<Table> {
+fn curves(figure: &Figure) -> Option<PageTable> {
     let mut columns: Vec<Column> = Vec::new();
     for series in &figure.series {
         let mut add = |name: String, points: &mut dyn Iterator<Item = (f64, f64)>| {
@@ -67,7 +67,7 @@ fn curves(figure: &Figure) -> Option<Table> {
     });
     let mut names = vec![axis_name(&figure.x)];
     names.extend(columns.iter().map(|(name, _)| name.clone()));
-    Some(Table { rows: rows.collect(), columns: names })
+    Some(PageTable { rows: rows.collect(), columns: names })
 }
 
 /// Numbers as keys in their order; NaN and both zeros have a place, too.
@@ -81,7 +81,7 @@ fn at(key: u64) -> f64 {
 }
 
 /// Histograms side by side; bars of a list with their names.
-fn bars(figure: &Figure) -> Option<Table> {
+fn bars(figure: &Figure) -> Option<PageTable> {
     let mut all = figure.series.iter().filter_map(|series| match &series.mark {
         Mark::Bars { orientation, bars } => Some((series, *orientation, bars)),
         _ => None,
@@ -95,7 +95,7 @@ fn bars(figure: &Figure) -> Option<Table> {
             vec![name, number(bar.base), number(bar.value)]
         });
         let columns = vec![String::new(), "from".into(), axis_name(&figure.x)];
-        return Some(Table { rows: rows.collect(), columns });
+        return Some(PageTable { rows: rows.collect(), columns });
     }
     let mut columns = vec!["from".into(), "to".into(), first.label.clone()];
     let mut rows: Vec<Vec<String>> =
@@ -106,10 +106,10 @@ fn bars(figure: &Figure) -> Option<Table> {
             row.push(number(bar.value));
         }
     }
-    Some(Table { columns, rows })
+    Some(PageTable { columns, rows })
 }
 
-fn ladder(figure: &Figure) -> Option<Table> {
+fn ladder(figure: &Figure) -> Option<PageTable> {
     let names = categories(&figure.y);
     let mut rungs: Vec<_> = figure
         .series
@@ -135,11 +135,11 @@ fn ladder(figure: &Figure) -> Option<Table> {
         ]
     });
     let columns = ["", "at least", "value", "at most", "note"].map(String::from).to_vec();
-    Some(Table { rows: rows.collect(), columns })
+    Some(PageTable { rows: rows.collect(), columns })
 }
 
 /// Rows are the vertical axis, top to bottom as drawn; cells are named by their centres.
-fn heat(figure: &Figure) -> Option<Table> {
+fn heat(figure: &Figure) -> Option<PageTable> {
     let heat = figure.series.iter().find_map(|series| match &series.mark {
         Mark::Heat(heat) => Some(heat),
         _ => None,
@@ -161,11 +161,11 @@ fn heat(figure: &Figure) -> Option<Table> {
         })
         .collect();
     rows.reverse();
-    Some(Table { columns, rows })
+    Some(PageTable { columns, rows })
 }
 
 /// Rules and pins, which the drawing names.
-fn notes(figure: &Figure) -> Option<Table> {
+fn notes(figure: &Figure) -> Option<PageTable> {
     let rows: Vec<Vec<String>> = figure
         .series
         .iter()
@@ -184,7 +184,7 @@ fn notes(figure: &Figure) -> Option<Table> {
         })
         .collect();
     let columns = vec!["mark".into(), axis_name(&figure.x), axis_name(&figure.y)];
-    (!rows.is_empty()).then_some(Table { columns, rows })
+    (!rows.is_empty()).then_some(PageTable { columns, rows })
 }
 
 fn categories(axis: &Axis) -> Vec<String> {

@@ -44,7 +44,7 @@ impl Fact {
 
 /// Trainings with other settings on the same records.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Search {
+pub struct SearchSection {
     /// Which score measured memorisation; larger is worse.
     pub score: String,
     pub groups: Vec<SearchGroup>,

@@ -86,7 +86,7 @@ impl From<Refusal> for ApiError {
         let status = match refusal.kind {
             Kind::BadInput | Kind::Unsupported => StatusCode::BAD_REQUEST,
             Kind::NotCertified => StatusCode::UNPROCESSABLE_ENTITY,
-            Kind::Incomplete => StatusCode::SERVICE_UNAVAILABLE,
+            Kind::Incomplete | Kind::Interrupted => StatusCode::SERVICE_UNAVAILABLE,
             Kind::Bug => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self { status, refusal }

@@ -7,7 +7,7 @@ use crate::model::ModelDescription;
 use crate::optimizer::OptimizerDescription;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use vocabulary::{Document, RunDescription};
+use vocabulary::{RunDescription, RunFile};
 
 /// Everything in the file.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,7 +63,7 @@ impl TrainingDescription {
     /// # Errors
     /// What is wrong with a table, and tables that are missing.
     pub fn from_toml_str(text: &str) -> Result<Self, TrainingError> {
-        let run = Document::from_toml_str(text)?.run;
+        let run = RunFile::from_toml_str(text)?.run;
         let mut tables: toml::Table = text.parse().map_err(|error: toml::de::Error| {
             TrainingError::Description { place: "the file".into(), message: one_line(&error) }
         })?;

@@ -1,7 +1,7 @@
 //! Runs put together: a group has one (epsilon, delta), a configuration one (batch size, steps,
 //! learning rate, clip norm); its runs differ by their seed.
 
-use crate::{Table, TuningError};
+use crate::{TrainingTable, TuningError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -83,7 +83,7 @@ pub(crate) fn same(log_a: f64, log_b: f64) -> bool {
 ///
 /// # Errors
 /// `TooLittle` if no run has the score; `InvalidInput` if a training is listed twice.
-pub fn groups(table: &Table, score: usize) -> Result<Vec<Group>, TuningError> {
+pub fn groups(table: &TrainingTable, score: usize) -> Result<Vec<Group>, TuningError> {
     let mut groups: Vec<Group> = Vec::new();
     let mut tallies: Vec<Vec<Tally>> = Vec::new();
     for row in &table.rows {

@@ -35,7 +35,7 @@ pub use distributions::{
 };
 pub use error::TuningError;
 pub use summary::{Ranking, rank};
-pub use table::Table;
+pub use table::TrainingTable;
 
 /// What every answer about a search must say.
 pub const STATEMENT: &str = "the epsilon of the chosen run is not the epsilon of the search: every run trained on the same records leaked too, and choosing by a result that depends on them leaks more";

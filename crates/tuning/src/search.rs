@@ -15,7 +15,7 @@
 //! Steinke (2020). Proven, upper bounds; every order gives one and the best found is taken.
 //! Beside it stands the composition of a fixed number of trials, which covers releasing them all.
 
-use crate::{Table, TuningError, noise_for};
+use crate::{TrainingTable, TuningError, noise_for};
 use accounting::directions;
 use accounting::pairs::{Composed, RenyiBound};
 use schemars::JsonSchema;
@@ -44,7 +44,7 @@ impl Trials {
 
 /// The `dosimeter.tune-search/1` document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Search {
+pub struct SearchCost {
     pub schema: String,
     pub trials: Trials,
     pub expected_trials: f64,
@@ -67,7 +67,7 @@ pub struct Search {
     pub assumptions: Vec<String>,
 }
 
-impl Search {
+impl SearchCost {
     pub const SCHEMA: &'static str = "dosimeter.tune-search/1";
 }
 
@@ -78,13 +78,13 @@ impl Search {
 /// `InvalidInput` where no row or no single delta is left, for a batch larger than the data set,
 /// and what [`search`] refuses.
 pub fn search_table(
-    table: &Table,
+    table: &TrainingTable,
     epsilon: Option<f64>,
     dataset_size: u64,
     expected_trials: f64,
     trials: Trials,
     delta: Option<f64>,
-) -> Result<Search, TuningError> {
+) -> Result<SearchCost, TuningError> {
     let invalid = |message: &str| TuningError::invalid(message.to_owned());
     let mut runs: Vec<Run> = Vec::new();
     let mut deltas: Vec<f64> = Vec::new();
@@ -143,7 +143,7 @@ pub fn search(
     expected_trials: f64,
     trials: Trials,
     delta: f64,
-) -> Result<Search, TuningError> {
+) -> Result<SearchCost, TuningError> {
     let invalid = |problem: Problem| Err(TuningError::InvalidInput(problem));
     if runs.is_empty() {
         return invalid("there is no configuration to draw".into());
@@ -188,8 +188,8 @@ pub fn search(
     // A search releases at least what one run of it does.
     let bound = (found * (1.0 + 1e-12)).max(one_run);
     let fixed_trials = expected_trials.ceil() as u64;
-    Ok(Search {
-        schema: Search::SCHEMA.into(),
+    Ok(SearchCost {
+        schema: SearchCost::SCHEMA.into(),
         trials,
         expected_trials,
         configurations: runs.len(),

@@ -44,7 +44,7 @@ pub struct Spread {
 /// ```
 /// let text = "batch_size,steps,learning_rate,epsilon,delta,seed,score_a\n\
 ///   1,1,1,8,1e-5,0,0.0\n1,1,1,8,1e-5,1,0.2\n2,1,1,8,1e-5,0,1.0\n2,1,1,8,1e-5,1,1.2\n";
-/// let table = tuning::Table::from_csv(text, "t")?;
+/// let table = tuning::TrainingTable::from_csv(text, "t")?;
 /// let spread = tuning::spread::spread(&tuning::groups(&table, 0)?[0], 0.95);
 /// // Means 0.1 and 1.1 have variance 0.5; the runs' variance 0.02 gives 0.01 of it.
 /// assert!((spread.between.unwrap().powi(2) - 0.49).abs() < 1e-12);

@@ -3,7 +3,7 @@
 
 use tuning::regression::{Errors, Options, Unit, regress};
 use tuning::selection::{Better, Chooser, select};
-use tuning::{Group, Table, groups};
+use tuning::{Group, TrainingTable, groups};
 
 /// A generator good enough for simulations (splitmix64), normal by the sum of twelve.
 struct Noise(u64);
@@ -47,7 +47,7 @@ fn table(truth: Truth, noise: &mut Noise) -> Vec<Group> {
             }
         }
     }
-    let table = Table::from_csv(&text, "synthetic").unwrap();
+    let table = TrainingTable::from_csv(&text, "synthetic").unwrap();
     groups(&table, 0).unwrap()
 }
 

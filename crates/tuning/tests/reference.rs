@@ -6,7 +6,7 @@
 use serde_json::Value;
 use std::path::Path;
 use tuning::regression::{Errors, Options, Regression, Unit, regress};
-use tuning::{Group, Table, groups};
+use tuning::{Group, TrainingTable, groups};
 
 fn reference() -> Value {
     serde_json::from_str(include_str!("reference/reference.json")).unwrap()
@@ -14,7 +14,7 @@ fn reference() -> Value {
 
 fn all_groups() -> Vec<Group> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/table.csv");
-    let table = Table::read(&path).unwrap();
+    let table = TrainingTable::read(&path).unwrap();
     groups(&table, table.score(Some("vmr")).unwrap()).unwrap()
 }
 

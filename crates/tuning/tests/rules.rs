@@ -3,12 +3,12 @@
 use tuning::heuristics::Rule;
 use tuning::regression::{Options, regress};
 use tuning::selection::{Better, Chooser, select};
-use tuning::{Table, groups};
+use tuning::{TrainingTable, groups};
 
 const HEAD: &str = "batch_size,steps,learning_rate,epsilon,delta,score_a,utility\n";
 
-fn table(rows: &str) -> Table {
-    Table::from_csv(&format!("{HEAD}{rows}"), "t.csv").unwrap()
+fn table(rows: &str) -> TrainingTable {
+    TrainingTable::from_csv(&format!("{HEAD}{rows}"), "t.csv").unwrap()
 }
 
 #[test]
@@ -105,13 +105,13 @@ fn wrong_tables_are_refused_with_their_place() {
         ("batch_size,batch_size\n", "appears twice"),
         ("batchsize,steps,learning_rate,epsilon,delta,score_a\n", "is it `batchsize`"),
     ] {
-        let error = Table::from_csv(text, "t.csv").unwrap_err().to_string();
+        let error = TrainingTable::from_csv(text, "t.csv").unwrap_err().to_string();
         assert!(error.contains(part), "{text:?}: {error}");
     }
     for (text, part) in
         [("{\"a\":1}", "no column"), ("[1]", "not a JSON object"), ("{", "is not JSON")]
     {
-        let error = Table::from_jsonl(text, "t.jsonl").unwrap_err().to_string();
+        let error = TrainingTable::from_jsonl(text, "t.jsonl").unwrap_err().to_string();
         assert!(error.contains(part), "{text:?}: {error}");
     }
 }
@@ -122,7 +122,8 @@ fn jsonl_and_csv_are_the_same_table() {
 {"batch_size":128,"steps":10,"learning_rate":0.1,"epsilon":8,"delta":1e-5,"seed":2,"score_a":null,"model":"x"}"#;
     let csv = "batch_size,delta,epsilon,learning_rate,model,score_a,seed,steps\n\
                256,1e-5,8,0.1,,0.5,1,10\n128,1e-5,8,0.1,\"x\",,2,10\n";
-    let (a, b) = (Table::from_jsonl(json, "t").unwrap(), Table::from_csv(csv, "t").unwrap());
+    let (a, b) =
+        (TrainingTable::from_jsonl(json, "t").unwrap(), TrainingTable::from_csv(csv, "t").unwrap());
     assert_eq!(a.rows, b.rows);
     assert_eq!((a.ignored, b.ignored), (vec!["model".to_owned()], vec!["model".to_owned()]));
 }

@@ -1,6 +1,6 @@
 //! Claims: a quantity, a threat, a value with its ends, and a standing.
 
-use crate::{Adjacency, Interval, Method, Source, rounding};
+use crate::{Adjacency, BadField, Interval, Method, NotCovered, Source, rounding};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -133,6 +133,16 @@ pub enum Secret {
     Reconstruction,
 }
 
+impl Secret {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Membership => "membership",
+            Self::Attribute => "attribute",
+            Self::Reconstruction => "reconstruction",
+        }
+    }
+}
+
 /// Which order of the pair: `Remove` has the record first (with it, then without it).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -251,6 +261,16 @@ pub enum Side {
     Neither,
 }
 
+impl Side {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Upper => "upper",
+            Self::Lower => "lower",
+            Self::Neither => "neither",
+        }
+    }
+}
+
 /// One statement about a run: who makes it, about what, how large, and how far to trust it.
 ///
 /// In documents the interval is flat (`value`, `lower`, `upper`), an infinite number is `null`
@@ -298,6 +318,21 @@ impl Claim {
 pub struct Unsupported {
     pub lens: LensName,
     pub reason: String,
+    /// What of the run it is about, and what is covered, where it is about one field.
+    #[serde(flatten)]
+    pub field: Option<BadField>,
+}
+
+impl Unsupported {
+    /// A lens that does not hold.
+    pub fn new(lens: LensName, reason: &NotCovered) -> Self {
+        Self { lens, reason: reason.to_string(), field: reason.field() }
+    }
+
+    /// A lens that holds, and whose numbers could not be had.
+    pub fn refused(lens: LensName, error: &impl std::fmt::Display) -> Self {
+        Self { lens, reason: format!("refused: {error}"), field: None }
+    }
 }
 
 /// A number that is not a claim about the run as described, shown beside the claims so that a

@@ -58,7 +58,7 @@ pub struct BatchesDescription {
 
 /// A file: the run, and the policy it may carry.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Document {
+pub struct RunFile {
     pub run: RunDescription,
     pub policy: Option<Policy>,
 }
@@ -113,7 +113,7 @@ const FILE_KEYS: &[&str] = &[
     "measure",
 ];
 
-impl Document {
+impl RunFile {
     /// Reads a TOML file with a `[run]` table (and perhaps a `[policy]`).
     ///
     /// # Errors
@@ -125,7 +125,7 @@ impl Document {
     /// Reads JSON: a run, a document with a `run` in it, or a `dosimeter.ledger/1`.
     ///
     /// # Errors
-    /// As [`Document::from_toml_str`].
+    /// As [`RunFile::from_toml_str`].
     pub fn from_json_str(text: &str) -> Result<Self, RunError> {
         let entries = Node::from_json(text)?.table("run").map_err(|_| RunError::NoRunKey)?;
         let schema = entries.iter().find(|(key, _)| key == "schema");
@@ -384,7 +384,7 @@ fn choice<T: Copy>(key: &str, node: &Node, all: &[(&str, T)]) -> Result<T, RunEr
 }
 
 impl Run {
-    /// Reads a run from TOML; see [`Document::from_toml_str`].
+    /// Reads a run from TOML; see [`RunFile::from_toml_str`].
     ///
     /// ```
     /// let run = vocabulary::Run::from_toml_str(
@@ -396,14 +396,14 @@ impl Run {
     /// # Errors
     /// Everything that is wrong with the text or the run.
     pub fn from_toml_str(text: &str) -> Result<Self, RunError> {
-        Ok(Document::from_toml_str(text)?.run.resolve()?.run)
+        Ok(RunFile::from_toml_str(text)?.run.resolve()?.run)
     }
 
-    /// Reads a run or a ledger from JSON; see [`Document::from_json_str`].
+    /// Reads a run or a ledger from JSON; see [`RunFile::from_json_str`].
     ///
     /// # Errors
     /// Everything that is wrong with the text or the run.
     pub fn from_json(text: &str) -> Result<Self, RunError> {
-        Ok(Document::from_json_str(text)?.run.resolve()?.run)
+        Ok(RunFile::from_json_str(text)?.run.resolve()?.run)
     }
 }

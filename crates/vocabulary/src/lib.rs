@@ -17,6 +17,7 @@ mod node;
 mod observe;
 mod policy;
 mod problem;
+mod reasons;
 pub mod rounding;
 mod run;
 mod schemas;
@@ -33,7 +34,7 @@ pub use claim::{
     Account, Aside, At, Claim, Direction, Ends, LensName, Quantity, Release, Secret, Side,
     Standing, Unsupported,
 };
-pub use description::{BatchesDescription, Document, PhaseDescription, Resolved, RunDescription};
+pub use description::{BatchesDescription, PhaseDescription, Resolved, RunDescription, RunFile};
 pub use figure::Figure;
 pub use interval::Interval;
 pub use method::{Design, Method, UnknownName};
@@ -41,6 +42,7 @@ pub use node::nearest;
 pub use observe::Observe;
 pub use policy::Policy;
 pub use problem::{BadField, Problem};
+pub use reasons::{Difficulty, NotCertified, NotCovered};
 pub use run::{Adjacency, Phase, RenyiFilter, Run, RunBuilder, RunError, Stopped};
 pub use schemas::SCHEMAS;
 pub use sign::{NOTHING_TO_SIGN, Sign};

@@ -4,20 +4,20 @@
 use crate::RunError;
 use crate::rounding::plain;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
 
 /// The field that is wrong, as documents and Python spell it.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BadField {
     /// Such as `sample_rate`.
     pub field: String,
     /// What was given; absent where nothing was, or no JSON number is it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
     /// Such as `(0, 1]`, or `a finite number above 0`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
 }
 

@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn the_unit_and_the_relation_are_said() {
-        let run = crate::Document::from_toml_str(
+        let run = crate::RunFile::from_toml_str(
             "[run]\nnoise_multiplier = 1\nsample_rate = 0.01\nsteps = 10\nadjacency = \"substitute\"\n\
              unit = \"one user's 1024-token sequence\"\n",
         )

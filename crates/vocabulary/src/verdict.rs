@@ -35,6 +35,18 @@ impl Status {
         }
     }
 
+    /// What it means, beside the scores that it is about.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Consistent => {
+                "Consistent: the scores could have contradicted the claim and did not"
+            }
+            Self::Contradiction => "Contradiction: the scores show more leakage than is claimed",
+            Self::Inconclusive => "Inconclusive: these scores could not have decided",
+            Self::ClaimOnly | Self::MeasuredOnly | Self::Nothing => self.badge(),
+        }
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Consistent => "consistent",

@@ -45,6 +45,7 @@ export function useAnswers(state: State): Answers {
   const [steps, setSteps] = useState<StepsCurve | null>(null);
   // Which question the live and the slow numbers answer.
   const [liveFor, setLiveFor] = useState("");
+  const [panelFor, setPanelFor] = useState("");
   const [settledFor, setSettledFor] = useState("");
   const [mapStale, setMapStale] = useState(true);
   const [problem, setProblem] = useState<string | null>(null);
@@ -75,7 +76,7 @@ export function useAnswers(state: State): Answers {
         },
         () => setSettled(null),
       ),
-      panel: new Latest<Panel>("/api/panel", setPanel, () => setPanel(null), true),
+      panel: new Latest<Panel>("/api/panel", (answer, asked) => (setPanel(answer), setPanelFor(keyOf(asked))), () => setPanel(null), true),
       map: new Latest<CalibrationMap>("/api/map", (answer) => (setMap(answer), setMapStale(false), setMapProblem(null)), (error) => {
         setMap(null);
         setMapProblem(onPage(error.message));
@@ -89,8 +90,6 @@ export function useAnswers(state: State): Answers {
 
   const asked = question(run);
   const whole = JSON.stringify({ run: asked, delta });
-  // The last-iterate theorem holds for adding or removing a record that is drawn by its own coin.
-  const lenses = run.adjacency === "add-remove" && byCoins(run) ? [SIGNED, BESIDE] : [SIGNED];
 
   const moving = liveFor !== whole;
   // Where one number takes a part of a second, the others wait for the one that may be signed.
@@ -101,15 +100,24 @@ export function useAnswers(state: State): Answers {
   useEffect(() => {
     if (waiting) return undefined;
     // Half of the points while the run moves: an answer then takes half of the time.
-    channels.panel.ask({ run: asked, lens: lenses, points: 32 });
+    channels.panel.ask({ run: asked, lens: [SIGNED, BESIDE], points: 32 });
     const full = { run: asked, delta };
     const rest = setTimeout(() => {
-      channels.panel.ask({ run: asked, lens: lenses, points: 64 });
+      channels.panel.ask({ run: asked, lens: [SIGNED, BESIDE], points: 64 });
       channels.settled.ask(full);
-      channels.steps.ask({ kind: "steps", run: asked, delta, lens: lenses, points: byCoins(run) ? 25 : 9, first: Math.max(1, Math.floor(run.steps / 200)) });
     }, REST);
     return () => clearTimeout(rest);
   }, [whole, waiting]);
+
+  // The panel says which of the lenses hold for the run.
+  const holds = panelFor === keyOf({ run: asked }) ? (panel?.lines ?? []).map((line) => line.lens) : [];
+  useEffect(() => {
+    if (waiting || holds.length === 0) return undefined;
+    const first = Math.max(1, Math.floor(run.steps / 200));
+    const steps = { kind: "steps", run: asked, delta, lens: holds, points: byCoins(run) ? 25 : 9, first };
+    const rest = setTimeout(() => channels.steps.ask(steps), REST);
+    return () => clearTimeout(rest);
+  }, [whole, waiting, holds.join()]);
 
   // The map stands still while the run moves inside its window.
   const around = JSON.stringify([

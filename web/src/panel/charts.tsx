@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { Plot, type Line, type Mark } from "../charts/plot.tsx";
-import { percent, powerOfTen, rounded, withCommas } from "../numbers.ts";
+import { powerOfTen, typographic, withCommas } from "../numbers.ts";
 import { UNCOVERED, describe, type State } from "../state.ts";
 import { LENS_LABELS, SIGNED, type Lens, type Standing } from "../names.ts";
 import type { Panel, PanelLine, StepsLine } from "../types.ts";
@@ -13,10 +13,12 @@ import { findClaim } from "./readings.tsx";
 export const DASHED = [7, 5];
 const DOTTED = [2, 4];
 
-function look(standing: Standing): { hue: string; dash?: number[] } {
-  if (standing === "proven") return { hue: "proven" };
-  return { hue: "heuristic", dash: standing === "estimate" ? DOTTED : DASHED };
-}
+const LOOKS: Record<Standing, { hue: string; dash?: number[] }> = {
+  proven: { hue: "proven" },
+  heuristic: { hue: "heuristic", dash: DASHED },
+  estimate: { hue: "heuristic", dash: DOTTED },
+  measured: { hue: "measured" },
+};
 
 /** Why nothing is drawn, when nothing is. */
 function silence(panel: Panel | null, problem: string | null): string {
@@ -28,17 +30,15 @@ function label(line: { lens: Lens; standing: Standing }): string {
   return `${LENS_LABELS[line.lens]} (${line.standing})`;
 }
 
-/** Values of a pinned run at other places than it was computed for. */
-function onto(xs: number[], from: number[], values: number[]): (number | null)[] {
-  return xs.map((x) => {
-    const next = from.findIndex((place) => place >= x);
-    if (next < 0) return null;
-    if (next === 0 || from[next] === x) return values[next]!;
-    const [x0, x1, y0, y1] = [from[next - 1]!, from[next]!, values[next - 1]!, values[next]!];
-    if (!(y0 > 0 && y1 > 0)) return null;
-    const share = (x - x0) / (x1 - x0);
-    return Math.exp(Math.log(y0) + share * Math.log(y1 / y0));
-  });
+/** All places of some lines, in order. */
+function places(all: number[][]): number[] {
+  return [...new Set(all.flat())].sort((a, b) => a - b);
+}
+
+/** The values of a line at the places at which it was computed; nothing at those of others. */
+function at(xs: number[], from: number[], values: (number | null)[]): (number | null)[] {
+  const known = new Map(from.map((place, index) => [place, values[index] ?? null]));
+  return xs.map((x) => known.get(x) ?? null);
 }
 
 function pins(state: State, answers: Answers, make: (panel: Panel, line: PanelLine) => (number | null)[]): Line[] {
@@ -57,13 +57,13 @@ export function Tradeoff({ state, answers }: { state: State; answers: Answers })
     return [
       { name: "guessing", hue: "muted", dash: DOTTED, width: 1.5, values: panel.fpr, quiet: true },
       ...pins(state, answers, (_panel, line) => line.tpr),
-      ...[...panel.lines].reverse().map((line) => ({ name: label(line), ...look(line.standing), values: line.tpr })),
+      ...[...panel.lines].reverse().map((line) => ({ name: label(line), ...LOOKS[line.standing], values: line.tpr })),
     ];
   }, [panel, answers.pinnedPanels, state.pins]);
   const claim = findClaim(answers.settled, SIGNED, "tpr", 0.001);
   const title =
     claim?.upper && !answers.stale
-      ? `At 0.1 % false alarms an attack finds at most ${percent(claim.upper, 3, "upper")} of members`
+      ? `At FPR 0.001 an attack has TPR ${typographic(claim.shown)}`
       : "What an attack can find at each rate of false alarms";
   return (
     <Plot
@@ -82,23 +82,25 @@ export function Tradeoff({ state, answers }: { state: State; answers: Answers })
 
 export function Profile({ state, answers }: { state: State; answers: Answers }) {
   const panel = answers.panel;
-  const xs = panel?.epsilon ?? [];
+  const pinned = state.pins.flatMap((pin) => answers.pinnedPanels.get(JSON.stringify(pin))?.epsilon ?? []);
+  const xs = useMemo(() => (panel === null ? [] : places([panel.epsilon, pinned])), [panel, pinned.length]);
   const positive = (values: number[]) => values.map((value) => (value > 1e-12 ? value : null));
   const lines = useMemo((): Line[] => {
     if (panel === null) return [];
     return [
-      ...pins(state, answers, (pinned, line) => onto(xs, pinned.epsilon, line.delta)),
-      ...[...panel.lines].reverse().map((line) => ({ name: label(line), ...look(line.standing), values: positive(line.delta) })),
+      ...pins(state, answers, (pinned, line) => at(xs, pinned.epsilon, positive(line.delta))),
+      ...[...panel.lines].reverse().map((line) => ({ name: label(line), ...LOOKS[line.standing], values: at(xs, panel.epsilon, positive(line.delta)) })),
     ];
-  }, [panel, answers.pinnedPanels, state.pins]);
-  const epsilon = findClaim(answers.account, SIGNED, "epsilon")?.upper;
+  }, [panel, xs, answers.pinnedPanels, state.pins]);
+  const claim = findClaim(answers.account, SIGNED, "epsilon");
+  const epsilon = claim?.upper;
   const marks: Mark[] = epsilon ? [{ x: epsilon, y: state.delta, hue: "proven" }] : [];
   return (
     <Plot
       id="profile"
       title={
         epsilon
-          ? `ε ≤ ${rounded(epsilon, 4, "upper")} at δ = ${powerOfTen(state.delta)} is one point of the profile`
+          ? `ε ${typographic(claim.shown)} at δ = ${powerOfTen(state.delta)} is one point of the profile`
           : "The privacy profile"
       }
       caption="The run is (ε, δ)-private for every point on or above the solid line."
@@ -116,14 +118,14 @@ export function Profile({ state, answers }: { state: State; answers: Answers }) 
 export function Steps({ state, answers }: { state: State; answers: Answers }) {
   const curve = answers.steps;
   const all: StepsLine[] = curve === null ? [] : [curve, ...(curve.others ?? [])];
-  const xs = useMemo(() => [...new Set(all.flatMap((line) => line.points.map((point) => point.steps)))].sort((a, b) => a - b), [curve]);
+  const xs = useMemo(() => places(all.map((line) => line.points.map((point) => point.steps))), [curve]);
   const budget = state.target.quantity === "epsilon" ? state.target.value : null;
   const lines = useMemo((): Line[] => {
-    const at = (line: StepsLine) => {
-      const known = new Map(line.points.map((point) => [point.steps, point.upper]));
-      return xs.map((count) => known.get(count) ?? null);
-    };
-    const drawn: Line[] = [...all].reverse().map((line) => ({ name: label(line), ...look(line.standing), values: at(line) }));
+    const drawn: Line[] = [...all].reverse().map((line) => ({
+      name: label(line),
+      ...LOOKS[line.standing],
+      values: at(xs, line.points.map((point) => point.steps), line.points.map((point) => point.upper)),
+    }));
     if (budget !== null && xs.length > 0) {
       drawn.unshift({ name: `target ε ${budget}`, hue: "ink", dash: DOTTED, width: 1.5, values: xs.map(() => budget) });
     }

@@ -1,8 +1,8 @@
 // How batches are drawn, and what the way has of its own.
 
 import { useId } from "preact/hooks";
-import { ADJACENCIES, ADJACENCY_NAMES, ORDERS, SAMPLINGS } from "../batches.ts";
-import { SAMPLING_LABELS, type Adjacency, type Sampling } from "../names.ts";
+import { ADJACENCIES, ORDERS, SAMPLINGS } from "../batches.ts";
+import { ADJACENCY_LABELS, SAMPLING_LABELS, type Adjacency, type Sampling } from "../names.ts";
 import type { Change, Run } from "../state.ts";
 import { Choice, NumberField, type OnWrong } from "./controls.tsx";
 
@@ -18,7 +18,7 @@ export function Drawing({ run, onRun, onWrong }: Props) {
       <div class="pair">
         <Choice name="Batches" value={run.sampling} options={SAMPLINGS} labels={SAMPLING_LABELS}
           onChange={(sampling) => onRun({ sampling: sampling as Sampling })} />
-        <Choice name="Neighbours" value={run.adjacency} options={ADJACENCIES} labels={ADJACENCY_NAMES}
+        <Choice name="Neighbours" value={run.adjacency} options={ADJACENCIES} labels={ADJACENCY_LABELS}
           onChange={(adjacency) => onRun({ adjacency: adjacency as Adjacency })} />
       </div>
       <Own run={run} onRun={onRun} onWrong={onWrong} />

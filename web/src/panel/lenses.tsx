@@ -100,7 +100,7 @@ export function Lenses({ account, settled, delta, stale, moving }: Props) {
         </div>
       )}
       <p class="small quiet">
-        ε and μ at δ = {powerOfTen(delta)}. ≤ is rounded up, ≥ down, ≈ has no side. Quote what is proven; the others say what to expect.
+        ε and μ at δ = {powerOfTen(delta)}. ≤ is rounded up, ≥ down, ≈ has no side.
       </p>
       {(account?.asides ?? []).map((aside) => (
         <p key={aside.name} class="note">

@@ -1,7 +1,7 @@
 // Up to four runs kept for comparison.
 
 import { Swatch } from "../charts/plot.tsx";
-import { BESIDE, SIGNED } from "../names.ts";
+import { BESIDE, LENS_LABELS, SIGNED } from "../names.ts";
 import { powerOfTen, quote } from "../numbers.ts";
 import { MOST_PINS, describe, sameRun, type Run, type State } from "../state.ts";
 import type { Account } from "../types.ts";
@@ -35,8 +35,8 @@ export function Pins({ state, accounts, onPins, onRun }: Props) {
             <thead>
               <tr>
                 <th scope="col">run</th>
-                <th scope="col" class="n">ε, proven</th>
-                <th scope="col" class="n">ε, last iterate</th>
+                <th scope="col" class="n">ε, {LENS_LABELS[SIGNED]}</th>
+                <th scope="col" class="n">ε, {LENS_LABELS[BESIDE]}</th>
                 <th scope="col" class="n">Bayes security</th>
                 <th scope="col"><span class="hidden">actions</span></th>
               </tr>

@@ -1,7 +1,7 @@
 // The numbers that matter, large, each with its standing.
 
-import { BESIDE, SIGNED } from "../names.ts";
-import { percent, powerOfTen, quotedEnd, SIGN, typographic } from "../numbers.ts";
+import { BESIDE, NOTHING_TO_SIGN, SIGNED } from "../names.ts";
+import { powerOfTen, quotedEnd, SIGN, typographic } from "../numbers.ts";
 import type { Account, Claim, Standing } from "../types.ts";
 import { STANDING_MEANS, onPage } from "../words.ts";
 
@@ -27,16 +27,15 @@ interface ReadingProps {
   symbol: string;
   note: string;
   stale?: boolean;
-  share?: boolean;
 }
 
-function Reading({ id, name, claim, symbol, note, stale, share }: ReadingProps) {
+function Reading({ id, name, claim, symbol, note, stale }: ReadingProps) {
   const end = claim === undefined ? NaN : quotedEnd(claim);
   const side = claim?.side ?? "neither";
   const least = claim?.at_least_shown;
   // The core's own text, without its sign.
   const number = claim?.shown.split(" ").at(-1) ?? null;
-  const shown = Number.isFinite(end) ? (share ? percent(end, 3, side) : number) : null;
+  const shown = Number.isFinite(end) ? number : null;
   return (
     <div class={`reading is-${claim?.standing ?? "none"}${stale ? " stale" : ""}`}>
       <dt>
@@ -75,19 +74,21 @@ interface Props {
 }
 
 /** The line that a person may sign, and what it means. */
-export function Sign({ account, settled, stale, moving, wrong, onZeroOut }: Omit<Props, "delta"> & { wrong: boolean; onZeroOut: (() => void) | null }) {
+export function Sign({ account, settled, stale, moving, wrong, onZeroOut }: Omit<Props, "delta"> & { wrong: boolean; onZeroOut: () => void }) {
   const statement = account?.sign?.statement;
   const means = settled?.sign?.means;
-  const reason = account?.unsupported.find((entry) => entry.lens === SIGNED)?.reason;
-  const why = wrong ? "a field of the run is wrong" : reason === undefined ? "no lens proves a number for this run" : onPage(reason);
+  const gap = account?.unsupported.find((entry) => entry.lens === SIGNED);
+  const reason = gap?.reason;
+  const zeroOut = gap?.field === "adjacency" && gap.expected?.includes("zero-out");
+  const why = wrong ? "a field of the run is wrong" : reason === undefined ? null : onPage(reason);
   return (
     <section class="card sign" aria-label="What may be signed">
       {statement === undefined ? (
         <>
           <p class={`quiet${moving ? " stale" : ""}`}>
-            {account === null && !wrong ? "–" : `Nothing may be signed: ${why}.`}
+            {account === null && !wrong ? "–" : why === null ? `Sign: ${NOTHING_TO_SIGN}` : `Nothing may be signed: ${why}.`}
           </p>
-          {reason !== undefined && onZeroOut !== null && (
+          {zeroOut && (
             <button type="button" id="zero-out" onClick={onZeroOut}>
               Zero records out instead
             </button>
@@ -111,8 +112,8 @@ export function Readings({ account, settled, delta, stale, moving }: Props) {
         note={`at δ = ${at}, every iterate seen`} />
       <Reading id="reading-last-iterate" name="Last iterate" symbol="ε" claim={findClaim(account, BESIDE, "epsilon")} stale={moving}
         note={`at δ = ${at}, final model only`} />
-      <Reading id="reading-tpr" name="Attack" symbol="TPR" share claim={findClaim(settled, SIGNED, "tpr", 0.001)} stale={stale}
-        note="of members found at 0.1 % false alarms" />
+      <Reading id="reading-tpr" name="Attack" symbol="TPR" claim={findClaim(settled, SIGNED, "tpr", 0.001)} stale={stale}
+        note="share of members found at 0.1 % false alarms" />
       <Reading id="reading-bayes" name="Bayes security" symbol="β" claim={findClaim(account, SIGNED, "bayes-security")} stale={moving}
         note="1 is perfect, 0 is none" />
     </dl>

@@ -6,7 +6,7 @@ import { byCoins } from "../batches.ts";
 import { plain, quote, withCommas } from "../numbers.ts";
 import { QUANTITIES, SOLVES, question, type Change, type Run, type State, type Target } from "../state.ts";
 import type { Calibration } from "../types.ts";
-import { CERTIFIED, LENS_LABELS, type Lens } from "../names.ts";
+import { AT_LEAST, CERTIFIED, LENS_LABELS, type Lens, type Quantity } from "../names.ts";
 import { QUANTITY_NAMES, SOLVE_NAMES, onPage } from "../words.ts";
 import { Choice } from "./controls.tsx";
 
@@ -65,15 +65,9 @@ export function TargetCard({ state, onTarget, onRun, blocked }: Props) {
   useEffect(() => setTyped(plain(target.value)), [target.value, target.quantity]);
   const asked = JSON.stringify(calibrateQuestion(run, delta, target));
   useEffect(() => {
-    if (!(run.sampling === "full" && target.solve === "sample-rate")) {
-      // A slow answer is asked for when the sliders rest.
-      const rest = setTimeout(() => channel.ask(JSON.parse(asked)), byCoins(run) ? 0 : REST);
-      return () => clearTimeout(rest);
-    }
-    channel.cancel();
-    setFound(null);
-    setProblem("Full batches have sample rate 1; there is none to solve for.");
-    return undefined;
+    // A slow answer is asked for when the sliders rest.
+    const rest = setTimeout(() => channel.ask(JSON.parse(asked)), byCoins(run) ? 0 : REST);
+    return () => clearTimeout(rest);
   }, [asked]);
 
   const solved = found?.solution;
@@ -84,7 +78,6 @@ export function TargetCard({ state, onTarget, onRun, blocked }: Props) {
     if (solved?.sample_rate !== undefined) onRun({ rate: Number(found?.solution_shown) });
     if (solved?.steps !== undefined) onRun({ steps: solved.steps });
   };
-  const sign = target.quantity === "bayes-security" ? "≥" : "≤";
   return (
     <section class="card target" aria-labelledby="target-title">
       <h2 id="target-title">The target</h2>
@@ -92,7 +85,7 @@ export function TargetCard({ state, onTarget, onRun, blocked }: Props) {
         <Choice name="Quantity" value={target.quantity} options={QUANTITIES} labels={QUANTITY_NAMES}
           onChange={(quantity) => onTarget({ quantity, value: USUAL[quantity] ?? 1 })} />
         <div class="choice">
-          <label for={id}>{sign === "≤" ? "At most" : "At least"}</label>
+          <label for={id}>{AT_LEAST.includes(target.quantity as Quantity) ? "At least" : "At most"}</label>
           <input id={id} class={wrong ? "wrong" : ""} aria-invalid={wrong} inputMode="decimal" autocomplete="off" value={typed}
             onInput={(event) => {
               const text = (event.currentTarget as HTMLInputElement).value;

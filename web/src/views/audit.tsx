@@ -3,16 +3,11 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { Refusal, upload } from "../api.ts";
 import { FigureChart } from "../charts/figure.tsx";
+import { VERDICT_MEANS } from "../names.ts";
 import { percent, plain, powerOfTen, rounded, typographic, withCommas } from "../numbers.ts";
 import { Choice } from "../panel/controls.tsx";
 import { describe, question, type State } from "../state.ts";
 import type { Audit, Audited } from "../types.ts";
-
-const STATUS: Record<string, string> = {
-  consistent: "Consistent: the scores could have contradicted the claim and did not",
-  contradiction: "Contradiction: the scores show more leakage than is claimed",
-  inconclusive: "Inconclusive: these scores could not have decided",
-};
 
 const isArray = (file: File) => /\.npy$/i.test(file.name);
 
@@ -172,7 +167,7 @@ export function Findings({ audited, name }: { audited: Audited; name: string }) 
   return (
     <>
       <section class={`card verdict ${audit.verdict?.status ?? "none"}`} aria-labelledby="verdict-title">
-        <h2 id="verdict-title">{audit.verdict ? STATUS[audit.verdict.status] ?? audit.verdict.status : "What the scores show"}</h2>
+        <h2 id="verdict-title">{audit.verdict ? VERDICT_MEANS[audit.verdict.status] : "What the scores show"}</h2>
         <p class="headline">
           {primary && (
             <>
@@ -184,7 +179,7 @@ export function Findings({ audited, name }: { audited: Audited; name: string }) 
           )}
         </p>
         {audit.verdict && <p>{sentence(audit.verdict.reason)}</p>}
-        {!audit.verdict && primary && <p id="no-claim">No claim: there is no proven ε to compare this with.</p>}
+        {!audit.verdict && primary && <p id="no-claim">No claim to compare this with.</p>}
         <p class="small quiet">
           {name}: {withCommas(audit.members)} members, {withCommas(audit.nonmembers)} non-members, design {audit.design}
         </p>

@@ -40,7 +40,7 @@ export function PanelView({ state, update }: { state: State; update: (change: Ch
           </p>
         )}
         <Sign wrong={faults.length > 0} account={answers.account} settled={answers.settled} stale={answers.stale} moving={answers.moving}
-          onZeroOut={state.run.adjacency === "zero-out" ? null : () => onRun({ adjacency: "zero-out" })} />
+          onZeroOut={() => onRun({ adjacency: "zero-out" })} />
         <Readings account={answers.account} settled={answers.settled} delta={state.delta} stale={answers.stale} moving={answers.moving} />
         <div class="charts">
           <Tradeoff state={state} answers={answers} />

@@ -8,8 +8,9 @@
 //! Cost: a thousand nodes squared, about 50 ms.
 
 use crate::AccountingError;
+use crate::pairs::by_coins;
 use numerics::elementary::{atan2, cos, exp, exp_m1, hypot, ln, ln_1p, sin_cos, sinh};
-use vocabulary::{Adjacency, Phase, Run};
+use vocabulary::{Adjacency, NotCovered, Phase, Run};
 
 /// Bayes security of the composed pair; an estimate of the exact value, good to about 1e-8.
 ///
@@ -54,7 +55,10 @@ impl Inversion {
         check(run)?;
         match run.phases() {
             [phase] => Ok(Self { transform: transform(&nodes(phase, run.adjacency())) }),
-            _ => Err(AccountingError::Unsupported("one phase is kept at a time".into())),
+            several => {
+                let (what, found) = ("inversion holds", several.len());
+                Err(NotCovered::Phases { what, found, separately: false }.into())
+            }
         }
     }
 
@@ -67,12 +71,11 @@ impl Inversion {
 }
 
 fn check(run: &Run) -> Result<(), AccountingError> {
-    if run.sampling().by_coins() && run.group_size() == 1 {
-        return Ok(());
+    by_coins(run, "inversion holds")?;
+    match run.group_size() {
+        1 => Ok(()),
+        found => Err(NotCovered::Group { what: "inversion holds", found }.into()),
     }
-    Err(AccountingError::Unsupported(
-        "inversion holds for one record and Poisson or full batches only".into(),
-    ))
 }
 
 /// Spacing and number of the nodes w, u = sinh(w)/2.

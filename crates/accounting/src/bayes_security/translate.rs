@@ -84,7 +84,7 @@ mod tests {
                 assert!(tpr(beta, fpr) >= exact.lower - 1e-12);
             }
             for delta in [1e-9, 1e-3] {
-                let epsilon = pair.epsilon(delta, crate::OneWay::Remove).unwrap();
+                let epsilon = pair.epsilon(delta, crate::Order::Remove).unwrap();
                 assert!(least_epsilon(beta, delta) <= epsilon.upper);
                 assert!(security_of_epsilon(epsilon.value, delta) <= beta + 1e-12);
             }

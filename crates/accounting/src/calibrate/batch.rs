@@ -16,7 +16,7 @@ use crate::{AccountingError, domain};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vocabulary::rounding::{quote, shown};
-use vocabulary::{Direction, LensName, Quantity, Run, Side};
+use vocabulary::{Direction, LensName, NotCertified, Quantity, Run, Side};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 
@@ -40,7 +40,7 @@ pub fn calibrate_batch_size(
         evaluations += 1;
         let described = run(sizes.at(index))?.0;
         super::not_filtered(&described, "there is nothing to solve for")?;
-        let view = lens.look(&described).map_err(|error| super::named(lens, error))?;
+        let view = lens.look(&described).map_err(|error| error.of(lens.name))?;
         match target.measure(&view, allowed, Direction::Both) {
             Err(AccountingError::NotCertified(_)) => Ok(Measured { residual: 30.0, met: false }),
             measured => measured,
@@ -67,9 +67,7 @@ pub fn calibrate_batch_size(
     );
     let slack = target.slack(&interval);
     if slack < 0.0 {
-        return Err(AccountingError::NotCertified(format!(
-            "batch size {size} could not be certified to meet the target"
-        )));
+        return Err(NotCertified::BatchSize { size }.into());
     }
     let solution = Solution::BatchSize(size);
     let everything = (size == most).then(|| "every batch size meets the target".into());

@@ -23,7 +23,9 @@ use schemars::JsonSchema;
 use search::{Found, Measured, largest_safe_count, smallest_safe};
 use serde::{Deserialize, Serialize};
 use vocabulary::rounding::rounded;
-use vocabulary::{Claim, Direction, LensName, Phase, Run, Sampling, Side, batches_per_pass};
+use vocabulary::{
+    Claim, Direction, LensName, NotCertified, Phase, Run, Sampling, Side, batches_per_pass,
+};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 
@@ -196,7 +198,7 @@ fn solve(
              sampling or solve for the noise or the steps",
         ));
     }
-    let mut search = Search {
+    let mut search = Solver {
         run,
         phase: *phase,
         lens,
@@ -233,7 +235,7 @@ fn solve(
         }
     };
     let run = search.with(solved)?;
-    let view = look(&run).map_err(|error| named(lens, error))?;
+    let view = look(&run).map_err(|error| error.of(lens.name))?;
     let interval = target.achieved(&view)?;
     search.evaluations += 1;
     let mut achieved = ClaimMaker::new(lens, &(&run).into(), notes).claim(
@@ -245,11 +247,8 @@ fn solve(
     finish(&mut achieved);
     let slack = target.slack(&interval);
     if slack < 0.0 {
-        return Err(AccountingError::NotCertified(format!(
-            "a solution was found, but {} at it could not be certified to be on the safe side of {}",
-            target.quantity().as_str(),
-            target.value()
-        )));
+        let (quantity, target) = (target.quantity(), target.value());
+        return Err(NotCertified::Solution { quantity, target }.into());
     }
     let solution_shown = match solution {
         // One over a number of batches: in fewer digits it would be no such number.
@@ -269,7 +268,7 @@ fn solve(
     })
 }
 
-struct Search<'a> {
+struct Solver<'a> {
     run: &'a Run,
     phase: Phase,
     lens: &'static Lens,
@@ -282,19 +281,19 @@ struct Search<'a> {
     most_steps: u64,
     evaluations: usize,
     /// Why a candidate could not be measured, if one could not.
-    uncertified: Option<String>,
+    uncertified: Option<NotCertified>,
 }
 
-impl Search<'_> {
+impl Solver<'_> {
     fn with(&self, phase: Phase) -> Result<Run> {
         self.run.with_phases(vec![phase]).map_err(AccountingError::invalid)
     }
 
     fn measure(&mut self, phase: Phase) -> Result<Measured> {
         self.evaluations += 1;
-        let view = (self.look)(&self.with(phase)?).map_err(|error| named(self.lens, error))?;
+        let view = (self.look)(&self.with(phase)?).map_err(|error| error.of(self.lens.name))?;
         match self.target.measure(&view, self.allowed, self.direction) {
-            Err(error @ AccountingError::Unsupported(_)) => Err(named(self.lens, error)),
+            Err(error @ AccountingError::Unsupported(_)) => Err(error.of(self.lens.name)),
             // Far from the target a number may be beyond certification; then it is not met.
             Err(AccountingError::NotCertified(reason)) => {
                 self.uncertified = Some(reason);
@@ -480,7 +479,7 @@ impl Search<'_> {
 
     fn unreachable(&self, what: &str) -> AccountingError {
         if let Some(reason) = &self.uncertified {
-            return AccountingError::NotCertified(reason.clone());
+            return reason.clone().into();
         }
         AccountingError::outside_domain(format!(
             "{what} meets {} {} under the lens `{}`; loosen the target or change the rest of the run",
@@ -488,15 +487,5 @@ impl Search<'_> {
             self.target.value(),
             self.lens.name
         ))
-    }
-}
-
-fn named(lens: &Lens, error: AccountingError) -> AccountingError {
-    match error {
-        AccountingError::Unsupported(reason) => AccountingError::Unsupported(format!(
-            "the lens `{}` does not hold for this run: {reason}",
-            lens.name
-        )),
-        other => other,
     }
 }

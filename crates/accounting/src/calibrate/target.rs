@@ -10,7 +10,7 @@ use numerics::elementary::ln;
 use numerics::special::inverse_normal_cdf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use vocabulary::{At, Direction, Interval, Problem, Quantity};
+use vocabulary::{At, Direction, Interval, NotCovered, Problem, Quantity};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 
@@ -166,11 +166,10 @@ impl Target {
         if matches!(view, View::Security(_))
             && matches!(self, Self::Epsilon { .. } | Self::Mu { .. })
         {
-            return Err(AccountingError::Unsupported(
-                "it bounds Bayes security; use --target-bayes-security, --target-advantage, \
-                 --target-attack-accuracy, --target-tpr or --target-reconstruction"
-                    .into(),
-            ));
+            let asked = &[Quantity::Epsilon, Quantity::Mu];
+            let why = "it bounds Bayes security; use --target-bayes-security, --target-advantage, \
+                       --target-attack-accuracy, --target-tpr or --target-reconstruction";
+            return Err(NotCovered::Quantities { asked, why }.into());
         }
         match *self {
             Self::Epsilon { epsilon, delta } => {

@@ -1,7 +1,7 @@
 //! Curves as figures: the title says what is seen, solid lines are proven, dashed ones
 //! heuristic, dotted ones estimates.
 
-use super::{Curve, CurveKind, Point};
+use super::{Curve, CurveKind, CurvePoint};
 use numerics::elementary::ln;
 use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
 use vocabulary::rounding::rounded;
@@ -38,7 +38,7 @@ fn tradeoff(curve: &Curve) -> Figure {
     for line in curve.lines() {
         let points = line.points.iter().filter_map(|point| match *point {
             // The safe side of the power is one minus the lower end of the misses.
-            Point::Tradeoff { fpr, lower, .. } if (1e-5..1.0).contains(&fpr) => {
+            CurvePoint::Tradeoff { fpr, lower, .. } if (1e-5..1.0).contains(&fpr) => {
                 Some((fpr, 1.0 - lower))
             }
             _ => None,
@@ -57,7 +57,7 @@ fn tradeoff_title(curve: &Curve) -> String {
         .points
         .iter()
         .filter_map(|point| match *point {
-            Point::Tradeoff { fpr, lower, .. } if fpr > 0.0 => Some((fpr, 1.0 - lower)),
+            CurvePoint::Tradeoff { fpr, lower, .. } if fpr > 0.0 => Some((fpr, 1.0 - lower)),
             _ => None,
         })
         .min_by(|a, b| distance(a.0).total_cmp(&distance(b.0)));
@@ -83,7 +83,7 @@ fn profile(curve: &Curve) -> Figure {
     .y(Axis::log("delta"));
     for line in curve.lines() {
         let points = line.points.iter().filter_map(|point| match *point {
-            Point::Profile { epsilon, upper, .. } => Some((epsilon, upper)),
+            CurvePoint::Profile { epsilon, upper, .. } => Some((epsilon, upper)),
             _ => None,
         });
         figure =
@@ -96,7 +96,7 @@ fn profile(curve: &Curve) -> Figure {
 fn profile_title(curve: &Curve) -> String {
     let points = || {
         curve.line.points.iter().filter_map(|point| match *point {
-            Point::Profile { epsilon, upper, .. } => Some((epsilon, upper)),
+            CurvePoint::Profile { epsilon, upper, .. } => Some((epsilon, upper)),
             _ => None,
         })
     };
@@ -123,7 +123,7 @@ fn steps(curve: &Curve) -> Figure {
     .y(Axis::log("epsilon"));
     for line in curve.lines() {
         let points = line.points.iter().filter_map(|point| match *point {
-            Point::Steps { steps, upper, .. } => {
+            CurvePoint::Steps { steps, upper, .. } => {
                 Some((steps as f64, upper.unwrap_or(f64::INFINITY)))
             }
             _ => None,
@@ -141,7 +141,7 @@ fn steps_title(curve: &Curve) -> String {
         .points
         .iter()
         .filter_map(|point| match *point {
-            Point::Steps { steps, upper: Some(upper), .. } => Some((steps, upper)),
+            CurvePoint::Steps { steps, upper: Some(upper), .. } => Some((steps, upper)),
             _ => None,
         })
         .collect();

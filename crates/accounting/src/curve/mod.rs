@@ -13,7 +13,9 @@ use crate::{AccountingError, domain};
 use numerics::special::normal_cdf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use vocabulary::{Direction, Ends, Interval, LensName, Phase, Problem, Run, Standing};
+use vocabulary::{
+    Direction, Ends, Interval, LensName, NotCertified, Phase, Problem, Run, Standing,
+};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 
@@ -40,10 +42,10 @@ pub struct Curve {
     pub delta: Option<f64>,
     /// The first lens's line, so that the usual document is flat.
     #[serde(flatten)]
-    pub line: Line,
+    pub line: CurveLine,
     /// The lines of further lenses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub others: Vec<Line>,
+    pub others: Vec<CurveLine>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -52,30 +54,30 @@ impl Curve {
     pub const SCHEMA: &'static str = "dosimeter.curve/1";
 
     /// All lines.
-    pub fn lines(&self) -> impl Iterator<Item = &Line> {
+    pub fn lines(&self) -> impl Iterator<Item = &CurveLine> {
         std::iter::once(&self.line).chain(&self.others)
     }
 }
 
 /// One lens's curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Line {
+pub struct CurveLine {
     pub lens: LensName,
     pub standing: Standing,
     pub direction: Direction,
-    pub points: Vec<Point>,
+    pub points: Vec<CurvePoint>,
 }
 
 /// A point, with its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Point {
+pub enum CurvePoint {
     Tradeoff { fpr: f64, fnr: f64, lower: f64, upper: f64 },
     Profile { epsilon: f64, delta: f64, lower: f64, upper: f64 },
     Steps { steps: u64, epsilon: Option<f64>, lower: Option<f64>, upper: Option<f64> },
 }
 
-impl Point {
+impl CurvePoint {
     /// The point as coordinates; infinity where a number is.
     pub fn coordinates(&self) -> (f64, f64) {
         match *self {
@@ -124,12 +126,7 @@ pub fn curve(run: &Run, request: &CurveRequest) -> Result<Curve> {
             CurveKind::Profile => profile(lens, run, request),
             CurveKind::Steps => steps(lens, run, request, &mut warnings),
         };
-        lines.push(line.map_err(|error| match error {
-            AccountingError::Unsupported(reason) => AccountingError::Unsupported(format!(
-                "the lens `{name}` does not hold for this run: {reason}"
-            )),
-            other => other,
-        })?);
+        lines.push(line.map_err(|error| error.of(*name))?);
     }
     let mut lines = lines.into_iter();
     let line = lines.next().ok_or_else(|| {
@@ -149,11 +146,11 @@ pub fn curve(run: &Run, request: &CurveRequest) -> Result<Curve> {
     })
 }
 
-fn line(lens: &Lens, run: &Run, direction: Direction, points: Vec<Point>) -> Line {
-    Line { lens: lens.name, standing: lens.standing(run), direction, points }
+fn line(lens: &Lens, run: &Run, direction: Direction, points: Vec<CurvePoint>) -> CurveLine {
+    CurveLine { lens: lens.name, standing: lens.standing(run), direction, points }
 }
 
-fn tradeoff(lens: &Lens, run: &Run, request: &CurveRequest) -> Result<Line> {
+fn tradeoff(lens: &Lens, run: &Run, request: &CurveRequest) -> Result<CurveLine> {
     let view = lens.look(run)?;
     let rates: Vec<f64> = if request.at.is_empty() {
         // Even steps of the normal quantile: dense at both ends, where attacks are read off.
@@ -165,12 +162,17 @@ fn tradeoff(lens: &Lens, run: &Run, request: &CurveRequest) -> Result<Line> {
     let mut points = Vec::with_capacity(rates.len());
     for fpr in rates {
         let fnr = view.fnr(fpr, request.direction)?;
-        points.push(Point::Tradeoff { fpr, fnr: fnr.value, lower: fnr.lower, upper: fnr.upper });
+        points.push(CurvePoint::Tradeoff {
+            fpr,
+            fnr: fnr.value,
+            lower: fnr.lower,
+            upper: fnr.upper,
+        });
     }
     Ok(line(lens, run, request.direction, points))
 }
 
-fn profile(lens: &Lens, run: &Run, request: &CurveRequest) -> Result<Line> {
+fn profile(lens: &Lens, run: &Run, request: &CurveRequest) -> Result<CurveLine> {
     let view = lens.look(run)?;
     let epsilons: Vec<f64> = if request.at.is_empty() {
         let farthest = view.epsilon(1e-10, request.direction)?.value;
@@ -184,7 +186,7 @@ fn profile(lens: &Lens, run: &Run, request: &CurveRequest) -> Result<Line> {
         domain::check_epsilon(epsilon)?;
         let delta = view.delta(epsilon, request.direction)?;
         let (lower, upper) = (delta.lower, delta.upper);
-        points.push(Point::Profile { epsilon, delta: delta.value, lower, upper });
+        points.push(CurvePoint::Profile { epsilon, delta: delta.value, lower, upper });
     }
     Ok(line(lens, run, request.direction, points))
 }
@@ -194,7 +196,7 @@ fn steps(
     run: &Run,
     request: &CurveRequest,
     warnings: &mut Vec<String>,
-) -> Result<Line> {
+) -> Result<CurveLine> {
     let delta = request.delta.ok_or_else(|| {
         AccountingError::InvalidInput(Problem::missing(
             "epsilon needs a delta; give --delta, e.g. 1e-5",
@@ -218,24 +220,20 @@ fn steps(
         }
     }
     points.reverse();
-    if points.is_empty() {
-        return Err(AccountingError::NotCertified(
-            "no point of the curve is known within the time limit (a larger --time-limit lets it go on)".into(),
-        ));
-    }
     if let (Some(most), Some(fewest)) = (late.first(), late.last()) {
-        warnings.push(format!(
-            "{} at {fewest} to {most} steps is left out: it takes more than what is left of the time limit (a larger \
-             --time-limit lets it go on)",
-            lens.name
-        ));
+        let what = format!("{} at {fewest} to {most} steps", lens.name);
+        let reason = NotCertified::Time { what, seconds: None };
+        if points.is_empty() {
+            return Err(reason.into());
+        }
+        warnings.push(format!("the curve is not whole: {reason}"));
     }
     Ok(line(lens, run, request.direction, points))
 }
 
-fn step_point(steps: u64, epsilon: Interval) -> Point {
+fn step_point(steps: u64, epsilon: Interval) -> CurvePoint {
     let ends = Ends::from(epsilon);
-    Point::Steps { steps, epsilon: ends.value, lower: ends.lower, upper: ends.upper }
+    CurvePoint::Steps { steps, epsilon: ends.value, lower: ends.lower, upper: ends.upper }
 }
 
 fn step_counts(lens: &Lens, run: &Run, request: &CurveRequest) -> Result<Vec<u64>> {

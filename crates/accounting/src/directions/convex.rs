@@ -54,7 +54,7 @@ pub(crate) fn minimise_from(
     high: f64,
     guess: Guess,
 ) -> Result<(f64, Interval)> {
-    let mut search = Search { function, samples: Vec::with_capacity(32), low, high };
+    let mut search = ConvexSearch { function, samples: Vec::with_capacity(32), low, high };
     let (left, right) = (ln(low), ln(high));
     let inside = guess.at > low && guess.at < high;
     let start = if inside { ln(guess.at) } else { 0.5 * (left + right) };
@@ -97,7 +97,7 @@ impl Guess {
 }
 
 /// The function, where it has been asked, and the range.
-struct Search<F> {
+struct ConvexSearch<F> {
     function: F,
     /// Ordered by x.
     samples: Vec<Sample>,
@@ -108,7 +108,7 @@ struct Search<F> {
 /// A place on the logarithmic axis and the value there.
 type LogPoint = (f64, f64);
 
-impl<F: FnMut(f64) -> Result<Interval>> Search<F> {
+impl<F: FnMut(f64) -> Result<Interval>> ConvexSearch<F> {
     /// The value at e^y, kept within the range.
     fn at(&mut self, y: f64) -> Result<LogPoint> {
         let log_x = y.clamp(ln(self.low), ln(self.high));

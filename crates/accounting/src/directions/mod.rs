@@ -14,8 +14,8 @@ pub(crate) mod convex;
 pub mod mu;
 pub mod symmetrised;
 
-use crate::pairs::{in_session, ways};
-use crate::{AccountingError, OneWay, Pair};
+use crate::pairs::{in_session, orders_of};
+use crate::{AccountingError, Order, Pair};
 use numerics::elementary::ln;
 use vocabulary::{Direction, Interval, Problem};
 
@@ -26,30 +26,30 @@ type Result<T> = std::result::Result<T, AccountingError>;
 /// # Errors
 /// Those of the pair.
 pub fn epsilon(pair: &dyn Pair, delta: f64, direction: Direction) -> Result<Interval> {
-    let ways = orders(pair, direction);
-    if let [one] = ways {
+    let orders = orders(pair, direction);
+    if let [one] = orders {
         return pair.epsilon(delta, *one);
     }
     in_session(pair, |pair| larger_epsilon(pair, delta))
 }
 
 fn larger_epsilon(pair: &dyn Pair, delta: f64) -> Result<Interval> {
-    let remove = pair.epsilon(delta, OneWay::Remove)?;
+    let remove = pair.epsilon(delta, Order::Remove)?;
     // Removal leaks more for almost every run; then one evaluation of the other order at the
     // lower end shows that its epsilon is not larger, and no second solve is needed.
-    let add_is_less = |at: f64| match pair.is_below(at, OneWay::Add, delta) {
+    let add_is_less = |at: f64| match pair.is_below(at, Order::Add, delta) {
         Some(less) => less,
-        None => pair.delta(at, OneWay::Add).is_ok_and(|add| add.upper <= delta),
+        None => pair.delta(at, Order::Add).is_ok_and(|add| add.upper <= delta),
     };
     if remove.lower.is_finite() && add_is_less(remove.lower) {
         return Ok(remove);
     }
-    Ok(remove.max(pair.epsilon(delta, OneWay::Add)?))
+    Ok(remove.max(pair.epsilon(delta, Order::Add)?))
 }
 
 /// The orders that have to be asked for a direction.
-pub(crate) fn orders(pair: &dyn Pair, direction: Direction) -> &'static [OneWay] {
-    if pair.symmetric() { &[OneWay::Remove] } else { ways(direction) }
+pub(crate) fn orders(pair: &dyn Pair, direction: Direction) -> &'static [Order] {
+    if pair.symmetric() { &[Order::Remove] } else { orders_of(direction) }
 }
 
 /// The hockey-stick divergence at e^epsilon.
@@ -61,12 +61,13 @@ pub fn delta(pair: &dyn Pair, epsilon: f64, direction: Direction) -> Result<Inte
     if epsilon == 0.0 {
         return advantage(pair);
     }
-    let mut ways = orders(pair, direction).iter();
-    let first = pair.delta(epsilon, *ways.next().unwrap_or(&OneWay::Remove))?;
-    if ways.len() > 0 && pair.is_below(epsilon, OneWay::Add, first.lower) == Some(true) {
+    let mut orders = orders(pair, direction).iter();
+    let first = pair.delta(epsilon, *orders.next().unwrap_or(&Order::Remove))?;
+    if orders.len() > 0 && pair.is_below(epsilon, Order::Add, first.lower) == Some(true) {
         return Ok(first.clamp(0.0, 1.0));
     }
-    ways.try_fold(first, |largest, way| Ok(largest.max(pair.delta(epsilon, *way)?)))
+    orders
+        .try_fold(first, |largest, order| Ok(largest.max(pair.delta(epsilon, *order)?)))
         .map(|delta| delta.clamp(0.0, 1.0))
 }
 
@@ -79,9 +80,10 @@ pub fn one_minus_delta(pair: &dyn Pair, epsilon: f64, direction: Direction) -> R
     if epsilon == 0.0 {
         return bayes_security(pair);
     }
-    let mut ways = orders(pair, direction).iter();
-    let first = pair.one_minus_delta(epsilon, *ways.next().unwrap_or(&OneWay::Remove))?;
-    ways.try_fold(first, |smallest, way| Ok(smallest.min(pair.one_minus_delta(epsilon, *way)?)))
+    let mut orders = orders(pair, direction).iter();
+    let first = pair.one_minus_delta(epsilon, *orders.next().unwrap_or(&Order::Remove))?;
+    orders
+        .try_fold(first, |smallest, order| Ok(smallest.min(pair.one_minus_delta(epsilon, *order)?)))
         .map(|rest| rest.clamp(0.0, 1.0))
 }
 
@@ -90,7 +92,7 @@ pub fn one_minus_delta(pair: &dyn Pair, epsilon: f64, direction: Direction) -> R
 /// # Errors
 /// Those of the pair.
 pub fn advantage(pair: &dyn Pair) -> Result<Interval> {
-    Ok(pair.delta(0.0, OneWay::Remove)?.clamp(0.0, 1.0))
+    Ok(pair.delta(0.0, Order::Remove)?.clamp(0.0, 1.0))
 }
 
 /// 1 - advantage.
@@ -98,7 +100,7 @@ pub fn advantage(pair: &dyn Pair) -> Result<Interval> {
 /// # Errors
 /// Those of the pair.
 pub fn bayes_security(pair: &dyn Pair) -> Result<Interval> {
-    Ok(pair.one_minus_delta(0.0, OneWay::Remove)?.clamp(0.0, 1.0))
+    Ok(pair.one_minus_delta(0.0, Order::Remove)?.clamp(0.0, 1.0))
 }
 
 /// The true positive rate at a false positive rate; symmetrised for [`Direction::Both`].
@@ -109,7 +111,7 @@ pub fn tpr(pair: &dyn Pair, fpr: f64, direction: Direction) -> Result<Interval> 
     check_rate(fpr)?;
     match direction {
         Direction::Both => in_session(pair, |pair| symmetrised::tpr(pair, fpr)),
-        one => Ok(pair.tpr(fpr, ways(one)[0])?.clamp(fpr, 1.0)),
+        one => Ok(pair.tpr(fpr, orders_of(one)[0])?.clamp(fpr, 1.0)),
     }
 }
 
@@ -121,7 +123,7 @@ pub fn fnr(pair: &dyn Pair, fpr: f64, direction: Direction) -> Result<Interval> 
     check_rate(fpr)?;
     match direction {
         Direction::Both => in_session(pair, |pair| symmetrised::fnr(pair, fpr)),
-        one => Ok(pair.fnr(fpr, ways(one)[0])?.clamp(0.0, most_missed(fpr))),
+        one => Ok(pair.fnr(fpr, orders_of(one)[0])?.clamp(0.0, most_missed(fpr))),
     }
 }
 

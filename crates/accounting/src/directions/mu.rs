@@ -10,11 +10,10 @@
 //! halved. Second order in the gaps, so a few dozen evaluations of delta.
 
 use crate::pairs::{Gaussian, ProfilePoint, complement, in_session};
-use crate::{AccountingError, OneWay, Pair};
+use crate::{AccountingError, Order, Pair};
 use numerics::elementary::{exp, exp_m1, ln};
 use numerics::special::inverse_normal_sf;
-use vocabulary::rounding::plain;
-use vocabulary::{Direction, Interval};
+use vocabulary::{Direction, Interval, NotCertified};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 
@@ -80,11 +79,11 @@ pub(crate) fn is_covered(
     most: usize,
 ) -> Result<bool> {
     // Where the Gaussian profile has fallen to delta, the pair's has to be below it.
-    let end = Gaussian::new(mu)?.epsilon(delta, OneWay::Remove)?.upper;
-    for way in super::orders(pair, direction) {
-        let below = match pair.is_below(end, *way, delta) {
+    let end = Gaussian::new(mu)?.epsilon(delta, Order::Remove)?.upper;
+    for order in super::orders(pair, direction) {
+        let below = match pair.is_below(end, *order, delta) {
             Some(below) => below,
-            None => pair.delta(end, *way)?.upper <= delta,
+            None => pair.delta(end, *order)?.upper <= delta,
         };
         if !below {
             return Ok(false);
@@ -173,9 +172,7 @@ fn covering_by(source: Source<'_>, end: Interval, delta: f64) -> Result<Interval
             cover.add(middle)?;
         }
     }
-    Err(AccountingError::NotCertified(format!(
-        "no Gaussian curve could be certified to cover the profile down to delta {delta}"
-    )))
+    Err(NotCertified::CurveDownTo { delta }.into())
 }
 
 /// One end of a [`Level`].
@@ -296,10 +293,10 @@ fn gap_is_clear(gaussian: &Gaussian, a: &Node, b: &Node) -> Result<bool> {
         let rest = (a.top.rest + fallen).min(b.top.rest);
         if rest < 0.5 {
             let lowest = rest * (1.0 - slack) - slack * fallen - missed;
-            return Ok(gaussian.one_minus_delta(epsilon, OneWay::Remove)?.upper <= lowest);
+            return Ok(gaussian.one_minus_delta(epsilon, Order::Remove)?.upper <= lowest);
         }
         let height = (a.top.delta - fallen).max(b.top.delta) + slack * a.top.delta + missed;
-        Ok(gaussian.delta(epsilon, OneWay::Remove)?.lower >= height)
+        Ok(gaussian.delta(epsilon, Order::Remove)?.lower >= height)
     };
     let inside = touching.clamp(a.epsilon, b.epsilon);
     Ok(clears(a.epsilon)? && clears(b.epsilon)? && clears(inside)?)
@@ -320,9 +317,9 @@ fn below(epsilon: f64, point: &Point) -> Result<f64> {
     while mu > 0.0 {
         let gaussian = Gaussian::new(mu)?;
         let fits = if point.is_high() {
-            gaussian.one_minus_delta(epsilon, OneWay::Remove)?.lower >= point.rest
+            gaussian.one_minus_delta(epsilon, Order::Remove)?.lower >= point.rest
         } else {
-            gaussian.delta(epsilon, OneWay::Remove)?.upper <= point.delta
+            gaussian.delta(epsilon, Order::Remove)?.upper <= point.delta
         };
         if fits {
             return Ok(mu);
@@ -346,9 +343,9 @@ fn above(epsilon: f64, point: &Point) -> Result<f64> {
     for _ in 0..60 {
         let gaussian = Gaussian::new(mu)?;
         let covers = if point.is_high() {
-            gaussian.one_minus_delta(epsilon, OneWay::Remove)?.upper <= point.rest
+            gaussian.one_minus_delta(epsilon, Order::Remove)?.upper <= point.rest
         } else {
-            gaussian.delta(epsilon, OneWay::Remove)?.lower >= point.delta
+            gaussian.delta(epsilon, Order::Remove)?.lower >= point.delta
         };
         if covers {
             return Ok(mu);
@@ -360,11 +357,7 @@ fn above(epsilon: f64, point: &Point) -> Result<f64> {
 }
 
 fn unreached(epsilon: f64, point: &Point) -> AccountingError {
-    AccountingError::NotCertified(format!(
-        "no Gaussian curve reaches delta {} at epsilon {}",
-        plain(point.delta),
-        plain(epsilon)
-    ))
+    NotCertified::CurveThrough { epsilon, delta: point.delta }.into()
 }
 
 /// The mu whose Gaussian profile passes through (epsilon, delta), to rounding.
@@ -388,10 +381,10 @@ fn solve(epsilon: f64, point: &Point) -> Result<f64> {
         let gaussian = Gaussian::new(mu)?;
         let density = numerics::special::normal_density(epsilon / mu - 0.5 * mu);
         if high_level {
-            let rest = gaussian.one_minus_delta(epsilon, OneWay::Remove)?.value;
+            let rest = gaussian.one_minus_delta(epsilon, Order::Remove)?.value;
             return Ok((-ln(rest), density / rest));
         }
-        let delta = gaussian.delta(epsilon, OneWay::Remove)?.value;
+        let delta = gaussian.delta(epsilon, Order::Remove)?.value;
         Ok((ln(delta), density / delta))
     };
     let (mut low, mut high) = (0.0_f64, 1.0_f64);

@@ -14,7 +14,7 @@
 
 use super::convex::{self, Guess};
 use super::{advantage, most_missed};
-use crate::{AccountingError, OneWay, Pair};
+use crate::{AccountingError, Order, Pair};
 use numerics::elementary::{exp, ln};
 use vocabulary::{Direction, Interval};
 
@@ -30,7 +30,7 @@ pub fn tpr(pair: &dyn Pair, fpr: f64) -> Result<Interval> {
     }
     if fpr <= 0.0 {
         // No line of finite slope touches there.
-        let (remove, add) = (pair.tpr(0.0, OneWay::Remove)?, pair.tpr(0.0, OneWay::Add)?);
+        let (remove, add) = (pair.tpr(0.0, Order::Remove)?, pair.tpr(0.0, Order::Add)?);
         return Ok(remove.max(add).clamp(0.0, 1.0));
     }
     if let Some(found) = by_single_order(pair, fpr)? {
@@ -45,8 +45,8 @@ pub fn tpr(pair: &dyn Pair, fpr: f64) -> Result<Interval> {
     if found.width() > 1e-6 * found.upper {
         // Where the curve is too straight for convexity to tell: whoever may choose the order
         // is at least as strong as with either, and gains no more than the total variation.
-        for way in super::orders(pair, Direction::Both) {
-            found.lower = found.lower.max(pair.tpr(fpr, *way)?.lower).min(found.upper);
+        for order in super::orders(pair, Direction::Both) {
+            found.lower = found.lower.max(pair.tpr(fpr, *order)?.lower).min(found.upper);
         }
         let most = (fpr + advantage(pair)?.upper) * (1.0 + 2.0 * f64::EPSILON);
         found.upper = found.upper.min(most).max(found.lower);
@@ -61,12 +61,12 @@ pub fn tpr(pair: &dyn Pair, fpr: f64) -> Result<Interval> {
 /// Whoever may choose the order is at least as strong as with one; the line that supports that order's
 /// curve bounds both from above. Where these meet, nothing needs to be searched.
 fn by_single_order(pair: &dyn Pair, fpr: f64) -> Result<Option<Interval>> {
-    for &way in super::orders(pair, Direction::Both) {
-        let slopes = pair.log_slopes(fpr, way);
+    for &order in super::orders(pair, Direction::Both) {
+        let slopes = pair.log_slopes(fpr, order);
         if slopes.is_empty() {
             return Ok(None);
         }
-        let alone = pair.tpr(fpr, way)?.clamp(fpr, 1.0);
+        let alone = pair.tpr(fpr, order)?.clamp(fpr, 1.0);
         for log_slope in slopes {
             let Ok(line) = power(pair, fpr, log_slope, Direction::Both) else { continue };
             if line.upper <= alone.upper + 1e-9 * alone.lower {
@@ -90,7 +90,7 @@ pub fn fnr(pair: &dyn Pair, fpr: f64) -> Result<Interval> {
         return Ok(Interval::exact(0.0));
     }
     if fpr <= 0.0 {
-        let (remove, add) = (pair.fnr(0.0, OneWay::Remove)?, pair.fnr(0.0, OneWay::Add)?);
+        let (remove, add) = (pair.fnr(0.0, Order::Remove)?, pair.fnr(0.0, Order::Add)?);
         return Ok(remove.min(add).clamp(0.0, 1.0));
     }
     let solved = solve(pair, fpr, |pair, fpr, log_slope, direction| {
@@ -104,8 +104,8 @@ pub fn fnr(pair: &dyn Pair, fpr: f64) -> Result<Interval> {
     // No flatter line demands more than its slope.
     found.upper = found.upper.max(FLATTEST);
     if found.width() > 1e-6 * (1.0 - fpr) {
-        for way in super::orders(pair, Direction::Both) {
-            found.upper = found.upper.min(pair.fnr(fpr, *way)?.upper).max(found.lower);
+        for order in super::orders(pair, Direction::Both) {
+            found.upper = found.upper.min(pair.fnr(fpr, *order)?.upper).max(found.lower);
         }
         let least = 1.0 - fpr - advantage(pair)?.upper - 4.0 * f64::EPSILON;
         found.lower = found.lower.max(least).min(found.upper);

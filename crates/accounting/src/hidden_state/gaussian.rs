@@ -5,32 +5,44 @@ use crate::AccountingError;
 use crate::pairs::Gaussian;
 use numerics::elementary::{exp, exp_m1, ln, powf};
 use numerics::special::normal_cdf;
-use vocabulary::{Phase, Run};
+use vocabulary::{NotCovered, Phase, Problem, Run};
 
 /// Whether one of the forms applies.
 pub(crate) fn supports(run: &Run, phase: &Phase, loss: &Loss) -> Result<(), AccountingError> {
     let contraction = loss.contraction();
+    let missing = |key: &'static str, why: &'static str| NotCovered::Missing { key, why };
     let reason = if contraction > 1.0 + 1e-12 {
-        format!(
-            "learning rate {} is above 2/smoothness = {}: a step may spread what it should draw \
-             together",
-            loss.learning_rate,
-            2.0 / loss.smoothness
-        )
+        let (rate, most) =
+            (loss.learning_rate, format!("2/smoothness = {}", 2.0 / loss.smoothness));
+        let why = format!(
+            "learning rate {rate} is above {most}: a step may spread what it should draw together"
+        );
+        NotCovered::Value(Problem::from(why).about(
+            "learning rate",
+            rate,
+            &format!("at most {most}"),
+        ))
     } else if !always_in(phase) && contraction >= 1.0 {
-        "for Poisson batches only the strongly convex form is known; give --strong-convexity".into()
+        missing(
+            "strong_convexity",
+            "for Poisson batches only the strongly convex form is known; give --strong-convexity",
+        )
     } else if always_in(phase) && loss.diameter.is_some() && run.dataset_size().is_none() {
-        "the bound for a bounded set needs the size of the data set, by which the update is \
-         divided; give --dataset-size"
-            .into()
+        missing(
+            "dataset_size",
+            "the bound for a bounded set needs the size of the data set, by which the update is \
+             divided; give --dataset-size",
+        )
     } else if always_in(phase) && loss.diameter.is_none() && contraction >= 1.0 {
-        "a loss that is merely convex, without a bounded set, is not known to hide anything; give \
-         --strong-convexity or --diameter"
-            .into()
+        missing(
+            "strong_convexity",
+            "a loss that is merely convex, without a bounded set, is not known to hide anything; give \
+             --strong-convexity or --diameter",
+        )
     } else {
         return Ok(());
     };
-    Err(AccountingError::Unsupported(reason))
+    Err(reason.into())
 }
 
 /// The smallest mu of the forms that apply.
@@ -83,7 +95,7 @@ fn sampled(unit: f64, c: f64, phase: &Phase) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{OneWay, Pair};
+    use crate::{Order, Pair};
     use vocabulary::Sampling;
 
     fn full(sigma: f64, steps: u64) -> Run {
@@ -161,6 +173,6 @@ mod tests {
         let whole = Gaussian::central_limit(&run(1_000_000)).unwrap().mu();
         assert!(long < whole);
         let pair = pair(&run(1000), &run(1000).phases()[0], &loss).unwrap();
-        assert!(pair.epsilon(1e-5, OneWay::Remove).unwrap().upper.is_finite());
+        assert!(pair.epsilon(1e-5, Order::Remove).unwrap().upper.is_finite());
     }
 }

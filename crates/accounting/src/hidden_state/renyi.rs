@@ -15,7 +15,7 @@ use super::{Loss, always_in, reach};
 use crate::AccountingError;
 use crate::lenses::ProfileBound;
 use numerics::elementary::{exp, exp_m1, ln, powi};
-use vocabulary::{Phase, Run};
+use vocabulary::{NotCovered, Phase, Problem, Run, Sampling};
 
 /// A mechanism with RDP(alpha) = rho alpha.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,21 +24,24 @@ pub struct RenyiRate {
 }
 
 pub(crate) fn rate(run: &Run, phase: &Phase, loss: &Loss) -> Result<RenyiRate, AccountingError> {
-    let unsupported = |reason: String| Err(AccountingError::Unsupported(reason));
     if !always_in(phase) {
-        return unsupported("it holds for full batches only".into());
+        let (what, found) = ("it holds", run.sampling());
+        return Err(NotCovered::Sampling {
+            what,
+            found,
+            covered: &[Sampling::Full],
+            elsewhere: false,
+        }
+        .into());
     }
     let (m, eta) = (loss.strong_convexity, loss.learning_rate);
     if m <= 0.0 {
-        return unsupported(
-            "it holds for strongly convex losses only; give --strong-convexity".into(),
-        );
+        let why = "it holds for strongly convex losses only; give --strong-convexity";
+        return Err(NotCovered::Missing { key: "strong_convexity", why }.into());
     }
     if eta >= 1.0 / loss.smoothness {
-        return unsupported(format!(
-            "learning rate {eta} is not below 1/smoothness = {}",
-            1.0 / loss.smoothness
-        ));
+        let most = format!("below 1/smoothness = {}", 1.0 / loss.smoothness);
+        return Err(NotCovered::Value(Problem::is_not("learning rate", eta, &most)).into());
     }
     let mixed = -exp_m1(-0.5 * m * eta * phase.steps as f64);
     let square = powi(reach(run) / phase.noise_multiplier, 2);
@@ -91,7 +94,7 @@ impl ProfileBound for RenyiRate {
 mod tests {
     use super::*;
     use crate::pairs::Gaussian;
-    use crate::{OneWay, Pair};
+    use crate::{Order, Pair};
     use vocabulary::Sampling;
 
     /// rho = mu^2/2 is the Gaussian's own rate: the conversion lies above the exact epsilon and
@@ -102,7 +105,7 @@ mod tests {
             let (rate, pair) = (RenyiRate { rho: 0.5 * mu * mu }, Gaussian::new(mu).unwrap());
             for delta in [1e-3, 1e-8] {
                 let (bound, exact) =
-                    (rate.epsilon(delta).unwrap(), pair.epsilon(delta, OneWay::Remove).unwrap());
+                    (rate.epsilon(delta).unwrap(), pair.epsilon(delta, Order::Remove).unwrap());
                 assert!(bound >= exact.upper && bound < 1.5 * exact.upper, "{mu} {delta}: {bound}");
                 let back = rate.delta(bound).unwrap();
                 assert!((back / delta - 1.0).abs() < 1e-3, "{back} {delta}");

@@ -7,7 +7,7 @@
 use super::{Lens, PLAIN, View, batches};
 use crate::AccountingError;
 use crate::pairs::Gaussian;
-use vocabulary::{LensName, Run, Sampling, Standing};
+use vocabulary::{LensName, NotCovered, Problem, Run, Sampling, Standing};
 
 pub(super) const LENS: Lens = Lens {
     name: LensName::GaussianClt,
@@ -34,10 +34,15 @@ fn pair(run: &Run) -> Result<Gaussian, AccountingError> {
     }
     let pair = Gaussian::central_limit(run)?;
     if pair.mu() > 1e3 {
-        return Err(AccountingError::Unsupported(format!(
+        let why = format!(
             "its mu would be {:.1e}; the central limit theorem gives no number for so little noise",
             pair.mu()
-        )));
+        );
+        let noise = run.phases().iter().map(|phase| phase.noise_multiplier);
+        let least = noise.fold(f64::INFINITY, f64::min);
+        return Err(
+            NotCovered::Value(Problem::from(why).about("noise multiplier", least, "")).into()
+        );
     }
     Ok(pair)
 }

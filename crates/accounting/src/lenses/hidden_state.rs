@@ -4,7 +4,7 @@
 use super::{Lens, PLAIN, Subject, View, batches};
 use crate::AccountingError;
 use crate::hidden_state::{Loss, gaussian, renyi};
-use vocabulary::{LensName, Phase, Release, Run, Standing};
+use vocabulary::{LensName, NotCovered, Phase, Release, Run, Standing};
 
 pub(super) const LENS: Lens = Lens {
     name: LensName::HiddenState,
@@ -54,21 +54,18 @@ fn assumptions(run: &Run) -> Vec<String> {
 /// The phase and the constants that both are about.
 fn needed<'a>(subject: &Subject<'a>) -> Result<(&'a Phase, &'a Loss), AccountingError> {
     (PLAIN.supports)(subject)?;
-    let unsupported = |reason: &str| Err(AccountingError::Unsupported(reason.into()));
     let Some(loss) = subject.loss else {
-        return unsupported(
-            "it needs the loss's constants: give --learning-rate, --smoothness, and \
-             --strong-convexity or --diameter",
-        );
+        let why = "it needs the loss's constants: give --learning-rate, --smoothness, and \
+                   --strong-convexity or --diameter";
+        return Err(NotCovered::Missing { key: "learning_rate", why }.into());
     };
     loss.check()?;
     let [phase] = subject.run.phases() else {
-        return unsupported(
-            "it holds for a run of one phase with constant noise and learning rate",
-        );
+        let found = subject.run.phases().len();
+        return Err(NotCovered::Phases { what: "it holds", found, separately: false }.into());
     };
-    if subject.run.group_size() != 1 {
-        return unsupported("it holds for one record, not for a group");
+    match subject.run.group_size() {
+        1 => Ok((phase, loss)),
+        found => Err(NotCovered::Group { what: "it holds", found }.into()),
     }
-    Ok((phase, loss))
 }

@@ -22,7 +22,7 @@ use crate::bayes_security::attribute::{AttributeSecurity, Sensitivities};
 use crate::hidden_state::Loss;
 use crate::{AccountingError, domain, schemes};
 use vocabulary::figure::Hue;
-use vocabulary::{Interval, LensName, Release, Run, Sampling, Standing};
+use vocabulary::{Interval, LensName, NotCovered, Release, Run, Sampling, Standing};
 
 /// What is looked at: a run, and what is known beyond it.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +81,7 @@ const PLAIN: Lens = Lens {
     assumptions: |run| vec!["the attacker sees every iterate".into(), batches(run)],
     trusts: |_| None,
     supports: |subject| schemes::only_plain(subject.run),
-    look: |_| Err(AccountingError::Unsupported(String::new())),
+    look: |_| unreachable!("every lens has its own"),
     required: false,
     one_pair: true,
     adds_up: false,
@@ -116,11 +116,8 @@ impl Lens {
     /// `Unsupported` for names that have no lens yet.
     pub fn named(name: LensName) -> Result<&'static Self, AccountingError> {
         ALL.iter().find(|lens| lens.name == name).ok_or_else(|| {
-            let known: Vec<&str> = ALL.iter().map(|lens| lens.name.as_str()).collect();
-            AccountingError::Unsupported(format!(
-                "the lens `{name}` is not available; choose one of {}",
-                known.join(", ")
-            ))
+            let known = ALL.iter().map(|lens| lens.name).collect();
+            NotCovered::NoLens { lens: name, known }.into()
         })
     }
 
@@ -135,13 +132,8 @@ impl Lens {
     /// `Unsupported` for lenses that say nothing about attributes.
     pub(crate) fn attribute(&self, security: &AttributeSecurity) -> Result<View, AccountingError> {
         let Some(attribute) = self.attribute else {
-            let names: Vec<&str> =
-                Self::about_attributes().map(|lens| lens.name.as_str()).collect();
-            return Err(AccountingError::Unsupported(format!(
-                "the lens `{}` has no number for an attribute; choose {}",
-                self.name,
-                listed(&names)
-            )));
+            let known = Self::about_attributes().map(|lens| lens.name).collect();
+            return Err(NotCovered::NoAttribute { lens: self.name, known }.into());
         };
         Ok(View::Security(attribute(security)))
     }
@@ -173,7 +165,7 @@ impl Lens {
     ///
     /// # Errors
     /// The reason why not.
-    pub fn supports<'a>(&self, subject: impl Into<Subject<'a>>) -> Result<(), String> {
+    pub fn supports<'a>(&self, subject: impl Into<Subject<'a>>) -> Result<(), NotCovered> {
         match (self.supports)(&subject.into()) {
             Err(AccountingError::Unsupported(reason)) => Err(reason),
             _ => Ok(()),
@@ -193,13 +185,6 @@ impl Lens {
 }
 
 /// `a, b or c`.
-fn listed(names: &[&str]) -> String {
-    match names {
-        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
-        _ => names.concat(),
-    }
-}
-
 fn neighbours(run: &Run) -> String {
     let records = match run.group_size() {
         1 => "one record".to_owned(),

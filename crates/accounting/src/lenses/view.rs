@@ -7,7 +7,7 @@ use crate::directions::{self, mu};
 use crate::pairs::Gaussian;
 use crate::{AccountingError, Pair};
 use numerics::elementary::{exp, ln};
-use vocabulary::{Direction, Interval};
+use vocabulary::{Direction, Interval, NotCovered, Quantity};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 
@@ -127,7 +127,7 @@ impl View {
             Self::Pair(pair) => directions::epsilon(pair.as_ref(), delta, direction),
             Self::Gaussian(pair) => directions::epsilon(pair, delta, direction),
             Self::Bound(bound) => Ok(at_most(bound.epsilon(delta)?, 0.0)),
-            Self::Security(_) => Err(AccountingError::Unsupported(SECURITY_ONLY.into())),
+            Self::Security(_) => Err(SECURITY_ONLY.into()),
             Self::Enclosed { above, .. } => above.epsilon(delta, direction),
         }
     }
@@ -237,22 +237,29 @@ impl View {
                 let upper = if end.upper > 0.0 { upper } else { 0.0 };
                 Ok(Interval::new(lower, if end.value > 0.0 { pair.mu() } else { 0.0 }, upper))
             }
-            Self::Bound(_) => Err(AccountingError::Unsupported(
-                "it bounds single points of the profile; no Gaussian curve follows from them"
-                    .into(),
-            )),
-            Self::Security(_) => Err(AccountingError::Unsupported(SECURITY_ONLY.into())),
+            Self::Bound(_) => Err(NO_CURVE.into()),
+            Self::Security(_) => Err(SECURITY_ONLY.into()),
             Self::Enclosed { above, .. } => above.mu(delta, direction),
         }
     }
 }
 
-const SECURITY_ONLY: &str =
-    "it bounds Bayes security and what follows from it; no epsilon follows from that alone";
+const NO_CURVE: NotCovered = NotCovered::Quantities {
+    asked: &[Quantity::Mu],
+    why: "it bounds single points of the profile; no Gaussian curve follows from them",
+};
+
+const SECURITY_ONLY: NotCovered = NotCovered::Quantities {
+    asked: &[Quantity::Epsilon, Quantity::Delta, Quantity::Mu],
+    why: "it bounds Bayes security and what follows from it; no epsilon follows from that alone",
+};
 
 fn with_attack_terms(bound: &dyn ProfileBound) -> Result<()> {
     match bound.no_attack_terms() {
-        Some(reason) => Err(AccountingError::Unsupported(reason.into())),
+        Some(why) => {
+            let asked = &[Quantity::Tpr, Quantity::Advantage, Quantity::BayesSecurity];
+            Err(NotCovered::Quantities { asked, why }.into())
+        }
         None => Ok(()),
     }
 }
@@ -271,7 +278,8 @@ fn least_power(bound: &dyn ProfileBound, fpr: f64) -> Result<f64> {
         let mirrored = 1.0 - exp(-epsilon) * (1.0 - delta - fpr);
         direct.min(mirrored).min(1.0)
     };
-    let allowed = |epsilon: f64| Ok(by(bound.rough_delta(epsilon)?.min(1.0), epsilon));
+    let allowed =
+        |epsilon: f64| -> Result<f64> { Ok(by(bound.rough_delta(epsilon)?.min(1.0), epsilon)) };
     let farthest = ln(1.0 / fpr.max(1e-300)).min(700.0);
     let (mut best, mut least, mut step) = (0.0, allowed(0.0)?, farthest / 8.0);
     for part in 1..=8 {

@@ -9,11 +9,11 @@
 //! Theorem III.3), or (sum eps_i, sum delta_i) by basic composition; the better of the two, at the best
 //! split of delta between steps and slack.
 
-use super::baselines::refuse_other_sampling;
 use super::ends::{check_epsilon, check_probability};
 use crate::AccountingError;
+use crate::pairs::by_coins;
 use numerics::elementary::{exp, exp_m1, ln, ln_1p, powf};
-use vocabulary::{Adjacency, Interval, Phase, Run};
+use vocabulary::{Adjacency, Interval, NotCovered, Phase, Run};
 
 /// The textbook bound of a run.
 ///
@@ -42,12 +42,14 @@ impl AdvancedComposition {
     /// # Errors
     /// `Unsupported` for substitution and for other sampling schemes.
     pub fn for_run(run: &Run) -> Result<Self, AccountingError> {
-        refuse_other_sampling(run, "advanced composition")?;
+        by_coins(run, "advanced composition holds")?;
         if run.adjacency() == Adjacency::Substitute {
-            return Err(AccountingError::Unsupported(
-                "the textbook's amplification by Poisson sampling is stated for a record added or removed"
-                    .to_owned(),
-            ));
+            return Err(NotCovered::Adjacency {
+                found: Adjacency::Substitute,
+                covered: &[Adjacency::AddRemove, Adjacency::ZeroOut],
+                why: "the textbook's amplification by Poisson sampling is stated for a record added or removed",
+            }
+            .into());
         }
         Ok(Self { phases: run.phases().to_vec(), group: f64::from(run.group_size()) })
     }
@@ -153,7 +155,7 @@ impl AdvancedComposition {
 mod tests {
     use super::*;
     use crate::pairs::Composed;
-    use crate::{OneWay, Pair};
+    use crate::{Order, Pair};
 
     fn bound(sigma: f64, q: f64, steps: u64) -> AdvancedComposition {
         AdvancedComposition::for_run(&Run::builder().phase(sigma, q, steps).build().unwrap())
@@ -186,7 +188,7 @@ mod tests {
             let textbook = AdvancedComposition::for_run(&run).unwrap();
             let got = textbook.epsilon(1e-6).unwrap().upper;
             let exact =
-                Composed::for_run(&run).unwrap().epsilon(1e-6, OneWay::Remove).unwrap().lower;
+                Composed::for_run(&run).unwrap().epsilon(1e-6, Order::Remove).unwrap().lower;
             assert!(got > exact, "{got} {exact}");
             let delta = textbook.delta(got).unwrap().upper;
             assert!(delta <= 1.0001e-6 && delta > 0.5e-6, "{delta:e}");

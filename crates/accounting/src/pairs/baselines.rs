@@ -13,7 +13,7 @@ use super::Gaussian;
 use crate::AccountingError;
 use numerics::elementary::{exp, exp_m1, ln_1p, powi};
 use numerics::special::{Binomial, ROUND};
-use vocabulary::{Adjacency, Phase, Run};
+use vocabulary::{Adjacency, NotCovered, Phase, Run, Sampling};
 
 impl Gaussian {
     /// The full-batch baseline of a run: mu = k sqrt(sum T q^2/sigma^2), twice that when a record
@@ -22,7 +22,7 @@ impl Gaussian {
     /// # Errors
     /// `Unsupported` for shuffled and fixed-size batches; `OutsideDomain` for mu above 1e7.
     pub fn full_batch(run: &Run) -> Result<Self, AccountingError> {
-        refuse_other_sampling(run, "the full-batch baseline")?;
+        by_coins(run, "the full-batch baseline holds")?;
         let sum: f64 = run
             .phases()
             .iter()
@@ -38,7 +38,7 @@ impl Gaussian {
     /// # Errors
     /// `Unsupported` for shuffled and fixed-size batches; `OutsideDomain` for mu above 1e7.
     pub fn central_limit(run: &Run) -> Result<Self, AccountingError> {
-        refuse_other_sampling(run, "the central-limit estimate")?;
+        by_coins(run, "the central-limit estimate holds")?;
         let sum: f64 = run
             .phases()
             .iter()
@@ -68,14 +68,12 @@ fn step_distance(phase: &Phase, group: u32, adjacency: Adjacency) -> f64 {
 }
 
 /// Poisson and full batches only.
-pub(super) fn refuse_other_sampling(run: &Run, what: &str) -> Result<(), AccountingError> {
-    if run.sampling().by_coins() {
+pub(crate) fn by_coins(run: &Run, what: &'static str) -> Result<(), NotCovered> {
+    let (found, covered) = (run.sampling(), &[Sampling::Poisson, Sampling::Full]);
+    if covered.contains(&found) {
         return Ok(());
     }
-    Err(AccountingError::Unsupported(format!(
-        "{what} holds for Poisson and full batches, not for {}",
-        run.sampling().as_str()
-    )))
+    Err(NotCovered::Sampling { what, found, covered, elsewhere: false })
 }
 
 #[cfg(test)]

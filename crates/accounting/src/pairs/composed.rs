@@ -19,17 +19,18 @@ mod crossing;
 
 use super::ends::{check_probability, complement};
 use super::one_step::{OneStep, lost};
-use super::{Gaussian, OneWay, Pair};
+use super::{Gaussian, Order, Pair};
 use crate::AccountingError;
 use crate::directions::convex::{self, Guess};
 use crate::directions::most_missed;
 use crate::domain;
+use crate::pairs::by_coins;
 use contour::{Contour, refusal};
 use crossing::crossing;
 use numerics::contour::{Ends, Part, SumOfLogRatios, Zone};
 use numerics::elementary::{exp, exp_m1, ln, ln_1p, powi};
 use numerics::mixture::{Component, MixtureRatio};
-use vocabulary::{Adjacency, Interval, Phase, Run};
+use vocabulary::{Adjacency, Interval, Phase, Quantity, Run};
 
 /// The composed pair of a run. Every question is asked of a session of its own, so that an answer
 /// does not depend on what else was asked.
@@ -60,12 +61,7 @@ impl Composed {
     /// # Errors
     /// `Unsupported` for other sampling schemes, `OutsideDomain` for parameters beyond the domain.
     pub fn for_run(run: &Run) -> Result<Self, AccountingError> {
-        if !run.sampling().by_coins() {
-            return Err(AccountingError::Unsupported(format!(
-                "this pair holds for Poisson and full batches, not for {}",
-                run.sampling().as_str()
-            )));
-        }
+        by_coins(run, "this pair holds")?;
         check_domain(run)?;
         let phases = merged(run.phases());
         if phases.iter().all(|phase| phase.sample_rate == 1.0) {
@@ -97,24 +93,24 @@ impl Composed {
 }
 
 impl Pair for Composed {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        self.pair.clone().delta(epsilon, way)
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
+        self.pair.clone().delta(epsilon, order)
     }
 
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        self.pair.clone().one_minus_delta(epsilon, way)
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
+        self.pair.clone().one_minus_delta(epsilon, order)
     }
 
-    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        self.pair.clone().epsilon(delta, way)
+    fn epsilon(&self, delta: f64, order: Order) -> Result<Interval, AccountingError> {
+        self.pair.clone().epsilon(delta, order)
     }
 
-    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        self.pair.clone().tpr(fpr, way)
+    fn tpr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError> {
+        self.pair.clone().tpr(fpr, order)
     }
 
-    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        self.pair.clone().fnr(fpr, way)
+    fn fnr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError> {
+        self.pair.clone().fnr(fpr, order)
     }
 
     fn session(&self) -> Option<Box<dyn Pair + '_>> {
@@ -123,94 +119,97 @@ impl Pair for Composed {
 }
 
 impl Pair for Session {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
         check_epsilon(epsilon)?;
         match &self.route {
-            Route::Closed(pair) => pair.delta(epsilon, way),
-            Route::Single(pair) => pair.delta(epsilon, way),
-            Route::Contour(_) if way == OneWay::Add && epsilon >= self.add_supremum => {
+            Route::Closed(pair) => pair.delta(epsilon, order),
+            Route::Single(pair) => pair.delta(epsilon, order),
+            Route::Contour(_) if order == Order::Add && epsilon >= self.add_supremum => {
                 Ok(Interval::exact(0.0))
             }
             Route::Contour(contour) => {
-                let delta = self.with_lost(contour.average(epsilon, way, false)?, epsilon, way);
+                let delta = self.with_lost(contour.average(epsilon, order, false)?, epsilon, order);
                 if delta.value < 0.9 {
                     return Ok(delta);
                 }
                 // Close to 1 the rest is the number with the digits.
-                let Ok(rest) = contour.average(epsilon, way, true) else { return Ok(delta) };
-                let other = self.with_lost(complement(rest), epsilon, way);
+                let Ok(rest) = contour.average(epsilon, order, true) else { return Ok(delta) };
+                let other = self.with_lost(complement(rest), epsilon, order);
                 Ok(if other.width() < delta.width() { other } else { delta })
             }
         }
     }
 
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
         check_epsilon(epsilon)?;
         match &self.route {
-            Route::Closed(pair) => pair.one_minus_delta(epsilon, way),
-            Route::Single(pair) => pair.one_minus_delta(epsilon, way),
-            Route::Contour(_) if way == OneWay::Add && epsilon >= self.add_supremum => {
+            Route::Closed(pair) => pair.one_minus_delta(epsilon, order),
+            Route::Single(pair) => pair.one_minus_delta(epsilon, order),
+            Route::Contour(_) if order == Order::Add && epsilon >= self.add_supremum => {
                 Ok(Interval::exact(1.0))
             }
             Route::Contour(contour) => {
                 // A small delta needs far fewer nodes than the rest of it, which sits between two
                 // poles a unit apart, and loses nothing: its error is a part of delta.
                 if likely_mu(contour.sum.parts()) < 0.5
-                    && let Ok(delta) = contour.average(epsilon, way, false)
+                    && let Ok(delta) = contour.average(epsilon, order, false)
                     && delta.upper < 0.5
                     && delta.width() < 1e-9
                 {
-                    return Ok(complement(self.with_lost(delta, epsilon, way)));
+                    return Ok(complement(self.with_lost(delta, epsilon, order)));
                 }
-                Ok(self.with_lost(contour.average(epsilon, way, true)?, epsilon, way))
+                Ok(self.with_lost(contour.average(epsilon, order, true)?, epsilon, order))
             }
         }
     }
 
-    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn epsilon(&self, delta: f64, order: Order) -> Result<Interval, AccountingError> {
         domain::check_delta(delta)?;
         let contour = match &self.route {
-            Route::Closed(pair) => return pair.epsilon(delta, way),
-            Route::Single(pair) => return pair.epsilon(delta, way),
+            Route::Closed(pair) => return pair.epsilon(delta, order),
+            Route::Single(pair) => return pair.epsilon(delta, order),
             Route::Contour(contour) => contour,
         };
         if total_variation_bound(contour.sum.parts()) <= delta {
             return Ok(Interval::exact(0.0));
         }
-        let solved =
-            match way {
-                OneWay::Remove => contour.sum.threshold(Zone::Above, 1.0, delta).map(interval),
-                OneWay::Add => contour.sum.threshold(Zone::Below, 0.0, delta).map(|ends| {
-                    Interval { lower: -ends.upper, value: -ends.value, upper: -ends.lower }
-                }),
-            };
+        let solved = match order {
+            Order::Remove => contour.sum.threshold(Zone::Above, 1.0, delta).map(interval),
+            Order::Add => contour.sum.threshold(Zone::Below, 0.0, delta).map(|ends| Interval {
+                lower: -ends.upper,
+                value: -ends.value,
+                upper: -ends.lower,
+            }),
+        };
         let solved = match solved {
             Ok(solved) => solved,
             Err(obstacle) => contour
-                .bracket(refusal(obstacle, "epsilon"), |kept| kept.lattice().epsilon(delta, way))
-                .or_else(|_| crossing(|epsilon| contour.average(epsilon, way, false), delta))?,
+                .bracket(refusal(obstacle, Quantity::Epsilon), |kept| {
+                    kept.lattice().epsilon(delta, order)
+                })
+                .or_else(|_| crossing(|epsilon| contour.average(epsilon, order, false), delta))?,
         };
         Ok(solved.map_increasing(|x| {
-            x.max(0.0).min(if way == OneWay::Add { self.add_supremum } else { f64::INFINITY })
+            x.max(0.0).min(if order == Order::Add { self.add_supremum } else { f64::INFINITY })
         }))
     }
 
-    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn tpr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError> {
         check_probability("false positive rate", fpr)?;
         match &self.route {
-            Route::Closed(pair) => return pair.tpr(fpr, way),
-            Route::Single(pair) => return pair.tpr(fpr, way),
+            Route::Closed(pair) => return pair.tpr(fpr, order),
+            Route::Single(pair) => return pair.tpr(fpr, order),
             Route::Contour(_) => {}
         }
         if fpr <= 0.0 || fpr >= 1.0 {
             // Every set that has probability zero under one distribution has it under the other.
             return Ok(Interval::exact(if fpr <= 0.0 { 0.0 } else { 1.0 }));
         }
-        let found = self.slopes(fpr, way).and_then(|Slopes { low, high, guess }| {
+        let found = self.slopes(fpr, order).and_then(|Slopes { low, high, guess }| {
             let power = |log_slope: f64| {
                 let slope = exp(log_slope);
                 let line = |delta: f64| delta + slope * fpr;
-                Ok(with_rounding(self.delta(log_slope, way)?.map_increasing(line)))
+                Ok(with_rounding(self.delta(log_slope, order)?.map_increasing(line)))
             };
             let (_, tpr) = convex::minimise_from(power, low, high, guess)?;
             // Flatter lines: delta(ln k) + k fpr >= 1 - k (1 - fpr).
@@ -218,7 +217,7 @@ impl Pair for Session {
             let tpr = Interval { lower: tpr.lower.min(flatter), ..tpr }.clamp(fpr, 1.0);
             // Near 1 the digits are in what is missed.
             if tpr.upper > 0.9
-                && let Ok(missed) = self.fnr(fpr, way)
+                && let Ok(missed) = self.fnr(fpr, order)
             {
                 return Ok(complement(missed).clamp(fpr, 1.0));
             }
@@ -226,9 +225,9 @@ impl Pair for Session {
         });
         found.or_else(|refusal| {
             // No test gains more than the total variation, nor more than the largest loss allows.
-            let most = match way {
-                OneWay::Remove => f64::INFINITY,
-                OneWay::Add => exp(self.add_supremum) * fpr,
+            let most = match order {
+                Order::Remove => f64::INFINITY,
+                Order::Add => exp(self.add_supremum) * fpr,
             }
             .min(fpr + self.most_total_variation());
             let wide = Interval::new(fpr, fpr, (most * (1.0 + 2.0 * f64::EPSILON)).min(1.0));
@@ -236,20 +235,20 @@ impl Pair for Session {
         })
     }
 
-    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn fnr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError> {
         check_probability("false positive rate", fpr)?;
         match &self.route {
-            Route::Closed(pair) => return pair.fnr(fpr, way),
-            Route::Single(pair) => return pair.fnr(fpr, way),
+            Route::Closed(pair) => return pair.fnr(fpr, order),
+            Route::Single(pair) => return pair.fnr(fpr, order),
             Route::Contour(_) => {}
         }
         if fpr <= 0.0 || fpr >= 1.0 {
             return Ok(Interval::exact(if fpr <= 0.0 { 1.0 } else { 0.0 }));
         }
-        let found = self.slopes(fpr, way).and_then(|Slopes { low, high, guess }| {
+        let found = self.slopes(fpr, order).and_then(|Slopes { low, high, guess }| {
             let line = |log_slope: f64| {
                 let slope = exp(log_slope);
-                let rest = self.one_minus_delta(log_slope, way)?;
+                let rest = self.one_minus_delta(log_slope, order)?;
                 let slack = 4.0 * f64::EPSILON * (slope * fpr + rest.upper);
                 let line = rest.map_decreasing(|rest| slope * fpr - rest);
                 Ok(Interval { lower: line.lower - slack, upper: line.upper + slack, ..line })
@@ -272,9 +271,9 @@ impl Pair for Session {
 impl Session {
     /// The enclosure with what components that are not listed may add or take. The epsilons of the
     /// domain's deltas do not see them: they are below 1e-260, and those above 1e-100.
-    fn with_lost(&self, ends: Interval, epsilon: f64, way: OneWay) -> Interval {
+    fn with_lost(&self, ends: Interval, epsilon: f64, order: Order) -> Interval {
         let Route::Contour(contour) = &self.route else { return ends };
-        let of = |part: &Part| lost(part.times * part.pair.left_out(), &part.pair, epsilon, way);
+        let of = |part: &Part| lost(part.times * part.pair.left_out(), &part.pair, epsilon, order);
         let lost: f64 = contour.sum.parts().iter().map(of).sum();
         if lost == 0.0 {
             return ends;
@@ -292,9 +291,9 @@ impl Session {
 
     /// Slopes e^epsilon between which the supporting line at `fpr` is looked for: steeper lines
     /// than (delta(0) + fpr)/fpr and flatter ones than its mirror are worse than slope 1.
-    fn slopes(&self, fpr: f64, way: OneWay) -> Result<Slopes, AccountingError> {
-        let advantage = self.delta(0.0, way)?;
-        let rest = self.one_minus_delta(0.0, way)?;
+    fn slopes(&self, fpr: f64, order: Order) -> Result<Slopes, AccountingError> {
+        let advantage = self.delta(0.0, order)?;
+        let rest = self.one_minus_delta(0.0, order)?;
         let guess = Guess::gaussian(advantage.value, rest.value, fpr);
         // Where slope 1 says nothing about flatter lines, the search ends far below the guess; what
         // lies beyond is bounded by its caller.

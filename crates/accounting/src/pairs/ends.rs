@@ -1,11 +1,11 @@
 //! Small tools the closed-form pairs share: intervals from logarithms, checks of questions, and
 //! the identity that carries negative epsilon to the other order.
 
-use super::{OneWay, Pair};
+use super::{Order, Pair};
 use crate::AccountingError;
 use numerics::elementary::{exp, exp_m1, ln};
 use numerics::special::ROUND;
-use vocabulary::{Interval, Problem};
+use vocabulary::{Difficulty, Interval, NotCertified, Problem, Quantity};
 
 /// Below this, numbers are reported as "between 0 and `TINY`".
 pub(super) const TINY: f64 = 1e-299;
@@ -24,12 +24,12 @@ pub(super) fn probability_from_log(log: f64, error: f64) -> Interval {
     Interval::new(lower, exp(log), upper)
 }
 
-impl OneWay {
+impl Order {
     /// The same pair, its distributions exchanged.
     pub fn reversed(self) -> Self {
         match self {
-            OneWay::Remove => OneWay::Add,
-            OneWay::Add => OneWay::Remove,
+            Order::Remove => Order::Add,
+            Order::Add => Order::Remove,
         }
     }
 }
@@ -39,9 +39,9 @@ impl OneWay {
 pub(super) fn delta_at_negative(
     pair: &impl Pair,
     epsilon: f64,
-    way: OneWay,
+    order: Order,
 ) -> Result<Interval, AccountingError> {
-    let other = pair.delta(-epsilon, way.reversed())?;
+    let other = pair.delta(-epsilon, order.reversed())?;
     let (sure, weight) = (-exp_m1(epsilon), exp(epsilon));
     let slack = 8.0 * ROUND;
     let upper = ((sure + weight * other.upper) * (1.0 + slack)).min(1.0);
@@ -53,9 +53,9 @@ pub(super) fn delta_at_negative(
 pub(super) fn one_minus_delta_at_negative(
     pair: &impl Pair,
     epsilon: f64,
-    way: OneWay,
+    order: Order,
 ) -> Result<Interval, AccountingError> {
-    let other = pair.one_minus_delta(-epsilon, way.reversed())?;
+    let other = pair.one_minus_delta(-epsilon, order.reversed())?;
     let (weight, slack) = (exp(epsilon), 8.0 * ROUND);
     Ok(Interval::new(
         weight * other.lower * (1.0 - slack),
@@ -94,8 +94,12 @@ pub(super) fn check_probability(name: &str, value: f64) -> Result<(), Accounting
     Err(AccountingError::invalid(Problem::outside(name, value, "[0, 1]")))
 }
 
-pub(super) fn not_certified(what: &str) -> AccountingError {
-    AccountingError::NotCertified(format!(
-        "{what}: no point could be certified on both sides of the answer"
-    ))
+pub(super) fn not_enclosed(what: impl Into<String>) -> AccountingError {
+    NotCertified::NotEnclosed { what: what.into() }.into()
+}
+
+/// Of an epsilon that is searched for by its delta.
+pub(crate) fn vague_delta() -> AccountingError {
+    let (quantity, difficulty) = (Quantity::Epsilon, Difficulty::VagueDelta);
+    NotCertified::Difficulty { quantity, difficulty }.into()
 }

@@ -7,10 +7,10 @@
 //! epsilon(delta) is one root search in z. Both orders are the same. Cost: a microsecond.
 
 use super::ends::{
-    TINY, check_epsilon, check_probability, delta_at_negative, not_certified,
+    TINY, check_epsilon, check_probability, delta_at_negative, not_enclosed,
     one_minus_delta_at_negative, probability_from_log,
 };
-use super::{OneWay, Pair};
+use super::{Order, Pair};
 use crate::AccountingError;
 use numerics::elementary::{exp, ln};
 use numerics::roots::{Enclosure, Noisy, enclose};
@@ -27,8 +27,8 @@ pub(super) const SERIES_REACH: f64 = 0.5;
 /// N(mu, 1) against N(0, 1).
 ///
 /// ```
-/// use accounting::{OneWay, Pair, pairs::Gaussian};
-/// let epsilon = Gaussian::new(1.0)?.epsilon(1e-5, OneWay::Remove)?;
+/// use accounting::{Order, Pair, pairs::Gaussian};
+/// let epsilon = Gaussian::new(1.0)?.epsilon(1e-5, Order::Remove)?;
 /// assert!(epsilon.lower <= 4.37717809568122463 && 4.37717809568122463 <= epsilon.upper);
 /// assert!(epsilon.relative_width() < 1e-13);
 /// # Ok::<(), accounting::AccountingError>(())
@@ -169,7 +169,7 @@ impl Gaussian {
         };
         let root = enclose(function, target, guess, 1.0)?;
         let Enclosure { below, middle, above } = root.ok_or_else(|| {
-            not_certified(&format!("epsilon of the Gaussian pair mu = {mu} at delta {delta:e}"))
+            not_enclosed(format!("epsilon of the Gaussian pair mu = {mu} at delta {delta:e}"))
         })?;
         let epsilon = |z: f64| mu * (z + 0.5 * mu);
         let (low, high) = (epsilon(below), epsilon(above));
@@ -207,10 +207,10 @@ impl Threshold {
 }
 
 impl Pair for Gaussian {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
         check_epsilon(epsilon)?;
         if epsilon < 0.0 {
-            return delta_at_negative(self, epsilon, way);
+            return delta_at_negative(self, epsilon, order);
         }
         self.over_mu(|pair| {
             if pair.mu == 0.0 || epsilon == f64::INFINITY {
@@ -236,10 +236,10 @@ impl Pair for Gaussian {
         })
     }
 
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
         check_epsilon(epsilon)?;
         if epsilon < 0.0 {
-            return one_minus_delta_at_negative(self, epsilon, way);
+            return one_minus_delta_at_negative(self, epsilon, order);
         }
         self.over_mu(|pair| {
             if pair.mu == 0.0 || epsilon == f64::INFINITY {
@@ -255,23 +255,23 @@ impl Pair for Gaussian {
         })
     }
 
-    fn epsilon(&self, delta: f64, _way: OneWay) -> Result<Interval, AccountingError> {
+    fn epsilon(&self, delta: f64, _way: Order) -> Result<Interval, AccountingError> {
         check_probability("delta", delta)?;
         self.over_mu(|pair| pair.solve_epsilon(delta))
     }
 
-    fn tpr(&self, fpr: f64, _way: OneWay) -> Result<Interval, AccountingError> {
+    fn tpr(&self, fpr: f64, _way: Order) -> Result<Interval, AccountingError> {
         check_probability("false positive rate", fpr)?;
         self.over_mu(|pair| {
             pair.power(fpr, |z| (log_normal_sf(z), 2.0 * MILLS_ERROR * (1.0 + z * z)), true)
         })
     }
 
-    fn log_slopes(&self, fpr: f64, _way: OneWay) -> Vec<f64> {
+    fn log_slopes(&self, fpr: f64, _way: Order) -> Vec<f64> {
         vec![self.mu * (inverse_normal_sf(fpr) - 0.5 * self.mu)]
     }
 
-    fn fnr(&self, fpr: f64, _way: OneWay) -> Result<Interval, AccountingError> {
+    fn fnr(&self, fpr: f64, _way: Order) -> Result<Interval, AccountingError> {
         check_probability("false positive rate", fpr)?;
         self.over_mu(|pair| {
             pair.power(fpr, |z| (log_normal_cdf(z), 2.0 * MILLS_ERROR * (1.0 + z * z)), false)

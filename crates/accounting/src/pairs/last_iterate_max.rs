@@ -21,7 +21,7 @@
 
 use super::binomial_gaussian::{BinomialGaussian, Stretch, supports_last_iterate};
 use super::ends::TINY;
-use super::{OneWay, Pair};
+use super::{Order, Pair};
 use crate::AccountingError;
 use crate::directions::mu;
 use std::cmp::Ordering;
@@ -30,16 +30,16 @@ use vocabulary::{Direction, Interval, Phase, Run};
 
 /// How closely a maximum is searched.
 #[derive(Clone, Copy)]
-struct Search {
+struct StopSearch {
     /// Ranges whose bound exceeds the attained maximum by no more than this (relative) are not split.
     tolerance: f64,
     /// Solves after which the search stops with the bound it has.
     most: usize,
 }
 
-const OF_POINTS: Search = Search { tolerance: 1e-8, most: 5000 };
+const OF_POINTS: StopSearch = StopSearch { tolerance: 1e-8, most: 5000 };
 /// Curves take more values to tell apart the closer they are.
-const OF_MU: Search = Search { tolerance: 2e-4, most: 400 };
+const OF_MU: StopSearch = StopSearch { tolerance: 2e-4, most: 400 };
 /// Values of a profile that are looked at to tell whether a Gaussian curve covers it.
 const MOST_VALUES: usize = 200;
 
@@ -47,11 +47,11 @@ const MOST_VALUES: usize = 200;
 /// questions of a pair, each as the maximum (or minimum) over t.
 ///
 /// ```
-/// use accounting::{OneWay, Pair, pairs::LastIterateMax};
+/// use accounting::{Order, Pair, pairs::LastIterateMax};
 /// use vocabulary::Run;
 /// // One step leaks 1.000, two steps .573, five steps .397, twenty .417.
 /// let run = Run::builder().phase(0.7764, 0.01, 20).build().unwrap();
-/// let epsilon = LastIterateMax::for_run(&run)?.epsilon(1e-6, OneWay::Remove)?;
+/// let epsilon = LastIterateMax::for_run(&run)?.epsilon(1e-6, Order::Remove)?;
 /// assert!((epsilon.value - 1.0).abs() < 1e-3 && epsilon.relative_width() < 1e-9);
 /// # Ok::<(), accounting::AccountingError>(())
 /// ```
@@ -123,7 +123,7 @@ impl LastIterateMax {
         &self,
         ask: impl Fn(&BinomialGaussian) -> Result<Interval, AccountingError>,
         is_below: impl Fn(&BinomialGaussian, f64) -> Option<bool>,
-        search: Search,
+        search: StopSearch,
     ) -> Result<Interval, AccountingError> {
         let mut best: Option<Interval> = None;
         let mut ranges = BinaryHeap::new();
@@ -232,46 +232,46 @@ fn split(range: Range) -> [Range; 2] {
 }
 
 impl Pair for LastIterateMax {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
         self.largest(
-            |pair| pair.delta(epsilon, way),
-            |pair, level| pair.is_below(epsilon, way, level),
+            |pair| pair.delta(epsilon, order),
+            |pair, level| pair.is_below(epsilon, order, level),
             OF_POINTS,
         )
     }
 
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
         self.smallest(
-            |pair| pair.one_minus_delta(epsilon, way),
+            |pair| pair.one_minus_delta(epsilon, order),
             // Next to 0 and to 1 delta has too few digits to tell.
             |pair, level| {
                 let tells = (0.1..1.0 - 1e-7).contains(&level);
-                pair.is_below(epsilon, way, (1.0 - level).next_down()).filter(|_| tells)
+                pair.is_below(epsilon, order, (1.0 - level).next_down()).filter(|_| tells)
             },
         )
     }
 
-    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn epsilon(&self, delta: f64, order: Order) -> Result<Interval, AccountingError> {
         self.largest(
-            |pair| pair.epsilon(delta, way),
-            |pair, level| pair.is_below(level, way, delta),
+            |pair| pair.epsilon(delta, order),
+            |pair, level| pair.is_below(level, order, delta),
             OF_POINTS,
         )
     }
 
-    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn tpr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError> {
         self.largest(
-            |pair| pair.tpr(fpr, way),
-            |pair, level| pair.most_power(fpr, way).map(|most| most <= level),
+            |pair| pair.tpr(fpr, order),
+            |pair, level| pair.most_power(fpr, order).map(|most| most <= level),
             OF_POINTS,
         )
     }
 
-    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        self.smallest(|pair| pair.fnr(fpr, way), |_, _| None)
+    fn fnr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError> {
+        self.smallest(|pair| pair.fnr(fpr, order), |_, _| None)
     }
 
-    fn is_below(&self, epsilon: f64, way: OneWay, delta: f64) -> Option<bool> {
+    fn is_below(&self, epsilon: f64, order: Order, delta: f64) -> Option<bool> {
         let mut ranges = Vec::new();
         for (phase, p) in self.phases.iter().enumerate() {
             let bound = f64::INFINITY;
@@ -287,9 +287,9 @@ impl Pair for LastIterateMax {
         while let Some(range) = ranges.pop() {
             looks += 1;
             let pair = self.pair(range.phase, range.last, range.first).ok()?;
-            let below = match pair.is_below(epsilon, way, delta) {
+            let below = match pair.is_below(epsilon, order, delta) {
                 Some(below) => below,
-                None => pair.delta(epsilon, way).ok()?.upper <= delta,
+                None => pair.delta(epsilon, order).ok()?.upper <= delta,
             };
             if below {
                 continue;
@@ -312,12 +312,12 @@ impl Pair for LastIterateMax {
         Some(self.largest(|pair| mu::of(pair, delta, direction), covered, OF_MU))
     }
 
-    fn log_slopes(&self, fpr: f64, way: OneWay) -> Vec<f64> {
+    fn log_slopes(&self, fpr: f64, order: Order) -> Vec<f64> {
         let mut slopes = Vec::new();
         for (phase, p) in self.phases.iter().enumerate().rev() {
             for steps in [p.steps, 1] {
                 if let Ok(pair) = self.pair(phase, steps, steps) {
-                    slopes.extend(pair.log_slopes(fpr, way));
+                    slopes.extend(pair.log_slopes(fpr, order));
                 }
             }
         }

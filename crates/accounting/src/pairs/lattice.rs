@@ -59,13 +59,13 @@ mod solve;
 mod step;
 
 use super::ends::complement;
-use super::{OneWay, Pair};
+use super::{Order, Pair};
 use crate::AccountingError;
 use compose::{Composition, End};
 pub(crate) use kept::KeptBracket;
 use numerics::elementary::{exp, exp_m1, ln};
 use step::Step;
-use vocabulary::{Interval, Run};
+use vocabulary::{Difficulty, Interval, NotCertified, Run};
 
 /// How fine the lattice is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,10 +83,10 @@ impl Default for LatticeOptions {
 /// Lower and upper bounds of a run's composition, by convolution on a lattice.
 ///
 /// ```
-/// use accounting::{OneWay, Pair, pairs::{LatticeBracket, LatticeOptions}};
+/// use accounting::{Order, Pair, pairs::{LatticeBracket, LatticeOptions}};
 /// let run = vocabulary::Run::builder().phase(1.0, 0.01, 1000).build()?;
 /// let bracket = LatticeBracket::for_run(&run, LatticeOptions { points: 1 << 12 })?;
-/// let delta = bracket.delta(1.0, OneWay::Remove)?;
+/// let delta = bracket.delta(1.0, Order::Remove)?;
 /// assert!(delta.lower <= 0.002612420578 && 0.002612420579 <= delta.upper);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -112,23 +112,23 @@ impl LatticeBracket {
             )));
         }
         Ok(Self {
-            remove: Step::of_run(run, OneWay::Remove)?,
-            add: Step::of_run(run, OneWay::Add)?,
+            remove: Step::of_run(run, Order::Remove)?,
+            add: Step::of_run(run, Order::Add)?,
             points,
         })
     }
 
-    fn steps(&self, way: OneWay) -> &[Step] {
-        match way {
-            OneWay::Remove => &self.remove,
-            OneWay::Add => &self.add,
+    fn steps(&self, order: Order) -> &[Step] {
+        match order {
+            Order::Remove => &self.remove,
+            Order::Add => &self.add,
         }
     }
 
     /// Both ends, each as far as it can be certified; an error only if neither can.
     fn both(&self, plan: &plan::Plan) -> Result<Ends, AccountingError> {
         if plan.steps.iter().any(|step| step.kept.is_none()) {
-            return Err(AccountingError::NotCertified("no tilt fits the losses".into()));
+            return Err(NotCertified::OneRoute(Difficulty::NoTilt).into());
         }
         crate::patience::look();
         let low = Composition::new(plan, self.points, End::Lower);
@@ -170,7 +170,7 @@ fn bracket(lower: f64, upper: f64) -> Result<Interval, AccountingError> {
             upper,
         ))
     } else {
-        Err(AccountingError::NotCertified(format!("the ends {lower} and {upper} are inverted")))
+        Err(NotCertified::Inverted { lower, upper }.into())
     }
 }
 
@@ -181,8 +181,8 @@ fn largest_loss(steps: &[Step]) -> f64 {
 }
 
 impl Pair for LatticeBracket {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        let steps = self.steps(way);
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
+        let steps = self.steps(order);
         if epsilon >= largest_loss(steps) {
             return Ok(Interval::exact(0.0));
         }
@@ -191,15 +191,15 @@ impl Pair for LatticeBracket {
     }
 
     /// The complement of `delta`: absolute, not relative, accuracy.
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        Ok(complement(self.delta(epsilon, way)?))
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
+        Ok(complement(self.delta(epsilon, order)?))
     }
 
-    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn epsilon(&self, delta: f64, order: Order) -> Result<Interval, AccountingError> {
         if !(delta > 0.0 && delta < 1.0) {
             return Err(AccountingError::invalid(format!("delta {delta} is outside (0, 1)")));
         }
-        let steps = self.steps(way);
+        let steps = self.steps(order);
         let (tilt, guess) = plan::tilt_for_delta(steps, delta);
         let largest = largest_loss(steps);
         let plan = plan::best(steps, tilt, guess, ln(delta), self.points);
@@ -213,17 +213,17 @@ impl Pair for LatticeBracket {
         bracket(lower.min(largest), upper.min(largest))
     }
 
-    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        Ok(complement(self.fnr(fpr, way)?))
+    fn tpr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError> {
+        Ok(complement(self.fnr(fpr, order)?))
     }
 
     /// f(fpr) = sup over epsilon of 1 - delta(epsilon) - e^epsilon fpr. Any epsilon gives a lower
     /// bound; the supremum for the lower pair is at a corner of its profile.
-    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn fnr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError> {
         if !(fpr > 0.0 && fpr < 1.0) {
             return Err(AccountingError::invalid(format!("fpr {fpr} is outside (0, 1)")));
         }
-        let steps = self.steps(way);
+        let steps = self.steps(order);
         let (tilt, epsilon) = plan::tilt_for_size(steps, fpr);
         let ends = self.both(&plan::best(steps, tilt, epsilon, -5.0, self.points))?;
         let trivial = (1.0 - fpr, epsilon);

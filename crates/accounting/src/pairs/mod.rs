@@ -26,14 +26,15 @@ pub use renyi::{FilterBound, RenyiBound};
 pub use shuffle::{ShuffleLowerBound, shuffle_lower_bound};
 pub use two_point::TwoPoint;
 
-pub(crate) use ends::complement;
+pub(crate) use baselines::by_coins;
+pub(crate) use ends::{complement, vague_delta};
 
 use crate::AccountingError;
 use vocabulary::{Direction, Interval};
 
 /// One order of the pair. `Remove` is H(P || Q): the record is there and is taken away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum OneWay {
+pub enum Order {
     Remove,
     Add,
 }
@@ -50,24 +51,24 @@ pub struct ProfilePoint {
 /// maximum over both orders and the symmetrised curve are built from these, once, for all pairs.
 pub trait Pair: Send + Sync {
     /// The hockey-stick divergence at e^epsilon; any real epsilon is allowed.
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError>;
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError>;
 
     /// 1 - delta(epsilon), computed without cancellation (Bayes security at epsilon 0).
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError>;
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError>;
 
     /// The smallest epsilon >= 0 with delta(epsilon) <= delta.
-    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError>;
+    fn epsilon(&self, delta: f64, order: Order) -> Result<Interval, AccountingError>;
 
     /// The largest power (true positive rate) of a test of size `fpr`: null = second
     /// distribution of the order, alternative = first. So `Remove` tests P against Q.
-    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError>;
+    fn tpr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError>;
 
     /// 1 - tpr(fpr), computed without cancellation: the trade-off function f(fpr).
-    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError>;
+    fn fnr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError>;
 
     /// Whether delta(epsilon) is certainly at most `delta`, if that is cheaper to tell than delta itself.
-    fn is_below(&self, epsilon: f64, way: OneWay, delta: f64) -> Option<bool> {
-        let _ = (epsilon, way, delta);
+    fn is_below(&self, epsilon: f64, order: Order, delta: f64) -> Option<bool> {
+        let _ = (epsilon, order, delta);
         None
     }
 
@@ -85,8 +86,8 @@ pub trait Pair: Send + Sync {
 
     /// Logarithms of slopes of lines that may support the trade-off curve at `fpr`, where they are known
     /// without a search. They choose where to look, not what is true.
-    fn log_slopes(&self, fpr: f64, way: OneWay) -> Vec<f64> {
-        let _ = (fpr, way);
+    fn log_slopes(&self, fpr: f64, order: Order) -> Vec<f64> {
+        let _ = (fpr, order);
         Vec::new()
     }
 
@@ -114,10 +115,10 @@ pub(crate) fn in_session<T>(pair: &dyn Pair, ask: impl FnOnce(&dyn Pair) -> T) -
 }
 
 /// The orders a direction stands for.
-pub fn ways(direction: Direction) -> &'static [OneWay] {
+pub fn orders_of(direction: Direction) -> &'static [Order] {
     match direction {
-        Direction::Both => &[OneWay::Remove, OneWay::Add],
-        Direction::Add => &[OneWay::Add],
-        Direction::Remove => &[OneWay::Remove],
+        Direction::Both => &[Order::Remove, Order::Add],
+        Direction::Add => &[Order::Add],
+        Direction::Remove => &[Order::Remove],
     }
 }

@@ -7,12 +7,12 @@
 //! more than round-off).
 
 use super::ends::complement;
-use super::{OneWay, Pair};
+use super::{Order, Pair};
 use crate::AccountingError;
 use numerics::elementary::{exp, exp_m1, ln};
 use numerics::mixture::{Component, MixtureRatio};
 use numerics::special::{inverse_normal_sf, log_normal_cdf, normal_cdf, normal_sf};
-use vocabulary::Interval;
+use vocabulary::{Interval, NotCertified};
 
 /// One step of a mixture pair.
 #[derive(Clone, Debug)]
@@ -66,33 +66,33 @@ impl OneStep {
     }
 
     /// First minus factor times second at the best threshold, with the order's distributions.
-    fn hockey(&self, epsilon: f64, way: OneWay) -> Interval {
-        let t = if way == OneWay::Remove { epsilon } else { -epsilon };
+    fn hockey(&self, epsilon: f64, order: Order) -> Interval {
+        let t = if order == Order::Remove { epsilon } else { -epsilon };
         if t <= self.bottom() {
             // Nowhere is the ratio as small as e^t.
-            return match way {
-                OneWay::Remove => {
+            return match order {
+                Order::Remove => {
                     let sure = -exp_m1(epsilon);
                     Interval::around(sure, UNIT * sure.abs()).clamp(0.0, 1.0)
                 }
-                OneWay::Add => Interval::exact(0.0),
+                Order::Add => Interval::exact(0.0),
             };
         }
         let nearly = self.nearly_bottom();
         if t <= nearly {
-            return self.hockey_at_the_bottom(epsilon, way, nearly);
+            return self.hockey_at_the_bottom(epsilon, order, nearly);
         }
         let x = self.pair.inverse(t);
-        let above = way == OneWay::Remove;
-        let remove = way == OneWay::Remove;
+        let above = order == Order::Remove;
+        let remove = order == Order::Remove;
         let (first, second) = (self.mass(remove, x, above), self.grown(epsilon, !remove, x, above));
         if first + second == 0.0 {
-            return Interval::new(0.0, 0.0, self.lost(epsilon, way).min(1.0));
+            return Interval::new(0.0, 0.0, self.lost(epsilon, order).min(1.0));
         }
-        let error = self.unit(x, epsilon) * (first + second) + self.lost(epsilon, way);
+        let error = self.unit(x, epsilon) * (first + second) + self.lost(epsilon, order);
         let interval = Interval::around(first - second, error);
         // The same with the component at zero cancelled by hand, where the plain form loses digits.
-        match self.reduced(epsilon, x, way) {
+        match self.reduced(epsilon, x, order) {
             Some(reduced) if reduced.width() < interval.width() => reduced,
             _ => interval,
         }
@@ -101,9 +101,9 @@ impl OneStep {
 
     /// One-sided pairs: sum_j a_j (Phi(x/s) - Phi((x - m_j)/s)) - expm1(eps) tail, in which the
     /// component at zero has dropped out.
-    fn reduced(&self, epsilon: f64, x: f64, way: OneWay) -> Option<Interval> {
+    fn reduced(&self, epsilon: f64, x: f64, order: Order) -> Option<Interval> {
         let scale = self.pair.scale();
-        let above = way == OneWay::Remove;
+        let above = order == Order::Remove;
         let reference = if above { normal_sf(x / scale) } else { normal_cdf(x / scale) };
         // An underflowing tail, times e^epsilon, may be anything.
         if !self.pair.one_sided() || epsilon > 700.0 || reference < SMALLEST {
@@ -116,13 +116,13 @@ impl OneStep {
             gained += c.weight * (near - far);
             size += c.weight * (near + far);
         }
-        let (factor, second) = match way {
-            OneWay::Remove => (1.0, exp_m1(epsilon) * reference),
-            OneWay::Add => (exp(epsilon), exp_m1(epsilon) * reference),
+        let (factor, second) = match order {
+            Order::Remove => (1.0, exp_m1(epsilon) * reference),
+            Order::Add => (exp(epsilon), exp_m1(epsilon) * reference),
         };
         let error = self.unit(x, epsilon) * (factor * size + second.abs())
             + factor * LOST
-            + self.lost(epsilon, way);
+            + self.lost(epsilon, order);
         Some(Interval::around(factor * gained - second, error))
     }
 
@@ -135,8 +135,8 @@ impl OneStep {
 
     /// What underflow and components that are not listed may add to either mass, the second times
     /// e^epsilon.
-    fn lost(&self, epsilon: f64, way: OneWay) -> f64 {
-        lost(self.pair.left_out(), &self.pair, epsilon, way) + LOST
+    fn lost(&self, epsilon: f64, order: Order) -> f64 {
+        lost(self.pair.left_out(), &self.pair, epsilon, order) + LOST
     }
 
     /// Room for the rounding of the smallest log ratio and of ratios near it, relative.
@@ -156,14 +156,14 @@ impl OneStep {
 
     /// Where e^t may be just above the smallest ratio: the part of 1 - e^-t W that is positive is
     /// at most 1 - e^(bottom - t), and only where W is below e^nearly.
-    fn hockey_at_the_bottom(&self, epsilon: f64, way: OneWay, nearly: f64) -> Interval {
+    fn hockey_at_the_bottom(&self, epsilon: f64, order: Order, nearly: f64) -> Interval {
         let x = self.pair.inverse(nearly * (1.0 - self.room()));
         let tail = if x == f64::NEG_INFINITY { 1.0 } else { self.q(x, false) };
         let most = -2.0 * self.room() * self.pair.infimum() * tail * (1.0 + UNIT) * 1.01 + LOST;
-        match way {
-            OneWay::Add => Interval::new(0.0, 0.0, most.min(1.0)),
+        match order {
+            Order::Add => Interval::new(0.0, 0.0, most.min(1.0)),
             // 1 - e^epsilon + e^epsilon times the other order's.
-            OneWay::Remove => {
+            Order::Remove => {
                 let (sure, weight) = (-exp_m1(epsilon), exp(epsilon));
                 let slack = UNIT * sure.abs();
                 Interval::new(sure - slack, sure, sure + slack + weight * most).clamp(0.0, 1.0)
@@ -174,12 +174,12 @@ impl OneStep {
 
 /// How far mass that is left out of P, and of Q where that is a mixture too, can move delta: P is the
 /// first distribution of `Remove` and the second of `Add`, and the second counts e^epsilon times.
-pub(super) fn lost(mass: f64, pair: &MixtureRatio, epsilon: f64, way: OneWay) -> f64 {
+pub(super) fn lost(mass: f64, pair: &MixtureRatio, epsilon: f64, order: Order) -> f64 {
     if mass == 0.0 {
         return 0.0;
     }
-    let first = way == OneWay::Remove || !pair.one_sided();
-    let second = way == OneWay::Add || !pair.one_sided();
+    let first = order == Order::Remove || !pair.one_sided();
+    let second = order == Order::Add || !pair.one_sided();
     mass * (f64::from(u8::from(first)) + if second { exp(epsilon) } else { 0.0 })
 }
 
@@ -189,79 +189,77 @@ fn tails(a: f64, b: f64) -> (f64, f64) {
 }
 
 impl Pair for OneStep {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        Ok(self.hockey(epsilon, way))
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
+        Ok(self.hockey(epsilon, order))
     }
 
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        let t = if way == OneWay::Remove { epsilon } else { -epsilon };
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
+        let t = if order == Order::Remove { epsilon } else { -epsilon };
         if t <= self.nearly_bottom() {
             let factor = exp(epsilon);
-            return Ok(match way {
-                OneWay::Remove => {
-                    let most = self.hockey(-epsilon, OneWay::Add).upper;
+            return Ok(match order {
+                Order::Remove => {
+                    let most = self.hockey(-epsilon, Order::Add).upper;
                     let slack = UNIT * factor;
                     Interval::new(factor * (1.0 - most) - slack, factor, factor + slack)
                         .clamp(0.0, 1.0)
                 }
-                OneWay::Add => complement(self.hockey(epsilon, way)),
+                Order::Add => complement(self.hockey(epsilon, order)),
             });
         }
         let x = self.pair.inverse(t);
-        let above = way == OneWay::Remove;
-        let remove = way == OneWay::Remove;
+        let above = order == Order::Remove;
+        let remove = order == Order::Remove;
         let rest = self.mass(remove, x, !above) + self.grown(epsilon, !remove, x, above);
-        Ok(Interval::around(rest, self.unit(x, epsilon) * rest + self.lost(epsilon, way))
+        Ok(Interval::around(rest, self.unit(x, epsilon) * rest + self.lost(epsilon, order))
             .clamp(0.0, 1.0))
     }
 
-    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        let at_zero = self.hockey(0.0, way);
+    fn epsilon(&self, delta: f64, order: Order) -> Result<Interval, AccountingError> {
+        let at_zero = self.hockey(0.0, order);
         if at_zero.upper <= delta {
             return Ok(Interval::exact(0.0));
         }
-        let supremum = match way {
-            OneWay::Remove => f64::INFINITY,
-            OneWay::Add => -self.bottom(),
+        let supremum = match order {
+            Order::Remove => f64::INFINITY,
+            Order::Add => -self.bottom(),
         };
         let mut high = 1.0f64;
-        while self.hockey(high.min(supremum), way).upper > delta && high < supremum {
+        while self.hockey(high.min(supremum), order).upper > delta && high < supremum {
             high *= 2.0;
             if high > 1e9 {
-                return Err(AccountingError::NotCertified(format!(
-                    "no epsilon below 1e9 reaches delta {delta}"
-                )));
+                return Err(NotCertified::Unreached { most: 1e9, delta }.into());
             }
         }
         let high = high.min(supremum);
-        let upper = bisect(0.0, high, |x| self.hockey(x, way).upper <= delta);
-        let lower = bisect(0.0, high, |x| self.hockey(x, way).lower <= delta);
-        let value = bisect(0.0, high, |x| self.hockey(x, way).value <= delta);
+        let upper = bisect(0.0, high, |x| self.hockey(x, order).upper <= delta);
+        let lower = bisect(0.0, high, |x| self.hockey(x, order).lower <= delta);
+        let value = bisect(0.0, high, |x| self.hockey(x, order).value <= delta);
         // `bisect` returns the first point at which the condition was seen to hold.
         let lower = (lower - 2.0 * f64::EPSILON * lower.abs()).max(0.0);
         Ok(Interval::new(lower.min(upper), value, upper))
     }
 
-    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        Ok(self.power(fpr, way, false))
+    fn tpr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError> {
+        Ok(self.power(fpr, order, false))
     }
 
-    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        Ok(self.power(fpr, way, true))
+    fn fnr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError> {
+        Ok(self.power(fpr, order, true))
     }
 }
 
 impl OneStep {
     /// Power (or one minus it) of the threshold test of size `fpr`.
-    fn power(&self, fpr: f64, way: OneWay, missed: bool) -> Interval {
+    fn power(&self, fpr: f64, order: Order, missed: bool) -> Interval {
         if fpr <= 0.0 || fpr >= 1.0 {
             return Interval::exact(if (fpr >= 1.0) == missed { 0.0 } else { 1.0 });
         }
-        let above = way == OneWay::Remove;
-        let null = |x: f64| if way == OneWay::Remove { self.q(x, true) } else { self.p(x, false) };
-        let alternative = |x: f64| match (way, missed) {
-            (OneWay::Remove, _) => self.p(x, above != missed),
-            (OneWay::Add, _) => self.q(x, above != missed),
+        let above = order == Order::Remove;
+        let null = |x: f64| if order == Order::Remove { self.q(x, true) } else { self.p(x, false) };
+        let alternative = |x: f64| match (order, missed) {
+            (Order::Remove, _) => self.p(x, above != missed),
+            (Order::Add, _) => self.q(x, above != missed),
         };
         // The size is monotone in x: bracket from the quantile of the reference.
         let scale = self.pair.scale();
@@ -276,7 +274,7 @@ impl OneStep {
         };
         let middle = find(fpr);
         let slack = self.unit(middle.abs() + scale, 0.0);
-        let lost = self.lost(0.0, way);
+        let lost = self.lost(0.0, order);
         let (one, two) = (find(fpr * (1.0 + slack) + lost), find(fpr * (1.0 - slack) - lost));
         let (one, two) = (alternative(one), alternative(two));
         let (low, high) = if one < two { (one, two) } else { (two, one) };

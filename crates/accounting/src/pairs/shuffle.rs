@@ -13,7 +13,7 @@
 //! for this mechanism, not an estimate of it; the truth may be larger. It can exceed the
 //! Poisson epsilon, which is the point. Cost: about a millisecond for one epoch.
 
-use super::OneWay;
+use super::Order;
 use super::ends::{check_epsilon, check_probability};
 use crate::AccountingError;
 use numerics::elementary::{exp, ln};
@@ -30,7 +30,7 @@ pub struct ShuffleLowerBound {
     steps_per_epoch: u64,
     epochs: u64,
     /// One order of the pair; without it the better one.
-    way: Option<OneWay>,
+    order: Option<Order>,
 }
 
 /// The lower bound for `epochs` epochs of `steps_per_epoch` shuffled batches.
@@ -70,14 +70,14 @@ pub fn shuffle_lower_bound(
         noise_multiplier,
         steps_per_epoch,
         epochs,
-        way: None,
+        order: None,
     })
 }
 
 impl ShuffleLowerBound {
     /// The bound of one order alone.
-    pub(crate) fn in_order(self, way: OneWay) -> Self {
-        Self { way: Some(way), ..self }
+    pub(crate) fn in_order(self, order: Order) -> Self {
+        Self { order: Some(order), ..self }
     }
 
     /// The same game with other moves.
@@ -123,9 +123,9 @@ impl ShuffleLowerBound {
     }
 
     fn either(&self, remove: impl Fn() -> f64, add: impl Fn() -> f64) -> f64 {
-        match self.way {
-            Some(OneWay::Remove) => remove(),
-            Some(OneWay::Add) => add(),
+        match self.order {
+            Some(Order::Remove) => remove(),
+            Some(Order::Add) => add(),
             None => remove().max(add()),
         }
     }
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn one_batch_is_the_gaussian_pair() {
         let (sigma, epsilon) = (0.7, 2.0);
-        let exact = Gaussian::new(1.0 / sigma).unwrap().delta(epsilon, OneWay::Remove).unwrap();
+        let exact = Gaussian::new(1.0 / sigma).unwrap().delta(epsilon, Order::Remove).unwrap();
         let got = shuffle_lower_bound(sigma, 1, 1).unwrap().delta(epsilon).unwrap().lower;
         assert!(got <= exact.upper && got > exact.value * (1.0 - 1e-6), "{got} {exact:?}");
         let epsilon_back =
@@ -285,7 +285,7 @@ mod tests {
         for epochs in [1, 2, 5, 20] {
             let got = shuffle_lower_bound(sigma, 1, epochs).unwrap().delta(epsilon).unwrap().lower;
             let mu = (epochs as f64).sqrt() / sigma;
-            let whole = Gaussian::new(mu).unwrap().delta(epsilon, OneWay::Remove).unwrap().upper;
+            let whole = Gaussian::new(mu).unwrap().delta(epsilon, Order::Remove).unwrap().upper;
             assert!(got >= before * 0.999 && got <= whole, "{epochs}: {got} {whole}");
             before = got;
         }
@@ -299,8 +299,8 @@ mod tests {
         let run = Run::builder().phase(0.4, 0.01, 100).build().unwrap();
         let poisson = crate::pairs::Composed::for_run(&run).unwrap();
         let last =
-            BinomialGaussian::for_run(&run).unwrap().epsilon(1e-5, OneWay::Remove).unwrap().upper;
-        let exact = poisson.epsilon(1e-5, OneWay::Remove).unwrap().upper;
+            BinomialGaussian::for_run(&run).unwrap().epsilon(1e-5, Order::Remove).unwrap().upper;
+        let exact = poisson.epsilon(1e-5, Order::Remove).unwrap().upper;
         assert!(last < exact && exact < shuffled, "{last} {exact} {shuffled}");
     }
 
@@ -312,12 +312,12 @@ mod tests {
         {
             let whole = Gaussian::new(1.0 / sigma).unwrap();
             let found = shuffle_lower_bound(sigma, batches, 1).unwrap();
-            for (way, delta) in [OneWay::Remove, OneWay::Add].map(|way| (way, 1e-8)) {
-                let most = whole.epsilon(delta, way).unwrap().upper;
-                let least = found.in_order(way).epsilon(delta).unwrap().lower;
-                assert!(least <= most, "{sigma} {batches} {way:?}: {least} {most}");
+            for (order, delta) in [Order::Remove, Order::Add].map(|order| (order, 1e-8)) {
+                let most = whole.epsilon(delta, order).unwrap().upper;
+                let least = found.in_order(order).epsilon(delta).unwrap().lower;
+                assert!(least <= most, "{sigma} {batches} {order:?}: {least} {most}");
                 assert!(
-                    way == OneWay::Add || least > 0.9 * most,
+                    order == Order::Add || least > 0.9 * most,
                     "{sigma} {batches}: {least} {most}"
                 );
             }

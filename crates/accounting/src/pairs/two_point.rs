@@ -11,10 +11,10 @@
 //! All ends are rounded outwards. Cost: nanoseconds.
 
 use super::ends::{
-    check_epsilon, check_probability, complement, delta_at_negative, not_certified,
+    check_epsilon, check_probability, complement, delta_at_negative, not_enclosed,
     one_minus_delta_at_negative,
 };
-use super::{OneWay, Pair};
+use super::{Order, Pair};
 use crate::AccountingError;
 use numerics::elementary::{exp, exp_m1, ln_1p};
 use numerics::special::ROUND;
@@ -23,9 +23,9 @@ use vocabulary::Interval;
 /// Randomised response with a chance of telling.
 ///
 /// ```
-/// use accounting::{OneWay, Pair, pairs::TwoPoint};
+/// use accounting::{Order, Pair, pairs::TwoPoint};
 /// let pair = TwoPoint::new(2.0, 1e-5)?;
-/// let power = pair.tpr(0.01, OneWay::Remove)?;
+/// let power = pair.tpr(0.01, Order::Remove)?;
 /// assert!((power.value - (2_f64.exp() * 0.01 + 1e-5)).abs() < 1e-15);
 /// # Ok::<(), accounting::AccountingError>(())
 /// ```
@@ -61,10 +61,10 @@ fn around(value: f64, relative: f64) -> Interval {
 }
 
 impl Pair for TwoPoint {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
         check_epsilon(epsilon)?;
         if epsilon < 0.0 {
-            return delta_at_negative(self, epsilon, way);
+            return delta_at_negative(self, epsilon, order);
         }
         if epsilon >= self.epsilon {
             return Ok(Interval::exact(self.delta));
@@ -75,10 +75,10 @@ impl Pair for TwoPoint {
         Ok(around(self.delta + told, Self::slack(rest)))
     }
 
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
         check_epsilon(epsilon)?;
         if epsilon < 0.0 {
-            return one_minus_delta_at_negative(self, epsilon, way);
+            return one_minus_delta_at_negative(self, epsilon, order);
         }
         if epsilon >= self.epsilon {
             return Ok(complement(Interval::exact(self.delta)));
@@ -88,7 +88,7 @@ impl Pair for TwoPoint {
         Ok(around((1.0 - self.delta) * exp(-rest) * ratio, Self::slack(rest)))
     }
 
-    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn epsilon(&self, delta: f64, order: Order) -> Result<Interval, AccountingError> {
         check_probability("delta", delta)?;
         if delta < self.delta {
             return Ok(Interval::exact(f64::INFINITY));
@@ -96,7 +96,7 @@ impl Pair for TwoPoint {
         if delta == self.delta {
             return Ok(Interval::exact(self.epsilon));
         }
-        if self.delta(0.0, way)?.upper <= delta {
+        if self.delta(0.0, order)?.upper <= delta {
             return Ok(Interval::exact(0.0));
         }
         let share = (delta - self.delta) / (1.0 - self.delta) * (1.0 + exp(-self.epsilon));
@@ -104,8 +104,8 @@ impl Pair for TwoPoint {
         // The profile falls: a point on either side of the answer is found by stepping away.
         let (mut low, mut high, mut step) = (guess, guess, ROUND * (1.0 + self.epsilon));
         for _ in 0..80 {
-            let below = low == 0.0 || self.delta(low, way)?.lower > delta;
-            let above = high >= self.epsilon || self.delta(high, way)?.upper <= delta;
+            let below = low == 0.0 || self.delta(low, order)?.lower > delta;
+            let above = high >= self.epsilon || self.delta(high, order)?.upper <= delta;
             if below && above {
                 return Ok(Interval::new(low, guess, high));
             }
@@ -113,10 +113,10 @@ impl Pair for TwoPoint {
             high = if above { high } else { (high + step).min(self.epsilon) };
             step *= 2.0;
         }
-        Err(not_certified(&format!("epsilon of randomised response at delta {delta:e}")))
+        Err(not_enclosed(format!("epsilon of randomised response at delta {delta:e}")))
     }
 
-    fn tpr(&self, fpr: f64, _way: OneWay) -> Result<Interval, AccountingError> {
+    fn tpr(&self, fpr: f64, _way: Order) -> Result<Interval, AccountingError> {
         check_probability("false positive rate", fpr)?;
         if fpr == 0.0 {
             return Ok(Interval::exact(self.delta));
@@ -125,7 +125,7 @@ impl Pair for TwoPoint {
         Ok(around(steep, Self::slack(1.0)).min(complement(self.flat(fpr))))
     }
 
-    fn fnr(&self, fpr: f64, _way: OneWay) -> Result<Interval, AccountingError> {
+    fn fnr(&self, fpr: f64, _way: Order) -> Result<Interval, AccountingError> {
         check_probability("false positive rate", fpr)?;
         if fpr == 0.0 {
             return Ok(complement(Interval::exact(self.delta)));

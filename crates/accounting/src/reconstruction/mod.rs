@@ -19,7 +19,7 @@
 //! forty evaluations of delta for each distinct prior.
 
 use crate::directions::convex;
-use crate::{AccountingError, OneWay, Pair};
+use crate::{AccountingError, Order, Pair};
 use numerics::elementary::{exp, ln};
 use vocabulary::Interval;
 
@@ -30,7 +30,7 @@ use vocabulary::Interval;
 /// Those of the pair.
 pub fn success(pair: &dyn Pair, kappa: f64) -> Result<Interval, AccountingError> {
     crate::domain::check_probability("prior", kappa)?;
-    Ok(pair.tpr(kappa, OneWay::Remove)?.clamp(kappa, 1.0))
+    Ok(pair.tpr(kappa, Order::Remove)?.clamp(kappa, 1.0))
 }
 
 /// Success of naming the record among candidates with these prior probabilities. The upper end
@@ -69,7 +69,7 @@ pub fn among(pair: &dyn Pair, priors: &[f64]) -> Result<Interval, AccountingErro
         let lambda = exp(log_lambda);
         let mut sum = Interval::exact(lambda);
         for (prior, count) in &groups {
-            let delta = pair.delta(ln(lambda / prior), OneWay::Remove)?;
+            let delta = pair.delta(ln(lambda / prior), Order::Remove)?;
             let share = delta.map_increasing(|delta| prior * count * delta);
             sum = Interval {
                 lower: sum.lower + share.lower,

@@ -27,12 +27,12 @@ use super::thrown_lattice::{Epochs as Factor, ThrownLattice, masses_and_means};
 use super::triangle::Chain;
 use super::{BoxedPair, Rates, Result, Scheme, one_phase};
 use crate::pairs::Gaussian;
-use crate::{AccountingError, OneWay, Pair};
+use crate::{AccountingError, Order, Pair};
 use numerics::elementary::{exp, exp_m1, ln_1p};
 use numerics::lognormal::{Average, Averages};
 use numerics::positive::{Positive, Side, log_sinh_grid, sinh_grid};
 use std::sync::OnceLock;
-use vocabulary::{Adjacency, Interval, Run, Sampling, batches_per_pass};
+use vocabulary::{Adjacency, Interval, NotCovered, Problem, Run, Sampling, batches_per_pass};
 
 pub(super) const SCHEME: Scheme = Scheme {
     sampling: Sampling::BallsAndBins,
@@ -59,21 +59,28 @@ const FINE: f64 = 1.0 / 64.0;
 const COARSE: f64 = 1.0 / 24.0;
 
 fn supports(run: &Run) -> Result<()> {
-    let phase = one_phase(run, "balls and bins")?;
+    let phase = one_phase(run, "balls and bins is covered")?;
     let exact = 1.0 / phase.sample_rate;
     let batches = batches_per_pass(phase.sample_rate, false);
     if (exact - batches as f64).abs() > 1e-9 * exact {
-        return Err(AccountingError::Unsupported(format!(
+        let why = format!(
             "1/sample rate = {exact} is not a whole number of batches per epoch; balls and bins \
              throws every record into one of a whole number of batches"
-        )));
+        );
+        let problem =
+            Problem::from(why).about("sample rate", phase.sample_rate, "one over a whole number");
+        return Err(NotCovered::Value(problem).into());
     }
     if run.drawing().uses_per_epoch.unwrap_or(1) > 1 && !phase.steps.is_multiple_of(batches) {
-        return Err(AccountingError::Unsupported(format!(
+        let why = format!(
             "{} steps are not whole epochs of {batches} batches, which several uses per epoch \
              need; give a multiple of {batches}",
             phase.steps
-        )));
+        );
+        let expected = format!("a multiple of {batches}");
+        return Err(
+            NotCovered::Value(Problem::from(why).about("steps", phase.steps, &expected)).into()
+        );
     }
     Ok(())
 }
@@ -92,7 +99,7 @@ fn rates(run: &Run) -> Rates {
 }
 
 fn pair(run: &Run) -> Result<BoxedPair> {
-    let phase = one_phase(run, "balls and bins")?;
+    let phase = one_phase(run, "balls and bins is covered")?;
     let batches = batches_per_pass(phase.sample_rate, false);
     let uses = run.drawing().uses_per_epoch.unwrap_or(1);
     if uses > batches {
@@ -124,8 +131,8 @@ fn pair(run: &Run) -> Result<BoxedPair> {
     let group = run.group_size() as usize;
     let links = match run.adjacency() {
         Adjacency::AddRemove | Adjacency::ZeroOut if group == 1 => return Ok(one),
-        Adjacency::AddRemove | Adjacency::ZeroOut => vec![OneWay::Remove; group],
-        Adjacency::Substitute => [OneWay::Remove, OneWay::Add].repeat(group),
+        Adjacency::AddRemove | Adjacency::ZeroOut => vec![Order::Remove; group],
+        Adjacency::Substitute => [Order::Remove, Order::Add].repeat(group),
     };
     Ok(Box::new(FromProfile(Chain::new(one, links))))
 }
@@ -171,34 +178,34 @@ impl Part {
 }
 
 impl Pair for Part {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        self.within(|pair| pair.delta(epsilon, way))
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
+        self.within(|pair| pair.delta(epsilon, order))
     }
 
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        match self.own.one_minus_delta(epsilon, way) {
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
+        match self.own.one_minus_delta(epsilon, order) {
             Ok(found) if close(&found) => Ok(found),
-            _ => Ok(complement(self.delta(epsilon, way)?)),
+            _ => Ok(complement(self.delta(epsilon, order)?)),
         }
     }
 
-    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval> {
-        self.within(|pair| pair.epsilon(delta, way))
+    fn epsilon(&self, delta: f64, order: Order) -> Result<Interval> {
+        self.within(|pair| pair.epsilon(delta, order))
     }
 
-    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval> {
-        self.within(|pair| pair.tpr(fpr, way))
+    fn tpr(&self, fpr: f64, order: Order) -> Result<Interval> {
+        self.within(|pair| pair.tpr(fpr, order))
     }
 
-    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval> {
-        match self.own.fnr(fpr, way) {
+    fn fnr(&self, fpr: f64, order: Order) -> Result<Interval> {
+        match self.own.fnr(fpr, order) {
             Ok(found) if close(&found) => Ok(found),
-            _ => Ok(complement(self.tpr(fpr, way)?)),
+            _ => Ok(complement(self.tpr(fpr, order)?)),
         }
     }
 
-    fn is_below(&self, epsilon: f64, way: OneWay, delta: f64) -> Option<bool> {
-        self.own.is_below(epsilon, way, delta)
+    fn is_below(&self, epsilon: f64, order: Order, delta: f64) -> Option<bool> {
+        self.own.is_below(epsilon, order, delta)
     }
 }
 
@@ -209,7 +216,7 @@ fn at_least(run: &Run) -> Option<BoxedPair> {
     if several || !(replaced || run.group_size() > 1) || supports(run).is_err() {
         return None;
     }
-    let phase = one_phase(run, "balls and bins").ok()?;
+    let phase = one_phase(run, "balls and bins is covered").ok()?;
     let batches = batches_per_pass(phase.sample_rate, false);
     let one = coarse(phase.noise_multiplier, batches, phase.steps)?;
     Some(if replaced { Box::new(EitherWay(one)) } else { one })
@@ -369,7 +376,7 @@ impl Thrown {
         (uses * (convolution + CELL), (2.0 * convolution + CELL) * (epochs + 1.0) * depth)
     }
 
-    fn end(&self, epsilon: f64, way: OneWay, side: Side) -> f64 {
+    fn end(&self, epsilon: f64, order: Order, side: Side) -> f64 {
         let law = self.law(side);
         let (relative, shift) = self.rounding(law);
         let sign = if side == Side::Upper { 1.0 } else { -1.0 };
@@ -379,13 +386,13 @@ impl Thrown {
             .iter()
             .zip(&law.masses)
             .map(|(w, mass)| {
-                mass * match way {
-                    OneWay::Remove => (w - level).max(0.0),
-                    OneWay::Add => payoff(level, *w),
+                mass * match order {
+                    Order::Remove => (w - level).max(0.0),
+                    Order::Add => payoff(level, *w),
                 }
             })
             .sum();
-        let lost = if side == Side::Upper && way == OneWay::Remove {
+        let lost = if side == Side::Upper && order == Order::Remove {
             law.lost * (1.0 + 1e-6)
         } else {
             0.0
@@ -431,15 +438,15 @@ const CLOSE: f64 = 2e-3;
 
 impl Thrown {
     /// E(W - e^eps)_+, or e^eps E(e^-eps - W)_+ in the other order.
-    fn by_contour(&self, epsilon: f64, way: OneWay) -> Option<Interval> {
+    fn by_contour(&self, epsilon: f64, order: Order) -> Option<Interval> {
         let averages = self.averages.as_ref()?;
-        let factor = if way == OneWay::Remove { 1.0 } else { exp(epsilon) };
+        let factor = if order == Order::Remove { 1.0 } else { exp(epsilon) };
         if factor == f64::INFINITY {
             return None;
         }
-        let ends = match way {
-            OneWay::Remove => averages.average(Average::Above, epsilon)?,
-            OneWay::Add => averages.average(Average::Below, -epsilon)?,
+        let ends = match order {
+            Order::Remove => averages.average(Average::Above, epsilon)?,
+            Order::Add => averages.average(Average::Below, -epsilon)?,
         };
         let slack = 4.0 * f64::EPSILON;
         let upper = (ends.upper * factor * (1.0 + slack)).clamp(LEAST, 1.0);
@@ -447,23 +454,23 @@ impl Thrown {
         Some(Interval { lower, value: (ends.value * factor).clamp(lower, upper), upper })
     }
 
-    fn by_lattice(&self, epsilon: f64, way: OneWay) -> Option<(f64, f64)> {
+    fn by_lattice(&self, epsilon: f64, order: Order) -> Option<(f64, f64)> {
         let lattice = self.lattice.as_ref()?;
-        let lower = lattice.end(epsilon, way, Side::Lower)?;
-        Some((lower, lattice.end(epsilon, way, Side::Upper)?.max(lower)))
+        let lower = lattice.end(epsilon, order, Side::Lower)?;
+        Some((lower, lattice.end(epsilon, order, Side::Upper)?.max(lower)))
     }
 }
 
 impl Profile for Thrown {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        let contour = self.by_contour(epsilon, way);
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
+        let contour = self.by_contour(epsilon, order);
         if let Some(found) = contour.filter(|found| found.width() <= CLOSEST * found.upper) {
             return Ok(found);
         }
-        let (mut lower, mut upper) = self.by_lattice(epsilon, way).unwrap_or((0.0, 1.0));
+        let (mut lower, mut upper) = self.by_lattice(epsilon, order).unwrap_or((0.0, 1.0));
         if upper - lower > CLOSE * upper {
-            lower = lower.max(self.end(epsilon, way, Side::Lower));
-            upper = upper.min(self.end(epsilon, way, Side::Upper)).max(lower);
+            lower = lower.max(self.end(epsilon, order, Side::Lower));
+            upper = upper.min(self.end(epsilon, order, Side::Upper)).max(lower);
         }
         if let Some(found) = contour {
             lower = lower.max(found.lower);
@@ -472,16 +479,16 @@ impl Profile for Thrown {
         Ok(between(lower, upper.max(LEAST)))
     }
 
-    fn epsilon(&self, delta: f64, way: OneWay) -> Option<Result<Interval>> {
+    fn epsilon(&self, delta: f64, order: Order) -> Option<Result<Interval>> {
         let mut by_contour = None;
         if let Some(averages) = &self.averages {
             let contour = |epsilon: f64| {
                 let nothing = Interval { lower: 0.0, value: 0.5, upper: 1.0 };
-                Ok(self.by_contour(epsilon, way).unwrap_or(nothing))
+                Ok(self.by_contour(epsilon, order).unwrap_or(nothing))
             };
             // What a normal loss of the same spread would have.
             let guess = Gaussian::new(averages.spread().sqrt())
-                .and_then(|normal| normal.epsilon(delta, OneWay::Remove));
+                .and_then(|normal| normal.epsilon(delta, Order::Remove));
             by_contour = match guess {
                 Ok(guess) if guess.value > 0.0 => crossing_near(contour, delta, guess.value).ok(),
                 _ => crossing(contour, delta).ok(),
@@ -493,7 +500,7 @@ impl Profile for Thrown {
         self.lattice.as_ref()?;
         // On the way to epsilon there are deltas for which the lattice is too coarse: they do no harm.
         let lattice = |epsilon: f64| {
-            let (lower, upper) = self.by_lattice(epsilon, way).unwrap_or((0.0, 1.0));
+            let (lower, upper) = self.by_lattice(epsilon, order).unwrap_or((0.0, 1.0));
             Ok(between(lower, upper))
         };
         let mut found = crossing(lattice, delta).ok()?;
@@ -507,11 +514,11 @@ impl Profile for Thrown {
     }
 
     /// An upper end by contour or FFT tells, however far its lower end is.
-    fn is_below(&self, epsilon: f64, way: OneWay, delta: f64) -> Option<bool> {
-        if let Some(found) = self.by_contour(epsilon, way) {
+    fn is_below(&self, epsilon: f64, order: Order, delta: f64) -> Option<bool> {
+        if let Some(found) = self.by_contour(epsilon, order) {
             return (found.upper <= delta).then_some(true);
         }
-        let (_, upper) = self.by_lattice(epsilon, way)?;
+        let (_, upper) = self.by_lattice(epsilon, order)?;
         (upper.max(LEAST) <= delta).then_some(true)
     }
 }
@@ -544,7 +551,7 @@ mod tests {
         for adjacency in [Adjacency::ZeroOut, Adjacency::Substitute] {
             for delta in [1e-3, 1e-5, 1e-8] {
                 let [less, part, more] = [2, 3, 4]
-                    .map(|steps| run(steps, adjacency).epsilon(delta, OneWay::Remove).unwrap());
+                    .map(|steps| run(steps, adjacency).epsilon(delta, Order::Remove).unwrap());
                 assert!(less.lower <= part.upper && part.lower <= more.upper, "{part:?}");
                 assert!(part.upper <= more.upper * (1.0 + 1e-4), "{adjacency:?} {part:?} {more:?}");
             }
@@ -556,10 +563,10 @@ mod tests {
     fn one_batch_is_the_gaussian() {
         for (sigma, epochs) in [(1.0, 1), (2.0, 7)] {
             let exact = Gaussian::new((epochs as f64).sqrt() / sigma).unwrap();
-            for way in [OneWay::Remove, OneWay::Add] {
+            for order in [Order::Remove, Order::Add] {
                 for epsilon in [0.0, 0.7, 2.0] {
-                    let truth = exact.delta(epsilon, way).unwrap();
-                    let found = game(sigma, 1, epochs).delta(epsilon, way).unwrap();
+                    let truth = exact.delta(epsilon, order).unwrap();
+                    let found = game(sigma, 1, epochs).delta(epsilon, order).unwrap();
                     assert!(found.lower <= truth.upper && truth.lower <= found.upper);
                     assert!(
                         found.width() < 5e-3 * truth.value,
@@ -576,15 +583,15 @@ mod tests {
         let (sigma, epochs) = (0.3, 20);
         let exact = Gaussian::new((epochs as f64).sqrt() / sigma).unwrap();
         let thrown = game(sigma, 1, epochs);
-        for way in [OneWay::Remove, OneWay::Add] {
+        for order in [Order::Remove, Order::Add] {
             for epsilon in [150.0, 700.0, 720.0, 1e4, 1e6] {
-                let truth = exact.delta(epsilon, way).unwrap();
-                let found = thrown.delta(epsilon, way).unwrap();
+                let truth = exact.delta(epsilon, order).unwrap();
+                let found = thrown.delta(epsilon, order).unwrap();
                 assert!(found.lower <= truth.upper, "{epsilon} {found:?} {truth:?}");
                 assert!(truth.lower <= found.upper, "{epsilon} {found:?} {truth:?}");
             }
-            if let Ok(found) = thrown.epsilon(1e-20, way) {
-                let truth = exact.epsilon(1e-20, way).unwrap();
+            if let Ok(found) = thrown.epsilon(1e-20, order) {
+                let truth = exact.epsilon(1e-20, order).unwrap();
                 assert!(found.lower <= truth.upper && truth.lower <= found.upper, "{found:?}");
             }
         }
@@ -601,13 +608,13 @@ mod tests {
         for sigma in [0.5, 1.0, 2.0] {
             for (batches, epochs) in [(10, 100), (100, 1), (1000, 10)] {
                 let thrown = game(sigma, batches, epochs);
-                for way in [OneWay::Remove, OneWay::Add] {
+                for order in [Order::Remove, Order::Add] {
                     for (delta, wanted) in [(1e-3, 1e-6), (1e-5, 1e-6), (1e-8, 1e-6), (1e-10, 1e-4)]
                     {
-                        let found = thrown.epsilon(delta, way).unwrap();
+                        let found = thrown.epsilon(delta, order).unwrap();
                         assert!(
                             found.width() <= wanted * found.value,
-                            "{sigma} {batches} {epochs} {delta} {way:?}: {found:?}"
+                            "{sigma} {batches} {epochs} {delta} {order:?}: {found:?}"
                         );
                     }
                 }
@@ -616,8 +623,8 @@ mod tests {
         // Narrow averages of many numbers, and much that little noise leaks: these had no close ends.
         for (sigma, batches, epochs) in [(4.0, 10_000, 10), (0.7, 10_000, 100)] {
             let thrown = game(sigma, batches, epochs);
-            for way in [OneWay::Remove, OneWay::Add] {
-                let found = thrown.epsilon(1e-5, way).unwrap();
+            for order in [Order::Remove, Order::Add] {
+                let found = thrown.epsilon(1e-5, order).unwrap();
                 assert!(
                     found.width() <= 1e-6 * found.value,
                     "{sigma} {batches} {epochs}: {found:?}"

@@ -4,7 +4,7 @@
 
 use super::profile::complement;
 use super::{BoxedPair, Result};
-use crate::{OneWay, Pair};
+use crate::{Order, Pair};
 use vocabulary::Interval;
 
 /// The remove order of a pair, for both.
@@ -15,24 +15,24 @@ impl Pair for EitherWay {
         true
     }
 
-    fn delta(&self, epsilon: f64, _: OneWay) -> Result<Interval> {
-        self.0.delta(epsilon, OneWay::Remove)
+    fn delta(&self, epsilon: f64, _: Order) -> Result<Interval> {
+        self.0.delta(epsilon, Order::Remove)
     }
 
-    fn one_minus_delta(&self, epsilon: f64, _: OneWay) -> Result<Interval> {
-        self.0.one_minus_delta(epsilon, OneWay::Remove)
+    fn one_minus_delta(&self, epsilon: f64, _: Order) -> Result<Interval> {
+        self.0.one_minus_delta(epsilon, Order::Remove)
     }
 
-    fn epsilon(&self, delta: f64, _: OneWay) -> Result<Interval> {
-        self.0.epsilon(delta, OneWay::Remove)
+    fn epsilon(&self, delta: f64, _: Order) -> Result<Interval> {
+        self.0.epsilon(delta, Order::Remove)
     }
 
-    fn tpr(&self, fpr: f64, _: OneWay) -> Result<Interval> {
-        self.0.tpr(fpr, OneWay::Remove)
+    fn tpr(&self, fpr: f64, _: Order) -> Result<Interval> {
+        self.0.tpr(fpr, Order::Remove)
     }
 
-    fn fnr(&self, fpr: f64, _: OneWay) -> Result<Interval> {
-        self.0.fnr(fpr, OneWay::Remove)
+    fn fnr(&self, fpr: f64, _: Order) -> Result<Interval> {
+        self.0.fnr(fpr, Order::Remove)
     }
 }
 
@@ -51,23 +51,23 @@ impl Larger {
 }
 
 impl Pair for Larger {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        self.of(|pair| pair.delta(epsilon, way))
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
+        self.of(|pair| pair.delta(epsilon, order))
     }
 
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        Ok(complement(self.delta(epsilon, way)?))
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
+        Ok(complement(self.delta(epsilon, order)?))
     }
 
-    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval> {
-        self.of(|pair| pair.epsilon(delta, way))
+    fn epsilon(&self, delta: f64, order: Order) -> Result<Interval> {
+        self.of(|pair| pair.epsilon(delta, order))
     }
 
-    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval> {
-        self.of(|pair| pair.tpr(fpr, way))
+    fn tpr(&self, fpr: f64, order: Order) -> Result<Interval> {
+        self.of(|pair| pair.tpr(fpr, order))
     }
 
-    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval> {
-        Ok(complement(self.tpr(fpr, way)?))
+    fn fnr(&self, fpr: f64, order: Order) -> Result<Interval> {
+        Ok(complement(self.tpr(fpr, order)?))
     }
 }

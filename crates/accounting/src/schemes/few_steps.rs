@@ -19,14 +19,14 @@
 //! crowds at its end would need too fine a lattice.
 
 use super::Result;
-use crate::{AccountingError, OneWay};
+use crate::{AccountingError, Order};
 use numerics::elementary::{exp, exp_m1, ln, ln_1p};
 use numerics::inversion::{Cell, InCells, Times};
 use numerics::lattice::ordered::{Lattice, Part, lump, spread, sum};
 use numerics::positive::Side;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
-use vocabulary::Interval;
+use vocabulary::{Difficulty, Interval, NotCertified};
 
 const UNIT: f64 = f64::EPSILON / 2.0;
 /// Relative width of an epsilon that is aimed at.
@@ -88,12 +88,12 @@ impl FewSteps {
     ///
     /// # Errors
     /// Where the lattice would be too long.
-    pub(super) fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+    pub(super) fn delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
         if epsilon >= 0.0 {
-            return self.at(epsilon, way);
+            return self.at(epsilon, order);
         }
         // 1 - e^eps + e^eps delta'(-eps), delta' of the other order.
-        let other = self.at(-epsilon, way.reversed())?;
+        let other = self.at(-epsilon, order.reversed())?;
         let (sure, weight, slack) = (-exp_m1(epsilon), exp(epsilon), 8.0 * f64::EPSILON);
         Ok(Interval::new(
             (sure + weight * other.lower) * (1.0 - slack),
@@ -103,19 +103,19 @@ impl FewSteps {
     }
 
     /// No loss is above this.
-    fn farthest(&self, way: OneWay) -> f64 {
-        match way {
-            OneWay::Remove => f64::INFINITY,
-            OneWay::Add => self.parts.iter().map(|part| -part.times * part.law.least_loss()).sum(),
+    fn farthest(&self, order: Order) -> f64 {
+        match order {
+            Order::Remove => f64::INFINITY,
+            Order::Add => self.parts.iter().map(|part| -part.times * part.law.least_loss()).sum(),
         }
     }
 
-    fn at(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        let farthest = self.farthest(way);
+    fn at(&self, epsilon: f64, order: Order) -> Result<Interval> {
+        let farthest = self.farthest(order);
         if epsilon >= farthest {
             return Ok(Interval::exact(0.0));
         }
-        self.by_lattice(epsilon, way).or_else(|refused| {
+        self.by_lattice(epsilon, order).or_else(|refused| {
             if farthest == f64::INFINITY {
                 return Err(refused);
             }
@@ -124,10 +124,10 @@ impl FewSteps {
         })
     }
 
-    fn by_lattice(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        let rung = self.rung(epsilon, way);
+    fn by_lattice(&self, epsilon: f64, order: Order) -> Result<Interval> {
+        let rung = self.rung(epsilon, order);
         let end = |side: Side| {
-            let found = self.end((way == OneWay::Add, rung, side == Side::Upper));
+            let found = self.end((order == Order::Add, rung, side == Side::Upper));
             match found.as_ref() {
                 Some(law) => Ok(law.delta(epsilon, side)),
                 None => Err(too_long()),
@@ -142,13 +142,13 @@ impl FewSteps {
     ///
     /// # Errors
     /// Where the lattice would be too long.
-    pub(super) fn epsilon(&self, delta: f64, given_away: f64, way: OneWay) -> Result<Interval> {
+    pub(super) fn epsilon(&self, delta: f64, given_away: f64, order: Order) -> Result<Interval> {
         let stricter = (delta - given_away) * (1.0 - 2.0 * f64::EPSILON);
         if stricter <= 0.0 {
             return Err(too_long());
         }
-        let farthest = self.farthest(way);
-        self.crossing(delta, stricter, way).or_else(|refused| {
+        let farthest = self.farthest(order);
+        self.crossing(delta, stricter, order).or_else(|refused| {
             if farthest == f64::INFINITY {
                 return Err(refused);
             }
@@ -156,15 +156,15 @@ impl FewSteps {
         })
     }
 
-    fn crossing(&self, delta: f64, stricter: f64, way: OneWay) -> Result<Interval> {
+    fn crossing(&self, delta: f64, stricter: f64, order: Order) -> Result<Interval> {
         // The law in few cells tells where to look.
-        let mut rung = self.rung_of_delta(delta, way);
-        let rough = self.composed(self.rough(), way, Self::tilt_of(rung), Side::Upper);
+        let mut rung = self.rung_of_delta(delta, order);
+        let rough = self.composed(self.rough(), order, Self::tilt_of(rung), Side::Upper);
         if let Some(place) = rough.and_then(|law| law.crossing(delta, Side::Upper, self.top)) {
-            rung = self.rung(place, way);
+            rung = self.rung(place, order);
         }
         let end = |side: Side| {
-            let found = self.end((way == OneWay::Add, rung, side == Side::Upper));
+            let found = self.end((order == Order::Add, rung, side == Side::Upper));
             let level = if side == Side::Upper { stricter } else { delta };
             let law = found.as_ref().as_ref().ok_or_else(too_long)?;
             law.crossing(level, side, self.top).ok_or_else(too_long)
@@ -182,15 +182,15 @@ impl FewSteps {
     }
 
     /// At a tilt.
-    fn cumulant(&self, tilt: f64, way: OneWay) -> Cumulant {
+    fn cumulant(&self, tilt: f64, order: Order) -> Cumulant {
         let mut sum = Cumulant::default();
         for (part, rough) in self.parts.iter().zip(self.rough()) {
             let n = rough.cells.len() / 2;
             let (mut total, mut first, mut second) = (rough.atom, 0.0, 0.0);
             for (k, cell) in rough.cells.iter().enumerate() {
-                let (mass, place) = match way {
-                    OneWay::Remove => (cell.mass, (k as f64 - n as f64 + 0.5) * rough.step),
-                    OneWay::Add => (cell.moment, (n as f64 - k as f64 - 0.5) * rough.step),
+                let (mass, place) = match order {
+                    Order::Remove => (cell.mass, (k as f64 - n as f64 + 0.5) * rough.step),
+                    Order::Add => (cell.moment, (n as f64 - k as f64 - 0.5) * rough.step),
                 };
                 let weight = mass * exp((tilt * place).min(600.0));
                 total += weight;
@@ -221,20 +221,20 @@ impl FewSteps {
     }
 
     /// The tilt that suits an epsilon.
-    fn rung(&self, epsilon: f64, way: OneWay) -> i32 {
+    fn rung(&self, epsilon: f64, order: Order) -> i32 {
         let place = |rung: i32| {
             let tilt = Self::tilt_of(rung);
-            self.cumulant(tilt, way).slope - 1.0 / tilt - 1.0 / (tilt - 1.0)
+            self.cumulant(tilt, order).slope - 1.0 / tilt - 1.0 / (tilt - 1.0)
         };
         Self::last_below(place, epsilon)
     }
 
     /// The tilt that suits a delta, roughly: by the saddle point's value.
-    fn rung_of_delta(&self, delta: f64, way: OneWay) -> i32 {
+    fn rung_of_delta(&self, delta: f64, order: Order) -> i32 {
         let minus_log = |rung: i32| {
             let tilt = Self::tilt_of(rung);
             let c = tilt - 1.0;
-            let found = self.cumulant(tilt, way);
+            let found = self.cumulant(tilt, order);
             let place = found.slope - 1.0 / tilt - 1.0 / c;
             let spread = (found.variance + 1.0 / (tilt * tilt) + 1.0 / (c * c)).sqrt();
             c * place + ln(tilt * c) + ln(spread * std::f64::consts::TAU.sqrt()) - found.value
@@ -243,8 +243,8 @@ impl FewSteps {
     }
 
     /// The spacing for a tilt, as a power of the square root of 1/2.
-    fn spacing(&self, tilt: f64, way: OneWay) -> i32 {
-        let Cumulant { slope: epsilon, away, .. } = self.cumulant(tilt, way);
+    fn spacing(&self, tilt: f64, order: Order) -> i32 {
+        let Cumulant { slope: epsilon, away, .. } = self.cumulant(tilt, order);
         // Spreading and lumping add about a third of a squared spacing to the variance of ln W per step.
         let room = WIDTH * ((tilt - 1.0) * epsilon.max(0.0)).clamp(0.3, 10.0);
         let by_tilt = (6.0 * room / (away.max(1e-3) * tilt * (tilt - 1.0))).sqrt();
@@ -275,9 +275,9 @@ impl FewSteps {
             return found.clone();
         }
         let (added, rung, upper) = key;
-        let way = if added { OneWay::Add } else { OneWay::Remove };
+        let order = if added { Order::Add } else { Order::Remove };
         let side = if upper { Side::Upper } else { Side::Lower };
-        let made = Arc::new(self.make(way, Self::tilt_of(rung), side));
+        let made = Arc::new(self.make(order, Self::tilt_of(rung), side));
         let mut ends = lock();
         if ends.len() >= KEPT {
             ends.clear();
@@ -288,24 +288,24 @@ impl FewSteps {
 
     /// With the spacing that is wanted, or the next that fits. The window of the law in few cells is a good guess of
     /// the window.
-    fn make(&self, way: OneWay, tilt: f64, side: Side) -> Option<End> {
-        let mut wanted = self.spacing(tilt, way);
-        if let Some(rough) = self.composed(self.rough(), way, tilt, side) {
+    fn make(&self, order: Order, tilt: f64, side: Side) -> Option<End> {
+        let mut wanted = self.spacing(tilt, order);
+        if let Some(rough) = self.composed(self.rough(), order, tilt, side) {
             let window = rough.tails.len() as f64 * rough.lattice.step / LONGEST as f64;
             wanted = wanted.min((-2.0 * ln(window) / std::f64::consts::LN_2).floor() as i32);
         }
-        (0..12).find_map(|coarser| self.with_spacing(wanted - coarser, way, tilt, side))
+        (0..12).find_map(|coarser| self.with_spacing(wanted - coarser, order, tilt, side))
     }
 
-    fn with_spacing(&self, spacing: i32, way: OneWay, tilt: f64, side: Side) -> Option<End> {
-        self.composed(&self.cells(spacing), way, tilt, side)
+    fn with_spacing(&self, spacing: i32, order: Order, tilt: f64, side: Side) -> Option<End> {
+        self.composed(&self.cells(spacing), order, tilt, side)
     }
 
-    fn composed(&self, cells: &[InCells], way: OneWay, tilt: f64, side: Side) -> Option<End> {
+    fn composed(&self, cells: &[InCells], order: Order, tilt: f64, side: Side) -> Option<End> {
         let (mut log_norm, mut lost, mut relative, mut shift) = (0.0, 0.0, 0.0, 0.0);
         let mut laws = Vec::new();
         for (part, found) in self.parts.iter().zip(cells.iter()) {
-            let step = Tilted::new(found, way, tilt, side);
+            let step = Tilted::new(found, order, tilt, side);
             log_norm += part.times * ln(step.norm);
             lost += part.times * step.lost;
             relative += part.times * (found.relative + step.relative);
@@ -338,7 +338,7 @@ struct Cumulant {
 }
 
 fn too_long() -> AccountingError {
-    AccountingError::NotCertified("the lattice of the loss would need too many points".into())
+    NotCertified::OneRoute(Difficulty::LongLattice).into()
 }
 
 /// [`End::tails`]: one step down, d grows by h, and
@@ -366,17 +366,17 @@ struct Tilted {
 }
 
 impl Tilted {
-    fn new(found: &InCells, way: OneWay, tilt: f64, side: Side) -> Self {
+    fn new(found: &InCells, order: Order, tilt: f64, side: Side) -> Self {
         let n = found.cells.len() / 2;
         let turned = |cell: &Cell| Cell { mass: cell.moment, moment: cell.mass };
         // The cell between k - n and k - n + 1 steps, and what lies outside.
-        let cell = |k: usize| match way {
-            OneWay::Remove => found.cells[k],
-            OneWay::Add => turned(&found.cells[2 * n - 1 - k]),
+        let cell = |k: usize| match order {
+            Order::Remove => found.cells[k],
+            Order::Add => turned(&found.cells[2 * n - 1 - k]),
         };
-        let (below, above) = match way {
-            OneWay::Remove => (found.below, found.above),
-            OneWay::Add => (turned(&found.above), turned(&found.below)),
+        let (below, above) = match order {
+            Order::Remove => (found.below, found.above),
+            Order::Add => (turned(&found.above), turned(&found.below)),
         };
         // What lies e^-30 below in tilted mass is as good as lost.
         let bottom = ((30.0 / (tilt * found.step)).ceil() as usize).clamp(2, n);
@@ -511,7 +511,7 @@ mod tests {
                 if truth < 1e-9 {
                     continue;
                 }
-                let found = pair.delta(epsilon, OneWay::Remove).unwrap();
+                let found = pair.delta(epsilon, Order::Remove).unwrap();
                 let slack = 1e-9 * truth;
                 assert!(
                     found.lower <= truth + slack && truth - slack <= found.upper,
@@ -542,15 +542,15 @@ mod tests {
             for epsilon in [0.5, 3.0, 6.0] {
                 let remove = contour.average(Zone::Above, 1.0, epsilon).unwrap();
                 let add = contour.average(Zone::Below, 0.0, -epsilon).unwrap();
-                for (way, truth) in [(OneWay::Remove, remove), (OneWay::Add, add)] {
-                    let found = lattice.delta(epsilon, way).unwrap();
+                for (order, truth) in [(Order::Remove, remove), (Order::Add, add)] {
+                    let found = lattice.delta(epsilon, order).unwrap();
                     assert!(
                         found.lower <= truth.upper && truth.lower <= found.upper,
-                        "{way:?} {epsilon}: {found:?} {truth:?}"
+                        "{order:?} {epsilon}: {found:?} {truth:?}"
                     );
                     // What spreading adds, it adds in every step.
                     let room = 1e-4 * times / 40.0;
-                    assert!(found.width() < room * found.upper, "{way:?} {epsilon}: {found:?}");
+                    assert!(found.width() < room * found.upper, "{order:?} {epsilon}: {found:?}");
                 }
             }
         }
@@ -563,7 +563,7 @@ mod tests {
         let pair = FewSteps::new(vec![Times { law, times: 1.0 }], 26.0);
         for epsilon in [1.0, 8.0, 15.0] {
             let truth = one_step(0.01, 2.0, exp(epsilon));
-            let found = pair.delta(epsilon, OneWay::Remove).unwrap();
+            let found = pair.delta(epsilon, Order::Remove).unwrap();
             let slack = 1e-11 * truth;
             assert!(found.lower <= truth + slack && truth - slack <= found.upper);
             assert!(found.width() < 1e-4 * truth, "{epsilon}: {found:?} {truth}");

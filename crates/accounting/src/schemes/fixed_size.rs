@@ -31,11 +31,11 @@ use super::law_pair::LawPair;
 use super::profile::{FromProfile, Profile};
 use super::{BoxedPair, Rates, Result, Scheme, about, sizes};
 use crate::pairs::{Composed, Gaussian, OneStep};
-use crate::{AccountingError, OneWay, Pair};
+use crate::{AccountingError, Order, Pair};
 use numerics::elementary::{exp, exp_m1, ln, ln_1p, powi};
 use numerics::inversion::{Law, Times};
 use numerics::mixture::{Component, FARTHEST_TURNED, MixtureRatio};
-use vocabulary::{Adjacency, Interval, Phase, Run, Sampling};
+use vocabulary::{Adjacency, Interval, NotCovered, Phase, Run, Sampling};
 
 pub(super) const SCHEME: Scheme = Scheme {
     sampling: Sampling::FixedSize,
@@ -52,7 +52,7 @@ pub(super) const SCHEME: Scheme = Scheme {
         if counted || run.phases().iter().all(known) {
             return Ok(());
         }
-        Err(AccountingError::Unsupported(NEEDS_SIZES.into()))
+        Err(NEEDS_SIZES.into())
     },
     pair,
     at_least,
@@ -159,8 +159,11 @@ fn halved(run: &Run) -> Result<Run> {
         .map_err(AccountingError::invalid)
 }
 
-const NEEDS_SIZES: &str = "groups and draws with replacement need --dataset-size and a whole \
-     --batch-size: how many of the records are drawn depends on both";
+const NEEDS_SIZES: NotCovered = NotCovered::Missing {
+    key: "dataset_size",
+    why: "groups and draws with replacement need --dataset-size and a whole --batch-size: how many of the records are \
+          drawn depends on both",
+};
 
 /// The law of the number of targets in a batch.
 pub(super) fn shares(run: &Run, phase: &Phase) -> Result<Shares> {
@@ -169,7 +172,7 @@ pub(super) fn shares(run: &Run, phase: &Phase) -> Result<Shares> {
         return Ok(Shares { shares: vec![(1, phase.sample_rate)], left_out: 0.0, error: 0.0 });
     }
     let Some((batch, records)) = sizes(run, phase.sample_rate) else {
-        return Err(AccountingError::Unsupported(NEEDS_SIZES.into()));
+        return Err(NEEDS_SIZES.into());
     };
     if targets > records {
         return Err(AccountingError::invalid(format!(
@@ -269,8 +272,8 @@ impl OneStepProfile {
         let slack = 8.0 * f64::EPSILON * (1.0 + inner) + 2.0 * self.error;
         let mut total = Interval::exact(0.0);
         for (p, pair) in &self.parts {
-            let low = pair.delta(inner + slack, OneWay::Remove)?;
-            let high = pair.delta((inner - slack).max(0.0), OneWay::Remove)?;
+            let low = pair.delta(inner + slack, Order::Remove)?;
+            let high = pair.delta((inner - slack).max(0.0), Order::Remove)?;
             total.lower += p * low.lower;
             total.value += p * 0.5 * (low.value + high.value);
             total.upper += p * high.upper;
@@ -287,7 +290,7 @@ impl Profile for OneStepProfile {
         true
     }
 
-    fn delta(&self, epsilon: f64, _: OneWay) -> Result<Interval> {
+    fn delta(&self, epsilon: f64, _: Order) -> Result<Interval> {
         if epsilon >= 0.0 {
             return self.upper_half(epsilon);
         }

@@ -30,7 +30,7 @@ pub(super) const SCHEME: Scheme = Scheme {
          knows; the claim is about the records with the most uses"
             .into()
     },
-    supports: |run| same_records(run, "batch"),
+    supports: same_records,
     pair: |run| Ok(Box::new(gaussian(run, false)?)),
     at_least,
     rates: |_| Rates::Any,

@@ -5,13 +5,13 @@
 use super::Result;
 use super::few_steps::FewSteps;
 use super::profile::Profile;
-use crate::{AccountingError, OneWay};
+use crate::{AccountingError, Order};
 use numerics::contour::{Ends, Zone};
 use numerics::elementary::{ln, powi};
 use numerics::inversion::{Composition, Obstacle, Times};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use vocabulary::Interval;
+use vocabulary::{Interval, NotCertified};
 
 /// Makes the laws when shares below a probability may be given away; tells what was.
 type Make = Box<dyn Fn(f64) -> (Vec<Times>, f64) + Send + Sync>;
@@ -83,23 +83,23 @@ impl LawPair {
     }
 
     /// A certain upper end of delta, by Chernoff.
-    fn at_most(&self, epsilon: f64, way: OneWay, size: f64) -> Option<f64> {
+    fn at_most(&self, epsilon: f64, order: Order, size: f64) -> Option<f64> {
         if self.few_only() {
             return None;
         }
         let known = self.known(self.given_away[0], size);
-        let bound = match way {
-            OneWay::Remove => known.composition.at_most(Zone::Above, 1.0, epsilon),
-            OneWay::Add => known.composition.at_most(Zone::Below, 0.0, -epsilon),
+        let bound = match order {
+            Order::Remove => known.composition.at_most(Zone::Above, 1.0, epsilon),
+            Order::Add => known.composition.at_most(Zone::Below, 0.0, -epsilon),
         };
         Some(bound? + known.given_away)
     }
 
     /// delta where no line can be certified: by lattice, and not above Chernoff's bound.
-    fn without_line(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        let found = self.by_lattice(epsilon, way);
+    fn without_line(&self, epsilon: f64, order: Order) -> Result<Interval> {
+        let found = self.by_lattice(epsilon, order);
         let size = found.as_ref().map_or(1e-3, |found| found.value.clamp(1e-250, 1e-3));
-        let Some(most) = self.at_most(epsilon, way, size).filter(|most| *most < 1.0) else {
+        let Some(most) = self.at_most(epsilon, order, size).filter(|most| *most < 1.0) else {
             return found;
         };
         let Interval { lower, value, upper } =
@@ -109,11 +109,11 @@ impl LawPair {
     }
 
     /// delta by lattice.
-    fn by_lattice(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+    fn by_lattice(&self, epsilon: f64, order: Order) -> Result<Interval> {
         let mut last = None;
         for (index, (size, _)) in SIZES.iter().enumerate() {
             let (few, given_away) = self.few(index);
-            let mut found = match few.delta(epsilon, way) {
+            let mut found = match few.delta(epsilon, order) {
                 Ok(found) => found,
                 // What was found before is below its size: that is an end already.
                 Err(refused) => return last.ok_or(refused),
@@ -167,11 +167,11 @@ impl LawPair {
     }
 
     /// delta at t in an order, when it is about `size`, and what is given away.
-    fn delta_at(&self, t: f64, way: OneWay, size: f64) -> Result<(Interval, f64)> {
+    fn delta_at(&self, t: f64, order: Order, size: f64) -> Result<(Interval, f64)> {
         let (found, given_away) = self
-            .ask(size, |composition, _| match way {
-                OneWay::Remove => composition.average(Zone::Above, 1.0, t),
-                OneWay::Add => composition.average(Zone::Below, 0.0, -t),
+            .ask(size, |composition, _| match order {
+                Order::Remove => composition.average(Zone::Above, 1.0, t),
+                Order::Add => composition.average(Zone::Below, 0.0, -t),
             })
             .map_err(refusal)?;
         let mut found = interval(found);
@@ -195,49 +195,44 @@ fn interval(ends: Ends) -> Interval {
 }
 
 pub(super) fn refusal(obstacle: Obstacle) -> AccountingError {
-    AccountingError::NotCertified(match obstacle {
-        Obstacle::SlowDecay => {
-            "the loss of so few steps is too uneven for the contour, and no other route is \
-             certified for this way to draw batches; give more steps, or account for one"
-                .into()
-        }
-        Obstacle::TooFine => {
-            "the transform of the loss would need too many points to be certified".into()
-        }
-    })
+    let obstacle = match obstacle {
+        Obstacle::SlowDecay => vocabulary::Difficulty::FewSteps,
+        Obstacle::TooFine => vocabulary::Difficulty::LongTransform,
+    };
+    NotCertified::OneRoute(obstacle).into()
 }
 
 impl Profile for LawPair {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        let way = if self.symmetric { OneWay::Remove } else { way };
-        let Ok((mut found, given_away)) = self.delta_at(epsilon, way, 1e-3) else {
-            return self.without_line(epsilon, way);
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
+        let order = if self.symmetric { Order::Remove } else { order };
+        let Ok((mut found, given_away)) = self.delta_at(epsilon, order, 1e-3) else {
+            return self.without_line(epsilon, order);
         };
         if given_away > 1e-8 * found.value && found.value < 1e-3 {
             // What may be given away depends on the answer.
-            found = match self.delta_at(epsilon, way, found.value.max(1e-250)) {
+            found = match self.delta_at(epsilon, order, found.value.max(1e-250)) {
                 Ok((found, _)) => found,
-                Err(_) => return self.without_line(epsilon, way),
+                Err(_) => return self.without_line(epsilon, order),
             };
         }
         if found.value < 0.9 {
             return Ok(found);
         }
-        Ok(match self.one_minus_delta(epsilon, way) {
+        Ok(match self.one_minus_delta(epsilon, order) {
             Ok(rest) => super::profile::complement(rest),
             Err(_) => found,
         })
     }
 
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        let way = if self.symmetric { OneWay::Remove } else { way };
-        let asked = self.ask(1e-2, |composition, _| match way {
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
+        let order = if self.symmetric { Order::Remove } else { order };
+        let asked = self.ask(1e-2, |composition, _| match order {
             // 1 - E(W - e^t)_+ = E min(W, e^t).
-            OneWay::Remove => composition.average(Zone::Between, 1.0, epsilon),
-            OneWay::Add => composition.average(Zone::Between, 0.0, -epsilon),
+            Order::Remove => composition.average(Zone::Between, 1.0, epsilon),
+            Order::Add => composition.average(Zone::Between, 0.0, -epsilon),
         });
         let Ok((rest, given_away)) = asked else {
-            return Ok(super::profile::complement(self.without_line(epsilon, way)?));
+            return Ok(super::profile::complement(self.without_line(epsilon, order)?));
         };
         let mut rest = interval(rest);
         rest.lower = (rest.lower - given_away).max(0.0);
@@ -249,15 +244,15 @@ impl Profile for LawPair {
         self.symmetric
     }
 
-    fn is_below(&self, epsilon: f64, way: OneWay, delta: f64) -> Option<bool> {
-        let way = if self.symmetric { OneWay::Remove } else { way };
-        let asked = self.ask(delta, |composition, _| match way {
-            OneWay::Remove => composition.rough_average(Zone::Above, 1.0, epsilon),
-            OneWay::Add => composition.rough_average(Zone::Below, 0.0, -epsilon),
+    fn is_below(&self, epsilon: f64, order: Order, delta: f64) -> Option<bool> {
+        let order = if self.symmetric { Order::Remove } else { order };
+        let asked = self.ask(delta, |composition, _| match order {
+            Order::Remove => composition.rough_average(Zone::Above, 1.0, epsilon),
+            Order::Add => composition.rough_average(Zone::Below, 0.0, -epsilon),
         });
         let Ok((found, given_away)) = asked else {
             // So far out that no line is certified, as one order is where the other decides.
-            return self.at_most(epsilon, way, delta).filter(|most| *most <= delta).map(|_| true);
+            return self.at_most(epsilon, order, delta).filter(|most| *most <= delta).map(|_| true);
         };
         let found = interval(found);
         if found.upper + given_away <= delta {
@@ -267,15 +262,16 @@ impl Profile for LawPair {
         if found.lower > delta { Some(false) } else { None }
     }
 
-    fn epsilon(&self, delta: f64, way: OneWay) -> Option<Result<Interval>> {
-        let way = if self.symmetric { OneWay::Remove } else { way };
-        let solve =
-            |composition: &Composition, delta: f64| match way {
-                OneWay::Remove => composition.threshold(Zone::Above, 1.0, delta).map(interval),
-                OneWay::Add => composition.threshold(Zone::Below, 0.0, delta).map(|ends| {
-                    Interval { lower: -ends.upper, value: -ends.value, upper: -ends.lower }
-                }),
-            };
+    fn epsilon(&self, delta: f64, order: Order) -> Option<Result<Interval>> {
+        let order = if self.symmetric { Order::Remove } else { order };
+        let solve = |composition: &Composition, delta: f64| match order {
+            Order::Remove => composition.threshold(Zone::Above, 1.0, delta).map(interval),
+            Order::Add => composition.threshold(Zone::Below, 0.0, delta).map(|ends| Interval {
+                lower: -ends.upper,
+                value: -ends.value,
+                upper: -ends.lower,
+            }),
+        };
         let asked = self.ask(delta, |composition, given_away| {
             let mut found = solve(composition, delta)?;
             if given_away > 0.0 {
@@ -293,6 +289,6 @@ impl Profile for LawPair {
         let index = SIZES.iter().position(|(size, _)| delta > *size).unwrap_or(SIZES.len() - 1);
         let (few, given_away) = self.few(index);
         // Where none is found the caller goes by values of delta.
-        few.epsilon(delta, *given_away, way).ok().map(Ok)
+        few.epsilon(delta, *given_away, order).ok().map(Ok)
     }
 }

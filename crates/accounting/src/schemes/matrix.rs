@@ -18,7 +18,9 @@ use super::cyclic_poisson;
 use super::{BoxedPair, Result, one_phase};
 use crate::AccountingError;
 use crate::pairs::{Composed, Gaussian};
-use vocabulary::{Adjacency, Matrix, Permutation, Phase, Run, Sampling, batches_per_pass};
+use vocabulary::{
+    Adjacency, Matrix, NotCovered, Permutation, Phase, Problem, Run, Sampling, batches_per_pass,
+};
 
 /// Steps for which a general matrix is looked at column by column.
 const MOST_GENERAL: u64 = 3000;
@@ -38,24 +40,20 @@ pub(super) fn supports(run: &Run, matrix: &Matrix) -> Result<()> {
         return amplified(run, matrix);
     }
     if matrix.toeplitz.is_empty() {
-        return Err(AccountingError::Unsupported(
-            "without cyclic Poisson batches the coefficients are needed: give [run.matrix] toeplitz, \
-             uses and separation"
-                .into(),
-        ));
+        let why = "without cyclic Poisson batches the coefficients are needed: give [run.matrix] toeplitz, \
+                   uses and separation";
+        return Err(NotCovered::Missing { key: "matrix.toeplitz", why }.into());
     }
-    let [phase] = run.phases() else {
-        return Err(AccountingError::Unsupported(
-            "correlated noise is covered for one phase of constant noise".into(),
-        ));
-    };
+    let phase = one_phase(run, "correlated noise is covered")?;
     uses(run, matrix, phase)?;
     if run.adjacency() == Adjacency::AddRemove && run.sampling() != Sampling::Full {
-        return Err(AccountingError::Unsupported(
-            "with correlated noise adding or removing a record is covered for full batches; choose \
-             --adjacency zero-out or substitute"
-                .into(),
-        ));
+        return Err(NotCovered::Adjacency {
+            found: Adjacency::AddRemove,
+            covered: &[Adjacency::ZeroOut, Adjacency::Substitute],
+            why: "with correlated noise adding or removing a record is covered for full batches; choose \
+                  --adjacency zero-out or substitute",
+        }
+        .into());
     }
     Ok(())
 }
@@ -72,7 +70,7 @@ pub(super) fn pair(run: &Run, matrix: &Matrix) -> Result<BoxedPair> {
     if run.sampling() == Sampling::CyclicPoisson {
         return Ok(Box::new(Composed::for_run(&cyclic_poisson::turns(run)?)?));
     }
-    let phase = one_phase(run, "correlated noise")?;
+    let phase = one_phase(run, "correlated noise is covered")?;
     let (uses, separation) = uses(run, matrix, phase)?;
     let (sens, error) = enclosed(&matrix.toeplitz, phase.steps, uses, separation)?;
     let factor = f64::from(run.group_size())
@@ -85,17 +83,24 @@ fn amplified(run: &Run, matrix: &Matrix) -> Result<()> {
     let groups = run.drawing().cycle_length.unwrap_or(1);
     let bands = matrix.bands.unwrap_or(matrix.toeplitz.len() as u64);
     if bands == 0 || bands > groups {
-        return Err(AccountingError::Unsupported(format!(
+        let why = format!(
             "a matrix with {bands} bands needs cyclic Poisson batches with at least as many groups, \
              and --cycle-length is {groups}"
-        )));
+        );
+        let least = format!("at least {bands}");
+        return Err(
+            NotCovered::Value(Problem::from(why).about("cycle length", groups, &least)).into()
+        );
     }
     let norm = matrix.toeplitz.iter().map(|c| c * c).sum::<f64>().sqrt();
     if norm > 1.0 + 1e-12 {
-        return Err(AccountingError::Unsupported(format!(
+        let why = format!(
             "the columns have norm {norm}, above 1; divide the coefficients by it, and the noise \
              multiplier as well"
-        )));
+        );
+        let problem =
+            Problem::from(why).about("matrix.toeplitz", norm, "columns of norm 1 at most");
+        return Err(NotCovered::Value(problem).into());
     }
     Ok(())
 }
@@ -111,10 +116,13 @@ fn participation(run: &Run, rate: f64, steps: u64) -> Result<(u64, u64)> {
         (Sampling::Shuffle, Permutation::Fresh) => {
             Ok((steps.div_ceil(batches_per_pass(rate, false)), 1))
         }
-        (other, _) => Err(AccountingError::Unsupported(format!(
-            "correlated noise is covered for full, shuffled and cyclic Poisson batches, not for {}",
-            other.as_str()
-        ))),
+        (found, _) => Err(NotCovered::Sampling {
+            what: "correlated noise is covered",
+            found,
+            covered: &[Sampling::Full, Sampling::Shuffle, Sampling::CyclicPoisson],
+            elsewhere: false,
+        }
+        .into()),
     }
 }
 

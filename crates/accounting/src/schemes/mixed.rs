@@ -4,7 +4,7 @@
 use super::Result;
 use super::profile::Profile;
 use crate::pairs::Gaussian;
-use crate::{OneWay, Pair};
+use crate::{Order, Pair};
 use vocabulary::Interval;
 
 /// Weights (summing to 1) with their pairs.
@@ -28,11 +28,11 @@ impl MixedGaussians {
 }
 
 impl Profile for MixedGaussians {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        self.sum(|pair| pair.delta(epsilon, way))
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
+        self.sum(|pair| pair.delta(epsilon, order))
     }
 
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        self.sum(|pair| pair.one_minus_delta(epsilon, way))
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
+        self.sum(|pair| pair.one_minus_delta(epsilon, order))
     }
 }

@@ -29,9 +29,12 @@ pub use matrix::sensitivity;
 pub use releases::effective_noise_multiplier;
 pub use truncated_poisson::{Truncation, truncation};
 
+use crate::pairs::by_coins;
 use crate::pairs::{FilterBound, RenyiBound};
 use crate::{AccountingError, Pair};
-use vocabulary::{Adjacency, Phase, RenyiFilter, Run, Sampling, Side, batches_per_pass};
+use vocabulary::{
+    Adjacency, LensName, NotCovered, Phase, RenyiFilter, Run, Sampling, Side, batches_per_pass,
+};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 type BoxedPair = Box<dyn Pair>;
@@ -116,11 +119,12 @@ pub fn chosen_in_advance(run: &Run) -> Result<()> {
     if run.renyi_filter().is_none() {
         return Ok(());
     }
-    Err(AccountingError::Unsupported(
+    let why = format!(
         "outputs may have chosen noise, rate and steps of this run, so no pair is known that dominates it; its Rényi filter \
-         bounds epsilon and delta alone, by the lens `composition`"
-            .into(),
-    ))
+         bounds epsilon and delta alone, by the lens `{}`",
+        LensName::SIGNED
+    );
+    Err(NotCovered::Feature { key: "renyi_filter", why }.into())
 }
 
 /// The bound of the Rényi filter that ended a run, if one did.
@@ -141,10 +145,9 @@ pub fn supports(run: &Run) -> Result<()> {
     let run = accounted(run, Side::Upper)?;
     if run.renyi_filter().is_some() {
         if run.matrix().is_some() {
-            return Err(AccountingError::Unsupported(
-                "a Rényi filter adds up steps with independent noise, and this noise is correlated"
-                    .into(),
-            ));
+            let why =
+                "a Rényi filter adds up steps with independent noise, and this noise is correlated";
+            return Err(NotCovered::Feature { key: "matrix", why: why.into() }.into());
         }
         return RenyiBound::for_run(&run).map(drop);
     }
@@ -210,34 +213,41 @@ pub(crate) const FIXED_IN_ADVANCE: &str =
 /// # Errors
 /// `Unsupported` with the reason otherwise.
 pub(crate) fn only_plain(run: &Run) -> Result<()> {
-    let reason = if !run.sampling().by_coins() {
-        let elsewhere = match supports(run) {
-            Ok(()) => "; the lens `composition` has a proven number for it",
-            Err(_) => "",
-        };
-        let sampling = run.sampling().as_str();
-        format!("it holds for Poisson and full batches, and sampling is {sampling}{elsewhere}")
-    } else if !run.releases().is_empty() {
-        "it holds for one release per step; the lens `composition` covers several".into()
+    if let Err(NotCovered::Sampling { what, found, covered, .. }) = by_coins(run, "it holds") {
+        let elsewhere = supports(run).is_ok();
+        return Err(NotCovered::Sampling { what, found, covered, elsewhere }.into());
+    }
+    let signed = LensName::SIGNED;
+    let (key, why) = if !run.releases().is_empty() {
+        (
+            "releases",
+            format!("it holds for one release per step; the lens `{signed}` covers several"),
+        )
     } else if run.matrix().is_some() {
-        "it holds for independent noise; the lens `composition` covers correlated noise".into()
+        (
+            "matrix",
+            format!("it holds for independent noise; the lens `{signed}` covers correlated noise"),
+        )
     } else if run.max_steps().is_some() {
-        "it holds for a number of steps fixed in advance, but outputs decided when this run ended; \
-         the lens `composition` covers that"
-            .into()
+        let why = format!(
+            "it holds for a number of steps fixed in advance, but outputs decided when this run ended; \
+             the lens `{signed}` covers that"
+        );
+        ("max_steps", why)
     } else if run.renyi_filter().is_some() {
         let elsewhere = match supports(run) {
-            Ok(()) => "; the lens `composition` has the bound of its Rényi filter",
-            Err(_) => "",
+            Ok(()) => format!("; the lens `{signed}` has the bound of its Rényi filter"),
+            Err(_) => String::new(),
         };
-        format!(
+        let why = format!(
             "it holds for noise, rate and steps fixed in advance, but outputs may have chosen them in this \
              run{elsewhere}"
-        )
+        );
+        ("renyi_filter", why)
     } else {
         return Ok(());
     };
-    Err(AccountingError::Unsupported(reason))
+    Err(NotCovered::Feature { key, why }.into())
 }
 
 /// The run with the effective noise of all releases, rounded to the safe side of an end, and the steps that
@@ -257,15 +267,11 @@ fn accounted(run: &Run, side: Side) -> Result<Run> {
 }
 
 /// For batches that a further record would change.
-fn same_records(run: &Run, batch: &str) -> Result<()> {
+fn same_records(run: &Run) -> Result<()> {
     if run.adjacency() != Adjacency::AddRemove {
         return Ok(());
     }
-    Err(AccountingError::Unsupported(format!(
-        "adding or removing a record changes every {batch} after it, and perhaps the number of steps; \
-         choose --adjacency zero-out (the record stays, its gradients are zero) or substitute, for \
-         which composition is proven"
-    )))
+    Err(NotCovered::MovesOthers(run.sampling()).into())
 }
 
 /// The records in a batch and in the data set, where both are known and whole.
@@ -297,13 +303,9 @@ pub(crate) fn even_batches(rate: f64) -> Option<u64> {
     ((batches as f64 * rate - 1.0).abs() <= 1e-9).then_some(batches)
 }
 
-fn one_phase<'a>(run: &'a Run, what: &str) -> Result<&'a Phase> {
+fn one_phase<'a>(run: &'a Run, what: &'static str) -> Result<&'a Phase> {
     match run.phases() {
         [phase] => Ok(phase),
-        several => Err(AccountingError::Unsupported(format!(
-            "{what} is covered for one phase, and the run has {}; account for the phases separately \
-             and add epsilons and deltas",
-            several.len()
-        ))),
+        several => Err(NotCovered::Phases { what, found: several.len(), separately: true }.into()),
     }
 }

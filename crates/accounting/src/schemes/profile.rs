@@ -3,24 +3,25 @@
 
 use super::Result;
 use crate::directions::convex::{self, Guess};
-use crate::{AccountingError, OneWay, Pair};
+use crate::pairs::vague_delta;
+use crate::{AccountingError, Order, Pair};
 use numerics::elementary::{exp, ln};
-use vocabulary::Interval;
+use vocabulary::{Interval, NotCertified};
 
 /// Upper ends of delta that come out below this are this: sums of products that underflow lose less.
 pub(super) const LEAST: f64 = 1e-290;
 
 /// delta(epsilon) with certified ends, for any real epsilon.
 pub(super) trait Profile: Send + Sync {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval>;
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval>;
 
     /// 1 - delta, with relative accuracy where the profile has it.
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        Ok(complement(self.delta(epsilon, way)?))
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
+        Ok(complement(self.delta(epsilon, order)?))
     }
 
     /// Epsilon, if there is a faster way to it than by values of delta.
-    fn epsilon(&self, _delta: f64, _way: OneWay) -> Option<Result<Interval>> {
+    fn epsilon(&self, _delta: f64, _way: Order) -> Option<Result<Interval>> {
         None
     }
 
@@ -30,7 +31,7 @@ pub(super) trait Profile: Send + Sync {
     }
 
     /// Whether delta(epsilon) is certainly at most `delta`, if that is cheaper to tell than delta.
-    fn is_below(&self, _epsilon: f64, _way: OneWay, _delta: f64) -> Option<bool> {
+    fn is_below(&self, _epsilon: f64, _way: Order, _delta: f64) -> Option<bool> {
         None
     }
 }
@@ -48,42 +49,42 @@ pub(super) fn complement(x: Interval) -> Interval {
 }
 
 impl<P: Profile> Pair for FromProfile<P> {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
         check(epsilon)?;
-        Ok(self.0.delta(epsilon, way)?.clamp(0.0, 1.0))
+        Ok(self.0.delta(epsilon, order)?.clamp(0.0, 1.0))
     }
 
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
         check(epsilon)?;
-        Ok(self.0.one_minus_delta(epsilon, way)?.clamp(0.0, 1.0))
+        Ok(self.0.one_minus_delta(epsilon, order)?.clamp(0.0, 1.0))
     }
 
-    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval> {
+    fn epsilon(&self, delta: f64, order: Order) -> Result<Interval> {
         crate::domain::check_delta(delta)?;
-        if let Some(found) = self.0.epsilon(delta, way) {
+        if let Some(found) = self.0.epsilon(delta, order) {
             return found.map(|epsilon| epsilon.map_increasing(|x| x.max(0.0)));
         }
-        crossing(|epsilon| self.delta(epsilon, way), delta)
+        crossing(|epsilon| self.delta(epsilon, order), delta)
     }
 
     fn symmetric(&self) -> bool {
         self.0.symmetric()
     }
 
-    fn is_below(&self, epsilon: f64, way: OneWay, delta: f64) -> Option<bool> {
-        self.0.is_below(epsilon, way, delta)
+    fn is_below(&self, epsilon: f64, order: Order, delta: f64) -> Option<bool> {
+        self.0.is_below(epsilon, order, delta)
     }
 
-    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval> {
+    fn tpr(&self, fpr: f64, order: Order) -> Result<Interval> {
         rate(fpr)?;
         if fpr <= 0.0 || fpr >= 1.0 {
             // Every set that has probability zero under one distribution has it under the other.
             return Ok(Interval::exact(if fpr <= 0.0 { 0.0 } else { 1.0 }));
         }
-        let (low, high, guess) = self.slopes(fpr, way)?;
+        let (low, high, guess) = self.slopes(fpr, order)?;
         let power = |log_slope: f64| {
             let slope = exp(log_slope);
-            let delta = self.delta(log_slope, way)?;
+            let delta = self.delta(log_slope, order)?;
             let slack = 4.0 * f64::EPSILON * (delta.upper + slope * fpr);
             Ok(Interval {
                 lower: delta.lower + slope * fpr - slack,
@@ -97,15 +98,15 @@ impl<P: Profile> Pair for FromProfile<P> {
         Ok(Interval { lower: tpr.lower.min(flatter), ..tpr }.clamp(fpr, 1.0))
     }
 
-    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval> {
+    fn fnr(&self, fpr: f64, order: Order) -> Result<Interval> {
         rate(fpr)?;
         if fpr <= 0.0 || fpr >= 1.0 {
             return Ok(Interval::exact(if fpr <= 0.0 { 1.0 } else { 0.0 }));
         }
-        let (low, high, guess) = self.slopes(fpr, way)?;
+        let (low, high, guess) = self.slopes(fpr, order)?;
         let line = |log_slope: f64| {
             let slope = exp(log_slope);
-            let rest = self.one_minus_delta(log_slope, way)?;
+            let rest = self.one_minus_delta(log_slope, order)?;
             let slack = 4.0 * f64::EPSILON * (rest.upper + slope * fpr);
             Ok(Interval {
                 lower: slope * fpr - rest.upper - slack,
@@ -123,9 +124,9 @@ impl<P: Profile> Pair for FromProfile<P> {
 
 impl<P: Profile> FromProfile<P> {
     /// Slopes e^epsilon between which the supporting line at `fpr` is looked for.
-    fn slopes(&self, fpr: f64, way: OneWay) -> Result<(f64, f64, Guess)> {
-        let advantage = self.delta(0.0, way)?;
-        let rest = self.one_minus_delta(0.0, way)?;
+    fn slopes(&self, fpr: f64, order: Order) -> Result<(f64, f64, Guess)> {
+        let advantage = self.delta(0.0, order)?;
+        let rest = self.one_minus_delta(0.0, order)?;
         let guess = Guess::gaussian(advantage.value, rest.value, fpr);
         let end = (1e-9 * guess.at).clamp(1e-250, 1e-6);
         let low = ((rest.lower - fpr) / (1.0 - fpr)).max(end) * 0.999;
@@ -166,9 +167,7 @@ pub(super) fn crossing(profile: impl Fn(f64) -> Result<Interval>, delta: f64) ->
         low = high;
         high.0 *= 2.0;
         if high.0 > 1e6 {
-            return Err(AccountingError::NotCertified(
-                "epsilon could not be enclosed: delta stays above the target".into(),
-            ));
+            return Err(NotCertified::Unreached { most: 1e6, delta }.into());
         }
     }
     close_in(profile, delta, low, high)
@@ -180,7 +179,8 @@ pub(super) fn crossing_near(
     delta: f64,
     guess: f64,
 ) -> Result<Interval> {
-    let off = |x: f64| Ok((x, ln(profile(x)?.value.max(1e-320)) - ln(delta)));
+    let off =
+        |x: f64| -> Result<(f64, f64)> { Ok((x, ln(profile(x)?.value.max(1e-320)) - ln(delta))) };
     let first = off(guess)?;
     let (mut low, mut high) = (first, first);
     for round in 0..6 {
@@ -250,7 +250,5 @@ fn close_in(
         up *= 1.6;
         down *= 1.6;
     }
-    Err(AccountingError::NotCertified(
-        "epsilon could not be enclosed: delta is not known well enough near the target".into(),
-    ))
+    Err(vague_delta())
 }

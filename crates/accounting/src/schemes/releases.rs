@@ -7,7 +7,7 @@
 //! values. The centred count of adaptive clipping (Andrew et al. 2021), b_i - 1/2, has sensitivity 1/2.
 
 use super::{BoxedPair, Result};
-use crate::{OneWay, Pair};
+use crate::{Order, Pair};
 use numerics::elementary::powi;
 use vocabulary::{FurtherRelease, Interval, Side};
 
@@ -60,31 +60,31 @@ impl Between {
 }
 
 impl Pair for Between {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        self.ends(|pair| pair.delta(epsilon, way), true)
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
+        self.ends(|pair| pair.delta(epsilon, order), true)
     }
 
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        self.ends(|pair| pair.one_minus_delta(epsilon, way), false)
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
+        self.ends(|pair| pair.one_minus_delta(epsilon, order), false)
     }
 
-    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval> {
-        self.ends(|pair| pair.epsilon(delta, way), true)
+    fn epsilon(&self, delta: f64, order: Order) -> Result<Interval> {
+        self.ends(|pair| pair.epsilon(delta, order), true)
     }
 
-    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval> {
-        self.ends(|pair| pair.tpr(fpr, way), true)
+    fn tpr(&self, fpr: f64, order: Order) -> Result<Interval> {
+        self.ends(|pair| pair.tpr(fpr, order), true)
     }
 
-    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval> {
-        self.ends(|pair| pair.fnr(fpr, way), false)
+    fn fnr(&self, fpr: f64, order: Order) -> Result<Interval> {
+        self.ends(|pair| pair.fnr(fpr, order), false)
     }
 
     fn symmetric(&self) -> bool {
         self.least.symmetric() && self.most.symmetric()
     }
 
-    fn log_slopes(&self, fpr: f64, way: OneWay) -> Vec<f64> {
-        self.most.log_slopes(fpr, way)
+    fn log_slopes(&self, fpr: f64, order: Order) -> Vec<f64> {
+        self.most.log_slopes(fpr, order)
     }
 }

@@ -31,9 +31,12 @@ use super::mixed::MixedGaussians;
 use super::profile::{FromProfile, complement};
 use super::{BoxedPair, Rates, Result, Scheme, balls_and_bins, even_batches, same_records};
 use crate::pairs::{Gaussian, ShuffleLowerBound, shuffle_lower_bound};
-use crate::{AccountingError, OneWay, Pair};
+use crate::{AccountingError, Order, Pair};
 use numerics::elementary::powi;
-use vocabulary::{Adjacency, Interval, Permutation, Run, Sampling, batches_per_pass};
+use vocabulary::{
+    Adjacency, Interval, NotCovered, Permutation, Problem, Quantity, Run, Sampling,
+    batches_per_pass,
+};
 
 pub(super) const SCHEME: Scheme = Scheme {
     sampling: Sampling::Shuffle,
@@ -55,16 +58,19 @@ pub(super) const SCHEME: Scheme = Scheme {
 };
 
 fn supports(run: &Run) -> Result<()> {
-    same_records(run, "shuffled batch")?;
+    same_records(run)?;
     let all = run.phases().len();
     for (index, phase) in run.phases().iter().enumerate().take(all - 1) {
         let batches = batches_per_pass(phase.sample_rate, false);
         if !phase.steps.is_multiple_of(batches) {
-            return Err(AccountingError::Unsupported(format!(
+            let why = format!(
                 "phase {} of {all} ends within an epoch of {batches} batches; shuffled phases are \
                  covered when all but the last have whole epochs",
                 index + 1
-            )));
+            );
+            let expected = format!("a multiple of {batches}");
+            let problem = Problem::from(why).about("steps", phase.steps, &expected);
+            return Err(NotCovered::Value(problem).into());
         }
     }
     Ok(())
@@ -139,13 +145,13 @@ impl LowerEnds {
     /// The largest lower end.
     fn least(
         &self,
-        way: OneWay,
+        order: Order,
         event: impl Fn(ShuffleLowerBound) -> Result<Interval>,
         thrown: impl Fn(&dyn Pair) -> Result<Interval>,
     ) -> Result<f64> {
         let mut least = 0.0;
         for bound in &self.events {
-            least = f64::max(least, event(bound.in_order(way))?.lower);
+            least = f64::max(least, event(bound.in_order(order))?.lower);
         }
         if let Some(pair) = &self.thrown {
             least = f64::max(least, thrown(pair.as_ref())?.lower);
@@ -155,31 +161,33 @@ impl LowerEnds {
 }
 
 impl Pair for LowerEnds {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
         let least =
-            self.least(way, |bound| bound.delta(epsilon), |pair| pair.delta(epsilon, way))?;
+            self.least(order, |bound| bound.delta(epsilon), |pair| pair.delta(epsilon, order))?;
         Ok(Interval { lower: least, value: least, upper: 1.0 })
     }
 
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        Ok(complement(self.delta(epsilon, way)?))
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
+        Ok(complement(self.delta(epsilon, order)?))
     }
 
-    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval> {
+    fn epsilon(&self, delta: f64, order: Order) -> Result<Interval> {
         let least =
-            self.least(way, |bound| bound.epsilon(delta), |pair| pair.epsilon(delta, way))?;
+            self.least(order, |bound| bound.epsilon(delta), |pair| pair.epsilon(delta, order))?;
         Ok(Interval { lower: least, value: least, upper: f64::INFINITY })
     }
 
-    fn tpr(&self, _: f64, _: OneWay) -> Result<Interval> {
+    fn tpr(&self, _: f64, _: Order) -> Result<Interval> {
         Err(no_curve())
     }
 
-    fn fnr(&self, _: f64, _: OneWay) -> Result<Interval> {
+    fn fnr(&self, _: f64, _: Order) -> Result<Interval> {
         Err(no_curve())
     }
 }
 
 fn no_curve() -> AccountingError {
-    AccountingError::Unsupported("the lower end is known for epsilon and delta only".into())
+    let asked = &[Quantity::Tpr, Quantity::Mu];
+    NotCovered::Quantities { asked, why: "the lower end is known for epsilon and delta only" }
+        .into()
 }

@@ -16,7 +16,7 @@
 //! positive route of `balls_and_bins.rs` takes over.
 
 use super::balls_and_bins::{level, payoff};
-use crate::OneWay;
+use crate::Order;
 use numerics::elementary::{exp, exp_m1, ln, ln_1p};
 use numerics::lattice::gauss::{REACH, rule_for};
 use numerics::lattice::ordered::{Lattice, Part, Sum, lump, mass_below, spread, sum};
@@ -117,10 +117,10 @@ impl ThrownLattice {
     }
 
     /// delta from one side, where the lattice is not too long.
-    pub(super) fn end(&self, epsilon: f64, way: OneWay, side: Side) -> Option<f64> {
-        let place = usize::from(side == Side::Upper) + 2 * usize::from(way == OneWay::Add);
-        let law = self.laws[place].get_or_init(|| self.law(way, side)).as_ref()?;
-        Some(law.end(epsilon, way, side))
+    pub(super) fn end(&self, epsilon: f64, order: Order, side: Side) -> Option<f64> {
+        let place = usize::from(side == Side::Upper) + 2 * usize::from(order == Order::Add);
+        let law = self.laws[place].get_or_init(|| self.law(order, side)).as_ref()?;
+        Some(law.end(epsilon, order, side))
     }
 
     /// The law of each kind of epoch.
@@ -145,7 +145,7 @@ impl ThrownLattice {
         made.as_deref()
     }
 
-    fn law(&self, way: OneWay, side: Side) -> Option<EndLaw> {
+    fn law(&self, order: Order, side: Side) -> Option<EndLaw> {
         let sums = self.sums(side)?;
         let uses: f64 = self.epochs.iter().map(|e| e.seen as f64 * e.times as f64).sum();
         let relative = exp_m1(uses * RELATIVE) + 1e-12;
@@ -155,9 +155,9 @@ impl ThrownLattice {
             let inverses: Vec<f64> =
                 (start..sum.values.len()).map(|index| 1.0 / w(index)).collect();
             let mut values = sum.values[start..].to_vec();
-            let under_q = self.below(way, side, epochs.seen, sum.lattice.place(start))?;
+            let under_q = self.below(order, side, epochs.seen, sum.lattice.place(start))?;
             let bounds = Bounds::of(sum, *lost, inverses[0], under_q);
-            if way == OneWay::Add {
+            if order == Order::Add {
                 for (value, inverse) in values.iter_mut().zip(&inverses) {
                     *value *= inverse;
                 }
@@ -165,11 +165,17 @@ impl ThrownLattice {
             let Bounds { error, missing } = bounds;
             return Some(EndLaw { inverses, values, error, missing, relative });
         }
-        self.product(sums, way, side, relative)
+        self.product(sums, order, side, relative)
     }
 
     /// The law of the product over all epochs.
-    fn product(&self, sums: &[EpochLaw], way: OneWay, side: Side, relative: f64) -> Option<EndLaw> {
+    fn product(
+        &self,
+        sums: &[EpochLaw],
+        order: Order,
+        side: Side,
+        relative: f64,
+    ) -> Option<EndLaw> {
         let variance = exp_m1(1.0 / (self.noise_multiplier * self.noise_multiplier));
         let most = sums.iter().map(|one| one.epochs.batches).max()?;
         let step = LOG_SPACING * ln_1p(variance / most as f64).sqrt();
@@ -190,13 +196,13 @@ impl ThrownLattice {
                 Side::Upper => spread((start..found.values.len()).map(atom), &lattice, length).0,
                 Side::Lower => lump((start..found.values.len()).rev().map(atom), &lattice, length),
             };
-            if way == OneWay::Remove {
+            if order == Order::Remove {
                 for (index, weight) in weights.iter_mut().enumerate() {
                     *weight *= lattice.place(index);
                 }
             }
             let times = epochs.times as f64;
-            let under_q = self.below(way, side, epochs.seen, found.lattice.place(start))?;
+            let under_q = self.below(order, side, epochs.seen, found.lattice.place(start))?;
             let bounds = Bounds::of(found, *lost, 1.0 / w(start), under_q);
             error += times * bounds.error;
             missing += times * (bounds.missing + found.values[..start].iter().sum::<f64>());
@@ -218,8 +224,8 @@ impl ThrownLattice {
     }
 
     /// For the add order: Q mass of a sum below a place at most, which P does not see.
-    fn below(&self, way: OneWay, side: Side, batches: u64, place: f64) -> Option<Option<f64>> {
-        if way == OneWay::Remove {
+    fn below(&self, order: Order, side: Side, batches: u64, place: f64) -> Option<Option<f64>> {
+        if order == Order::Remove {
             return Some(None);
         }
         let single = self.single(side)?;
@@ -281,13 +287,13 @@ impl Bounds {
 }
 
 impl EndLaw {
-    fn end(&self, epsilon: f64, way: OneWay, side: Side) -> f64 {
+    fn end(&self, epsilon: f64, order: Order, side: Side) -> f64 {
         let sign = if side == Side::Upper { 1.0 } else { -1.0 };
         let level = level(epsilon - sign * SHIFT, side);
         let pairs = self.values.iter().zip(&self.inverses);
-        let total: f64 = match way {
-            OneWay::Remove => pairs.map(|(mass, inverse)| mass * payoff(level, *inverse)).sum(),
-            OneWay::Add => {
+        let total: f64 = match order {
+            Order::Remove => pairs.map(|(mass, inverse)| mass * payoff(level, *inverse)).sum(),
+            Order::Add => {
                 pairs.map(|(mass, inverse)| mass * (1.0 - level / inverse).max(0.0)).sum()
             }
         };
@@ -411,14 +417,14 @@ mod tests {
         for (sigma, times) in [(1.0, 1), (1.5, 3)] {
             let exact = crate::pairs::Gaussian::new((times as f64).sqrt() / sigma).unwrap();
             let found = ThrownLattice::new(sigma, vec![Epochs { batches: 1, seen: 1, times }]);
-            for way in [OneWay::Remove, OneWay::Add] {
+            for order in [Order::Remove, Order::Add] {
                 for epsilon in [0.0, 1.0, 3.0] {
-                    let truth = exact.delta(epsilon, way).unwrap().value;
-                    let lower = found.end(epsilon, way, Side::Lower).unwrap();
-                    let upper = found.end(epsilon, way, Side::Upper).unwrap();
+                    let truth = exact.delta(epsilon, order).unwrap().value;
+                    let lower = found.end(epsilon, order, Side::Lower).unwrap();
+                    let upper = found.end(epsilon, order, Side::Upper).unwrap();
                     assert!(lower <= truth && truth <= upper, "{lower} {truth} {upper}");
                     // One batch has W near 0, where masses under P say little of those under Q.
-                    let close = way == OneWay::Add || upper - lower < 1e-3 * truth;
+                    let close = order == Order::Add || upper - lower < 1e-3 * truth;
                     assert!(close, "{sigma} {times} {epsilon}: {lower} {truth} {upper}");
                 }
             }
@@ -430,13 +436,13 @@ mod tests {
     #[test]
     fn ends_enclose_the_reference() {
         let found = ThrownLattice::new(1.0, vec![Epochs { batches: 100, seen: 100, times: 10 }]);
-        for (way, truth) in
-            [(OneWay::Remove, 0.006579120993740893), (OneWay::Add, 0.005255294524087500)]
+        for (order, truth) in
+            [(Order::Remove, 0.006579120993740893), (Order::Add, 0.005255294524087500)]
         {
-            let lower = found.end(0.8, way, Side::Lower).unwrap();
-            let upper = found.end(0.8, way, Side::Upper).unwrap();
-            assert!(lower <= truth && truth <= upper, "{way:?} {lower} {truth} {upper}");
-            assert!(upper - lower < 1e-3 * truth, "{way:?} {lower} {truth} {upper}");
+            let lower = found.end(0.8, order, Side::Lower).unwrap();
+            let upper = found.end(0.8, order, Side::Upper).unwrap();
+            assert!(lower <= truth && truth <= upper, "{order:?} {lower} {truth} {upper}");
+            assert!(upper - lower < 1e-3 * truth, "{order:?} {lower} {truth} {upper}");
         }
     }
 
@@ -447,14 +453,15 @@ mod tests {
         let run = vocabulary::Run::builder().phase(1.2, 0.125, 1).build().unwrap();
         let poisson = crate::pairs::Composed::for_run(&run).unwrap();
         let part = |seen| ThrownLattice::new(1.2, vec![Epochs { batches: 8, seen, times: 1 }]);
-        for way in [OneWay::Remove, OneWay::Add] {
-            let truth = poisson.delta(0.3, way).unwrap().value;
-            let ends = [Side::Lower, Side::Upper].map(|side| part(1).end(0.3, way, side).unwrap());
-            assert!(ends[0] <= truth && truth <= ends[1], "{way:?} {truth} {ends:?}");
-            assert!(ends[1] - ends[0] < 2e-3 * truth + 1e-6, "{way:?} {truth} {ends:?}");
+        for order in [Order::Remove, Order::Add] {
+            let truth = poisson.delta(0.3, order).unwrap().value;
+            let ends =
+                [Side::Lower, Side::Upper].map(|side| part(1).end(0.3, order, side).unwrap());
+            assert!(ends[0] <= truth && truth <= ends[1], "{order:?} {truth} {ends:?}");
+            assert!(ends[1] - ends[0] < 2e-3 * truth + 1e-6, "{order:?} {truth} {ends:?}");
             for seen in 2..=8 {
-                let less = part(seen - 1).end(0.3, way, Side::Lower).unwrap();
-                assert!(less <= part(seen).end(0.3, way, Side::Upper).unwrap(), "{seen}");
+                let less = part(seen - 1).end(0.3, order, Side::Lower).unwrap();
+                assert!(less <= part(seen).end(0.3, order, Side::Upper).unwrap(), "{seen}");
             }
         }
     }

@@ -9,10 +9,10 @@
 
 use super::profile::{Profile, complement};
 use super::{BoxedPair, Result};
+use crate::Order;
 use crate::directions::convex::{self, Guess};
-use crate::{AccountingError, OneWay};
 use numerics::elementary::{exp, exp_m1};
-use vocabulary::Interval;
+use vocabulary::{Interval, NotCertified};
 
 /// A chain of links, each one of the pairs in an order (seen from the chain's own `Remove`).
 pub(super) struct Chain {
@@ -21,7 +21,7 @@ pub(super) struct Chain {
 }
 
 /// Which pair, and in which order.
-type Link = (usize, OneWay);
+type Link = (usize, Order);
 
 /// Epsilons below this are not split any further.
 const SMALLEST: f64 = 1e-9;
@@ -30,18 +30,18 @@ const LARGEST: f64 = 700.0;
 
 impl Chain {
     /// Links that are all the same pair.
-    pub(super) fn new(pair: BoxedPair, links: Vec<OneWay>) -> Self {
-        Self { pairs: vec![pair], links: links.into_iter().map(|way| (0, way)).collect() }
+    pub(super) fn new(pair: BoxedPair, links: Vec<Order>) -> Self {
+        Self { pairs: vec![pair], links: links.into_iter().map(|order| (0, order)).collect() }
     }
 
     /// One link for each pair, all in the chain's own order.
     pub(super) fn of(pairs: Vec<BoxedPair>) -> Self {
-        let links = (0..pairs.len()).map(|index| (index, OneWay::Remove)).collect();
+        let links = (0..pairs.len()).map(|index| (index, Order::Remove)).collect();
         Self { pairs, links }
     }
 
-    fn delta_of(&self, (index, way): Link, epsilon: f64) -> Result<Interval> {
-        self.pairs[index].delta(epsilon, way)
+    fn delta_of(&self, (index, order): Link, epsilon: f64) -> Result<Interval> {
+        self.pairs[index].delta(epsilon, order)
     }
 
     /// The chain's bound at epsilon >= 0.
@@ -64,9 +64,7 @@ impl Chain {
                     return at(epsilon / links.len() as f64);
                 }
                 if epsilon > LARGEST {
-                    return Err(AccountingError::NotCertified(format!(
-                        "going from one record to the next is not certified beyond epsilon {LARGEST}"
-                    )));
+                    return Err(NotCertified::Beyond { most: LARGEST }.into());
                 }
                 let guess = Guess { at: exp(0.5 * epsilon), step: 0.05 * epsilon };
                 let (_, least) = convex::minimise_from(at, 1.0, exp(epsilon), guess)?;
@@ -75,30 +73,30 @@ impl Chain {
         }
     }
 
-    fn links(&self, way: OneWay) -> Vec<Link> {
-        let turned = |(index, way): &Link| (*index, way.reversed());
-        match way {
-            OneWay::Remove => self.links.clone(),
-            OneWay::Add => self.links.iter().rev().map(turned).collect(),
+    fn links(&self, order: Order) -> Vec<Link> {
+        let turned = |(index, order): &Link| (*index, order.reversed());
+        match order {
+            Order::Remove => self.links.clone(),
+            Order::Add => self.links.iter().rev().map(turned).collect(),
         }
     }
 }
 
 impl Profile for Chain {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
         if epsilon >= 0.0 {
-            return Ok(probability(self.bound(&self.links(way), epsilon)?));
+            return Ok(probability(self.bound(&self.links(order), epsilon)?));
         }
         // 1 - e^eps + e^eps delta'(-eps), delta' of the other order.
-        let other = self.bound(&self.links(way.reversed()), -epsilon)?.clamp(0.0, 1.0);
+        let other = self.bound(&self.links(order.reversed()), -epsilon)?.clamp(0.0, 1.0);
         let (sure, weight, slack) = (-exp_m1(epsilon), exp(epsilon), 8.0 * f64::EPSILON);
         let least = (sure + weight * other.lower) * (1.0 - slack);
         let most = (sure + weight * other.upper) * (1.0 + slack);
         Ok(probability(Interval::new(least, sure + weight * other.value, most)))
     }
 
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        Ok(complement(self.delta(epsilon, way)?))
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
+        Ok(complement(self.delta(epsilon, order)?))
     }
 }
 

@@ -24,12 +24,12 @@ use super::profile::FromProfile;
 use super::triangle::Chain;
 use super::{BoxedPair, Rates, Result, Scheme, about};
 use crate::pairs::Composed;
-use crate::{AccountingError, OneWay};
+use crate::{AccountingError, Order};
 use numerics::elementary::exp;
 use numerics::inversion::{Law, Times};
 use numerics::mixture::{Component, MixtureRatio};
 use numerics::special::Binomial;
-use vocabulary::{Adjacency, Phase, Run, Sampling};
+use vocabulary::{Adjacency, Difficulty, NotCertified, Phase, Run, Sampling};
 
 pub(super) const SCHEME: Scheme = Scheme {
     sampling: Sampling::TruncatedPoisson,
@@ -115,7 +115,7 @@ fn pair(run: &Run) -> Result<BoxedPair> {
         let mut never = true;
         for phase in run.phases() {
             let cut = truncation(records, phase.sample_rate, largest).ok_or_else(|| {
-                AccountingError::NotCertified("the probability of a full batch is unknown".into())
+                AccountingError::from(NotCertified::OneRoute(Difficulty::FullBatch))
             })?;
             // A tail that underflows is given away.
             if cut.probability == 0.0 && largest < records {
@@ -160,7 +160,7 @@ fn pair(run: &Run) -> Result<BoxedPair> {
         return Ok(first);
     }
     if run.adjacency() != Adjacency::AddRemove {
-        let links = vec![OneWay::Remove; group as usize];
+        let links = vec![Order::Remove; group as usize];
         return Ok(Box::new(FromProfile(Chain::new(first, links))));
     }
     if u64::from(group) > all {

@@ -2,8 +2,8 @@
 //! sampling than the run's, each labelled.
 
 use super::{BallsAndBins, lower_bound, monte_carlo};
-use crate::{AccountingError, OneWay};
-use vocabulary::{Aside, At, Interval, Quantity, Run, Side, Standing};
+use crate::{AccountingError, Order};
+use vocabulary::{Aside, At, Interval, NotCovered, Problem, Quantity, Run, Side, Standing};
 
 /// The game of a run's complete epochs: one phase, one record, a whole number of batches per epoch.
 pub(crate) fn game(run: &Run) -> Option<BallsAndBins> {
@@ -51,18 +51,17 @@ pub fn measured(
     gaussian: &mut dyn FnMut() -> f64,
 ) -> Result<Vec<Aside>, AccountingError> {
     let Some(game) = game(run) else {
-        return Err(AccountingError::Unsupported(
-            "balls and bins are covered for one record and whole epochs of one phase, with a whole \
-             number of batches per epoch"
-                .into(),
-        ));
+        let why = "balls and bins are covered for one record and whole epochs of one phase, with a whole \
+                   number of batches per epoch";
+        let problem = Problem::from(why).about("sampling", run.sampling().as_str(), "");
+        return Err(NotCovered::Value(problem).into());
     };
     // Half of the error for each order.
     let each = 0.5 + 0.5 * confidence;
     let mut asides = Vec::new();
     for epsilon in epsilons {
-        let mut draw = |way| monte_carlo(&game, *epsilon, way, samples, each, gaussian);
-        let both = draw(OneWay::Remove)?.max(draw(OneWay::Add)?);
+        let mut draw = |order| monte_carlo(&game, *epsilon, order, samples, each, gaussian);
+        let both = draw(Order::Remove)?.max(draw(Order::Add)?);
         asides.push(Aside {
             name: "balls-and-bins".into(),
             quantity: Quantity::Delta,

@@ -25,7 +25,7 @@ pub(crate) use asides::{game, least_epsilon};
 use numerics::elementary::{exp, exp_m1, ln};
 
 use crate::pairs::{ShuffleLowerBound, shuffle_lower_bound};
-use crate::{AccountingError, OneWay};
+use crate::{AccountingError, Order};
 use vocabulary::Interval;
 
 /// The lower bound for `epochs` epochs of `steps_per_epoch` batches.
@@ -63,7 +63,7 @@ pub struct BallsAndBins {
 pub fn monte_carlo(
     game: &BallsAndBins,
     epsilon: f64,
-    way: OneWay,
+    order: Order,
     samples: u64,
     confidence: f64,
     gaussian: &mut dyn FnMut() -> f64,
@@ -76,7 +76,7 @@ pub fn monte_carlo(
     // Welford's recurrence: no cancellation in the variance.
     let (mut mean, mut squares) = (0.0, 0.0);
     for i in 0..samples {
-        let loss = game.loss(way, gaussian);
+        let loss = game.loss(order, gaussian);
         let share = (-exp_m1(epsilon - loss)).max(0.0);
         let off = share - mean;
         mean += off / (i + 1) as f64;
@@ -91,7 +91,7 @@ pub fn monte_carlo(
 
 impl BallsAndBins {
     /// One draw of the privacy loss of an order: of P against Q under P, or of Q against P under Q.
-    fn loss(&self, way: OneWay, gaussian: &mut dyn FnMut() -> f64) -> f64 {
+    fn loss(&self, order: Order, gaussian: &mut dyn FnMut() -> f64) -> f64 {
         let (s, bins) = (self.noise_multiplier, self.steps_per_epoch);
         let gain = 1.0 / (s * s);
         let mut total = 0.0;
@@ -99,7 +99,7 @@ impl BallsAndBins {
             let (mut largest, mut sum) = (f64::NEG_INFINITY, 0.0);
             for t in 0..bins {
                 // All coordinates are alike, so the record may as well be in the first.
-                let moved = if t == 0 && way == OneWay::Remove { 1.0 } else { 0.0 };
+                let moved = if t == 0 && order == Order::Remove { 1.0 } else { 0.0 };
                 let x = gain * (moved + s * gaussian());
                 if x > largest {
                     sum = sum * exp(largest - x) + 1.0;
@@ -110,7 +110,7 @@ impl BallsAndBins {
             }
             total += largest + ln(sum / bins as f64) - 0.5 * gain;
         }
-        if way == OneWay::Remove { total } else { -total }
+        if order == Order::Remove { total } else { -total }
     }
 }
 
@@ -135,13 +135,13 @@ mod tests {
     #[test]
     fn one_bin_is_the_gaussian() {
         let game = BallsAndBins { noise_multiplier: 2.0, steps_per_epoch: 1, epochs: 4 };
-        for way in [OneWay::Remove, OneWay::Add] {
-            let exact = Gaussian::new(1.0).unwrap().delta(0.5, way).unwrap().value;
-            let found = monte_carlo(&game, 0.5, way, 40_000, 0.9999, &mut normals(3)).unwrap();
+        for order in [Order::Remove, Order::Add] {
+            let exact = Gaussian::new(1.0).unwrap().delta(0.5, order).unwrap().value;
+            let found = monte_carlo(&game, 0.5, order, 40_000, 0.9999, &mut normals(3)).unwrap();
             assert!(found.lower <= exact && exact <= found.upper, "{found:?} {exact}");
             assert!(found.width() < 0.05);
         }
-        let exact = Gaussian::new(0.5).unwrap().delta(0.3, OneWay::Remove).unwrap();
+        let exact = Gaussian::new(0.5).unwrap().delta(0.3, Order::Remove).unwrap();
         let bound = lower_bound(2.0, 1, 1).unwrap().delta(0.3).unwrap().lower;
         assert!(bound <= exact.upper && bound > exact.value * (1.0 - 1e-6));
     }
@@ -164,7 +164,7 @@ mod tests {
         }
         let game = BallsAndBins { noise_multiplier: s, steps_per_epoch: 2, epochs: 1 };
         let found =
-            monte_carlo(&game, epsilon, OneWay::Remove, 60_000, 0.9999, &mut normals(8)).unwrap();
+            monte_carlo(&game, epsilon, Order::Remove, 60_000, 0.9999, &mut normals(8)).unwrap();
         assert!(found.lower <= delta && delta <= found.upper, "{found:?} {delta}");
         let bound = lower_bound(s, 2, 1).unwrap().delta(epsilon).unwrap().lower;
         assert!(bound <= delta + 1e-6 && bound > 0.7 * delta, "{bound} {delta}");
@@ -174,11 +174,11 @@ mod tests {
     #[test]
     fn coverage() {
         let game = BallsAndBins { noise_multiplier: 1.0, steps_per_epoch: 1, epochs: 1 };
-        let exact = Gaussian::new(1.0).unwrap().delta(0.0, OneWay::Remove).unwrap().value;
+        let exact = Gaussian::new(1.0).unwrap().delta(0.0, Order::Remove).unwrap().value;
         let mut missed = 0;
         for seed in 0..200 {
             let found =
-                monte_carlo(&game, 0.0, OneWay::Remove, 300, 0.9, &mut normals(seed)).unwrap();
+                monte_carlo(&game, 0.0, Order::Remove, 300, 0.9, &mut normals(seed)).unwrap();
             missed += u32::from(!(found.lower <= exact && exact <= found.upper));
         }
         // Binomial(200, 0.1) exceeds 34 with probability below 1e-3.

@@ -1,6 +1,6 @@
 //! The reference values copied into the project.
 
-use accounting::OneWay;
+use accounting::Order;
 use vocabulary::Run;
 
 pub(crate) struct Row {
@@ -8,7 +8,7 @@ pub(crate) struct Row {
     pub quantity: String,
     pub run: Run,
     pub at: f64,
-    pub ways: Vec<OneWay>,
+    pub orders: Vec<Order>,
     pub value: f64,
     /// Half a unit of the last trusted digit.
     pub tolerance: f64,
@@ -34,10 +34,10 @@ pub(crate) fn composition() -> Vec<Row> {
                     .build()
                     .expect("a run"),
                 at: number(4),
-                ways: match cells[5] {
-                    "remove" => vec![OneWay::Remove],
-                    "add" => vec![OneWay::Add],
-                    _ => vec![OneWay::Remove, OneWay::Add],
+                orders: match cells[5] {
+                    "remove" => vec![Order::Remove],
+                    "add" => vec![Order::Add],
+                    _ => vec![Order::Remove, Order::Add],
                 },
                 value,
                 tolerance: 0.5 * unit,

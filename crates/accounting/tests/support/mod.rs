@@ -4,6 +4,7 @@
 pub(crate) mod generator;
 pub(crate) mod golden;
 pub(crate) mod normal;
+pub(crate) mod pair_laws;
 pub(crate) mod runs;
 pub(crate) mod simulation;
 

@@ -1,7 +1,7 @@
 //! Upper tail of the normal law, written for the tests alone (series and continued fraction), and
 //! the closed forms that follow from it.
 
-use accounting::OneWay;
+use accounting::Order;
 use vocabulary::Interval;
 
 const ROOT_TWO_PI: f64 = 2.506_628_274_631_000_7;
@@ -39,13 +39,13 @@ pub(crate) fn gaussian_delta(mu: f64, epsilon: f64) -> Interval {
 }
 
 /// One step with sample rate q: the loss is monotone in x, so delta is a difference of tails.
-pub(crate) fn one_step_delta(sigma: f64, q: f64, epsilon: f64, way: OneWay) -> Interval {
+pub(crate) fn one_step_delta(sigma: f64, q: f64, epsilon: f64, order: Order) -> Interval {
     let variance = sigma * sigma;
     // log(1 - q + q e^u) = +-epsilon at x = u variance + 1/2.
-    let level = if way == OneWay::Remove { epsilon } else { -epsilon };
+    let level = if order == Order::Remove { epsilon } else { -epsilon };
     let ratio = 1.0 + level.exp_m1() / q;
     if ratio <= 0.0 {
-        let certain = if way == OneWay::Remove { -epsilon.exp_m1() } else { 0.0 };
+        let certain = if order == Order::Remove { -epsilon.exp_m1() } else { 0.0 };
         return Interval::exact(certain.max(0.0));
     }
     let x = ratio.ln() * variance + 0.5;
@@ -55,12 +55,12 @@ pub(crate) fn one_step_delta(sigma: f64, q: f64, epsilon: f64, way: OneWay) -> I
             + variance * (1.0 + ratio.ln().abs())
             + variance / q.min(1.0) / ratio * epsilon.exp().max(1.0) * q);
     let tails = |sign: f64| (upper_tail(sign * x / sigma), upper_tail(sign * (x - 1.0) / sigma));
-    let (plus, minus) = match way {
-        OneWay::Remove => {
+    let (plus, minus) = match order {
+        Order::Remove => {
             let (null, shifted) = tails(1.0);
             ((1.0 - q) * null + q * shifted, epsilon.exp() * null)
         }
-        OneWay::Add => {
+        Order::Add => {
             let (null, shifted) = tails(-1.0);
             (null, epsilon.exp() * ((1.0 - q) * null + q * shifted))
         }

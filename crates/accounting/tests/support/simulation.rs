@@ -2,7 +2,7 @@
 //! million cases: plain simulation for large delta, importance sampling for small ones.
 
 use super::generator::Generator;
-use accounting::OneWay;
+use accounting::Order;
 use vocabulary::{Adjacency, Interval, Run};
 
 /// Means and weights of both laws of one step, and its loss; written apart from the library.
@@ -14,7 +14,7 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    pub(crate) fn of_run(run: &Run, way: OneWay) -> Vec<Self> {
+    pub(crate) fn of_run(run: &Run, order: Order) -> Vec<Self> {
         let k = run.group_size();
         let of_phase = |phase: &vocabulary::Phase| {
             let q = phase.sample_rate;
@@ -32,11 +32,11 @@ impl Step {
                     .filter(|c| c.1 > 0.0)
                     .collect()
             };
-            let (first, second) = match (run.adjacency(), way) {
-                (Adjacency::Substitute, OneWay::Remove) => (mixture(1.0), mixture(-1.0)),
-                (Adjacency::Substitute, OneWay::Add) => (mixture(-1.0), mixture(1.0)),
-                (_, OneWay::Remove) => (mixture(1.0), vec![(0.0, 1.0)]),
-                (_, OneWay::Add) => (vec![(0.0, 1.0)], mixture(1.0)),
+            let (first, second) = match (run.adjacency(), order) {
+                (Adjacency::Substitute, Order::Remove) => (mixture(1.0), mixture(-1.0)),
+                (Adjacency::Substitute, Order::Add) => (mixture(-1.0), mixture(1.0)),
+                (_, Order::Remove) => (mixture(1.0), vec![(0.0, 1.0)]),
+                (_, Order::Add) => (vec![(0.0, 1.0)], mixture(1.0)),
             };
             Self { sigma: phase.noise_multiplier, first, second, steps: phase.steps }
         };
@@ -77,8 +77,8 @@ fn interval(sum: f64, squares: f64, samples: usize, largest: f64) -> Interval {
 }
 
 /// Plain simulation: the mean of (1 - e^{epsilon - Y})_+ under the first law.
-pub(crate) fn plain(run: &Run, way: OneWay, epsilon: f64, samples: usize, seed: u64) -> Interval {
-    let steps = Step::of_run(run, way);
+pub(crate) fn plain(run: &Run, order: Order, epsilon: f64, samples: usize, seed: u64) -> Interval {
+    let steps = Step::of_run(run, order);
     let mut generator = Generator::new(seed);
     let (mut sum, mut squares) = (0.0, 0.0);
     for _ in 0..samples {
@@ -150,8 +150,8 @@ impl Tilted {
 }
 
 /// Importance sampling at the tilt where the mean loss is epsilon.
-pub(crate) fn tilted(run: &Run, way: OneWay, epsilon: f64, samples: usize, seed: u64) -> Interval {
-    let steps = Step::of_run(run, way);
+pub(crate) fn tilted(run: &Run, order: Order, epsilon: f64, samples: usize, seed: u64) -> Interval {
+    let steps = Step::of_run(run, order);
     let (mut low, mut high) = (0.0, 60.0);
     for _ in 0..24 {
         let c = 0.5 * (low + high);

@@ -1,7 +1,7 @@
 //! The curves of a run as figures whose titles say what is seen: trade-off, profile, steps.
 
 use super::{epsilon, find, hedged, label};
-use accounting::curve::{Curve, CurveKind, CurveRequest, Point, curve};
+use accounting::curve::{Curve, CurveKind, CurvePoint, CurveRequest, curve};
 use accounting::lenses::{self, Lens};
 use accounting::schemes;
 use accounting::{AccountingError, Solution, Target, Unknown, calibrate};
@@ -59,7 +59,7 @@ pub(super) fn stroke(standing: Standing) -> Stroke {
     }
 }
 
-fn series(curve: &Curve, points: impl Fn(&Point) -> Option<(f64, f64)>) -> Series {
+fn series(curve: &Curve, points: impl Fn(&CurvePoint) -> Option<(f64, f64)>) -> Series {
     let line = &curve.line;
     let end = (curve.kind == CurveKind::Tradeoff).then_some((1.0, 1.0));
     let points = line.points.iter().filter_map(points).chain(end);
@@ -117,7 +117,7 @@ pub(super) fn tradeoff(
     for curve in &curves {
         figure = figure.with(series(curve, |point| match *point {
             // The safe side of the power is one minus the lower end of the misses.
-            Point::Tradeoff { fpr, lower, .. } => Some((fpr, 1.0 - lower)),
+            CurvePoint::Tradeoff { fpr, lower, .. } => Some((fpr, 1.0 - lower)),
             _ => None,
         }));
     }
@@ -189,7 +189,9 @@ pub(super) fn profile(account: &Account, delta: f64) -> Result<Option<Figure>> {
             continue;
         };
         figure = figure.with(series(&curve, |point| match *point {
-            Point::Profile { epsilon, upper, .. } if upper > 1e-3 * least => Some((epsilon, upper)),
+            CurvePoint::Profile { epsilon, upper, .. } if upper > 1e-3 * least => {
+                Some((epsilon, upper))
+            }
             _ => None,
         }));
     }
@@ -242,7 +244,7 @@ pub(super) fn steps(account: &Account, delta: f64) -> Result<Option<Figure>> {
     .y(Axis::log("epsilon"));
     for curve in curves.iter().rev() {
         let series = series(curve, |point| match *point {
-            Point::Steps { steps, upper: Some(upper), .. } if upper > 1e-3 * end => {
+            CurvePoint::Steps { steps, upper: Some(upper), .. } if upper > 1e-3 * end => {
                 Some((steps as f64, upper))
             }
             _ => None,

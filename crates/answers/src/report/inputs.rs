@@ -16,7 +16,7 @@ pub(super) struct Inputs {
     pub(super) scores: Option<Table>,
     /// The runs that the scores say they were made by.
     pub(super) made_by: Vec<TextFile>,
-    pub(super) results: Option<tuning::Table>,
+    pub(super) results: Option<tuning::TrainingTable>,
     pub(super) files: Vec<Input>,
     /// Roots of randomness of what was made for this report.
     pub(super) seeds: Vec<Seed>,
@@ -37,7 +37,7 @@ impl Inputs {
                 if self.results.is_some() {
                     return Err(Refusal::bad_input("two tables of results were given; join them"));
                 }
-                let read = tuning::Table::read(path);
+                let read = tuning::TrainingTable::read(path);
                 self.results = Some(read.map_err(|error| Refusal::bad_input(error.to_string()))?);
                 "results"
             }

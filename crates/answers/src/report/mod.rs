@@ -290,7 +290,7 @@ struct Subject {
     /// The scores, and what is asked about them.
     measured: Option<(AuditQuestion, SettledTable)>,
     ledger: Option<Ledger>,
-    results: Option<tuning::Table>,
+    results: Option<tuning::TrainingTable>,
     delta: f64,
     confidence: f64,
     public: bool,

@@ -1,14 +1,14 @@
 //! Trainings with other settings on the same records, as a section of a report.
 
-use report::{Search, SearchGroup};
-use tuning::{Table, TuningError, groups, rank};
+use report::{SearchGroup, SearchSection};
+use tuning::{TrainingTable, TuningError, groups, rank};
 use vocabulary::Figure;
 
 /// The search behind a table of results, by its first score.
 pub(super) fn search(
-    table: &Table,
+    table: &TrainingTable,
     confidence: f64,
-) -> Result<Option<(Search, Figure)>, TuningError> {
+) -> Result<Option<(SearchSection, Figure)>, TuningError> {
     let Some(score) = table.scores.first() else { return Ok(None) };
     let ranking = rank(&groups(table, 0)?, score, confidence)?;
     let figure = tuning::figures::ranking(&ranking);
@@ -28,5 +28,5 @@ pub(super) fn search(
             least: group.configurations.first().map(|c| c.name()).unwrap_or_default(),
         })
         .collect();
-    Ok(Some((Search { score: ranking.score, groups, statement: ranking.statement }, figure)))
+    Ok(Some((SearchSection { score: ranking.score, groups, statement: ranking.statement }, figure)))
 }

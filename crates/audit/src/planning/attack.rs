@@ -2,7 +2,7 @@
 
 use super::lines::lines;
 use crate::{AttackDirection, AuditError, RateBounds, Statistic};
-use accounting::{OneWay, Pair};
+use accounting::{Order, Pair};
 use numerics::special::{inverse_normal_cdf, normal_cdf};
 use vocabulary::Direction;
 
@@ -34,7 +34,7 @@ impl Attack<'_> {
             Self::Pair(pair) => {
                 // The curve is the upper envelope of its lines, which cost far less than a solution for
                 // each rate.
-                let lines = lines(pair, OneWay::Remove);
+                let lines = lines(pair, Order::Remove);
                 let missed = |fpr: f64| {
                     lines.iter().map(|(growth, rest)| rest - growth * fpr).fold(0.0, f64::max)
                 };

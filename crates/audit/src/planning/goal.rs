@@ -4,7 +4,7 @@ use super::lines::lines;
 use crate::joint::{Evidence, Joint, likely_height};
 use crate::statistic::Contour;
 use crate::{AttackDirection, AuditError, Errors, Family, RateBounds, Statistic, gaussian_epsilon};
-use accounting::OneWay;
+use accounting::Order;
 
 /// Cuts at which a statistic is asked for.
 const ASKED: usize = 12;
@@ -25,7 +25,7 @@ pub enum Goal {
 pub struct Curve(Vec<(f64, f64)>);
 
 impl Curve {
-    fn of(family: &Family, noise: f64, way: OneWay) -> Result<Self, AuditError> {
+    fn of(family: &Family, noise: f64, way: Order) -> Result<Self, AuditError> {
         Ok(Self(lines(family.pair(noise)?.as_ref(), way)))
     }
 
@@ -120,7 +120,7 @@ impl Goal {
         }
         let noise = shows.exp();
         let curve = |way| Curve::of(&family, noise, way);
-        let curves = [curve(OneWay::Remove)?, curve(OneWay::Add)?];
+        let curves = [curve(Order::Remove)?, curve(Order::Add)?];
         Ok(Self::Family { family, noise_multiplier: noise, curves })
     }
 

@@ -3,7 +3,7 @@
 //! ln(1 - delta(l)) is a smooth function of the slope l, so it is taken at some dozens of slopes and by cubics in
 //! between. A plan is an estimate; bounds never use these lines.
 
-use accounting::{OneWay, Pair};
+use accounting::{Order, Pair};
 
 /// Of a rate: what further lines could add is not worth their cost.
 const NOTHING: f64 = 1e-7;
@@ -16,7 +16,7 @@ fn knots() -> impl Iterator<Item = f64> {
 
 /// ln(1 - delta) at the knots of one sign, from the smallest on, until 1 - delta is what it is at most: 1, or e^l.
 /// Lines beyond lie below those that are there.
-fn side(pair: &dyn Pair, way: OneWay, sign: f64) -> Vec<(f64, f64)> {
+fn side(pair: &dyn Pair, way: Order, sign: f64) -> Vec<(f64, f64)> {
     let mut known = Vec::new();
     for slope in knots().map(|size| sign * size) {
         let Ok(rest) = pair.one_minus_delta(slope, way) else { continue };
@@ -31,7 +31,7 @@ fn side(pair: &dyn Pair, way: OneWay, sign: f64) -> Vec<(f64, f64)> {
 }
 
 /// Lines as (e^l, 1 - delta(l)), sixteen for each unit of l.
-pub(super) fn lines(pair: &dyn Pair, way: OneWay) -> Vec<(f64, f64)> {
+pub(super) fn lines(pair: &dyn Pair, way: Order) -> Vec<(f64, f64)> {
     let mut known = side(pair, way, -1.0);
     known.reverse();
     // Both sides begin at 0.
@@ -72,7 +72,7 @@ mod tests {
     fn lines_between_the_knots_are_those_of_the_pair() {
         let family = Family::LastIterate { sample_rate: 0.2, steps: 10 };
         let pair = family.pair(0.7).unwrap();
-        for way in [OneWay::Remove, OneWay::Add] {
+        for way in [Order::Remove, Order::Add] {
             for (growth, rest) in lines(pair.as_ref(), way).into_iter().skip(3).step_by(7) {
                 let right = pair.one_minus_delta(growth.ln(), way).unwrap().lower;
                 assert!((rest - right).abs() < 1e-3 * right, "{growth}: {rest} {right}");

@@ -1,8 +1,7 @@
 //! What is known beyond the run: sensitivities of gradients to a secret attribute.
 
-use crate::failure::Failure;
 use accounting::bayes_security::attribute::Mode;
-use answers::TextFile;
+use answers::{Refusal, TextFile};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -25,11 +24,11 @@ impl AttributeArgs {
     ///
     /// # Errors
     /// Names the file that cannot be read.
-    pub fn file(&self) -> Result<Option<TextFile>, Failure> {
+    pub fn file(&self) -> Result<Option<TextFile>, Refusal> {
         let Some(path) = &self.attribute_sensitivity else { return Ok(None) };
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::bad_input(format!("cannot read {name}: {error}")))?;
+            .map_err(|error| Refusal::bad_input(format!("cannot read {name}: {error}")))?;
         Ok(Some(TextFile { name, text }))
     }
 }

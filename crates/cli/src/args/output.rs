@@ -1,6 +1,6 @@
 //! How the answer is printed.
 
-use crate::failure::Failure;
+use answers::Refusal;
 use clap::{Args, ValueEnum};
 
 /// The forms an answer can take.
@@ -30,7 +30,7 @@ impl OutputArgs {
     ///
     /// # Errors
     /// Names the formats that the command has.
-    pub fn among(&self, allowed: &[Format]) -> Result<Format, Failure> {
+    pub fn among(&self, allowed: &[Format]) -> Result<Format, Refusal> {
         if allowed.contains(&self.format) {
             return Ok(self.format);
         }
@@ -38,7 +38,7 @@ impl OutputArgs {
             format.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
         };
         let names: Vec<String> = allowed.iter().map(name).collect();
-        Err(Failure::bad_input(format!(
+        Err(Refusal::bad_input(format!(
             "this command has no `--format {}`; it prints {}",
             name(&self.format),
             names.join(", ")

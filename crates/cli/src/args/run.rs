@@ -1,8 +1,7 @@
 //! The flags that describe a run, and files that do. Flags override the file's keys.
 
 use super::{nonnegative_integer, real};
-use crate::failure::Failure;
-use answers::{Described, TextFile};
+use answers::{Described, Refusal, TextFile};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use vocabulary::{
@@ -162,7 +161,7 @@ impl RunArgs {
     ///
     /// # Errors
     /// Everything wrong with the flags.
-    pub fn run(&self) -> Result<Run, Failure> {
+    pub fn run(&self) -> Result<Run, Refusal> {
         Ok(self.description().resolve()?.run)
     }
 }
@@ -171,7 +170,7 @@ impl RunArgs {
 ///
 /// # Errors
 /// Names the file that cannot be read.
-pub fn read_files(paths: &[PathBuf]) -> Result<Vec<TextFile>, Failure> {
+pub fn read_files(paths: &[PathBuf]) -> Result<Vec<TextFile>, Refusal> {
     paths.iter().map(|path| read_file(path)).collect()
 }
 
@@ -179,10 +178,10 @@ pub fn read_files(paths: &[PathBuf]) -> Result<Vec<TextFile>, Failure> {
 ///
 /// # Errors
 /// Names the file that cannot be read.
-pub fn read_file(path: &Path) -> Result<TextFile, Failure> {
+pub fn read_file(path: &Path) -> Result<TextFile, Refusal> {
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| {
-        Failure::bad_input(format!("cannot read {name}: {error}"))
+        Refusal::bad_input(format!("cannot read {name}: {error}"))
             .hint("give a RUN.toml or LEDGER.json, or describe the run with flags")
     })?;
     Ok(TextFile { name, text })
@@ -192,7 +191,7 @@ pub fn read_file(path: &Path) -> Result<TextFile, Failure> {
 ///
 /// # Errors
 /// Names the file and what is wrong with it.
-pub fn claimed(path: Option<&Path>) -> Result<Option<Described>, Failure> {
+pub fn claimed(path: Option<&Path>) -> Result<Option<Described>, Refusal> {
     let Some(path) = path else { return Ok(None) };
     let file = read_file(path).map_err(|failure| {
         failure.hint("give the RUN.toml or the ledger of the run that is claimed")

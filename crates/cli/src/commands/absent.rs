@@ -2,7 +2,7 @@
 #![allow(dead_code)] // which of it is used depends on what is left out
 
 use crate::console::Console;
-use crate::failure::Failure;
+use answers::Refusal;
 use clap::Args;
 
 /// Whatever was typed after a command that is not there.
@@ -14,7 +14,7 @@ pub struct AbsentArgs {
 }
 
 /// Says that something needs a feature, and how to build with it.
-pub(super) fn absent(what: &str, feature: &str) -> Failure {
+pub(super) fn absent(what: &str, feature: &str) -> Refusal {
     answers::Refusal::absent(what, feature).into()
 }
 
@@ -27,6 +27,6 @@ pub(super) fn run(
     _: &mut Console,
     what: &str,
     feature: &str,
-) -> Result<u8, Failure> {
+) -> Result<u8, Refusal> {
     Err(absent(what, feature))
 }

@@ -3,9 +3,8 @@
 use super::show;
 use crate::args::{AttributeArgs, Format, LensArgs, LimitArgs, OutputArgs, RunArgs, read_files};
 use crate::console::Console;
-use crate::failure::Failure;
 use crate::print::{claims, describe};
-use answers::{AccountQuestion, Ask};
+use answers::{AccountQuestion, Ask, Refusal};
 use clap::Args;
 use std::path::PathBuf;
 use vocabulary::Account;
@@ -48,7 +47,7 @@ pub struct AccountArgs {
 }
 
 impl AccountArgs {
-    fn asked(&self, brief: bool) -> Result<AccountQuestion, Failure> {
+    fn asked(&self, brief: bool) -> Result<AccountQuestion, Refusal> {
         Ok(AccountQuestion {
             files: read_files(&self.files)?,
             run: self.run.description().into(),
@@ -62,7 +61,7 @@ impl AccountArgs {
     }
 }
 
-pub(super) fn run(args: &AccountArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &AccountArgs, console: &mut Console) -> Result<u8, Refusal> {
     let format = args.output.among(&[Format::Human, Format::Json, Format::Csv])?;
     let shown = |account: &Account| {
         if format == Format::Csv {

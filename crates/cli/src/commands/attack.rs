@@ -11,10 +11,9 @@ use super::trained;
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real, word};
 use crate::console::Console;
 use crate::exit;
-use crate::failure::Failure;
 use crate::print::{WIDTH, rounded, wrap};
 use crate::progress::Progress;
-use answers::{Play, Played};
+use answers::{Kind, Play, Played, Refusal};
 use clap::{Args, Subcommand, ValueEnum};
 use decided::DecidedArgs;
 use experiments::{Experiment, Outcome};
@@ -171,7 +170,7 @@ pub(crate) struct WorkArgs {
     pub(crate) force: bool,
 }
 
-pub(super) fn run(args: &AttackArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &AttackArgs, console: &mut Console) -> Result<u8, Refusal> {
     match &args.game {
         GameArgs::Linear(play) => simulate(play, console, |_| Ok(Game::Linear)),
         GameArgs::Zeroing(play) => simulate(play, console, |_| Ok(Game::Zeroing)),
@@ -225,7 +224,7 @@ impl Setting<'_> {
         spacing: Option<f64>,
         resolution: Option<f64>,
         anyway: bool,
-    ) -> Result<Game, Failure> {
+    ) -> Result<Game, Refusal> {
         let DpSgd { noise_multiplier, sample_rate, steps, .. } = *self.trainer;
         let chosen = Encoding::choose(noise_multiplier, sample_rate, steps);
         let encoding = Encoding {
@@ -235,7 +234,7 @@ impl Setting<'_> {
         };
         for (flag, number) in [("--spacing", spacing), ("--resolution", resolution)] {
             if let Some(number) = number.filter(|number| !(*number > 0.0 && number.is_finite())) {
-                return Err(Failure::bad_input(format!(
+                return Err(Refusal::bad_input(format!(
                     "{flag} {} is not a finite number above 0",
                     crate::print::plain(number)
                 )));
@@ -246,7 +245,7 @@ impl Setting<'_> {
         if anyway {
             self.warnings.extend(suitability.refusals);
         } else if let Some(refusal) = suitability.refusals.first() {
-            return Err(Failure::refused(format!("the encoding must fail: {refusal}")).hint(format!(
+            return Err(Refusal::new(Kind::NotCertified, format!("the encoding must fail: {refusal}")).hint(format!(
                 "the rules choose --spacing {} --resolution {} --dataset-size {:e}; --anyway plays it as it is",
                 chosen.spacing, chosen.resolution, chosen.dataset_size as f64
             )));
@@ -258,8 +257,8 @@ impl Setting<'_> {
 fn simulate(
     args: &PlayArgs,
     console: &mut Console,
-    choose: impl FnOnce(&mut Setting<'_>) -> Result<Game, Failure>,
-) -> Result<u8, Failure> {
+    choose: impl FnOnce(&mut Setting<'_>) -> Result<Game, Refusal>,
+) -> Result<u8, Refusal> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
     let (trainer, dataset_size) = trainer(&args.run)?;
     let mut place = Setting { trainer: &trainer, dataset_size, warnings: Vec::new() };
@@ -271,7 +270,7 @@ fn simulate(
     let (observe, direction) = (args.observe, args.direction);
     let game_of = |trials: u64| {
         Attack::new(game, trainer.clone(), observe, direction, args.seed, trials)
-            .map_err(|error: GameError| Failure::bad_input(error.to_string()))
+            .map_err(|error: GameError| Refusal::bad_input(error.to_string()))
     };
     let run = args.run.run()?;
     let out = args.work.out.as_deref();
@@ -301,7 +300,7 @@ fn simulate(
         }
         None if args.delta.is_some() => (exit::ANSWERED, None),
         None => {
-            return Err(Failure::bad_input("nothing to do: neither --out nor --delta was given")
+            return Err(Refusal::bad_input("nothing to do: neither --out nor --delta was given")
                 .hint("--out scores.csv plays the game; --delta 1e-5 says what is known exactly"));
         }
     };
@@ -347,9 +346,9 @@ fn simulate(
 }
 
 /// A game is one phase of Poisson-sampled DP-SGD about one record, in units of the clip norm.
-fn trainer(args: &RunArgs) -> Result<(DpSgd, Option<u64>), Failure> {
+fn trainer(args: &RunArgs) -> Result<(DpSgd, Option<u64>), Refusal> {
     let run = args.run()?;
-    let refuse = |what: &str| Err(Failure::bad_input(format!("a simulated game {what}")));
+    let refuse = |what: &str| Err(Refusal::bad_input(format!("a simulated game {what}")));
     if run.clip_norm() != 1.0 {
         return refuse("is in units of the clip norm; leave --clip-norm out");
     }
@@ -381,8 +380,8 @@ pub(super) fn carry_out(
     out: &Path,
     work: &WorkArgs,
     console: &mut Console,
-) -> Result<Outcome, Failure> {
-    Ok(work.play().carry_out(experiment, out, &Progress::new(console))?)
+) -> Result<Outcome, Refusal> {
+    work.play().carry_out(experiment, out, &Progress::new(console))
 }
 
 pub(super) fn exit_code(outcome: &Outcome) -> u8 {

@@ -3,9 +3,8 @@
 use super::show;
 use crate::args::{Format, LimitArgs, OutputArgs, RunArgs, claimed};
 use crate::console::Console;
-use crate::failure::Failure;
 use crate::print::audit as print;
-use answers::{AuditQuestion, read_scores, runs_beside};
+use answers::{AuditQuestion, Refusal, read_scores, runs_beside};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -72,7 +71,7 @@ enum Picture {
 }
 
 impl AuditArgs {
-    fn question(&self) -> Result<AuditQuestion, Failure> {
+    fn question(&self) -> Result<AuditQuestion, Refusal> {
         Ok(AuditQuestion {
             time_limit: self.limit.time_limit,
             claim: claimed(self.claim.as_deref())?,
@@ -83,7 +82,7 @@ impl AuditArgs {
     }
 }
 
-pub(super) fn run(args: &AuditArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &AuditArgs, console: &mut Console) -> Result<u8, Refusal> {
     let format = args.output.among(&[Format::Human, Format::Json, Format::Csv, Format::Svg])?;
     let question = args.question()?;
     if args.plan_only {

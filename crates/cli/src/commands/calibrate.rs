@@ -3,11 +3,10 @@
 use super::answer;
 use crate::args::{AttributeArgs, Format, LimitArgs, OutputArgs, RunArgs, nonnegative_integer};
 use crate::console::Console;
-use crate::failure::Failure;
-use crate::print::{Align, Table, WIDTH, claims, describe, plain, rounded, wrap};
+use crate::print::{Align, TextTable, WIDTH, claims, describe, plain, rounded, wrap};
 use accounting::{Advice, Calibration, Solution, Target};
-use answers::CalibrateQuestion;
 use answers::legends;
+use answers::{CalibrateQuestion, Refusal};
 use clap::Args;
 use vocabulary::{Run, Side};
 
@@ -43,7 +42,7 @@ pub struct CalibrateArgs {
 }
 
 impl CalibrateArgs {
-    fn question(&self) -> Result<CalibrateQuestion, Failure> {
+    fn question(&self) -> Result<CalibrateQuestion, Refusal> {
         Ok(CalibrateQuestion {
             time_limit: self.limit.time_limit,
             run: self.run.description().into(),
@@ -54,7 +53,7 @@ impl CalibrateArgs {
     }
 }
 
-pub(super) fn run(args: &CalibrateArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &CalibrateArgs, console: &mut Console) -> Result<u8, Refusal> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
     let question = args.question()?;
     match &args.batch_sizes {
@@ -64,7 +63,7 @@ pub(super) fn run(args: &CalibrateArgs, console: &mut Console) -> Result<u8, Fai
 }
 
 fn advised(advice: &Advice) -> String {
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         ("", Align::Left),
         ("batch\nsize", Align::Right),
         ("\nsteps", Align::Right),

@@ -4,9 +4,8 @@
 use super::show;
 use crate::args::{Format, LimitArgs, OutputArgs, RunArgs, lens, read_files, real};
 use crate::console::Console;
-use crate::failure::Failure;
 use crate::print::{WIDTH, claims, describe, plain, wrap};
-use answers::{Ask, Check, CheckQuestion};
+use answers::{Ask, Check, CheckQuestion, Refusal};
 use clap::Args;
 use std::path::PathBuf;
 use vocabulary::{LensName, Policy};
@@ -61,7 +60,7 @@ struct PolicyArgs {
     lens: Option<LensName>,
 }
 
-pub(super) fn run(args: &CheckArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &CheckArgs, console: &mut Console) -> Result<u8, Refusal> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
     let question = CheckQuestion {
         time_limit: args.limit.time_limit,

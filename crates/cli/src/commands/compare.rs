@@ -4,11 +4,10 @@
 use super::answer;
 use crate::args::{Format, LensArgs, LimitArgs, OutputArgs, RunArgs, read_file};
 use crate::console::Console;
-use crate::failure::Failure;
-use crate::print::{Align, Table, WIDTH, claims, csv_line, describe, plain, rounded, wrap};
+use crate::print::{Align, TextTable, WIDTH, claims, csv_line, describe, plain, rounded, wrap};
 use accounting::compare::{BatchSizes, Map, MapNoise};
-use answers::legends;
 use answers::{Ask, BatchSizesQuestion, CompareQuestion, Comparison, MapQuestion, NamedRun};
+use answers::{Refusal, legends};
 use clap::Args;
 use std::path::PathBuf;
 use vocabulary::{Account, Side};
@@ -50,9 +49,9 @@ pub struct CompareArgs {
     output: OutputArgs,
 }
 
-pub(super) fn run(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &CompareArgs, console: &mut Console) -> Result<u8, Refusal> {
     match (args.map, !args.of_sizes.batch_sizes.is_empty()) {
-        (true, true) => Err(Failure::bad_input(
+        (true, true) => Err(Refusal::bad_input(
             "--map and --batch-sizes ask different questions; keep one of them",
         )),
         (true, false) => map(args, console),
@@ -61,7 +60,7 @@ pub(super) fn run(args: &CompareArgs, console: &mut Console) -> Result<u8, Failu
     }
 }
 
-fn side_by_side(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure> {
+fn side_by_side(args: &CompareArgs, console: &mut Console) -> Result<u8, Refusal> {
     let mut formats = vec![Format::Human, Format::Json, Format::Csv];
     formats.extend(args.question.every_sampling.then_some(Format::Svg));
     let format = args.output.among(&formats)?;
@@ -71,13 +70,13 @@ fn side_by_side(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure
         ("--standard-epsilon", args.of_map.standard_epsilon.is_some()),
     ] {
         if given {
-            return Err(Failure::bad_input(format!(
+            return Err(Refusal::bad_input(format!(
                 "{flag} belongs to --map; add that or drop it"
             )));
         }
     }
     if args.of_sizes.heuristic_epsilon.is_some() {
-        return Err(Failure::bad_input("--heuristic-epsilon belongs to --batch-sizes; add that"));
+        return Err(Refusal::bad_input("--heuristic-epsilon belongs to --batch-sizes; add that"));
     }
     let mut runs = Vec::new();
     for path in &args.files {
@@ -133,7 +132,7 @@ fn human(comparison: &Comparison) -> String {
     let columns = [("question", Align::Left), ("lens", Align::Left), ("standing", Align::Left)]
         .into_iter()
         .chain(titles.iter().map(|title| (title.as_str(), Align::Right)));
-    let mut table = Table::new(columns);
+    let mut table = TextTable::new(columns);
     let mut seen: Vec<(String, vocabulary::Source, vocabulary::Direction)> = Vec::new();
     for claim in comparison.runs.iter().flat_map(|named| &named.account.claims) {
         let key = (claims::title(claim.quantity, claim.at), claim.source, claim.direction);
@@ -203,7 +202,7 @@ fn ways(comparison: &Comparison) -> String {
     text.push('\n');
     let columns = std::iter::once(("batches", Align::Left))
         .chain(titles.iter().map(|title| (title.as_str(), Align::Right)));
-    let mut table = Table::new(columns);
+    let mut table = TextTable::new(columns);
     let mut enclosed = false;
     for named in &comparison.runs {
         let mut cells = vec![named.name.clone()];
@@ -258,9 +257,9 @@ fn csv(comparison: &Comparison) -> String {
     text
 }
 
-fn map(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure> {
+fn map(args: &CompareArgs, console: &mut Console) -> Result<u8, Refusal> {
     if !args.files.is_empty() {
-        return Err(Failure::bad_input(
+        return Err(Refusal::bad_input(
             "--map looks at a grid of runs, not at files; drop them and give --noise-multiplier",
         ));
     }
@@ -302,7 +301,7 @@ fn map_human(map: &Map) -> String {
         let steps: Vec<String> = counts.iter().map(|steps| plain(*steps as f64)).collect();
         let columns = std::iter::once(("", Align::Right))
             .chain(steps.iter().map(|steps| (steps.as_str(), Align::Right)));
-        let mut table = Table::new(columns);
+        let mut table = TextTable::new(columns);
         for rate in &rates {
             let mut cells = vec![plain(*rate)];
             for steps in &counts {
@@ -350,7 +349,7 @@ fn map_csv(map: &Map) -> String {
     text
 }
 
-fn batch_sizes(args: &CompareArgs, console: &mut Console) -> Result<u8, Failure> {
+fn batch_sizes(args: &CompareArgs, console: &mut Console) -> Result<u8, Refusal> {
     let format = args.output.among(&[Format::Human, Format::Json, Format::Csv])?;
     let question = BatchSizesQuestion {
         time_limit: args.limit.time_limit,
@@ -376,7 +375,7 @@ fn batch_human(answer: &BatchSizes) -> String {
         legends::BATCH_SIZES_ARE
     );
     let mut text = wrap(&head, "", 0, WIDTH) + "\n";
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         ("batch size", Align::Right),
         ("sample rate", Align::Right),
         ("steps", Align::Right),

@@ -2,7 +2,7 @@
 
 use crate::console::Console;
 use crate::exit;
-use crate::failure::Failure;
+use answers::Refusal;
 use clap::Args;
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub struct CompletionsArgs {
     man: Option<PathBuf>,
 }
 
-pub(super) fn run(args: &CompletionsArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &CompletionsArgs, console: &mut Console) -> Result<u8, Refusal> {
     if let Some(folder) = &args.man {
         super::manual::write_all(folder)?;
         console.note(&format!("man pages: {}", folder.display()));

@@ -3,10 +3,9 @@
 use super::answer;
 use crate::args::{Format, LimitArgs, OutputArgs, RunArgs, read_files};
 use crate::console::Console;
-use crate::failure::Failure;
-use crate::print::{Align, Table, csv_line, describe, plain, rounded};
-use accounting::curve::{Curve, CurveKind, Point};
-use answers::CurveQuestion;
+use crate::print::{Align, TextTable, csv_line, describe, plain, rounded};
+use accounting::curve::{Curve, CurveKind, CurvePoint};
+use answers::{CurveQuestion, Refusal};
 use clap::Args;
 use std::path::PathBuf;
 use vocabulary::Side;
@@ -34,7 +33,7 @@ pub struct CurveArgs {
     output: OutputArgs,
 }
 
-pub(super) fn run(args: &CurveArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &CurveArgs, console: &mut Console) -> Result<u8, Refusal> {
     let question = CurveQuestion {
         time_limit: args.limit.time_limit,
         files: read_files(&args.files)?,
@@ -59,12 +58,12 @@ fn names(kind: CurveKind) -> (&'static str, &'static str) {
     }
 }
 
-fn ends(point: &Point) -> (f64, f64) {
+fn ends(point: &CurvePoint) -> (f64, f64) {
     match *point {
-        Point::Tradeoff { lower, upper, .. } | Point::Profile { lower, upper, .. } => {
+        CurvePoint::Tradeoff { lower, upper, .. } | CurvePoint::Profile { lower, upper, .. } => {
             (lower, upper)
         }
-        Point::Steps { lower, upper, .. } => {
+        CurvePoint::Steps { lower, upper, .. } => {
             (lower.unwrap_or(f64::INFINITY), upper.unwrap_or(f64::INFINITY))
         }
     }
@@ -106,7 +105,7 @@ fn human(curve: &Curve) -> String {
         .collect();
     let columns = std::iter::once((x, Align::Right))
         .chain(titles.iter().map(|title| (title.as_str(), Align::Right)));
-    let mut table = Table::new(columns);
+    let mut table = TextTable::new(columns);
     let mut places: Vec<f64> = Vec::new();
     for line in curve.lines() {
         for point in &line.points {

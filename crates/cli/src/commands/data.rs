@@ -4,8 +4,8 @@
 use crate::args::{Format, OutputArgs};
 use crate::console::Console;
 use crate::exit;
-use crate::failure::Failure;
-use crate::print::{Align, Table, WIDTH, wrap};
+use crate::print::{Align, TextTable, WIDTH, wrap};
+use answers::{Kind, Refusal};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -30,7 +30,7 @@ pub struct DataArgs {
     output: OutputArgs,
 }
 
-pub(super) fn run(args: &DataArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &DataArgs, console: &mut Console) -> Result<u8, Refusal> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
     // A file of that name would be written ./describe.
     if let Some((first, files)) = args.what.split_first()
@@ -38,7 +38,7 @@ pub(super) fn run(args: &DataArgs, console: &mut Console) -> Result<u8, Failure>
     {
         return match files {
             [file] => super::data_describe::run(file, format, console),
-            _ => Err(Failure::bad_input("`data describe` takes one CSV file")),
+            _ => Err(Refusal::bad_input("`data describe` takes one CSV file")),
         };
     }
     let mut described: Vec<&KnownDataset> = Vec::new();
@@ -59,10 +59,10 @@ pub(super) fn run(args: &DataArgs, console: &mut Console) -> Result<u8, Failure>
         .into_iter()
         .map(|path| {
             let found = verify_file(&path)
-                .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
+                .map_err(|error| Refusal::bad_input(format!("{}: {error}", path.display())))?;
             Ok((path, found))
         })
-        .collect::<Result<_, Failure>>()?;
+        .collect::<Result<_, Refusal>>()?;
     if format == Format::Json {
         console.json(&DataDocument::new(&described, &verified))?;
     } else if list {
@@ -73,7 +73,7 @@ pub(super) fn run(args: &DataArgs, console: &mut Console) -> Result<u8, Failure>
         console.answer(&text.join("\n"))?;
     }
     if let Some(Err(damaged)) = built_in {
-        return Err(Failure::new(exit::BUG, damaged.to_string()));
+        return Err(Refusal::new(Kind::Bug, damaged.to_string()));
     }
     let genuine = |(_, found): &(PathBuf, Verified)| {
         matches!(found.verification, Verification::Genuine { .. })
@@ -82,12 +82,12 @@ pub(super) fn run(args: &DataArgs, console: &mut Console) -> Result<u8, Failure>
 }
 
 /// The file itself, or the files of a folder that have the name of a known one.
-fn files_of(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+fn files_of(path: &Path) -> Result<Vec<PathBuf>, Refusal> {
     if !path.is_dir() {
         if !path.exists() {
             let names: Vec<&str> = KNOWN.iter().map(|dataset| dataset.name).collect();
             let problem = "is neither a file nor a known data set";
-            return Err(Failure::bad_input(format!("{} {problem}", path.display()))
+            return Err(Refusal::bad_input(format!("{} {problem}", path.display()))
                 .hint(format!("known by name are {}", names.join(", "))));
         }
         return Ok(vec![path.to_owned()]);
@@ -100,14 +100,14 @@ fn files_of(path: &Path) -> Result<Vec<PathBuf>, Failure> {
         names.into_iter().map(|name| path.join(name)).filter(|path| path.is_file()).collect();
     if found.is_empty() {
         let problem = "holds no file with the name of a known one";
-        return Err(Failure::bad_input(format!("{} {problem}", path.display()))
+        return Err(Refusal::bad_input(format!("{} {problem}", path.display()))
             .hint("`dosimeter data NAME` lists the files of a data set"));
     }
     Ok(found)
 }
 
 fn table() -> String {
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         ("name", Align::Left),
         ("train", Align::Right),
         ("test", Align::Right),

@@ -3,15 +3,15 @@
 use crate::args::Format;
 use crate::console::Console;
 use crate::exit;
-use crate::failure::Failure;
+use answers::Refusal;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 use training::data::{Holds, Sketch, SketchedColumn, sketch_csv};
 
-pub(super) fn run(path: &Path, format: Format, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(path: &Path, format: Format, console: &mut Console) -> Result<u8, Refusal> {
     let sketch = sketch_csv(path).map_err(|error| {
-        let failure = Failure::bad_input(error.to_string());
+        let failure = Refusal::bad_input(error.to_string());
         let other = "`data describe` reads CSV; other formats need no table of columns";
         if path.is_file() { failure.hint(other) } else { failure }
     })?;

@@ -1,10 +1,10 @@
 //! `train --explain`: how each layer is clipped, at what cost.
 
-use crate::print::{Align, Table};
+use crate::print::{Align, TextTable};
 use training::{Explanation, Route};
 
 pub(super) fn human(found: &Explanation) -> String {
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         ("layer", Align::Left),
         ("parameters", Align::Right),
         ("route", Align::Left),

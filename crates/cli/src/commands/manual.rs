@@ -1,6 +1,6 @@
 //! Man pages, from the same tree as the help: one for the program, one for each command.
 
-use crate::failure::Failure;
+use answers::Refusal;
 use clap_mangen::Man;
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use std::path::Path;
 ///
 /// # Errors
 /// A folder that cannot be written to.
-pub(super) fn write_all(folder: &Path) -> Result<(), Failure> {
+pub(super) fn write_all(folder: &Path) -> Result<(), Refusal> {
     let mut command = crate::command();
     command.build();
     std::fs::create_dir_all(folder).and_then(|()| write(&command, folder)).map_err(|error| {
-        Failure::bad_input(format!("cannot write man pages into {}: {error}", folder.display()))
+        Refusal::bad_input(format!("cannot write man pages into {}: {error}", folder.display()))
     })
 }
 

@@ -3,10 +3,9 @@
 use super::show;
 use crate::args::{Format, OutputArgs};
 use crate::console::Console;
-use crate::failure::Failure;
-use crate::print::{Align, Table, WIDTH, csv_line, plain, rounded, wrap};
-use answers::legends;
+use crate::print::{Align, TextTable, WIDTH, csv_line, plain, rounded, wrap};
 use answers::{CompressionQuestion, MemorizeQuestion, Memorized, RatioQuestion};
+use answers::{Refusal, legends};
 use clap::{Args, Subcommand};
 use language::compression::Compressions;
 use language::memorization::{Memorization, Normalization, Rule};
@@ -57,7 +56,7 @@ struct CompressionArgs {
     output: OutputArgs,
 }
 
-pub(super) fn run(args: &MemorizeArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &MemorizeArgs, console: &mut Console) -> Result<u8, Refusal> {
     let (question, output) = match &args.metric {
         MetricArgs::Vmr(args) => (MemorizeQuestion::Vmr(args.question.clone()), &args.output),
         MetricArgs::Air(args) => (MemorizeQuestion::Air(args.question.clone()), &args.output),
@@ -162,7 +161,7 @@ fn human(found: &Memorization) -> String {
 fn human_compression(found: &Compressions) -> String {
     let about = |value: f64| rounded(value, 3, Side::Neither);
     let share = found.share.interval;
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         ("secret", Align::Left),
         ("tokens", Align::Right),
         ("shortest prompt", Align::Right),

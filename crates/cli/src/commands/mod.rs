@@ -32,8 +32,7 @@ mod tune;
 
 use crate::args::Format;
 use crate::console::Console;
-use crate::failure::Failure;
-use answers::{Ask, Document};
+use answers::{Ask, Document, Refusal};
 use clap::{Parser, Subcommand};
 
 /// Measures what a DP-SGD training run really leaks: the proven epsilon, what an attacker can do
@@ -129,7 +128,7 @@ impl Command {
     ///
     /// # Errors
     /// With the exit code, the sentence and the hint to print.
-    pub fn run(&self, console: &mut Console) -> Result<u8, Failure> {
+    pub fn run(&self, console: &mut Console) -> Result<u8, Refusal> {
         match self {
             Self::Account(args) => account::run(args, console),
             Self::Calibrate(args) => calibrate::run(args, console),
@@ -170,7 +169,7 @@ fn answer<Q: Ask>(
     format: Format,
     console: &mut Console,
     shown: impl FnOnce(&Q::Answer) -> String,
-) -> Result<u8, Failure> {
+) -> Result<u8, Refusal> {
     show(&question.ask()?, format, console, shown)
 }
 
@@ -180,7 +179,7 @@ fn show<D: Document>(
     format: Format,
     console: &mut Console,
     shown: impl FnOnce(&D) -> String,
-) -> Result<u8, Failure> {
+) -> Result<u8, Refusal> {
     let text = if format == Format::Json { document.text() } else { shown(document) };
     console.answer(&text)?;
     for warning in document.warnings() {

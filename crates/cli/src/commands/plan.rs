@@ -3,9 +3,8 @@
 use super::answer;
 use crate::args::{Format, LimitArgs, OutputArgs, RunArgs, claimed};
 use crate::console::Console;
-use crate::failure::Failure;
 use crate::print::{WIDTH, plain, rounded, wrap};
-use answers::{NeededRows, PlanQuestion, Planned};
+use answers::{NeededRows, PlanQuestion, Planned, Refusal};
 use audit::{Design, Method};
 use clap::Args;
 use std::path::PathBuf;
@@ -40,7 +39,7 @@ pub struct PlanArgs {
     output: OutputArgs,
 }
 
-pub(super) fn run(args: &PlanArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &PlanArgs, console: &mut Console) -> Result<u8, Refusal> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
     let question = PlanQuestion {
         time_limit: args.limit.time_limit,

@@ -3,7 +3,7 @@
 use super::show;
 use crate::args::{Format, OutputArgs};
 use crate::console::Console;
-use crate::failure::Failure;
+use answers::Refusal;
 use clap::Args;
 use prover::{Certificate, EndProof, Outcome, Proof};
 use serde_json::Value;
@@ -25,7 +25,7 @@ pub struct ProveArgs {
     output: OutputArgs,
 }
 
-pub(super) fn run(args: &ProveArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &ProveArgs, console: &mut Console) -> Result<u8, Refusal> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
     let account = load(args)?;
     let certificate = prover::certify(&account);
@@ -96,12 +96,12 @@ fn line(proof: &Proof) -> String {
     )
 }
 
-fn load(args: &ProveArgs) -> Result<Account, Failure> {
+fn load(args: &ProveArgs) -> Result<Account, Refusal> {
     let place = args.file.display();
     let text = std::fs::read_to_string(&args.file)
-        .map_err(|error| Failure::bad_input(format!("cannot read {place}: {error}")))?;
+        .map_err(|error| Refusal::bad_input(format!("cannot read {place}: {error}")))?;
     let bad_input = |error: serde_json::Error| {
-        Failure::bad_input(format!("{place} is not an account document: {error}"))
+        Refusal::bad_input(format!("{place} is not an account document: {error}"))
             .hint("make one with `dosimeter account … --format json > account.json`")
     };
     // An array or a number has no keys.

@@ -2,10 +2,9 @@
 
 use crate::args::{LimitArgs, RunArgs};
 use crate::console::Console;
-use crate::failure::Failure;
 use crate::print::{WIDTH, wrap};
 use crate::progress::Progress;
-use answers::{Document, Ended, ReportQuestion};
+use answers::{Document, Ended, Refusal, ReportQuestion};
 use clap::Args;
 use report::Report;
 use std::path::Path;
@@ -37,7 +36,7 @@ pub struct ReportArgs {
     limit: LimitArgs,
 }
 
-pub(super) fn run(args: &ReportArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &ReportArgs, console: &mut Console) -> Result<u8, Refusal> {
     let work = Progress::new(console);
     let ended = answers::report(&args.question(), &work)?;
     drop(work);

@@ -3,10 +3,9 @@
 use crate::args::{Format, OutputArgs, integer, nonnegative_integer, real, word};
 use crate::console::Console;
 use crate::exit;
-use crate::failure::Failure;
 use crate::print::{WIDTH, wrap};
 use crate::progress::Progress;
-use answers::PRECISIONS;
+use answers::{Kind, PRECISIONS, Refusal};
 use clap::Args;
 use papers::{Context, Entry, PaperError, Reproduction, TrainedContext, TrainedEntry};
 use schemars::JsonSchema;
@@ -78,7 +77,7 @@ pub struct ReproduceArgs {
     output: OutputArgs,
 }
 
-pub(super) fn run(args: &ReproduceArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &ReproduceArgs, console: &mut Console) -> Result<u8, Refusal> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
     if args.list {
         return list(format, console);
@@ -92,7 +91,7 @@ pub(super) fn run(args: &ReproduceArgs, console: &mut Console) -> Result<u8, Fai
         if id == "all" { papers::entries() } else { vec![papers::entry(asked).map_err(failure)?] };
     let Some(out) = &args.out else {
         return Err(
-            Failure::bad_input("`reproduce` needs a folder to write to").hint("add --out DIR")
+            Refusal::bad_input("`reproduce` needs a folder to write to").hint("add --out DIR")
         );
     };
     let mut done = Vec::new();
@@ -158,7 +157,7 @@ impl ReproduceDocument {
     }
 }
 
-fn tell(done: Vec<Done>, format: Format, console: &mut Console) -> Result<(), Failure> {
+fn tell(done: Vec<Done>, format: Format, console: &mut Console) -> Result<(), Refusal> {
     match format {
         Format::Json => console.json(&ReproduceDocument::new(What::Done { done }))?,
         _ => {
@@ -185,10 +184,10 @@ fn trained_entry(
     trained: &TrainedEntry,
     format: Format,
     console: &mut Console,
-) -> Result<u8, Failure> {
+) -> Result<u8, Refusal> {
     let Some(out) = &args.out else {
         return Err(
-            Failure::bad_input("`reproduce` needs a folder to write to").hint("add --out DIR")
+            Refusal::bad_input("`reproduce` needs a folder to write to").hint("add --out DIR")
         );
     };
     let deadline = match args.minutes {
@@ -197,7 +196,7 @@ fn trained_entry(
             Some(Instant::now() + Duration::from_secs_f64(60.0 * minutes))
         }
         Some(minutes) => {
-            return Err(Failure::bad_input(format!(
+            return Err(Refusal::bad_input(format!(
                 "--minutes {minutes} is not between 0 and 1e6"
             )));
         }
@@ -229,7 +228,7 @@ fn trained_entry(
         Some(threads) => rayon::ThreadPoolBuilder::new()
             .num_threads(usize::try_from(threads).unwrap_or(usize::MAX).min(1024))
             .build()
-            .map_err(|error| Failure::new(exit::BUG, error.to_string()))?
+            .map_err(|error| Refusal::new(Kind::Bug, error.to_string()))?
             .install(|| work(console)),
     };
     let found = found.map_err(failure)?;
@@ -261,7 +260,7 @@ fn one(
     entry: &Entry,
     out: &std::path::Path,
     console: &mut Console,
-) -> Result<Done, Failure> {
+) -> Result<Done, Refusal> {
     let folder = out.join(entry.id);
     let threads = match args.threads {
         Some(threads) => usize::try_from(threads).unwrap_or(usize::MAX),
@@ -286,7 +285,7 @@ fn one(
     Ok(answer(entry, found, &folder, files))
 }
 
-fn list(format: Format, console: &mut Console) -> Result<u8, Failure> {
+fn list(format: Format, console: &mut Console) -> Result<u8, Refusal> {
     let entries = papers::entries();
     if format == Format::Json {
         let listed = |entry: &Entry, seconds, needs| Listed {
@@ -345,18 +344,18 @@ fn in_order<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<&'static str> {
     papers
 }
 
-fn failure(error: PaperError) -> Failure {
+fn failure(error: PaperError) -> Refusal {
     match error {
         PaperError::Experiment(error) => error.into(),
         PaperError::Accounting(error) => error.into(),
         PaperError::Run(error) => error.into(),
-        PaperError::Interrupted => Failure::new(exit::INTERRUPTED, error.to_string()),
+        PaperError::Interrupted => Refusal::new(Kind::Interrupted, error.to_string()),
         PaperError::Unknown { .. }
         | PaperError::NoModel { .. }
         | PaperError::Game(_)
         | PaperError::Audit(_)
         | PaperError::Attribute(_)
-        | PaperError::Unusable(_) => Failure::bad_input(error.to_string()),
+        | PaperError::Unusable(_) => Refusal::bad_input(error.to_string()),
         PaperError::Write { .. }
         | PaperError::Attack(_)
         | PaperError::Training(_)
@@ -364,6 +363,6 @@ fn failure(error: PaperError) -> Failure {
         | PaperError::FineTuning(_)
         | PaperError::Data(_)
         | PaperError::NoFolder(_)
-        | PaperError::NeedsData => Failure::bad_input(error.to_string()),
+        | PaperError::NeedsData => Refusal::bad_input(error.to_string()),
     }
 }

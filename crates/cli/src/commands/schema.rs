@@ -6,13 +6,13 @@ use super::data_describe::DataDescription;
 use super::reproduce::ReproduceDocument;
 use crate::console::Console;
 use crate::exit;
-use crate::failure::Failure;
 use accounting::compare::{BatchSizes, Map};
 use accounting::curve::Curve;
 use accounting::{Advice, Calibration};
 use answers::{
     ATTACK_SCHEMA, CalibrationMap, Certified, Check, Commitment, Comparison, ExperimentStatus,
-    MembershipDocument, Panel, Planned, RefusalDocument, RunDocument, Translation, attack_schema,
+    MembershipDocument, Panel, Planned, Refusal, RefusalDocument, RunDocument, Translation,
+    attack_schema,
 };
 use audit::sequential::SequentialDocument;
 use clap::Args;
@@ -57,7 +57,7 @@ const DOCUMENTS: &[Document] = &[
     (tuning::Ranking::SCHEMA, || schema_for!(tuning::Ranking)),
     (tuning::selection::Selection::SCHEMA, || schema_for!(tuning::selection::Selection)),
     (tuning::profiles::Profiles::SCHEMA, || schema_for!(tuning::profiles::Profiles)),
-    (tuning::search::Search::SCHEMA, || schema_for!(tuning::search::Search)),
+    (tuning::search::SearchCost::SCHEMA, || schema_for!(tuning::search::SearchCost)),
     (ExperimentStatus::SCHEMA, || schema_for!(ExperimentStatus)),
     (Panel::SCHEMA, || schema_for!(Panel)),
     (CalibrationMap::SCHEMA, || schema_for!(CalibrationMap)),
@@ -78,7 +78,7 @@ const DOCUMENTS: &[Document] = &[
     (ReproduceDocument::SCHEMA, || schema_for!(ReproduceDocument)),
 ];
 
-pub(super) fn run(args: &SchemaArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &SchemaArgs, console: &mut Console) -> Result<u8, Refusal> {
     let Some(name) = &args.name else {
         let names: Vec<&str> = DOCUMENTS.iter().map(|(name, _)| *name).collect();
         console.answer(&names.join("\n"))?;
@@ -93,7 +93,7 @@ pub(super) fn run(args: &SchemaArgs, console: &mut Console) -> Result<u8, Failur
     };
     let (name, schema) = DOCUMENTS.iter().find(|(known, _)| full(known)).ok_or_else(|| {
         let names: Vec<&str> = DOCUMENTS.iter().map(|(name, _)| *name).collect();
-        Failure::bad_input(format!(
+        Refusal::bad_input(format!(
             "there is no document `{name}`; the documents are {}",
             names.join(", ")
         ))

@@ -2,8 +2,8 @@
 
 use crate::console::Console;
 use crate::exit;
-use crate::failure::Failure;
 use crate::interrupt::stop_flag;
+use answers::{Kind, Refusal};
 use clap::Args;
 use server::{ServeError, Settings, Token, bind};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -51,20 +51,20 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 const PORT: u16 = 8710;
 const VARIABLE: &str = "DOSIMETER_TOKEN";
 
-pub(super) fn run(args: &ServeArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &ServeArgs, console: &mut Console) -> Result<u8, Refusal> {
     let secret = args.token.clone().or_else(|| std::env::var(VARIABLE).ok());
     let token = secret
         .as_deref()
         .map(Token::new)
         .transpose()
-        .map_err(|error| Failure::bad_input(format!("the token is not usable: {error}")))?;
+        .map_err(|error| Refusal::bad_input(format!("the token is not usable: {error}")))?;
     if args.listen.is_some() && token.is_none() {
-        return Err(Failure::bad_input("--listen opens the page to others and needs a token")
+        return Err(Refusal::bad_input("--listen opens the page to others and needs a token")
             .hint(format!("set {VARIABLE} to 16 or more random letters and digits")));
     }
     let folder = args.folder.clone().unwrap_or_else(|| PathBuf::from("."));
     if !folder.is_dir() {
-        return Err(Failure::bad_input(format!("{} is not a folder", folder.display()))
+        return Err(Refusal::bad_input(format!("{} is not a folder", folder.display()))
             .hint("give the folder that holds your experiments, or none for this one"));
     }
     let at = |address: SocketAddr| Settings {
@@ -98,10 +98,10 @@ pub(super) fn run(args: &ServeArgs, console: &mut Console) -> Result<u8, Failure
     Ok(exit::ANSWERED)
 }
 
-fn failure(error: ServeError) -> Failure {
+fn failure(error: ServeError) -> Refusal {
     match &error {
-        ServeError::Failed(_) => Failure::new(exit::BUG, error.to_string()),
-        ServeError::NoToken(_) | ServeError::Listen(..) => Failure::bad_input(error.to_string())
+        ServeError::Failed(_) => Refusal::new(Kind::Bug, error.to_string()),
+        ServeError::NoToken(_) | ServeError::Listen(..) => Refusal::bad_input(error.to_string())
             .hint("choose another port with --port, or 0 for any free one"),
     }
 }

@@ -3,8 +3,7 @@
 use super::show;
 use crate::args::{Format, OutputArgs};
 use crate::console::Console;
-use crate::failure::Failure;
-use answers::{Chunks, ExperimentStatus};
+use answers::{Chunks, ExperimentStatus, Refusal};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -22,7 +21,7 @@ pub struct StatusArgs {
     output: OutputArgs,
 }
 
-pub(super) fn run(args: &StatusArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &StatusArgs, console: &mut Console) -> Result<u8, Refusal> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
     show(&answers::status(&args.path)?, format, console, human)
 }

@@ -3,9 +3,8 @@
 use crate::args::{Format, OutputArgs, RunArgs};
 use crate::commands::show;
 use crate::console::Console;
-use crate::failure::Failure;
 use crate::progress::Progress;
-use answers::{Ended, TrainQuestion};
+use answers::{Ended, Refusal, TrainQuestion};
 use clap::Args;
 use std::path::Path;
 use training::Ledger;
@@ -61,7 +60,7 @@ pub struct TrainArgs {
     output: OutputArgs,
 }
 
-pub(super) fn run(args: &TrainArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &TrainArgs, console: &mut Console) -> Result<u8, Refusal> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
     let question = TrainQuestion { run: args.run.description().into(), ..args.question.clone() };
     let work = Progress::new(console);

@@ -7,7 +7,6 @@ use super::attack::{WorkArgs, narrate};
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real, word};
 use crate::console::Console;
 use crate::exit;
-use crate::failure::Failure;
 use crate::progress::Progress;
 #[cfg(feature = "language")]
 use answers::CanariesQuestion;
@@ -229,7 +228,7 @@ fn coordinate(text: &str) -> Result<Coordinate, String> {
     }
 }
 
-pub(super) fn gradient(args: &GradientArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn gradient(args: &GradientArgs, console: &mut Console) -> Result<u8, Refusal> {
     let canary = CanaryKind::Gradient { coordinate: args.coordinate, every: args.every };
     let others = match args.rest {
         GradientRest::Natural => Others::Natural,
@@ -238,7 +237,7 @@ pub(super) fn gradient(args: &GradientArgs, console: &mut Console) -> Result<u8,
     many_trainings(&args.common, &args.trials, canary, others, console)
 }
 
-pub(super) fn input(args: &InputArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn input(args: &InputArgs, console: &mut Console) -> Result<u8, Refusal> {
     let canary = CanaryKind::Input(match args.canary {
         RecordArg::Mislabelled => InputCanary::Mislabelled,
         RecordArg::Blank => InputCanary::Blank,
@@ -254,7 +253,7 @@ fn many_trainings(
     canary: CanaryKind,
     others: Others,
     console: &mut Console,
-) -> Result<u8, Failure> {
+) -> Result<u8, Refusal> {
     let target = common.target()?;
     let mut conditions = common.conditions(canary, others);
     conditions.direction = trials.direction;
@@ -291,7 +290,7 @@ fn many_trainings(
     }
 }
 
-pub(super) fn canaries(args: &CanariesArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn canaries(args: &CanariesArgs, console: &mut Console) -> Result<u8, Refusal> {
     let common = &args.common;
     let checkpoint_every = answers::checkpoints(Some(args.checkpoint_every))?;
     #[cfg(feature = "language")]
@@ -324,15 +323,15 @@ pub(super) fn canaries(args: &CanariesArgs, console: &mut Console) -> Result<u8,
 
 /// Gradient canaries in the fine-tuning of a language model.
 #[cfg(feature = "language")]
-fn on_a_language_model(args: &CanariesArgs, console: &mut Console) -> Result<u8, Failure> {
+fn on_a_language_model(args: &CanariesArgs, console: &mut Console) -> Result<u8, Refusal> {
     let common = &args.common;
     let refuse = |what: &str| {
-        Err(Failure::bad_input(format!(
+        Err(Refusal::bad_input(format!(
             "{what} is not available for language models; leave it out"
         )))
     };
     if args.canary != ManyArg::Gradient {
-        return Err(Failure::bad_input("on a language model these canaries are gradients")
+        return Err(Refusal::bad_input("on a language model these canaries are gradients")
             .hint("`attack token` plays canaries that are texts"));
     }
     if args.rest != InputRest::Natural {
@@ -374,21 +373,21 @@ impl From<InputRest> for Others {
 }
 
 impl CommonArgs {
-    fn text(&self) -> Result<String, Failure> {
+    fn text(&self) -> Result<String, Refusal> {
         std::fs::read_to_string(&self.file).map_err(|error| {
-            Failure::bad_input(format!("cannot read {}: {error}", self.file.display()))
+            Refusal::bad_input(format!("cannot read {}: {error}", self.file.display()))
                 .hint("`dosimeter train --help` shows such a file")
         })
     }
 
-    fn target(&self) -> Result<Target, Failure> {
+    fn target(&self) -> Result<Target, Refusal> {
         let place = self.file.display();
         let text = self.text()?;
         let description = TrainingDescription::from_toml_str(&text)
-            .map_err(|error| Failure::bad_input(error.to_string()).at(&place))?;
+            .map_err(|error| Refusal::bad_input(error.to_string()).at(&place))?;
         let folder = self.file.parent().unwrap_or(Path::new(""));
         let split =
-            description.data.load(folder).map_err(|error| Failure::bad_input(error.to_string()))?;
+            description.data.load(folder).map_err(|error| Refusal::bad_input(error.to_string()))?;
         let records = self.records.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
         let size = records.map_or(split.train.len(), |count| count.min(split.train.len()));
         let flags = self.run.description();
@@ -398,16 +397,16 @@ impl CommonArgs {
         }
         let run = described.resolve().map_err(|error| Refusal::from(error).of(&flags, &place))?.run;
         if run.group_size() != 1 {
-            return Err(Failure::bad_input("a canary is one record; leave --group-size out"));
+            return Err(Refusal::bad_input("a canary is one record; leave --group-size out"));
         }
         let seed = self.seed.unwrap_or(description.seed);
         let (model, optimizer) = (description.model, description.optimizer);
         Target::new(model, optimizer, run, split, records, seed).map_err(refused)
     }
 
-    fn device(&self, precision: PrecisionName) -> Result<Device, Failure> {
+    fn device(&self, precision: PrecisionName) -> Result<Device, Refusal> {
         Device::with_precision(&self.device, precision)
-            .map_err(|error| Failure::bad_input(error.to_string()))
+            .map_err(|error| Refusal::bad_input(error.to_string()))
     }
 
     fn conditions(&self, canary: CanaryKind, others: Others) -> Conditions {
@@ -429,8 +428,8 @@ impl CommonArgs {
     }
 }
 
-fn refused(error: AttackError) -> Failure {
-    Failure::bad_input(error.to_string())
+fn refused(error: AttackError) -> Refusal {
+    Refusal::bad_input(error.to_string())
 }
 
 fn play(
@@ -438,7 +437,7 @@ fn play(
     game: &dyn Experiment,
     sentence: &str,
     console: &mut Console,
-) -> Result<u8, Failure> {
+) -> Result<u8, Refusal> {
     let format = common.output.among(&[Format::Human, Format::Json])?;
     let play = common.work.play();
     let out = play.out()?;
@@ -474,6 +473,6 @@ pub(crate) fn train(
     out: &Path,
     work: &WorkArgs,
     console: &mut Console,
-) -> Result<Outcome, Failure> {
-    Ok(work.play().train(game, out, &Progress::new(console))?)
+) -> Result<Outcome, Refusal> {
+    work.play().train(game, out, &Progress::new(console))
 }

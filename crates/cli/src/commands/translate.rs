@@ -4,9 +4,8 @@
 use super::answer;
 use crate::args::{Format, LimitArgs, OutputArgs, RunArgs, read_files};
 use crate::console::Console;
-use crate::failure::Failure;
-use crate::print::{Align, Table, WIDTH, wrap};
-use answers::{TranslateQuestion, TranslatedNumber, Translation};
+use crate::print::{Align, TextTable, WIDTH, wrap};
+use answers::{Refusal, TranslateQuestion, TranslatedNumber, Translation};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -36,7 +35,7 @@ pub struct TranslateArgs {
     output: OutputArgs,
 }
 
-pub(super) fn run(args: &TranslateArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &TranslateArgs, console: &mut Console) -> Result<u8, Refusal> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
     let question = TranslateQuestion {
         time_limit: args.limit.time_limit,
@@ -65,7 +64,7 @@ fn human(answer: &Translation) -> String {
 }
 
 fn table(entries: &[TranslatedNumber]) -> String {
-    let mut table = Table::new([("", Align::Left), ("", Align::Right)]);
+    let mut table = TextTable::new([("", Align::Left), ("", Align::Right)]);
     for entry in entries {
         table.row([entry.label.clone(), entry.shown.clone()]);
     }

@@ -1,6 +1,6 @@
 //! An audit for a person.
 
-use super::{Align, Table, WIDTH, csv_line, plain, rounded, wrap};
+use super::{Align, TextTable, WIDTH, csv_line, plain, rounded, wrap};
 use audit::sequential::SequentialDocument;
 use audit::{Audit, Design, Finding, Plan, TestAt};
 use vocabulary::{Side, Status, Verdict};
@@ -8,7 +8,7 @@ use vocabulary::{Side, Status, Verdict};
 /// What was decided, before there are scores.
 pub(crate) fn commitment(plan: &Plan, hash: &str) -> String {
     let list = |items: Vec<String>| items.join(", ");
-    let mut table = Table::new([("", Align::Left), ("", Align::Left)]);
+    let mut table = TextTable::new([("", Align::Left), ("", Align::Left)]);
     let mut row = |name: &str, value: String| {
         table.row([name.to_owned(), value]);
     };
@@ -77,7 +77,7 @@ pub(crate) fn sequential(document: &SequentialDocument) -> String {
     );
     text.push_str(&verdict_line(document.verdict.as_ref()));
     let evidence = document.looks.iter().any(|look| look.evidence.is_some());
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         ("trials", Align::Right),
         ("epsilon", Align::Right),
         (if evidence { "evidence" } else { "" }, Align::Right),
@@ -167,7 +167,7 @@ fn table(bounds: &[Finding]) -> String {
     ];
     columns.extend(limited.then_some(("this test at most", Align::Right)));
     columns.push(("", Align::Left));
-    let mut table = Table::new(columns);
+    let mut table = TextTable::new(columns);
     for bound in bounds {
         let mut row = vec![
             bound.method().to_string(),
@@ -226,7 +226,7 @@ fn standing(bound: &Finding) -> String {
 }
 
 fn attack(analysis: &Audit) -> String {
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         ("", Align::Left),
         ("value", Align::Right),
         ("from", Align::Right),

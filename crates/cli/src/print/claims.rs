@@ -1,11 +1,9 @@
 //! Claims for a person: one row per lens, one column per question, every number rounded towards
 //! the side that may be quoted, with the standing beside it.
 
-use super::{Align, Table, WIDTH, csv_line, describe, wrap};
+use super::{Align, TextTable, WIDTH, csv_line, describe, wrap};
 pub use vocabulary::words::title;
-use vocabulary::{
-    Account, Aside, At, Claim, Direction, Quantity, Secret, Side, Source, Unsupported,
-};
+use vocabulary::{Account, Aside, At, Claim, Direction, Quantity, Secret, Source, Unsupported};
 
 /// An account on one screen: what may be signed, the lens behind it and the heuristic beside it,
 /// and a short list of the others.
@@ -58,7 +56,7 @@ fn side_by_side(claims: &[&Claim], lenses: &[Source]) -> String {
         })
         .collect();
     let columns = heads.iter().map(|head| (head.as_str(), Align::Right));
-    let mut table = Table::new(std::iter::once(("", Align::Left)).chain(columns));
+    let mut table = TextTable::new(std::iter::once(("", Align::Left)).chain(columns));
     for (quantity, at) in questions(claims) {
         let cell = |lens: &Source| {
             let found = claims.iter().find(|claim| {
@@ -73,8 +71,12 @@ fn side_by_side(claims: &[&Claim], lenses: &[Source]) -> String {
 
 /// The first answer of each of the other lenses.
 fn short_list(claims: &[&Claim]) -> String {
-    let mut table =
-        Table::new([("", Align::Left), ("", Align::Left), ("", Align::Left), ("", Align::Right)]);
+    let mut table = TextTable::new([
+        ("", Align::Left),
+        ("", Align::Left),
+        ("", Align::Left),
+        ("", Align::Right),
+    ]);
     let mut seen: Vec<Source> = Vec::new();
     for claim in claims {
         if !seen.contains(&claim.source) {
@@ -129,7 +131,7 @@ pub fn table(claims: &[Claim]) -> String {
     head.push(("standing", Align::Left));
     head.push(("seen", Align::Left));
     head.extend(titles.iter().map(|title| (title.as_str(), Align::Right)));
-    let mut table = Table::new(head);
+    let mut table = TextTable::new(head);
     for (lens, direction, attribute) in rows {
         let of_row: Vec<&Claim> = claims
             .iter()
@@ -275,12 +277,7 @@ pub fn csv(claims: &[Claim]) -> String {
         text.push_str(&csv_line([
             claim.source.as_str().to_owned(),
             claim.release.as_str().to_owned(),
-            match claim.secret {
-                Secret::Membership => "membership",
-                Secret::Attribute => "attribute",
-                Secret::Reconstruction => "reconstruction",
-            }
-            .to_owned(),
+            claim.secret.as_str().to_owned(),
             claim.direction.as_str().to_owned(),
             claim.quantity.as_str().to_owned(),
             given(claim.at.delta),
@@ -288,12 +285,7 @@ pub fn csv(claims: &[Claim]) -> String {
             given(claim.at.fpr),
             given(claim.at.prior),
             claim.standing.as_str().to_owned(),
-            match claim.side {
-                Side::Upper => "upper",
-                Side::Lower => "lower",
-                Side::Neither => "neither",
-            }
-            .to_owned(),
+            claim.side.as_str().to_owned(),
             interval.value.to_string(),
             interval.lower.to_string(),
             interval.upper.to_string(),

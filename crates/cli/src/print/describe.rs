@@ -1,7 +1,7 @@
 //! A run in one line.
 
 use super::{WIDTH, wrap};
-use vocabulary::{Adjacency, Run};
+use vocabulary::Run;
 
 /// The run as a sentence without a verb, e.g. for the first line of an answer.
 pub fn run(run: &Run) -> String {
@@ -20,11 +20,7 @@ pub fn in_every_way(run: &Run, name: Option<&str>) -> String {
 
 fn sentence(run: &Run, batches: &str, name: &str) -> String {
     let mut text = format!("{name}: {}; {batches}", run.phases_in_words());
-    text.push_str(match run.adjacency() {
-        Adjacency::AddRemove => ", add/remove",
-        Adjacency::Substitute => ", substitution",
-        Adjacency::ZeroOut => ", zero-out",
-    });
+    text.push_str(&format!(", {}", run.adjacency().label()));
     if run.group_size() > 1 {
         text.push_str(&format!(", groups of {} records", run.group_size()));
     }

@@ -9,5 +9,5 @@ mod table;
 pub const WIDTH: usize = 80;
 
 pub use formats::csv::line as csv_line;
-pub use table::{Align, Table, wrap};
+pub use table::{Align, TextTable, wrap};
 pub use vocabulary::rounding::{plain, quote, quoted_end, rounded};

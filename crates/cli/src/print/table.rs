@@ -9,12 +9,12 @@ pub enum Align {
 
 /// A table with a head; `render` aligns it with two spaces between columns.
 #[derive(Clone, Debug, Default)]
-pub struct Table {
+pub struct TextTable {
     head: Vec<(String, Align)>,
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl TextTable {
     /// A table with these columns.
     pub fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Align)>) -> Self {
         Self {
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn columns_align() {
-        let mut table = Table::new([("lens", Align::Left), ("epsilon", Align::Right)]);
+        let mut table = TextTable::new([("lens", Align::Left), ("epsilon", Align::Right)]);
         table.row(["composition".into(), "1.829".into()]);
         table.row(["renyi".into(), "12.1".into()]);
         assert_eq!(
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_wide_table_is_cut_between_columns() {
-        let mut table = Table::new([
+        let mut table = TextTable::new([
             ("lens", Align::Left),
             ("epsilon", Align::Right),
             ("advantage", Align::Right),

@@ -5,14 +5,14 @@
 //! last-iterate heuristic. With r = |m|^2/(2 rate) every step forgets the past ([`Zeroing`]); with
 //! r = alpha |m|^2/(2 rate) it is remembered with weights (1 - alpha)^i ([`Quadratic`]).
 
-use crate::{Crafter, Distinguisher, Release};
+use crate::{Crafter, Distinguisher, Released};
 
 /// The score is a coordinate of the last iterate; here it grows with the likelihood ratio.
 #[derive(Clone, Copy, Debug)]
 pub struct Coordinate(pub usize);
 
 impl Distinguisher for Coordinate {
-    fn score(&self, release: &Release<'_>) -> f64 {
+    fn score(&self, release: &Released<'_>) -> f64 {
         release.model[self.0]
     }
 }

@@ -12,7 +12,7 @@
 //! What can go wrong, and the rules for S, r and |D|: [`Encoding::choose`], [`Encoding::check`].
 
 use crate::distinguisher::{FAR, step_log_ratio};
-use crate::{Crafter, Distinguisher, Group, Release};
+use crate::{Crafter, Distinguisher, Group, Released};
 use numerics::special::{inverse_normal_sf, normal_density, normal_sf};
 use random::elementary::{exp, ln, ln_normal, nearest_integer};
 use std::slice::{from_mut, from_ref};
@@ -270,7 +270,7 @@ impl pulp::WithSimd for Abreast<'_> {
 }
 
 impl Distinguisher for OurLoss {
-    fn score(&self, release: &Release<'_>) -> f64 {
+    fn score(&self, release: &Released<'_>) -> f64 {
         let (count, v) = self.decode(release.model[0]);
         self.encoding.resolution * count
             + step_log_ratio(v, self.noise_multiplier, self.sample_rate)

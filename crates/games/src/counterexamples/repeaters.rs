@@ -13,7 +13,7 @@
 //!   that later noise adds at most 1/400 of the variance; it reaches the composition curve.
 
 use crate::distinguisher::step_log_ratio;
-use crate::{Crafter, Distinguisher, Group, Release};
+use crate::{Crafter, Distinguisher, Group, Released};
 
 /// One bit per step, rewritten at every step (Algorithms 2-4 with the corrections above).
 #[derive(Clone, Debug)]
@@ -79,7 +79,7 @@ pub struct PrintedReader {
 }
 
 impl Distinguisher for PrintedReader {
-    fn score(&self, release: &Release<'_>) -> f64 {
+    fn score(&self, release: &Released<'_>) -> f64 {
         let Some((last, earlier)) = release.model.split_last() else { return 0.0 };
         let stored = earlier.iter().filter(|value| **value > 0.0).count();
         stored as f64 + f64::from(*last > self.threshold)
@@ -154,7 +154,7 @@ pub struct AnalogReader {
 }
 
 impl Distinguisher for AnalogReader {
-    fn score(&self, release: &Release<'_>) -> f64 {
+    fn score(&self, release: &Released<'_>) -> f64 {
         let ratio = |v: f64| step_log_ratio(v, self.noise_multiplier, self.sample_rate);
         let Some((last, earlier)) = release.model.split_last() else { return 0.0 };
         ratio(*last) + earlier.iter().map(|value| ratio(value / self.gain)).sum::<f64>()

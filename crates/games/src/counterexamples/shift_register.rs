@@ -10,7 +10,7 @@
 //! 1/sqrt(1 - v^(-2)) noisier than all iterates: see [`ShiftRegister::noise_multipliers`].
 
 use crate::distinguisher::step_log_ratio;
-use crate::{Crafter, Distinguisher, Release};
+use crate::{Crafter, Distinguisher, Released};
 
 /// The crafter: as many coordinates as steps.
 #[derive(Clone, Debug)]
@@ -88,7 +88,7 @@ impl RegisterReader {
 }
 
 impl Distinguisher for RegisterReader {
-    fn score(&self, release: &Release<'_>) -> f64 {
+    fn score(&self, release: &Released<'_>) -> f64 {
         release
             .model
             .iter()

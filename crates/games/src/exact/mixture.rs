@@ -8,10 +8,10 @@
 //! `MILLS_ERROR`, weights to `weight_error`, sums of positive numbers to the length of their runs.
 //! Cost: number of atoms times about 100 evaluations of a normal tail for an epsilon.
 
-use accounting::{AccountingError, OneWay, Pair};
+use accounting::{AccountingError, Order, Pair};
 use numerics::roots::{Enclosure, Noisy, enclose};
 use numerics::special::{MILLS_ERROR, inverse_normal_sf, normal_density, normal_sf};
-use vocabulary::Interval;
+use vocabulary::{Interval, NotCertified};
 
 /// The pair (mixture, Gaussian).
 #[derive(Clone, Debug)]
@@ -108,9 +108,10 @@ impl ShiftedGaussians {
         let search = |y: f64| Ok::<_, AccountingError>(self.log_ratio(y));
         match enclose(search, target, guess, self.deviation)? {
             Some(found) => Ok(Some(found)),
-            None => Err(AccountingError::NotCertified(format!(
-                "the likelihood ratio's crossing of {target} could not be enclosed"
-            ))),
+            None => {
+                let what = format!("where the likelihood ratio crosses {target}");
+                Err(NotCertified::NotEnclosed { what }.into())
+            }
         }
     }
 
@@ -121,11 +122,11 @@ impl ShiftedGaussians {
 }
 
 impl Pair for ShiftedGaussians {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
         let e = self.sum_error() + 4.0 * f64::EPSILON;
         let factor = epsilon.exp() * (1.0 + epsilon.abs() * f64::EPSILON);
-        match way {
-            OneWay::Remove => {
+        match order {
+            Order::Remove => {
                 let Some(y) = self.crossing(epsilon)? else {
                     let value = -epsilon.exp_m1();
                     return Ok(self.enclosed(value - e, value, value + e));
@@ -139,7 +140,7 @@ impl Pair for ShiftedGaussians {
                     p_more * (1.0 + e) - factor * q_less * (1.0 - e),
                 ))
             }
-            OneWay::Add => {
+            Order::Add => {
                 let Some(y) = self.crossing(-epsilon)? else { return Ok(Interval::exact(0.0)) };
                 let (p, q) = self.below(y.middle);
                 let (_, q_more) = self.below(y.above);
@@ -153,18 +154,18 @@ impl Pair for ShiftedGaussians {
         }
     }
 
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
         let e = self.sum_error() + (4.0 + epsilon.abs()) * f64::EPSILON;
         let factor = epsilon.exp();
-        let (value, lower) = match way {
-            OneWay::Remove => match self.crossing(epsilon)? {
+        let (value, lower) = match order {
+            Order::Remove => match self.crossing(epsilon)? {
                 None => (factor, factor),
                 Some(y) => (
                     self.below(y.middle).0 + factor * self.above(y.middle).1,
                     self.below(y.below).0 + factor * self.above(y.above).1,
                 ),
             },
-            OneWay::Add => match self.crossing(-epsilon)? {
+            Order::Add => match self.crossing(-epsilon)? {
                 None => (1.0, 1.0),
                 Some(y) => (
                     self.above(y.middle).1 + factor * self.below(y.middle).0,
@@ -175,30 +176,26 @@ impl Pair for ShiftedGaussians {
         Ok(self.enclosed(lower * (1.0 - e), value, value * (1.0 + e)))
     }
 
-    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        epsilon_by_bisection(delta, |epsilon| self.delta(epsilon, way))
+    fn epsilon(&self, delta: f64, order: Order) -> Result<Interval, AccountingError> {
+        epsilon_by_bisection(delta, |epsilon| self.delta(epsilon, order))
     }
 
-    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn tpr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError> {
         let e = self.sum_error() + 4.0 * f64::EPSILON;
-        let c = self.test(fpr, way)?;
-        let (lower, value, upper) = match way {
-            OneWay::Remove => {
-                (self.above(c.above).0, self.above(c.middle).0, self.above(c.below).0)
-            }
-            OneWay::Add => (self.below(c.below).1, self.below(c.middle).1, self.below(c.above).1),
+        let c = self.test(fpr, order)?;
+        let (lower, value, upper) = match order {
+            Order::Remove => (self.above(c.above).0, self.above(c.middle).0, self.above(c.below).0),
+            Order::Add => (self.below(c.below).1, self.below(c.middle).1, self.below(c.above).1),
         };
         Ok(self.enclosed(lower * (1.0 - e), value, upper * (1.0 + e)))
     }
 
-    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn fnr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError> {
         let e = self.sum_error() + 4.0 * f64::EPSILON;
-        let c = self.test(fpr, way)?;
-        let (lower, value, upper) = match way {
-            OneWay::Remove => {
-                (self.below(c.below).0, self.below(c.middle).0, self.below(c.above).0)
-            }
-            OneWay::Add => (self.above(c.above).1, self.above(c.middle).1, self.above(c.below).1),
+        let c = self.test(fpr, order)?;
+        let (lower, value, upper) = match order {
+            Order::Remove => (self.below(c.below).0, self.below(c.middle).0, self.below(c.above).0),
+            Order::Add => (self.above(c.above).1, self.above(c.middle).1, self.above(c.below).1),
         };
         Ok(self.enclosed(lower * (1.0 - e), value, upper * (1.0 + e)))
     }
@@ -206,21 +203,21 @@ impl Pair for ShiftedGaussians {
 
 impl ShiftedGaussians {
     /// Where the best test of size `fpr` cuts.
-    fn test(&self, fpr: f64, way: OneWay) -> Result<Enclosure, AccountingError> {
+    fn test(&self, fpr: f64, order: Order) -> Result<Enclosure, AccountingError> {
         if !(fpr > 0.0 && fpr < 1.0) {
-            let middle = match (way, fpr <= 0.0) {
-                (OneWay::Remove, true) | (OneWay::Add, false) => f64::INFINITY,
+            let middle = match (order, fpr <= 0.0) {
+                (Order::Remove, true) | (Order::Add, false) => f64::INFINITY,
                 _ => f64::NEG_INFINITY,
             };
             return Ok(Enclosure { below: middle, middle, above: middle });
         }
-        match way {
-            OneWay::Remove => {
+        match order {
+            Order::Remove => {
                 let middle = self.deviation * inverse_normal_sf(fpr);
                 let margin = 8.0 * f64::EPSILON * (middle.abs() + self.deviation);
                 Ok(Enclosure { below: middle - margin, middle, above: middle + margin })
             }
-            OneWay::Add => {
+            Order::Add => {
                 let s = self.deviation;
                 let mass = |c: f64| {
                     let value = self.below(c).0;
@@ -233,9 +230,10 @@ impl ShiftedGaussians {
                 };
                 let guess = -s * inverse_normal_sf(fpr);
                 enclose(mass, fpr, guess, s)?.ok_or_else(|| {
-                    AccountingError::NotCertified(format!(
-                        "no test of size {fpr} could be enclosed"
-                    ))
+                    NotCertified::NotEnclosed {
+                        what: format!("threshold of the test of size {fpr}"),
+                    }
+                    .into()
                 })
             }
         }
@@ -259,8 +257,7 @@ pub(crate) fn epsilon_by_bisection(
     while function(high)?.upper > delta {
         high *= 2.0;
         if high > 1e5 {
-            let reason = format!("no epsilon up to {high:e} reaches delta {delta}");
-            return Err(AccountingError::NotCertified(reason));
+            return Err(NotCertified::Unreached { most: high, delta }.into());
         }
     }
     // The root of ln delta by the Illinois rule, then outwards until both sides are certain.

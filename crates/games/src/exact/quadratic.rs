@@ -9,7 +9,7 @@
 
 use super::ShiftedGaussians;
 use super::mixture::epsilon_by_bisection;
-use accounting::{AccountingError, OneWay, Pair};
+use accounting::{AccountingError, Order, Pair};
 use vocabulary::Interval;
 
 /// More values than this are moved to the grid.
@@ -35,9 +35,9 @@ impl QuadraticPair {
     /// `InvalidInput` when a parameter is out of range, `OutsideDomain` beyond 10^5 steps.
     ///
     /// ```
-    /// use accounting::{OneWay, Pair};
+    /// use accounting::{Order, Pair};
     /// let pair = games::exact::QuadraticPair::new(0.5, 1.0, 0.1, 3)?;
-    /// let epsilon = pair.epsilon(1e-6, OneWay::Remove)?;
+    /// let epsilon = pair.epsilon(1e-6, Order::Remove)?;
     /// assert!((epsilon.value - 2.27487).abs() < 5e-6 && epsilon.width() < 1e-9);
     /// # Ok::<(), accounting::AccountingError>(())
     /// ```
@@ -106,24 +106,24 @@ impl QuadraticPair {
 }
 
 impl Pair for QuadraticPair {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        self.both(|pair| pair.delta(epsilon, way))
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
+        self.both(|pair| pair.delta(epsilon, order))
     }
 
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        self.both(|pair| pair.one_minus_delta(epsilon, way))
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
+        self.both(|pair| pair.one_minus_delta(epsilon, order))
     }
 
-    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        self.both(|pair| epsilon_by_bisection(delta, |epsilon| pair.delta(epsilon, way)))
+    fn epsilon(&self, delta: f64, order: Order) -> Result<Interval, AccountingError> {
+        self.both(|pair| epsilon_by_bisection(delta, |epsilon| pair.delta(epsilon, order)))
     }
 
-    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        self.both(|pair| pair.tpr(fpr, way))
+    fn tpr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError> {
+        self.both(|pair| pair.tpr(fpr, order))
     }
 
-    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
-        self.both(|pair| pair.fnr(fpr, way))
+    fn fnr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError> {
+        self.both(|pair| pair.fnr(fpr, order))
     }
 }
 

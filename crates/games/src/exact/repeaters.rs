@@ -1,7 +1,7 @@
 //! The printed repeaters' ceiling (methods of P4 4.4): one bit per step is Bin(T, a1) against
 //! Bin(T, a0), exactly. a0 = P(N(0, sigma^2) > t), a1 = (1 - q) a0 + q P(N(1, sigma^2) > t).
 
-use accounting::OneWay;
+use accounting::Order;
 use numerics::special::{Binomial, normal_sf};
 
 /// The two binomial laws of the number of bits set.
@@ -14,7 +14,7 @@ pub struct BitCeiling {
 /// The ceiling of the printed variant with this threshold.
 ///
 /// ```
-/// use accounting::OneWay;
+/// use accounting::Order;
 /// let ceiling = games::exact::bit_ceiling(0.8, 0.1, 50, 0.5);
 /// assert!((ceiling.epsilon(1e-5) - 3.28).abs() < 0.005);
 /// ```
@@ -67,25 +67,24 @@ impl BitCeiling {
         &self.without_canary
     }
 
-    fn laws(&self, way: OneWay) -> (&[f64], &[f64]) {
-        match way {
-            OneWay::Remove => (&self.with_canary, &self.without_canary),
-            OneWay::Add => (&self.without_canary, &self.with_canary),
+    fn laws(&self, order: Order) -> (&[f64], &[f64]) {
+        match order {
+            Order::Remove => (&self.with_canary, &self.without_canary),
+            Order::Add => (&self.without_canary, &self.with_canary),
         }
     }
 
     /// The hockey-stick divergence.
-    pub fn delta(&self, epsilon: f64, way: OneWay) -> f64 {
-        let (p, q) = self.laws(way);
+    pub fn delta(&self, epsilon: f64, order: Order) -> f64 {
+        let (p, q) = self.laws(order);
         let factor = epsilon.exp();
         p.iter().zip(q).map(|(p, q)| (p - factor * q).max(0.0)).sum()
     }
 
     /// The larger epsilon of both orders at this delta.
     pub fn epsilon(&self, delta: f64) -> f64 {
-        let worst = |epsilon: f64| {
-            self.delta(epsilon, OneWay::Remove).max(self.delta(epsilon, OneWay::Add))
-        };
+        let worst =
+            |epsilon: f64| self.delta(epsilon, Order::Remove).max(self.delta(epsilon, Order::Add));
         if worst(0.0) <= delta {
             return 0.0;
         }

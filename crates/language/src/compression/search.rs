@@ -97,7 +97,7 @@ pub fn compress(
         (0, Procedure::Linear) => 5 * target.len(),
         (longest, _) => longest,
     };
-    let mut search = Search {
+    let mut search = PromptSearch {
         decoder,
         before,
         target,
@@ -122,7 +122,7 @@ pub fn compress(
     })
 }
 
-struct Search<'a> {
+struct PromptSearch<'a> {
     decoder: &'a Decoder,
     before: &'a [u32],
     target: &'a [u32],
@@ -133,7 +133,7 @@ struct Search<'a> {
     best: Option<Vec<u32>>,
 }
 
-impl Search<'_> {
+impl PromptSearch<'_> {
     fn bisection(&mut self) -> Result<(), LanguageError> {
         let gcg = self.options.gcg;
         let mut failed = 0;

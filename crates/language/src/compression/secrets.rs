@@ -3,7 +3,7 @@
 use super::{Compression, Options, compress};
 use crate::LanguageError;
 use crate::load::Model;
-use crate::memorization::{Completion, Interval, share};
+use crate::memorization::{Completion, RateInterval, share};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -23,7 +23,7 @@ pub struct CompressedSecret {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Share {
     #[serde(flatten)]
-    pub interval: Interval,
+    pub interval: RateInterval,
     pub confidence: f64,
 }
 

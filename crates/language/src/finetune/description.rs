@@ -8,7 +8,7 @@ use crate::model::Projection;
 use serde::de::DeserializeOwned;
 use training::model::{LanguageDescription, ModelDescription, TrainedWeights};
 use training::{OptimizerDescription, PrivacyTarget};
-use vocabulary::{Document, RunDescription};
+use vocabulary::{RunDescription, RunFile};
 
 /// Everything in the file.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +36,7 @@ impl FinetuneDescription {
     /// What is wrong with a table, and tables that are missing.
     pub fn from_toml_str(text: &str) -> Result<Self, LanguageError> {
         let invalid = |message: String| LanguageError::InvalidInput(message);
-        let run = Document::from_toml_str(text).map_err(|error| invalid(error.to_string()))?.run;
+        let run = RunFile::from_toml_str(text).map_err(|error| invalid(error.to_string()))?.run;
         let mut tables: toml::Table =
             text.parse().map_err(|error: toml::de::Error| invalid(one_line(&error)))?;
         let seed = match tables.get("run").and_then(|run| run.get("seed")) {

@@ -25,11 +25,12 @@ use vocabulary::{PhaseDescription, Run, RunDescription};
 pub type Calibrate<'a> = dyn Fn(&Run, f64, f64) -> Result<f64, String> + 'a;
 
 /// From canaries' scores and memberships, at delta.
-pub type Audit<'a> = dyn Fn(&[f64], &[bool], f64) -> Result<Audited, String> + Sync + 'a;
+pub type AuditCanaries<'a> =
+    dyn Fn(&[f64], &[bool], f64) -> Result<CanaryAudit, String> + Sync + 'a;
 
 /// What canaries show.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Audited {
+pub struct CanaryAudit {
     /// A lower bound.
     pub epsilon: f64,
     /// The share of pairs of a member and another in which the member's score is larger.
@@ -38,7 +39,7 @@ pub struct Audited {
 
 /// One training of a grid.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub struct GridPoint {
     pub batch_size: u64,
     pub steps: u64,
     pub learning_rate: f64,
@@ -53,10 +54,10 @@ pub struct Grid<'a> {
     start: Start,
     secrets: Vec<Completion>,
     measure: MeasureTable,
-    points: Vec<Point>,
+    points: Vec<GridPoint>,
     delta: f64,
     plan: Plan,
-    audit: &'a Audit<'a>,
+    audit: &'a AuditCanaries<'a>,
     place: Place,
     /// Held by the training that has the device.
     device: Mutex<()>,
@@ -95,7 +96,7 @@ impl<'a> Grid<'a> {
         description: GridDescription,
         folder: &Path,
         calibrate: &Calibrate<'_>,
-        audit: &'a Audit<'a>,
+        audit: &'a AuditCanaries<'a>,
         device: &Device,
     ) -> Result<Self, LanguageError> {
         let place = Place::of(device)?;
@@ -121,7 +122,7 @@ impl<'a> Grid<'a> {
                     for &learning_rate in &grid.learning_rate {
                         for &clip_norm in &grid.clip_norm {
                             for &seed in &grid.seed {
-                                points.push(Point {
+                                points.push(GridPoint {
                                     batch_size,
                                     steps,
                                     learning_rate,
@@ -152,7 +153,7 @@ impl<'a> Grid<'a> {
     }
 
     /// All trainings, in the order of the table.
-    pub fn points(&self) -> &[Point] {
+    pub fn points(&self) -> &[GridPoint] {
         &self.points
     }
 
@@ -160,12 +161,12 @@ impl<'a> Grid<'a> {
         self.delta
     }
 
-    fn run(&self, point: &Point) -> Result<Run, LanguageError> {
+    fn run(&self, point: &GridPoint) -> Result<Run, LanguageError> {
         let (noise, clip_norm) = (point.noise_multiplier, Some(point.clip_norm));
         described(&self.start, point.batch_size, point.steps, noise, clip_norm)
     }
 
-    fn row(&self, point: &Point) -> Result<String, LanguageError> {
+    fn row(&self, point: &GridPoint) -> Result<String, LanguageError> {
         let mut start = self.start.description.clone();
         set_rate(&mut start.optimizer, point.learning_rate);
         let run = self.run(point)?;

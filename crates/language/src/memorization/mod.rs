@@ -22,4 +22,4 @@ mod score;
 pub use ask::{Asking, Questions, ask, ask_with, read_secrets};
 pub use completions::{Completion, Completions};
 pub use matching::{Matching, Normalization, Rule};
-pub use score::{Base, Interval, Memorization, Metric, SecretRate, SeedScore, measure, share};
+pub use score::{Base, Memorization, Metric, RateInterval, SecretRate, SeedScore, measure, share};

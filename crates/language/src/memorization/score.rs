@@ -37,7 +37,7 @@ impl Metric {
 
 /// A mean with its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Interval {
+pub struct RateInterval {
     pub value: f64,
     pub lower: f64,
     pub upper: f64,
@@ -64,9 +64,9 @@ pub struct SeedScore {
 /// The un-tuned model on the same secrets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Base {
-    pub score: Interval,
+    pub score: RateInterval,
     /// Score minus base, secret by secret, with the t-interval over secrets.
-    pub difference: Interval,
+    pub difference: RateInterval,
     /// Secrets on which the tuned model matches more often, and less often.
     pub more: usize,
     pub less: usize,
@@ -84,10 +84,10 @@ pub struct Memorization {
     pub secrets: usize,
     pub completions: usize,
     /// Mean over secrets, with the interval over secrets.
-    pub score: Interval,
+    pub score: RateInterval,
     /// With the interval over trainings, where there are at least two seeds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub over_seeds: Option<Interval>,
+    pub over_seeds: Option<RateInterval>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seeds: Vec<SeedScore>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -226,13 +226,13 @@ fn by_seed(completions: &Completions, hit: &impl Fn(&Completion) -> bool) -> Vec
 }
 
 /// The share of `hits` among `of` secrets with one trial each (Clopper and Pearson).
-pub fn share(hits: usize, of: usize, confidence: f64) -> Interval {
+pub fn share(hits: usize, of: usize, confidence: f64) -> RateInterval {
     let mut rates = vec![0.0; of];
     rates[..hits].fill(1.0);
     over_secrets(&rates, of, confidence)
 }
 
-fn over_secrets(rates: &[f64], completions: usize, confidence: f64) -> Interval {
+fn over_secrets(rates: &[f64], completions: usize, confidence: f64) -> RateInterval {
     let m = rates.len() as f64;
     let mean = rates.iter().sum::<f64>() / m;
     let single = rates.iter().all(|rate| *rate == 0.0 || *rate == 1.0);
@@ -250,18 +250,18 @@ fn over_secrets(rates: &[f64], completions: usize, confidence: f64) -> Interval 
     };
     let (right, wrong) = (mean * effective, (1.0 - mean) * effective);
     let tail = (0.5 * (1.0 - confidence)).ln();
-    Interval {
+    RateInterval {
         value: mean,
         lower: if right > 0.0 { beta_lower_quantile(tail, right, wrong + 1.0) } else { 0.0 },
         upper: if wrong > 0.0 { beta_upper_quantile(tail, right + 1.0, wrong) } else { 1.0 },
     }
 }
 
-fn over_seeds(seeds: &[SeedScore], confidence: f64) -> Option<Interval> {
+fn over_seeds(seeds: &[SeedScore], confidence: f64) -> Option<RateInterval> {
     let scores: Vec<f64> = seeds.iter().map(|seed| seed.score).collect();
     (scores.len() >= 2).then(|| {
         let found = student(&scores, confidence);
-        Interval { lower: found.lower.max(0.0), upper: found.upper.min(1.0), ..found }
+        RateInterval { lower: found.lower.max(0.0), upper: found.upper.min(1.0), ..found }
     })
 }
 
@@ -289,7 +289,7 @@ fn compare(
     let difference = student(&differences, confidence);
     Ok(Base {
         score: over_secrets(&rates, completions, confidence),
-        difference: Interval {
+        difference: RateInterval {
             lower: difference.lower.max(-1.0),
             upper: difference.upper.min(1.0),
             ..difference
@@ -307,15 +307,15 @@ fn sign_test(more: u64, less: u64) -> f64 {
 }
 
 /// Mean with Student's interval.
-fn student(values: &[f64], confidence: f64) -> Interval {
+fn student(values: &[f64], confidence: f64) -> RateInterval {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     if values.len() < 2 {
-        return Interval { value: mean, lower: f64::NEG_INFINITY, upper: f64::INFINITY };
+        return RateInterval { value: mean, lower: f64::NEG_INFINITY, upper: f64::INFINITY };
     }
     let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (n - 1.0);
     let reach = student_quantile(confidence, n - 1.0) * (variance / n).sqrt();
-    Interval { value: mean, lower: mean - reach, upper: mean + reach }
+    RateInterval { value: mean, lower: mean - reach, upper: mean + reach }
 }
 
 /// The t with P(|T| <= t) = confidence, by bisection on the beta tail P(|T| > t) = I_{nu/(nu+t^2)}.

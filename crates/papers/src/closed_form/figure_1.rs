@@ -4,7 +4,7 @@
 use super::trained::{Setting, Trained, over_seeds};
 use super::{PAPER, exact};
 use crate::tools::epsilon;
-use crate::{Context, Entry, PaperError, Reproduction, Table};
+use crate::{Context, Entry, PaperError, PaperTable, Reproduction};
 use accounting::bayes_security::{closed_form_mu, security_of_mu};
 use accounting::pairs::Composed;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
     let location = Setting::location(context)?;
     let without = location.is_none();
     settings.extend(location);
-    let mut table = Table::new(
+    let mut table = PaperTable::new(
         "epochs",
         &[
             "data",

@@ -1,7 +1,7 @@
 //! Figure 2: the error term of the closed form for one step, against the truth.
 
 use super::{PAPER, logarithmic};
-use crate::{Context, Entry, PaperError, Reproduction, Table};
+use crate::{Context, Entry, PaperError, PaperTable, Reproduction};
 use accounting::bayes_security::distance_from_mean;
 use serde_json::json;
 use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
@@ -16,7 +16,7 @@ pub(super) const ENTRY: Entry = Entry {
 };
 
 fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
-    let mut table = Table::new(
+    let mut table = PaperTable::new(
         "one-step",
         &["noise_multiplier", "sample_rate", "total_variation", "error_term", "hellinger_bound"],
     );

@@ -1,7 +1,7 @@
 //! Figure 3: the sample rate that meets a Bayes security, against the noise.
 
 use super::{PAPER, logarithmic};
-use crate::{Context, Entry, PaperError, Reproduction, Table};
+use crate::{Context, Entry, PaperError, PaperTable, Reproduction};
 use accounting::bayes_security::Formula;
 use accounting::{AccountingError, Solution, Target, Unknown, calibrate};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ pub(super) const ENTRY: Entry = Entry {
 const STEPS: u64 = 5000;
 
 fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
-    let mut table = Table::new(
+    let mut table = PaperTable::new(
         "sample-rate",
         &["bayes_security", "noise_multiplier", "closed_form", "central_limit", "exact"],
     );

@@ -2,7 +2,7 @@
 //! errors over the whole grid, both adjacencies.
 
 use super::{PAPER, run, securities};
-use crate::{Context, Entry, PaperError, Reproduction, Table};
+use crate::{Context, Entry, PaperError, PaperTable, Reproduction};
 use serde_json::{Value, json};
 use vocabulary::Adjacency;
 use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
@@ -51,7 +51,7 @@ impl Errors {
 }
 
 fn compute(context: &Context<'_>, rates: &[f64]) -> Result<Reproduction, PaperError> {
-    let mut table = Table::new(
+    let mut table = PaperTable::new(
         "bayes-security",
         &[
             "adjacency",
@@ -67,7 +67,7 @@ fn compute(context: &Context<'_>, rates: &[f64]) -> Result<Reproduction, PaperEr
             "certified",
         ],
     );
-    let mut summary = Table::new(
+    let mut summary = PaperTable::new(
         "errors",
         &[
             "adjacency",

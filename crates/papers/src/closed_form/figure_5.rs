@@ -1,7 +1,7 @@
 //! Figure 5: what the numbers cost.
 
 use super::{PAPER, exact, run};
-use crate::{Context, Entry, PaperError, Reproduction, Table};
+use crate::{Context, Entry, PaperError, PaperTable, Reproduction};
 use accounting::bayes_security::{
     central_limit_mu, certified_lower_bound, closed_form_mu, security_of_mu,
 };
@@ -22,7 +22,7 @@ pub(super) const ENTRY: Entry = Entry {
 
 fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
     let columns = ["epochs", "closed_form_s", "central_limit_s", "certified_s", "exact_s"];
-    let mut table = Table::new("seconds", &columns);
+    let mut table = PaperTable::new("seconds", &columns);
     let mut lines: [Vec<(f64, f64)>; 4] = Default::default();
     for epochs in [1_u32, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100] {
         context.go_on()?;

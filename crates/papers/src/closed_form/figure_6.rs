@@ -1,7 +1,7 @@
 //! Figure 6: Bayes security of one step against the bound that epsilon gives.
 
 use super::{PAPER, logarithmic, run, securities};
-use crate::{Context, Entry, PaperError, Reproduction, Table};
+use crate::{Context, Entry, PaperError, PaperTable, Reproduction};
 use accounting::bayes_security::translate::security_of_epsilon;
 use serde_json::json;
 use vocabulary::Adjacency;
@@ -18,7 +18,7 @@ pub(super) const ENTRY: Entry = Entry {
 
 fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
     let columns = ["records", "sample_rate", "closed_form", "exact", "certified"];
-    let mut table = Table::new("one-step", &columns);
+    let mut table = PaperTable::new("one-step", &columns);
     let (mut printed, mut truths) = (Vec::new(), Vec::new());
     for records in logarithmic(10.0, 1e5, 6) {
         context.go_on()?;

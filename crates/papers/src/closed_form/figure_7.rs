@@ -2,7 +2,7 @@
 
 use super::{PAPER, run};
 use crate::tools::rates;
-use crate::{Context, Entry, PaperError, Reproduction, Table};
+use crate::{Context, Entry, PaperError, PaperTable, Reproduction};
 use accounting::bayes_security::{central_limit_mu, closed_form_mu, security_of_mu, translate};
 use accounting::directions;
 use accounting::pairs::{Composed, Gaussian};
@@ -25,7 +25,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
     let beta = directions::bayes_security(&pair)?;
     let limit = Gaussian::new(central_limit_mu(&run)?)?;
     let columns = ["fpr", "tpr_by_security", "tpr_lower", "tpr_upper", "tpr_central_limit"];
-    let mut table = Table::new("tpr", &columns);
+    let mut table = PaperTable::new("tpr", &columns);
     let (mut by_security, mut by_curve) = (Vec::new(), Vec::new());
     let mut words = Vec::new();
     let mut all = rates(1e-3);

@@ -2,7 +2,7 @@
 
 use super::trained::Setting;
 use super::{PAPER, exact};
-use crate::{Context, Entry, PaperError, Reproduction, Table};
+use crate::{Context, Entry, PaperError, PaperTable, Reproduction};
 use accounting::bayes_security::{closed_form_mu, security_of_mu};
 use attacks::attribute::{Attribute, Probe};
 use serde_json::json;
@@ -133,7 +133,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
     let often = |index: usize| if index == 1 || index == 2 { 10.0 } else { steps };
     let seconds: Vec<f64> = (0..6).map(|index| often(index) * usual(index)).collect();
     let mut table =
-        Table::new("seconds", &["what", "seconds_for_ten_epochs", "relative_to_training"]);
+        PaperTable::new("seconds", &["what", "seconds_for_ten_epochs", "relative_to_training"]);
     for (name, value) in names.iter().zip(&seconds) {
         table.push(vec![json!(name), json!(value), json!(value / seconds[0])]);
     }

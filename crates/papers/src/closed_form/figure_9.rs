@@ -2,7 +2,7 @@
 
 use super::PAPER;
 use super::trained::{Setting, Trained, over_seeds};
-use crate::{Context, Entry, PaperError, Reproduction, Table};
+use crate::{Context, Entry, PaperError, PaperTable, Reproduction};
 use serde_json::json;
 use vocabulary::figure::{Axis, Figure, Series, Stroke};
 
@@ -30,7 +30,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
         "full_certified",
         "approximate_certified",
     ];
-    let mut table = Table::new("epochs", &columns);
+    let mut table = PaperTable::new("epochs", &columns);
     let mut lines: [Vec<(f64, f64)>; 4] = Default::default();
     let mut last = String::new();
     for epoch in 1..=setting.epochs {

@@ -2,7 +2,7 @@
 //! and what is inconsistent.
 
 use super::{PAPER, run, securities};
-use crate::{Context, Entry, PaperError, Reproduction, Table};
+use crate::{Context, Entry, PaperError, PaperTable, Reproduction};
 use accounting::bayes_security::{Formula, translate};
 use accounting::{Solution, Target, Unknown, calibrate};
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ const ROWS: [Row; 2] = [
 ];
 
 fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
-    let mut results = Table::new(
+    let mut results = PaperTable::new(
         "results",
         &[
             "data",
@@ -42,7 +42,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
             "tpr_that_follows",
         ],
     );
-    let mut calibrations = Table::new(
+    let mut calibrations = PaperTable::new(
         "calibrations",
         &["data", "steps", "sample_rate", "printed", "closed_form", "central_limit", "exact"],
     );

@@ -1,7 +1,7 @@
 //! The second hypothesis: configurations with one (epsilon, delta) have different privacy profiles.
 
 use super::PAPER;
-use crate::{Context, Entry, PaperError, Reproduction, Table};
+use crate::{Context, Entry, PaperError, PaperTable, Reproduction};
 use accounting::pairs::{BinomialGaussian, Composed};
 use accounting::{Solution, Target, Unknown, calibrate, directions};
 use serde_json::json;
@@ -26,7 +26,7 @@ const POINTS: u32 = 24;
 
 fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
     let delta = (RECORDS as f64).powf(-1.1);
-    let mut table = Table::new(
+    let mut table = PaperTable::new(
         "mechanisms",
         &[
             "epsilon",
@@ -104,7 +104,7 @@ impl Mechanism {
         let target = Target::Epsilon { epsilon, delta };
         let found = calibrate(&run, Unknown::NoiseMultiplier, &target, LensName::Composition, &[])?;
         let Solution::NoiseMultiplier(noise_multiplier) = found.solution else {
-            return Err(accounting::AccountingError::NotCertified(format!(
+            return Err(accounting::AccountingError::invalid(format!(
                 "calibration answered {:?} instead of a noise multiplier",
                 found.solution
             ))

@@ -2,7 +2,7 @@
 
 use super::PAPER;
 use crate::tools::{composition, epsilon, last_iterate};
-use crate::{Context, Entry, PaperError, Reproduction, Table};
+use crate::{Context, Entry, PaperError, PaperTable, Reproduction};
 use accounting::pairs::Gaussian;
 use games::DpSgd;
 use serde_json::json;
@@ -28,7 +28,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
         all.dedup();
         all
     };
-    let mut table = Table::new(
+    let mut table = PaperTable::new(
         "epsilon",
         &[
             "panel",

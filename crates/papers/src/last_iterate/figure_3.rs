@@ -2,7 +2,7 @@
 
 use super::PAPER;
 use crate::tools::{audited, epsilon, last_iterate, noise_for};
-use crate::{Context, Entry, PaperError, Reproduction, Table};
+use crate::{Context, Entry, PaperError, PaperTable, Reproduction};
 use audit::Family;
 use games::{DpSgd, Game, Observe};
 use serde_json::json;
@@ -22,7 +22,7 @@ const STANDARD: f64 = 8.0;
 const TRIALS: u64 = 100_000;
 
 fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
-    let mut table = Table::new(
+    let mut table = PaperTable::new(
         "audits",
         &[
             "sample_rate",

@@ -2,7 +2,7 @@
 
 use super::PAPER;
 use crate::tools::noise_for;
-use crate::{Context, Entry, PaperError, Reproduction, Table};
+use crate::{Context, Entry, PaperError, PaperTable, Reproduction};
 use accounting::{Pair, directions};
 use games::exact::QuadraticPair;
 use serde_json::json;
@@ -24,7 +24,7 @@ const SETTINGS: [(f64, f64); 5] = [(1.0, 0.1), (2.0, 0.1), (2.0, 0.3), (1.0, 0.5
 const STEPS: [u64; 9] = [1, 2, 3, 4, 6, 8, 10, 12, 14];
 
 fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
-    let mut table = Table::new(
+    let mut table = PaperTable::new(
         "ratios",
         &["epsilon_of_one_step", "sample_rate", "noise_multiplier", "steps", "exact", "rounded"],
     );

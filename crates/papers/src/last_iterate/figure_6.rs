@@ -4,7 +4,7 @@ use super::PAPER;
 use crate::tools::{
     composition, drawable, epsilon, exact_miss_rate, last_iterate, miss_rate, rates,
 };
-use crate::{Context, Entry, PaperError, Reproduction, Table};
+use crate::{Context, Entry, PaperError, PaperTable, Reproduction};
 use games::exact::{best_bit_threshold, bit_ceiling};
 use games::{DpSgd, Game, Observe, RepeaterVariant};
 use serde_json::json;
@@ -29,7 +29,7 @@ const EDGE: f64 = 1e-3;
 const SETTINGS: [(u64, f64, f64); 3] = [(50, 0.1, 0.8), (100, 0.1, 0.5), (100, 0.01, 0.5)];
 
 fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
-    let mut points = Table::new(
+    let mut points = PaperTable::new(
         "miss_rates",
         &[
             "steps",
@@ -43,7 +43,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
             "printed_exact",
         ],
     );
-    let mut ceilings = Table::new(
+    let mut ceilings = PaperTable::new(
         "epsilons",
         &[
             "steps",

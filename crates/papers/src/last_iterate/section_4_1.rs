@@ -2,7 +2,7 @@
 
 use super::PAPER;
 use crate::tools::{composition, epsilon, last_iterate};
-use crate::{Context, Entry, PaperError, Reproduction, Table};
+use crate::{Context, Entry, PaperError, PaperTable, Reproduction};
 use games::DpSgd;
 use serde_json::json;
 use vocabulary::figure::{Axis, Figure, Series, Stroke};
@@ -21,7 +21,7 @@ const SIGMA: f64 = 0.7764;
 const RATE: f64 = 0.01;
 
 fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
-    let mut table = Table::new("epsilon", &["steps", "linear", "zeroing", "composition"]);
+    let mut table = PaperTable::new("epsilon", &["steps", "linear", "zeroing", "composition"]);
     let mut curves = [Vec::new(), Vec::new(), Vec::new()];
     let zeroing = epsilon(&composition(&DpSgd::new(SIGMA, RATE, 1))?, DELTA)?;
     let mut words = Vec::new();

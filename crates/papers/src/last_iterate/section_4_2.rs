@@ -1,7 +1,7 @@
 //! Section 4.2: a quadratic regulariser beats the heuristic.
 
 use super::PAPER;
-use crate::{Context, Entry, PaperError, Reproduction, Table};
+use crate::{Context, Entry, PaperError, PaperTable, Reproduction};
 use accounting::directions;
 use games::exact::QuadraticPair;
 use serde_json::json;
@@ -22,7 +22,7 @@ const SETTING: (f64, f64, u64) = (1.0, 0.1, 3);
 
 fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
     let (sigma, q, steps) = SETTING;
-    let mut table = Table::new("epsilon", &["alpha", "paper", "lower", "value", "upper"]);
+    let mut table = PaperTable::new("epsilon", &["alpha", "paper", "lower", "value", "upper"]);
     let mut curve = Vec::new();
     let at = |alpha: f64| {
         let pair = QuadraticPair::new(alpha, sigma, q, steps)?;

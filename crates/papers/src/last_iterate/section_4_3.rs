@@ -1,7 +1,7 @@
 //! Section 4.3: the shift register.
 
 use super::PAPER;
-use crate::{Context, Entry, PaperError, Reproduction, Table};
+use crate::{Context, Entry, PaperError, PaperTable, Reproduction};
 use games::exact::known;
 use games::{DpSgd, Game, Observe};
 use serde_json::json;
@@ -22,7 +22,7 @@ const SETTING: (f64, f64, u64) = (0.8, 0.1, 50);
 fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
     let (sigma, q, steps) = SETTING;
     let trainer = DpSgd::new(sigma, q, steps);
-    let mut table = Table::new("epsilon", &["spread", "register", "composition", "heuristic"]);
+    let mut table = PaperTable::new("epsilon", &["spread", "register", "composition", "heuristic"]);
     let mut curve = Vec::new();
     let (mut all, mut linear) = (0.0, 0.0);
     for spread in [1.05, 1.1, 1.2, 1.4, 1.7, 2.0, 3.0, 4.0, 6.0, 10.0] {

@@ -2,7 +2,7 @@
 
 use super::PAPER;
 use crate::tools::{composition, epsilon, last_iterate, noise_for};
-use crate::{Context, Entry, PaperError, Reproduction, Table};
+use crate::{Context, Entry, PaperError, PaperTable, Reproduction};
 use games::DpSgd;
 use serde_json::json;
 use vocabulary::figure::{Axis, Figure, Series};
@@ -50,7 +50,7 @@ fn solve(context: &Context<'_>, row: (f64, f64, f64)) -> Result<Option<f64>, Pap
 }
 
 fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
-    let mut implied = Table::new(
+    let mut implied = PaperTable::new(
         "columns",
         &[
             "batch_size",
@@ -64,7 +64,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
             "heuristic_at_60_epochs",
         ],
     );
-    let mut lengths = Table::new(
+    let mut lengths = PaperTable::new(
         "lengths",
         &["batch_size", "standard", "epochs", "steps", "noise_multiplier", "heuristic"],
     );

@@ -2,7 +2,7 @@
 
 use super::PAPER;
 use crate::tools::{composition, drawable, exact_miss_rate, last_iterate, miss_rate, rates};
-use crate::{Context, Entry, PaperError, Reproduction, Table};
+use crate::{Context, Entry, PaperError, PaperTable, Reproduction};
 use games::{DpSgd, Encoding, Game, Observe};
 use serde_json::json;
 use vocabulary::figure::{Axis, Figure, Series, Stroke};
@@ -32,7 +32,7 @@ const AS_PRINTED: Encoding =
     Encoding { spacing: 10.0, resolution: 0.01, dataset_size: 10_000_000_000 };
 
 fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
-    let mut table = Table::new(
+    let mut table = PaperTable::new(
         "miss_rates",
         &[
             "noise_multiplier",
@@ -46,7 +46,7 @@ fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
         ],
     );
     let mut figures = Vec::new();
-    let mut headline = Table::new(
+    let mut headline = PaperTable::new(
         "at_fpr_0.05",
         &[
             "noise_multiplier",

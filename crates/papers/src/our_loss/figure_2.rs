@@ -2,7 +2,7 @@
 
 use super::PAPER;
 use crate::tools::{epsilon, last_iterate, mean_and_deviation, noise_for};
-use crate::{Context, Entry, PaperError, Reproduction, Table};
+use crate::{Context, Entry, PaperError, PaperTable, Reproduction};
 use audit::Family;
 use audit::grid::{MIN_COUNT, grid_estimate};
 use games::{DpSgd, Encoding, Game, Observe};
@@ -23,7 +23,7 @@ const TRIALS: u64 = 5_000;
 const REPETITIONS: u64 = 5;
 
 fn compute(context: &Context<'_>) -> Result<Reproduction, PaperError> {
-    let mut table = Table::new(
+    let mut table = PaperTable::new(
         "estimates",
         &[
             "sample_rate",

@@ -3,7 +3,7 @@
 
 use crate::{Anything, DELTA, Setting, play};
 use accounting::pairs::{BinomialGaussian, Composed};
-use accounting::{OneWay, Pair, Solution, Target, Unknown, calibrate};
+use accounting::{Order, Pair, Solution, Target, Unknown, calibrate};
 use games::{Encoding, Game, Observe, RepeaterVariant, Trial};
 use vocabulary::{LensName, Run};
 
@@ -52,7 +52,7 @@ fn rows(name: &str, game: Game, setting: Setting, trials: u64) -> Anything<Vec<f
         .collect::<Anything<_>>()?;
     let mut deviations = Vec::new();
     for fpr in RATES {
-        let curve = |x: f64| all.fnr(x, OneWay::Remove).map(|found| found.value);
+        let curve = |x: f64| all.fnr(x, Order::Remove).map(|found| found.value);
         let expected = curve(fpr)?;
         let slope = (curve(1.1 * fpr)? - curve(0.9 * fpr)?) / (0.2 * fpr);
         let n = trials as f64;
@@ -63,7 +63,7 @@ fn rows(name: &str, game: Game, setting: Setting, trials: u64) -> Anything<Vec<f
         let words: Vec<String> = z.iter().map(|z| format!("{z:+.1}")).collect();
         println!(
             "| {name} | {sigma} | {fpr} | {expected:.3} | {:.3} | {:.3} | {} |",
-            linear.fnr(fpr, OneWay::Remove)?.value,
+            linear.fnr(fpr, Order::Remove)?.value,
             found.iter().sum::<f64>() / found.len() as f64,
             words.join(" ")
         );

@@ -4,7 +4,7 @@
 use super::escape::escape;
 use super::parts::NOT_PRIVATE;
 use crate::Shown;
-use crate::table::{Table, tables};
+use crate::table::{PageTable, tables};
 use figures::Options;
 use vocabulary::figure::{Figure, Mark, Scale};
 
@@ -64,7 +64,7 @@ pub(crate) fn height(figure: &Figure, width: f64) -> f64 {
     }
 }
 
-fn behind(table: &Table, title: &str, place: usize) -> String {
+fn behind(table: &PageTable, title: &str, place: usize) -> String {
     let label = format!("Table {place} behind the figure: {title}");
     let mut text = format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}\"><table>\n<thead><tr>",

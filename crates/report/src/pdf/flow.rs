@@ -3,7 +3,7 @@
 use super::PdfError;
 use super::drawing::Drawing;
 use super::font::{Faces, clean};
-use super::sheet::{GROUND, INK, MARGIN, MUTED, Mark, PAGE, RULE, Sheets, Type, WIDTH};
+use super::sheet::{AssumptionMark, GROUND, INK, MARGIN, MUTED, PAGE, RULE, Sheets, Type, WIDTH};
 use crate::content::Block;
 use crate::{Shown, html};
 use figures::{Options, Theme};
@@ -84,7 +84,7 @@ impl<'a> Flow<'a> {
 
     fn rule(&mut self) {
         let place = (MARGIN.0, self.y, WIDTH, 0.8);
-        self.sheets.place(None, Mark::Rectangle { place, colour: RULE });
+        self.sheets.place(None, AssumptionMark::Rectangle { place, colour: RULE });
         self.y += 8.0;
     }
 
@@ -140,7 +140,7 @@ impl<'a> Flow<'a> {
             self.lines(paragraph, text, BODY, MARGIN.0 + 12.0, WIDTH - 12.0);
             if before.0 == self.sheets.pages.len() {
                 let place = (MARGIN.0, before.1, 2.0, self.y - before.1);
-                self.sheets.place(None, Mark::Rectangle { place, colour: RULE });
+                self.sheets.place(None, AssumptionMark::Rectangle { place, colour: RULE });
             }
             self.y += 5.0;
         }
@@ -155,7 +155,10 @@ impl<'a> Flow<'a> {
             let height = BODY.size * LEADING;
             self.need(height);
             let at = (MARGIN.0 + 2.0, self.y + baseline(BODY));
-            self.sheets.place(Some(label), Mark::Text { at, text: "\u{2022}".into(), look: BODY });
+            self.sheets.place(
+                Some(label),
+                AssumptionMark::Text { at, text: "\u{2022}".into(), look: BODY },
+            );
             self.lines(body, &item.replace('`', ""), BODY, MARGIN.0 + 12.0, WIDTH - 12.0);
             self.y += 2.0;
         }
@@ -199,7 +202,7 @@ impl<'a> Flow<'a> {
         let at = (MARGIN.0, self.y);
         self.sheets.drawings.push(drawing);
         let drawing = self.sheets.drawings.len() - 1;
-        self.sheets.place(Some(element), Mark::Drawing { drawing, at, scale });
+        self.sheets.place(Some(element), AssumptionMark::Drawing { drawing, at, scale });
         self.y += height + 2.0;
         let caption = self.sheets.element(None, Tag::Caption);
         let mut sentences = vec![figure.caption.clone()];
@@ -230,7 +233,7 @@ impl<'a> Flow<'a> {
                 }
                 let right = self.faces.face(bold).width(&text, look.size);
                 let look = Type { bold, ..look };
-                self.sheets.place(Some(element), Mark::Text { at, text, look });
+                self.sheets.place(Some(element), AssumptionMark::Text { at, text, look });
                 at.0 += right;
             }
             self.y += height;
@@ -280,7 +283,7 @@ impl<'a> Flow<'a> {
     /// A pale band, for the head of a table.
     pub(super) fn band(&mut self, height: f32) {
         let place = (MARGIN.0, self.y, WIDTH, height);
-        self.sheets.place(None, Mark::Rectangle { place, colour: GROUND });
+        self.sheets.place(None, AssumptionMark::Rectangle { place, colour: GROUND });
     }
 }
 

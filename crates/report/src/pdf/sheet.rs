@@ -35,7 +35,7 @@ pub(super) struct Type {
 }
 
 /// Something on a page.
-pub(super) enum Mark {
+pub(super) enum AssumptionMark {
     /// A line of text, by the left end of its baseline.
     Text { at: (f32, f32), text: String, look: Type },
     /// Left, top, width, height.
@@ -46,7 +46,7 @@ pub(super) enum Mark {
 
 /// A mark, and the leaf of the tree that it is; decoration is none.
 pub(super) struct Placed {
-    pub(super) mark: Mark,
+    pub(super) mark: AssumptionMark,
     pub(super) leaf: Option<usize>,
 }
 
@@ -78,7 +78,7 @@ impl Sheets {
     }
 
     /// Puts a mark on the last page, as content of an element or as decoration.
-    pub(super) fn place(&mut self, element: Option<usize>, mark: Mark) {
+    pub(super) fn place(&mut self, element: Option<usize>, mark: AssumptionMark) {
         let leaf = element.map(|element| {
             let leaf = self.leaves;
             self.leaves += 1;
@@ -104,7 +104,7 @@ impl Sheets {
         for Placed { mark, leaf } in &self.pages[page] {
             let tag = match (leaf, mark) {
                 (None, _) => ContentTag::Artifact(ArtifactType::Other),
-                (Some(_), Mark::Text { .. }) => ContentTag::Span(SpanTag::empty()),
+                (Some(_), AssumptionMark::Text { .. }) => ContentTag::Span(SpanTag::empty()),
                 (Some(_), _) => ContentTag::Other,
             };
             let name = surface.start_tagged(tag);
@@ -118,13 +118,18 @@ impl Sheets {
         Ok(())
     }
 
-    fn mark(&self, mark: &Mark, surface: &mut Surface<'_>, faces: &Faces) -> Result<(), PdfError> {
+    fn mark(
+        &self,
+        mark: &AssumptionMark,
+        surface: &mut Surface<'_>,
+        faces: &Faces,
+    ) -> Result<(), PdfError> {
         match mark {
-            Mark::Text { at, text, look } => {
+            AssumptionMark::Text { at, text, look } => {
                 write(surface, faces, *at, text, *look);
                 Ok(())
             }
-            Mark::Rectangle { place: (x, y, width, height), colour } => {
+            AssumptionMark::Rectangle { place: (x, y, width, height), colour } => {
                 surface.set_fill(Some(paint(*colour)));
                 surface.set_stroke(None);
                 let mut builder = PathBuilder::new();
@@ -136,7 +141,7 @@ impl Sheets {
                 }
                 Ok(())
             }
-            Mark::Drawing { drawing, at, scale } => {
+            AssumptionMark::Drawing { drawing, at, scale } => {
                 surface.push_transform(&Transform::from_row(*scale, 0.0, 0.0, *scale, at.0, at.1));
                 let drawn = self.drawings[*drawing].draw(surface, faces);
                 surface.pop();

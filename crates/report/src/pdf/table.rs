@@ -3,7 +3,7 @@
 
 use super::flow::{Flow, LEADING, baseline};
 use super::font::clean;
-use super::sheet::{INK, MARGIN, Mark, RULE, Type, WIDTH};
+use super::sheet::{AssumptionMark, INK, MARGIN, RULE, Type, WIDTH};
 use krilla::tagging::{TableHeaderScope, Tag};
 
 const PADDING: (f32, f32) = (4.0, 2.5);
@@ -58,7 +58,7 @@ pub(super) fn table(flow: &mut Flow<'_>, columns: &[String], rows: &[Vec<String>
         draw(flow, &cells, &lines, body, &widths, &numeric);
         flow.y += tall;
         let place = (MARGIN.0, flow.y - 0.3, WIDTH, 0.4);
-        flow.sheets.place(None, Mark::Rectangle { place, colour: RULE });
+        flow.sheets.place(None, AssumptionMark::Rectangle { place, colour: RULE });
     }
 }
 
@@ -150,7 +150,7 @@ fn draw(
             if place + 1 < lines.len() {
                 text.push(' ');
             }
-            flow.sheets.place(*cell, Mark::Text { at: (x, y), text, look });
+            flow.sheets.place(*cell, AssumptionMark::Text { at: (x, y), text, look });
             y += look.size * LEADING;
         }
         left += width + 2.0 * PADDING.0;

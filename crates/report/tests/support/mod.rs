@@ -1,8 +1,8 @@
 //! A report made by hand: its numbers are invented, its shape is that of a full one.
 
 use report::{
-    Assumption, Change, Fact, Input, Mark, Origin, Provenance, Report, Search, SearchGroup, Seed,
-    Shown, Training,
+    Assumption, AssumptionMark, Change, Fact, Input, Origin, Provenance, Report, SearchGroup,
+    SearchSection, Seed, Shown, Training,
 };
 use vocabulary::figure::{Axis, Bar, ColourScale, Figure, Heat, Orientation, Rung, Series};
 use vocabulary::{
@@ -71,6 +71,7 @@ pub(crate) fn account() -> Account {
         unsupported: vec![Unsupported {
             lens: LensName::ClosedForm,
             reason: "it holds for other runs".into(),
+            field: None,
         }],
         asides: Vec::new(),
         warnings: vec!["delta 1e-5 is near 1/n".into()],
@@ -217,7 +218,7 @@ pub(crate) fn full() -> Report {
     report.assumptions = report::assumptions(&account.run, origin);
     report.assumptions.push(Assumption {
         text: "A test".into(),
-        mark: Mark::Verified,
+        mark: AssumptionMark::Verified,
         note: "by hand".into(),
     });
     report.statement = report::statement(&account, 1e-5);
@@ -248,7 +249,7 @@ pub(crate) fn full() -> Report {
         facts: vec![Fact::words("noise", "ChaCha20 <keyed> & counted")],
         health: vec![Fact::number("gradients clipped", 0.973, "97.3 %").note("almost all")],
     });
-    report.search = Some(Search {
+    report.search = Some(SearchSection {
         score: "score_<acr>".into(),
         groups: vec![SearchGroup {
             epsilon: 4.0,

@@ -18,7 +18,7 @@ pub fn read_parquet(
 ) -> Result<Dataset, DataError> {
     let broken = |problem: String| refuse(path, format!("cannot be read: {problem}"));
     let file = std::fs::File::open(path).map_err(|error| broken(error.to_string()))?;
-    let table = formats::parquet::Table::open(file).map_err(broken)?;
+    let table = formats::parquet::ParquetTable::open(file).map_err(broken)?;
     let header = &table.columns;
     let last = header.last().cloned().unwrap_or_default();
     let mut encoder = Encoder::new(header, label.unwrap_or(&last), classes, columns)
@@ -43,8 +43,8 @@ pub fn read_parquet(
     encoder.finish(provenance).map_err(|problem| refuse(path, problem))
 }
 
-fn cell(found: &formats::parquet::Cell) -> Option<Cell<'_>> {
-    use formats::parquet::Cell as Found;
+fn cell(found: &formats::parquet::ParquetCell) -> Option<Cell<'_>> {
+    use formats::parquet::ParquetCell as Found;
     Some(match found {
         Found::Truth(value) => Cell::Number(f64::from(u8::from(*value))),
         Found::Whole(value) | Found::Real(value) => Cell::Number(*value),

@@ -1,11 +1,11 @@
 //! CSV: a header, then one row per line; quotes where a field holds a comma. Lines that start with
 //! `#` are comments.
 
-use super::{Builder, Cell, Table, shown};
+use super::{Builder, Cell, TrainingTable, shown};
 use crate::TuningError;
 use formats::csv::split;
 
-pub(super) fn read(text: &str, place: &str) -> Result<Table, TuningError> {
+pub(super) fn read(text: &str, place: &str) -> Result<TrainingTable, TuningError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut builder: Option<Builder> = None;
     let mut fields = Vec::new();

@@ -1,10 +1,10 @@
 //! JSONL: one object per line. The columns are all names that occur.
 
-use super::{Builder, Cell, Table, shown};
+use super::{Builder, Cell, TrainingTable, shown};
 use crate::TuningError;
 use serde_json::{Map, Value};
 
-pub(super) fn read(text: &str, place: &str) -> Result<Table, TuningError> {
+pub(super) fn read(text: &str, place: &str) -> Result<TrainingTable, TuningError> {
     let mut rows: Vec<(String, Map<String, Value>)> = Vec::new();
     let mut names: Vec<String> = Vec::new();
     for (number, row) in formats::jsonl::objects(text) {

@@ -3,7 +3,7 @@
 //! Columns: `batch_size`, `steps`, `learning_rate`, `epsilon`, `delta` (needed), any number of
 //! `score_*` (memorisation; larger is worse), and where known `clip_norm`, `seed`, `utility`,
 //! `audit_epsilon`, `noise_multiplier`. An empty cell is a missing value, which the first five may
-//! not be. Other columns are kept out and named in [`Table::ignored`], so that a mistyped name is
+//! not be. Other columns are kept out and named in [`TrainingTable::ignored`], so that a mistyped name is
 //! seen.
 
 mod csv;
@@ -24,7 +24,7 @@ pub struct Row {
     pub epsilon: f64,
     pub delta: f64,
     pub seed: Option<String>,
-    /// In the order of [`Table::scores`].
+    /// In the order of [`TrainingTable::scores`].
     pub scores: Vec<Option<f64>>,
     pub utility: Option<f64>,
     pub audit_epsilon: Option<f64>,
@@ -33,7 +33,7 @@ pub struct Row {
 
 /// The table, checked: every number is finite and in its range.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Table {
+pub struct TrainingTable {
     pub rows: Vec<Row>,
     /// Names of the scores, `score_` left out (`score` alone is called `score`).
     pub scores: Vec<String>,
@@ -41,7 +41,7 @@ pub struct Table {
     pub ignored: Vec<String>,
 }
 
-impl Table {
+impl TrainingTable {
     /// Reads CSV, JSONL (`.jsonl`, `.ndjson`) or, with the feature, Parquet.
     ///
     /// # Errors
@@ -74,14 +74,14 @@ impl Table {
     /// ```
     /// let text = "batch_size,steps,learning_rate,epsilon,delta,seed,score_vmr,utility\n\
     ///             256,1000,1e-3,8,1e-5,0,0.25,0.9\n";
-    /// let table = tuning::Table::from_csv(text, "results.csv")?;
+    /// let table = tuning::TrainingTable::from_csv(text, "results.csv")?;
     /// assert_eq!(table.scores, ["vmr"]);
     /// assert_eq!(table.rows[0].scores, [Some(0.25)]);
     /// # Ok::<(), tuning::TuningError>(())
     /// ```
     ///
     /// # Errors
-    /// As [`Table::read`].
+    /// As [`TrainingTable::read`].
     pub fn from_csv(text: &str, place: &str) -> Result<Self, TuningError> {
         csv::read(text, place)
     }
@@ -89,12 +89,12 @@ impl Table {
     /// Reads one JSON object per line.
     ///
     /// # Errors
-    /// As [`Table::read`].
+    /// As [`TrainingTable::read`].
     pub fn from_jsonl(text: &str, place: &str) -> Result<Self, TuningError> {
         jsonl::read(text, place)
     }
 
-    /// The place of a score among [`Table::scores`]; the only one, if `name` is absent.
+    /// The place of a score among [`TrainingTable::scores`]; the only one, if `name` is absent.
     ///
     /// # Errors
     /// Names the scores there are.
@@ -122,10 +122,10 @@ pub(crate) enum Cell {
     Missing,
 }
 
-/// Turns rows of named cells into a [`Table`].
+/// Turns rows of named cells into a [`TrainingTable`].
 pub(crate) struct Builder {
     columns: Vec<Option<Column>>,
-    table: Table,
+    table: TrainingTable,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -162,7 +162,7 @@ impl Builder {
         place: &str,
     ) -> Result<Self, TuningError> {
         let refuse = |problem: String| TuningError::Table { place: place.to_owned(), problem };
-        let (mut columns, mut table) = (Vec::new(), Table::default());
+        let (mut columns, mut table) = (Vec::new(), TrainingTable::default());
         let mut seen: Vec<String> = Vec::new();
         for name in names {
             if seen.iter().any(|other| other == name) {
@@ -311,7 +311,7 @@ impl Builder {
         }
     }
 
-    pub(crate) fn finish(self, place: &str) -> Result<Table, TuningError> {
+    pub(crate) fn finish(self, place: &str) -> Result<TrainingTable, TuningError> {
         if self.table.rows.is_empty() {
             return Err(TuningError::Table {
                 place: place.to_owned(),

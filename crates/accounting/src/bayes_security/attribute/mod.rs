@@ -38,7 +38,7 @@ use crate::AccountingError;
 use numerics::special::normal_sf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use vocabulary::{Phase, Run};
+use vocabulary::{NotCovered, Phase, Run};
 
 /// Over which records a sensitivity is the maximum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -183,9 +183,8 @@ impl Sensitivities {
     ) -> Result<Vec<(&str, AttributeSecurity)>, AccountingError> {
         crate::schemes::only_plain(run)?;
         if run.group_size() != 1 {
-            return Err(AccountingError::Unsupported(
-                "the attribute bound holds for one record, not for a group".into(),
-            ));
+            let (what, found) = ("the attribute bound holds", run.group_size());
+            return Err(NotCovered::Group { what, found }.into());
         }
         if run.steps() != self.steps {
             return Err(AccountingError::invalid(format!(

@@ -29,7 +29,8 @@ mod remainder;
 
 use crate::AccountingError;
 use crate::pairs::Gaussian;
-use crate::{OneWay, Pair};
+use crate::pairs::by_coins;
+use crate::{Order, Pair};
 use numerics::elementary::powi;
 use vocabulary::{Adjacency, Phase, Run};
 
@@ -52,11 +53,7 @@ const SLACK: f64 = 1e-12;
 /// # Errors
 /// `Unsupported` for shuffled and fixed-size batches.
 pub fn certified_lower_bound(run: &Run) -> Result<f64, AccountingError> {
-    if !run.sampling().by_coins() {
-        return Err(AccountingError::Unsupported(
-            "the formulas hold for Poisson and full batches only".into(),
-        ));
-    }
+    by_coins(run, "the formulas hold")?;
     let bound = match run.adjacency() {
         Adjacency::AddRemove | Adjacency::ZeroOut => add_remove(run.phases(), run.group_size())?,
         Adjacency::Substitute => substitute(run.phases(), run.group_size())?,
@@ -117,9 +114,7 @@ fn gaussian_shift(reach: f64, phases: &[Phase]) -> Result<f64, AccountingError> 
         .iter()
         .map(|phase| phase.steps as f64 * powi(phase.sample_rate / phase.noise_multiplier, 2))
         .sum();
-    Ok(Gaussian::computed(reach * square.sqrt(), SLACK)?
-        .one_minus_delta(0.0, OneWay::Remove)?
-        .lower)
+    Ok(Gaussian::computed(reach * square.sqrt(), SLACK)?.one_minus_delta(0.0, Order::Remove)?.lower)
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@
 
 use super::{SLACK, affinity, gaussian_shift};
 use crate::pairs::Gaussian;
-use crate::{AccountingError, OneWay, Pair};
+use crate::{AccountingError, Order, Pair};
 use numerics::elementary::{exp, exp_m1, ln_1p, powi};
 use numerics::special::normal_density;
 use vocabulary::Phase;
@@ -65,7 +65,7 @@ pub(super) fn substitute(phases: &[Phase]) -> Result<f64, AccountingError> {
     let Terms { a, rest, distance } = Terms::new(phases);
     let log_slope = -0.5 * a * a;
     let slope = exp(log_slope);
-    let gaussian = Gaussian::computed(a, SLACK)?.delta(log_slope, OneWay::Remove)?.upper;
+    let gaussian = Gaussian::computed(a, SLACK)?.delta(log_slope, Order::Remove)?.upper;
     let delta = gaussian + slope.sqrt() * rest + distance;
     Ok(2.0 - slope - 2.0 * delta - 8.0 * SLACK)
 }

@@ -4,7 +4,7 @@
 //! at or before epsilon whose delta is at most the level proves that delta(epsilon) is.
 
 use super::super::ends::probability_from_log;
-use super::super::{OneWay, ProfilePoint};
+use super::super::{Order, ProfilePoint};
 use super::sums::Sums;
 use numerics::elementary::{exp_m1, ln, ln_1p};
 use vocabulary::Interval;
@@ -15,11 +15,11 @@ const MOST: usize = 9;
 impl Sums {
     /// Whether delta(epsilon) is certainly at most `delta`, for epsilon >= 0. `false` may also mean that it
     /// could not be told.
-    pub(super) fn is_below(&self, epsilon: f64, way: OneWay, delta: f64) -> bool {
+    pub(super) fn is_below(&self, epsilon: f64, order: Order, delta: f64) -> bool {
         if delta >= 1.0 {
             return true;
         }
-        if way == OneWay::Add {
+        if order == Order::Add {
             let (floor, error) = self.law.log_none();
             if epsilon > -floor + error {
                 return true;
@@ -29,19 +29,19 @@ impl Sums {
         if !level.is_finite() {
             return false;
         }
-        let sign = if way == OneWay::Remove { 1.0 } else { -1.0 };
+        let sign = if order == Order::Remove { 1.0 } else { -1.0 };
         let mut y = self.guess(sign * epsilon);
         // Thresholds before and behind epsilon.
         let (mut before, mut behind): (Option<f64>, Option<f64>) = (None, None);
         for _ in 0..MOST {
-            let point = match way {
+            let point = match order {
                 // Up to 1/2 no loss is above 0.
-                OneWay::Remove => self.remove(y.max(0.5)),
-                OneWay::Add => self.add(y),
+                Order::Remove => self.remove(y.max(0.5)),
+                Order::Add => self.add(y),
             };
             let (loss, error) = (sign * point.loss.value, point.loss.error);
             let here = point.delta;
-            let at_the_start = way == OneWay::Remove && y <= 0.5;
+            let at_the_start = order == Order::Remove && y <= 0.5;
             let early = at_the_start || loss + error <= epsilon;
             if early && here.value + here.error <= level {
                 return true;
@@ -97,7 +97,7 @@ impl Sums {
         }
         let delta = probability_from_log(delta.value, delta.error);
         // delta of adding at the lower end is at least that at the upper one.
-        let less = self.is_below(at.lower, OneWay::Add, delta.lower);
+        let less = self.is_below(at.lower, Order::Add, delta.lower);
         less.then_some(ProfilePoint { epsilon: at, delta })
     }
 
@@ -117,7 +117,7 @@ impl Sums {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{OneWay, Pair};
+    use super::super::super::{Order, Pair};
     use super::super::BinomialGaussian;
     use vocabulary::Run;
 
@@ -131,19 +131,19 @@ mod tests {
             let run = Run::builder().phase(noise, rate, steps).build().unwrap();
             let pair = BinomialGaussian::for_run(&run).unwrap();
             for epsilon in [0.0, 1e-6, 0.01, 0.3, 1.0, 4.0, 12.0] {
-                for way in [OneWay::Remove, OneWay::Add] {
-                    let delta = pair.delta(epsilon, way).unwrap();
+                for order in [Order::Remove, Order::Add] {
+                    let delta = pair.delta(epsilon, order).unwrap();
                     if delta.lower <= 0.0 {
                         continue;
                     }
                     for factor in [1e-3, 0.5, 0.99, 1.0 - 1e-9] {
-                        let said = pair.is_below(epsilon, way, delta.lower * factor);
+                        let said = pair.is_below(epsilon, order, delta.lower * factor);
                         assert_ne!(said, Some(true), "{noise} {rate} {steps} {epsilon} {factor}");
                     }
                     for factor in [1.0 + 1e-6, 1.01, 2.0, 100.0] {
                         asked += 1;
                         let level = (delta.upper * factor).min(1.0);
-                        told += usize::from(pair.is_below(epsilon, way, level) == Some(true));
+                        told += usize::from(pair.is_below(epsilon, order, level) == Some(true));
                     }
                 }
             }
@@ -161,9 +161,9 @@ mod tests {
             .build()
             .unwrap();
         let pair = BinomialGaussian::for_run(&run).unwrap();
-        let near = pair.delta(1.0, OneWay::Remove).unwrap();
+        let near = pair.delta(1.0, Order::Remove).unwrap();
         for epsilon in [5.0, 13.5, 50.0] {
-            let delta = pair.delta(epsilon, OneWay::Remove).unwrap();
+            let delta = pair.delta(epsilon, Order::Remove).unwrap();
             assert!(delta.lower == 0.0 && delta.upper > 0.0, "{epsilon}: {delta:?}");
             assert!(delta.upper < 1e-60 && near.upper < 1e-60, "{epsilon}: {delta:?}");
         }

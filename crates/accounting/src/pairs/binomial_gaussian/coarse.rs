@@ -4,7 +4,7 @@
 //! about exp(-2 pi^2 (sd/m)^2), 1e-77 for m = sd/3. That is no bound, so nothing certified is made of it;
 //! Newton's method on it finds the threshold that a single full evaluation then confirms.
 
-use super::super::OneWay;
+use super::super::Order;
 use super::sums::Sums;
 use numerics::elementary::{exp, ln};
 use numerics::special::{log_normal_sf, mills_ratio, normal_sf};
@@ -24,7 +24,7 @@ impl Sums {
         (width > 24.0).then(|| (width / 3.0).floor())
     }
 
-    fn coarse(&self, y: f64, stride: f64, way: OneWay) -> Option<Coarse> {
+    fn coarse(&self, y: f64, stride: f64, order: Order) -> Option<Coarse> {
         let (s, a) = (self.scale, y / self.scale);
         let anchor = self.mode(y);
         let log_weight = |k: f64| {
@@ -42,11 +42,11 @@ impl Sums {
                 }
                 let w = exp(log_weight(k) - top);
                 let x = (y - k) / s;
-                let term = match way {
-                    OneWay::Remove if x >= -30.0 => w * (mills_ratio(x) - far),
-                    OneWay::Remove => return None,
+                let term = match order {
+                    Order::Remove if x >= -30.0 => w * (mills_ratio(x) - far),
+                    Order::Remove => return None,
                     // Relative to P(N > -a).
-                    OneWay::Add => {
+                    Order::Add => {
                         w * (1.0
                             - exp(log_normal_sf(-x) - log_normal_sf(-a) + 0.5 * (x * x - a * a)))
                     }
@@ -62,12 +62,12 @@ impl Sums {
         }
         let loss_slope = lever / weights / self.variance;
         let loss = top + ln(weights * stride) + 0.5 * a * a;
-        let (log_delta, delta_slope) = match way {
-            OneWay::Remove => {
+        let (log_delta, delta_slope) = match order {
+            Order::Remove => {
                 let density = -0.5 * ln(2.0 * std::f64::consts::PI);
                 (top + density + ln(sum * stride), weights * loss_slope * far / sum)
             }
-            OneWay::Add => {
+            Order::Add => {
                 let share = sum / weights;
                 (log_normal_sf(-a) + ln(share), loss_slope * (1.0 / share - 1.0))
             }
@@ -77,10 +77,10 @@ impl Sums {
     }
 
     /// Improves a guess of the threshold with ln delta = `target`; returns the guess if it cannot.
-    pub(super) fn coarse_threshold(&self, guess: f64, target: f64, way: OneWay) -> f64 {
-        let sign = if way == OneWay::Remove { -1.0 } else { 1.0 };
+    pub(super) fn coarse_threshold(&self, guess: f64, target: f64, order: Order) -> f64 {
+        let sign = if order == Order::Remove { -1.0 } else { 1.0 };
         self.coarse_newton(guess, |y, stride| {
-            let at = self.coarse(y, stride, way)?;
+            let at = self.coarse(y, stride, order)?;
             Some((at.log_delta - target) / (sign * at.delta_slope))
         })
     }
@@ -88,7 +88,7 @@ impl Sums {
     /// Improves a guess of the threshold with f(y) = `target`.
     pub(super) fn coarse_inverse(&self, guess: f64, target: f64) -> f64 {
         self.coarse_newton(guess, |y, stride| {
-            let at = self.coarse(y, stride, OneWay::Add)?;
+            let at = self.coarse(y, stride, Order::Add)?;
             Some((at.loss - target) / at.loss_slope)
         })
     }

@@ -17,12 +17,12 @@ const LARGEST_WORK: f64 = 1e9;
 #[derive(Clone, Debug)]
 pub(super) enum CountLaw {
     One(Binomial),
-    Sum(Table),
+    Sum(CountTable),
 }
 
 /// Probabilities first..first+len.
 #[derive(Clone, Debug)]
-pub(super) struct Table {
+pub(super) struct CountTable {
     first: f64,
     /// ln P(k).
     logs: Vec<f64>,
@@ -54,7 +54,7 @@ impl CountLaw {
         if let (0, [law]) = (certain, laws.as_slice()) {
             return Ok(CountLaw::One(*law));
         }
-        Table::sum(certain, &laws).map(CountLaw::Sum)
+        CountTable::sum(certain, &laws).map(CountLaw::Sum)
     }
 
     pub(super) fn smallest(&self) -> f64 {
@@ -199,7 +199,7 @@ impl Window {
     }
 }
 
-impl Table {
+impl CountTable {
     fn sum(certain: u64, laws: &[Binomial]) -> Result<Self, AccountingError> {
         let width = |law: &Binomial| {
             (2.2 * (2.0 * DEPTH * law.variance()).sqrt() + 2.0 * DEPTH).min(law.trials())
@@ -252,14 +252,14 @@ mod tests {
     fn sum_of_equal_rates_is_a_binomial() {
         let (one, two) = (Binomial::new(300, 0.02).unwrap(), Binomial::new(700, 0.02).unwrap());
         let both = Binomial::new(1000, 0.02).unwrap();
-        let table = CountLaw::Sum(Table::sum(0, &[one, two]).unwrap());
+        let table = CountLaw::Sum(CountTable::sum(0, &[one, two]).unwrap());
         assert!((table.log_none().0 - both.log_pmf(0.0).0).abs() < 1e-14);
         for k in [0.0, 1.0, 20.0, 50.0, 100.0, 150.0] {
             let ((got, error), (want, slack)) = (table.log_pmf(k), both.log_pmf(k));
             assert!((got - want).abs() <= error + slack, "{k}: {got} {want} {error:e}");
             assert!(error < 1e-12);
         }
-        let shifted = CountLaw::Sum(Table::sum(5, &[one, two]).unwrap());
+        let shifted = CountLaw::Sum(CountTable::sum(5, &[one, two]).unwrap());
         assert_eq!(shifted.log_pmf(25.0), table.log_pmf(20.0));
         assert_eq!(shifted.log_none().0, f64::NEG_INFINITY);
     }
@@ -267,6 +267,6 @@ mod tests {
     #[test]
     fn tables_of_many_operations_are_refused() {
         let law = |rate| Binomial::new(1_000_000_000, rate).unwrap();
-        assert!(Table::sum(0, &[law(0.1), law(0.2)]).is_err());
+        assert!(CountTable::sum(0, &[law(0.1), law(0.2)]).is_err());
     }
 }

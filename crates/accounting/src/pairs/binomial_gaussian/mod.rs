@@ -21,15 +21,16 @@ mod tails;
 use self::law::CountLaw;
 use self::sums::{Log, Sums};
 use super::ends::{
-    TINY, check_epsilon, check_probability, delta_at_negative, not_certified,
+    TINY, check_epsilon, check_probability, delta_at_negative, not_enclosed,
     one_minus_delta_at_negative, probability_from_log,
 };
-use super::{Gaussian, OneWay, Pair, ProfilePoint};
+use super::{Gaussian, Order, Pair, ProfilePoint};
 use crate::AccountingError;
+use crate::pairs::by_coins;
 use numerics::elementary::{ln, powi};
 use numerics::roots::{Enclosure, Noisy, enclose};
 use numerics::special::{ROUND, inverse_normal_sf, normal_sf};
-use vocabulary::{Adjacency, Interval, Run, Sampling};
+use vocabulary::{Adjacency, Interval, NotCovered, Run};
 
 /// Counts with a larger variance are refused: a single sum would take seconds.
 const LARGEST_VARIANCE: f64 = 1e11;
@@ -37,10 +38,10 @@ const LARGEST_VARIANCE: f64 = 1e11;
 /// Bin(T, q) + N(0, T sigma^2) against N(0, T sigma^2).
 ///
 /// ```
-/// use accounting::{OneWay, Pair, pairs::BinomialGaussian};
+/// use accounting::{Order, Pair, pairs::BinomialGaussian};
 /// use vocabulary::Run;
 /// let run = Run::builder().phase(1.0, 0.1, 3).build().unwrap();
-/// let epsilon = BinomialGaussian::for_run(&run)?.epsilon(1e-6, OneWay::Remove)?;
+/// let epsilon = BinomialGaussian::for_run(&run)?.epsilon(1e-6, Order::Remove)?;
 /// assert!((epsilon.value - 2.222410709182349786).abs() < 1e-13);
 /// # Ok::<(), accounting::AccountingError>(())
 /// ```
@@ -125,9 +126,9 @@ impl BinomialGaussian {
 
 impl BinomialGaussian {
     /// An upper bound on the power of the test of size `fpr`, where one sum gives it.
-    pub(super) fn most_power(&self, fpr: f64, way: OneWay) -> Option<f64> {
-        match (&self.kind, way) {
-            (Kind::Sampled(sums), OneWay::Remove) if fpr > 0.0 && fpr < 1.0 => {
+    pub(super) fn most_power(&self, fpr: f64, order: Order) -> Option<f64> {
+        match (&self.kind, order) {
+            (Kind::Sampled(sums), Order::Remove) if fpr > 0.0 && fpr < 1.0 => {
                 let y = sums.scale * inverse_normal_sf(fpr);
                 let (log, _) = sums.tail(y - quantile_slip(y), true);
                 Some(probability_from_log(log.value, log.error).upper)
@@ -159,26 +160,17 @@ pub(super) struct Stretch {
 /// # Errors
 /// `Unsupported` with the reason.
 pub fn supports_last_iterate(run: &Run) -> Result<(), AccountingError> {
-    let reason = match (run.sampling(), run.adjacency()) {
-        (Sampling::Shuffle, _) => {
-            "the last-iterate theorem needs each step's batch drawn independently; with shuffling the record \
-             is used exactly once per epoch"
+    by_coins(run, "the last-iterate theorem holds")?;
+    match run.adjacency() {
+        Adjacency::AddRemove | Adjacency::ZeroOut => Ok(()),
+        found @ Adjacency::Substitute => Err(NotCovered::Adjacency {
+            found,
+            covered: &[Adjacency::AddRemove, Adjacency::ZeroOut],
+            why: "the last-iterate theorem compares a run with and without the record; for a replaced record both \
+                  distributions are mixtures and no dominating pair is proven",
         }
-        (Sampling::FixedSize, _) => {
-            "the last-iterate theorem is proven for Poisson and full batches; with batches of fixed size \
-             records compete for places"
-        }
-        (scheme, _) if !scheme.by_coins() => {
-            "the last-iterate theorem is proven for Poisson and full batches, drawn independently for \
-             every step"
-        }
-        (_, Adjacency::Substitute) => {
-            "the last-iterate theorem compares a run with and without the record; for a replaced record both \
-             distributions are mixtures and no dominating pair is proven"
-        }
-        (_, Adjacency::AddRemove | Adjacency::ZeroOut) => return Ok(()),
-    };
-    Err(AccountingError::Unsupported(reason.to_owned()))
+        .into()),
+    }
 }
 
 impl Sums {
@@ -190,35 +182,35 @@ impl Sums {
     /// z with delta_mu(z) about `delta` for the Gaussian pair; a starting point only.
     fn gaussian_threshold(mu: f64, delta: f64) -> f64 {
         let mu = mu.clamp(1e-12, 1e7);
-        match Gaussian::new(mu).and_then(|pair| pair.epsilon(delta, OneWay::Remove)) {
+        match Gaussian::new(mu).and_then(|pair| pair.epsilon(delta, Order::Remove)) {
             Ok(epsilon) => epsilon.value / mu - 0.5 * mu,
             Err(_) => 0.0,
         }
     }
 
     /// Solves delta(y) = delta and returns epsilon = |f(y)| there.
-    fn solve_epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn solve_epsilon(&self, delta: f64, order: Order) -> Result<Interval, AccountingError> {
         let small = delta <= 0.5;
         let target = if small { ln(delta) } else { ln(1.0 - delta) };
         let rounding = 2.0 * ROUND * target.abs();
         // Orientation: an increasing function of y.
-        let sign = if small == (way == OneWay::Add) { 1.0 } else { -1.0 };
+        let sign = if small == (order == Order::Add) { 1.0 } else { -1.0 };
         let mut seen: Vec<(f64, Log)> = Vec::with_capacity(16);
         let point = |y: f64| -> (Log, f64, Option<Log>) {
-            match (way, small) {
-                (OneWay::Remove, true) => {
+            match (order, small) {
+                (Order::Remove, true) => {
                     let p = self.remove(y);
                     (p.delta, p.delta_slope, Some(p.loss))
                 }
-                (OneWay::Add, true) => {
+                (Order::Add, true) => {
                     let p = self.add(y);
                     (p.delta, p.delta_slope, Some(p.loss))
                 }
-                (OneWay::Remove, false) => {
+                (Order::Remove, false) => {
                     let (value, slope) = self.remove_complement(y);
                     (value, slope, None)
                 }
-                (OneWay::Add, false) => {
+                (Order::Add, false) => {
                     let (value, slope) = self.add_complement(y);
                     (value, slope, None)
                 }
@@ -227,7 +219,7 @@ impl Sums {
         let function = |y: f64| {
             // With the record first, f(y) <= 0 for y <= 1/2: there epsilon is 0 and only the
             // side matters, so the function is continued by its tangent.
-            let at = if way == OneWay::Remove { y.max(0.5) } else { y };
+            let at = if order == Order::Remove { y.max(0.5) } else { y };
             let (log, slope, loss) = point(at);
             if let Some(loss) = loss {
                 seen.push((y, loss));
@@ -236,21 +228,20 @@ impl Sums {
             Ok::<_, AccountingError>(Noisy { value, error: log.error + rounding, slope })
         };
         let spread = (self.variance + self.law.variance()).sqrt();
-        let guess = match way {
-            OneWay::Remove => {
+        let guess = match order {
+            Order::Remove => {
                 self.law.mean() + spread * Self::gaussian_threshold(self.law.mean() / spread, delta)
             }
-            OneWay::Add => {
+            Order::Add => {
                 -self.scale * Self::gaussian_threshold(self.law.mean() / self.scale, delta)
             }
         };
-        let guess = if small { self.coarse_threshold(guess, target, way) } else { guess };
+        let guess = if small { self.coarse_threshold(guess, target, order) } else { guess };
         let Enclosure { below, middle, above } =
-            enclose(function, sign * target, guess, self.scale)?.ok_or_else(|| {
-                not_certified(&format!("last-iterate epsilon at delta {delta:e}"))
-            })?;
+            enclose(function, sign * target, guess, self.scale)?
+                .ok_or_else(|| not_enclosed(format!("last-iterate epsilon at delta {delta:e}")))?;
         let loss_at = |y: f64| {
-            if way == OneWay::Remove && y <= 0.5 {
+            if order == Order::Remove && y <= 0.5 {
                 return Log { value: 0.0, error: 0.0 };
             }
             match seen.iter().rev().find(|entry| entry.0 == y) {
@@ -259,13 +250,13 @@ impl Sums {
             }
         };
         let (low, mid, high) = (loss_at(below), loss_at(middle), loss_at(above));
-        Ok(match way {
-            OneWay::Remove => Interval::new(
+        Ok(match order {
+            Order::Remove => Interval::new(
                 (low.value - low.error).max(0.0),
                 mid.value.max(0.0),
                 (high.value + high.error).max(0.0),
             ),
-            OneWay::Add => Interval::new(
+            Order::Add => Interval::new(
                 (-high.value - high.error).max(0.0),
                 (-mid.value).max(0.0),
                 (-low.value + low.error).max(0.0),
@@ -274,8 +265,8 @@ impl Sums {
     }
 
     /// The thresholds around f(y) = epsilon (or -epsilon); `None` if f does not go so low.
-    fn threshold(&self, epsilon: f64, way: OneWay) -> Result<Option<Enclosure>, AccountingError> {
-        let target = if way == OneWay::Remove { epsilon } else { -epsilon };
+    fn threshold(&self, epsilon: f64, order: Order) -> Result<Option<Enclosure>, AccountingError> {
+        let target = if order == Order::Remove { epsilon } else { -epsilon };
         let mean = self.law.mean();
         let guess = 0.5 * mean.max(1.0)
             + target.abs().min(700.0) * target.signum() * self.variance / mean.max(1.0);
@@ -299,34 +290,34 @@ impl Sums {
     fn delta_ends(
         &self,
         epsilon: f64,
-        way: OneWay,
+        order: Order,
         complement: bool,
     ) -> Result<Interval, AccountingError> {
         let nothing = Interval::exact(if complement { 1.0 } else { 0.0 });
         if epsilon == f64::INFINITY {
             return Ok(nothing);
         }
-        if way == OneWay::Add {
+        if order == Order::Add {
             let (floor, error) = self.floor();
             if epsilon > -floor + error {
                 return Ok(nothing);
             }
         }
-        let Some(root) = self.threshold(epsilon, way)? else {
-            return self.beyond(epsilon, way, complement);
+        let Some(root) = self.threshold(epsilon, order)? else {
+            return self.beyond(epsilon, order, complement);
         };
         let at = |y: f64| -> Interval {
             if !complement {
                 let point =
-                    if way == OneWay::Remove { self.remove(y.max(0.5)) } else { self.add(y) };
+                    if order == Order::Remove { self.remove(y.max(0.5)) } else { self.add(y) };
                 if point.delta.value < -1.0 {
                     return probability_from_log(point.delta.value, point.delta.error);
                 }
             }
-            let (rest, _) = match way {
-                OneWay::Remove if y <= 0.5 => self.remove_complement(0.5_f64.max(y)),
-                OneWay::Remove => self.remove_complement(y),
-                OneWay::Add => self.add_complement(y),
+            let (rest, _) = match order {
+                Order::Remove if y <= 0.5 => self.remove_complement(0.5_f64.max(y)),
+                Order::Remove => self.remove_complement(y),
+                Order::Add => self.add_complement(y),
             };
             if complement {
                 return probability_from_log(rest.value, rest.error);
@@ -336,7 +327,7 @@ impl Sums {
                 let lower = (1.0 - rest.upper - ROUND).max(0.0);
                 return Interval::new(lower, 1.0 - rest.value, (1.0 - rest.lower + ROUND).min(1.0));
             }
-            let point = if way == OneWay::Remove { self.remove(y.max(0.5)) } else { self.add(y) };
+            let point = if order == Order::Remove { self.remove(y.max(0.5)) } else { self.add(y) };
             probability_from_log(point.delta.value, point.delta.error)
         };
         let (one, middle, two) = (at(root.below), at(root.middle), at(root.above));
@@ -349,25 +340,25 @@ impl Sums {
     fn beyond(
         &self,
         epsilon: f64,
-        way: OneWay,
+        order: Order,
         complement: bool,
     ) -> Result<Interval, AccountingError> {
-        let sign = if way == OneWay::Remove { 1.0 } else { -1.0 };
+        let sign = if order == Order::Remove { 1.0 } else { -1.0 };
         let before = |y: f64| {
             let (loss, _) = self.loss(y);
             sign * loss.value + loss.error <= epsilon
         };
         let most_at = |y: f64| {
-            let point = if way == OneWay::Remove { self.remove(y.max(0.5)) } else { self.add(y) };
+            let point = if order == Order::Remove { self.remove(y.max(0.5)) } else { self.add(y) };
             probability_from_log(point.delta.value, point.delta.error).upper.max(TINY)
         };
-        let most = match way {
-            OneWay::Add => (-90..=90)
+        let most = match order {
+            Order::Add => (-90..=90)
                 .map(|step| 0.5 * f64::from(step) * self.scale)
                 .find(|y| before(*y))
                 .map(most_at),
             // The furthest says nothing where what lies outside of the table weighs more than all of delta.
-            OneWay::Remove => {
+            Order::Remove => {
                 let steps = std::iter::successors(Some(80.0 * self.scale), |y| Some(0.97 * y));
                 let mut least = None;
                 for most in steps.take(400).filter(|y| before(*y)).map(most_at) {
@@ -381,23 +372,23 @@ impl Sums {
             }
         };
         match most {
-            Some(most) if way == OneWay::Add || most < NOTHING => Ok(if complement {
+            Some(most) if order == Order::Add || most < NOTHING => Ok(if complement {
                 Interval::new((1.0 - most - ROUND).max(0.0), 1.0, 1.0)
             } else {
-                Interval::new(0.0, if way == OneWay::Add { 0.0 } else { most }, most)
+                Interval::new(0.0, if order == Order::Add { 0.0 } else { most }, most)
             }),
-            _ => Err(not_certified(&format!("last-iterate delta at epsilon {epsilon:e}"))),
+            _ => Err(not_enclosed(format!("last-iterate delta at epsilon {epsilon:e}"))),
         }
     }
 
     /// The power of the test of size `fpr`, or the miss rate.
-    fn power(&self, fpr: f64, way: OneWay, miss: bool) -> Result<Interval, AccountingError> {
+    fn power(&self, fpr: f64, order: Order, miss: bool) -> Result<Interval, AccountingError> {
         if fpr == 0.0 || fpr == 1.0 {
             return Ok(Interval::exact(if (fpr == 1.0) != miss { 1.0 } else { 0.0 }));
         }
-        let ends: [Interval; 3] = match way {
+        let ends: [Interval; 3] = match order {
             // Null Q: the threshold is a quantile of the noise.
-            OneWay::Remove => {
+            Order::Remove => {
                 let y = self.scale * inverse_normal_sf(fpr);
                 let slip = quantile_slip(y);
                 [y - slip, y, y + slip].map(|y| {
@@ -406,7 +397,7 @@ impl Sums {
                 })
             }
             // Null P: the threshold is a quantile of the mixture.
-            OneWay::Add => {
+            Order::Add => {
                 let lower = fpr <= 0.5;
                 let target = if lower { ln(fpr) } else { -ln(1.0 - fpr) };
                 let root = enclose(
@@ -424,7 +415,7 @@ impl Sums {
                         - inverse_normal_sf(fpr) * (self.variance + self.law.variance()).sqrt(),
                     self.scale,
                 )?
-                .ok_or_else(|| not_certified(&format!("threshold of the test of size {fpr:e}")))?;
+                .ok_or_else(|| not_enclosed(format!("threshold of the test of size {fpr:e}")))?;
                 [root.below, root.middle, root.above].map(|y| {
                     let a = if miss { y / self.scale } else { -y / self.scale };
                     let error = 4.0 * numerics::special::MILLS_ERROR * (1.0 + powi(a.max(0.0), 2));
@@ -448,51 +439,51 @@ impl Sums {
 }
 
 impl Pair for BinomialGaussian {
-    fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
         check_epsilon(epsilon)?;
         match &self.kind {
-            Kind::Certain(pair) => pair.delta(epsilon, way),
-            Kind::Sampled(_) if epsilon < 0.0 => delta_at_negative(self, epsilon, way),
-            Kind::Sampled(sums) => sums.delta_ends(epsilon, way, false),
+            Kind::Certain(pair) => pair.delta(epsilon, order),
+            Kind::Sampled(_) if epsilon < 0.0 => delta_at_negative(self, epsilon, order),
+            Kind::Sampled(sums) => sums.delta_ends(epsilon, order, false),
         }
     }
 
-    fn one_minus_delta(&self, epsilon: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn one_minus_delta(&self, epsilon: f64, order: Order) -> Result<Interval, AccountingError> {
         check_epsilon(epsilon)?;
         match &self.kind {
-            Kind::Certain(pair) => pair.one_minus_delta(epsilon, way),
-            Kind::Sampled(_) if epsilon < 0.0 => one_minus_delta_at_negative(self, epsilon, way),
-            Kind::Sampled(sums) => sums.delta_ends(epsilon, way, true),
+            Kind::Certain(pair) => pair.one_minus_delta(epsilon, order),
+            Kind::Sampled(_) if epsilon < 0.0 => one_minus_delta_at_negative(self, epsilon, order),
+            Kind::Sampled(sums) => sums.delta_ends(epsilon, order, true),
         }
     }
 
-    fn epsilon(&self, delta: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn epsilon(&self, delta: f64, order: Order) -> Result<Interval, AccountingError> {
         check_probability("delta", delta)?;
         match &self.kind {
-            Kind::Certain(pair) => pair.epsilon(delta, way),
+            Kind::Certain(pair) => pair.epsilon(delta, order),
             Kind::Sampled(_) if delta >= 1.0 => Ok(Interval::exact(0.0)),
-            Kind::Sampled(sums) if delta == 0.0 => Ok(match way {
-                OneWay::Remove => Interval::exact(f64::INFINITY),
-                OneWay::Add => {
+            Kind::Sampled(sums) if delta == 0.0 => Ok(match order {
+                Order::Remove => Interval::exact(f64::INFINITY),
+                Order::Add => {
                     let (floor, error) = sums.floor();
                     Interval::new(-floor - error, -floor, -floor + error)
                 }
             }),
-            Kind::Sampled(sums) => sums.solve_epsilon(delta, way),
+            Kind::Sampled(sums) => sums.solve_epsilon(delta, order),
         }
     }
 
-    fn tpr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn tpr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError> {
         check_probability("false positive rate", fpr)?;
         match &self.kind {
-            Kind::Certain(pair) => pair.tpr(fpr, way),
-            Kind::Sampled(sums) => sums.power(fpr, way, false),
+            Kind::Certain(pair) => pair.tpr(fpr, order),
+            Kind::Sampled(sums) => sums.power(fpr, order, false),
         }
     }
 
-    fn is_below(&self, epsilon: f64, way: OneWay, delta: f64) -> Option<bool> {
+    fn is_below(&self, epsilon: f64, order: Order, delta: f64) -> Option<bool> {
         match &self.kind {
-            Kind::Sampled(sums) if epsilon >= 0.0 => Some(sums.is_below(epsilon, way, delta)),
+            Kind::Sampled(sums) if epsilon >= 0.0 => Some(sums.is_below(epsilon, order, delta)),
             _ => None,
         }
     }
@@ -504,14 +495,14 @@ impl Pair for BinomialGaussian {
         }
     }
 
-    fn log_slopes(&self, fpr: f64, way: OneWay) -> Vec<f64> {
-        match (&self.kind, way) {
-            (Kind::Certain(pair), _) => pair.log_slopes(fpr, way),
-            (Kind::Sampled(sums), OneWay::Remove) => {
+    fn log_slopes(&self, fpr: f64, order: Order) -> Vec<f64> {
+        match (&self.kind, order) {
+            (Kind::Certain(pair), _) => pair.log_slopes(fpr, order),
+            (Kind::Sampled(sums), Order::Remove) => {
                 vec![sums.loss(sums.scale * inverse_normal_sf(fpr)).0.value]
             }
             // The quantile of the mixture, from a few steps of the secant through the normal one.
-            (Kind::Sampled(sums), OneWay::Add) => {
+            (Kind::Sampled(sums), Order::Add) => {
                 let spread = (sums.variance + sums.law.variance()).sqrt();
                 let mut y = sums.law.mean() - inverse_normal_sf(fpr) * spread;
                 for _ in 0..6 {
@@ -527,11 +518,11 @@ impl Pair for BinomialGaussian {
         }
     }
 
-    fn fnr(&self, fpr: f64, way: OneWay) -> Result<Interval, AccountingError> {
+    fn fnr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError> {
         check_probability("false positive rate", fpr)?;
         match &self.kind {
-            Kind::Certain(pair) => pair.fnr(fpr, way),
-            Kind::Sampled(sums) => sums.power(fpr, way, true),
+            Kind::Certain(pair) => pair.fnr(fpr, order),
+            Kind::Sampled(sums) => sums.power(fpr, order, true),
         }
     }
 }

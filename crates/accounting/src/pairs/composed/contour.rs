@@ -4,11 +4,11 @@ use super::interval;
 use crate::AccountingError;
 use crate::pairs::ends::{complement, strictly_inside};
 use crate::pairs::lattice::KeptBracket;
-use crate::pairs::{LatticeBracket, LatticeOptions, OneWay, RenyiBound};
+use crate::pairs::{LatticeBracket, LatticeOptions, Order, RenyiBound};
 use numerics::contour::{Obstacle, SumOfLogRatios, Zone};
 use numerics::elementary::exp;
 use std::sync::{Arc, OnceLock};
-use vocabulary::{Adjacency, Interval, Run};
+use vocabulary::{Adjacency, Interval, NotCertified, Quantity, Run};
 
 /// Points of the lattice that stands in for the contour: a fraction of a second, 15 MB.
 const LATTICE_POINTS: usize = 1 << 16;
@@ -106,22 +106,22 @@ impl Contour {
     pub(super) fn average(
         &self,
         epsilon: f64,
-        way: OneWay,
+        order: Order,
         rest: bool,
     ) -> Result<Interval, AccountingError> {
-        let (t, growth) = match way {
-            OneWay::Remove => (epsilon, 1.0),
-            OneWay::Add => (-epsilon, 0.0),
+        let (t, growth) = match order {
+            Order::Remove => (epsilon, 1.0),
+            Order::Add => (-epsilon, 0.0),
         };
-        let zone = match (way, rest) {
+        let zone = match (order, rest) {
             (_, true) => Zone::Between,
-            (OneWay::Remove, false) => Zone::Above,
-            (OneWay::Add, false) => Zone::Below,
+            (Order::Remove, false) => Zone::Above,
+            (Order::Add, false) => Zone::Below,
         };
         let found = match self.sum.average(zone, growth, t) {
             Ok(ends) => Ok(interval(ends).clamp(0.0, 1.0)),
-            Err(obstacle) => self.bracket(refusal(obstacle, "delta"), |lattice| {
-                let delta = lattice.delta(epsilon, way)?;
+            Err(obstacle) => self.bracket(refusal(obstacle, Quantity::Delta), |lattice| {
+                let delta = lattice.delta(epsilon, order)?;
                 Ok(if rest { complement(delta) } else { delta })
             }),
         };
@@ -139,13 +139,11 @@ impl Contour {
     }
 }
 
-pub(super) fn refusal(obstacle: Obstacle, what: &str) -> AccountingError {
-    let reason = match obstacle {
-        Obstacle::SlowDecay => {
-            "the privacy loss is too close to a lattice of atoms for the contour to converge"
-        }
-        Obstacle::TooFine => "the likelihood ratio would need too fine a quadrature",
-        Obstacle::Contradiction => "two routes disagree, so neither is shown",
+pub(super) fn refusal(obstacle: Obstacle, quantity: Quantity) -> AccountingError {
+    let difficulty = match obstacle {
+        Obstacle::SlowDecay => vocabulary::Difficulty::SlowDecay,
+        Obstacle::TooFine => vocabulary::Difficulty::TooFine,
+        Obstacle::Contradiction => vocabulary::Difficulty::Contradiction,
     };
-    AccountingError::NotCertified(format!("{what} could not be certified: {reason}"))
+    NotCertified::Difficulty { quantity, difficulty }.into()
 }

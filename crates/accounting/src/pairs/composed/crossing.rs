@@ -7,6 +7,7 @@
 //! few steps live on many scales. About sixty values of delta.
 
 use crate::AccountingError;
+use crate::pairs::vague_delta;
 use vocabulary::Interval;
 
 type Result<T> = std::result::Result<T, AccountingError>;
@@ -37,9 +38,7 @@ pub(super) fn crossing(profile: impl Fn(f64) -> Result<Interval>, delta: f64) ->
         epsilon *= 10.0;
     }
     if under == f64::INFINITY {
-        return Err(AccountingError::NotCertified(
-            "epsilon could not be certified: delta is not known well enough to meet it".into(),
-        ));
+        return Err(vague_delta());
     }
     let upper = bisect(over.max(0.1 * SMALLEST), under, |e| Ok(profile(e)?.upper <= delta))?.1;
     let lower = if at_zero.lower < delta {

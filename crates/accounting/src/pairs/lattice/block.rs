@@ -8,6 +8,7 @@ use super::step::{Step, UNIT};
 use crate::AccountingError;
 use numerics::elementary::{exp, exp_m1, ln, ln_1p};
 use numerics::lattice::power::{Factor, circular_product};
+use vocabulary::NotCertified;
 
 /// Tilted and normalised weights of a block's loss: point k has loss base + k * spacing.
 #[derive(Clone, Debug)]
@@ -60,9 +61,7 @@ impl Block {
         let edges = (kept.low, kept.high);
         let range = (step.loss(edges.1).value - step.loss(edges.0).value) / spacing;
         if !(range < 8.0 * points as f64) {
-            return Err(AccountingError::NotCertified(format!(
-                "one step spreads over {range:.0} lattice points, more than fit"
-            )));
+            return Err(NotCertified::Spread { points: range }.into());
         }
         let tilt = Tilt { slope, norm: step.cumulant(slope).value };
         let anchor = step.infimum.or(step.supremum).unwrap_or(0.0);
@@ -86,9 +85,7 @@ impl Block {
     fn normalised(mut self) -> Result<Self, AccountingError> {
         let mass = accurate_sum(&self.weights);
         if !(mass > 0.1 && mass < 10.0) {
-            return Err(AccountingError::NotCertified(format!(
-                "a block keeps {mass:.3e} of its mass on the lattice"
-            )));
+            return Err(NotCertified::LostMass { mass }.into());
         }
         let start = self.weights.iter().position(|w| *w > 0.0).unwrap_or(0);
         self.weights.drain(..start);

@@ -10,6 +10,7 @@ use super::plan::{self, Plan};
 use super::step::{Step, UNIT};
 use crate::AccountingError;
 use numerics::elementary::{exp, exp_m1, ln, ln_1p};
+use vocabulary::{Difficulty, NotCertified};
 
 /// Which side of the truth a composition stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +102,7 @@ impl Composition {
     pub(super) fn new(plan: &Plan, points: usize, end: End) -> Result<Self, AccountingError> {
         let spacing = width(plan, points);
         if !(spacing.is_finite() && spacing > 0.0) {
-            return Err(AccountingError::NotCertified("the losses do not fit on a lattice".into()));
+            return Err(NotCertified::OneRoute(Difficulty::NoLattice).into());
         }
         // A block's stray mass counts once for every block of its kind.
         let repeats: f64 = plan.steps.iter().map(|step| step.repeats as f64).sum();

@@ -6,7 +6,7 @@
 //! Both matter for few steps of a rarely used record: the contour fails near epsilon 0, where
 //! the losses pile up, and a trade-off point or a mu asks dozens of times there.
 
-use super::{Ends, LatticeBracket, OneWay, bracket, largest_loss, plan};
+use super::{Ends, LatticeBracket, Order, bracket, largest_loss, plan};
 use crate::AccountingError;
 use numerics::elementary::{exp, exp_m1};
 use std::sync::{Arc, Mutex};
@@ -23,14 +23,14 @@ const NARROW: f64 = 1e-6;
 #[derive(Debug)]
 pub(crate) struct KeptBracket {
     shared: Arc<Shared>,
-    kept: Mutex<Vec<(OneWay, Arc<Home>)>>,
+    kept: Mutex<Vec<(Order, Arc<Home>)>>,
 }
 
 /// The lattice, and compositions by the order and the epsilon they were made for.
 #[derive(Debug)]
 struct Shared {
     lattice: LatticeBracket,
-    made: Mutex<Vec<(OneWay, f64, Arc<Home>)>>,
+    made: Mutex<Vec<(Order, f64, Arc<Home>)>>,
 }
 
 /// A composition, and how well it answers where it was made for.
@@ -59,12 +59,13 @@ impl KeptBracket {
     }
 
     /// As [`super::super::Pair::delta`].
-    pub(crate) fn delta(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        let own = self.one_order(epsilon, way);
+    pub(crate) fn delta(&self, epsilon: f64, order: Order) -> Result<Interval> {
+        let own = self.one_order(epsilon, order);
         if own.as_ref().is_ok_and(|own| own.width() <= NARROW * own.upper) {
             return own;
         }
-        let mirrored = self.one_order(-epsilon, way.reversed()).map(|other| mirror(other, epsilon));
+        let mirrored =
+            self.one_order(-epsilon, order.reversed()).map(|other| mirror(other, epsilon));
         match (own, mirrored) {
             (Ok(own), Ok(mirrored)) => {
                 let (lower, upper) = (own.lower.max(mirrored.lower), own.upper.min(mirrored.upper));
@@ -75,14 +76,16 @@ impl KeptBracket {
         }
     }
 
-    fn one_order(&self, epsilon: f64, way: OneWay) -> Result<Interval> {
-        let steps = self.shared.lattice.steps(way);
+    fn one_order(&self, epsilon: f64, order: Order) -> Result<Interval> {
+        let steps = self.shared.lattice.steps(order);
         if epsilon >= largest_loss(steps) {
             return Ok(Interval::exact(0.0));
         }
         let homes: Vec<Arc<Home>> = self.kept.lock().map_or_else(
             |_| Vec::new(),
-            |kept| kept.iter().filter(|(of, _)| *of == way).map(|(_, home)| home.clone()).collect(),
+            |kept| {
+                kept.iter().filter(|(of, _)| *of == order).map(|(_, home)| home.clone()).collect()
+            },
         );
         for home in &homes {
             let answer = home.ends.delta(epsilon);
@@ -92,15 +95,15 @@ impl KeptBracket {
                 return Ok(answer);
             }
         }
-        let home = self.shared.home(epsilon, way)?;
+        let home = self.shared.home(epsilon, order)?;
         let answer = home.ends.delta(epsilon)?;
         if let Ok(mut kept) = self.kept.lock() {
             if homes.len() >= MOST_KEPT
-                && let Some(oldest) = kept.iter().position(|(of, _)| *of == way)
+                && let Some(oldest) = kept.iter().position(|(of, _)| *of == order)
             {
                 kept.remove(oldest);
             }
-            kept.push((way, home));
+            kept.push((order, home));
         }
         Ok(answer)
     }
@@ -108,8 +111,8 @@ impl KeptBracket {
 
 impl Shared {
     /// The composition made for this epsilon.
-    fn home(&self, epsilon: f64, way: OneWay) -> Result<Arc<Home>> {
-        let same = |of: OneWay, at: f64| of == way && at.to_bits() == epsilon.to_bits();
+    fn home(&self, epsilon: f64, order: Order) -> Result<Arc<Home>> {
+        let same = |of: Order, at: f64| of == order && at.to_bits() == epsilon.to_bits();
         let known = self.made.lock().ok().and_then(|made| {
             made.iter().find(|(of, at, _)| same(*of, *at)).map(|(_, _, home)| Arc::clone(home))
         });
@@ -117,7 +120,7 @@ impl Shared {
             return Ok(home);
         }
         crate::patience::look();
-        let steps = self.lattice.steps(way);
+        let steps = self.lattice.steps(order);
         let (tilt, log_delta) = plan::tilt_for_epsilon(steps, epsilon);
         let plan = plan::best(steps, tilt, epsilon, log_delta, self.lattice.points);
         let ends = self.lattice.both(&plan)?;
@@ -127,7 +130,7 @@ impl Shared {
             if made.len() >= 2 * MOST_KEPT {
                 made.remove(0);
             }
-            made.push((way, epsilon, Arc::clone(&home)));
+            made.push((order, epsilon, Arc::clone(&home)));
         }
         Ok(home)
     }
@@ -163,16 +166,16 @@ mod tests {
         let kept = KeptBracket::new(lattice(1 << 13).expect("a lattice"));
         let fine = lattice(1 << 16).expect("a lattice");
         for epsilon in [0.0, 1e-5, 5e-5, 1e-4, 1e-3, 0.1, 2.0, 1e-4, 3e-5] {
-            for way in [OneWay::Remove, OneWay::Add] {
-                let (ours, theirs) = (kept.delta(epsilon, way), fine.delta(epsilon, way));
+            for order in [Order::Remove, Order::Add] {
+                let (ours, theirs) = (kept.delta(epsilon, order), fine.delta(epsilon, order));
                 let (ours, theirs) = (ours.expect("ours"), theirs.expect("theirs"));
                 assert!(
                     ours.lower <= theirs.upper && theirs.lower <= ours.upper,
-                    "{epsilon} {way:?}: {ours:?} {theirs:?}"
+                    "{epsilon} {order:?}: {ours:?} {theirs:?}"
                 );
             }
         }
-        let (own, both) = (kept.one_order(0.0, OneWay::Remove), kept.delta(0.0, OneWay::Remove));
+        let (own, both) = (kept.one_order(0.0, Order::Remove), kept.delta(0.0, Order::Remove));
         assert!(both.expect("both").width() <= own.expect("own").width());
     }
 }

@@ -8,7 +8,8 @@
 //!
 //! Every value comes with a bound on its rounding error.
 
-use crate::{AccountingError, OneWay};
+use crate::pairs::by_coins;
+use crate::{AccountingError, Order};
 use numerics::elementary::{exp, exp_m1, ln, ln_1p};
 use vocabulary::{Adjacency, Phase, Run};
 
@@ -64,33 +65,29 @@ pub(super) struct Step {
 
 impl Step {
     /// The steps of a run, one for each phase.
-    pub(super) fn of_run(run: &Run, way: OneWay) -> Result<Vec<Self>, AccountingError> {
-        if !run.sampling().by_coins() {
-            return Err(AccountingError::Unsupported(
-                "the lattice holds for Poisson sampling and full batches only".into(),
-            ));
-        }
-        let step = |phase: &Phase| Self::new(phase, run.group_size(), run.adjacency(), way);
+    pub(super) fn of_run(run: &Run, order: Order) -> Result<Vec<Self>, AccountingError> {
+        by_coins(run, "the lattice holds")?;
+        let step = |phase: &Phase| Self::new(phase, run.group_size(), run.adjacency(), order);
         Ok(run.phases().iter().map(step).collect())
     }
 
-    fn new(phase: &Phase, group: u32, adjacency: Adjacency, way: OneWay) -> Self {
+    fn new(phase: &Phase, group: u32, adjacency: Adjacency, order: Order) -> Self {
         let weights = binomial(group, phase.sample_rate);
         let mixture = |sign: f64| -> Vec<Component> {
             let kept = weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0);
             kept.map(|(j, weight)| Component { mean: sign * j as f64, weight: *weight }).collect()
         };
         let null = vec![Component { mean: 0.0, weight: 1.0 }];
-        let (first, second) = match (adjacency, way) {
+        let (first, second) = match (adjacency, order) {
             (Adjacency::Substitute, _) => (mixture(1.0), mixture(-1.0)),
-            (_, OneWay::Remove) => (mixture(1.0), null),
-            (_, OneWay::Add) => (null, mixture(-1.0)),
+            (_, Order::Remove) => (mixture(1.0), null),
+            (_, Order::Add) => (null, mixture(-1.0)),
         };
         // Beyond e^-600 the atom at the limit is no more than a rumour.
         let none = f64::from(group) * ln_1p(-phase.sample_rate);
         let limit = |mine| {
-            (adjacency != Adjacency::Substitute && way == mine && none > -600.0)
-                .then_some(if mine == OneWay::Remove { none } else { -none })
+            (adjacency != Adjacency::Substitute && order == mine && none > -600.0)
+                .then_some(if mine == Order::Remove { none } else { -none })
         };
         Self {
             sigma: phase.noise_multiplier,
@@ -99,8 +96,8 @@ impl Step {
             second,
             weight_error: 8.0 * UNIT * (f64::from(group) + 1.0),
             kept: None,
-            infimum: limit(OneWay::Remove),
-            supremum: limit(OneWay::Add),
+            infimum: limit(Order::Remove),
+            supremum: limit(Order::Add),
         }
     }
 

@@ -15,7 +15,7 @@ use super::super::ends::{check_epsilon, check_probability};
 use super::{RenyiBound, delta_of, epsilon_at, log_delta_at};
 use crate::AccountingError;
 use vocabulary::rounding::rounded;
-use vocabulary::{RenyiFilter, Run, Side};
+use vocabulary::{NotCertified, RenyiFilter, Run, Side};
 
 /// The budget is taken this much larger, relative to itself: sums that meet it up to roundings are within it.
 const ROUNDINGS: f64 = 1e-12;
@@ -48,10 +48,7 @@ impl FilterBound {
         let RenyiFilter { order, budget } = filter;
         let spent = RenyiBound::for_run(run)?.divergence(order)?.upper;
         if !spent.is_finite() {
-            return Err(AccountingError::NotCertified(format!(
-                "what the steps spend at order {order} cannot be bounded, so the budget cannot be checked; \
-                 a smaller order can be"
-            )));
+            return Err(NotCertified::Spent { order }.into());
         }
         let most = budget * (1.0 + ROUNDINGS);
         if spent > most {

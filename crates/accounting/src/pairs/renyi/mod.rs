@@ -12,13 +12,13 @@ mod moment;
 pub use filter::FilterBound;
 
 use self::moment::Step;
-use super::baselines::refuse_other_sampling;
 use super::ends::{check_epsilon, check_probability};
 use crate::AccountingError;
+use crate::pairs::by_coins;
 use numerics::elementary::{exp, ln, ln_1p};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use vocabulary::{Adjacency, Interval, Run};
+use vocabulary::{Adjacency, Interval, NotCovered, Run};
 
 /// Upper bounds on a run's composition by Rényi divergences.
 ///
@@ -49,13 +49,15 @@ impl RenyiBound {
     /// # Errors
     /// `Unsupported` for substitution and for other sampling schemes.
     pub fn for_run(run: &Run) -> Result<Self, AccountingError> {
-        refuse_other_sampling(run, "the Rényi accountant")?;
+        by_coins(run, "the Rényi accountant holds")?;
         if run.adjacency() == Adjacency::Substitute {
-            return Err(AccountingError::Unsupported(
-                "the Rényi accountant is proven here for a record added or removed; for a replaced one the \
-                 worst pair of a step is not known at every order"
-                    .to_owned(),
-            ));
+            return Err(NotCovered::Adjacency {
+                found: Adjacency::Substitute,
+                covered: &[Adjacency::AddRemove, Adjacency::ZeroOut],
+                why: "the Rényi accountant is proven here for a record added or removed; for a replaced one the \
+                      worst pair of a step is not known at every order",
+            }
+            .into());
         }
         let steps = run
             .phases()
@@ -217,7 +219,7 @@ fn at_most(upper: f64) -> Interval {
 mod tests {
     use super::*;
     use crate::pairs::Gaussian;
-    use crate::{OneWay, Pair};
+    use crate::{Order, Pair};
 
     fn bound(sigma: f64, q: f64, steps: u64) -> RenyiBound {
         RenyiBound::for_run(&Run::builder().phase(sigma, q, steps).build().unwrap()).unwrap()
@@ -229,7 +231,7 @@ mod tests {
         assert!((got / (3.5 * 10.0 / 8.0) - 1.0).abs() < 1e-13);
         // And its epsilon is above the exact one, by a little.
         let exact =
-            Gaussian::new(10f64.sqrt() / 2.0).unwrap().epsilon(1e-5, OneWay::Remove).unwrap();
+            Gaussian::new(10f64.sqrt() / 2.0).unwrap().epsilon(1e-5, Order::Remove).unwrap();
         let renyi = bound(2.0, 1.0, 10).epsilon(1e-5).unwrap().upper;
         assert!(renyi > exact.upper && renyi < 1.1 * exact.value, "{renyi} {exact:?}");
     }

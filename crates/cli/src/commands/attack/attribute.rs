@@ -5,13 +5,12 @@ use super::{WorkArgs, narrate};
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, word};
 use crate::commands::show;
 use crate::console::Console;
-use crate::exit;
-use crate::failure::Failure;
 use crate::print::claims;
 use crate::progress::Progress;
 use accounting::bayes_security::attribute::Mode;
 use answers::{
-    AttributeAnswer, AttributeGuessed, AttributeMeasured, AttributeQuestion, Document, Ended,
+    AttributeAnswer, AttributeGuessed, AttributeMeasured, AttributeQuestion, Document, Ended, Kind,
+    Refusal,
 };
 use attacks::attribute::Diameter;
 use clap::{Args, ValueEnum};
@@ -115,7 +114,7 @@ enum DiameterArg {
     Approximate,
 }
 
-pub(super) fn run(args: &AttributeGameArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &AttributeGameArgs, console: &mut Console) -> Result<u8, Refusal> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
     let question = AttributeQuestion {
         file: args.file.clone(),
@@ -140,7 +139,7 @@ pub(super) fn run(args: &AttributeGameArgs, console: &mut Console) -> Result<u8,
     let ended = answers::attribute(&question, &Progress::new(console))?;
     let Ended::Answered(answer) = ended else {
         let sentence = "interrupted; the same command starts over";
-        return Err(Failure::new(exit::INTERRUPTED, sentence));
+        return Err(Refusal::new(Kind::Interrupted, sentence));
     };
     let nothing = match &answer {
         AttributeAnswer::Measured(_) => false,

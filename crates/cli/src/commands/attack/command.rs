@@ -6,9 +6,7 @@ use super::decided::DecidedArgs;
 use super::{WorkArgs, carry_out, exit_code, narrate};
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real};
 use crate::console::Console;
-use crate::exit;
-use crate::failure::Failure;
-use answers::{Played, beside, write_run};
+use answers::{Kind, Played, Refusal, beside, write_run};
 use clap::Args;
 use experiments::{Experiment, Outcome, Plan, training_seed};
 use serde_json::{Value, json};
@@ -61,10 +59,10 @@ pub(super) struct CommandArgs {
     command: Vec<String>,
 }
 
-pub(super) fn run(args: &CommandArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &CommandArgs, console: &mut Console) -> Result<u8, Refusal> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
     let Some(out) = &args.work.out else {
-        return Err(Failure::bad_input("no output file was given").hint("add --out scores.csv"));
+        return Err(Refusal::bad_input("no output file was given").hint("add --out scores.csv"));
     };
     let claim = claim(&args.run)?;
     // One training at a time unless told otherwise: a training uses the cores by itself.
@@ -117,21 +115,21 @@ fn train(
     out: &Path,
     work: &WorkArgs,
     console: &mut Console,
-) -> Result<Outcome, Failure> {
-    carry_out(game, out, work, console).map_err(|failure| match failure.code {
-        exit::BUG => Failure::bad_input(failure.message)
+) -> Result<Outcome, Refusal> {
+    carry_out(game, out, work, console).map_err(|failure| match failure.kind {
+        Kind::Bug => Refusal::bad_input(failure.message)
             .hint("mend the program; the same command then goes on where it stopped"),
         _ => failure,
     })
 }
 
 /// The claimed run, when flags describe one.
-fn claim(args: &RunArgs) -> Result<Option<Value>, Failure> {
+fn claim(args: &RunArgs) -> Result<Option<Value>, Refusal> {
     if args.description() == RunDescription::default() {
         return Ok(None);
     }
     let run = args.run()?;
-    let text = serde_json::to_value(&run).map_err(|error| Failure::bad_input(error.to_string()))?;
+    let text = serde_json::to_value(&run).map_err(|error| Refusal::bad_input(error.to_string()))?;
     Ok(Some(text))
 }
 
@@ -143,23 +141,23 @@ struct Trainings {
 }
 
 impl Trainings {
-    fn new(args: &CommandArgs, run: Option<&Value>, trials: u64) -> Result<Self, Failure> {
+    fn new(args: &CommandArgs, run: Option<&Value>, trials: u64) -> Result<Self, Refusal> {
         for place in ["{member}", "{seed}"] {
             if !args.command.iter().any(|word| word.contains(place)) {
-                return Err(Failure::bad_input(format!("the command has no {place}")).hint(
+                return Err(Refusal::bad_input(format!("the command has no {place}")).hint(
                     "write -- ./train.sh --member {member} --seed {seed}: every training needs both",
                 ));
             }
         }
         let trainings = trials.saturating_mul(2);
         if trials == 0 || trainings > u64::from(u32::MAX) {
-            return Err(Failure::bad_input(format!(
+            return Err(Refusal::bad_input(format!(
                 "{trials} trials are not between 1 and {}",
                 u32::MAX / 2
             )));
         }
         if !(1..=10_000).contains(&args.scores) {
-            return Err(Failure::bad_input(format!(
+            return Err(Refusal::bad_input(format!(
                 "{} scores per training are not between 1 and 10000",
                 args.scores
             )));

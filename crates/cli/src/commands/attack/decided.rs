@@ -5,9 +5,8 @@
 use crate::args::real;
 use crate::console::Console;
 use crate::exit;
-use crate::failure::Failure;
 use crate::print::{quote, rounded};
-use answers::{AuditQuestion, read_scores};
+use answers::{AuditQuestion, Kind, Refusal, read_scores};
 use audit::sequential::{Decision, SequentialDocument};
 use clap::Args;
 use experiments::Outcome;
@@ -49,17 +48,17 @@ impl DecidedArgs {
         budget: u64,
         out: Option<&Path>,
         console: &mut Console,
-        mut play: impl FnMut(u64, &mut Console) -> Result<Outcome, Failure>,
-    ) -> Result<Option<Decided>, Failure> {
+        mut play: impl FnMut(u64, &mut Console) -> Result<Outcome, Refusal>,
+    ) -> Result<Option<Decided>, Refusal> {
         if !self.until_decided {
             return Ok(None);
         }
         let Some(delta) = delta else {
-            return Err(Failure::bad_input("--until-decided needs the delta of the claim")
+            return Err(Refusal::bad_input("--until-decided needs the delta of the claim")
                 .hint("add --delta 1e-5"));
         };
         let Some(out) = out else {
-            return Err(Failure::bad_input(
+            return Err(Refusal::bad_input(
                 "--until-decided plays, and needs a file for the scores",
             )
             .hint("add --out scores.csv"));
@@ -68,11 +67,11 @@ impl DecidedArgs {
             (_, Some(_)) => None,
             (Some(run), None) => {
                 let run = serde_json::to_value(run)
-                    .map_err(|error| Failure::new(exit::BUG, error.to_string()))?;
+                    .map_err(|error| Refusal::new(Kind::Bug, error.to_string()))?;
                 Some(run.into())
             }
             (None, None) => {
-                return Err(Failure::bad_input("--until-decided needs a claim")
+                return Err(Refusal::bad_input("--until-decided needs a claim")
                     .hint("describe the run with flags, or give --claim-epsilon"));
             }
         };

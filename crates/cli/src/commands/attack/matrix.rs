@@ -3,9 +3,8 @@
 use crate::args::{Format, OutputArgs, integer, nonnegative_integer, real};
 use crate::commands::show;
 use crate::console::{Console, write_file};
-use crate::failure::Failure;
-use crate::print::{Align, Table, rounded};
-use answers::{MembershipAttack, MembershipDocument, MembershipQuestion};
+use crate::print::{Align, TextTable, rounded};
+use answers::{MembershipAttack, MembershipDocument, MembershipQuestion, Refusal};
 use clap::Args;
 use std::path::PathBuf;
 use vocabulary::Side;
@@ -91,7 +90,7 @@ struct MatrixArgs {
     output: OutputArgs,
 }
 
-pub(super) fn lira(args: &LiraArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn lira(args: &LiraArgs, console: &mut Console) -> Result<u8, Refusal> {
     let fixed_variance = args.fixed_variance;
     run(&args.matrix, MembershipAttack::Lira, console, |question| MembershipQuestion {
         fixed_variance,
@@ -99,7 +98,7 @@ pub(super) fn lira(args: &LiraArgs, console: &mut Console) -> Result<u8, Failure
     })
 }
 
-pub(super) fn rmia(args: &RmiaArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn rmia(args: &RmiaArgs, console: &mut Console) -> Result<u8, Refusal> {
     let (gamma, a) = (Some(args.gamma), Some(args.a));
     run(&args.matrix, MembershipAttack::Rmia, console, |question| MembershipQuestion {
         gamma,
@@ -113,7 +112,7 @@ fn run(
     attack: MembershipAttack,
     console: &mut Console,
     own: impl FnOnce(MembershipQuestion) -> MembershipQuestion,
-) -> Result<u8, Failure> {
+) -> Result<u8, Refusal> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
     let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
     let document = answers::membership(&own(MembershipQuestion {
@@ -153,7 +152,7 @@ fn human(document: &MembershipDocument) -> String {
             rounded(upper, 3, Side::Upper),
         ]
     };
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         ("the attack", Align::Left),
         ("value", Align::Right),
         ("from", Align::Right),
@@ -173,7 +172,7 @@ fn human(document: &MembershipDocument) -> String {
         "\nRecords most at risk, over all models (delta {}; the whole table holds together)\n",
         crate::print::plain(document.delta)
     ));
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         ("record", Align::Right),
         ("epsilon", Align::Right),
         ("advantage", Align::Right),

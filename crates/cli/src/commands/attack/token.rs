@@ -5,12 +5,11 @@ use super::{WorkArgs, narrate};
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real, word};
 use crate::commands::show;
 use crate::console::Console;
-use crate::failure::Failure;
 use crate::print::rounded;
 use crate::progress::Progress;
-use answers::PRECISIONS;
 use answers::legends;
 use answers::{CanariesPlayed, CanariesQuestion};
+use answers::{PRECISIONS, Refusal};
 use clap::{Args, ValueEnum};
 use language::finetune::canaries::CanaryScore;
 use std::path::{Path, PathBuf};
@@ -74,7 +73,7 @@ enum ScoreArg {
     Loss,
 }
 
-pub(super) fn run(args: &TokenArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &TokenArgs, console: &mut Console) -> Result<u8, Refusal> {
     let format = args.output.among(&[Format::Human, Format::Json])?;
     let question = CanariesQuestion {
         file: args.file.clone(),
@@ -101,7 +100,7 @@ pub(in crate::commands) fn ask(
     question: &CanariesQuestion,
     format: Format,
     console: &mut Console,
-) -> Result<u8, Failure> {
+) -> Result<u8, Refusal> {
     let done = answers::canaries(question, &Progress::new(console))?;
     let out = question.play.out()?;
     let complete = done.played.is_complete();

@@ -4,9 +4,8 @@ use crate::args::{Format, OutputArgs, word};
 use crate::commands::attack::{WorkArgs, carry_out, exit_code, narrate};
 use crate::console::Console;
 use crate::exit;
-use crate::failure::Failure;
 use crate::print::csv_line;
-use answers::PRECISIONS;
+use answers::{PRECISIONS, Refusal};
 use clap::Args;
 use experiments::Outcome;
 use language::grid::{Grid, GridDescription};
@@ -58,16 +57,16 @@ pub(super) struct GridArgs {
     output: OutputArgs,
 }
 
-pub(super) fn run(args: &GridArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &GridArgs, console: &mut Console) -> Result<u8, Refusal> {
     let format = args.output.among(&[Format::Human, Format::Csv])?;
     let place = args.file.display();
     let text = std::fs::read_to_string(&args.file)
-        .map_err(|error| Failure::bad_input(format!("cannot read {place}: {error}")))?;
+        .map_err(|error| Refusal::bad_input(format!("cannot read {place}: {error}")))?;
     let described = GridDescription::from_toml_str(&text)
         .map_err(|error| answers::bad_language(error).at(&place))?;
     let folder = args.file.parent().unwrap_or(Path::new(""));
     let device = Device::with_precision(&args.device, args.precision)
-        .map_err(|error| Failure::bad_input(error.to_string()))?;
+        .map_err(|error| Refusal::bad_input(error.to_string()))?;
     let grid = Grid::new(described, folder, &answers::noise_of_grid, &audited_canaries, &device)
         .map_err(answers::bad_language)?;
     if args.dry_run {
@@ -96,7 +95,7 @@ pub(super) fn run(args: &GridArgs, console: &mut Console) -> Result<u8, Failure>
         return Ok(exit::ANSWERED);
     }
     let Some(out) = &args.work.out else {
-        return Err(Failure::bad_input("no table is named").hint("give one with --out results.csv"));
+        return Err(Refusal::bad_input("no table is named").hint("give one with --out results.csv"));
     };
     let mut work = args.work.clone();
     if device.record.kind != "cpu" {
@@ -107,7 +106,7 @@ pub(super) fn run(args: &GridArgs, console: &mut Console) -> Result<u8, Failure>
     if matches!(outcome, Outcome::Complete { .. }) {
         if format == Format::Csv {
             let table = std::fs::read_to_string(out).map_err(|error| {
-                Failure::bad_input(format!("cannot read {}: {error}", out.display()))
+                Refusal::bad_input(format!("cannot read {}: {error}", out.display()))
             })?;
             console.answer(&table)?;
         } else {

@@ -1,13 +1,13 @@
 //! `tune` for a person.
 
-use crate::print::{Align, Table, WIDTH, plain, rounded, wrap};
+use crate::print::{Align, TextTable, WIDTH, plain, rounded, wrap};
 use answers::legends;
 use tuning::Ranking;
 use tuning::heuristics::Accuracy;
 use tuning::profiles::Profiles;
 use tuning::ranks::Correlation;
 use tuning::regression::{Effect, Errors, Regression, Unit};
-use tuning::search::Search;
+use tuning::search::SearchCost;
 use tuning::selection::Selection;
 use vocabulary::Side;
 
@@ -90,9 +90,9 @@ pub(super) fn regression(found: &Regression) -> String {
     text
 }
 
-fn effects(effects: &[Effect], confidence: f64) -> Table {
+fn effects(effects: &[Effect], confidence: f64) -> TextTable {
     let interval = format!("{} % interval", plain(100.0 * confidence));
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         ("", Align::Left),
         ("estimate", Align::Right),
         ("std. error", Align::Right),
@@ -153,7 +153,7 @@ pub(super) fn ranking(found: &Ranking) -> String {
         }
         text.push_str(&wrap(&line, "spread: ", 8, WIDTH));
         text.push('\n');
-        let mut table = Table::new([
+        let mut table = TextTable::new([
             ("batch size", Align::Right),
             ("steps", Align::Right),
             ("learning rate", Align::Right),
@@ -190,7 +190,7 @@ pub(super) fn ranking(found: &Ranking) -> String {
 }
 
 fn accuracies(all: &[Accuracy]) -> String {
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         ("rule", Align::Left),
         ("pairs", Align::Right),
         ("accuracy", Align::Right),
@@ -218,7 +218,7 @@ fn accuracies(all: &[Accuracy]) -> String {
 }
 
 fn correlations(all: &[Correlation]) -> String {
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         ("rank correlation", Align::Left),
         ("Spearman", Align::Right),
         ("interval", Align::Left),
@@ -250,7 +250,7 @@ pub(super) fn selection(found: &Selection) -> String {
                 at.candidates,
                 group.configurations.len()
             ));
-            let mut table = Table::new([
+            let mut table = TextTable::new([
                 ("\nchoice by", Align::Left),
                 ("\nconfiguration", Align::Left),
                 ("\nutility", Align::Right),
@@ -277,7 +277,7 @@ pub(super) fn selection(found: &Selection) -> String {
             "Averaged over all {} thresholds with a choice:\n",
             first.thresholds
         ));
-        let mut table = Table::new([
+        let mut table = TextTable::new([
             ("choice by", Align::Left),
             ("excess", Align::Right),
             ("of range", Align::Right),
@@ -304,7 +304,7 @@ pub(super) fn profiles(found: &Profiles) -> String {
             found.dataset_size,
             group.mechanisms.len()
         ));
-        let mut table = Table::new([
+        let mut table = TextTable::new([
             ("\nbatch\nsize", Align::Right),
             ("\n\nsteps", Align::Right),
             ("\nnoise\n(sigma)", Align::Right),
@@ -369,9 +369,9 @@ pub(super) fn profiles(found: &Profiles) -> String {
     text
 }
 
-pub(super) fn search(found: &Search) -> String {
+pub(super) fn search(found: &SearchCost) -> String {
     let at_most = |value: f64| format!("<= {}", rounded(value, 4, Side::Upper));
-    let mut table = Table::new([("", Align::Left), ("epsilon", Align::Right)]);
+    let mut table = TextTable::new([("", Align::Left), ("epsilon", Align::Right)]);
     table.row(["one run (the largest of them)".into(), at_most(found.one_run)]);
     table.row([
         format!(

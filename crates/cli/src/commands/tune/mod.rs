@@ -8,10 +8,9 @@ mod human;
 use crate::args::{Format, OutputArgs};
 use crate::console::Console;
 use crate::exit;
-use crate::failure::Failure;
 use answers::{
-    Document, ProfilesQuestion, RankQuestion, RegressQuestion, SearchQuestion, SelectQuestion,
-    TuneQuestion, Tuned,
+    Document, ProfilesQuestion, RankQuestion, Refusal, RegressQuestion, SearchQuestion,
+    SelectQuestion, TuneQuestion, Tuned,
 };
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -83,7 +82,7 @@ struct SearchArgs {
     output: OutputArgs,
 }
 
-pub(super) fn run(args: &TuneArgs, console: &mut Console) -> Result<u8, Failure> {
+pub(super) fn run(args: &TuneArgs, console: &mut Console) -> Result<u8, Refusal> {
     let (question, table, output) = match &args.question {
         Question::Regress(args) => {
             (TuneQuestion::Regress(args.question.clone()), &args.table, &args.output)

@@ -6,10 +6,10 @@ pub(crate) mod words;
 
 use super::PAPER;
 use crate::tools::noise_for;
-use crate::{Context, Entry, PaperError, Reproduction, Table};
+use crate::{Context, Entry, PaperError, PaperTable, Reproduction};
 use audit::{Design, Method, Plan, Scores, analyse};
 use experiments::{Outcome, Settings, Shard, run};
-use language::grid::{Audited, Grid, GridDescription};
+use language::grid::{CanaryAudit, Grid, GridDescription};
 use serde_json::json;
 use std::path::Path;
 use training::Device;
@@ -68,7 +68,7 @@ seed = [1, 2]
 pub(crate) type Trained = (&'static str, usize, std::path::PathBuf);
 
 /// A table of all trainings, and what they show.
-pub(crate) fn findings(trained: &[Trained]) -> Result<(Table, words::Findings), PaperError> {
+pub(crate) fn findings(trained: &[Trained]) -> Result<(PaperTable, words::Findings), PaperError> {
     let mut columns = vec![
         "density",
         "epsilon",
@@ -113,7 +113,7 @@ pub(crate) fn findings(trained: &[Trained]) -> Result<(Table, words::Findings), 
         }
         found.canaries(name, &lines);
         let place = output.display().to_string();
-        let table = tuning::Table::from_csv(&text, &place).map_err(fine_tuning)?;
+        let table = tuning::TrainingTable::from_csv(&text, &place).map_err(fine_tuning)?;
         let groups = tuning::groups(&table, 0).map_err(fine_tuning)?;
         found.add(
             name,
@@ -127,7 +127,7 @@ pub(crate) fn findings(trained: &[Trained]) -> Result<(Table, words::Findings), 
             found.verbatim(name, &tuning::rank(&groups, "vmr", 0.95).map_err(fine_tuning)?);
         }
     }
-    let mut runs = Table::new("trainings", &columns);
+    let mut runs = PaperTable::new("trainings", &columns);
     rows.into_iter().for_each(|row| runs.push(row));
     Ok((runs, found))
 }
@@ -200,7 +200,11 @@ pub(crate) fn planned(
 ///
 /// # Errors
 /// A sentence, for scores that are none.
-pub fn audited_canaries(scores: &[f64], members: &[bool], delta: f64) -> Result<Audited, String> {
+pub fn audited_canaries(
+    scores: &[f64],
+    members: &[bool],
+    delta: f64,
+) -> Result<CanaryAudit, String> {
     let side = |wanted: bool| -> Vec<f64> {
         scores.iter().zip(members).filter(|(_, m)| **m == wanted).map(|(s, _)| *s).collect()
     };
@@ -212,7 +216,7 @@ pub fn audited_canaries(scores: &[f64], members: &[bool], delta: f64) -> Result<
     plan.primary = Method::OneRunGdp;
     let found = analyse(&scores, &plan, None).map_err(|error| error.to_string())?;
     let epsilon = found.primary().map_or(0.0, |bound| bound.epsilon());
-    Ok(Audited { epsilon, auroc: found.auroc.value })
+    Ok(CanaryAudit { epsilon, auroc: found.auroc.value })
 }
 
 pub(crate) fn fine_tuning(error: impl std::fmt::Display) -> PaperError {

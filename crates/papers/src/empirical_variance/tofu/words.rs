@@ -1,6 +1,6 @@
 //! What the trainings show, as tables, figures and sentences.
 
-use crate::Table;
+use crate::PaperTable;
 use serde_json::{Value, json};
 use tuning::Ranking;
 use tuning::regression::Regression;
@@ -141,9 +141,9 @@ impl Findings {
         }
     }
 
-    pub(crate) fn finish(self) -> (String, Vec<Table>, Vec<(String, Figure)>) {
+    pub(crate) fn finish(self) -> (String, Vec<PaperTable>, Vec<(String, Figure)>) {
         let table = |name: &str, columns: &[&'static str], rows: Vec<Vec<Value>>| {
-            let mut table = Table::new(name, columns);
+            let mut table = PaperTable::new(name, columns);
             rows.into_iter().for_each(|row| table.push(row));
             table
         };

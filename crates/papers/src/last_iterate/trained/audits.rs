@@ -7,7 +7,7 @@ use super::settings::{
 };
 use crate::tools::{audited, epsilon, last_iterate};
 use crate::trained::TrainedContext;
-use crate::{PaperError, Table};
+use crate::{PaperError, PaperTable};
 use audit::{Design, Family, Plan, Scores, analyse};
 use games::DpSgd;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ const CONFIDENCE: f64 = 0.95;
 /// What a figure's attacks showed.
 pub(super) struct Found {
     pub(super) parameters: Value,
-    pub(super) table: Table,
+    pub(super) table: PaperTable,
     pub(super) figures: Vec<(String, Figure)>,
     /// (data, model, attack, steps, share of the heuristic) of every audit.
     pub(super) shares: Vec<(String, &'static str, Attack, f64)>,
@@ -55,7 +55,7 @@ pub(super) fn found(
     canary: &str,
 ) -> Result<Found, PaperError> {
     let played = play(context, attacks)?;
-    let mut table = Table::new(
+    let mut table = PaperTable::new(
         "audits",
         &[
             "data",

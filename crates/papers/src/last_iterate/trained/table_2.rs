@@ -6,7 +6,7 @@ use crate::last_iterate::PAPER;
 use crate::tools::{composition, epsilon, mean_and_deviation, noise_for_heuristic};
 use crate::trained::TrainedContext;
 use crate::trained::{TrainedEntry, needs_data};
-use crate::{Entry, PaperError, Reproduction, Table};
+use crate::{Entry, PaperError, PaperTable, Reproduction};
 use experiments::{Experiment, Plan};
 use games::DpSgd;
 use serde_json::json;
@@ -131,7 +131,7 @@ fn accuracies(
 }
 
 fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
-    let mut table = Table::new(
+    let mut table = PaperTable::new(
         "batches",
         &[
             "data",

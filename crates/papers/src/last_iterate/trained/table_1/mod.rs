@@ -11,7 +11,7 @@ use crate::last_iterate::PAPER;
 use crate::tools::{composition, epsilon, last_iterate, mean_and_deviation};
 use crate::trained::TrainedContext;
 use crate::trained::{TrainedEntry, needs_data};
-use crate::{Entry, PaperError, Reproduction, Table};
+use crate::{Entry, PaperError, PaperTable, Reproduction};
 use games::DpSgd;
 use serde_json::json;
 use vocabulary::figure::{Axis, Figure, Series};
@@ -54,8 +54,8 @@ fn compute(context: &TrainedContext<'_>) -> Result<Reproduction, PaperError> {
     let columns = ["batch_size", "steps", "noise_multiplier", "heuristic", "standard"];
     let measured =
         ["perplexity", "deviation", "audit_any", "audit_gaussian", "canary_auroc", "trainings"];
-    let mut table = Table::new("batches", &[&columns[..], &measured].concat());
-    let mut each = Table::new(
+    let mut table = PaperTable::new("batches", &[&columns[..], &measured].concat());
+    let mut each = PaperTable::new(
         "trainings",
         &[
             "batch_size",
