@@ -109,7 +109,7 @@ fn known_so_far(error: AccountingError, run: &Run, bound: Known) -> AccountingEr
     match known {
         Ok((name, most)) if most.is_finite() => AccountingError::NotCertified(format!(
             "{reason}; known so far, by Rényi moments: {name} <= {}",
-            vocabulary::rounding::rounded(most, 4, Side::Upper)
+            vocabulary::rounding::rounded(most, vocabulary::rounding::DIGITS, Side::Upper)
         )),
         _ => error,
     }

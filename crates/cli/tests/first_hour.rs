@@ -294,6 +294,50 @@ fn errors_advise_what_exists() {
     let (code, _, stderr) = tabs.run("audit tabs.csv");
     assert!(code == 2 && stderr.contains("`score\\tmember`"), "{stderr}");
     assert!(stderr.contains("by commas, not by tabs"), "{stderr}");
+    // A program, a picture, a compressed file: its bytes are not shown.
+    let binary = Bench::new().file("scores.csv", "\u{7f}ELF\u{2}\u{0}\u{0}\t\u{1}\n\u{0}\n");
+    let (code, _, stderr) = binary.run("audit scores.csv");
+    assert_eq!(code, 2);
+    assert_eq!(
+        stderr,
+        "error: scores.csv: is not text; give a CSV with the header `score,member`\n"
+    );
+    let (code, _, stderr) = bench.run("curve -s 1 -q 0.01 -T 1000");
+    assert!(code == 2 && stderr.contains("<tradeoff|profile|steps>"), "{stderr}");
+    let batches =
+        "account -s 1 --dataset-size 50000 --batch-size 512 -T 1000 -d 1e-5 --lens composition";
+    let (code, _, stderr) = bench.run(&format!("{batches} --sampling balls-and-bins"));
+    assert!(code != 0 && stderr.contains("1/sample rate = 97.65625 is not"), "{stderr}");
+}
+
+/// The words of `audit` and of `plan` are the same.
+#[test]
+fn an_epsilon_that_is_claimed_is_planned_for() {
+    let bench = Bench::new();
+    let (code, planned, stderr) = bench.run("plan --claim-epsilon 1 --mu 2");
+    assert_eq!((code, planned), (0, bench.run("plan --target-epsilon 1 --mu 2").1), "{stderr}");
+}
+
+/// One rule: what may be quoted has four digits, whoever prints it.
+#[test]
+fn every_view_quotes_the_same_digits() {
+    let bench = Bench::new().file(
+        "run.toml",
+        "[run]\nnoise_multiplier = 1.1\ndataset_size = 50000\nbatch_size = 512\nepochs = 60\n\
+         sampling = \"shuffle\"\nadjacency = \"zero-out\"\n",
+    );
+    for line in [
+        "account run.toml -d 1e-5",
+        "check run.toml -d 1e-5 --max-epsilon 60",
+        "report run.toml -d 1e-5 --format md --out -",
+        "report run.toml -d 1e-5 --format html --out -",
+        "report run.toml -d 1e-5 --format card --out -",
+        "compare run.toml --every-sampling -d 1e-5",
+    ] {
+        let (code, text, stderr) = bench.run(line);
+        assert_eq!(code, 0, "{line}: {stderr}");
+        assert!(text.contains("54.05") && !text.contains("54.1"), "{line}: {text}");
+    }
 }
 
 /// Numbers that are stated have few digits and one sign.

@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { Plot, type Line, type Mark } from "../charts/plot.tsx";
-import { percent, powerOfTen, rounded, withCommas } from "../numbers.ts";
+import { DIGITS, percent, powerOfTen, rounded, withCommas } from "../numbers.ts";
 import { UNCOVERED, describe, type State } from "../state.ts";
 import { LENS_LABELS, SIGNED, type Lens, type Standing } from "../names.ts";
 import type { Panel, PanelLine, StepsLine } from "../types.ts";
@@ -63,7 +63,7 @@ export function Tradeoff({ state, answers }: { state: State; answers: Answers })
   const claim = findClaim(answers.settled, SIGNED, "tpr", 0.001);
   const title =
     claim?.upper && !answers.stale
-      ? `At 0.1 % false alarms an attack finds at most ${percent(claim.upper, 3, "upper")} of members`
+      ? `At 0.1 % false alarms an attack finds at most ${percent(claim.upper, DIGITS, "upper")} of members`
       : "What an attack can find at each rate of false alarms";
   return (
     <Plot
@@ -98,7 +98,7 @@ export function Profile({ state, answers }: { state: State; answers: Answers }) 
       id="profile"
       title={
         epsilon
-          ? `ε ≤ ${rounded(epsilon, 4, "upper")} at δ = ${powerOfTen(state.delta)} is one point of the profile`
+          ? `ε ≤ ${rounded(epsilon, DIGITS, "upper")} at δ = ${powerOfTen(state.delta)} is one point of the profile`
           : "The privacy profile"
       }
       caption="The run is (ε, δ)-private for every point on or above the solid line."

@@ -1,7 +1,7 @@
 // The numbers that matter, large, each with its standing.
 
 import { BESIDE, SIGNED } from "../names.ts";
-import { percent, powerOfTen, quotedEnd, SIGN, typographic } from "../numbers.ts";
+import { DIGITS, percent, powerOfTen, quotedEnd, SIGN, typographic } from "../numbers.ts";
 import type { Account, Claim, Standing } from "../types.ts";
 import { STANDING_MEANS, onPage } from "../words.ts";
 
@@ -36,7 +36,7 @@ function Reading({ id, name, claim, symbol, note, stale, share }: ReadingProps) 
   const least = claim?.at_least_shown;
   // The core's own text, without its sign.
   const number = claim?.shown.split(" ").at(-1) ?? null;
-  const shown = Number.isFinite(end) ? (share ? percent(end, 3, side) : number) : null;
+  const shown = Number.isFinite(end) ? (share ? percent(end, DIGITS, side) : number) : null;
   return (
     <div class={`reading is-${claim?.standing ?? "none"}${stale ? " stale" : ""}`}>
       <dt>

@@ -4,7 +4,7 @@ use super::epsilon;
 use accounting::{AccountingError, Questions};
 use report::Change;
 use vocabulary::figure::{Axis, Bar, Figure, Hue, Labels, Mark, Orientation, Series, Stroke};
-use vocabulary::rounding::{plain, rounded};
+use vocabulary::rounding::{DIGITS, plain, rounded};
 use vocabulary::{Account, Adjacency, Claim, Ends, LensName, Phase, Run, Sampling, Side, Standing};
 
 /// Every change that makes sense for the run, in the order of the table.
@@ -188,8 +188,8 @@ pub(super) fn figure(account: &Account, changes: &[Change], delta: f64) -> Optio
         format!(
             "If {}, epsilon would be {} instead of {}",
             phrase(&worst.name),
-            rounded(value, 3, worst.side),
-            rounded(base, 3, Side::Upper)
+            rounded(value, DIGITS, worst.side),
+            rounded(base, DIGITS, Side::Upper)
         )
     } else {
         "No change of the list would raise epsilon".into()
@@ -208,9 +208,12 @@ pub(super) fn figure(account: &Account, changes: &[Change], delta: f64) -> Optio
             .with(Series::new("leaks more", bars(true)).hue(Hue::Vermilion).stroke(Stroke::Solid))
             .with(Series::new("leaks less", bars(false)).hue(Hue::Blue).stroke(Stroke::Solid))
             .with(
-                Series::vertical_rule(format!("claimed: {}", rounded(base, 3, Side::Upper)), base)
-                    .hue(Hue::Ink)
-                    .stroke(Stroke::Solid),
+                Series::vertical_rule(
+                    format!("claimed: {}", rounded(base, DIGITS, Side::Upper)),
+                    base,
+                )
+                .hue(Hue::Ink)
+                .stroke(Stroke::Solid),
             ),
     )
 }

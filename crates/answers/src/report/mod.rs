@@ -277,7 +277,7 @@ fn resolve(
         adjacency_stated: stated(|run| run.adjacency.is_some()),
         ..Origin::default()
     };
-    // Every part must vouch; one ledger speaks for itself.
+    // One ledger verifies what it records. Of several, none verifies the whole.
     if let [only] = ledgers.as_slice() {
         only.vouch(&mut origin);
     }

@@ -12,6 +12,7 @@ use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, rea
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
+use crate::print::with_commas;
 use crate::print::{WIDTH, rounded, wrap};
 use crate::progress::Progress;
 use answers::{Play, Played};
@@ -319,7 +320,8 @@ fn simulate(
         }
         if let Some((out, Outcome::Complete { .. })) = outcome {
             text.push_str(&format!(
-                "{trials} trials with the canary and {trials} without: {}\n",
+                "{0} trials with the canary and {0} without: {1}\n",
+                with_commas(trials),
                 out.display()
             ));
         }

@@ -8,6 +8,7 @@ use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, rea
 use crate::console::Console;
 use crate::exit;
 use crate::failure::Failure;
+use crate::print::with_commas;
 use answers::{Played, beside, write_run};
 use clap::Args;
 use experiments::{Experiment, Outcome, Plan, training_seed};
@@ -93,7 +94,8 @@ pub(super) fn run(args: &CommandArgs, console: &mut Console) -> Result<u8, Failu
         console.json(&Played::new(&game, Some(out), Some(outcome)).decided(decided))?;
     } else if complete {
         console.answer(&format!(
-            "{count} trainings with the canary and {count} without: {}\n",
+            "{0} trainings with the canary and {0} without: {1}\n",
+            with_commas(count),
             out.display()
         ))?;
     }

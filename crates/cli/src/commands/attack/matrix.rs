@@ -4,7 +4,7 @@ use crate::args::{Format, OutputArgs, integer, nonnegative_integer, real};
 use crate::commands::show;
 use crate::console::{Console, write_file};
 use crate::failure::Failure;
-use crate::print::{Align, Table, rounded};
+use crate::print::{Align, DIGITS, Table, rounded};
 use answers::{MembershipAttack, MembershipDocument, MembershipQuestion};
 use clap::Args;
 use std::path::PathBuf;
@@ -148,9 +148,9 @@ fn human(document: &MembershipDocument) -> String {
     );
     let interval = |value: f64, lower: f64, upper: f64| {
         [
-            rounded(value, 3, Side::Neither),
-            rounded(lower, 3, Side::Lower),
-            rounded(upper, 3, Side::Upper),
+            rounded(value, DIGITS, Side::Neither),
+            rounded(lower, DIGITS, Side::Lower),
+            rounded(upper, DIGITS, Side::Upper),
         ]
     };
     let mut table = Table::new([
