@@ -166,6 +166,9 @@ test("all ways side by side, as `compare --every-sampling` has them", async () =
     assert.equal(await value(page, `way-${name.replace(/[^a-z-]+/g, "-")}`), claim.upper, name);
   }
   assert.ok(document.runs.length >= 5);
+  // What is left out is named as the choice names it.
+  const left = await page.getByText("the largest batch is missing").textContent();
+  assert.match(left, /^truncated Poisson: /);
   // One of them can be gone to.
   await page.getByRole("button", { name: /Go to .*balls and bins/ }).click();
   await settled(page);
