@@ -599,3 +599,38 @@ fn man_pages_have_examples() {
     assert!(read("dosimeter.1").contains(".SH EXAMPLES\n.nf\n  dosimeter account "));
     assert!(read("dosimeter-attack-gradient.1").contains("\\-\\-coordinate quiet"));
 }
+
+/// A reader of all bounds learns which of them are above the claim, and when that counts.
+#[test]
+fn bounds_of_families_above_the_claim_are_named() {
+    let mut rows = String::from("score,member\n");
+    for place in 0..1000_u32 {
+        // Quantiles of a wide ramp, members 1.5 to the right: coins by the parity of a mixed count.
+        let member = (place.wrapping_mul(2_654_435_761) >> 16) % 2;
+        let spread = f64::from(place.wrapping_mul(7_919) % 1000) / 250.0;
+        rows.push_str(&format!("{},{member}\n", spread + 1.5 * f64::from(member)));
+    }
+    let bench = Bench::new()
+        .file("canaries.csv", &rows)
+        .file("run.toml", "[run]\nnoise_multiplier = 1.1\nsample_rate = 0.01\nsteps = 1000\n");
+    let line = "audit canaries.csv --design one-run --delta 1e-5 --method all --claim run.toml";
+    let audit = bench.json(line);
+    let epsilon = |method: &str| {
+        let bounds = audit["bounds"].as_array().unwrap();
+        number(&bounds.iter().find(|bound| bound["method"] == method).unwrap()["epsilon_lower"])
+    };
+    let claimed = 1.6;
+    assert!(epsilon("one-run") < claimed, "{audit}");
+    let warned = audit["warnings"].as_array().unwrap().iter().any(|warning| {
+        let words = warning.as_str().unwrap();
+        words.contains("above the claimed") && words.contains("if the training is one of those")
+    });
+    let higher = epsilon("one-run-gdp").max(epsilon("one-run-independent"));
+    assert!(warned && higher > claimed, "{audit}");
+    let (_, text, _) = bench.run(line);
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat.contains("clopper-pearson, gdp, composition, last-iterate, bayes, grid: needs"),
+        "{text}"
+    );
+}

@@ -5,7 +5,10 @@ use accounting::{AccountingError, Questions};
 use report::Change;
 use vocabulary::figure::{Axis, Bar, Figure, Hue, Labels, Mark, Orientation, Series, Stroke};
 use vocabulary::rounding::{DIGITS, plain, rounded};
-use vocabulary::{Account, Adjacency, Claim, Ends, LensName, Phase, Run, Sampling, Side, Standing};
+use vocabulary::{
+    Account, Adjacency, Claim, Ends, LensName, Phase, Run, Sampling, Side, Standing,
+    batches_per_pass,
+};
 
 /// Every change that makes sense for the run, in the order of the table.
 pub(super) fn changes(account: &Account, delta: f64) -> Vec<Change> {
@@ -132,8 +135,20 @@ fn asked(run: &Run, delta: f64, lens: LensName) -> Result<Option<Claim>, Account
     Ok(epsilon(&accounting::account(run, &only)?, lens).cloned())
 }
 
+/// The run with shuffled batches. Whole epochs that were rounded up to steps stay whole epochs, of full batches.
 fn shuffled(run: Run) -> Option<Run> {
-    run.with_sampling(Sampling::Shuffle).ok()
+    let phases = run
+        .phases()
+        .iter()
+        .map(|phase| {
+            let epochs = (phase.steps as f64 * phase.sample_rate * (1.0 + 1e-12)).floor();
+            let whole = (epochs / phase.sample_rate * (1.0 - 1e-12)).ceil() == phase.steps as f64;
+            let batches = batches_per_pass(phase.sample_rate, false);
+            let steps = if whole { epochs as u64 * batches } else { phase.steps };
+            Phase { steps, ..*phase }
+        })
+        .collect();
+    run.with_sampling(Sampling::Shuffle).ok()?.with_phases(phases).ok()
 }
 
 fn ratio(value: f64, base: f64) -> Option<f64> {

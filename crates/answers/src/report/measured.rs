@@ -44,7 +44,8 @@ pub(super) fn ladder(account: Option<&Account>, analysis: &Audit, delta: f64) ->
     let mut figure = Figure::new(
         title(primary, limit),
         "A dot with an arrow is a bound: the truth is there or beyond, in the arrow\u{2019}s \
-         direction. An audit bound to the right of the proven line is a contradiction.",
+         direction. A bound for any mechanism to the right of the proven line is a contradiction; one within a family is \
+         one if the training belongs to it.",
     )
     .subtitle(format!(
         "epsilon at delta {}; each audit bound at {percent} % on its own; {}",

@@ -62,8 +62,9 @@ pub(crate) fn human(analysis: &Audit) -> String {
     text.push_str(&attack(analysis));
     if !analysis.not_valid.is_empty() {
         text.push_str("\nNot valid for these scores\n");
-        for entry in &analysis.not_valid {
-            text.push_str(&wrap(&entry.reason, &format!("  {}: ", entry.method), 4, WIDTH));
+        for (reason, methods) in audit::by_reason(&analysis.not_valid) {
+            let names = methods.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            text.push_str(&wrap(&format!("{names}: {reason}"), "  ", 4, WIDTH));
         }
     }
     text.push_str(&format!(
