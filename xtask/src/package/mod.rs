@@ -21,7 +21,7 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// The oldest C library that the binary and the wheel run on: Debian 10, RHEL 8.
 const GLIBC: (u32, u32) = (2, 28);
 /// The binary and the installed wheel stay below this, in bytes.
-const LIMIT: u64 = 25_000_000;
+pub const LIMIT: u64 = 25_000_000;
 /// Installing the wheel takes less than this.
 const INSTALL_SECONDS: f64 = 5.0;
 
