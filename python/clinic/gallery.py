@@ -55,7 +55,7 @@ def entry(script: str, bug: bool, words: str, report: str | None) -> str:
         repr(recorder),
         "```",
         "",
-        f"Epsilon at delta {DELTA:g}: claimed {epsilon(told['claimed'])}; of the run that happened "
+        f"Epsilon at delta 1e-5: claimed {epsilon(told['claimed'])}; of the run that happened "
         f"{epsilon(told['happened'])}.",
     ]
     if report is not None:

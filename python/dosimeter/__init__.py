@@ -7,9 +7,9 @@ and a standing: proven, heuristic, estimate or measured.
 >>> run = dosimeter.Run(noise_multiplier=1.0, sample_rate=0.01, steps=1000)
 >>> for claim in dosimeter.account(run, delta=1e-5).select(quantity="epsilon")[:3]:
 ...     print(claim)
-epsilon @ delta 1e-05 <= 1.829 (proven, composition)
-epsilon @ delta 1e-05 <= 1.278 (heuristic, last-iterate)
-epsilon @ delta 1e-05 <= 1.278 (heuristic, last-iterate-max)
+epsilon @ delta 1e-5 <= 1.829 (proven, composition)
+epsilon @ delta 1e-5 <= 1.278 (heuristic, last-iterate)
+epsilon @ delta 1e-5 <= 1.278 (heuristic, last-iterate-max)
 
 Everything is computed by the same core as the command ``dosimeter``, to the bit. Bridges to
 other tools are modules of their own: :mod:`dosimeter.opacus`, :mod:`dosimeter.dp_accounting`,

@@ -10,7 +10,7 @@ from . import _core
 
 def main() -> int:
     """Runs the command line on this process's arguments and streams; the exit code."""
-    # The core hears Ctrl-C itself; Python's handler would wait for it to come back.
+    # The core handles Ctrl-C itself; Python's handler would wait for it to come back.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _core.main(["dosimeter", *sys.argv[1:]])
 

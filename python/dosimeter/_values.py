@@ -43,6 +43,12 @@ def whole(name: str, value: Any) -> int:
     raise InvalidInput(f"{name} is {value!r}, not a whole number")
 
 
+def plain(value: float) -> str:
+    """A number as the command line writes it: ``1e-5``, ``0.001``."""
+    mantissa, _, exponent = f"{value:g}".partition("e")
+    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+
+
 def finite(number: float | None) -> float | None:
     """The number as documents spell it: infinity is null."""
     return None if number is None or math.isinf(number) else number

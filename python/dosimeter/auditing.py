@@ -13,7 +13,7 @@ from . import _command, _core, _tables
 from ._answers import InRows, Kept
 from ._names import Schema
 from ._types import Design, Document, Numbers
-from ._values import numbers, words
+from ._values import numbers, plain, words
 from .errors import InvalidInput
 from .runs import RunLike, as_run
 
@@ -57,7 +57,7 @@ class Bound:
 
     def __str__(self) -> str:
         rule = f", {self.threshold_rule}" if self.threshold_rule else ""
-        return f"epsilon @ delta {self.delta:g} {self.shown} ({self.method}{rule})"
+        return f"epsilon @ delta {plain(self.delta)} {self.shown} ({self.method}{rule})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,7 +226,7 @@ def audit(
     ...     members=[0.9] * 100, nonmembers=[0.1] * 100, delta=1e-5, threshold="fixed:0.5"
     ... )
     >>> print(answer.primary)
-    epsilon @ delta 1e-05 >= 3.316 (clopper-pearson, fixed:0.5)
+    epsilon @ delta 1e-5 >= 3.316 (clopper-pearson, fixed:0.5)
     """
     sides, files = _sides(scores, members, nonmembers)
     question = options | {

@@ -131,7 +131,7 @@ def calibrate(
     ...     "noise_multiplier", target_epsilon=2.0, delta=1e-5, sample_rate=0.01, steps=1000
     ... )
     >>> print(answer)
-    noise_multiplier 0.959102: epsilon @ delta 1e-05 <= 2.000 (proven, composition)
+    noise_multiplier 0.959102: epsilon @ delta 1e-5 <= 2.000 (proven, composition)
     >>> answer.achieved.upper <= 2.0
     True
     """

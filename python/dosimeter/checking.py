@@ -11,7 +11,7 @@ from . import _command
 from ._answers import InJson
 from ._names import Schema
 from ._types import Document, Lens, Quantity, Side, Standing
-from ._values import as_document, infinite
+from ._values import as_document, infinite, plain
 from .claims import At, Claim
 from .runs import Run, RunLike, as_run
 
@@ -71,11 +71,17 @@ class Check(InJson):
             warnings=tuple(found["warnings"]),
         )
 
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{'pass' if one.passed else 'FAIL'}  {one.claim}; {one.limit} is {plain(one.allowed)}"
+            for one in self.verdicts
+        )
+
     def _repr_html_(self) -> str:
         from ._html import page, table
 
         rows = [
-            ("pass" if one.passed else "FAIL", f"{one.limit} {one.allowed:g}", str(one.claim))
+            ("pass" if one.passed else "FAIL", f"{one.limit} {plain(one.allowed)}", str(one.claim))
             for one in self.verdicts
         ]
         return page(table(["", "limit", "claim"], rows))

@@ -23,7 +23,7 @@ from ._types import (
     Side,
     Standing,
 )
-from ._values import as_document, finite, infinite, numbers, words
+from ._values import as_document, finite, infinite, numbers, plain, words
 from .runs import Run, RunLike, as_run
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class At:
         return {key: value for key, value in vars(self).items() if value is not None}
 
     def __str__(self) -> str:
-        return ", ".join(f"{key} {value:g}" for key, value in self.to_dict().items())
+        return ", ".join(f"{key} {plain(value)}" for key, value in self.to_dict().items())
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -242,7 +242,7 @@ class Account(InJson, InRows, Sequence[Claim]):
         >>> run = dosimeter.Run(noise_multiplier=1.0, sample_rate=0.01, steps=1000)
         >>> account = dosimeter.account(run, delta=1e-5, lens="composition")
         >>> print(account.select(quantity="epsilon")[0])
-        epsilon @ delta 1e-05 <= 1.829 (proven, composition)
+        epsilon @ delta 1e-5 <= 1.829 (proven, composition)
         """
         wanted = {
             "lens": lens,
@@ -302,8 +302,10 @@ class Account(InJson, InRows, Sequence[Claim]):
             at, assumptions = row.pop("at"), row.pop("assumptions")
             places = {key: at.get(key) for key in ("delta", "epsilon", "fpr", "prior")}
             ends = {end: getattr(claim, end) for end in ("value", "lower", "upper")}
-            row = {"confidence": None, "reason": None} | row | places | ends
-            rows.append(row | {"assumptions": assumptions})
+            # What a person looks for first.
+            first = {"lens": None, "quantity": None} | places | {"shown": None, "standing": None} | ends
+            rest = {"confidence": None, "reason": None, "assumptions": assumptions}
+            rows.append(first | row | ends | {key: row.get(key, value) for key, value in rest.items()})
         return rows
 
     def figure(self) -> Figure:
@@ -318,8 +320,17 @@ class Account(InJson, InRows, Sequence[Claim]):
         return f"<Account of {self.run!r}: {shown}>"
 
     def __str__(self) -> str:
-        lines = [f"Sign: {self.sign}"] if self.sign else []
-        return "\n".join([*lines, *(str(claim) for claim in self.claims)])
+        if self.sign is None:
+            return "\n".join(str(claim) for claim in self.claims)
+        first = (self.sign.lens, self.sign.beside)
+        others: dict[Lens | None, Claim] = {}
+        for claim in self.claims:
+            if claim.lens not in first:
+                others.setdefault(claim.lens, claim)
+        lines = [f"Sign: {self.sign}", *(str(claim) for claim in self.claims if claim.lens in first)]
+        if others:
+            lines.append("Other lenses (`claims` has all their numbers):")
+        return "\n".join([*lines, *(f"  {claim}" for claim in others.values())])
 
     def _repr_html_(self) -> str:
         from ._html import account_page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Union
 
 from . import _tables
@@ -80,7 +81,7 @@ def compare(
     cluster: Cluster | None = None,
     progress: Progress = None,
 ) -> Comparison:
-    """Accounts of several runs: a mapping from names to runs, a list of runs, or a table (pandas,
+    """Accounts of several runs: a mapping from names to runs, a list of runs, one run, or a table (pandas,
     Arrow) with one run per row whose columns are the keywords of :class:`Run`, and perhaps
     ``name``. ``engine="ray"`` spreads a large sweep over a Ray cluster, with the same result;
     ``progress`` is called with (runs done, runs in all).
@@ -135,6 +136,8 @@ def compare(
 
 
 def _named(runs: Any) -> list[tuple[str, Run]]:
+    if isinstance(runs, (Run, str, PathLike)):
+        runs = [runs]
     if isinstance(runs, Mapping):
         return [(str(name), as_run(run)) for name, run in runs.items()]
     if not _tables.is_table(runs):

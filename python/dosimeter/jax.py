@@ -294,7 +294,7 @@ class Recorder:
 
     @property
     def accused(self) -> bool:
-        """Whether anything speaks against the claim."""
+        """Whether any test contradicts the claim."""
         return self.recording.accused
 
     def run(self) -> Run:

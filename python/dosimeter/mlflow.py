@@ -7,6 +7,7 @@ from typing import Any, Union
 
 import mlflow
 
+from ._values import plain
 from .auditing import Audit
 from .claims import Account
 from .reporting import Report
@@ -22,8 +23,8 @@ def metric_name(*parts: str) -> str:
 def log(what: Union[Account, Audit, Report], *, run_id: str | None = None) -> dict[str, float]:
     """Logs an account, an audit or a report to a run (the active one unless ``run_id``).
 
-    An account becomes a metric a claim (the end that may be quoted), its run the parameters and
-    its document an artifact; an audit a metric a bound; a report an artifact. Numbers that are
+    An account becomes one metric per claim (the end that may be quoted), its run the parameters and
+    its document an artifact; an audit one metric per bound; a report an artifact. Numbers that are
     infinite are left to the document. Returns the metrics.
     """
     metrics: dict[str, float] = {}
@@ -38,7 +39,7 @@ def log(what: Union[Account, Audit, Report], *, run_id: str | None = None) -> di
     elif isinstance(what, Audit):
         for bound in what.bounds:
             if bound.epsilon_lower is not None:
-                place = f"epsilon_lower at delta {bound.delta:g}"
+                place = f"epsilon_lower at delta {plain(bound.delta)}"
                 metrics[metric_name("audit", bound.method, place)] = bound.epsilon_lower
         tags: dict[str, Any] = {"dosimeter.design": what.design}
         if what.verdict is not None:

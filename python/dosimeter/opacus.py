@@ -332,7 +332,7 @@ class Recorder:
             self._next(optimizer)
 
     def check_sampling(self, *, dataset_size: int, sample_rate: float) -> str | None:
-        """What speaks against Poisson batches, or None.
+        """Evidence against Poisson batches, or None.
 
         Sizes of Poisson batches are binomial, and so is the number of batches that a record is in:
         means and variances are known. All are compared at six standard errors, so a Poisson

@@ -60,7 +60,7 @@ BEGINNING, KEPT = 256, 100
 
 @dataclass(frozen=True)
 class Finding:
-    """What speaks against the claim, or one test that does not."""
+    """Evidence against the claim, or one test without any."""
 
     test: str
     accused: bool
@@ -180,7 +180,7 @@ class Recording:
 
     @property
     def accused(self) -> bool:
-        """Whether anything speaks against the claim."""
+        """Whether any test contradicts the claim."""
         return any(finding.accused for finding in self.findings())
 
     @property
@@ -289,7 +289,7 @@ class Recording:
 
     @property
     def sampling(self) -> str:
-        """How batches were drawn: ``poisson`` where nothing speaks against the claimed rate, another way
+        """How batches were drawn: ``poisson`` where nothing contradicts the claimed rate, another way
         where the records show it, or ``unknown``."""
         told = self._draws.scheme() if self._draws is not None and self._sees_records else None
         if told is not None:

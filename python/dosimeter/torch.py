@@ -19,7 +19,7 @@ Three tools, alone or together:
     recorder = Recorder(model, optimizer, claim=run, loss=cross_entropy, canaries=canaries)
     for inputs, labels in recorder.watch(loader):
         ...                                     # your step, as it is
-    print(recorder)                             # what speaks against the claim
+    print(recorder)                             # what contradicts the claim
     print(recorder.audit(delta=1e-5, claim=run))
 """
 

@@ -117,3 +117,26 @@ def test_advice_is_on_the_safe_side() -> None:
         )
         assert dosimeter.account(run, delta=1e-5, lens="composition")[0].upper <= 2.0
     assert advice.recommended in (64, 512)
+
+
+def test_what_is_printed_is_short_and_written_as_the_command_line_writes_it(run: dosimeter.Run) -> None:
+    account = dosimeter.account(run, delta=1e-5)
+    lines = str(account).splitlines()
+    assert lines[0].startswith("Sign: epsilon <= 1.829 at delta 1e-5")
+    assert lines[1] == "epsilon @ delta 1e-5 <= 1.829 (proven, composition)"
+    others = lines[lines.index("Other lenses (`claims` has all their numbers):") + 1 :]
+    assert len(lines) < 25 and sum("renyi" in line for line in others) == 1
+    kept = dosimeter.check(run, max_epsilon=8, delta=1e-5)
+    assert str(kept) == "pass  epsilon @ delta 1e-5 <= 1.829 (proven, composition); max_epsilon is 8"
+
+
+def test_a_frame_begins_with_what_a_person_looks_for(run: dosimeter.Run) -> None:
+    pytest.importorskip("pandas")
+    frame = dosimeter.account(run, delta=1e-5).to_pandas()
+    assert list(frame.columns[:3]) == ["lens", "quantity", "delta"]
+    assert frame.columns[-1] == "assumptions" and frame["shown"][0] == "<= 1.829"
+
+
+def test_one_run_is_compared_as_a_list_of_one(run: dosimeter.Run) -> None:
+    one = dosimeter.compare(run, delta=1e-5, lens="composition")
+    assert one == dosimeter.compare([run], delta=1e-5, lens="composition")

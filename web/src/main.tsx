@@ -120,7 +120,12 @@ function Speed() {
     <p class="speed" aria-hidden="true">
       {now.latest > 0 && (
         <>
-          <b>{now.rate > 0 ? now.rate : "–"}</b> answers/s <span class="dot">·</span> <b>{now.latest < 10 ? now.latest.toFixed(1) : now.latest.toFixed(0)}</b> ms
+          {now.rate > 0 && (
+            <>
+              <b>{now.rate}</b> answers/s <span class="dot">·</span>{" "}
+            </>
+          )}
+          <b>{now.latest < 10 ? now.latest.toFixed(1) : now.latest.toFixed(0)}</b> ms
         </>
       )}
     </p>

@@ -3,6 +3,9 @@
 
 import type { Claim, Side } from "./types.ts";
 
+/** Significant digits of a number that may be quoted, as everywhere. */
+export const DIGITS = 4;
+
 /** `number` with `digits` significant digits, rounded towards `side`. */
 export function rounded(number: number, digits: number, side: Side): string {
   if (number === 0) return "0";

@@ -2,9 +2,10 @@
 
 const SECONDS = 1.5;
 
-/** Answers per second of several drags, one after the other. */
-export async function drags(page, times) {
+/** Answers per second of several drags, one after the other, and how many answers came in all. */
+export async function dragged(page, times) {
   let answers = 0;
+  let all = 0;
   const count = (response) => {
     if (/\/api\/(account|panel)$/.test(response.url()) && response.ok()) answers += 1;
   };
@@ -19,11 +20,14 @@ export async function drags(page, times) {
     const begun = performance.now();
     for (let moves = 0; performance.now() - begun < 1000 * SECONDS; moves++) await at(0.5 + 0.15 * Math.sin(moves / 40));
     rates.push((1000 * answers) / (performance.now() - begun));
+    all += answers;
   }
   await page.mouse.up();
   page.off("response", count);
-  return rates;
+  return { rates, answers: all };
 }
+
+export const drags = async (page, times) => (await dragged(page, times)).rates;
 
 /** The same questions one by one with nothing to draw: what the machine has to spare. */
 export function bare(page) {

@@ -30,7 +30,7 @@ export async function serve(folder) {
     });
     child.on("exit", (code) => reject(new Error(`serve ended with ${code}`)));
   });
-  return { url, stop: () => child.kill() };
+  return { url, pid: child.pid, stop: () => child.kill() };
 }
 
 export async function launch() {

@@ -49,9 +49,6 @@ const VERSIONS: std::ops::RangeInclusive<u32> = 10..=14;
 /// The tests of the clinic are long and independent of each other: two at a time.
 const LONGEST: &str = "test_clinic.py";
 
-/// A wheel may weigh this much.
-const WHEEL_LIMIT: u64 = 15_000_000;
-
 /// Passed and failed checks.
 pub struct Counted {
     pub passed: u64,
@@ -169,7 +166,7 @@ pub fn bridges() -> Result<ExitCode> {
     let wheel = wheel(&python, &folder.join("wheel"))?;
     let size = fs::metadata(&wheel)?.len();
     println!("== python: {} has {:.1} MB", wheel.display(), size as f64 / 1e6);
-    counted.step("the wheel is below 15 MB", size < WHEEL_LIMIT);
+    counted.step("the wheel is below 25 MB", size < crate::package::LIMIT);
     let mut install = pip(&python);
     install.args(["--force-reinstall", "--no-deps"]).arg(&wheel);
     if !watch(install)?.success {

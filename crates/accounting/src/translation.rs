@@ -62,8 +62,8 @@ pub enum Worst {
 }
 
 impl Known {
-    /// The pairs behind this number, or `None` where the reading has none: mu speaks of a
-    /// Gaussian curve already.
+    /// The pairs behind this number, or `None` where the reading has none: mu is defined
+    /// by a Gaussian curve already.
     ///
     /// # Errors
     /// `InvalidInput` for a number that no mechanism has; `OutsideDomain` for a mu above 1e7.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use training::data::Dataset;
 use training::{Recipe, Replica, TrainingDescription};
-use vocabulary::rounding::rounded;
+use vocabulary::rounding::{DIGITS, rounded};
 use vocabulary::{Adjacency, Claim, LensName, Observe, Quantity, Run, Side, Standing};
 
 /// The question of `attack attribute`: with a file for the scores the game is played, else the
@@ -415,7 +415,7 @@ fn secrets(text: Option<&str>, attribute: &Attribute) -> Result<Vec<usize>, Attr
 
 /// The accuracies, each rounded to its safe side, with its standing.
 fn lines(found: &Accuracy, allowed: &[Claim], candidates: usize) -> Vec<(String, String)> {
-    let percent = |share: f64, side: Side| rounded(100.0 * share, 4, side);
+    let percent = |share: f64, side: Side| rounded(100.0 * share, DIGITS, side);
     let mut lines = vec![
         (
             "blind guessing".to_owned(),

@@ -4,7 +4,7 @@ use crate::account;
 use crate::compare::{CompareQuestion, Comparison, LeftOut, NamedAccount, NamedRun, asked};
 use crate::refusal::Refusal;
 use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
-use vocabulary::rounding::rounded;
+use vocabulary::rounding::{DIGITS, rounded};
 use vocabulary::{
     Adjacency, Claim, LensName, Permutation, Quantity, Run, RunDescription, Sampling, Side,
 };
@@ -173,9 +173,9 @@ fn title(lines: &[Line]) -> String {
     match (least, most) {
         (Some(least), Some(most)) => format!(
             "At noise multiplier {middle}, epsilon is from {} ({}) to {} ({})",
-            rounded(least.1, 3, Side::Upper),
+            rounded(least.1, DIGITS, Side::Upper),
             least.0,
-            rounded(most.1, 3, Side::Upper),
+            rounded(most.1, DIGITS, Side::Upper),
             most.0
         ),
         _ => "What every way to draw batches costs".into(),

@@ -166,7 +166,7 @@ impl Document for Memorized {
     }
 }
 
-/// Asks; `note` hears how far the model has come.
+/// Asks; `note` is called with the progress.
 ///
 /// # Errors
 /// A question without completions or a model, a file that cannot be read, and settings out of

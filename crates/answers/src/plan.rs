@@ -19,7 +19,7 @@ use vocabulary::{Problem, Release, Run, Sampling};
 #[serde(deny_unknown_fields, default)]
 pub struct PlanQuestion {
     /// Epsilon that the audit should show
-    #[arg(long, value_name = "E", value_parser = real, allow_hyphen_values = true)]
+    #[arg(long, visible_alias = "claim-epsilon", value_name = "E", value_parser = real, allow_hyphen_values = true)]
     pub target_epsilon: Option<f64>,
     /// The run that is claimed: its proven epsilon is the target where none is given, and the DP-SGD families are
     /// those of this run.

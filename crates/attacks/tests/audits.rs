@@ -74,7 +74,7 @@ fn an_input_canary_finds_half_the_noise() {
     }
 }
 
-/// Without leakage to speak of (noise of 100 clip norms, an insertion in one of eight trainings) a 95 % bound is above zero in at most
+/// With almost no leakage (noise of 100 clip norms, an insertion in one of eight trainings) a 95 % bound is above zero in at most
 /// 5 % of seeds: of 20, four or more in 1.6 % of cases, and these seeds are fixed.
 #[test]
 fn silence_is_heard_as_silence() {

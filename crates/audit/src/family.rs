@@ -29,6 +29,7 @@ use crate::violation::{self, ByNoise};
 use crate::{AuditError, FamilyPoints, RateBounds};
 use accounting::domain::NOISE_MULTIPLIER;
 use accounting::{AccountingError, Order, Pair, directions, pairs, schemes};
+use vocabulary::rounding::with_commas;
 use vocabulary::{Adjacency, Direction, Phase, Run, RunError, Sampling};
 
 /// Epsilon of N(mu, 1) against N(0, 1) at delta, from below; infinite at delta = 0 for mu > 0.
@@ -166,8 +167,9 @@ impl Family {
                 count => format!("{count} phases, "),
             };
             return format!(
-                "DP-SGD as claimed ({} batches, {phases}{steps} steps) with any noise, accounted as the claim is",
-                run.sampling().as_str()
+                "DP-SGD as claimed ({} batches, {phases}{} steps) with any noise, accounted as the claim is",
+                run.sampling().as_str(),
+                with_commas(steps)
             );
         }
         let seen = match seen {
@@ -175,7 +177,7 @@ impl Family {
             Seen::LastIterate => "the last iterate of DP-SGD on linear losses",
         };
         let group = if size > 1 { format!("groups of {size} records, ") } else { String::new() };
-        format!("{seen}, {group}sample rate {sample_rate}, {steps} steps, any noise")
+        format!("{seen}, {group}sample rate {sample_rate}, {} steps, any noise", with_commas(steps))
     }
 
     /// Epsilon of the member with this noise, from below.

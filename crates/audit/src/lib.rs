@@ -57,7 +57,7 @@ pub mod verdict;
 mod violation;
 mod words;
 
-pub use analysis::analyse;
+pub use analysis::{analyse, by_reason};
 pub use column::Column;
 pub use error::AuditError;
 pub use family::{Family, Seen, gaussian_epsilon};

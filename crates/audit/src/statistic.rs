@@ -6,7 +6,7 @@
 use crate::RateBounds;
 use numerics::special::{inverse_normal_cdf, inverse_normal_sf, normal_cdf};
 
-/// Which order of the pair an epsilon speaks about.
+/// Which order of the pair an epsilon is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AttackDirection {
     /// ln((1 - delta - FNR) / FPR): "this is a member" is the event.

@@ -1,7 +1,7 @@
 //! What the primary bound says about a claimed epsilon.
 
 use crate::{analysis, words};
-use vocabulary::rounding::{DIGITS, rounded};
+use vocabulary::rounding::{DIGITS, rounded, with_commas};
 use vocabulary::{Claim, Finding, Side, Status, Verdict};
 
 /// What the rule could have shown with these numbers of scores, and how many scores would have
@@ -70,12 +70,13 @@ fn judge(measured: &Finding, confidence: f64, claim: &Claim, reach: Reach) -> (S
             || {
                 format!(
                     "no number of scores up to {} is enough for this rule at this delta",
-                    reach.searched
+                    with_commas(reach.searched)
                 )
             },
             |needed| {
                 format!(
-                    "at least {needed} scores in all are needed to test the claim, and more for an attack that is not perfect (`dosimeter plan` says how many)"
+                    "at least {} scores in all are needed to test the claim, and more for an attack that is not perfect (`dosimeter plan` says how many)",
+                    with_commas(needed)
                 )
             },
         );

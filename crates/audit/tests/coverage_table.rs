@@ -25,7 +25,7 @@ struct Cell {
     share: f64,
     mean: Option<f64>,
     trials: usize,
-    /// The mechanism is not of the family that the bound speaks about.
+    /// The mechanism is not of the family that the bound holds for.
     wrong_family: bool,
 }
 

@@ -141,7 +141,8 @@ impl Bar<'_> {
         let computed = (self.done - self.found).max(1) as f64;
         let left = elapsed / computed * (self.length - self.done) as f64;
         let (done, length, unit) = (self.done, self.length, self.unit);
-        self.console.note(&format!("{done} of {length} {unit}, {message}, about {left:.0} s left"));
+        let left = duration(left);
+        self.console.note(&format!("{done} of {length} {unit}, {message}, about {left} left"));
     }
 
     fn clear(&mut self) {
@@ -154,6 +155,15 @@ impl Bar<'_> {
 impl Drop for Progress<'_> {
     fn drop(&mut self) {
         self.draw(Bar::clear);
+    }
+}
+
+/// Seconds as a person says them: `42 s`, `25 min`, `2.1 h`.
+pub(crate) fn duration(seconds: f64) -> String {
+    match seconds {
+        _ if seconds < 120.0 => format!("{seconds:.0} s"),
+        _ if seconds < 7200.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
     }
 }
 

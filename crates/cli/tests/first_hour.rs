@@ -294,6 +294,50 @@ fn errors_advise_what_exists() {
     let (code, _, stderr) = tabs.run("audit tabs.csv");
     assert!(code == 2 && stderr.contains("`score\\tmember`"), "{stderr}");
     assert!(stderr.contains("by commas, not by tabs"), "{stderr}");
+    // A program, a picture, a compressed file: its bytes are not shown.
+    let binary = Bench::new().file("scores.csv", "\u{7f}ELF\u{2}\u{0}\u{0}\t\u{1}\n\u{0}\n");
+    let (code, _, stderr) = binary.run("audit scores.csv");
+    assert_eq!(code, 2);
+    assert_eq!(
+        stderr,
+        "error: scores.csv: is not text; give a CSV with the header `score,member`\n"
+    );
+    let (code, _, stderr) = bench.run("curve -s 1 -q 0.01 -T 1000");
+    assert!(code == 2 && stderr.contains("<tradeoff|profile|steps>"), "{stderr}");
+    let batches =
+        "account -s 1 --dataset-size 50000 --batch-size 512 -T 1000 -d 1e-5 --lens composition";
+    let (code, _, stderr) = bench.run(&format!("{batches} --sampling balls-and-bins"));
+    assert!(code != 0 && stderr.contains("1/sample rate = 97.65625 is not"), "{stderr}");
+}
+
+/// The words of `audit` and of `plan` are the same.
+#[test]
+fn an_epsilon_that_is_claimed_is_planned_for() {
+    let bench = Bench::new();
+    let (code, planned, stderr) = bench.run("plan --claim-epsilon 1 --mu 2");
+    assert_eq!((code, planned), (0, bench.run("plan --target-epsilon 1 --mu 2").1), "{stderr}");
+}
+
+/// One rule: what may be quoted has four digits, whoever prints it.
+#[test]
+fn every_view_quotes_the_same_digits() {
+    let bench = Bench::new().file(
+        "run.toml",
+        "[run]\nnoise_multiplier = 1.1\ndataset_size = 50000\nbatch_size = 512\nepochs = 60\n\
+         sampling = \"shuffle\"\nadjacency = \"zero-out\"\n",
+    );
+    for line in [
+        "account run.toml -d 1e-5",
+        "check run.toml -d 1e-5 --max-epsilon 60",
+        "report run.toml -d 1e-5 --format md --out -",
+        "report run.toml -d 1e-5 --format html --out -",
+        "report run.toml -d 1e-5 --format card --out -",
+        "compare run.toml --every-sampling -d 1e-5",
+    ] {
+        let (code, text, stderr) = bench.run(line);
+        assert_eq!(code, 0, "{line}: {stderr}");
+        assert!(text.contains("54.05") && !text.contains("54.1"), "{line}: {text}");
+    }
 }
 
 /// Numbers that are stated have few digits and one sign.
@@ -554,4 +598,39 @@ fn man_pages_have_examples() {
     }
     assert!(read("dosimeter.1").contains(".SH EXAMPLES\n.nf\n  dosimeter account "));
     assert!(read("dosimeter-attack-gradient.1").contains("\\-\\-coordinate quiet"));
+}
+
+/// A reader of all bounds learns which of them are above the claim, and when that counts.
+#[test]
+fn bounds_of_families_above_the_claim_are_named() {
+    let mut rows = String::from("score,member\n");
+    for place in 0..1000_u32 {
+        // Quantiles of a wide ramp, members 1.5 to the right: coins by the parity of a mixed count.
+        let member = (place.wrapping_mul(2_654_435_761) >> 16) % 2;
+        let spread = f64::from(place.wrapping_mul(7_919) % 1000) / 250.0;
+        rows.push_str(&format!("{},{member}\n", spread + 1.5 * f64::from(member)));
+    }
+    let bench = Bench::new()
+        .file("canaries.csv", &rows)
+        .file("run.toml", "[run]\nnoise_multiplier = 1.1\nsample_rate = 0.01\nsteps = 1000\n");
+    let line = "audit canaries.csv --design one-run --delta 1e-5 --method all --claim run.toml";
+    let audit = bench.json(line);
+    let epsilon = |method: &str| {
+        let bounds = audit["bounds"].as_array().unwrap();
+        number(&bounds.iter().find(|bound| bound["method"] == method).unwrap()["epsilon_lower"])
+    };
+    let claimed = 1.6;
+    assert!(epsilon("one-run") < claimed, "{audit}");
+    let warned = audit["warnings"].as_array().unwrap().iter().any(|warning| {
+        let words = warning.as_str().unwrap();
+        words.contains("above the claimed") && words.contains("if the training is one of those")
+    });
+    let higher = epsilon("one-run-gdp").max(epsilon("one-run-independent"));
+    assert!(warned && higher > claimed, "{audit}");
+    let (_, text, _) = bench.run(line);
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat.contains("clopper-pearson, gdp, composition, last-iterate, bayes, grid: needs"),
+        "{text}"
+    );
 }

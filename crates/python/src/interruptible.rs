@@ -1,7 +1,7 @@
-//! Work without the interpreter, so that other threads go on, and with an ear for Ctrl-C.
+//! Work without the interpreter, so that other threads go on, and Ctrl-C still ends it.
 //!
 //! Python runs signal handlers on its main thread only, between instructions; a thread inside
-//! the core would not hear them. Two ways out:
+//! the core would not see them. Two ways out:
 //!
 //! - [`here`]: the work stays on the caller's thread and looks up now and then
 //!   ([`accounting::patience`]). It costs nothing, which matters for answers of microseconds.

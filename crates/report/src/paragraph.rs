@@ -2,7 +2,7 @@
 
 use crate::Report;
 use crate::words::{confidence, percent, with_commas};
-use vocabulary::rounding::{plain, quote, rounded};
+use vocabulary::rounding::{DIGITS, plain, quote, rounded};
 use vocabulary::{Claim, LensName, Quantity, Run, Side, Standing, Status};
 
 /// Mechanism, guarantee, attack terms, evidence: one sentence each. Nothing where the report
@@ -56,7 +56,7 @@ pub fn paragraph(report: &Report) -> Option<String> {
         sentences.push(format!(
             "An audit with {} scores shows epsilon \u{2265} {} at {} confidence{outcome}.",
             with_commas(audit.members + audit.nonmembers),
-            rounded(measured.epsilon(), 3, Side::Lower),
+            rounded(measured.epsilon(), DIGITS, Side::Lower),
             confidence(measured)
         ));
     }
@@ -78,11 +78,11 @@ fn power(report: &Report) -> Option<&Claim> {
 }
 
 fn share(claim: &Claim) -> String {
-    format!("{} %", rounded(100.0 * claim.interval.upper, 3, Side::Upper))
+    format!("{} %", rounded(100.0 * claim.interval.upper, DIGITS, Side::Upper))
 }
 
 fn number(claim: &Claim) -> String {
-    quote(claim.interval, 4, claim.side)
+    quote(claim.interval, DIGITS, claim.side)
 }
 
 /// What neighbouring data sets differ by.

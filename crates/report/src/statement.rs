@@ -2,7 +2,7 @@
 //! released, and what is not covered; ready for a paper or a model card.
 
 use crate::words::{percent, with_commas};
-use vocabulary::rounding::{plain, quote, rounded};
+use vocabulary::rounding::{DIGITS, plain, quote, rounded};
 use vocabulary::{Account, Claim, LensName, Quantity, Run, Side, Standing};
 
 /// The statement about a run from its claims.
@@ -75,7 +75,7 @@ fn guarantee(run: &Run, epsilon: &Claim, delta: f64) -> String {
         ),
     };
     let worst = epsilon.at_least.map_or_else(String::new, |least| {
-        let least = rounded(least, 3, Side::Lower);
+        let least = rounded(least, DIGITS, Side::Lower);
         format!(" This is an upper bound; for the worst data sets epsilon is at least {least}.")
     });
     let level = if run.group_size() == 1 { "record-level" } else { "group-level" };
@@ -121,11 +121,11 @@ fn attack_terms(account: &Account) -> Option<String> {
 
 /// How often an attacker errs at least who has two equally likely answers.
 fn errors(security: &Claim) -> String {
-    format!("{} %", rounded(50.0 * security.interval.lower, 3, security.side))
+    format!("{} %", rounded(50.0 * security.interval.lower, DIGITS, security.side))
 }
 
 fn number(claim: &Claim) -> String {
-    quote(claim.interval, 3, claim.side)
+    quote(claim.interval, DIGITS, claim.side)
 }
 
 fn records(size: u32) -> String {

@@ -121,7 +121,7 @@ pub struct Finding {
     /// The family's parameter: mu at least, or noise multiplier at most.
     pub mu_lower: Option<f64>,
     pub noise_multiplier_upper: Option<f64>,
-    /// The mechanisms that the claim speaks about.
+    /// The mechanisms that the claim holds for.
     pub valid_for: String,
     pub primary: bool,
     pub tests: Vec<TestAt>,
@@ -293,7 +293,7 @@ struct FindingDocument {
     mu_lower: Option<Option<f64>>,
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     noise_multiplier_upper: Option<Option<f64>>,
-    /// The mechanisms that the bound speaks about.
+    /// The mechanisms that the bound holds for.
     valid_for: String,
     primary: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -94,12 +94,13 @@ fn attacker(run: &Run, fpr: f64, tpr: f64) -> String {
     } else {
         rounded(wrong, 3, Side::Lower)
     };
-    let (right, of) = ((tpr * of).ceil(), counted(of));
-    let most = if tpr >= 1.0 {
-        format!("may find all {of}")
+    let right = (tpr * of).ceil();
+    let most = if right >= of {
+        format!("may find all {}", counted(of))
     } else {
-        format!("finds at most {} of {of}", counted(right))
+        format!("finds at most {} of {}", counted(right), counted(of))
     };
+    let of = counted(of);
     let records = records(run, 2);
     match run.adjacency() {
         Adjacency::AddRemove => format!(
@@ -156,6 +157,16 @@ mod tests {
 
     fn at(delta: Option<f64>, fpr: Option<f64>) -> At {
         At { delta, fpr, ..At::default() }
+    }
+
+    #[test]
+    fn an_attack_that_may_find_all_is_not_limited() {
+        let run = Run::builder().phase(1.0, 0.01, 1000).build().unwrap();
+        for tpr in [0.9996, 1.0] {
+            let words = attacker(&run, 0.001, tpr);
+            assert!(words.contains("outside the data may find all 1,000 in it"), "{words}");
+        }
+        assert!(attacker(&run, 0.001, 0.999).contains("finds at most 999 of 1,000 in it"));
     }
 
     #[test]

@@ -28,7 +28,7 @@ def test_claims_bounds_and_report_are_logged(
         bridge.log(game.audit(delta=1e-5, claim=run))
         bridge.log(dosimeter.report(run, delta=1e-5, out=tmp_path / "report.html"))
     logged = mlflow.MlflowClient().get_run(active.info.run_id)
-    name = "dosimeter/composition/both/epsilon at delta 1e-05"
+    name = "dosimeter/composition/both/epsilon at delta 1e-5"
     assert metrics[name] == account[0].upper == logged.data.metrics[name]
     assert logged.data.params["dosimeter.noise_multiplier"] == "1.0"
     assert logged.data.tags["dosimeter.verdict"] in ("consistent", "inconclusive")

@@ -2,7 +2,7 @@
 // place. A click, or Enter on a cell, takes the run there.
 
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { powerOfTen, rounded, withCommas } from "../numbers.ts";
+import { DIGITS, powerOfTen, rounded, withCommas } from "../numbers.ts";
 import type { Run } from "../state.ts";
 import type { CalibrationMap } from "../types.ts";
 import { contour, levels } from "./contours.ts";
@@ -190,7 +190,7 @@ export function MapChart({ map, run, target, stale, problem, onChoose }: Props) 
           <>
             <span class="quiet">noise</span> <b>{rounded(map.noise_multiplier[over[0]]!, 4, "neither")}</b>
             <span class="quiet">, steps</span> <b>{withCommas(map.steps[over[1]]!)}</b>{" "}
-            <span class="read">{cell === null ? "no number" : `ε ≤ ${rounded(cell, 4, "upper")}`}</span>
+            <span class="read">{cell === null ? "no number" : `ε ≤ ${rounded(cell, DIGITS, "upper")}`}</span>
           </>
         ) : (
           <span class="quiet">

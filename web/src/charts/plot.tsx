@@ -4,7 +4,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import { plain, powerOfTen, reading, rounded, withCommas } from "../numbers.ts";
+import { DIGITS, plain, powerOfTen, reading, rounded, withCommas } from "../numbers.ts";
 import { colour, useScheme } from "../theme.ts";
 import type { Side } from "../types.ts";
 
@@ -250,7 +250,7 @@ export function Plot(props: PlotProps) {
             <span class="quiet">{x.label} </span>
             <b>{rounded(xs[at]!, 3, "neither")}</b>
             {shown.map((line) => {
-              const text = reading(line, at, 3);
+              const text = reading(line, at, DIGITS);
               return text === null ? null : (
                 <span key={line.name} class="read">
                   <Swatch hue={line.hue} dash={line.dash} />
@@ -305,7 +305,7 @@ function Numbers({ x, xs, lines }: { x: Scale; xs: number[]; lines: Line[] }) {
                 <th scope="row">{rounded(xs[row]!, 4, "neither")}</th>
                 {lines.map((line) => (
                   <td class="n" key={line.name}>
-                    {reading(line, row, 4) ?? "–"}
+                    {reading(line, row, DIGITS) ?? "–"}
                   </td>
                 ))}
               </tr>

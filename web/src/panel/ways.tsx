@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Latest, Refusal } from "../api.ts";
 import { way } from "../batches.ts";
-import { SIGNED } from "../names.ts";
+import { SAMPLING_LABELS, SIGNED, type Sampling } from "../names.ts";
 import { powerOfTen, quote, typographic } from "../numbers.ts";
 import { describe, fromDocument, question, sameRun, type Run, type State } from "../state.ts";
 import type { Comparison } from "../types.ts";
@@ -108,7 +108,7 @@ function Table({ found, run, stale, delta, onRun }: { found: Comparison; run: Ru
       {[...found.runs.flatMap(({ name, account }) => account.unsupported.filter((entry) => entry.lens === SIGNED).map(({ reason }) => ({ name, reason }))), ...(found.left_out ?? [])].map(
         ({ name, reason }) => (
           <p key={name} class="small quiet">
-            <b>{name}</b>: {onPage(reason)}
+            <b>{SAMPLING_LABELS[name as Sampling] ?? name}</b>: {onPage(reason)}
           </p>
         ),
       )}

@@ -4,7 +4,7 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { Refusal, upload } from "../api.ts";
 import { FigureChart } from "../charts/figure.tsx";
 import { VERDICT_MEANS } from "../names.ts";
-import { percent, plain, powerOfTen, rounded, typographic, withCommas } from "../numbers.ts";
+import { DIGITS, percent, plain, powerOfTen, rounded, typographic, withCommas } from "../numbers.ts";
 import { Choice } from "../panel/controls.tsx";
 import { describe, question, type State } from "../state.ts";
 import type { Audit, Audited } from "../types.ts";
@@ -260,9 +260,9 @@ function Quality({ name, measured }: { name: string; measured: { value: number; 
     <div>
       <dt>{name}</dt>
       <dd>
-        {rounded(measured.value, 4, "neither")}{" "}
+        {rounded(measured.value, DIGITS, "neither")}{" "}
         <span class="quiet small">
-          {rounded(measured.lower, 3, "lower")} to {rounded(measured.upper, 3, "upper")}
+          {rounded(measured.lower, DIGITS, "lower")} to {rounded(measured.upper, DIGITS, "upper")}
         </span>
       </dd>
     </div>

@@ -2,7 +2,7 @@
 //! without a thousand idle connections beside it, and its memory all the while.
 
 use super::bars::Bar;
-use super::format::three_digits;
+use super::format::{seconds, three_digits};
 use super::page::Page;
 use crate::process::{answers, cargo, root};
 use std::io::{BufRead, BufReader};
@@ -32,6 +32,8 @@ const ALL: &str = "\"epsilon\",\"mu\",\"tpr\",\"advantage\",\"bayes-security\"";
 /// What `wrk` saw.
 struct Seen {
     rate: f64,
+    /// Seconds of processor time of one answer, on Linux.
+    cost: Option<f64>,
     errors: f64,
     median: f64,
     worst: f64,
@@ -50,8 +52,8 @@ pub fn server(page: &mut Page) {
         page.bar(Bar::at_least("1,000 distinct /api/account requests/s, as a multiple", 1.0, None));
         return;
     };
-    page.line("| asked | requests/s | errors | median | 99 % | memory |");
-    page.line("|---|---|---|---|---|---|");
+    page.line("| asked | requests/s | processor time of one | errors | median | 99 % | memory |");
+    page.line("|---|---|---|---|---|---|---|");
     let mut rates = Vec::new();
     let mut memory = Vec::new();
     for load in &LOADS {
@@ -61,14 +63,15 @@ pub fn server(page: &mut Page) {
         drop(idle);
         memory.push(served.megabytes());
         let Some(seen) = seen else {
-            page.line(format!("| {} | not measured | | | | |", load.name));
+            page.line(format!("| {} | not measured | | | | | |", load.name));
             rates.push(None);
             continue;
         };
         page.line(format!(
-            "| {} | {} | {} | {} ms | {} ms | {} MB |",
+            "| {} | {} | {} | {} | {} ms | {} ms | {} MB |",
             load.name,
             three_digits(seen.rate),
+            seen.cost.map_or_else(|| "?".into(), seconds),
             seen.errors,
             three_digits(seen.median),
             three_digits(seen.worst),
@@ -126,6 +129,7 @@ impl Served {
     }
 
     fn load(&self, quantities: &str) -> Option<Seen> {
+        let before = self.processor_seconds();
         let script: PathBuf = root().join("xtask/bench/account.lua");
         let output = Command::new("wrk")
             .args(["-t1", "-c16", &format!("-d{SECONDS}s"), "-s"])
@@ -140,12 +144,23 @@ impl Served {
             let place = words.iter().position(|word| *word == name)?;
             words.get(place + 1)?.parse().ok()
         };
+        let spent = || Some(self.processor_seconds()? - before?);
+        let requests = number("requests")?;
         Some(Seen {
-            rate: number("requests")? / number("seconds")?,
+            rate: requests / number("seconds")?,
+            cost: spent().map(|seconds| seconds / requests),
             errors: number("errors")?,
             median: number("p50")?,
             worst: number("p99")?,
         })
+    }
+
+    /// Processor time of the server so far, which Linux counts in hundredths of a second.
+    fn processor_seconds(&self) -> Option<f64> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
+        let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
+        let ticks = fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?;
+        Some(ticks / 100.0)
     }
 
     /// Resident memory; on Linux.

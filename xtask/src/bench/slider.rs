@@ -1,4 +1,4 @@
-//! Answers per second while the page's slider is dragged in a real browser.
+//! Answers per second while the page's slider is dragged in a real browser, and the processor time of one.
 
 use super::bars::Bar;
 use super::format::three_digits;
@@ -14,7 +14,8 @@ pub fn slider(page: &mut Page) {
          fro in Chromium, five times \
          1.5 s; counted are the answers of `/api/account` and `/api/panel` that reached the page, \
          which draws each of them. With nothing to draw: the same questions one after the other. \
-         Browser, server and whatever else runs share the cores.\n",
+         Browser, server and whatever else runs share the cores; processor time does not depend on \
+         what else runs. The page's is that of its main thread.\n",
     );
     let measured = measure();
     let rates: Vec<f64> = measured
@@ -26,17 +27,20 @@ pub fn slider(page: &mut Page) {
     if let (Some(object), Some(best), Some(worst)) =
         (&measured, best, rates.iter().copied().reduce(f64::min))
     {
-        let number = |key: &str| object[key].as_f64().map_or_else(|| "?".to_owned(), three_digits);
+        let number = |value: &Value| value.as_f64().map_or_else(|| "?".to_owned(), three_digits);
         page.line(
-            "| answers per second, best drag | worst drag | nothing to draw | load average |",
+            "| answers per second, best drag | worst drag | nothing to draw | processor time per \
+             answer, server | page | load average |",
         );
-        page.line("|---|---|---|---|");
+        page.line("|---|---|---|---|---|---|");
         page.line(format!(
-            "| {} | {} | {} | {} |",
+            "| {} | {} | {} | {} ms | {} ms | {} |",
             three_digits(best),
             three_digits(worst),
-            number("bare"),
-            number("load")
+            number(&object["bare"]),
+            number(&object["each"]["server"]),
+            number(&object["each"]["page"]),
+            number(&object["load"])
         ));
     } else {
         page.line("Not measured: it needs Node, the page's packages and a browser.");
@@ -45,6 +49,15 @@ pub fn slider(page: &mut Page) {
         "the page while a slider is dragged: 60 answers per second, as a multiple",
         1.0,
         best.map(|best| best / 60.0),
+    ));
+    // A busy machine answers less often; what an answer costs stays the same.
+    let cost = measured.as_ref().and_then(|object| {
+        Some(object["each"]["server"].as_f64()? + object["each"]["page"].as_f64()?)
+    });
+    page.bar(Bar::at_least(
+        "the same by processor time, server and page on one core",
+        1.0,
+        cost.map(|milliseconds| 1000.0 / milliseconds / 60.0),
     ));
 }
 

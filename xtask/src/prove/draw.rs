@@ -107,7 +107,7 @@ fn phases(source: &mut Source, mut builder: RunBuilder, count: u64) -> RunBuilde
     builder
 }
 
-/// A run that the lens `composition` speaks about, and what it is called.
+/// A run that the lens `composition` covers, and what it is called.
 fn composition(source: &mut Source, group: u32) -> (&'static str, RunBuilder) {
     let builder = Run::builder().group_size(group);
     let adjacency = |source: &mut Source| {

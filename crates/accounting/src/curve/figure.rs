@@ -4,7 +4,7 @@
 use super::{Curve, CurveKind, CurvePoint};
 use numerics::elementary::ln;
 use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
-use vocabulary::rounding::rounded;
+use vocabulary::rounding::{DIGITS, rounded};
 use vocabulary::{Side, Standing};
 
 /// The figure of a curve.
@@ -67,7 +67,7 @@ fn tradeoff_title(curve: &Curve) -> String {
                 "At a false positive rate of {} %, {} allows a true positive rate of {} %",
                 rounded(100.0 * fpr, 2, Side::Neither),
                 curve.line.lens,
-                rounded(100.0 * tpr, 3, Side::Upper)
+                rounded(100.0 * tpr, DIGITS, Side::Upper)
             )
         }
         _ => "What an attacker can gain at each false positive rate".into(),
@@ -105,9 +105,9 @@ fn profile_title(curve: &Curve) -> String {
         (Some((_, first)), Some((epsilon, delta))) => format!(
             "{}: delta falls from {} to {} by epsilon {}",
             curve.line.lens,
-            rounded(first, 3, Side::Upper),
+            rounded(first, DIGITS, Side::Upper),
             rounded(delta, 2, Side::Upper),
-            rounded(epsilon, 3, Side::Neither)
+            rounded(epsilon, DIGITS, Side::Neither)
         ),
         _ => "The privacy profile: every (epsilon, delta) at once".into(),
     }
@@ -149,10 +149,10 @@ fn steps_title(curve: &Curve) -> String {
         (Some(first), Some(last)) if first.0 < last.0 => format!(
             "{}: epsilon is {} after {} step{} and {} after {}",
             curve.line.lens,
-            rounded(first.1, 3, Side::Upper),
+            rounded(first.1, DIGITS, Side::Upper),
             first.0,
             if first.0 == 1 { "" } else { "s" },
-            rounded(last.1, 3, Side::Upper),
+            rounded(last.1, DIGITS, Side::Upper),
             last.0
         ),
         _ => "Epsilon against the number of steps".into(),

@@ -121,7 +121,7 @@ impl Lens {
         })
     }
 
-    /// The lenses that speak about attributes.
+    /// The lenses that bound what is learned about an attribute.
     pub fn about_attributes() -> impl Iterator<Item = &'static Self> {
         ALL.iter().filter(|lens| lens.attribute.is_some())
     }

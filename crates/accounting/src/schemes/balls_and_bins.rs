@@ -32,6 +32,7 @@ use numerics::elementary::{exp, exp_m1, ln_1p};
 use numerics::lognormal::{Average, Averages};
 use numerics::positive::{Positive, Side, log_sinh_grid, sinh_grid};
 use std::sync::OnceLock;
+use vocabulary::rounding::plain;
 use vocabulary::{Adjacency, Interval, NotCovered, Problem, Run, Sampling, batches_per_pass};
 
 pub(super) const SCHEME: Scheme = Scheme {
@@ -64,8 +65,9 @@ fn supports(run: &Run) -> Result<()> {
     let batches = batches_per_pass(phase.sample_rate, false);
     if (exact - batches as f64).abs() > 1e-9 * exact {
         let why = format!(
-            "1/sample rate = {exact} is not a whole number of batches per epoch; balls and bins \
-             throws every record into one of a whole number of batches"
+            "1/sample rate = {} is not a whole number of batches per epoch; balls and bins \
+             throws every record into one of a whole number of batches",
+            plain((exact * 1e6).round() / 1e6)
         );
         let problem =
             Problem::from(why).about("sample rate", phase.sample_rate, "one over a whole number");

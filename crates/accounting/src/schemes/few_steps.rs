@@ -46,7 +46,7 @@ const KEPT: usize = 24;
 /// A composition of laws, each taken a number of times.
 pub(super) struct FewSteps {
     parts: Vec<Times>,
-    /// ln W beyond which there is nothing to speak of.
+    /// ln W beyond which the mass is negligible.
     top: f64,
     /// The laws in few cells: to choose tilts and spacings by.
     rough: OnceLock<Vec<InCells>>,

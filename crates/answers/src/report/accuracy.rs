@@ -5,7 +5,7 @@ use super::{epsilon, hedged, label};
 use accounting::AccountingError;
 use accounting::lenses::Lens;
 use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
-use vocabulary::rounding::rounded;
+use vocabulary::rounding::{DIGITS, rounded};
 use vocabulary::{Account, At, Claim, LensName, Quantity, Run, Secret, Side};
 
 const LENSES: [LensName; 2] = [LensName::SIGNED, LensName::BESIDE];
@@ -49,7 +49,7 @@ pub(super) fn figure(run: &Run, claims: &[Claim]) -> Result<Option<Figure>, Acco
             even.standing,
             &format!(
                 "At even odds the best attacker is right at most {} % of the time, instead of 50 %",
-                rounded(even.interval.upper * 100.0, 3, Side::Upper)
+                rounded(even.interval.upper * 100.0, DIGITS, Side::Upper)
             ),
         ),
         "The gap between a curve and guessing is what the training gives away; it closes where \

@@ -4,8 +4,11 @@ use super::epsilon;
 use accounting::{AccountingError, Questions};
 use report::Change;
 use vocabulary::figure::{Axis, Bar, Figure, Hue, Labels, Mark, Orientation, Series, Stroke};
-use vocabulary::rounding::{plain, rounded};
-use vocabulary::{Account, Adjacency, Claim, Ends, LensName, Phase, Run, Sampling, Side, Standing};
+use vocabulary::rounding::{DIGITS, plain, rounded};
+use vocabulary::{
+    Account, Adjacency, Claim, Ends, LensName, Phase, Run, Sampling, Side, Standing,
+    batches_per_pass,
+};
 
 /// Every change that makes sense for the run, in the order of the table.
 pub(super) fn changes(account: &Account, delta: f64) -> Vec<Change> {
@@ -132,8 +135,20 @@ fn asked(run: &Run, delta: f64, lens: LensName) -> Result<Option<Claim>, Account
     Ok(epsilon(&accounting::account(run, &only)?, lens).cloned())
 }
 
+/// The run with shuffled batches. Whole epochs that were rounded up to steps stay whole epochs, of full batches.
 fn shuffled(run: Run) -> Option<Run> {
-    run.with_sampling(Sampling::Shuffle).ok()
+    let phases = run
+        .phases()
+        .iter()
+        .map(|phase| {
+            let epochs = (phase.steps as f64 * phase.sample_rate * (1.0 + 1e-12)).floor();
+            let whole = (epochs / phase.sample_rate * (1.0 - 1e-12)).ceil() == phase.steps as f64;
+            let batches = batches_per_pass(phase.sample_rate, false);
+            let steps = if whole { epochs as u64 * batches } else { phase.steps };
+            Phase { steps, ..*phase }
+        })
+        .collect();
+    run.with_sampling(Sampling::Shuffle).ok()?.with_phases(phases).ok()
 }
 
 fn ratio(value: f64, base: f64) -> Option<f64> {
@@ -188,8 +203,8 @@ pub(super) fn figure(account: &Account, changes: &[Change], delta: f64) -> Optio
         format!(
             "If {}, epsilon would be {} instead of {}",
             phrase(&worst.name),
-            rounded(value, 3, worst.side),
-            rounded(base, 3, Side::Upper)
+            rounded(value, DIGITS, worst.side),
+            rounded(base, DIGITS, Side::Upper)
         )
     } else {
         "No change of the list would raise epsilon".into()
@@ -208,9 +223,12 @@ pub(super) fn figure(account: &Account, changes: &[Change], delta: f64) -> Optio
             .with(Series::new("leaks more", bars(true)).hue(Hue::Vermilion).stroke(Stroke::Solid))
             .with(Series::new("leaks less", bars(false)).hue(Hue::Blue).stroke(Stroke::Solid))
             .with(
-                Series::vertical_rule(format!("claimed: {}", rounded(base, 3, Side::Upper)), base)
-                    .hue(Hue::Ink)
-                    .stroke(Stroke::Solid),
+                Series::vertical_rule(
+                    format!("claimed: {}", rounded(base, DIGITS, Side::Upper)),
+                    base,
+                )
+                .hue(Hue::Ink)
+                .stroke(Stroke::Solid),
             ),
     )
 }

@@ -8,7 +8,7 @@ use accounting::{AccountingError, Solution, Target, Unknown, calibrate};
 use audit::quality::tpr_at;
 use audit::{Audit, Scores};
 use vocabulary::figure::{Axis, Figure, Hue, Mark, Series, Stroke};
-use vocabulary::rounding::{plain, rounded, with_commas};
+use vocabulary::rounding::{DIGITS, plain, rounded, with_commas};
 use vocabulary::{Account, Direction, LensName, Quantity, Run, Side, Standing};
 
 type Result<T> = std::result::Result<T, AccountingError>;
@@ -125,7 +125,7 @@ pub(super) fn tradeoff(
 }
 
 fn tradeoff_title(account: Option<&Account>, evidence: Option<(&Scores, &Audit)>) -> String {
-    let share = |value: f64, side: Side| format!("{} %", rounded(value * 100.0, 3, side));
+    let share = |value: f64, side: Side| format!("{} %", rounded(value * 100.0, DIGITS, side));
     // A rate that a handful of false alarms would decide is not worth a title.
     let few = |(scores, _): (&Scores, &Audit)| scores.nonmembers().len() < 30_000;
     let fpr = if evidence.is_some_and(few) { 0.01 } else { 0.001 };
@@ -169,8 +169,8 @@ pub(super) fn profile(account: &Account, delta: f64) -> Result<Option<Figure>> {
     let mut figure = Figure::new(
         format!(
             "A delta a thousand times smaller costs epsilon {} instead of {}",
-            rounded(farthest, 3, Side::Upper),
-            rounded(claim.interval.upper, 3, Side::Upper)
+            rounded(farthest, DIGITS, Side::Upper),
+            rounded(claim.interval.upper, DIGITS, Side::Upper)
         ),
         hedged(
             claim.standing,
@@ -221,7 +221,7 @@ pub(super) fn steps(account: &Account, delta: f64) -> Result<Option<Figure>> {
     }
     let end = claim.interval.upper;
     let last = find(account, LensName::BESIDE, Quantity::Epsilon);
-    let number = |value: f64| rounded(value, 3, Side::Upper);
+    let number = |value: f64| rounded(value, DIGITS, Side::Upper);
     let mut title = match half_way(&account.run, end, delta) {
         Some(steps) => format!(
             "Half of epsilon {} is spent in the first {} of {} steps",

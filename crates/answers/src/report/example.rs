@@ -46,8 +46,9 @@ pub(super) fn play(trials: Option<u64>, work: &dyn Work) -> Result<Ended<Inputs>
         return Ok(Ended::Stopped(exit::INTERRUPTED));
     }
     work.note(&format!(
-        "attacking it: {trials} trainings with a canary and as many without, a minute or two on two \
-         cores"
+        "attacking it: {} trainings with a canary and as many without, a minute or two on two \
+         cores",
+        vocabulary::rounding::with_commas(trials)
     ));
     let path = folder.join("scores.csv");
     // One chunk at a time, whose replicas share the threads.

@@ -6,7 +6,7 @@ use accounting::lenses::Lens;
 use accounting::schemes;
 use accounting::{AccountingError, Solution, Target, Unknown, calibrate};
 use vocabulary::figure::{Axis, ColourScale, Figure, Heat, Mark, Ramp, Series};
-use vocabulary::rounding::{plain, rounded};
+use vocabulary::rounding::{DIGITS, plain, rounded};
 use vocabulary::{Account, Direction, LensName, Side};
 
 /// Columns on each side of the run and their ratio; rows, which are powers of two.
@@ -113,8 +113,8 @@ fn title(account: &Account, base: f64, delta: f64) -> String {
     match solved.map(|calibration| calibration.solution) {
         Ok(Solution::NoiseMultiplier(noise)) => format!(
             "Half of epsilon {} would take a noise multiplier of {}",
-            rounded(base, 3, Side::Upper),
-            rounded(noise, 3, Side::Upper)
+            rounded(base, DIGITS, Side::Upper),
+            rounded(noise, DIGITS, Side::Upper)
         ),
         _ => "Epsilon around this run".into(),
     }

@@ -4,7 +4,7 @@ use super::{epsilon, label};
 use accounting::lenses;
 use audit::{Audit, Scores, TestAt};
 use vocabulary::figure::{Axis, Figure, Hue, Labels, Rung, Series, Stroke};
-use vocabulary::rounding::{plain, rounded, with_commas};
+use vocabulary::rounding::{DIGITS, plain, rounded, with_commas};
 use vocabulary::{Account, Side, Standing};
 
 /// Claims above, bounds below, the proven one as a line.
@@ -44,7 +44,8 @@ pub(super) fn ladder(account: Option<&Account>, analysis: &Audit, delta: f64) ->
     let mut figure = Figure::new(
         title(primary, limit),
         "A dot with an arrow is a bound: the truth is there or beyond, in the arrow\u{2019}s \
-         direction. An audit bound to the right of the proven line is a contradiction.",
+         direction. A bound for any mechanism to the right of the proven line is a contradiction; one within a family is \
+         one if the training belongs to it.",
     )
     .subtitle(format!(
         "epsilon at delta {}; each audit bound at {percent} % on its own; {}",
@@ -55,7 +56,7 @@ pub(super) fn ladder(account: Option<&Account>, analysis: &Audit, delta: f64) ->
     .x(Axis::linear("epsilon"))
     .y(Axis::category("", names));
     if let Some(limit) = limit {
-        let text = format!("proven: {}", rounded(limit, 3, Side::Upper));
+        let text = format!("proven: {}", rounded(limit, DIGITS, Side::Upper));
         figure =
             figure.with(Series::vertical_rule(text, limit).hue(Hue::Blue).stroke(Stroke::Solid));
     }
@@ -74,7 +75,7 @@ pub(super) fn ladder(account: Option<&Account>, analysis: &Audit, delta: f64) ->
 }
 
 fn title(primary: f64, limit: Option<f64>) -> String {
-    let shown = rounded(primary, 3, Side::Lower);
+    let shown = rounded(primary, DIGITS, Side::Lower);
     match limit {
         Some(limit) if primary > limit => {
             format!("The audit shows epsilon {shown}, more than is claimed as proven")
@@ -119,7 +120,7 @@ pub(super) fn histogram(scores: &Scores, analysis: &Audit) -> Figure {
     let mut figure = Figure::new(
         format!(
             "A member scores higher than a non-member in {} % of pairs",
-            rounded(100.0 * analysis.auroc.value, 3, Side::Neither)
+            rounded(100.0 * analysis.auroc.value, DIGITS, Side::Neither)
         ),
         "The further the two histograms lie apart, the more the scores give away; the test says \
          \u{201c}member\u{201d} at or above the threshold.",

@@ -277,7 +277,7 @@ fn resolve(
         adjacency_stated: stated(|run| run.adjacency.is_some()),
         ..Origin::default()
     };
-    // Every part must vouch; one ledger speaks for itself.
+    // One ledger verifies what it records. Of several, none verifies the whole.
     if let [only] = ledgers.as_slice() {
         only.vouch(&mut origin);
     }
@@ -358,8 +358,10 @@ impl Subject {
                 Ok(Some(measured::ladder(account.as_ref(), analysis, delta))),
             );
             gathered.add("scores", true, Ok(Some(measured::histogram(scores, analysis))));
-            for entry in &analysis.not_valid {
-                gathered.left_out.push(format!("audit method {}: {}", entry.method, entry.reason));
+            for (reason, methods) in audit::by_reason(&analysis.not_valid) {
+                let s = if methods.len() == 1 { "" } else { "s" };
+                let names = methods.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+                gathered.left_out.push(format!("audit method{s} {names}: {reason}"));
             }
         }
         if let Some(trials) = trials {

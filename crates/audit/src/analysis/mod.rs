@@ -8,10 +8,11 @@ pub(crate) use one_run::objection;
 
 use crate::verdict::verdict;
 use crate::{
-    Audit, AuditError, Design, NotValid, Plan, PowerAt, Scores, hash, one_run as canaries, quality,
-    rows,
+    Audit, AuditError, Design, Finding, Method, NotValid, Plan, PowerAt, Scores, hash,
+    one_run as canaries, quality, rows,
 };
-use vocabulary::{Claim, Hashes};
+use vocabulary::rounding::{DIGITS, rounded};
+use vocabulary::{Claim, Hashes, Side, Status};
 
 /// Analyses scores as planned; `claim` is the proven epsilon at the plan's first delta, which the
 /// primary bound is compared with.
@@ -103,7 +104,11 @@ fn answer(scores: &Scores, plan: &Plan, claim: Option<&Claim>) -> Result<Audit, 
         (Some(claim), Some(primary)) => {
             let (method, delta) = (primary.method(), primary.delta());
             let reach = reach::reach(&plan, method, delta, (m, n), claim.interval.upper)?;
-            Some(verdict(primary, plan.confidence, claim, reach))
+            let verdict = verdict(primary, plan.confidence, claim, reach);
+            if verdict.status != Status::Contradiction {
+                warnings.extend(above(&bounds, primary, claim.interval.upper));
+            }
+            Some(verdict)
         }
         _ => None,
     };
@@ -123,6 +128,36 @@ fn answer(scores: &Scores, plan: &Plan, claim: Option<&Claim>) -> Result<Audit, 
         warnings,
         hashes: Hashes { scores: String::new(), plan: hash::plan(&plan)? },
         plan: plan.document(),
+    })
+}
+
+/// Methods that do not hold, those with the same reason together, in the order in which they were asked for.
+pub fn by_reason(not_valid: &[NotValid]) -> Vec<(&str, Vec<Method>)> {
+    let mut found: Vec<(&str, Vec<Method>)> = Vec::new();
+    for entry in not_valid {
+        match found.iter_mut().find(|(reason, _)| *reason == entry.reason) {
+            Some((_, methods)) => methods.push(entry.method),
+            None => found.push((&entry.reason, vec![entry.method])),
+        }
+    }
+    found
+}
+
+/// What bounds beside the headline say that are above the claim. They hold for some mechanisms only, so the
+/// verdict, which holds for any, cannot follow them.
+fn above(bounds: &[Finding], primary: &Finding, claimed: f64) -> impl Iterator<Item = String> {
+    let beside = |bound: &&Finding| {
+        !bound.primary && !bound.method().is_estimate() && bound.delta() == primary.delta()
+    };
+    let higher = bounds.iter().filter(beside).filter(move |bound| bound.epsilon() > claimed);
+    higher.map(move |bound| {
+        format!(
+            "{} shows epsilon of at least {}, above the claimed {}: this refutes the claim if the training is one of those that the bound holds for ({})",
+            bound.method(),
+            rounded(bound.epsilon(), DIGITS, Side::Lower),
+            rounded(claimed, DIGITS, Side::Upper),
+            bound.valid_for
+        )
     })
 }
 

@@ -196,6 +196,10 @@ fn header(line: &[u8], number: u64, path: &Path) -> Result<Columns, AuditError> 
     }
     match (score, member) {
         (Some(score), Some(member)) => Ok(Columns { score, member, run, only }),
+        _ if line.contains(&0) => {
+            let problem = "is not text; give a CSV with the header `score,member`";
+            Err(refuse(path, None, problem))
+        }
         _ => {
             let fix = if line.contains(&b'\t') {
                 "separate columns by commas, not by tabs"

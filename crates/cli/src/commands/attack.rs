@@ -11,6 +11,7 @@ use super::trained;
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real, word};
 use crate::console::Console;
 use crate::exit;
+use crate::print::with_commas;
 use crate::print::{WIDTH, rounded, wrap};
 use crate::progress::Progress;
 use answers::{Kind, Play, Played, Refusal};
@@ -318,7 +319,8 @@ fn simulate(
         }
         if let Some((out, Outcome::Complete { .. })) = outcome {
             text.push_str(&format!(
-                "{trials} trials with the canary and {trials} without: {}\n",
+                "{0} trials with the canary and {0} without: {1}\n",
+                with_commas(trials),
                 out.display()
             ));
         }

@@ -3,7 +3,7 @@
 use super::answer;
 use crate::args::{AttributeArgs, Format, LimitArgs, OutputArgs, RunArgs, nonnegative_integer};
 use crate::console::Console;
-use crate::print::{Align, TextTable, WIDTH, claims, describe, plain, rounded, wrap};
+use crate::print::{Align, DIGITS, TextTable, WIDTH, claims, describe, plain, rounded, wrap};
 use accounting::{Advice, Calibration, Solution, Target};
 use answers::legends;
 use answers::{CalibrateQuestion, Refusal};
@@ -74,7 +74,7 @@ fn advised(advice: &Advice) -> String {
         (legends::ADVICE_COLUMNS[1], Align::Right),
     ]);
     let number = |value: Option<f64>| match value {
-        Some(value) => rounded(value, 3, Side::Upper),
+        Some(value) => rounded(value, DIGITS, Side::Upper),
         None => "-".into(),
     };
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".into());

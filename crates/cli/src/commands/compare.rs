@@ -4,7 +4,9 @@
 use super::answer;
 use crate::args::{Format, LensArgs, LimitArgs, OutputArgs, RunArgs, read_file};
 use crate::console::Console;
-use crate::print::{Align, TextTable, WIDTH, claims, csv_line, describe, plain, rounded, wrap};
+use crate::print::{
+    Align, DIGITS, TextTable, WIDTH, claims, csv_line, describe, plain, rounded, wrap,
+};
 use accounting::compare::{BatchSizes, Map, MapNoise};
 use answers::{Ask, BatchSizesQuestion, CompareQuestion, Comparison, MapQuestion, NamedRun};
 use answers::{Refusal, legends};
@@ -385,7 +387,10 @@ fn batch_human(answer: &BatchSizes) -> String {
         (legends::BATCH_SIZE_COLUMNS[2], Align::Right),
     ]);
     let shown = |value: Option<f64>| {
-        value.map_or_else(|| "-".into(), |value| format!("<= {}", rounded(value, 4, Side::Upper)))
+        value.map_or_else(
+            || "-".into(),
+            |value| format!("<= {}", rounded(value, DIGITS, Side::Upper)),
+        )
     };
     for row in &answer.rows {
         table.row([

@@ -20,7 +20,7 @@ pub(super) fn run(path: &Path, format: Format, console: &mut Console) -> Result<
     } else {
         console.answer(&skeleton(path, &sketch))?;
         console.hint(
-            "categories and classes were read from the records: keep what is public knowledge. \
+            "the last column is taken as the label. Categories and classes were read from the records: keep what is public knowledge. \
              Means and deviations are yours to state. Add [run], [model] and [optimizer], then \
              `dosimeter train`",
         );

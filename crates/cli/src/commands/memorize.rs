@@ -3,7 +3,7 @@
 use super::show;
 use crate::args::{Format, OutputArgs};
 use crate::console::Console;
-use crate::print::{Align, TextTable, WIDTH, csv_line, plain, rounded, wrap};
+use crate::print::{Align, DIGITS, TextTable, WIDTH, csv_line, plain, rounded, wrap};
 use answers::{CompressionQuestion, MemorizeQuestion, Memorized, RatioQuestion};
 use answers::{Refusal, legends};
 use clap::{Args, Subcommand};
@@ -178,7 +178,7 @@ fn human_compression(found: &Compressions) -> String {
             c.prompt.as_ref().map_or_else(|| "none found".into(), |p| p.len().to_string()),
             c.ratio.map_or_else(
                 || "-".into(),
-                |ratio| format!(">= {}", rounded(ratio, 3, Side::Lower)),
+                |ratio| format!(">= {}", rounded(ratio, DIGITS, Side::Lower)),
             ),
             if c.memorized { "yes".into() } else { "not shown".to_owned() },
         ]);

@@ -3,7 +3,7 @@
 use super::answer;
 use crate::args::{Format, LimitArgs, OutputArgs, RunArgs, claimed};
 use crate::console::Console;
-use crate::print::{WIDTH, plain, rounded, wrap};
+use crate::print::{DIGITS, WIDTH, plain, rounded, with_commas, wrap};
 use answers::{NeededRows, PlanQuestion, Planned, Refusal};
 use audit::{Design, Method};
 use clap::Args;
@@ -53,16 +53,18 @@ pub(super) fn run(args: &PlanArgs, console: &mut Console) -> Result<u8, Refusal>
 fn human(answer: &Planned) -> String {
     let goal = format!(
         "epsilon >= {} at delta {} with {} confidence",
-        rounded(answer.target.epsilon, 4, Side::Lower),
+        rounded(answer.target.epsilon, DIGITS, Side::Lower),
         plain(answer.target.delta),
         crate::print::audit::percent(answer.confidence, Side::Lower)
     );
     let needed = match answer.needed {
         NeededRows::Runs { runs_per_side, .. } => format!(
-            "{runs_per_side} trainings with the canary and {runs_per_side} without show {goal}"
+            "{0} trainings with the canary and {0} without show {goal}",
+            with_commas(runs_per_side)
         ),
         NeededRows::Canaries { canaries } => format!(
-            "{canaries} canaries in one training, each in with probability 1/2, show {goal}"
+            "{} canaries in one training, each in with probability 1/2, show {goal}",
+            with_commas(canaries)
         ),
     };
     let mut text = wrap(&needed, "", 0, WIDTH);
@@ -71,7 +73,7 @@ fn human(answer: &Planned) -> String {
     };
     let simulated =
         if answer.power_simulated { " (simulated, less two standard errors)" } else { "" };
-    let power = rounded(answer.achieved_power, 3, Side::Lower);
+    let power = rounded(answer.achieved_power, DIGITS, Side::Lower);
     line("probability", &format!("{power}{simulated}"));
     line("method", &format!("{}, threshold {}", answer.method, answer.threshold_rule));
     let attack = &answer.attack;
@@ -80,13 +82,13 @@ fn human(answer: &Planned) -> String {
         &format!(
             "{}; best threshold at FPR {}, TPR {}",
             attack.description,
-            rounded(attack.fpr, 3, Side::Neither),
-            rounded(attack.tpr, 3, Side::Lower)
+            rounded(attack.fpr, DIGITS, Side::Neither),
+            rounded(attack.tpr, DIGITS, Side::Lower)
         ),
     );
     match answer.largest_epsilon {
         Some(largest) if answer.method == Method::distribution_free(Design::Runs) => {
-            let largest = rounded(largest, 4, Side::Upper);
+            let largest = rounded(largest, DIGITS, Side::Upper);
             line("at most", &format!("{largest}, by any number of scores of this attack"));
         }
         _ => {}

@@ -3,6 +3,8 @@
 use super::show;
 use crate::args::{Format, OutputArgs};
 use crate::console::Console;
+use crate::print::with_commas;
+use crate::progress::duration;
 use answers::{Chunks, ExperimentStatus, Refusal};
 use clap::Args;
 use std::path::PathBuf;
@@ -30,12 +32,14 @@ fn human(status: &ExperimentStatus) -> String {
     let Chunks { all, done, missing, failed, unusable } = status.chunks;
     let mut text = format!(
         "{}, seed {}, {} trials\n{done} of {all} chunks done, {missing} missing, {failed} failed, {unusable} unusable\n",
-        status.kind, status.seed, status.trials,
+        status.kind,
+        status.seed,
+        with_commas(status.trials),
     );
     match (status.merged, status.seconds_left) {
         (true, _) => text.push_str("the output is complete\n"),
         (false, Some(seconds)) if done < all => {
-            text.push_str(&format!("about {seconds:.0} s left at the rate so far\n"));
+            text.push_str(&format!("about {} left at the rate so far\n", duration(seconds)));
         }
         _ => text.push_str("the output is not written yet\n"),
     }

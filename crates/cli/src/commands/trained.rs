@@ -7,6 +7,7 @@ use super::attack::{WorkArgs, narrate};
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real, word};
 use crate::console::Console;
 use crate::exit;
+use crate::print::with_commas;
 use crate::progress::Progress;
 #[cfg(feature = "language")]
 use answers::CanariesQuestion;
@@ -275,10 +276,11 @@ fn many_trainings(
     )?;
     let count = decided.as_ref().map_or(trials.trials, |decided| decided.trials);
     let game = game_of(count)?;
+    let shown = with_commas(count);
     let sentence = if target.run().adjacency() == Adjacency::Substitute {
-        format!("{count} trainings with the candidate asked for and {count} with another")
+        format!("{shown} trainings with the candidate asked for and {shown} with another")
     } else {
-        format!("{count} trainings with the canary and {count} without")
+        format!("{shown} trainings with the canary and {shown} without")
     };
     let code = play(common, &game, &sentence, console)?;
     match decided {

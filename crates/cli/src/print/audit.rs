@@ -1,6 +1,6 @@
 //! An audit for a person.
 
-use super::{Align, TextTable, WIDTH, csv_line, plain, rounded, wrap};
+use super::{Align, DIGITS, TextTable, WIDTH, csv_line, plain, rounded, with_commas, wrap};
 use audit::sequential::SequentialDocument;
 use audit::{Audit, Design, Finding, Plan, TestAt};
 use vocabulary::{Side, Status, Verdict};
@@ -37,9 +37,18 @@ pub(crate) fn human(analysis: &Audit) -> String {
         Design::Runs => {
             let s = if m == 1 { "" } else { "s" };
             let t = if n == 1 { "" } else { "s" };
-            format!("{m} member{s} and {n} non-member{t}, each a training of its own\n\n")
+            format!(
+                "{} member{s} and {} non-member{t}, each a training of its own\n\n",
+                with_commas(m as u64),
+                with_commas(n as u64)
+            )
         }
-        Design::OneRun => format!("{} canaries of one training, {m} in and {n} out\n\n", m + n),
+        Design::OneRun => format!(
+            "{} canaries of one training, {} in and {} out\n\n",
+            with_commas((m + n) as u64),
+            with_commas(m as u64),
+            with_commas(n as u64)
+        ),
     };
     if let Some(primary) = analysis.primary() {
         text.push_str(&headline(primary, analysis.plan.joint));
@@ -53,8 +62,9 @@ pub(crate) fn human(analysis: &Audit) -> String {
     text.push_str(&attack(analysis));
     if !analysis.not_valid.is_empty() {
         text.push_str("\nNot valid for these scores\n");
-        for entry in &analysis.not_valid {
-            text.push_str(&wrap(&entry.reason, &format!("  {}: ", entry.method), 4, WIDTH));
+        for (reason, methods) in audit::by_reason(&analysis.not_valid) {
+            let names = methods.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            text.push_str(&wrap(&format!("{names}: {reason}"), "  ", 4, WIDTH));
         }
     }
     text.push_str(&format!(
@@ -83,18 +93,19 @@ pub(crate) fn sequential(document: &SequentialDocument) -> String {
         (if evidence { "evidence" } else { "" }, Align::Right),
     ]);
     for look in &document.looks {
-        let evidence =
-            look.evidence.map_or_else(String::new, |evidence| rounded(evidence, 3, Side::Lower));
+        let evidence = look
+            .evidence
+            .map_or_else(String::new, |evidence| rounded(evidence, DIGITS, Side::Lower));
         table.row([
             look.trials.to_string(),
-            format!(">= {}", rounded(look.epsilon_lower, 4, Side::Lower)),
+            format!(">= {}", rounded(look.epsilon_lower, DIGITS, Side::Lower)),
             evidence,
         ]);
     }
     text.push_str(&format!("\nOver time\n{}", table.render(2)));
     if evidence {
         text.push_str("  evidence: logarithm; the claim is refuted at ");
-        text.push_str(&rounded(document.evidence_needed, 3, Side::Upper));
+        text.push_str(&rounded(document.evidence_needed, DIGITS, Side::Upper));
         text.push('\n');
     }
     text
@@ -117,7 +128,7 @@ fn headline(bound: &Finding, joint: bool) -> String {
     let mut text = if bound.epsilon() == f64::INFINITY {
         format!("epsilon is infinite {at}, with {confidence} confidence{joint}\n")
     } else if bound.epsilon() > 0.0 {
-        let epsilon = rounded(bound.epsilon(), 4, Side::Lower);
+        let epsilon = rounded(bound.epsilon(), DIGITS, Side::Lower);
         format!("epsilon >= {epsilon} {at}, with {confidence} confidence{joint}\n")
     } else {
         format!("no leakage is shown {at} (epsilon >= 0), with {confidence} confidence{joint}\n")
@@ -131,20 +142,25 @@ fn headline(bound: &Finding, joint: bool) -> String {
         [
             TestAt::Threshold { threshold, false_positives, nonmembers, false_negatives, members },
         ] if bound.epsilon() > 0.0 => how.push_str(&format!(
-            "; at score >= {}: {} of {members} members and {false_positives} of {nonmembers} \
-             non-members are called members",
-            rounded(*threshold, 4, Side::Neither),
-            members - false_negatives,
+            "; at score >= {}: {} of {} members and {} of {} non-members are called members",
+            rounded(*threshold, DIGITS, Side::Neither),
+            with_commas(members - false_negatives),
+            with_commas(*members),
+            with_commas(*false_positives),
+            with_commas(*nonmembers),
         )),
         [TestAt::Guesses { guessed_in, guessed_out, right, .. }] => how.push_str(&format!(
-            "; {} guesses ({guessed_in} in, {guessed_out} out), {right} right",
-            guessed_in + guessed_out
+            "; {} guesses ({} in, {} out), {} right",
+            with_commas(guessed_in + guessed_out),
+            with_commas(*guessed_in),
+            with_commas(*guessed_out),
+            with_commas(*right)
         )),
         _ => {}
     }
     text.push_str(&wrap(&how, "  ", 2, WIDTH));
     if let Some(upper) = bound.epsilon_upper.filter(|upper| upper.is_finite()) {
-        let upper = rounded(upper, 4, Side::Upper);
+        let upper = rounded(upper, DIGITS, Side::Upper);
         let line = format!(
             "with more scores this test would show at most {upper} ({confidence} confidence); a better attack may show more"
         );
@@ -201,7 +217,7 @@ fn table(bounds: &[Finding]) -> String {
 fn most(bound: &Finding) -> String {
     match bound.epsilon_upper {
         Some(f64::INFINITY) => "no limit".to_owned(),
-        Some(upper) => rounded(upper, 4, Side::Upper),
+        Some(upper) => rounded(upper, DIGITS, Side::Upper),
         None => String::new(),
     }
 }
@@ -212,7 +228,7 @@ fn epsilon(bound: &Finding) -> String {
     }
     // The reason of an estimate says where it ended: the whole grid was violated.
     if bound.method().is_estimate() && bound.reason().is_some() {
-        return format!("> {}", rounded(bound.epsilon(), 3, Side::Lower));
+        return format!("> {}", rounded(bound.epsilon(), DIGITS, Side::Lower));
     }
     bound.claim.shown()
 }
@@ -235,9 +251,9 @@ fn attack(analysis: &Audit) -> String {
     let mut row = |name: String, measured: &audit::quality::Measured| {
         table.row([
             name,
-            rounded(measured.value, 3, Side::Neither),
-            rounded(measured.lower, 3, Side::Lower),
-            rounded(measured.upper, 3, Side::Upper),
+            rounded(measured.value, DIGITS, Side::Neither),
+            rounded(measured.lower, DIGITS, Side::Lower),
+            rounded(measured.upper, DIGITS, Side::Upper),
         ]);
     };
     row("AUROC".to_owned(), &analysis.auroc);
@@ -290,5 +306,8 @@ fn number(value: f64) -> String {
 }
 
 pub(crate) fn percent(share: f64, side: Side) -> String {
-    format!("{} %", rounded(share * 100.0, 3, side).trim_end_matches('0').trim_end_matches('.'))
+    format!(
+        "{} %",
+        rounded(share * 100.0, DIGITS, side).trim_end_matches('0').trim_end_matches('.')
+    )
 }

@@ -45,7 +45,7 @@ impl Compressions {
     pub const SCHEMA: &'static str = "dosimeter.memorize-acr/1";
 }
 
-/// Searches for the shortest prompt of every secret; `note` hears a line about each.
+/// Searches for the shortest prompt of every secret; `note` is called with a line for each.
 ///
 /// # Errors
 /// As [`compress`], and those of the tokenizer.

@@ -113,7 +113,7 @@ impl Grid {
         }
         let mut grid = Self::with_step(pair, design, best, relative_error)?;
         if by_strip {
-            // The strip speaks of its own grid's sum for A(c).
+            // The strip is bounded with its own grid's sum for A(c).
             let (_, rough) = log_shares(coarse, c);
             let (_, total) = log_shares(&grid, c);
             grid.relative_error *= exp(rough - total).max(1.0);

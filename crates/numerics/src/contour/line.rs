@@ -356,7 +356,7 @@ impl Line {
             nodes.multiply(&transform::along(&grid, c, spacing, count), part.times);
         }
         let level = nodes.log[0].re;
-        // The path speaks of A(c), the nodes of what was found for it.
+        // The path's bound is in terms of A(c), the nodes in terms of its computed value.
         let truncation = exp(decay + nodes.error[0] + ROOM) / (PI * spacing * (count - 1) as f64);
         let mut line = Self {
             zone,

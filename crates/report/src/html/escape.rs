@@ -11,6 +11,11 @@ pub(super) fn escape(text: &str) -> String {
             '"' => safe.push_str("&quot;"),
             // Not allowed in markup at all, not even as references.
             c if (c < ' ' && c != '\n' && c != '\t') || c == '\u{7f}' => safe.push('\u{fffd}'),
+            // A number and its sign stay on one line.
+            '%' if safe.ends_with(' ') => {
+                safe.pop();
+                safe.push_str("\u{a0}%");
+            }
             c => safe.push(c),
         }
     }

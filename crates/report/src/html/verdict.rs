@@ -4,7 +4,7 @@ use super::escape::{escape, prose};
 use super::parts::{NOT_PRIVATE, number, power_of_ten};
 use crate::Report;
 use crate::words::{confidence, method, with_commas};
-use vocabulary::rounding::{quoted_end, rounded};
+use vocabulary::rounding::{DIGITS, quoted_end, rounded};
 use vocabulary::{Claim, Finding, Side, Standing, Verdict};
 
 pub(super) fn verdict(report: &Report) -> String {
@@ -105,10 +105,10 @@ fn gauge(verdict: &Verdict) -> String {
     let end = proven.max(shown.unwrap_or(0.0)) * 1.02;
     let place = |value: f64| format!("{:.2}%", 100.0 * value / end);
     let mut track = String::new();
-    let mut words = vec![format!("at most {} is claimed", rounded(proven, 3, Side::Upper))];
+    let mut words = vec![format!("at most {} is claimed", rounded(proven, DIGITS, Side::Upper))];
     if let Some(shown) = shown {
         track.push_str(&format!("<span class=\"shown\" style=\"width:{}\"></span>", place(shown)));
-        words.push(format!("at least {} was shown", rounded(shown, 3, Side::Lower)));
+        words.push(format!("at least {} was shown", rounded(shown, DIGITS, Side::Lower)));
     }
     let beyond = shown.filter(|shown| *shown > proven);
     if let Some(shown) = beyond {
@@ -123,7 +123,7 @@ fn gauge(verdict: &Verdict) -> String {
             "<span class=\"tick is-heuristic\" style=\"left:{}\"></span>",
             place(heuristic)
         ));
-        words.push(format!("the heuristic says {}", rounded(heuristic, 3, Side::Upper)));
+        words.push(format!("the heuristic says {}", rounded(heuristic, DIGITS, Side::Upper)));
     }
     track.push_str(&format!(
         "<span class=\"tick is-proven\" style=\"left:{}\"></span>",

@@ -227,7 +227,7 @@ impl<'a> Flow<'a> {
             let mut at = (x, self.y + baseline(look));
             let pieces = line.len();
             for (piece, (bold, mut text)) in line.into_iter().enumerate() {
-                // A space where the line ends: whoever hears the text hears two words.
+                // A space where the line ends: a screen reader then reads two words.
                 if piece + 1 < pieces || place < last {
                     text.push(' ');
                 }

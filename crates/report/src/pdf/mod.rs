@@ -1,4 +1,4 @@
-//! The report as PDF: tagged for readers who hear it (PDF/UA-1), with its fonts in it, figures
+//! The report as PDF: tagged for screen readers (PDF/UA-1), with its fonts in it, figures
 //! as vectors, and the unrounded numbers attached as `report.json`. The SHA-256 of that file is
 //! in the metadata and on every page. The same report gives the same bytes.
 

@@ -39,7 +39,7 @@ pub(super) fn table(flow: &mut Flow<'_>, columns: &[String], rows: &[Vec<String>
         let tall = height(&lines, size);
         if tall > flow.room() {
             flow.turn();
-            // On a further page the head is decoration: a reader has heard it.
+            // On a further page the head is decoration: screen readers read it once.
             flow.band(head_height);
             let none = vec![None; columns.len()];
             draw(flow, &none, &head_lines, head, &widths, &numeric);

@@ -43,7 +43,7 @@ pub enum Mark {
         #[schemars(with = "Option<f64>")]
         to: f64,
     },
-    /// A point that the label speaks about.
+    /// A point that the label names.
     Pin(Point),
     /// A histogram or bars. Vertical bars stand on the horizontal axis.
     Bars { orientation: Orientation, bars: Vec<Bar> },

@@ -155,7 +155,7 @@ pub(super) struct Stretch {
     pub noisy_steps: u64,
 }
 
-/// Whether the last-iterate theorem speaks about this run.
+/// Whether the last-iterate theorem covers this run.
 ///
 /// # Errors
 /// `Unsupported` with the reason.

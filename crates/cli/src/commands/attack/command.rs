@@ -6,6 +6,7 @@ use super::decided::DecidedArgs;
 use super::{WorkArgs, carry_out, exit_code, narrate};
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real};
 use crate::console::Console;
+use crate::print::with_commas;
 use answers::{Kind, Played, Refusal, beside, write_run};
 use clap::Args;
 use experiments::{Experiment, Outcome, Plan, training_seed};
@@ -91,7 +92,8 @@ pub(super) fn run(args: &CommandArgs, console: &mut Console) -> Result<u8, Refus
         console.json(&Played::new(&game, Some(out), Some(outcome)).decided(decided))?;
     } else if complete {
         console.answer(&format!(
-            "{count} trainings with the canary and {count} without: {}\n",
+            "{0} trainings with the canary and {0} without: {1}\n",
+            with_commas(count),
             out.display()
         ))?;
     }

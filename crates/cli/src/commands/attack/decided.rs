@@ -5,7 +5,7 @@
 use crate::args::real;
 use crate::console::Console;
 use crate::exit;
-use crate::print::{quote, rounded};
+use crate::print::{DIGITS, quote, rounded};
 use answers::{AuditQuestion, Kind, Refusal, read_scores};
 use audit::sequential::{Decision, SequentialDocument};
 use clap::Args;
@@ -106,10 +106,10 @@ impl Decided {
     pub(crate) fn narrate(&self, console: &mut Console) {
         let claimed = self.document.claim.as_ref().map_or_else(
             || "the claim".to_owned(),
-            |claim| format!("the claimed epsilon {}", quote(claim.interval, 4, Side::Upper)),
+            |claim| format!("the claimed epsilon {}", quote(claim.interval, DIGITS, Side::Upper)),
         );
         let trials = self.document.trials;
-        let shown = rounded(self.document.epsilon(), 4, Side::Lower);
+        let shown = rounded(self.document.epsilon(), DIGITS, Side::Lower);
         console.note(&match self.document.decision {
             Some(Decision::Refuted) => format!(
                 "{claimed} is refuted after {} trials: epsilon is at least {shown}",

@@ -3,7 +3,7 @@
 use crate::args::{Format, OutputArgs, integer, nonnegative_integer, real};
 use crate::commands::show;
 use crate::console::{Console, write_file};
-use crate::print::{Align, TextTable, rounded};
+use crate::print::{Align, DIGITS, TextTable, rounded};
 use answers::{MembershipAttack, MembershipDocument, MembershipQuestion, Refusal};
 use clap::Args;
 use std::path::PathBuf;
@@ -147,9 +147,9 @@ fn human(document: &MembershipDocument) -> String {
     );
     let interval = |value: f64, lower: f64, upper: f64| {
         [
-            rounded(value, 3, Side::Neither),
-            rounded(lower, 3, Side::Lower),
-            rounded(upper, 3, Side::Upper),
+            rounded(value, DIGITS, Side::Neither),
+            rounded(lower, DIGITS, Side::Lower),
+            rounded(upper, DIGITS, Side::Upper),
         ]
     };
     let mut table = TextTable::new([

@@ -5,7 +5,7 @@ use super::{WorkArgs, narrate};
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real, word};
 use crate::commands::show;
 use crate::console::Console;
-use crate::print::rounded;
+use crate::print::{DIGITS, rounded};
 use crate::progress::Progress;
 use answers::legends;
 use answers::{CanariesPlayed, CanariesQuestion};
@@ -149,16 +149,16 @@ fn human(done: &CanariesPlayed, out: &Path) -> String {
         text.push_str(&format!(
             "\n  {:<14} {} ({}: {} to {})\n",
             "AUROC",
-            rounded(found.auroc.value, 4, Side::Neither),
+            rounded(found.auroc.value, DIGITS, Side::Neither),
             legends::measured_with(found.plan.confidence),
-            rounded(found.auroc.lower, 4, Side::Lower),
-            rounded(found.auroc.upper, 4, Side::Upper),
+            rounded(found.auroc.lower, DIGITS, Side::Lower),
+            rounded(found.auroc.upper, DIGITS, Side::Upper),
         ));
         for bound in &found.bounds {
             text.push_str(&format!(
                 "  {:<14} epsilon >= {} at delta {:e} ({}; {})\n",
                 bound.method().as_str(),
-                rounded(bound.epsilon(), 4, Side::Lower),
+                rounded(bound.epsilon(), DIGITS, Side::Lower),
                 bound.delta(),
                 legends::measured_with(bound.level().unwrap_or(0.0)),
                 bound.valid_for

@@ -1,6 +1,6 @@
 //! `tune` for a person.
 
-use crate::print::{Align, TextTable, WIDTH, plain, rounded, wrap};
+use crate::print::{Align, DIGITS, TextTable, WIDTH, plain, rounded, wrap};
 use answers::legends;
 use tuning::Ranking;
 use tuning::heuristics::Accuracy;
@@ -314,7 +314,7 @@ pub(super) fn profiles(found: &Profiles) -> String {
             ("\nTPR\n@ FPR 0.01", Align::Right),
             ("\n\nscore", Align::Right),
         ]);
-        let at_most = |value: f64| format!("<= {}", rounded(value, 4, Side::Upper));
+        let at_most = |value: f64| format!("<= {}", rounded(value, DIGITS, Side::Upper));
         for m in &group.mechanisms {
             table.row([
                 plain(m.batch_size),
@@ -370,7 +370,7 @@ pub(super) fn profiles(found: &Profiles) -> String {
 }
 
 pub(super) fn search(found: &SearchCost) -> String {
-    let at_most = |value: f64| format!("<= {}", rounded(value, 4, Side::Upper));
+    let at_most = |value: f64| format!("<= {}", rounded(value, DIGITS, Side::Upper));
     let mut table = TextTable::new([("", Align::Left), ("epsilon", Align::Right)]);
     table.row(["one run (the largest of them)".into(), at_most(found.one_run)]);
     table.row([
