@@ -267,13 +267,13 @@ fn union(scores: &Scores, statistic: &Statistic, level: f64) -> RuleBound {
     };
     let (members, nonmembers) = (scores.members().len() as u64, scores.nonmembers().len() as u64);
     let share = ranks::share(nonmembers, members, delta);
-    let first = by_ranks(scores, delta, direction, share, level);
     if share >= 1.0 {
-        return first;
+        return by_ranks(scores, delta, direction, level, level, 0.0);
     }
-    // Both statements hold together.
+    // Both statements hold together. The martingale costs less, and the ranks have to show more.
     let rest = by_martingale(scores, statistic, (1.0 - share) * level);
-    if rest.value > first.value { rest } else { first }
+    let first = by_ranks(scores, delta, direction, share * level, level, rest.value);
+    if first.value > rest.value { first } else { rest }
 }
 
 fn by_martingale(scores: &Scores, statistic: &Statistic, level: f64) -> RuleBound {
@@ -295,16 +295,17 @@ fn by_martingale(scores: &Scores, statistic: &Statistic, level: f64) -> RuleBoun
     RuleBound { value: shown.value, measurements: vec![measurement] }
 }
 
-/// The exact law of ranks with a share of the error; its rates are those of the martingale, a statement of their own.
+/// What the exact law of ranks shows beyond `known` with a part of the error; its rates are those of the martingale, a statement of their own.
 fn by_ranks(
     scores: &Scores,
     delta: f64,
     direction: AttackDirection,
-    share: f64,
+    part: f64,
     level: f64,
+    known: f64,
 ) -> RuleBound {
     let (members, nonmembers) = (scores.members(), scores.nonmembers());
-    let shown = ranks::epsilon(scores, delta, direction, share * level);
+    let shown = ranks::epsilon(scores, delta, direction, part, known);
     let threshold = shown.map(|shown| {
         if shown.mirror {
             return members[shown.rank];

@@ -19,6 +19,8 @@ use accounting::{AccountingError, Order, Pair};
 
 /// Relative accuracy of the noise.
 const ACCURACY: f64 = 1e-6;
+/// That of a limit, which is checked afterwards.
+const ROUGHLY: f64 = 1e-4;
 /// A region that shows less than this (relative) at a slope shows nothing there.
 const LITTLE: f64 = 1e-5;
 /// Slopes of a look over the whole curve.
@@ -157,6 +159,15 @@ pub(crate) fn least_violated_noise<R: Region + ?Sized>(
     family: &dyn ByNoise,
     region: &R,
 ) -> Result<Option<Violated>, AuditError> {
+    least(family, region, ACCURACY)
+}
+
+/// As [`least_violated_noise`], to an accuracy. Where that is a rough one, slopes other than those near the best are not looked at once more.
+fn least<R: Region + ?Sized>(
+    family: &dyn ByNoise,
+    region: &R,
+    accuracy: f64,
+) -> Result<Option<Violated>, AuditError> {
     let mu = region.mu();
     if mu <= 0.0 {
         return Ok(None);
@@ -165,34 +176,125 @@ pub(crate) fn least_violated_noise<R: Region + ?Sized>(
     let start = family.start(mu.clamp(1e-6, 1e6)).clamp(least, most);
     let mut orders = Vec::new();
     for way in [Order::Remove, Order::Add] {
-        let search = Search { family, way, region };
+        let search = Search { family, way, region, accuracy };
         match search.first_look(start)? {
-            Some(visit) => orders.push((search, visit)),
+            Some(visit) => {
+                orders.push(Followed { search, visits: vec![visit], stage: Stage::Rough })
+            }
             None => return Ok(None),
         }
     }
-    // The order that needs more noise decides; where it is found, the other is mostly violated
-    // already, which a few slopes show.
-    orders.sort_by(|a, b| a.1.line.excess.total_cmp(&b.1.line.excess));
-    let mut largest = 0.0;
-    let mut decides = Order::Remove;
-    let mut shown = [0; 2];
-    for ((search, visit), shown) in orders.into_iter().zip(&mut shown) {
-        let slope = visit.line.slope;
-        let known = if largest > 0.0 { search.visit(largest, Look::Near(slope))? } else { None };
-        let slope = match known {
-            Some(line) if line.excess > 0.0 => line.slope,
-            _ => {
-                let Some((noise, slope)) = search.least(visit)? else { return Ok(None) };
-                if noise > largest {
-                    (largest, decides) = (noise, search.way);
+    down_together(&mut orders)?;
+    let bottom = least.ln();
+    // The order that needs more noise decides. The other is only followed as far as that needs: little noise takes long to account for.
+    for _ in 0..ROUNDS {
+        orders.sort_by(|a, b| b.place().total_cmp(&a.place()).then(b.stage.cmp(&a.stage)));
+        let [first, second] = &mut orders[..] else { break };
+        match first.stage {
+            Stage::Done => break,
+            Stage::Root => first.look_once_more()?,
+            Stage::Rough => {
+                // Below the other's root it does not decide.
+                let floor = if second.stage == Stage::Rough { bottom } else { second.place() };
+                if floor > bottom && first.is_violated_at(floor)? {
+                    continue;
                 }
-                slope
+                let Some(found) = first.search.follow(first.visits.clone(), floor)? else {
+                    return Ok(None);
+                };
+                first.visits = vec![found];
+                if found.place > floor || floor <= bottom {
+                    first.stage = Stage::Root;
+                }
             }
-        };
-        *shown = region.support(slope).1;
+        }
     }
-    Ok(Some(Violated { noise: largest, points: shown, decides }))
+    let [first, second] = &orders[..] else { return Ok(None) };
+    let point = |order: &Followed<'_, R>| {
+        order.violated().map_or(0, |visit| region.support(visit.line.slope).1)
+    };
+    Ok(Some(Violated {
+        noise: first.place().exp().max(least),
+        points: [point(first), point(second)],
+        decides: first.search.way,
+    })
+    .filter(|_| first.place() < f64::INFINITY))
+}
+
+/// One order of the pair, as far as it was followed.
+struct Followed<'a, R: ?Sized> {
+    search: Search<'a, R>,
+    /// The newest first.
+    visits: Vec<Visit>,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    /// The least violated noise is somewhere at or below the last one.
+    Rough,
+    /// Slopes near the best one show no violation below the last one.
+    Root,
+    /// Nor do others.
+    Done,
+}
+
+impl<R: Region + ?Sized> Followed<'_, R> {
+    /// The least noise that is violated, as far as it is known.
+    fn violated(&self) -> Option<&Visit> {
+        self.visits.iter().find(|visit| visit.line.excess > 0.0)
+    }
+
+    /// Its logarithm; infinite where no violation is known.
+    fn place(&self) -> f64 {
+        self.violated().map_or(f64::INFINITY, |visit| visit.place)
+    }
+
+    /// Notes a visit at this place; whether it shows a violation.
+    fn is_violated_at(&mut self, place: f64) -> Result<bool, AuditError> {
+        let look = Look::Past(self.visits[0].line.slope);
+        // Where nothing is certified the search goes on from the visit before.
+        let Some(line) = self.search.visit(place.exp(), look)? else { return Ok(false) };
+        self.visits.insert(0, Visit { place, line });
+        Ok(line.excess > 0.0)
+    }
+
+    /// All slopes at hardly less noise.
+    fn look_once_more(&mut self) -> Result<(), AuditError> {
+        let (least, _) = self.search.family.domain();
+        let noise = self.place().exp() * (1.0 - 2.0 * self.search.accuracy);
+        self.stage = Stage::Done;
+        if noise <= least || self.search.accuracy > ACCURACY {
+            return Ok(());
+        }
+        match self.search.visit(noise, Look::All)? {
+            Some(line) if line.excess > 0.0 => {
+                self.visits = vec![Visit { place: noise.ln(), line }];
+                if line.excess > HARDLY {
+                    self.stage = Stage::Rough;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Both orders by the same steps down to less noise, while both are clearly violated.
+fn down_together<R: Region + ?Sized>(orders: &mut [Followed<'_, R>]) -> Result<(), AuditError> {
+    while orders.iter().all(|order| order.visits[0].line.excess > ENOUGH) {
+        let (here, bottom) = (orders[0].place(), orders[0].search.family.domain().0.ln());
+        let place = (here - STRIDE).max(bottom);
+        if place >= here {
+            break;
+        }
+        for order in orders.iter_mut() {
+            if !order.is_violated_at(place)? {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The smallest noise for which both orders are violated by the *same* point: the curve that is
@@ -267,6 +369,8 @@ struct Search<'a, R: ?Sized> {
     family: &'a dyn ByNoise,
     way: Order,
     region: &'a R,
+    /// Relative accuracy of the noise.
+    accuracy: f64,
 }
 
 /// A slope (as its logarithm) with the excess there, see [`Search::excess`].
@@ -285,8 +389,8 @@ struct Visit {
 
 /// What is left open at hardly more noise than the least of the domain is not looked for: it takes longest, and leaves nothing said.
 pub(crate) const EDGE: f64 = 1.15;
-/// How often a search begins anew from another slope, and the noises that it visits each time, at most.
-const ROUNDS: usize = 12;
+/// How often a search begins anew from another slope or in the other order, and the noises that it visits each time, at most.
+const ROUNDS: usize = 24;
 const VISITS: usize = 40;
 /// The largest steps between two visits, as logarithms, far from the root and near it: little noise takes long to account for.
 const STRIDE: f64 = 0.4;
@@ -294,6 +398,8 @@ const SHORT: f64 = 0.15;
 /// An excess from which on a noise is far from the root, and one that leaves nothing to look for.
 const ENOUGH: f64 = 0.5;
 const NEARLY_ALL: f64 = 0.99;
+/// An excess that is not worth another search: less than a ten-thousandth of the noise.
+const HARDLY: f64 = 1e-4;
 /// Noises (as logarithms) between which the best slope does not move.
 const CLOSE: f64 = 4e-3;
 
@@ -302,22 +408,23 @@ const CLOSE: f64 = 4e-3;
 enum Look {
     /// Slopes spread over all that can show anything.
     All,
-    /// Uphill from this one.
+    /// Uphill from this one, unless it shows much.
     Near(f64),
+    /// As near this one, but any violation will do: where little noise takes long to account for.
+    Past(f64),
     /// This one, if it can show anything.
     At(f64),
 }
 
 impl Look {
-    fn near(self) -> Option<f64> {
+    /// A known slope, and the excess there from which on no other is looked for.
+    fn near(self) -> Option<(f64, f64)> {
         match self {
             Self::All => None,
-            Self::Near(slope) | Self::At(slope) => Some(slope),
+            Self::Near(slope) => Some((slope, ENOUGH)),
+            Self::Past(slope) => Some((slope, 0.0)),
+            Self::At(slope) => Some((slope, f64::NEG_INFINITY)),
         }
-    }
-
-    fn climbs(self) -> bool {
-        matches!(self, Self::Near(_))
     }
 }
 
@@ -337,49 +444,41 @@ impl<R: Region + ?Sized> Search<'_, R> {
         }
     }
 
-    /// The smallest violated noise, from above, and the slope that shows it. Slopes near a good one are
-    /// followed down to where they show nothing more, and there all others are looked at once more.
-    fn least(&self, first: Visit) -> Result<Option<(f64, f64)>, AuditError> {
-        let (least, _) = self.family.domain();
-        let mut from = first;
-        let mut known: Option<Visit> = None;
-        for _ in 0..ROUNDS {
-            let Some(found) = self.follow(from)? else { break };
-            known = Some(found);
-            let noise = found.place.exp() * (1.0 - 2.0 * ACCURACY);
-            if noise <= least {
-                break;
-            }
-            match self.visit(noise, Look::All)? {
-                Some(line) if line.excess > 0.0 => from = Visit { place: noise.ln(), line },
-                _ => break,
-            }
-        }
-        Ok(known.map(|visit| (visit.place.exp().max(least), visit.line.slope)))
-    }
-
-    /// The smallest noise violated by lines near a known one, from above: the excess of the best line rises
+    /// The smallest noise violated by lines near those of known visits (the newest first), from above: the excess of the best line rises
     /// with the noise, so this is a root. Where the accounting certifies no line, the noise counts as not
-    /// violated.
-    fn follow(&self, first: Visit) -> Result<Option<Visit>, AuditError> {
-        let (bottom, top) = (self.family.domain().0.ln(), self.family.domain().1.ln());
+    /// violated. Less than `bottom` (as a logarithm) is not looked at.
+    fn follow(&self, mut recent: Vec<Visit>, bottom: f64) -> Result<Option<Visit>, AuditError> {
+        let top = self.family.domain().1.ln();
         // The last visits that were certified, the newest first; the nearest ones on both sides.
-        let mut recent = vec![first];
-        let mut violated = (first.line.excess > 0.0).then_some(first);
-        let mut open = (first.line.excess <= 0.0).then_some(first.place);
+        let shows = |visit: &&Visit| visit.line.excess > 0.0;
+        let mut violated = recent.iter().find(shows).copied();
+        let mut open = recent.iter().find(|visit| !shows(visit)).map(|visit| visit.place);
         for _ in 0..VISITS {
             let place = match (open, violated) {
-                // Violated down to the end of the domain: its end is still an upper bound.
+                // Violated down to the end: it is still an upper bound.
                 (None, Some(violated)) if violated.place <= bottom => break,
                 (Some(open), None) if open >= top => return Ok(None),
-                (Some(open), Some(violated)) if violated.place - open < ACCURACY => break,
+                (Some(open), Some(violated)) if violated.place - open < self.accuracy => break,
                 _ => self.next(&recent, open, violated).clamp(bottom, top),
             };
-            // Where nothing is shown, the slope that comes closest may be a bad one.
-            let near = violated.unwrap_or(recent[0]).line.slope;
+            // The end itself, rather than a place close to it.
+            let place = if open.is_none() && place < bottom + SHORT { bottom } else { place };
+            // Where nothing is shown, the slope that comes closest may be a bad one, unless it comes very close.
+            let better = |known: &Visit| recent[0].line.excess.abs() < known.line.excess.abs();
+            let near = violated.filter(|known| !better(known)).unwrap_or(recent[0]).line.slope;
             // Close to the root the slope is that of the visit before.
             let close = open.zip(violated).is_some_and(|(open, it)| it.place - open < CLOSE);
-            let look = if close { Look::At(near) } else { Look::Near(near) };
+            if close && violated.is_some_and(|it| it.line.excess > ENOUGH) {
+                // So close to a clear violation nothing is open: its slope was a bad one.
+                open = None;
+                recent.retain(|visit| visit.line.excess > 0.0);
+                continue;
+            }
+            let look = match open {
+                None => Look::Past(near),
+                Some(_) if close => Look::At(near),
+                Some(_) => Look::Near(near),
+            };
             match self.visit(place.exp(), look)? {
                 None => open = Some(place),
                 Some(line) => {
@@ -393,7 +492,7 @@ impl<R: Region + ?Sized> Search<'_, R> {
                     }
                     violated = Some(visit);
                     // So little excess that the root is hardly below.
-                    if line.excess < 0.5 * ACCURACY * rise {
+                    if line.excess < 0.5 * self.accuracy * rise {
                         break;
                     }
                 }
@@ -406,12 +505,14 @@ impl<R: Region + ?Sized> Search<'_, R> {
     fn next(&self, recent: &[Visit], open: Option<f64>, violated: Option<Visit>) -> f64 {
         let here = recent[0].place;
         // A little on the violated side, where the search may end.
-        let margin = 0.25 * ACCURACY;
+        let margin = 0.25 * self.accuracy;
         let guess = zero(recent).map(|guess| guess + margin);
         match (open, violated) {
             (Some(open), Some(violated)) => {
                 let gap = violated.place - open;
-                let inside = |guess: &f64| *guess > open && *guess < violated.place;
+                // Far above the root the excess is flat, and tells nothing about where it is.
+                let near = violated.line.excess < ENOUGH;
+                let inside = |guess: &f64| near && *guess > open && *guess < violated.place;
                 let middle = 0.5 * (open + violated.place);
                 guess.filter(inside).map_or(middle, |guess| {
                     let edge = margin.min(0.1 * gap);
@@ -442,18 +543,12 @@ impl<R: Region + ?Sized> Search<'_, R> {
         let pair = session.as_deref().unwrap_or_else(|| pair.as_ref());
         let (low, high) = self.region.slopes();
         let part = (high - low) / f64::from(SLOPES);
-        let known = match look.near() {
-            Some(slope) => self.excess(pair, slope)?.map(|excess| Line { slope, excess }),
-            None => None,
-        };
-        if let Some(line) = known {
-            // Far above the root any slope that shows it will do.
-            let enough = line.excess > ENOUGH || !look.climbs();
-            return if enough {
-                Ok(known)
-            } else {
-                self.climb(pair, line, part.min(0.2)).map(Some)
-            };
+        if let Some((slope, enough)) = look.near()
+            && let Some(excess) = self.excess(pair, slope)?
+        {
+            let line = Line { slope, excess };
+            let line = if excess > enough { line } else { self.climb(pair, line, part.min(0.2))? };
+            return Ok(Some(line));
         }
         let mut best: Option<Line> = None;
         // From the middle outwards: slopes at the ends take longest.
@@ -479,12 +574,16 @@ impl<R: Region + ?Sized> Search<'_, R> {
 
     /// Uphill from a slope, in growing steps, and the parabola through the last three.
     fn climb(&self, pair: &dyn Pair, start: Line, width: f64) -> Result<Line, AuditError> {
-        let at = |slope: f64| -> Result<Option<Line>, AuditError> {
-            Ok(self.excess(pair, slope)?.map(|excess| Line { slope, excess }))
+        // Beyond the slopes that show anything it goes down.
+        let at = |slope: f64| -> Result<Line, AuditError> {
+            let excess = self.excess(pair, slope)?.unwrap_or(f64::NEG_INFINITY);
+            Ok(Line { slope, excess })
         };
         let (mut before, mut best) = (start, start);
-        let sides = (at(start.slope - width)?, at(start.slope + width)?);
-        let (Some(left), Some(right)) = sides else { return Ok(best) };
+        // Not beyond the slopes that can show anything: the best one may be close to their end.
+        let (low, high) = self.region.slopes();
+        let left = at((start.slope - width).max(0.5 * (start.slope + low)))?;
+        let right = at((start.slope + width).min(0.5 * (start.slope + high)))?;
         let mut after = if left.excess > right.excess { left } else { right };
         let mut step = after.slope - start.slope;
         if after.excess <= best.excess {
@@ -496,14 +595,15 @@ impl<R: Region + ?Sized> Search<'_, R> {
             }
             (before, best) = (best, after);
             step *= 2.0;
-            let Some(further) = at(best.slope + step)? else { return Ok(best) };
-            after = further;
+            after = at(best.slope + step)?;
         }
-        if let Some(slope) = top([before, best, after])
-            && let Some(line) = at(slope)?
-            && line.excess > best.excess
-        {
-            best = line;
+        // Half the step where the last one shows nothing.
+        let half = (after.excess == f64::NEG_INFINITY).then(|| 0.5 * (best.slope + after.slope));
+        if let Some(slope) = top([before, best, after]).or(half) {
+            let line = at(slope)?;
+            if line.excess > best.excess {
+                best = line;
+            }
         }
         Ok(best)
     }
@@ -573,14 +673,16 @@ pub(crate) fn allowed_noise(
 ) -> Result<Option<f64>, AuditError> {
     let (least, most) = family.domain();
     let least = EDGE * least;
-    let violated = least_violated_noise(&From { family, least }, points)?;
-    let (start, first) = violated.map_or((most, Order::Remove), |it| (it.noise, it.decides));
-    // The smallest violated noise is known from above, to a millionth where all goes well.
-    let mut step = 2.0 * ACCURACY;
+    let violated = self::least(&From { family, least }, points, ROUGHLY)?;
+    // Below the smallest violated noise the order that decides it is open.
+    let (start, ways) =
+        violated.map_or((most, vec![Order::Remove, Order::Add]), |it| (it.noise, vec![it.decides]));
+    // The smallest violated noise is known from above, to the accuracy where all goes well.
+    let mut step = 2.0 * ROUGHLY;
     while step < 0.5 && start > least * (1.0 + ACCURACY) {
         let noise = (start * (1.0 - step)).max(least);
         if let Some(pair) = family.member(noise).map_or_else(unknown, |pair| Ok(Some(pair)))? {
-            for way in [first, first.reversed()] {
+            for &way in &ways {
                 if passes_under(pair.as_ref(), way, points)? {
                     return Ok(Some(noise));
                 }
@@ -637,7 +739,8 @@ mod tests {
             let family = Family::LastIterate { sample_rate: 0.1, steps: 50 };
             let found = least_violated_noise(&family, &region).expect("a search").expect("a noise");
             let pair = family.pair(found.noise * (1.0 - 5e-3)).expect("a pair");
-            let search = Search { family: &family, way: found.decides, region: &region };
+            let search =
+                Search { family: &family, way: found.decides, region: &region, accuracy: ACCURACY };
             let (low, high) = Region::slopes(&region);
             for step in 0..=400 {
                 let slope = low + (high - low) * f64::from(step) / 400.0;

@@ -7,7 +7,7 @@ use crate::common;
 
 use audit::one_run::{OneRunStatistic, one_run_bound};
 use audit::planning::{Attack, Goal, Target, canaries_needed, runs_needed};
-use audit::{AttackDirection, Family, Statistic, ThresholdRule};
+use audit::{AttackDirection, Design, Family, Scores, Seen, Statistic, ThresholdRule};
 use common::{Mechanism, Rng, processor_seconds as seconds, tally};
 
 /// What is promised is tested here, not how fast this machine is: plans get the time they need.
@@ -100,28 +100,59 @@ fn trainings_for_a_family() {
             audit::gaussian_epsilon(mu, 1e-5) >= 4.0
         });
     }
+}
 
-    let (sample_rate, noise_multiplier, steps) = (0.2, 0.7, 10);
-    let family = Family::LastIterate { sample_rate, steps };
-    let pair = family.pair(noise_multiplier).unwrap();
-    let target = Target { epsilon: 3.0, delta: 1e-3, ..target };
-    let goal = Goal::family(family.clone(), 3.0, 1e-3).unwrap();
+/// The scores of a training, with its best attack: the last iterate, or the likelihood ratio of all steps.
+fn trained(seen: Seen, (rate, noise, steps): (f64, f64, u64), member: bool, rng: &mut Rng) -> f64 {
+    match seen {
+        Seen::LastIterate => {
+            Mechanism::LastIterate { sample_rate: rate, noise_multiplier: noise, steps }
+                .draw(member, rng)
+        }
+        Seen::AllIterates => (0..steps)
+            .map(|_| {
+                let used = member && rng.bernoulli(rate);
+                let step = noise * rng.normal() + f64::from(u8::from(used));
+                (1.0 - rate + rate * ((step - 0.5) / (noise * noise)).exp()).ln()
+            })
+            .sum(),
+    }
+}
+
+fn trainings_for_a_dp_sgd_family(seen: Seen, epsilon: f64) {
+    let run = (0.2, 0.7, 10);
+    let family = Family::of_groups(seen, run.0, run.2, 1);
+    let pair = family.pair(run.1).unwrap();
+    let target = Target { epsilon, delta: 1e-3, confidence: 0.95, power: 0.8 };
+    let goal = Goal::family(family.clone(), epsilon, 1e-3).unwrap();
     let attack = Attack::Pair(pair.as_ref());
-    let mechanism = Mechanism::LastIterate { sample_rate, noise_multiplier, steps };
+    let mut rng = Rng::new(89_000);
+    let mut without: Vec<f64> = (0..200_000).map(|_| trained(seen, run, false, &mut rng)).collect();
+    without.sort_by(f64::total_cmp);
     for rule in RULES {
         let needed = patiently(|| runs_needed(&attack, &goal, &target, &rule)).unwrap();
-        let spread = noise_multiplier * (steps as f64).sqrt();
-        let rule =
-            placed(rule, needed.fpr, |fpr| spread * numerics::special::inverse_normal_sf(fpr));
-        let what = format!("last-iterate {rule}");
+        let rule = placed(rule, needed.fpr, |fpr| without[(2e5 * (1.0 - fpr)) as usize]);
+        let what = format!("{} {rule}", family.describe());
         kept_by(false, &what, needed.count, needed.power, |count, trial| {
             let mut rng = Rng::new(90_000 + trial);
-            let scores = mechanism.scores(count as usize, &mut rng);
+            let mut side =
+                |member| (0..count).map(|_| trained(seen, run, member, &mut rng)).collect();
+            let scores = Scores::new(Design::Runs, side(true), side(false)).unwrap();
             let points = audit::family_points(&rule, &scores, 0.05, trial).unwrap();
             let noise = family.least_violated_noise(&points).unwrap();
-            noise.is_some_and(|noise| family.epsilon(noise, 1e-3).unwrap() >= 3.0)
+            noise.is_some_and(|noise| family.epsilon(noise, 1e-3).unwrap() >= epsilon)
         });
     }
+}
+
+#[test]
+fn trainings_for_the_last_iterate() {
+    trainings_for_a_dp_sgd_family(Seen::LastIterate, 3.0);
+}
+
+#[test]
+fn trainings_for_all_iterates() {
+    trainings_for_a_dp_sgd_family(Seen::AllIterates, 3.5);
 }
 
 #[test]
@@ -169,24 +200,30 @@ fn canaries_of_the_gaussian_family() {
         let refused = canaries_needed(&attack, &goal, &target, &rule).unwrap_err().to_string();
         assert!(refused.contains("union or fixed"), "{refused}");
     }
-    let rule = ThresholdRule::Union;
-    let needed = patiently(|| canaries_needed(&attack, &goal, &target, &rule)).unwrap();
-    kept(&format!("one-run-gdp {rule}"), needed.count, needed.power, |count, trial| {
-        let (scores, statistic) = (draw(count, trial), OneRunStatistic::GaussianMu);
-        let both = AttackDirection::Both;
-        let bound = one_run_bound(&scores, &rule, &statistic, both, 0.05, trial).unwrap();
-        audit::gaussian_epsilon(bound.value, delta) >= epsilon
-    });
+    for rule in [ThresholdRule::Union, ThresholdRule::Fixed(0.0)] {
+        let needed = patiently(|| canaries_needed(&attack, &goal, &target, &rule)).unwrap();
+        let rule = placed(rule, needed.fpr, numerics::special::inverse_normal_sf);
+        kept(&format!("one-run-gdp {rule}"), needed.count, needed.power, |count, trial| {
+            let (scores, statistic) = (draw(count, trial), OneRunStatistic::GaussianMu);
+            let both = AttackDirection::Both;
+            let bound = one_run_bound(&scores, &rule, &statistic, both, 0.05, trial).unwrap();
+            audit::gaussian_epsilon(bound.value, delta) >= epsilon
+        });
+    }
     let target = Target { epsilon: 10.0, ..target };
     let goal = Goal::gaussian(10.0, delta).unwrap();
-    let needed =
-        patiently(|| runs_needed(&Attack::Gaussian { mu: 3.0 }, &goal, &target, &rule)).unwrap();
-    kept("one-run-independent", 2 * needed.count, needed.power, |count, trial| {
-        let mut rng = Rng::new(66_000 + trial);
-        let scores = Mechanism::Gaussian { mu: 3.0 }.canaries(count as usize, &mut rng);
-        let bound = rule.lower_bound(&scores, &Statistic::GaussianMu, 0.05, trial).unwrap();
-        audit::gaussian_epsilon(bound.value, delta) >= 10.0
-    });
+    let attack = Attack::Gaussian { mu: 3.0 };
+    for rule in RULES {
+        let needed = patiently(|| runs_needed(&attack, &goal, &target, &rule)).unwrap();
+        let rule = placed(rule, needed.fpr, numerics::special::inverse_normal_sf);
+        let what = format!("one-run-independent {rule}");
+        kept(&what, 2 * needed.count, needed.power, |count, trial| {
+            let mut rng = Rng::new(66_000 + trial);
+            let scores = Mechanism::Gaussian { mu: 3.0 }.canaries(count as usize, &mut rng);
+            let bound = rule.lower_bound(&scores, &Statistic::GaussianMu, 0.05, trial).unwrap();
+            audit::gaussian_epsilon(bound.value, delta) >= 10.0
+        });
+    }
 }
 
 /// Sizes at which `union` draws counts in place of scores, and at which the martingale has a share of the error.

@@ -200,3 +200,32 @@ fn groups_are_tested_against_their_own_pair() {
     assert!(share(group) <= allowed(trials));
     assert!(share(one) > 0.5);
 }
+
+/// What is claimed is the upper end: a lower end of 0 (only an upper bound is proven), or one far below, makes no bound inconclusive that
+/// could have been above the claim.
+#[test]
+fn a_claim_that_is_proven_from_above_alone_is_tested_by_its_upper_end() {
+    use vocabulary::{Adjacency, Claim, Interval};
+    let mut plan = Plan::new(Design::OneRun);
+    plan.deltas = vec![1e-5];
+    let scores = Mechanism::Gaussian { mu: 2.0 }.canaries(1_000, &mut Rng::new(9));
+    let shown = analyse(&scores, &plan, None).unwrap().primary().unwrap().epsilon();
+    assert!(shown > 1.9 && shown < 4.0, "{shown}");
+    let verdict = |lower: f64, upper: f64| {
+        let mut claim = Claim::stated(Adjacency::AddRemove, 1e-5, upper);
+        claim.interval = Interval { lower, value: upper, upper };
+        analyse(&scores, &plan, Some(&claim)).unwrap().verdict.unwrap()
+    };
+    for lower in [0.0, 1.827, 4.818] {
+        let found = verdict(lower, 4.819);
+        assert_eq!(found.status, Status::Consistent, "{lower}: {}", found.reason);
+        assert!(found.reason.contains("below the claimed 4.819"), "{}", found.reason);
+        assert!(found.could_show.unwrap() > 4.819);
+        // Out of reach: inconclusive, whatever the lower end is.
+        let far = verdict(lower, 8.0);
+        assert_eq!(far.status, Status::Inconclusive, "{lower}: {}", far.reason);
+        assert!(far.reason.contains("even a perfect attack"), "{}", far.reason);
+    }
+    let refuted = verdict(0.0, 0.9 * shown);
+    assert_eq!(refuted.status, Status::Contradiction, "{}", refuted.reason);
+}

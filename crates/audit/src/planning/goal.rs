@@ -132,6 +132,22 @@ impl Goal {
         }
     }
 
+    /// Which of several bounds that hold together show the target, if they do: for a family, the last of those that show it to its two
+    /// orders, as in the rule ([`crate::family`]).
+    pub(super) fn shown_by(&self, all: &[RateBounds]) -> Option<usize> {
+        match self {
+            Self::Statistic { .. } => all.iter().position(|rates| self.shown(rates)),
+            Self::Family { curves, .. } => {
+                let below = |curve: &Curve| {
+                    all.iter().position(|rates| {
+                        rates.false_negative_upper < curve.at(rates.false_positive_upper)
+                    })
+                };
+                Some(below(&curves[0])?.max(below(&curves[1])?))
+            }
+        }
+    }
+
     /// Whether the joint evidence at one threshold shows the target.
     fn refuted(&self, evidence: &Evidence, errors: &Errors) -> bool {
         match self {
@@ -192,11 +208,18 @@ impl Goal {
 
     /// How much bounds of this size show, for choosing a threshold.
     pub(super) fn worth(&self, rates: &RateBounds) -> f64 {
+        let [one, other] = self.worths(rates);
+        one.min(other)
+    }
+
+    /// How much they show to each order of a family; elsewhere the same twice.
+    pub(super) fn worths(&self, rates: &RateBounds) -> [f64; 2] {
         match self {
-            Self::Statistic { statistic, .. } => statistic.value(rates),
-            Self::Family { .. } => {
-                (self.curve(rates).max(1e-300) / rates.false_negative_upper).ln()
-            }
+            Self::Statistic { statistic, .. } => [statistic.value(rates); 2],
+            Self::Family { curves, .. } => [0, 1].map(|order: usize| {
+                let curve = curves[order].at(rates.false_positive_upper);
+                (curve.max(1e-300) / rates.false_negative_upper).ln()
+            }),
         }
     }
 

@@ -80,9 +80,10 @@ pub fn runs_needed(
     let between = match rule {
         ThresholdRule::Dkw => 32,
         ThresholdRule::Union => 6,
-        ThresholdRule::KFold => 2,
         _ => 4,
     };
+    // A trial of scores costs more than one of counts.
+    let last = if *rule == ThresholdRule::Union { 1000 } else { 3000 };
     let points = attack.dense_points(between)?;
     let largest = attack.largest_epsilon(target.delta)?;
     // A family may show more than the attack's own rates do.
@@ -90,7 +91,8 @@ pub fn runs_needed(
     if plain && target.epsilon >= largest {
         return Err(unreachable(target, largest));
     }
-    if !plain && !points.iter().any(|&(fpr, tpr)| goal.shown(&attack::exact(fpr, tpr))) {
+    let rates = || points.iter().map(|&(fpr, tpr)| attack::exact(fpr, tpr)).collect::<Vec<_>>();
+    if !plain && goal.shown_by(&rates()).is_none() {
         return Err(AuditError::invalid(format!(
             "epsilon {} at delta {} cannot be shown by this attack with any number of scores: its true rates do not rule out the family's curve; lower the target or assume a stronger attack",
             target.epsilon, target.delta
@@ -99,7 +101,7 @@ pub fn runs_needed(
     let near = Cell::new(None);
     in_time(|| {
         let guess = runs::guess(&points, goal, target, rule, MOST);
-        let range = Range { guess, most: MOST, first: 200, last: 1000 };
+        let range = Range { guess, most: MOST, first: 200, last };
         search::smallest(target, range, |count, played| {
             runs::power(&points, goal, target, rule, &near, count, played)
         })

@@ -279,14 +279,17 @@ fn near_the_best(
         return points.to_vec();
     }
     let band = Simultaneous::dkw(count, count, 1.0 - target.confidence);
-    let worths: Vec<f64> =
-        points.iter().map(|point| goal.worth(&band.at(&expected(*point, count)))).collect();
-    let best = worths.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let bar = if best > 0.0 { 0.6 * best } else { best };
+    let worths: Vec<[f64; 2]> =
+        points.iter().map(|point| goal.worths(&band.at(&expected(*point, count)))).collect();
+    // Near the best for one of the orders of a family.
+    let bars = [0, 1].map(|order: usize| {
+        let best = worths.iter().map(|worths| worths[order]).fold(f64::NEG_INFINITY, f64::max);
+        if best > 0.0 { 0.6 * best } else { best }
+    });
     points
         .iter()
         .zip(&worths)
-        .filter(|(_, worth)| **worth >= bar)
+        .filter(|(_, worths)| worths[0] >= bars[0] || worths[1] >= bars[1])
         .map(|(point, _)| *point)
         .collect()
 }
@@ -341,8 +344,9 @@ impl<'a> Player<'a> {
         match self.rule {
             ThresholdRule::Dkw => {
                 let Some(band) = &self.band else { return false };
-                let found = (0..self.points.len())
-                    .find(|place| self.goal.shown(&band.at(&table.errors(*place, |_| true))));
+                let bounds = (0..self.points.len()).map(|place| table.errors(place, |_| true));
+                let bounds: Vec<RateBounds> = bounds.map(|errors| band.at(&errors)).collect();
+                let found = self.goal.shown_by(&bounds);
                 if let Some(place) = found {
                     chosen[place] += 1;
                 }
@@ -390,9 +394,11 @@ impl<'a> Player<'a> {
                             left >= 0.0
                         })
                     }
-                    None => folds.iter().any(|errors| {
-                        self.goal.shown(&rates::clopper_pearson(errors, self.level / FOLDS as f64))
-                    }),
+                    None => {
+                        let level = self.level / FOLDS as f64;
+                        let bounds = folds.iter().map(|it| rates::clopper_pearson(it, level));
+                        self.goal.shown_by(&bounds.collect::<Vec<RateBounds>>()).is_some()
+                    }
                 }
             }
         }

@@ -93,18 +93,19 @@ pub(crate) struct Shown {
     pub(crate) rank: usize,
 }
 
-/// The lower bound of epsilon at total error `level`; `None` when nothing is shown.
+/// The lower bound of epsilon at total error `level`; `None` when nothing beyond `known` is shown.
 pub(crate) fn epsilon(
     scores: &Scores,
     delta: f64,
     direction: AttackDirection,
     level: f64,
+    known: f64,
 ) -> Option<Shown> {
     let sizes = (scores.nonmembers().len() as u64, scores.members().len() as u64);
     let depth = depth(sizes, delta);
     let (forward, mirror) =
         (Seen::forward(scores, depth, delta), Seen::mirror(scores, depth, delta));
-    both(&forward, &mirror, direction, level)
+    both(&forward, &mirror, direction, level, known)
 }
 
 /// As [`epsilon`], where only the errors at one threshold are known.
@@ -125,10 +126,16 @@ pub(crate) fn epsilon_of_counts(
         (errors.true_negatives(), errors.nonmembers),
         (depth, delta),
     );
-    both(&forward, &mirror, direction, level).map_or(0.0, |shown| shown.value)
+    both(&forward, &mirror, direction, level, 0.0).map_or(0.0, |shown| shown.value)
 }
 
-fn both(forward: &Seen, mirror: &Seen, direction: AttackDirection, level: f64) -> Option<Shown> {
+fn both(
+    forward: &Seen,
+    mirror: &Seen,
+    direction: AttackDirection,
+    level: f64,
+    known: f64,
+) -> Option<Shown> {
     let level = if direction == AttackDirection::Both { 0.5 * level } else { level };
     let mut ways: Vec<(&Seen, bool)> = Vec::new();
     if direction != AttackDirection::Mirror {
@@ -141,7 +148,7 @@ fn both(forward: &Seen, mirror: &Seen, direction: AttackDirection, level: f64) -
     ways.sort_by(|a, b| b.0.best().1.total_cmp(&a.0.best().1));
     let mut best: Option<Shown> = None;
     for (seen, mirror) in ways {
-        let known = best.map_or(0.0, |best| best.value);
+        let known = best.map_or(known, |best| best.value);
         if let Some(value) = seen.bound(level, known) {
             best = Some(Shown { value, mirror, rank: seen.best().0 });
         }
@@ -258,52 +265,85 @@ impl Seen {
         let least = worth - 1e-9;
         let precision = if self.depth >= self.sizes.0 + self.sizes.1 { 1e-7 } else { 1e-5 };
         let law = Law::new(self.sizes, self.depth, least, delta);
-        if delta <= 0.0 {
-            return largest(law, level, known, (start, 0.5 * spread), precision);
+        let mut near = Near { epsilon: start, step: 0.5 * spread, slope: None };
+        if delta > 0.0 {
+            // One number of members at the top shows where to look; what is returned is the whole law's.
+            let guide = Law::with_one_top(self.sizes, self.depth, least, delta);
+            near = Near { step: 0.1 * spread, ..largest(guide, level, known, near, 0.1 * spread)? };
         }
-        // One number of members at the top shows where to look; what is returned is the whole law's.
-        let guide = Law::with_one_top(self.sizes, self.depth, least, delta);
-        let near = largest(guide, level, known, (start, 0.5 * spread), 0.1 * spread)?;
-        largest(law, level, known, (near, 0.1 * spread), precision)
+        Some(largest(law, level, known, near, precision)?.epsilon)
     }
 }
 
-/// The largest epsilon beyond `known` at which the law's error is at most `level`, from below; `near` is where to look
-/// first, and the first step from there.
-fn largest(mut law: Law, level: f64, known: f64, near: (f64, f64), precision: f64) -> Option<f64> {
-    let start = near.0.max(known);
-    let mut step = near.1.max(1e-3);
-    let mut shown;
-    let mut beyond = start;
-    if law.error(start) <= level {
-        loop {
-            (shown, beyond) = (beyond, beyond + step);
-            if law.error(beyond) > level {
-                break;
-            }
-            step *= 2.0;
-            if beyond > 700.0 {
-                return Some(beyond);
-            }
+/// Where to look first, the first step from there, and the slope of the error's logarithm where it is known.
+#[derive(Clone, Copy)]
+struct Near {
+    epsilon: f64,
+    step: f64,
+    slope: Option<f64>,
+}
+
+/// The largest epsilon beyond `known` at which the law's error is at most `level`, from below, to `precision`. The logarithm of the error is nearly straight in
+/// epsilon: a line through the two ends of the bracket tells where to look, and the middle where that does not halve it.
+fn largest(mut law: Law, level: f64, known: f64, near: Near, precision: f64) -> Option<Near> {
+    let mut step = near.step.max(1e-3);
+    let mut slope = near.slope;
+    // Epsilons with their excess of the error over the level, in logarithms.
+    let (mut shown, mut beyond): (Option<(f64, f64)>, Option<(f64, f64)>) = (None, None);
+    let mut here = near.epsilon.max(known);
+    let mut width = f64::INFINITY;
+    loop {
+        let excess = (law.error(here) / level).ln();
+        if excess <= 0.0 {
+            shown = Some((here, excess));
+        } else if here <= known {
+            return None;
+        } else {
+            beyond = Some((here, excess));
         }
-    } else {
-        loop {
-            if beyond <= known {
-                return None;
+        here = match (shown, beyond) {
+            (Some(low), Some(high)) => {
+                let fine = precision * high.0.max(1.0);
+                let gap = high.0 - low.0;
+                let rise = (high.1 - low.1) / gap;
+                slope = Some(rise).filter(|rise| *rise > 0.0).or(slope);
+                if gap <= fine {
+                    break;
+                }
+                let guess = low.0 - low.1 / rise;
+                let straight = gap <= 0.5 * width && guess > low.0 && guess < high.0;
+                width = gap;
+                if !straight {
+                    0.5 * (low.0 + high.0)
+                } else if guess < low.0 + 0.5 * fine {
+                    low.0 + 0.9 * fine
+                } else if guess > high.0 - 0.5 * fine {
+                    high.0 - 0.9 * fine
+                } else {
+                    guess - 0.4 * fine
+                }
             }
-            let next = (beyond - step).max(known);
-            if law.error(next) <= level {
-                shown = next;
-                break;
+            (Some((low, excess)), None) => {
+                if low > 700.0 {
+                    break;
+                }
+                let far =
+                    slope.map_or(step, |slope| (-excess / slope).clamp(0.1 * step, 4.0 * step));
+                step *= 2.0;
+                low + far
             }
-            (beyond, step) = (next, 2.0 * step);
-        }
+            (_, Some((high, excess))) => {
+                let far =
+                    slope.map_or(step, |slope| (excess / slope).clamp(0.1 * step, 4.0 * step));
+                step *= 2.0;
+                (high - far).max(known)
+            }
+            // The first error is on one side or the other.
+            (None, None) => break,
+        };
     }
-    while beyond - shown > precision * beyond.max(1.0) {
-        let middle = 0.5 * (shown + beyond);
-        if law.error(middle) <= level { shown = middle } else { beyond = middle }
-    }
-    (shown > known).then_some(shown)
+    let (epsilon, _) = shown.filter(|(epsilon, _)| *epsilon > known)?;
+    Some(Near { epsilon, step, slope })
 }
 
 /// The L that shows a value, for planning.
@@ -389,7 +429,7 @@ mod tests {
         assert!(tail <= 0.025 && tail > 0.024, "{shown} {tail}");
         let members: Vec<f64> = (0..100).map(|i| 200.0 + f64::from(i)).collect();
         let scores = Scores::new(Design::Runs, members, (0..100).map(f64::from).collect()).unwrap();
-        let whole = epsilon(&scores, 0.0, AttackDirection::Both, 0.05).unwrap();
+        let whole = epsilon(&scores, 0.0, AttackDirection::Both, 0.05, 0.0).unwrap();
         assert!((whole.value - shown).abs() < 1e-6, "{whole:?} {shown}");
     }
 
