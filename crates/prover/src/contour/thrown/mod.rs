@@ -171,7 +171,7 @@ impl Thrown {
         let blocks = self.blocks(c, line.spacing, nodes, depth)?;
         let rays = || blocks.iter().flat_map(|block| &block.2);
         let points = rays().map(Ray::points).fold(1.0, f64::max);
-        let needed = self.needed_bits(line.depth, points, nodes as f64);
+        let needed = self.needed_bits(line.depth, rays(), nodes as f64);
         if needed > 64.0 * N as f64 {
             return Err(Obstacle::Words(format!("{needed:.0} bits are needed")));
         }
@@ -242,8 +242,17 @@ impl Thrown {
     }
 
     /// Bits that the arithmetic needs, those lost at the ends of a ray among them.
-    fn needed_bits(&self, depth: f64, points: f64, nodes: f64) -> f64 {
-        (self.depth(depth) + 30.0) * std::f64::consts::LOG2_E + points.log2() + nodes.log2() + 8.0
+    fn needed_bits<'a>(
+        &self,
+        depth: f64,
+        rays: impl IntoIterator<Item = &'a Ray>,
+        nodes: f64,
+    ) -> f64 {
+        let (points, digits) = rays
+            .into_iter()
+            .fold((1.0f64, 0.0f64), |(p, d), ray| (p.max(ray.points()), d.max(ray.digits)));
+        let nats = (self.depth(depth) + 30.0 + nodes.ln() + points.ln() + 5.5).max(digits + 10.0);
+        nats * std::f64::consts::LOG2_E
     }
 
     /// The cheapest line. Not the one through the saddle: where what is asked for is a small difference, the pole
@@ -275,14 +284,17 @@ impl Thrown {
             let nodes = reach.0 / line.spacing;
             // Far along the line rays are longest.
             let last = (0.7 * reach.0, reach.0);
-            let rays = self.factors.iter().map(|factor| {
-                let ray = self.ray(factor, -line.tilt, last, self.depth(depth))?;
-                let blocks = 1.0 + (-reach.0 / line.tilt).ln_1p();
-                Some(blocks * ray.work(2) + TURN * nodes * ray.points())
+            let rays: Option<Vec<Ray>> = self
+                .factors
+                .iter()
+                .map(|factor| self.ray(factor, -line.tilt, last, self.depth(depth)))
+                .collect();
+            let blocks = 1.0 + (-reach.0 / line.tilt).ln_1p();
+            let work = rays.map_or(f64::INFINITY, |rays| {
+                let cost = |ray: &Ray| blocks * ray.work(2) + TURN * nodes * ray.points();
+                let crowded = self.needed_bits(depth, &rays, nodes) > bits;
+                rays.iter().map(cost).sum::<f64>() * if crowded { 1e6 * depth } else { 1.0 }
             });
-            let crowded = self.needed_bits(depth, 300.0, nodes) > bits;
-            let work = rays.sum::<Option<f64>>().unwrap_or(f64::INFINITY)
-                * if crowded { 1e6 * depth } else { 1.0 };
             if work.is_finite() && best.as_ref().is_none_or(|best| work < best.0) {
                 best = Some((work, line, reach));
                 worse = 0;
