@@ -19,6 +19,8 @@ use crate::obstacle::{Obstacle, spend};
 use moment::{Average, Real, whole_tail};
 use ray::{Ray, end_of_block};
 use rough::{LEAST, Low, Rough};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 /// Epochs of S batches, of which n are seen, and how many of them.
 #[derive(Clone, Debug)]
@@ -41,6 +43,8 @@ pub struct Thrown {
     rough: Rough,
     /// Places for the tail of a broken epoch.
     lows: Vec<Low>,
+    /// Rough tails at (c, u) that were looked at before.
+    tails: RefCell<BTreeMap<(u64, u64), (f64, f64)>>,
 }
 
 /// Nodes of a line at most.
@@ -57,7 +61,7 @@ impl Thrown {
         let rough = Rough::new(sigma);
         let broken = factors.iter().find(|factor| !factor.is_whole());
         let lows = broken.map(|factor| rough.lows(factor)).unwrap_or_default();
-        Self { sigma, factors, rough, lows }
+        Self { sigma, factors, rough, lows, tails: RefCell::default() }
     }
 
     /// At least E(W - 1)_+: of one epoch W - 1 is the mean of Y - 1 over its batches, and what is positive of a sum is at most the sum of what is
@@ -91,6 +95,16 @@ impl Thrown {
 
     /// ln of the bound on |E W^(s+iu)| beyond u, relative to E W^s, with the angle that shows it.
     fn rough_tail(&self, c: f64, u: f64) -> (f64, f64) {
+        let key = (c.to_bits(), u.to_bits());
+        if let Some(known) = self.tails.borrow().get(&key) {
+            return *known;
+        }
+        let found = self.new_rough_tail(c, u);
+        self.tails.borrow_mut().insert(key, found);
+        found
+    }
+
+    fn new_rough_tail(&self, c: f64, u: f64) -> (f64, f64) {
         let mut log = 0.0;
         for factor in self.factors.iter().filter(|factor| factor.is_whole()) {
             let each = u * u / (2.0 * factor.batches as f64 * self.sigma * self.sigma);
