@@ -155,7 +155,7 @@ impl<const N: usize> Contour<N> {
             Some(masked) => Line::masked(&self.composition, masked),
             None => Line::new(&self.composition, &self.roughs, plan),
         }
-        .ok_or("a bound could not be computed")?;
+        .ok_or_else(|| Obstacle::Words("a bound could not be computed".into()))?;
         self.shelf.say(format!(
             "{}contour Re s = {:e}, spacing {:e}, {} nodes, {} points each",
             if masked.is_some() { "masked " } else { "" },

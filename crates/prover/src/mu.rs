@@ -27,12 +27,17 @@ struct Profile<'a, const N: usize> {
 }
 
 impl<const N: usize> Profile<'_, N> {
-    /// Delta in doubles, to some digits of its own.
-    fn about(&self, epsilon: f64) -> Result<f64, Obstacle> {
+    /// Delta in doubles, to some digits of its own, or of d where it is smaller.
+    fn about(&self, epsilon: f64, d: f64) -> Result<f64, Obstacle> {
+        let (at, least) = (Ball::from_f64(epsilon), d.ln() - 4.0);
         let mut largest = 0.0f64;
         for order in self.orders {
-            let log_scale = self.model.log_size(epsilon, *order);
-            let delta = self.model.delta(Ball::from_f64(epsilon), *order, log_scale, self.bits)?;
+            let log_scale = self.model.log_size(epsilon, *order).max(least);
+            let mut delta = self.model.delta(at, *order, log_scale, self.bits)?;
+            // It may be far smaller than it looks.
+            if delta.accuracy() < 8 && log_scale > least {
+                delta = self.model.delta(at, *order, least, self.bits)?;
+            }
             largest = largest.max(delta.to_f64());
         }
         Ok(largest)
@@ -316,7 +321,7 @@ pub(crate) fn needs<const N: usize>(
     let rough = Profile { model, orders, bits: 30.0 };
     // The claimed curve ends near the run's: the search starts there.
     let most = gaussian_crossing(ball, d) * 1.5 + 1e-9;
-    let far = crossing(|epsilon| rough.about(epsilon), d, most)?;
+    let far = crossing(|epsilon| rough.about(epsilon, d), d, most)?;
     // Look for the largest excess: how much more mu, about, is needed at epsilon.
     let excess = |epsilon: f64| -> Result<f64, Obstacle> {
         let (delta, rest) = curve(ball, epsilon);

@@ -121,7 +121,7 @@ struct Models<'a> {
     two: OnceCell<Result<Model<2>, Obstacle>>,
     three: OnceCell<Result<Model<3>, Obstacle>>,
     four: OnceCell<Result<Model<4>, Obstacle>>,
-    six: OnceCell<Result<Model<6>, Obstacle>>,
+    eight: OnceCell<Result<Model<8>, Obstacle>>,
 }
 
 impl<'a> Models<'a> {
@@ -135,6 +135,7 @@ impl<'a> Models<'a> {
         let depth = 8.0 - scale.log2();
         let epsilon = match claim.quantity {
             Quantity::Epsilon => ends.value,
+            Quantity::Mu => mu::end_of_curve(ends.value, claim.at.delta.unwrap_or(0.5)),
             _ => claim.at.epsilon.unwrap_or(0.0),
         };
         let magnified = if epsilon < 6000.0 { epsilon * std::f64::consts::LOG2_E } else { 0.0 };
@@ -149,7 +150,7 @@ impl<'a> Models<'a> {
             two: OnceCell::new(),
             three: OnceCell::new(),
             four: OnceCell::new(),
-            six: OnceCell::new(),
+            eight: OnceCell::new(),
         }
     }
 
@@ -174,9 +175,9 @@ impl<'a> Models<'a> {
         self.four.get_or_init(make).as_ref().map_err(Clone::clone)
     }
 
-    fn six(&self) -> Result<&Model<6>, Obstacle> {
+    fn eight(&self) -> Result<&Model<8>, Obstacle> {
         let make = || self.make(160.0 + self.magnified);
-        self.six.get_or_init(make).as_ref().map_err(Clone::clone)
+        self.eight.get_or_init(make).as_ref().map_err(Clone::clone)
     }
 }
 
@@ -230,7 +231,7 @@ fn prove_end(models: &Models<'_>, claim: &Claim, side: End, end: f64) -> EndProo
             1 if bits <= 120.0 => settle(models.three(), claim, side, end, bits, &mut proof),
             0 | 1 => Next::Words,
             2 => settle(models.four(), claim, side, end, bits, &mut proof),
-            3 => settle(models.six(), claim, side, end, bits, &mut proof),
+            3 => settle(models.eight(), claim, side, end, bits, &mut proof),
             _ => return proof,
         };
         // What a brief model leaves open, the next one may tell.
@@ -562,7 +563,7 @@ fn deltas<const N: usize>(
         if let Some(found) = crude(model, all, (epsilon, &name), bound, missing) {
             return Ok(found);
         }
-        if let Some(found) = well_above(model, claim, all, (epsilon, &name), bound, bits) {
+        if let Some(found) = well_above(model, claim, all, (epsilon, &name), bound, bits)? {
             return Ok(found);
         }
     }
@@ -668,22 +669,28 @@ fn well_above<const N: usize>(
     (epsilon, name): (Ball<N>, &str),
     bound: Ball<N>,
     bits: f64,
-) -> Option<Found> {
+) -> Result<Option<Found>, Obstacle> {
     let own = matches!(claim.quantity, Quantity::Delta | Quantity::Advantage);
     let (end, mut size) = (bound.to_f64(), claim.interval.upper.min(0.5));
     while own && size > 8.0 * end && size > 1e-300 {
         for order in orders {
-            let delta = model.delta(epsilon, *order, size.ln(), bits.min(30.0)).ok()?;
+            let delta = match model.delta(epsilon, *order, size.ln(), bits.min(30.0)) {
+                Ok(delta) => delta,
+                // The end itself would need even more.
+                Err(obstacle @ Obstacle::Words(_)) => return Err(obstacle),
+                Err(_) => return Ok(None),
+            };
             if bound.is_at_most(&delta) {
                 let statement =
                     sentence(&format!("delta({name})"), false, Outcome::Proven, &end.to_string());
                 let of = format!("delta({name}), {order:?}").to_lowercase();
                 let enclosures = vec![enclosure(of, &delta)];
-                return Some(Found { outcome: Outcome::Proven, statement, enclosures });
+                let outcome = Outcome::Proven;
+                return Ok(Some(Found { outcome, statement, enclosures }));
             }
             // It is smaller than that: look there.
             size = size.min(delta.upper().to_f64().abs()) * 1e-6;
         }
     }
-    None
+    Ok(None)
 }

@@ -75,7 +75,11 @@ impl<const N: usize> Shelf<N> {
         if lines.len() > MOST_LINES {
             lines.remove(0);
         }
-        if found.is_finite() { Ok(found) } else { Err("the sum has no finite bound".into()) }
+        if found.is_finite() {
+            Ok(found)
+        } else {
+            Err(Obstacle::Words("the sum has no finite bound".into()))
+        }
     }
 }
 

@@ -80,6 +80,45 @@ fn four_words() {
 }
 
 #[test]
+fn eight_words() {
+    check::<8>(32);
+}
+
+/// Tabled constants to all bits of the longest mantissas: ln 2 = 2 artanh(1/3), pi = 16 arctan(1/5) - 4 arctan(1/239)
+/// (Machin), e = 1 + 1 + 1/2 + 1/6 + ..., each summed term by term.
+#[test]
+fn constants_of_eight_words() {
+    type B = Ball<8>;
+    // sum of (sign)^n x^(2n+1)/(2n+1), x = 1/n; less is left than the last term.
+    let arc = |n: u64, sign: bool| {
+        let (mut power, mut sum) = (B::one().over_u64(n), B::ZERO);
+        for k in 0..400u64 {
+            let term = power.over_u64(2 * k + 1);
+            sum = if sign && k % 2 == 1 { sum - term } else { sum + term };
+            power = power.over_u64(n * n);
+        }
+        sum.widened(power.above())
+    };
+    let mut term = B::one();
+    let mut e = B::one();
+    for n in 1..130 {
+        term = term.over_u64(n);
+        e = e + term;
+    }
+    let e = e.widened(term.above());
+    let pairs = [
+        (B::ln_2(), arc(3, false).scaled(1)),
+        (B::pi(), arc(5, true).scaled(4) - arc(239, true).scaled(2)),
+        (B::one().exponential(), e),
+    ];
+    for (ours, truth) in pairs {
+        let gap = ours - truth;
+        assert!(!gap.is_positive() && !gap.is_negative());
+        assert!(gap.radius.order() < -480, "{}", gap.radius.order());
+    }
+}
+
+#[test]
 fn wide_balls_contain_their_members() {
     for (x, radius) in [(0.3, 0.2), (2.0, 1.5), (-3.0, 2.0), (5.0, 1e-9), (700.0, 3.0)] {
         let ball = Ball::<2>::from_f64(x).widened(prover::arithmetic::Magnitude::from_f64(radius));

@@ -144,7 +144,7 @@ pub fn run(rest: &[String]) -> Result<ExitCode> {
             });
         }
     });
-    println!("{}\n{}", table::summary(&folder)?, table::reasons(&folder)?);
+    println!("{}", table::text(&folder)?);
     Ok(ExitCode::from(if wrong.load(Ordering::Relaxed) > 0 { 3 } else { 0 }))
 }
 
@@ -180,8 +180,7 @@ fn one(options: &Options, index: u64) -> Value {
         Ok(account) => (account.claims, account.warnings),
         Err(error) => {
             // The theorem says nothing about such a run, or the number could not be certified.
-            let undefined =
-                matches!(error, AccountingError::Unsupported(_) | AccountingError::InvalidInput(_));
+            let undefined = matches!(error, AccountingError::Unsupported(_));
             line["outcome"] = if undefined { "not defined" } else { "refused" }.into();
             line["reason"] = error.to_string().into();
             return line;

@@ -33,7 +33,7 @@ fn lines(folder: &Path) -> Result<Vec<Value>> {
 }
 
 /// The table, by kind of run and by quantity.
-pub fn summary(folder: &Path) -> Result<String> {
+fn summary(folder: &Path) -> Result<String> {
     let lines = lines(folder)?;
     let mut text = String::from(
         "| runs | proven | undecided | wrong | panicked | unanswered | refused | not defined | mean s | longest s |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
@@ -85,31 +85,61 @@ pub fn summary(folder: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// Why proofs stayed undecided: the reason of the first end that did, its numbers left out, by how often it was met.
-pub fn reasons(folder: &Path) -> Result<String> {
-    let mut counts: BTreeMap<(String, String), u64> = BTreeMap::new();
-    for line in lines(folder)? {
-        if line["outcome"] != "undecided" {
-            continue;
-        }
-        let end = if line["lower"].is_object() { &line["lower"] } else { &line["upper"] };
-        let reason = without_numbers(end["statement"].as_str().unwrap_or("no reason given"));
+/// How often something was met, and in which kinds of runs.
+#[derive(Default)]
+struct Reasons(BTreeMap<String, BTreeMap<String, u64>>);
+
+impl Reasons {
+    fn add(&mut self, line: &Value, reason: &str) {
         let kind = line["kind"].as_str().unwrap_or("").split(", ").next().unwrap_or("").to_owned();
-        *counts.entry((reason, kind)).or_default() += 1;
+        let kinds = self.0.entry(without_numbers(reason)).or_default();
+        *kinds.entry(kind).or_default() += 1;
     }
-    let mut by_reason: BTreeMap<&str, (u64, Vec<String>)> = BTreeMap::new();
-    for ((reason, kind), count) in &counts {
-        let entry = by_reason.entry(reason).or_default();
-        entry.0 += count;
-        entry.1.push(format!("{kind} {count}"));
+
+    fn table(&self, title: &str) -> String {
+        let mut rows: Vec<_> = self
+            .0
+            .iter()
+            .map(|(reason, kinds)| (kinds.values().sum::<u64>(), reason, kinds))
+            .collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.0));
+        let mut text = format!("| {title} | runs | of which |\n|---|--:|---|\n");
+        for (count, reason, kinds) in rows {
+            let kinds: Vec<String> =
+                kinds.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+            text += &format!("| {reason} | {count} | {} |\n", kinds.join(", "));
+        }
+        text
     }
-    let mut rows: Vec<_> = by_reason.into_iter().collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.1.0));
-    let mut text = String::from("| undecided because | runs | of which |\n|---|--:|---|\n");
-    for (reason, (count, kinds)) in rows {
-        text += &format!("| {reason} | {count} | {} |\n", kinds.join(", "));
+}
+
+/// Why proofs stayed undecided, by the first end that did, and why there was nothing to prove; numbers are left out.
+fn reasons(folder: &Path) -> Result<String> {
+    let (mut undecided, mut silent) = (Reasons::default(), Reasons::default());
+    for line in lines(folder)? {
+        match line["outcome"].as_str().unwrap_or("") {
+            "undecided" => {
+                let end = if line["lower"].is_object() { &line["lower"] } else { &line["upper"] };
+                undecided.add(&line, end["statement"].as_str().unwrap_or("no reason given"));
+            }
+            "unanswered" | "refused" | "not defined" => {
+                silent.add(&line, cause(line["reason"].as_str().unwrap_or("no reason given")));
+            }
+            _ => {}
+        }
     }
-    Ok(text)
+    let undecided = undecided.table("undecided because");
+    Ok(format!("{undecided}\n{}", silent.table("no answer, because")))
+}
+
+/// What a refusal comes down to: the end of its first sentence, without what is known so far.
+fn cause(reason: &str) -> &str {
+    let first = reason.split("; ").find(|part| part.contains("left out")).unwrap_or(reason);
+    let first = first.split("; ").next().unwrap_or(first);
+    if first.contains("processor time") {
+        return "the time limit is spent";
+    }
+    first.rsplit(": ").next().unwrap_or(first)
 }
 
 /// A sentence with "#" for each of its numbers.
@@ -133,6 +163,11 @@ fn without_numbers(text: &str) -> String {
     words.join(" ")
 }
 
+/// All tables.
+pub fn text(folder: &Path) -> Result<String> {
+    Ok(format!("{}\n{}", summary(folder)?, reasons(folder)?))
+}
+
 const BEGIN: &str = "<!-- survey of proofs: begin -->";
 const END: &str = "<!-- survey of proofs: end -->";
 
@@ -143,7 +178,7 @@ pub fn write(folder: &Path, command: &str) -> Result<ExitCode> {
     let (head, rest) = page.split_once(BEGIN).with_context(|| format!("{path} lacks `{BEGIN}`"))?;
     let (_, tail) = rest.split_once(END).with_context(|| format!("{path} lacks `{END}`"))?;
     let count = lines(folder)?.len();
-    let table = format!("{}\n{}", summary(folder)?, reasons(folder)?);
+    let table = text(folder)?;
     let text = format!("{head}{BEGIN}\n`{command}` ({count} runs so far):\n\n{table}{END}{tail}");
     fs::write(path, text)?;
     println!("{table}");

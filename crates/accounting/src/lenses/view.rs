@@ -228,15 +228,7 @@ impl View {
     pub fn mu(&self, delta: f64, direction: Direction) -> Result<Interval> {
         match self {
             Self::Pair(pair) => mu::of(pair.as_ref(), delta, direction),
-            Self::Gaussian(pair) => {
-                // Its own curve, unless delta(epsilon) never reaches delta.
-                let end = directions::epsilon(pair, delta, direction)?;
-                // Wider than the roundings with which any lens computes its mu.
-                let (lower, upper) = (pair.mu() * (1.0 - 1e-12), pair.mu() * (1.0 + 1e-12));
-                let lower = if end.lower > 0.0 { lower } else { 0.0 };
-                let upper = if end.upper > 0.0 { upper } else { 0.0 };
-                Ok(Interval::new(lower, if end.value > 0.0 { pair.mu() } else { 0.0 }, upper))
-            }
+            Self::Gaussian(pair) => mu::of(pair, delta, direction),
             Self::Bound(_) => Err(NO_CURVE.into()),
             Self::Security(_) => Err(SECURITY_ONLY.into()),
             Self::Enclosed { above, .. } => above.mu(delta, direction),

@@ -30,7 +30,7 @@ use crossing::crossing;
 use numerics::contour::{Ends, Part, SumOfLogRatios, Zone};
 use numerics::elementary::{exp, exp_m1, ln, ln_1p, powi};
 use numerics::mixture::{Component, MixtureRatio};
-use vocabulary::{Adjacency, Interval, Phase, Quantity, Run};
+use vocabulary::{Adjacency, Direction, Interval, Phase, Quantity, Run};
 
 /// The composed pair of a run. Every question is asked of a session of its own, so that an answer
 /// does not depend on what else was asked.
@@ -111,6 +111,13 @@ impl Pair for Composed {
 
     fn fnr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError> {
         self.pair.clone().fnr(fpr, order)
+    }
+
+    fn mu(&self, delta: f64, direction: Direction) -> Option<Result<Interval, AccountingError>> {
+        match &self.pair.route {
+            Route::Closed(pair) => Pair::mu(pair, delta, direction),
+            Route::Single(_) | Route::Contour(_) => None,
+        }
     }
 
     fn session(&self) -> Option<Box<dyn Pair + '_>> {

@@ -18,8 +18,8 @@ use numerics::special::{
     HALF_LN_TWO_PI, MILLS_ERROR, ROUND, SERIES_ERROR, inverse_normal_sf, log_normal_cdf,
     log_normal_sf, mills_moments, mills_ratio, normal_density, normal_sf,
 };
-use vocabulary::Interval;
 use vocabulary::rounding::plain;
+use vocabulary::{Direction, Interval};
 
 /// Below this mu (or shift) differences of Mills ratios are taken by their series.
 pub(super) const SERIES_REACH: f64 = 0.5;
@@ -265,6 +265,17 @@ impl Pair for Gaussian {
         self.over_mu(|pair| {
             pair.power(fpr, |z| (log_normal_sf(z), 2.0 * MILLS_ERROR * (1.0 + z * z)), true)
         })
+    }
+
+    /// Its own curve, unless delta(epsilon) never reaches delta.
+    fn mu(&self, delta: f64, _direction: Direction) -> Option<Result<Interval, AccountingError>> {
+        Some(self.epsilon(delta, Order::Remove).map(|end| {
+            // Wider than the roundings with which any lens computes its mu.
+            let (lower, upper) = (self.mu * (1.0 - 1e-12), self.mu * (1.0 + 1e-12));
+            let lower = if end.lower > 0.0 { lower } else { 0.0 };
+            let upper = if end.upper > 0.0 { upper } else { 0.0 };
+            Interval::new(lower, if end.value > 0.0 { self.mu } else { 0.0 }, upper)
+        }))
     }
 
     fn log_slopes(&self, fpr: f64, _way: Order) -> Vec<f64> {

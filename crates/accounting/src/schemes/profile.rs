@@ -226,9 +226,10 @@ fn close_in(
     }
     let here = profile(middle)?;
     let slope = ((high.1 - low.1) / (high.0 - low.0)).abs().max(1e-6);
-    // First steps to either side, by what is unknown on that side.
+    // First steps to either side, by what is unknown on that side; where that is nearly all, not far.
     let unit = |unknown: f64| {
-        0.6 * (unknown / here.value.max(1e-300) + 1e-14) / slope + 4.0 * f64::EPSILON * middle.abs()
+        let step = 0.6 * (unknown / here.value.max(1e-300) + 1e-14) / slope;
+        step.min(0.1 * (1.0 + middle)) + 4.0 * f64::EPSILON * middle.abs()
     };
     let (mut lower, mut upper) = (None, None);
     let (mut up, mut down) = (unit(here.upper - here.value), unit(here.value - here.lower));

@@ -13,8 +13,11 @@ use super::magnitude::Magnitude;
 use std::cmp::Ordering;
 use std::sync::OnceLock;
 
-/// ln 2, first 448 bits.
-const LN_2: [u64; 7] = [
+/// Words of tabled numbers: one more than mantissas have at most.
+const WORDS: usize = 9;
+
+/// ln 2, first 576 bits.
+const LN_2: [u64; WORDS] = [
     0xb17217f7d1cf79ab,
     0xc9e3b39803f2f6af,
     0x40f343267298b62d,
@@ -22,10 +25,12 @@ const LN_2: [u64; 7] = [
     0xe7b876206debac98,
     0x559552fb4afa1b10,
     0xed2eae35c1382144,
+    0x27573b291169b825,
+    0x3e96ca16224ae8c5,
 ];
 
-/// pi/4, first 448 bits.
-const QUARTER_PI: [u64; 7] = [
+/// pi/4, first 576 bits.
+const QUARTER_PI: [u64; WORDS] = [
     0xc90fdaa22168c234,
     0xc4c6628b80dc1cd1,
     0x29024e088a67cc74,
@@ -33,22 +38,31 @@ const QUARTER_PI: [u64; 7] = [
     0x514a08798e3404dd,
     0xef9519b3cd3a431b,
     0x302b0a6df25f1437,
+    0x4fe1356d6d51c245,
+    0xe485b576625e7ec6,
 ];
 
 /// Words of 1/n!, and the exponent; cut off, with an error far below the words ever used.
 struct Inverse {
-    highest_first: [u64; 7],
+    highest_first: [u64; WORDS],
     exponent: i64,
 }
 
-const FACTORIALS: usize = 90;
+const FACTORIALS: usize = 110;
+
+/// 1 = 0.5 * 2.
+const ONE: Inverse = {
+    let mut highest_first = [0; WORDS];
+    highest_first[0] = 1 << 63;
+    Inverse { highest_first, exponent: 1 }
+};
 
 fn inverse_factorials() -> &'static [Inverse] {
     static TABLE: OnceLock<Vec<Inverse>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        // 1 = 0.5 * 2. Ninety divisions are off by far less than the 2^-384 that a mantissa of six
-        // words could notice.
-        let mut all = vec![Inverse { highest_first: [1 << 63, 0, 0, 0, 0, 0, 0], exponent: 1 }];
+        // A hundred divisions are off by far less than the 2^-512 that a mantissa of eight words
+        // could notice.
+        let mut all = vec![ONE];
         for n in 1..FACTORIALS as u64 {
             let next = divided(&all[all.len() - 1], n);
             all.push(next);
@@ -60,10 +74,7 @@ fn inverse_factorials() -> &'static [Inverse] {
 /// 1/n for 0 < n < 1024, from a table.
 pub(super) fn inverse<const N: usize>(n: u64) -> Ball<N> {
     static TABLE: OnceLock<Vec<Inverse>> = OnceLock::new();
-    let table = TABLE.get_or_init(|| {
-        let one = Inverse { highest_first: [1 << 63, 0, 0, 0, 0, 0, 0], exponent: 1 };
-        (0..1024u64).map(|n| divided(&one, n.max(1))).collect()
-    });
+    let table = TABLE.get_or_init(|| (0..1024u64).map(|n| divided(&ONE, n.max(1))).collect());
     match table.get(n as usize) {
         Some(entry) if n > 0 => {
             Ball::rounded(Float::from_fraction(&entry.highest_first, entry.exponent))
@@ -72,9 +83,9 @@ pub(super) fn inverse<const N: usize>(n: u64) -> Ball<N> {
     }
 }
 
-/// A seven-word number divided by n, cut off by less than 2^-447 of itself.
+/// A tabled number divided by n, cut off by less than 2^-575 of itself.
 fn divided(number: &Inverse, n: u64) -> Inverse {
-    let (mut words, mut rest) = ([0u64; 9], 0u128);
+    let (mut words, mut rest) = ([0u64; WORDS + 2], 0u128);
     for (i, word) in words.iter_mut().enumerate() {
         let given = number.highest_first.get(i).copied().unwrap_or(0);
         let value = (rest << 64) | u128::from(given);
@@ -82,7 +93,7 @@ fn divided(number: &Inverse, n: u64) -> Inverse {
         rest = value % u128::from(n);
     }
     let shift = words[0].leading_zeros();
-    let mut highest_first = [0; 7];
+    let mut highest_first = [0; WORDS];
     for (i, word) in highest_first.iter_mut().enumerate() {
         *word = if shift == 0 {
             words[i]
@@ -111,7 +122,7 @@ enum Size {
 
 /// The first n with size^n / n! < 2^(-BITS - 4).
 fn terms<const N: usize>(size: Size) -> usize {
-    static TABLE: OnceLock<[[usize; 3]; 8]> = OnceLock::new();
+    static TABLE: OnceLock<[[usize; 3]; WORDS]> = OnceLock::new();
     let table = TABLE.get_or_init(|| {
         std::array::from_fn(|words| [-6.0, -5.0, -0.32].map(|order| count_terms(words, order)))
     });

@@ -74,7 +74,8 @@ impl<const N: usize> Fixed<N> {
     #[inline]
     fn times(self, other: Self) -> Self {
         let ((a_negative, a), (b_negative, b)) = (self.split(), other.split());
-        let mut product = [0u64; 12];
+        let mut product = [[0u64; N]; 2];
+        let product = product.as_flattened_mut();
         for i in 0..N {
             let mut carry = 0u128;
             for j in 0..N {

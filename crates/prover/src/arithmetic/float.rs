@@ -16,8 +16,8 @@ pub struct Float<const N: usize> {
     words: [u64; N],
 }
 
-/// Words for products and sums of at most 6 words.
-type Buffer = [u64; 12];
+/// Words for products and sums.
+type Buffer<const N: usize> = [[u64; N]; 2];
 
 /// |x| = mantissa * 2^exponent, exactly, for a finite x.
 pub(super) fn parts(x: f64) -> (u64, i64) {
@@ -151,7 +151,8 @@ impl<const N: usize> Float<N> {
         if self.is_zero() || other.is_zero() {
             return Self::ZERO;
         }
-        let mut product: Buffer = [0; 12];
+        let mut product: Buffer<N> = [[0; N]; 2];
+        let product = product.as_flattened_mut();
         for i in 0..N {
             let mut carry = 0u128;
             for j in 0..N {
@@ -205,14 +206,14 @@ impl<const N: usize> Float<N> {
 
     /// The words shifted down by `by` bits into N + 1 words, the lowest of which holds the first 64
     /// bits that would be lost.
-    fn shifted_down(&self, by: u64) -> Buffer {
-        let mut out: Buffer = [0; 12];
+    fn shifted_down(&self, by: u64) -> Buffer<N> {
+        let mut out: Buffer<N> = [[0; N]; 2];
         let (whole, bits) = ((by / 64) as usize, (by % 64) as u32);
         if whole > N {
             return out;
         }
         // In N + 1 words the number starts at word 1.
-        for (i, word) in out.iter_mut().enumerate().take(N + 1) {
+        for (i, word) in out.as_flattened_mut().iter_mut().enumerate().take(N + 1) {
             let read = |index: usize| {
                 if (1..=N).contains(&index) { self.words[index - 1] } else { 0 }
             };
@@ -231,6 +232,7 @@ impl<const N: usize> Float<N> {
             return *self;
         }
         let shifted = small.shifted_down(gap);
+        let shifted = shifted.as_flattened();
         let mut words = [0; N];
         let mut carry = false;
         for i in 0..N {
@@ -259,7 +261,9 @@ impl<const N: usize> Float<N> {
             return *self;
         }
         let shifted = other.shifted_down(gap);
-        let mut difference: Buffer = [0; 12];
+        let shifted = shifted.as_flattened();
+        let mut difference: Buffer<N> = [[0; N]; 2];
+        let difference = difference.as_flattened_mut();
         let mut borrow = false;
         for i in 0..=N {
             let own = if i == 0 { 0 } else { self.words[i - 1] };
@@ -318,7 +322,7 @@ impl<const N: usize> Float<N> {
         }
         let shifted = self.shifted_down(by.min(Self::BITS + 64) as u64);
         let mut words = [0; N];
-        words.copy_from_slice(&shifted[1..=N]);
+        words.copy_from_slice(&shifted.as_flattened()[1..=N]);
         (self.negative, words)
     }
 

@@ -7,9 +7,6 @@ use super::masked::MaskedPlan;
 use super::plan::{Plan, Zone};
 use crate::arithmetic::{Ball, Complex, Float, Magnitude};
 
-/// Turns that are tabled for one threshold.
-const TURNS: usize = 256;
-
 pub struct Line<const N: usize> {
     zone: Zone,
     tilt: f64,
@@ -152,7 +149,8 @@ impl<const N: usize> Line<N> {
 
     /// Units of work that one threshold takes.
     pub fn cost(&self) -> f64 {
-        5e-4 * self.nodes.len() as f64 * (N * N) as f64 / 4.0
+        let nodes = self.nodes.len() as f64;
+        (0.05 + 0.02 * nodes.sqrt() + 5e-4 * nodes) * (N * N) as f64 / 4.0
     }
 
     pub fn points(&self) -> usize {
@@ -204,9 +202,10 @@ impl<const N: usize> Line<N> {
             let (cosine, sine) = angle.times_u64(k as u64).cosine_sine();
             Complex::new(cosine, sine)
         };
-        let fine: Vec<Complex<N>> = (0..TURNS.min(self.nodes.len())).map(turn).collect();
-        for (block, nodes) in self.nodes.chunks(TURNS).enumerate() {
-            let coarse = turn(TURNS * block);
+        let turns = self.nodes.len().isqrt().max(1);
+        let fine: Vec<Complex<N>> = (0..turns).map(turn).collect();
+        for (block, nodes) in self.nodes.chunks(turns).enumerate() {
+            let coarse = turn(turns * block);
             let first = usize::from(block == 0);
             for (node, fine) in nodes.iter().zip(&fine).skip(first) {
                 let turned = coarse * *fine;

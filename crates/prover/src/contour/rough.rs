@@ -7,6 +7,9 @@ use crate::pairs::{RoughMask, Step, cell};
 /// A step in doubles.
 pub(super) struct Rough {
     log_coefficients: Vec<f64>,
+    /// ln(a_(j+1)/a_j), which fall with j, and the ratios themselves where no product of them runs out.
+    falls: Vec<f64>,
+    ratios: Option<Vec<f64>>,
     scale: f64,
     substitute: bool,
     mask: RoughMask,
@@ -14,6 +17,9 @@ pub(super) struct Rough {
     /// The width of cells by which integrals are bounded.
     cell: f64,
 }
+
+/// Beside 1 a smaller term is nothing.
+const NOTHING: f64 = 1e-17;
 
 /// ln(e^a + e^b).
 fn log_add(a: f64, b: f64) -> f64 {
@@ -50,8 +56,13 @@ pub(super) struct Shape {
 
 impl Rough {
     pub(super) fn new<const N: usize>(step: &Step<N>) -> Self {
+        let log_coefficients = step.log_coefficients();
+        let falls: Vec<f64> = log_coefficients.windows(2).map(|two| two[1] - two[0]).collect();
+        let mild = falls.iter().all(|fall| fall.abs() < 300.0);
         Self {
-            log_coefficients: step.log_coefficients(),
+            log_coefficients,
+            ratios: mild.then(|| falls.iter().map(|fall| fall.exp()).collect()),
+            falls,
             scale: step.scale,
             substitute: step.substitute,
             mask: step.rough_mask(),
@@ -86,16 +97,13 @@ impl Rough {
 
     /// arg A where the largest angle is theta.
     pub(super) fn angle(&self, x: f64, theta: f64) -> f64 {
-        let slope = x / (self.scale * self.scale);
         let turn = theta / self.records();
-        let terms = || self.log_coefficients.iter().enumerate();
-        let largest = terms().map(|(j, a)| a + j as f64 * slope).fold(f64::NEG_INFINITY, f64::max);
         let (mut re, mut im) = (0.0, 0.0);
-        for (j, a) in terms() {
-            let (size, at) = ((a + j as f64 * slope - largest).exp(), j as f64 * turn);
-            re += size * at.cos();
-            im += size * at.sin();
-        }
+        self.terms(x, 0, |j, size| {
+            let (sine, cosine) = (j as f64 * turn).sin_cos();
+            re += size * cosine;
+            im += size * sine;
+        });
         im.atan2(re)
     }
 
@@ -128,13 +136,45 @@ impl Rough {
         (self.log_coefficients.len() - 1) as f64
     }
 
+    /// Visits the terms a_j z^j of A from `first` on that count beside the largest, in units of it; ln of that one.
+    fn terms(&self, x: f64, first: usize, mut visit: impl FnMut(usize, f64)) -> f64 {
+        let slope = x / (self.scale * self.scale);
+        let peak = first + self.falls[first..].partition_point(|fall| fall + slope > 0.0);
+        let ratios = self.ratios.as_ref().filter(|_| slope.abs() < 400.0);
+        let z = slope.exp();
+        let ratio = |j: usize| match ratios {
+            Some(ratios) => ratios[j] * z,
+            None => (self.falls[j] + slope).exp(),
+        };
+        visit(peak, 1.0);
+        let mut size = 1.0;
+        for j in peak..self.falls.len() {
+            size *= ratio(j);
+            if !(size > NOTHING) {
+                break;
+            }
+            visit(j + 1, size);
+        }
+        size = 1.0;
+        for j in (first..peak).rev() {
+            size /= ratio(j);
+            if !(size > NOTHING) {
+                break;
+            }
+            visit(j, size);
+        }
+        self.log_coefficients[peak] + peak as f64 * slope
+    }
+
+    /// Units of work for one look at A.
+    fn look(&self) -> f64 {
+        2e-5 * self.records().min(4.0)
+    }
+
     /// ln A and the share of A that is not a_0.
     fn up(&self, x: f64) -> (f64, f64) {
-        let slope = x / (self.scale * self.scale);
-        let terms =
-            || self.log_coefficients.iter().enumerate().skip(1).map(|(j, a)| a + j as f64 * slope);
-        let largest = terms().fold(f64::NEG_INFINITY, f64::max);
-        let sum: f64 = terms().map(|term| (term - largest).exp()).sum();
+        let mut sum = 0.0;
+        let largest = self.terms(x, 1, |_, size| sum += size);
         let above = largest + sum.ln();
         let whole = log_add(above, self.log_coefficients[0]);
         (whole, (above - whole).exp())
@@ -209,7 +249,7 @@ impl Rough {
         if !peak.is_finite() {
             return None;
         }
-        spend(2e-5 * scan.len() as f64 * k).ok()?;
+        spend(self.look() * scan.len() as f64).ok()?;
         // Sums over the stretches above the depth, the ends of which are looked for.
         let level = peak - depth;
         let (mut sum, mut points, mut from, mut to) = (0.0, 0.0, f64::NAN, f64::NAN);
@@ -243,7 +283,7 @@ impl Rough {
             to = right.0;
         }
         // Some twenty nanoseconds for each term.
-        spend(2e-5 * points * k).ok()?;
+        spend(self.look() * points).ok()?;
         Some(Shape {
             log_integral: peak + (sum / (self.scale * 2.506_628_274_631)).ln(),
             from: (from - step).max(start),
@@ -259,39 +299,30 @@ impl Rough {
     /// ln of the bound on |M(c + iu)| for all u >= `u`, with the path moved by the angle `theta`.
     pub(super) fn log_tail(&self, c: f64, u: f64, theta: f64, shape: &Shape) -> f64 {
         let y = theta * self.scale * self.scale / self.records();
-        let (cosine, sine) = {
-            let turn = theta / self.records();
-            (turn.cos(), turn.sin())
-        };
+        // e^(i j turn) of every term.
+        let turn = theta / self.records();
+        let turns: Vec<(f64, f64)> =
+            (0..self.log_coefficients.len()).map(|j| (j as f64 * turn).sin_cos()).collect();
         let step = (self.scale / 6.0).min(self.scale * self.scale / self.records());
         let points = ((shape.to - shape.from) / step).ceil().max(1.0) as usize;
-        if spend(2e-5 * points as f64 * self.records()).is_err() {
+        if spend(self.look() * points as f64).is_err() {
             return f64::INFINITY;
         }
-        // ln A(x + iy) by Horner, scaled by its largest term.
-        let at = |x: f64, sine: f64| -> (f64, f64) {
-            let slope = x / (self.scale * self.scale);
-            let largest = self
-                .log_coefficients
-                .iter()
-                .enumerate()
-                .map(|(j, a)| a + j as f64 * slope)
-                .fold(f64::NEG_INFINITY, f64::max);
-            let (mut re, mut im, mut turn_re, mut turn_im) = (0.0, 0.0, 1.0, 0.0);
-            for (j, a) in self.log_coefficients.iter().enumerate() {
-                let size = (a + j as f64 * slope - largest).exp();
-                re += size * turn_re;
-                im += size * turn_im;
-                (turn_re, turn_im) =
-                    (turn_re * cosine - turn_im * sine, turn_re * sine + turn_im * cosine);
-            }
+        // ln A(x + iy), scaled by its largest term.
+        let at = |x: f64| -> (f64, f64) {
+            let (mut re, mut im) = (0.0, 0.0);
+            let largest = self.terms(x, 0, |j, size| {
+                re += size * turns[j].1;
+                im += size * turns[j].0;
+            });
             (largest + 0.5 * (re * re + im * im).ln(), im.atan2(re))
         };
         let logs = (0..=points).map(|i| {
             let x = shape.from + i as f64 * step;
-            let (up, up_angle) = at(x, sine);
-            let (down, down_angle) = if self.substitute { at(-x, -sine) } else { (0.0, 0.0) };
-            c * up + (1.0 - c) * down - u * (up_angle - down_angle) - 0.5 * (x / self.scale).powi(2)
+            let (up, up_angle) = at(x);
+            // The mirror image turns the other way.
+            let (down, down_angle) = if self.substitute { at(-x) } else { (0.0, 0.0) };
+            c * up + (1.0 - c) * down - u * (up_angle + down_angle) - 0.5 * (x / self.scale).powi(2)
         });
         let logs: Vec<f64> = logs.collect();
         let peak = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -306,7 +337,7 @@ impl Rough {
         let turn = theta / self.records();
         let step = cell(self.scale, self.records(), 6.0, &self.mask);
         let points = ((shape.to - shape.from) / step).ceil().max(1.0) as usize;
-        if spend(2e-5 * points as f64 * self.records()).is_err() {
+        if spend(self.look() * points as f64).is_err() {
             return f64::INFINITY;
         }
         let logs: Vec<f64> = (0..points)

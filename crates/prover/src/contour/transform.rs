@@ -7,7 +7,7 @@
 
 use super::bounds::{Lines, trapezoid_error};
 use super::fast;
-use super::rough::{Rough, Shape};
+use super::rough::Rough;
 use crate::arithmetic::{Ball, Complex, Fixed, Magnitude, Rotor};
 use crate::pairs::Step;
 
@@ -72,8 +72,9 @@ impl Choice {
             let raised = off.log_integral + 0.5 * ((shift + theta) * unit).powi(2);
             let needed = (raised - on_axis.log_integral).max(0.0) + depth + slack;
             let distance = theta * step.scale * step.scale / step.records as f64;
-            // Off the axis a mask may cut less, and the sum cancels as much.
-            let grown = if shift > 0.0 && !step.mask.is_whole() {
+            // Off the axis a mask may cut less and a negative power grows, and the sum cancels as much.
+            let grows = !step.mask.is_whole() || tilt < 0.0 || (step.substitute && tilt > 1.0);
+            let grown = if shift > 0.0 && grows {
                 let Some(path) = rough.shape(tilt, shift, 0.0, depth) else { return };
                 (path.log_integral - on_axis.log_integral).max(0.0)
             } else {
@@ -83,7 +84,6 @@ impl Choice {
             let ends = match &wide {
                 Some(Some(path)) => path,
                 Some(None) => return,
-                None if shift > 0.0 => &off,
                 None => &on_axis,
             };
             let found = Self {
@@ -296,7 +296,7 @@ pub(super) fn tail_bound<const N: usize>(
     // What moving the path multiplies the sum and its error by.
     let moved = 0.5 * (theta * step.scale / step.records as f64).powi(2);
     // The strip with the widest spacing among those that stay below an angle of pi/2 in all.
-    let mut best: Option<(f64, f64, Shape)> = None;
+    let mut best: Option<(f64, f64)> = None;
     for strip in [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4] {
         if theta + strip > 1.5 {
             continue;
@@ -307,13 +307,16 @@ pub(super) fn tail_bound<const N: usize>(
         let needed = (raised - on_axis.log_integral).max(0.0) + depth;
         let spacing = 2.0 * std::f64::consts::PI * distance / needed;
         if best.as_ref().is_none_or(|best| spacing > best.1) {
-            best = Some((strip, spacing, off));
+            best = Some((strip, spacing));
         }
     }
-    let (strip_theta, spacing, off) = best?;
+    let (strip_theta, spacing) = best?;
+    // Where the path's own sum comes from: a negative power grows off the axis.
+    let grown = rough.shape(tilt, theta, 0.0, depth)?.log_integral - on_axis.log_integral;
+    let path = rough.shape(tilt, theta, 0.0, depth + grown.max(0.0) + 4.0)?;
     let power = spacing.log2().floor() - 4.0;
     let h = (spacing / power.exp2()).floor() * power.exp2();
-    let (first, last) = ((off.from / h).floor() as i64, (off.to / h).ceil() as i64);
+    let (first, last) = ((path.from / h).floor() as i64, (path.to / h).ceil() as i64);
     if last - first > 200_000 {
         return None;
     }
@@ -334,11 +337,12 @@ pub(super) fn tail_bound<const N: usize>(
     let lines = Lines::new(step, tilt, theta + strip_theta, 0.0);
     let strip = Ball::from_f64(strip_theta);
     let distance = strip.over_u64(step.records).over(step.inverse_square());
-    let far = lines.far();
     let whole = lines.whole(floor).times(lines.off_axis(strip).above());
+    let line = Lines::new(step, tilt, theta, 0.0);
+    let far = line.far();
     let error = trapezoid_error(whole, distance, h)
-        .plus(lines.between(-far, h * first as f64, h, floor))
-        .plus(lines.between(h * last as f64, far, h, floor))
-        .plus(lines.beyond(h));
+        .plus(line.between(-far, h * first as f64, h, floor))
+        .plus(line.between(h * last as f64, far, h, floor))
+        .plus(line.beyond(h));
     Some((sum.widened(error) * lines.off_axis(angle)).upper())
 }

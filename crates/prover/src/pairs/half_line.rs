@@ -116,7 +116,7 @@ impl<const N: usize> HalfLine<N> {
     pub fn cost(&self) -> f64 {
         let (all, length) = (self.weights.len() as f64, self.block_length());
         let tails = if length < WORTH { all } else { 3.0 * (all / length as f64).ceil() };
-        0.1 + 0.015 * tails + 0.001 * all
+        (0.1 + 0.015 * tails + 0.001 * all) * (N * N) as f64 / 4.0
     }
 
     fn blocks(&self) -> &[Block<N>] {

@@ -19,6 +19,8 @@ use crate::obstacle::{Obstacle, spend};
 use moment::{Average, Real, whole_tail};
 use ray::{Ray, end_of_block};
 use rough::{LEAST, Low, Rough};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 /// Epochs of S batches, of which n are seen, and how many of them.
 #[derive(Clone, Debug)]
@@ -41,6 +43,8 @@ pub struct Thrown {
     rough: Rough,
     /// Places for the tail of a broken epoch.
     lows: Vec<Low>,
+    /// Rough tails at (c, u) that were looked at before.
+    tails: RefCell<BTreeMap<(u64, u64), (f64, f64)>>,
 }
 
 /// Nodes of a line at most.
@@ -57,7 +61,7 @@ impl Thrown {
         let rough = Rough::new(sigma);
         let broken = factors.iter().find(|factor| !factor.is_whole());
         let lows = broken.map(|factor| rough.lows(factor)).unwrap_or_default();
-        Self { sigma, factors, rough, lows }
+        Self { sigma, factors, rough, lows, tails: RefCell::default() }
     }
 
     /// At least E(W - 1)_+: of one epoch W - 1 is the mean of Y - 1 over its batches, and what is positive of a sum is at most the sum of what is
@@ -91,6 +95,16 @@ impl Thrown {
 
     /// ln of the bound on |E W^(s+iu)| beyond u, relative to E W^s, with the angle that shows it.
     fn rough_tail(&self, c: f64, u: f64) -> (f64, f64) {
+        let key = (c.to_bits(), u.to_bits());
+        if let Some(known) = self.tails.borrow().get(&key) {
+            return *known;
+        }
+        let found = self.new_rough_tail(c, u);
+        self.tails.borrow_mut().insert(key, found);
+        found
+    }
+
+    fn new_rough_tail(&self, c: f64, u: f64) -> (f64, f64) {
         let mut log = 0.0;
         for factor in self.factors.iter().filter(|factor| factor.is_whole()) {
             let each = u * u / (2.0 * factor.batches as f64 * self.sigma * self.sigma);
@@ -171,7 +185,7 @@ impl Thrown {
         let blocks = self.blocks(c, line.spacing, nodes, depth)?;
         let rays = || blocks.iter().flat_map(|block| &block.2);
         let points = rays().map(Ray::points).fold(1.0, f64::max);
-        let needed = self.needed_bits(line.depth, points, nodes as f64);
+        let needed = self.needed_bits(line.depth, rays(), nodes as f64);
         if needed > 64.0 * N as f64 {
             return Err(Obstacle::Words(format!("{needed:.0} bits are needed")));
         }
@@ -242,8 +256,17 @@ impl Thrown {
     }
 
     /// Bits that the arithmetic needs, those lost at the ends of a ray among them.
-    fn needed_bits(&self, depth: f64, points: f64, nodes: f64) -> f64 {
-        (self.depth(depth) + 30.0) * std::f64::consts::LOG2_E + points.log2() + nodes.log2() + 8.0
+    fn needed_bits<'a>(
+        &self,
+        depth: f64,
+        rays: impl IntoIterator<Item = &'a Ray>,
+        nodes: f64,
+    ) -> f64 {
+        let (points, digits) = rays
+            .into_iter()
+            .fold((1.0f64, 0.0f64), |(p, d), ray| (p.max(ray.points()), d.max(ray.digits)));
+        let nats = (self.depth(depth) + 30.0 + nodes.ln() + points.ln() + 5.5).max(digits + 10.0);
+        nats * std::f64::consts::LOG2_E
     }
 
     /// The cheapest line. Not the one through the saddle: where what is asked for is a small difference, the pole
@@ -275,14 +298,17 @@ impl Thrown {
             let nodes = reach.0 / line.spacing;
             // Far along the line rays are longest.
             let last = (0.7 * reach.0, reach.0);
-            let rays = self.factors.iter().map(|factor| {
-                let ray = self.ray(factor, -line.tilt, last, self.depth(depth))?;
-                let blocks = 1.0 + (-reach.0 / line.tilt).ln_1p();
-                Some(blocks * ray.work(2) + TURN * nodes * ray.points())
+            let rays: Option<Vec<Ray>> = self
+                .factors
+                .iter()
+                .map(|factor| self.ray(factor, -line.tilt, last, self.depth(depth)))
+                .collect();
+            let blocks = 1.0 + (-reach.0 / line.tilt).ln_1p();
+            let work = rays.map_or(f64::INFINITY, |rays| {
+                let cost = |ray: &Ray| blocks * ray.work(2) + TURN * nodes * ray.points();
+                let crowded = self.needed_bits(depth, &rays, nodes) > bits;
+                rays.iter().map(cost).sum::<f64>() * if crowded { 1e6 * depth } else { 1.0 }
             });
-            let crowded = self.needed_bits(depth, 300.0, nodes) > bits;
-            let work = rays.sum::<Option<f64>>().unwrap_or(f64::INFINITY)
-                * if crowded { 1e6 * depth } else { 1.0 };
             if work.is_finite() && best.as_ref().is_none_or(|best| work < best.0) {
                 best = Some((work, line, reach));
                 worse = 0;

@@ -17,6 +17,8 @@ pub(super) struct Ray {
     /// What lies to the right is bounded by E W^-q.
     pub(super) q: f64,
     pub(super) inner: Inner,
+    /// Nats to which E e^(-zY) is summed.
+    pub(super) digits: f64,
 }
 
 /// E e^(-zY) as a sum over g = sigma m h j, |j| <= reach, with z turned by -rho: an angle of omega is left.
@@ -92,11 +94,25 @@ impl Ray {
             }
             spacing = spacing.min(best);
         }
+        // The ends: e^(c tau) on the left, a higher moment on the right.
+        let goal = |u: f64| log_gamma(c, u) + u * alpha - depth - 3.0;
+        let goal = goal(range.0).min(goal(range.1)) + rough.log_moment(factor, c).min(0.0);
+        let right = |spacing: f64| {
+            let mut right = (f64::INFINITY, c);
+            for more in [0.3, 0.7, 1.5, 3.0, 6.0, 12.0, 0.2 * c, 0.5 * c, c, 2.0 * c] {
+                let q = c + more;
+                let log = q * q.ln() - q - q * alpha.cos().ln() + log_crude(sigma, factor, q)
+                    - (more * spacing).min(1.0).ln();
+                let end = (log - goal) / more;
+                if end < right.0 {
+                    right = (end, q);
+                }
+            }
+            right
+        };
         // The sum over g.
         let lost = worst(alpha).max(0.0);
-        let (peak, _) = rough.peak(factor, c);
-        let fall = rough.fall(peak - (factor.batches as f64).ln());
-        let inner_depth = depth + lost + (factor.seen as f64).ln() + fall + 4.0;
+        let inner_depth = lost + inner_depth(rough, factor, c, right(spacing).0, depth);
         let rho = if sigma * alpha <= 3.0 { alpha } else { 3.0 / sigma };
         let turned = 0.5 * (sigma * rho).powi(2);
         let most = sigma * (FRAC_PI_2 - (alpha - rho));
@@ -115,20 +131,8 @@ impl Ray {
         let spacing = short(spacing);
         let every = (step / (sigma * spacing)).floor().max(1.0);
         let reach = ((2.0 * (inner_depth + turned)).sqrt() / (sigma * spacing * every)).ceil();
-        // The ends: e^(c tau) on the left, a higher moment on the right.
-        let goal = |u: f64| log_gamma(c, u) + u * alpha - depth - 3.0;
-        let goal = goal(range.0).min(goal(range.1)) + rough.log_moment(factor, c).min(0.0);
         let left = (goal + (c * spacing).min(1.0).ln()) / c;
-        let mut right = (f64::INFINITY, c);
-        for more in [0.3, 0.7, 1.5, 3.0, 6.0, 12.0, 0.2 * c, 0.5 * c, c, 2.0 * c] {
-            let q = c + more;
-            let log = q * q.ln() - q - q * alpha.cos().ln() + log_crude(sigma, factor, q)
-                - (more * spacing).min(1.0).ln();
-            let end = (log - goal) / more;
-            if end < right.0 {
-                right = (end, q);
-            }
-        }
+        let right = right(spacing);
         let points = (right.0 - left) / spacing;
         (points < 2e5 && reach < 5e4).then_some(Self {
             c,
@@ -139,6 +143,7 @@ impl Ray {
             strips,
             q: right.1,
             inner: Inner { rho, every: every as i64, reach: reach as i64, width },
+            digits: inner_depth,
         })
     }
 
@@ -160,6 +165,22 @@ impl Ray {
             * (words * words) as f64
             / 4.0
     }
+}
+
+/// Nats to which phi = E e^(-zY) has to be known for an error of e^-depth of the whole. An error e at tau changes phi^n by
+/// about n e phi^(n-1), or by (2e)^n where phi is smaller than that; and phi falls on while z^c grows.
+fn inner_depth(rough: &Rough, factor: &Factor, c: f64, right: f64, depth: f64) -> f64 {
+    let (tau, peak) = rough.peak(factor, c);
+    let (seen, log_all) = (factor.seen as f64, (factor.batches as f64).ln());
+    let needed = |tau: f64| {
+        let (fall, more) = (rough.fall(tau - log_all), rough.log_at(factor, c, tau) - peak);
+        let one = depth + seen.ln() + 4.0 + more + fall;
+        let all = (depth + more + seen * fall + 4.0) / seen + 0.7;
+        if all < fall { all } else { one.max(fall) }
+    };
+    let count = 60;
+    let at = |i: i32| tau + (right - tau).max(0.0) * f64::from(i) / f64::from(count);
+    (0..=count).map(|i| needed(at(i))).fold(depth + seen.ln() + 4.0, f64::max)
 }
 
 /// ln of a bound on E W^-q: a weighted mean is at least the geometric one, and at least what does not vary.

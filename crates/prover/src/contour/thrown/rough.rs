@@ -1,12 +1,24 @@
 //! Averages of log-normal numbers in doubles, to choose by. Nothing here is trusted.
 
 use super::Factor;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 /// ln E e^(-xY) as a table over ln x.
 pub(super) struct Rough {
     sigma: f64,
     /// ln(-ln E e^(-xY)) - ln x at ln x = LOW + k STEP.
     table: Vec<f64>,
+    /// What was asked before: lines are looked for at the same tilts for every threshold.
+    known: RefCell<BTreeMap<(u64, u64, u64), Summit>>,
+}
+
+/// Where z^c E e^(-zW) is largest, ln of it there, and ln E W^-c.
+#[derive(Clone, Copy)]
+struct Summit {
+    tau: f64,
+    log: f64,
+    log_moment: f64,
 }
 
 const LOW: f64 = -40.0;
@@ -24,7 +36,7 @@ impl Rough {
             let value = log_mean(sigma, log);
             table.push(value.ln() - log);
             if value > DEEPEST || table.len() > 4000 {
-                return Self { sigma, table };
+                return Self { sigma, table, known: RefCell::default() };
             }
         }
     }
@@ -62,18 +74,8 @@ impl Rough {
 
     /// The tau at which that is largest, and its value there.
     pub(super) fn peak(&self, factor: &Factor, c: f64) -> (f64, f64) {
-        let (mut low, mut high) = (-60.0, 90.0);
-        for _ in 0..70 {
-            let third = (high - low) / 3.0;
-            let (one, two) = (low + third, high - third);
-            if self.log_at(factor, c, one) < self.log_at(factor, c, two) {
-                low = one
-            } else {
-                high = two
-            }
-        }
-        let tau = 0.5 * (low + high);
-        (tau, self.log_at(factor, c, tau))
+        let summit = self.summit(factor, c);
+        (summit.tau, summit.log)
     }
 
     /// ln E W^-c.
@@ -85,19 +87,41 @@ impl Rough {
             // Nearly a line through E W^0 = 1.
             return c / LEAST * self.log_moment(factor, LEAST);
         }
-        let (tau, peak) = self.peak(factor, c);
+        self.summit(factor, c).log_moment
+    }
+
+    fn summit(&self, factor: &Factor, c: f64) -> Summit {
+        let key = (factor.batches, factor.seen, c.to_bits());
+        if let Some(known) = self.known.borrow().get(&key) {
+            return *known;
+        }
+        let (mut low, mut high) = (-60.0, 90.0);
+        for _ in 0..70 {
+            let third = (high - low) / 3.0;
+            let (one, two) = (low + third, high - third);
+            if self.log_at(factor, c, one) < self.log_at(factor, c, two) {
+                low = one
+            } else {
+                high = two
+            }
+        }
+        let tau = 0.5 * (low + high);
+        let log = self.log_at(factor, c, tau);
         let step = 0.25 / (1.0 + c).sqrt();
         let mut sum = 1.0;
         for sign in [1.0, -1.0] {
             for k in 1..4000 {
-                let more = self.log_at(factor, c, tau + sign * step * f64::from(k)) - peak;
+                let more = self.log_at(factor, c, tau + sign * step * f64::from(k)) - log;
                 sum += more.exp();
                 if more < -40.0 {
                     break;
                 }
             }
         }
-        peak + (sum * step).ln() - log_gamma(c, 0.0)
+        let log_moment = log + (sum * step).ln() - log_gamma(c, 0.0);
+        let summit = Summit { tau, log, log_moment };
+        self.known.borrow_mut().insert(key, summit);
+        summit
     }
 }
 
