@@ -18,7 +18,8 @@ pub(crate) fn add(run: &Run, questions: &Questions, account: &mut Account) {
     if run.sampling().by_coins() || run.renyi_filter().is_some() {
         return;
     }
-    if account.claims.is_empty() {
+    // Not where a limit of time left the numbers out.
+    if account.claims.is_empty() && crate::schemes::supports(run).is_err() {
         account.warnings.push(format!(
             "no lens covers {} with {} as the relation between data sets, so nothing is claimed about \
              this run; choose --adjacency zero-out or substitute for a proven number",

@@ -1,10 +1,10 @@
 //! Directions against closed forms of the Gaussian, and laws that hold for every pair.
 
 use accounting::directions::{accuracy, epsilon, fnr, mu, symmetrised, tpr};
-use accounting::pairs::Gaussian;
+use accounting::pairs::{Composed, Gaussian};
 use accounting::{AccountingError, Order, Pair};
 use numerics::special::{inverse_normal_cdf, normal_cdf};
-use vocabulary::{Direction, Interval};
+use vocabulary::{Direction, Interval, Run, Sampling};
 
 /// N(mu, 1) against N(0, 1), with the second order of the pair made less leaky by hand: its
 /// curve is that of a smaller mu. Not a pair of distributions, but `directions` cannot know.
@@ -38,6 +38,29 @@ impl Pair for Lopsided {
     fn fnr(&self, fpr: f64, order: Order) -> Result<Interval, AccountingError> {
         self.of(order).fnr(fpr, order)
     }
+}
+
+/// Full batches have their own mu, also where 1 - delta is no number any more: 2 sqrt(652248)/.2 is 8076.2 ...
+#[test]
+fn mu_of_full_batches_is_their_own() {
+    for (noise, steps, group, delta) in [
+        (0.2, 652_248, 2, 0.043),
+        (0.4, 1568, 1, 0.036),
+        (24.0, 117_587_671, 1, 7e-10),
+        (9.0, 50, 1, 1e-40),
+    ] {
+        let run =
+            Run::builder().sampling(Sampling::Full).group_size(group).phase(noise, 1.0, steps);
+        let pair = Composed::for_run(&run.build().unwrap()).unwrap();
+        let found = mu::of(&pair, delta, Direction::Both).unwrap();
+        let own = f64::from(group) * (steps as f64).sqrt() / noise;
+        assert!(found.lower < own && own < found.upper, "{own} not in {found:?}");
+        assert!(found.relative_width() < 3e-12, "{found:?}");
+    }
+    // No epsilon counts where delta(0) is below delta.
+    let run = Run::builder().sampling(Sampling::Full).phase(50.0, 1.0, 1).build().unwrap();
+    let pair = Composed::for_run(&run).unwrap();
+    assert_eq!(mu::of(&pair, 0.1, Direction::Both).unwrap(), Interval::exact(0.0));
 }
 
 #[test]

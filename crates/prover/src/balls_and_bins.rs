@@ -41,7 +41,8 @@ impl<const N: usize> Epochs<N> {
         if !t.is_positive() {
             return None;
         }
-        spend(2.0).ok()?;
+        let words = (N * N) as f64 / 4.0;
+        spend(words * if self.moments.get().is_some() { 0.1 } else { 10.0 }).ok()?;
         let moments = self.moments.get_or_init(|| self.thrown.moments(MOST_MOMENTS));
         let level = (-t).exponential();
         let mut best: Option<Ball<N>> = None;
@@ -77,7 +78,7 @@ impl<const N: usize> Epochs<N> {
         {
             return Ok(found);
         }
-        spend(5.0)?;
+        spend(1.0)?;
         // With digits to spare it serves other thresholds, too.
         let line = self.thrown.line::<N>(t.to_f64(), wanted - 4.0)?;
         self.shelf.say(format!(

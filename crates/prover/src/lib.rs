@@ -11,6 +11,7 @@ mod balls_and_bins;
 mod chain;
 mod composed;
 pub mod contour;
+mod deltas;
 mod maximum;
 pub mod model;
 mod mu;

@@ -4,7 +4,7 @@
 //! arithmetic of another library (Arb) or 40-digit quadrature from the exact doubles.
 
 use prover::{Outcome, prove};
-use vocabulary::{Adjacency, Claim, Run};
+use vocabulary::{Adjacency, Claim, Run, Sampling};
 
 type Phases<'a> = &'a [(f64, f64, u64)];
 
@@ -473,4 +473,41 @@ fn one_step_of_a_replaced_record() {
         assert_ne!(at(1.52e-11, 1.54e-11).1, Outcome::Proven);
         assert_ne!(at(2.71e-11, 2.72e-11).0, Outcome::Proven);
     }
+}
+
+/// Ends of a survey that stayed undecided at any number of digits: paths were summed where the bound beside them has its peak, and E e^(-zY)
+/// of balls and bins to digits of its own peak alone.
+#[test]
+fn digits_where_they_are_needed() {
+    let phases = [
+        (16.557069948059066, 0.29372127594212816, 2),
+        (0.6943630854437427, 0.05712426037315577, 32),
+        (4.170652207001307, 3.437784764770709e-6, 63),
+    ];
+    let added = run(&phases, 1, Adjacency::AddRemove);
+    let ends = (2.0472150333639023, 2.047215033363999);
+    let at = ("delta", 2.908147037437154e-57);
+    assert_eq!(outcomes(&added, &claim("composition", "add", "epsilon", at, ends)), RIGHT);
+    let rare = [
+        (3.152247455313876, 1.5906344733326974e-5, 331),
+        (0.2912171253737879, 8.284833152165002e-7, 98),
+    ];
+    let rare = run(&rare, 1, Adjacency::AddRemove);
+    let ends = (6.42976328476623e-5, 6.429763285160091e-5);
+    assert_eq!(outcomes(&rare, &claim("composition", "both", "advantage", ("", 0.0), ends)), RIGHT);
+    let thrown = |noise: f64, rate: f64, steps: u64| {
+        Run::builder()
+            .sampling(Sampling::BallsAndBins)
+            .adjacency(Adjacency::ZeroOut)
+            .phase(noise, rate, steps)
+            .build()
+            .unwrap()
+    };
+    let ends = (1.8404168199357538, 1.84041681993651);
+    let few = claim("composition", "both", "epsilon", ("delta", 6.424859863306724e-13), ends);
+    assert_eq!(outcomes(&thrown(2.8098379591848204, 0.5, 2), &few), RIGHT);
+    let ends = (1.4588170963302583e-5, 1.4588232904575158e-5);
+    let at = ("prior", 1.4041686869268096e-5);
+    let broken = claim("composition", "both", "reconstruction", at, ends);
+    assert_eq!(outcomes(&thrown(12.80136388617122, 0.02631578947368421, 17), &broken), RIGHT);
 }

@@ -270,8 +270,9 @@ impl Pair for Gaussian {
     /// Its own curve, unless delta(epsilon) never reaches delta.
     fn mu(&self, delta: f64, _direction: Direction) -> Option<Result<Interval, AccountingError>> {
         Some(self.epsilon(delta, Order::Remove).map(|end| {
-            // Wider than the roundings with which any lens computes its mu.
-            let (lower, upper) = (self.mu * (1.0 - 1e-12), self.mu * (1.0 + 1e-12));
+            // What is known of its own error, and more than the roundings of lenses that know none.
+            let error = self.mu_error + 1e-12;
+            let (lower, upper) = (self.mu * (1.0 - error), self.mu * (1.0 + error));
             let lower = if end.lower > 0.0 { lower } else { 0.0 };
             let upper = if end.upper > 0.0 { upper } else { 0.0 };
             Interval::new(lower, if end.value > 0.0 { self.mu } else { 0.0 }, upper)

@@ -253,3 +253,24 @@ fn close_in(
     }
     Err(vague_delta())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A profile that falls to nothing within a step, with an upper end that does not: no epsilon can be certified, and
+    /// the search does not run away to infinity, which would read as bad input.
+    #[test]
+    fn a_profile_that_is_hardly_known_is_refused() {
+        let profile = |epsilon: f64| {
+            check(epsilon)?;
+            Ok(if epsilon < 3.0 {
+                Interval::new(0.2, 0.3, 0.4)
+            } else {
+                Interval::new(0.0, 0.0, 1e-3)
+            })
+        };
+        let found = crossing(profile, 1e-9);
+        assert!(matches!(found, Err(AccountingError::NotCertified(_))), "{found:?}");
+    }
+}

@@ -150,7 +150,7 @@ impl<const N: usize> Line<N> {
     /// Units of work that one threshold takes.
     pub fn cost(&self) -> f64 {
         let nodes = self.nodes.len() as f64;
-        (0.05 + 0.02 * nodes.sqrt() + 5e-4 * nodes) * (N * N) as f64 / 4.0
+        (0.02 + 0.006 * nodes.sqrt() + 4e-4 * nodes) * (N * N) as f64 / 4.0
     }
 
     pub fn points(&self) -> usize {

@@ -379,7 +379,14 @@ impl Thrown {
                 moment()? * whole_tail(self.sigma, factor, from)
             } else if kappa > 0.0 {
                 spend(0.5 * self.lows.len() as f64).ok()?;
-                let ray = self.ray(factor, c, (0.0, 0.0), depth)?;
+                // Far below the mean E e^(-zY) is small, and has to have digits of its own there, as far as they count.
+                let (log_all, seen) = ((factor.batches as f64).ln(), factor.seen as f64);
+                let fall = |low: &Low| {
+                    let most = (depth + low.log_slope.exp() * low.place) / seen + 5.0;
+                    self.rough.fall(low.log_slope - log_all).min(most)
+                };
+                let deepest = self.lows.iter().map(fall).fold(0.0, f64::max);
+                let ray = self.ray(factor, c, (0.0, 0.0), depth + deepest)?;
                 Average::new(self.sigma, factor).tail(c, from, kappa, &self.lows, &ray)?
             } else {
                 moment()?
