@@ -598,7 +598,7 @@ impl<R: Region + ?Sized> Search<'_, R> {
             after = at(best.slope + step)?;
         }
         // Half the step where the last one shows nothing.
-        let half = (after.excess == f64::NEG_INFINITY).then(|| 0.5 * (best.slope + after.slope));
+        let half = (after.excess == f64::NEG_INFINITY).then_some(0.5 * (best.slope + after.slope));
         if let Some(slope) = top([before, best, after]).or(half) {
             let line = at(slope)?;
             if line.excess > best.excess {

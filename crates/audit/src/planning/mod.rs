@@ -80,10 +80,12 @@ pub fn runs_needed(
     let between = match rule {
         ThresholdRule::Dkw => 32,
         ThresholdRule::Union => 6,
+        // Averaged p-values take long.
+        ThresholdRule::KFold if matches!(goal, Goal::Statistic { .. }) => 2,
         _ => 4,
     };
-    // A trial of scores costs more than one of counts.
-    let last = if *rule == ThresholdRule::Union { 1000 } else { 3000 };
+    // At one threshold a trial costs next to nothing.
+    let last = if matches!(rule, ThresholdRule::Fixed(_)) { 3000 } else { 1000 };
     let points = attack.dense_points(between)?;
     let largest = attack.largest_epsilon(target.delta)?;
     // A family may show more than the attack's own rates do.

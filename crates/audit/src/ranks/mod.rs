@@ -289,7 +289,8 @@ fn largest(mut law: Law, level: f64, known: f64, near: Near, precision: f64) -> 
     let mut step = near.step.max(1e-3);
     let mut slope = near.slope;
     // Epsilons with their excess of the error over the level, in logarithms.
-    let (mut shown, mut beyond): (Option<(f64, f64)>, Option<(f64, f64)>) = (None, None);
+    let mut shown: Option<(f64, f64)> = None;
+    let mut beyond: Option<(f64, f64)> = None;
     let mut here = near.epsilon.max(known);
     let mut width = f64::INFINITY;
     loop {
