@@ -614,7 +614,7 @@ fn bounds_of_families_above_the_claim_are_named() {
     }
     let bench = Bench::new().file("canaries.csv", &rows);
     let line = "audit canaries.csv --design one-run --delta 1e-5 --method all --claim-epsilon 3";
-    let audit = bench.json(line);
+    let audit = bench.json(&format!("{line} --format json"));
     assert_eq!(audit["verdict"]["status"], "consistent");
     let warned: Vec<&str> = audit["warnings"]
         .as_array()

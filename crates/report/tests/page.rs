@@ -286,7 +286,10 @@ fn the_page_opens_with_who_answers_for_it() {
     let mut account = support::account();
     account.claims[0].at_least = Some(1.2345);
     let statement = report::statement(&account, 1e-5).join(" ");
-    assert!(statement.contains("for the worst data sets epsilon is at least 1.234."), "{statement}");
+    assert!(
+        statement.contains("for the worst data sets epsilon is at least 1.234."),
+        "{statement}"
+    );
     let plain = html(&support::full());
     assert!(plain.contains("<h1>Privacy report") && !plain.contains("the worst case is"));
 }
