@@ -196,7 +196,7 @@ fn numbers_are_rounded_to_their_side() {
     for node in elements(&document, "data") {
         let text = node.text().unwrap();
         let value: f64 = node.attribute("value").unwrap().parse().unwrap();
-        let shown = match text.strip_suffix("\u{a0}%") {
+        let shown = match text.strip_suffix('%').map(str::trim_end) {
             Some(share) => share.parse::<f64>().unwrap() / 100.0,
             None => text.parse().unwrap(),
         };
