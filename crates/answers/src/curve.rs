@@ -18,7 +18,7 @@ pub const POINTS: u64 = 65;
 #[serde(deny_unknown_fields)]
 pub struct CurveQuestion {
     /// Which curve
-    #[arg(value_name = "tradeoff|profile|steps", value_parser = word::<CurveKind>(kinds()))]
+    #[arg(value_parser = word::<CurveKind>(kinds()))]
     pub kind: CurveKind,
     #[arg(skip)]
     #[serde(default)]

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use training::TrainingEvent;
 
-/// Hears how far work is, and may stop it.
+/// Is called with the progress of work, and may stop it.
 pub trait Work: Reporter {
     /// Set from outside: what is in hand is finished and kept, then the work returns.
     fn stop(&self) -> Arc<AtomicBool>;

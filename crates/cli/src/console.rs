@@ -38,7 +38,7 @@ pub struct Console {
     closed: bool,
 }
 
-/// Hears the events of an experiment, possibly from several threads at once.
+/// Is called with the events of an experiment, possibly from several threads at once.
 pub type Listener = Arc<dyn Fn(&Event) + Send + Sync>;
 
 impl Console {
@@ -63,7 +63,7 @@ impl Console {
     }
 
     /// The flag that stops an experiment, in place of this process's signals: an embedding
-    /// program has its own way of hearing Ctrl-C.
+    /// program has its own handler of Ctrl-C.
     #[must_use]
     pub fn stopped_by(mut self, stop: Arc<AtomicBool>) -> Self {
         self.stop = Some(stop);

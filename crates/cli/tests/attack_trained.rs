@@ -41,7 +41,7 @@ fn the_audit_tells_a_broken_training_from_a_healthy_one() {
     };
     let (code, stdout, stderr) = dosimeter(folder.path(), &[&GAME[..], &["healthy.csv"]].concat());
     assert_eq!(code, 0, "{stderr}");
-    assert!(stdout.contains("1500 trainings with the canary and 1500 without"), "{stdout}");
+    assert!(stdout.contains("1,500 trainings with the canary and 1,500 without"), "{stdout}");
     let (code, stdout, _) = audit("healthy.csv");
     assert_eq!(code, 0, "{stdout}");
     assert!(stdout.contains("each a training of its own"), "{stdout}");

@@ -302,8 +302,6 @@ fn errors_advise_what_exists() {
         stderr,
         "error: scores.csv: is not text; give a CSV with the header `score,member`\n"
     );
-    let (code, _, stderr) = bench.run("curve -s 1 -q 0.01 -T 1000");
-    assert!(code == 2 && stderr.contains("<tradeoff|profile|steps>"), "{stderr}");
     let batches =
         "account -s 1 --dataset-size 50000 --batch-size 512 -T 1000 -d 1e-5 --lens composition";
     let (code, _, stderr) = bench.run(&format!("{batches} --sampling balls-and-bins"));
@@ -336,7 +334,11 @@ fn every_view_quotes_the_same_digits() {
     ] {
         let (code, text, stderr) = bench.run(line);
         assert_eq!(code, 0, "{line}: {stderr}");
-        assert!(text.contains("54.05") && !text.contains("54.1"), "{line}: {text}");
+        assert!(text.contains("54.05"), "{line}: {text}");
+        // Coordinates of figures may have these digits.
+        for sign in ["most ", "= ", "\u{2264} ", "\u{2264}\u{a0}"] {
+            assert!(!text.contains(&format!("{sign}54.1")), "{line}: {text}");
+        }
     }
 }
 
@@ -605,32 +607,27 @@ fn man_pages_have_examples() {
 fn bounds_of_families_above_the_claim_are_named() {
     let mut rows = String::from("score,member\n");
     for place in 0..1000_u32 {
-        // Quantiles of a wide ramp, members 1.5 to the right: coins by the parity of a mixed count.
+        // A ramp of width 4, members half a unit to the right; coins by the bits of a mixed count.
         let member = (place.wrapping_mul(2_654_435_761) >> 16) % 2;
-        let spread = f64::from(place.wrapping_mul(7_919) % 1000) / 250.0;
-        rows.push_str(&format!("{},{member}\n", spread + 1.5 * f64::from(member)));
+        let ramp = f64::from(place.wrapping_mul(7_919) % 1000) / 250.0;
+        rows.push_str(&format!("{},{member}\n", ramp + 0.5 * f64::from(member)));
     }
-    let bench = Bench::new()
-        .file("canaries.csv", &rows)
-        .file("run.toml", "[run]\nnoise_multiplier = 1.1\nsample_rate = 0.01\nsteps = 1000\n");
-    let line = "audit canaries.csv --design one-run --delta 1e-5 --method all --claim run.toml";
-    let audit = bench.json(line);
-    let epsilon = |method: &str| {
-        let bounds = audit["bounds"].as_array().unwrap();
-        number(&bounds.iter().find(|bound| bound["method"] == method).unwrap()["epsilon_lower"])
-    };
-    let claimed = 1.6;
-    assert!(epsilon("one-run") < claimed, "{audit}");
-    let warned = audit["warnings"].as_array().unwrap().iter().any(|warning| {
-        let words = warning.as_str().unwrap();
-        words.contains("above the claimed") && words.contains("if the training is one of those")
-    });
-    let higher = epsilon("one-run-gdp").max(epsilon("one-run-independent"));
-    assert!(warned && higher > claimed, "{audit}");
+    let bench = Bench::new().file("canaries.csv", &rows);
+    let line = "audit canaries.csv --design one-run --delta 1e-5 --method all --claim-epsilon 3";
+    let audit = bench.json(&format!("{line} --format json"));
+    assert_eq!(audit["verdict"]["status"], "consistent");
+    let warned: Vec<&str> = audit["warnings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|warning| warning.as_str())
+        .filter(|words| words.contains("above the claimed 3.000"))
+        .collect();
+    assert_eq!(warned.len(), 2, "{audit}");
+    assert!(warned[0].starts_with("one-run-gdp shows epsilon of at least 4.3"), "{audit}");
+    assert!(warned[0].ends_with("(mechanisms with a Gaussian trade-off curve)"), "{audit}");
     let (_, text, _) = bench.run(line);
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        flat.contains("clopper-pearson, gdp, composition, last-iterate, bayes, grid: needs"),
-        "{text}"
-    );
+    let together = "clopper-pearson, gdp, composition, last-iterate, bayes, grid: needs";
+    assert!(flat.contains(together), "{text}");
 }

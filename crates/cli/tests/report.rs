@@ -56,7 +56,7 @@ fn the_example_trains_and_ends_with_its_verdict_and_path() {
     let (code, stdout, stderr) = dosimeter(folder.path(), &["report", "--trials", "800"]);
     assert_eq!(code, 0, "{stderr}");
     assert!(
-        stdout.starts_with("Consistent. The claim stands: epsilon is at most 4.74"),
+        stdout.starts_with("Consistent. The claim stands: epsilon is at most 4.736"),
         "{stdout}"
     );
     assert!(stdout.trim_end().ends_with("report: dosimeter-report.html"), "{stdout}");

@@ -196,7 +196,7 @@ fn numbers_are_rounded_to_their_side() {
     for node in elements(&document, "data") {
         let text = node.text().unwrap();
         let value: f64 = node.attribute("value").unwrap().parse().unwrap();
-        let shown = match text.strip_suffix(" %") {
+        let shown = match text.strip_suffix('%').map(str::trim_end) {
             Some(share) => share.parse::<f64>().unwrap() / 100.0,
             None => text.parse().unwrap(),
         };
@@ -282,11 +282,14 @@ fn the_page_opens_with_who_answers_for_it() {
     let title: Vec<_> = elements(&document, "title").filter_map(|node| node.text()).collect();
     assert_eq!(title[0], "Notes & letters");
     assert!(page.contains("Privacy report, Team B, 2026-11-18"));
-    assert!(page.contains("the worst case is \u{2265} <data value=\"1.2345\">1.23</data>"));
+    assert!(page.contains("the worst case is \u{2265} <data value=\"1.2345\">1.234</data>"));
     let mut account = support::account();
     account.claims[0].at_least = Some(1.2345);
     let statement = report::statement(&account, 1e-5).join(" ");
-    assert!(statement.contains("for the worst data sets epsilon is at least 1.23."), "{statement}");
+    assert!(
+        statement.contains("for the worst data sets epsilon is at least 1.234."),
+        "{statement}"
+    );
     let plain = html(&support::full());
     assert!(plain.contains("<h1>Privacy report") && !plain.contains("the worst case is"));
 }

@@ -67,7 +67,7 @@ fn text_can_be_copied() {
         "Membership privacy of the Grüße model",
         "Owner: Data Protection Office, Örebro",
         "Date: 2026-11-16",
-        "Consistent. The claim stands: epsilon is at most 6.42 at delta 1e-5.",
+        "Consistent. The claim stands: epsilon is at most 6.419 at delta 1e-5.",
         "ε ≤ 6.419",
         "Privacy statement",
         "What would change the answer",

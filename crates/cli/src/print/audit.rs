@@ -39,15 +39,15 @@ pub(crate) fn human(analysis: &Audit) -> String {
             let t = if n == 1 { "" } else { "s" };
             format!(
                 "{} member{s} and {} non-member{t}, each a training of its own\n\n",
-                with_commas(m as u64),
-                with_commas(n as u64)
+                with_commas(m),
+                with_commas(n)
             )
         }
         Design::OneRun => format!(
             "{} canaries of one training, {} in and {} out\n\n",
-            with_commas((m + n) as u64),
-            with_commas(m as u64),
-            with_commas(n as u64)
+            with_commas(m + n),
+            with_commas(m),
+            with_commas(n)
         ),
     };
     if let Some(primary) = analysis.primary() {

@@ -70,7 +70,7 @@ fn readings(report: &Report) -> String {
 /// What the worst data sets leak at least, where the bound is not exact.
 fn worst(claim: &Claim) -> String {
     claim.at_least.map_or_else(String::new, |least| {
-        format!("; the worst case is \u{2265} {}", number(least, 3, Side::Lower))
+        format!("; the worst case is \u{2265} {}", number(least, DIGITS, Side::Lower))
     })
 }
 
@@ -83,12 +83,12 @@ fn reading(class: &str, name: &str, big: &str, small: &str) -> String {
 
 fn bound(name: &str, claim: &Claim) -> String {
     let end = quoted_end(claim.interval, claim.side);
-    format!("{name} \u{2264} {}", number(end, 3, claim.side))
+    format!("{name} \u{2264} {}", number(end, DIGITS, claim.side))
 }
 
 fn measured(found: &Finding) -> String {
     if found.epsilon().is_finite() {
-        format!("\u{3b5} \u{2265} {}", number(found.epsilon(), 3, Side::Lower))
+        format!("\u{3b5} \u{2265} {}", number(found.epsilon(), DIGITS, Side::Lower))
     } else {
         "\u{3b5} unbounded".into()
     }
