@@ -5,6 +5,7 @@ use crate::common;
 use audit::{Design, Family, Method, Plan, Scores, Seen, ThresholdRule, analyse};
 use common::{Mechanism, Rng, allowed, tally};
 use vocabulary::Status;
+use vocabulary::rounding::with_commas;
 
 fn separated(design: Design, members: usize, nonmembers: usize) -> Scores {
     Scores::new(
@@ -125,7 +126,7 @@ fn inconclusive_says_how_many_scores_would_be_needed() {
             let Some(needed) = verdict.scores_needed else {
                 panic!("{design} {threshold}: no number of scores");
             };
-            assert!(verdict.reason.contains(&needed.to_string()), "{}", verdict.reason);
+            assert!(verdict.reason.contains(&with_commas(needed)), "{}", verdict.reason);
             // With a quarter more, for the parts that choose, separated scores refute.
             let side = (needed as usize * 5).div_ceil(8);
             let verdict =
