@@ -106,6 +106,28 @@ test("records, batch size and epochs describe the same run", async () => {
   await context.close();
 });
 
+test("a number may be typed digit by digit", async () => {
+  const { page, quiet, context } = await open(browser, server.url);
+  await settled(page);
+  await page.getByLabel("Records").fill("50000");
+  await page.getByLabel("Batch b").fill("512");
+  const epochs = page.getByLabel("Epochs");
+  await epochs.focus();
+  await settled(page);
+  await epochs.press("Control+a");
+  // Slower than the page draws: 6 epochs are 586 whole steps, which are 6.00064 epochs.
+  await epochs.pressSequentially("60", { delay: 120 });
+  await settled(page);
+  assert.equal(await epochs.inputValue(), "60");
+  assert.equal(await page.getByLabel("Steps").first().inputValue(), "5860");
+  // Left alone, the field says what is run.
+  await page.getByLabel("Records").focus();
+  await page.waitForFunction(() => document.querySelector("input[id$=-epochs]").value === "60.0064");
+  assert.equal(await page.getByLabel("Steps").first().inputValue(), "5860");
+  quiet();
+  await context.close();
+});
+
 test("changes faster than the page draws all count", async () => {
   const { page, quiet, context } = await open(browser, server.url);
   await settled(page);

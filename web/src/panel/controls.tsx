@@ -1,6 +1,6 @@
 // The run, as sliders and fields.
 
-import { useEffect, useId, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { DOMAIN } from "../names.ts";
 import { plain } from "../numbers.ts";
 import { wholeBatches } from "../batches.ts";
@@ -84,10 +84,16 @@ export function NumberField({ id, name, sign, value, least, most, whole, disable
     setWrong(problem);
     onWrong(name, problem);
   };
+  // What a person is typing stays as typed, also where the run makes another number of it: 6 epochs in whole steps are 6.00064.
+  const writing = useRef(false);
   useEffect(() => {
-    if (Number(typed) !== value) setTyped(given);
+    if (!writing.current && Number(typed) !== value) setTyped(given);
     if (wrong !== null) settle(null);
   }, [value]);
+  const leave = () => {
+    writing.current = false;
+    if (wrong === null && Number(typed) !== value) setTyped(given);
+  };
   useEffect(() => () => onWrong(name, null), []);
   const type = (text: string) => {
     setTyped(text);
@@ -114,6 +120,8 @@ export function NumberField({ id, name, sign, value, least, most, whole, disable
         disabled={disabled}
         aria-invalid={wrong !== null}
         aria-describedby={wrong !== null ? `${id}-wrong` : undefined}
+        onFocus={() => (writing.current = true)}
+        onBlur={leave}
         onInput={(event) => type((event.currentTarget as HTMLInputElement).value)}
         onKeyDown={(event) => event.key === "Escape" && (setTyped(given), settle(null))}
       />

@@ -15,7 +15,7 @@ pub struct AbsentArgs {
 
 /// Says that something needs a feature, and how to build with it.
 pub(super) fn absent(what: &str, feature: &str) -> Refusal {
-    answers::Refusal::absent(what, feature).into()
+    answers::Refusal::absent(what, feature)
 }
 
 /// In place of the command.
