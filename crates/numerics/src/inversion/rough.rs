@@ -125,6 +125,10 @@ impl<'a> Rough<'a> {
             - c * t
             - ln((c * (c - 1.0)).abs())
             - ln(spread * (2.0 * std::f64::consts::PI).sqrt());
+        // Beyond where numbers end there is no saddle.
+        if !(t.is_finite() && spread > 0.0 && log_value.is_finite()) {
+            return Err(Obstacle::TooFine);
+        }
         Ok(Saddle { c, t, spread, log_value, level })
     }
 }

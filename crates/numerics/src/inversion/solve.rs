@@ -266,6 +266,20 @@ mod tests {
         }
     }
 
+    /// A rare part with far losses makes the saddles jump to where numbers end: the last one before it serves.
+    #[test]
+    fn saddles_that_jump() {
+        for sigma in [4.0, 4.5, 5.0, 6.0, 8.0] {
+            let fixed = Law::symmetric(&[(0.00975, 2.0 / sigma)], 1e-12);
+            let law = poisson(sigma, 0.01).mixed(fixed, 0.00164, 1e-12);
+            let sum = Composition::new(vec![Times { law, times: 1000.0 }]);
+            for t in [-0.1, -0.15, -0.2124] {
+                let found = sum.average(Zone::Below, 0.0, t).unwrap();
+                assert!(found.upper - found.lower <= 1e-8 * found.value, "{sigma} {t}: {found:?}");
+            }
+        }
+    }
+
     /// Above the truth in both zones, near it where the tail is thin, and small where no line is certified.
     #[test]
     fn chernoff_is_above_and_near() {
