@@ -267,6 +267,16 @@ pub fn drawn(run: &Run, records: usize) -> Result<(), String> {
                 1.0 / records as f64
             ));
         }
+        let counted = run.sampling() == Sampling::FixedSize
+            && (run.drawing().replacement || run.group_size() > 1);
+        if counted && (mean - mean.round()).abs() > 1e-9 * mean {
+            return Err(format!(
+                "groups and draws with replacement need batches of a whole size to be accounted for, and sample rate {} of \
+                 {records} records is {mean:.3}; give batch_size = {} in place of the rate",
+                phase.sample_rate,
+                mean.floor()
+            ));
+        }
         let batches = 1.0 / phase.sample_rate;
         let whole = (batches - batches.round()).abs() <= 1e-9 * batches;
         if run.sampling() == Sampling::BallsAndBins && !whole {
@@ -466,6 +476,24 @@ mod tests {
         assert!((700..1200).contains(&longer), "{longer}");
         // The first half of the records is neither preferred nor neglected.
         assert!((kept[0] - kept[1]).abs() / f64::from(longer) < 0.01, "{kept:?}");
+    }
+
+    #[test]
+    fn what_could_not_be_accounted_for_is_not_drawn() {
+        let replaced = |rate: f64| {
+            Run::builder()
+                .phase(1.0, rate, 20)
+                .sampling(Sampling::FixedSize)
+                .drawing(Drawing { replacement: true, ..Drawing::default() })
+                .build()
+                .unwrap()
+        };
+        assert!(drawn(&replaced(0.1), 1000).is_ok());
+        let refused = drawn(&replaced(0.1), 1001).unwrap_err();
+        assert!(refused.contains("give batch_size = 100 in place of the rate"), "{refused}");
+        let thrown = Run::builder().phase(1.0, 0.03, 20).sampling(Sampling::BallsAndBins);
+        let refused = drawn(&thrown.build().unwrap(), 1000).unwrap_err();
+        assert!(refused.contains("(33 batches)"), "{refused}");
     }
 
     #[test]
