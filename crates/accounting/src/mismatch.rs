@@ -6,11 +6,11 @@
 use crate::account::Questions;
 use crate::lenses::Lens;
 use crate::pairs::shuffle_lower_bound;
-use crate::{AccountingError, pairs::ShuffleLowerBound};
+use crate::{AccountingError, pairs::ShuffleLowerBound, schemes};
 use vocabulary::rounding::{DIGITS, rounded};
 use vocabulary::{
-    Account, Aside, At, Claim, Direction, Interval, LensName, Permutation, Quantity, Run, Sampling,
-    Side, Standing,
+    Account, Adjacency, Aside, At, Claim, Direction, Interval, LensName, Permutation, Quantity,
+    Run, Sampling, Side, Standing,
 };
 
 /// Adds the asides and the warning for shuffled and fixed-size batches.
@@ -18,8 +18,10 @@ pub(crate) fn add(run: &Run, questions: &Questions, account: &mut Account) {
     if run.sampling().by_coins() || run.renyi_filter().is_some() {
         return;
     }
-    // Not where a limit of time left the numbers out.
-    if account.claims.is_empty() && crate::schemes::supports(run).is_err() {
+    // Only where other neighbours help: not where a limit of time left the numbers out, or the rate is the reason.
+    let zeroed = run.to_builder().adjacency(Adjacency::ZeroOut).build();
+    let helps = || zeroed.is_ok_and(|zeroed| schemes::supports(&zeroed).is_ok());
+    if account.claims.is_empty() && schemes::supports(run).is_err() && helps() {
         account.warnings.push(format!(
             "no lens covers {} with {} as the relation between data sets, so nothing is claimed about \
              this run; choose --adjacency zero-out or substitute for a proven number",
@@ -108,7 +110,7 @@ fn shuffled(run: &Run) -> Option<(ShuffleLowerBound, u64)> {
     if run.group_size() != 1 {
         return None;
     }
-    let steps_per_epoch = crate::schemes::even_batches(phase.sample_rate)?;
+    let steps_per_epoch = schemes::even_batches(phase.sample_rate)?;
     let epochs = phase.steps / steps_per_epoch;
     if epochs == 0 {
         return None;

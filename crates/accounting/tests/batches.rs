@@ -230,27 +230,6 @@ fn lower_ends() {
     }
 }
 
-/// A shuffled part of an epoch has a lower end too: not below that of the whole epochs before it.
-#[test]
-fn parts_of_shuffled_epochs_have_lower_ends() {
-    let least = |steps: u64| {
-        let run = Run::builder()
-            .phase(2.0, 0.01, steps)
-            .sampling(Sampling::Shuffle)
-            .adjacency(Adjacency::ZeroOut)
-            .build()
-            .unwrap();
-        let below = schemes::at_least(&run).unwrap();
-        let upper = schemes::pair(&run).unwrap();
-        let least = directions::epsilon(below.as_ref(), 1e-5, Direction::Both).unwrap().lower;
-        let most = directions::epsilon(upper.as_ref(), 1e-5, Direction::Both).unwrap().upper;
-        assert!(0.0 < least && least <= most, "{steps}: {least} {most}");
-        least
-    };
-    let ends = [50, 100, 150, 200].map(least);
-    assert!(ends.is_sorted(), "{ends:?}");
-}
-
 /// A group is removed record by record, and n falls on the way: the bound is the best split of epsilon between
 /// the pairs of n and of n - 1 records. Batches of 5 out of about 20 are nearly always full and hold a record
 /// with 5/n, so that two links with the first n are too small.

@@ -5,31 +5,40 @@ use accounting::{Target, Unknown, calibrate};
 use accounting::{directions, patience, schemes};
 use vocabulary::{Adjacency, Direction, Drawing, LensName, Permutation, Run, Sampling};
 
+/// The proven lower and upper end of epsilon at delta 1e-5 in shuffled batches, 100 per epoch, at noise 2.
+fn shuffled(steps: u64, permutation: Permutation, adjacency: Adjacency) -> (f64, f64) {
+    let run = Run::builder()
+        .phase(2.0, 0.01, steps)
+        .sampling(Sampling::Shuffle)
+        .drawing(Drawing { permutation, ..Drawing::default() })
+        .adjacency(adjacency)
+        .build()
+        .unwrap();
+    let (below, above) = (schemes::at_least(&run).unwrap(), schemes::pair(&run).unwrap());
+    let least = directions::epsilon(below.as_ref(), 1e-5, Direction::Both).unwrap().lower;
+    let most = directions::epsilon(above.as_ref(), 1e-5, Direction::Both).unwrap().upper;
+    assert!(0.0 < least && least <= most, "{steps} {permutation:?} {adjacency:?}: {least} {most}");
+    (least, most)
+}
+
+/// A shuffled part of an epoch has a lower end too: not below that of the whole epochs before it.
+#[test]
+fn parts_of_shuffled_epochs() {
+    let ends =
+        [50, 100, 150, 200].map(|steps| shuffled(steps, Permutation::Fresh, Adjacency::ZeroOut).0);
+    assert!(ends.is_sorted(), "{ends:?}");
+}
+
 /// Replaced in shuffled batches, a record moves its batch by 2 where all others are opposed: balls and bins at half the
 /// noise, and with one order for all epochs most of the upper end.
 #[test]
 fn shuffled_and_replaced() {
-    let least = |permutation: Permutation, adjacency: Adjacency| {
-        let run = Run::builder()
-            .phase(2.0, 0.01, 1000)
-            .sampling(Sampling::Shuffle)
-            .drawing(Drawing { permutation, ..Drawing::default() })
-            .adjacency(adjacency)
-            .build()
-            .unwrap();
-        let below = schemes::at_least(&run).unwrap();
-        let upper = schemes::pair(&run).unwrap();
-        let least = directions::epsilon(below.as_ref(), 1e-5, Direction::Both).unwrap().lower;
-        let most = directions::epsilon(upper.as_ref(), 1e-5, Direction::Both).unwrap().upper;
-        assert!(least <= most, "{permutation:?} {adjacency:?}: {least} {most}");
-        (least, most)
-    };
     // The reference of balls and bins at noise 1: 1.7014984358.
-    let (fresh, _) = least(Permutation::Fresh, Adjacency::Substitute);
+    let (fresh, _) = shuffled(1000, Permutation::Fresh, Adjacency::Substitute);
     assert!(fresh > 1.7 && fresh <= 1.70149844, "{fresh}");
-    assert!(fresh > least(Permutation::Fresh, Adjacency::ZeroOut).0);
+    assert!(fresh > shuffled(1000, Permutation::Fresh, Adjacency::ZeroOut).0);
     // One order for all epochs: mu of 10 epochs at this noise, less what it takes to find the batch of 100.
-    let (kept, most) = least(Permutation::Kept, Adjacency::Substitute);
+    let (kept, most) = shuffled(1000, Permutation::Kept, Adjacency::Substitute);
     assert!(kept > most - 100f64.ln() - 0.05, "{kept} of {most}");
 }
 

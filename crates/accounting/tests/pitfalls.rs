@@ -55,6 +55,20 @@ fn shuffled_and_fixed_size_batches_are_not_accounted_as_poisson() {
     assert!(named.to_string().contains("zero-out"), "{named}");
 }
 
+/// Other neighbours are advised where they help, and not where the rate is the reason.
+#[test]
+fn advice_that_helps() {
+    for adjacency in [Adjacency::AddRemove, Adjacency::ZeroOut] {
+        let thrown = run(1.0, 0.03, 96).sampling(Sampling::BallsAndBins).adjacency(adjacency);
+        let account = ask(thrown, 1e-5, &[]).unwrap();
+        assert_eq!(account.claims, []);
+        let advised = account.warnings.iter().any(|warning| warning.contains("--adjacency"));
+        assert!(!advised, "{:?}", account.warnings);
+        let reason = account.unsupported.iter().find(|one| one.reason.contains("for 33"));
+        assert!(reason.is_some(), "{:?}", account.unsupported);
+    }
+}
+
 /// Bounds from below are about records that are in one batch of every epoch. With batches that do not fill
 /// an epoch a record may be dropped, and nothing is said to be proven.
 #[test]

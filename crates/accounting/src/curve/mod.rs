@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vocabulary::{
     Direction, Ends, Interval, LensName, NotCertified, Phase, Problem, Run, Standing,
+    batches_per_pass,
 };
 
 type Result<T> = std::result::Result<T, AccountingError>;
@@ -220,7 +221,7 @@ fn steps(
         }
     }
     points.reverse();
-    if let (Some(most), Some(fewest)) = (late.first(), late.last()) {
+    if let (Some(fewest), Some(most)) = (late.iter().min(), late.iter().max()) {
         let what = format!("{} at {fewest} to {most} steps", lens.name);
         let reason = NotCertified::Time { what, seconds: None };
         if points.is_empty() {
@@ -271,8 +272,9 @@ fn step_counts(lens: &Lens, run: &Run, request: &CurveRequest) -> Result<Vec<u64
 
 /// At least so many steps, in whole epochs.
 fn whole_epochs(run: &Run, steps: u64) -> u64 {
-    let batches = run.phases().first().map_or(1.0, |phase| (1.0 / phase.sample_rate).round());
-    steps.next_multiple_of((batches as u64).max(1))
+    let batches =
+        run.phases().first().map_or(1, |phase| batches_per_pass(phase.sample_rate, false));
+    steps.next_multiple_of(batches.max(1))
 }
 
 /// The run, stopped after some of its steps.

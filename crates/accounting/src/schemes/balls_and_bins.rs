@@ -66,8 +66,10 @@ fn supports(run: &Run) -> Result<()> {
     if (exact - batches as f64).abs() > 1e-9 * exact {
         let why = format!(
             "1/sample rate = {} is not a whole number of batches per epoch; balls and bins \
-             throws every record into one of a whole number of batches",
-            plain((exact * 1e6).round() / 1e6)
+             throws every record into one of a whole number of batches; give --sample-rate {} for {}",
+            plain((exact * 1e6).round() / 1e6),
+            1.0 / exact.round(),
+            exact.round()
         );
         let problem =
             Problem::from(why).about("sample rate", phase.sample_rate, "one over a whole number");
