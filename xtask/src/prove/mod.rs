@@ -3,10 +3,14 @@
 //!
 //! Results are lines of JSON in `target/prove/seed-S/part-K-of-N.jsonl` (`--out DIR` for another folder), one
 //! per run; `--work` limits a proof (units of about a millisecond), the same on every machine. `--seconds` limits one question
-//! to the solver. After `--minutes` no further run is begun. `--only 3,17` takes these runs alone. A part that was broken off goes on where it stopped; `--table` sums up all parts into
-//! docs/accuracy.md.
+//! to the solver. After `--minutes` no further run is begun. `--only 3,17` takes these runs alone. A part that was broken off goes on where it stopped.
+//!
+//! `--table` sums up all parts into docs/accuracy.md and keeps a short line of each run in docs/data/proofs-seed-S.csv
+//! ([`kept`]); runs that are there are not proven again. `--retry` takes the runs that were not proven, and
+//! that had less time or work or another build than this call gives them; the latest line of a run counts.
 
 mod draw;
+mod kept;
 mod table;
 
 use accounting::{AccountingError, account};
@@ -33,17 +37,21 @@ struct Options {
     minutes: f64,
     seconds: f64,
     only: Option<BTreeSet<u64>>,
+    retry: bool,
+    /// The commit that is compiled, and a plus sign where files differ from it.
+    build: String,
     out: PathBuf,
 }
 
-impl Options {
-    /// The command that the lines of a folder come from.
-    fn command(&self) -> String {
-        format!(
-            "cargo xtask prove --runs {} --seed {} --work {} --seconds {}",
-            self.runs, self.seed, self.work, self.seconds
-        )
-    }
+/// The commit of the work tree, as it stands when the survey begins.
+fn build() -> String {
+    let git = |words: &[&str]| {
+        let output = std::process::Command::new("git").args(words).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "--short=7", "HEAD"]).unwrap_or_else(|| "unknown".into());
+    let clean = git(&["status", "--porcelain", "crates"]).is_none_or(|text| text.is_empty());
+    if clean { commit } else { format!("{commit}+") }
 }
 
 fn options(rest: &[String]) -> Result<Options> {
@@ -58,6 +66,8 @@ fn options(rest: &[String]) -> Result<Options> {
         minutes: f64::INFINITY,
         seconds: 4.0,
         only: None,
+        retry: false,
+        build: build(),
         out: "target/prove".into(),
     };
     let mut words = rest.iter();
@@ -85,6 +95,7 @@ fn options(rest: &[String]) -> Result<Options> {
             }
             "--out" => options.out = number()?.into(),
             "--table" => options.table = true,
+            "--retry" => options.retry = true,
             other => bail!("unknown option `{other}`"),
         }
     }
@@ -95,24 +106,28 @@ pub fn run(rest: &[String]) -> Result<ExitCode> {
     let options = options(rest)?;
     let folder = options.out.join(format!("seed-{}", options.seed));
     fs::create_dir_all(&folder)?;
+    let short = kept::path(options.seed);
+    let before = kept::all(&short, &folder)?;
     if options.table {
-        return table::write(&folder, &options.command());
+        kept::write(&short, &before)?;
+        return table::write(&before, options.runs, options.seed);
     }
     let (part, parts) = options.part;
     let path = folder.join(format!("part-{part}-of-{parts}.jsonl"));
-    let done: BTreeSet<u64> = fs::read_to_string(&path)
-        .unwrap_or_default()
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok()?["index"].as_u64())
-        .collect();
-    let wanted = |i: &u64| options.only.as_ref().is_none_or(|only| only.contains(i));
-    let mine: Vec<u64> = (0..options.runs)
-        .filter(|i| i % parts == part - 1 && !done.contains(i) && wanted(i))
-        .collect();
+    let limits = (options.work, options.seconds, options.build.as_str());
+    let wanted = |i: &u64| {
+        let asked = options.only.as_ref().is_none_or(|only| only.contains(i));
+        let open = match before.get(i) {
+            None => !options.retry,
+            Some(line) => options.retry && line.may_gain(limits),
+        };
+        asked && open
+    };
+    let mine: Vec<u64> = (0..options.runs).filter(|i| i % parts == part - 1 && wanted(i)).collect();
     eprintln!(
         "{} runs to prove, {} done before, {} threads",
         mine.len(),
-        done.len(),
+        before.len(),
         options.threads
     );
     let file = Mutex::new(OpenOptions::new().create(true).append(true).open(&path)?);
@@ -129,9 +144,13 @@ pub fn run(rest: &[String]) -> Result<ExitCode> {
                     let position = next.fetch_add(1, Ordering::Relaxed) as usize;
                     let Some(index) = mine.get(position) else { break };
                     // A panic is a bug of its own, and no reason to lose the other runs.
-                    let proven = || one(&options, *index);
-                    let line = std::panic::catch_unwind(proven)
+                    let silent = before.get(index).is_some_and(kept::Line::is_silent);
+                    let proven = || one(&options, *index, silent);
+                    let mut line = std::panic::catch_unwind(proven)
                         .unwrap_or_else(|_| json!({"index": index, "outcome": "panicked"}));
+                    line["work"] = options.work.into();
+                    line["seconds"] = options.seconds.into();
+                    line["build"] = options.build.as_str().into();
                     if line["outcome"] == "wrong" || line["outcome"] == "panicked" {
                         wrong.fetch_add(1, Ordering::Relaxed);
                         eprintln!("{}: {line}", line["outcome"].as_str().unwrap_or(""));
@@ -144,18 +163,18 @@ pub fn run(rest: &[String]) -> Result<ExitCode> {
             });
         }
     });
-    println!("{}", table::text(&folder)?);
+    println!("{}", table::text(&kept::all(&short, &folder)?));
     Ok(ExitCode::from(if wrong.load(Ordering::Relaxed) > 0 { 3 } else { 0 }))
 }
 
-/// Draws, asks and proves one run.
-fn one(options: &Options, index: u64) -> Value {
+/// Draws, asks and proves one run. What was `silent` before, in company and alone, is asked alone.
+fn one(options: &Options, index: u64, silent: bool) -> Value {
     let mut source = draw::Source::new(options.seed, index);
     let mut drawn = draw::draw(&mut source);
     // A survey asks thousands of times: what takes long is counted as not answered.
     drawn.questions.time_limit = Some(options.seconds);
     let asked = processor_seconds();
-    let answer = account(&drawn.run, &drawn.questions);
+    let answer = (!silent).then(|| account(&drawn.run, &drawn.questions));
     let mut line = json!({
         "index": index, "kind": drawn.kind, "run": drawn.run, "lens": drawn.lens,
         "quantity": drawn.quantity,
@@ -164,7 +183,7 @@ fn one(options: &Options, index: u64) -> Value {
     let answered =
         |account: &Account| account.claims.iter().any(|claim| claim.quantity == drawn.quantity);
     let answer = match answer {
-        Ok(account) if answered(&account) => Ok(account),
+        Some(Ok(account)) if answered(&account) => Ok(account),
         // What counts is the question itself, not what its company met.
         _ => {
             alone = true;

@@ -1,10 +1,9 @@
 //! Sums up the lines of a survey.
 
+use super::kept::{Line, Lines};
 use anyhow::{Context, Result};
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 use std::process::ExitCode;
 
 #[derive(Default)]
@@ -17,34 +16,17 @@ struct Row {
 const OUTCOMES: [&str; 7] =
     ["proven", "undecided", "wrong", "panicked", "unanswered", "refused", "not defined"];
 
-fn lines(folder: &Path) -> Result<Vec<Value>> {
-    let mut by_index = BTreeMap::new();
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|ending| ending == "jsonl") {
-            for line in fs::read_to_string(&path)?.lines() {
-                if let Ok(value) = serde_json::from_str::<Value>(line) {
-                    by_index.insert(value["index"].as_u64(), value);
-                }
-            }
-        }
-    }
-    Ok(by_index.into_values().collect())
-}
-
 /// The table, by kind of run and by quantity.
-fn summary(folder: &Path) -> Result<String> {
-    let lines = lines(folder)?;
+fn summary(lines: &Lines) -> String {
     let mut text = String::from(
         "| runs | proven | undecided | wrong | panicked | unanswered | refused | not defined | mean s | longest s |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
     );
-    let mut add = |name: &str, chosen: &dyn Fn(&Value) -> bool| {
+    let mut add = |name: &str, chosen: &dyn Fn(&Line) -> bool| {
         let mut row = Row::default();
-        for line in lines.iter().filter(|line| chosen(line)) {
-            *row.counts.entry(line["outcome"].as_str().unwrap_or("").into()).or_default() += 1;
-            let seconds = line["proof_s"].as_f64().unwrap_or(0.0);
-            row.seconds += seconds;
-            row.longest = row.longest.max(seconds);
+        for line in lines.values().filter(|line| chosen(line)) {
+            *row.counts.entry(line.outcome.clone()).or_default() += 1;
+            row.seconds += line.proof_s;
+            row.longest = row.longest.max(line.proof_s);
         }
         let total: u64 = row.counts.values().sum();
         if total == 0 {
@@ -63,26 +45,21 @@ fn summary(folder: &Path) -> Result<String> {
     };
     add("all", &|_| true);
     // The name of a kind is the way to draw batches or the lens, then what is special about the run.
-    let named = |line: &Value, part: &str| {
-        line["kind"].as_str().is_some_and(|kind| kind.split(", ").any(|one| one == part))
-    };
-    let mut kinds: Vec<&str> = lines
-        .iter()
-        .filter_map(|line| line["kind"].as_str().and_then(|kind| kind.split(", ").next()))
-        .collect();
+    let named = |line: &Line, part: &str| line.kind.split(", ").any(|one| one == part);
+    let mut kinds: Vec<&str> =
+        lines.values().filter_map(|line| line.kind.split(", ").next()).collect();
     kinds.sort_unstable();
     kinds.dedup();
     for kind in kinds.into_iter().chain(["phases", "group", "substitution", "zero-out"]) {
         add(kind, &|line| named(line, kind));
     }
-    let mut quantities: Vec<String> =
-        lines.iter().filter_map(|line| line["quantity"].as_str().map(str::to_owned)).collect();
-    quantities.sort();
+    let mut quantities: Vec<&str> = lines.values().map(|line| line.quantity.as_str()).collect();
+    quantities.sort_unstable();
     quantities.dedup();
-    for quantity in &quantities {
-        add(&format!("*{quantity}*"), &|line| line["quantity"] == quantity.as_str());
+    for quantity in quantities {
+        add(&format!("*{quantity}*"), &|line| line.quantity == quantity);
     }
-    Ok(text)
+    text
 }
 
 /// How often something was met, and in which kinds of runs.
@@ -90,9 +67,9 @@ fn summary(folder: &Path) -> Result<String> {
 struct Reasons(BTreeMap<String, BTreeMap<String, u64>>);
 
 impl Reasons {
-    fn add(&mut self, line: &Value, reason: &str) {
-        let kind = line["kind"].as_str().unwrap_or("").split(", ").next().unwrap_or("").to_owned();
-        let kinds = self.0.entry(without_numbers(reason)).or_default();
+    fn add(&mut self, line: &Line) {
+        let kind = line.kind.split(", ").next().unwrap_or("").to_owned();
+        let kinds = self.0.entry(line.reason.clone()).or_default();
         *kinds.entry(kind).or_default() += 1;
     }
 
@@ -114,26 +91,41 @@ impl Reasons {
 }
 
 /// Why proofs stayed undecided, by the first end that did, and why there was nothing to prove; numbers are left out.
-fn reasons(folder: &Path) -> Result<String> {
+fn reasons(lines: &Lines) -> String {
     let (mut undecided, mut silent) = (Reasons::default(), Reasons::default());
-    for line in lines(folder)? {
-        match line["outcome"].as_str().unwrap_or("") {
-            "undecided" => {
-                let end = if line["lower"].is_object() { &line["lower"] } else { &line["upper"] };
-                undecided.add(&line, end["statement"].as_str().unwrap_or("no reason given"));
-            }
-            "unanswered" | "refused" | "not defined" => {
-                silent.add(&line, cause(line["reason"].as_str().unwrap_or("no reason given")));
-            }
+    for line in lines.values() {
+        match line.outcome.as_str() {
+            "undecided" => undecided.add(line),
+            "unanswered" | "refused" | "not defined" => silent.add(line),
             _ => {}
         }
     }
     let undecided = undecided.table("undecided because");
-    Ok(format!("{undecided}\n{}", silent.table("no answer, because")))
+    format!("{undecided}\n{}", silent.table("no answer, because"))
+}
+
+/// Under which limits the lines came to be, and by which builds.
+fn limits(lines: &Lines) -> String {
+    let mut passes: BTreeMap<String, u64> = BTreeMap::new();
+    let mut builds: BTreeMap<&str, u64> = BTreeMap::new();
+    for line in lines.values() {
+        let pass = format!("--work {} --seconds {}", line.work, line.seconds);
+        *passes.entry(pass).or_default() += 1;
+        *builds.entry(&line.build).or_default() += 1;
+    }
+    let passes: Vec<String> =
+        passes.iter().map(|(pass, count)| format!("`{pass}` {count}")).collect();
+    let builds: Vec<String> =
+        builds.iter().map(|(build, count)| format!("{build} {count}")).collect();
+    format!(
+        "Runs by the limits of their latest attempt: {}; by commit: {}.",
+        passes.join(", "),
+        builds.join(", ")
+    )
 }
 
 /// What a refusal comes down to: the end of its first sentence, without what is known so far.
-fn cause(reason: &str) -> &str {
+pub fn cause(reason: &str) -> &str {
     let first = reason.split("; ").find(|part| part.contains("left out")).unwrap_or(reason);
     let first = first.split("; ").next().unwrap_or(first);
     if first.contains("processor time") {
@@ -143,7 +135,7 @@ fn cause(reason: &str) -> &str {
 }
 
 /// A sentence with "#" for each of its numbers.
-fn without_numbers(text: &str) -> String {
+pub fn without_numbers(text: &str) -> String {
     let number = |word: &str| {
         let inner = word.trim_matches(|c: char| "(),^".contains(c));
         inner.parse::<f64>().is_ok()
@@ -164,22 +156,24 @@ fn without_numbers(text: &str) -> String {
 }
 
 /// All tables.
-pub fn text(folder: &Path) -> Result<String> {
-    Ok(format!("{}\n{}", summary(folder)?, reasons(folder)?))
+pub fn text(lines: &Lines) -> String {
+    format!("{}\n{}", summary(lines), reasons(lines))
 }
 
 const BEGIN: &str = "<!-- survey of proofs: begin -->";
 const END: &str = "<!-- survey of proofs: end -->";
 
 /// Writes the table between its marks in docs/accuracy.md.
-pub fn write(folder: &Path, command: &str) -> Result<ExitCode> {
+pub fn write(lines: &Lines, runs: u64, seed: u64) -> Result<ExitCode> {
     let path = "docs/accuracy.md";
     let page = fs::read_to_string(path)?;
     let (head, rest) = page.split_once(BEGIN).with_context(|| format!("{path} lacks `{BEGIN}`"))?;
     let (_, tail) = rest.split_once(END).with_context(|| format!("{path} lacks `{END}`"))?;
-    let count = lines(folder)?.len();
-    let table = text(folder)?;
-    let text = format!("{head}{BEGIN}\n`{command}` ({count} runs so far):\n\n{table}{END}{tail}");
+    let (count, limits, table) = (lines.len(), limits(lines), text(lines));
+    let command = format!("cargo xtask prove --runs {runs} --seed {seed}");
+    let text = format!(
+        "{head}{BEGIN}\n`{command}`, then with `--retry` ({count} runs so far). {limits}\n\n{table}{END}{tail}"
+    );
     fs::write(path, text)?;
     println!("{table}");
     Ok(ExitCode::SUCCESS)
