@@ -84,7 +84,6 @@ pub fn runs_needed(
         ThresholdRule::KFold if matches!(goal, Goal::Statistic { .. }) => 2,
         _ => 4,
     };
-    let last = last_trials(rule);
     let points = attack.dense_points(between)?;
     let largest = attack.largest_epsilon(target.delta)?;
     // A family may show more than the attack's own rates do.
@@ -102,6 +101,14 @@ pub fn runs_needed(
     let near = Cell::new(None);
     in_time(|| {
         let guess = runs::guess(&points, goal, target, rule, MOST);
+        // A promise lies two standard errors below what the last trials show, so more of them bring it closer. At one
+        // threshold, and with few rows, a trial costs next to nothing.
+        let last = match rule {
+            ThresholdRule::Fixed(_) => 3000,
+            ThresholdRule::KFold => 2500,
+            ThresholdRule::Holdout if guess < 1000 => 4000,
+            _ => 1000,
+        };
         let range = Range { guess, most: MOST, first: 200, last };
         search::smallest(target, range, |count, played| {
             runs::power(&points, goal, target, rule, &near, count, played)
@@ -137,22 +144,14 @@ pub fn canaries_needed(
     if shown.is_epsilon() && target.epsilon >= largest {
         return Err(unreachable(target, largest));
     }
-    let range = Range { guess: 100, most: MOST_CANARIES, first: 200, last: last_trials(rule) };
+    // A trial at a threshold that other canaries chose costs little.
+    let last = if *rule == ThresholdRule::Holdout { 4000 } else { 1000 };
+    let range = Range { guess: 100, most: MOST_CANARIES, first: 200, last };
     in_time(|| {
         search::smallest(target, range, |count, played| {
             canaries::power([&points, &curve], &shown, target, rule, count, played)
         })
     })?
-}
-
-/// Trials of the rule behind a promise. What is promised lies two standard errors below what they show, so a promise is the
-/// closer the more there are. At thresholds that are fixed or chosen on other scores a trial costs little.
-fn last_trials(rule: &ThresholdRule) -> u32 {
-    match rule {
-        ThresholdRule::Fixed(_) | ThresholdRule::Holdout => 4000,
-        ThresholdRule::KFold => 2500,
-        ThresholdRule::Union | ThresholdRule::Dkw => 1000,
-    }
 }
 
 fn unreachable(target: &Target, largest: f64) -> AuditError {

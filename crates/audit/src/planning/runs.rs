@@ -27,8 +27,11 @@ const PRECISION: f64 = 1e-3;
 /// Within this factor of the bar a sum of p-values is computed to [`PRECISION`].
 const ROUGH: f64 = 4.0;
 
-/// Cuts that share the critical value of an exact test, which hardly moves between them.
+/// Cuts that share the critical value of an exact test, which hardly moves between them where there are many scores.
 const NEIGHBOURS: usize = 16;
+
+/// With fewer scores on a side each cut has its own.
+const MANY: u64 = 1000;
 
 /// Up to this many trainings on each side the scores themselves are drawn for `union`.
 const DRAWN: u64 = 10_000;
@@ -410,9 +413,10 @@ impl<'a> Player<'a> {
             return self.goal.shown(&rates::clopper_pearson(errors, self.level));
         };
         let (level, point) = (self.level, self.points[place]);
+        let shared = if count < MANY { place } else { place / NEIGHBOURS };
         let test = self
             .tests
-            .entry(place / NEIGHBOURS)
+            .entry(shared)
             .or_insert_with(|| Shows::near(&expected(point, count), statistic, level, *value));
         test.as_ref().is_some_and(|test| test.holds(errors))
     }
