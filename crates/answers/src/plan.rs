@@ -170,10 +170,12 @@ fn answer(question: &PlanQuestion) -> Result<Planned, Refusal> {
     let (design, rule) =
         (question.design.unwrap_or(Design::Runs), question.threshold.unwrap_or_default());
     if !(0.0..1.0).contains(&delta) {
-        return Err(Problem::outside("delta", delta, "[0, 1)").into());
+        return Err(Problem::outside("delta", delta, "[0, 1)").and("give e.g. 1e-5, or 0").into());
     }
     if !(confidence > 0.0 && confidence < 1.0) {
-        return Err(Problem::outside("confidence", confidence, "(0, 1)").into());
+        return Err(Problem::outside("confidence", confidence, "(0, 1)")
+            .and("give e.g. 0.95")
+            .into());
     }
     let claimed = question.claim.as_ref().map(Described::run).transpose()?;
     let epsilon = target(question, delta, claimed.as_ref())?;
@@ -300,7 +302,9 @@ fn target(question: &PlanQuestion, delta: f64, claimed: Option<&Run>) -> Result<
     if epsilon > 0.0 && epsilon.is_finite() {
         Ok(epsilon)
     } else {
-        Err(Refusal::bad_input(format!("target epsilon {epsilon} is not a finite number above 0")))
+        Err(Refusal::bad_input(format!(
+            "target epsilon {epsilon} is not a finite number above 0; give e.g. 1"
+        )))
     }
 }
 
@@ -323,7 +327,9 @@ fn attack<'a>(
         if value > 0.0 && value < 1.0 {
             Ok(value)
         } else {
-            Err(Refusal::bad_input(format!("{name} {value} is outside (0, 1)")))
+            Err(Refusal::bad_input(format!(
+                "{name} {value} is outside (0, 1); give a probability such as 0.01"
+            )))
         }
     };
     match (question.mu, question.attack_fpr.zip(question.attack_tpr), pair) {
@@ -331,7 +337,9 @@ fn attack<'a>(
             Ok((Attack::Gaussian { mu }, format!("scores N({}, 1) against N(0, 1)", plain(mu))))
         }
         (Some(mu), None, None) => {
-            Err(Refusal::bad_input(format!("mu {mu} is not a finite number above 0")))
+            Err(Refusal::bad_input(format!(
+                "mu {mu} is not a finite number above 0; give e.g. 1"
+            )))
         }
         (None, Some((fpr, tpr)), None) => {
             let (fpr, tpr) =

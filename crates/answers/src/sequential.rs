@@ -62,7 +62,7 @@ pub(crate) fn about(
         && (epsilon.is_nan() || epsilon < 0.0)
     {
         return Err(Refusal::bad_input(format!(
-            "claimed epsilon {epsilon} is not a finite number of at least 0"
+            "claimed epsilon {epsilon} is not a finite number of at least 0; give e.g. 8"
         )));
     }
     let (members, nonmembers) = table.sides();

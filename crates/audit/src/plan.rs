@@ -65,26 +65,34 @@ impl Plan {
     pub fn check(mut self) -> Result<Self, AuditError> {
         let invalid = |problem: Problem| Err(AuditError::InvalidInput(problem));
         if !(self.confidence > 0.0 && self.confidence < 1.0) {
-            return invalid(Problem::outside("confidence", self.confidence, "(0, 1)"));
+            return invalid(
+                Problem::outside("confidence", self.confidence, "(0, 1)").and("give e.g. 0.95"),
+            );
         }
         if self.deltas.is_empty() {
             self.deltas.push(0.0);
         }
         for delta in &self.deltas {
             if !(0.0..1.0).contains(delta) {
-                return invalid(Problem::outside("delta", *delta, "[0, 1)"));
+                return invalid(
+                    Problem::outside("delta", *delta, "[0, 1)").and("give e.g. 1e-5, or 0"),
+                );
             }
         }
         for fpr in &self.fprs {
             if !(*fpr > 0.0 && *fpr < 1.0) {
-                return invalid(Problem::outside("false positive rate", *fpr, "(0, 1)"));
+                return invalid(
+                    Problem::outside("false positive rate", *fpr, "(0, 1)").and("give e.g. 0.01"),
+                );
             }
         }
         if let Some(epsilon) = self.claim_epsilon
             && !(epsilon >= 0.0 && epsilon.is_finite())
         {
             let expected = "a finite number of at least 0";
-            return invalid(Problem::is_not("claimed epsilon", epsilon, expected));
+            return invalid(
+                Problem::is_not("claimed epsilon", epsilon, expected).and("give e.g. 8"),
+            );
         }
         if let Some((sample_rate, steps)) = self.training {
             if !(sample_rate > 0.0 && sample_rate <= 1.0) {

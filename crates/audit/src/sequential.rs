@@ -76,10 +76,12 @@ impl Sequential {
         confidence: f64,
     ) -> Result<Self, AuditError> {
         if !(0.0..1.0).contains(&delta) {
-            return Err(AuditError::invalid(Problem::outside("delta", delta, "[0, 1)")));
+            let problem = Problem::outside("delta", delta, "[0, 1)").and("give e.g. 1e-5, or 0");
+            return Err(AuditError::invalid(problem));
         }
         if !(confidence > 0.0 && confidence < 1.0) {
-            let problem = Problem::outside("confidence", confidence, "(0, 1)");
+            let problem =
+                Problem::outside("confidence", confidence, "(0, 1)").and("give e.g. 0.95");
             return Err(AuditError::invalid(problem));
         }
         Ok(Self {

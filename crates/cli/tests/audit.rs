@@ -210,8 +210,11 @@ fn refusals_name_the_place() {
         (vec!["audit", &good, "--method", "magic"], "method `magic` is not one of"),
         (vec!["audit", &good, "--threshold", "best"], "threshold rule `best`"),
         (vec!["audit", &good, "--primary", "grid"], "cannot be primary"),
-        (vec!["audit", &good, "--delta", "-1"], "delta -1 is outside [0, 1)"),
-        (vec!["audit", &good, "--confidence", "95"], "confidence 95 is outside (0, 1)"),
+        (vec!["audit", &good, "--delta", "-1"], "delta -1 is outside [0, 1); give e.g. 1e-5, or 0"),
+        (
+            vec!["audit", &good, "--confidence", "95"],
+            "confidence 95 is outside (0, 1); give e.g. 0.95",
+        ),
         (vec!["plan"], "nothing to plan for"),
         (vec!["plan", "--target-epsilon", "1"], "no attack is assumed"),
         (vec!["plan", "--target-epsilon", "9", "--delta", "1e-5", "--mu", "1"], "cannot be shown"),

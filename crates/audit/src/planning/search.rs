@@ -123,7 +123,8 @@ pub(super) fn smallest(
     power: impl Fn(u64, (u32, u64)) -> Needed,
 ) -> Result<Needed, AuditError> {
     if !(target.power > 0.0 && target.power < 1.0) {
-        return Err(AuditError::invalid(Problem::outside("power", target.power, "(0, 1)")));
+        let problem = Problem::outside("power", target.power, "(0, 1)").and("give e.g. 0.8");
+        return Err(AuditError::invalid(problem));
     }
     if target.power > MOST_POWER {
         return Err(AuditError::invalid(format!(
