@@ -24,6 +24,8 @@ use crate::{AuditError, ThresholdRule};
 use numerics::patience::{is_limited, within};
 use search::Range;
 use std::cell::Cell;
+use vocabulary::Side;
+use vocabulary::rounding::{self, DIGITS, rounded};
 
 /// What is to be shown, and how surely.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,7 +97,8 @@ pub fn runs_needed(
     if !plain && goal.shown_by(&rates()).is_none() {
         return Err(AuditError::invalid(format!(
             "epsilon {} at delta {} cannot be shown by this attack with any number of scores: its true rates do not rule out the family's curve; lower the target or assume a stronger attack",
-            target.epsilon, target.delta
+            rounding::plain(target.epsilon),
+            rounding::plain(target.delta)
         )));
     }
     let near = Cell::new(None);
@@ -156,8 +159,11 @@ pub fn canaries_needed(
 
 fn unreachable(target: &Target, largest: f64) -> AuditError {
     AuditError::invalid(format!(
-        "epsilon {} at delta {} cannot be shown by this attack with any number of scores: its true rates show at most {:.4}; lower the target or assume a stronger attack",
-        target.epsilon, target.delta, largest
+        "epsilon {} at delta {} cannot be shown by this attack with any number of scores: its true rates show at most {}; lower the target or assume a stronger attack",
+        rounding::plain(target.epsilon),
+        rounding::plain(target.delta),
+        // Downwards: what is read here is typed in as the next target.
+        rounded(largest, DIGITS, Side::Lower)
     ))
 }
 

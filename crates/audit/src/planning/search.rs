@@ -9,6 +9,7 @@ use crate::AuditError;
 use numerics::patience::look_at_the_clock;
 use numerics::special::inverse_normal_cdf;
 use vocabulary::Problem;
+use vocabulary::rounding::with_commas;
 
 /// Fewer rows than this are not planned for.
 const LEAST: u64 = 10;
@@ -111,8 +112,8 @@ impl Tried {
             return Ok(());
         }
         Err(AuditError::invalid(format!(
-            "more than {} rows would be needed; the target is too close to what the attack can show at all, or the delta term of this many canaries uses up the error",
-            self.most
+            "more than {} rows would be needed: the target is too close to what the attack can show at all, or the delta term of this many canaries uses up the error; lower the target or delta, or assume a stronger attack",
+            with_commas(self.most)
         )))
     }
 }
