@@ -563,6 +563,8 @@ fn files_that_cannot_be_read_are_said_in_words() {
         ("account folder", "cannot read folder: it is a folder"),
         ("account empty.json", "empty.json: line 1 is not valid JSON: it ends too early"),
         ("prove missing.json", "cannot read missing.json: there is no such file or folder"),
+        ("prove empty.json", "empty.json is not an account document: it ends too early"),
+        ("prove run.toml", "run.toml is not an account document: line 1 is not valid JSON"),
         ("audit missing.csv", "cannot read missing.csv: there is no such file or folder"),
         ("audit folder", "folder: is a folder; give the file itself"),
         ("data describe missing.csv", "there is no such file or folder"),

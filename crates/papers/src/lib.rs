@@ -91,11 +91,15 @@ pub fn named(id: &str) -> String {
 /// The entry of this name, or of its number.
 ///
 /// # Errors
-/// `Unknown`, with all names.
+/// `Unknown`, with all names, those of trained entries as well.
 pub fn entry(id: &str) -> Result<Entry, PaperError> {
     let (all, name) = (entries(), named(id));
-    all.iter().find(|entry| entry.id == name).copied().ok_or_else(|| PaperError::Unknown {
-        id: id.to_owned(),
-        known: all.iter().map(|entry| entry.id).collect::<Vec<_>>().join(", "),
+    all.iter().find(|entry| entry.id == name).copied().ok_or_else(|| {
+        let trained = trained_entries();
+        let known = all.iter().chain(trained.iter().map(|trained| &trained.entry));
+        PaperError::Unknown {
+            id: id.to_owned(),
+            known: known.map(|entry| entry.id).collect::<Vec<_>>().join(", "),
+        }
     })
 }

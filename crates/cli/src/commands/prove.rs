@@ -7,6 +7,7 @@ use answers::Refusal;
 use clap::Args;
 use prover::{Certificate, EndProof, Outcome, Proof};
 use serde_json::Value;
+use serde_json::error::Category;
 use std::path::PathBuf;
 use vocabulary::Account;
 
@@ -100,13 +101,22 @@ fn load(args: &ProveArgs) -> Result<Account, Refusal> {
     let place = args.file.display();
     let text = std::fs::read_to_string(&args.file)
         .map_err(|error| Refusal::bad_input(format!("cannot read {place}: {error}")))?;
-    let bad_input = |error: serde_json::Error| {
-        Refusal::bad_input(format!("{place} is not an account document: {error}"))
+    let refused = |why: String| {
+        Refusal::bad_input(format!("{place} is not an account document: {why}"))
             .hint("make one with `dosimeter account … --format json > account.json`")
     };
+    let bad_input = |error: serde_json::Error| {
+        refused(match error.classify() {
+            Category::Eof => "it ends too early".into(),
+            Category::Syntax => format!("line {} is not valid JSON", error.line()),
+            _ => error.to_string(),
+        })
+    };
+    let mut value: Value = serde_json::from_str(&text).map_err(bad_input)?;
     // An array or a number has no keys.
-    let table: serde_json::Map<String, Value> = serde_json::from_str(&text).map_err(bad_input)?;
-    let mut value = Value::Object(table);
+    if !value.is_object() {
+        return Err(refused("it is not an object".into()));
+    }
     if let (Some(claim), true) = (value.get("claim").cloned(), value.get("claims").is_none()) {
         value["claims"] = Value::Array(vec![claim]);
     }

@@ -350,8 +350,9 @@ fn failure(error: PaperError) -> Refusal {
         PaperError::Accounting(error) => error.into(),
         PaperError::Run(error) => error.into(),
         PaperError::Interrupted => Refusal::new(Kind::Interrupted, error.to_string()),
-        PaperError::Unknown { .. }
-        | PaperError::NoModel { .. }
+        PaperError::Unknown { .. } => Refusal::bad_input(error.to_string())
+            .hint("`dosimeter reproduce --list` says what each of them is"),
+        PaperError::NoModel { .. }
         | PaperError::Game(_)
         | PaperError::Audit(_)
         | PaperError::Attribute(_)
