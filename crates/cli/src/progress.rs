@@ -79,7 +79,7 @@ impl Work for Progress<'_> {
             TrainingEvent::Started { steps, done } => bar.begin("steps", *steps, *done),
             TrainingEvent::Step { done, loss, accuracy, .. } => {
                 let quality = loss.zip(*accuracy).map(|(loss, accuracy)| {
-                    format!(", loss {loss:.3}, {:.1} % right in the batch", 100.0 * accuracy)
+                    format!(", loss {loss:.3}, {:.1} % right", 100.0 * accuracy)
                 });
                 (bar.done, bar.trials) = (*done, *done - bar.found);
                 bar.advanced(&quality.unwrap_or_default());
@@ -113,7 +113,9 @@ impl Bar<'_> {
             self.console.note(&format!("{done} of {length} {unit} found, {left} to do"));
         }
         if self.console.interactive() {
-            let template = format!("{{bar:30}} {{pos}}/{{len}} {unit}, {{msg}}, {{eta}} left");
+            // Steps have more to say; their bar takes what is left of the line.
+            let shape = if unit == "steps" { "{wide_bar}" } else { "{bar:30}" };
+            let template = format!("{shape} {{pos}}/{{len}} {unit}, {{msg}}, {{eta}} left");
             let style = ProgressStyle::with_template(&template);
             let bar = ProgressBar::new(length).with_position(done);
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));

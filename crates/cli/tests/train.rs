@@ -48,6 +48,7 @@ fn explains_how_layers_are_clipped_and_trains_nothing() {
     for words in ["linear 2 to 16", "linear 16 to 2", "ghost", "estimate", "records worked on"] {
         assert!(text.contains(words), "{text}");
     }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let found: serde_json::Value = serde_json::from_str(&explain(&["--format", "json"])).unwrap();
     assert_eq!(found["layers"][0]["route"], "ghost");
     assert_eq!(found["layers"].as_array().unwrap().len(), 2);
@@ -68,6 +69,7 @@ fn trains_and_account_reads_the_ledger() {
     for words in ["test accuracy", "batches", "clipped", "gradient norms", "not private"] {
         assert!(answer.contains(words), "{answer}");
     }
+    assert!(answer.lines().all(|line| line.chars().count() <= 80), "{answer}");
     assert!(folder.path().join("points/model.safetensors").exists());
     let ledger = std::fs::read_to_string(folder.path().join("points/ledger.json")).unwrap();
     let ledger: serde_json::Value = serde_json::from_str(&ledger).unwrap();

@@ -1,6 +1,6 @@
 //! `train --explain`: how each layer is clipped, at what cost.
 
-use crate::print::{Align, TextTable};
+use crate::print::{Align, TextTable, WIDTH, with_commas, wrap};
 use training::{Explanation, Route};
 
 pub(super) fn human(found: &Explanation) -> String {
@@ -32,22 +32,22 @@ pub(super) fn human(found: &Explanation) -> String {
         ]);
     }
     let (taken, cheapest) = found.microseconds();
-    let mut text = format!(
+    let lines = |text: String| wrap(&text, "", 0, WIDTH);
+    let mut text = lines(format!(
         "Clipping on {} in {}: microseconds per record of each route by the model of cost (an \
-         estimate; * the cheapest), and what waits for the clipping factor\n\n{}\n",
-        found.device,
-        found.precision,
-        table.render(2)
-    );
-    text.push_str(&format!(
+         estimate; * the cheapest), and what waits for the clipping factor",
+        found.device, found.precision
+    ));
+    text.push_str(&format!("\n{}\n", table.render(2)));
+    text.push_str(&lines(format!(
         "gradients by the routes taken: {taken:.1} microseconds per record; by the cheapest routes: \
-         {cheapest:.1}\n"
-    ));
-    text.push_str(&format!(
-        "a record: {:.4e} multiplications, {} while it is worked on\n",
-        found.multiplications_per_record,
+         {cheapest:.1}"
+    )));
+    text.push_str(&lines(format!(
+        "a record: {} multiplications, {} while it is worked on",
+        with_commas(found.multiplications_per_record.round() as u64),
         bytes(found.bytes_per_record as f64)
-    ));
+    )));
     if let Some(together) = found.records_together {
         text.push_str(&format!("records worked on together: {together}\n"));
     }

@@ -131,7 +131,11 @@ fn human(ledger: &Ledger, out: &Path) -> String {
                 format!("{} ({:.0} %)", three_digits(quantile.norm), 100.0 * quantile.level)
             })
             .collect();
-        text.push_str(&format!("  {:<16} {}\n", "gradient norms", quantiles.join("  ")));
+        // Three on a line fit a screen.
+        for (line, three) in quantiles.chunks(3).enumerate() {
+            let what = if line == 0 { "gradient norms" } else { "" };
+            text.push_str(&format!("  {what:<16} {}\n", three.join("  ")));
+        }
     }
     text.push_str(&format!(
         "\n{}\n{}\n",
