@@ -14,7 +14,8 @@ use training::{
     Device, Explanation, Ledger, NoiseSource, PrecisionName, Training, TrainingDescription,
     TrainingError, TrainingOptions, TrainingOutcome,
 };
-use vocabulary::{LensName, Run, RunDescription};
+use vocabulary::rounding::rounded;
+use vocabulary::{LensName, Run, RunDescription, RunFile, Side};
 
 /// The names of [`PrecisionName`].
 pub const PRECISIONS: [&str; 3] = ["f32", "tf32", "bf16"];
@@ -64,7 +65,7 @@ pub struct TrainQuestion {
 pub struct Trained {
     pub ledger: Box<Ledger>,
     pub out: PathBuf,
-    /// At which the training may be accounted for: that of the target, or one that fits the records.
+    /// At which the training may be accounted for: that of the target or of the policy, or one that fits the records.
     pub delta: String,
 }
 
@@ -150,8 +151,16 @@ impl TrainQuestion {
         }
         let target = described.privacy.map(|privacy| (privacy.target_epsilon, privacy.delta));
         let run = self.resolve(&described.run, split.train.len() as u64, target, work)?;
-        let delta = self.delta.or_else(|| target?.1);
+        let delta = self.stated_delta(text, target);
         Ok((Training::new(described, run, split).map_err(refused)?, delta))
+    }
+
+    /// The delta of the target; where no target is stated, that of the file's policy.
+    fn stated_delta(&self, text: &str, target: Option<(f64, Option<f64>)>) -> Option<f64> {
+        if self.target_epsilon.is_some() || target.is_some() {
+            return self.delta.or_else(|| target?.1);
+        }
+        RunFile::from_toml_str(text).ok()?.policy?.delta
     }
 
     /// The run of a description and keys; without a noise multiplier, the noise that meets the target of
@@ -248,7 +257,7 @@ fn finetune(
         work.warn(&format!("{cut} of them are longer than `length` tokens and lose their end"));
     }
     let target = start.description.privacy.map(|p| (p.target_epsilon, p.delta));
-    let delta = question.delta.or_else(|| target?.1);
+    let delta = question.stated_delta(text, target);
     let run = question.resolve(&start.description.run, records, target, work)?;
     let named = |name: &str, precision: PrecisionName| start.device(name, precision);
     question.carry_out(every, delta, &named, work, &mut |options| {
@@ -281,6 +290,7 @@ pub(crate) fn meeting(
     let target = Target::Epsilon { epsilon, delta };
     let found = calibrate(&run, Unknown::NoiseMultiplier, &target, LensName::SIGNED, &[])?;
     if let Solution::NoiseMultiplier(noise) = found.solution {
+        let noise = rounded(noise, 6, Side::Upper);
         work.note(&format!("noise multiplier {noise} for epsilon {epsilon} at delta {delta:.3e}"));
     }
     Ok(found.run)

@@ -507,6 +507,17 @@ fn a_target_in_the_file_keeps_its_delta() {
     let (code, _, stderr) = bench.run("train run.toml");
     assert_eq!(code, 0, "{stderr}");
     assert!(stderr.contains("run/ledger.json --delta 3e-4\n"), "{stderr}");
+    let line = stderr.lines().find(|line| line.contains(" for epsilon 8 at delta 3.000e-4"));
+    let noise = line.unwrap().split_whitespace().nth(2).unwrap();
+    assert!(noise.chars().filter(char::is_ascii_digit).count() <= 7, "{stderr}");
+    // So is the delta of a promise, where no noise was asked for.
+    let promised = run
+        .replace("[privacy]\ntarget_epsilon = 8\ndelta = 0.0003", "noise_multiplier = 2")
+        + "[policy]\nmax_epsilon = 8\ndelta = 0.0002\n";
+    let bench = bench.file("promised.toml", &promised);
+    let (code, _, stderr) = bench.run("train promised.toml");
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stderr.contains("promised/ledger.json --delta 2e-4\n"), "{stderr}");
     let account =
         bench.json("account run/ledger.json --delta 3e-4 --lens composition --format json");
     let epsilon = number(&account["claims"][0]["upper"]);
