@@ -145,7 +145,7 @@ impl<'a> Session<'a> {
         } else if let Some(ledger) = finished(&session.path(LEDGER))? {
             if ledger.plan != session.progress.plan {
                 return Err(TrainingError::Recipe(format!(
-                    "{} holds another training; choose another folder, or --force to replace it",
+                    "the folder {} holds another training; choose another folder, or --force to replace it",
                     folder.display()
                 )));
             }

@@ -111,8 +111,8 @@ fn attacker(run: &Run, fpr: f64, tpr: f64) -> String {
              {most} that were."
         ),
         Adjacency::Substitute => format!(
-            "Of two candidates for the record, an attack that names the first in {wrong} of {of} \
-             trainings on the second {most} trainings on the first."
+            "Where the record is one of two candidates, an attack that wrongly names the first in \
+             {wrong} of {of} trainings on the second {most} trainings on the first."
         ),
     }
 }
