@@ -223,6 +223,13 @@ fn the_bounds_are_those_of_audit() {
         assert_eq!(found["audit"], asked, "{run}");
         let bounds = asked["bounds"].as_array().unwrap();
         assert!(bounds.len() > 3 && bounds.iter().all(|one| one["adjacency"] == adjacency));
+        // How scores were made is taken where nobody states it, and the reader learns that.
+        let taken = "each row is taken as a separate training";
+        assert!(found["left_out"].to_string().contains(taken), "{run}");
+        let stated = [&report[..], &["--design", "runs"]].concat();
+        assert_eq!(dosimeter(folder.path(), &stated).0, 0);
+        let found = embedded(&read(folder.path(), "dosimeter-report.html"));
+        assert!(!found["left_out"].to_string().contains(taken), "{run}");
     }
 }
 

@@ -127,13 +127,20 @@ impl ReportFormat {
 }
 
 fn unknown(out: &Path) -> Refusal {
-    let what = match out.extension() {
-        Some(ending) => {
-            format!("no kind of report has the extension .{}", ending.to_string_lossy())
-        }
-        None => format!("{} has no extension, so the format is not known", out.display()),
-    };
-    Refusal::bad_input(what).hint("use the extension .html, .md, .pdf or .yaml, or give --format")
+    let extensions = "use the extension .html, .md, .pdf or .yaml";
+    match out.extension() {
+        // --format would not help: it has to fit the extension.
+        Some(ending) => Refusal::bad_input(format!(
+            "no kind of report has the extension .{}",
+            ending.to_string_lossy()
+        ))
+        .hint(extensions),
+        None => Refusal::bad_input(format!(
+            "{} has no extension, so the format is not known",
+            out.display()
+        ))
+        .hint(format!("{extensions}, or give --format")),
+    }
 }
 
 #[cfg(feature = "pdf")]
@@ -191,5 +198,10 @@ mod tests {
         ] {
             assert!(settled(Some(out), format).is_err(), "{out}");
         }
+        // A format helps where there is no extension, and only there.
+        let hint = |out: &str| {
+            ReportFormat::settled(None, Some(Path::new(out))).unwrap_err().hint.unwrap()
+        };
+        assert!(!hint("r.docx").contains("--format") && hint("plain").contains("--format"));
     }
 }

@@ -358,6 +358,10 @@ impl Subject {
                 Ok(Some(measured::ladder(account.as_ref(), analysis, delta))),
             );
             gathered.add("scores", true, Ok(Some(measured::histogram(scores, analysis))));
+            // How scores were made is taken, not known: the reader has to learn it.
+            if let Some(hint) = fixed.and_then(|audited| audited.hint) {
+                gathered.left_out.push(format!("audit: {hint}"));
+            }
             for (reason, methods) in audit::by_reason(&analysis.not_valid) {
                 let s = if methods.len() == 1 { "" } else { "s" };
                 let names = methods.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -92,13 +92,21 @@ pub(super) fn run(args: &AuditArgs, console: &mut Console) -> Result<u8, Refusal
     if question.sequential {
         let format = args.output.among(&[Format::Human, Format::Json, Format::Svg])?;
         let table = read_scores(&args.files, &args.members, &args.nonmembers)?;
+        let stated = question.design.is_some() || table.design().is_some();
         let audited = answers::sequential(&question, table)?;
-        return show(&audited, format, console, |audited| match format {
+        let code = show(&audited, format, console, |audited| match format {
             Format::Svg => {
                 figures::to_svg(&answers::over_time(audited), &figures::Options::default())
             }
             _ => print::sequential(audited),
-        });
+        })?;
+        if !stated {
+            console.hint(
+                "each row is taken as a separate training; canaries of one training are audited \
+                 without --sequential, with --design one-run",
+            );
+        }
+        return Ok(code);
     }
     let audited =
         answers::audit(&question, read_scores(&args.files, &args.members, &args.nonmembers)?)?;
