@@ -331,6 +331,7 @@ fn every_view_quotes_the_same_digits() {
         "report run.toml -d 1e-5 --format html --out -",
         "report run.toml -d 1e-5 --format card --out -",
         "compare run.toml --every-sampling -d 1e-5",
+        "curve steps run.toml -d 1e-5 --points 3",
     ] {
         let (code, text, stderr) = bench.run(line);
         assert_eq!(code, 0, "{line}: {stderr}");

@@ -3,7 +3,7 @@
 use super::answer;
 use crate::args::{Format, LimitArgs, OutputArgs, RunArgs, read_files};
 use crate::console::Console;
-use crate::print::{Align, TextTable, csv_line, describe, plain, rounded};
+use crate::print::{Align, DIGITS, TextTable, csv_line, describe, plain, rounded};
 use accounting::curve::{Curve, CurveKind, CurvePoint};
 use answers::{CurveQuestion, Refusal};
 use clap::Args;
@@ -132,7 +132,7 @@ fn human(curve: &Curve) -> String {
                 || "-".into(),
                 |point| {
                     let (lower, upper) = ends(point);
-                    rounded(if side == Side::Lower { lower } else { upper }, 5, side)
+                    rounded(if side == Side::Lower { lower } else { upper }, DIGITS, side)
                 },
             ));
         }
