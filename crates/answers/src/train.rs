@@ -123,8 +123,10 @@ impl TrainQuestion {
 
     fn text(&self) -> Result<String, Refusal> {
         let place = self.file.display();
-        let text = std::fs::read_to_string(&self.file)
-            .map_err(|error| Refusal::bad_input(format!("cannot read {place}: {error}")))?;
+        let text = std::fs::read_to_string(&self.file).map_err(|error| {
+            Refusal::bad_input(format!("cannot read {place}: {error}"))
+                .hint("`dosimeter train --help` shows such a file")
+        })?;
         #[cfg(not(feature = "language"))]
         if text.lines().any(|line| line.replace(' ', "") == "kind=\"language\"") {
             return Err(Refusal::absent("fine-tuning language models", "language").at(&place));

@@ -591,6 +591,10 @@ fn files_that_cannot_be_read_are_said_in_words() {
         assert!(stderr.contains(part), "{line}: {stderr}");
         assert!(!stderr.contains("os error"), "{line}: {stderr}");
     }
+    for line in ["account missing.toml", "train missing.toml", "report missing.toml -d 1e-5"] {
+        let (_, _, stderr) = bench.run(line);
+        assert!(stderr.contains("\nhint: "), "{line}: {stderr}");
+    }
     // A file that is not there is not told to be another format.
     let (_, _, stderr) = bench.run("data describe missing.csv");
     assert!(!stderr.contains("other formats"), "{stderr}");

@@ -95,4 +95,5 @@ fn sha256(path: &Path) -> Result<String, Refusal> {
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Refusal {
     Refusal::bad_input(format!("cannot read {}: {error}", path.display()))
+        .hint("give runs (.toml), ledgers (.json), scores or tables of results (.csv, .jsonl)")
 }
