@@ -22,7 +22,8 @@ Examples:
   dosimeter calibrate --solve sample-rate --target-bayes-security 0.9 \\
       --noise-multiplier 0.8 --steps 5000
   dosimeter calibrate --solve noise-multiplier --target-attack-accuracy 0.55 \\
-      --attribute-sensitivity age.csv --sample-rate 0.01 --steps 1000
+      --attribute-sensitivity age.csv --attribute-mode record \\
+      --sample-rate 0.01 --steps 1000
 ")]
 pub struct CalibrateArgs {
     #[command(flatten)]

@@ -86,7 +86,7 @@ fn assumptions(source: Source, mode: Mode) -> Vec<String> {
         Mode::Batch => "sensitivities are maxima over the sampled batches, as published; a record \
                         outside of a batch may have been more sensitive (not a bound)"
             .into(),
-        Mode::Dataset => "sensitivities are maxima over all records".into(),
+        Mode::Dataset => "sensitivities are taken to be maxima over all records".into(),
         Mode::Record => "each record has its own sensitivities; the worst record is shown".into(),
     });
     all.push(crate::schemes::FIXED_IN_ADVANCE.into());
