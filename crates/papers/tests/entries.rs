@@ -76,5 +76,5 @@ fn a_stop_is_honoured_and_unknown_names_are_named() {
     let error = entry("p9-figure-1").unwrap_err().to_string();
     assert!(error.contains("p9-figure-1") && error.contains("our-loss-figure-1"), "{error}");
     // Those that train are names as well.
-    assert!(error.contains("last-iterate-table-1-trained"), "{error}");
+    assert!(error.contains("last-iterate-table-2-trained"), "{error}");
 }
