@@ -53,15 +53,10 @@ pub fn paragraph(report: &Report) -> Option<String> {
             Status::Consistent => ", which is consistent with the claim",
             _ => "",
         };
-        let shown = match measured.epsilon() {
-            epsilon if epsilon > 0.0 => {
-                format!("epsilon \u{2265} {}", rounded(epsilon, DIGITS, Side::Lower))
-            }
-            _ => "no leakage".into(),
-        };
         sentences.push(format!(
-            "An audit with {} scores shows {shown} at {} confidence{outcome}.",
+            "An audit with {} scores shows epsilon \u{2265} {} at {} confidence{outcome}.",
             with_commas(audit.members + audit.nonmembers),
+            rounded(measured.epsilon(), DIGITS, Side::Lower),
             confidence(measured)
         ));
     }

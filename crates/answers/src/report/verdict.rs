@@ -88,10 +88,16 @@ pub(super) fn of_trials(claimed: Verdict, trials: &SequentialDocument) -> Verdic
                 "Epsilon is at most {proven} at delta {at}; {} trials do not refute it",
                 trials.trials
             ),
-            format!(
-                "They show epsilon of at least {shown}, with {confidence} % confidence at any stopping time. \
-                 More trials may show more.",
-            ),
+            if trials.epsilon() > 0.0 {
+                format!(
+                    "They show epsilon of at least {shown}, with {confidence} % confidence at any stopping time. \
+                     More trials may show more.",
+                )
+            } else {
+                format!(
+                    "They show no leakage, with {confidence} % confidence at any stopping time. More trials may."
+                )
+            },
         ),
         (None, _) => (
             Status::MeasuredOnly,

@@ -215,8 +215,8 @@ fn bayes(report: &Report) -> String {
     let Some(security) = security else { return text };
     let word = if security.standing == Standing::Proven { "proven" } else { "heuristic" };
     text.push_str(&format!(
-        "<p>Bayes security {} ({word}): the best attacker errs at least that fraction as often as \
-         someone who guesses. 1 would be perfect secrecy, 0 certainty.</p>\n",
+        "<p>Bayes security {} ({word}): of the mistakes that someone who guesses makes, the best \
+         attacker still makes at least this share. 1 would be perfect secrecy, 0 certainty.</p>\n",
         claim(security)
     ));
     text.push_str(&accuracy_table(report));

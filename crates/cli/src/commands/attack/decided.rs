@@ -5,7 +5,7 @@
 use crate::args::real;
 use crate::console::Console;
 use crate::exit;
-use crate::print::{DIGITS, quote, rounded, with_commas};
+use crate::print::{DIGITS, quote, rounded};
 use answers::{AuditQuestion, Kind, Refusal, read_scores};
 use audit::sequential::{Decision, SequentialDocument};
 use clap::Args;
@@ -108,12 +108,12 @@ impl Decided {
             || "the claim".to_owned(),
             |claim| format!("the claimed epsilon {}", quote(claim.interval, DIGITS, Side::Upper)),
         );
-        let trials = with_commas(self.document.trials);
+        let trials = self.document.trials;
         let shown = rounded(self.document.epsilon(), DIGITS, Side::Lower);
         console.note(&match self.document.decision {
             Some(Decision::Refuted) => format!(
                 "{claimed} is refuted after {} trials: epsilon is at least {shown}",
-                with_commas(self.document.refuted_at.unwrap_or(self.document.trials))
+                crate::print::with_commas(self.document.refuted_at.unwrap_or(trials))
             ),
             Some(Decision::OutOfReach) => format!(
                 "stopped after {trials} trials: the ones that are left refute {claimed} with a probability below {} %; epsilon is at least {shown}",
