@@ -14,8 +14,7 @@ use training::{
     Device, Explanation, Ledger, NoiseSource, PrecisionName, Training, TrainingDescription,
     TrainingError, TrainingOptions, TrainingOutcome,
 };
-use vocabulary::rounding::rounded;
-use vocabulary::{LensName, Run, RunDescription, RunFile, Side};
+use vocabulary::{LensName, Run, RunDescription, RunFile};
 
 /// The names of [`PrecisionName`].
 pub const PRECISIONS: [&str; 3] = ["f32", "tf32", "bf16"];
@@ -291,8 +290,8 @@ pub(crate) fn meeting(
     let delta = delta.unwrap_or_else(|| usual_delta(records));
     let target = Target::Epsilon { epsilon, delta };
     let found = calibrate(&run, Unknown::NoiseMultiplier, &target, LensName::SIGNED, &[])?;
-    if let Solution::NoiseMultiplier(noise) = found.solution {
-        let noise = rounded(noise, 6, Side::Upper);
+    if let Solution::NoiseMultiplier(_) = found.solution {
+        let noise = &found.solution_shown;
         work.note(&format!("noise multiplier {noise} for epsilon {epsilon} at delta {delta:.3e}"));
     }
     Ok(found.run)
