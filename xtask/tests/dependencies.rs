@@ -16,13 +16,16 @@ const WALLS: &[(&str, &[&str])] = &[
     ("figures", &["vocabulary", "formats"]),
     // The engine takes plans; it never names who made them.
     ("experiments", &["vocabulary", "formats"]),
-    ("accounting", &["vocabulary", "numerics"]),
+    ("accounting", &["vocabulary", "numerics", "formats"]),
     // Bytes of files that several crates read.
     ("formats", &[]),
     ("audit", &["vocabulary", "numerics", "accounting", "formats"]),
     ("games", &["vocabulary", "numerics", "random", "accounting", "experiments"]),
     ("training", &["vocabulary", "numerics", "random", "formats"]),
-    ("attacks", &["vocabulary", "numerics", "random", "accounting", "experiments", "training"]),
+    (
+        "attacks",
+        &["vocabulary", "numerics", "random", "accounting", "experiments", "formats", "training"],
+    ),
     ("language", &["vocabulary", "numerics", "random", "formats", "experiments", "training"]),
     ("tuning", &["vocabulary", "numerics", "accounting", "formats"]),
     // Claims and figures only.

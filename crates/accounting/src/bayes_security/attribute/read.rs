@@ -5,6 +5,7 @@
 
 use super::{GradientPair, Mode, Row, Sensitivities};
 use crate::AccountingError;
+use formats::csv::CsvTable;
 use std::collections::BTreeMap;
 
 const KNOWN: [&str; 6] = ["step", "record", "sensitivity", "norm_a", "norm_b", "inner"];
@@ -25,18 +26,17 @@ impl Sensitivities {
     /// `InvalidInput`, naming the row and the value.
     pub fn from_csv(text: &str, mode: Mode) -> Result<Self, AccountingError> {
         let invalid = |message: String| AccountingError::invalid(message);
-        // A row is a line of the file, the header the first.
-        let mut lines = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty());
-        let header: Vec<&str> =
-            lines.next().map_or("", |(_, line)| line).split(',').map(str::trim).collect();
-        if let Some(name) = header.iter().find(|name| !KNOWN.contains(*name)) {
+        let table = CsvTable::read(text)
+            .map_err(|problem| invalid(format!("the sensitivities, {problem}")))?;
+        let header = table.header();
+        if let Some(name) = header.iter().find(|name| !KNOWN.contains(&name.as_str())) {
             return Err(invalid(format!(
                 "the sensitivities have a column `{}`; the columns are {}",
                 name.chars().filter(|c| !c.is_control()).take(40).collect::<String>(),
                 KNOWN.join(", ")
             )));
         }
-        let column = |name: &str| header.iter().position(|known| *known == name);
+        let column = |name: &str| table.column(name);
         let (step, record, sensitivity) = (column("step"), column("record"), column("sensitivity"));
         let pair = match (column("norm_a"), column("norm_b"), column("inner")) {
             (Some(a), Some(b), Some(c)) => Some((a, b, c)),
@@ -54,8 +54,8 @@ impl Sensitivities {
             return Err(invalid("the mode `record` needs a column `record`".into()));
         }
         let mut records: BTreeMap<String, Vec<Row>> = BTreeMap::new();
-        for (number, line) in lines {
-            let cells: Vec<&str> = line.split(',').map(str::trim).collect();
+        // A row is a line of the file, the header the first.
+        for (number, cells) in table.rows() {
             let cell = |column: usize| {
                 cells
                     .get(column)
@@ -99,7 +99,7 @@ impl Sensitivities {
                 (None, None) => 0.0,
             };
             let name = if mode == Mode::Record {
-                record.and_then(|column| cells.get(column)).copied().unwrap_or("").to_owned()
+                record.and_then(|column| cells.get(column)).cloned().unwrap_or_default()
             } else {
                 String::new()
             };
