@@ -1,6 +1,6 @@
 //! Claims: a quantity, a threat, a value with its ends, and a standing.
 
-use crate::{Adjacency, BadField, Interval, Method, NotCovered, Source, rounding};
+use crate::{Adjacency, AtLeast, BadField, Interval, Method, NotCovered, Quoted, Source};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -269,6 +269,24 @@ impl Side {
             Self::Neither => "neither",
         }
     }
+
+    /// The sign of a number of which this end is known.
+    pub const fn sign(self) -> &'static str {
+        match self {
+            Self::Upper => "<=",
+            Self::Lower => ">=",
+            Self::Neither => "~",
+        }
+    }
+
+    /// The same as it is written in mathematics.
+    pub const fn mathematical_sign(self) -> &'static str {
+        match self {
+            Self::Upper => "\u{2264}",
+            Self::Lower => "\u{2265}",
+            Self::Neither => "\u{2248}",
+        }
+    }
 }
 
 /// One statement about a run: who makes it, about what, how large, and how far to trust it.
@@ -302,14 +320,29 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// The end that may be quoted.
+    pub fn quoted(&self) -> Quoted {
+        Quoted::end_of(self.interval, self.side)
+    }
+
     /// The end that may be quoted, as text: `<= 1.829`.
     pub fn shown(&self) -> String {
-        rounding::shown(self.interval, self.side)
+        self.quoted().shown()
+    }
+
+    /// What the worst case is at least, where that is known apart from the ends.
+    pub fn worst_case(&self) -> Option<AtLeast> {
+        self.at_least.map(AtLeast::new)
     }
 
     /// What the worst case is at least, as text: `>= 7.064`.
     pub fn at_least_shown(&self) -> Option<String> {
-        self.at_least.map(|least| rounding::shown(Interval::exact(least), Side::Lower))
+        self.worst_case().map(AtLeast::shown)
+    }
+
+    /// Whether it bounds anything: an estimate has no side.
+    pub fn is_bound(&self) -> bool {
+        self.side != Side::Neither
     }
 }
 
@@ -351,9 +384,14 @@ pub struct Aside {
 }
 
 impl Aside {
+    /// The end that may be quoted.
+    pub fn quoted(&self) -> Quoted {
+        Quoted::end_of(self.ends.into(), self.side)
+    }
+
     /// The end that may be quoted, as text.
     pub fn shown(&self) -> String {
-        rounding::shown(self.ends.into(), self.side)
+        self.quoted().shown()
     }
 }
 
@@ -395,6 +433,13 @@ pub struct Ends {
     pub value: Option<f64>,
     pub lower: Option<f64>,
     pub upper: Option<f64>,
+}
+
+impl Ends {
+    /// The end that a side names.
+    pub fn quoted(self, side: Side) -> Quoted {
+        Quoted::end_of(self.into(), side)
+    }
 }
 
 impl From<Interval> for Ends {
