@@ -12,6 +12,7 @@ mod claim;
 mod description;
 pub mod figure;
 mod interval;
+mod lens;
 mod method;
 mod node;
 mod observe;
@@ -32,12 +33,13 @@ pub use audit::{
 };
 pub use batches::{Drawing, FurtherRelease, Matrix, Permutation, Sampling, batches_per_pass};
 pub use claim::{
-    Account, Aside, At, Claim, Direction, Ends, LensName, Quantity, Release, Secret, Side,
-    Standing, Unsupported,
+    Account, Aside, At, Claim, Direction, Ends, Quantity, Release, Secret, Side, Standing,
+    Unsupported,
 };
 pub use description::{BatchesDescription, PhaseDescription, Resolved, RunDescription, RunFile};
 pub use figure::Figure;
 pub use interval::Interval;
+pub use lens::LensName;
 pub use method::{Design, Method, UnknownName};
 pub use node::nearest;
 pub use observe::Observe;
