@@ -39,6 +39,7 @@ const WALLS: &[(&str, &[&str])] = &[
             "numerics",
             "random",
             "figures",
+            "formats",
             "accounting",
             "audit",
             "games",
@@ -199,7 +200,9 @@ fn every_crate_states_its_idea() {
 /// Whoever depends on one of these crates finds a program that uses it.
 #[test]
 fn crates_for_others_have_an_example() {
-    for name in ["numerics", "random", "accounting", "audit", "figures"] {
+    for name in
+        ["vocabulary", "formats", "numerics", "random", "accounting", "audit", "figures", "games"]
+    {
         let folder = root().join("crates").join(name).join("examples");
         let found = std::fs::read_dir(&folder)
             .unwrap()

@@ -192,15 +192,9 @@ fn rows_of_one_training_are_not_audited_as_trainings_of_their_own() {
     assert!(mixed.json()["error"].as_str().unwrap().contains("column `run`"));
 }
 
-/// One dimension of doubles, as NumPy writes them.
+/// One dimension of doubles.
 fn npy(values: &[f64]) -> Vec<u8> {
-    let header =
-        format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({},), }}\n", values.len());
-    let mut file = b"\x93NUMPY\x01\x00".to_vec();
-    file.extend((header.len() as u16).to_le_bytes());
-    file.extend(header.bytes());
-    file.extend(values.iter().flat_map(|value| value.to_le_bytes()));
-    file
+    formats::npy::doubles(&[values.len()], values)
 }
 
 #[test]
