@@ -24,7 +24,7 @@ macro_rules! end {
                 self.0
             }
 
-            /// With so many significant digits, rounded to its side.
+            /// To this number of significant digits, rounded to its side.
             pub fn digits(self, digits: usize) -> String {
                 rounded(self.0, digits, $side)
             }
@@ -119,7 +119,7 @@ impl Quoted {
         self.side
     }
 
-    /// With so many significant digits, rounded to its side.
+    /// To this number of significant digits, rounded to its side.
     pub fn digits(self, digits: usize) -> String {
         rounded(self.number, digits, self.side)
     }

@@ -3,7 +3,7 @@
 
 use crate::Side;
 
-/// A number without a side, to so many significant digits.
+/// A number without a side, to this number of significant digits.
 ///
 /// ```
 /// # use vocabulary::rounding::about;
