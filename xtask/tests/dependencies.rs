@@ -22,7 +22,10 @@ const WALLS: &[(&str, &[&str])] = &[
     ("audit", &["vocabulary", "numerics", "accounting", "formats"]),
     ("games", &["vocabulary", "numerics", "random", "accounting", "experiments"]),
     ("training", &["vocabulary", "numerics", "random", "formats"]),
-    ("attacks", &["vocabulary", "numerics", "random", "accounting", "experiments", "training"]),
+    (
+        "attacks",
+        &["vocabulary", "numerics", "random", "accounting", "experiments", "formats", "training"],
+    ),
     ("language", &["vocabulary", "numerics", "random", "formats", "experiments", "training"]),
     ("tuning", &["vocabulary", "numerics", "accounting", "formats"]),
     // Claims and figures only.
@@ -36,6 +39,7 @@ const WALLS: &[(&str, &[&str])] = &[
             "numerics",
             "random",
             "figures",
+            "formats",
             "accounting",
             "audit",
             "games",
@@ -196,7 +200,9 @@ fn every_crate_states_its_idea() {
 /// Whoever depends on one of these crates finds a program that uses it.
 #[test]
 fn crates_for_others_have_an_example() {
-    for name in ["numerics", "random", "accounting", "audit", "figures"] {
+    for name in
+        ["vocabulary", "formats", "numerics", "random", "accounting", "audit", "figures", "games"]
+    {
         let folder = root().join("crates").join(name).join("examples");
         let found = std::fs::read_dir(&folder)
             .unwrap()

@@ -94,6 +94,33 @@ fn front_ends_decide_nothing() {
     assert!(used.iter().all(|used| *used), "an exception is not needed any more: {used:?}");
 }
 
+/// Whoever shows numbers: the front ends, and the report.
+const PRINTERS: &[&str] =
+    &["crates/cli/src", "crates/server/src", "crates/python/src", "crates/report/src"];
+
+/// An end is made by whoever has bounded a number, and rounds itself. A printer that makes one, or names a side, could
+/// show an upper end as a lower one.
+#[test]
+fn printers_choose_no_ends() {
+    let mut files = Vec::new();
+    for place in PRINTERS {
+        sources(&root().join(place), "rs", &mut files);
+    }
+    assert!(files.len() > 90, "only {} files were found", files.len());
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        for line in code(&text) {
+            for pattern in ["Side::", "AtMost::new", "AtLeast::new", "AtMost(", "AtLeast("] {
+                assert!(!line.contains(pattern), "{}: {}", file.display(), line.trim());
+            }
+            // Ends that are made from numbers at hand would be the same by another way.
+            for pattern in ["Interval::", "Interval {", "Quoted::from("] {
+                assert!(!line.contains(pattern), "{}: {}", file.display(), line.trim());
+            }
+        }
+    }
+}
+
 /// What is particular to a lens stands in its file. Whoever asks lenses asks for a role (`SIGNED`, `BESIDE`) or for
 /// all of them, and none by its name.
 #[test]

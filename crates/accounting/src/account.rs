@@ -145,7 +145,7 @@ fn all(subject: Subject<'_>, questions: &Questions) -> Result<Account> {
     };
     let named = !questions.lenses.is_empty();
     let chosen: Vec<&Lens> = if named {
-        questions.lenses.iter().map(|name| Lens::named(*name)).collect::<Result<_>>()?
+        questions.lenses.iter().map(|name| Lens::named(*name)).collect()
     } else {
         lenses::ALL.iter().collect()
     };

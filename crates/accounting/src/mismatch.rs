@@ -5,12 +5,10 @@
 
 use crate::account::Questions;
 use crate::lenses::Lens;
-use crate::pairs::shuffle_lower_bound;
-use crate::{AccountingError, pairs::ShuffleLowerBound, schemes};
-use vocabulary::rounding::{DIGITS, rounded};
+use crate::{AccountingError, schemes, shuffling};
 use vocabulary::{
-    Account, Adjacency, Aside, At, Claim, Direction, Interval, LensName, Permutation, Quantity,
-    Run, Sampling, Side, Standing,
+    Account, Adjacency, Aside, At, AtLeast, Claim, Direction, Interval, LensName, Quantity, Run,
+    Sampling, Side, Standing,
 };
 
 /// Adds the asides and the warning for shuffled and fixed-size batches.
@@ -32,11 +30,13 @@ pub(crate) fn add(run: &Run, questions: &Questions, account: &mut Account) {
     if run.sampling() == Sampling::CyclicPoisson || run.matrix().is_some() {
         return;
     }
-    let lower = if run.sampling() == Sampling::Shuffle { shuffled(run) } else { None };
+    let shuffled = run.sampling() == Sampling::Shuffle;
+    let game = shuffling::game(run).filter(|_| shuffled);
+    let lower = game.as_ref().and_then(|game| Some((game, schemes::shuffle::event_bound(run)?)));
     let poisson = run
         .with_sampling(Sampling::Poisson)
         .map_err(AccountingError::invalid)
-        .and_then(|run| Lens::named(LensName::SIGNED)?.look(&run));
+        .and_then(|run| Lens::named(LensName::SIGNED).look(&run));
     for delta in &questions.deltas {
         let at = At { delta: Some(*delta), ..At::default() };
         // What is claimed has its lower end beside it; the published one is for where nothing is.
@@ -47,7 +47,7 @@ pub(crate) fn add(run: &Run, questions: &Questions, account: &mut Account) {
         };
         let mut known = account.claims.iter().find(claimed).and_then(|claim| claim.at_least);
         if known.is_none()
-            && let Some((bound, epochs)) = &lower
+            && let Some((game, bound)) = &lower
             && let Ok(epsilon) = bound.epsilon(*delta)
         {
             known = Some(epsilon.lower);
@@ -56,13 +56,11 @@ pub(crate) fn add(run: &Run, questions: &Questions, account: &mut Account) {
             account.asides.push(aside("shuffle-lower-bound", at, Side::Lower, interval, format!(
                 "published lower bound for {} of shuffled batches, for a record that is zeroed out; \
                  the truth is at least this",
-                if *epochs == 1 { "one epoch".into() } else { format!("{epochs} epochs") }
+                if game.epochs == 1 { "one epoch".into() } else { format!("{} epochs", game.epochs) }
             )));
-            if let Some(game) = crate::shuffling::game(run) {
-                account.asides.extend(crate::shuffling::least_epsilon(&game, *delta));
-            }
+            account.asides.extend(shuffling::least_epsilon(game, *delta));
         }
-        let known = known.filter(|_| run.sampling() == Sampling::Shuffle);
+        let known = known.filter(|_| shuffled);
         let Ok(view) = &poisson else { continue };
         match view.epsilon(*delta, Direction::Both) {
             Ok(epsilon) => {
@@ -80,8 +78,8 @@ pub(crate) fn add(run: &Run, questions: &Questions, account: &mut Account) {
                     account.warnings.push(format!(
                         "at delta {delta:e} shuffled batches leak at least epsilon {}, above the {} \
                          that a Poisson analysis would report",
-                        rounded(known, DIGITS, Side::Lower),
-                        rounded(epsilon.upper, DIGITS, Side::Upper)
+                        AtLeast::new(known),
+                        epsilon.at_most()
                     ));
                 }
             }
@@ -102,24 +100,4 @@ fn aside(name: &str, at: At, side: Side, interval: Interval, note: String) -> As
         ends: interval.into(),
         note,
     }
-}
-
-/// The lower bound for the complete epochs of a run with one phase, one record and batches of equal size.
-fn shuffled(run: &Run) -> Option<(ShuffleLowerBound, u64)> {
-    let [phase] = run.phases() else { return None };
-    if run.group_size() != 1 {
-        return None;
-    }
-    let steps_per_epoch = schemes::even_batches(phase.sample_rate)?;
-    let epochs = phase.steps / steps_per_epoch;
-    if epochs == 0 {
-        return None;
-    }
-    let noise = phase.noise_multiplier;
-    if run.drawing().permutation == Permutation::Kept {
-        // The epochs of a batch add up to one with less noise; more is the safe side of the rounding.
-        let noise = noise / (epochs as f64).sqrt() * (1.0 + 4.0 * f64::EPSILON);
-        return Some((shuffle_lower_bound(noise, steps_per_epoch, 1).ok()?, epochs));
-    }
-    Some((shuffle_lower_bound(noise, steps_per_epoch, epochs).ok()?, epochs))
 }

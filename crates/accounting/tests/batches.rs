@@ -533,7 +533,7 @@ fn a_filter_covers_what_outputs_choose() {
 #[test]
 fn a_filter_has_its_limits() {
     let run = || Run::builder().phase(1.0, 0.01, 100).dataset_size(1000).renyi_filter(8.0, 2.0);
-    let composition = accounting::lenses::Lens::named(LensName::Composition).unwrap();
+    let composition = accounting::lenses::Lens::named(LensName::Composition);
     for (name, sampling) in Sampling::ALL.iter().filter(|(_, sampling)| !sampling.by_coins()) {
         let drawing = Drawing {
             max_batch_size: (*sampling == Sampling::TruncatedPoisson).then_some(20),

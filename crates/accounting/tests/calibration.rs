@@ -116,7 +116,7 @@ fn one_step_more_breaks_the_target() {
         let answer = calibrate(&run(0.7764, 0.01, 1), Unknown::Steps, &target, lens, &[]).unwrap();
         let Solution::Steps(steps) = answer.solution else { panic!("{answer:?}") };
         let epsilon_at = |steps| {
-            let view = Lens::named(lens).unwrap().look(&run(0.7764, 0.01, steps)).unwrap();
+            let view = Lens::named(lens).look(&run(0.7764, 0.01, steps)).unwrap();
             view.epsilon(1e-6, Direction::Both).unwrap()
         };
         assert!(epsilon_at(steps).upper <= epsilon);
@@ -131,7 +131,7 @@ fn the_robust_heuristic_holds_for_every_count_up_to_its_answer() {
     let start = run(0.7764, 0.01, 1);
     let answer = calibrate(&start, Unknown::Steps, &target, LensName::LastIterateMax, &[]).unwrap();
     let Solution::Steps(steps) = answer.solution else { panic!("{answer:?}") };
-    let lens = Lens::named(LensName::LastIterate).unwrap();
+    let lens = Lens::named(LensName::LastIterate);
     let epsilon_at = |steps| {
         lens.look(&run(0.7764, 0.01, steps)).unwrap().epsilon(1e-6, Direction::Both).unwrap()
     };
@@ -231,7 +231,7 @@ fn every_way_to_draw_batches_is_calibrated() {
             .unwrap();
         let epsilon = |phase: Phase| {
             let run = run.with_phases(vec![phase]).unwrap();
-            let view = Lens::named(LensName::Composition).unwrap().look(&run)?;
+            let view = Lens::named(LensName::Composition).look(&run)?;
             view.epsilon(1e-5, Direction::Both)
         };
         for unknown in [Unknown::NoiseMultiplier, Unknown::Steps, Unknown::SampleRate] {
@@ -284,7 +284,7 @@ fn batch_sizes_of_balls_and_bins_divide_the_data_set() {
         Ok((run.unwrap(), Vec::new()))
     };
     let epsilon = |size: u64| {
-        let view = Lens::named(LensName::Composition).unwrap().look(&described(size)?.0)?;
+        let view = Lens::named(LensName::Composition).look(&described(size)?.0)?;
         view.epsilon(1e-5, Direction::Both)
     };
     // Between what 100 and what 125 records per batch leak.

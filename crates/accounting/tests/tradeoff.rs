@@ -7,7 +7,7 @@ use vocabulary::{Direction, LensName, Run};
 
 #[test]
 fn reference_curves_come_out_to_their_digits() {
-    let lens = Lens::named(LensName::Composition).unwrap();
+    let lens = Lens::named(LensName::Composition);
     let mut smaller: Option<(String, f64)> = None;
     let mut rows = 0;
     for line in include_str!("golden/tradeoff.csv").lines().skip(1) {

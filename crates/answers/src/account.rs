@@ -7,6 +7,7 @@ use crate::{Refusal, limit};
 use accounting::bayes_security::attribute::{Mode, Sensitivities};
 use accounting::hidden_state::Loss;
 use accounting::{Questions, Subject};
+use attacks::attribute::read_csv;
 use clap::Args;
 use random::{Purpose, Stream};
 use serde::Deserialize;
@@ -134,7 +135,7 @@ pub(crate) fn sensitivities(
     mode: Option<Mode>,
 ) -> Result<Option<Sensitivities>, Refusal> {
     let Some(file) = file else { return Ok(None) };
-    Sensitivities::from_csv(&file.text, mode.unwrap_or_default())
+    read_csv(&file.text, mode.unwrap_or_default())
         .map(Some)
         .map_err(|error| Refusal::from(error).at(&file.name))
 }

@@ -18,8 +18,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use training::data::Dataset;
 use training::{Recipe, Replica, TrainingDescription};
-use vocabulary::rounding::{DIGITS, rounded};
-use vocabulary::{Adjacency, Claim, LensName, Observe, Quantity, Run, Side, Standing};
+use vocabulary::{
+    Adjacency, AtLeast, AtMost, Claim, LensName, Observe, Quantity, Quoted, Run, Standing,
+};
 
 /// The question of `attack attribute`: with a file for the scores the game is played, else the
 /// sensitivities are measured.
@@ -415,19 +416,18 @@ fn secrets(text: Option<&str>, attribute: &Attribute) -> Result<Vec<usize>, Attr
 
 /// The accuracies, each rounded to its safe side, with its standing.
 fn lines(found: &Accuracy, allowed: &[Claim], candidates: usize) -> Vec<(String, String)> {
-    let percent = |share: f64, side: Side| rounded(100.0 * share, DIGITS, side);
     let mut lines = vec![
         (
             "blind guessing".to_owned(),
-            format!("{} %", percent(1.0 / candidates as f64, Side::Neither)),
+            format!("{} %", Quoted::about(100.0 * (1.0 / candidates as f64))),
         ),
         (
             "the attacker's guesses".to_owned(),
             format!(
                 "{} % ({} to {} % at {} % confidence, {}, {} of {})",
-                percent(found.value, Side::Neither),
-                percent(found.lower, Side::Lower),
-                percent(found.upper, Side::Upper),
+                Quoted::about(100.0 * found.value),
+                AtLeast::new(found.lower).percent(),
+                AtMost::new(found.upper).percent(),
                 100.0 * found.confidence,
                 Standing::Measured.as_str(),
                 found.right,
@@ -436,14 +436,16 @@ fn lines(found: &Accuracy, allowed: &[Claim], candidates: usize) -> Vec<(String,
         ),
     ];
     for claim in allowed {
-        let (end, sign, side) = match claim.side {
-            Side::Neither => (claim.interval.value, "~", Side::Neither),
-            _ => (claim.interval.lower, "<=", Side::Upper),
+        // Less security allows more right answers.
+        let right = |security: f64| accuracy_bound(security, candidates);
+        let bound = if claim.is_bound() {
+            Quoted::from(AtMost::new(right(claim.interval.lower)))
+        } else {
+            Quoted::about(right(claim.interval.value))
         };
-        let bound = percent(accuracy_bound(end, candidates), side);
         lines.push((
             format!("allowed by {}", claim.source),
-            format!("{sign} {bound} % ({})", claim.standing.as_str()),
+            format!("{} % ({})", bound.times(100.0).shown(), claim.standing.as_str()),
         ));
     }
     lines

@@ -61,7 +61,7 @@ pub(crate) fn ask(question: &CalibrationMapQuestion) -> Result<CalibrationMap, R
     }
     let until =
         Instant::now() + Duration::from_millis(question.milliseconds.unwrap_or(2_000).min(20_000));
-    let lens = Lens::named(question.lens.unwrap_or(LensName::SIGNED))?;
+    let lens = Lens::named(question.lens.unwrap_or(LensName::SIGNED));
     lens.look(&run)?;
     let (noise_multiplier, steps) = window(*phase, columns, rows);
     let mut map = CalibrationMap {

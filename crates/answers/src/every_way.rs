@@ -4,9 +4,8 @@ use crate::account;
 use crate::compare::{CompareQuestion, Comparison, LeftOut, NamedAccount, NamedRun, asked};
 use crate::refusal::Refusal;
 use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
-use vocabulary::rounding::{DIGITS, rounded};
 use vocabulary::{
-    Adjacency, Claim, LensName, Permutation, Quantity, Run, RunDescription, Sampling, Side,
+    Adjacency, AtMost, Claim, LensName, Permutation, Quantity, Run, RunDescription, Sampling,
 };
 
 pub(crate) fn ask(
@@ -173,9 +172,9 @@ fn title(lines: &[Line]) -> String {
     match (least, most) {
         (Some(least), Some(most)) => format!(
             "At noise multiplier {middle}, epsilon is from {} ({}) to {} ({})",
-            rounded(least.1, DIGITS, Side::Upper),
+            AtMost::new(least.1),
             least.0,
-            rounded(most.1, DIGITS, Side::Upper),
+            AtMost::new(most.1),
             most.0
         ),
         _ => "What every way to draw batches costs".into(),

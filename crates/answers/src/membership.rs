@@ -9,8 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use vocabulary::rounding::shown;
-use vocabulary::{Interval, Problem, Side};
+use vocabulary::{AtLeast, Problem};
 
 /// The question of `attack lira` and `attack rmia`; it names the files of the matrices.
 #[derive(Clone, Debug, Deserialize)]
@@ -188,7 +187,7 @@ pub fn membership(question: &MembershipQuestion) -> Result<MembershipDocument, R
     let row = |one: &AtRisk| RecordAtRisk {
         record: one.record,
         epsilon_lower: one.epsilon_lower,
-        shown: shown(Interval::exact(one.epsilon_lower), Side::Lower),
+        shown: AtLeast::new(one.epsilon_lower).shown(),
         advantage: one.advantage,
     };
     Ok(MembershipDocument {

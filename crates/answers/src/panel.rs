@@ -71,8 +71,8 @@ pub(crate) fn ask(question: &PanelQuestion) -> Result<Panel, Refusal> {
     let mut epsilon = Vec::new();
     let (mut lines, mut unsupported) = (Vec::new(), Vec::new());
     for name in chosen {
-        let line = Lens::named(name).and_then(|lens| {
-            let view = lens.look(&run)?;
+        let lens = Lens::named(name);
+        let line = lens.look(&run).and_then(|view| {
             if farthest.is_none() {
                 let end = view.epsilon(LEAST_DELTA, Direction::Both)?.upper;
                 let end = if end.is_finite() { end.max(1e-6) } else { 50.0 };

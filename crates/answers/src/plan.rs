@@ -12,7 +12,7 @@ use clap::builder::PossibleValue;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vocabulary::rounding::plain;
-use vocabulary::{Problem, Release, Run, Sampling};
+use vocabulary::{AtLeast, AtMost, Problem, Release, Run, Sampling};
 
 /// The question of `plan`.
 #[derive(Clone, Debug, Default, Deserialize, Args)]
@@ -152,8 +152,30 @@ pub struct PlannedAttack {
     pub tpr: f64,
 }
 
+impl PlannedAttack {
+    /// The true positive rate of the attack at its threshold.
+    pub fn tpr_at_least(&self) -> AtLeast {
+        AtLeast::new(self.tpr)
+    }
+}
+
 impl Planned {
     pub const SCHEMA: &'static str = "dosimeter.plan/1";
+
+    /// What the scores would show.
+    pub fn target_at_least(&self) -> AtLeast {
+        AtLeast::new(self.target.epsilon)
+    }
+
+    /// The probability with which they show it.
+    pub fn power_at_least(&self) -> AtLeast {
+        AtLeast::new(self.achieved_power)
+    }
+
+    /// What any number of scores of this attack can show, where that is known and finite.
+    pub fn largest_at_most(&self) -> Option<AtMost> {
+        self.largest_epsilon.map(AtMost::new)
+    }
 }
 
 /// An answer or a refusal within [`planning::SECONDS`] of processor time, the accounting of the claim included, where

@@ -10,9 +10,9 @@ use accounting::{Questions, account, domain};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use vocabulary::rounding::{DIGITS, plain, rounded, shown};
+use vocabulary::rounding::plain;
 use vocabulary::words::title;
-use vocabulary::{At, Ends, Interval, LensName, Quantity, Side, Standing};
+use vocabulary::{At, AtLeast, Ends, Interval, LensName, Quantity, Quoted, Side, Standing};
 
 /// The question of `translate`: a number to translate from, a run, or both; and where to.
 #[derive(Clone, Debug, Default, Deserialize, Args)]
@@ -309,7 +309,7 @@ fn enough(known: Known, places: &Places) -> Result<Vec<TranslatedNumber>, Refusa
             side: Side::Upper,
             ends: Interval::exact(value).into(),
             // The largest that is enough: below it everything is, so it is rounded down.
-            shown: format!("<= {}", rounded(value, DIGITS, Side::Lower)),
+            shown: format!("<= {}", AtLeast::new(value)),
             reason: None,
         });
     };
@@ -333,14 +333,15 @@ fn number(quantity: Quantity, at: At, interval: Interval, why: &str) -> Translat
         value: decimal(interval.value),
         upper: decimal(interval.upper),
     };
-    let side = if quantity.is_leakage() { Side::Upper } else { Side::Lower };
+    let end: Quoted =
+        if quantity.is_leakage() { interval.at_most().into() } else { interval.at_least().into() };
     TranslatedNumber {
         quantity,
         at,
         label: title(quantity, at),
-        side,
+        side: end.side(),
         ends: interval.into(),
-        shown: if interval.upper.is_finite() { shown(interval, side) } else { "no bound".into() },
+        shown: if interval.upper.is_finite() { end.shown() } else { "no bound".into() },
         reason: (!interval.upper.is_finite()).then(|| why.to_owned()),
     }
 }

@@ -1,9 +1,9 @@
 //! The attribute bound and the attribute game on a data set small enough to see through.
 
-use accounting::bayes_security::attribute::{Candidates, Mode, Sensitivities};
+use accounting::bayes_security::attribute::{Candidates, Mode};
 use attacks::attribute::{
     Accuracy, Attribute, AttributeGame, Collector, Diameter, Observe, Probe, Value, accuracy_bound,
-    follow, write_csv,
+    follow, read_csv, write_csv,
 };
 use experiments::{Outcome, Settings, Shard, Silent};
 use std::sync::Arc;
@@ -118,7 +118,7 @@ fn sensitivities_are_distances_of_clipped_gradients() {
     // The file says the same as the rows.
     for collector in &collectors {
         let mode = collector.sensitivities().unwrap().mode();
-        let read = Sensitivities::from_csv(&write_csv(collector.rows()), mode).unwrap();
+        let read = read_csv(&write_csv(collector.rows()), mode).unwrap();
         assert_eq!(
             read.security(&run).unwrap(),
             collector.sensitivities().unwrap().security(&run).unwrap()

@@ -5,8 +5,8 @@ use crate::sequential::SequentialDocument;
 use crate::{Audit, Errors, Scores, Simultaneous, TestAt, ThresholdRule};
 use accounting::{Pair, directions};
 use vocabulary::figure::{Axis, Figure, Hue, Rung, Series, Stroke};
-use vocabulary::rounding::{DIGITS, plain, rounded};
-use vocabulary::{Direction, Side};
+use vocabulary::rounding::plain;
+use vocabulary::{AtMost, Direction};
 
 /// The ROC with a simultaneous band, and the curve of a claimed run where there is one.
 pub fn roc(scores: &Scores, analysis: &Audit, claimed: Option<&dyn Pair>) -> Figure {
@@ -102,7 +102,7 @@ pub fn evidence(audit: &SequentialDocument) -> Option<Figure> {
     let last = points.last()?.0;
     let least = points.iter().map(|point| point.1).fold(0.0, f64::min);
     let most = points.iter().map(|point| point.1).fold(needed, f64::max);
-    let claimed = rounded(claimed, DIGITS, Side::Upper);
+    let claimed = AtMost::new(claimed);
     let title = match audit.refuted_at {
         Some(trial) => format!("The claim of epsilon {claimed} is refuted after {trial} trials"),
         None => format!("{} trials do not refute the claim of epsilon {claimed}", audit.trials),
@@ -133,7 +133,7 @@ pub fn evidence(audit: &SequentialDocument) -> Option<Figure> {
 /// The bound of a sequential audit after every look, and the claim.
 pub fn bound_over_trials(audit: &SequentialDocument) -> Figure {
     let points = audit.looks.iter().map(|look| (look.trials as f64, look.epsilon_lower));
-    let shown = rounded(audit.epsilon(), DIGITS, Side::Lower);
+    let shown = audit.bound.claim.quoted();
     let mut figure = Figure::new(
         format!("After {} trials epsilon is at least {shown}", audit.trials),
         "The line is a lower bound at every moment, whenever one stops; it does not fall.",
@@ -147,7 +147,7 @@ pub fn bound_over_trials(audit: &SequentialDocument) -> Figure {
     .y(Axis::linear("epsilon"))
     .with(Series::step("shown", points).hue(Hue::Green).stroke(Stroke::Solid));
     if let Some(claimed) = audit.claimed_epsilon() {
-        let text = format!("claimed: {}", rounded(claimed, DIGITS, Side::Upper));
+        let text = format!("claimed: {}", AtMost::new(claimed));
         figure = figure
             .with(Series::horizontal_rule(text, claimed).hue(Hue::Blue).stroke(Stroke::Solid));
     }

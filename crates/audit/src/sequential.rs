@@ -27,7 +27,7 @@ use crate::{AttackDirection, AuditError, Finding, Method, rows};
 use numerics::special::ln_gamma;
 use schemars::JsonSchema;
 use serde::Serialize;
-use vocabulary::{Adjacency, Claim, Problem, Verdict};
+use vocabulary::{Adjacency, AtLeast, AtMost, Claim, Problem, Verdict};
 
 /// An audit in progress.
 #[derive(Clone, Debug)]
@@ -416,6 +416,18 @@ pub struct Look {
     pub evidence: Option<f64>,
 }
 
+impl Look {
+    /// What the trials so far show.
+    pub fn epsilon_at_least(&self) -> AtLeast {
+        AtLeast::new(self.epsilon_lower)
+    }
+
+    /// The evidence against the claim.
+    pub fn evidence_at_least(&self) -> Option<AtLeast> {
+        self.evidence.map(AtLeast::new)
+    }
+}
+
 /// Whether more trials are worth their cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -449,6 +461,11 @@ impl SequentialDocument {
     /// The epsilon that the claim allows.
     pub fn claimed_epsilon(&self) -> Option<f64> {
         self.claim.as_ref().map(|claim| claim.interval.upper)
+    }
+
+    /// The evidence that is enough to refute the claim.
+    pub fn enough_evidence(&self) -> AtMost {
+        AtMost::new(self.evidence_needed)
     }
 }
 

@@ -1,8 +1,8 @@
 //! What the primary bound says about a claimed epsilon.
 
 use crate::{analysis, words};
-use vocabulary::rounding::{DIGITS, rounded, with_commas};
-use vocabulary::{Claim, Finding, Side, Status, Verdict};
+use vocabulary::rounding::with_commas;
+use vocabulary::{AtLeast, Claim, Finding, Status, Verdict};
 
 /// What the rule could have shown with these numbers of scores, and how many scores would have
 /// been enough.
@@ -33,7 +33,7 @@ pub fn verdict(measured: &Finding, confidence: f64, claim: &Claim, reach: Reach)
 
 /// What trials that may be stopped at any time say about a claim.
 pub(crate) fn of_trials(claim: &Claim, refuted_at: Option<u64>) -> Verdict {
-    let claimed = up(claim.interval.upper);
+    let claimed = claim.interval.at_most();
     let (status, reason) = match refuted_at {
         Some(trial) => (
             Status::Contradiction,
@@ -57,8 +57,8 @@ fn judge(measured: &Finding, confidence: f64, claim: &Claim, reach: Reach) -> (S
     if bound > claim.upper {
         let reason = format!(
             "the scores show epsilon at least {} at delta {at} with {percent} % confidence{within}, but at most {} is claimed as proven: the training, its noise or the accounting is not what was stated",
-            down(bound),
-            up(claim.upper)
+            AtLeast::new(bound),
+            claim.at_most()
         );
         return (Status::Contradiction, reason);
     }
@@ -85,8 +85,8 @@ fn judge(measured: &Finding, confidence: f64, claim: &Claim, reach: Reach) -> (S
         );
         return inconclusive(format!(
             "with this many scores even a perfect attack could only have shown {}, which is not above the claimed {}; {needed}",
-            down(reach.could_show),
-            up(claim.upper)
+            AtLeast::new(reach.could_show),
+            claim.at_most()
         ));
     }
     if bound <= 0.0 {
@@ -97,16 +97,8 @@ fn judge(measured: &Finding, confidence: f64, claim: &Claim, reach: Reach) -> (S
     }
     let reason = format!(
         "the scores show epsilon at least {} at delta {at}{within}, below the claimed {}",
-        down(bound),
-        up(claim.upper)
+        AtLeast::new(bound),
+        claim.at_most()
     );
     (Status::Consistent, reason)
-}
-
-fn down(value: f64) -> String {
-    rounded(value, DIGITS, Side::Lower)
-}
-
-fn up(value: f64) -> String {
-    rounded(value, DIGITS, Side::Upper)
 }

@@ -21,10 +21,7 @@ fn jsonl(text: &str) -> Result<Table, String> {
 }
 
 fn npy(header: &str, data: &[u8]) -> Result<Vec<f64>, String> {
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((header.len() as u16).to_le_bytes());
-    bytes.extend(header.as_bytes());
-    bytes.extend(data);
+    let bytes = formats::npy::file(header, data);
     let length = Some(bytes.len() as u64);
     read_npy(bytes.as_slice(), length, Path::new("scores.npy"))
         .map(|values| values.to_vec())
@@ -218,9 +215,6 @@ fn hostile_npy_headers_are_refused() {
     let problem = read_npy(oversized.as_slice(), None, Path::new("x.npy")).unwrap_err().to_string();
     assert!(problem.contains("is refused"), "{problem}");
     // Without a known length the data must end where the header says.
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((good.len() as u16).to_le_bytes());
-    bytes.extend(good.as_bytes());
-    bytes.extend(doubles(&[1.0, 2.0, 3.0]));
+    let bytes = formats::npy::file(good, &doubles(&[1.0, 2.0, 3.0]));
     assert!(read_npy(bytes.as_slice(), None, Path::new("x.npy")).is_err());
 }

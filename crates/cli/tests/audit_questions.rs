@@ -213,15 +213,7 @@ fn trials_are_added_until_it_is_decided() {
 
 /// A .npy file of doubles.
 fn write_npy(path: &Path, rows: usize, columns: usize, values: &[f64]) {
-    let mut header =
-        format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
-    header.push_str(&" ".repeat(64 - (header.len() + 11) % 64));
-    header.push('\n');
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((header.len() as u16).to_le_bytes());
-    bytes.extend(header.as_bytes());
-    bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
-    std::fs::write(path, bytes).unwrap();
+    std::fs::write(path, formats::npy::doubles(&[rows, columns], values)).unwrap();
 }
 
 #[test]

@@ -29,6 +29,20 @@ fn right_ends_are_proven() {
     assert_eq!(proof["proofs"][0]["upper"]["enclosures"][0]["of"], "delta(4.37718), remove");
 }
 
+/// What is proven is the run: a claim about other neighbours would get its seal.
+#[test]
+fn a_claim_is_about_the_neighbours_of_its_run() {
+    let text = document("composition", "both", "epsilon", r#"{"delta": 1e-5}"#, (4.37717, 4.37718));
+    let other =
+        text.replace(r#""direction": "both""#, r#""direction": "both", "adjacency": "substitute""#);
+    let (code, stdout, stderr) = Bench::new().file("claim.json", &other).run("prove claim.json");
+    assert_eq!(code, 2, "{stdout}{stderr}");
+    assert!(
+        stderr.contains("a claim is about substitute, and its run about add-remove"),
+        "{stderr}"
+    );
+}
+
 #[test]
 fn a_wrong_end_is_a_failed_check() {
     let text = document("composition", "both", "epsilon", r#"{"delta": 1e-5}"#, (4.3, 4.377));

@@ -48,6 +48,62 @@ pub fn split(line: &str, cells: &mut Vec<String>) -> Result<(), String> {
     }
 }
 
+/// A small table, whole: its header and its rows. Empty lines and those that begin with `#` are left out, and white
+/// space around a cell is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CsvTable {
+    header: Vec<String>,
+    rows: Vec<(usize, Vec<String>)>,
+}
+
+impl CsvTable {
+    /// Reads a table.
+    ///
+    /// # Errors
+    /// Those of [`split`], with the number of the line.
+    ///
+    /// ```
+    /// let table = formats::csv::CsvTable::read("# made today\nname, size\n\n\"a, b\",2\n")?;
+    /// assert_eq!((table.column("size"), table.column("weight")), (Some(1), None));
+    /// let rows: Vec<_> = table.rows().collect();
+    /// assert_eq!(rows[0].0, 4);
+    /// assert_eq!(rows[0].1, ["a, b", "2"]);
+    /// assert!(formats::csv::CsvTable::read("name\n\"a").unwrap_err().starts_with("line 2: "));
+    /// # Ok::<(), String>(())
+    /// ```
+    pub fn read(text: &str) -> Result<Self, String> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let lines = (1..).zip(text.lines());
+        let mut rows = Vec::new();
+        for (number, line) in lines {
+            if line.trim().is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let mut cells = Vec::new();
+            // White space at the ends would stand before or behind a quote.
+            split(line.trim(), &mut cells).map_err(|error| format!("line {number}: {error}"))?;
+            rows.push((number, cells.iter().map(|cell| cell.trim().to_owned()).collect()));
+        }
+        let header = if rows.is_empty() { Vec::new() } else { rows.remove(0).1 };
+        Ok(Self { header, rows })
+    }
+
+    /// The names of the columns.
+    pub fn header(&self) -> &[String] {
+        &self.header
+    }
+
+    /// Where a column stands.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.header.iter().position(|known| known == name)
+    }
+
+    /// The rows below the header, with the numbers of their lines, of which the first is 1.
+    pub fn rows(&self) -> impl Iterator<Item = (usize, &[String])> {
+        self.rows.iter().map(|(number, cells)| (*number, cells.as_slice()))
+    }
+}
+
 /// The first cell of a line in bytes, and what follows its comma; nothing where a quote is not closed, or text follows
 /// it. A quoted cell has no quotes inside.
 ///

@@ -41,9 +41,7 @@ impl Header {
     ///
     /// ```
     /// let text = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n";
-    /// let mut file = b"\x93NUMPY\x01\x00".to_vec();
-    /// file.extend((text.len() as u16).to_le_bytes());
-    /// file.extend(text.bytes());
+    /// let file = formats::npy::file(text, &[]);
     /// let header = formats::npy::Header::read(&mut file.as_slice())?;
     /// assert_eq!((header.shape.as_slice(), header.data_bytes()), ([2, 3].as_slice(), Some(24)));
     /// # Ok::<(), String>(())
@@ -237,21 +235,40 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
     Some((&inner[..close], &inner[close + 1..]))
 }
 
+/// A file of version 1 with this header, which is not looked at, and this data.
+pub fn file(header: &str, data: &[u8]) -> Vec<u8> {
+    let length = (header.len() as u16).to_le_bytes();
+    [b"\x93NUMPY\x01\x00", &length[..], header.as_bytes(), data].concat()
+}
+
+/// A file of doubles, the last index fastest, as NumPy writes it: the numbers begin at a multiple of 64 bytes.
+///
+/// ```
+/// let file = formats::npy::doubles(&[2, 1], &[0.5, 2.0]);
+/// let mut rest = file.as_slice();
+/// let header = formats::npy::Header::read(&mut rest)?;
+/// assert_eq!((header.shape.as_slice(), header.bytes), ([2, 1].as_slice(), 128));
+/// assert_eq!(rest.len(), 16);
+/// # Ok::<(), String>(())
+/// ```
+pub fn doubles(shape: &[usize], values: &[f64]) -> Vec<u8> {
+    let shape: String = shape.iter().map(|size| format!("{size}, ")).collect();
+    let mut header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({shape}), }}");
+    // Magic, version, length and the end of the line are eleven bytes.
+    header.push_str(&" ".repeat((header.len() + 11).next_multiple_of(64) - header.len() - 11));
+    header.push('\n');
+    let data: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    file(&header, &data)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn file(text: &str) -> Vec<u8> {
-        let mut file = b"\x93NUMPY\x01\x00".to_vec();
-        file.extend((text.len() as u16).to_le_bytes());
-        file.extend(text.bytes());
-        file
-    }
-
     #[test]
     fn shapes_types_and_orders() {
         let text = "{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3, 4), }\n";
-        let header = Header::read(&mut file(text).as_slice()).unwrap();
+        let header = Header::read(&mut file(text, &[]).as_slice()).unwrap();
         assert!(header.fortran_order);
         assert_eq!(
             (header.shape.as_slice(), header.data_bytes()),
@@ -266,7 +283,7 @@ mod tests {
     #[test]
     fn a_product_that_overflows_is_no_count() {
         let text = "{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296, 4294967296), }";
-        let header = Header::read(&mut file(text).as_slice()).unwrap();
+        let header = Header::read(&mut file(text, &[]).as_slice()).unwrap();
         assert_eq!((header.count(), header.data_bytes()), (None, None));
     }
 
@@ -284,7 +301,7 @@ mod tests {
             ("['descr']", "not a dictionary"),
             (many.as_str(), "dimensions"),
         ] {
-            let found = Header::read(&mut file(text).as_slice()).unwrap_err();
+            let found = Header::read(&mut file(text, &[]).as_slice()).unwrap_err();
             assert!(found.contains(problem), "{text}: {found}");
         }
         let cut = Header::read(&mut &b"\x93NUMPY\x02\x00\xFF\xFF\xFF\x7F"[..]).unwrap_err();

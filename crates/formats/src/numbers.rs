@@ -61,11 +61,7 @@ mod tests {
     fn text_and_npy_hold_the_same_numbers() {
         let want = Ok(vec![1.0, 0.5, -0.25]);
         assert_eq!(written("a.csv", b"# first column\n1,0.5\n-2.5e-1\n"), want);
-        let text = "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }\n";
-        let mut file = b"\x93NUMPY\x01\x00".to_vec();
-        file.extend((text.len() as u16).to_le_bytes());
-        file.extend(text.bytes());
-        file.extend([1.0f64, 0.5, -0.25].iter().flat_map(|x| x.to_le_bytes()));
+        let file = crate::npy::doubles(&[3], &[1.0, 0.5, -0.25]);
         assert_eq!(written("a.npy", &file), want);
         assert!(written("b.npy", &file[..file.len() - 3]).unwrap_err().contains("as many numbers"));
         assert!(written("b.csv", b"1\nhalf\n").unwrap_err().contains("row 2: \"half\""));

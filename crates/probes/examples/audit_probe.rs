@@ -33,23 +33,12 @@ fn write(count: usize, folder: &Path) -> std::io::Result<()> {
     let mut table = BufWriter::new(File::create(folder.join(format!("scores_{count}.csv")))?);
     writeln!(table, "score,member")?;
     for (name, mean, member) in [("in", 1.0, 1), ("out", 0.0, 0)] {
+        let scores: Vec<f64> = normals(count, mean, 1 + member).collect();
         let path = folder.join(format!("{name}_{count}.npy"));
-        let mut file = BufWriter::new(File::create(path)?);
-        let mut header =
-            format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({count},), }}");
-        // NumPy pads the whole header to a multiple of 64 bytes.
-        while (header.len() + 11) % 64 != 0 {
-            header.push(' ');
-        }
-        header.push('\n');
-        file.write_all(b"\x93NUMPY\x01\x00")?;
-        file.write_all(&(header.len() as u16).to_le_bytes())?;
-        file.write_all(header.as_bytes())?;
-        for score in normals(count, mean, 1 + member) {
-            file.write_all(&score.to_le_bytes())?;
+        std::fs::write(path, formats::npy::doubles(&[count], &scores))?;
+        for score in scores {
             writeln!(table, "{score},{member}")?;
         }
-        file.flush()?;
     }
     table.flush()
 }

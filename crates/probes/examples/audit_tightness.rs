@@ -13,8 +13,6 @@ use audit::{
 };
 use common::{Mechanism, Rng};
 use serde_json::json;
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::Path;
 
 const LEVEL: f64 = 0.05;
@@ -221,24 +219,8 @@ fn most(canaries: usize, delta: f64) -> f64 {
 }
 
 fn write(path: &Path, rows: &[Vec<f64>]) -> std::io::Result<()> {
-    let mut file = BufWriter::new(File::create(path)?);
     let columns = rows.first().map_or(0, Vec::len);
-    let mut header = format!(
-        "{{'descr': '<f8', 'fortran_order': False, 'shape': ({}, {columns}), }}",
-        rows.len()
-    );
-    // NumPy pads the whole header to a multiple of 64 bytes.
-    while (header.len() + 11) % 64 != 0 {
-        header.push(' ');
-    }
-    header.push('\n');
-    file.write_all(b"\x93NUMPY\x01\x00")?;
-    file.write_all(&(header.len() as u16).to_le_bytes())?;
-    file.write_all(header.as_bytes())?;
-    for value in rows.iter().flatten() {
-        file.write_all(&value.to_le_bytes())?;
-    }
-    file.flush()
+    std::fs::write(path, formats::npy::doubles(&[rows.len(), columns], &rows.concat()))
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

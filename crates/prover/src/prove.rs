@@ -29,7 +29,7 @@ pub fn covers(claim: &Claim) -> bool {
 /// let run = vocabulary::Run::builder().phase(1.0, 1.0, 1).build().unwrap();
 /// let claim = serde_json::from_value(serde_json::json!({
 ///     "lens": "composition", "release": "all-iterates", "secret": "membership",
-///     "direction": "both", "quantity": "epsilon", "at": {"delta": 1e-5},
+///     "direction": "both", "adjacency": "add-remove", "quantity": "epsilon", "at": {"delta": 1e-5},
 ///     "standing": "proven", "side": "upper",
 ///     "value": 4.377178095681, "lower": 4.377178095681, "upper": 4.377178095682,
 ///     "assumptions": []

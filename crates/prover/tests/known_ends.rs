@@ -20,6 +20,7 @@ fn claim(lens: &str, direction: &str, quantity: &str, at: (&str, f64), ends: (f6
     }
     serde_json::from_value(serde_json::json!({
         "lens": lens, "release": "all-iterates", "secret": "membership", "direction": direction,
+        "adjacency": "add-remove",
         "quantity": quantity, "at": place, "standing": "proven", "side": "upper",
         "value": 0.5 * (ends.0 + ends.1), "lower": ends.0, "upper": ends.1, "assumptions": []
     }))

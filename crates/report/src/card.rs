@@ -3,7 +3,7 @@
 use crate::paragraph::{batches, neighbours, paragraph};
 use crate::yaml::Yaml;
 use crate::{NotAnswered, Report};
-use vocabulary::rounding::{DIGITS, plain, quote};
+use vocabulary::rounding::plain;
 
 /// The part of a model card that is about privacy. Tags let people find the model; the table
 /// `differential_privacy` has the numbers for programs.
@@ -17,7 +17,7 @@ pub fn card(report: &Report) -> Result<String, NotAnswered> {
         return Err(NotAnswered::NothingClaimed);
     };
     let mut privacy = vec![
-        ("epsilon", number(quote(claim.interval, DIGITS, claim.side))),
+        ("epsilon", number(claim.quoted().to_string())),
         ("delta", Yaml::Number(report.delta)),
         ("standing", Yaml::text(claim.standing.as_str())),
         ("neighbours", Yaml::text(neighbours(run))),

@@ -4,11 +4,11 @@
 use crate::grid::grid;
 use crate::words::trained;
 use crate::words::{
-    DIGITS, capital, confidence, method, percent, quoted, sentence, sign, with_commas,
+    capital, confidence, method, percent, quoted, sentence, sign, signed, with_commas,
 };
 use crate::{Fact, Report, Shown};
-use vocabulary::rounding::{plain, quoted_end, rounded};
-use vocabulary::{Interval, LensName, Side};
+use vocabulary::LensName;
+use vocabulary::rounding::{about, plain};
 
 /// In place of a number that does not exist.
 const DASH: &str = "\u{2013}";
@@ -138,9 +138,8 @@ fn readings(report: &Report) -> Option<Block<'_>> {
         ]);
     }
     if let (Some(measured), Some(audit)) = (&report.verdict.measured, &report.audit) {
-        let epsilon = measured.epsilon();
-        let bound = if epsilon.is_finite() {
-            format!("\u{3b5} \u{2265} {}", rounded(epsilon, DIGITS, Side::Lower))
+        let bound = if measured.epsilon().is_finite() {
+            format!("\u{3b5} {}", quoted(&measured.claim))
         } else {
             "unbounded".into()
         };
@@ -195,10 +194,7 @@ fn accuracy(report: &Report) -> Vec<Block<'_>> {
                 .find(|claim| claim.source == *lens && claim.at.prior == Some(*prior))
                 .map_or_else(
                     || DASH.into(),
-                    |claim| {
-                        let share = rounded(100.0 * claim.interval.upper, DIGITS, Side::Upper);
-                        format!("\u{2264} {share} %")
-                    },
+                    |claim| format!("{} %", signed(claim.quoted().times(100.0))),
                 )
         }));
         row
@@ -244,7 +240,7 @@ fn facts(facts: &[Fact]) -> Vec<Block<'_>> {
 fn search(report: &Report) -> Vec<Block<'_>> {
     let Some(search) = &report.search else { return Vec::new() };
     let rows = search.groups.iter().map(|group| {
-        let number = |value: f64| rounded(value, 3, Side::Neither);
+        let number = |value: f64| about(value, 3);
         vec![
             format!("\u{3b5} {}, \u{3b4} {}", plain(group.epsilon), plain(group.delta)),
             with_commas(group.configurations as u64),
@@ -265,16 +261,9 @@ fn changes(report: &Report) -> Vec<Block<'_>> {
         return Vec::new();
     }
     let rows = report.changes.iter().map(|change| {
-        let epsilon = match change.quoted_end() {
-            Some(end) if end.is_finite() => {
-                format!("{} {}", sign(change.side), rounded(end, DIGITS, change.side))
-            }
-            Some(_) => "unbounded".into(),
-            None => DASH.into(),
-        };
-        let factor = change
-            .factor
-            .map_or_else(|| DASH.into(), |x| format!("\u{d7} {}", rounded(x, 3, Side::Neither)));
+        let epsilon = change.quoted().map_or_else(|| DASH.into(), signed);
+        let factor =
+            change.factor.map_or_else(|| DASH.into(), |x| format!("\u{d7} {}", about(x, 3)));
         let standing = change.standing.map_or(DASH, |standing| standing.as_str());
         let note = change.reason.as_ref().unwrap_or(&change.note);
         vec![change.name.clone(), epsilon, factor, standing.to_owned(), note.clone()]
@@ -288,9 +277,8 @@ fn missing(report: &Report) -> Vec<Block<'_>> {
     if let Some(account) = &report.account {
         items.extend(account.warnings.iter().cloned());
         for aside in &account.asides {
-            let end = quoted_end(Interval::from(aside.ends), aside.side);
-            let number = rounded(end, DIGITS, aside.side);
-            items.push(format!("{}: {} {number}; {}", aside.name, sign(aside.side), aside.note));
+            let end = aside.quoted();
+            items.push(format!("{}: {} {end}; {}", aside.name, sign(end.side()), aside.note));
         }
         // Lenses that fail for the same reason share a line.
         let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();

@@ -3,8 +3,7 @@
 use crate::{Assumption, Cover, SearchSection, Training};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use vocabulary::rounding::quoted_end;
-use vocabulary::{Account, Audit, Claim, Ends, Figure, Interval, Run, Side, Standing, Verdict};
+use vocabulary::{Account, Audit, Claim, Ends, Figure, Quoted, Run, Side, Standing, Verdict};
 
 /// Everything a report shows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -111,8 +110,8 @@ pub struct Change {
 
 impl Change {
     /// The end of the number that may be quoted; infinite where it is unbounded.
-    pub fn quoted_end(&self) -> Option<f64> {
-        Some(quoted_end(Interval::from(self.epsilon?), self.side))
+    pub fn quoted(&self) -> Option<Quoted> {
+        self.epsilon.map(|ends| ends.quoted(self.side))
     }
 }
 

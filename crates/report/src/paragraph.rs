@@ -2,16 +2,16 @@
 
 use crate::Report;
 use crate::words::{confidence, percent, with_commas};
-use vocabulary::rounding::{DIGITS, plain, quote, rounded};
-use vocabulary::{Claim, LensName, Quantity, Run, Side, Standing, Status};
+use vocabulary::rounding::plain;
+use vocabulary::{Claim, LensName, Quantity, Run, Standing, Status};
 
 /// Mechanism, guarantee, attack terms, evidence: one sentence each. Nothing where the report
 /// claims nothing.
 pub fn paragraph(report: &Report) -> Option<String> {
     let run = report.run.as_ref()?;
     let claim = report.verdict.claim.as_ref()?;
-    let epsilon = number(claim);
-    if epsilon == "inf" {
+    let epsilon = claim.quoted();
+    if epsilon.number().is_infinite() {
         return None;
     }
     let mut sentences = vec![format!(
@@ -40,8 +40,8 @@ pub fn paragraph(report: &Report) -> Option<String> {
         let rate = tpr.at.fpr.map(percent).unwrap_or_default();
         sentences.push(format!(
             "At a false positive rate of {rate}, no membership attack has a true positive rate \
-             above {}.",
-            share(tpr)
+             above {} %.",
+            tpr.interval.at_most().percent()
         ));
     }
     if let (Some(measured), Some(audit), false) =
@@ -56,7 +56,7 @@ pub fn paragraph(report: &Report) -> Option<String> {
         sentences.push(format!(
             "An audit with {} scores shows epsilon \u{2265} {} at {} confidence{outcome}.",
             with_commas(audit.members + audit.nonmembers),
-            rounded(measured.epsilon(), DIGITS, Side::Lower),
+            measured.claim.quoted(),
             confidence(measured)
         ));
     }
@@ -75,14 +75,6 @@ fn power(report: &Report) -> Option<&Claim> {
                 && claim.at.fpr.is_some()
         })
         .min_by(|a, b| a.at.fpr.unwrap_or(1.0).total_cmp(&b.at.fpr.unwrap_or(1.0)))
-}
-
-fn share(claim: &Claim) -> String {
-    format!("{} %", rounded(100.0 * claim.interval.upper, DIGITS, Side::Upper))
-}
-
-fn number(claim: &Claim) -> String {
-    quote(claim.interval, DIGITS, claim.side)
 }
 
 /// What neighbouring data sets differ by.

@@ -8,7 +8,7 @@ use crate::paragraph::{neighbours, paragraph};
 use crate::yaml::Yaml;
 use crate::{AssumptionMark, Report};
 use vocabulary::Standing;
-use vocabulary::rounding::{DIGITS, plain, quote};
+use vocabulary::rounding::plain;
 
 /// Why a report has no card or entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +58,8 @@ pub fn registry(report: &Report) -> Result<String, NotAnswered> {
     if claim.standing != Standing::Proven {
         return Err(NotAnswered::NothingProven);
     }
-    let epsilon: f64 =
-        quote(claim.interval, DIGITS, claim.side).parse().unwrap_or(claim.interval.upper);
+    let epsilon = claim.quoted();
+    let epsilon = epsilon.to_string().parse().unwrap_or(epsilon.number());
     let level = match (run.group_size(), run.unit()) {
         (1, Some(unit)) => unit,
         (1, None) => "One record",

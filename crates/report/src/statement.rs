@@ -2,8 +2,8 @@
 //! released, and what is not covered; ready for a paper or a model card.
 
 use crate::words::{percent, with_commas};
-use vocabulary::rounding::{DIGITS, plain, quote, rounded};
-use vocabulary::{Account, Claim, LensName, Quantity, Run, Side, Standing};
+use vocabulary::rounding::plain;
+use vocabulary::{Account, Claim, LensName, Quantity, Run, Standing};
 
 /// The statement about a run from its claims.
 pub fn statement(account: &Account, delta: f64) -> Vec<String> {
@@ -34,7 +34,7 @@ pub fn statement(account: &Account, delta: f64) -> Vec<String> {
              at delta = {}. It is a heuristic, not a guarantee: it is exact for linear losses, \
              which training does not have, and losses are known for which the final model leaks \
              more.",
-            number(epsilon),
+            epsilon.quoted(),
             plain(delta)
         ));
     }
@@ -74,8 +74,7 @@ fn guarantee(run: &Run, epsilon: &Claim, delta: f64) -> String {
             "by numerical composition, rounded up",
         ),
     };
-    let worst = epsilon.at_least.map_or_else(String::new, |least| {
-        let least = rounded(least, DIGITS, Side::Lower);
+    let worst = epsilon.worst_case().map_or_else(String::new, |least| {
         format!(" This is an upper bound; for the worst data sets epsilon is at least {least}.")
     });
     let level = if run.group_size() == 1 { "record-level" } else { "group-level" };
@@ -85,7 +84,7 @@ fn guarantee(run: &Run, epsilon: &Claim, delta: f64) -> String {
          ({level}; neighbouring data sets differ by {relation} {}{unit}). This holds for the release \
          of every intermediate model, and so for the final one, against an attacker who knows \
          all other records; it was computed {how}.{worst}",
-        number(epsilon),
+        epsilon.quoted(),
         plain(delta),
         records(run.group_size())
     )
@@ -101,7 +100,7 @@ fn attack_terms(account: &Account) -> Option<String> {
         .filter(|claim| claim.quantity == Quantity::Tpr)
         .filter_map(|claim| {
             let rate = claim.at.fpr?;
-            Some(format!("{} at a false positive rate of {}", number(claim), percent(rate)))
+            Some(format!("{} at a false positive rate of {}", claim.quoted(), percent(rate)))
         })
         .collect();
     let security = account
@@ -114,18 +113,14 @@ fn attack_terms(account: &Account) -> Option<String> {
          is at least {}: where guessing would be wrong half of the time, any attacker is wrong at \
          least {} of the time.",
         powers.join(", or above "),
-        number(security),
+        security.quoted(),
         errors(security)
     ))
 }
 
 /// How often an attacker errs at least who has two equally likely answers.
 fn errors(security: &Claim) -> String {
-    format!("{} %", rounded(50.0 * security.interval.lower, DIGITS, security.side))
-}
-
-fn number(claim: &Claim) -> String {
-    quote(claim.interval, DIGITS, claim.side)
+    format!("{} %", security.quoted().times(50.0))
 }
 
 fn records(size: u32) -> String {

@@ -2,9 +2,8 @@
 //! side, a heat map as a grid, a ladder with its ends.
 
 use std::collections::BTreeMap;
-use vocabulary::Side;
 use vocabulary::figure::{Axis, Figure, Mark, Orientation, Scale};
-use vocabulary::rounding::rounded;
+use vocabulary::rounding::about;
 
 /// Column names and rows of cells, all text.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -203,7 +202,7 @@ fn number(value: f64) -> String {
     if value.is_finite() && value.fract() == 0.0 && value.abs() < 1e7 {
         return format!("{value}");
     }
-    rounded(value, 5, Side::Neither)
+    about(value, 5)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Names and numbers as a person reads them.
 
-pub(crate) use vocabulary::rounding::{DIGITS, with_commas};
-use vocabulary::rounding::{plain, quote};
-use vocabulary::{Claim, Finding, Quantity, Run, Side};
+use vocabulary::rounding::plain;
+pub(crate) use vocabulary::rounding::with_commas;
+use vocabulary::{Claim, Finding, Quantity, Quoted, Run, Side};
 
 /// The run in one line.
 pub(crate) fn trained(run: &Run) -> String {
@@ -11,17 +11,21 @@ pub(crate) fn trained(run: &Run) -> String {
 
 /// `<=`, `>=` or `~` as a sign.
 pub(crate) fn sign(side: Side) -> &'static str {
-    match side {
-        Side::Upper => "\u{2264}",
-        Side::Lower => "\u{2265}",
-        Side::Neither => "\u{2248}",
+    side.mathematical_sign()
+}
+
+/// An end with its sign; infinity in words.
+pub(crate) fn signed(end: Quoted) -> String {
+    if end.number().is_finite() {
+        format!("{} {end}", sign(end.side()))
+    } else {
+        "unbounded".into()
     }
 }
 
 /// The quotable end of a claim with its sign; infinity in words.
 pub(crate) fn quoted(claim: &Claim) -> String {
-    let number = quote(claim.interval, DIGITS, claim.side);
-    if number == "inf" { "unbounded".into() } else { format!("{} {number}", sign(claim.side)) }
+    signed(claim.quoted())
 }
 
 /// The method with its rule: `clopper-pearson (union)`.

@@ -112,7 +112,7 @@ fn the_drawn_curves_are_on_the_safe_side_of_the_exact_ones() {
     let fpr: Vec<f64> = serde_json::from_value(panel["fpr"].clone()).unwrap();
     for line in panel["lines"].as_array().unwrap() {
         let lens = LensName::parse(line["lens"].as_str().unwrap()).unwrap();
-        let view = accounting::lenses::Lens::named(lens).unwrap().look(&run).unwrap();
+        let view = accounting::lenses::Lens::named(lens).look(&run).unwrap();
         let tpr: Vec<f64> = serde_json::from_value(line["tpr"].clone()).unwrap();
         for (fpr, drawn) in fpr.iter().zip(&tpr).step_by(5) {
             let exact =
@@ -130,7 +130,7 @@ fn the_drawn_curves_are_on_the_safe_side_of_the_exact_ones() {
     let cell = map["epsilon"][1][2].as_f64().unwrap();
     let steps = map["steps"][1].as_u64().unwrap();
     let run = Run::builder().phase(noise[2], 0.01, steps).build().unwrap();
-    let view = accounting::lenses::Lens::named(LensName::Composition).unwrap().look(&run).unwrap();
+    let view = accounting::lenses::Lens::named(LensName::Composition).look(&run).unwrap();
     assert_eq!(cell, view.epsilon(1e-5, Direction::Both).unwrap().upper);
 }
 
@@ -192,15 +192,9 @@ fn rows_of_one_training_are_not_audited_as_trainings_of_their_own() {
     assert!(mixed.json()["error"].as_str().unwrap().contains("column `run`"));
 }
 
-/// One dimension of doubles, as NumPy writes them.
+/// One dimension of doubles.
 fn npy(values: &[f64]) -> Vec<u8> {
-    let header =
-        format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({},), }}\n", values.len());
-    let mut file = b"\x93NUMPY\x01\x00".to_vec();
-    file.extend((header.len() as u16).to_le_bytes());
-    file.extend(header.bytes());
-    file.extend(values.iter().flat_map(|value| value.to_le_bytes()));
-    file
+    formats::npy::doubles(&[values.len()], values)
 }
 
 #[test]

@@ -5,12 +5,12 @@ use crate::regression::Regression;
 use crate::selection::{Chooser, Selection};
 use crate::{Configuration, Ranking};
 use vocabulary::figure::{Axis, Figure, Hue, Labels, Mark, Measurement, Rung, Series, Stroke};
-use vocabulary::rounding::{plain, rounded};
+use vocabulary::rounding::{about, plain};
 
 /// A delta for a caption: as given where that is short.
 fn short(delta: f64) -> String {
     let given = plain(delta);
-    if given.len() <= 7 { given } else { rounded(delta, 3, vocabulary::Side::Neither) }
+    if given.len() <= 7 { given } else { about(delta, 3) }
 }
 
 /// The scores of all configurations at each epsilon, with two standard errors of seed noise.

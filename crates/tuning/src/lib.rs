@@ -83,6 +83,6 @@ pub fn noise_of(
 /// assert_eq!(tuning::in_six_digits(12.5), 12.5);
 /// ```
 pub fn in_six_digits(noise_multiplier: f64) -> f64 {
-    use vocabulary::{Side, rounding::rounded};
-    rounded(noise_multiplier, 6, Side::Upper).parse().unwrap_or(noise_multiplier)
+    let most = vocabulary::AtMost::new(noise_multiplier);
+    most.digits(6).parse().unwrap_or(noise_multiplier)
 }

@@ -14,7 +14,7 @@ use accounting::pairs::{BinomialGaussian, Composed, LastIterateMax};
 use accounting::{Pair, directions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use vocabulary::{Direction, Run};
+use vocabulary::{AtMost, Direction, Run};
 
 /// What one mechanism (b, T at one epsilon) leaks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,6 +38,13 @@ pub struct Mechanism {
     pub score: f64,
     /// (epsilon, delta), upper ends.
     pub profile: Vec<(f64, f64)>,
+}
+
+impl Mechanism {
+    /// Epsilon of all iterates and of the last one, the advantage, and the true positive rate.
+    pub fn at_most(&self) -> [AtMost; 4] {
+        [self.epsilon, self.last_iterate, self.advantage, self.tpr].map(AtMost::new)
+    }
 }
 
 /// One (epsilon, delta).
@@ -81,6 +88,13 @@ pub struct SearchCost {
     /// Why there is no epsilon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+impl SearchCost {
+    /// Epsilon of all runs together, where it could be bounded.
+    pub fn epsilon_at_most(&self) -> Option<AtMost> {
+        self.epsilon.map(AtMost::new)
+    }
 }
 
 impl Profiles {

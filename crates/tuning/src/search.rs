@@ -20,7 +20,7 @@ use accounting::directions;
 use accounting::pairs::{Composed, RenyiBound};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use vocabulary::{Direction, Problem, Run};
+use vocabulary::{AtMost, Direction, Problem, Run};
 
 /// How the number of trials is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -69,6 +69,16 @@ pub struct SearchCost {
 
 impl SearchCost {
     pub const SCHEMA: &'static str = "dosimeter.tune-search/1";
+
+    /// One run, and the search by random stopping.
+    pub fn at_most(&self) -> [AtMost; 2] {
+        [self.one_run, self.search].map(AtMost::new)
+    }
+
+    /// A fixed number of trials, all released.
+    pub fn all_released_at_most(&self) -> Option<AtMost> {
+        self.all_released.map(AtMost::new)
+    }
 }
 
 /// Bounds a search over the configurations of a table (those at one epsilon, where it is given)

@@ -1,7 +1,7 @@
 //! Everything an audit has to say: the `dosimeter.audit/1` document.
 
 use crate::claim::{At, Claim, Direction, Quantity, Release, Secret, Side, Standing};
-use crate::{Adjacency, Design, Interval, Method, Run, Source, Verdict};
+use crate::{Adjacency, AtLeast, AtMost, Design, Interval, Method, Run, Source, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -55,6 +55,18 @@ pub struct Measured {
     pub value: f64,
     pub lower: f64,
     pub upper: f64,
+}
+
+impl Measured {
+    /// The lower end at the stated confidence.
+    pub const fn at_least(&self) -> AtLeast {
+        AtLeast::new(self.lower)
+    }
+
+    /// The upper end at the stated confidence.
+    pub const fn at_most(&self) -> AtMost {
+        AtMost::new(self.upper)
+    }
 }
 
 /// Power at a false positive rate.
@@ -192,6 +204,11 @@ impl Finding {
     /// Lower bound, credible lower end, or estimate, according to the method.
     pub fn epsilon(&self) -> f64 {
         self.claim.interval.value
+    }
+
+    /// What the same test could show at most, where the method has it.
+    pub fn test_at_most(&self) -> Option<AtMost> {
+        self.epsilon_upper.map(AtMost::new)
     }
 
     pub fn delta(&self) -> f64 {

@@ -1,103 +1,8 @@
 //! Claims: a quantity, a threat, a value with its ends, and a standing.
 
-use crate::{Adjacency, BadField, Interval, Method, NotCovered, Source, rounding};
+use crate::{Adjacency, AtLeast, BadField, Interval, LensName, Method, NotCovered, Quoted, Source};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// The lenses, by the names users know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum LensName {
-    Composition,
-    LastIterate,
-    LastIterateMax,
-    FullBatch,
-    Renyi,
-    GaussianClt,
-    AdvancedComposition,
-    ClosedForm,
-    ClosedFormClt,
-    ClosedFormCertified,
-    HiddenState,
-    HiddenStateRenyi,
-}
-
-impl LensName {
-    /// The lens whose number may be signed, and which is asked where none is named.
-    pub const SIGNED: Self = Self::Composition;
-    /// The heuristic to read beside it.
-    pub const BESIDE: Self = Self::LastIterate;
-    /// What it costs that batches are drawn at all: every record in every batch.
-    pub const UNSAMPLED: Self = Self::FullBatch;
-    /// The lens that errs on the safe side about a secret attribute, and is asked about one where none is named.
-    pub const OF_ATTRIBUTES: Self = Self::ClosedFormCertified;
-
-    /// The lenses whose claims carry certified ends of a pair: they are proven again, and the page solves for them.
-    pub const CERTIFIED: [Self; 4] =
-        [Self::Composition, Self::LastIterate, Self::LastIterateMax, Self::FullBatch];
-
-    /// Every lens, in the order in which they are shown.
-    pub const ALL: [Self; 12] = [
-        Self::Composition,
-        Self::LastIterate,
-        Self::LastIterateMax,
-        Self::FullBatch,
-        Self::Renyi,
-        Self::GaussianClt,
-        Self::AdvancedComposition,
-        Self::ClosedForm,
-        Self::ClosedFormClt,
-        Self::ClosedFormCertified,
-        Self::HiddenState,
-        Self::HiddenStateRenyi,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Composition => "composition",
-            Self::LastIterate => "last-iterate",
-            Self::LastIterateMax => "last-iterate-max",
-            Self::FullBatch => "full-batch",
-            Self::Renyi => "renyi",
-            Self::GaussianClt => "gaussian-clt",
-            Self::AdvancedComposition => "advanced-composition",
-            Self::ClosedForm => "closed-form",
-            Self::ClosedFormClt => "closed-form-clt",
-            Self::ClosedFormCertified => "closed-form-certified",
-            Self::HiddenState => "hidden-state",
-            Self::HiddenStateRenyi => "hidden-state-renyi",
-        }
-    }
-
-    /// The name in words.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Composition => "composition",
-            Self::LastIterate => "last iterate",
-            Self::LastIterateMax => "last iterate (any stop)",
-            Self::FullBatch => "full batch",
-            Self::Renyi => "R\u{e9}nyi",
-            Self::GaussianClt => "Gaussian limit",
-            Self::AdvancedComposition => "advanced composition",
-            Self::ClosedForm => "closed form",
-            Self::ClosedFormClt => "closed form (limit)",
-            Self::ClosedFormCertified => "closed form (certified)",
-            Self::HiddenState => "hidden state",
-            Self::HiddenStateRenyi => "hidden state (R\u{e9}nyi)",
-        }
-    }
-
-    /// The lens of a name, if there is one.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|lens| lens.as_str() == name)
-    }
-}
-
-impl std::fmt::Display for LensName {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.pad(self.as_str())
-    }
-}
 
 /// What the attacker sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -269,6 +174,24 @@ impl Side {
             Self::Neither => "neither",
         }
     }
+
+    /// The sign of a number of which this end is known.
+    pub const fn sign(self) -> &'static str {
+        match self {
+            Self::Upper => "<=",
+            Self::Lower => ">=",
+            Self::Neither => "~",
+        }
+    }
+
+    /// The same as it is written in mathematics.
+    pub const fn mathematical_sign(self) -> &'static str {
+        match self {
+            Self::Upper => "\u{2264}",
+            Self::Lower => "\u{2265}",
+            Self::Neither => "\u{2248}",
+        }
+    }
 }
 
 /// One statement about a run: who makes it, about what, how large, and how far to trust it.
@@ -302,14 +225,29 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// The end that may be quoted.
+    pub fn quoted(&self) -> Quoted {
+        Quoted::end_of(self.interval, self.side)
+    }
+
     /// The end that may be quoted, as text: `<= 1.829`.
     pub fn shown(&self) -> String {
-        rounding::shown(self.interval, self.side)
+        self.quoted().shown()
+    }
+
+    /// What the worst case is at least, where that is known apart from the ends.
+    pub fn worst_case(&self) -> Option<AtLeast> {
+        self.at_least.map(AtLeast::new)
     }
 
     /// What the worst case is at least, as text: `>= 7.064`.
     pub fn at_least_shown(&self) -> Option<String> {
-        self.at_least.map(|least| rounding::shown(Interval::exact(least), Side::Lower))
+        self.worst_case().map(AtLeast::shown)
+    }
+
+    /// Whether it bounds anything: an estimate has no side.
+    pub fn is_bound(&self) -> bool {
+        self.side != Side::Neither
     }
 }
 
@@ -351,9 +289,14 @@ pub struct Aside {
 }
 
 impl Aside {
+    /// The end that may be quoted.
+    pub fn quoted(&self) -> Quoted {
+        Quoted::end_of(self.ends.into(), self.side)
+    }
+
     /// The end that may be quoted, as text.
     pub fn shown(&self) -> String {
-        rounding::shown(self.ends.into(), self.side)
+        self.quoted().shown()
     }
 }
 
@@ -397,6 +340,13 @@ pub struct Ends {
     pub upper: Option<f64>,
 }
 
+impl Ends {
+    /// The end that a side names.
+    pub fn quoted(self, side: Side) -> Quoted {
+        Quoted::end_of(self.into(), side)
+    }
+}
+
 impl From<Interval> for Ends {
     fn from(interval: Interval) -> Self {
         let finite = |number: f64| number.is_finite().then_some(number);
@@ -430,7 +380,6 @@ struct ClaimDocument {
     release: Release,
     secret: Secret,
     direction: Direction,
-    #[serde(default)]
     adjacency: Adjacency,
     quantity: Quantity,
     at: At,

@@ -12,11 +12,13 @@ mod claim;
 mod description;
 pub mod figure;
 mod interval;
+mod lens;
 mod method;
 mod node;
 mod observe;
 mod policy;
 mod problem;
+mod quoted;
 mod reasons;
 pub mod rounding;
 mod run;
@@ -31,17 +33,19 @@ pub use audit::{
 };
 pub use batches::{Drawing, FurtherRelease, Matrix, Permutation, Sampling, batches_per_pass};
 pub use claim::{
-    Account, Aside, At, Claim, Direction, Ends, LensName, Quantity, Release, Secret, Side,
-    Standing, Unsupported,
+    Account, Aside, At, Claim, Direction, Ends, Quantity, Release, Secret, Side, Standing,
+    Unsupported,
 };
 pub use description::{BatchesDescription, PhaseDescription, Resolved, RunDescription, RunFile};
 pub use figure::Figure;
 pub use interval::Interval;
+pub use lens::LensName;
 pub use method::{Design, Method, UnknownName};
 pub use node::nearest;
 pub use observe::Observe;
 pub use policy::Policy;
 pub use problem::{BadField, Problem};
+pub use quoted::{AtLeast, AtMost, Quoted};
 pub use reasons::{Difficulty, NotCertified, NotCovered};
 pub use run::{Adjacency, Phase, RenyiFilter, Run, RunBuilder, RunError, Stopped};
 pub use schemas::SCHEMAS;

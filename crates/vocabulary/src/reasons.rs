@@ -3,8 +3,8 @@
 //! A reason is data. Its sentence is composed here, once; what is particular to one theorem comes from the file of that
 //! theorem. Programs read the field, its value and what is covered from [`NotCovered::field`].
 
-use crate::rounding::{plain, rounded};
-use crate::{Adjacency, BadField, LensName, Problem, Quantity, Sampling, Side};
+use crate::rounding::plain;
+use crate::{Adjacency, AtMost, BadField, LensName, Problem, Quantity, Sampling};
 
 /// What a lens, a way to draw batches or a question does not cover.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -47,8 +47,6 @@ pub enum NotCovered {
     /// These quantities do not follow from what is known.
     #[error("{why}")]
     Quantities { asked: &'static [Quantity], why: &'static str },
-    #[error("the lens `{lens}` is not available; choose one of {}", names(known))]
-    NoLens { lens: LensName, known: Vec<LensName> },
     #[error("the lens `{lens}` has no number for an attribute; choose {}", names(known))]
     NoAttribute { lens: LensName, known: Vec<LensName> },
     #[error("the lens `{lens}` does not hold for this run: {reason}")]
@@ -104,9 +102,7 @@ impl NotCovered {
                 let names: Vec<&str> = asked.iter().map(|one| one.as_str()).collect();
                 field("quantity", names.into(), "")
             }
-            Self::NoLens { lens, known } | Self::NoAttribute { lens, known } => {
-                field("lens", lens.as_str().into(), &names(known))
-            }
+            Self::NoAttribute { lens, known } => field("lens", lens.as_str().into(), &names(known)),
             Self::Lens { reason, .. } => return reason.field(),
             Self::NothingProven => return None,
         })
@@ -126,7 +122,7 @@ pub enum NotCertified {
     #[error(
         "{reason}; known so far, by Rényi moments: {} <= {}",
         quantity.as_str(),
-        rounded(*most, 4, Side::Upper)
+        AtMost::new(*most)
     )]
     KnownSoFar { reason: Box<NotCertified>, quantity: Quantity, most: f64 },
     #[error("{} could not be certified: {difficulty}", quantity.as_str())]

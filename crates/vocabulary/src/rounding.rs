@@ -1,20 +1,32 @@
 //! Rounding for display, always towards the side that a person may quote: upper ends are
 //! rounded up, lower ends down. A printed number is therefore as true as the number itself.
 
-use crate::{Interval, Side};
+use crate::Side;
 
-/// `number` with `digits` significant digits, rounded towards `side`.
+/// A number without a side, to this number of significant digits.
 ///
 /// ```
-/// use vocabulary::rounding::rounded;
-/// use vocabulary::Side;
-/// assert_eq!(rounded(1.82823, 4, Side::Upper), "1.829");
-/// assert_eq!(rounded(1.82823, 4, Side::Lower), "1.828");
-/// assert_eq!(rounded(1.0, 4, Side::Upper), "1.000");
-/// assert_eq!(rounded(0.99999998, 4, Side::Lower), "0.9999");
-/// assert_eq!(rounded(1.234e-7, 3, Side::Upper), "1.24e-7");
+/// # use vocabulary::rounding::about;
+/// assert_eq!(about(0.98765, 3), "0.988");
 /// ```
-pub fn rounded(number: f64, digits: usize, side: Side) -> String {
+pub fn about(number: f64, digits: usize) -> String {
+    rounded(number, digits, Side::Neither)
+}
+
+/// A confidence in per cent, never more than it is.
+///
+/// ```
+/// # use vocabulary::rounding::confidence;
+/// assert_eq!(confidence(0.95), "95 %");
+/// assert_eq!(confidence(0.99999), "99.99 %");
+/// ```
+pub fn confidence(level: f64) -> String {
+    let text = rounded(100.0 * level, DIGITS, Side::Lower);
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// `number` with `digits` significant digits, rounded towards `side`.
+pub(crate) fn rounded(number: f64, digits: usize, side: Side) -> String {
     if number == 0.0 {
         return "0".into();
     }
@@ -41,40 +53,8 @@ pub fn rounded(number: f64, digits: usize, side: Side) -> String {
     positional(&safe)
 }
 
-/// The end of an interval that its side names (the value itself where neither may be quoted).
-pub fn quoted_end(interval: Interval, side: Side) -> f64 {
-    match side {
-        Side::Upper => interval.upper,
-        Side::Lower => interval.lower,
-        Side::Neither => interval.value,
-    }
-}
-
-/// The quotable end of an interval, rounded to its side.
-pub fn quote(interval: Interval, digits: usize, side: Side) -> String {
-    rounded(quoted_end(interval, side), digits, side)
-}
-
 /// Significant digits of a number that is shown to a person.
 pub const DIGITS: usize = 4;
-
-/// The quotable end of an interval with the sign that says which end it is. Every document and
-/// every view shows a claim in these words.
-///
-/// ```
-/// use vocabulary::{Interval, Side, rounding::shown};
-/// assert_eq!(shown(Interval::new(1.8281, 1.8282, 1.8283), Side::Upper), "<= 1.829");
-/// assert_eq!(shown(Interval::new(0.8389, 0.8390, 1.0), Side::Lower), ">= 0.8389");
-/// assert_eq!(shown(Interval::exact(1.72), Side::Neither), "~ 1.720");
-/// ```
-pub fn shown(interval: Interval, side: Side) -> String {
-    let sign = match side {
-        Side::Upper => "<=",
-        Side::Lower => ">=",
-        Side::Neither => "~",
-    };
-    format!("{sign} {}", quote(interval, DIGITS, side))
-}
 
 /// Thousands apart, as in `1,234,567`.
 ///
@@ -178,6 +158,11 @@ mod tests {
 
     #[test]
     fn carries_and_shapes() {
+        assert_eq!(rounded(1.82823, 4, Side::Upper), "1.829");
+        assert_eq!(rounded(1.82823, 4, Side::Lower), "1.828");
+        assert_eq!(rounded(1.0, 4, Side::Upper), "1.000");
+        assert_eq!(rounded(0.999_999_98, 4, Side::Lower), "0.9999");
+        assert_eq!(rounded(1.234e-7, 3, Side::Upper), "1.24e-7");
         assert_eq!(rounded(9.9996, 4, Side::Upper), "10.00");
         assert_eq!(rounded(0.000_123_41, 3, Side::Upper), "0.000124");
         assert_eq!(rounded(123_456.7, 3, Side::Upper), "124000");

@@ -1,9 +1,8 @@
 //! The line that a person may sign, and what it means to a reader.
 
 use crate::Standing;
-use crate::rounding::{rounded, shown};
 use crate::words::at_words;
-use crate::{Adjacency, Claim, Direction, Interval, LensName, Quantity, Run, Secret, Side, Source};
+use crate::{Adjacency, AtLeast, Claim, Direction, LensName, Quantity, Run, Secret, Side, Source};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,13 +39,9 @@ impl Sign {
         let Source::Lens(lens) = claim.source else { return None };
         let records = records(run, 1);
         let unit = run.unit().map(|unit| format!(" (a record is {unit})")).unwrap_or_default();
-        let least = match claim.at_least {
-            Some(least) => {
-                let text = shown(Interval::exact(least), Side::Lower);
-                format!("; the worst case is {text}")
-            }
-            None => String::new(),
-        };
+        let least = claim
+            .at_least_shown()
+            .map_or_else(String::new, |least| format!("; the worst case is {least}"));
         let statement = format!(
             "{} {}{}, for {} {records}{unit}{least}",
             claim.quantity.as_str(),
@@ -92,7 +87,7 @@ fn attacker(run: &Run, fpr: f64, tpr: f64) -> String {
     let wrong = if (wrong - wrong.round()).abs() < 1e-9 * of {
         counted(wrong.round())
     } else {
-        rounded(wrong, 3, Side::Lower)
+        AtLeast::new(wrong).digits(3)
     };
     let right = (tpr * of).ceil();
     let most = if right >= of {
@@ -133,7 +128,7 @@ fn counted(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{At, Release};
+    use crate::{At, Interval, Release};
 
     fn claim(lens: LensName, quantity: Quantity, at: At, standing: Standing, upper: f64) -> Claim {
         Claim {

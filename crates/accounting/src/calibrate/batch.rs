@@ -15,8 +15,7 @@ use crate::schemes::{self, Rates};
 use crate::{AccountingError, domain};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use vocabulary::rounding::{quote, shown};
-use vocabulary::{Direction, LensName, NotCertified, Quantity, Run, Side};
+use vocabulary::{AtMost, Direction, LensName, NotCertified, Quantity, Run};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 
@@ -32,7 +31,7 @@ pub fn calibrate_batch_size(
     lens: LensName,
 ) -> Result<Calibration> {
     target.check()?;
-    let lens = Lens::named(lens)?;
+    let lens = Lens::named(lens);
     let allowed = target.allowed_mu()?;
     let mut evaluations = 0;
     let sizes = Sizes::new(run, most)?;
@@ -150,6 +149,13 @@ pub struct AdviceRow {
     pub reason: Option<String>,
 }
 
+impl AdviceRow {
+    /// Noise per record in a step, and on the mean of all updates, that is enough.
+    pub fn noises_at_most(&self) -> [Option<AtMost>; 2] {
+        [self.noise_per_record, self.noise_of_training].map(|noise| noise.map(AtMost::new))
+    }
+}
+
 /// Several batch sizes and the one to begin with: the `dosimeter.advice/1` document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Advice {
@@ -228,9 +234,12 @@ pub fn advice(
 
 /// The target's quantity under the heuristic, where it holds.
 fn beside(run: &Run, target: &Target) -> Option<String> {
-    let view = Lens::named(LensName::BESIDE).ok()?.look(run).ok()?;
-    let side = if target.quantity() == Quantity::BayesSecurity { Side::Lower } else { Side::Upper };
-    target.achieved(&view).ok().map(|interval| shown(interval, side))
+    let view = Lens::named(LensName::BESIDE).look(run).ok()?;
+    let interval = target.achieved(&view).ok()?;
+    Some(match target.quantity() {
+        Quantity::BayesSecurity => interval.at_least().shown(),
+        _ => interval.at_most().shown(),
+    })
 }
 
 fn recommend(rows: &[AdviceRow]) -> (Option<u64>, String) {
@@ -240,10 +249,7 @@ fn recommend(rows: &[AdviceRow]) -> (Option<u64>, String) {
     let Some((row, noise)) = chosen.min_by_key(|(row, _)| row.batch_size) else {
         return (None, "no noise of the domain meets the target at any of these sizes".into());
     };
-    let more = |noise: f64| {
-        let percent = vocabulary::Interval::exact(100.0 * (noise / least - 1.0).max(0.0));
-        quote(percent, 2, Side::Upper)
-    };
+    let more = |noise: f64| AtMost::new(100.0 * (noise / least - 1.0).max(0.0)).digits(2);
     let mut reason = format!(
         "batch size {} is the smallest whose noise over the whole training is within 10 % of the \
          least ({} % above it)",

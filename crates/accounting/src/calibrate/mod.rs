@@ -22,9 +22,9 @@ use crate::{AccountingError, domain};
 use schemars::JsonSchema;
 use search::{Found, Measured, largest_safe_count, smallest_safe};
 use serde::{Deserialize, Serialize};
-use vocabulary::rounding::rounded;
 use vocabulary::{
-    Claim, Direction, LensName, NotCertified, Phase, Run, Sampling, Side, batches_per_pass,
+    AtLeast, AtMost, Claim, Direction, LensName, NotCertified, Phase, Run, Sampling,
+    batches_per_pass,
 };
 
 type Result<T> = std::result::Result<T, AccountingError>;
@@ -56,9 +56,9 @@ impl Solution {
     /// As text, rounded to the side that still meets the target.
     pub fn shown(self) -> String {
         match self {
-            Self::NoiseMultiplier(noise) => rounded(noise, DIGITS, Side::Upper),
+            Self::NoiseMultiplier(noise) => AtMost::new(noise).digits(DIGITS),
             Self::Steps(count) | Self::BatchSize(count) => count.to_string(),
-            Self::SampleRate(share) | Self::Epochs(share) => rounded(share, DIGITS, Side::Lower),
+            Self::SampleRate(share) | Self::Epochs(share) => AtLeast::new(share).digits(DIGITS),
         }
     }
 }
@@ -84,6 +84,11 @@ pub struct Calibration {
 
 impl Calibration {
     pub const SCHEMA: &'static str = "dosimeter.calibrate/1";
+
+    /// How much of the target is left over at least.
+    pub fn slack_at_least(&self) -> AtLeast {
+        AtLeast::new(self.slack)
+    }
 }
 
 /// The epochs of a calibration that was solved for steps: as many as its steps make, rounded down.
@@ -118,7 +123,7 @@ pub fn calibrate(
     lens: LensName,
     notes: &[String],
 ) -> Result<Calibration> {
-    let lens = Lens::named(lens)?;
+    let lens = Lens::named(lens);
     let most = domain::STEPS.1;
     solve(run, unknown, target, lens, notes, &|run| lens.look(run), &|_| {}, most)
 }
@@ -146,7 +151,7 @@ pub fn calibrate_attribute(
     };
     let finish = |claim: &mut Claim| attribute::about_attribute(claim, sensitivities.mode(), notes);
     let most = sensitivities.steps();
-    let mut found = solve(run, unknown, target, Lens::named(lens)?, notes, &look, &finish, most)?;
+    let mut found = solve(run, unknown, target, Lens::named(lens), notes, &look, &finish, most)?;
     found.warnings.push(match found.solution {
         Solution::Steps(steps) if steps == most => format!(
             "the sensitivities end after {most} steps, and all of these meet the target; measure a \
@@ -303,8 +308,8 @@ impl Solver<'_> {
                 if measured.met {
                     crate::patience::tell(format!(
                         "noise multiplier {}, sample rate {} and {} steps meet the target",
-                        rounded(phase.noise_multiplier, DIGITS, Side::Upper),
-                        rounded(phase.sample_rate, DIGITS, Side::Lower),
+                        AtMost::new(phase.noise_multiplier).digits(DIGITS),
+                        AtLeast::new(phase.sample_rate).digits(DIGITS),
                         phase.steps
                     ));
                 }

@@ -6,7 +6,7 @@ use crate::lenses::Lens;
 use crate::{AccountingError, Target, Unknown, calibrate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use vocabulary::{Direction, LensName, PhaseDescription, RunDescription};
+use vocabulary::{AtMost, Direction, LensName, PhaseDescription, RunDescription};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 
@@ -27,6 +27,19 @@ pub struct BatchSizeRow {
     /// Why a number is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+impl BatchSizeRow {
+    /// Noise that is enough.
+    pub fn noise_at_most(&self) -> Option<AtMost> {
+        self.noise_multiplier.map(AtMost::new)
+    }
+
+    /// Epsilon of the last iterate, of all iterates, and of full batches.
+    pub fn epsilons_at_most(&self) -> [Option<AtMost>; 3] {
+        [self.heuristic_epsilon, self.standard_epsilon, self.full_batch_epsilon]
+            .map(|end| end.map(AtMost::new))
+    }
 }
 
 /// The `dosimeter.batch-sizes/1` document.
@@ -84,7 +97,7 @@ pub fn batch_sizes(
             let noise = Unknown::NoiseMultiplier;
             let solved = calibrate(&run, noise, &target, LensName::BESIDE, &[])?;
             let epsilon = |lens: LensName| -> Result<f64> {
-                Ok(Lens::named(lens)?.look(&solved.run)?.epsilon(delta, Direction::Both)?.upper)
+                Ok(Lens::named(lens).look(&solved.run)?.epsilon(delta, Direction::Both)?.upper)
             };
             row.noise_multiplier = Some(solved.run.phases()[0].noise_multiplier);
             row.heuristic_epsilon = Some(solved.achieved.interval.upper);

@@ -112,7 +112,7 @@ fn cell(request: &MapRequest, sample_rate: f64, steps: u64) -> Result<Cell> {
             }
         };
         let epsilon = |lens: LensName| -> Result<f64> {
-            Ok(Lens::named(lens)?.look(&run)?.epsilon(request.delta, Direction::Both)?.upper)
+            Ok(Lens::named(lens).look(&run)?.epsilon(request.delta, Direction::Both)?.upper)
         };
         cell.noise_multiplier = Some(run.phases()[0].noise_multiplier);
         cell.standard = Some(epsilon(LensName::SIGNED)?);

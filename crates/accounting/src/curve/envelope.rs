@@ -38,7 +38,7 @@ mod tests {
     fn it_is_above_the_curve_and_close_to_it() {
         let run = Run::builder().phase(1.0, 0.01, 1000).build().unwrap();
         for name in [LensName::SIGNED, LensName::BESIDE] {
-            let view = Lens::named(name).unwrap().look(&run).unwrap();
+            let view = Lens::named(name).look(&run).unwrap();
             let farthest = view.epsilon(1e-8, Direction::Both).unwrap().upper;
             let profile: Vec<(f64, f64)> = (0..=64)
                 .map(|part| farthest * f64::from(part) / 64.0)

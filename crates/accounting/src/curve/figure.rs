@@ -4,8 +4,8 @@
 use super::{Curve, CurveKind, CurvePoint};
 use numerics::elementary::ln;
 use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
-use vocabulary::rounding::{DIGITS, rounded};
-use vocabulary::{Side, Standing};
+use vocabulary::rounding::about;
+use vocabulary::{AtMost, Quoted, Standing};
 
 /// The figure of a curve.
 pub fn figure(curve: &Curve) -> Figure {
@@ -65,9 +65,9 @@ fn tradeoff_title(curve: &Curve) -> String {
         Some((fpr, tpr)) if distance(fpr) < 1.0 => {
             format!(
                 "At a false positive rate of {} %, {} allows a true positive rate of {} %",
-                rounded(100.0 * fpr, 2, Side::Neither),
+                about(100.0 * fpr, 2),
                 curve.line.lens,
-                rounded(100.0 * tpr, DIGITS, Side::Upper)
+                AtMost::new(tpr).percent()
             )
         }
         _ => "What an attacker can gain at each false positive rate".into(),
@@ -105,9 +105,9 @@ fn profile_title(curve: &Curve) -> String {
         (Some((_, first)), Some((epsilon, delta))) => format!(
             "{}: delta falls from {} to {} by epsilon {}",
             curve.line.lens,
-            rounded(first, DIGITS, Side::Upper),
-            rounded(delta, 2, Side::Upper),
-            rounded(epsilon, DIGITS, Side::Neither)
+            AtMost::new(first),
+            AtMost::new(delta).digits(2),
+            Quoted::about(epsilon)
         ),
         _ => "The privacy profile: every (epsilon, delta) at once".into(),
     }
@@ -149,10 +149,10 @@ fn steps_title(curve: &Curve) -> String {
         (Some(first), Some(last)) if first.0 < last.0 => format!(
             "{}: epsilon is {} after {} step{} and {} after {}",
             curve.line.lens,
-            rounded(first.1, DIGITS, Side::Upper),
+            AtMost::new(first.1),
             first.0,
             if first.0 == 1 { "" } else { "s" },
-            rounded(last.1, DIGITS, Side::Upper),
+            AtMost::new(last.1),
             last.0
         ),
         _ => "Epsilon against the number of steps".into(),

@@ -14,8 +14,8 @@ use numerics::special::normal_cdf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vocabulary::{
-    Direction, Ends, Interval, LensName, NotCertified, Phase, Problem, Run, Standing,
-    batches_per_pass,
+    AtLeast, AtMost, Direction, Ends, Interval, LensName, NotCertified, Phase, Problem, Quoted,
+    Run, Side, Standing, batches_per_pass,
 };
 
 type Result<T> = std::result::Result<T, AccountingError>;
@@ -30,6 +30,16 @@ pub enum CurveKind {
     Tradeoff,
     Profile,
     Steps,
+}
+
+impl CurveKind {
+    /// The end of an ordinate that may be quoted: misses from below, leakage from above.
+    pub fn side(self) -> Side {
+        match self {
+            Self::Tradeoff => Side::Lower,
+            Self::Profile | Self::Steps => Side::Upper,
+        }
+    }
 }
 
 /// The `dosimeter.curve/1` document.
@@ -87,6 +97,28 @@ impl CurvePoint {
             Self::Steps { steps, epsilon, .. } => (steps as f64, epsilon.unwrap_or(f64::INFINITY)),
         }
     }
+
+    /// The ordinate's lower and upper end; infinity where a number is.
+    pub fn ends(&self) -> (AtLeast, AtMost) {
+        let (lower, upper) = match *self {
+            Self::Tradeoff { lower, upper, .. } | Self::Profile { lower, upper, .. } => {
+                (lower, upper)
+            }
+            Self::Steps { lower, upper, .. } => {
+                (lower.unwrap_or(f64::INFINITY), upper.unwrap_or(f64::INFINITY))
+            }
+        };
+        (AtLeast::new(lower), AtMost::new(upper))
+    }
+
+    /// The end of the ordinate that may be quoted.
+    pub fn quoted(&self) -> Quoted {
+        let (lower, upper) = self.ends();
+        match self {
+            Self::Tradeoff { .. } => lower.into(),
+            Self::Profile { .. } | Self::Steps { .. } => upper.into(),
+        }
+    }
 }
 
 /// What to draw.
@@ -121,7 +153,7 @@ pub fn curve(run: &Run, request: &CurveRequest) -> Result<Curve> {
     let mut lines = Vec::new();
     let mut warnings = Vec::new();
     for name in &request.lenses {
-        let lens = Lens::named(*name)?;
+        let lens = Lens::named(*name);
         let line = match request.kind {
             CurveKind::Tradeoff => tradeoff(lens, run, request),
             CurveKind::Profile => profile(lens, run, request),

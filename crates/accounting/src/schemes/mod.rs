@@ -20,7 +20,7 @@ mod mixed;
 mod poisson;
 mod profile;
 mod releases;
-mod shuffle;
+pub(crate) mod shuffle;
 mod thrown_lattice;
 mod triangle;
 mod truncated_poisson;

@@ -102,30 +102,42 @@ fn pair(run: &Run) -> Result<BoxedPair> {
     ]))))
 }
 
+/// The published bound, of a record that is zeroed out, for the whole epochs of one phase whose batches have equal size.
+pub(crate) fn event_bound(run: &Run) -> Option<ShuffleLowerBound> {
+    let [phase] = run.phases() else { return None };
+    let batches = even_batches(phase.sample_rate)?;
+    let (noise, epochs) = (phase.noise_multiplier, phase.steps / batches);
+    if is_fresh(run, epochs) {
+        return shuffle_lower_bound(noise, batches, epochs).ok();
+    }
+    // The epochs of a batch add up to one with less noise; more is the safe side of the rounding.
+    let noise = noise / (epochs as f64).sqrt() * (1.0 + 4.0 * f64::EPSILON);
+    shuffle_lower_bound(noise, batches, 1).ok()
+}
+
+/// Whether no batch comes twice: within the first epoch an order that is kept is as good as a new one.
+fn is_fresh(run: &Run, epochs: u64) -> bool {
+    run.drawing().permutation == Permutation::Fresh || epochs == 0
+}
+
 /// Of one phase whose batches have equal size. What follows the last whole epoch can only show more, so
 /// the event bound of the whole epochs holds; balls and bins count the part too.
 fn at_least(run: &Run) -> Option<BoxedPair> {
     let [phase] = run.phases() else { return None };
     let batches = even_batches(phase.sample_rate)?;
-    let (noise, epochs) = (phase.noise_multiplier, phase.steps / batches);
     let replaced = run.adjacency() == Adjacency::Substitute;
-    let events = |noise: f64, epochs: u64| -> Vec<ShuffleLowerBound> {
-        let Ok(bound) = shuffle_lower_bound(noise, batches, epochs) else { return Vec::new() };
-        let of_replacements = || REPLACEMENTS.iter().map(|m| bound.with_moves(2.0, *m)).collect();
-        if replaced { of_replacements() } else { vec![bound] }
-    };
-    // Within the first epoch an order that is kept is as good as a new one.
-    let ends = if run.drawing().permutation == Permutation::Fresh || epochs == 0 {
-        let seen = if replaced { 0.5 * noise } else { noise };
-        LowerEnds {
-            events: events(noise, epochs),
-            thrown: balls_and_bins::coarse(seen, batches, phase.steps),
-        }
+    let event = event_bound(run).into_iter();
+    let events = if replaced {
+        event.flat_map(|bound| REPLACEMENTS.map(|m| bound.with_moves(2.0, m))).collect()
     } else {
-        // More noise is the safe side of the rounding.
-        let noise = noise / (epochs as f64).sqrt() * (1.0 + 4.0 * f64::EPSILON);
-        LowerEnds { events: events(noise, 1), thrown: None }
+        event.collect()
     };
+    let noise = phase.noise_multiplier;
+    let seen = if replaced { 0.5 * noise } else { noise };
+    let thrown = is_fresh(run, phase.steps / batches)
+        .then(|| balls_and_bins::coarse(seen, batches, phase.steps))
+        .flatten();
+    let ends = LowerEnds { events, thrown };
     let any = !ends.events.is_empty() || ends.thrown.is_some();
     any.then(|| {
         if replaced { Box::new(EitherWay(Box::new(ends))) } else { Box::new(ends) as BoxedPair }

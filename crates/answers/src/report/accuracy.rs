@@ -5,8 +5,7 @@ use super::{epsilon, hedged, label};
 use accounting::AccountingError;
 use accounting::lenses::Lens;
 use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
-use vocabulary::rounding::{DIGITS, rounded};
-use vocabulary::{Account, At, Claim, LensName, Quantity, Run, Secret, Side};
+use vocabulary::{Account, At, Claim, LensName, Quantity, Run, Secret};
 
 const LENSES: [LensName; 2] = [LensName::SIGNED, LensName::BESIDE];
 
@@ -18,8 +17,7 @@ pub(super) fn claims(run: &Run, account: &Account) -> Vec<Claim> {
     let mut claims = Vec::new();
     for lens in LENSES {
         let Some(model) = epsilon(account, lens) else { continue };
-        let view = Lens::named(lens).and_then(|lens| lens.look(run));
-        let Ok(view) = view else { continue };
+        let Ok(view) = Lens::named(lens).look(run) else { continue };
         for prior in PRIORS {
             if let Ok(interval) = view.attack_accuracy(prior) {
                 claims.push(Claim {
@@ -49,7 +47,7 @@ pub(super) fn figure(run: &Run, claims: &[Claim]) -> Result<Option<Figure>, Acco
             even.standing,
             &format!(
                 "At even odds the best attacker is right at most {} % of the time, instead of 50 %",
-                rounded(even.interval.upper * 100.0, DIGITS, Side::Upper)
+                even.interval.at_most().percent()
             ),
         ),
         "The gap between a curve and guessing is what the training gives away; it closes where \
@@ -66,7 +64,7 @@ pub(super) fn figure(run: &Run, claims: &[Claim]) -> Result<Option<Figure>, Acco
         else {
             continue;
         };
-        let view = Lens::named(lens)?.look(run)?;
+        let view = Lens::named(lens).look(run)?;
         let mut points = Vec::new();
         for prior in priors.iter().step_by(2) {
             points.push((*prior, view.attack_accuracy(*prior)?.upper));

@@ -4,9 +4,9 @@ use super::epsilon;
 use accounting::{AccountingError, Questions};
 use report::Change;
 use vocabulary::figure::{Axis, Bar, Figure, Hue, Labels, Mark, Orientation, Series, Stroke};
-use vocabulary::rounding::{DIGITS, plain, rounded};
+use vocabulary::rounding::plain;
 use vocabulary::{
-    Account, Adjacency, Claim, Ends, LensName, Phase, Run, Sampling, Side, Standing,
+    Account, Adjacency, AtMost, Claim, Ends, LensName, Phase, Run, Sampling, Side, Standing,
     batches_per_pass,
 };
 
@@ -176,8 +176,8 @@ pub(super) fn figure(account: &Account, changes: &[Change], delta: f64) -> Optio
     let mut rows: Vec<(&Change, f64)> = changes
         .iter()
         .filter_map(|change| {
-            let end = change.quoted_end().filter(|end| end.is_finite())?;
-            Some((change, end))
+            let end = change.quoted()?.number();
+            end.is_finite().then_some((change, end))
         })
         .collect();
     if rows.is_empty() || !base.is_finite() || base <= 0.0 {
@@ -203,8 +203,8 @@ pub(super) fn figure(account: &Account, changes: &[Change], delta: f64) -> Optio
         format!(
             "If {}, epsilon would be {} instead of {}",
             phrase(&worst.name),
-            rounded(value, DIGITS, worst.side),
-            rounded(base, DIGITS, Side::Upper)
+            AtMost::new(value),
+            AtMost::new(base)
         )
     } else {
         "No change of the list would raise epsilon".into()
@@ -223,12 +223,9 @@ pub(super) fn figure(account: &Account, changes: &[Change], delta: f64) -> Optio
             .with(Series::new("leaks more", bars(true)).hue(Hue::Vermilion).stroke(Stroke::Solid))
             .with(Series::new("leaks less", bars(false)).hue(Hue::Blue).stroke(Stroke::Solid))
             .with(
-                Series::vertical_rule(
-                    format!("claimed: {}", rounded(base, DIGITS, Side::Upper)),
-                    base,
-                )
-                .hue(Hue::Ink)
-                .stroke(Stroke::Solid),
+                Series::vertical_rule(format!("claimed: {}", AtMost::new(base)), base)
+                    .hue(Hue::Ink)
+                    .stroke(Stroke::Solid),
             ),
     )
 }

@@ -8,8 +8,8 @@ use accounting::{AccountingError, Solution, Target, Unknown, calibrate};
 use audit::quality::tpr_at;
 use audit::{Audit, Scores};
 use vocabulary::figure::{Axis, Figure, Hue, Mark, Series, Stroke};
-use vocabulary::rounding::{DIGITS, plain, rounded, with_commas};
-use vocabulary::{Account, Direction, LensName, Quantity, Run, Side, Standing};
+use vocabulary::rounding::{plain, with_commas};
+use vocabulary::{Account, AtMost, Direction, LensName, Quantity, Quoted, Run, Standing};
 
 type Result<T> = std::result::Result<T, AccountingError>;
 
@@ -48,7 +48,7 @@ fn line(run: &Run, lens: LensName, kind: CurveKind, at: &[f64], delta: f64) -> O
 
 /// The colour of a lens, which it names itself.
 pub(super) fn hue(lens: LensName) -> Hue {
-    Lens::named(lens).map_or(Hue::Muted, |lens| lens.hue)
+    Lens::named(lens).hue
 }
 
 pub(super) fn stroke(standing: Standing) -> Stroke {
@@ -125,7 +125,7 @@ pub(super) fn tradeoff(
 }
 
 fn tradeoff_title(account: Option<&Account>, evidence: Option<(&Scores, &Audit)>) -> String {
-    let share = |value: f64, side: Side| format!("{} %", rounded(value * 100.0, DIGITS, side));
+    let share = |value: Quoted| format!("{} %", value.times(100.0));
     // A rate that a handful of false alarms would decide is not worth a title.
     let few = |(scores, _): (&Scores, &Audit)| scores.nonmembers().len() < 30_000;
     let fpr = if evidence.is_some_and(few) { 0.01 } else { 0.001 };
@@ -142,15 +142,15 @@ fn tradeoff_title(account: Option<&Account>, evidence: Option<(&Scores, &Audit)>
     let rate = format!("at a false positive rate of {} %", 100.0 * fpr);
     match (allowed, reached) {
         (Some(claim), reached) => {
-            let most = share(claim.interval.upper, Side::Upper);
+            let most = share(claim.interval.at_most().into());
             let allowed = format!("At most {most} of members can be recognised {rate}");
             let reached = reached.map_or_else(String::new, |reached| {
-                format!("; the attack recognised {}", share(reached, Side::Neither))
+                format!("; the attack recognised {}", share(Quoted::about(reached)))
             });
             hedged(claim.standing, &allowed) + &reached
         }
         (None, Some(reached)) => {
-            format!("The attack recognised {} of members {rate}", share(reached, Side::Neither))
+            format!("The attack recognised {} of members {rate}", share(Quoted::about(reached)))
         }
         (None, None) => "What an attacker can gain at each false positive rate".into(),
     }
@@ -160,7 +160,7 @@ fn tradeoff_title(account: Option<&Account>, evidence: Option<(&Scores, &Audit)>
 pub(super) fn profile(account: &Account, delta: f64) -> Result<Option<Figure>> {
     let Some(claim) = epsilon(account, LensName::SIGNED) else { return Ok(None) };
     let least = (delta * 1e-3).max(1e-30);
-    let composition = Lens::named(LensName::SIGNED)?;
+    let composition = Lens::named(LensName::SIGNED);
     let farthest = composition.look(&account.run)?.epsilon(least, Direction::Both)?.upper;
     if !farthest.is_finite() || farthest <= 0.0 {
         return Ok(None);
@@ -169,8 +169,8 @@ pub(super) fn profile(account: &Account, delta: f64) -> Result<Option<Figure>> {
     let mut figure = Figure::new(
         format!(
             "A delta a thousand times smaller costs epsilon {} instead of {}",
-            rounded(farthest, DIGITS, Side::Upper),
-            rounded(claim.interval.upper, DIGITS, Side::Upper)
+            AtMost::new(farthest),
+            claim.interval.at_most()
         ),
         hedged(
             claim.standing,
@@ -221,18 +221,17 @@ pub(super) fn steps(account: &Account, delta: f64) -> Result<Option<Figure>> {
     }
     let end = claim.interval.upper;
     let last = find(account, LensName::BESIDE, Quantity::Epsilon);
-    let number = |value: f64| rounded(value, DIGITS, Side::Upper);
     let mut title = match half_way(&account.run, end, delta) {
         Some(steps) => format!(
             "Half of epsilon {} is spent in the first {} of {} steps",
-            number(end),
+            AtMost::new(end),
             with_commas(steps),
             with_commas(total)
         ),
-        None => format!("Epsilon is {} after {} steps", number(end), with_commas(total)),
+        None => format!("Epsilon is {} after {} steps", AtMost::new(end), with_commas(total)),
     };
     if let Some(last) = last {
-        title += &format!("; the last-iterate heuristic ends at {}", number(last.interval.upper));
+        title += &format!("; the last-iterate heuristic ends at {}", last.interval.at_most());
     }
     let mut figure = Figure::new(
         title,

@@ -8,9 +8,9 @@ use report::{Fact, Origin, Training};
 use serde::de::{DeserializeOwned, Deserializer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use vocabulary::Run;
 use vocabulary::figure::{Axis, Figure, Hue, Series, Stroke};
-use vocabulary::rounding::{plain, rounded, with_commas};
-use vocabulary::{Run, Side};
+use vocabulary::rounding::{about, plain, with_commas};
 
 macro_rules! lenient {
     ($($name:ident { $($field:ident: $kind:ty,)* })*) => {$(
@@ -132,7 +132,7 @@ impl Ledger {
     }
 
     fn health(&self) -> Vec<Fact> {
-        let share = |value: f64| format!("{} %", rounded(100.0 * value, 3, Side::Neither));
+        let share = |value: f64| format!("{} %", about(100.0 * value, 3));
         let mut facts = Vec::new();
         let seen = self.not_private.as_ref();
         for (name, accuracy) in [
@@ -160,7 +160,7 @@ impl Ledger {
         }
         let Some(sizes) = &statistics.batch_sizes else { return facts };
         if let Some(mean) = sizes.mean {
-            let mut fact = Fact::number("mean batch", mean, rounded(mean, 5, Side::Neither));
+            let mut fact = Fact::number("mean batch", mean, about(mean, 5));
             if let (Some(least), Some(most)) = (sizes.smallest, sizes.largest) {
                 fact = fact.note(format!("from {} to {} records", plain(least), plain(most)));
             }
@@ -180,7 +180,7 @@ impl Ledger {
             all.iter().filter(|at| at.norm > 0.0).map(|at| (at.level, at.norm)).collect();
         let median = points.iter().find(|(level, _)| *level == 0.5)?.1;
         let clip = run.clip_norm();
-        let number = |value: f64| rounded(value, 3, Side::Neither);
+        let number = |value: f64| about(value, 3);
         let title = if median > clip {
             format!(
                 "Half of the gradients are longer than {}; they are clipped to {}",
@@ -211,7 +211,7 @@ impl Ledger {
         if points.len() < 2 {
             return None;
         }
-        let number = |value: f64| rounded(value, 3, Side::Neither);
+        let number = |value: f64| about(value, 3);
         let title = format!(
             "The loss of a batch goes from {} to {} in {} steps",
             number(first.1),

@@ -6,8 +6,8 @@ use accounting::lenses::Lens;
 use accounting::schemes;
 use accounting::{AccountingError, Solution, Target, Unknown, calibrate};
 use vocabulary::figure::{Axis, ColourScale, Figure, Heat, Mark, Ramp, Series};
-use vocabulary::rounding::{DIGITS, plain, rounded};
-use vocabulary::{Account, Direction, LensName, Side};
+use vocabulary::rounding::plain;
+use vocabulary::{Account, AtMost, Direction, LensName};
 
 /// Columns on each side of the run and their ratio; rows, which are powers of two.
 struct Extent {
@@ -26,7 +26,7 @@ pub(super) fn figure(account: &Account, delta: f64) -> Result<Option<Figure>, Ac
     if !base.is_finite() || base <= 0.0 {
         return Ok(None);
     }
-    let composition = Lens::named(LensName::SIGNED)?;
+    let composition = Lens::named(LensName::SIGNED);
     let extent = if schemes::of(run).costly { COARSE } else { FINE };
     let (first, last, ratio) = extent.noise;
     let noises: Vec<f64> = (first..=last).map(|power| ratio.powi(power)).collect();
@@ -113,8 +113,8 @@ fn title(account: &Account, base: f64, delta: f64) -> String {
     match solved.map(|calibration| calibration.solution) {
         Ok(Solution::NoiseMultiplier(noise)) => format!(
             "Half of epsilon {} would take a noise multiplier of {}",
-            rounded(base, DIGITS, Side::Upper),
-            rounded(noise, DIGITS, Side::Upper)
+            AtMost::new(base),
+            AtMost::new(noise)
         ),
         _ => "Epsilon around this run".into(),
     }

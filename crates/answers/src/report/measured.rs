@@ -4,8 +4,8 @@ use super::{epsilon, label};
 use accounting::lenses;
 use audit::{Audit, Scores, TestAt};
 use vocabulary::figure::{Axis, Figure, Hue, Labels, Rung, Series, Stroke};
-use vocabulary::rounding::{DIGITS, plain, rounded, with_commas};
-use vocabulary::{Account, Side, Standing};
+use vocabulary::rounding::{plain, with_commas};
+use vocabulary::{Account, AtLeast, AtMost, Quoted, Standing};
 
 /// Claims above, bounds below, the proven one as a line.
 pub(super) fn ladder(account: Option<&Account>, analysis: &Audit, delta: f64) -> Figure {
@@ -56,7 +56,7 @@ pub(super) fn ladder(account: Option<&Account>, analysis: &Audit, delta: f64) ->
     .x(Axis::linear("epsilon"))
     .y(Axis::category("", names));
     if let Some(limit) = limit {
-        let text = format!("proven: {}", rounded(limit, DIGITS, Side::Upper));
+        let text = format!("proven: {}", AtMost::new(limit));
         figure =
             figure.with(Series::vertical_rule(text, limit).hue(Hue::Blue).stroke(Stroke::Solid));
     }
@@ -75,7 +75,7 @@ pub(super) fn ladder(account: Option<&Account>, analysis: &Audit, delta: f64) ->
 }
 
 fn title(primary: f64, limit: Option<f64>) -> String {
-    let shown = rounded(primary, DIGITS, Side::Lower);
+    let shown = AtLeast::new(primary);
     match limit {
         Some(limit) if primary > limit => {
             format!("The audit shows epsilon {shown}, more than is claimed as proven")
@@ -83,7 +83,7 @@ fn title(primary: f64, limit: Option<f64>) -> String {
         Some(_) if primary <= 0.0 => "The attack shows no leakage".into(),
         Some(limit) => format!(
             "The audit shows {} % of the proven epsilon and contradicts nothing",
-            rounded(100.0 * primary / limit, 2, Side::Lower)
+            AtLeast::new(100.0 * primary / limit).digits(2)
         ),
         None => format!("The attack shows epsilon of at least {shown}"),
     }
@@ -120,7 +120,7 @@ pub(super) fn histogram(scores: &Scores, analysis: &Audit) -> Figure {
     let mut figure = Figure::new(
         format!(
             "A member scores higher than a non-member in {} % of pairs",
-            rounded(100.0 * analysis.auroc.value, DIGITS, Side::Neither)
+            Quoted::about(100.0 * analysis.auroc.value)
         ),
         "The further the two histograms lie apart, the more the scores give away; the test says \
          \u{201c}member\u{201d} at or above the threshold.",

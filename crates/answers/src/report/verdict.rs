@@ -2,8 +2,8 @@
 
 use super::epsilon;
 use audit::sequential::SequentialDocument;
-use vocabulary::rounding::{DIGITS, plain, quote, rounded};
-use vocabulary::{Account, Audit, Claim, Finding, LensName, Side, Standing, Status, Verdict};
+use vocabulary::rounding::plain;
+use vocabulary::{Account, AtMost, Audit, Claim, Finding, LensName, Standing, Status, Verdict};
 
 pub(super) fn verdict(
     account: Option<&Account>,
@@ -25,7 +25,7 @@ pub(super) fn verdict(
             format!(
                 "The claim of epsilon {} is heuristic, so an attack that shows more would not \
                  contradict a proof; {} was shown.",
-                quote(claim.interval, DIGITS, claim.side),
+                claim.quoted(),
                 shown(measured)
             ),
         ),
@@ -68,9 +68,9 @@ pub(super) fn verdict(
 /// The verdict of trials that may have been stopped at any time, over what is claimed.
 pub(super) fn of_trials(claimed: Verdict, trials: &SequentialDocument) -> Verdict {
     let at = plain(trials.delta());
-    let shown = rounded(trials.epsilon(), DIGITS, Side::Lower);
+    let shown = trials.bound.claim.quoted();
     let confidence = percent(trials.confidence());
-    let proven = trials.claimed_epsilon().map(|epsilon| rounded(epsilon, DIGITS, Side::Upper));
+    let proven = trials.claimed_epsilon().map(AtMost::new);
     let (status, headline, reason) = match (proven, trials.refuted_at) {
         (Some(proven), Some(trial)) => (
             Status::Contradiction,
@@ -118,7 +118,7 @@ fn compared(
     analysis: &Audit,
     at: &str,
 ) -> (Status, String, String) {
-    let proven = quote(claim.interval, DIGITS, claim.side);
+    let proven = claim.quoted();
     let found = analysis.verdict.as_ref();
     let reason = || found.map(|verdict| sentence(&verdict.reason)).unwrap_or_default();
     match found.map(|verdict| verdict.status) {
@@ -152,7 +152,7 @@ fn compared(
 }
 
 fn claimed(claim: &Claim, at: &str, public: bool) -> (Status, String, String) {
-    let number = quote(claim.interval, DIGITS, claim.side);
+    let number = claim.quoted();
     let headline = if claim.standing == Standing::Proven {
         format!("Epsilon is at most {number} at delta {at}, if the assumptions hold")
     } else {
@@ -168,8 +168,8 @@ fn claimed(claim: &Claim, at: &str, public: bool) -> (Status, String, String) {
 }
 
 fn shown(measured: &Finding) -> String {
-    let epsilon = measured.epsilon();
-    if epsilon.is_finite() { rounded(epsilon, DIGITS, Side::Lower) } else { "any number".into() }
+    let epsilon = measured.claim.quoted();
+    if epsilon.number().is_finite() { epsilon.to_string() } else { "any number".into() }
 }
 
 fn sentence(text: &str) -> String {

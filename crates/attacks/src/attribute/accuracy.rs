@@ -1,5 +1,6 @@
 //! The share of right guesses, with its interval, and what Bayes security allows.
 
+use formats::csv::CsvTable;
 use numerics::beta::{clopper_pearson_lower, clopper_pearson_upper};
 
 /// How often an attacker was right.
@@ -32,13 +33,10 @@ impl Accuracy {
 
     /// Reads the columns `secret` and `guess` of a game's table.
     pub fn of_table(text: &str, confidence: f64) -> Option<Self> {
-        let mut lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
-        let header: Vec<&str> = lines.next()?.split(',').collect();
-        let column = |name: &str| header.iter().position(|known| *known == name);
-        let (secret, guess) = (column("secret")?, column("guess")?);
+        let table = CsvTable::read(text).ok()?;
+        let (secret, guess) = (table.column("secret")?, table.column("guess")?);
         let (mut right, mut guesses) = (0, 0);
-        for line in lines {
-            let cells: Vec<&str> = line.split(',').collect();
+        for (_, cells) in table.rows() {
             right += u64::from(cells.get(secret)? == cells.get(guess)?);
             guesses += 1;
         }

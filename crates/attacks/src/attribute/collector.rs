@@ -2,6 +2,7 @@
 
 use super::{AttributeError, Moment, Probe, Spread};
 use accounting::bayes_security::attribute::{GradientPair, Mode, Row, Sensitivities};
+use formats::csv::line;
 use training::Recipe;
 use training::data::Dataset;
 
@@ -116,21 +117,20 @@ fn push(rows: &mut Vec<Row>, step: u64, diameter: Diameter, spreads: &[Spread], 
 pub fn write_csv(rows: &[(String, Vec<Row>)]) -> String {
     let named = rows.iter().any(|(name, _)| !name.is_empty());
     let pairs = rows.iter().flat_map(|(_, rows)| rows).any(|row| row.pair.is_some());
-    let mut text = String::from("step");
-    text.push_str(if named { ",record" } else { "" });
-    text.push_str(",sensitivity");
-    text.push_str(if pairs { ",norm_a,norm_b,inner\n" } else { "\n" });
+    let mut header = vec!["step"];
+    header.extend(named.then_some("record"));
+    header.push("sensitivity");
+    header.extend(pairs.then_some(["norm_a", "norm_b", "inner"]).into_iter().flatten());
+    let mut text = line(header);
     for (name, rows) in rows {
         for row in rows {
-            text.push_str(&row.step.to_string());
-            if named {
-                text.push_str(&format!(",{name}"));
-            }
-            text.push_str(&format!(",{}", row.sensitivity));
+            let mut cells = vec![row.step.to_string()];
+            cells.extend(named.then(|| name.clone()));
+            cells.push(row.sensitivity.to_string());
             if let Some(GradientPair { norm_a, norm_b, inner }) = row.pair {
-                text.push_str(&format!(",{norm_a},{norm_b},{inner}"));
+                cells.extend([norm_a, norm_b, inner].map(|number| number.to_string()));
             }
-            text.push('\n');
+            text.push_str(&line(cells));
         }
     }
     text

@@ -21,6 +21,7 @@ mod error;
 mod follow;
 mod game;
 mod probe;
+mod read;
 mod values;
 
 pub use accuracy::{Accuracy, accuracy_bound};
@@ -29,5 +30,6 @@ pub use error::AttributeError;
 pub use follow::{Moment, follow};
 pub use game::{AttributeGame, Candidate};
 pub use probe::{Probe, Spread};
+pub use read::read_csv;
 pub use values::{Attribute, Value};
 pub use vocabulary::Observe;

@@ -11,8 +11,7 @@ use crate::{
     Audit, AuditError, Design, Finding, Method, NotValid, Plan, PowerAt, Scores, hash,
     one_run as canaries, quality, rows,
 };
-use vocabulary::rounding::{DIGITS, rounded};
-use vocabulary::{Claim, Hashes, Side, Status};
+use vocabulary::{AtMost, Claim, Hashes, Status};
 
 /// Analyses scores as planned; `claim` is the proven epsilon at the plan's first delta, which the
 /// primary bound is compared with.
@@ -154,8 +153,8 @@ fn above(bounds: &[Finding], primary: &Finding, claimed: f64) -> impl Iterator<I
         format!(
             "{} shows epsilon of at least {}, above the claimed {}: this refutes the claim if the training is one of those that the bound holds for ({})",
             bound.method(),
-            rounded(bound.epsilon(), DIGITS, Side::Lower),
-            rounded(claimed, DIGITS, Side::Upper),
+            bound.claim.quoted(),
+            AtMost::new(claimed),
             bound.valid_for
         )
     })

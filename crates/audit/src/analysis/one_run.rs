@@ -24,20 +24,15 @@ pub(super) fn bounds(
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Finding>, AuditError> {
     let level = plan.level();
+    let bound = |statistic: &OneRunStatistic| {
+        one_run_bound(scores, &plan.threshold, statistic, plan.direction, level, plan.seed)
+    };
     let mut all = Vec::new();
     for &method in methods {
         match method {
             Method::OneRun => {
                 for &delta in &plan.deltas {
-                    let statistic = OneRunStatistic::Epsilon { delta };
-                    let found = one_run_bound(
-                        scores,
-                        &plan.threshold,
-                        &statistic,
-                        plan.direction,
-                        level,
-                        plan.seed,
-                    )?;
+                    let found = bound(&OneRunStatistic::Epsilon { delta })?;
                     let reason = why_zero(&found, delta);
                     if let Some(reason) = &reason {
                         let at = words::delta(delta);
@@ -50,15 +45,7 @@ pub(super) fn bounds(
                 }
             }
             Method::OneRunGdp => {
-                let statistic = OneRunStatistic::GaussianMu;
-                let found = one_run_bound(
-                    scores,
-                    &plan.threshold,
-                    &statistic,
-                    plan.direction,
-                    level,
-                    plan.seed,
-                )?;
+                let found = bound(&OneRunStatistic::GaussianMu)?;
                 for &delta in &plan.deltas {
                     all.push(Finding {
                         tests: vec![guesses(&found)],

@@ -12,7 +12,7 @@ use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, rea
 use crate::console::Console;
 use crate::exit;
 use crate::print::with_commas;
-use crate::print::{WIDTH, rounded, wrap};
+use crate::print::{WIDTH, wrap};
 use crate::progress::Progress;
 use answers::{Kind, Play, Played, Refusal};
 use clap::{Args, Subcommand, ValueEnum};
@@ -21,7 +21,7 @@ use experiments::{Experiment, Outcome};
 use games::exact::{Known, known};
 use games::{Attack, DpSgd, Encoding, Game, GameError, RepeaterVariant};
 use std::path::{Path, PathBuf};
-use vocabulary::{Adjacency, Direction, Observe, Side};
+use vocabulary::{Adjacency, Direction, Observe};
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -419,8 +419,8 @@ fn human_facts(delta: f64, facts: &[Known]) -> String {
         let row = format!(
             "  {:<15} {:>8} .. {:<8}  ",
             fact.name,
-            rounded(fact.epsilon.lower, 6, Side::Lower),
-            rounded(fact.epsilon.upper, 6, Side::Upper),
+            fact.epsilon.at_least().digits(6),
+            fact.epsilon.at_most().digits(6),
         );
         text.push_str(&wrap(&fact.note, &row, row.len(), WIDTH));
     }

@@ -3,12 +3,12 @@
 use super::answer;
 use crate::args::{AttributeArgs, Format, LimitArgs, OutputArgs, RunArgs, nonnegative_integer};
 use crate::console::Console;
-use crate::print::{Align, DIGITS, TextTable, WIDTH, claims, describe, plain, rounded, wrap};
+use crate::print::{Align, TextTable, WIDTH, claims, describe, plain, wrap};
 use accounting::{Advice, Calibration, Solution, Target};
 use answers::legends;
 use answers::{CalibrateQuestion, Refusal};
 use clap::Args;
-use vocabulary::{Run, Side};
+use vocabulary::{AtMost, Run};
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -74,20 +74,18 @@ fn advised(advice: &Advice) -> String {
         (legends::ADVICE_COLUMNS[0], Align::Right),
         (legends::ADVICE_COLUMNS[1], Align::Right),
     ]);
-    let number = |value: Option<f64>| match value {
-        Some(value) => rounded(value, DIGITS, Side::Upper),
-        None => "-".into(),
-    };
+    let number = |end: Option<AtMost>| end.map_or_else(|| "-".into(), |end| end.to_string());
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".into());
     for row in &advice.rows {
         let mark = if advice.recommended == Some(row.batch_size) { "*" } else { "" };
+        let [per_record, of_training] = row.noises_at_most();
         table.row([
             mark.to_owned(),
             row.batch_size.to_string(),
             row.steps.to_string(),
             text(&row.noise_shown),
-            number(row.noise_per_record),
-            number(row.noise_of_training),
+            number(per_record),
+            number(of_training),
             text(&row.proven),
             text(&row.heuristic),
         ]);
@@ -150,7 +148,7 @@ fn human(answer: &Calibration) -> String {
     let slack = if answer.slack <= 1e-9 * answer.target.value() {
         "within 1e-9 of the target".to_owned()
     } else {
-        format!("slack {}", rounded(answer.slack, 2, Side::Lower))
+        format!("slack {}", answer.slack_at_least().digits(2))
     };
     text.push_str(&format!(
         "achieved  {} ({}, lens {}), {slack}\n",

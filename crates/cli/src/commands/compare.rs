@@ -4,15 +4,13 @@
 use super::answer;
 use crate::args::{Format, LensArgs, LimitArgs, OutputArgs, RunArgs, read_file};
 use crate::console::Console;
-use crate::print::{
-    Align, DIGITS, TextTable, WIDTH, claims, csv_line, describe, plain, rounded, wrap,
-};
+use crate::print::{Align, TextTable, WIDTH, about, claims, csv_line, describe, plain, wrap};
 use accounting::compare::{BatchSizes, Map, MapNoise};
 use answers::{Ask, BatchSizesQuestion, CompareQuestion, Comparison, MapQuestion, NamedRun};
 use answers::{Refusal, legends};
 use clap::Args;
 use std::path::PathBuf;
-use vocabulary::{Account, Side};
+use vocabulary::{Account, AtMost};
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -315,7 +313,7 @@ fn map_human(map: &Map) -> String {
                         cell.heuristic_over_full_batch
                     }
                 });
-                cells.push(ratio.map_or_else(|| "-".into(), |r| rounded(r, 3, Side::Neither)));
+                cells.push(ratio.map_or_else(|| "-".into(), |r| about(r, 3)));
             }
             table.row(cells);
         }
@@ -386,21 +384,17 @@ fn batch_human(answer: &BatchSizes) -> String {
         (legends::BATCH_SIZE_COLUMNS[1], Align::Right),
         (legends::BATCH_SIZE_COLUMNS[2], Align::Right),
     ]);
-    let shown = |value: Option<f64>| {
-        value.map_or_else(
-            || "-".into(),
-            |value| format!("<= {}", rounded(value, DIGITS, Side::Upper)),
-        )
-    };
+    let shown = |end: Option<AtMost>| end.map_or_else(|| "-".into(), AtMost::shown);
     for row in &answer.rows {
+        let [heuristic, standard, full_batch] = row.epsilons_at_most().map(shown);
         table.row([
             row.batch_size.to_string(),
-            rounded(row.sample_rate, 4, Side::Neither),
+            about(row.sample_rate, 4),
             row.steps.to_string(),
-            row.noise_multiplier.map_or_else(|| "-".into(), |noise| rounded(noise, 5, Side::Upper)),
-            shown(row.heuristic_epsilon),
-            shown(row.standard_epsilon),
-            shown(row.full_batch_epsilon),
+            row.noise_at_most().map_or_else(|| "-".into(), |noise| noise.digits(5)),
+            heuristic,
+            standard,
+            full_batch,
         ]);
     }
     text.push_str(&table.render(0));

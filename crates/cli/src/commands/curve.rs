@@ -3,12 +3,11 @@
 use super::answer;
 use crate::args::{Format, LimitArgs, OutputArgs, RunArgs, read_files};
 use crate::console::Console;
-use crate::print::{Align, DIGITS, TextTable, csv_line, describe, plain, rounded};
-use accounting::curve::{Curve, CurveKind, CurvePoint};
+use crate::print::{Align, TextTable, about, csv_line, describe, plain};
+use accounting::curve::{Curve, CurveKind};
 use answers::{CurveQuestion, Refusal};
 use clap::Args;
 use std::path::PathBuf;
-use vocabulary::Side;
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -58,30 +57,19 @@ fn names(kind: CurveKind) -> (&'static str, &'static str) {
     }
 }
 
-fn ends(point: &CurvePoint) -> (f64, f64) {
-    match *point {
-        CurvePoint::Tradeoff { lower, upper, .. } | CurvePoint::Profile { lower, upper, .. } => {
-            (lower, upper)
-        }
-        CurvePoint::Steps { lower, upper, .. } => {
-            (lower.unwrap_or(f64::INFINITY), upper.unwrap_or(f64::INFINITY))
-        }
-    }
-}
-
 fn csv(curve: &Curve) -> String {
     let (x, y) = names(curve.kind);
     let mut text = csv_line(["lens", "direction", x, y, "lower", "upper"]);
     for line in curve.lines() {
         for point in &line.points {
-            let ((at, value), (lower, upper)) = (point.coordinates(), ends(point));
+            let ((at, value), (lower, upper)) = (point.coordinates(), point.ends());
             text.push_str(&csv_line([
                 line.lens.as_str().to_owned(),
                 line.direction.as_str().to_owned(),
                 at.to_string(),
                 value.to_string(),
-                lower.to_string(),
-                upper.to_string(),
+                lower.number().to_string(),
+                upper.number().to_string(),
             ]));
         }
     }
@@ -91,14 +79,12 @@ fn csv(curve: &Curve) -> String {
 /// About twenty rows for a person; the safe end of each number.
 fn human(curve: &Curve) -> String {
     let (x, y) = names(curve.kind);
-    // The misses are quoted from below, leakage from above.
-    let side = if curve.kind == CurveKind::Tradeoff { Side::Lower } else { Side::Upper };
     let mut text = describe::run(&curve.run);
     if let Some(delta) = curve.delta {
         text.push_str(&format!("epsilon at delta {}\n", plain(delta)));
     }
     text.push('\n');
-    let sign = if side == Side::Lower { ">=" } else { "<=" };
+    let sign = curve.kind.side().sign();
     let titles: Vec<String> = curve
         .lines()
         .map(|line| format!("{y} {sign}\n{} ({})", line.lens, line.standing.as_str()))
@@ -121,20 +107,11 @@ fn human(curve: &Curve) -> String {
         if index % every != 0 && index + 1 != places.len() {
             continue;
         }
-        let mut cells = vec![if curve.kind == CurveKind::Steps {
-            place.to_string()
-        } else {
-            rounded(*place, 4, Side::Neither)
-        }];
+        let mut cells =
+            vec![if curve.kind == CurveKind::Steps { place.to_string() } else { about(*place, 4) }];
         for line in curve.lines() {
             let point = line.points.iter().find(|point| point.coordinates().0 == *place);
-            cells.push(point.map_or_else(
-                || "-".into(),
-                |point| {
-                    let (lower, upper) = ends(point);
-                    rounded(if side == Side::Lower { lower } else { upper }, DIGITS, side)
-                },
-            ));
+            cells.push(point.map_or_else(|| "-".into(), |point| point.quoted().digits(4)));
         }
         table.row(cells);
     }

@@ -26,7 +26,7 @@ fn write(command: &clap::Command, folder: &Path) -> std::io::Result<()> {
     if let Some(examples) = command.get_before_help() {
         text.extend(section(&examples.to_string()).into_bytes());
     }
-    std::fs::write(folder.join(page.get_filename()), text)
+    formats::files::write(&folder.join(page.get_filename()), text)
 }
 
 /// The examples of the help as a section of their own, line by line.

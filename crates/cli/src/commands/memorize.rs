@@ -3,13 +3,13 @@
 use super::show;
 use crate::args::{Format, OutputArgs};
 use crate::console::Console;
-use crate::print::{Align, DIGITS, TextTable, WIDTH, csv_line, plain, rounded, wrap};
+use crate::print::{self, Align, TextTable, WIDTH, csv_line, plain, wrap};
 use answers::{CompressionQuestion, MemorizeQuestion, Memorized, RatioQuestion};
 use answers::{Refusal, legends};
 use clap::{Args, Subcommand};
 use language::compression::Compressions;
 use language::memorization::{Memorization, Normalization, Rule};
-use vocabulary::Side;
+use vocabulary::AtLeast;
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -103,7 +103,7 @@ fn csv_compression(found: &Compressions) -> String {
 }
 
 fn human(found: &Memorization) -> String {
-    let about = |value: f64| rounded(value, 3, Side::Neither);
+    let about = |value: f64| print::about(value, 3);
     let percent = plain(100.0 * found.confidence);
     let mut text = format!(
         "{} {} over {} secrets, {} completions ({percent} %: {} to {})\n\n",
@@ -159,7 +159,7 @@ fn human(found: &Memorization) -> String {
 }
 
 fn human_compression(found: &Compressions) -> String {
-    let about = |value: f64| rounded(value, 3, Side::Neither);
+    let about = |value: f64| print::about(value, 3);
     let share = found.share.interval;
     let mut table = TextTable::new([
         ("secret", Align::Left),
@@ -176,10 +176,7 @@ fn human_compression(found: &Compressions) -> String {
             short,
             c.target_length.to_string(),
             c.prompt.as_ref().map_or_else(|| "none found".into(), |p| p.len().to_string()),
-            c.ratio.map_or_else(
-                || "-".into(),
-                |ratio| format!(">= {}", rounded(ratio, DIGITS, Side::Lower)),
-            ),
+            c.ratio_at_least().map_or_else(|| "-".into(), AtLeast::shown),
             if c.memorized { "yes".into() } else { "not shown".to_owned() },
         ]);
     }

@@ -3,12 +3,12 @@
 use super::answer;
 use crate::args::{Format, LimitArgs, OutputArgs, RunArgs, claimed};
 use crate::console::Console;
-use crate::print::{DIGITS, WIDTH, plain, rounded, with_commas, wrap};
+use crate::print::{WIDTH, confidence, plain, with_commas, wrap};
 use answers::{NeededRows, PlanQuestion, Planned, Refusal};
 use audit::{Design, Method};
 use clap::Args;
 use std::path::PathBuf;
-use vocabulary::Side;
+use vocabulary::Quoted;
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -52,10 +52,10 @@ pub(super) fn run(args: &PlanArgs, console: &mut Console) -> Result<u8, Refusal>
 
 fn human(answer: &Planned) -> String {
     let goal = format!(
-        "epsilon >= {} at delta {} with {} confidence",
-        rounded(answer.target.epsilon, DIGITS, Side::Lower),
+        "epsilon {} at delta {} with {} confidence",
+        answer.target_at_least().shown(),
         plain(answer.target.delta),
-        crate::print::audit::percent(answer.confidence, Side::Lower)
+        confidence(answer.confidence)
     );
     let needed = match answer.needed {
         NeededRows::Runs { runs_per_side, .. } => format!(
@@ -73,7 +73,7 @@ fn human(answer: &Planned) -> String {
     };
     let simulated =
         if answer.power_simulated { " (simulated, less two standard errors)" } else { "" };
-    let power = rounded(answer.achieved_power, DIGITS, Side::Lower);
+    let power = answer.power_at_least();
     line("probability", &format!("{power}{simulated}"));
     line("method", &format!("{}, threshold {}", answer.method, answer.threshold_rule));
     let attack = &answer.attack;
@@ -82,13 +82,12 @@ fn human(answer: &Planned) -> String {
         &format!(
             "{}; best threshold at FPR {}, TPR {}",
             attack.description,
-            rounded(attack.fpr, DIGITS, Side::Neither),
-            rounded(attack.tpr, DIGITS, Side::Lower)
+            Quoted::about(attack.fpr),
+            attack.tpr_at_least()
         ),
     );
-    match answer.largest_epsilon {
+    match answer.largest_at_most() {
         Some(largest) if answer.method == Method::distribution_free(Design::Runs) => {
-            let largest = rounded(largest, DIGITS, Side::Upper);
             line("at most", &format!("{largest}, by any number of scores of this attack"));
         }
         _ => {}

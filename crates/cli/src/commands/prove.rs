@@ -9,7 +9,7 @@ use prover::{Certificate, EndProof, Outcome, Proof};
 use serde_json::Value;
 use serde_json::error::Category;
 use std::path::PathBuf;
-use vocabulary::Account;
+use vocabulary::{Account, Adjacency};
 
 #[derive(Debug, Args)]
 #[command(before_help = "\
@@ -129,5 +129,22 @@ fn load(args: &ProveArgs) -> Result<Account, Refusal> {
             value[key] = empty;
         }
     }
-    serde_json::from_value(value).map_err(bad_input)
+    // A claim that stands beside its run may leave the neighbours to it.
+    let stated = value["run"]["adjacency"].clone();
+    let stated = if stated.is_null() { Value::from(Adjacency::default().as_str()) } else { stated };
+    for claim in value.get_mut("claims").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(claim) = claim.as_object_mut() {
+            claim.entry("adjacency").or_insert_with(|| stated.clone());
+        }
+    }
+    let account: Account = serde_json::from_value(value).map_err(bad_input)?;
+    let neighbours = account.run.adjacency();
+    match account.claims.iter().find(|claim| claim.adjacency != neighbours) {
+        Some(claim) => Err(Refusal::bad_input(format!(
+            "{place}: a claim is about {}, and its run about {}; a proof is about one of them",
+            claim.adjacency.as_str(),
+            neighbours.as_str()
+        ))),
+        None => Ok(account),
+    }
 }

@@ -1,9 +1,9 @@
 //! An audit for a person.
 
-use super::{Align, DIGITS, TextTable, WIDTH, csv_line, plain, rounded, with_commas, wrap};
+use super::{Align, TextTable, WIDTH, confidence, csv_line, plain, with_commas, wrap};
 use audit::sequential::SequentialDocument;
 use audit::{Audit, Design, Finding, Plan, TestAt};
-use vocabulary::{Side, Status, Verdict};
+use vocabulary::{Measured, Quoted, Status, Verdict};
 
 /// What was decided, before there are scores.
 pub(crate) fn commitment(plan: &Plan, hash: &str) -> String {
@@ -93,20 +93,15 @@ pub(crate) fn sequential(document: &SequentialDocument) -> String {
         (if evidence { "evidence" } else { "" }, Align::Right),
     ]);
     for look in &document.looks {
-        let evidence = look
-            .evidence
-            .map_or_else(String::new, |evidence| rounded(evidence, DIGITS, Side::Lower));
-        table.row([
-            look.trials.to_string(),
-            format!(">= {}", rounded(look.epsilon_lower, DIGITS, Side::Lower)),
-            evidence,
-        ]);
+        let evidence = look.evidence_at_least().map_or_else(String::new, |end| end.to_string());
+        table.row([look.trials.to_string(), look.epsilon_at_least().shown(), evidence]);
     }
     text.push_str(&format!("\nOver time\n{}", table.render(2)));
     if evidence {
-        text.push_str("  evidence: logarithm; the claim is refuted at ");
-        text.push_str(&rounded(document.evidence_needed, DIGITS, Side::Upper));
-        text.push('\n');
+        text.push_str(&format!(
+            "  evidence: logarithm; the claim is refuted at {}\n",
+            document.enough_evidence()
+        ));
     }
     text
 }
@@ -123,13 +118,12 @@ fn verdict_line(verdict: Option<&Verdict>) -> String {
 
 fn headline(bound: &Finding, joint: bool) -> String {
     let at = format!("at delta {}", plain(bound.delta()));
-    let confidence = percent(bound.level().unwrap_or(0.0), Side::Lower);
+    let confidence = confidence(bound.level().unwrap_or(0.0));
     let joint = if joint { " (its share of the joint statement)" } else { "" };
     let mut text = if bound.epsilon() == f64::INFINITY {
         format!("epsilon is infinite {at}, with {confidence} confidence{joint}\n")
     } else if bound.epsilon() > 0.0 {
-        let epsilon = rounded(bound.epsilon(), DIGITS, Side::Lower);
-        format!("epsilon >= {epsilon} {at}, with {confidence} confidence{joint}\n")
+        format!("epsilon {} {at}, with {confidence} confidence{joint}\n", bound.claim.shown())
     } else {
         format!("no leakage is shown {at} (epsilon >= 0), with {confidence} confidence{joint}\n")
     };
@@ -143,7 +137,7 @@ fn headline(bound: &Finding, joint: bool) -> String {
             TestAt::Threshold { threshold, false_positives, nonmembers, false_negatives, members },
         ] if bound.epsilon() > 0.0 => how.push_str(&format!(
             "; at score >= {}: {} of {} members and {} of {} non-members are called members",
-            rounded(*threshold, DIGITS, Side::Neither),
+            Quoted::about(*threshold),
             with_commas(members - false_negatives),
             with_commas(*members),
             with_commas(*false_positives),
@@ -159,8 +153,7 @@ fn headline(bound: &Finding, joint: bool) -> String {
         _ => {}
     }
     text.push_str(&wrap(&how, "  ", 2, WIDTH));
-    if let Some(upper) = bound.epsilon_upper.filter(|upper| upper.is_finite()) {
-        let upper = rounded(upper, DIGITS, Side::Upper);
+    if let Some(upper) = bound.test_at_most().filter(|upper| upper.number().is_finite()) {
         let line = format!(
             "with more scores this test would show at most {upper} ({confidence} confidence); a better attack may show more"
         );
@@ -215,9 +208,9 @@ fn table(bounds: &[Finding]) -> String {
 
 /// What the test behind a bound could at most show, where the method has such a limit.
 fn most(bound: &Finding) -> String {
-    match bound.epsilon_upper {
-        Some(f64::INFINITY) => "no limit".to_owned(),
-        Some(upper) => rounded(upper, DIGITS, Side::Upper),
+    match bound.test_at_most() {
+        Some(upper) if upper.number() == f64::INFINITY => "no limit".to_owned(),
+        Some(upper) => upper.to_string(),
         None => String::new(),
     }
 }
@@ -228,17 +221,17 @@ fn epsilon(bound: &Finding) -> String {
     }
     // The reason of an estimate says where it ended: the whole grid was violated.
     if bound.method().is_estimate() && bound.reason().is_some() {
-        return format!("> {}", rounded(bound.epsilon(), DIGITS, Side::Lower));
+        return format!("> {}", bound.claim.interval.at_least());
     }
     bound.claim.shown()
 }
 
 fn standing(bound: &Finding) -> String {
-    if bound.claim.side == Side::Neither {
+    if !bound.claim.is_bound() {
         return bound.claim.standing.as_str().to_owned();
     }
     let kind = if bound.method().is_credible() { "credible" } else { "confidence" };
-    format!("{} {kind}", percent(bound.level().unwrap_or(0.0), Side::Lower))
+    format!("{} {kind}", confidence(bound.level().unwrap_or(0.0)))
 }
 
 fn attack(analysis: &Audit) -> String {
@@ -248,13 +241,9 @@ fn attack(analysis: &Audit) -> String {
         ("from", Align::Right),
         ("to", Align::Right),
     ]);
-    let mut row = |name: String, measured: &audit::quality::Measured| {
-        table.row([
-            name,
-            rounded(measured.value, DIGITS, Side::Neither),
-            rounded(measured.lower, DIGITS, Side::Lower),
-            rounded(measured.upper, DIGITS, Side::Upper),
-        ]);
+    let mut row = |name: String, measured: &Measured| {
+        let [value, from, to] = interval(measured);
+        table.row([name, value, from, to]);
     };
     row("AUROC".to_owned(), &analysis.auroc);
     row("advantage (max TPR - FPR)".to_owned(), &analysis.advantage);
@@ -267,7 +256,7 @@ fn attack(analysis: &Audit) -> String {
             row(format!("TPR at FPR {}, bootstrap", plain(power.fpr)), &power.measured);
         }
     }
-    let confidence = percent(analysis.plan.confidence, Side::Lower);
+    let confidence = confidence(analysis.plan.confidence);
     format!("\nThe attack ({confidence} intervals)\n{}", table.render(2))
 }
 
@@ -305,9 +294,11 @@ fn number(value: f64) -> String {
     if value.is_finite() { plain(value) } else { "inf".to_owned() }
 }
 
-pub(crate) fn percent(share: f64, side: Side) -> String {
-    format!(
-        "{} %",
-        rounded(share * 100.0, DIGITS, side).trim_end_matches('0').trim_end_matches('.')
-    )
+/// A measured number and its ends.
+pub(crate) fn interval(measured: &Measured) -> [String; 3] {
+    [
+        Quoted::about(measured.value).to_string(),
+        measured.at_least().to_string(),
+        measured.at_most().to_string(),
+    ]
 }

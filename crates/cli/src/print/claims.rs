@@ -166,10 +166,8 @@ fn name(lens: Source, attribute: bool) -> String {
 
 /// A claim's number as it may be quoted: `<= 1.829`, `>= 0.8389`, `~ 1.72`.
 pub fn number(claim: &Claim) -> String {
-    match vocabulary::rounding::quoted_end(claim.interval, claim.side) {
-        f64::INFINITY => "no bound".into(),
-        _ => claim.shown(),
-    }
+    let end = claim.quoted();
+    if end.number() == f64::INFINITY { "no bound".into() } else { end.shown() }
 }
 
 /// Numbers that are not claims about the run, with their notes.

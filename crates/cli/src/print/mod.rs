@@ -10,4 +10,4 @@ pub const WIDTH: usize = 80;
 
 pub use formats::csv::line as csv_line;
 pub use table::{Align, TextTable, wrap};
-pub use vocabulary::rounding::{DIGITS, plain, quote, quoted_end, rounded, with_commas};
+pub use vocabulary::rounding::{about, confidence, plain, with_commas};

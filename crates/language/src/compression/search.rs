@@ -7,6 +7,7 @@ use crate::model::Decoder;
 use random::{Purpose, Stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vocabulary::AtLeast;
 
 const FIRST_PROMPTS: Purpose = Purpose(0x4C50);
 
@@ -65,6 +66,13 @@ pub struct Compression {
     pub trials: Vec<Trial>,
     /// Forward passes of the whole search; a backward pass counts as two.
     pub passes: u64,
+}
+
+impl Compression {
+    /// A shorter prompt may exist, so the ratio is a lower end.
+    pub fn ratio_at_least(&self) -> Option<AtLeast> {
+        self.ratio.map(AtLeast::new)
+    }
 }
 
 /// Searches for the shortest prompt that elicits `target` after `before` (the tokens that begin

@@ -9,6 +9,7 @@ use super::records::fingerprint;
 use super::session::{Finetuning, Start};
 use crate::LanguageError;
 use experiments::{Experiment, Plan};
+use formats::csv::CsvTable;
 use serde_json::json;
 use std::fmt::Write;
 use std::ops::Range;
@@ -68,9 +69,10 @@ pub fn play(start: &Start, run: &Run, seed: u64, site: &Site) -> Result<Played, 
                 path: path.clone(),
                 source,
             })?;
-            let scores = text.lines().filter_map(|line| {
-                let mut cells = line.split(',');
-                Some((cells.next()?.parse().ok()?, cells.next()? == "1"))
+            let table = CsvTable::read(&text).map_err(TrainingError::Recipe)?;
+            let scores = table.rows().filter_map(|(_, cells)| match cells {
+                [score, member, ..] => Some((score.parse().ok()?, member == "1")),
+                _ => None,
             });
             Ok(Played { ledger, scores: scores.collect() })
         }

@@ -7,6 +7,7 @@ use attacks::attribute::{
     Attribute, AttributeError, Collector, Diameter, Moment, Probe, Value, follow,
 };
 use experiments::{Experiment, Plan};
+use formats::csv::CsvTable;
 use random::{Purpose, Stream};
 use serde_json::json;
 use std::ops::Range;
@@ -175,11 +176,11 @@ impl Trained {
             .map_err(|source| PaperError::Write { path: path.clone(), source })?;
         let bad =
             || PaperError::Unusable(format!("{} is not a table of trainings", path.display()));
-        let lines = text.lines().filter(|line| !line.starts_with('#')).skip(1);
-        lines
-            .map(|line| {
-                let cells: Option<Vec<f64>> =
-                    line.split(',').map(|cell| cell.parse().ok()).collect();
+        let table = CsvTable::read(&text).map_err(|_| bad())?;
+        table
+            .rows()
+            .map(|(_, cells)| {
+                let cells: Option<Vec<f64>> = cells.iter().map(|cell| cell.parse().ok()).collect();
                 match cells.as_deref() {
                     Some(&[_, epoch, accuracy, a, b, c, d, e, f]) => Ok(Epoch {
                         epoch: epoch as u64,

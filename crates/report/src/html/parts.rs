@@ -1,22 +1,33 @@
 //! Small pieces that the sections share.
 
 use super::escape::escape;
-use crate::words::{DIGITS, sign};
-use vocabulary::rounding::{quoted_end, rounded};
-use vocabulary::{Claim, Side, Standing};
+use crate::words::sign;
+use vocabulary::rounding::DIGITS;
+use vocabulary::{Claim, Quoted, Standing};
 
 /// A number as a person reads it, with the number itself beside it for machines.
-pub(super) fn number(value: f64, digits: usize, side: Side) -> String {
-    if !value.is_finite() {
+pub(super) fn number(end: impl Into<Quoted>, digits: usize) -> String {
+    let end = end.into();
+    if !end.number().is_finite() {
         return "unbounded".into();
     }
-    format!("<data value=\"{}\">{}</data>", exact(value), rounded(value, digits, side))
+    format!("<data value=\"{}\">{}</data>", exact(end.number()), end.digits(digits))
 }
 
-/// A share as percent, with the share itself for machines.
-pub(super) fn share(value: f64, digits: usize, side: Side) -> String {
-    let shown = rounded(value * 100.0, digits, side);
-    format!("<data value=\"{}\">{shown} %</data>", exact(value))
+/// The same with the sign of the end.
+pub(super) fn signed(end: impl Into<Quoted>) -> String {
+    let end = end.into();
+    if !end.number().is_finite() {
+        return "unbounded".into();
+    }
+    format!("{}\u{a0}{}", sign(end.side()), number(end, DIGITS))
+}
+
+/// A share as percent with the sign of the end, with the share itself for machines.
+pub(super) fn share(end: impl Into<Quoted>) -> String {
+    let end = end.into();
+    let (sign, shown) = (sign(end.side()), end.times(100.0));
+    format!("{sign}\u{a0}<data value=\"{}\">{shown} %</data>", exact(end.number()))
 }
 
 /// As JSON spells it.
@@ -26,11 +37,7 @@ pub(super) fn exact(value: f64) -> String {
 
 /// The quotable end of a claim, with its sign.
 pub(super) fn claim(claim: &Claim) -> String {
-    let end = quoted_end(claim.interval, claim.side);
-    if !end.is_finite() {
-        return "unbounded".into();
-    }
-    format!("{}\u{a0}{}", sign(claim.side), number(end, DIGITS, claim.side))
+    signed(claim.quoted())
 }
 
 /// A delta or a rate as a power of ten where it is one.

@@ -2,13 +2,15 @@
 
 use super::escape::{escape, prose};
 use super::figure::figure;
-use super::parts::{NOT_PRIVATE, claim, exact, number, power_of_ten, share, standing, table};
+use super::parts::{
+    NOT_PRIVATE, claim, exact, number, power_of_ten, share, signed, standing, table,
+};
 use super::training;
 use crate::Report;
 use crate::grid::grid;
-use crate::words::{DIGITS, confidence, percent, sign, with_commas};
-use vocabulary::rounding::{quoted_end, rounded};
-use vocabulary::{Audit, Interval, LensName, Measured, Quantity, Release, Side, Standing};
+use crate::words::{confidence, percent, sign, with_commas};
+use vocabulary::rounding::{DIGITS, about};
+use vocabulary::{Audit, LensName, Measured, Quantity, Quoted, Release, Standing};
 
 /// In place of a number that there is not.
 const DASH: &str = "\u{2013}";
@@ -246,12 +248,7 @@ fn accuracy_table(report: &Report) -> String {
                 let found = all
                     .iter()
                     .find(|claim| claim.source == *lens && claim.at.prior == Some(*prior));
-                row.push(found.map_or_else(
-                    || DASH.into(),
-                    |claim| {
-                        format!("\u{2264}\u{a0}{}", share(claim.interval.upper, 4, Side::Upper))
-                    },
-                ));
+                row.push(found.map_or_else(|| DASH.into(), |claim| share(claim.quoted())));
             }
             row
         })
@@ -288,13 +285,7 @@ fn audit(report: &Report) -> String {
                 bound.method(),
                 escape(&bound.valid_for)
             );
-            let side = bound.claim.side;
-            let epsilon = if bound.epsilon().is_finite() {
-                format!("{}\u{a0}{}", sign(side), number(bound.epsilon(), DIGITS, side))
-            } else {
-                "unbounded".into()
-            };
-            vec![name, epsilon, confidence(bound)]
+            vec![name, claim(&bound.claim), confidence(bound)]
         })
         .collect();
     let epsilon = format!("#\u{3b5} at \u{3b4} = {}", power_of_ten(report.delta));
@@ -312,9 +303,9 @@ fn quality(audit: &Audit) -> String {
     let row = |name: String, measured: &Measured| {
         vec![
             name,
-            number(measured.value, DIGITS, Side::Neither),
-            number(measured.lower, DIGITS, Side::Lower),
-            number(measured.upper, DIGITS, Side::Upper),
+            number(Quoted::about(measured.value), DIGITS),
+            number(measured.at_least(), DIGITS),
+            number(measured.at_most(), DIGITS),
         ]
     };
     let mut rows =
@@ -334,17 +325,11 @@ fn changes(report: &Report) -> String {
         .changes
         .iter()
         .map(|change| {
-            let epsilon = match change.quoted_end() {
-                Some(end) if end.is_finite() => {
-                    format!("{}\u{a0}{}", sign(change.side), number(end, DIGITS, change.side))
-                }
-                Some(_) => "unbounded".into(),
-                None => DASH.into(),
-            };
+            let epsilon = change.quoted().map_or_else(|| DASH.into(), signed);
             let factor = change.factor.map_or_else(
                 || DASH.into(),
                 |factor| {
-                    let shown = rounded(factor, 3, Side::Neither);
+                    let shown = about(factor, 3);
                     format!("\u{d7}\u{a0}<data value=\"{}\">{shown}</data>", exact(factor))
                 },
             );
@@ -370,12 +355,12 @@ fn missing(report: &Report) -> String {
     if let Some(account) = &report.account {
         items.extend(account.warnings.iter().map(|text| escape(text)));
         for aside in &account.asides {
-            let end = quoted_end(Interval::from(aside.ends), aside.side);
+            let end = aside.quoted();
             items.push(format!(
                 "{}: {} {}; {}",
                 escape(&aside.name),
-                sign(aside.side),
-                number(end, DIGITS, aside.side),
+                sign(end.side()),
+                number(end, DIGITS),
                 escape(&aside.note)
             ));
         }

@@ -5,7 +5,7 @@ use super::parts::{exact, number, power_of_ten, table};
 use super::sections::shown;
 use crate::words::{capital, with_commas};
 use crate::{Fact, Report};
-use vocabulary::Side;
+use vocabulary::Quoted;
 use vocabulary::rounding::plain;
 
 /// What was done.
@@ -55,7 +55,7 @@ pub(super) fn search(report: &Report) -> String {
         .iter()
         .map(|group| {
             let maybe = |value: Option<f64>| {
-                value.map_or_else(|| "\u{2013}".into(), |value| number(value, 3, Side::Neither))
+                value.map_or_else(|| "\u{2013}".into(), |value| number(Quoted::about(value), 3))
             };
             vec![
                 format!(
@@ -70,8 +70,8 @@ pub(super) fn search(report: &Report) -> String {
                 ),
                 with_commas(group.configurations as u64),
                 with_commas(group.runs as u64),
-                number(group.smallest, 3, Side::Neither),
-                number(group.largest, 3, Side::Neither),
+                number(Quoted::about(group.smallest), 3),
+                number(Quoted::about(group.largest), 3),
                 maybe(group.between),
                 maybe(group.seed_noise),
                 maybe(group.p_value),

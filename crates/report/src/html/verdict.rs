@@ -3,9 +3,9 @@
 use super::escape::{escape, prose};
 use super::parts::{NOT_PRIVATE, number, power_of_ten};
 use crate::Report;
-use crate::words::{confidence, method, with_commas};
-use vocabulary::rounding::{DIGITS, quoted_end, rounded};
-use vocabulary::{Claim, Finding, Side, Standing, Verdict};
+use crate::words::{confidence, method, sign, with_commas};
+use vocabulary::rounding::DIGITS;
+use vocabulary::{AtMost, Claim, Finding, Quoted, Standing, Verdict};
 
 pub(super) fn verdict(report: &Report) -> String {
     let verdict = &report.verdict;
@@ -69,8 +69,8 @@ fn readings(report: &Report) -> String {
 
 /// What the worst data sets leak at least, where the bound is not exact.
 fn worst(claim: &Claim) -> String {
-    claim.at_least.map_or_else(String::new, |least| {
-        format!("; the worst case is \u{2265} {}", number(least, DIGITS, Side::Lower))
+    claim.worst_case().map_or_else(String::new, |least| {
+        format!("; the worst case is \u{2265} {}", number(least, DIGITS))
     })
 }
 
@@ -82,13 +82,13 @@ fn reading(class: &str, name: &str, big: &str, small: &str) -> String {
 }
 
 fn bound(name: &str, claim: &Claim) -> String {
-    let end = quoted_end(claim.interval, claim.side);
-    format!("{name} \u{2264} {}", number(end, DIGITS, claim.side))
+    let end = claim.quoted();
+    format!("{name} {} {}", sign(end.side()), number(end, DIGITS))
 }
 
 fn measured(found: &Finding) -> String {
     if found.epsilon().is_finite() {
-        format!("\u{3b5} \u{2265} {}", number(found.epsilon(), DIGITS, Side::Lower))
+        bound("\u{3b5}", &found.claim)
     } else {
         "\u{3b5} unbounded".into()
     }
@@ -97,18 +97,23 @@ fn measured(found: &Finding) -> String {
 /// One line from 0: what was shown, what is unknown, where the claim ends.
 fn gauge(verdict: &Verdict) -> String {
     let finite = |claim: &Option<Claim>| {
-        claim.as_ref().map(|claim| claim.interval.upper).filter(|end| end.is_finite())
+        let end = claim.as_ref().map(|claim| claim.interval.at_most());
+        end.filter(|end| end.number().is_finite())
     };
-    let Some(proven) = finite(&verdict.claim) else { return String::new() };
-    let shown = verdict.measured.as_ref().map(Finding::epsilon).filter(|end| end.is_finite());
-    let heuristic = finite(&verdict.heuristic).filter(|end| *end < 0.97 * proven);
+    let Some(claimed) = finite(&verdict.claim) else { return String::new() };
+    let proven = claimed.number();
+    let measured = verdict.measured.as_ref().map(|found| found.claim.quoted());
+    let measured = measured.filter(|end| end.number().is_finite());
+    let shown = measured.map(Quoted::number);
+    let expected = finite(&verdict.heuristic).filter(|end| end.number() < 0.97 * proven);
+    let heuristic = expected.map(AtMost::number);
     let end = proven.max(shown.unwrap_or(0.0)) * 1.02;
     let place = |value: f64| format!("{:.2}%", 100.0 * value / end);
     let mut track = String::new();
-    let mut words = vec![format!("at most {} is claimed", rounded(proven, DIGITS, Side::Upper))];
-    if let Some(shown) = shown {
+    let mut words = vec![format!("at most {claimed} is claimed")];
+    if let (Some(shown), Some(measured)) = (shown, measured) {
         track.push_str(&format!("<span class=\"shown\" style=\"width:{}\"></span>", place(shown)));
-        words.push(format!("at least {} was shown", rounded(shown, DIGITS, Side::Lower)));
+        words.push(format!("at least {measured} was shown"));
     }
     let beyond = shown.filter(|shown| *shown > proven);
     if let Some(shown) = beyond {
@@ -118,12 +123,12 @@ fn gauge(verdict: &Verdict) -> String {
             place(shown - proven)
         ));
     }
-    if let Some(heuristic) = heuristic {
+    if let (Some(heuristic), Some(expected)) = (heuristic, expected) {
         track.push_str(&format!(
             "<span class=\"tick is-heuristic\" style=\"left:{}\"></span>",
             place(heuristic)
         ));
-        words.push(format!("the heuristic says {}", rounded(heuristic, DIGITS, Side::Upper)));
+        words.push(format!("the heuristic says {expected}"));
     }
     track.push_str(&format!(
         "<span class=\"tick is-proven\" style=\"left:{}\"></span>",

@@ -143,11 +143,7 @@ mod tests {
 
     fn file(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
         let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
-        let mut file = b"\x93NUMPY\x01\x00".to_vec();
-        file.extend((text.len() as u16).to_le_bytes());
-        file.extend(text.bytes());
-        file.extend(data);
-        file
+        formats::npy::file(&text, data)
     }
 
     fn read_pair(features: &[u8], labels: &[u8], pixels: &Pixels) -> Result<Dataset, String> {

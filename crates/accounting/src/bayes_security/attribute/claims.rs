@@ -18,7 +18,7 @@ pub fn look(
     sensitivities: &Sensitivities,
 ) -> Result<View, AccountingError> {
     let security = sensitivities.security(run)?;
-    Lens::named(lens)?.attribute(&security)
+    Lens::named(lens).attribute(&security)
 }
 
 /// Turns a claim about membership into one about the attribute.
@@ -90,7 +90,7 @@ fn assumptions(source: Source, mode: Mode) -> Vec<String> {
         Mode::Record => "each record has its own sensitivities; the worst record is shown".into(),
     });
     all.push(crate::schemes::FIXED_IN_ADVANCE.into());
-    let lens = source.lens().and_then(|name| Lens::named(name).ok());
+    let lens = source.lens().map(Lens::named);
     all.extend(lens.and_then(|lens| lens.attribute_trusts).map(String::from));
     all
 }

@@ -25,7 +25,6 @@
 mod claims;
 mod diameter;
 mod kernel;
-mod read;
 
 pub(crate) use claims::about_attribute;
 pub use claims::{claims, look};
@@ -296,12 +295,27 @@ mod tests {
         assert!(found.certified < found.central_limit);
     }
 
+    fn rows(sensitivities: &[f64]) -> Vec<Row> {
+        let row =
+            |(step, sensitivity): (u64, &f64)| Row { step, sensitivity: *sensitivity, pair: None };
+        (1..).zip(sensitivities).map(row).collect()
+    }
+
+    fn of_records(
+        mode: Mode,
+        records: Vec<(&str, Vec<Row>)>,
+    ) -> Result<Sensitivities, AccountingError> {
+        let named = records.into_iter().map(|(name, rows)| (name.to_owned(), rows));
+        Sensitivities::new(mode, named.collect())
+    }
+
     #[test]
     fn the_worst_record_is_no_worse_than_the_data_set() {
         let run = run(1.0, 0.01, 3);
-        let text = "record,step,sensitivity\na,1,1\nb,1,.1\na,2,.1\nb,2,1\na,3,.1\nb,3,.1\n";
-        let record = Sensitivities::from_csv(text, Mode::Record).unwrap();
-        let dataset = Sensitivities::from_csv(text, Mode::Dataset).unwrap();
+        let (a, b) = ([1.0, 0.1, 0.1], [0.1, 1.0, 0.1]);
+        let record = of_records(Mode::Record, vec![("a", rows(&a)), ("b", rows(&b))]).unwrap();
+        let all = [rows(&a), rows(&b)].concat();
+        let dataset = of_records(Mode::Dataset, vec![("", all)]).unwrap();
         let (record, dataset) = (record.security(&run).unwrap(), dataset.security(&run).unwrap());
         assert!(record.closed_form > dataset.closed_form);
         assert!(record.certified > dataset.certified);
@@ -309,8 +323,8 @@ mod tests {
 
     #[test]
     fn missing_steps_are_named() {
-        let text = "record,step,sensitivity\na,1,1\nb,1,.1\na,2,.1\n";
-        let error = Sensitivities::from_csv(text, Mode::Record).unwrap_err().to_string();
+        let uneven = vec![("a", rows(&[1.0, 0.1])), ("b", rows(&[0.1]))];
+        let error = of_records(Mode::Record, uneven).unwrap_err().to_string();
         assert!(error.contains("`b`") && error.contains("step 2"), "{error}");
         let short = Sensitivities::of_distances(Mode::Batch, &[1.0]).unwrap();
         let error = short.security(&run(1.0, 0.1, 2)).unwrap_err().to_string();

@@ -69,6 +69,19 @@ impl Sum {
     }
 }
 
+/// The smallest k of an interval that does not rise, where all below it do.
+pub(super) fn first_fall(mut low: f64, mut high: f64, rises: impl Fn(f64) -> bool) -> f64 {
+    while low < high {
+        let middle = ((low + high) * 0.5).floor();
+        if rises(middle) {
+            low = middle + 1.0;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
 /// The pair's law and noise.
 #[derive(Clone, Debug)]
 pub(super) struct Sums {
@@ -151,16 +164,7 @@ impl Sums {
             }
             low = (high - width).max(low);
         }
-        // Smallest k that does not rise.
-        while low < high {
-            let middle = ((low + high) * 0.5).floor();
-            if rises(middle) {
-                low = middle + 1.0;
-            } else {
-                high = middle;
-            }
-        }
-        low
+        first_fall(low, high, rises)
     }
 
     /// What the law leaves outside its window, relative to w at the anchor: b density(x) is at

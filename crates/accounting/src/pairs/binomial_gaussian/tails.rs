@@ -1,6 +1,6 @@
 //! Tails of P by positive sums, and the complements 1 - delta made of them.
 
-use super::sums::{Log, NEGLIGIBLE, Point, SQRT_TWO_PI, Step, Sum, Sums};
+use super::sums::{Log, NEGLIGIBLE, Point, SQRT_TWO_PI, Step, Sum, Sums, first_fall};
 use numerics::elementary::{exp, exp_m1, ln, ln_1p, powi};
 use numerics::special::{
     MILLS_ERROR, ROUND, gaussian_kernel, log_normal_sf, mills_ratio, normal_density, normal_sf,
@@ -107,16 +107,7 @@ impl Sums {
     fn tail_mode(&self, y: f64, sign: f64) -> f64 {
         let log_sf = |k: f64| log_normal_sf(sign * (y - k) / self.scale);
         let rises = |k: f64| self.law.log_ratio(k) + log_sf(k + 1.0) - log_sf(k) > 0.0;
-        let (mut low, mut high) = (self.law.smallest(), self.law.largest());
-        while low < high {
-            let middle = ((low + high) * 0.5).floor();
-            if rises(middle) {
-                low = middle + 1.0;
-            } else {
-                high = middle;
-            }
-        }
-        low
+        first_fall(self.law.smallest(), self.law.largest(), rises)
     }
 }
 

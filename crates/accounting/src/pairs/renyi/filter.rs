@@ -14,8 +14,7 @@
 use super::super::ends::{check_epsilon, check_probability};
 use super::{RenyiBound, delta_of, epsilon_at, log_delta_at};
 use crate::AccountingError;
-use vocabulary::rounding::rounded;
-use vocabulary::{NotCertified, RenyiFilter, Run, Side};
+use vocabulary::{AtMost, NotCertified, RenyiFilter, Run};
 
 /// The budget is taken this much larger, relative to itself: sums that meet it up to roundings are within it.
 const ROUNDINGS: f64 = 1e-12;
@@ -55,7 +54,7 @@ impl FilterBound {
             return Err(AccountingError::invalid(format!(
                 "the steps spend a Rényi divergence of {} at order {order}, more than the budget {budget}; a \
                  filter ends the run before that",
-                rounded(spent, 6, Side::Upper)
+                AtMost::new(spent).digits(6)
             )));
         }
         Ok(Self { order, moment: (order - 1.0) * most })

@@ -5,13 +5,12 @@
 use crate::args::real;
 use crate::console::Console;
 use crate::exit;
-use crate::print::{DIGITS, quote, rounded};
 use answers::{AuditQuestion, Kind, Refusal, read_scores};
 use audit::sequential::{Decision, SequentialDocument};
 use clap::Args;
 use experiments::Outcome;
 use std::path::Path;
-use vocabulary::{Run, Side};
+use vocabulary::Run;
 
 /// Flags of games whose trials can be added.
 #[derive(Clone, Debug, Default, Args)]
@@ -106,10 +105,10 @@ impl Decided {
     pub(crate) fn narrate(&self, console: &mut Console) {
         let claimed = self.document.claim.as_ref().map_or_else(
             || "the claim".to_owned(),
-            |claim| format!("the claimed epsilon {}", quote(claim.interval, DIGITS, Side::Upper)),
+            |claim| format!("the claimed epsilon {}", claim.quoted()),
         );
         let trials = self.document.trials;
-        let shown = rounded(self.document.epsilon(), DIGITS, Side::Lower);
+        let shown = self.document.bound.claim.quoted();
         console.note(&match self.document.decision {
             Some(Decision::Refuted) => format!(
                 "{claimed} is refuted after {} trials: epsilon is at least {shown}",

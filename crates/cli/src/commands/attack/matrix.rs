@@ -3,11 +3,12 @@
 use crate::args::{Format, OutputArgs, integer, nonnegative_integer, real};
 use crate::commands::show;
 use crate::console::{Console, write_file};
-use crate::print::{Align, DIGITS, TextTable, rounded};
+use crate::print::audit::interval;
+use crate::print::{Align, TextTable};
 use answers::{MembershipAttack, MembershipDocument, MembershipQuestion, Refusal};
 use clap::Args;
 use std::path::PathBuf;
-use vocabulary::Side;
+use vocabulary::Measured;
 
 #[derive(Clone, Debug, Args)]
 #[command(before_help = "\
@@ -145,21 +146,14 @@ fn human(document: &MembershipDocument) -> String {
     let mut text = format!(
         "{attack}: model {target} of {models} on {records} records, {members} of them its own\n\n"
     );
-    let interval = |value: f64, lower: f64, upper: f64| {
-        [
-            rounded(value, DIGITS, Side::Neither),
-            rounded(lower, DIGITS, Side::Lower),
-            rounded(upper, DIGITS, Side::Upper),
-        ]
-    };
     let mut table = TextTable::new([
         ("the attack", Align::Left),
         ("value", Align::Right),
         ("from", Align::Right),
         ("to", Align::Right),
     ]);
-    let mut row = |name: String, one: &audit::quality::Measured| {
-        let [value, lower, upper] = interval(one.value, one.lower, one.upper);
+    let mut row = |name: String, one: &Measured| {
+        let [value, lower, upper] = interval(one);
         table.row([name, value, lower, upper]);
     };
     row("AUROC".to_owned(), &document.auroc);
@@ -180,8 +174,7 @@ fn human(document: &MembershipDocument) -> String {
         ("to", Align::Right),
     ]);
     for one in &document.at_risk {
-        let [value, lower, upper] =
-            interval(one.advantage.value, one.advantage.lower, one.advantage.upper);
+        let [value, lower, upper] = interval(&one.advantage);
         table.row([one.record.to_string(), one.shown.clone(), value, lower, upper]);
     }
     text.push_str(&table.render(2));

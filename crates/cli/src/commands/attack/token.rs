@@ -5,7 +5,7 @@ use super::{WorkArgs, narrate};
 use crate::args::{Format, OutputArgs, RunArgs, integer, nonnegative_integer, real, word};
 use crate::commands::show;
 use crate::console::Console;
-use crate::print::{DIGITS, rounded};
+use crate::print::audit::interval;
 use crate::progress::Progress;
 use answers::legends;
 use answers::{CanariesPlayed, CanariesQuestion};
@@ -14,7 +14,6 @@ use clap::{Args, ValueEnum};
 use language::finetune::canaries::CanaryScore;
 use std::path::{Path, PathBuf};
 use training::PrecisionName;
-use vocabulary::Side;
 
 #[derive(Clone, Debug, Args)]
 #[command(before_help = "\
@@ -146,19 +145,20 @@ fn human(done: &CanariesPlayed, out: &Path) -> String {
         out.display()
     );
     if let Some(found) = &done.audit {
+        let [value, from, to] = interval(&found.auroc);
         text.push_str(&format!(
             "\n  {:<14} {} ({}: {} to {})\n",
             "AUROC",
-            rounded(found.auroc.value, DIGITS, Side::Neither),
+            value,
             legends::measured_with(found.plan.confidence),
-            rounded(found.auroc.lower, DIGITS, Side::Lower),
-            rounded(found.auroc.upper, DIGITS, Side::Upper),
+            from,
+            to,
         ));
         for bound in &found.bounds {
             text.push_str(&format!(
-                "  {:<14} epsilon >= {} at delta {:e} ({}; {})\n",
+                "  {:<14} epsilon {} at delta {:e} ({}; {})\n",
                 bound.method().as_str(),
-                rounded(bound.epsilon(), DIGITS, Side::Lower),
+                bound.claim.shown(),
                 bound.delta(),
                 legends::measured_with(bound.level().unwrap_or(0.0)),
                 bound.valid_for

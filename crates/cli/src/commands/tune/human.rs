@@ -1,6 +1,6 @@
 //! `tune` for a person.
 
-use crate::print::{Align, DIGITS, TextTable, WIDTH, plain, rounded, wrap};
+use crate::print::{Align, TextTable, WIDTH, plain, wrap};
 use answers::legends;
 use tuning::Ranking;
 use tuning::heuristics::Accuracy;
@@ -9,11 +9,11 @@ use tuning::ranks::Correlation;
 use tuning::regression::{Effect, Errors, Regression, Unit};
 use tuning::search::SearchCost;
 use tuning::selection::Selection;
-use vocabulary::Side;
+use vocabulary::{AtMost, Quoted};
 
 /// A number that is neither a bound nor exact.
 fn about(value: f64) -> String {
-    rounded(value, 3, Side::Neither)
+    crate::print::about(value, 3)
 }
 
 fn maybe(value: Option<f64>) -> String {
@@ -314,16 +314,16 @@ pub(super) fn profiles(found: &Profiles) -> String {
             ("\nTPR\n@ FPR 0.01", Align::Right),
             ("\n\nscore", Align::Right),
         ]);
-        let at_most = |value: f64| format!("<= {}", rounded(value, DIGITS, Side::Upper));
         for m in &group.mechanisms {
+            let [epsilon, last_iterate, advantage, tpr] = m.at_most().map(AtMost::shown);
             table.row([
                 plain(m.batch_size),
                 m.steps.to_string(),
-                rounded(m.noise_multiplier, 4, Side::Neither),
-                at_most(m.epsilon),
-                at_most(m.last_iterate),
-                at_most(m.advantage),
-                at_most(m.tpr),
+                Quoted::about(m.noise_multiplier).to_string(),
+                epsilon,
+                last_iterate,
+                advantage,
+                tpr,
                 about(m.score),
             ]);
         }
@@ -343,11 +343,11 @@ pub(super) fn profiles(found: &Profiles) -> String {
             text.push('\n');
             text.push_str(&correlations(&group.correlations));
         }
-        let line = match (&search.epsilon, &search.reason) {
+        let line = match (search.epsilon_at_most(), &search.reason) {
             (Some(epsilon), _) => format!(
                 "releasing all {} models: epsilon {} at delta {} {}",
                 search.runs,
-                at_most(*epsilon),
+                epsilon.shown(),
                 plain(search.delta),
                 legends::ALL_MODELS_ARE
             ),
@@ -370,20 +370,20 @@ pub(super) fn profiles(found: &Profiles) -> String {
 }
 
 pub(super) fn search(found: &SearchCost) -> String {
-    let at_most = |value: f64| format!("<= {}", rounded(value, DIGITS, Side::Upper));
+    let [one_run, search] = found.at_most().map(AtMost::shown);
     let mut table = TextTable::new([("", Align::Left), ("epsilon", Align::Right)]);
-    table.row(["one run (the largest of them)".into(), at_most(found.one_run)]);
+    table.row(["one run (the largest of them)".into(), one_run]);
     table.row([
         format!(
             "the search, {} number of trials, mean {}",
             found.trials.as_str(),
             plain(found.expected_trials)
         ),
-        at_most(found.search),
+        search,
     ]);
     table.row([
         format!("{} trials, all released", found.fixed_trials),
-        found.all_released.map_or_else(|| "-".into(), at_most),
+        found.all_released_at_most().map_or_else(|| "-".into(), AtMost::shown),
     ]);
     let mut text = format!(
         "A search over {} mechanisms at delta {}, {}\n\n",

@@ -8,6 +8,7 @@
 use crate::PaperError;
 use crate::tools::put;
 use flate2::read::GzDecoder;
+use formats::csv::CsvTable;
 use random::{Purpose, Stream};
 use serde_json::{Value, json};
 use std::io::Read;
@@ -51,12 +52,14 @@ pub(crate) fn write(folder: &Path, paraphrases: usize) -> Result<(), PaperError>
     GzDecoder::new(TOFU).read_to_string(&mut text).expect("the file is built in");
     let rows: Vec<Value> =
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let authors: Vec<(usize, &str, &str)> = AUTHORS
-        .lines()
-        .skip(1)
-        .filter_map(|line| {
-            let mut cells = line.split(',');
-            Some((cells.next()?.parse().ok()?, cells.next()?, cells.next()?))
+    let table = CsvTable::read(AUTHORS).expect("the file is built in");
+    let authors: Vec<(usize, &str, &str)> = table
+        .rows()
+        .filter_map(|(_, cells)| match cells {
+            [author, name, genre, ..] => {
+                Some((author.parse().ok()?, name.as_str(), genre.as_str()))
+            }
+            _ => None,
         })
         .collect();
     let has_secret = |row: usize| authors.iter().any(|(author, _, _)| *author == row / 20);

@@ -9,6 +9,7 @@ use crate::tools::noise_for;
 use crate::{Context, Entry, PaperError, PaperTable, Reproduction};
 use audit::{Design, Method, Plan, Scores, analyse};
 use experiments::{Outcome, Settings, Shard, run};
+use formats::csv::CsvTable;
 use language::grid::{CanaryAudit, Grid, GridDescription};
 use serde_json::json;
 use std::path::Path;
@@ -88,17 +89,16 @@ pub(crate) fn findings(trained: &[Trained]) -> Result<(PaperTable, words::Findin
     for (name, records, output) in trained {
         let text = std::fs::read_to_string(output)
             .map_err(|source| PaperError::Read { path: output.clone(), source })?;
-        let header: Vec<&str> = text.lines().next().unwrap_or("").split(',').collect();
-        let place = |name: &str| {
-            header.iter().position(|own| *own == name || *own == format!("score_{name}"))
-        };
+        let written = CsvTable::read(&text).map_err(PaperError::Unusable)?;
+        let place =
+            |name: &str| written.column(name).or_else(|| written.column(&format!("score_{name}")));
         let verbatim = place("vmr");
         if verbatim.is_some() && !columns.contains(&"vmr") {
             columns.push("vmr");
         }
         let mut lines = Vec::new();
-        for line in text.lines().skip(1) {
-            let read: Vec<f64> = line.split(',').map(|x| x.parse().unwrap_or(f64::NAN)).collect();
+        for (_, cells) in written.rows() {
+            let read: Vec<f64> = cells.iter().map(|x| x.parse().unwrap_or(f64::NAN)).collect();
             let at = |column: Option<usize>| {
                 column.and_then(|column| read.get(column)).copied().unwrap_or(f64::NAN)
             };

@@ -1,0 +1,305 @@
+//! One order of the pair: the best line at a noise, and the noise at which its excess vanishes.
+
+use super::region::Region;
+use super::{ByNoise, SLOPES, unknown};
+use crate::AuditError;
+use accounting::{Order, Pair};
+
+/// The search in one order.
+pub(super) struct Search<'a, R: ?Sized> {
+    pub(super) family: &'a dyn ByNoise,
+    pub(super) way: Order,
+    pub(super) region: &'a R,
+    /// Relative accuracy of the noise.
+    pub(super) accuracy: f64,
+}
+
+/// A region that shows less than this (relative) at a slope shows nothing there.
+const LITTLE: f64 = 1e-5;
+
+/// A slope (as its logarithm) with the excess there, see [`Search::excess`].
+#[derive(Clone, Copy)]
+pub(super) struct Line {
+    pub(super) slope: f64,
+    pub(super) excess: f64,
+}
+
+/// A noise (as its logarithm) with the best line found there.
+#[derive(Clone, Copy)]
+pub(super) struct Visit {
+    pub(super) place: f64,
+    pub(super) line: Line,
+}
+
+/// Noises that a search visits at most.
+const VISITS: usize = 40;
+/// The largest steps between two visits, as logarithms, far from the root and near it: little noise takes long to account for.
+pub(super) const STRIDE: f64 = 0.4;
+const SHORT: f64 = 0.15;
+/// An excess from which on a noise is far from the root, and one that leaves nothing to look for.
+pub(super) const ENOUGH: f64 = 0.5;
+const NEARLY_ALL: f64 = 0.99;
+/// An excess that is not worth another search: less than a ten-thousandth of the noise.
+pub(super) const HARDLY: f64 = 1e-4;
+/// Noises (as logarithms) between which the best slope does not move.
+const CLOSE: f64 = 4e-3;
+
+/// Which slopes are looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Look {
+    /// Slopes spread over all that can show anything.
+    All,
+    /// Uphill from this one, unless it shows much.
+    Near(f64),
+    /// As near this one, but any violation will do: where little noise takes long to account for.
+    Past(f64),
+    /// This one, if it can show anything.
+    At(f64),
+}
+
+impl Look {
+    /// A known slope, and the excess there from which on no other is looked for.
+    fn near(self) -> Option<(f64, f64)> {
+        match self {
+            Self::All => None,
+            Self::Near(slope) => Some((slope, ENOUGH)),
+            Self::Past(slope) => Some((slope, 0.0)),
+            Self::At(slope) => Some((slope, f64::NEG_INFINITY)),
+        }
+    }
+}
+
+impl<R: Region + ?Sized> Search<'_, R> {
+    /// The best slope at the first noise from `start` on for which the accounting certifies any.
+    pub(super) fn first_look(&self, start: f64) -> Result<Option<Visit>, AuditError> {
+        let (_, most) = self.family.domain();
+        let mut noise = start;
+        loop {
+            if let Some(line) = self.visit(noise, Look::All)? {
+                return Ok(Some(Visit { place: noise.ln(), line }));
+            }
+            if noise >= most {
+                return Ok(None);
+            }
+            noise = (noise * 1.3).min(most);
+        }
+    }
+
+    /// The smallest noise violated by lines near those of known visits (the newest first), from above: the excess of the best line rises
+    /// with the noise, so this is a root. Where the accounting certifies no line, the noise counts as not
+    /// violated. Less than `bottom` (as a logarithm) is not looked at.
+    pub(super) fn follow(
+        &self,
+        mut recent: Vec<Visit>,
+        bottom: f64,
+    ) -> Result<Option<Visit>, AuditError> {
+        let top = self.family.domain().1.ln();
+        // The last visits that were certified, the newest first; the nearest ones on both sides.
+        let shows = |visit: &&Visit| visit.line.excess > 0.0;
+        let mut violated = recent.iter().find(shows).copied();
+        let mut open = recent.iter().find(|visit| !shows(visit)).map(|visit| visit.place);
+        for _ in 0..VISITS {
+            let place = match (open, violated) {
+                // Violated down to the end: it is still an upper bound.
+                (None, Some(violated)) if violated.place <= bottom => break,
+                (Some(open), None) if open >= top => return Ok(None),
+                (Some(open), Some(violated)) if violated.place - open < self.accuracy => break,
+                _ => self.next(&recent, open, violated).clamp(bottom, top),
+            };
+            // The end itself, rather than a place close to it.
+            let place = if open.is_none() && place < bottom + SHORT { bottom } else { place };
+            // Where nothing is shown, the slope that comes closest may be a bad one, unless it comes very close.
+            let better = |known: &Visit| recent[0].line.excess.abs() < known.line.excess.abs();
+            let near = violated.filter(|known| !better(known)).unwrap_or(recent[0]).line.slope;
+            // Close to the root the slope is that of the visit before.
+            let close = open.zip(violated).is_some_and(|(open, it)| it.place - open < CLOSE);
+            if close && violated.is_some_and(|it| it.line.excess > ENOUGH) {
+                // So close to a clear violation nothing is open: its slope was a bad one.
+                open = None;
+                recent.retain(|visit| visit.line.excess > 0.0);
+                continue;
+            }
+            let look = match open {
+                None => Look::Past(near),
+                Some(_) if close => Look::At(near),
+                Some(_) => Look::Near(near),
+            };
+            match self.visit(place.exp(), look)? {
+                None => open = Some(place),
+                Some(line) => {
+                    let visit = Visit { place, line };
+                    let rise = rise(&visit, &recent[0]);
+                    recent.insert(0, visit);
+                    recent.truncate(3);
+                    if line.excess <= 0.0 {
+                        open = Some(place);
+                        continue;
+                    }
+                    violated = Some(visit);
+                    // So little excess that the root is hardly below.
+                    if line.excess < 0.5 * self.accuracy * rise {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(violated)
+    }
+
+    /// Where to look next.
+    fn next(&self, recent: &[Visit], open: Option<f64>, violated: Option<Visit>) -> f64 {
+        let here = recent[0].place;
+        // A little on the violated side, where the search may end.
+        let margin = 0.25 * self.accuracy;
+        let guess = zero(recent).map(|guess| guess + margin);
+        match (open, violated) {
+            (Some(open), Some(violated)) => {
+                let gap = violated.place - open;
+                // Far above the root the excess is flat, and tells nothing about where it is.
+                let near = violated.line.excess < ENOUGH;
+                let inside = |guess: &f64| near && *guess > open && *guess < violated.place;
+                let middle = 0.5 * (open + violated.place);
+                guess.filter(inside).map_or(middle, |guess| {
+                    let edge = margin.min(0.1 * gap);
+                    guess.clamp(open + edge, violated.place - edge)
+                })
+            }
+            (_, Some(violated)) => {
+                let step = guess.map_or(0.1, |guess| violated.place - guess);
+                let most = if violated.line.excess > ENOUGH { STRIDE } else { SHORT };
+                violated.place - if step > 0.0 { step.min(most) } else { most }
+            }
+            (open, None) => {
+                let open = open.unwrap_or(here);
+                let step = guess.map_or(0.1, |guess| guess - open);
+                open + if step > 0.0 { step.min(STRIDE) } else { STRIDE }
+            }
+        }
+    }
+
+    /// The best line found at a noise, or one that is enough. `None` where the accounting certifies none.
+    pub(super) fn visit(&self, noise: f64, look: Look) -> Result<Option<Line>, AuditError> {
+        let pair = match self.family.member(noise) {
+            Ok(pair) => pair,
+            Err(error) => return unknown(error),
+        };
+        // One answer: slopes share what the accounting finds out about this noise.
+        let session = pair.session();
+        let pair = session.as_deref().unwrap_or_else(|| pair.as_ref());
+        let (low, high) = self.region.slopes();
+        let part = (high - low) / f64::from(SLOPES);
+        if let Some((slope, enough)) = look.near()
+            && let Some(excess) = self.excess(pair, slope)?
+        {
+            let line = Line { slope, excess };
+            let line = if excess > enough { line } else { self.climb(pair, line, part.min(0.2))? };
+            return Ok(Some(line));
+        }
+        let mut best: Option<Line> = None;
+        // From the middle outwards: slopes at the ends take longest.
+        let mut steps: Vec<u32> = (1..SLOPES).collect();
+        steps.sort_by_key(|step| step.abs_diff(SLOPES / 2));
+        for step in steps {
+            let slope = low + part * f64::from(step);
+            if let Some(excess) = self.excess(pair, slope)?
+                && best.is_none_or(|best| excess > best.excess)
+            {
+                best = Some(Line { slope, excess });
+                if excess > NEARLY_ALL {
+                    return Ok(best);
+                }
+            }
+        }
+        let Some(best) = best else { return Ok(None) };
+        if best.excess > ENOUGH {
+            return Ok(Some(best));
+        }
+        Ok(Some(self.climb(pair, best, 0.5 * part)?))
+    }
+
+    /// Uphill from a slope, in growing steps, and the parabola through the last three.
+    fn climb(&self, pair: &dyn Pair, start: Line, width: f64) -> Result<Line, AuditError> {
+        // Beyond the slopes that show anything it goes down.
+        let at = |slope: f64| -> Result<Line, AuditError> {
+            let excess = self.excess(pair, slope)?.unwrap_or(f64::NEG_INFINITY);
+            Ok(Line { slope, excess })
+        };
+        let (mut before, mut best) = (start, start);
+        // Not beyond the slopes that can show anything: the best one may be close to their end.
+        let (low, high) = self.region.slopes();
+        let left = at((start.slope - width).max(0.5 * (start.slope + low)))?;
+        let right = at((start.slope + width).min(0.5 * (start.slope + high)))?;
+        let mut after = if left.excess > right.excess { left } else { right };
+        let mut step = after.slope - start.slope;
+        if after.excess <= best.excess {
+            before = if left.excess > right.excess { right } else { left };
+        }
+        for _ in 0..3 {
+            if after.excess <= best.excess {
+                break;
+            }
+            (before, best) = (best, after);
+            step *= 2.0;
+            after = at(best.slope + step)?;
+        }
+        // Half the step where the last one shows nothing.
+        let half = (after.excess == f64::NEG_INFINITY).then_some(0.5 * (best.slope + after.slope));
+        if let Some(slope) = top([before, best, after]).or(half) {
+            let line = at(slope)?;
+            if line.excess > best.excess {
+                best = line;
+            }
+        }
+        Ok(best)
+    }
+
+    /// How far 1 - delta lies above the support at this slope, as a share of what the region shows there: both
+    /// are at most min(1, e^l), and where that is all, every line would look as if it were nearly enough.
+    /// Positive when violated; `None` where the region shows nothing or the accounting cannot certify.
+    pub(super) fn excess(&self, pair: &dyn Pair, slope: f64) -> Result<Option<f64>, AuditError> {
+        let support = self.region.support(slope).0;
+        let shown = slope.min(0.0) - support.ln();
+        if shown < LITTLE {
+            return Ok(None);
+        }
+        match pair.one_minus_delta(slope, self.way) {
+            // Rounding of the support is below 1e-15 of it.
+            Ok(rest) => Ok(Some(((rest.lower.max(1e-300) / support).ln() - 1e-14) / shown)),
+            Err(error) => unknown(error.into()),
+        }
+    }
+}
+
+/// How fast the excess rises between two visits; 0 where it does not.
+fn rise(a: &Visit, b: &Visit) -> f64 {
+    ((a.line.excess - b.line.excess) / (a.place - b.place)).max(0.0)
+}
+
+/// Where the excess vanishes by the parabola (of the noise over the excess) through the last visits, or
+/// the line.
+fn zero(recent: &[Visit]) -> Option<f64> {
+    let point = |visit: &Visit| (visit.line.excess, visit.place);
+    let line = |a: &Visit, b: &Visit| {
+        let ((y, x), rise) = (point(a), rise(a, b));
+        (rise > 0.0).then(|| x - y / rise)
+    };
+    let (first, second) = (recent.first()?, recent.get(1)?);
+    let straight = line(first, second)?;
+    let Some(third) = recent.get(2) else { return Some(straight) };
+    let Some(other) = line(second, third) else { return Some(straight) };
+    let (y, z) = (first.line.excess, third.line.excess);
+    let bent = straight + (straight - other) * y / (z - y);
+    // The parabola of visits far apart may turn round.
+    let (near, far) = ((straight - first.place).abs(), (bent - first.place).abs());
+    Some(if far.is_finite() && far < 2.0 * near && 2.0 * far > near { bent } else { straight })
+}
+
+/// The top of the parabola through three lines, if it has one between them.
+fn top(lines: [Line; 3]) -> Option<f64> {
+    let [a, b, c] = lines;
+    let (left, right) = (b.slope - a.slope, b.slope - c.slope);
+    let (p, q) = (left * (b.excess - c.excess), right * (b.excess - a.excess));
+    let slope = b.slope - 0.5 * (left * p - right * q) / (p - q);
+    let (low, high) = (a.slope.min(c.slope), a.slope.max(c.slope));
+    (slope > low && slope < high).then_some(slope)
+}
