@@ -286,7 +286,7 @@ impl Family {
     }
 
     /// The noise multipliers between which the search stays: where the accounting certifies.
-    pub fn noise_domain(&self) -> (f64, f64) {
+    pub(crate) fn noise_domain(&self) -> (f64, f64) {
         let (seen, _, _, size) = self.parts();
         let scale = f64::from(size);
         match seen {

@@ -36,7 +36,7 @@ impl Errors {
     }
 
     /// Non-members that were called non-members.
-    pub fn true_negatives(&self) -> u64 {
+    pub(crate) fn true_negatives(&self) -> u64 {
         self.nonmembers - self.false_positives
     }
 }

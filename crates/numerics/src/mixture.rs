@@ -194,12 +194,12 @@ impl MixtureRatio {
     }
 
     /// log P/N(0) at x.
-    pub fn log_numerator(&self, x: f64) -> f64 {
+    pub(crate) fn log_numerator(&self, x: f64) -> f64 {
         log_relative(&self.numerator, self.rest[0], x, self.scale)
     }
 
     /// log Q/N(0) at x.
-    pub fn log_denominator(&self, x: f64) -> f64 {
+    pub(crate) fn log_denominator(&self, x: f64) -> f64 {
         log_relative(&self.denominator, self.rest[1], x, self.scale)
     }
 

@@ -33,12 +33,12 @@ pub struct Configuration {
 
 impl Configuration {
     /// ln C, with C = bT: the records looked at.
-    pub fn log_compute(&self) -> f64 {
+    pub(crate) fn log_compute(&self) -> f64 {
         self.batch_size.ln() + (self.steps as f64).ln()
     }
 
     /// ln U, with U = bT eta.
-    pub fn log_updates(&self) -> f64 {
+    pub(crate) fn log_updates(&self) -> f64 {
         self.log_compute() + self.learning_rate.ln()
     }
 

@@ -191,7 +191,7 @@ impl Fit {
 
     /// Wald's F-test that all these sums of coefficients are zero: (F, p-value). `None` where the
     /// covariance of the sums is singular (fewer clusters than sums).
-    pub fn joint_test(&self, rows: &[Vec<f64>]) -> Option<(f64, f64)> {
+    pub(crate) fn joint_test(&self, rows: &[Vec<f64>]) -> Option<(f64, f64)> {
         let (k, p) = (rows.len(), self.coefficients.len());
         let values: Vec<f64> = rows
             .iter()

@@ -198,7 +198,7 @@ pub fn select(
 }
 
 /// The place that Algorithm 1 chooses among `candidates`, given utilities of which larger is better.
-pub fn algorithm_1(
+pub(crate) fn algorithm_1(
     configurations: &[Configuration],
     candidates: &[usize],
     utilities: &[f64],

@@ -30,7 +30,7 @@ pub fn title(quantity: Quantity, at: At) -> String {
 }
 
 /// Where a quantity is taken, for the middle of a sentence: ` at delta 1e-5`.
-pub fn at_words(at: At) -> String {
+pub(crate) fn at_words(at: At) -> String {
     let mut text = String::new();
     let names = ["delta", "epsilon", "false positive rate", "prior"];
     for (name, value) in names.into_iter().zip([at.delta, at.epsilon, at.fpr, at.prior]) {

@@ -97,7 +97,7 @@ impl View {
     }
 
     /// Whether epsilon and delta can be asked for.
-    pub fn has_profile(&self) -> bool {
+    pub(crate) fn has_profile(&self) -> bool {
         match self {
             Self::Security(_) => false,
             Self::Enclosed { above, .. } => above.has_profile(),
@@ -111,7 +111,7 @@ impl View {
     }
 
     /// The pair behind the view, if there is one.
-    pub fn as_pair(&self) -> Option<&dyn Pair> {
+    pub(crate) fn as_pair(&self) -> Option<&dyn Pair> {
         match self {
             Self::Pair(pair) => Some(pair.as_ref()),
             Self::Gaussian(pair) => Some(pair),

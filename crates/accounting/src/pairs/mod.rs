@@ -115,7 +115,7 @@ pub(crate) fn in_session<T>(pair: &dyn Pair, ask: impl FnOnce(&dyn Pair) -> T) -
 }
 
 /// The orders a direction stands for.
-pub fn orders_of(direction: Direction) -> &'static [Order] {
+pub(crate) fn orders_of(direction: Direction) -> &'static [Order] {
     match direction {
         Direction::Both => &[Order::Remove, Order::Add],
         Direction::Add => &[Order::Add],

@@ -7,7 +7,7 @@ use vocabulary::{Account, Aside, At, Claim, Direction, Quantity, Secret, Source,
 
 /// An account on one screen: what may be signed, the lens behind it and the heuristic beside it,
 /// and a short list of the others.
-pub fn overview(account: &Account) -> String {
+pub(crate) fn overview(account: &Account) -> String {
     let mut text = format!("{}\n{}\n", sign(account), describe::run(&account.run));
     let Some(sign) = &account.sign else {
         text.push_str(&table(&account.claims));

@@ -14,7 +14,7 @@ pub fn named(run: &Run, name: &str) -> String {
 }
 
 /// The same for a run whose batches are drawn in every way, under its name if it has one.
-pub fn in_every_way(run: &Run, name: Option<&str>) -> String {
+pub(crate) fn in_every_way(run: &Run, name: Option<&str>) -> String {
     wrap(&sentence(run, "batches drawn in every way", name.unwrap_or("DP-SGD")), "", 8, WIDTH)
 }
 

@@ -35,7 +35,7 @@ impl TextTable {
 
     /// The table as text of at most `width` columns: what does not fit goes into further tables
     /// below, each of which begins with the first `keys` columns again.
-    pub fn render_within(&self, indent: usize, keys: usize, width: usize) -> String {
+    pub(crate) fn render_within(&self, indent: usize, keys: usize, width: usize) -> String {
         let widths = self.widths();
         let fixed: usize = indent + widths.iter().take(keys).map(|width| width + 2).sum::<usize>();
         let mut blocks: Vec<Vec<usize>> = Vec::new();

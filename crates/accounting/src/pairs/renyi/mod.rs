@@ -123,7 +123,7 @@ impl RenyiBound {
     ///
     /// # Errors
     /// As [`RenyiBound::delta`].
-    pub fn rough_delta(&self, epsilon: f64) -> Result<Interval, AccountingError> {
+    pub(crate) fn rough_delta(&self, epsilon: f64) -> Result<Interval, AccountingError> {
         self.delta_by(epsilon, ROUGH)
     }
 
