@@ -78,3 +78,24 @@ fn figures_of_trained_networks() {
     }
     assert_eq!(held, 40);
 }
+
+/// Rows of trainings that kept the scores of their canaries; those that did not say so.
+#[test]
+fn trained_language_models() {
+    for name in ["last-iterate-table-1-trained", "last-iterate-table-1-smollm2"] {
+        let folder = folder(name);
+        let readme = std::fs::read_to_string(folder.join("README.md")).unwrap();
+        let kept = folder.join("scores").is_dir();
+        assert_ne!(kept, readme.contains("estimators before version 0.2.0"), "{name}");
+        let mut held = 0;
+        for row in rows(&folder.join("trainings.csv")).iter().filter(|_| kept) {
+            let whole = |column: &str| row(column).parse::<f64>().unwrap() as u64;
+            let scores = format!("scores/batch{}-seed{}.csv", whole("batch_size"), whole("seed"));
+            let told =
+                [(Method::OneRun, row("audit_any")), (Method::OneRunGdp, row("audit_gaussian"))];
+            holds(&folder.join(scores), Plan::new(Design::OneRun), &told);
+            held += 1;
+        }
+        assert_eq!(held, if kept { 12 } else { 0 });
+    }
+}
