@@ -34,6 +34,10 @@ pub(crate) trait ByNoise {
     fn domain(&self) -> (f64, f64);
     /// A noise whose curve is near a Gaussian one of this mu.
     fn start(&self, mu: f64) -> f64;
+    /// The smallest loss of all steps together, above which losses pile up where there is little noise; 0 where that is not known.
+    fn smallest_loss(&self) -> f64 {
+        0.0
+    }
 }
 
 /// A family from a noise on: what lies below is not of interest, and little noise takes long to account for.
@@ -54,6 +58,10 @@ impl ByNoise for From<'_> {
 
     fn start(&self, mu: f64) -> f64 {
         self.family.start(mu)
+    }
+
+    fn smallest_loss(&self) -> f64 {
+        self.family.smallest_loss()
     }
 }
 
@@ -196,7 +204,7 @@ fn least<R: Region + ?Sized>(
             Stage::Rough => {
                 // Below the other's root it does not decide.
                 let floor = if second.stage == Stage::Rough { bottom } else { second.place() };
-                if floor > bottom && first.is_violated_at(floor)? {
+                if floor > bottom && first.is_violated_at(floor, Look::Past)? {
                     continue;
                 }
                 let Some(found) = first.search.follow(first.visits.clone(), floor)? else {
@@ -251,8 +259,8 @@ impl<R: Region + ?Sized> Followed<'_, R> {
     }
 
     /// Notes a visit at this place; whether it shows a violation.
-    fn is_violated_at(&mut self, place: f64) -> Result<bool, AuditError> {
-        let look = Look::Past(self.visits[0].line.slope);
+    fn is_violated_at(&mut self, place: f64, look: fn(f64) -> Look) -> Result<bool, AuditError> {
+        let look = look(self.visits[0].line.slope);
         // Where nothing is certified the search goes on from the visit before.
         let Some(line) = self.search.visit(place.exp(), look)? else { return Ok(false) };
         self.visits.insert(0, Visit { place, line });
@@ -264,7 +272,8 @@ impl<R: Region + ?Sized> Followed<'_, R> {
         let (least, _) = self.search.family.domain();
         let noise = self.place().exp() * (1.0 - 2.0 * self.search.accuracy);
         self.stage = Stage::Done;
-        if noise <= least || self.search.accuracy > ACCURACY {
+        let known = self.violated().is_some_and(|visit| visit.line.whole);
+        if known || noise <= least || self.search.accuracy > ACCURACY {
             return Ok(());
         }
         match self.search.visit(noise, Look::All)? {
@@ -284,12 +293,17 @@ impl<R: Region + ?Sized> Followed<'_, R> {
 fn down_together<R: Region + ?Sized>(orders: &mut [Followed<'_, R>]) -> Result<(), AuditError> {
     while orders.iter().all(|order| order.visits[0].line.excess > ENOUGH) {
         let (here, bottom) = (orders[0].place(), orders[0].search.family.domain().0.ln());
-        let place = (here - STRIDE).max(bottom);
+        let stride = |order: &Followed<'_, R>| root_below(&order.visits).unwrap_or(STRIDE);
+        let stride = orders.iter().map(stride).fold(STRIDE, f64::min);
+        // Where nothing is left to show the end itself is likely to be violated.
+        let whole = orders.iter().all(|order| order.visits[0].line.excess > 1.0 - NOTHING_LEFT);
+        let stride = if whole { f64::INFINITY } else { stride };
+        let place = (here - stride).max(bottom);
         if place >= here {
             break;
         }
         for order in orders.iter_mut() {
-            if !order.is_violated_at(place)? {
+            if !order.is_violated_at(place, order.search.down(place))? {
                 return Ok(());
             }
         }
@@ -378,6 +392,16 @@ struct Search<'a, R: ?Sized> {
 struct Line {
     slope: f64,
     excess: f64,
+    /// The excess at the slope that the look began with, which is that of the visit before.
+    began: f64,
+    /// Whether slopes over the whole curve were looked at, too.
+    whole: bool,
+}
+
+impl Line {
+    fn new(slope: f64, excess: f64) -> Self {
+        Self { slope, excess, began: excess, whole: false }
+    }
 }
 
 /// A noise (as its logarithm) with the best line found there.
@@ -398,6 +422,15 @@ const SHORT: f64 = 0.15;
 /// An excess from which on a noise is far from the root, and one that leaves nothing to look for.
 const ENOUGH: f64 = 0.5;
 const NEARLY_ALL: f64 = 0.99;
+/// A part of the excess that is as good as nothing.
+const NOTHING_LEFT: f64 = 1e-9;
+/// An excess that is so far from the root that a better slope is not looked for on the way down.
+const CLEAR: f64 = 0.95;
+/// Noises above this many times the least of the domain take little time.
+const FEW_LEAST: f64 = 1.5;
+/// Slopes from this part of the smallest loss to the loss itself take longest, and slopes beyond it hardly any time.
+const PILED: f64 = 0.9;
+const BEYOND: f64 = 1.03;
 /// An excess that is not worth another search: less than a ten-thousandth of the noise.
 const HARDLY: f64 = 1e-4;
 /// Noises (as logarithms) between which the best slope does not move.
@@ -410,6 +443,8 @@ enum Look {
     All,
     /// Uphill from this one, unless it shows much.
     Near(f64),
+    /// The same, unless it shows nearly all: on the way down to less noise, where a better slope takes longer to find.
+    Down(f64),
     /// As near this one, but any violation will do: where little noise takes long to account for.
     Past(f64),
     /// This one, if it can show anything.
@@ -417,11 +452,16 @@ enum Look {
 }
 
 impl Look {
+    fn is_past(self) -> bool {
+        matches!(self, Self::Past(_))
+    }
+
     /// A known slope, and the excess there from which on no other is looked for.
     fn near(self) -> Option<(f64, f64)> {
         match self {
             Self::All => None,
             Self::Near(slope) => Some((slope, ENOUGH)),
+            Self::Down(slope) => Some((slope, CLEAR)),
             Self::Past(slope) => Some((slope, 0.0)),
             Self::At(slope) => Some((slope, f64::NEG_INFINITY)),
         }
@@ -453,14 +493,17 @@ impl<R: Region + ?Sized> Search<'_, R> {
         let shows = |visit: &&Visit| visit.line.excess > 0.0;
         let mut violated = recent.iter().find(shows).copied();
         let mut open = recent.iter().find(|visit| !shows(visit)).map(|visit| visit.place);
+        // Where to look next, if a visit told.
+        let mut told = None;
         for _ in 0..VISITS {
             let place = match (open, violated) {
                 // Violated down to the end: it is still an upper bound.
                 (None, Some(violated)) if violated.place <= bottom => break,
                 (Some(open), None) if open >= top => return Ok(None),
                 (Some(open), Some(violated)) if violated.place - open < self.accuracy => break,
-                _ => self.next(&recent, open, violated).clamp(bottom, top),
+                _ => told.take().unwrap_or_else(|| self.next(&recent, open, violated)),
             };
+            let place = place.clamp(bottom, top);
             // The end itself, rather than a place close to it.
             let place = if open.is_none() && place < bottom + SHORT { bottom } else { place };
             // Where nothing is shown, the slope that comes closest may be a bad one, unless it comes very close.
@@ -468,14 +511,16 @@ impl<R: Region + ?Sized> Search<'_, R> {
             let near = violated.filter(|known| !better(known)).unwrap_or(recent[0]).line.slope;
             // Close to the root the slope is that of the visit before.
             let close = open.zip(violated).is_some_and(|(open, it)| it.place - open < CLOSE);
-            if close && violated.is_some_and(|it| it.line.excess > ENOUGH) {
+            let root = root_below(&recent).map(|below| recent[0].place - below);
+            let past = |open: f64| root.is_some_and(|root| root < open - CLOSE * CLOSE);
+            if close && recent[0].line.excess > 0.0 && open.is_some_and(past) {
                 // So close to a clear violation nothing is open: its slope was a bad one.
-                open = None;
+                (open, told) = (None, root);
                 recent.retain(|visit| visit.line.excess > 0.0);
                 continue;
             }
             let look = match open {
-                None => Look::Past(near),
+                None => self.down(place)(near),
                 Some(_) if close => Look::At(near),
                 Some(_) => Look::Near(near),
             };
@@ -501,6 +546,12 @@ impl<R: Region + ?Sized> Search<'_, R> {
         Ok(violated)
     }
 
+    /// How to look on the way down: while noises take little time a better slope is looked for, near the end of the domain any will do.
+    fn down(&self, place: f64) -> fn(f64) -> Look {
+        let (least, _) = self.family.domain();
+        if place > (FEW_LEAST * least).ln() { Look::Down } else { Look::Past }
+    }
+
     /// Where to look next.
     fn next(&self, recent: &[Visit], open: Option<f64>, violated: Option<Visit>) -> f64 {
         let here = recent[0].place;
@@ -520,9 +571,8 @@ impl<R: Region + ?Sized> Search<'_, R> {
                 })
             }
             (_, Some(violated)) => {
-                let step = guess.map_or(0.1, |guess| violated.place - guess);
                 let most = if violated.line.excess > ENOUGH { STRIDE } else { SHORT };
-                violated.place - if step > 0.0 { step.min(most) } else { most }
+                violated.place - root_below(recent).unwrap_or(most).min(most)
             }
             (open, None) => {
                 let open = open.unwrap_or(here);
@@ -546,10 +596,25 @@ impl<R: Region + ?Sized> Search<'_, R> {
         if let Some((slope, enough)) = look.near()
             && let Some(excess) = self.excess(pair, slope)?
         {
-            let line = Line { slope, excess };
-            let line = if excess > enough { line } else { self.climb(pair, line, part.min(0.2))? };
-            return Ok(Some(line));
+            let line = Line::new(slope, excess);
+            let line =
+                if excess > enough { line } else { self.climb(pair, line, part.min(0.2), enough)? };
+            // Where the search is about to end the others are looked at while what is known about this noise is at hand.
+            let ends = (0.0..2.0 * self.accuracy).contains(&line.excess) && !look.is_past();
+            if !ends || self.accuracy > ACCURACY {
+                return Ok(Some(line));
+            }
+            let other = self.over_all(pair)?.map(|other| Line { began: line.began, ..other });
+            let better = other.filter(|other| other.excess > HARDLY);
+            return Ok(Some(better.unwrap_or(Line { whole: true, ..line })));
         }
+        self.over_all(pair)
+    }
+
+    /// The best line over the whole curve, or one that is enough.
+    fn over_all(&self, pair: &dyn Pair) -> Result<Option<Line>, AuditError> {
+        let (low, high) = self.region.slopes();
+        let part = (high - low) / f64::from(SLOPES);
         let mut best: Option<Line> = None;
         // From the middle outwards: slopes at the ends take longest.
         let mut steps: Vec<u32> = (1..SLOPES).collect();
@@ -559,7 +624,7 @@ impl<R: Region + ?Sized> Search<'_, R> {
             if let Some(excess) = self.excess(pair, slope)?
                 && best.is_none_or(|best| excess > best.excess)
             {
-                best = Some(Line { slope, excess });
+                best = Some(Line::new(slope, excess));
                 if excess > NEARLY_ALL {
                     return Ok(best);
                 }
@@ -569,15 +634,24 @@ impl<R: Region + ?Sized> Search<'_, R> {
         if best.excess > ENOUGH {
             return Ok(Some(best));
         }
-        Ok(Some(self.climb(pair, best, 0.5 * part)?))
+        Ok(Some(self.climb(pair, best, 0.5 * part, ENOUGH)?))
     }
 
-    /// Uphill from a slope, in growing steps, and the parabola through the last three.
-    fn climb(&self, pair: &dyn Pair, start: Line, width: f64) -> Result<Line, AuditError> {
+    /// Uphill from a slope, in growing steps, and the parabola through the last three; not further than to a line with `enough` excess.
+    fn climb(
+        &self,
+        pair: &dyn Pair,
+        start: Line,
+        width: f64,
+        enough: f64,
+    ) -> Result<Line, AuditError> {
+        let (end, down) = (-self.family.smallest_loss(), enough == CLEAR);
         // Beyond the slopes that show anything it goes down.
         let at = |slope: f64| -> Result<Line, AuditError> {
+            let piled = (PILED * end..end).contains(&slope.abs());
+            let slope = if down && piled { (BEYOND * end).copysign(slope) } else { slope };
             let excess = self.excess(pair, slope)?.unwrap_or(f64::NEG_INFINITY);
-            Ok(Line { slope, excess })
+            Ok(Line::new(slope, excess))
         };
         let (mut before, mut best) = (start, start);
         // Not beyond the slopes that can show anything: the best one may be close to their end.
@@ -590,6 +664,9 @@ impl<R: Region + ?Sized> Search<'_, R> {
             before = if left.excess > right.excess { right } else { left };
         }
         for _ in 0..3 {
+            if after.excess > enough {
+                return Ok(after);
+            }
             if after.excess <= best.excess {
                 break;
             }
@@ -628,6 +705,17 @@ impl<R: Region + ?Sized> Search<'_, R> {
 /// How fast the excess rises between two visits; 0 where it does not.
 fn rise(a: &Visit, b: &Visit) -> f64 {
     ((a.line.excess - b.line.excess) / (a.place - b.place)).max(0.0)
+}
+
+/// How far below the last of some violated visits the root is. The excess levels off towards 1, so that the line through it leads far
+/// beyond the root, to noises that take longest; the logarithm of 1 - excess bends the other way. Both ends of its line are of one
+/// slope: where the slope changes, so does the excess.
+fn root_below(recent: &[Visit]) -> Option<f64> {
+    let [first, second, ..] = recent else { return None };
+    let height = |excess: f64| -(1.0 - excess).max(1e-9).ln();
+    let (here, there) = (height(first.line.began), height(second.line.excess));
+    let rise = (here - there) / (first.place - second.place);
+    (rise > 0.0).then(|| height(first.line.excess) / rise)
 }
 
 /// Where the excess vanishes by the parabola (of the noise over the excess) through the last visits, or

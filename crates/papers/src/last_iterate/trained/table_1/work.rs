@@ -6,7 +6,7 @@ use crate::tools::{noise_for_heuristic, put};
 use crate::trained::TrainedContext;
 use experiments::{ChunkState, Experiment, ExperimentError, Metadata, Plan, Settings, Shard, run};
 use language::finetune::game::{Site, play};
-use language::finetune::{FinetuneDescription, Place, Start, data as texts, weights};
+use language::finetune::{FinetuneDescription, Place, Start, data as texts, fingerprint, weights};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -111,9 +111,13 @@ impl Trainings {
         }
         let device = Arc::clone(&context.device);
         let first = &settings[0].start;
+        // Where the weights lie does not matter for what was trained.
+        let mut described = json!(first.description.model);
+        described["path"] = json!(model.file_name().map(|name| name.to_string_lossy()));
         let parameters = json!({
             "runs": settings.iter().map(|setting| &setting.run).collect::<Vec<_>>(),
-            "model": first.description.model,
+            "model": described,
+            "weights": fingerprint(&first.model.decoder),
             "rates": settings.iter().map(|s| s.start.description.optimizer).collect::<Vec<_>>(),
             "canaries": first.description.canaries,
             "data": [&first.texts.sha256, &first.test.as_ref().expect("it is described").sha256],
